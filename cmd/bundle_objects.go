@@ -28,7 +28,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/dsl/source"
 	"github.com/handwerk-dev/handwerk/engine/ops"
-	"github.com/handwerk-dev/handwerk/engine/rights"
+	"github.com/handwerk-dev/handwerk/engine/rbac"
 )
 
 // bundleTexts are the objects of a bundle that differ in names alone.
@@ -214,12 +214,12 @@ func (b *bundle) written() ([]file, error) {
 		}
 		out = append(out, file{"crds.yaml", crds.String()})
 	}
-	set := rights.Settings{Namespace: b.flags.namespace, SecureMetrics: b.Secure}
+	set := rbac.Settings{Namespace: b.flags.namespace, SecureMetrics: b.Secure}
 	head := []string{"What operator " + b.op.Name + " needs, as operator rbac prints it."}
-	for _, handler := range rights.Undeclared(b.op) {
+	for _, handler := range rbac.Undeclared(b.op) {
 		head = append(head, undeclared(handler))
 	}
-	if err := writeRoles(&roles, strings.Join(head, "\n"), b.op, account{b.flags.namespace, b.Name}, rights.Roles(rights.Of(b.op, set))); err != nil {
+	if err := writeRoles(&roles, strings.Join(head, "\n"), b.op, account{b.flags.namespace, b.Name}, rbac.Roles(rbac.Of(b.op, set))); err != nil {
 		return nil, fmt.Errorf("writing roles: %w", err)
 	}
 	out = append(out, file{"rbac.yaml", roles.String()})

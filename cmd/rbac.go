@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/rights"
+	"github.com/handwerk-dev/handwerk/engine/rbac"
 )
 
 // defaultNamespace is where operator bundle deploys to.
@@ -124,7 +124,7 @@ func (p *program) rbac(ctx context.Context, f *rbacFlags, out io.Writer) error {
 		f.asInChart(op)
 		who.namespace = releaseNamespace
 	}
-	set := rights.Settings{Namespace: who.namespace, InstallCRDs: f.run.installs(), SecureMetrics: f.run.secure}
+	set := rbac.Settings{Namespace: who.namespace, InstallCRDs: f.run.installs(), SecureMetrics: f.run.secure}
 	var cluster *rest.Config
 	if f.cluster || f.check {
 		if cluster, _, err = p.access(ctx, &f.run.kube); err != nil {
@@ -135,7 +135,7 @@ func (p *program) rbac(ctx context.Context, f *rbacFlags, out io.Writer) error {
 			return fmt.Errorf("looking at the cluster: %w", err)
 		}
 	}
-	rules := rights.Of(op, set)
+	rules := rbac.Of(op, set)
 	if f.check {
 		user := "" // the kubeconfig's
 		if f.run.set.Changed("service-account") {
@@ -148,12 +148,12 @@ func (p *program) rbac(ctx context.Context, f *rbacFlags, out io.Writer) error {
 		return p.checkRights(ctx, op, rules, review, f.output, out)
 	}
 	if f.minimal {
-		rules = slices.DeleteFunc(rules, func(r rights.Rule) bool { return r.Optional })
+		rules = slices.DeleteFunc(rules, func(r rbac.Rule) bool { return r.Optional })
 	}
-	roles := rights.Roles(rules)
+	roles := rbac.Roles(rules)
 	switch f.output {
 	case helmValues:
-		return f.writeValues(out, op, roles, rights.Roles(rights.OfCleanup(op, set, objectName(op.Name))))
+		return f.writeValues(out, op, roles, rbac.Roles(rbac.OfCleanup(op, set, objectName(op.Name))))
 	case "json":
 		return writeJSON(out, map[string]any{"apiVersion": "v1", "kind": "List", "items": roleObjects(op, who, roles)})
 	default:
@@ -176,7 +176,7 @@ func (f *rbacFlags) head(op *dsl.Operator) string {
 		}
 		line.WriteString(" --" + flag.Name + "=" + value)
 	})
-	for _, handler := range rights.Undeclared(op) {
+	for _, handler := range rbac.Undeclared(op) {
 		line.WriteString("\n" + undeclared(handler))
 	}
 	return line.String()
@@ -210,12 +210,12 @@ type missing struct {
 }
 
 // checkRights tells which rights are missing. That one is which the operator needs is the error.
-func (p *program) checkRights(ctx context.Context, op *dsl.Operator, rules []rights.Rule, review rights.Reviewer, output string, out io.Writer) error {
-	gone, err := rights.Check(ctx, review, rules)
+func (p *program) checkRights(ctx context.Context, op *dsl.Operator, rules []rbac.Rule, review rbac.Reviewer, output string, out io.Writer) error {
+	gone, err := rbac.Check(ctx, review, rules)
 	if err != nil {
 		return fmt.Errorf("checking rights: %w", err)
 	}
-	v := lacking{Operator: op.Name, Rights: len(rules), OK: true, Missing: []missing{}, Undeclared: rights.Undeclared(op)}
+	v := lacking{Operator: op.Name, Rights: len(rules), OK: true, Missing: []missing{}, Undeclared: rbac.Undeclared(op)}
 	for _, r := range gone {
 		m := missing{
 			Verb: r.Verb, Group: r.Group, Resource: r.Resource, Subresource: r.Subresource,
@@ -242,7 +242,7 @@ func (p *program) checkRights(ctx context.Context, op *dsl.Operator, rules []rig
 }
 
 // tellMissing tells people what is missing.
-func tellMissing(out io.Writer, v lacking, gone []rights.Rule) error {
+func tellMissing(out io.Writer, v lacking, gone []rbac.Rule) error {
 	needed := 0
 	for _, r := range gone {
 		word := "missing"

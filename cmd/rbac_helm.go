@@ -14,7 +14,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/ops"
-	"github.com/handwerk-dev/handwerk/engine/rights"
+	"github.com/handwerk-dev/handwerk/engine/rbac"
 )
 
 const (
@@ -51,7 +51,7 @@ func (f *rbacFlags) asInChart(op *dsl.Operator) {
 }
 
 // writeValues writes rights as values of the chart: each with who needs it and what for.
-func (f *rbacFlags) writeValues(w io.Writer, op *dsl.Operator, own, cleanup []rights.Role) error {
+func (f *rbacFlags) writeValues(w io.Writer, op *dsl.Operator, own, cleanup []rbac.Role) error {
 	values := section{}
 	values.put("operator", scalar(op.Name))
 	values.put("leaderElection", scalar(string(op.Settings.LeaderElection.Mode)))
@@ -79,7 +79,7 @@ func (f *rbacFlags) writeValues(w io.Writer, op *dsl.Operator, own, cleanup []ri
 }
 
 // ruleValues are the rules of roles by where they hold: in the cluster, in the namespace of the release, and in others by name.
-func ruleValues(roles []rights.Role) *yaml.Node {
+func ruleValues(roles []rbac.Role) *yaml.Node {
 	out, others := section{}, section{}
 	for _, role := range roles {
 		rules := nodeOf(ruleObjects(role))

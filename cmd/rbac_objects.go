@@ -10,13 +10,13 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/rights"
+	"github.com/handwerk-dev/handwerk/engine/rbac"
 )
 
 const rbacGroup = "rbac.authorization.k8s.io"
 
 // roleObjects are roles with their bindings as API objects, in the order in which they are applied.
-func roleObjects(op *dsl.Operator, who account, roles []rights.Role) (out []map[string]any) {
+func roleObjects(op *dsl.Operator, who account, roles []rbac.Role) (out []map[string]any) {
 	for _, role := range roles {
 		kind := "Role"
 		if role.Namespace == "" {
@@ -33,7 +33,7 @@ func roleObjects(op *dsl.Operator, who account, roles []rights.Role) (out []map[
 }
 
 // ruleObjects are the rules of a role as the API has them.
-func ruleObjects(role rights.Role) []any {
+func ruleObjects(role rbac.Role) []any {
 	rules := []any{}
 	for _, p := range role.Policies {
 		rule := map[string]any{"apiGroups": []any{p.Group}, "resources": []any{p.Resource}, "verbs": texts(p.Verbs)}
@@ -65,7 +65,7 @@ func texts(list []string) []any {
 }
 
 // writeRoles writes roles for people to read: each right with who needs it and what for.
-func writeRoles(w io.Writer, head string, op *dsl.Operator, who account, roles []rights.Role) error {
+func writeRoles(w io.Writer, head string, op *dsl.Operator, who account, roles []rbac.Role) error {
 	out := yaml.NewEncoder(w)
 	out.SetIndent(2)
 	for i, object := range roleObjects(op, who, roles) {
@@ -84,7 +84,7 @@ func writeRoles(w io.Writer, head string, op *dsl.Operator, who account, roles [
 }
 
 // explain gives each rule of a role a line of its own, and says above it who needs it and what for.
-func explain(rules *yaml.Node, role rights.Role) {
+func explain(rules *yaml.Node, role rbac.Role) {
 	rules.Style = 0
 	for i, p := range role.Policies {
 		rules.Content[i].Style = 0

@@ -20,7 +20,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/config"
-	"github.com/handwerk-dev/handwerk/engine/rights"
+	"github.com/handwerk-dev/handwerk/engine/rbac"
 	"github.com/handwerk-dev/handwerk/handlers"
 )
 
@@ -120,13 +120,13 @@ func TestCheckOfAnAccount(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			b := standard(t)
-			b.lookup = func(_ context.Context, op *dsl.Operator, c *rest.Config) (rights.Lookup, error) {
+			b.lookup = func(_ context.Context, op *dsl.Operator, c *rest.Config) (rbac.Lookup, error) {
 				if c.Host != "https://api.example:6443" {
 					t.Errorf("asked %q", c.Host)
 				}
-				return rights.Guess(op), nil
+				return rbac.Guess(op), nil
 			}
-			b.reviewer = func(_ *rest.Config, account string) (rights.Reviewer, error) {
+			b.reviewer = func(_ *rest.Config, account string) (rbac.Reviewer, error) {
 				if account != test.account {
 					t.Errorf("asked about the account %q, want %q", account, test.account)
 				}
@@ -164,9 +164,9 @@ func TestValuesHaveNoWildcards(t *testing.T) {
 func TestClusterDecidesWhereItIsAsked(t *testing.T) {
 	kinds := func(args string) (out []string) {
 		b := standard(t)
-		b.lookup = func(context.Context, *dsl.Operator, *rest.Config) (rights.Lookup, error) {
-			return func(name dsl.ResourceName, _ rights.Kind) rights.Served {
-				return rights.Served{Resource: name.Resource, Namespaced: name.Resource != "foos"}
+		b.lookup = func(context.Context, *dsl.Operator, *rest.Config) (rbac.Lookup, error) {
+			return func(name dsl.ResourceName, _ rbac.Kind) rbac.Served {
+				return rbac.Served{Resource: name.Resource, Namespaced: name.Resource != "foos"}
 			}, nil
 		}
 		b.execute(t.Context(), strings.Fields("rbac --config ../samples/foobar/operator.yaml -n a --minimal -o json"+args))

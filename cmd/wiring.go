@@ -17,7 +17,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cleanup"
 	"github.com/handwerk-dev/handwerk/engine/crd"
 	"github.com/handwerk-dev/handwerk/engine/preflight"
-	"github.com/handwerk-dev/handwerk/engine/rights"
+	"github.com/handwerk-dev/handwerk/engine/rbac"
 )
 
 // podNamespace is where the kubelet tells a pod its namespace.
@@ -33,8 +33,8 @@ type parts struct {
 	install func(context.Context, *dsl.Operator, *rest.Config, crd.Settings) error
 	check   func(context.Context, *dsl.Operator, *rest.Config) (preflight.Findings, error)
 	// lookup learns from the cluster what is served, reviewer asks it what an account may do.
-	lookup   func(context.Context, *dsl.Operator, *rest.Config) (rights.Lookup, error)
-	reviewer func(config *rest.Config, account string) (rights.Reviewer, error)
+	lookup   func(context.Context, *dsl.Operator, *rest.Config) (rbac.Lookup, error)
+	reviewer func(config *rest.Config, account string) (rbac.Reviewer, error)
 	// cleaner takes away what an operator has left.
 	cleaner func(context.Context, *dsl.Operator, cleanup.Settings) (*cleanup.Cleaner, error)
 	// parse reads a configuration that is not in a file.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package dsl is what operator authors import: the words in which an operator is written.
+// It is pure.
 //
 // An [Operator] has [Resource] values, a resource has [Handler] values, a handler is a [Func] with its
 // causes, filters and options. The YAML form (package dsl/config) compiles to the same value, and

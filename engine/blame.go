@@ -12,14 +12,13 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/attempt"
-	"github.com/handwerk-dev/handwerk/engine/draft"
+	"github.com/handwerk-dev/handwerk/engine/pass"
 	"github.com/handwerk-dev/handwerk/engine/patch"
-	"github.com/handwerk-dev/handwerk/engine/plan"
 )
 
 // probe sends what a handler wants by itself when the server refused that the last time: those after it are
 // not to see what never comes to be. The error is that of a server that refuses again.
-func (p *pass) probe(ctx context.Context, j *plan.Job) error {
+func (p *run) probe(ctx context.Context, j *pass.Job) error {
 	if !p.memory.Refused[j.Reader.ID] || p.gone {
 		return nil
 	}
@@ -29,7 +28,7 @@ func (p *pass) probe(ctx context.Context, j *plan.Job) error {
 	}
 	p.family.Rebase(base)
 	if err = p.alone(ctx, j); patch.Refused(err) {
-		without := draft.Of(p.object)
+		without := pass.DraftOf(p.object)
 		without.Whole = p.Whole
 		for _, other := range p.jobs {
 			if other != j && other.Wants != nil {
@@ -47,7 +46,7 @@ func (p *pass) probe(ctx context.Context, j *plan.Job) error {
 
 // alone sends what one handler wants of the object. When somebody else has changed what the handler looks at or writes, it
 // sends nothing: the pass's own write deals with that.
-func (p *pass) alone(ctx context.Context, j *plan.Job) error {
+func (p *run) alone(ctx context.Context, j *pass.Job) error {
 	sent := false
 	result, err := p.send(ctx, p.family.Base(), func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
 		wishes, generation := j.Machine.Wishes(j.Wants), p.r.own.Resource().Generation(p.object)
@@ -69,7 +68,7 @@ func (p *pass) alone(ctx context.Context, j *plan.Job) error {
 }
 
 // also returns the draft with what another handler wants. Where that cannot be worked out any more, the handler runs again.
-func (p *pass) also(at draft.Draft, j *plan.Job) draft.Draft {
+func (p *run) also(at pass.Draft, j *pass.Job) pass.Draft {
 	next, err := at.With(j.Wants, p.r.own.Resource().Generation(p.object), p.now)
 	if err != nil {
 		p.void(j)
@@ -80,14 +79,14 @@ func (p *pass) also(at draft.Draft, j *plan.Job) draft.Draft {
 
 // blame finds the handlers whose changes the server does not take, by sending those of each by themselves.
 // They have failed; what others want, and that they have handled the object, is written.
-func (p *pass) blame(ctx context.Context, said error) (verdict, error) {
+func (p *run) blame(ctx context.Context, said error) (verdict, error) {
 	wanting := p.jobs.Asking()
 	live, err := p.complete(ctx, p.family.Base())
 	if err != nil {
 		return verdict{}, err
 	}
 	p.family.Rebase(live)
-	at := draft.Of(p.known)
+	at := pass.DraftOf(p.known)
 	at.Whole = live
 	p.show(p.alsoFiltered(at, p.filtered...))
 	for _, j := range wanting {
@@ -113,13 +112,13 @@ func (p *pass) blame(ctx context.Context, said error) (verdict, error) {
 }
 
 // logOfJob returns the log for what comes of a job.
-func (p *pass) logOfJob(j *plan.Job) logr.Logger {
+func (p *run) logOfJob(j *pass.Job) logr.Logger {
 	return p.r.logOf(p.facts, attempt.About{Handler: j.Reader.ID, Cause: j.Cause, Attempt: j.Record.Attempts + 1})
 }
 
 // fault makes an attempt one that has failed: the server does not take what the handler wants. Of a machine, one of its actions
 // has: what it does then, another attempt says. The error is that of a pass that must end.
-func (p *pass) fault(ctx context.Context, j *plan.Job, err error) error {
+func (p *run) fault(ctx context.Context, j *pass.Job, err error) error {
 	defer p.memory.Refuse(j.Reader.ID)
 	p.memory.Refuse(j.Reader.ID) // so that what the other attempt wants is sent by itself
 	j.Wants, j.Record, j.Refused = nil, j.Entry.Try, !j.Machine.Blame(err)

@@ -16,22 +16,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
+	"github.com/handwerk-dev/handwerk/engine/breaker"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
-	"github.com/handwerk-dev/handwerk/engine/loop"
+	"github.com/handwerk-dev/handwerk/engine/pass"
 	"github.com/handwerk-dev/handwerk/engine/patch"
-	"github.com/handwerk-dev/handwerk/engine/plan"
-	"github.com/handwerk-dev/handwerk/engine/timer"
 )
 
 // begin begins the pass on the engine's trail, woken by what has come up.
-func (p *pass) begin(news inbox.Changes) *loop.Walk {
+func (p *run) begin(news inbox.Changes) *breaker.Walk {
 	m, uid := p.memory, p.object.GetUID()
 	m.Woken = m.Woken.Next(news.Woken)
-	about := loop.Subject{
+	about := breaker.Subject{
 		UID: uid, Resource: p.r.name, Key: types.NamespacedName{Namespace: p.key.Namespace, Name: p.key.Name}, Woken: m.Woken.Versions,
 	}
 	if news.Event != "" {
-		about.Own = loop.Version{UID: uid, Text: p.object.GetResourceVersion()}
+		about.Own = breaker.Version{UID: uid, Text: p.object.GetResourceVersion()}
 	}
 	return p.r.engine.trail.Begin(about)
 }
@@ -39,7 +38,7 @@ func (p *pass) begin(news inbox.Changes) *loop.Walk {
 // walked is a client that notes each version which it writes on a walk; one write of the pass may make two versions.
 type walked struct {
 	patch.Client
-	walk *loop.Walk
+	walk *breaker.Walk
 	// uid is the object's, and handlers are those whose changes are written.
 	uid      types.UID
 	handlers []string
@@ -50,14 +49,14 @@ func (w walked) Patch(ctx context.Context, name string, kind types.PatchType, da
 	defer w.walk.Writing(w.uid, w.handlers...)()
 	o, err := w.Client.Patch(ctx, name, kind, data, options, sub...)
 	if err == nil {
-		w.walk.Wrote(loop.Version{UID: o.GetUID(), Text: o.GetResourceVersion()})
+		w.walk.Wrote(breaker.Version{UID: o.GetUID(), Text: o.GetResourceVersion()})
 	}
 	return o, err
 }
 
 // brake holds an object back when its passes write again and again, or its handlers undo each other without
 // a write.
-func (p *pass) brake(a account) {
+func (p *run) brake(a account) {
 	m, content, last := p.memory, uint32(0), ""
 	for _, w := range a.writes {
 		if w.Cache != nil {
@@ -69,7 +68,7 @@ func (p *pass) brake(a account) {
 		return
 	}
 	if m.Breaker == nil {
-		m.Breaker = &loop.Breaker{}
+		m.Breaker = &breaker.Breaker{}
 	}
 	if a.jobs.Timed(a.writes) {
 		p.walk.Alone()
@@ -95,12 +94,12 @@ func (p *pass) brake(a account) {
 
 // progressed reports whether a run got on: its machine has moved or put something on its object, or more of its steps and
 // sub-handlers are done than before. Such a run does not count as one of a row.
-func progressed(j *plan.Job) bool {
+func progressed(j *pass.Job) bool {
 	return j.Machine != nil && (len(j.Machine.Moves) > 0 || j.Machine.Sent.Put) || j.Record.Past() > j.Entry.Try.Past()
 }
 
 // asked returns the time after which a handler asks to run again; asks is false where it does not.
-func asked(j *plan.Job, now time.Time) (after time.Duration, asks bool) {
+func asked(j *pass.Job, now time.Time) (after time.Duration, asks bool) {
 	if asks = !j.Record.Done; asks {
 		after = j.Record.Waits(now)
 	}
@@ -111,7 +110,7 @@ func asked(j *plan.Job, now time.Time) (after time.Duration, asks bool) {
 }
 
 // slow makes a handler wait for a second that asks to run at once again and again, without an event from outside.
-func (p *pass) slow(log logr.Logger, j *plan.Job, now time.Time) {
+func (p *run) slow(log logr.Logger, j *pass.Job, now time.Time) {
 	if progressed(j) {
 		return
 	}
@@ -125,7 +124,7 @@ func (p *pass) slow(log logr.Logger, j *plan.Job, now time.Time) {
 	if row > 0 && p.walk.Outside() {
 		row = 0
 	}
-	row, wait, slowed := row.Ask(after, timer.AtOnce(after))
+	row, wait, slowed := row.Ask(after, pass.AtOnce(after))
 	p.memory.Row(id, row)
 	if wait == after {
 		return

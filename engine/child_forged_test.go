@@ -18,7 +18,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/children/apply"
 )
 
 const attacker = "attacker"
@@ -49,7 +49,7 @@ func (s *stage) referring(u *unstructured.Unstructured) {
 
 // retained gives an object the label of what is retained for web.
 func retained(u *unstructured.Unstructured) {
-	name, _ := child.ParseOwnerName("example.com/Foo/default/web")
+	name, _ := apply.ParseOwnerName("example.com/Foo/default/web")
 	u.SetLabels(map[string]string{ownerLabel: name.Retained()})
 }
 

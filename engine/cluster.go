@@ -20,17 +20,13 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/access"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
-	"github.com/handwerk-dev/handwerk/engine/child"
-	"github.com/handwerk-dev/handwerk/engine/client"
-	"github.com/handwerk-dev/handwerk/engine/dial"
+	"github.com/handwerk-dev/handwerk/engine/children/apply"
 	"github.com/handwerk-dev/handwerk/engine/feed"
-	"github.com/handwerk-dev/handwerk/engine/feeds"
-	"github.com/handwerk-dev/handwerk/engine/fence"
-	"github.com/handwerk-dev/handwerk/engine/gone"
-	"github.com/handwerk-dev/handwerk/engine/lease"
-	"github.com/handwerk-dev/handwerk/engine/outage"
+	"github.com/handwerk-dev/handwerk/engine/leader"
+	"github.com/handwerk-dev/handwerk/engine/notfound"
+	"github.com/handwerk-dev/handwerk/engine/pass"
 	"github.com/handwerk-dev/handwerk/engine/patch"
-	"github.com/handwerk-dev/handwerk/engine/scope"
+	"github.com/handwerk-dev/handwerk/engine/transport"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -39,11 +35,11 @@ func (e *Engine) connect() error {
 	if e.settings.Config == nil {
 		return errors.New("connecting: no config is given")
 	}
-	fenced, err := fence.New(e.settings.Config, e.held, func(ctx context.Context) { e.elector.Conflict(ctx) })
+	fenced, err := transport.NewFence(e.settings.Config, e.held, func(ctx context.Context) { e.elector.Conflict(ctx) })
 	if err != nil {
 		return fmt.Errorf("connecting: %w", err)
 	}
-	e.clients, err = dial.New(dial.Settings{Config: e.settings.Config, Operator: e.op, Fence: fenced, Metrics: e.metrics, Outages: e.outages})
+	e.clients, err = transport.Dial(transport.Settings{Config: e.settings.Config, Operator: e.op, Fence: fenced, Metrics: e.metrics, Outages: e.outages})
 	if err != nil {
 		return err
 	}
@@ -55,9 +51,9 @@ func (e *Engine) connect() error {
 			earlier = append(earlier, lock)
 		}
 	}
-	e.elector, err = lease.New(lease.Settings{
+	e.elector, err = leader.New(leader.Settings{
 		LeaderElection: election, Earlier: earlier, Scope: scopeOf(e.op), Identity: e.settings.Identity, PodName: e.settings.PodName,
-		Client: e.clients.Lock, Watcher: e.clients.Kubernetes, Log: outage.Quiet(e.log, e.said),
+		Client: e.clients.Lock, Watcher: e.clients.Kubernetes, Log: transport.Quiet(e.log, e.said),
 		Changed: func(leading bool) { e.metrics.Leader(election.Name, leading) },
 	})
 	e.metrics.Leader(election.Name, false) // a process that never leads says so, too
@@ -65,9 +61,9 @@ func (e *Engine) connect() error {
 }
 
 // scopeOf is the operator's scope as its lock has it.
-func scopeOf(op *dsl.Operator) lease.Scope {
-	return lease.Scope{Key: op.ScopeAnnotation(), Text: scope.Text(op.Scope.Namespaces), Overlaps: func(text string) bool {
-		return scope.Overlap(op.Scope.Namespaces, scope.FromText(text))
+func scopeOf(op *dsl.Operator) leader.Scope {
+	return leader.Scope{Key: op.ScopeAnnotation(), Text: feed.Text(op.Scope.Namespaces), Overlaps: func(text string) bool {
+		return feed.ScopesOverlap(op.Scope.Namespaces, feed.FromText(text))
 	}}
 }
 
@@ -131,17 +127,17 @@ func (e *Engine) serverBack() {
 // not name the object is an error like any other.
 func (e *Engine) reader(ctx context.Context, gvr schema.GroupVersionResource, key cache.ObjectName) (*unstructured.Unstructured, error) {
 	o, err := e.writer(gvr, key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
-	if gone.Says(err, gvr.GroupResource(), key.Name) {
+	if notfound.Says(err, gvr.GroupResource(), key.Name) {
 		return nil, nil
 	}
 	return o, err
 }
 
 // client is what a handler reads and writes other objects with.
-func (p *pass) client(h *dsl.Handler, s *fence.Span) dsl.Client {
-	return p.r.engine.others.For(client.Attempt{
+func (p *run) client(h *dsl.Handler, s *transport.Span) dsl.Client {
+	return p.r.engine.others.For(pass.Client{
 		Span: s,
-		Wrote: func(deed child.Deed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
+		Wrote: func(deed apply.Deed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 			p.family.WroteOther(h.ID, deed, gvr, o)
 		},
 		Deleted: func(kind string, gvr schema.GroupVersionResource, key cache.ObjectName) {
@@ -170,7 +166,7 @@ func (e *Engine) managers() []string {
 }
 
 // newFeeds prepares what makes the feeds.
-func (e *Engine) newFeeds() *feeds.Factory {
+func (e *Engine) newFeeds() *feed.Factory {
 	common := feed.Settings{Catalog: e.catalog, Watches: e.watches, Metadata: e.clients.Metadata, Outages: e.outages, Log: e.log}
 	common.Source.Manager, common.Source.Vouches, common.Source.Vouched = e.op.Name, e.op.StateAnnotation(), book.UnsignedMark
 	common.Source.Made = e.op.AppliedAnnotation()
@@ -179,7 +175,7 @@ func (e *Engine) newFeeds() *feeds.Factory {
 	} else if slices.ContainsFunc(all, (*dsl.Resource).Recalls) {
 		common.Source.Markers = strings.Join(e.markers(), ",")
 	}
-	return feeds.New(feeds.Settings{
+	return feed.NewFactory(feed.FactorySettings{
 		Common: common, Namespaces: e.op.Scope.Namespaces, CRDSeen: e.crdSeen, ScopeChanged: func() { e.access.Wake() },
 		Working: func() (out []*feed.Feed) {
 			for r := range e.resources.All {

@@ -13,15 +13,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/beside"
 	"github.com/handwerk-dev/handwerk/engine/book"
-	"github.com/handwerk-dev/handwerk/engine/child"
-	"github.com/handwerk-dev/handwerk/engine/client"
+	"github.com/handwerk-dev/handwerk/engine/children"
+	"github.com/handwerk-dev/handwerk/engine/children/apply"
 	"github.com/handwerk-dev/handwerk/engine/daemon"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/pass"
 	"github.com/handwerk-dev/handwerk/engine/patch"
-	"github.com/handwerk-dev/handwerk/engine/progress"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -68,7 +67,7 @@ func (e *Engine) ends() dsl.Stop {
 
 // tend tells the object's daemons what the pass sees of it. Once the pass is through, those are started that are to run:
 // the finalizer is there before.
-func (p *pass) tend(starts bool) {
+func (p *run) tend(starts bool) {
 	if len(p.r.rules.Daemons) == 0 || p.gone || p.resourceWide() {
 		return
 	}
@@ -83,7 +82,7 @@ func (p *pass) tend(starts bool) {
 			return a.Holds, a.Err == nil
 		},
 		About: func(h *dsl.Handler) *dsl.Subject {
-			return p.subject(p.r.daemon(h), dsl.Running, progress.Record{}, p.family.Reader(), p.indexes.For(h.ID, dsl.Running))
+			return p.subject(p.r.daemon(h), dsl.Running, book.Record{}, p.family.Reader(), p.indexes.For(h.ID, dsl.Running))
 		},
 		Memo: p.memory.Share,
 	})
@@ -100,7 +99,7 @@ func (r *resource) daemon(h *dsl.Handler) book.Reader {
 }
 
 // wantsEnd reports whether the object's deletion is to wait for a daemon to end.
-func (p *pass) wantsEnd(d book.Reader) bool {
+func (p *run) wantsEnd(d book.Reader) bool {
 	if d.NoFinalizer {
 		return false
 	}
@@ -109,28 +108,28 @@ func (p *pass) wantsEnd(d book.Reader) bool {
 }
 
 // daemonsEnd reports whether the deletion waits for daemons to end. Delete handlers run then.
-func (p *pass) daemonsEnd() bool {
+func (p *run) daemonsEnd() bool {
 	return p.deletion != "" && !p.gone && p.r.crew.Holds(p.key, p.object.GetUID())
 }
 
 // equip gives a run of a daemon what it reads and acts with.
 func (r *resource) equip(run daemon.Run, to *dsl.DaemonRequest) {
 	e := r.engine
-	told := func(deed child.Deed, what string) {
+	told := func(deed apply.Deed, what string) {
 		e.metrics.Written(r.name, ops.Other)
 		run.Log.Info(string(deed) + " " + what)
 	}
 	to.Kept = r.spec.Kept()
-	to.Children = beside.Children{Family: r.family, Key: run.Key, Owner: run.Newest, Log: run.Log}
+	to.Children = children.Children{Family: r.family, Key: run.Key, Owner: run.Newest, Log: run.Log}
 	to.Indexes, to.OperatorMemo, to.Events = e.indexes.Live(), &e.memo, e.events.Reporter(run.Object, run.Handler.ID, run.Span.Over)
-	to.Client = e.others.For(client.Attempt{
+	to.Client = e.others.For(pass.Client{
 		Span: run.Span,
-		Wrote: func(deed child.Deed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
+		Wrote: func(deed apply.Deed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 			r.announce(inbox.Key{}, gvr, o)
-			told(deed, child.PlaceOf(o).People())
+			told(deed, apply.PlaceOf(o).People())
 		},
 		Deleted: func(kind string, _ schema.GroupVersionResource, key cache.ObjectName) {
-			told(child.Deleted, kind+" "+key.String())
+			told(apply.Deleted, kind+" "+key.String())
 		},
 	})
 }

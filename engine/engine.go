@@ -21,23 +21,21 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/access"
 	"github.com/handwerk-dev/handwerk/engine/activity"
 	"github.com/handwerk-dev/handwerk/engine/book"
-	"github.com/handwerk-dev/handwerk/engine/budget"
+	"github.com/handwerk-dev/handwerk/engine/breaker"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
-	"github.com/handwerk-dev/handwerk/engine/client"
-	"github.com/handwerk-dev/handwerk/engine/dial"
+	"github.com/handwerk-dev/handwerk/engine/children"
+	"github.com/handwerk-dev/handwerk/engine/controllers"
 	"github.com/handwerk-dev/handwerk/engine/events"
-	"github.com/handwerk-dev/handwerk/engine/feeds"
-	"github.com/handwerk-dev/handwerk/engine/gone"
-	"github.com/handwerk-dev/handwerk/engine/indexes"
-	"github.com/handwerk-dev/handwerk/engine/lease"
-	"github.com/handwerk-dev/handwerk/engine/loop"
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/index"
+	"github.com/handwerk-dev/handwerk/engine/leader"
+	"github.com/handwerk-dev/handwerk/engine/notfound"
 	"github.com/handwerk-dev/handwerk/engine/ops"
-	"github.com/handwerk-dev/handwerk/engine/outage"
+	"github.com/handwerk-dev/handwerk/engine/pass"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/preflight"
-	"github.com/handwerk-dev/handwerk/engine/register"
-	"github.com/handwerk-dev/handwerk/engine/roster"
-	"github.com/handwerk-dev/handwerk/engine/trim"
+	"github.com/handwerk-dev/handwerk/engine/prune"
+	"github.com/handwerk-dev/handwerk/engine/transport"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -67,31 +65,31 @@ type Engine struct {
 	settings  Settings
 	log       logr.Logger
 	metrics   *ops.Metrics
-	clients   *dial.Clients
+	clients   *transport.Clients
 	catalog   *catalog.Catalog
 	watches   *watch.Set
-	feeds     *feeds.Factory
-	indexes   *indexes.Set
+	feeds     *feed.Factory
+	indexes   *index.Set
 	events    *events.Recorder
-	elector   *lease.Elector
-	resources roster.Roster[*resource]
+	elector   *leader.Elector
+	resources controllers.Roster[*resource]
 	recheck   *preflight.Recheck
-	outages   *outage.Watch
+	outages   *transport.Outages
 	access    *access.Monitor
-	register  *register.Register
+	register  *prune.Register
 	// digests is the key of digests of Secrets, and key the Secret that has it.
 	digests *book.Key
-	key     *register.Key
+	key     *prune.Key
 	renamer *patch.Renamer
-	trim    *trim.Trimmer
-	trail   *loop.Trail
+	trim    *ops.Trimmer
+	trail   *breaker.Trail
 	// budget is the memory that passes share.
-	budget *budget.Budget
+	budget *children.Budget
 	memo   dsl.Memo
-	others client.Settings
+	others pass.ClientSettings
 	office *activity.Office
 	// ending are the namespaces that refuse requests because they are being deleted.
-	ending gone.Namespaces
+	ending notfound.Namespaces
 	own    ownPlaces
 
 	started atomic.Bool
@@ -105,8 +103,8 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	if err := op.Validate(); err != nil {
 		return nil, fmt.Errorf("checking operator: %w", err)
 	}
-	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, outages: outage.New(s.Log), renamer: patch.NewRenamer(op), trim: trim.New(s.Rested), trail: loop.NewTrail(),
-		own: ownPlacesOf(op, s.Namespace), budget: budget.New(debug.SetMemoryLimit(-1)),
+	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, outages: transport.NewOutages(s.Log), renamer: patch.NewRenamer(op), trim: ops.NewTrimmer(s.Rested), trail: breaker.NewTrail(),
+		own: ownPlacesOf(op, s.Namespace), budget: children.NewBudget(debug.SetMemoryLimit(-1)),
 	}
 	if e.metrics == nil {
 		e.metrics = ops.NewMetrics()
@@ -117,20 +115,20 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	e.catalog = catalog.New(e.clients.Discovery, e.clients.Dynamic, e.clients.Kubernetes.AuthorizationV1())
 	e.watches = watch.New(watch.Settings{Dynamic: e.clients.Cached, Metadata: e.clients.Metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchChanged, Back: e.wentBack, Passing: e.outages.Covers})
 	e.feeds = e.newFeeds()
-	e.indexes = indexes.New(indexes.Settings{Indexes: op.Indexes(), NewFeed: e.feeds.New, Log: e.log})
-	e.others = client.Settings{Manager: op.Name, Renamer: e.renamer, Catalog: e.catalog, Resource: e.writer, Watched: e.feeds.Whole}
+	e.indexes = index.New(index.Settings{Indexes: op.Indexes(), NewFeed: e.feeds.New, Log: e.log})
+	e.others = pass.ClientSettings{Manager: op.Name, Renamer: e.renamer, Catalog: e.catalog, Resource: e.writer, Watched: e.feeds.Whole}
 	e.access = e.newAccess()
-	e.register = register.New(register.Settings{
-		Name: op.Register(), Earlier: earlierRegisters(op), Namespace: s.Namespace, Client: e.keeper(register.Resource, s.Namespace), Manager: op.Name, Managers: earlierNames(op), Said: e.said, Log: e.log,
+	e.register = prune.NewRegister(prune.RegisterSettings{
+		Name: op.Register(), Earlier: earlierRegisters(op), Namespace: s.Namespace, Client: e.keeper(prune.RegisterResource, s.Namespace), Manager: op.Name, Managers: earlierNames(op), Said: e.said, Log: e.log,
 	})
 	e.digests = book.NewKey()
-	e.key = register.NewKey(register.KeySettings{
-		Name: op.DigestKey(), Namespace: s.Namespace, Client: e.keeper(register.Secrets, s.Namespace), Manager: op.Name, Make: book.RandomKey, Set: e.digests.Set,
+	e.key = prune.NewKey(prune.KeySettings{
+		Name: op.DigestKey(), Namespace: s.Namespace, Client: e.keeper(prune.Secrets, s.Namespace), Manager: op.Name, Make: book.RandomKey, Set: e.digests.Set,
 	})
 	e.events = events.New(events.Settings{
 		Client: e.clients.Kubernetes, Operator: op.Name, Log: e.log, Dropped: e.metrics.EventDropped, Failed: e.access.Refused, Ending: &e.ending,
 	})
-	e.office = activity.New(activity.Settings{Operator: op, Log: e.log, Memo: &e.memo, Held: e.held, Client: e.others.Untold, Indexes: e.indexes.Live(), Unwatched: indexes.Unwatched{}, Grace: e.grace()})
+	e.office = activity.New(activity.Settings{Operator: op, Log: e.log, Memo: &e.memo, Held: e.held, Client: e.others.Untold, Indexes: e.indexes.Live(), Unwatched: index.Unwatched{}, Grace: e.grace()})
 	e.recheck = preflight.NewRecheck(e.specs, e.op.Indexes(), e.catalog, e.checked, e.log)
 	for _, spec := range op.Resources() {
 		if err := e.start(spec); err != nil {
@@ -168,7 +166,7 @@ func earlierNames(op *dsl.Operator) (out []string) {
 // A missing CRD or permission is no error: the resource waits, visibly. The error is that of a startup, or of a
 // lock that cannot be used, or names handlers that did not end in time.
 func (e *Engine) Run(ctx context.Context) error {
-	ctx = logr.NewContext(ctx, outage.Quiet(e.log, e.said)) // client-go logs with it
+	ctx = logr.NewContext(ctx, transport.Quiet(e.log, e.said)) // client-go logs with it
 	outer, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	if through, err := e.begin(ctx); !through {
@@ -190,7 +188,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		e.register.Begin()
 		e.key.Begin()
 		feeds.Go(func() { e.register.Forsaken(feedsCtx, e.op.Resources()) })
-		leaveErr := e.resources.Work(ctx, term, roster.Term{Grace: e.grace(), Log: e.log, Await: e.indexes.Settled, Working: func(on bool) {
+		leaveErr := e.resources.Work(ctx, term, controllers.Term{Grace: e.grace(), Log: e.log, Await: e.indexes.Settled, Working: func(on bool) {
 			e.started.Store(on)
 			e.leaving.Store(!on && ctx.Err() != nil)
 		}})

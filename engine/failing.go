@@ -12,19 +12,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/engine/attempt"
-	"github.com/handwerk-dev/handwerk/engine/conditions"
+	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/feed"
-	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
-	"github.com/handwerk-dev/handwerk/engine/memory"
-	"github.com/handwerk-dev/handwerk/engine/outage"
-	"github.com/handwerk-dev/handwerk/engine/plan"
-	"github.com/handwerk-dev/handwerk/engine/progress"
+	"github.com/handwerk-dev/handwerk/engine/pass"
+	"github.com/handwerk-dev/handwerk/engine/transport"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
 // complain says in the log and on the object that an attempt failed.
-func (p *pass) complain(log logr.Logger, j *plan.Job, before progress.Record, err error) {
+func (p *run) complain(log logr.Logger, j *pass.Job, before book.Record, err error) {
 	p.memory.Troubles.Complain(p.r.texts, attempt.Attempt{
 		Failure: p.failure(log, j.Reader.ID, err), Before: before, After: j.Record, Covered: p.r.engine.said(err),
 	})
@@ -32,7 +29,7 @@ func (p *pass) complain(log logr.Logger, j *plan.Job, before progress.Record, er
 }
 
 // failure is one of a handler, for the log.
-func (p *pass) failure(log logr.Logger, handler string, err error) attempt.Failure {
+func (p *run) failure(log logr.Logger, handler string, err error) attempt.Failure {
 	f := attempt.Failure{Log: log, Handler: handler, Err: err}
 	if !p.resourceWide() {
 		f.Key = p.key
@@ -41,12 +38,12 @@ func (p *pass) failure(log logr.Logger, handler string, err error) attempt.Failu
 }
 
 // warn says on the object that a handler fails, or one of its sub-handlers.
-func (p *pass) warn(j *plan.Job, err error) {
-	if j.Through() || p.resourceWide() || !plan.Fails(j.Record) || !j.Record.Failed && feed.Unanswered(err) {
+func (p *run) warn(j *pass.Job, err error) {
+	if j.Through() || p.resourceWide() || !pass.Fails(j.Record) || !j.Record.Failed && feed.Unanswered(err) {
 		return // without an object there is nothing that an Event could be about, and without a server nobody who takes it
 	}
 	reason, note := j.Complaint(p.gone)
-	if reason == conditions.Retried && j.Warned {
+	if reason == pass.Retried && j.Warned {
 		return // it has said so in words of its own
 	}
 	p.r.engine.events.Warn(p.object, j.Reader.ID, reason, note)
@@ -71,8 +68,8 @@ func (r *resource) sayWait(w inbox.Wait) {
 // said reports whether the log has one line for all errors of this kind: no server answers, this process does not
 // lead, a right is missing, to a feed or to others, or versions have gone back.
 func (e *Engine) said(err error) bool {
-	silent := outage.Unanswered(err) && e.outages.Logged()
-	return silent || feed.Unread(err) || errors.Is(err, fence.ErrNotLeading) || e.access.Told(err) || e.outages.Covers(err) || watch.IsBack(err)
+	silent := transport.Unanswered(err) && e.outages.Logged()
+	return silent || feed.Unread(err) || errors.Is(err, transport.ErrNotLeading) || e.access.Told(err) || e.outages.Covers(err) || watch.IsBack(err)
 }
 
 // unreached reports whether an error is one of the outage that the log tells of: an attempt that ends so says nothing of the
@@ -86,10 +83,10 @@ func (r *resource) refused(key cache.ObjectName, handler string, err error) {
 	if r.box.Refused(key, handler, again) && !again && r.engine.access.Lacks() {
 		r.engine.access.Retry()
 	}
-	if missing && handler == memory.Itself {
+	if missing && handler == pass.Itself {
 		r.own.Suspect(key.Namespace)
 	}
 }
 
 // passRefused is refused for a request of the pass's own.
-func (r *resource) passRefused(key cache.ObjectName, err error) { r.refused(key, memory.Itself, err) }
+func (r *resource) passRefused(key cache.ObjectName, err error) { r.refused(key, pass.Itself, err) }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/rights"
+	"github.com/handwerk-dev/handwerk/engine/rbac"
 )
 
 // TestFeedsAskForWhatRolesHave: a feed that asked for a right that no role has would be degraded for
@@ -44,7 +44,7 @@ func TestFeedsAskForWhatRolesHave(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			needed := rights.Of(op, rights.Settings{})
+			needed := rbac.Of(op, rbac.Settings{})
 			asked := 0
 			for _, f := range e.feeds.All() {
 				for _, text := range f.Verbs() {
@@ -63,12 +63,12 @@ func TestFeedsAskForWhatRolesHave(t *testing.T) {
 }
 
 // has reports whether the operator cannot work without a right.
-func has(needed []rights.Rule, name dsl.ResourceName, subresource, verb string) bool {
-	var firm []rights.Rule
+func has(needed []rbac.Rule, name dsl.ResourceName, subresource, verb string) bool {
+	var firm []rbac.Rule
 	for _, r := range needed {
 		if !r.Optional {
 			firm = append(firm, r)
 		}
 	}
-	return rights.Has(firm, name.Group, name.Resource, subresource, verb)
+	return rbac.Has(firm, name.Group, name.Resource, subresource, verb)
 }

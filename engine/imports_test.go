@@ -6,213 +6,183 @@ package engine
 import (
 	"encoding/json"
 	"errors"
+	"flag"
+	"fmt"
+	"go/parser"
+	"go/token"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 const module = "github.com/handwerk-dev/handwerk/"
 
-// TestImportsPointDown holds the map of docs/design.md: cmd → engine → engine/* → dsl, handlers →
-// dsl, dsl/config → dsl.
-func TestImportsPointDown(t *testing.T) {
-	allowed := map[string][]string{
-		"dsl/words":         {},
-		"dsl/bookkeeping":   {},
-		"dsl/logmark":       {},
-		"dsl/plain":         {},
-		"dsl/guard":         {},
-		"dsl/shape":         {},
-		"dsl/openapi":       {},
-		"dsl/kinds":         {"dsl/shape", "dsl/words"},
-		"dsl/builtin":       {"dsl/kinds", "dsl/openapi"},
-		"dsl":               {"dsl/bookkeeping", "dsl/guard", "dsl/plain", "dsl/shape", "dsl/words"},
-		"dsl/draw":          {"dsl", "dsl/shape", "dsl/words"},
-		"dsl/draw/layout":   {},
-		"dsl/draw/svg":      {"dsl/draw", "dsl/draw/layout"},
-		"dsl/actions":       {"dsl", "dsl/shape"},
-		"dsl/form":          {"dsl/words"},
-		"dsl/source":        {"dsl/form"},
-		"dsl/expr":          {"dsl", "dsl/shape", "dsl/words"},
-		"dsl/expr/check":    {"dsl", "dsl/expr", "dsl/shape", "dsl/words"},
-		"dsl/crd":           {"dsl", "dsl/form", "dsl/plain", "dsl/shape"},
-		"dsl/config":        {"dsl", "dsl/actions", "dsl/builtin", "dsl/crd", "dsl/expr", "dsl/expr/check", "dsl/form", "dsl/shape", "dsl/source", "dsl/words"},
-		"handlers":          {"dsl", "dsl/actions", "dsl/expr", "dsl/expr/check", "dsl/form", "dsl/logmark", "dsl/plain", "dsl/shape", "dsl/words", "handlers/apply", "handlers/etcd"},
-		"handlers/apply":    {"dsl", "dsl/actions", "dsl/expr", "dsl/expr/check", "dsl/form", "dsl/shape", "dsl/words", "handlers/graph"},
-		"handlers/etcd":     {},
-		"handlers/graph":    {},
-		"engine/cause":      {"dsl", "dsl/bookkeeping", "dsl/plain"},
-		"engine/progress":   {"dsl", "engine/backoff"},
-		"engine/book":       {"dsl", "dsl/bookkeeping", "engine/cause", "engine/pack", "engine/progress"},
-		"engine/pack":       {},
-		"engine/budget":     {},
-		"engine/gone":       {},
-		"engine/patch":      {"dsl", "dsl/plain", "engine/gone"},
-		"engine/drift":      {"dsl", "dsl/bookkeeping"},
-		"engine/child":      {"dsl", "dsl/bookkeeping", "dsl/plain", "engine/drift", "engine/gone", "engine/pack", "engine/patch"},
-		"engine/scan":       {},
-		"engine/cached":     {"dsl", "dsl/bookkeeping", "engine/scan"},
-		"engine/wire":       {"engine/cached", "engine/scan"},
-		"engine/queue":      {},
-		"engine/catalog":    {"dsl", "dsl/openapi"},
-		"engine/lease":      {"dsl", "dsl/logmark"},
-		"engine/ops":        {"dsl"},
-		"engine/rights":     {"dsl"},
-		"engine/loop":       {"dsl/plain"},
-		"engine/trim":       {},
-		"engine/timer":      {"dsl"},
-		"engine/backoff":    {},
-		"engine/fate":       {"dsl/logmark", "engine/backoff"},
-		"engine/claim":      {"dsl"},
-		"engine/fence":      {},
-		"engine/outage":     {"dsl/logmark"},
-		"engine/busy":       {"dsl/logmark"},
-		"engine/events":     {"dsl", "dsl/logmark", "engine/fence", "engine/gone", "engine/ops"},
-		"engine/scope":      {},
-		"engine/health":     {"dsl/logmark"},
-		"engine/crd":        {"dsl", "dsl/bookkeeping", "engine/outage", "engine/patch"},
-		"engine/cleanup":    {"dsl", "engine/catalog", "engine/outage", "engine/patch", "engine/register", "engine/scope"},
-		"engine/register":   {"dsl", "dsl/logmark", "engine/backoff"},
-		"engine/daemon":     {"dsl", "dsl/guard", "dsl/logmark", "engine/attempt", "engine/cached", "engine/fence", "engine/ops", "engine/patch", "engine/progress", "engine/watch"},
-		"engine/report":     {"engine/feed", "engine/health", "engine/ops"},
-		"engine/sweep":      {"dsl", "dsl/logmark", "engine/claim", "engine/filter"},
-		"engine/retired":    {"dsl", "dsl/logmark", "engine/cached", "engine/feed", "engine/health", "engine/register", "engine/watch"},
-		"engine/conditions": {"dsl", "dsl/logmark", "engine/patch"},
-		"engine/filter":     {"dsl"},
-		// Rooms that join a few of the others.
-		"engine/watch":     {"dsl", "dsl/logmark", "engine/cached"},
-		"engine/access":    {"dsl", "dsl/logmark", "dsl/plain", "engine/backoff", "engine/catalog", "engine/gone", "engine/ops", "engine/rights"},
-		"engine/preflight": {"dsl", "dsl/builtin", "dsl/kinds", "dsl/logmark", "dsl/shape", "engine/catalog", "engine/crd", "engine/ops", "engine/outage"},
-		"engine/attempt":   {"dsl", "dsl/guard", "dsl/logmark", "engine/book", "engine/cause", "engine/fence", "engine/ops", "engine/progress"},
-		"engine/plan":      {"dsl", "dsl/guard", "engine/book", "engine/claim", "engine/conditions", "engine/family", "engine/ledger", "engine/machine", "engine/ops", "engine/progress"},
-		"engine/ledger":    {"dsl", "dsl/logmark", "engine/book", "engine/pack", "engine/patch"},
-		"engine/dial":      {"dsl", "dsl/logmark", "engine/lease", "engine/ops", "engine/outage", "engine/wire"},
-		"engine/inbox":     {"dsl", "engine/cached", "engine/catalog", "engine/fate", "engine/loop", "engine/ops", "engine/queue", "engine/watch"},
-		"engine/feed": {
-			"dsl", "engine/backoff", "engine/cached", "engine/catalog", "engine/gone", "engine/health", "engine/ops", "engine/outage", "engine/rights", "engine/scope", "engine/watch",
-		},
-		"engine/feeds":  {"dsl", "engine/feed", "engine/gone", "engine/health", "engine/scope", "engine/watch"},
-		"engine/roster": {"engine/feed"},
-		"engine/family": {
-			"dsl", "dsl/logmark", "engine/budget", "engine/cached", "engine/catalog", "engine/child", "engine/claim", "engine/drift", "engine/events", "engine/feed",
-			"engine/fence", "engine/gone", "engine/health", "engine/inbox", "engine/loop", "engine/ops", "engine/pack", "engine/patch", "engine/register", "engine/retired",
-			"engine/sweep", "engine/watch",
-		},
-		"engine/memory":   {"dsl", "engine/attempt", "engine/family", "engine/filter", "engine/inbox", "engine/ledger", "engine/loop", "engine/machine", "engine/related", "engine/sweep", "engine/timer"},
-		"engine/departed": {"engine/family", "engine/fate", "engine/feed", "engine/inbox", "engine/memory", "engine/queue", "engine/indexes", "engine/related"},
-		"engine/worker":   {"engine/attempt", "engine/backoff", "engine/busy", "engine/inbox", "engine/memory", "engine/plan", "engine/queue"},
-		"engine/saying":   {"dsl", "dsl/plain", "engine/book", "engine/conditions", "engine/filter", "engine/ledger", "engine/memory", "engine/patch", "engine/plan"},
-		"engine/clock":    {"dsl", "engine/attempt", "engine/book", "engine/ledger", "engine/plan", "engine/progress", "engine/timer"},
-		"engine/activity": {"dsl", "dsl/logmark", "engine/attempt", "engine/child", "engine/events", "engine/fence", "engine/ops", "engine/progress"},
-		"engine/beside":   {"dsl", "engine/family", "engine/inbox", "engine/sweep"},
-		"engine/draft":    {"dsl", "engine/book", "engine/patch"},
-		"engine/machine":  {"dsl", "dsl/logmark", "dsl/plain", "engine/attempt", "engine/ops", "engine/patch"},
-		"engine/moves":    {"dsl", "engine/events", "engine/machine", "engine/memory", "engine/ops", "engine/plan"},
-		"engine/part":     {"dsl", "engine/attempt", "engine/backoff", "engine/cause", "engine/filter", "engine/ops", "engine/progress"},
-		"engine/client":   {"dsl", "engine/catalog", "engine/child", "engine/feed", "engine/fence", "engine/patch"},
-		"engine/index":    {},
-		"engine/indexes":  {"dsl", "dsl/guard", "dsl/plain", "engine/cached", "engine/feed", "engine/filter", "engine/health", "engine/inbox", "engine/index", "engine/loop", "engine/ops", "engine/watch"},
-		"engine/related":  {"dsl", "dsl/guard", "engine/book", "engine/cached", "engine/feed", "engine/inbox", "engine/watch"},
-		"engine": {
-			"engine/activity", "engine/beside", "engine/draft", "engine/moves", "engine/part", "engine/clock", "engine/daemon", "engine/departed", "engine/saying", "engine/worker",
-			"engine/attempt", "engine/client", "engine/conditions", "engine/filter", "engine/ledger", "engine/plan",
-			"dsl", "dsl/logmark", "dsl/plain", "engine/book", "engine/cached", "engine/cause", "engine/catalog", "engine/child", "engine/gone", "engine/lease", "engine/ops",
-			"engine/patch", "engine/progress", "engine/queue", "engine/rights", "engine/scope", "engine/watch",
-			"engine/busy", "engine/dial", "engine/events", "engine/fate", "engine/fence", "engine/claim", "engine/loop", "engine/outage", "engine/timer",
-			"engine/access", "engine/budget", "engine/family", "engine/feed", "engine/feeds", "engine/health", "engine/inbox", "engine/indexes", "engine/memory", "engine/preflight", "engine/register", "engine/related", "engine/report", "engine/roster", "engine/trim",
-		},
-		"engine/enginetest":                    nil, // test kits may use everything
-		"engine/enginetest/internal/apiserver": {},
-		"engine/e2e/cluster":                   nil,
-		"cmd":                                  {"dsl", "dsl/actions", "dsl/config", "dsl/crd", "dsl/draw", "dsl/draw/svg", "dsl/logmark", "dsl/source", "dsl/words", "engine", "engine/access", "engine/cleanup", "engine/crd", "engine/ops", "engine/preflight", "engine/rights"},
-		"cmd/operator":                         {"cmd", "handlers"},
-		"samples/kopf":                         {"cmd", "dsl", "engine", "handlers"},
-		"hack/demo":                            {},
-		"hack/kinds":                           {"dsl/builtin", "dsl/kinds", "dsl/openapi"},
-	}
+var update = flag.Bool("update", false, "write the map of docs/design.md")
+
+// borders say what the packages of an area may not import. An area is the packages under a path. Go itself forbids rings.
+var borders = []struct {
+	area  string
+	but   []string // areas within it for which this does not hold
+	never []string
+	why   string
+}{
+	{"dsl", nil, []string{"engine", "handlers", "cmd"}, "an operator is a value that others read"},
+	{"handlers", nil, []string{"engine", "cmd"}, "an action works with what its request offers"},
+	{"engine", kits, []string{"handlers", "cmd", "dsl/actions", "dsl/config", "dsl/crd", "dsl/draw", "dsl/expr", "dsl/form", "dsl/source"}, "the engine sees neither YAML nor CEL"},
+	{"cmd", []string{"cmd/operator"}, []string{"handlers"}, "main chooses the actions"},
+}
+
+// kits are what tests run operators with. They may use everything.
+var kits = []string{"engine/enginetest", "engine/e2e"}
+
+// within reports whether a package is in an area.
+func within(name string, areas ...string) bool {
+	return slices.ContainsFunc(areas, func(area string) bool { return name == area || strings.HasPrefix(name, area+"/") })
+}
+
+// TestNoImportCrossesABorder holds the borders between the areas of the module.
+func TestNoImportCrossesABorder(t *testing.T) {
 	for _, p := range packages(t) {
-		name := strings.TrimPrefix(p.ImportPath, module)
-		want, known := allowed[name]
-		if !known {
-			t.Errorf("package %s is not on the map: add it to docs/design.md and to this test", name)
-			continue
-		}
-		if want == nil {
-			continue
-		}
-		for _, i := range p.Imports {
-			if ours, ok := strings.CutPrefix(i, module); ok && !slices.Contains(want, ours) {
-				t.Errorf("%s imports %s", name, ours)
+		for _, border := range borders {
+			if !within(p.name, border.area) || within(p.name, border.but...) {
+				continue
 			}
+			for _, ours := range p.ours {
+				if within(ours, border.never...) {
+					t.Errorf("%s imports %s: %s", p.name, ours, border.why)
+				}
+			}
+		}
+		if p.name == "dsl" && slices.ContainsFunc(p.ours, func(i string) bool { return within(i, "dsl/config", "dsl/expr", "dsl/form", "dsl/source") }) {
+			t.Errorf("dsl imports %v: authors in Go need neither YAML nor CEL", p.ours)
 		}
 	}
 }
 
-// floors of the engine, the lowest first. Commons are what the lowest has in common.
-var (
-	commons = []string{"backoff", "gone", "pack", "scan"}
-	floors  = [][]string{
-		{
-			"budget", "busy", "cached", "catalog", "cause", "claim", "drift", "fate", "fence", "filter", "health", "index", "lease", "loop", "ops", "outage", "patch",
-			"progress", "queue", "register", "rights", "scope", "timer", "trim",
-		},
-		{"access", "book", "child", "cleanup", "conditions", "crd", "events", "sweep", "watch", "wire"},
-		{"attempt", "dial", "feed", "inbox", "ledger", "preflight"},
-		{"daemon", "draft", "machine", "part", "report", "retired"},
-		{"client", "family", "feeds", "indexes", "related", "roster"},
-		{"beside", "memory", "plan"},
-		{"activity", "clock", "departed", "moves", "saying", "worker"},
+// TestPurePackagesSendNoRequests holds that decisions are apart from actions: a package whose doc says that it is pure has no way
+// to the API server and no context. Package dsl alone has a context, in the types of functions.
+func TestPurePackagesSendNoRequests(t *testing.T) {
+	found := 0
+	for _, p := range packages(t) {
+		if !p.pure {
+			continue
+		}
+		found++
+		for _, i := range p.Imports {
+			if strings.HasPrefix(i, "k8s.io/client-go") || i == "net/http" || i == "context" && p.name != "dsl" {
+				t.Errorf("%s imports %s, and its doc says that it is pure", p.name, i)
+			}
+		}
 	}
+	if found < 20 {
+		t.Errorf("%d packages say that they are pure", found)
+	}
+}
+
+const (
+	mapBegins = "<!-- map: go test ./engine -run TestTheMap -update -->\n"
+	mapEnds   = "<!-- end of the map -->\n"
 )
 
-// TestEachFloorKnowsThoseBelowAlone holds that a package of the engine imports nothing of its own floor, nor of one
-// above: what needs two packages of a floor lies above them.
-func TestEachFloorKnowsThoseBelowAlone(t *testing.T) {
-	floorOf := map[string]int{}
-	for _, name := range commons {
-		floorOf["engine/"+name] = -1
+// TestTheMapIsWhatTheCodeSays holds the map of docs/design.md equal to the packages that there are, with the first sentence of the
+// doc of each. Within engine the order is that of the imports.
+func TestTheMapIsWhatTheCodeSays(t *testing.T) {
+	const path = "../docs/design.md"
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for i, floor := range floors {
-		for _, name := range floor {
-			floorOf["engine/"+name] = i
-		}
+	before, rest, begins := strings.Cut(string(page), mapBegins)
+	now, after, ends := strings.Cut(rest, mapEnds)
+	if !begins || !ends {
+		t.Fatalf("%s has no map between its marks", path)
 	}
-	for _, p := range packages(t) {
-		name := strings.TrimPrefix(p.ImportPath, module)
-		at, known := floorOf[name]
-		if kit := strings.HasPrefix(name, "engine/enginetest") || strings.HasPrefix(name, "engine/e2e"); !known {
-			if strings.HasPrefix(name, "engine/") && !kit {
-				t.Errorf("package %s is on no floor", name)
-			}
-			continue
+	want := drawn(packages(t))
+	if *update {
+		if err := os.WriteFile(path, []byte(before+mapBegins+want+mapEnds+after), 0o600); err != nil {
+			t.Fatal(err)
 		}
-		for _, i := range p.Imports {
-			ours, _ := strings.CutPrefix(i, module)
-			below, known := floorOf[ours]
-			if ours == "engine" || known && below >= at {
-				t.Errorf("%s, on floor %d, imports %s", name, at, ours)
-			}
-		}
+		return
+	}
+	if diff := cmp.Diff(want, now); diff != "" {
+		t.Errorf("the map is not current, go test ./engine -run TestTheMap -update writes it (-want +page):\n%s", diff)
 	}
 }
 
-// TestPurePackagesTalkToNobody holds that deciding is apart from doing: these packages have no
-// way to the API server and no context.
-func TestPurePackagesTalkToNobody(t *testing.T) {
-	pure := []string{"dsl", "dsl/bookkeeping", "dsl/builtin", "dsl/crd", "dsl/form", "dsl/kinds", "dsl/logmark", "dsl/openapi", "dsl/plain", "dsl/shape", "dsl/source", "dsl/words", "engine/backoff", "engine/book", "engine/cached", "engine/cause", "engine/claim", "engine/clock", "engine/drift", "engine/filter", "engine/gone", "engine/health", "engine/index", "engine/ledger", "engine/loop", "engine/pack", "engine/plan", "engine/progress", "engine/scan", "engine/timer", "handlers/graph"}
-	for _, p := range packages(t) {
-		name := strings.TrimPrefix(p.ImportPath, module)
-		if !slices.Contains(pure, name) {
-			continue
+// drawn is the map: areas by name, and in engine a floor after the other.
+func drawn(all []goPackage) string {
+	var out strings.Builder
+	line := func(p goPackage) {
+		pure := ""
+		if p.pure {
+			pure = "pure: "
 		}
-		for _, i := range p.Imports {
-			if strings.HasPrefix(i, "k8s.io/client-go") || i == "net/http" || i == "context" && name != "dsl" {
-				t.Errorf("%s imports %s", name, i)
+		fmt.Fprintf(&out, "%-24s %s%s\n", p.name, pure, p.synopsis())
+	}
+	out.WriteString("```\n")
+	for _, area := range []string{"cmd", "dsl", "handlers"} {
+		for _, p := range all {
+			if within(p.name, area) {
+				line(p)
 			}
 		}
+		out.WriteString("\n")
 	}
+	floors := floorsOf(all)
+	for i, floor := range floors {
+		fmt.Fprintf(&out, "engine, floor %d of %d\n", i+1, len(floors))
+		for _, p := range floor {
+			line(p)
+		}
+	}
+	out.WriteString("\ntests of operators\n")
+	for _, p := range all {
+		if within(p.name, kits...) {
+			line(p)
+		}
+	}
+	out.WriteString("```\n")
+	return out.String()
+}
+
+// floorsOf sorts the packages of the engine: each lies right above the highest that it imports.
+func floorsOf(all []goPackage) (floors [][]goPackage) {
+	at := map[string]int{}
+	var height func(name string) int
+	height = func(name string) int {
+		if h, known := at[name]; known {
+			return h
+		}
+		h := 0
+		for _, p := range all {
+			if p.name != name {
+				continue
+			}
+			for _, ours := range p.ours {
+				if within(ours, "engine") {
+					h = max(h, height(ours)+1)
+				}
+			}
+		}
+		at[name] = h
+		return h
+	}
+	for _, p := range all {
+		if !within(p.name, "engine") || within(p.name, kits...) {
+			continue
+		}
+		for len(floors) <= height(p.name) {
+			floors = append(floors, nil)
+		}
+		floors[height(p.name)] = append(floors[height(p.name)], p)
+	}
+	return floors
 }
 
 // TestTheAPIServerIsNotLinked holds that the program stays small: a package of the API server easily
@@ -231,21 +201,30 @@ func TestTheAPIServerIsNotLinked(t *testing.T) {
 	}
 }
 
+// goPackage is a package of the module, as go list knows it.
 type goPackage struct {
-	ImportPath string
-	Dir        string
-	GoFiles    []string
-	Imports    []string
+	ImportPath, Dir, Doc string
+	GoFiles, Imports     []string
+
+	name string   // the import path without that of the module
+	ours []string // those of Imports that are in the module, without its path
+	pure bool     // the doc says so
 }
 
-func packages(t *testing.T) []goPackage {
+// synopsis is what the doc of a package says first, without the name.
+func (p goPackage) synopsis() string {
+	text, _, _ := strings.Cut(strings.TrimSuffix(p.Doc, "."), ": ")
+	words := strings.SplitN(text, " ", 3) // Package NAME …
+	return strings.NewReplacer("[", "", "]", "").Replace(words[len(words)-1])
+}
+
+// packages lists the packages of the module that have more than tests.
+func packages(t *testing.T) (all []goPackage) {
 	t.Helper()
-	list := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,GoFiles,Imports", module+"...")
-	out, err := list.Output()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,Doc,GoFiles,Imports", module+"...").Output()
 	if err != nil {
 		t.Fatalf("listing packages: %v", err)
 	}
-	var all []goPackage
 	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var p goPackage
 		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
@@ -253,8 +232,32 @@ func packages(t *testing.T) []goPackage {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		if len(p.GoFiles) > 0 {
-			all = append(all, p)
+		if len(p.GoFiles) == 0 {
+			continue
+		}
+		p.name = strings.TrimPrefix(p.ImportPath, module)
+		for _, i := range p.Imports {
+			if ours, ok := strings.CutPrefix(i, module); ok {
+				p.ours = append(p.ours, ours)
+			}
+		}
+		p.pure = saysPure(t, p)
+		all = append(all, p)
+	}
+}
+
+// saysPure reports whether the doc of a package says that it is pure.
+func saysPure(t *testing.T, p goPackage) bool {
+	t.Helper()
+	for _, name := range p.GoFiles {
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.PackageClauseOnly|parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(strings.Fields(file.Doc.Text()), " ")
+		if strings.Contains(text, "It is pure") {
+			return true
 		}
 	}
+	return false
 }

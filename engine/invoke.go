@@ -16,17 +16,16 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/events"
-	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/ops"
-	"github.com/handwerk-dev/handwerk/engine/part"
+	"github.com/handwerk-dev/handwerk/engine/pass"
 	"github.com/handwerk-dev/handwerk/engine/patch"
-	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
+	"github.com/handwerk-dev/handwerk/engine/transport"
 )
 
 // attempt runs a job when it is due and notes its outcome. The error is that of a pass that must
 // end, because the process or its leadership does.
-func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
+func (p *run) attempt(ctx context.Context, j *pass.Job) error {
 	if p.postponed(j) {
 		return nil
 	}
@@ -38,13 +37,13 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	}
 	p.family.Claims.Run(j.Reader.ID, j.Record.Past())
 	j.Saw = p.Look.Digest(j.Reader.View)
-	s := fence.NewSpan(p.r.engine.held)
+	s := transport.NewSpan(p.r.engine.held)
 	request := p.request(j, s)
 	log := request.Log
 	start := time.Now()
 	j.Record = j.Record.Start(j.Reader.Handler, start)
 	leave := p.r.busy.Enter(p.key, j.Reader.ID)
-	parts := part.Run{Settings: &p.r.parts, Troubles: &p.memory.Troubles, Known: j.Record.Parts}
+	parts := attempt.Subhandlers{SubhandlerSettings: &p.r.parts, Troubles: &p.memory.Troubles, Known: j.Record.Parts}
 	code := p.r.machines.Code(j, p.memory, p.gone, p.fuller(ctx))
 	err := attempt.Run(discreet(ctx, j.Reader), code, parts.Around(code.Func), request, j.Record.Ends(j.Reader.Handler), s)
 	leave()
@@ -52,7 +51,7 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 		return ctx.Err()
 	}
 	if s.Lost() || !p.r.engine.held(ctx) { // the handler may have failed for that alone
-		return fmt.Errorf("running handler %s: %w", j.Reader.ID, fence.ErrNotLeading)
+		return fmt.Errorf("running handler %s: %w", j.Reader.ID, transport.ErrNotLeading)
 	}
 	p.r.machines.Did(j, p.memory)
 	if reporter, is := request.Events.(*events.Reporter); is {
@@ -79,7 +78,7 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 }
 
 // postponed reports whether a job does not run in this pass: it is not due yet, or blocked, or its deadline has passed.
-func (p *pass) postponed(j *plan.Job) bool {
+func (p *run) postponed(j *pass.Job) bool {
 	if wait := j.Record.Waits(p.now); wait > 0 {
 		p.next = p.next.Sooner(wait, queue.Due)
 		return true
@@ -97,7 +96,7 @@ func (p *pass) postponed(j *plan.Job) bool {
 
 // ensureFinalizer adds the finalizer before the first handler of an object runs. When no handler is due, the
 // finalizer goes along with the pass's write.
-func (p *pass) ensureFinalizer(ctx context.Context) error {
+func (p *run) ensureFinalizer(ctx context.Context) error {
 	there := slices.Contains(p.family.Base().GetFinalizers(), p.r.rules.Finalizer)
 	if there || p.resourceWide() || p.gone || p.deletion != "" || !p.wantsFinalizer() {
 		return nil
@@ -113,7 +112,7 @@ func (p *pass) ensureFinalizer(ctx context.Context) error {
 
 // lay lays what a handler wants on the object as those after it see it. It returns what is wrong with that, and the error
 // of a pass that must end.
-func (p *pass) lay(ctx context.Context, j *plan.Job, wants *dsl.Patch) (wrong, ends error) {
+func (p *run) lay(ctx context.Context, j *pass.Job, wants *dsl.Patch) (wrong, ends error) {
 	j.Offers = len(wants.Offered) > 0
 	set := p.explicit
 	if j.Machine != nil {
@@ -142,7 +141,7 @@ func (p *pass) lay(ctx context.Context, j *plan.Job, wants *dsl.Patch) (wrong, e
 
 // offered returns what a handler wants with the conditions that it offers, where the object has conditions and nobody has set
 // these, and without the ends of conditions that others set.
-func (p *pass) offered(ctx context.Context, wants *dsl.Patch, set []metav1.Condition) (*dsl.Patch, error) {
+func (p *run) offered(ctx context.Context, wants *dsl.Patch, set []metav1.Condition) (*dsl.Patch, error) {
 	wants, err := p.r.conditions.Offered(ctx, wants, set)
 	if err == nil {
 		wants.Retired = slices.DeleteFunc(wants.Retired, p.saying().Keeps)
@@ -151,7 +150,7 @@ func (p *pass) offered(ctx context.Context, wants *dsl.Patch, set []metav1.Condi
 }
 
 // note records the outcome of an attempt, and says it where people look.
-func (p *pass) note(log logr.Logger, j *plan.Job, err error, took time.Duration) {
+func (p *run) note(log logr.Logger, j *pass.Job, err error, took time.Duration) {
 	j.Ran = true
 	before, now := j.Record, time.Now()
 	most, waiting := attempt.Waits(err)
@@ -188,7 +187,7 @@ func (p *pass) note(log logr.Logger, j *plan.Job, err error, took time.Duration)
 
 // finish enters the outcome of a job into the book. Its handler has seen the object as it was before it
 // ran, and what it changes itself is no news for it; for others that look there it is.
-func (p *pass) finish(j *plan.Job) {
+func (p *run) finish(j *pass.Job) {
 	j.Left = p.Look.Digest(j.Reader.View)
 	var kept map[string]any
 	if j.Reader.Old {
@@ -203,7 +202,7 @@ func (p *pass) finish(j *plan.Job) {
 }
 
 // void takes back what a handler did, as far as the book knows.
-func (p *pass) void(j *plan.Job) {
+func (p *run) void(j *pass.Job) {
 	p.ledger.Put(j.Reader, j.Void())
 	p.memory.Troubles.Void(j.Reader.ID)
 }

@@ -10,10 +10,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
-	"github.com/handwerk-dev/handwerk/engine/clock"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
-	"github.com/handwerk-dev/handwerk/engine/plan"
-	"github.com/handwerk-dev/handwerk/engine/progress"
+	"github.com/handwerk-dev/handwerk/engine/pass"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 )
 
@@ -26,20 +24,20 @@ type changes struct {
 	// resync: the object's resync period has passed.
 	resync bool
 	// clock are the object's timers.
-	clock clock.Clock
+	clock pass.Clock
 }
 
 // observe finds out what has come up for the object's handlers.
-func (p *pass) observe(news inbox.Changes) changes {
+func (p *run) observe(news inbox.Changes) changes {
 	p.memory.Filters.Begin()
 	p.hear(news.Event)
 	p.tend(false)
 	n := changes{Changes: news}
 	if timers := p.r.rules.Timers; len(timers) > 0 && p.deletion == "" {
-		n.clock = clock.Start(timers, clock.Pass{
+		n.clock = pass.StartClock(timers, pass.ClockPass{
 			Now: p.now, Before: p.memory.Ticks, Fresh: news.Fresh, Look: p.Look, Ledger: p.ledger,
 			About: func(r book.Reader) *dsl.Subject {
-				return p.subject(r, dsl.Timer, progress.Record{}, p.family.Reader(), p.indexes.For(r.ID, dsl.Timer))
+				return p.subject(r, dsl.Timer, book.Record{}, p.family.Reader(), p.indexes.For(r.ID, dsl.Timer))
 			},
 		})
 	}
@@ -51,7 +49,7 @@ func (p *pass) observe(news inbox.Changes) changes {
 	}
 	p.family.Claims.Blind(func(at int) bool { // asks those that do not see it, too
 		r := p.r.rules.Readers[at]
-		return p.sees(r, plan.AskFor(r.Handler)).Keeps()
+		return p.sees(r, pass.AskFor(r.Handler)).Keeps()
 	})
 	n.of = slices.Concat(p.memory.Rerun, p.family.Claims.Asked())
 	n.resync = p.memory.Resync != nil && !p.now.Before(*p.memory.Resync)
@@ -60,7 +58,7 @@ func (p *pass) observe(news inbox.Changes) changes {
 
 // hear makes handlers of events run for what the watch has told. It is in their entries from there on, so it is
 // told again to those alone that are not through with it.
-func (p *pass) hear(event apiwatch.EventType) {
+func (p *run) hear(event apiwatch.EventType) {
 	if event == "" && !p.memory.Ledger.Known() {
 		event = apiwatch.Added // to this process
 	}

@@ -17,23 +17,17 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/attempt"
-	"github.com/handwerk-dev/handwerk/engine/budget"
+	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/breaker"
+	"github.com/handwerk-dev/handwerk/engine/children"
 	"github.com/handwerk-dev/handwerk/engine/daemon"
-	"github.com/handwerk-dev/handwerk/engine/departed"
-	"github.com/handwerk-dev/handwerk/engine/draft"
-	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/filter"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
-	"github.com/handwerk-dev/handwerk/engine/indexes"
-	"github.com/handwerk-dev/handwerk/engine/ledger"
-	"github.com/handwerk-dev/handwerk/engine/loop"
-	"github.com/handwerk-dev/handwerk/engine/memory"
+	"github.com/handwerk-dev/handwerk/engine/index"
+	"github.com/handwerk-dev/handwerk/engine/pass"
 	"github.com/handwerk-dev/handwerk/engine/patch"
-	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/related"
-	"github.com/handwerk-dev/handwerk/engine/saying"
-	"github.com/handwerk-dev/handwerk/engine/worker"
 )
 
 // facts are what a pass works with from its beginning to its end.
@@ -47,23 +41,23 @@ type facts struct {
 	// deletion is the moment at which it was deleted, empty while it lives.
 	deletion string
 	// number is status.observedGeneration.
-	number ledger.Number
+	number book.Number
 	now    time.Time
 	// share is the memory that the pass may take; nil for any.
-	share *budget.Share
+	share *children.Share
 }
 
 // resourceWide reports whether the pass is over the resource as a whole.
 func (f facts) resourceWide() bool { return f.object.GetName() == "" }
 
-// pass is one run over one object. What it works out is kept only when its write has succeeded; otherwise the next
+// run is one run over one object. What it works out is kept only when its write has succeeded; otherwise the next
 // pass begins from the same book.
-type pass struct {
+type run struct {
 	facts
-	draft.Draft
+	pass.Draft
 	r      *resource
-	memory *memory.Memory
-	ledger *ledger.Ledger
+	memory *pass.Memory
+	ledger *book.Ledger
 	// filters are what handlers' filters have said.
 	filters filter.Answers
 	// filtered is what handlers say of filters that keep them from acting. Explicit are the conditions that handlers set
@@ -72,15 +66,15 @@ type pass struct {
 	explicit []metav1.Condition
 	// family knows what the pass has written, and the object's children. Related is what it sees of related objects, and
 	// indexes of the operator's.
-	family  *family.Session
+	family  *children.Session
 	related *related.View
-	indexes *indexes.View
+	indexes *index.View
 	// asking is held while handlers are asked whether they want a child.
 	asking sync.Mutex
 	// walk knows what woke the pass, and notes its writes.
-	walk *loop.Walk
+	walk *breaker.Walk
 	// jobs are the handlers that have something to do, as far as the pass has come.
-	jobs plan.Jobs
+	jobs pass.Jobs
 	// come is what has come up.
 	come changes
 	// left is the object as the pass has written it, nil before it does.
@@ -123,17 +117,17 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (queue.Next, 
 }
 
 // passSharing is passLiving with a share of the memory, once there is one.
-func (r *resource) passSharing(ctx context.Context, key cache.ObjectName, t *memory.Turn, next queue.Next) (queue.Next, error) {
+func (r *resource) passSharing(ctx context.Context, key cache.ObjectName, t *pass.Turn, next queue.Next) (queue.Next, error) {
 	share := r.share(key, t.Memory)
 	if share == nil {
-		return next, worker.ErrShort
+		return next, pass.ErrShort
 	}
 	defer share.Return()
 	return r.passLiving(ctx, key, t, next, share)
 }
 
 // passLiving is the pass over the object that the cache has under the key. Next is when the key is due for others.
-func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *memory.Turn, next queue.Next, share *budget.Share) (queue.Next, error) {
+func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *pass.Turn, next queue.Next, share *children.Share) (queue.Next, error) {
 	current := t.Memory.CaughtUp(ctx, r.engine.reader) // asked before the read, which is then no older than that
 	object, err := r.read(ctx, key)
 	if err != nil {
@@ -149,13 +143,13 @@ func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *memo
 	m := t.Memory
 	if m == nil || m.UID != object.GetUID() {
 		m.Gone()
-		m, current = memory.New(object.GetUID()), true
+		m, current = pass.NewMemory(object.GetUID()), true
 	}
 	defer m.Sleep()
 	defer func() { m.Grown = share.Grown() }()
 	t.Keep(m)
 	if !current {
-		return next, worker.Park(t, m)
+		return next, pass.Park(t, m)
 	}
 	now := time.Now()
 	if wait := m.Breaker.Wait(now); wait > 0 && object.GetDeletionTimestamp() == nil {
@@ -168,13 +162,13 @@ func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *memo
 	if err != nil {
 		return queue.Next{}, err
 	}
-	p := r.newPass(facts{key: key, object: object, deletion: ledger.Deletion(object, false), number: number, now: now, share: share}, m, t.Changes)
+	p := r.newPass(facts{key: key, object: object, deletion: book.Deletion(object, false), number: number, now: now, share: share}, m, t.Changes)
 	p.next = next
 	r.machines.Note(key, object)
 	if awaits, err := p.awaitsChild(ctx); err != nil {
 		return queue.Next{}, err
 	} else if awaits {
-		return next, worker.Park(t, m)
+		return next, pass.Park(t, m)
 	}
 	if err := p.run(ctx, t.Changes); err != nil {
 		t.Event = ""                          // handlers that are not through with it have it in mind
@@ -186,7 +180,7 @@ func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *memo
 }
 
 // forget drops what is remembered of a key that has no object, and ends the daemons of an object that is known to be gone.
-func (r *resource) forget(key cache.ObjectName, t *memory.Turn) {
+func (r *resource) forget(key cache.ObjectName, t *pass.Turn) {
 	t.Memory.Gone()
 	gone := r.departed.Forget(key, t)
 	if r.machines.Note(key, nil); gone {
@@ -195,7 +189,7 @@ func (r *resource) forget(key cache.ObjectName, t *memory.Turn) {
 }
 
 // awaitsChild reports whether the pass has to wait for a child that is on the server, and that no cache shows.
-func (p *pass) awaitsChild(ctx context.Context) (bool, error) {
+func (p *run) awaitsChild(ctx context.Context) (bool, error) {
 	found, err := p.family.Find(ctx)
 	if err != nil {
 		p.held(err)
@@ -205,9 +199,9 @@ func (p *pass) awaitsChild(ctx context.Context) (bool, error) {
 
 // observed returns what status.observedGeneration says. Where this version keeps elsewhere what was handled, the field is asked
 // once, and read from the server where the cache lacks it.
-func (r *resource) observed(ctx context.Context, key cache.ObjectName, object *unstructured.Unstructured, m *memory.Memory) (n ledger.Number, err error) {
+func (r *resource) observed(ctx context.Context, key cache.ObjectName, object *unstructured.Unstructured, m *pass.Memory) (n book.Number, err error) {
 	keeps := r.own.KeepsGeneration()
-	if !r.rules.Ledger.Stores || !keeps && (m.Ledger.Known() || !ledger.Marked(object, r.engine.markers())) {
+	if !r.rules.Ledger.Stores || !keeps && (m.Ledger.Known() || !book.HasMarker(object, r.engine.markers())) {
 		return n, nil
 	}
 	if r.spec.Cache == dsl.CacheMetadata {
@@ -216,17 +210,17 @@ func (r *resource) observed(ctx context.Context, key cache.ObjectName, object *u
 		}
 	}
 	n.Value, _, _ = unstructured.NestedInt64(object.Object, "status", "observedGeneration")
-	n.Own = n.Value > 0 && (ledger.Marked(object, r.engine.markers()) || keeps && ledger.Inherited(object, r.engine.managers()))
+	n.Own = n.Value > 0 && (book.HasMarker(object, r.engine.markers()) || keeps && book.Inherited(object, r.engine.managers()))
 	return n, nil
 }
 
 // passGone is the pass over an object that is gone already.
-func (r *resource) passGone(ctx context.Context, one departed.Object, news inbox.Changes) (queue.Next, error) {
+func (r *resource) passGone(ctx context.Context, one pass.Departed, news inbox.Changes) (queue.Next, error) {
 	last := one.Last
 	if r.engine.renamer.Finds(last) {
 		last = r.engine.renamer.Renamed(last)
 	}
-	p := r.newPass(facts{key: one.Key, object: last, gone: true, deletion: ledger.Deletion(last, true), now: time.Now()}, one.Memory, inbox.Changes{})
+	p := r.newPass(facts{key: one.Key, object: last, gone: true, deletion: book.Deletion(last, true), now: time.Now()}, one.Memory, inbox.Changes{})
 	err := p.run(ctx, news)
 	if err == nil && (p.memory.Finalized || p.next.After <= 0) {
 		p.memory.Gone()
@@ -235,19 +229,19 @@ func (r *resource) passGone(ctx context.Context, one departed.Object, news inbox
 }
 
 // newPass begins a pass: it opens the object's book, and what is known of its children and related objects.
-func (r *resource) newPass(f facts, m *memory.Memory, news inbox.Changes) *pass {
-	p := &pass{facts: f, known: f.object, Draft: draft.Of(f.object), r: r, memory: m}
+func (r *resource) newPass(f facts, m *pass.Memory, news inbox.Changes) *run {
+	p := &run{facts: f, known: f.object, Draft: pass.DraftOf(f.object), r: r, memory: m}
 	rules := &r.rules.Ledger
 	if f.resourceWide() {
 		rules = &r.rules.Schedules
 	}
-	p.ledger = ledger.Open(rules, &m.Ledger, ledger.Subject{
+	p.ledger = book.Open(rules, &m.Ledger, book.Subject{
 		Object: f.object, Deletion: f.deletion, First: !m.Seen, Fresh: news.Fresh, Generation: r.own.KeepsGeneration() && !f.resourceWide(), Number: f.number, Now: f.now,
 	}, p.Look, p.log)
 	p.related = r.related.View(related.Owner{Key: f.key, Object: f.object, Gone: f.gone, Now: f.now})
 	p.indexes = r.indexes.View(f.key, !m.Seen, !f.gone && !f.resourceWide())
 	p.walk = p.begin(news)
-	p.family = r.family.Begin(family.Pass{
+	p.family = r.family.Begin(children.Pass{
 		Key: f.key, Object: f.object, Gone: f.gone, Deleting: f.deletion != "", Now: f.now, Log: p.log, Share: f.share,
 		Memory: &m.Children, Sweep: &m.Sweep, Awaits: &m.Writes, Walk: p.walk, Done: p.ledger.DeleteDone(), Undecided: p.undecided,
 	})
@@ -256,7 +250,7 @@ func (r *resource) newPass(f facts, m *memory.Memory, news inbox.Changes) *pass 
 
 // run is the pass once its object is known: each handler in its order is planned, and run when it is
 // due, then the pass writes and remembers.
-func (p *pass) run(ctx context.Context, news inbox.Changes) error {
+func (p *run) run(ctx context.Context, news inbox.Changes) error {
 	defer p.indexes.Keep(false)
 	n := p.observe(news)
 	p.come = n
@@ -289,27 +283,27 @@ func (p *pass) run(ctx context.Context, news inbox.Changes) error {
 }
 
 // restate asks for conditions that are still true of a new generation.
-func (p *pass) restate() {
+func (p *run) restate() {
 	if p.deletion == "" && p.r.own.Resource().Status { // without a subresource, each write would be another generation
 		p.saying().Restate(p.Patch)
 	}
 }
 
 // saying is what the pass knows of what is to be said in conditions.
-func (p *pass) saying() saying.Pass {
-	return saying.Pass{
+func (p *run) saying() pass.Conditions {
+	return pass.Conditions{
 		Object: p.object, Current: p.Current, Look: p.Look, Wanted: p.Patch, Readers: p.r.rules.Readers, Jobs: p.jobs, Ledger: p.ledger, Memory: p.memory, Sees: p.sees,
 	}
 }
 
 // finalizer reports whether the object has the operator's finalizer.
-func (p *pass) finalizer() bool {
+func (p *run) finalizer() bool {
 	return slices.ContainsFunc(p.object.GetFinalizers(), func(f string) bool {
 		return f == p.r.rules.Finalizer || slices.Contains(p.r.rules.Earlier, f)
 	})
 }
 
-func (p *pass) log() logr.Logger { return p.r.logOf(p.facts, attempt.About{}) }
+func (p *run) log() logr.Logger { return p.r.logOf(p.facts, attempt.About{}) }
 
 // logOf returns the log for what happens to an object.
 func (r *resource) logOf(f facts, about attempt.About) logr.Logger {

@@ -10,12 +10,12 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/filter"
-	"github.com/handwerk-dev/handwerk/engine/plan"
+	"github.com/handwerk-dev/handwerk/engine/pass"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 )
 
 // handle runs the handlers that have something to do: each in its order, or those that the resource's lifecycle chooses.
-func (p *pass) handle(ctx context.Context, n changes) error {
+func (p *run) handle(ctx context.Context, n changes) error {
 	readers, choose := p.r.rules.Readers, p.r.spec.Lifecycle
 	if p.gone && p.memory.Finalized {
 		readers = slices.DeleteFunc(slices.Clone(readers), func(r book.Reader) bool { return !r.On(dsl.Event) })
@@ -57,15 +57,15 @@ func (p *pass) handle(ctx context.Context, n changes) error {
 }
 
 // plan returns what a handler has to do, nil when nothing.
-func (p *pass) plan(ctx context.Context, r book.Reader, n changes) *plan.Job {
+func (p *run) plan(ctx context.Context, r book.Reader, n changes) *pass.Job {
 	e := p.entry(r)
 	s := p.situation(r, n)
-	e, c := plan.Decide(r.Handler, e, s)
+	e, c := pass.Decide(r.Handler, e, s)
 	if c == "" || c == dsl.Delete && p.daemonsEnd() {
 		p.ledger.Put(r, e)
 		return nil
 	}
-	j := plan.Begin(r, c, e, s.Facts)
+	j := pass.Begin(r, c, e, s.Facts)
 	j.Soon = s.Again && p.memory.Again.Of(r.ID).Soon()
 	if c != dsl.Delete && (!r.Stores() || !c.Lasting()) {
 		e = j.Entry // it is in mind from here on, should it match later
@@ -79,7 +79,7 @@ func (p *pass) plan(ctx context.Context, r book.Reader, n changes) *plan.Job {
 
 // entry returns a handler's entry in the book. Where the handler begins with the object, the entry has the object as it is. Where
 // its filter fails, it begins, too: a change that comes before the answer may be one for it. The filter is asked until it answers.
-func (p *pass) entry(r book.Reader) book.Entry {
+func (p *run) entry(r book.Reader) book.Entry {
 	e := p.ledger.Entry(r)
 	unanswered := e.Met && p.memory.Filters.Of(r.Handler) != ""
 	if p.deletion != "" || !e.Begins && !unanswered {
@@ -92,8 +92,8 @@ func (p *pass) entry(r book.Reader) book.Entry {
 }
 
 // situation finds out what has come up for a handler.
-func (p *pass) situation(r book.Reader, n changes) plan.Situation {
-	return plan.Situation{
+func (p *run) situation(r book.Reader, n changes) pass.Situation {
+	return pass.Situation{
 		Facts: p.factsFor(r, n.Fresh), Pass: p.now,
 		Child: n.Child, Related: p.related.Changed(), Index: p.indexes.Changed(r.ID), Unseen: !p.memory.Seen,
 		Named: slices.Contains(n.of, r.ID), Resync: n.resync,
@@ -107,7 +107,7 @@ func (p *pass) situation(r book.Reader, n changes) plan.Situation {
 
 // factsFor returns the facts that a handler's entry is compared with. The book says whether an object is new. Without a book, it
 // is new to a handler that stores nothing if it is fresh, or if some handler sees it that would have left a book.
-func (p *pass) factsFor(r book.Reader, fresh bool) book.Facts {
+func (p *run) factsFor(r book.Reader, fresh bool) book.Facts {
 	f := p.ledger.Facts(r, p.Look)
 	if !f.New || !f.First || fresh || !r.On(dsl.Resume) {
 		return f
@@ -117,7 +117,7 @@ func (p *pass) factsFor(r book.Reader, fresh bool) book.Facts {
 			if !other.Stores() {
 				return false
 			}
-			holds, err := p.asks(other, plan.AskFor(other.Handler)) // the answer is not kept: what handlers do may change it
+			holds, err := p.asks(other, pass.AskFor(other.Handler)) // the answer is not kept: what handlers do may change it
 			return holds && err == nil
 		})
 		p.marks = &marks
@@ -127,17 +127,17 @@ func (p *pass) factsFor(r book.Reader, fresh bool) book.Facts {
 }
 
 // others is what is known of handlers that another one has to do with.
-func (p *pass) others() plan.Others {
-	return plan.Others{
+func (p *run) others() pass.Others {
+	return pass.Others{
 		Readers: p.r.rules.Readers, Entry: p.ledger.Entry, Jobs: p.jobs, Deletion: p.deletion,
-		Sees:   func(r book.Reader) bool { return p.sees(r, plan.AskFor(r.Handler)).Keeps() },
+		Sees:   func(r book.Reader) bool { return p.sees(r, pass.AskFor(r.Handler)).Keeps() },
 		Unsure: p.filters.WasDue,
 	}
 }
 
 // blocked reports whether a handler that this one comes after is not through yet, or failed for good.
 // Either way this one has no outcome.
-func (p *pass) blocked(h *dsl.Handler) bool { return len(h.After) > 0 && p.others().Block(h) }
+func (p *run) blocked(h *dsl.Handler) bool { return len(h.After) > 0 && p.others().Block(h) }
 
 // blocker names the handler for which blocked holds; empty for none.
-func (p *pass) blocker(h *dsl.Handler) string { return p.others().Blocker(h) }
+func (p *run) blocker(h *dsl.Handler) string { return p.others().Blocker(h) }

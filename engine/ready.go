@@ -14,24 +14,23 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/engine/book"
-	"github.com/handwerk-dev/handwerk/engine/conditions"
+	"github.com/handwerk-dev/handwerk/engine/pass"
 	"github.com/handwerk-dev/handwerk/engine/patch"
-	"github.com/handwerk-dev/handwerk/engine/saying"
 )
 
 // keepsReady reports whether the engine keeps the condition Ready of the pass's object. Without a subresource each write of
 // the status would make another generation to be ready for.
-func (p *pass) keepsReady() bool {
+func (p *run) keepsReady() bool {
 	return p.r.ready && p.deletion == "" && !p.gone && !p.resourceWide() && p.r.own.Resource().Status
 }
 
 // ownReady finds out whose condition Ready the object has. It is looked up on the server once for each that this process does not know
 // and that is to be another one, as the cache does not have who has set it.
-func (p *pass) ownReady(ctx context.Context) {
+func (p *run) ownReady(ctx context.Context) {
 	if !p.keepsReady() {
 		return
 	}
-	m, there := p.memory, saying.Condition(p.object, dsl.Ready)
+	m, there := p.memory, pass.ConditionOf(p.object, dsl.Ready)
 	if there == nil {
 		m.Foreign = false
 		return
@@ -63,12 +62,12 @@ func (p *pass) ownReady(ctx context.Context) {
 }
 
 // readiness is the condition Ready that the engine writes, nil where it is to stay as it is.
-func (p *pass) readiness() *metav1.Condition {
+func (p *run) readiness() *metav1.Condition {
 	m := p.memory
 	if !p.keepsReady() || m.Foreign || slices.ContainsFunc(p.Patch.Conditions, func(c metav1.Condition) bool { return c.Type == dsl.Ready }) {
 		return nil
 	}
-	there := saying.Condition(p.object, dsl.Ready)
+	there := pass.ConditionOf(p.object, dsl.Ready)
 	current := there != nil && there["observedGeneration"] == p.object.GetGeneration() && m.Ready == digestOf(there)
 	if current && p.quiet() {
 		return nil
@@ -87,7 +86,7 @@ func (p *pass) readiness() *metav1.Condition {
 
 // quiet reports whether nothing has come up that can change the condition Ready. Which handlers see the object may have changed where
 // they have filters.
-func (p *pass) quiet() bool {
+func (p *run) quiet() bool {
 	filtered := func(r book.Reader) bool {
 		return r.Level() && (r.When != nil || len(r.Labels)+len(r.Annotations) > 0)
 	}
@@ -96,21 +95,21 @@ func (p *pass) quiet() bool {
 
 // readyMoved reports whether somebody else has changed the condition Ready since the pass read the object. Whose it is, the next
 // pass finds out.
-func (p *pass) readyMoved(live *unstructured.Unstructured) bool {
-	return digestOf(saying.Condition(live, dsl.Ready)) != digestOf(saying.Condition(p.object, dsl.Ready))
+func (p *run) readyMoved(live *unstructured.Unstructured) bool {
+	return digestOf(pass.ConditionOf(live, dsl.Ready)) != digestOf(pass.ConditionOf(p.object, dsl.Ready))
 }
 
 // announceReady says once that objects which were handled before get the condition.
-func (p *pass) announceReady() {
-	found := !p.memory.Seen && !p.come.Fresh && len(conditions.Of(p.object)) > 0
+func (p *run) announceReady() {
+	found := !p.memory.Seen && !p.come.Fresh && len(pass.ConditionsOf(p.object)) > 0
 	if found && !p.r.readyTold.Swap(true) {
 		p.r.log.Info("objects get the condition Ready: a write for each")
 	}
 }
 
 // children are those that the object needs to be ready.
-func (p *pass) children() saying.Children {
-	return saying.Children{All: p.family.Reader().All, Judged: func(spec dsl.ChildSpec) bool {
+func (p *run) children() pass.Children {
+	return pass.Children{All: p.family.Reader().All, Judged: func(spec dsl.ChildSpec) bool {
 		for _, made := range p.r.spec.Makes {
 			if made.Judged && made.Name == spec.Name {
 				return true
@@ -121,12 +120,12 @@ func (p *pass) children() saying.Children {
 }
 
 // besideReady is an object as the pass has written it, with the condition Ready as handlers saw it: they have not seen the new one.
-func (p *pass) besideReady(written *unstructured.Unstructured) *unstructured.Unstructured {
-	if saying.Condition(written, dsl.Ready) == nil {
+func (p *run) besideReady(written *unstructured.Unstructured) *unstructured.Unstructured {
+	if pass.ConditionOf(written, dsl.Ready) == nil {
 		return written
 	}
-	was, list := saying.Condition(p.Current, dsl.Ready), []any{}
-	for _, c := range conditions.Of(written) {
+	was, list := pass.ConditionOf(p.Current, dsl.Ready), []any{}
+	for _, c := range pass.ConditionsOf(written) {
 		switch {
 		case c["type"] != dsl.Ready:
 			list = append(list, c)

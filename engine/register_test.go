@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/handwerk-dev/handwerk/engine/feeds"
+	"github.com/handwerk-dev/handwerk/engine/feed"
 )
 
 // lots returns a register, as YAML, with lines that name kinds that the server does not have.
@@ -35,8 +35,8 @@ func TestARegisterThatSomebodyElseWrote(t *testing.T) {
 	}{
 		"lines of somebody else start no feed":                          {"kubectl-edit", 20000, 0, []string{"has lines that do not count", "kubectl-edit"}},
 		"a line of the operator's does":                                 {"op", 1, 1, nil},
-		"of too many lines the first start feeds, and the rest is said": {"op", 20000, feeds.Lent, []string{"has lines that do not count", `"tooMany"=19000`}},
-		"beyond the bound on feeds one line says so":                    {"op", 500, feeds.Lent, []string{"than are looked for at once", `"number"=436`}},
+		"of too many lines the first start feeds, and the rest is said": {"op", 20000, feed.Lent, []string{"has lines that do not count", `"tooMany"=19000`}},
+		"beyond the bound on feeds one line says so":                    {"op", 500, feed.Lent, []string{"than are looked for at once", `"number"=436`}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

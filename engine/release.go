@@ -12,14 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/ledger"
+	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 )
 
 // releaseObject takes the marks of the operator from an object that is gone only from sight, because a selector
 // does not select it any more: nobody would do it later, it could never be deleted, and when it comes
 // back it is new.
-func (p *pass) releaseObject(ctx context.Context, marks patch.Marks) error {
+func (p *run) releaseObject(ctx context.Context, marks patch.Marks) error {
 	if !marks.Remove || !p.mayHaveMarks() {
 		return nil
 	}
@@ -49,7 +49,7 @@ func (p *pass) releaseObject(ctx context.Context, marks patch.Marks) error {
 }
 
 // mayHaveMarks reports whether marks of the operator may be left on an object that is gone from sight.
-func (p *pass) mayHaveMarks() bool {
+func (p *run) mayHaveMarks() bool {
 	return p.finalizer() || (p.ledger.HasText() || p.r.machines.Any() || p.r.numbered(p.object)) && p.r.own.Chooses() ||
 		(p.r.rules.Finalizes || p.r.spec.Owner() || p.r.rules.Ledger.Stores && p.r.own.Chooses()) && p.r.spec.Cache == dsl.CacheLive // which does not show it
 }
@@ -60,7 +60,7 @@ func (r *resource) numbered(o *unstructured.Unstructured) bool {
 		return false
 	}
 	if !r.own.KeepsGeneration() {
-		return ledger.Marked(o, r.engine.markers())
+		return book.HasMarker(o, r.engine.markers())
 	}
 	_, found, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
 	return found

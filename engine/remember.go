@@ -10,27 +10,23 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/engine/book"
-	"github.com/handwerk-dev/handwerk/engine/clock"
-	"github.com/handwerk-dev/handwerk/engine/draft"
-	"github.com/handwerk-dev/handwerk/engine/family"
-	"github.com/handwerk-dev/handwerk/engine/loop"
-	"github.com/handwerk-dev/handwerk/engine/memory"
+	"github.com/handwerk-dev/handwerk/engine/breaker"
+	"github.com/handwerk-dev/handwerk/engine/children"
 	"github.com/handwerk-dev/handwerk/engine/ops"
-	"github.com/handwerk-dev/handwerk/engine/plan"
+	"github.com/handwerk-dev/handwerk/engine/pass"
 	"github.com/handwerk-dev/handwerk/engine/queue"
-	"github.com/handwerk-dev/handwerk/engine/timer"
 )
 
 // account is what a pass found out and did.
 type account struct {
 	changes
-	jobs   plan.Jobs
-	writes []family.Write
+	jobs   pass.Jobs
+	writes []children.Write
 	verdict
 }
 
 // remember keeps what the pass worked out, after its write.
-func (p *pass) remember(a account) {
+func (p *run) remember(a account) {
 	m := p.memory
 	p.ledger.Keep(a.marks)
 	m.Troubles.Settle()
@@ -45,19 +41,19 @@ func (p *pass) remember(a account) {
 	m.Rerun = a.rerun
 	if !p.gone { // the key may be that of another object
 		if m.Troubles.Any() {
-			m.Troubles.Mended(p.log(), memory.Itself, "pass was finished again")
+			m.Troubles.Mended(p.log(), pass.Itself, "pass was finished again")
 		}
 		p.r.box.Finished(p.key, p.stand(a.jobs, p.r.rules.Readers, a.Held))
 	}
 	p.family.Close(a.jobs.Through())
 	if a.resync || !m.Seen {
-		m.Resync = timer.Resync(p.r.spec.Resync, p.now, !m.Seen)
+		m.Resync = pass.NextResync(p.r.spec.Resync, p.now, !m.Seen)
 	}
 	m.Seen = true
 	// What the only handler that runs for related objects has changed is no news to it; what others have is.
 	if a.jobs.AskedBy(p.r.rules.Relates) {
 		p.related.Foresee(func() *unstructured.Unstructured {
-			at, _ := draft.Of(p.object).With(p.Patch, p.r.own.Resource().Generation(p.object), p.now) // which has no transformations any more
+			at, _ := pass.DraftOf(p.object).With(p.Patch, p.r.own.Resource().Generation(p.object), p.now) // which has no transformations any more
 			return at.Current
 		})
 	}
@@ -74,22 +70,22 @@ func (p *pass) remember(a account) {
 	if m.Resync != nil {
 		p.next = p.next.Sooner(time.Until(*m.Resync), queue.Resync)
 	}
-	if !p.next.Now && (p.next.After <= 0 || p.next.After > loop.Slow) {
-		m.Woken = loop.Woken{} // the next pass has another reason
+	if !p.next.Now && (p.next.After <= 0 || p.next.After > breaker.Slow) {
+		m.Woken = breaker.Woken{} // the next pass has another reason
 	}
 	p.brake(a)
 }
 
 // stand is how the pass leaves its object. Held: its deletion waits.
-func (p *pass) stand(jobs plan.Jobs, readers []book.Reader, held bool) ops.Stand {
-	return jobs.Stand(plan.End{
+func (p *run) stand(jobs pass.Jobs, readers []book.Reader, held bool) ops.Stand {
+	return jobs.Stand(pass.End{
 		Readers: readers, Entry: p.ledger.Entry, Blind: p.memory.Filters.Of, Blocker: p.blocker, Held: held, Children: held && !p.searched,
 	})
 }
 
 // abandon remembers what handlers did in a pass that broke off, or whose write has failed, as far as
 // nothing of it is lost: those that wanted nothing of the object need not run again.
-func (p *pass) abandon() {
+func (p *run) abandon() {
 	for _, j := range p.jobs.Asking() {
 		p.void(j)
 	}
@@ -103,9 +99,9 @@ func (p *pass) abandon() {
 }
 
 // wind sets when handlers run again that asked for it.
-func (p *pass) wind() {
+func (p *run) wind() {
 	now := time.Now()
-	p.memory.Again = clock.Again(p.memory.Again, p.jobs, clock.Times{Began: p.now, Ended: now}, len(p.memory.Ignored) > 0)
+	p.memory.Again = pass.AlarmAgain(p.memory.Again, p.jobs, pass.Times{Began: p.now, Ended: now}, len(p.memory.Ignored) > 0)
 	if at := p.memory.Again.Next(); !at.IsZero() {
 		p.next = p.next.Sooner(at.Sub(now), queue.Due)
 	}

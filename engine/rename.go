@@ -11,14 +11,14 @@ import (
 
 	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
-	"github.com/handwerk-dev/handwerk/engine/memory"
+	"github.com/handwerk-dev/handwerk/engine/pass"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 )
 
 // renamed moves what the operator has left on an object under its earlier names, before the pass opens the book. So the rest
 // of the pass knows one name. Only an object that is being deleted keeps the earlier finalizer, for the server takes no new one.
 // It returns the object as it is then, nil when it is gone.
-func (r *resource) renamed(ctx context.Context, key cache.ObjectName, o *unstructured.Unstructured, m *memory.Memory) (*unstructured.Unstructured, error) {
+func (r *resource) renamed(ctx context.Context, key cache.ObjectName, o *unstructured.Unstructured, m *pass.Memory) (*unstructured.Unstructured, error) {
 	if !r.engine.renamer.Finds(o) {
 		return o, nil
 	}
@@ -34,7 +34,7 @@ func (r *resource) renamed(ctx context.Context, key cache.ObjectName, o *unstruc
 }
 
 // renamedLeaving is renamed for an object that is about to be let go: marks of all names are taken off.
-func (p *pass) renamedLeaving(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (p *run) renamedLeaving(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if !p.r.engine.renamer.Finds(live) {
 		return live, nil
 	}

@@ -8,9 +8,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/feed"
-	"github.com/handwerk-dev/handwerk/engine/health"
 	"github.com/handwerk-dev/handwerk/engine/ops"
-	"github.com/handwerk-dev/handwerk/engine/report"
+	"github.com/handwerk-dev/handwerk/engine/pass"
 )
 
 // standersMost is how many objects of each standing are named that are not ready.
@@ -39,8 +38,8 @@ func (e *Engine) Ready() []ops.Check {
 }
 
 // report is the resource as it is now.
-func (r *resource) report() report.Resource {
-	return report.Resource{Name: r.name, Own: r.own, Children: slices.Concat(r.family.Kinds(), r.family.Retired.Feeds()), Related: r.related.Feeds}
+func (r *resource) report() pass.Report {
+	return pass.Report{Name: r.name, Own: r.own, Children: slices.Concat(r.family.Kinds(), r.family.Retired.Feeds()), Related: r.related.Feeds}
 }
 
 // Healthy tells whether the process should be left alone. A degraded resource is no reason to
@@ -51,7 +50,7 @@ func (e *Engine) Healthy() []ops.Check {
 
 // standsBy reports whether this process is ready to lead: its caches are warm.
 func (e *Engine) standsBy() bool {
-	cold := func(f *feed.Feed) bool { return f.Status().Phase == health.Starting }
+	cold := func(f *feed.Feed) bool { return f.Status().Phase == feed.Starting }
 	return !slices.ContainsFunc(e.feeds.All(), cold) && !e.elector.Leading()
 }
 

@@ -10,17 +10,15 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/book"
-	"github.com/handwerk-dev/handwerk/engine/child"
-	"github.com/handwerk-dev/handwerk/engine/claim"
-	"github.com/handwerk-dev/handwerk/engine/draft"
-	"github.com/handwerk-dev/handwerk/engine/fence"
-	"github.com/handwerk-dev/handwerk/engine/plan"
-	"github.com/handwerk-dev/handwerk/engine/progress"
+	"github.com/handwerk-dev/handwerk/engine/children/apply"
+	"github.com/handwerk-dev/handwerk/engine/collision"
+	"github.com/handwerk-dev/handwerk/engine/pass"
+	"github.com/handwerk-dev/handwerk/engine/transport"
 )
 
 // subject makes what handlers and filters are asked about, from the facts alone, whoever found them out. What there is
 // to be read beside the object is the caller's to add.
-func (r *resource) subject(f facts, d draft.Draft, h *dsl.Handler, c dsl.Cause, try progress.Record) *dsl.Subject {
+func (r *resource) subject(f facts, d pass.Draft, h *dsl.Handler, c dsl.Cause, try book.Record) *dsl.Subject {
 	return &dsl.Subject{
 		Object: d.Current.DeepCopy(), Handler: h.ID, Cause: c, Attempt: try.Attempts + 1, Made: r.spec.Makes, Now: f.now,
 		Log: r.logOf(f, attempt.About{Handler: h.ID, Cause: c, Attempt: try.Attempts + 1}),
@@ -28,7 +26,7 @@ func (r *resource) subject(f facts, d draft.Draft, h *dsl.Handler, c dsl.Cause, 
 }
 
 // subject is what a handler and its filters are asked about in this pass.
-func (p *pass) subject(r book.Reader, c dsl.Cause, try progress.Record, children dsl.ChildReader, indexes dsl.Indexes) *dsl.Subject {
+func (p *run) subject(r book.Reader, c dsl.Cause, try book.Record, children dsl.ChildReader, indexes dsl.Indexes) *dsl.Subject {
 	out := p.r.subject(p.facts, p.Draft, r.Handler, c, try)
 	out.Children, out.Related, out.Indexes, out.Secrets = children, p.related, indexes, r.Secrets
 	if !p.resourceWide() {
@@ -44,12 +42,12 @@ func (p *pass) subject(r book.Reader, c dsl.Cause, try progress.Record, children
 }
 
 // request is what a handler gets for an attempt, which may write in the span.
-func (p *pass) request(j *plan.Job, s *fence.Span) *dsl.Request {
+func (p *run) request(j *pass.Job, s *transport.Span) *dsl.Request {
 	var children dsl.Children
 	if p.resourceWide() {
-		children = child.None(errNoObject)
+		children = apply.None(errNoObject)
 	} else {
-		children = p.family.For(s, claim.Attempt{Handler: j.Reader.ID, Try: string(j.Cause) + "/" + j.Record.View, Turns: p.jobs.Turns(j)})
+		children = p.family.For(s, collision.Attempt{Handler: j.Reader.ID, Try: string(j.Cause) + "/" + j.Record.View, Turns: p.jobs.Turns(j)})
 	}
 	request := &dsl.Request{
 		Subject: *p.subject(j.Reader, j.Cause, j.Record, children, p.indexes.For(j.Reader.ID, "")), Children: children,
@@ -73,7 +71,7 @@ func discreet(ctx context.Context, readers ...book.Reader) context.Context {
 }
 
 // show makes a draft what handlers see from here on.
-func (p *pass) show(d draft.Draft) {
+func (p *run) show(d pass.Draft) {
 	if d.Current != p.Current {
 		p.filters.Reset()
 	}

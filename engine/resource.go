@@ -18,25 +18,17 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/attempt"
-	"github.com/handwerk-dev/handwerk/engine/budget"
-	"github.com/handwerk-dev/handwerk/engine/busy"
 	"github.com/handwerk-dev/handwerk/engine/cached"
-	"github.com/handwerk-dev/handwerk/engine/conditions"
+	"github.com/handwerk-dev/handwerk/engine/children"
 	"github.com/handwerk-dev/handwerk/engine/daemon"
-	"github.com/handwerk-dev/handwerk/engine/departed"
-	"github.com/handwerk-dev/handwerk/engine/family"
-	"github.com/handwerk-dev/handwerk/engine/fate"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
-	"github.com/handwerk-dev/handwerk/engine/indexes"
-	"github.com/handwerk-dev/handwerk/engine/memory"
-	"github.com/handwerk-dev/handwerk/engine/moves"
-	"github.com/handwerk-dev/handwerk/engine/part"
-	"github.com/handwerk-dev/handwerk/engine/plan"
+	"github.com/handwerk-dev/handwerk/engine/index"
+	"github.com/handwerk-dev/handwerk/engine/pass"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/related"
+	"github.com/handwerk-dev/handwerk/engine/tombstone"
 	"github.com/handwerk-dev/handwerk/engine/watch"
-	"github.com/handwerk-dev/handwerk/engine/worker"
 )
 
 // resource is one watched resource at work: its feeds, its queue and what it remembers of its
@@ -45,18 +37,18 @@ type resource struct {
 	engine *Engine
 	spec   *dsl.Resource
 	name   string
-	rules  plan.Rules
+	rules  pass.Rules
 	log    logr.Logger
 	own    *feed.Feed
 	form   cached.Form
 	// shown returns an object of the server as the form shows it.
 	shown   func(*unstructured.Unstructured) *unstructured.Unstructured
-	family  *family.Family
+	family  *children.Family
 	related *related.Index
-	indexes *indexes.Readers
-	busy    *busy.Passes
+	indexes *index.Readers
+	busy    *pass.Running
 	// conditions knows whether the resource has any.
-	conditions *conditions.Schema
+	conditions *pass.ConditionsSchema
 	// schemas counts changes of the resource's CRD, as far as CRDs are watched.
 	schemas atomic.Int64
 	// ready: the engine keeps the condition Ready. readyTold and readyForeign: what the log says of that once was said.
@@ -64,15 +56,15 @@ type resource struct {
 	readyTold, readyForeign atomic.Bool
 
 	// box keeps what comes up for objects between passes.
-	box *inbox.Box[memory.Memory]
+	box *inbox.Box[pass.Memory]
 	// fates finds out what became of objects that nobody saw go; departed sees them off.
-	fates    *fate.Finder
-	departed departed.Office
+	fates    *tombstone.Finder
+	departed pass.Departures
 	// crew runs the daemons.
 	crew *daemon.Crew
 	// machines are those that the resource has.
-	machines *moves.Machines
-	parts    part.Settings
+	machines *pass.Machines
+	parts    attempt.SubhandlerSettings
 	// texts are those with which objects fail, as far as the log has them.
 	texts *attempt.Texts
 }
@@ -80,13 +72,13 @@ type resource struct {
 // newResource prepares a resource; nothing runs yet.
 func newResource(e *Engine, spec *dsl.Resource) *resource {
 	r := &resource{
-		engine: e, spec: spec, name: spec.Name.String(), rules: plan.NewRules(e.op, spec, e.digests),
+		engine: e, spec: spec, name: spec.Name.String(), rules: pass.NewRules(e.op, spec, e.digests),
 		log: e.log.WithValues("resource", spec.Name.String()), ready: spec.KeepsReady(),
 	}
 	r.texts = attempt.NewTexts(r.log)
 	r.form = cached.FormOf(spec.Cache, e.op.Held(spec))
 	r.shown = r.form.Shows()
-	r.box = inbox.New[memory.Memory](r.tombstone, r.sayWait)
+	r.box = inbox.New[pass.Memory](r.tombstone, r.sayWait)
 	r.own = e.feeds.New(feed.Settings{
 		Name: spec.Name, Log: r.log, On: r.seen, Granted: r.box.Grant,
 		Source: watch.Source{
@@ -96,7 +88,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		Patches: r.rules.Finalizes || r.rules.Ledger.Stores, ObservedGeneration: spec.KeepsGeneration(),
 		Gets: r.rules.Deletes,
 	})
-	r.family = family.New(family.Settings{
+	r.family = children.New(children.Settings{
 		Operator: e.op, Resource: spec, Handlers: r.rules.Handlers, Log: r.log, Metrics: e.metrics, Events: e.events, Catalog: e.catalog,
 		Box: r.box, Own: r.own, NewFeed: e.feeds.New, Borrow: e.feeds.Borrow, Feeds: r.Feeds, Client: e.writer, Read: e.reader, Announce: r.announce, Register: e.register, Ending: &e.ending,
 		Extinct: e.feeds.Extinct, Refuses: e.own.refusal,
@@ -105,7 +97,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 	r.related = related.New(related.Settings{
 		Resource: spec, Own: r.own, NewFeed: e.feeds.New, Inbox: r.box, All: r.rules.All, Log: r.log,
 	})
-	r.fates = fate.New(fate.Settings{
+	r.fates = tombstone.New(tombstone.Settings{
 		LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector, Log: r.log,
 		Read: func(ctx context.Context, key cache.ObjectName) (*unstructured.Unstructured, error) {
 			return e.reader(ctx, r.own.Resource().GVR, key)
@@ -116,14 +108,14 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		Absent: r.own.Absent, Lacks: e.feeds.Scope().Lacks, NamespaceGone: e.feeds.NamespaceGone,
 	})
 	r.crew = r.newCrew()
-	r.departed = departed.Office{Settings: departed.Settings{
+	r.departed = pass.Departures{DepartedSettings: pass.DepartedSettings{
 		Deletes: r.rules.Deletes, Events: r.rules.Events, Own: r.own, Fates: r.fates, Family: r.family, Related: r.related, Indexes: r.indexes,
 		Gone: r.crew.Gone, Refused: r.passRefused, Pass: r.passGone,
 	}}
-	r.machines = moves.New(e.op, spec, e.metrics, e.events)
-	r.parts = part.Settings{Resource: r.name, Handled: e.metrics.Handled, Said: e.said, Unreached: e.unreached, Texts: r.texts}
-	r.busy = busy.New(r.log)
-	r.conditions = conditions.NewSchema(r.log, func(ctx context.Context) (bool, error) {
+	r.machines = pass.NewMachines(e.op, spec, e.metrics, e.events)
+	r.parts = attempt.SubhandlerSettings{Resource: r.name, Handled: e.metrics.Handled, Said: e.said, Unreached: e.unreached, Texts: r.texts}
+	r.busy = pass.NewRunning(r.log)
+	r.conditions = pass.NewConditionsSchema(r.log, func(ctx context.Context) (bool, error) {
 		return e.catalog.Conditions(ctx, r.own.Resource())
 	}, e.outages.Away)
 	return r
@@ -137,7 +129,7 @@ func (r *resource) tombstone(o *cached.Object) bool {
 }
 
 // Name is the resource as its operator declares it. With the methods that follow, it takes part in the roster; see
-// [roster.Resource].
+// [controllers.Resource].
 func (r *resource) Name() string { return r.name }
 
 // Feeds are the resource's feeds, its own first, but for those of kinds that it does not own any more.
@@ -166,7 +158,7 @@ func (r *resource) Begin() (workers int, work func(context.Context)) {
 	for _, o := range r.own.Objects("") {
 		q.Add(cache.MetaObjectToName(o), queue.Backlog)
 	}
-	w := worker.Worker{
+	w := pass.Worker{
 		Pass: r.pass, Passed: r.engine.trim.Passed, Busy: r.busy, Box: r.box, Refused: r.passRefused, Said: r.engine.said,
 		Texts: r.texts, Log: r.log,
 	}
@@ -200,14 +192,14 @@ const (
 
 // share takes the memory that a pass over a key's object takes, nil where others hold it: the key is queued when they have
 // returned it.
-func (r *resource) share(key cache.ObjectName, m *memory.Memory) *budget.Share {
+func (r *resource) share(key cache.ObjectName, m *pass.Memory) *children.Share {
 	bytes := 0
 	if o, found := r.own.Get(key); found {
 		if bytes = asUnknown * o.Length(); m != nil && m.Seen {
 			bytes = asTrees*o.Length() + m.Grown
 		}
 	}
-	who := budget.Who{Resource: r.name, Namespace: key.Namespace, Name: key.Name}
+	who := children.Who{Resource: r.name, Namespace: key.Namespace, Name: key.Name}
 	return r.engine.budget.Take(who, bytes, func() { r.box.Look(key) })
 }
 

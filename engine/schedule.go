@@ -16,16 +16,12 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
-	"github.com/handwerk-dev/handwerk/engine/clock"
 	"github.com/handwerk-dev/handwerk/engine/events"
-	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
-	"github.com/handwerk-dev/handwerk/engine/memory"
 	"github.com/handwerk-dev/handwerk/engine/ops"
-	"github.com/handwerk-dev/handwerk/engine/plan"
+	"github.com/handwerk-dev/handwerk/engine/pass"
 	"github.com/handwerk-dev/handwerk/engine/queue"
-	"github.com/handwerk-dev/handwerk/engine/timer"
-	"github.com/handwerk-dev/handwerk/engine/worker"
+	"github.com/handwerk-dev/handwerk/engine/transport"
 )
 
 // schedulePrefix begins the name under which a schedule rides the queue. No object's name has a slash.
@@ -52,13 +48,13 @@ func (r *resource) resourcePass(ctx context.Context, key cache.ObjectName, h boo
 	t := r.box.Take(key)
 	defer t.Close()
 	if t.Memory == nil {
-		t.Memory = memory.New("")
-		t.Memory.Ticks = []timer.Tick{clock.First(h.Handler, time.Now(), false, nil)}
+		t.Memory = pass.NewMemory("")
+		t.Memory.Ticks = []pass.Tick{pass.FirstTickOf(h.Handler, time.Now(), false, nil)}
 	}
 	m := t.Memory.Wake()
 	t.Keep(m)
 	if !m.CaughtUp(ctx, r.engine.reader) {
-		return queue.Next{}, worker.Park(t, m)
+		return queue.Next{}, pass.Park(t, m)
 	}
 	p := r.newPass(facts{key: key, object: r.own.Blank(), now: time.Now()}, m, inbox.Changes{})
 	j := p.scheduled(h, len(t.Granted) > 0)
@@ -72,12 +68,12 @@ func (r *resource) resourcePass(ctx context.Context, key cache.ObjectName, h boo
 	}
 	p.ledger.Abandon() // nothing of it is stored
 	if j != nil {
-		p.jobs = plan.Jobs{j}
+		p.jobs = pass.Jobs{j}
 	}
 	r.box.Finished(key, ops.Stand{Open: p.stand(p.jobs, []book.Reader{h}, false).Open}) // there is no object to be counted
 	p.wind()
 	if j != nil && j.Ran && j.Record.Done {
-		m.Ticks[0] = clock.After(m.Ticks[0], h.Timing, p.now, time.Now())
+		m.Ticks[0] = pass.TickAfter(m.Ticks[0], h.Timing, p.now, time.Now())
 	} else if m.Ticks[0].Passed(p.now) {
 		m.Ticks[0] = m.Ticks[0].Next(h.Timing, time.Now())
 	}
@@ -90,7 +86,7 @@ func (r *resource) resourcePass(ctx context.Context, key cache.ObjectName, h boo
 
 // scheduled returns what the handler has to do, nil when its time has not come. One that is to be
 // tried again is not run twice for what falls due meanwhile.
-func (p *pass) scheduled(r book.Reader, granted bool) *plan.Job {
+func (p *run) scheduled(r book.Reader, granted bool) *pass.Job {
 	e := p.ledger.Entry(r)
 	switch {
 	case e.Try.Cause == "" || e.Try.Done:
@@ -104,13 +100,13 @@ func (p *pass) scheduled(r book.Reader, granted bool) *plan.Job {
 	case granted:
 		e.Try.Due = time.Time{}
 	}
-	j := plan.Begin(r, e.Try.Cause, e, p.ledger.Facts(r, p.Look))
+	j := pass.Begin(r, e.Try.Cause, e, p.ledger.Facts(r, p.Look))
 	p.ledger.Put(r, j.Entry)
 	return j
 }
 
 // withoutObject makes a request one for the resource as a whole.
-func (r *resource) withoutObject(request *dsl.Request, s *fence.Span) {
+func (r *resource) withoutObject(request *dsl.Request, s *transport.Span) {
 	request.Objects, request.Related = r.objects(), r.related.None(errNoObject)
 	request.Events = events.Log{Log: request.Log, Over: s.Over}
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/cause"
+	"github.com/handwerk-dev/handwerk/engine/book"
 )
 
 const secrets = "secrets.v1"
@@ -57,7 +57,7 @@ func (s *stage) digestOf(name string) (digest, text string) {
 
 // unkeyed is the digest that anybody can work out of a Secret.
 func (s *stage) unkeyed(name string) string {
-	return cause.Digest(cause.Essence(s.Get(secrets, "default", name).Object))
+	return book.Digest(book.Essence(s.Get(secrets, "default", name).Object))
 }
 
 // TestDigestsOfSecretsAreKeyed holds that a short Secret cannot be found by trying values until one comes to the digest that lies on

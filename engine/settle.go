@@ -13,19 +13,17 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/feed"
-	"github.com/handwerk-dev/handwerk/engine/fence"
-	"github.com/handwerk-dev/handwerk/engine/ledger"
-	"github.com/handwerk-dev/handwerk/engine/memory"
+	"github.com/handwerk-dev/handwerk/engine/pass"
 	"github.com/handwerk-dev/handwerk/engine/patch"
-	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
+	"github.com/handwerk-dev/handwerk/engine/transport"
 )
 
 // verdict is what a pass has come to, beside what its handlers want.
 type verdict struct {
 	// marks are what is written for the engine itself.
 	marks patch.Marks
-	plan.Finalization
+	pass.Finalization
 	// behind: a handler has not seen what others have done to the object after it.
 	behind bool
 	// rerun are handlers that the next pass runs for what others have written to children in this one.
@@ -33,13 +31,13 @@ type verdict struct {
 }
 
 // settle turns outcomes into what is to be stored.
-func (p *pass) settle() verdict {
+func (p *run) settle() verdict {
 	failed := slices.ContainsFunc(p.r.rules.Readers, p.holdsUp)
 	if p.family.Applied() {
 		p.filters.Reset()
 	}
 	living := p.deletion == ""
-	out := verdict{Finalization: plan.Settle(plan.Ending{
+	out := verdict{Finalization: pass.Settle(pass.Ending{
 		Gone: p.gone, Deleted: !living, Finalizer: p.finalizer(), Wanted: living && p.wantsFinalizer(),
 		Open: p.jobs.Open(p.gone) || p.daemonsEnd(), Failed: failed, Unsure: p.filters.Unsure() || !p.searched,
 	})}
@@ -55,7 +53,7 @@ func (p *pass) settle() verdict {
 	out.marks = patch.Marks{Finalizer: p.r.rules.Finalizer, Earlier: p.r.rules.Earlier, Add: out.Add, Remove: out.Remove}
 	if living || !p.gone && !out.Remove {
 		retries, again := p.jobs.Retries()
-		stored := ledger.Draft{Look: p.Look, Wanted: p.Patch, Finalizer: out.Add, Retries: retries, Again: again}
+		stored := book.Draft{Look: p.Look, Wanted: p.Patch, Finalizer: out.Add, Retries: retries, Again: again}
 		if wait := p.ledger.Save(stored, &out.marks); wait > 0 {
 			p.next = p.next.Sooner(wait, queue.Due)
 		}
@@ -72,7 +70,7 @@ func (p *pass) settle() verdict {
 }
 
 // sweep takes away children that no handler has any more, once all handlers are through.
-func (p *pass) sweep(ctx context.Context, news bool) error {
+func (p *run) sweep(ctx context.Context, news bool) error {
 	failed := func(r book.Reader) bool { return p.jobs.Record(r, p.ledger.Entry(r)).Failed }
 	if p.searched = true; p.deletion != "" {
 		return p.endChildren(ctx)
@@ -83,9 +81,9 @@ func (p *pass) sweep(ctx context.Context, news bool) error {
 	}
 	unsure := func(handler int) bool {
 		r := p.r.rules.Readers[handler]
-		return p.sees(r, plan.AskFor(r.Handler)).Err != nil
+		return p.sees(r, pass.AskFor(r.Handler)).Err != nil
 	}
-	again, err := p.family.Sweep(discreet(ctx, p.r.rules.Readers...), fence.NewSpan(p.r.engine.held), news, p.Current, unsure)
+	again, err := p.family.Sweep(discreet(ctx, p.r.rules.Readers...), transport.NewSpan(p.r.engine.held), news, p.Current, unsure)
 	if again > 0 {
 		p.next = p.next.Sooner(again, queue.Due)
 	}
@@ -95,14 +93,14 @@ func (p *pass) sweep(ctx context.Context, news bool) error {
 // endChildren deletes or releases children before the object goes, once all delete handlers are through. It does so also for an
 // object that another finalizer holds and that lacks the operator's: somebody has overwritten it, or taken it off. No delete
 // handler runs for such an object any more, so one that has failed for good keeps nothing.
-func (p *pass) endChildren(ctx context.Context) error {
+func (p *run) endChildren(ctx context.Context) error {
 	lacks := !p.gone && !p.finalizer()
 	over := p.memory.Finalized && (p.gone || lacks)
 	if over || p.jobs.Open(p.gone) || p.daemonsEnd() || p.filters.Unsure() || !lacks && slices.ContainsFunc(p.r.rules.Readers, p.holdsUp) {
 		return nil
 	}
 	alone := p.finalizer() && (!p.r.rules.Finalizes || !p.handlersHold())
-	again, open, err := p.family.EndChildren(discreet(ctx, p.r.rules.Readers...), fence.NewSpan(p.r.engine.held), alone)
+	again, open, err := p.family.EndChildren(discreet(ctx, p.r.rules.Readers...), transport.NewSpan(p.r.engine.held), alone)
 	if p.searched = !open; again > 0 {
 		p.next = p.next.Sooner(again, queue.Due)
 	}
@@ -114,21 +112,21 @@ func (p *pass) endChildren(ctx context.Context) error {
 }
 
 // held says on the object that its deletion waits, because children could not be seen or taken away for the second time.
-func (p *pass) held(err error) {
-	if !p.gone && p.memory.Troubles.Has(memory.Itself) && !p.r.engine.outages.Covers(err) && !feed.Unanswered(err) && !apierrors.IsConflict(err) {
+func (p *run) held(err error) {
+	if !p.gone && p.memory.Troubles.Has(pass.Itself) && !p.r.engine.outages.Covers(err) && !feed.Unanswered(err) && !apierrors.IsConflict(err) {
 		p.r.engine.events.Warn(p.object, "children", "DeletionHeld", "Deletion is held: "+err.Error())
 	}
 }
 
 // holdsUp reports whether a handler that has failed for good keeps a deletion from going on.
-func (p *pass) holdsUp(r book.Reader) bool {
+func (p *run) holdsUp(r book.Reader) bool {
 	e := p.ledger.Entry(r)
 	return r.On(dsl.Delete) && !r.Release && e.DeleteDone(p.deletion) && e.Try.Failed && p.sees(r, dsl.Delete).Keeps()
 }
 
 // behind reports whether a handler has not seen what those after it have done to the object.
-func (p *pass) behind() bool {
-	return len(p.jobs.Asking()) > 0 && slices.ContainsFunc(p.jobs, func(j *plan.Job) bool {
+func (p *run) behind() bool {
+	return len(p.jobs.Asking()) > 0 && slices.ContainsFunc(p.jobs, func(j *pass.Job) bool {
 		return j.Ran && j.Left != p.Look.Digest(j.Reader.View) &&
 			p.ledger.Entry(j.Reader).Due(j.Reader.Handler, p.ledger.Facts(j.Reader, p.Look)) != ""
 	})

@@ -10,9 +10,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/ops"
-	"github.com/handwerk-dev/handwerk/engine/outage"
+	"github.com/handwerk-dev/handwerk/engine/transport"
 )
 
 // TestTransportIsClientGos holds that what is in the way of requests leaves client-go's transport in place,
@@ -23,12 +22,12 @@ func TestTransportIsClientGos(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fenced, err := fence.New(config, func(context.Context) bool { return true }, func(context.Context) {})
+	fenced, err := transport.NewFence(config, func(context.Context) bool { return true }, func(context.Context) {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return fenced(ops.NewMetrics().Transport(next)) })
-	top, err := rest.TransportFor(outage.WithDeadline(config))
+	top, err := rest.TransportFor(transport.WithDeadline(config))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,16 +18,13 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/book"
-	"github.com/handwerk-dev/handwerk/engine/dial"
-	"github.com/handwerk-dev/handwerk/engine/draft"
-	"github.com/handwerk-dev/handwerk/engine/ledger"
-	"github.com/handwerk-dev/handwerk/engine/memory"
+	"github.com/handwerk-dev/handwerk/engine/pass"
 	"github.com/handwerk-dev/handwerk/engine/patch"
-	"github.com/handwerk-dev/handwerk/engine/plan"
+	"github.com/handwerk-dev/handwerk/engine/transport"
 )
 
 // write sends what the pass has come to, and returns what it has come to then.
-func (p *pass) write(ctx context.Context, s verdict) (verdict, error) {
+func (p *run) write(ctx context.Context, s verdict) (verdict, error) {
 	base, along := p.family.Trim()
 	s.marks.Along = along
 	if p.gone {
@@ -41,7 +38,7 @@ func (p *pass) write(ctx context.Context, s verdict) (verdict, error) {
 }
 
 // complete returns the object that a write is worked out from: read, where the cache lacks a part of it, or who set a condition.
-func (p *pass) complete(ctx context.Context, base *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (p *run) complete(ctx context.Context, base *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if len(p.Patch.Retired) == 0 && (!p.r.rules.Ledger.Partial || base != p.object) {
 		return base, nil
 	}
@@ -49,7 +46,7 @@ func (p *pass) complete(ctx context.Context, base *unstructured.Unstructured) (*
 }
 
 // liveWhole reads all of the object.
-func (p *pass) liveWhole(ctx context.Context) (*unstructured.Unstructured, error) {
+func (p *run) liveWhole(ctx context.Context) (*unstructured.Unstructured, error) {
 	live, err := p.r.live(ctx, p.key, p.object.GetUID())
 	if err != nil || p.entire != nil || p.r.form.Whole() {
 		return live, err
@@ -62,7 +59,7 @@ func (p *pass) liveWhole(ctx context.Context) (*unstructured.Unstructured, error
 }
 
 // readWhole reads all of the object before a handler runs, where the last pass found that the cache shows too little.
-func (p *pass) readWhole(ctx context.Context) error {
+func (p *run) readWhole(ctx context.Context) error {
 	if !p.memory.Reads || p.gone || p.resourceWide() {
 		return nil
 	}
@@ -79,7 +76,7 @@ func (p *pass) readWhole(ctx context.Context) error {
 
 // full returns the object with what those before in the pass want of it, and with what its cache does not hold: that is read
 // once, and what the pass writes is worked out from it then. It returns nil where only a part is known, and nobody writes.
-func (p *pass) full(ctx context.Context) (_ *unstructured.Unstructured, err error) {
+func (p *run) full(ctx context.Context) (_ *unstructured.Unstructured, err error) {
 	if p.Whole == nil && !p.r.form.Whole() {
 		if p.gone || p.resourceWide() {
 			return nil, nil
@@ -92,7 +89,7 @@ func (p *pass) full(ctx context.Context) (_ *unstructured.Unstructured, err erro
 }
 
 // wholeBase returns the whole object that the pass's write is worked out from.
-func (p *pass) wholeBase(ctx context.Context) (base *unstructured.Unstructured, err error) {
+func (p *run) wholeBase(ctx context.Context) (base *unstructured.Unstructured, err error) {
 	if base = p.family.Base(); base == p.object && p.r.spec.Cache != dsl.CacheLive {
 		if base, err = p.liveWhole(ctx); err != nil {
 			return nil, err
@@ -106,7 +103,7 @@ func (p *pass) wholeBase(ctx context.Context) (base *unstructured.Unstructured, 
 }
 
 // fuller is full, nil where the cache holds all of the object.
-func (p *pass) fuller(ctx context.Context) func() (*unstructured.Unstructured, error) {
+func (p *run) fuller(ctx context.Context) func() (*unstructured.Unstructured, error) {
 	if p.r.form.Whole() {
 		return nil
 	}
@@ -126,7 +123,7 @@ func (r *resource) live(ctx context.Context, key cache.ObjectName, uid types.UID
 }
 
 // writeFrom is write for an object as it is known.
-func (p *pass) writeFrom(ctx context.Context, base *unstructured.Unstructured, s verdict) (_ verdict, err error) {
+func (p *run) writeFrom(ctx context.Context, base *unstructured.Unstructured, s verdict) (_ verdict, err error) {
 	if !p.Patch.Empty() {
 		if base, err = p.complete(ctx, base); err != nil {
 			return s, err
@@ -156,7 +153,7 @@ func (p *pass) writeFrom(ctx context.Context, base *unstructured.Unstructured, s
 
 // replay lays what handlers want on the object as it is meanwhile. A handler's changes are sent only where its view and the
 // fields that it writes are unchanged. Otherwise the handler runs again.
-func (p *pass) replay(live *unstructured.Unstructured, s verdict) verdict {
+func (p *run) replay(live *unstructured.Unstructured, s verdict) verdict {
 	was, at, generation := p.alsoFiltered(p.seen(), p.filtered...), p.alsoFiltered(p.bare(live), p.filtered...), p.r.own.Resource().Generation(p.object)
 	void, moved := false, p.moved(live)
 	for _, j := range p.jobs.Asking() {
@@ -191,7 +188,7 @@ func (p *pass) replay(live *unstructured.Unstructured, s verdict) verdict {
 }
 
 // repeats reports whether a handler's patch changes in one draft only the fields that it changed in an earlier one.
-func (p *pass) repeats(j *plan.Job, wants *dsl.Patch, at, was draft.Draft) bool {
+func (p *run) repeats(j *pass.Job, wants *dsl.Patch, at, was pass.Draft) bool {
 	generation := p.r.own.Resource().Generation(p.object)
 	if !at.Repeats(was, wants, generation, p.now) {
 		return false
@@ -204,8 +201,8 @@ func (p *pass) repeats(j *plan.Job, wants *dsl.Patch, at, was draft.Draft) bool 
 }
 
 // seen returns the draft that the pass's first handler saw, with what the pass itself has written since.
-func (p *pass) seen() draft.Draft {
-	out := draft.Of(p.known)
+func (p *run) seen() pass.Draft {
+	out := pass.DraftOf(p.known)
 	if out.Whole = p.entire; p.r.spec.Cache == dsl.CacheLive && p.entire == nil {
 		out.Whole = p.known
 	}
@@ -213,7 +210,7 @@ func (p *pass) seen() draft.Draft {
 }
 
 // bare returns a draft of the object in another state, without changes of handlers.
-func (p *pass) bare(at *unstructured.Unstructured) draft.Draft {
+func (p *run) bare(at *unstructured.Unstructured) pass.Draft {
 	out := p.looking(at)
 	if out.Patch = dsl.NewPatch(); p.r.form.Whole() {
 		out.Whole = nil
@@ -222,12 +219,12 @@ func (p *pass) bare(at *unstructured.Unstructured) draft.Draft {
 }
 
 // moved reports whether somebody else may have changed the object since its handlers saw it.
-func (p *pass) moved(live *unstructured.Unstructured) bool {
+func (p *run) moved(live *unstructured.Unstructured) bool {
 	return live.GetResourceVersion() != p.known.GetResourceVersion()
 }
 
 // adopt makes a state of the object the one that later versions are compared with.
-func (p *pass) adopt(live *unstructured.Unstructured) {
+func (p *run) adopt(live *unstructured.Unstructured) {
 	if p.known = p.r.shown(live); !p.r.form.Whole() {
 		p.entire = live
 	}
@@ -235,8 +232,8 @@ func (p *pass) adopt(live *unstructured.Unstructured) {
 
 // refused says on the object that the server does not take what handlers want: waiting alone will not mend that. A server
 // that has just started refuses for a moment what it will allow.
-func (p *pass) refused(err error) {
-	if p.r.engine.outages.Covers(err) || apierrors.IsForbidden(err) && !p.memory.Troubles.Has(memory.Itself) {
+func (p *run) refused(err error) {
+	if p.r.engine.outages.Covers(err) || apierrors.IsForbidden(err) && !p.memory.Troubles.Has(pass.Itself) {
 		return
 	}
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) {
@@ -244,7 +241,7 @@ func (p *pass) refused(err error) {
 	}
 }
 
-func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, wish patch.Wish) (*unstructured.Unstructured, error) {
+func (p *run) send(ctx context.Context, base *unstructured.Unstructured, wish patch.Wish) (*unstructured.Unstructured, error) {
 	for _, j := range p.jobs.Asking() {
 		ctx = discreet(ctx, j.Reader)
 	}
@@ -278,7 +275,7 @@ func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, wish p
 func (r *resource) target(base *unstructured.Unstructured, generation int64, now time.Time) patch.Target {
 	served := r.own.Resource()
 	return patch.Target{
-		Client: dial.Handled{Clients: r.engine.clients, Access: r.engine.reach(served.GVR, base.GetNamespace()), GVR: served.GVR, Namespace: base.GetNamespace()}, Object: base, Resource: served.GVR.GroupResource(),
+		Client: transport.Handled{Clients: r.engine.clients, Access: r.engine.reach(served.GVR, base.GetNamespace()), GVR: served.GVR, Namespace: base.GetNamespace()}, Object: base, Resource: served.GVR.GroupResource(),
 		Subresource: served.Status, Manager: r.engine.op.Name, Earlier: r.rules.Managers, Prefix: r.rules.Prefix, Generation: generation, Now: now,
 		Counts: r.own.KeepsGeneration() && r.rules.Ledger.Stores,
 	}
@@ -294,7 +291,7 @@ func (r *resource) dropped(log func() logr.Logger, result patch.Result) {
 
 // correct holds what handlers were to leave behind against what the server made of it: what it dropped or
 // rewrote is no news for the handler that wrote it. Where the text says otherwise it is sent again, once.
-func (p *pass) correct(ctx context.Context, written *unstructured.Unstructured, marks patch.Marks) patch.Marks {
+func (p *run) correct(ctx context.Context, written *unstructured.Unstructured, marks patch.Marks) patch.Marks {
 	before, seen := p.ledger.Outcomes(), written
 	if marks.Ready != nil {
 		seen = p.besideReady(written)
@@ -312,7 +309,7 @@ func (p *pass) correct(ctx context.Context, written *unstructured.Unstructured, 
 		return marks // it would be rewritten at the next write, too
 	}
 	var again patch.Marks
-	if !p.ledger.Store(ledger.Draft{Look: p.Look, Wanted: p.Patch}, &again) {
+	if !p.ledger.Store(book.Draft{Look: p.Look, Wanted: p.Patch}, &again) {
 		return marks
 	}
 	again.Locked = true
@@ -332,13 +329,13 @@ func (p *pass) correct(ctx context.Context, written *unstructured.Unstructured, 
 }
 
 // looking is the pass's draft at another state of its object, as the cache shows it.
-func (p *pass) looking(at *unstructured.Unstructured) draft.Draft {
+func (p *run) looking(at *unstructured.Unstructured) pass.Draft {
 	shown := p.r.shown(at)
-	return draft.Draft{Patch: p.Patch, Current: shown, Look: book.NewLook(shown.Object), Whole: at}
+	return pass.Draft{Patch: p.Patch, Current: shown, Look: book.NewLook(shown.Object), Whole: at}
 }
 
 // corrected enters what the server made of the changes of this pass's handlers.
-func (p *pass) corrected(written *unstructured.Unstructured) {
+func (p *run) corrected(written *unstructured.Unstructured) {
 	found := p.looking(written)
 	for _, j := range p.jobs {
 		if wanted := p.Look.Digest(j.Reader.View); j.Asks() && wanted != found.Look.Digest(j.Reader.View) {
@@ -351,7 +348,7 @@ func (p *pass) corrected(written *unstructured.Unstructured) {
 // rewritten looks whether a write of nothing but the book has changed what handlers look at. Where nobody else
 // can have written, the server did, as at each write: that is no news. Otherwise it may have been somebody;
 // from then on the book is written to the version alone that the pass has read.
-func (p *pass) rewritten(written *unstructured.Unstructured, locked bool) {
+func (p *run) rewritten(written *unstructured.Unstructured, locked bool) {
 	found := p.looking(written)
 	for _, r := range p.r.rules.Readers {
 		was := p.Look.Digest(r.View)

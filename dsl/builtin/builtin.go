@@ -3,6 +3,7 @@
 
 // Package builtin knows Kubernetes' own kinds, of one version, without a cluster: facts that a real API server served.
 // `make kinds` renews them. Nothing is unpacked before it is asked for.
+// It is pure.
 package builtin
 
 import (

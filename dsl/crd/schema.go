@@ -8,7 +8,7 @@
 //
 // Types are string, integer (64 bits), number (or float), boolean, date, datetime, quantity,
 // int-or-string, object (of any form), []T, map[string]T and the author's own. A field that is a
-// map is an object with fields. [Describe] makes the same of a Go type, with the markers in its tags.
+// map is an object with fields. [Describe] makes the same of a Go type, with the markers in its tags. It is pure.
 //
 // What comes out is what the API server accepts: [Build] asks the server's own code where that can be
 // had without the rest of the server, checks by itself what else the short form can get wrong, and

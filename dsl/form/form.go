@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package form reads what authors write into Go structs, strictly, and describes these structs.
+// It is pure.
 //
 // A struct's tags say all there is to know of a field: its name (yaml, else json), whether it is required
 // (required is true, or what is said where it is missing), unless which other ones are there (unless, with commas), its

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package kinds says of a kind or a resource that somebody names whether there is one, and which was meant.
+// It is pure.
 package kinds
 
 import (

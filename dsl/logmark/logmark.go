@@ -3,6 +3,7 @@
 
 // Package logmark has the marks of log lines. logr has no level between information and errors, and no way to say
 // whose words a message is, so a line says it with a value that the operator program takes out again:
+// It is pure.
 //
 //	r.Log.Info("the quota is nearly used up", logmark.Warning, true)
 package logmark

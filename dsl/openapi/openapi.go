@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package openapi makes the schemas of OpenAPI documents whole: what they refer to is put in.
+// It is pure.
 package openapi
 
 import (

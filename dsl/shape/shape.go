@@ -3,6 +3,7 @@
 
 // Package shape says what is known of the values that expressions see, so that a configuration can be
 // checked before it runs. Package dsl/expr/check does that.
+// It is pure.
 package shape
 
 import (

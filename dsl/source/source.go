@@ -4,6 +4,7 @@
 // Package source reads configurations as text: which files there are, their documents without aliases and merge
 // keys and within limits, and where in a file a fault stands, syntax errors among them. Of the language it
 // knows nothing but which fields hold expressions, for it counts these.
+// It is pure.
 package source
 
 import (

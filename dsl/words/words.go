@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package words finds what was meant by a word that is not known.
+// It is pure.
 package words
 
 import (

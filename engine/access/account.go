@@ -16,13 +16,13 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
-	"github.com/handwerk-dev/handwerk/engine/rights"
+	"github.com/handwerk-dev/handwerk/engine/rbac"
 )
 
 // Lookup returns a lookup that asks the cluster that config reaches what it serves. What it does not
 // serve is guessed, as a resource whose CRD is still to come. The error tells that the cluster could
 // not be asked.
-func Lookup(ctx context.Context, op *dsl.Operator, config *rest.Config) (rights.Lookup, error) {
+func Lookup(ctx context.Context, op *dsl.Operator, config *rest.Config) (rbac.Lookup, error) {
 	c, err := catalog.Dial(ctx, config)
 	if err != nil {
 		return nil, err
@@ -31,9 +31,9 @@ func Lookup(ctx context.Context, op *dsl.Operator, config *rest.Config) (rights.
 }
 
 // lookup looks up in a catalog.
-func lookup(ctx context.Context, op *dsl.Operator, c *catalog.Catalog) rights.Lookup {
-	guess := rights.Guess(op)
-	return func(name dsl.ResourceName, kind schema.GroupVersionKind) rights.Served {
+func lookup(ctx context.Context, op *dsl.Operator, c *catalog.Catalog) rbac.Lookup {
+	guess := rbac.Guess(op)
+	return func(name dsl.ResourceName, kind schema.GroupVersionKind) rbac.Served {
 		var served catalog.Resource
 		var err error
 		if name.Resource != "" {
@@ -44,14 +44,14 @@ func lookup(ctx context.Context, op *dsl.Operator, c *catalog.Catalog) rights.Lo
 		if err != nil {
 			return guess(name, kind)
 		}
-		return rights.Served{Resource: served.GVR.Resource, Namespaced: served.Namespaced, Status: served.Status}
+		return rbac.Served{Resource: served.GVR.Resource, Namespaced: served.Namespaced, Status: served.Status}
 	}
 }
 
 // Reviewer returns what asks the API server that config reaches about rights: about its own account,
 // or when one is given, as in "system:serviceaccount:team-a:operator", about that one, which takes the
 // right to create subjectaccessreviews.
-func Reviewer(config *rest.Config, account string) (rights.Reviewer, error) {
+func Reviewer(config *rest.Config, account string) (rbac.Reviewer, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	typed, err := kubernetes.NewForConfig(config)

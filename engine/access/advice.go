@@ -14,13 +14,13 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/gone"
+	"github.com/handwerk-dev/handwerk/engine/notfound"
 )
 
 // Client returns a client like the given one of a resource. Where a right is missing, its errors say what to
 // do: whoever reads them learns whether the roles of the operator are old, or whether nobody knew that its
 // code would ask for this; and the Monitor asks for the right. A 404 of a path that is not served is no
-// NotFound, which handlers, and package child, take for an object that is gone. Answers that may quote a Secret are withheld.
+// NotFound, which handlers, and package children/apply, take for an object that is gone. Answers that may quote a Secret are withheld.
 func (m *Monitor) Client(of dynamic.ResourceInterface, gvr schema.GroupVersionResource) dynamic.ResourceInterface {
 	return advising{of, m, gvr.Group == "" && gvr.Resource == "secrets"}
 }
@@ -85,7 +85,7 @@ func (e *unservedError) Error() string {
 // tells a 404 of the path from one of an object: then the catalog, which named the path, asks again what is served. Other errors
 // are left as they are.
 func (m *Monitor) advise(ctx context.Context, err error) error {
-	if gone.Unserved(err) {
+	if notfound.Unserved(err) {
 		m.settings.Catalog.Doubt()
 		return &unservedError{err.Error()}
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/engine/backoff"
-	"github.com/handwerk-dev/handwerk/engine/rights"
+	"github.com/handwerk-dev/handwerk/engine/rbac"
 )
 
 // spacesMost bounds in how many namespaces a right is asked for that the account does not have in all.
@@ -16,7 +16,7 @@ const spacesMost = 10
 
 // check returns what is missing of a right, nil when nothing is. It asks for all namespaces at once
 // where there are several, and then for some of them.
-func (m *Monitor) check(ctx context.Context, d rights.Demand) (*gap, error) {
+func (m *Monitor) check(ctx context.Context, d rbac.Demand) (*gap, error) {
 	spaces := d.Namespaces
 	if m.settings.Namespaces != nil && d.Namespaced && spaces[0] == "" {
 		spaces = m.settings.Namespaces()
@@ -33,7 +33,7 @@ func (m *Monitor) check(ctx context.Context, d rights.Demand) (*gap, error) {
 }
 
 // checkIn asks for a right in namespaces, one by one, and returns what is missing, nil when nothing is.
-func (m *Monitor) checkIn(ctx context.Context, r rights.Rule, namespaces []string) (*gap, error) {
+func (m *Monitor) checkIn(ctx context.Context, r rbac.Rule, namespaces []string) (*gap, error) {
 	out := &gap{Rule: r, of: len(namespaces)}
 	for _, ns := range namespaces[:min(len(namespaces), spacesMost)] {
 		allowed, err := m.ask(ctx, r, ns)
@@ -51,7 +51,7 @@ func (m *Monitor) checkIn(ctx context.Context, r rights.Rule, namespaces []strin
 }
 
 // ask asks for a right in a namespace, unless the answer is known.
-func (m *Monitor) ask(ctx context.Context, r rights.Rule, namespace string) (bool, error) {
+func (m *Monitor) ask(ctx context.Context, r rbac.Rule, namespace string) (bool, error) {
 	r.Namespace = namespace
 	question, now := r.String(), time.Now()
 	known := m.answers[question]

@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package access asks the API server which rights the operator's account lacks of those that the operator
-// needs, while the operator runs ([Monitor]) or for a person ([Lookup], [Reviewer]), and adds to errors of
-// requests what can be done about a right that is missing. Which rights an operator needs is worked out by
-// package rights.
+// Package access finds out which of its rights the operator's account lacks, while the operator runs ([Monitor]) or for a
+// person ([Lookup], [Reviewer]), and adds advice to errors of requests that a missing right has caused. Package rbac
+// works out which rights an operator needs.
 package access
 
 import (
@@ -25,7 +24,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/backoff"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/ops"
-	"github.com/handwerk-dev/handwerk/engine/rights"
+	"github.com/handwerk-dev/handwerk/engine/rbac"
 )
 
 const (
@@ -44,7 +43,7 @@ const (
 // Asker asks for some rights itself and tells which of them are missing, as a feed does.
 type Asker interface {
 	// Asks reports whether it asks for a right.
-	Asks(rights.Rule) bool
+	Asks(rbac.Rule) bool
 	// Missing are those that are missing, in no order.
 	Missing() []ops.MissingRight
 }
@@ -60,7 +59,7 @@ type Settings struct {
 	Reviews authentication.SelfSubjectReviewsGetter
 	// Askers yields those who ask for rights themselves.
 	Askers iter.Seq[Asker]
-	// Namespace is where the operator keeps what is its own; see [rights.Settings].
+	// Namespace is where the operator keeps what is its own; see [rbac.Settings].
 	Namespace string
 	// Namespaces returns those in the operator's scope, where they are known only while it runs; nil
 	// where the rights have them.
@@ -178,7 +177,7 @@ func (m *Monitor) look(ctx context.Context) {
 	m.looks++
 	var missing []gap
 	needed := slices.DeleteFunc(m.needed(ctx), m.elsewhere)
-	for _, d := range rights.Demands(needed) {
+	for _, d := range rbac.Demands(needed) {
 		found, err := m.check(ctx, d)
 		if err != nil {
 			m.postpone(ctx, err)
@@ -194,13 +193,13 @@ func (m *Monitor) look(ctx context.Context) {
 }
 
 // needed are the rights that the operator needs.
-func (m *Monitor) needed(ctx context.Context) []rights.Rule {
+func (m *Monitor) needed(ctx context.Context) []rbac.Rule {
 	s := m.settings
-	return rights.Of(s.Operator, rights.Settings{Lookup: lookup(ctx, s.Operator, s.Catalog), Resources: s.Resources(), Namespace: s.Namespace})
+	return rbac.Of(s.Operator, rbac.Settings{Lookup: lookup(ctx, s.Operator, s.Catalog), Resources: s.Resources(), Namespace: s.Namespace})
 }
 
 // elsewhere reports whether somebody else asks for a right.
-func (m *Monitor) elsewhere(r rights.Rule) bool {
+func (m *Monitor) elsewhere(r rbac.Rule) bool {
 	for other := range m.settings.Askers {
 		if other.Asks(r) {
 			return true

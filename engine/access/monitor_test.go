@@ -28,7 +28,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/ops"
-	"github.com/handwerk-dev/handwerk/engine/rights"
+	"github.com/handwerk-dev/handwerk/engine/rbac"
 )
 
 // account is the server's side: what an account may not do.
@@ -88,7 +88,7 @@ func (silence) RoundTrip(*http.Request) (*http.Response, error) {
 // others ask for all rights but those on Pods.
 type others struct{}
 
-func (others) Asks(r rights.Rule) bool     { return r.Resource != "pods" }
+func (others) Asks(r rbac.Rule) bool       { return r.Resource != "pods" }
 func (others) Missing() []ops.MissingRight { return nil }
 
 // watches runs a Monitor of an operator whose handler makes Pods; it needs no other rights that anybody asks for.

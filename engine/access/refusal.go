@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/handwerk-dev/handwerk/dsl/plain"
-	"github.com/handwerk-dev/handwerk/engine/rights"
+	"github.com/handwerk-dev/handwerk/engine/rbac"
 )
 
 const (
@@ -33,7 +33,7 @@ const (
 // refusal is an answer of the API server that a right is missing.
 type refusal struct {
 	// rights are those that are missing, without a namespace. Of a refusal to give rights away one of them may be enough.
-	rights []rights.Rule
+	rights []rbac.Rule
 	// text is what the API server says, in one line.
 	text string
 	// status is its answer.
@@ -60,7 +60,7 @@ func refused(err error) *refusal {
 	out := &refusal{text: status.ErrStatus.Message, status: status}
 	if found := refusedRight.FindStringSubmatch(out.text); found != nil {
 		resource, subresource, _ := strings.Cut(found[2], "/")
-		out.rights = []rights.Rule{{Group: found[3], Resource: resource, Subresource: subresource, Verb: found[1]}}
+		out.rights = []rbac.Rule{{Group: found[3], Resource: resource, Subresource: subresource, Verb: found[1]}}
 		return out
 	}
 	found := refusedGrant.FindStringSubmatch(out.text)
@@ -79,24 +79,24 @@ func refused(err error) *refusal {
 }
 
 // anyIn reports whether one of the rights is among others.
-func (r *refusal) anyIn(all []rights.Rule) bool {
-	return slices.ContainsFunc(r.rights, func(one rights.Rule) bool {
-		return rights.Has(all, one.Group, one.Resource, one.Subresource, one.Verb)
+func (r *refusal) anyIn(all []rbac.Rule) bool {
+	return slices.ContainsFunc(r.rights, func(one rbac.Rule) bool {
+		return rbac.Has(all, one.Group, one.Resource, one.Subresource, one.Verb)
 	})
 }
 
 // standIns are the rights of which one stands for all that a role or a binding gives away, by the resource that is written.
-func standIns(written string) (out []rights.Rule) {
-	rule := func(verb, resource string) rights.Rule {
-		return rights.Rule{Group: rbacGroup, Resource: resource, Verb: verb}
+func standIns(written string) (out []rbac.Rule) {
+	rule := func(verb, resource string) rbac.Rule {
+		return rbac.Rule{Group: rbacGroup, Resource: resource, Verb: verb}
 	}
 	switch written {
 	case "roles", "clusterroles":
-		return []rights.Rule{rule(escalate, written)}
+		return []rbac.Rule{rule(escalate, written)}
 	case "clusterrolebindings":
-		return []rights.Rule{rule(bind, "clusterroles")}
+		return []rbac.Rule{rule(bind, "clusterroles")}
 	case "rolebindings":
-		return []rights.Rule{rule(bind, "clusterroles"), rule(bind, "roles")}
+		return []rbac.Rule{rule(bind, "clusterroles"), rule(bind, "roles")}
 	}
 	return nil
 }
@@ -124,7 +124,7 @@ var (
 )
 
 // inRules are the rights in rules as a refusal has them.
-func inRules(rules []string) (out []rights.Rule) {
+func inRules(rules []string) (out []rbac.Rule) {
 	for _, rule := range rules {
 		parts := map[string][]string{}
 		for _, field := range ruleFields.FindAllStringSubmatch(rule, -1) {
@@ -136,7 +136,7 @@ func inRules(rules []string) (out []rights.Rule) {
 			for _, target := range parts["Resources"] {
 				resource, subresource, _ := strings.Cut(target, "/")
 				for _, verb := range parts["Verbs"] {
-					out = append(out, rights.Rule{Group: group, Resource: resource, Subresource: subresource, Verb: verb})
+					out = append(out, rbac.Rule{Group: group, Resource: resource, Subresource: subresource, Verb: verb})
 				}
 			}
 		}

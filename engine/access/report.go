@@ -12,7 +12,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/ops"
-	"github.com/handwerk-dev/handwerk/engine/rights"
+	"github.com/handwerk-dev/handwerk/engine/rbac"
 )
 
 // whoMost bounds how many of those who need a right a message names.
@@ -20,7 +20,7 @@ const whoMost = 3
 
 // gap is a right that is missing.
 type gap struct {
-	rights.Rule
+	rbac.Rule
 	// namespaces are those where it is missing, one that is empty when that is everywhere. Never empty.
 	namespaces []string
 	// of is the number of namespaces where it is needed.
@@ -71,7 +71,7 @@ func (m *Monitor) Told(err error) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.ContainsFunc(m.missing, func(g gap) bool {
-		return !g.Optional && refusal.anyIn([]rights.Rule{g.Rule})
+		return !g.Optional && refusal.anyIn([]rbac.Rule{g.Rule})
 	})
 }
 
@@ -103,7 +103,7 @@ func (g gap) who() string {
 	var names []string
 	for _, reason := range g.Reasons {
 		name := reason.Who
-		if name == rights.Engine {
+		if name == rbac.Engine {
 			name = reason.String()
 		}
 		if !slices.Contains(names, name) {

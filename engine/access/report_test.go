@@ -12,19 +12,19 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/handwerk-dev/handwerk/engine/rights"
+	"github.com/handwerk-dev/handwerk/engine/rbac"
 )
 
 func TestAGapSaysWhereItIsAndWhoNeedsIt(t *testing.T) {
-	right := rights.Rule{Group: "apps", Resource: "deployments", Verb: "create"}
-	by := func(names ...string) (out []rights.Reason) {
+	right := rbac.Rule{Group: "apps", Resource: "deployments", Verb: "create"}
+	by := func(names ...string) (out []rbac.Reason) {
 		for _, name := range names {
-			out = append(out, rights.Reason{Who: name, Why: "makes them"})
+			out = append(out, rbac.Reason{Who: name, Why: "makes them"})
 		}
 		return out
 	}
 	tests := map[string]struct {
-		reasons    []rights.Reason
+		reasons    []rbac.Reason
 		namespaces []string
 		of         int
 		want       string
@@ -33,7 +33,7 @@ func TestAGapSaysWhereItIsAndWhoNeedsIt(t *testing.T) {
 		"in one namespace":                {by("handler foos/a"), []string{"a"}, 2, "create deployments.apps in namespace a for handler foos/a"},
 		"in some":                         {by("handler foos/a"), []string{"a", "b"}, 10, "create deployments.apps in namespace a, b for handler foos/a"},
 		"in some of those asked":          {by("handler foos/a"), []string{"a"}, 11, "create deployments.apps in namespace a (10 of 11 were asked for) for handler foos/a"},
-		"for the engine, with the reason": {by(rights.Engine), []string{""}, 1, "create deployments.apps for engine: makes them"},
+		"for the engine, with the reason": {by(rbac.Engine), []string{""}, 1, "create deployments.apps for engine: makes them"},
 		"for several, each once":          {by("a", "b", "a"), []string{""}, 1, "create deployments.apps for a; b"},
 		"for many":                        {by("a", "b", "c", "d", "e"), []string{""}, 1, "create deployments.apps for a; b; c; and 2 more"},
 	}

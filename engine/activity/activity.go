@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package activity runs what an operator does as a whole, and not for a resource: at the start of its process, at its
-// end, and when somebody asks how it is.
+// Package activity runs the startups, cleanups and probes of an operator: at the start of its process, at its end, and
+// when its health is asked for.
 package activity
 
 import (
@@ -19,11 +19,11 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/attempt"
-	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/children/apply"
 	"github.com/handwerk-dev/handwerk/engine/events"
-	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/ops"
-	"github.com/handwerk-dev/handwerk/engine/progress"
+	"github.com/handwerk-dev/handwerk/engine/transport"
 )
 
 // stuck is how long code has that does not heed the end of its context.
@@ -41,9 +41,9 @@ type Settings struct {
 	// Memo is the operator's.
 	Memo *dsl.Memo
 	// Held says whether writes may leave the process.
-	Held fence.Held
+	Held transport.Held
 	// Client makes the client of an attempt.
-	Client func(*fence.Span) dsl.Client
+	Client func(*transport.Span) dsl.Client
 	// Indexes are the operator's, for those that run once something is watched; Unwatched for the others.
 	Indexes, Unwatched dsl.Indexes
 	// Grace is the grace period.
@@ -124,7 +124,7 @@ func (o *Office) Clean(ctx context.Context) {
 
 // run runs an activity until it has succeeded, or failed for good.
 func (o *Office) run(ctx context.Context, h *dsl.Handler) error {
-	r := progress.Record{Cause: h.Causes[0]}
+	r := book.Record{Cause: h.Causes[0]}
 	var last error
 	for ctx.Err() == nil {
 		r = r.Start(h, time.Now())
@@ -179,7 +179,7 @@ func pause(ctx context.Context, wait time.Duration) {
 
 // attempt runs an activity once. It returns some time after ctx has ended also where the code does not.
 func (o *Office) attempt(ctx context.Context, h *dsl.Handler, n int, end time.Time) error {
-	span := fence.NewSpan(o.set.Held)
+	span := transport.NewSpan(o.set.Held)
 	request := o.request(h, n, span)
 	done := make(chan error, 1)
 	go func() { done <- once(ctx, h, request, end, span) }()
@@ -199,7 +199,7 @@ func (o *Office) attempt(ctx context.Context, h *dsl.Handler, n int, end time.Ti
 }
 
 // once runs an activity, which has no sub-handlers: nothing would keep how far they have come.
-func once(ctx context.Context, h *dsl.Handler, request *dsl.Request, end time.Time, span *fence.Span) error {
+func once(ctx context.Context, h *dsl.Handler, request *dsl.Request, end time.Time, span *transport.Span) error {
 	err := attempt.Run(ctx, h, h.Func, request, end, span)
 	if err == nil && request.Parts.Any() {
 		return dsl.Permanent(fmt.Errorf("it declares sub-handlers, which %s has not", h.Causes[0]))
@@ -211,8 +211,8 @@ func (o *Office) log(h *dsl.Handler) logr.Logger {
 	return o.set.Log.WithValues("activity", string(h.Causes[0]), "handler", h.ID)
 }
 
-func (o *Office) request(h *dsl.Handler, n int, span *fence.Span) *dsl.Request {
-	children := child.None(errNoObject)
+func (o *Office) request(h *dsl.Handler, n int, span *transport.Span) *dsl.Request {
+	children := apply.None(errNoObject)
 	out := &dsl.Request{
 		Subject: dsl.Subject{
 			Object: &unstructured.Unstructured{Object: map[string]any{}}, Handler: h.ID, Cause: h.Causes[0], Attempt: n, Now: time.Now(),

@@ -18,8 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/transport"
 )
 
 var errDown = errors.New("the database is down")
@@ -32,7 +32,7 @@ func play(t *testing.T, declare func(*dsl.Operator), do func(t *testing.T, o *Of
 		declare(op)
 		do(t, New(Settings{
 			Operator: op, Log: logr.Discard(), Memo: &dsl.Memo{}, Grace: 20 * time.Second,
-			Held: func(context.Context) bool { return true }, Client: func(*fence.Span) dsl.Client { return nil },
+			Held: func(context.Context) bool { return true }, Client: func(*transport.Span) dsl.Client { return nil },
 		}))
 	})
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/transport"
 )
 
 // probe is a check in Go.
@@ -72,6 +72,6 @@ func (p *probe) ask(run *inquiry) {
 		p.mu.Unlock()
 		close(run.done)
 	}()
-	span := fence.NewSpan(p.office.set.Held)
+	span := transport.NewSpan(p.office.set.Held)
 	run.err = once(p.office.ctx, p.h, p.office.request(p.h, 1, span), time.Time{}, span)
 }

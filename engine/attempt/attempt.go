@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package attempt runs handlers and filters, each once: with a deadline, and with panics turned into errors. It
-// says how an attempt came out.
+// Package attempt runs a handler, a sub-handler or a filter once: with a deadline, and with a panic turned into an error.
+// Its result says how the attempt ended.
 package attempt
 
 import (
@@ -16,10 +16,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/guard"
 	"github.com/handwerk-dev/handwerk/engine/book"
-	"github.com/handwerk-dev/handwerk/engine/cause"
-	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/ops"
-	"github.com/handwerk-dev/handwerk/engine/progress"
+	"github.com/handwerk-dev/handwerk/engine/transport"
 )
 
 // ErrTimeout is wrapped by the errors of handlers that did not return in time: the timeout of the attempt, or that of all
@@ -29,7 +27,7 @@ var ErrTimeout = errors.New("the timeout passed")
 // Run runs code of a handler, its function or what goes around that, at most as long as its timeout and until the end of its time
 // (zero for none), in a span: that begins with the code's context, and ends before Run returns, so nothing that was left behind does
 // anything later. The error is permanent where what the handler wants is wrong.
-func Run(ctx context.Context, h *dsl.Handler, code dsl.Func, request *dsl.Request, end time.Time, span *fence.Span) error {
+func Run(ctx context.Context, h *dsl.Handler, code dsl.Func, request *dsl.Request, end time.Time, span *transport.Span) error {
 	ctx, expire := limited(ctx, h, end)
 	defer expire()
 	ctx = span.Begin(ctx)
@@ -167,7 +165,7 @@ func Laid(err, wrong error) error {
 
 // Note returns the record of a handler after an attempt that came to an error, nil for none. Unreached reports whether an error
 // says no more than that the server is away.
-func Note(h *dsl.Handler, r progress.Record, err error, now time.Time, unreached func(error) bool) progress.Record {
+func Note(h *dsl.Handler, r book.Record, err error, now time.Time, unreached func(error) bool) book.Record {
 	most, waits := Waits(err)
 	switch {
 	case err == nil:
@@ -207,12 +205,12 @@ func Recall(of *dsl.Subject, r book.Reader, old map[string]any, now *book.Look) 
 		return
 	}
 	of.Old = runtime.DeepCopyJSON(old)
-	changes := cause.Diff(of.Old, runtime.DeepCopyJSON(now.Kept(r.View)))
+	changes := book.Diff(of.Old, runtime.DeepCopyJSON(now.Kept(r.View)))
 	paths := r.View.Fields
 	if len(paths) == 0 {
 		of.Diff = changes
 	}
 	for _, path := range paths {
-		of.Diff = append(of.Diff, cause.Within(changes, path)...)
+		of.Diff = append(of.Diff, book.Within(changes, path)...)
 	}
 }

@@ -16,8 +16,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/guard"
-	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/transport"
 )
 
 // TestHowAnAttemptComesOut holds what is made of the ways in which a handler ends.
@@ -60,7 +60,7 @@ func TestHowAnAttemptComesOut(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				span := fence.NewSpan(func(context.Context) bool { return true })
+				span := transport.NewSpan(func(context.Context) bool { return true })
 				err := Run(t.Context(), &tt.h, tt.f, &dsl.Request{Subject: dsl.Subject{Log: logr.Discard()}, Patch: dsl.NewPatch()}, time.Now().Add(time.Hour), span)
 				if (err == nil) != (tt.says == "") || err != nil && !strings.Contains(err.Error(), tt.says) {
 					t.Errorf("it says %v, want %q", err, tt.says)

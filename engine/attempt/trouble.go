@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/handwerk-dev/handwerk/engine/progress"
+	"github.com/handwerk-dev/handwerk/engine/book"
 )
 
 // Troubles are failures of which the log tells, each until it is over. The zero value has none.
@@ -93,7 +93,7 @@ func (t *Troubles) Settle() {
 // such errors once for all.
 type Attempt struct {
 	Failure
-	Before, After progress.Record
+	Before, After book.Record
 	Covered       bool
 }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package backoff says how long to wait before what has failed is tried again.
+// Package backoff works out how long to wait before a failed attempt is repeated. It is pure.
 package backoff
 
 import (

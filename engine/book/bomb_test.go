@@ -16,10 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/pack"
 )
 
-// pressed is what a hostile hand packs: pack.Pack would refuse it.
+// pressed is what a hostile hand packs: book.Pack would refuse it.
 func pressed(t testing.TB, plain string) string {
 	t.Helper()
 	var buf bytes.Buffer
@@ -96,13 +95,13 @@ func TestABombCostsLittle(t *testing.T) {
 			if e, _ := b.Entry("h"); e.Due(h.Handler, Facts{Now: NewLook(blue).Digest(h.View), Present: true, First: true}) != dsl.Update {
 				t.Errorf("the handler is not to run for a change: %+v", e)
 			}
-			if took := asks(func() { _, unread = b.Old(h, NewLook(blue)) }); took > mostForAText || !errors.Is(unread, pack.ErrLarge) {
+			if took := asks(func() { _, unread = b.Old(h, NewLook(blue)) }); took > mostForAText || !errors.Is(unread, ErrLarge) {
 				t.Errorf("what was takes %d bytes: %v", took, unread)
 			}
 			if took := asks(func() {
 				b, _ = Load(text, uid, nil)
 				b = b.Meet([]Reader{size}, Moment{Look: NewLook(blue), Generation: 2, Lost: func(err error) { lost = err }})
-			}); took > mostForAText || !errors.Is(lost, pack.ErrLarge) {
+			}); took > mostForAText || !errors.Is(lost, ErrLarge) {
 				t.Errorf("a handler that looks at something else takes %d bytes: %v", took, lost)
 			}
 			if e, _ := b.Entry("h"); e.Due(size.Handler, Facts{Now: NewLook(blue).Digest(size.View), Present: true, First: true}) != dsl.Update {
@@ -183,7 +182,7 @@ func FuzzLoad(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if len(text) > pack.MostOfAll {
+		if len(text) > MostOfAll {
 			return // no object has it
 		}
 		readers := []Reader{h}

@@ -1,17 +1,18 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package book keeps one object's book: for each handler what it handled last, with what outcome, and
-// what it is about to do. From the book and from what an object looks like now it says which handlers
-// are due, and why. It is pure; the engine brings the object and the time, and stores what comes out.
+// Package book keeps the book of one object: for each handler what it handled last, with which outcome, and what it will do
+// next. From the book and from the object as it is now it says which handlers are due, and why. It is pure: the engine brings
+// the object and the time, and stores the result.
 //
-// A handler looks at its view: the essence of the object, or the fields that it names. It is due when
-// the digest of its view differs from what its entry says it handled last, whoever changed it: a
-// person, another operator, another handler of the same pass. Entries know nothing of each other, so
-// that one handler is finished says nothing about another.
+// A handler looks at its view: the essence of the object, or the fields that it names. The essence leaves out what no author
+// changes, such as managedFields, the status and bookkeeping of tools. A handler is due when the digest of its view differs from
+// the one that its entry has, whoever changed the object: a person, another operator, or another handler in the same pass.
+// Entries are independent: a finished handler says nothing about another one.
 //
-// The book is one object's, by UID: what lies on another object, because somebody copied or restored
-// it, is void.
+// A book belongs to one object, by UID. A book that was copied or restored to another object is void. [Ledger] opens a book from
+// the memory of the process or from the state annotation, which holds it packed, and decides when it is worth a request to
+// store it.
 package book
 
 import (
@@ -24,7 +25,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/cause"
 )
 
 // Reader is a handler as books know it.
@@ -253,7 +253,7 @@ func (b Book) moved(e Entry, r Reader, m Moment) Entry {
 
 // lookBack is NewLook for what is kept of an object.
 func lookBack(kept map[string]any) *Look {
-	return &Look{object: kept, essence: cause.Unmarked(kept)}
+	return &Look{object: kept, essence: Unmarked(kept)}
 }
 
 // Old returns what a handler handled last, nil where it is not kept. The error says that it is, and cannot be read, or is

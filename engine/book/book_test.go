@@ -9,14 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/progress"
 )
 
 // TestAnEntryTakesThePlaceOfAnother holds that a book has the entry that was put into it last, and that other books keep theirs.
 func TestAnEntryTakesThePlaceOfAnother(t *testing.T) {
 	entries := []Entry{
 		{}, {Seen: "a"}, {Seen: "b"}, {Of: "spec", Seen: "a"}, {Seen: "a", Met: true}, {Seen: "a", Lost: dsl.Update},
-		{Try: progress.Record{Cause: dsl.Update}}, {Seen: "a", Old: map[string]any{}}, {Begins: true},
+		{Try: Record{Cause: dsl.Update}}, {Seen: "a", Old: map[string]any{}}, {Begins: true},
 	}
 	for _, before := range entries {
 		for _, after := range entries {

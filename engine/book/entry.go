@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/cause"
-	"github.com/handwerk-dev/handwerk/engine/progress"
 )
 
 // anew is what Entry.Seen says when the handler has handled something, nobody knows what, and is to run
@@ -26,7 +24,7 @@ type Entry struct {
 	// Lost is what it ran for when it failed for good with what it has seen; empty after a success.
 	Lost dsl.Cause `json:"lost,omitempty"`
 	// Try is what the handler is about to do, or failed for good with.
-	Try progress.Record `json:"try,omitzero"`
+	Try Record `json:"try,omitzero"`
 	// Deletion is the moment of the deletion that Try is of, where it is of one.
 	Deletion string `json:"deletion,omitempty"`
 	// Met: it has begun with the object, and has not run for it since.
@@ -44,7 +42,7 @@ type Entry struct {
 
 // rests reports whether the entry says no more than what its handler handled last, or has met.
 func (e Entry) rests() bool {
-	return e.Lost == "" && e.Deletion == "" && e.Old == nil && !e.Begins && !e.Fresh && !e.Quiet && !e.Bare && e.Try == progress.Record{}
+	return e.Lost == "" && e.Deletion == "" && e.Old == nil && !e.Begins && !e.Fresh && !e.Quiet && !e.Bare && e.Try == Record{}
 }
 
 // Facts are what an entry is held against.
@@ -195,11 +193,11 @@ func (e Entry) handling() bool {
 // knows from then on what it has handled, until it succeeds.
 func (e Entry) Begin(c dsl.Cause, f Facts) Entry {
 	if e.Deletion != f.Deletion {
-		e.Try = progress.Record{}
+		e.Try = Record{}
 	}
 	e.Deletion = f.Deletion
 	if e.Try.Done && c != dsl.Delete {
-		e.Try = progress.Record{} // that was another time
+		e.Try = Record{} // that was another time
 	}
 	e.Try = e.Try.For(c, f.Now)
 	if e.handling() && e.Seen == f.Now {
@@ -232,7 +230,7 @@ func (e Entry) End(v View, after string, kept map[string]any) Entry {
 	if e.Try.Failed {
 		e.Lost = e.Try.Cause
 	} else {
-		e.Try = progress.Record{}
+		e.Try = Record{}
 	}
 	return e
 }
@@ -240,7 +238,7 @@ func (e Entry) End(v View, after string, kept map[string]any) Entry {
 // Living returns the entry for an object that lives: what was done in a deletion is not done for the next one.
 func (e Entry) Living() Entry {
 	if e.Try.Cause == dsl.Delete {
-		e.Try, e.Deletion = progress.Record{}, ""
+		e.Try, e.Deletion = Record{}, ""
 	}
 	return e
 }
@@ -256,7 +254,7 @@ func (e Entry) Averted() Entry {
 
 // Wakes notes something that happened beside the object as what the handler is to run for.
 func (e Entry) Wakes(c dsl.Cause) Entry {
-	e.Try = progress.Record{Cause: c}
+	e.Try = Record{Cause: c}
 	return e
 }
 
@@ -270,7 +268,7 @@ func (e Entry) Again() Entry {
 	default:
 		e.Seen = anew
 	}
-	e.Lost, e.Try = "", progress.Record{}
+	e.Lost, e.Try = "", Record{}
 	return e
 }
 
@@ -314,7 +312,7 @@ func (e Entry) renewed(r Reader, look *Look) Entry {
 // counted as bookkeeping, where the object has some.
 func (l *Look) formers(v View) []string {
 	out := []string{l.former(v)}
-	if essence := cause.Marked(l.object, l.essence); essence != nil {
+	if essence := Marked(l.object, l.essence); essence != nil {
 		then := &Look{object: l.object, essence: essence}
 		out = append(out, then.Digest(v), then.former(v))
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/progress"
 )
 
 // handler declares one handler and returns it.
@@ -43,11 +42,11 @@ func TestDue(t *testing.T) {
 	fresh := Facts{Now: "2", Present: true, First: true, New: true}
 	bare := Facts{Now: "-"}
 	leaving := Facts{Now: "2", Present: true, Deletion: "monday"}
-	trying := func(c dsl.Cause, view string, attempts int) progress.Record {
-		return progress.Record{Cause: c, View: view, Attempts: attempts}
+	trying := func(c dsl.Cause, view string, attempts int) Record {
+		return Record{Cause: c, View: view, Attempts: attempts}
 	}
 	left := func(deletion string, failed bool) Entry {
-		return Entry{Try: progress.Record{Cause: dsl.Delete, View: "2", Done: true, Failed: failed}, Deletion: deletion}
+		return Entry{Try: Record{Cause: dsl.Delete, View: "2", Done: true, Failed: failed}, Deletion: deletion}
 	}
 	tests := map[string]struct {
 		causes []dsl.Cause
@@ -148,7 +147,7 @@ func TestABookHoldsEntriesWhole(t *testing.T) {
 	}{
 		"nothing":                        {Entry{}, true},
 		"what was handled":               {Entry{Of: "spec", Seen: "d", Met: true}, true},
-		"a try":                          {Entry{Seen: "d", Try: progress.Record{Cause: dsl.Update, Attempts: 2, Message: "no"}}, false},
+		"a try":                          {Entry{Seen: "d", Try: Record{Cause: dsl.Update, Attempts: 2, Message: "no"}}, false},
 		"a failure for good":             {Entry{Seen: "d", Lost: dsl.Update}, false},
 		"a deletion":                     {Entry{Seen: "d", Deletion: "then"}, false},
 		"one that begins":                {Entry{Begins: true}, false},

@@ -13,7 +13,6 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/pack"
 )
 
 // essences are what is kept of an object for handlers that want to see what was. Mostly all have
@@ -49,7 +48,7 @@ type sealed struct {
 	asked  bool
 }
 
-// What essences may weigh once they are decoded, as [pack.Weight] has it: leastWeight at any rate, and from there on
+// What essences may weigh once they are decoded, as [book.Weight] has it: leastWeight at any rate, and from there on
 // timesLive times as much as the object itself, up to mostWeight. What is stored weighs no more than that.
 const (
 	leastWeight = 4 << 20
@@ -64,7 +63,7 @@ func (s *sealed) open(look *Look) (*essences, error) {
 	}
 	t := treesText{s.Old, s.Olds}
 	if s.Packed != "" {
-		data, err := pack.Unpack(s.Packed)
+		data, err := Unpack(s.Packed)
 		if err != nil {
 			return nil, err
 		}
@@ -76,8 +75,8 @@ func (s *sealed) open(look *Look) (*essences, error) {
 			return nil, err
 		}
 	}
-	if weight := pack.Weight(t.Old) + pack.Weight(t.Olds); weight > leastWeight && weight > min(mostWeight, timesLive*look.weight()) {
-		return nil, fmt.Errorf("%w: it would take %d MiB", pack.ErrLarge, weight>>20)
+	if weight := Weight(t.Old) + Weight(t.Olds); weight > leastWeight && weight > min(mostWeight, timesLive*look.weight()) {
+		return nil, fmt.Errorf("%w: it would take %d MiB", ErrLarge, weight>>20)
 	}
 	x := &essences{Fields: s.Fields, Without: s.Without}
 	if err := t.into(x); err != nil {
@@ -230,20 +229,20 @@ type trees struct {
 	Olds map[string]map[string]any `json:"olds,omitempty"`
 }
 
-// pack compresses what is kept when it is large. The error is [pack.ErrLarge] when the result is larger
-// than [pack.Unpack] takes.
+// pack compresses what is kept when it is large. The error is [book.ErrLarge] when the result is larger
+// than [book.Unpack] takes.
 func (x *essences) pack() error {
 	data, err := json.Marshal(trees{x.Old, x.Olds})
 	if err != nil {
 		return err
 	}
-	if pack.Weight(data) > mostWeight {
-		return pack.ErrLarge
+	if Weight(data) > mostWeight {
+		return ErrLarge
 	}
-	if len(data) < pack.From {
+	if len(data) < From {
 		return nil
 	}
-	x.Packed, err = pack.Pack(data)
+	x.Packed, err = Pack(data)
 	x.Old, x.Olds = nil, nil
 	return err
 }

@@ -6,8 +6,6 @@ package book
 import (
 	"crypto/rand"
 	"sync/atomic"
-
-	"github.com/handwerk-dev/handwerk/engine/cause"
 )
 
 // Key is the key of digests of Secrets: without it a value cannot be found by trying. Until it is set it is one of this
@@ -34,5 +32,5 @@ func RandomKey() []byte {
 // Set sets the key.
 func (k *Key) Set(secret []byte) { k.secret.Store(&secret) }
 
-// digest is [cause.KeyedDigest].
-func (k *Key) digest(value any) string { return cause.KeyedDigest(*k.secret.Load(), value) }
+// digest is [book.KeyedDigest].
+func (k *Key) digest(value any) string { return KeyedDigest(*k.secret.Load(), value) }

@@ -10,8 +10,6 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
-	"github.com/handwerk-dev/handwerk/engine/cause"
-	"github.com/handwerk-dev/handwerk/engine/progress"
 )
 
 // UnsignedMark is how a text of version 1 begins, as it was written by operators: it does not say whose
@@ -25,7 +23,7 @@ type legacy struct {
 	handled bool
 	base    map[string]string
 	sealed  *sealed
-	records map[string]progress.Record
+	records map[string]Record
 }
 
 func parseLegacy(text string) (*legacy, error) {
@@ -49,7 +47,7 @@ func parseLegacy(text string) (*legacy, error) {
 // fields that have digests.
 func (l *legacy) kept(old map[string]any) *essences {
 	x := &essences{Old: old}
-	if whole, has := l.base[""]; has && cause.Digest(old) == whole {
+	if whole, has := l.base[""]; has && Digest(old) == whole {
 		return x
 	}
 	x.Fields = slices.DeleteFunc(slices.Sorted(maps.Keys(l.base)), func(f string) bool { return f == "" })
@@ -91,7 +89,7 @@ func (l *legacy) entry(r Reader, m Moment) Entry {
 }
 
 // entryInDeletion believes the record of a deletion for the one that is going on.
-func (l *legacy) entryInDeletion(r Reader, m Moment, record progress.Record) Entry {
+func (l *legacy) entryInDeletion(r Reader, m Moment, record Record) Entry {
 	var e Entry
 	if r.Stores() {
 		e.Of, e.Seen = r.View.Name(), l.base[r.View.Name()]

@@ -15,8 +15,6 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/pack"
-	"github.com/handwerk-dev/handwerk/engine/progress"
 )
 
 // version is that of the texts that are written.
@@ -42,12 +40,12 @@ type stored struct {
 
 // lastingTry returns the try as far as the next process must know of it: what happened beside the object it
 // finds out itself, and that a handler waits unless it does so with another view than it has handled.
-func (e Entry) lastingTry(r Reader) progress.Record {
+func (e Entry) lastingTry(r Reader) Record {
 	if !e.Try.Cause.Lasting() || !r.Stores() && e.Try.Cause != dsl.Delete {
-		return progress.Record{}
+		return Record{}
 	}
 	if e.Try.Bare() && !e.undoes() {
-		return progress.Record{}
+		return Record{}
 	}
 	return e.Try.Lasting()
 }
@@ -77,7 +75,7 @@ func (b Book) Encode(readers []Reader, look *Look, room int) (text string, degra
 	bare.essences = essences{}
 	for i, form := range []stored{out.former(readers), out, bare.former(readers), bare} {
 		text, err = form.encode()
-		if degraded = i > 1; err == nil && (len(text) > min(room, MaxSize) || heavy([]byte(text))) || errors.Is(err, pack.ErrLarge) {
+		if degraded = i > 1; err == nil && (len(text) > min(room, MaxSize) || heavy([]byte(text))) || errors.Is(err, ErrLarge) {
 			text, err = "", ErrRoom
 			continue
 		}

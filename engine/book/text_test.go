@@ -14,7 +14,6 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
-	"github.com/handwerk-dev/handwerk/engine/progress"
 )
 
 const uid = "0b1f"
@@ -35,7 +34,7 @@ func (r Reader) named(id string) Reader {
 // handled is a book in which the reader has handled an object.
 func (b Book) handled(r Reader, o map[string]any) Book {
 	look := NewLook(o)
-	e := Entry{Try: progress.Record{Cause: dsl.Update, Done: true}}
+	e := Entry{Try: Record{Cause: dsl.Update, Done: true}}
 	return b.With(r.ID, e.End(r.View, look.Digest(r.View), look.Kept(r.View)))
 }
 
@@ -165,7 +164,7 @@ func TestTriesAreReadBack(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	h := reading(both).named("h")
 	look := NewLook(object(1, "red"))
-	for name, try := range map[string]progress.Record{
+	for name, try := range map[string]Record{
 		"a retry":                       {Cause: dsl.Update, View: "v", Attempts: 2, Due: at, Message: "m", Step: 1},
 		"that it waits with a new view": {Cause: dsl.Update, View: "v", Waiting: true, Message: "m"},
 	} {
@@ -188,11 +187,11 @@ func TestWhatIsNotStored(t *testing.T) {
 		entry  Entry
 	}{
 		"what a level-triggered handler has seen": {reading(level), Entry{Seen: "x"}},
-		"what it tries":                    {reading(level), Entry{Try: progress.Record{Cause: dsl.Update, Attempts: 3}}},
+		"what it tries":                    {reading(level), Entry{Try: Record{Cause: dsl.Update, Attempts: 3}}},
 		"a create that is still to come":   {reading(creates), Entry{}},
 		"what a handler begins with":       {reading(updates), Entry{Begins: true}},
-		"a try for a child":                {reading(creates), Entry{Try: progress.Record{Cause: dsl.Child, Attempts: 3}}},
-		"that one waits with a new object": {reading(creates), Entry{Try: progress.Record{Cause: dsl.Create, Waiting: true}}},
+		"a try for a child":                {reading(creates), Entry{Try: Record{Cause: dsl.Child, Attempts: 3}}},
+		"that one waits with a new object": {reading(creates), Entry{Try: Record{Cause: dsl.Create, Waiting: true}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := Book{UID: uid}.With("h", tt.entry)

@@ -9,11 +9,9 @@ import (
 	"strings"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/cause"
-	"github.com/handwerk-dev/handwerk/engine/pack"
 )
 
-// View is what a handler looks at, with a name. The zero View is the whole essence; see package cause. What a
+// View is what a handler looks at, with a name. The zero View is the whole essence; see [Essence]. What a
 // level-triggered handler looks at beside fields and essence is never kept: nothing is kept for such a one.
 type View struct {
 	dsl.View
@@ -109,7 +107,7 @@ type digest struct {
 
 // NewLook returns a look at an object.
 func NewLook(object map[string]any) *Look {
-	return &Look{object: object, essence: cause.Essence(object)}
+	return &Look{object: object, essence: Essence(object)}
 }
 
 // With returns a look at the object as a merge patch leaves it. What the patch does not reach is not worked out again.
@@ -121,8 +119,8 @@ func (l *Look) With(object, patch map[string]any) *Look {
 	return &Look{object: object, essence: l.essence, digests: slices.DeleteFunc(slices.Clone(l.digests), below)}
 }
 
-// weight is about how many bytes of memory the object takes; see [pack.Weight].
-func (l *Look) weight() int { return pack.WeightOf(l.object) }
+// weight is about how many bytes of memory the object takes; see [book.Weight].
+func (l *Look) weight() int { return WeightOf(l.object) }
 
 // Digest returns the digest of a view. That of fields of which none is there is that of nil.
 func (l *Look) Digest(v View) string {
@@ -141,20 +139,20 @@ func (v View) digest(value any) string {
 	if v.own.Key != nil {
 		return v.own.Key.digest(value)
 	}
-	return cause.Digest(value)
+	return Digest(value)
 }
 
 // former is the digest of a view for releases to which the operator's own finalizer was a part of it, and of a Secret for those that
 // had no key.
 func (l *Look) former(v View) string {
 	if v.own.Key != nil {
-		return cause.Digest(l.value(v))
+		return Digest(l.value(v))
 	}
 	if !slices.ContainsFunc(v.Paths(), dsl.Path{"metadata", "finalizers"}.Covers) {
 		return l.Digest(v)
 	}
 	v.own.Finalizer = ""
-	return cause.Digest(l.value(v))
+	return Digest(l.value(v))
 }
 
 // Seen reports whether there is anything of the view to be seen: any of the fields that the handler names.
@@ -300,7 +298,7 @@ func (l *Look) Kept(v View) map[string]any {
 	}
 	out := map[string]any{}
 	for _, p := range v.Fields {
-		out = joint(out, cause.Project(l.around(v, p), []dsl.Path{p}))
+		out = joint(out, Project(l.around(v, p), []dsl.Path{p}))
 	}
 	return v.spare(nil, out)
 }

@@ -16,7 +16,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
-	"github.com/handwerk-dev/handwerk/engine/scan"
+	"github.com/handwerk-dev/handwerk/engine/cached/scan"
 )
 
 // carried is the key under which an Unstructured has an object's bytes. No object of the server's has it.

@@ -8,7 +8,7 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/handwerk-dev/handwerk/engine/scan"
+	"github.com/handwerk-dev/handwerk/engine/cached/scan"
 )
 
 // fewNotes is how large annotations may be, as JSON in bytes, of which some are not held. How much room there is for one

@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cached says what an object in a cache is. An [Object] has the metadata that routing needs and
-// the object's JSON without managedFields. A tree is built from the bytes each time it is asked for, so
-// nobody shares one and nothing is copied deeply.
+// Package cached defines the objects of a cache: their metadata, and their JSON without managedFields. A tree is built from the
+// JSON for each reader, so readers share nothing and nothing is copied deeply. It is pure.
 //
 // A [Form] says how much of each object is held, and [NewTransform] makes objects of what clients decode.
 package cached
@@ -21,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/handwerk-dev/handwerk/engine/scan"
+	"github.com/handwerk-dev/handwerk/engine/cached/scan"
 )
 
 // Object is an object as a cache holds it: the metadata that routing needs and, unless the

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package catalog knows what the API server serves and what this operator may do with it.
+// Package catalog knows which resources the API server serves, and asks it what the operator's account may do.
 package catalog
 
 import (

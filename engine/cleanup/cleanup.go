@@ -26,9 +26,9 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
-	"github.com/handwerk-dev/handwerk/engine/outage"
-	"github.com/handwerk-dev/handwerk/engine/register"
-	"github.com/handwerk-dev/handwerk/engine/scope"
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/prune"
+	"github.com/handwerk-dev/handwerk/engine/transport"
 )
 
 // page is how many objects one request lists.
@@ -72,7 +72,7 @@ type Cleaner struct {
 
 // New returns what cleans up after an operator.
 func New(ctx context.Context, op *dsl.Operator, set Settings) (*Cleaner, error) {
-	config := outage.WithDeadline(set.Config)
+	config := transport.WithDeadline(set.Config)
 	config.QPS = -1 // requests go out one by one
 	served, err := catalog.Dial(ctx, config)
 	if err != nil {
@@ -242,7 +242,7 @@ func (c *Cleaner) registered(ctx context.Context, op *dsl.Operator) ([]schema.Gr
 	if err != nil {
 		return nil, fmt.Errorf("reading the register ConfigMap %s/%s: %w", c.home(op), op.Register(), err)
 	}
-	return register.Kinds(o, c.managers()), nil
+	return prune.RegisteredKinds(o, c.managers()), nil
 }
 
 // home is the namespace of the operator's register, key and lock.
@@ -262,7 +262,7 @@ func (c *Cleaner) managers() (out []string) {
 // scope, if they are known by name.
 func (c *Cleaner) lookAt(ctx context.Context, r catalog.Resource, out *Findings) error {
 	err := c.list(ctx, r, metav1.NamespaceAll, out)
-	within := scope.New(scope.Settings{Patterns: c.op.Scope.Namespaces})
+	within := feed.NewScope(feed.ScopeSettings{Patterns: c.op.Scope.Namespaces})
 	names, known := within.Names(r.Namespaced)
 	if !apierrors.IsForbidden(err) || !known || slices.Contains(names, metav1.NamespaceAll) {
 		return err

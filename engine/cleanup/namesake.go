@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 
-	"github.com/handwerk-dev/handwerk/engine/scope"
+	"github.com/handwerk-dev/handwerk/engine/feed"
 )
 
 // namesake is a deployment of the operator in another namespace.
@@ -39,7 +39,7 @@ func (c *Cleaner) namesakes(ctx context.Context) (out []namesake, err error) {
 			lock := &list.Items[i]
 			text, marked := lock.GetAnnotations()[op.ScopeAnnotation()]
 			if marked && lock.GetName() == op.LeaderLock() && lock.GetNamespace() != c.home(op) {
-				out = append(out, namesake{lock, scope.Overlap(c.op.Scope.Namespaces, scope.FromText(text))})
+				out = append(out, namesake{lock, feed.ScopesOverlap(c.op.Scope.Namespaces, feed.FromText(text))})
 			}
 		}
 	}
@@ -62,5 +62,5 @@ func (c *Cleaner) runsElsewhere(ctx context.Context, now time.Time) (string, err
 
 // inScope reports whether objects of a namespace are this deployment's, and of no other one.
 func (c *Cleaner) inScope(namespace string) bool {
-	return namespace != metav1.NamespaceAll && scope.New(scope.Settings{Patterns: c.op.Scope.Namespaces}).Matches(namespace)
+	return namespace != metav1.NamespaceAll && feed.NewScope(feed.ScopeSettings{Patterns: c.op.Scope.Namespaces}).Matches(namespace)
 }

@@ -30,8 +30,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
-	"github.com/handwerk-dev/handwerk/engine/outage"
 	"github.com/handwerk-dev/handwerk/engine/patch"
+	"github.com/handwerk-dev/handwerk/engine/transport"
 )
 
 const (
@@ -57,7 +57,7 @@ type Settings struct {
 // in which objects are stored, or would make another kind or scope of it. The error names the CRD,
 // and a verb when that is not allowed. It may be called by several processes at once.
 func Install(ctx context.Context, op *dsl.Operator, config *rest.Config, set Settings) error {
-	i, err := connect(op, outage.WithDeadline(config))
+	i, err := connect(op, transport.WithDeadline(config))
 	if err != nil {
 		return err
 	}

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package daemon runs the daemons of a resource: for each object and daemon a goroutine, which lives as long as the
-// object, its filters and the term of leadership. Passes say which there are to be; events end them at once.
+// Package daemon runs the daemons of a resource: one goroutine for each object and daemon, which lives as long as the object, its
+// filters and the term of leadership. Passes say which daemons an object has; events of deletion end them at once.
 package daemon
 
 import (
@@ -18,9 +18,9 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/cached"
-	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/patch"
+	"github.com/handwerk-dev/handwerk/engine/transport"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -46,7 +46,7 @@ type Settings struct {
 	// Send sends what a daemon wants of its object.
 	Send func(context.Context, Write) (Sent, error)
 	// Held is the fence. Said reports whether an error is one of which the log tells once for all.
-	Held fence.Held
+	Held transport.Held
 	Said func(error) bool
 	// Texts are those with which objects fail.
 	Texts *attempt.Texts
@@ -64,7 +64,7 @@ type Run struct {
 	Object  *unstructured.Unstructured
 	// Newest returns the object as it is known now. The daemon has not seen it by that.
 	Newest func() *unstructured.Unstructured
-	Span   *fence.Span
+	Span   *transport.Span
 	Log    logr.Logger
 }
 

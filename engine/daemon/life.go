@@ -22,11 +22,11 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/guard"
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/attempt"
+	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/cached"
-	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/patch"
-	"github.com/handwerk-dev/handwerk/engine/progress"
+	"github.com/handwerk-dev/handwerk/engine/transport"
 )
 
 // manyFailures is the run from which on an Event says that a daemon keeps failing: the first ones are often over in a
@@ -112,7 +112,7 @@ func (l *life) overstay(within time.Duration) {
 }
 
 // first is the record of a daemon that has not failed.
-func first() progress.Record { return progress.Record{Cause: dsl.Running} }
+func first() book.Record { return book.Record{Cause: dsl.Running} }
 
 // live runs the daemon until it is to stop, or is done.
 func (l *life) live(delay time.Duration) {
@@ -122,7 +122,7 @@ func (l *life) live(delay time.Duration) {
 
 // goOn runs the daemon again and again. Where its code calls runtime.Goexit, another goroutine goes on: a daemon has one
 // goroutine at any time.
-func (l *life) goOn(record progress.Record, goesOn bool) {
+func (l *life) goOn(record book.Record, goesOn bool) {
 	began, returned := time.Now(), false
 	defer func() {
 		if returned {
@@ -140,7 +140,7 @@ func (l *life) goOn(record progress.Record, goesOn bool) {
 }
 
 // ran judges a run that has ended, and waits until the next one is due. It reports whether there is to be one.
-func (l *life) ran(record progress.Record, err error, began time.Time) (_ progress.Record, goesOn bool) {
+func (l *life) ran(record book.Record, err error, began time.Time) (_ book.Record, goesOn bool) {
 	log := l.log().WithValues("attempt", record.Attempts+1)
 	if time.Since(began) > max(cmp.Or(l.handler.Backoff.Max, dsl.DefaultBackoffMax), l.handler.Backoff.Initial) {
 		record = first()
@@ -170,7 +170,7 @@ func (l *life) sleep(d time.Duration) bool {
 
 // run is one run. Its span ends with it, or when the time to stop is over.
 func (l *life) run(count int, log logr.Logger) error {
-	span := fence.NewSpan(l.crew.settings.Held)
+	span := transport.NewSpan(l.crew.settings.Held)
 	span.Begin(l.limit)
 	defer span.End()
 	s := &session{life: l, span: span, log: log}
@@ -202,7 +202,7 @@ func (l *life) call(r *dsl.DaemonRequest) (err error) {
 }
 
 // judge says what has come of a run, and when the next one is. The record is done when there is none.
-func (l *life) judge(log logr.Logger, before progress.Record, err error, took time.Duration) progress.Record {
+func (l *life) judge(log logr.Logger, before book.Record, err error, took time.Duration) book.Record {
 	stopped := l.ctx.Err() != nil
 	after := before.Succeed()
 	if most, waits := attempt.Waits(err); waits {
@@ -231,7 +231,7 @@ func (l *life) judge(log logr.Logger, before progress.Record, err error, took ti
 }
 
 // say says in the log, and on the object, how a run has ended.
-func (l *life) say(log logr.Logger, r progress.Record, err error) {
+func (l *life) say(log logr.Logger, r book.Record, err error) {
 	again := max(0, time.Until(r.Due)).Round(time.Millisecond).String()
 	warn := func(reason, note string) { l.crew.settings.Warn(l.newest(), l.handler.ID, reason, note) }
 	f := attempt.Failure{Log: log, Key: l.key, Handler: l.handler.ID, Err: err, Line: "daemon will be run again", Due: r.Due}

@@ -11,13 +11,13 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cached"
-	"github.com/handwerk-dev/handwerk/engine/fence"
+	"github.com/handwerk-dev/handwerk/engine/transport"
 )
 
 // session is what one run of a daemon has of the engine.
 type session struct {
 	*life
-	span *fence.Span
+	span *transport.Span
 	log  logr.Logger
 }
 

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package drift tells how an object differs from what its template says: what of that is missing or another, and what
-// people's hands have added. It is pure.
+// Package drift finds how an object differs from its template: fields that are missing or different, and fields that people
+// have added by hand. It is pure.
 //
-// What server-side apply merges it knows by the paths of managedFields; what the server writes in another way than it was
-// sent, by the kinds of Kubernetes.
+// It knows what server-side apply merges by the paths of managedFields, and what the server writes in another form than it was
+// sent by the kinds of Kubernetes.
 package drift
 
 import (

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/child"
+	childapply "github.com/handwerk-dev/handwerk/engine/children/apply"
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 )
@@ -236,7 +236,7 @@ func TestWritesDoNotReachNamesake(t *testing.T) {
 		t.Parallel()
 		ns := plane.Namespace(t)
 		maps, owner := plane.Objects(configMaps, ns), plane.Objects(works, ns).Create(t, work("w", "a"))
-		of := child.Owner{Object: owner, Namespaced: true, Keys: child.KeysOf(dsl.New("law"))}
+		of := childapply.Owner{Object: owner, Namespaced: true, Keys: childapply.KeysOf(dsl.New("law"))}
 		desired, err := dsl.Object(configMap("c", "x"))
 		if err != nil {
 			t.Fatal(err)
@@ -250,7 +250,7 @@ func TestWritesDoNotReachNamesake(t *testing.T) {
 		if err := unstructured.SetNestedField(desired.Object, "y", "data", "value"); err != nil {
 			t.Fatal(err)
 		}
-		applier := child.Applier{Owner: of, Manager: "law", Settled: &child.Settled{}}
+		applier := childapply.Applier{Owner: of, Manager: "law", Settled: &childapply.Settled{}}
 		_, sent, err := applier.Apply(t.Context(), plane.Dynamic().Resource(maps.Name).Namespace(ns), desired, old)
 		if sent != "" || !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) {
 			t.Errorf("deed %q, error %v", sent, err)

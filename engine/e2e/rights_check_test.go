@@ -13,7 +13,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/access"
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
-	"github.com/handwerk-dev/handwerk/engine/rights"
+	"github.com/handwerk-dev/handwerk/engine/rbac"
 )
 
 // TestAnAccountIsChecked: the program tells which rights an account lacks, its own or a service
@@ -62,7 +62,7 @@ func TestGuessesAreRight(t *testing.T) {
 		t.Fatal(err)
 	}
 	op := dsl.New("guess")
-	guess := rights.Guess(op)
+	guess := rbac.Guess(op)
 	lookup, err := access.Lookup(t.Context(), op, plane.Config())
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func TestGuessesAreRight(t *testing.T) {
 		for _, r := range list.APIResources {
 			compared++
 			name := dsl.ResourceName{Resource: r.Name, Version: gv.Version, Group: gv.Group}
-			if got := guess(name, rights.Kind{}); got.Namespaced != r.Namespaced {
+			if got := guess(name, rbac.Kind{}); got.Namespaced != r.Namespaced {
 				t.Errorf("%s: guessed that it is namespaced: %t", name, got.Namespaced)
 			}
 			served := lookup(dsl.ResourceName{}, gv.WithKind(r.Kind))

@@ -19,7 +19,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
 	"github.com/handwerk-dev/handwerk/engine/ops"
-	"github.com/handwerk-dev/handwerk/engine/rights"
+	"github.com/handwerk-dev/handwerk/engine/rbac"
 )
 
 // givesRights is an operator whose children are roles and bindings, of each sort that takes a right of its own. NS stands for the
@@ -85,37 +85,37 @@ func TestChildrenThatGiveRightsAway(t *testing.T) {
 	const group = "rbac.authorization.k8s.io"
 	tests := map[string]struct {
 		// lacks is the right that is withheld; its name has NS for the namespace.
-		lacks rights.Rule
+		lacks rbac.Rule
 		// says is what the condition has in it.
 		says []string
 	}{
 		"nothing is refused with all rights": {},
 		"without one that a role grants": {
-			rights.Rule{Group: "apps", Resource: "deployments", Subresource: "scale", Verb: "list"},
+			rbac.Rule{Group: "apps", Resource: "deployments", Subresource: "scale", Verb: "list"},
 			[]string{`w-held" is forbidden`, `not currently held: {APIGroups:["apps"], Resources:["deployments/scale"], Verbs:["list"]}; `},
 		},
 		"without one that a role grants by a name that is an expression": {
-			rights.Rule{Resource: "secrets", Verb: "get"},
+			rbac.Rule{Resource: "secrets", Verb: "get"},
 			[]string{`w-held" is forbidden`, `not currently held: {APIGroups:[""], Resources:["secrets"], ResourceNames:["w"], Verbs:["get"]}; `},
 		},
 		"without escalate on a role": {
-			rights.Rule{Group: group, Resource: "roles", Verb: "escalate", Name: "worked"},
+			rbac.Rule{Group: group, Resource: "roles", Verb: "escalate", Name: "worked"},
 			[]string{`worked" is forbidden`, `not currently held: {APIGroups:["batch"], Resources:["jobs"], Verbs:["get"]}; `},
 		},
 		"without bind on a role": {
-			rights.Rule{Group: group, Resource: "roles", Verb: "bind", Name: "worked"},
+			rbac.Rule{Group: group, Resource: "roles", Verb: "bind", Name: "worked"},
 			[]string{`rolebindings.rbac.authorization.k8s.io "worked" is forbidden`, `not currently held: {APIGroups:["batch"], Resources:["jobs"], Verbs:["get"]}; `},
 		},
 		"without bind on a role of the cluster": {
-			rights.Rule{Group: group, Resource: "clusterroles", Verb: "bind", Name: "view"},
+			rbac.Rule{Group: group, Resource: "clusterroles", Verb: "bind", Name: "view"},
 			[]string{`rolebindings.rbac.authorization.k8s.io "viewers" is forbidden`, `not currently held: {APIGroups:[""], Resources:["`, " more; "},
 		},
 		"without escalate on a role that has the rules of others": {
-			rights.Rule{Group: group, Resource: "clusterroles", Verb: "escalate", Name: "NS-sum"},
+			rbac.Rule{Group: group, Resource: "clusterroles", Verb: "escalate", Name: "NS-sum"},
 			[]string{`-sum" is forbidden: must have cluster-admin privileges to use the aggregationRule; `},
 		},
 		"without bind on a role of the cluster in the whole cluster": {
-			rights.Rule{Group: group, Resource: "clusterroles", Verb: "bind", Name: "NS-edit"},
+			rbac.Rule{Group: group, Resource: "clusterroles", Verb: "bind", Name: "NS-edit"},
 			[]string{`clusterrolebindings.rbac.authorization.k8s.io "`, `not currently held: {APIGroups:["e2e.example.com"], Resources:["works"], Verbs:["update"]}; `},
 		},
 	}
@@ -125,10 +125,10 @@ func TestChildrenThatGiveRightsAway(t *testing.T) {
 			s := newGiving(t)
 			lacks := test.lacks
 			lacks.Name = strings.ReplaceAll(lacks.Name, "NS", s.ns)
-			withheld := func(r rights.Rule) bool {
+			withheld := func(r rbac.Rule) bool {
 				return r.Target() == lacks.Target() && r.Verb == lacks.Verb && (lacks.Name == "" || r.Name == lacks.Name)
 			}
-			needed := rights.Of(s.op, rights.Settings{Namespace: s.ns})
+			needed := rbac.Of(s.op, rbac.Settings{Namespace: s.ns})
 			if lacks.Verb != "" && !slices.ContainsFunc(needed, withheld) {
 				t.Fatalf("the right to %s is not needed: %v", lacks, needed)
 			}
@@ -138,7 +138,7 @@ func TestChildrenThatGiveRightsAway(t *testing.T) {
 				lacks.Namespace = needed[slices.IndexFunc(needed, withheld)].Namespace
 				s.await(t, "Forbidden", append(test.says, "allow it to the operator: operator rbac prints the roles")...)
 				awaitCheck(t, running, "rights/"+lacks.Target(), ops.Warn, "may not "+lacks.String()+" (handler works/access)")
-				s.allow(t, slices.DeleteFunc(slices.Clone(needed), func(r rights.Rule) bool { return !withheld(r) }))
+				s.allow(t, slices.DeleteFunc(slices.Clone(needed), func(r rbac.Rule) bool { return !withheld(r) }))
 			}
 			s.await(t, "AllApplied")
 			running.AwaitReady(t)
@@ -179,9 +179,9 @@ func newGiving(t *testing.T) *giving {
 }
 
 // allow grants rights to the operator's account.
-func (s *giving) allow(t *testing.T, rules []rights.Rule) {
+func (s *giving) allow(t *testing.T, rules []rbac.Rule) {
 	t.Helper()
-	for _, role := range rights.Roles(rules) {
+	for _, role := range rbac.Roles(rules) {
 		var policies []rbacv1.PolicyRule
 		for _, p := range role.Policies {
 			policies = append(policies, rbacv1.PolicyRule{APIGroups: []string{p.Group}, Resources: []string{p.Resource}, ResourceNames: p.Names, Verbs: p.Verbs})

@@ -20,7 +20,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
 	"github.com/handwerk-dev/handwerk/engine/ops"
-	"github.com/handwerk-dev/handwerk/engine/rights"
+	"github.com/handwerk-dev/handwerk/engine/rbac"
 	"github.com/handwerk-dev/handwerk/handlers"
 )
 
@@ -132,7 +132,7 @@ func TestEveryRightIsNeeded(t *testing.T) {
 				ns := plane.Namespace(t)
 				c := of(t, ns)
 				running, proxy := runWith(t, c, ns, neededRights(c, ns))
-				var idle []rights.Rule
+				var idle []rbac.Rule
 				t.Cleanup(func() {
 					if len(idle) > 0 {
 						t.Errorf("not used: %v", idle)
@@ -140,12 +140,12 @@ func TestEveryRightIsNeeded(t *testing.T) {
 				})
 				waitFor(t, "every right to be used", func() bool {
 					c.next(t, ns)
-					idle = slices.DeleteFunc(neededRights(c, ns), func(r rights.Rule) bool { return c.spare(r) || used(proxy, r) })
+					idle = slices.DeleteFunc(neededRights(c, ns), func(r rbac.Rule) bool { return c.spare(r) || used(proxy, r) })
 					return len(idle) == 0
 				})
-				optional := slices.DeleteFunc(rights.Of(c.op, rights.Settings{Namespace: ns}), func(r rights.Rule) bool { return !r.Optional })
+				optional := slices.DeleteFunc(rbac.Of(c.op, rbac.Settings{Namespace: ns}), func(r rbac.Rule) bool { return !r.Optional })
 				for _, r := range proxy.Requests(cluster.On("*", "*")) {
-					said := slices.ContainsFunc(optional, func(rule rights.Rule) bool { return asked(r, rule) })
+					said := slices.ContainsFunc(optional, func(rule rbac.Rule) bool { return asked(r, rule) })
 					elsewhere := r.Verb == "list" && r.Resource == "leases" // optional, and not offered where it would be the only one of the cluster
 					if r.Code == http.StatusForbidden && !said && !elsewhere {
 						t.Errorf("refused: %s %s", r.Verb, r.URI)
@@ -178,22 +178,22 @@ func TestEveryRightIsNeeded(t *testing.T) {
 }
 
 // neededRights are the rights without which the operator is said not to work.
-func neededRights(c rightsCase, ns string) []rights.Rule {
-	return slices.DeleteFunc(rights.Of(c.op, rights.Settings{Namespace: ns}), func(r rights.Rule) bool {
+func neededRights(c rightsCase, ns string) []rbac.Rule {
+	return slices.DeleteFunc(rbac.Of(c.op, rbac.Settings{Namespace: ns}), func(r rbac.Rule) bool {
 		return r.Optional
 	})
 }
 
 // spare reports whether a right is needed, and the case does not come to use it.
-func (c rightsCase) spare(r rights.Rule) bool {
+func (c rightsCase) spare(r rbac.Rule) bool {
 	return c.later && r.Name == c.op.Register() && r.Verb == "update"
 }
 
 // runWith runs the operator with these rights and no others.
-func runWith(t *testing.T, c rightsCase, ns string, rules []rights.Rule) (*cluster.Running, *cluster.Proxy) {
+func runWith(t *testing.T, c rightsCase, ns string, rules []rbac.Rule) (*cluster.Running, *cluster.Proxy) {
 	t.Helper()
 	user := plane.User("needs")
-	for _, role := range rights.Roles(rules) {
+	for _, role := range rbac.Roles(rules) {
 		var policies []rbacv1.PolicyRule
 		for _, p := range role.Policies {
 			policies = append(policies, rbacv1.PolicyRule{APIGroups: []string{p.Group}, Resources: []string{p.Resource}, ResourceNames: p.Names, Verbs: p.Verbs})
@@ -210,7 +210,7 @@ func runWith(t *testing.T, c rightsCase, ns string, rules []rights.Rule) (*clust
 
 // asked reports whether a request needs the right. Server-side apply is a patch, that needs the right
 // to create for what is not there.
-func asked(r cluster.Request, rule rights.Rule) bool {
+func asked(r cluster.Request, rule rbac.Rule) bool {
 	resource := rule.Resource
 	if rule.Subresource != "" {
 		resource += "/" + rule.Subresource
@@ -220,7 +220,7 @@ func asked(r cluster.Request, rule rights.Rule) bool {
 
 // used reports whether the API server has granted what needs the right. A first listing is streamed by
 // a watch where the API server can do that, and a list elsewhere.
-func used(proxy *cluster.Proxy, rule rights.Rule) bool {
+func used(proxy *cluster.Proxy, rule rbac.Rule) bool {
 	return slices.ContainsFunc(proxy.Requests(cluster.On("*", "*")), func(r cluster.Request) bool {
 		created := rule.Verb != "create" || r.Verb == "create" || r.Code == http.StatusCreated
 		streamed := rule.Verb == "list" && r.Verb == "watch" && r.Resource == rule.Resource
@@ -230,7 +230,7 @@ func used(proxy *cluster.Proxy, rule rights.Rule) bool {
 
 // fails reports whether the API server has refused what needs the right, or the operator says that it
 // lacks it.
-func fails(running *cluster.Running, proxy *cluster.Proxy, rule rights.Rule) bool {
+func fails(running *cluster.Running, proxy *cluster.Proxy, rule rbac.Rule) bool {
 	refused := func(r cluster.Request) bool { return r.Code == http.StatusForbidden && asked(r, rule) }
 	told := func(c ops.Check) bool {
 		return c.State == ops.Warn && containsAll(c.Message, "forbidden", rule.Verb)

@@ -11,7 +11,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
 	"github.com/handwerk-dev/handwerk/engine/ops"
-	"github.com/handwerk-dev/handwerk/engine/rights"
+	"github.com/handwerk-dev/handwerk/engine/rbac"
 )
 
 // TestMissingRightsAreToldBeforeTheyAreNeeded: of an operator that may read everything and write nothing,
@@ -21,12 +21,12 @@ func TestMissingRightsAreToldBeforeTheyAreNeeded(t *testing.T) {
 	t.Parallel()
 	ns, user := plane.Namespace(t), plane.User("told")
 	c := fooRights(ns)
-	writes := func(r rights.Rule) bool {
+	writes := func(r rbac.Rule) bool {
 		return r.Resource != "leases" && !slices.Contains([]string{"get", "list", "watch"}, r.Verb)
 	}
-	allow := func(rules []rights.Rule) {
+	allow := func(rules []rbac.Rule) {
 		t.Helper()
-		for _, role := range rights.Roles(rules) {
+		for _, role := range rbac.Roles(rules) {
 			for _, p := range role.Policies {
 				rule := cluster.Rule(p.Group, p.Resource, p.Verbs...)
 				rule.ResourceNames = p.Names
@@ -55,7 +55,7 @@ func TestMissingRightsAreToldBeforeTheyAreNeeded(t *testing.T) {
 			}
 		}
 	}
-	allow(slices.DeleteFunc(neededRights(c, ns), func(r rights.Rule) bool { return !writes(r) }))
+	allow(slices.DeleteFunc(neededRights(c, ns), func(r rbac.Rule) bool { return !writes(r) }))
 	for _, running := range processes {
 		running.AwaitReady(t)
 	}

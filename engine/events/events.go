@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package events sends Events: through client-go's broadcaster, which counts repeated ones, and no more about one
-// object than a limit allows.
+// Package events sends Events through client-go's broadcaster, which counts repeated ones. It limits how many are about one
+// object.
 package events
 
 import (
@@ -27,9 +27,9 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
-	"github.com/handwerk-dev/handwerk/engine/fence"
-	"github.com/handwerk-dev/handwerk/engine/gone"
+	"github.com/handwerk-dev/handwerk/engine/notfound"
 	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/transport"
 )
 
 // noteMost is the longest note that the API server takes, in bytes.
@@ -64,7 +64,7 @@ type Settings struct {
 	Dropped func(ops.Reporter)
 	Failed  func(error)
 	// Ending knows the namespaces that are being deleted.
-	Ending *gone.Namespaces
+	Ending *notfound.Namespaces
 }
 
 // New returns a recorder that does not send yet.
@@ -102,7 +102,7 @@ func (r *Recorder) Stop() {
 type sink struct {
 	broadcast.EventSinkImpl
 	active atomic.Int64
-	ending *gone.Namespaces
+	ending *notfound.Namespaces
 	failed func(error)
 }
 
@@ -115,7 +115,7 @@ func (s *sink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Eve
 		return event, nil
 	}
 	_, err := s.EventSinkImpl.Create(ctx, named(event))
-	if s.ending.Learn(event.Namespace, err) || errors.Is(err, fence.ErrNotLeading) {
+	if s.ending.Learn(event.Namespace, err) || errors.Is(err, transport.ErrNotLeading) {
 		return event, nil
 	}
 	s.tell(err)
@@ -127,7 +127,7 @@ func (s *sink) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*
 	s.active.Add(1)
 	defer s.active.Add(-1)
 	_, err := s.EventSinkImpl.Patch(ctx, named(event), data)
-	if errors.Is(err, fence.ErrNotLeading) {
+	if errors.Is(err, transport.ErrNotLeading) {
 		return event, nil
 	}
 	s.tell(err)

@@ -25,9 +25,9 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/fence"
-	"github.com/handwerk-dev/handwerk/engine/gone"
+	"github.com/handwerk-dev/handwerk/engine/notfound"
 	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/transport"
 )
 
 // TestEventsThatCannotBeSent holds which Events are tried again: those that the API server may take later, and not those of
@@ -41,7 +41,7 @@ func TestEventsThatCannotBeSent(t *testing.T) {
 	}{
 		"they can be sent":                {nil, 2},
 		"no server answers the first one": {errors.New("connection refused"), 3},
-		"the process does not lead":       {fmt.Errorf("sending: %w", fence.ErrNotLeading), 2},
+		"the process does not lead":       {fmt.Errorf("sending: %w", transport.ErrNotLeading), 2},
 		"the namespace is being deleted":  {ending, 1},
 	}
 	for name, tt := range tests {
@@ -53,7 +53,7 @@ func TestEventsThatCannotBeSent(t *testing.T) {
 					return sent == 1 && tt.err != nil, nil, tt.err
 				})
 				r := New(Settings{
-					Client: client, Operator: "op", Log: logr.Discard(), Dropped: func(ops.Reporter) {}, Failed: func(error) {}, Ending: &gone.Namespaces{},
+					Client: client, Operator: "op", Log: logr.Discard(), Dropped: func(ops.Reporter) {}, Failed: func(error) {}, Ending: &notfound.Namespaces{},
 				})
 				if err := r.Start(t.Context()); err != nil {
 					t.Fatal(err)
@@ -82,7 +82,7 @@ func TestEventsOfOneMoment(t *testing.T) {
 			client := fake.NewClientset()
 			start := func(operator string) *Recorder {
 				r := New(Settings{
-					Client: client, Operator: operator, Log: logr.Discard(), Dropped: func(ops.Reporter) {}, Ending: &gone.Namespaces{},
+					Client: client, Operator: operator, Log: logr.Discard(), Dropped: func(ops.Reporter) {}, Ending: &notfound.Namespaces{},
 					Failed: func(err error) { t.Errorf("sending an Event: %v", err) },
 				})
 				if err := r.Start(t.Context()); err != nil {

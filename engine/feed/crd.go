@@ -16,8 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/engine/catalog"
-	"github.com/handwerk-dev/handwerk/engine/gone"
-	"github.com/handwerk-dev/handwerk/engine/health"
+	"github.com/handwerk-dev/handwerk/engine/notfound"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -89,7 +88,7 @@ func (f *Feed) unserved(ctx context.Context) {
 	default:
 		text = "the API server does not serve it, and whether its CRD is installed cannot be told"
 	}
-	f.health.Set(health.State{Phase: health.Unserved, Text: text, NotFound: there}, f.failures())
+	f.health.Set(State{Phase: Unserved, Text: text, NotFound: there}, f.failures())
 	if absent && f.settings.Absent != nil {
 		f.settings.Absent(ctx)
 	}
@@ -110,7 +109,7 @@ func (f *Feed) extinct(ctx context.Context) (extinct, there bool) {
 func (f *Feed) readCRD(ctx context.Context) (there bool, err error) {
 	crds := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	name := f.crdName()
-	if _, err = f.settings.Metadata.Resource(crds).Get(ctx, name, metav1.GetOptions{}); gone.Says(err, crds.GroupResource(), name) {
+	if _, err = f.settings.Metadata.Resource(crds).Get(ctx, name, metav1.GetOptions{}); notfound.Says(err, crds.GroupResource(), name) {
 		return false, nil
 	}
 	return err == nil, err

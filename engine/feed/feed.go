@@ -1,10 +1,13 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package feed brings the objects of one resource in. A feed finds what the API server serves under the
-// resource's name, asks for the rights that the engine needs, and keeps one informer for each namespace in
-// scope. It heals by itself: a CRD that comes, a right that is given and a version that takes the place of
-// another one need no restart. A fault of one feed is no other's.
+// Package feed brings in the objects of one resource. A feed finds the resource that the API server serves under a name, checks
+// the rights that the engine needs for it, and keeps one informer for each namespace in scope. It recovers without a restart
+// when a CRD is created, a right is granted or another version is served. A fault stays within its feed.
+//
+// A [Factory] makes the feeds of an operator, and watches namespaces and CRDs for all of them where one needs that. A [Scope]
+// is the set of namespaces that the operator works in. A [Health] keeps the state of a feed, and logs once when it becomes
+// degraded and once when it is well again.
 package feed
 
 import (
@@ -20,9 +23,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/backoff"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
-	"github.com/handwerk-dev/handwerk/engine/health"
-	"github.com/handwerk-dev/handwerk/engine/outage"
-	"github.com/handwerk-dev/handwerk/engine/scope"
+	"github.com/handwerk-dev/handwerk/engine/transport"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -58,12 +59,12 @@ type Settings struct {
 	Catalog  *catalog.Catalog
 	Metadata metadata.Interface
 	Watches  *watch.Set
-	Scope    *scope.Scope
+	Scope    *Scope
 	// Unserved is called when the resource is not served, so that somebody may watch for its CRD. It must
 	// be quick.
 	Unserved func()
 	// Outages tells what the log tells already: of an API server that is away.
-	Outages *outage.Watch
+	Outages *transport.Outages
 }
 
 // Feed brings the objects of one resource in. [Feed.Run] does the work; the other methods may be called at
@@ -71,7 +72,7 @@ type Settings struct {
 type Feed struct {
 	settings Settings
 	wake     chan struct{}
-	health   *health.Health
+	health   *Health
 
 	// Only Run's goroutine uses these. asked is when the feed last asked what a 404 means, and lost
 	// whether it meant something. lacking is what was found missing, by namespace. bereft: the CRD was seen to go,
@@ -117,7 +118,7 @@ func (f *Feed) now() facts {
 // New returns a feed that is not running yet.
 func New(s Settings) *Feed {
 	return &Feed{
-		settings: s, wake: make(chan struct{}, 1), health: health.New(s.Log),
+		settings: s, wake: make(chan struct{}, 1), health: NewHealth(s.Log),
 		lacking: map[string]lack{}, informers: map[string]*informer{}, suspects: map[string]suspicion{},
 	}
 }
@@ -135,7 +136,7 @@ func (f *Feed) Run(ctx context.Context) {
 			}
 			return
 		case <-f.wake:
-		case <-p.wait(again, f.Status().Phase == health.Running, f.once(&f.prompted)):
+		case <-p.wait(again, f.Status().Phase == Running, f.once(&f.prompted)):
 		}
 	}
 }
@@ -186,7 +187,7 @@ func (f *Feed) step(ctx context.Context) (again bool) {
 		return true
 	}
 	again = f.judge(ctx, missing)
-	f.bereft = f.bereft && f.Status().Phase != health.Running
+	f.bereft = f.bereft && f.Status().Phase != Running
 	return again
 }
 
@@ -198,10 +199,10 @@ func (f *Feed) namespaces() (names []string, known bool) {
 // awaitNamespaces says that they are not known, and reports whether nobody is about to tell.
 func (f *Feed) awaitNamespaces() (again bool) {
 	if fault := f.settings.Scope.Fault(); fault != "" {
-		f.set(health.Faulty, fault)
+		f.set(Faulty, fault)
 		return true
 	}
-	f.set(health.Starting, "waiting for the list of namespaces")
+	f.set(Starting, "waiting for the list of namespaces")
 	return false
 }
 

@@ -10,15 +10,14 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/handwerk-dev/handwerk/engine/health"
 	"github.com/handwerk-dev/handwerk/engine/ops"
-	"github.com/handwerk-dev/handwerk/engine/outage"
+	"github.com/handwerk-dev/handwerk/engine/transport"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
 // survey is what a look at a feed's informers shows.
 type survey struct {
-	problems health.Problems
+	problems Problems
 	// well is the number of namespaces where nothing is wrong; listing are those that are not listed yet.
 	well    int
 	listing []string
@@ -38,7 +37,7 @@ func (f *Feed) judge(ctx context.Context, missing missingVerbs) (again bool) {
 		f.settings.Granted()
 	}
 	if f.settings.Listed != nil && f.toldAll(ctx) {
-		again = f.settings.Listed(ctx, now.Phase == health.Running)
+		again = f.settings.Listed(ctx, now.Phase == Running)
 	}
 	return again || len(seen.problems) > 0
 }
@@ -46,7 +45,7 @@ func (f *Feed) judge(ctx context.Context, missing missingVerbs) (again bool) {
 // survey looks at the informers. For those that are well it waits a moment, until the last callback of
 // the first listing has returned.
 func (f *Feed) survey(ctx context.Context, missing missingVerbs) survey {
-	out := survey{problems: health.Problems{}}
+	out := survey{problems: Problems{}}
 	for ns, verbs := range missing {
 		out.problems.Lack(ns, verbs, f.settings.Outages.Away()) // a server that has just come back refuses for a moment what it will allow
 	}
@@ -70,14 +69,14 @@ func (f *Feed) survey(ctx context.Context, missing missingVerbs) survey {
 }
 
 // outcome says how a feed is after a survey. Lacking: a right is missing.
-func (s survey) outcome(before health.Phase, lacking bool) health.State {
+func (s survey) outcome(before Phase, lacking bool) State {
 	switch {
-	case len(s.listing) > 0 && (s.well == 0 || before != health.Running):
-		return health.State{Phase: health.Starting, Text: "listing"}
+	case len(s.listing) > 0 && (s.well == 0 || before != Running):
+		return State{Phase: Starting, Text: "listing"}
 	case s.well > 0 || len(s.problems) == 0:
-		return health.State{Phase: health.Running}
-	case s.refused && !lacking && before == health.Forbidden:
-		return health.State{Phase: health.Starting, Text: "it may be listed now"}
+		return State{Phase: Running}
+	case s.refused && !lacking && before == Forbidden:
+		return State{Phase: Starting, Text: "it may be listed now"}
 	}
 	return s.problems.Outcome()
 }
@@ -91,9 +90,9 @@ func (f *Feed) toldAll(ctx context.Context) bool {
 }
 
 // faulty is the state that an error makes.
-func (f *Feed) faulty(err error) health.State {
-	told := outage.Unanswered(err) || f.settings.Outages.Covers(err)
-	return health.State{Phase: health.Faulty, Text: err.Error(), Told: told, NotFound: apierrors.IsNotFound(err)}
+func (f *Feed) faulty(err error) State {
+	told := transport.Unanswered(err) || f.settings.Outages.Covers(err)
+	return State{Phase: Faulty, Text: err.Error(), Told: told, NotFound: apierrors.IsNotFound(err)}
 }
 
 // fail notes an error for which the feed does not run. One that says that the feed is being stopped is none.
@@ -104,8 +103,8 @@ func (f *Feed) fail(err error) {
 }
 
 // set notes how the feed is.
-func (f *Feed) set(phase health.Phase, text string) {
-	f.health.Set(health.State{Phase: phase, Text: text}, f.failures())
+func (f *Feed) set(phase Phase, text string) {
+	f.health.Set(State{Phase: phase, Text: text}, f.failures())
 }
 
 // failures counts those of the informers.
@@ -117,7 +116,7 @@ func (f *Feed) failures() (n int) {
 }
 
 // Status tells how the feed is.
-func (f *Feed) Status() health.Status { return f.health.Status() }
+func (f *Feed) Status() Status { return f.health.Status() }
 
 // Settled is closed when the feed runs for the first time, or its first fault is known.
 func (f *Feed) Settled() <-chan struct{} { return f.health.Settled() }
@@ -134,7 +133,7 @@ func (f *Feed) Check(name, by string) ops.Check {
 	}
 	c.State, c.Message = ops.Warn, string(now.Phase)
 	switch {
-	case now.Phase == health.Running:
+	case now.Phase == Running:
 		c.Message = "watched, but not in every namespace: " + now.Warning
 	case now.Message != "":
 		c.Message += ": " + now.Message

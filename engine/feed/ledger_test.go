@@ -24,8 +24,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
-	"github.com/handwerk-dev/handwerk/engine/outage"
-	"github.com/handwerk-dev/handwerk/engine/scope"
+	"github.com/handwerk-dev/handwerk/engine/transport"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -44,8 +43,8 @@ func rigged(t *testing.T, s Settings, names ...string) *rig {
 	set := watch.New(watch.Settings{Dynamic: client})
 	t.Cleanup(set.Close)
 	s.Name, s.Watches = dsl.ResourceName{Resource: "foos", Group: "example.com"}, set
-	s.Scope = scope.New(scope.Settings{Patterns: []string{"team-a"}})
-	s.Outages = outage.New(logr.Discard())
+	s.Scope = NewScope(ScopeSettings{Patterns: []string{"team-a"}})
+	s.Outages = transport.NewOutages(logr.Discard())
 	r := &rig{Feed: New(s), t: t, foos: client.Resource(served.GVR).Namespace("team-a")}
 	r.served, r.known = served, true
 	for _, name := range names {

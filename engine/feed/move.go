@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/engine/catalog"
-	"github.com/handwerk-dev/handwerk/engine/health"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -48,7 +47,7 @@ func (f *Feed) move(ctx context.Context, served catalog.Resource) {
 	case now == served.GVR:
 		f.swap(next, ready) // how it is with the others is said of their namespaces
 	case listing:
-		f.set(health.Unserved, fmt.Sprintf("version %s is served no more; version %s is being listed", now.Version, served.GVR.Version))
+		f.set(Unserved, fmt.Sprintf("version %s is served no more; version %s is being listed", now.Version, served.GVR.Version))
 	case len(ready) == 0 && fault != nil:
 		f.fail(fault)
 	default:

@@ -14,8 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/engine/cached"
-	"github.com/handwerk-dev/handwerk/engine/health"
-	"github.com/handwerk-dev/handwerk/engine/outage"
+	"github.com/handwerk-dev/handwerk/engine/transport"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -25,7 +24,7 @@ type UnreadError struct {
 	// Feed names the resource.
 	Feed string
 	// Phase and Reason are how the feed is, for a namespace or as a whole.
-	Phase  health.Phase
+	Phase  Phase
 	Reason string
 	// answer is what the API server would say, nil where that is not asked for.
 	answer error
@@ -45,20 +44,20 @@ func (e *UnreadError) Unwrap() error { return e.answer }
 // Unread reports whether an error is that of a feed which may not read, or cannot, and logs so itself.
 func Unread(err error) bool {
 	unread, is := errors.AsType[*UnreadError](err)
-	return is && (unread.Phase == health.Forbidden || unread.Phase == health.Faulty)
+	return is && (unread.Phase == Forbidden || unread.Phase == Faulty)
 }
 
 // Unanswered reports whether an error says that the API server did not answer, also to a feed.
 func Unanswered(err error) bool {
 	unread, is := errors.AsType[*UnreadError](err)
-	return is && unread.Phase == health.Faulty || outage.Unanswered(err)
+	return is && unread.Phase == Faulty || transport.Unanswered(err)
 }
 
 // refusal says why objects cannot be read in the words of the API server, when it is that a right is missing:
 // then it is known from other errors by who handles them.
 func (f *Feed) refusal(err error) error {
 	unread, is := errors.AsType[*UnreadError](err)
-	if !is || unread.Phase != health.Forbidden {
+	if !is || unread.Phase != Forbidden {
 		return err
 	}
 	unread.answer = apierrors.NewForbidden(f.Resource().GVR.GroupResource(), "", fmt.Errorf("the operator may not %s", unread.Reason))
@@ -136,10 +135,10 @@ func (f *Feed) complete(h *watch.Handle) error {
 	if !now.Blind {
 		return nil
 	}
-	if ns := h.Source().Namespace; f.health.In(ns).Phase == health.Forbidden {
+	if ns := h.Source().Namespace; f.health.In(ns).Phase == Forbidden {
 		return f.unread(ns)
 	}
-	return &UnreadError{Feed: f.settings.Name.String(), Phase: health.Faulty, Reason: now.Fault.Error()}
+	return &UnreadError{Feed: f.settings.Name.String(), Phase: Faulty, Reason: now.Fault.Error()}
 }
 
 // ListingLook is how long to wait before one looks again whether a listing that runs is complete.

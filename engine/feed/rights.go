@@ -16,7 +16,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/backoff"
 	"github.com/handwerk-dev/handwerk/engine/ops"
-	"github.com/handwerk-dev/handwerk/engine/rights"
+	"github.com/handwerk-dev/handwerk/engine/rbac"
 )
 
 const (
@@ -132,7 +132,7 @@ func (f *Feed) Verbs() []string {
 
 // Asks reports whether the feed itself asks for a right, and tells when it is missing. The empty namespace stands for
 // all that are in scope.
-func (f *Feed) Asks(r rights.Rule) bool {
+func (f *Feed) Asks(r rbac.Rule) bool {
 	verb := strings.TrimSpace(r.Verb + " " + r.Subresource)
 	if !f.Known() || f.Resource().GVR.GroupResource() != (schema.GroupResource{Group: r.Group, Resource: r.Resource}) || !slices.Contains(f.Verbs(), verb) {
 		return false

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package filter asks handlers' filters on labels and annotations, and keeps what all filters say of one object: their
-// answers in a pass, and from one pass to the next which of them failed.
+// Package filter asks handlers' filters on labels and annotations. It keeps the answers of all filters about one object: those
+// of a pass, and from pass to pass which filters failed. It is pure.
 package filter
 
 import (

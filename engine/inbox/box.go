@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package inbox keeps what comes up for objects between their passes: what informers tell, what this operator
-// wrote itself, rights that were given. A pass takes what there is for its key, and puts it back when it
-// cannot deal with it. What passes remember of an object lies beside it, and why they left it unfinished.
+// Package inbox keeps what happens to objects between their passes: events of informers, the operator's own writes, rights that
+// were granted. A pass takes the entries of its key, and puts them back when it breaks off. Beside them lies what passes
+// remember of an object, and why they left it unfinished.
 package inbox
 
 import (
@@ -18,11 +18,11 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/handwerk-dev/handwerk/engine/breaker"
 	"github.com/handwerk-dev/handwerk/engine/cached"
-	"github.com/handwerk-dev/handwerk/engine/fate"
-	"github.com/handwerk-dev/handwerk/engine/loop"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/queue"
+	"github.com/handwerk-dev/handwerk/engine/tombstone"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -78,7 +78,7 @@ type Changes struct {
 	// Granted are those who lacked a right which has been given.
 	Granted []string
 	// Woken are the versions of children, related objects and objects of indexes that came, as far as they are known.
-	Woken []loop.Version
+	Woken []breaker.Version
 }
 
 // Tombstone is an object that is gone, with what is remembered of it. Only its key's pass uses it.
@@ -87,7 +87,7 @@ type Tombstone[M any] struct {
 	// Memory is nil where no pass has seen the object.
 	Memory *M
 	// Doubt is whether it is known to be gone.
-	fate.Doubt
+	tombstone.Doubt
 	// Told: handlers of events have heard of it.
 	Told bool
 }
@@ -168,7 +168,7 @@ func (b *Box[M]) Seen(ev watch.Event) {
 		s.uid, s.came, s.Event = ev.UID, true, cmp.Or(s.Event, apiwatch.Modified)
 	case watch.Deleted:
 		if b.keeps(ev.Object) {
-			s.gone = append(s.gone, &Tombstone[M]{Object: ev.Object, Doubt: fate.Doubt{Unseen: ev.Unseen}})
+			s.gone = append(s.gone, &Tombstone[M]{Object: ev.Object, Doubt: tombstone.Doubt{Unseen: ev.Unseen}})
 		}
 	}
 	b.queue.Add(ev.Key, class)
@@ -218,7 +218,7 @@ func (b *Box[M]) RelatedSeen(owner Key, relation int, ev watch.Event) {
 }
 
 // IndexSeen takes an event of an object that changes what an index has under a key that the owner has read.
-func (b *Box[M]) IndexSeen(owner Key, v loop.Version) {
+func (b *Box[M]) IndexSeen(owner Key, v breaker.Version) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s, known := b.knownLocked(owner); known {

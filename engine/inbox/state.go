@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/handwerk-dev/handwerk/engine/loop"
+	"github.com/handwerk-dev/handwerk/engine/breaker"
 )
 
 // state is what is known of one key. There is one for each object.
@@ -62,9 +62,9 @@ type unfinished struct {
 const wokenMost = 32
 
 // woken notes versions of other objects that wake the key, the last one of each object.
-func (s *state[M]) woken(all ...loop.Version) {
+func (s *state[M]) woken(all ...breaker.Version) {
 	for _, v := range all {
-		i := slices.IndexFunc(s.Woken, func(known loop.Version) bool { return known.UID == v.UID })
+		i := slices.IndexFunc(s.Woken, func(known breaker.Version) bool { return known.UID == v.UID })
 		switch {
 		case v.UID == "" || v.UID == s.uid:
 		case i >= 0:
@@ -78,13 +78,13 @@ func (s *state[M]) woken(all ...loop.Version) {
 // gather notes the children and related objects among what wakes the key.
 func (s *state[M]) gather() {
 	for uid, version := range s.changed {
-		s.woken(loop.Version{UID: uid, Text: version})
+		s.woken(breaker.Version{UID: uid, Text: version})
 	}
 	if s.Related == nil {
 		return
 	}
 	for _, c := range s.Related.Changes {
-		v := loop.Version{UID: c.uid}
+		v := breaker.Version{UID: c.uid}
 		if c.After != nil {
 			v.Text = c.After.GetResourceVersion()
 		}

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package index holds what an operator's index says: values by keys, each from one object. It knows which keys a
-// change of an object changes, and no others; whatever an object had is gone with it. Values are texts of JSON, which
-// is a fraction of what trees take.
+// Package index keeps the indexes of an operator. An [Index] holds values by keys, as JSON, each from one object, and knows
+// which keys a change of an object affects. A feed for each index brings its objects in. [Readers] know what the objects of a
+// resource have read, and queue them when that changes. A [View] is what one pass sees of the indexes.
 package index
 
 import (
@@ -62,8 +62,8 @@ type list struct {
 	digest uint64
 }
 
-// New returns an empty index.
-func New() *Index {
+// NewIndex returns an empty index.
+func NewIndex() *Index {
 	return &Index{objects: map[types.NamespacedName]*object{}, keys: map[Key]*list{}}
 }
 

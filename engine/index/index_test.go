@@ -53,7 +53,7 @@ func TestAnIndexIsWhatItsObjectsSay(t *testing.T) {
 	keys := []Key{must("a"), must("b"), must("c"), must(int64(1)), must(true)}
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 0))
-		x, m := New(), model{}
+		x, m := NewIndex(), model{}
 		for step := range 300 {
 			of := types.NamespacedName{Namespace: fmt.Sprint("ns-", r.IntN(3)), Name: fmt.Sprint("o-", r.IntN(6))}
 			before, digests := m.keys(), digestsOf(x, keys)
@@ -86,7 +86,7 @@ func TestAnIndexIsWhatItsObjectsSay(t *testing.T) {
 		for of := range m {
 			x.Put(of, nil)
 		}
-		empty := New()
+		empty := NewIndex()
 		if len(x.objects)+len(x.keys) > 0 || x.DigestOfAll() != empty.DigestOfAll() || x.DigestOfKeys() != empty.DigestOfKeys() {
 			t.Errorf("seed %d: %d objects and %d keys are left behind", seed, len(x.objects), len(x.keys))
 		}
@@ -133,7 +133,7 @@ func hold(t *testing.T, x *Index, m model, keys []Key) {
 func TestDigestsOfTheWhole(t *testing.T) {
 	a, b := types.NamespacedName{Name: "a"}, types.NamespacedName{Name: "b"}
 	one, two := Entry{must("x"), "1"}, Entry{must("y"), "2"}
-	x, y := New(), New()
+	x, y := NewIndex(), NewIndex()
 	x.Put(a, []Entry{one})
 	x.Put(b, []Entry{two})
 	keys, all := x.DigestOfKeys(), x.DigestOfAll()
@@ -182,7 +182,7 @@ func TestKeys(t *testing.T) {
 
 // filled is an index of so many objects, each with a key of its own and a value of about 60 bytes.
 func filled(n int) *Index {
-	x := New()
+	x := NewIndex()
 	for i := range n {
 		x.Put(nameOf(i), []Entry{{must(fmt.Sprint("tenant-", i)), fmt.Sprintf(`{"namespace":"team-%d","plan":"gold","size":%d,"region":"x"}`, i%100, i)}})
 	}
@@ -230,7 +230,7 @@ func BenchmarkSame(b *testing.B) {
 // BenchmarkFirstListing is 20,000 objects under one key.
 func BenchmarkFirstListing(b *testing.B) {
 	for b.Loop() {
-		x := New()
+		x := NewIndex()
 		for _, i := range rand.Perm(20_000) {
 			x.Put(nameOf(i), []Entry{{must("all"), "1"}})
 		}

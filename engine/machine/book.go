@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package machine runs state machines over objects: it reads where an object is, from the book in its status, decides what
-// is to be done, does it, and says in a patch where the object is then. Nobody else knows the form of the book. It talks to nobody;
-// what actions do, they do with the request that they get.
+// Package machine runs state machines over objects: it reads from the book in the status where an object is, decides what to do,
+// does it, and writes into a patch where the object is then. It alone knows the form of that book. It sends no requests: actions
+// use the request that they get.
 package machine
 
 import (

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/gone"
+	"github.com/handwerk-dev/handwerk/engine/notfound"
 )
 
 // Renamer moves the marks that an operator has left under its earlier names to the name that it has now: the labels and
@@ -99,7 +99,7 @@ func (r *Renamer) Move(ctx context.Context, t Target, wrote func(*unstructured.U
 	o := t.Object
 	for attempt := 0; ; attempt++ {
 		live, err := t.Client.Get(ctx, o.GetName(), metav1.GetOptions{})
-		if gone.Says(err, t.Resource, o.GetName()) || err == nil && live.GetUID() != o.GetUID() {
+		if notfound.Says(err, t.Resource, o.GetName()) || err == nil && live.GetUID() != o.GetUID() {
 			return nil, nil
 		}
 		if err == nil {

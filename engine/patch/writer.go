@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package patch writes what a pass accumulated: at most one request for the object and one for
-// its status, and none for what the object has already.
+// Package patch writes what a pass wants: at most one request for the object and one for its status, and no request for what
+// the object has already.
 package patch
 
 import (
@@ -23,7 +23,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/plain"
-	"github.com/handwerk-dev/handwerk/engine/gone"
+	"github.com/handwerk-dev/handwerk/engine/notfound"
 )
 
 // conflictRetries is how often a write that needs the newest list (finalizers, conditions) is
@@ -310,7 +310,7 @@ func (w *writing) answered(written *unstructured.Unstructured, c change, subreso
 // refused reads the object again, and asks what is wanted of it, where a request has failed because somebody else wrote. The
 // error says why there is no more to do.
 func (w *writing) refused(ctx context.Context, said error) error {
-	if gone.Says(said, w.to.Resource, w.out.Object.GetName()) {
+	if notfound.Says(said, w.to.Resource, w.out.Object.GetName()) {
 		return w.to.confirm(ctx, said)
 	}
 	if !apierrors.IsConflict(said) && !isForeignUID(said) || w.conflicts == conflictRetries {
@@ -360,7 +360,7 @@ func (t Target) confirm(ctx context.Context, said error) error {
 // name.
 func (t Target) reread(ctx context.Context) (*unstructured.Unstructured, error) {
 	live, err := t.Client.Get(ctx, t.Object.GetName(), metav1.GetOptions{})
-	if gone.Says(err, t.Resource, t.Object.GetName()) {
+	if notfound.Says(err, t.Resource, t.Object.GetName()) {
 		return nil, ErrGone
 	}
 	if err != nil {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package preflight holds an operator against a cluster: once, before it runs, with [Check], and again
-// while it runs, whenever the cluster's schemas may have changed, with a [Recheck].
+// Package preflight checks an operator against a cluster: once before it runs, with [Check], and again while it runs, whenever
+// the cluster's schemas may have changed, with a [Recheck].
 package preflight
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/crd"
-	"github.com/handwerk-dev/handwerk/engine/outage"
+	"github.com/handwerk-dev/handwerk/engine/transport"
 )
 
 const (
@@ -46,7 +46,7 @@ type Findings struct {
 // served. The API server is asked, too, whether it would take the CRDs that the operator brings along,
 // if that is allowed. It writes nothing. The error tells that the cluster could not be asked.
 func Check(ctx context.Context, op *dsl.Operator, config *rest.Config) (Findings, error) {
-	config = outage.WithDeadline(config)
+	config = transport.WithDeadline(config)
 	config.QPS = -1
 	c, err := catalog.Dial(ctx, config)
 	if err != nil {

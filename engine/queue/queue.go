@@ -3,10 +3,9 @@
 
 // Package queue holds the keys of a resource until a worker takes them.
 //
-// It is client-go's workqueue with an order of its own: a key is queued at most once, a key that
-// a worker has is not given to another one, and a delayed key costs no goroutine. What was just
-// seen to change goes before what has time, age lifts whatever waits, and of tenants, which are namespaces, none
-// takes the workers' time from the others.
+// It is client-go's workqueue with an order of its own: a key is queued at most once, a key that a worker has is not given to
+// another one, and a delayed key costs no goroutine. A key with a recent change goes before one that can wait, age lifts
+// everything that waits, and namespaces share the workers' time fairly.
 package queue
 
 import (

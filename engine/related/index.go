@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package related is about what handlers look at without owning it: the relations of one resource. An [Index]
-// knows which objects asked for what, and has their keys looked at when that changes. A [View] is what one pass sees,
-// and tells whether it is what handlers saw before.
+// Package related serves handlers the objects that they look at without owning them: the relations of one resource. An [Index]
+// knows which objects asked for what, and queues them when that changes. A [View] is what one pass sees, and knows whether
+// handlers have seen it before.
 package related
 
 import (

@@ -18,7 +18,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cached"
-	"github.com/handwerk-dev/handwerk/engine/wire"
+	"github.com/handwerk-dev/handwerk/engine/cached/wire"
 )
 
 // busy is an API server that streams one object as a list, and changes it all the time once flood is

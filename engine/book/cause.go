@@ -1,0 +1,207 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package book
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
+)
+
+// Essence returns the part of an object whose change counts: everything but apiVersion, kind and
+// status, of the metadata the labels and annotations alone, and of those not what operators keep
+// their books with. Values are shared with the object, maps that differ are new. Empty maps are
+// left out, so that removing the last label equals never having had one.
+func Essence(object map[string]any) map[string]any {
+	essence := make(map[string]any, len(object))
+	for key, value := range object {
+		switch key {
+		case "apiVersion", "kind", "status", "metadata":
+		default:
+			essence[key] = value
+		}
+	}
+	metadata, _ := object["metadata"].(map[string]any)
+	kept := map[string]any{}
+	if labels, _ := metadata["labels"].(map[string]any); len(labels) > 0 {
+		kept["labels"] = labels
+	}
+	annotations, _ := metadata["annotations"].(map[string]any)
+	annotations = maps.Clone(annotations)
+	maps.DeleteFunc(annotations, func(key string, value any) bool {
+		text, _ := value.(string)
+		return bookkeeping.Is(key, text)
+	})
+	if len(annotations) > 0 {
+		kept["annotations"] = annotations
+	}
+	if len(kept) > 0 {
+		essence["metadata"] = kept
+	}
+	return essence
+}
+
+// Marked returns the essence of an object with the annotations that counted as no bookkeeping in earlier releases; nil where it has
+// none.
+func Marked(object, essence map[string]any) map[string]any {
+	metadata, _ := object["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	var marks map[string]any
+	for key, value := range annotations {
+		if bookkeeping.Later(key) {
+			if marks == nil {
+				marks = map[string]any{}
+			}
+			marks[key] = value
+		}
+	}
+	if marks == nil {
+		return nil
+	}
+	own, _ := essence["metadata"].(map[string]any)
+	kept, _ := own["annotations"].(map[string]any)
+	maps.Copy(marks, kept)
+	out, inner := map[string]any{}, map[string]any{}
+	maps.Copy(out, essence)
+	maps.Copy(inner, own)
+	inner["annotations"], out["metadata"] = marks, inner
+	return out
+}
+
+// Unmarked returns an essence that an earlier release kept without the annotations that count as bookkeeping now.
+func Unmarked(kept map[string]any) map[string]any {
+	if Marked(kept, nil) == nil {
+		return kept
+	}
+	metadata, _ := kept["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	annotations = maps.Clone(annotations)
+	maps.DeleteFunc(annotations, func(key string, _ any) bool { return bookkeeping.Later(key) })
+	out, inner := maps.Clone(kept), maps.Clone(metadata)
+	inner["annotations"], out["metadata"] = annotations, inner
+	if len(annotations) == 0 {
+		delete(inner, "annotations")
+	}
+	if len(inner) == 0 {
+		delete(out, "metadata")
+	}
+	return out
+}
+
+// Project returns the essence limited to the fields.
+func Project(essence map[string]any, fields []dsl.Path) map[string]any {
+	out := map[string]any{}
+	for _, f := range fields {
+		value, found := f.In(essence)
+		if !found {
+			continue
+		}
+		at := out
+		for _, key := range f[:len(f)-1] {
+			next, ok := at[key].(map[string]any)
+			if !ok {
+				next = map[string]any{}
+				at[key] = next
+			}
+			at = next
+		}
+		at[f[len(f)-1]] = value
+	}
+	return out
+}
+
+// Digest returns a short text that differs when the value differs, as [plain.Digest] does. The digest of nil is "-".
+func Digest(value any) string {
+	if value == nil {
+		return "-"
+	}
+	return digestOr(plain.Digest(value))
+}
+
+// KeyedDigest is Digest with a key, as [plain.KeyedDigest] makes it.
+func KeyedDigest(key []byte, value any) string {
+	if value == nil {
+		return "-"
+	}
+	return digestOr(plain.KeyedDigest(key, value))
+}
+
+func digestOr(text string, err error) string {
+	if err != nil {
+		return "!" // not JSON, so it cannot come from an API object; never equal to a digest
+	}
+	return text
+}
+
+// Diff returns how the new essence differs from the old, sorted by path. Maps are entered, lists
+// and scalars compared whole; a key whose value is null equals a missing one.
+func Diff(from, to map[string]any) []dsl.Change {
+	return diff(nil, from, to)
+}
+
+// Within returns the changes at or below the field, or that contain it. A change above the field
+// is narrowed to it, and left out when it did not change the field itself.
+func Within(changes []dsl.Change, field dsl.Path) []dsl.Change {
+	if len(field) == 0 {
+		return changes
+	}
+	var out []dsl.Change
+	for _, c := range changes {
+		if !c.Path.Covers(field) {
+			continue
+		}
+		if len(c.Path) >= len(field) {
+			out = append(out, c)
+			continue
+		}
+		rest := field[len(c.Path):]
+		if narrow, changed := change(field, inside(c.Old, rest), inside(c.New, rest)); changed {
+			out = append(out, narrow)
+		}
+	}
+	return out
+}
+
+func diff(path dsl.Path, from, to map[string]any) (out []dsl.Change) {
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(from)), maps.Keys(to))
+	slices.Sort(keys)
+	for _, key := range slices.Compact(keys) {
+		at := append(slices.Clone(path), key)
+		a, aMap := from[key].(map[string]any)
+		b, bMap := to[key].(map[string]any)
+		if aMap && bMap {
+			out = append(out, diff(at, a, b)...)
+			continue
+		}
+		if c, changed := change(at, from[key], to[key]); changed {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func change(path dsl.Path, from, to any) (dsl.Change, bool) {
+	c := dsl.Change{Path: path, Old: from, New: to, Op: dsl.Changed}
+	switch {
+	case from == nil && to == nil:
+		return c, false
+	case from == nil:
+		c.Op = dsl.Added
+	case to == nil:
+		c.Op = dsl.Removed
+	case reflect.DeepEqual(from, to):
+		return c, false
+	}
+	return c, true
+}
+
+func inside(value any, path dsl.Path) any {
+	tree, _ := value.(map[string]any)
+	found, _ := path.In(tree)
+	return found
+}

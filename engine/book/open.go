@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package book
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/patch"
+)
+
+// vanished is the moment of a deletion of an object that nobody has seen being deleted.
+const vanished = "gone"
+
+// Deletion is the moment at which an object was deleted, by which deletions are told apart; empty while
+// it lives. Who deletes it once more with a shorter grace period moves the timestamp by the difference of
+// the periods, and that moment only where the timestamp would be past: then it is the present one
+// (BeforeDelete in k8s.io/apiserver). Gone: the cache does not show the object any more.
+func Deletion(o *unstructured.Unstructured, gone bool) string {
+	switch at := o.GetDeletionTimestamp(); {
+	case at != nil:
+		var grace int64
+		if seconds := o.GetDeletionGracePeriodSeconds(); seconds != nil {
+			grace = *seconds
+		}
+		return at.Add(-time.Duration(grace) * time.Second).UTC().Format(time.RFC3339)
+	case gone:
+		return vanished
+	}
+	return ""
+}
+
+// moves reports whether a deletion that this process has seen begin is at another moment now: nobody takes
+// back a deletion, so an object that was being deleted still is. One that is out of sight alone is another
+// matter.
+func moves(known, now string) bool {
+	return known != now && known != "" && known != vanished && now != "" && now != vanished
+}
+
+// Open opens an object's book: as this process remembers it, or as it was stored when the process sees
+// the object for the first time. Look is at the object.
+//
+// Memory wins over a text that this process did not write, and over one that it did: it knows more. The
+// exception is a text that was sent, and whose answer was lost on the way.
+func Open(rules *Rules, m *Memory, s Subject, look *Look, log func() logr.Logger) *Ledger {
+	l := &Ledger{rules: rules, memory: m, subject: s, log: log, text: s.Object.GetAnnotations()[rules.Annotation]}
+	if m.rest == nil {
+		m.rest = &rest{}
+	}
+	if m.sent != nil && m.sent.Text() == l.text {
+		m.book, m.known, m.generation, m.sent = *m.sent, true, s.Generation, nil
+		m.mark, m.outcomes = m.book.Mark(rules.Readers), m.book.Outcomes(rules.Readers)
+	}
+	if moves(m.deletion, s.Deletion) {
+		m.book = m.book.Moved(m.deletion, s.Deletion)
+	}
+	m.deletion = s.Deletion
+	switch {
+	case !m.known:
+		l.book = l.load(look)
+		l.stored, l.outcomes = l.book.Mark(rules.Readers), l.book.Outcomes(rules.Readers)
+	case m.generation != s.Generation:
+		l.book = m.book // what was stored elsewhere is not stored here
+	default:
+		l.book, l.stored, l.outcomes = m.book, m.mark, m.outcomes
+	}
+	l.isNew = s.Fresh
+	if rules.Stores {
+		l.isNew = !l.book.Known
+	}
+	return l
+}
+
+// load reads the book from the object: its text, or status.observedGeneration where that is newer.
+func (l *Ledger) load(look *Look) Book {
+	b, err := Load(l.text, l.subject.Object.GetUID(), l.vouched)
+	if err != nil {
+		l.log().Error(err, "state annotation is not readable; the object is handled as a new one")
+	}
+	if observed := l.subject.Number.Handled(); observed > 0 && (b.Text() == "" || b.Passed(observed)) {
+		return l.byGeneration(look, observed)
+	}
+	return b.Meet(l.rules.Readers, Moment{
+		Look: look, Generation: l.subject.Object.GetGeneration(), Partial: l.rules.Partial, Deletion: l.subject.Deletion,
+		Lost: l.lost,
+	})
+}
+
+// lost says once that what handlers saw last cannot be read. That they have handled it is known all the same.
+func (l *Ledger) lost(err error) {
+	if l.memory.lost {
+		return
+	}
+	l.memory.lost = true
+	l.log().Error(err, "what handlers saw last could not be read; they get no old and diff for the next change")
+}
+
+// byGeneration returns the book of an object whose status.observedGeneration says which generation was handled.
+func (l *Ledger) byGeneration(look *Look, observed int64) Book {
+	o := l.subject.Object
+	b := Book{UID: o.GetUID(), Known: true}
+	for _, r := range l.rules.Readers {
+		e := Entry{}
+		if r.Stores() {
+			e = Observed(r, look, observed, o.GetGeneration())
+		}
+		b = b.With(r.ID, e)
+	}
+	return b
+}
+
+// vouched reports whether this operator wrote the state annotation, by managedFields.
+func (l *Ledger) vouched() bool {
+	return wrote(l.subject.Object, []string{l.rules.Manager}, "", "", "f:metadata", "f:annotations", "f:"+l.rules.Annotation)
+}
+
+// HasMarker reports whether status.observedGeneration is an operator's mark on this object, by managedFields. By now the operator may
+// keep the mark elsewhere. Markers are how the names of its field managers for that begin; see [patch.Marker].
+func HasMarker(o *unstructured.Unstructured, markers []string) bool {
+	managers, bare := make([]string, 0, len(markers)), make([]string, 0, len(markers))
+	for _, marker := range markers {
+		managers, bare = append(managers, patch.MarkerOf(marker, o)), append(bare, strings.TrimSuffix(marker, "/"))
+	}
+	return wrote(o, managers, "", "status", "f:status", "f:observedGeneration") || Inherited(o, bare) // before markers had UIDs
+}
+
+// Inherited is Marked for an earlier release, whose field managers were the operator's names. An entry that is older than the
+// object is of another one.
+func Inherited(o *unstructured.Unstructured, names []string) bool {
+	return wrote(o, names, o.GetCreationTimestamp().UTC().Format(time.RFC3339), "status", "f:status", "f:observedGeneration")
+}
+
+// wrote reports whether one of these managers wrote a field last, by managedFields. Since is the earliest time of that; optional.
+func wrote(o *unstructured.Unstructured, managers []string, since, subresource string, path ...string) bool {
+	field, _, _ := unstructured.NestedFieldNoCopy(o.Object, "metadata", "managedFields")
+	entries, _ := field.([]any)
+	return slices.ContainsFunc(entries, func(item any) bool {
+		e, _ := item.(map[string]any)
+		manager, _ := e["manager"].(string)
+		at, _ := e["subresource"].(string)
+		when, _ := e["time"].(string) // which the server writes in one form, so it can be compared as text
+		fields, _ := e["fieldsV1"].(map[string]any)
+		_, found := dsl.Path(path).In(fields)
+		return found && at == subresource && when >= since && slices.Contains(managers, manager)
+	})
+}

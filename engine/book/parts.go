@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package book
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Parts are records of sub-handlers, by their ids. They have neither cause nor view: these are their handler's. They are
+// never changed.
+type Parts struct {
+	Of map[string]Record `json:"of"`
+}
+
+// Get returns the record of one, which is a new one where nothing is known.
+func (p *Parts) Get(id string) Record {
+	if p == nil {
+		return Record{}
+	}
+	return p.Of[id]
+}
+
+// With returns the parts with another record of one.
+func (p *Parts) With(id string, r Record) *Parts {
+	out := &Parts{Of: map[string]Record{}}
+	if p != nil {
+		maps.Copy(out.Of, p.Of)
+	}
+	out.Of[id] = r
+	return out
+}
+
+// Only returns the parts of some ids; nil where nothing is known of any.
+func (p *Parts) Only(ids []string) (out *Parts) {
+	for _, id := range ids {
+		if p != nil && p.Of[id] != (Record{}) {
+			out = out.With(id, p.Of[id])
+		}
+	}
+	return out
+}
+
+// each returns the parts with each record changed; the same parts where none is.
+func (p *Parts) each(change func(Record) Record) *Parts {
+	out := p
+	if p == nil {
+		return nil
+	}
+	for id, r := range p.Of {
+		if changed := change(r); changed != r {
+			out = out.With(id, changed)
+		}
+	}
+	return out
+}
+
+// Anew returns the parts for a handler that looks again because something beside its object has changed: what those that
+// are through did may not be so any more.
+func (p *Parts) Anew() *Parts {
+	if p == nil {
+		return nil
+	}
+	var open []string
+	for id, r := range p.Of {
+		if !r.Done {
+			open = append(open, id)
+		}
+	}
+	return p.Only(open).each(func(r Record) Record {
+		r.Step, r.Parts = 0, r.Parts.Anew()
+		return r
+	})
+}
+
+// Mark tells parts from others; Finished tells apart those of which others have finished.
+func (p *Parts) Mark() string {
+	if p == nil {
+		return ""
+	}
+	text, _ := json.Marshal(p) // there is nothing in it that JSON cannot hold
+	return string(text)
+}
+
+// Finished is described at Mark.
+func (p *Parts) Finished() string {
+	if p == nil {
+		return ""
+	}
+	var out []string
+	for _, id := range slices.Sorted(maps.Keys(p.Of)) {
+		if r := p.Of[id]; r.Done {
+			out = append(out, id)
+		} else if inner := r.Parts.Finished(); inner != "" {
+			out = append(out, id+"("+inner+")")
+		}
+	}
+	return strings.Join(out, ",")
+}

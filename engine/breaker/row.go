@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package breaker
+
+import "time"
+
+const (
+	// rowMost is how often in a row a handler may ask to run at once.
+	rowMost = 10
+	// Slow is how long it waits from then on, each time.
+	Slow = time.Second
+)
+
+// Row is how often in a row a handler has asked to run at once.
+type Row uint8
+
+// Ask counts that the handler asks to run after a time, and whether that is at once. It returns the time after which the handler
+// runs. Slowed: for the first time in the row this is a longer time.
+func (r Row) Ask(after time.Duration, atOnce bool) (next Row, wait time.Duration, slowed bool) {
+	switch {
+	case !atOnce:
+		return 0, after, false
+	case r < rowMost:
+		return r + 1, after, false
+	}
+	return rowMost + 1, Slow, r == rowMost
+}
+
+// carried is how many passes inherit what woke an earlier one.
+const carried = 10
+
+// Woken has the versions that woke an object last. Later passes inherit them while they finish the work of the woken pass.
+type Woken struct {
+	Versions []Version
+	passes   uint8
+}
+
+// Next returns what woke the next pass: the versions that have come, or the inherited ones where none have.
+func (w Woken) Next(come []Version) Woken {
+	switch {
+	case len(come) > 0:
+		return Woken{Versions: come}
+	case w.passes == carried:
+		return Woken{}
+	}
+	w.passes++
+	return w
+}

@@ -1,0 +1,158 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package apply makes children as their templates say, by server-side apply: tied to their owner, without adopting an object
+// silently, and without a request when nothing differs.
+package apply
+
+import (
+	"encoding/base64"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
+)
+
+// Complete completes what [dsl.Object] has read, in place: the namespace, what ties it to its owner, which child it
+// is, and the annotation that tells what it was applied from. An owner with a namespace cannot
+// have an owner reference in objects outside it: Kubernetes would delete them.
+func (o Owner) Complete(desired *unstructured.Unstructured, namespaced bool, spec dsl.ChildSpec) error {
+	switch {
+	case !namespaced:
+		desired.SetNamespace("")
+	case desired.GetNamespace() == "":
+		desired.SetNamespace(o.Object.GetNamespace())
+	}
+	if o.is(desired) {
+		return dsl.Permanent(fmt.Errorf("applying %s: an object cannot be a child of itself: give the child another name", name(desired)))
+	}
+	if spec.ByReference() && o.Namespaced && desired.GetNamespace() != o.Object.GetNamespace() {
+		return dsl.Permanent(fmt.Errorf("applying %s: an owned child must be in the namespace of its owner, %s (elsewhere it needs ownership: labelled)",
+			name(desired), o.Object.GetNamespace()))
+	}
+	if err := o.tie(desired, spec); err != nil {
+		return fmt.Errorf("reading object %s: %w", name(desired), err)
+	}
+	encodeValues(desired)
+	mark := bookkeeping.AppliedMark + digest(withoutValues(desired))
+	if spec.Adopt == dsl.AdoptIfUnowned {
+		mark += told
+	}
+	if err := unstructured.SetNestedField(desired.Object, mark, "metadata", "annotations", o.Keys.Applied); err != nil {
+		return fmt.Errorf("reading object %s: %w", name(desired), err)
+	}
+	return nil
+}
+
+// is reports whether an object would be the owner itself.
+func (o Owner) is(desired *unstructured.Unstructured) bool {
+	return desired.GroupVersionKind().GroupKind() == o.Object.GroupVersionKind().GroupKind() &&
+		desired.GetNamespace() == o.Object.GetNamespace() && desired.GetName() == o.Object.GetName()
+}
+
+// tie adds what ties a child to its owner, and takes away what a copy of another child brings.
+func (o Owner) tie(desired *unstructured.Unstructured, spec dsl.ChildSpec) error {
+	labels, notes := map[string]any{}, map[string]any{}
+	switch {
+	case spec.ByReference():
+		reference := map[string]any{
+			"apiVersion": o.Object.GetAPIVersion(), "kind": o.Object.GetKind(), "name": o.Object.GetName(),
+			"uid": string(o.Object.GetUID()), "controller": true, "blockOwnerDeletion": true,
+		}
+		if err := unstructured.SetNestedSlice(desired.Object, []any{reference}, "metadata", "ownerReferences"); err != nil {
+			return err
+		}
+	case spec.Ownership == dsl.Unowned:
+		notes[o.Keys.Owner] = o.Name().String()
+	case spec.OnDelete == dsl.RetainChild:
+		labels[o.Keys.Label], notes[o.Keys.Owner] = o.Name().Retained(), o.Name().String()
+	default:
+		labels[o.Keys.Label], notes[o.Keys.Owner] = string(o.Object.GetUID()), o.Name().String()
+	}
+	if title := Title(spec); title != "" {
+		notes[o.Keys.Child] = title
+	}
+	if err := set(desired, "labels", []string{o.Keys.Label}, labels); err != nil {
+		return err
+	}
+	return set(desired, "annotations", []string{o.Keys.Child, o.Keys.Owner, o.Keys.Applied}, notes)
+}
+
+// set makes the given keys of a map in metadata what is wanted of them.
+func set(u *unstructured.Unstructured, field string, keys []string, wanted map[string]any) error {
+	if value, found, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", field); found && value == nil {
+		unstructured.RemoveNestedField(u.Object, "metadata", field)
+	}
+	for _, key := range keys {
+		unstructured.RemoveNestedField(u.Object, "metadata", field, key)
+	}
+	for key, value := range wanted {
+		if err := unstructured.SetNestedField(u.Object, value, "metadata", field, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// encodeValues writes the values of a Secret and the binary ones of a ConfigMap as the server does. A field manager that
+// sent stringData would not own what the server makes of it, so a key that is taken away would stay.
+func encodeValues(u *unstructured.Unstructured) {
+	if u.GetAPIVersion() != "v1" {
+		return
+	}
+	field := map[string]string{"Secret": "data", "ConfigMap": "binaryData"}[u.GetKind()]
+	values, _ := u.Object[field].(map[string]any)
+	for key, value := range values {
+		if text, ok := value.(string); ok {
+			if raw, err := base64.StdEncoding.DecodeString(text); err == nil {
+				values[key] = base64.StdEncoding.EncodeToString(raw)
+			}
+		}
+	}
+	texts, ok := u.Object["stringData"].(map[string]any)
+	if u.GetKind() != "Secret" || !ok {
+		return
+	}
+	if values == nil {
+		values = map[string]any{}
+	}
+	for key, value := range texts {
+		text, ok := value.(string)
+		if !ok {
+			return // the server says best what is wrong with it
+		}
+		values[key] = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	delete(u.Object, "stringData")
+	u.Object["data"] = values
+}
+
+// withoutValues hides the values of a Secret: not even their digest goes into an annotation.
+// Changed values are seen by comparing with the live object.
+func withoutValues(u *unstructured.Unstructured) any {
+	if u.GetKind() != "Secret" || u.GetAPIVersion() != "v1" {
+		return u.Object
+	}
+	hidden := u.DeepCopy()
+	for _, section := range []string{"data", "stringData"} {
+		values, _, _ := unstructured.NestedMap(hidden.Object, section)
+		for key := range values {
+			values[key] = ""
+		}
+		if values != nil {
+			hidden.Object[section] = values
+		}
+	}
+	return hidden.Object
+}
+
+func digest(value any) string {
+	text, err := plain.Digest(value)
+	if err != nil {
+		return "!" // not JSON: cannot come out of dsl.Object
+	}
+	return text
+}

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// None returns children that can be neither read nor written, as there is no owner. The errors wrap why, and are permanent.
+func None(why error) dsl.Children {
+	return none{dsl.Permanent(fmt.Errorf("asking for children: %w", why))}
+}
+
+// none is dsl.Children where there is no owner.
+type none struct{ err error }
+
+func (n none) Missed() (bool, error) { return false, n.err }
+
+func (n none) Stale(context.Context, any, dsl.ChildSpec) (bool, *unstructured.Unstructured, error) {
+	return false, nil, n.err
+}
+
+func (n none) All() ([]dsl.ChildObject, error) { return nil, n.err }
+
+func (n none) Get(string, string) (*unstructured.Unstructured, error) { return nil, n.err }
+
+func (n none) List(string) ([]*unstructured.Unstructured, error) { return nil, n.err }
+
+func (n none) Apply(context.Context, any, ...dsl.ChildSpec) (*unstructured.Unstructured, error) {
+	return nil, n.err
+}
+
+func (n none) Enter(context.Context, ...dsl.DesiredChild) error { return n.err }
+
+func (n none) Remove(context.Context, dsl.ChildObject) error { return n.err }
+
+func (n none) Delete(context.Context, string, string) error { return n.err }

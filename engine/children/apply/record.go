@@ -1,0 +1,271 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/book"
+)
+
+// Place says where a child is: its kind, namespace and name.
+type Place = OwnerName
+
+// PlaceOf returns the place of an object.
+func PlaceOf(o *unstructured.Unstructured) Place {
+	return Place{o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName()}
+}
+
+// Record is the owner's list of its labelled children, and of those that are to be left behind. It is kept in an annotation of the
+// owner. Only those who may write the owner can write it, so a label counts as a tie just for what it lists. A record does not
+// change; nil is no record.
+type Record struct {
+	// since is when the record was begun, in whole seconds: no child of before can be in it by itself.
+	since time.Time
+	// lines have places and what is there, as line writes them, in the order of the places. There may be thousands, and who may
+	// edit the owner writes them, so they are held as text.
+	lines []string
+}
+
+// What a record may have. The annotations of an object have room for some 20,000 children at the very most, where names are alike.
+const (
+	// MostPlaces is how many children a record lists.
+	MostPlaces = 10_000
+	// mostText is how many bytes their lines have together.
+	mostText = 1 << 20
+)
+
+// untold is the title of a place of which the record does not say which child it is.
+const untold = "?"
+
+// line is how a place and its title are stored. A title has no space.
+func line(place Place, title string) string {
+	if title == untold {
+		return place.String()
+	}
+	return place.String() + " " + title
+}
+
+// parseLine reads what line wrote.
+func parseLine(text string) (place Place, title string, ok bool) {
+	title = untold
+	if i := strings.LastIndexByte(text, ' '); i >= 0 && (i == len(text)-1 || strings.Contains(text[i:], "/")) {
+		text, title = text[:i], text[i+1:]
+	}
+	place, ok = ParseOwnerName(text)
+	return place, title, ok
+}
+
+// storedRecord is the form of the annotation. Version comes first: its key marks the annotation as an operator's.
+type storedRecord struct {
+	Version  int       `json:"handwerk"`
+	UID      types.UID `json:"uid"`
+	Since    time.Time `json:"since"`
+	Children []string  `json:"children,omitempty"`
+	Packed   string    `json:"packed,omitempty"`
+}
+
+// ParseRecord reads the annotation of an owner. An empty text, and one that was written for an
+// object of another uid and copied with the annotations, is no record.
+func ParseRecord(text string, owner types.UID) (*Record, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var in storedRecord
+	if err := json.Unmarshal([]byte(text), &in); err != nil {
+		return nil, fmt.Errorf("decoding record of children: %w", err)
+	}
+	if in.Version != 1 {
+		return nil, fmt.Errorf("decoding record of children: version %d is not known", in.Version)
+	}
+	if in.UID != owner {
+		return nil, nil
+	}
+	if in.Packed != "" {
+		data, err := book.UnpackDense(in.Packed)
+		if err == nil && len(data) > 2*mostText {
+			err = book.ErrLarge
+		}
+		if err == nil {
+			err = json.Unmarshal(data, &in.Children)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("decoding record of children: %w", err)
+		}
+	}
+	if err := bounded(in.Children); err != nil {
+		return nil, fmt.Errorf("decoding record of children: %w", err)
+	}
+	for _, text := range in.Children {
+		if _, _, ok := parseLine(text); !ok {
+			return nil, fmt.Errorf("decoding record of children: %.200q is no place", text)
+		}
+	}
+	return &Record{since: in.Since, lines: compacted(in.Children)}, nil
+}
+
+// bounded returns an error where lines are more than a record may have.
+func bounded(lines []string) error {
+	size := 0
+	for _, text := range lines {
+		size += len(text)
+	}
+	switch {
+	case len(lines) > MostPlaces:
+		return fmt.Errorf("it has %d children, and there is room for %d", len(lines), MostPlaces)
+	case size > mostText:
+		return fmt.Errorf("its children have %d bytes, and there is room for %d", size, mostText)
+	}
+	return nil
+}
+
+// compacted returns lines in order, of each place the last one, as parts of one text.
+func compacted(lines []string) []string {
+	slices.SortStableFunc(lines, func(a, b string) int { return comparePlaces(placeIn(a), placeIn(b)) })
+	text := strings.Join(lines, "")
+	out := make([]string, 0, len(lines))
+	for i, at := 0, 0; i < len(lines); i++ {
+		one := text[at : at+len(lines[i])]
+		at += len(one)
+		if last := len(out) - 1; last >= 0 && placeIn(out[last]) == placeIn(one) {
+			out[last] = one
+			continue
+		}
+		out = append(out, one)
+	}
+	return slices.Clip(out)
+}
+
+// placeIn returns the place of a line that was parsed before.
+func placeIn(text string) Place {
+	place, _, _ := parseLine(text)
+	return place
+}
+
+func comparePlaces(a, b Place) int {
+	return cmp.Or(cmp.Compare(a.Kind.Group, b.Kind.Group), cmp.Compare(a.Kind.Kind, b.Kind.Kind),
+		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// find returns where the line of a place is, or belongs.
+func (r *Record) find(place Place) (at int, found bool) {
+	if r == nil {
+		return 0, false
+	}
+	return slices.BinarySearchFunc(r.lines, place, func(text string, place Place) int { return comparePlaces(placeIn(text), place) })
+}
+
+// Encode returns the annotation's value for the owner. The error is permanent where the record has more than it may.
+func (r *Record) Encode(owner types.UID) (string, error) {
+	if err := bounded(r.lines); err != nil {
+		return "", dsl.Permanent(fmt.Errorf("encoding record of children: %w: give one object fewer children that are labelled, or stay when it goes", err))
+	}
+	out := storedRecord{Version: 1, UID: owner, Since: r.since, Children: r.lines}
+	size := 0
+	for _, text := range r.lines {
+		size += len(text)
+	}
+	if size >= book.From {
+		list, err := json.Marshal(out.Children)
+		if err == nil {
+			out.Packed, err = book.Pack(list)
+		}
+		if err != nil {
+			return "", fmt.Errorf("encoding record of children: %w", err)
+		}
+		out.Children = nil
+	}
+	data, err := json.Marshal(out)
+	if err != nil {
+		return "", fmt.Errorf("encoding record of children: %w", err)
+	}
+	return string(data), nil
+}
+
+// Empty reports whether the record lists nothing.
+func (r *Record) Empty() bool { return r == nil || len(r.lines) == 0 }
+
+// Lists reports whether a place is in the record.
+func (r *Record) Lists(place Place) bool {
+	_, found := r.find(place)
+	return found
+}
+
+// Title returns which child is at a place that the record lists; told is false where it does not say.
+// Who may write the child can change what its annotation says, and pass it for another one.
+func (r *Record) Title(place Place) (title string, told bool) {
+	at, found := r.find(place)
+	if !found {
+		return "", false
+	}
+	_, title, _ = parseLine(r.lines[at])
+	return title, title != untold
+}
+
+// Places returns what is in the record, sorted.
+func (r *Record) Places() []Place {
+	if r.Empty() {
+		return nil
+	}
+	out := make([]Place, len(r.lines))
+	for i, text := range r.lines {
+		out[i] = placeIn(text)
+	}
+	return out
+}
+
+// With returns the record with more places, and what is there. One that there was none of is begun now.
+func (r *Record) With(now time.Time, titles map[Place]string) *Record {
+	out := &Record{since: now.UTC().Truncate(time.Second)}
+	if r != nil {
+		out.since, out.lines = r.since, slices.Grow(slices.Clone(r.lines), len(titles))
+	}
+	for place, title := range titles {
+		at, found := out.find(place)
+		if !found {
+			out.lines = slices.Insert(out.lines, at, "")
+		}
+		out.lines[at] = line(place, title)
+	}
+	return out
+}
+
+// Without returns the record without some of its places.
+func (r *Record) Without(places ...Place) *Record {
+	if r == nil {
+		return nil
+	}
+	drop := map[int]bool{}
+	for _, place := range places {
+		if at, found := r.find(place); found {
+			drop[at] = true
+		}
+	}
+	out := &Record{since: r.since, lines: make([]string, 0, len(r.lines)-len(drop))}
+	for i, text := range r.lines {
+		if !drop[i] {
+			out.lines = append(out.lines, text)
+		}
+	}
+	return out
+}
+
+// missed reports whether an object may be a child that the record does not list because it was made before there was one. Its
+// creation is told in seconds, so what was made in the second in which the record was begun may be older or not; closed decides.
+func (r *Record) missed(o *unstructured.Unstructured, closed bool) bool {
+	if r == nil {
+		return true
+	}
+	made := o.GetCreationTimestamp()
+	return made.Time.Before(r.since) || !closed && !made.After(r.since)
+}

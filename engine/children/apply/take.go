@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
+	"github.com/handwerk-dev/handwerk/engine/drift"
+)
+
+// takeRetries is how often managedFields are worked out again after somebody else wrote in between.
+const takeRetries = 5
+
+// told ends the mark of a child that may have been adopted: what hands had set of it before is under a manager of its
+// own. Releases that did not tell that from what hands set later wrote the mark without it.
+const told = ";told"
+
+// inherits reports whether nobody can tell what hands had set of an object before it was adopted.
+func (a Applier) inherits(live *unstructured.Unstructured) bool {
+	mark := a.mark(live)
+	return a.Adopt == dsl.AdoptIfUnowned && a.Drift != dsl.DriftStrict && mark != bookkeeping.AppliedMark && !strings.HasSuffix(mark, told)
+}
+
+// own reports whether a label or an annotation is the operator's.
+func (k Keys) own(key string) bool {
+	return key != "" && slices.Contains([]string{k.Applied, k.Child, k.Owner, k.Label, k.Record}, key)
+}
+
+// added finds what hands have set of a child that is to be taken away.
+func (a Applier) added(desired, live *unstructured.Unstructured, strict bool) drift.Added {
+	if a.Drift == dsl.DriftIgnore || a.inherits(live) {
+		return drift.Added{}
+	}
+	return drift.Search{Counts: a.counts, Own: a.Owner.Keys.own, Strict: strict}.Added(desired, live)
+}
+
+// counts reports whether what an entry has is looked at. Replicas that somebody sets by the subresource scale have an
+// entry only where the template has some, and then they are put back as they are there.
+func (a Applier) counts(e metav1.ManagedFieldsEntry) bool {
+	hand := bookkeeping.HandOf(e.Manager)
+	return e.Subresource == "" && (hand == bookkeeping.Editing || hand == bookkeeping.Light && a.Drift == dsl.DriftStrict)
+}
+
+// isOwn reports whether an entry is of what this operator has applied.
+func (a Applier) isOwn(e metav1.ManagedFieldsEntry) bool {
+	return e.Manager == a.Manager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
+}
+
+// take makes fields that hands have added this operator's: the next apply, which does not have them, takes them away,
+// unless a controller has set them as well. The mark is emptied with it, so that an apply comes also when the process ends
+// here. The result is the object as it is then, or as it was where there is nothing to take.
+func (a Applier) take(ctx context.Context, c dynamic.ResourceInterface, desired, now *unstructured.Unstructured, find func(now *unstructured.Unstructured) drift.Added) (*unstructured.Unstructured, error) {
+	for attempt := 0; ; attempt++ {
+		entries, moved := a.taken(desired, now, find(now).Fields)
+		if !moved {
+			return now, nil
+		}
+		result, err := a.rewrite(ctx, c, now, entries, map[string]any{a.Owner.Keys.Applied: bookkeeping.AppliedMark})
+		if err == nil {
+			return result, nil
+		}
+		uid := now.GetUID()
+		if apierrors.IsConflict(err) && attempt < takeRetries {
+			if now, err = c.Get(ctx, desired.GetName(), metav1.GetOptions{}); err == nil && now.GetUID() == uid {
+				continue
+			}
+		}
+		return nil, fmt.Errorf("applying %s: taking over what was added: %w", name(desired), err)
+	}
+}
+
+// taken are the managedFields with these fields in this operator's entry; moved is false when that is not to be done.
+func (a Applier) taken(desired, now *unstructured.Unstructured, fields *fieldpath.Set) (out []metav1.ManagedFieldsEntry, moved bool) {
+	if fields == nil || fields.Empty() {
+		return nil, false
+	}
+	own := -1
+	for _, e := range now.GetManagedFields() {
+		switch {
+		case a.isOwn(e):
+			own = len(out)
+		case a.counts(e) && e.APIVersion == desired.GetAPIVersion():
+			rest := drift.FieldsOf(e).Difference(fields)
+			if rest.Empty() {
+				continue
+			}
+			e.FieldsV1 = encoded(rest)
+		}
+		out = append(out, e)
+	}
+	if own < 0 {
+		own = len(out)
+		at := metav1.Now()
+		out = append(out, metav1.ManagedFieldsEntry{
+			Manager: a.Manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: desired.GetAPIVersion(), Time: &at, FieldsType: "FieldsV1",
+		})
+	}
+	if out[own].APIVersion != desired.GetAPIVersion() {
+		return nil, false // its fields may be called otherwise; the next apply has it in this version
+	}
+	out[own].FieldsV1 = encoded(drift.FieldsOf(out[own]).Union(fields))
+	return out, true
+}
+
+// inherit puts what hands have set of an object under a manager of its own, so that it is told from what they set later.
+func (a Applier) inherit(ctx context.Context, c dynamic.ResourceInterface, now *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	var out, before []metav1.ManagedFieldsEntry
+	for _, e := range now.GetManagedFields() {
+		hand := e.Subresource == "" && (bookkeeping.HandOf(e.Manager) == bookkeeping.Editing || e.Manager == bookkeeping.Adopted)
+		if !hand {
+			out = append(out, e)
+			continue
+		}
+		e.Manager, e.Operation = bookkeeping.Adopted, metav1.ManagedFieldsOperationUpdate
+		i := slices.IndexFunc(before, func(b metav1.ManagedFieldsEntry) bool { return b.APIVersion == e.APIVersion })
+		if i < 0 {
+			before = append(before, e)
+		} else { // entries of one manager and version are one
+			before[i].FieldsV1 = encoded(drift.FieldsOf(before[i]).Union(drift.FieldsOf(e)))
+		}
+	}
+	if len(before) == 0 {
+		return now, nil
+	}
+	result, err := a.rewrite(ctx, c, now, append(out, before...), nil)
+	if err != nil {
+		return nil, fmt.Errorf("adopting %s: noting what it had before: %w", name(now), err)
+	}
+	return result, nil
+}
+
+// rewrite writes managedFields, and annotations, to the version that was looked at.
+func (a Applier) rewrite(ctx context.Context, c dynamic.ResourceInterface, now *unstructured.Unstructured, entries []metav1.ManagedFieldsEntry, notes map[string]any) (*unstructured.Unstructured, error) {
+	metadata := map[string]any{"uid": string(now.GetUID()), "resourceVersion": now.GetResourceVersion(), "managedFields": entries}
+	if len(notes) > 0 {
+		metadata["annotations"] = notes
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return nil, err
+	}
+	result, err := c.Patch(ctx, now.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: a.Manager})
+	if err == nil && a.Between != nil {
+		a.Between(result)
+	}
+	return result, err
+}
+
+func encoded(fields *fieldpath.Set) *metav1.FieldsV1 {
+	data, err := fields.ToJSON()
+	if err != nil {
+		data = []byte("{}") // not reached: it was read from JSON
+	}
+	return metav1.NewFieldsV1(string(data))
+}

@@ -1,0 +1,264 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
+	"github.com/handwerk-dev/handwerk/engine/drift"
+)
+
+// Deed is what was done to a child, or to another object.
+type Deed string
+
+// The deeds. The empty one is nothing.
+const (
+	// Created: it was not there.
+	Created Deed = "created"
+	// Updated: something else was desired than when it was last applied.
+	Updated Deed = "updated"
+	// PutBack: the same was desired, and somebody had changed it.
+	PutBack Deed = "put back"
+	// Unchanged: it was applied, and the server had it so, which writes a value in another way.
+	Unchanged Deed = "unchanged"
+	// Adopted: it was nobody's.
+	Adopted Deed = "adopted"
+	// GivenBack: somebody else made it at the same time, and it was left to them.
+	GivenBack Deed = "given back"
+	// Deleted: it was deleted. Released: it was cut loose from its owner.
+	Deleted  Deed = "deleted"
+	Released Deed = "released"
+	// Applied, Patched: an object that is no child was written.
+	Applied Deed = "applied"
+	Patched Deed = "patched"
+)
+
+// FixedError is that of a child that is there, and the owner's, whose template has come to another value of a field that
+// cannot be changed.
+type FixedError struct {
+	Live *unstructured.Unstructured
+	err  error
+}
+
+// Error returns what the API server says.
+func (e *FixedError) Error() string { return e.err.Error() }
+
+// Unwrap returns the API server's error.
+func (e *FixedError) Unwrap() error { return e.err }
+
+// change is one update of a child that is there.
+type change struct {
+	Applier
+	c       dynamic.ResourceInterface
+	desired *unstructured.Unstructured
+	deed    Deed
+	// applied: the server has taken the very same before, so what it does not take now is what others changed.
+	applied bool
+}
+
+// update applies with force to the object that was looked at and to no other of its name. One that
+// is adopted must not have changed since: somebody else may have taken it.
+func (a Applier) update(ctx context.Context, c dynamic.ResourceInterface, desired, live *unstructured.Unstructured, adopts bool) (*unstructured.Unstructured, Deed, error) {
+	ch := a.change(c, desired, live, adopts)
+	now, err := ch.read(ctx, live)
+	if err != nil {
+		return nil, "", err
+	}
+	if adopts {
+		if _, still, err := a.judge(desired, now); err != nil || !still {
+			return now, "", err
+		}
+	}
+	ch.deed = ch.tell(live, now)
+	if now, err = ch.prepare(ctx, live, now); err != nil {
+		return nil, "", err
+	}
+	result, err := ch.send(ctx, now)
+	if _, only := dsl.ImmutableFields(err); only && ch.deed == Updated && !ch.applied && a.mark(live) != "" {
+		return nil, "", &FixedError{Live: live, err: err}
+	}
+	if err == nil {
+		result, err = ch.takeAgain(ctx, result)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	a.settle(desired, result)
+	return result, ch.sum(live, result), nil
+}
+
+// change judges what is about to be done, as far as the cache tells.
+func (a Applier) change(c dynamic.ResourceInterface, desired, live *unstructured.Unstructured, adopts bool) change {
+	ch := change{Applier: a, c: c, desired: desired, deed: Updated}
+	switch mark := a.mark(live); {
+	case adopts:
+		ch.deed = Adopted
+	case a.sameMark(desired, live):
+		ch.deed, ch.applied = PutBack, true
+		if a.Drift == dsl.DriftIgnore && a.tied(desired, live) {
+			ch.deed = Updated // other values are desired in a Secret
+		}
+	case mark == bookkeeping.AppliedMark: // it was taken over from others, and then something came between
+		ch.deed, ch.applied = PutBack, true
+	case mark == "":
+		ch.deed = PutBack // somebody has taken it off, or the operator has not applied the child yet
+	}
+	return ch
+}
+
+// read reads the child where the cache, which does not have what others manage, is not enough. It is nil where it is.
+func (ch change) read(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	needed := ch.deed == Adopted || !ch.find(live).Empty() || ch.inherits(live)
+	if !needed && ch.deed != PutBack && !ch.question(live, nil).Touched() {
+		return nil, nil
+	}
+	now, err := ch.c.Get(ctx, ch.desired.GetName(), metav1.GetOptions{})
+	switch {
+	case err != nil && needed:
+		return nil, fmt.Errorf("applying %s: reading it: %w", name(ch.desired), err)
+	case err != nil: // nobody can be named, and that is all
+		return nil, nil
+	case now.GetUID() != live.GetUID() && needed:
+		return nil, fmt.Errorf("applying %s: it is another object than a moment ago", name(ch.desired))
+	case now.GetUID() != live.GetUID():
+		return nil, nil
+	}
+	return now, nil
+}
+
+// find finds what hands have added.
+func (ch change) find(now *unstructured.Unstructured) drift.Added {
+	return ch.added(ch.desired, now, ch.Drift == dsl.DriftStrict)
+}
+
+// question asks who has changed what of the child.
+func (ch change) question(live, now *unstructured.Unstructured) drift.Question {
+	q := drift.Question{Desired: ch.desired, Live: live, Manager: ch.Manager, Same: ch.deed == PutBack}
+	if now != nil {
+		q.Managed = append([]metav1.ManagedFieldsEntry{}, now.GetManagedFields()...)
+	}
+	return q
+}
+
+// tell fills in Found with what somebody has changed, and returns what is about to be done to the child.
+func (ch change) tell(live, now *unstructured.Unstructured) Deed {
+	if ch.Found == nil || ch.deed == Adopted {
+		return ch.deed
+	}
+	if ch.deed == PutBack && now != nil && ch.mark(live) == "" && !slices.ContainsFunc(now.GetManagedFields(), ch.isOwn) {
+		return Updated // it is applied for the first time
+	}
+	q := ch.question(live, now)
+	q.More = ch.find(live)
+	*ch.Found = drift.Of(q)
+	if ch.deed == PutBack && ch.applied && now != nil && ch.mark(live) != bookkeeping.AppliedMark && len(ch.Found.Fields)+len(ch.Found.Added) == 0 {
+		return Updated
+	}
+	return ch.deed
+}
+
+// sum returns what was done to the child, and fills in Found with what was changed because something else is desired.
+func (ch change) sum(live, result *unstructured.Unstructured) Deed {
+	switch {
+	case ch.deed == Adopted:
+		return Adopted
+	case result.GetResourceVersion() == live.GetResourceVersion():
+		return Unchanged
+	case ch.Found == nil:
+		return ch.deed
+	}
+	updated := drift.Write{Desired: ch.desired, Before: live, After: result, Own: ch.Owner.Keys.own, Manager: ch.Manager, Same: ch.sameMark(ch.desired, live)}.Updated(*ch.Found)
+	if ch.deed == PutBack && ch.Found.String() == "" {
+		ch.Found.Fields = updated // the process that took it over knew who
+		return ch.deed
+	}
+	ch.Found.Updated = updated
+	if len(updated) > 0 {
+		return Updated
+	}
+	return ch.deed
+}
+
+// prepare sees to what hands have set, before the template is applied. The result is the child as it is then.
+func (ch change) prepare(ctx context.Context, live, now *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	switch {
+	case now == nil:
+		return live, nil
+	case ch.deed == Adopted && ch.Drift != dsl.DriftStrict, ch.inherits(now):
+		return ch.inherit(ctx, ch.c, now)
+	case ch.deed == Adopted:
+		return now, nil // what it had is taken away when it is ours
+	}
+	return ch.take(ctx, ch.c, ch.desired, now, ch.find)
+}
+
+// send applies the template. Where others have changed the child so that the server does not take it, what they have set
+// besides is taken away with it: a field that nobody minds may be of no use, or not allowed, without one that was put back.
+func (ch change) send(ctx context.Context, now *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	result, err := ch.apply(ctx, now)
+	if !apierrors.IsInvalid(err) || !ch.applied {
+		return result, err
+	}
+	all := func(now *unstructured.Unstructured) drift.Added { return ch.added(ch.desired, now, true) }
+	read, failed := ch.c.Get(ctx, ch.desired.GetName(), metav1.GetOptions{})
+	if failed != nil || read.GetUID() != now.GetUID() || all(read).Empty() {
+		return nil, err
+	}
+	more := all(read)
+	if now, failed = ch.take(ctx, ch.c, ch.desired, read, all); failed != nil {
+		return nil, failed
+	}
+	if ch.Found != nil {
+		ch.Found.Added, ch.Found.Managers = union(ch.Found.Added, more.Paths), union(ch.Found.Managers, more.Managers)
+	}
+	return ch.apply(ctx, now)
+}
+
+func (ch change) apply(ctx context.Context, now *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	guarded, doing := ch.noted(ch.desired), "applying"
+	guarded.SetUID(now.GetUID())
+	if ch.deed == Adopted {
+		doing = "adopting"
+		guarded.SetResourceVersion(now.GetResourceVersion())
+	}
+	result, err := ch.c.Apply(ctx, ch.desired.GetName(), guarded, metav1.ApplyOptions{FieldManager: ch.Manager, Force: true})
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", doing, name(ch.desired), err)
+	}
+	return result, nil
+}
+
+// takeAgain takes away what could not be known before: what an object had that is adopted, and what the cache did not show.
+func (ch change) takeAgain(ctx context.Context, result *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	more := ch.find(result)
+	if more.Empty() {
+		return result, nil
+	}
+	taken, err := ch.take(ctx, ch.c, ch.desired, result, ch.find)
+	if err != nil || taken == result {
+		return result, err
+	}
+	if ch.Found != nil && ch.Found.String() == "" {
+		ch.Found.Added, ch.Found.Managers = more.Paths, more.Managers
+	}
+	if ch.deed == Adopted {
+		ch.deed = Updated // it is ours now, and another version
+	}
+	return ch.apply(ctx, taken)
+}
+
+func union(a, b []string) []string {
+	out := slices.Concat(a, b)
+	slices.Sort(out)
+	return slices.Compact(out)
+}

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package children
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/prune"
+)
+
+// Children reads the children of an owner for those who run beside passes: each call begins anew, from the owner as it is then and
+// what caches show.
+type Children struct {
+	Family *Family
+	Key    inbox.Key
+	// Owner returns the owner as it is known.
+	Owner func() *unstructured.Unstructured
+	Log   logr.Logger
+}
+
+var _ dsl.ChildReader = Children{}
+
+// now is a reader for one call. What it remembers is for nobody, and it tells nobody of the owner.
+func (c Children) now() *Reader {
+	p := Pass{
+		Key: c.Key, Object: c.Owner(), Gone: true, Now: time.Now(), Log: func() logr.Logger { return c.Log },
+		Memory: &Memory{}, Sweep: &prune.SweepMemory{}, Awaits: &inbox.Writes{},
+	}
+	return c.Family.Begin(p).Reader()
+}
+
+// Missed is that of a pass.
+func (c Children) Missed() (bool, error) { return c.now().Missed() }
+
+// Stale is that of a pass.
+func (c Children) Stale(ctx context.Context, desired any, spec dsl.ChildSpec) (bool, *unstructured.Unstructured, error) {
+	return c.now().Stale(ctx, desired, spec)
+}
+
+// All is that of a pass.
+func (c Children) All() ([]dsl.ChildObject, error) { return c.now().All() }
+
+// Get is that of a pass.
+func (c Children) Get(resource, name string) (*unstructured.Unstructured, error) {
+	return c.now().Get(resource, name)
+}
+
+// List is that of a pass.
+func (c Children) List(resource string) ([]*unstructured.Unstructured, error) {
+	return c.now().List(resource)
+}

@@ -1,0 +1,221 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package children
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+)
+
+// Of a limit of memory, passes have a part together, in which a share that is small does not wait: there are only so many workers.
+const (
+	part        = 8
+	smallPart   = 64
+	unspecified = 512 << 20
+)
+
+// Budget is what passes may take together. Its methods may be called at any time from any goroutine.
+type Budget struct {
+	most, small int
+
+	mu   sync.Mutex
+	used int
+	of   map[string]int // by namespace
+	// waits are in the order in which they came. Ready are the shares of those that were woken.
+	waits []waiter
+	ready map[Who]*Share
+	// senior is the share that may grow past what there is, so that one pass always comes to its end. Returned is closed when
+	// a share is returned.
+	senior   *Share
+	returned chan struct{}
+}
+
+// Who is an object whose pass takes a share.
+type Who struct{ Resource, Namespace, Name string }
+
+type waiter struct {
+	who   Who
+	bytes int
+	wake  func()
+}
+
+// Share is what one pass has of a budget.
+type Share struct {
+	budget *Budget
+	who    Who
+	bytes  int
+	// first is what it was at first, and peak the most.
+	first, peak int
+	// flying is how often it has grown and not shrunk again.
+	flying int
+}
+
+// NewBudget returns a budget for a process with a limit of memory, in bytes, as GOMEMLIMIT sets it. One without a limit gets a budget
+// all the same.
+func NewBudget(limit int64) *Budget {
+	if limit <= 0 || limit == math.MaxInt64 {
+		limit = part * unspecified
+	}
+	most := int(limit / part)
+	return &Budget{most: most, small: most / smallPart, of: map[string]int{}, ready: map[Who]*Share{}, returned: make(chan struct{})}
+}
+
+// Take returns a share of so many bytes, nil where there is too little left: wake is called once when it is there. Who asks for more
+// than there is gets all.
+func (b *Budget) Take(who Who, bytes int, wake func()) *Share {
+	b.mu.Lock()
+	if s := b.ready[who]; s != nil {
+		delete(b.ready, who)
+		b.mu.Unlock()
+		return s
+	}
+	if bytes <= b.small {
+		defer b.mu.Unlock()
+		return b.giveLocked(who, bytes)
+	}
+	if !slices.ContainsFunc(b.waits, func(w waiter) bool { return w.who == who }) {
+		b.waits = append(b.waits, waiter{who, min(bytes, b.most), wake})
+	}
+	woken := b.admitLocked(who)
+	s := b.ready[who]
+	delete(b.ready, who)
+	b.mu.Unlock()
+	for _, wake := range woken {
+		wake()
+	}
+	return s
+}
+
+func (b *Budget) giveLocked(who Who, bytes int) *Share {
+	b.used += bytes
+	b.of[who.Namespace] += bytes
+	return &Share{budget: b, who: who, bytes: bytes, first: bytes, peak: bytes}
+}
+
+// admitLocked gives shares to those that wait, as far as there is room, and returns whom to wake: all but the one that asks.
+func (b *Budget) admitLocked(asks Who) (woken []func()) {
+	for len(b.waits) > 0 {
+		next := 0
+		for i, w := range b.waits {
+			if b.of[w.who.Namespace] < b.of[b.waits[next].who.Namespace] {
+				next = i
+			}
+		}
+		w := b.waits[next]
+		if b.used > 0 && b.used+w.bytes > b.most {
+			return woken
+		}
+		b.waits = slices.Delete(b.waits, next, next+1)
+		b.ready[w.who] = b.giveLocked(w.who, w.bytes)
+		if w.who != asks {
+			woken = append(woken, w.wake)
+		}
+	}
+	return woken
+}
+
+// Drop forgets all that wait for a resource, at the end of a term: no worker takes its keys any more.
+func (b *Budget) Drop(resource string) {
+	b.mu.Lock()
+	b.waits = slices.DeleteFunc(b.waits, func(w waiter) bool { return w.who.Resource == resource })
+	var left []*Share
+	for who, s := range b.ready {
+		if who.Resource == resource {
+			left = append(left, s)
+			delete(b.ready, who)
+		}
+	}
+	b.mu.Unlock()
+	for _, s := range left {
+		s.Return()
+	}
+}
+
+// Grow makes the share larger, until Shrink. Where there is too little left it waits, with its worker, until others have returned
+// theirs: one of those that wait so goes on, once it has nothing else to give back itself. It ends with the context. A nil
+// share has no bound.
+func (s *Share) Grow(ctx context.Context, bytes int) error {
+	if s == nil {
+		return nil
+	}
+	b := s.budget
+	for {
+		b.mu.Lock()
+		fits := b.used+bytes <= b.most || s.bytes+bytes <= b.small
+		if !fits && b.senior == nil {
+			b.senior = s
+		}
+		if fits || b.senior == s && s.flying == 0 {
+			s.flying++
+			s.bytes += bytes
+			s.peak = max(s.peak, s.bytes)
+			b.used += bytes
+			b.of[s.who.Namespace] += bytes
+			b.mu.Unlock()
+			return nil
+		}
+		returned := b.returned
+		b.mu.Unlock()
+		select {
+		case <-returned:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for memory that other passes hold: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// Shrink gives back all or a part of what the share has grown by. It is called once for each Grow.
+func (s *Share) Shrink(bytes int) {
+	if s != nil {
+		s.give(bytes, false)
+	}
+}
+
+// Return gives all of the share back. It may be called more than once.
+func (s *Share) Return() {
+	if s != nil {
+		s.give(math.MaxInt, true)
+	}
+}
+
+func (s *Share) give(bytes int, all bool) {
+	b := s.budget
+	b.mu.Lock()
+	if !all {
+		s.flying--
+	}
+	bytes = min(bytes, s.bytes)
+	s.bytes -= bytes
+	b.used -= bytes
+	if b.of[s.who.Namespace] -= bytes; b.of[s.who.Namespace] <= 0 {
+		delete(b.of, s.who.Namespace)
+	}
+	if all && b.senior == s {
+		b.senior = nil
+	}
+	close(b.returned)
+	b.returned = make(chan struct{})
+	woken := b.admitLocked(Who{})
+	b.mu.Unlock()
+	for _, wake := range woken {
+		wake()
+	}
+}
+
+// Grown is by how much the share has grown at most, zero where it stayed small: it is what the next pass over the object is to
+// expect.
+func (s *Share) Grown() int {
+	if s == nil {
+		return 0
+	}
+	s.budget.mu.Lock()
+	defer s.budget.mu.Unlock()
+	if s.peak <= s.budget.small {
+		return 0
+	}
+	return s.peak - s.first
+}

@@ -1,0 +1,390 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package children
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/children/apply"
+	"github.com/handwerk-dev/handwerk/engine/collision"
+	"github.com/handwerk-dev/handwerk/engine/drift"
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/notfound"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+)
+
+// children is dsl.Children for one attempt of a handler.
+type children struct{ Reader }
+
+var _ dsl.Children = (*children)(nil)
+
+// wanted is a child that is to be applied.
+type wanted struct {
+	id
+	// object is what is applied, whole.
+	object *unstructured.Unstructured
+	// enters: it has to be in the owner's record, as title: it counts only with the record, or it is to stay and the garbage
+	// collector would take it. An owner that is being deleted lists none of the latter.
+	enters bool
+	title  string
+	// holds: something has to be done about it before the owner goes.
+	holds bool
+	// maker applies it: the handler, or that step of it which the child names.
+	maker string
+	// feed has the children of this kind; nil for an unowned one of another kind.
+	feed    *feed.Feed
+	applier apply.Applier
+}
+
+// place is where it is.
+func (w *wanted) place() apply.Place { return apply.PlaceOf(w.object) }
+
+// How many times as much memory as a child's values it takes while it is applied: as the request and the answer, which are read and
+// built piece by piece; and until the pass ends: as it is wanted, and as it is.
+const (
+	inFlight = 6
+	held     = 2
+)
+
+// Apply makes a child as desired says.
+func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpec) (*unstructured.Unstructured, error) {
+	ctx, done, err := c.span.Write(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if len(specs) > 1 {
+		return nil, dsl.Permanent(errors.New("applying child: there is more than one ChildSpec"))
+	}
+	var spec dsl.ChildSpec
+	if len(specs) == 1 {
+		spec = specs[0]
+	}
+	w, err := c.want(ctx, desired, spec)
+	if err != nil {
+		return nil, err
+	}
+	s := c.session
+	if err := s.family.listed("applying "+w.place().People(), w.feed); err != nil {
+		return nil, err
+	}
+	size := book.WeightOf(w.object.Object)
+	if err := s.pass.Share.Grow(ctx, inFlight*size); err != nil {
+		return nil, fmt.Errorf("applying %s: %w", w.place().People(), err)
+	}
+	defer s.pass.Share.Shrink((inFlight - held) * size)
+	live, err := s.ready(ctx, w, spec)
+	if err != nil {
+		return nil, err
+	}
+	result, deed, err := c.send(ctx, w, spec, live)
+	if err != nil {
+		return nil, s.unapplied(ctx, w, deed, err)
+	}
+	if (w.enters || w.holds) && live == nil && deed == "" {
+		s.doubt(w.place()) // it was there, and the cache does not show it yet
+	}
+	s.keep(w.id, result)
+	if result.GetDeletionTimestamp() != nil {
+		return result, awaitsEnd(w.place())
+	}
+	return result, nil
+}
+
+// ready makes all ready for applying a child, and returns the child as it is, nil where it is not there.
+func (s *Session) ready(ctx context.Context, w *wanted, spec dsl.ChildSpec) (*unstructured.Unstructured, error) {
+	with := s.family.settings
+	if w.feed != nil && spec.Ownership != dsl.Unowned {
+		if err := with.Register.Enter(ctx, with.Resource.Name, w.feed.Resource().GroupKind()); err != nil {
+			return nil, fmt.Errorf("applying %s: %w", w.place().People(), err)
+		}
+		s.family.sweeper.Note(spec.Handler)
+	}
+	s.Claims.Reach(w.id, w.maker)
+	live, err := s.present(ctx, w)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", w.place().People(), err)
+	}
+	if late := with.Ending.Refusal(w.key.Namespace); live == nil && late != nil {
+		return nil, fmt.Errorf("applying %s: %w", w.place().People(), late)
+	}
+	return live, s.prepare(ctx, w, live)
+}
+
+// send applies a child that is live so far, and notes what was done. Deed is empty where nothing was.
+func (c *children) send(ctx context.Context, w *wanted, spec dsl.ChildSpec, live *unstructured.Unstructured) (result *unstructured.Unstructured, deed apply.Deed, err error) {
+	s := c.session
+	if live != nil {
+		defer s.pass.Walk.Writing(live.GetUID(), c.attempt.Handler)()
+	}
+	w.applier.Between = func(o *unstructured.Unstructured) { c.wroteBetween(w.feed, w.gvr, o) }
+	result, deed, err = w.applier.Apply(ctx, s.family.settings.Client(w.gvr, w.key.Namespace), w.object, live)
+	if live == nil {
+		s.family.settings.Ending.Learn(w.key.Namespace, err)
+	}
+	if deed != "" {
+		c.wrote(w.feed, deed, w.applier.Found.String(), w.gvr, result)
+	}
+	if fixed, found := errors.AsType[*apply.FixedError](err); found && spec.OnImmutable == dsl.RecreateChild {
+		err = c.recreate(ctx, w.feed, fixed)
+	}
+	return result, deed, err
+}
+
+// awaitsEnd is the error about a child that can be made again when it is gone.
+func awaitsEnd(place apply.Place) error {
+	return dsl.Waiting(place.People()+" to be gone, so that it can be made again", 0)
+}
+
+// prepare makes the owner ready for a child that is about to be applied: the record lists it, and the finalizer holds the owner
+// where something has to be done about the child before the owner goes.
+func (s *Session) prepare(ctx context.Context, w *wanted, live *unstructured.Unstructured) error {
+	if !w.enters && !w.holds {
+		return nil
+	}
+	if err := w.admits(live); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.holds = s.holds || w.holds
+	s.mu.Unlock()
+	if w.enters && !s.defers(w, live) {
+		if err := s.enrol(ctx, w, live); err != nil {
+			return err
+		}
+	}
+	if w.holds {
+		return s.holdOwner(ctx)
+	}
+	return nil
+}
+
+// unapplied sees to the record after a child could not be applied.
+func (s *Session) unapplied(ctx context.Context, w *wanted, deed apply.Deed, err error) error {
+	switch {
+	case !w.enters && !w.holds:
+	case !errors.Is(err, dsl.ErrNotOwned):
+		if deed != "" || !denied(err) {
+			s.doubt(w.place()) // the answer may be all that was lost
+		}
+	case w.applier.Vacant:
+		if struck := s.strike(ctx, w.place()); struck != nil {
+			return errors.Join(err, struck)
+		}
+	}
+	return err
+}
+
+// contest returns an error where a child that is there, and that this handler would change, is kept otherwise by
+// another handler of the object.
+func (c *Reader) contest(w *wanted, live *unstructured.Unstructured) error {
+	holder, asked := c.session.Claims.Contest(w.id, w.maker, c.attempt, collision.Renamed(c.session.family.settings.Handlers, w.applier.Owner.Keys.Maker(live)))
+	return collision.Refusal(holder, asked, dsl.CollisionError{Kind: w.object.GetKind(), Namespace: w.key.Namespace, Name: w.key.Name}, w.place().People())
+}
+
+// want works out what applying desired comes to. What is wrong with it for good is permanent.
+func (c *Reader) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*wanted, error) {
+	if err := spec.Validate(); err != nil {
+		return nil, dsl.Permanent(fmt.Errorf("applying child: %w", err))
+	}
+	object, err := dsl.Object(desired)
+	if err != nil {
+		return nil, dsl.Permanent(err)
+	}
+	s, handler := c.session, c.attempt.Handler
+	kind, served, err := s.family.locate(ctx, object, cmp.Or(object.GetNamespace(), s.pass.Object.GetNamespace()), spec)
+	if err != nil {
+		return nil, err
+	}
+	if spec.Name == "" {
+		spec.Handler = handler
+	}
+	owner := s.owner()
+	if err := owner.Complete(object, served.Namespaced, spec); err != nil {
+		return nil, err
+	}
+	if err := s.family.settings.Refuses(served.GVR, cache.MetaObjectToName(object)); err != nil {
+		return nil, err
+	}
+	stays := spec.ByReference() && spec.OnDelete == dsl.OrphanChild && !s.pass.Deleting
+	w := &wanted{
+		id: id{served.GVR, cache.MetaObjectToName(object)}, object: object, holds: owner.Needs(spec, object.GetNamespace()), enters: stays || owner.Enters(spec, object.GetNamespace()), title: apply.Which(spec),
+		maker: s.Claims.Maker(handler, spec.Handler), feed: kind,
+	}
+	if w.enters && kind.Informer(w.key.Namespace) == nil {
+		// It would never be found again, and so never be deleted.
+		return nil, fmt.Errorf("applying %s: %w", w.place().People(), kind.Unwatched(w.key.Namespace))
+	}
+	w.applier = apply.Applier{
+		Owner: owner, Manager: s.family.settings.Operator.Name, Adopt: spec.Adopt,
+		Settled: &s.pass.Memory.settled, Found: &drift.Drift{}, Note: apply.Note(spec, handler), Drift: spec.Drift,
+		Lacking: kind != nil && kind.Informer(w.key.Namespace).Lacks(w.key, object.GetLabels()),
+	}
+	if handler != "" {
+		w.applier.Contest = func(live *unstructured.Unstructured) error { return c.contest(w, live) }
+	}
+	return w, nil
+}
+
+// locate finds where an object of this kind goes, in this namespace if it has one. Only an unowned child may be of a
+// kind that is not declared, or not readable: there is no feed then.
+func (f *Family) locate(ctx context.Context, o *unstructured.Unstructured, namespace string, spec dsl.ChildSpec) (*feed.Feed, catalog.Resource, error) {
+	gvk := o.GroupVersionKind()
+	kind, err := f.kind(gvk, namespace)
+	if err == nil {
+		return kind, kind.Resource(), nil
+	}
+	var served catalog.Resource
+	if spec.Ownership == dsl.Unowned {
+		served, err = f.settings.Catalog.KindOf(ctx, gvk)
+	}
+	if err != nil {
+		return nil, served, fmt.Errorf("applying %s %s: %w", gvk.Kind, o.GetName(), err)
+	}
+	return nil, served, nil
+}
+
+// Enter enters children that are about to be applied, those that have to be.
+func (c *children) Enter(ctx context.Context, all ...dsl.DesiredChild) error {
+	ctx, done, err := c.span.Write(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	s := c.session
+	titles := map[apply.Place]string{}
+	for _, each := range all {
+		if !each.ByLabel() && each.OnDelete != dsl.OrphanChild && s.family.settings.Own.Resource().Namespaced {
+			continue
+		}
+		w, err := c.want(ctx, each.Object, each.ChildSpec)
+		if err != nil {
+			continue // applying it says why
+		}
+		if err := s.family.listed("applying "+w.place().People(), w.feed); err != nil {
+			return err
+		}
+		if !w.enters {
+			continue
+		}
+		live := s.known(w.feed, w.id)
+		if w.admits(live) != nil || s.defers(w, live) {
+			continue
+		}
+		titles[w.place()] = w.title
+		s.mu.Lock()
+		s.holds = s.holds || w.holds
+		s.mu.Unlock()
+	}
+	return s.enter(ctx, titles)
+}
+
+// recreate deletes a child that is to be made anew. The error says what is waited for.
+func (c *children) recreate(ctx context.Context, f *feed.Feed, fixed *apply.FixedError) error {
+	fields, _ := dsl.ImmutableFields(fixed)
+	if err := c.deleteChild(ctx, f, fixed.Live, strings.Join(fields, ", ")); err != nil {
+		return err
+	}
+	return awaitsEnd(apply.PlaceOf(fixed.Live))
+}
+
+// Delete deletes a child.
+func (c *children) Delete(ctx context.Context, resource, name string) error {
+	ctx, done, err := c.span.Write(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	f, found, err := c.get(resource, name)
+	if err != nil || found == nil {
+		return err
+	}
+	return c.deleteChild(ctx, f, found, "")
+}
+
+// Remove takes a child away as its policy says.
+func (c *children) Remove(ctx context.Context, gone dsl.ChildObject) error {
+	ctx, done, err := c.span.Write(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if gone.Object == nil {
+		return dsl.Permanent(errors.New("removing child: there is no object in it"))
+	}
+	if gone.Ownership == dsl.Unowned || gone.OnDelete == dsl.RetainChild {
+		return nil
+	}
+	key := cache.MetaObjectToName(gone.Object)
+	f, err := c.session.family.present(gone.Object.GroupVersionKind(), key.Namespace)
+	if err != nil {
+		return fmt.Errorf("removing %s: %w", apply.PlaceOf(gone.Object).People(), err)
+	}
+	found := c.session.known(f, id{f.Resource().GVR, key})
+	if found == nil || found.GetUID() != gone.Object.GetUID() || !c.session.owner().Has(found) {
+		return nil
+	}
+	if c.asks(found) {
+		return nil
+	}
+	if err := c.session.family.settled("removing " + apply.PlaceOf(found).People()); err != nil {
+		return err
+	}
+	if gone.OnDelete != dsl.OrphanChild {
+		return c.deleteChild(ctx, f, found, "")
+	}
+	return c.release(ctx, f, found)
+}
+
+// release cuts a child loose from its owner.
+func (c *children) release(ctx context.Context, f *feed.Feed, found *unstructured.Unstructured) error {
+	with, gvr := c.session.family.settings, f.Resource().GVR
+	result, err := c.session.owner().Release(ctx, with.Client(gvr, found.GetNamespace()), with.Operator.Name, found)
+	if result != nil {
+		c.wrote(f, apply.Released, "", gvr, result)
+	}
+	return err
+}
+
+// deleteChild deletes a child, if it still is that object. For the rest of the pass it is one that
+// is being deleted.
+func (c *children) deleteChild(ctx context.Context, f *feed.Feed, o *unstructured.Unstructured, why string) error {
+	if o.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	s, key, gvr := c.session, cache.MetaObjectToName(o), f.Resource().GVR
+	if err := s.family.settled("deleting " + apply.PlaceOf(o).People()); err != nil {
+		return err
+	}
+	uid, background := o.GetUID(), metav1.DeletePropagationBackground
+	err := s.family.settings.Client(gvr, key.Namespace).Delete(ctx, key.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background,
+	})
+	if notfound.Says(err, gvr.GroupResource(), key.Name) || apierrors.IsConflict(err) {
+		return nil // gone, or another object has the name: the cache will tell
+	}
+	if err != nil {
+		return fmt.Errorf("deleting %s %s: %w", o.GetKind(), key, err)
+	}
+	now := metav1.NewTime(time.Now())
+	o.SetDeletionTimestamp(&now)
+	s.keep(id{gvr, key}, o)
+	s.noteGone(c.write(), f, key, uid)
+	s.count(ops.Child)
+	c.say(apply.Deleted, o, why)
+	return nil
+}

@@ -1,0 +1,312 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package children
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cached"
+	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/children/apply"
+	"github.com/handwerk-dev/handwerk/engine/events"
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/notfound"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/patch"
+	"github.com/handwerk-dev/handwerk/engine/prune"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+// Box is what keeps what comes up for owners between passes; see [inbox.Box].
+type Box interface {
+	ChildSeen(owner inbox.Key, ev watch.Event)
+	Echo(owner inbox.Key, child types.UID, version string)
+	Departs(key inbox.Key, uid types.UID) bool
+	Wake(uid types.UID)
+	Grant()
+}
+
+// Settings are what the children of a resource's objects need of the outside. All are required.
+type Settings struct {
+	Operator *dsl.Operator
+	Resource *dsl.Resource
+	// Handlers are those that run for objects, in declared order.
+	Handlers []*dsl.Handler
+	Log      logr.Logger
+	Metrics  *ops.Metrics
+	Events   *events.Recorder
+	Catalog  *catalog.Catalog
+	Box      Box
+	Register *prune.Register
+	// Ending knows the namespaces that are being deleted.
+	Ending *notfound.Namespaces
+	// Extinct reports whether a kind that is not served is gone for good, with its objects; see [feed.Factory.Extinct].
+	Extinct func(context.Context, schema.GroupKind) (extinct bool, doubt error)
+	// Refuses says why there can be no child at a place: the operator keeps it for itself.
+	Refuses func(schema.GroupVersionResource, cache.ObjectName) error
+
+	// Own is the feed of the owners. NewFeed makes one of a kind of children, and Feeds are all of the resource's,
+	// those of children among them.
+	Own *feed.Feed
+	// Borrow counts a feed that the register asks for; there is a bound on those.
+	NewFeed func(feed.Settings) *feed.Feed
+	Borrow  func() (back func(), ok bool)
+	Feeds   func() []*feed.Feed
+	// Client reaches a resource, in a namespace unless that is empty. Read reads one object from the server.
+	Client func(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface
+	Read   inbox.Read
+	// Announce is told of each write to an object, by a pass over the one with this key: the written one may have
+	// passes of its own.
+	Announce func(by inbox.Key, gvr schema.GroupVersionResource, o *unstructured.Unstructured)
+}
+
+// Family is what is known of the children of one resource's objects. Its methods may be called at any time by
+// anybody.
+type Family struct {
+	settings Settings
+	keys     apply.Keys
+	// earlier are the keys under the operator's earlier names. The renamer moves the marks that have them.
+	earlier []apply.Keys
+	renamer *patch.Renamer
+	feeds   []*feed.Feed
+	sweeper *prune.Sweeper
+	// Retired are kinds that the resource does not own any more.
+	Retired *prune.Retired
+
+	mu      sync.Mutex
+	records map[inbox.Key]*apply.Record // those of owners that have one, for events of children to find the owners by
+}
+
+// New prepares the feeds of the kinds that the resource owns. They are not running yet.
+func New(s Settings) *Family {
+	f := &Family{settings: s, keys: apply.KeysOf(s.Operator), earlier: earlierKeys(s.Operator), renamer: patch.NewRenamer(s.Operator), records: map[inbox.Key]*apply.Record{}}
+	for name, of := range s.Resource.Owned() {
+		var kind *feed.Feed
+		kind = s.NewFeed(feed.Settings{
+			Name: name, Kind: of, Log: s.Log.WithValues("child", name.String()), Granted: s.Box.Grant,
+			On: func(ev watch.Event) {
+				if !f.repeats(kind) {
+					f.seen(kind, ev)
+				}
+			},
+		})
+		f.feeds = append(f.feeds, kind)
+	}
+	f.sweeper = prune.NewSweeper(s.Handlers)
+	f.Retired = prune.NewRetired(prune.RetiredSettings{
+		Register: s.Register, Resource: s.Resource.Name, Log: s.Log, NewFeed: s.NewFeed, Granted: s.Box.Grant,
+		Borrow: s.Borrow, Owns: f.owns, Claims: f.claims, Seen: f.seen,
+	})
+	return f
+}
+
+// Kinds are the feeds of the kinds that the resource owns.
+func (f *Family) Kinds() []*feed.Feed { return f.feeds }
+
+// Clear forgets all owners.
+func (f *Family) Clear() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.records = map[inbox.Key]*apply.Record{}
+}
+
+// Forget forgets an owner that is gone.
+func (f *Family) Forget(owner inbox.Key) { f.know(owner, nil) }
+
+// know notes an owner's record; nil when it has none.
+func (f *Family) know(owner inbox.Key, record *apply.Record) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if record == nil {
+		delete(f.records, owner)
+	} else {
+		f.records[owner] = record
+	}
+}
+
+// Recorded reports whether an owner has a record of children.
+func (f *Family) Recorded(owner *cached.Object) bool {
+	notes := owner.GetAnnotations()
+	return notes[f.keys.Record] != "" || slices.ContainsFunc(f.earlier, func(keys apply.Keys) bool { return notes[keys.Record] != "" })
+}
+
+// lists reports whether the record of an owner lists a place.
+func (f *Family) lists(owner inbox.Key, place apply.Place) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.records[owner].Lists(place)
+}
+
+// repeats reports whether a feed that was declared by kind brings in what another one, declared by
+// name, does already: the plural of a kind is not always what one would guess.
+func (f *Family) repeats(kind *feed.Feed) bool {
+	return kind.ByKind() && slices.ContainsFunc(f.feeds, func(other *feed.Feed) bool {
+		return !other.ByKind() && other.Serves(kind.Resource().GVR)
+	})
+}
+
+// kinds yields the feeds of the kinds of which objects are known, each kind once.
+func (f *Family) kinds(yield func(*feed.Feed) bool) {
+	for _, kind := range f.feeds {
+		if kind.Known() && !f.repeats(kind) && !yield(kind) {
+			return
+		}
+	}
+	for _, kind := range f.Retired.Feeds() {
+		if kind.Known() && kind.Complete() == nil && !f.owns(kind.OfKind()) && !yield(kind) {
+			return
+		}
+	}
+}
+
+// complete returns why not all children can be seen; nil when they can.
+func (f *Family) complete() error {
+	for _, kind := range f.feeds {
+		if err := kind.Complete(); err != nil {
+			return fmt.Errorf("listing children: %w", err)
+		}
+	}
+	return nil
+}
+
+// current returns why a child may be there that the caches do not show; nil when all of them are told of changes.
+func (f *Family) current() error {
+	if err := f.complete(); err != nil {
+		return err
+	}
+	for kind := range f.kinds {
+		for _, h := range kind.Informers("") {
+			if since := h.State().Stale; !since.IsZero() {
+				return fmt.Errorf("listing children: no watch of %s is open since %s", kind.Name(), since.Format(time.RFC3339))
+			}
+		}
+	}
+	return f.settled("listing children")
+}
+
+// settled returns an error while what is cached of owners and of their children may be from two states of the API server,
+// because its versions have gone back: until all have listed again, it is not known which children are wanted.
+func (f *Family) settled(what string) error {
+	if f.settings.Own.Behind() {
+		return watch.Behind(what, f.settings.Own.Name().String())
+	}
+	for kind := range f.kinds {
+		if kind.Behind() {
+			return watch.Behind(what, kind.Name().String())
+		}
+	}
+	return nil
+}
+
+// listed returns an error while the caches of owners, or of children of one kind, may be those of before the API server's versions
+// went back. An owner of that time wants other children. And a child that is not in the cache may be there: each one would cost
+// a creation that meets a conflict, and a read. Kind is nil for a child that is in no cache.
+func (f *Family) listed(what string, kind *feed.Feed) error {
+	for _, source := range []*feed.Feed{f.settings.Own, kind} {
+		if source != nil && source.Behind() {
+			return watch.Behind(what, source.Name().String())
+		}
+	}
+	return nil
+}
+
+// kind returns the feed of the owned resource that serves this kind, once its objects in the
+// namespace can be read.
+func (f *Family) kind(kind schema.GroupVersionKind, namespace string) (*feed.Feed, error) {
+	for _, each := range f.feeds {
+		if !each.Known() || each.Resource().GroupKind() != kind.GroupKind() {
+			continue
+		}
+		if served := each.Resource().GVR.GroupVersion(); served != kind.GroupVersion() {
+			return nil, dsl.Permanent(fmt.Errorf("its apiVersion is %s, but children of its kind are watched as %s", kind.GroupVersion(), served))
+		}
+		return each, each.Readable(namespace)
+	}
+	for _, each := range f.feeds {
+		if now := each.Status(); !each.Known() && each.Name().Group == kind.Group {
+			return nil, fmt.Errorf("%s is %s: %s", each.Name(), now.Phase, now.Message)
+		}
+	}
+	return nil, dsl.Permanent(errors.New("no resource of that kind is declared with owns"))
+}
+
+// present is kind for what is there already, and may be of a kind that the resource does not own any more.
+func (f *Family) present(kind schema.GroupVersionKind, namespace string) (*feed.Feed, error) {
+	for each := range f.kinds {
+		if each.Resource().GroupKind() == kind.GroupKind() {
+			return each, each.Readable(namespace)
+		}
+	}
+	return f.kind(kind, namespace)
+}
+
+// seen takes an event of an object that may be a child: its owner is looked at again. An object that changed owners
+// is news for both.
+func (f *Family) seen(kind *feed.Feed, ev watch.Event) {
+	defer f.settings.Box.Wake(ev.UID)
+	owner := f.ownerKey(kind, ev.Object)
+	if owner != nil {
+		f.settings.Box.ChildSeen(*owner, ev)
+	}
+	if before := f.ownerKey(kind, ev.Old); before != nil && (owner == nil || *owner != *before) {
+		f.settings.Box.ChildSeen(*before, ev)
+	}
+}
+
+// ownerKey returns the key of the object of this resource that o is a child of: the one that
+// controls it, or, where none does, the one that its owner label and annotation name together. That
+// one may have another uid, and be the next object of the owner's name. Where what o says does not
+// count by itself, the owner's record must list it: anybody can write the rest, and wake others with it.
+func (f *Family) ownerKey(kind *feed.Feed, o *cached.Object) *inbox.Key {
+	if o == nil {
+		return nil
+	}
+	name, referred, label := f.keysOf(o).OwnerOf(o, f.settings.Own.Resource().Namespaced)
+	if name.Name == "" || name.Kind != f.settings.Own.Resource().GroupKind() {
+		return nil
+	}
+	key := inbox.Key{Namespace: name.Namespace, Name: name.Name}
+	if !referred && !f.labels(key, name, label) {
+		return nil
+	}
+	place := apply.Place{Kind: kind.Resource().GroupKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
+	if (!referred || !name.Near(place.Namespace)) && !f.lists(key, place) {
+		return nil
+	}
+	return &key
+}
+
+// labels reports whether a label is that of the object that has the key now, for another one may have its name, or of
+// one of that name whose children are retained.
+func (f *Family) labels(key inbox.Key, name apply.OwnerName, label string) bool {
+	if label == name.Retained() {
+		return true
+	}
+	owner, found := f.settings.Own.Get(key)
+	return found && string(owner.GetUID()) == label || f.settings.Box.Departs(key, types.UID(label))
+}
+
+// Look is how long it is until children that could not be read are looked at again.
+func (f *Family) Look() time.Duration {
+	for _, kind := range f.feeds {
+		if len(kind.Informers("")) > 0 && kind.Readable("") != nil {
+			return feed.ListingLook
+		}
+	}
+	return inbox.Patience
+}

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package children
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cached"
+	"github.com/handwerk-dev/handwerk/engine/collision"
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/prune"
+	"github.com/handwerk-dev/handwerk/engine/transport"
+)
+
+// searchLook is how long it is until a deletion is looked at again that waits for children to be looked for.
+const searchLook = 10 * time.Second
+
+// Sight enters the kinds of the owner's children into the register that it does not have: of children that were made
+// before there was one. What fails is tried again by the next pass.
+func (s *Session) Sight(ctx context.Context) {
+	with, owner := s.family.settings, s.owner()
+	for _, kind := range s.family.feeds {
+		if s.pass.Gone || !with.Register.Kept() || !kind.Known() || with.Register.Has(with.Resource.Name, kind.Resource().GroupKind()) || len(s.childrenIn(kind, owner)) == 0 {
+			continue
+		}
+		if err := with.Register.Enter(ctx, with.Resource.Name, kind.Resource().GroupKind()); err != nil {
+			s.pass.Log().V(1).Info("kind of children is not registered yet", "error", err.Error())
+		}
+	}
+}
+
+// Sweep takes away children that no handler has any more, of an owner that lives. News says that children have changed.
+// Again is when to look again, zero where only an event makes that necessary. The span is not begun yet. Owner is
+// as its handlers have left it. Unsure reports whether the filter of a handler, by its index, fails.
+func (s *Session) Sweep(ctx context.Context, span *transport.Span, news bool, owner *unstructured.Unstructured, unsure func(handler int) bool) (again time.Duration, err error) {
+	if s.pass.Sweep.Done(s.family.sweeper.Withdrawing(owner) || news && len(s.family.Retired.Feeds()) > 0) {
+		return 0, nil
+	}
+	all, err := s.Reader().All()
+	if err != nil {
+		s.pass.Sweep.Missed(news)
+		return 0, nil // it is not known which children there are, and reading them is an error
+	}
+	span.Begin(ctx)
+	defer span.End()
+	return s.family.sweeper.Sweep(ctx, s.pass.Sweep, prune.Sweep{
+		Owner: owner, All: all, Owns: s.family.owns, Unsure: unsure, Log: s.pass.Log, Read: s.live, Manager: s.family.settings.Operator.Name,
+		Taker: func(why string) dsl.Children { return s.For(span, collision.Attempt{Why: why}) },
+	})
+}
+
+// live reads a child from the server.
+func (s *Session) live(ctx context.Context, found dsl.ChildObject) (*unstructured.Unstructured, error) {
+	f, err := s.family.present(found.Object.GroupVersionKind(), found.Object.GetNamespace())
+	if err != nil {
+		return nil, err
+	}
+	return s.family.settings.Read(ctx, f.Resource().GVR, cache.MetaObjectToName(found.Object))
+}
+
+// owns reports whether a kind is one that the resource owns, as far as the API server has told what it serves.
+func (f *Family) owns(kind schema.GroupKind) bool {
+	return slices.ContainsFunc(f.feeds, func(declared *feed.Feed) bool {
+		return declared.OfKind() == kind || declared.Known() && declared.Resource().GroupKind() == kind
+	})
+}
+
+// claims reports whether an object says that it is a child of an object of the resource.
+func (f *Family) claims(o *cached.Object) bool {
+	keys := f.keysOf(o)
+	name, _, _ := keys.OwnerOf(o, true)
+	return keys.Made(o) && name.Name != "" && name.Kind == f.settings.Own.Resource().GroupKind()
+}

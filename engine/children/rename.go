@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package children
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cached"
+	"github.com/handwerk-dev/handwerk/engine/children/apply"
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/patch"
+)
+
+// keysOf returns the keys of an object's marks: those of an earlier name of the operator until the marks are moved.
+func (f *Family) keysOf(o metav1.Object) apply.Keys {
+	if len(f.earlier) > 0 && !f.keys.Made(o) {
+		for _, keys := range f.earlier {
+			if keys.Made(o) {
+				return keys
+			}
+		}
+	}
+	return f.keys
+}
+
+func earlierKeys(op *dsl.Operator) (out []apply.Keys) {
+	for _, earlier := range op.Earlier() {
+		out = append(out, apply.KeysOf(earlier))
+	}
+	return out
+}
+
+// Rename moves what the operator has left on the owner's children under its earlier names, before handlers see them. They are
+// found by their owner references, and by the owner's record.
+func (s *Session) Rename(ctx context.Context) error {
+	if s.family.renamer == nil || s.pass.Object.GetName() == "" {
+		return nil
+	}
+	for kind := range s.family.kinds {
+		for _, o := range kind.OwnedBy(string(s.pass.Object.GetUID())) {
+			if err := s.rename(ctx, kind, o); err != nil {
+				return err
+			}
+		}
+		for _, place := range s.owner().Record.Places() {
+			if place.Kind != kind.Resource().GroupKind() {
+				continue
+			}
+			if o, found := kind.Get(cache.ObjectName{Namespace: place.Namespace, Name: place.Name}); found {
+				if err := s.rename(ctx, kind, o); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Session) rename(ctx context.Context, kind *feed.Feed, o *cached.Object) error {
+	which := id{kind.Resource().GVR, cache.MetaObjectToName(o)}
+	s.mu.Lock()
+	_, done := s.applied[which]
+	s.mu.Unlock()
+	if done || !s.family.renamer.Finds(o) {
+		return nil
+	}
+	_, err := s.move(ctx, kind, which, o.Tree())
+	return err
+}
+
+// move moves the marks of one child, and keeps the child as it is then. It returns nil when the child is gone. Kind is nil for a
+// child of a kind that is not declared.
+func (s *Session) move(ctx context.Context, kind *feed.Feed, which id, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	target := patch.Target{Client: s.family.settings.Client(which.gvr, which.key.Namespace), Object: o, Resource: which.gvr.GroupResource()}
+	moved, err := s.family.renamer.Move(ctx, target, func(now *unstructured.Unstructured) {
+		caches := []*feed.Feed{kind}
+		if kind == nil {
+			caches = s.showing(which.gvr, now)
+		}
+		s.written(Write{}, ops.Child, caches, which.gvr, now)
+		s.family.settings.Box.Echo(s.pass.Key, now.GetUID(), now.GetResourceVersion())
+	})
+	if err != nil || moved == nil {
+		return nil, err
+	}
+	s.keep(which, moved)
+	s.pass.Log().Info("moved what the operator had left on a child under an earlier name", "child", which.key.String(), "was", s.family.settings.Operator.Was)
+	return moved, nil
+}
+
+// present returns a child that is about to be applied as the pass knows it, nil where it is not there. An unowned or retained
+// child with marks of an earlier name is found by its own name alone, so its marks are moved here. Where no cache has its kind,
+// it is read.
+func (s *Session) present(ctx context.Context, w *wanted) (*unstructured.Unstructured, error) {
+	live := s.known(w.feed, w.id)
+	if s.family.renamer == nil {
+		return live, nil
+	}
+	if live == nil && w.feed == nil {
+		var err error
+		if live, err = s.family.settings.Read(ctx, w.gvr, w.key); err != nil {
+			return nil, err
+		}
+	}
+	if live == nil || !s.family.renamer.Finds(live) {
+		return live, nil
+	}
+	return s.move(ctx, w.feed, w.id, live)
+}

@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package children
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/go-logr/logr"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/children/apply"
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/transport"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+// configMapsServed answers discovery with config maps.
+type configMapsServed struct{}
+
+func (configMapsServed) RoundTrip(r *http.Request) (*http.Response, error) {
+	body := map[string]string{
+		"/api":  `{"kind": "APIVersions", "versions": ["v1"]}`,
+		"/apis": `{"kind": "APIGroupList", "apiVersion": "v1", "groups": []}`,
+		"/api/v1": `{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "v1",
+			"resources": [{"name": "configmaps", "kind": "ConfigMap", "namespaced": true, "verbs": ["list", "watch"]}]}`,
+	}[r.URL.Path]
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Request: r, Body: io.NopCloser(strings.NewReader(body)),
+	}, nil
+}
+
+// configMap is the object that the feed of these tests has.
+func configMap() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "far", "name": "child", "uid": "1"},
+	}}
+}
+
+// configMaps returns a feed of config maps in namespace far that is not running yet, and a client to change them.
+func configMaps(t *testing.T, on func(watch.Event)) (*feed.Feed, dynamic.ResourceInterface) {
+	t.Helper()
+	gvr := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{gvr: "ConfigMapList"}, configMap())
+	served, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: "http://server", Transport: configMapsServed{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reviews := fake.NewClientset()
+	reviews.PrependReactor("create", "selfsubjectaccessreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, &authorizationv1.SelfSubjectAccessReview{Status: authorizationv1.SubjectAccessReviewStatus{Allowed: true}}, nil
+	})
+	var f *feed.Feed
+	set := watch.New(watch.Settings{Dynamic: client, Changed: func(src watch.Source, _ watch.State) { f.WatchChanged(src.GVR) }})
+	t.Cleanup(set.Close)
+	f = feed.New(feed.Settings{
+		Name: dsl.ResourceName{Resource: "configmaps", Version: "v1"}, Watches: set, Catalog: catalog.New(served, client, reviews.AuthorizationV1()),
+		Scope:   feed.NewScope(feed.ScopeSettings{Patterns: []string{"far"}}),
+		Outages: transport.NewOutages(logr.Discard()), Unserved: func() {}, On: on,
+	})
+	return f, client.Resource(gvr).Namespace("far")
+}
+
+// TestAChildIsGoneWhenItsOwnerWasTold holds that a place is not taken off an owner's record between the
+// moment when the cache loses the child and the one when that is told: the owner is found by its record.
+func TestAChildIsGoneWhenItsOwnerWasTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		f, client := configMaps(t, func(ev watch.Event) {
+			if ev.Kind == watch.Deleted {
+				<-gate
+			}
+		})
+		go f.Run(t.Context())
+		synctest.Wait()
+		if err := client.Delete(t.Context(), "child", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait() // the cache has lost it, and its owner is being told
+		r, place := &Family{feeds: []*feed.Feed{f}}, apply.PlaceOf(configMap())
+		if _, known := r.claimed(apply.Owner{}, place); known {
+			t.Error("the child counts as gone before its owner was told")
+		}
+		close(gate)
+		synctest.Wait()
+		if there, known := r.claimed(apply.Owner{}, place); there || !known {
+			t.Error("the child does not count as gone after its owner was told")
+		}
+	})
+}

@@ -1,0 +1,202 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package children
+
+import (
+	"cmp"
+	"hash/crc32"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/breaker"
+	"github.com/handwerk-dev/handwerk/engine/children/apply"
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/notfound"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/patch"
+)
+
+// Write is a write of a pass. One that several caches have to show is there once for each.
+type Write struct {
+	// Write is what a cache has to show before the next pass begins. Its Cache is nil where none does.
+	inbox.Write
+	// Content tells what was written from other things; see [breaker.Content].
+	Content uint32
+	// Handler wrote it; empty for the pass itself. Turn is how many handlers had had their turn in the pass with it.
+	Handler string
+	Turn    int
+	// Child: it is a child that was written. Made: the object was not there before.
+	Child, Made bool
+}
+
+// Writes returns what the pass has written so far, its handlers and itself.
+func (s *Session) Writes() []Write {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.writes)
+}
+
+// note notes a write, for which the next pass waits. It holds even when this pass fails: what was sent was sent.
+func (s *Session) note(w Write) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writes = append(s.writes, w)
+	if w.Cache == nil {
+		return
+	}
+	if !s.awaited {
+		s.awaited = true
+		s.pass.Awaits.Tidy()
+	}
+	s.pass.Awaits.Add(w.Write)
+}
+
+// noteAll notes a write for each cache that has to show it.
+func (s *Session) noteAll(w Write, caches []*feed.Feed, o *unstructured.Unstructured) {
+	wrote := s.pass.Walk.Wrote
+	if w.Made {
+		wrote = s.pass.Walk.Made
+	}
+	wrote(breaker.Version{UID: o.GetUID(), Text: o.GetResourceVersion()})
+	for _, f := range caches {
+		own := f == s.family.settings.Own
+		w.Write = inbox.Write{Cache: f, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Version: o.GetResourceVersion(), Gone: notfound.With(o), Own: own}
+		w.Content = breaker.Content(o, s.family.settings.Operator.StateAnnotation(), own && w.Key == s.pass.Key)
+		s.note(w)
+	}
+	if len(caches) == 0 {
+		s.note(w)
+	}
+}
+
+// noteGone notes a deletion.
+func (s *Session) noteGone(w Write, f *feed.Feed, key cache.ObjectName, uid types.UID) {
+	w.Write = inbox.Write{Cache: f, Key: key, UID: uid, Own: f == s.family.settings.Own}
+	w.Content = crc32.ChecksumIEEE([]byte(uid))
+	s.pass.Walk.Wrote(breaker.Version{UID: uid})
+	s.note(w)
+}
+
+// count counts a write request.
+func (s *Session) count(target ops.Target) {
+	s.family.settings.Metrics.Written(s.family.settings.Resource.Name.String(), target)
+}
+
+// Wrote notes a write of the pass to its own object.
+func (s *Session) Wrote(result patch.Result) {
+	s.family.settings.Metrics.Wrote(s.family.settings.Resource.Name.String(), result.Status, result.Whole)
+	if result.Status || result.Whole {
+		s.noteAll(Write{}, []*feed.Feed{s.family.settings.Own}, result.Object)
+		s.answered(result.Object)
+	}
+}
+
+// Await makes the next pass wait for a version of its object that somebody else wrote.
+func (s *Session) Await(live *unstructured.Unstructured) {
+	s.note(Write{Write: inbox.Write{
+		Cache: s.family.settings.Own, Key: s.pass.Key, UID: live.GetUID(), Version: live.GetResourceVersion(), Own: true,
+	}})
+}
+
+// WroteOther notes a handler's write to an object that is no child, and says so in the log. The next pass waits for
+// it where the resource's own informers show it.
+func (s *Session) WroteOther(handler string, deed apply.Deed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
+	s.written(Write{Handler: handler, Made: deed == apply.Created}, ops.Other, s.showing(gvr, o), gvr, o)
+	s.pass.Log().Info(string(deed)+" "+apply.PlaceOf(o).People(), "handler", handler)
+}
+
+// DeletedOther is WroteOther for a deletion: what the caches still have is waited for.
+func (s *Session) DeletedOther(handler, kind string, gvr schema.GroupVersionResource, key cache.ObjectName) {
+	s.count(ops.Other)
+	w := Write{Handler: handler}
+	s.note(w)
+	for _, f := range s.family.settings.Feeds() {
+		if o, found := f.Get(key); found && f.Resource().GVR == gvr {
+			s.noteGone(w, f, key, o.GetUID())
+		}
+	}
+	s.pass.Log().Info(string(apply.Deleted)+" "+kind+" "+key.String(), "handler", handler)
+}
+
+// written notes a handler's write.
+func (s *Session) written(w Write, target ops.Target, caches []*feed.Feed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
+	s.count(target)
+	s.family.settings.Announce(s.pass.Key, gvr, o)
+	s.noteAll(w, caches, o)
+}
+
+// showing are the feeds whose informers may show an object.
+func (s *Session) showing(gvr schema.GroupVersionResource, o *unstructured.Unstructured) (out []*feed.Feed) {
+	for _, f := range s.family.settings.Feeds() {
+		h := f.Informer(o.GetNamespace())
+		if f.Resource().GVR == gvr && h != nil && h.Selects(cache.MetaObjectToName(o), o.GetLabels()) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// write is what is the same of all writes of children in an attempt. Handlers that read children run again for what
+// others did.
+func (c *children) write() Write {
+	return Write{Handler: c.attempt.Handler, Turn: len(c.attempt.Turns) + 1, Child: true}
+}
+
+// wrote notes a child as it was written, and says so: the next pass waits for it, and its event is no news. That of
+// an unowned one never is. There is no feed for a child of a kind that is not declared.
+func (c *children) wrote(f *feed.Feed, deed apply.Deed, detail string, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
+	s := c.session
+	s.keep(id{gvr, cache.MetaObjectToName(o)}, o)
+	c.noted(f, gvr, o, deed == apply.Created)
+	if f != nil && !s.owner().Forgets(o) {
+		s.family.settings.Box.Echo(s.pass.Key, o.GetUID(), o.GetResourceVersion())
+	}
+	c.say(deed, o, detail)
+}
+
+// wroteBetween notes a write to a child that another one follows.
+func (c *children) wroteBetween(f *feed.Feed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
+	c.noted(f, gvr, o, false)
+}
+
+// noted notes a write to a child. Made: it was not there before.
+func (c *children) noted(f *feed.Feed, gvr schema.GroupVersionResource, o *unstructured.Unstructured, made bool) {
+	caches := []*feed.Feed{f}
+	if f == nil {
+		caches = c.session.showing(gvr, o)
+	}
+	w := c.write()
+	w.Made = made
+	c.session.written(w, ops.Child, caches, gvr, o)
+}
+
+// say says what a handler did to a child, in one line for each write. Creations and deletions are Events too, where the
+// operator's settings ask for them.
+func (c *children) say(deed apply.Deed, o *unstructured.Unstructured, detail string) {
+	detail = cmp.Or(detail, c.attempt.Why)
+	s, handler := c.session, c.attempt.Handler
+	did := string(deed) + " " + apply.PlaceOf(o).People()
+	line := did
+	if detail != "" {
+		line += ": " + detail
+	}
+	log := s.pass.Log()
+	if deed == apply.Unchanged {
+		log = log.V(1)
+	}
+	if handler != "" {
+		log = log.WithValues("handler", handler)
+	}
+	log.Info(line)
+	reason := map[apply.Deed]string{apply.Created: "ChildCreated", apply.Deleted: "ChildDeleted"}[deed]
+	if reason != "" && s.family.settings.Operator.Settings.Events == dsl.EventsChanges {
+		s.family.settings.Events.Send(ops.ByChange, s.pass.Object, handler, dsl.Normal, reason, did)
+	}
+}

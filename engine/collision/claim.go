@@ -1,0 +1,366 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package collision decides which handler has a child that two handlers of an object apply in different ways: they would undo
+// each other's work. It is pure.
+//
+// The child names the handler that made it. That handler may have given the child up. So it runs once more before another
+// handler may change the child.
+package collision
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// Memory is what is known of an object's contested children from one pass to the next. Its zero value knows of
+// none.
+type Memory[ID comparable] struct{ known map[ID]*rivalry }
+
+// rivalry is a child that two handlers want, each otherwise. Both are named as children name their maker: a
+// handler, or a step of one.
+type rivalry struct {
+	// holder made the child, by wants it, too. Try is what that one was about to do.
+	holder, by, try string
+	// asked is when the holder was asked to run once more, zero when it was not, or has answered.
+	asked time.Time
+	// reached: the holder's last run has come to the child. Left: one has succeeded without, or it was asked and did not run.
+	reached, left bool
+}
+
+// Claims are what the handlers of an object say to children in one pass. Handlers may use goroutines, and so may
+// those who call its methods.
+type Claims[ID comparable] struct {
+	handlers []*dsl.Handler
+	now      time.Time
+	done     map[string]bool // nil while the object lives
+
+	mu     sync.Mutex
+	memory *Memory[ID]
+	// wanted has for each child who has applied it in this pass, or was about to.
+	wanted map[ID][]string
+}
+
+// Begin begins a pass at a time. Handlers are all of the object's, in declared order. Done names those that are
+// through with the object's deletion; it is nil while the object lives. The claims of an earlier pass with this memory are
+// not to be used any more.
+func Begin[ID comparable](m *Memory[ID], handlers []*dsl.Handler, now time.Time, done map[string]bool) *Claims[ID] {
+	return &Claims[ID]{handlers: handlers, now: now, done: done, memory: m}
+}
+
+// Turn is how a handler that has something to do fares in a pass.
+type Turn struct {
+	Handler string
+	// Step is how many of its steps and sub-handlers it leaves out, as they are done.
+	Step int
+	// Ran: it has run in this pass. Through: it has succeeded then. Waits: it waits for what others do.
+	Ran, Through, Waits bool
+}
+
+// Attempt is an attempt of a handler to apply children.
+type Attempt struct {
+	Handler string
+	// Try tells what the handler is about to do from other such things.
+	Try string
+	// Why says what for, where no handler does it.
+	Why string
+	// Turns are those of the pass's handlers before this one.
+	Turns []Turn
+}
+
+// HandlerOf returns the index of the handler that children name as their maker, or a step of which they do; less
+// than zero when there is none.
+func HandlerOf(handlers []*dsl.Handler, maker string) int {
+	best := -1
+	for i, h := range handlers {
+		if h.ID == maker {
+			return i
+		}
+		if strings.HasPrefix(maker, h.ID+".") && (best < 0 || len(h.ID) > len(handlers[best].ID)) {
+			best = i
+		}
+	}
+	return best
+}
+
+// Renamed returns the name that a maker has now: that of the handler which had its id before, or the maker itself.
+func Renamed(handlers []*dsl.Handler, maker string) string {
+	if HandlerOf(handlers, maker) >= 0 {
+		return maker
+	}
+	for _, h := range handlers {
+		for _, was := range h.Was {
+			if rest, is := strings.CutPrefix(maker, was); is && (rest == "" || rest[0] == '.') {
+				return h.ID + rest
+			}
+		}
+	}
+	return maker
+}
+
+// Lasts reports whether a handler runs for deletions alone.
+func Lasts(h *dsl.Handler) bool { return slices.Equal(h.Causes, []dsl.Cause{dsl.Delete}) }
+
+// Free reports whether a handler may make children under any name.
+func Free(h *dsl.Handler) bool {
+	creates := func(n dsl.Need) bool { return slices.Contains(n.Verbs, "create") || slices.Contains(n.Verbs, "*") }
+	return h.Makers == nil && (!h.Declared || slices.ContainsFunc(h.Needs, creates))
+}
+
+// MayMake reports whether a handler of a resource may make a child of a kind.
+func MayMake(r *dsl.Resource, h *dsl.Handler, kind schema.GroupKind) bool {
+	if h.Makers == nil {
+		return Free(h)
+	}
+	known := false
+	for _, c := range r.Makes {
+		if !slices.Contains(h.Makers, c.Maker) {
+			continue
+		}
+		if known = true; c.Kind.Empty() || c.Kind.GroupKind() == kind {
+			return true
+		}
+	}
+	return len(h.Makers) > 0 && !known
+}
+
+// Maker names who applies a child in an attempt of a handler: the handler, or that step of it which the child
+// names.
+func (c *Claims[ID]) Maker(handler, named string) string {
+	if c.isOf(named, handler) {
+		return named
+	}
+	return handler
+}
+
+// isOf reports whether a maker of children is a handler, or a step of it.
+func (c *Claims[ID]) isOf(maker, handler string) bool {
+	at := HandlerOf(c.handlers, maker)
+	return at >= 0 && c.handlers[at].ID == handler
+}
+
+// Reach notes that a maker is about to apply a child, or holds it against what is there.
+func (c *Claims[ID]) Reach(id ID, maker string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.wanted == nil {
+		c.wanted = map[ID][]string{}
+	}
+	if list := c.wanted[id]; !slices.Contains(list, maker) {
+		c.wanted[id] = append(list, maker)
+	}
+	if r := c.memory.known[id]; r != nil && r.holder == maker {
+		r.reached, r.left, r.asked = true, false, time.Time{}
+	}
+}
+
+// answerSoon is how long a handler waits for another one to say whether it keeps a child.
+const answerSoon = time.Second
+
+// Refusal is the error about a child that a handler may not change, by what Contest returned of it; nil where it may. Of
+// the collision all is given but the holder, people is how the child is named to them.
+func Refusal(holder string, asked bool, collision dsl.CollisionError, people string) error {
+	switch {
+	case holder == "":
+		return nil
+	case asked:
+		return dsl.Waiting(fmt.Sprintf("%s: handler %s made it, and is to say whether it keeps it", people, holder), answerSoon)
+	}
+	collision.Handler = holder
+	return &collision
+}
+
+// Contest returns who keeps a child that is there against a maker who would change it, empty when nobody does.
+// Made is who made it, as the child says. Asked: whether the holder keeps it is not known; it runs again, and is to say
+// so.
+func (c *Claims[ID]) Contest(id ID, maker string, a Attempt, made string) (holder string, asked bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := c.memory.known[id]
+	holder = c.holder(id, known, maker, made)
+	if known != nil && (known.holder != holder || known.by != maker) {
+		known = nil
+	}
+	says := c.judge(id, holder, maker, a, known)
+	switch {
+	case says == silent:
+		known.left, known.asked = true, time.Time{} // an attempt may contest the child more than once
+		return "", false
+	case says == nothing:
+		if known == nil || !known.left {
+			delete(c.memory.known, id)
+		}
+		return "", false
+	case known == nil:
+		known = &rivalry{holder: holder, by: maker, try: a.Try, reached: says == keeps}
+		if says == unsure {
+			known.asked = c.now
+		}
+		if c.memory.known == nil {
+			c.memory.known = map[ID]*rivalry{}
+		}
+		c.memory.known[id] = known
+	case says == keeps:
+		known.asked = time.Time{}
+	}
+	return holder, !known.asked.IsZero()
+}
+
+// holder returns who has a child, empty when nobody but the maker does. What the child says counts where it names
+// a handler that is there; otherwise it is who was found to have it before, or came to it first in this pass.
+func (c *Claims[ID]) holder(id ID, known *rivalry, maker, made string) string {
+	switch {
+	case made == maker:
+		return ""
+	case HandlerOf(c.handlers, made) >= 0:
+		return made
+	case known != nil && known.by == maker:
+		return known.holder
+	}
+	if all := c.wanted[id]; len(all) > 0 && all[0] != maker {
+		return all[0]
+	}
+	return ""
+}
+
+// answer is what a holder has to say to another one's changing its child.
+type answer int
+
+const (
+	nothing answer = iota
+	// unsure: it is to be asked.
+	unsure
+	keeps
+	// silent: it was asked, and does not see the object.
+	silent
+)
+
+// judge finds out whether the holder of a child keeps it against a maker. Known is what was found before, nil for
+// nothing.
+func (c *Claims[ID]) judge(id ID, holder, maker string, a Attempt, known *rivalry) answer {
+	at := HandlerOf(c.handlers, holder)
+	switch {
+	case at < 0:
+		return nothing
+	case slices.Contains(c.wanted[id], holder):
+		return keeps
+	case c.done != nil:
+		return c.judgeLast(c.handlers[at], a)
+	case c.handlers[at].ID == a.Handler: // another step, which has run before this one, or has yet to
+		return keepsIf(known != nil && known.reached)
+	case at > HandlerOf(c.handlers, maker), known != nil && known.left:
+		return nothing
+	}
+	return c.judgeAbsent(c.handlers[at], a, known)
+}
+
+// judgeLast is judge for the children of a deletion. Who made one and is done does not run again for it, and so
+// cannot be asked; but only a handler that runs for deletions alone has made it then.
+func (c *Claims[ID]) judgeLast(h *dsl.Handler, a Attempt) answer {
+	_, due := turnOf(a.Turns, h)
+	return keepsIf(Lasts(h) && (due || h.ID == a.Handler || c.done[h.ID]))
+}
+
+// judgeAbsent is judge where the holder has not come to the child in this pass.
+func (c *Claims[ID]) judgeAbsent(h *dsl.Handler, a Attempt, known *rivalry) answer {
+	t, due := turnOf(a.Turns, h)
+	switch {
+	case known != nil && known.asked.IsZero():
+		return keepsIf(returns(h) || known.try == a.Try)
+	case due:
+		return t.judge(known)
+	case known != nil && known.asked.Before(c.now):
+		return silent
+	case h.On(dsl.Child) || h.On(dsl.Resync):
+		return unsure
+	}
+	return nothing
+}
+
+// judge is judgeAbsent for a holder that has something to do in this pass. One that waits, and has not come to the
+// child in its run, may wait for what the other one is to make of it.
+func (t Turn) judge(known *rivalry) answer {
+	switch {
+	case t.Step > 0:
+		return keeps // what it made in a step before, it keeps
+	case t.Waits && t.Ran:
+		return nothing
+	case t.Waits && known == nil:
+		return unsure
+	}
+	return keepsIf(!t.Ran || !t.Through)
+}
+
+func keepsIf(yes bool) answer {
+	if yes {
+		return keeps
+	}
+	return nothing
+}
+
+func turnOf(turns []Turn, h *dsl.Handler) (t Turn, found bool) {
+	for _, t := range turns {
+		if t.Handler == h.ID {
+			return t, true
+		}
+	}
+	return Turn{}, false
+}
+
+// returns reports whether a handler comes back to an object in which nothing changes that it looks at.
+func returns(h *dsl.Handler) bool {
+	return slices.ContainsFunc(h.Causes, func(c dsl.Cause) bool { return c.FromOthers() || c.FromClock() })
+}
+
+// Run notes that a handler runs now, from this step on. From its first step on it says anew what it keeps.
+func (c *Claims[ID]) Run(handler string, step int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range c.memory.known {
+		if step == 0 && c.isOf(r.holder, handler) {
+			r.reached = false
+		}
+	}
+}
+
+// Ran notes that a handler has run. It gives up what it kept against others when it has succeeded without; what it
+// wanted itself is settled then, too.
+func (c *Claims[ID]) Ran(handler string, succeeded bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.memory.known, func(_ ID, r *rivalry) bool { return succeeded && c.isOf(r.by, handler) })
+	for _, r := range c.memory.known {
+		if c.isOf(r.holder, handler) {
+			r.asked = time.Time{}
+			r.left = succeeded && !r.reached
+		}
+	}
+}
+
+// Blind has handlers that keep a child against another one asked once more where they do not see the object any
+// more, as sees reports: they will not say so themselves.
+func (c *Claims[ID]) Blind(sees func(handler int) bool) {
+	for _, r := range c.memory.known {
+		if at := HandlerOf(c.handlers, r.holder); r.asked.IsZero() && at >= 0 && !sees(at) {
+			r.asked = c.now
+		}
+	}
+}
+
+// Asked names the handlers that are to say whether they keep a child that another one wants.
+func (c *Claims[ID]) Asked() (handlers []string) {
+	for _, r := range c.memory.known {
+		if at := HandlerOf(c.handlers, r.holder); at >= 0 && !r.asked.IsZero() {
+			handlers = append(handlers, c.handlers[at].ID)
+		}
+	}
+	return handlers
+}

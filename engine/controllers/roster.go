@@ -1,0 +1,298 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package controllers keeps the resources that an engine works on. Each one starts and stops singly, at any time, without an
+// effect on the others. Their feeds always run, their workers only in the terms in which the process leads.
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/handwerk-dev/handwerk/engine/feed"
+)
+
+// stuck is how long handlers have, after the grace period, that do not heed the end of their context.
+const stuck = 5 * time.Second
+
+// Resource is what is worked on.
+type Resource interface {
+	comparable
+	// Name is unique among the resources of a roster.
+	Name() string
+	// Feeds are what brings its objects in.
+	Feeds() []*feed.Feed
+	// Begin begins a term and returns how many workers there are to be. Each calls work, which returns after End, or
+	// after ctx has ended, as soon as the handlers do that run.
+	Begin() (workers int, work func(ctx context.Context))
+	// End has the workers take no key any more. It does no harm outside of a term.
+	End()
+	// Busy names the handlers that run at this moment.
+	Busy() []string
+}
+
+// Roster has the resources that are worked on. Its zero value has none. The methods may be called by any number of
+// goroutines.
+type Roster[R Resource] struct {
+	mu sync.Mutex
+	// entries are in the order in which the resources were started. The slice is never changed, only replaced.
+	entries []*entry[R]
+	// life is what feeds run in, nil before [Roster.Run]. Term is what handlers run in, nil outside of one.
+	life, term context.Context
+}
+
+// entry is one resource. The lock of the roster guards what is set after it was made.
+type entry[R Resource] struct {
+	resource R
+	// life is what the feeds run in until quit ends it, and drop ends what the handlers run in.
+	life       context.Context
+	quit, drop context.CancelFunc
+	// leaving: the resource is being stopped. Neither feeds nor workers are begun any more.
+	leaving          bool
+	feeding, working sync.WaitGroup
+}
+
+func (r *Roster[R]) list() []*entry[R] {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.entries
+}
+
+// All yields the resources that there are, in the order in which they were started.
+func (r *Roster[R]) All(yield func(R) bool) {
+	for _, e := range r.list() {
+		if !yield(e.resource) {
+			return
+		}
+	}
+}
+
+// Start begins with a resource: its feeds run as soon as those of others do, and its workers when a term lasts and the
+// feeds have settled. The error says that one of its name was started already.
+func (r *Roster[R]) Start(resource R) error {
+	e := &entry[R]{resource: resource, quit: func() {}, drop: func() {}}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if slices.ContainsFunc(r.entries, func(other *entry[R]) bool { return other.resource.Name() == resource.Name() }) {
+		return fmt.Errorf("starting resource %s: it is started already", resource.Name())
+	}
+	r.entries = append(slices.Clone(r.entries), e) // before its feeds run, so that it misses no change of a CRD
+	if r.life != nil {
+		e.run(r.life)
+	}
+	if r.term != nil {
+		go r.join(r.term, e)
+	}
+	return nil
+}
+
+// Stop ends what Start began: no key of the resource is taken any more, its handlers get the grace period, or as long
+// as ctx lasts, and its feeds end. It returns when nothing of the resource runs any more.
+func (r *Roster[R]) Stop(ctx context.Context, resource R, grace time.Duration) {
+	all := r.list()
+	at := slices.IndexFunc(all, func(e *entry[R]) bool { return e.resource == resource })
+	if at < 0 {
+		return
+	}
+	e := all[at]
+	r.mu.Lock()
+	e.leaving = true
+	quit, drop := e.quit, e.drop
+	r.mu.Unlock()
+	resource.End()
+	done := idle(e)
+	wait(ctx, done, grace)
+	drop()
+	<-done
+	quit()
+	e.feeding.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.entries = slices.DeleteFunc(slices.Clone(r.entries), func(other *entry[R]) bool { return other == e })
+}
+
+// Run has the feeds of all resources run until ctx ends, and returns at once. [Roster.Wait] waits for their end.
+func (r *Roster[R]) Run(ctx context.Context) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.life = ctx
+	for _, e := range r.entries {
+		e.run(ctx)
+	}
+}
+
+// Wait waits until no feed runs any more.
+func (r *Roster[R]) Wait() {
+	for _, e := range r.list() {
+		e.feeding.Wait()
+	}
+}
+
+func (e *entry[R]) run(ctx context.Context) {
+	e.life, e.quit = context.WithCancel(ctx)
+	if e.leaving { // there is nothing to be waited for
+		e.quit()
+		return
+	}
+	for _, f := range e.resource.Feeds() {
+		e.feeding.Go(func() { f.Run(e.life) })
+	}
+}
+
+// Settled waits until the feeds of all resources run or are known to be at fault, or until ctx ends. It must not be
+// called before [Roster.Run] was.
+func (r *Roster[R]) Settled(ctx context.Context) { r.settled(ctx) }
+
+// settled returns the resources whose feeds have settled, after Settled.
+func (r *Roster[R]) settled(ctx context.Context) (out []*entry[R]) {
+	for _, e := range r.list() {
+		if e.settled(ctx) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func (e *entry[R]) settled(ctx context.Context) bool {
+	for _, f := range e.resource.Feeds() {
+		select {
+		case <-f.Settled():
+		case <-ctx.Done():
+			return false
+		case <-e.life.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// Term is what a term needs of the outside.
+type Term struct {
+	// Grace is how long handlers have when ctx ends.
+	Grace time.Duration
+	// Await waits for what handlers need beside their resources, or until its context ends. Optional.
+	Await func(context.Context)
+	// Working is called with true when the workers begin, and with false when they take no key any more.
+	Working func(bool)
+	Log     logr.Logger
+}
+
+// Work works once all feeds have settled, until ctx ends, with the grace period for handlers, or until the term ends by
+// the loss of leadership, without; also when that happens in the grace period. The error names handlers that did not
+// end in time.
+func (r *Roster[R]) Work(ctx, term context.Context, t Term) error {
+	// Requests that are cut off by a loss fail as cancelled ones do, which nobody logs.
+	work, cancel := context.WithCancel(context.WithoutCancel(term))
+	defer cancel()
+	defer context.AfterFunc(term, cancel)()
+	both, stop := context.WithCancel(work)
+	defer context.AfterFunc(ctx, stop)()
+	defer stop()
+	if t.Await != nil {
+		t.Await(both)
+	}
+	settled := r.settled(both) // so that the first passes find children in the cache
+	if both.Err() != nil {
+		return nil
+	}
+	r.begin(work, settled)
+	t.Working(true)
+	<-both.Done()
+	t.Working(false)
+	r.end()
+	done := idle(r.list()...)
+	if term.Err() == nil {
+		t.Log.Info("operator stops; handlers get the grace period", "grace", t.Grace.String())
+		wait(term, done, t.Grace)
+	}
+	cancel()
+	if !wait(context.WithoutCancel(ctx), done, stuck) && ctx.Err() != nil {
+		var busy []string
+		for resource := range r.All {
+			busy = append(busy, resource.Busy()...)
+		}
+		return fmt.Errorf("stopping operator: handlers are still running: %s", strings.Join(busy, ", "))
+	}
+	<-done // another term must not begin beside handlers of this one
+	return nil
+}
+
+// begin has the workers work until ctx ends: at once for those resources whose feeds have settled, for others when they
+// have.
+func (r *Roster[R]) begin(ctx context.Context, settled []*entry[R]) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.term = ctx
+	for _, e := range r.entries {
+		if slices.Contains(settled, e) {
+			e.begin(ctx)
+		} else {
+			go r.join(ctx, e)
+		}
+	}
+}
+
+// join has a resource take part in a term that lasts, once its feeds have settled.
+func (r *Roster[R]) join(term context.Context, e *entry[R]) {
+	if !e.settled(term) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.term == term {
+		e.begin(term)
+	}
+}
+
+func (e *entry[R]) begin(ctx context.Context) {
+	if e.leaving {
+		return
+	}
+	ctx, e.drop = context.WithCancel(ctx)
+	workers, work := e.resource.Begin()
+	for range workers {
+		e.working.Go(func() { work(ctx) })
+	}
+}
+
+// end has no key taken any more.
+func (r *Roster[R]) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.term = nil
+	for _, e := range r.entries {
+		e.resource.End()
+	}
+}
+
+// idle is closed when no worker of the entries is left.
+func idle[R Resource](entries ...*entry[R]) <-chan struct{} {
+	out := make(chan struct{})
+	go func() {
+		defer close(out)
+		for _, e := range entries {
+			e.working.Wait()
+		}
+	}()
+	return out
+}
+
+// wait waits until done is closed, ctx has ended or the time is over, and reports whether it was the first.
+func wait(ctx context.Context, done <-chan struct{}, most time.Duration) bool {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return false
+	}
+}

@@ -1,0 +1,228 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package feed
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/notfound"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+// FactorySettings are what a factory needs. All are required but the log.
+type FactorySettings struct {
+	// Common are the settings that all feeds have in common: Catalog, Metadata, Watches, Outages, and of Source whose
+	// managedFields are held. Log gets what there is to say of namespaces and CRDs.
+	Common Settings
+	// Namespaces are those of the operator's scope; see [feed.ScopeSettings].
+	Namespaces []string
+	// Working returns the feeds that others run.
+	Working func() []*Feed
+	// ScopeChanged is called when the namespaces of the scope have changed, CRDSeen with each event of a CRD. Both
+	// must be quick.
+	ScopeChanged func()
+	CRDSeen      func(watch.Event)
+}
+
+// Factory makes the feeds. Its methods may be called at any time by any number of goroutines.
+type Factory struct {
+	settings FactorySettings
+	scope    *Scope
+	// namespaces is nil where the scope has no globs.
+	namespaces, crds *Feed
+	needCRDs         chan struct{}
+	lent             atomic.Int32
+}
+
+// Lent is how many feeds there are at once, in one process, that data ask for and no configuration.
+const Lent = 64
+
+// Borrow counts a feed that data ask for, as lines of the register do, and reports whether there may be one more. Back is to be
+// called once, when the feed has ended.
+func (y *Factory) Borrow() (back func(), ok bool) {
+	if y.lent.Add(1) > Lent {
+		y.lent.Add(-1)
+		return nil, false
+	}
+	return func() { y.lent.Add(-1) }, true
+}
+
+// NewFactory returns a factory, whose own feeds do not run yet.
+func NewFactory(s FactorySettings) *Factory {
+	y := &Factory{settings: s, needCRDs: make(chan struct{}, 1)}
+	namespaces := dsl.ResourceName{Resource: "namespaces", Version: "v1"}
+	y.scope = NewScope(ScopeSettings{
+		Patterns: s.Namespaces, Log: s.Common.Log.WithValues("resource", namespaces.Resource), Gone: y.NamespaceGone, Fault: y.scopeFault,
+		Changed: func() { y.nudge(); s.ScopeChanged() },
+	})
+	if y.scope.Live() {
+		y.namespaces = y.newOwn(Settings{
+			Name: namespaces, Log: s.Common.Log.WithValues("resource", namespaces.Resource), On: y.namespaceSeen, Listed: y.scope.Listed,
+		})
+	}
+	crds := dsl.ResourceName{Resource: "customresourcedefinitions", Version: "v1", Group: "apiextensions.k8s.io"}
+	y.crds = y.newOwn(Settings{Name: crds, Log: s.Common.Log.V(1).WithValues("resource", crds.String()), On: y.crdSeen})
+	return y
+}
+
+// newOwn returns a feed of the factory itself: of metadata alone, cluster-wide.
+func (y *Factory) newOwn(s Settings) *Feed {
+	s.Scope = NewScope(ScopeSettings{})
+	s.Source.Profile = dsl.CacheLive
+	return y.New(s)
+}
+
+// New returns a feed that is not running yet. What all have in common is filled in.
+func (y *Factory) New(s Settings) *Feed {
+	common := y.settings.Common
+	s.Catalog, s.Watches, s.Metadata, s.Outages, s.Unserved = common.Catalog, common.Watches, common.Metadata, common.Outages, y.WantCRDs
+	s.Source.Manager, s.Source.Vouches, s.Source.Vouched, s.Source.Made = common.Source.Manager, common.Source.Vouches, common.Source.Vouched, common.Source.Made
+	s.Source.Markers = common.Source.Markers
+	if s.Scope == nil {
+		s.Scope = y.scope
+	}
+	return New(s)
+}
+
+// Run runs the factory's own feeds until ctx ends. Without the right to watch CRDs, feeds find one that comes by
+// looking again.
+func (y *Factory) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	if y.namespaces != nil {
+		running.Go(func() { y.namespaces.Run(ctx) })
+	}
+	select {
+	case <-ctx.Done():
+	case <-y.needCRDs:
+		y.crds.Run(ctx)
+	}
+}
+
+// WantCRDs says that a CRD is missing, or may change: they are watched from here on, so that it is known at once.
+func (y *Factory) WantCRDs() {
+	select {
+	case y.needCRDs <- struct{}{}:
+	default:
+	}
+}
+
+// Scope has the namespaces that the operator works in.
+func (y *Factory) Scope() *Scope { return y.scope }
+
+// Settled waits until it is known which namespaces there are, or why not, or until ctx ends.
+func (y *Factory) Settled(ctx context.Context) {
+	if y.namespaces == nil {
+		return
+	}
+	select {
+	case <-y.namespaces.Settled():
+	case <-ctx.Done():
+	}
+}
+
+// All returns the feeds that run from the start.
+func (y *Factory) All() []*Feed {
+	if y.namespaces == nil {
+		return y.settings.Working()
+	}
+	return append(y.settings.Working(), y.namespaces)
+}
+
+func (y *Factory) nudge() {
+	for _, f := range y.All() {
+		f.Nudge()
+	}
+}
+
+// WatchChanged tells every feed that the state of an informer of a resource has changed: perhaps what it watches has
+// come.
+func (y *Factory) WatchChanged(gvr schema.GroupVersionResource) {
+	for _, f := range append(y.All(), y.crds) {
+		f.WatchChanged(gvr)
+	}
+}
+
+// crdSeen takes an event of a CRD.
+func (y *Factory) crdSeen(ev watch.Event) {
+	y.settings.Common.Catalog.Invalidate()
+	y.settings.CRDSeen(ev)
+	for _, f := range y.All() {
+		f.CRDChanged(ev)
+	}
+}
+
+// namespaceSeen takes an event of a namespace.
+func (y *Factory) namespaceSeen(ev watch.Event) {
+	if ev.Kind == watch.Deleted && ev.Unseen {
+		y.scope.Lost(ev.Key.Name)
+		y.namespaces.Nudge()
+		return
+	}
+	y.scope.Seen(ev.Key.Name, ev.Kind != watch.Deleted)
+}
+
+// scopeFault says why the namespaces of the scope are not known; empty while they are on their way.
+func (y *Factory) scopeFault() string {
+	now := y.namespaces.Status()
+	if now.Phase == Starting || now.Phase == Running {
+		return ""
+	}
+	return "namespaces are " + string(now.Phase) + ": " + now.Message
+}
+
+// NamespaceGone asks for a namespace and reports whether the answer says that it is gone. The error tells why that
+// cannot be said.
+func (y *Factory) NamespaceGone(ctx context.Context, name string) (bool, error) {
+	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	_, err := y.settings.Common.Metadata.Resource(namespaces).Get(ctx, name, metav1.GetOptions{})
+	if notfound.Says(err, namespaces.GroupResource(), name) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading namespace %s: %w", name, err)
+	}
+	return false, nil
+}
+
+// Extinct reports whether a kind that the API server serves in no version is gone for good, with its objects: no CRD may be
+// its. Doubt says why that cannot be told; it is nil while the CRDs are being listed.
+func (y *Factory) Extinct(ctx context.Context, kind schema.GroupKind) (extinct bool, doubt error) {
+	y.WantCRDs()
+	if err := y.crds.Complete(); err != nil || y.crds.Behind() {
+		if y.crds.Status().Phase == Starting {
+			err = nil
+		}
+		return false, err
+	}
+	for _, crd := range y.crds.Objects("") {
+		plural, group, _ := strings.Cut(crd.GetName(), ".")
+		if group != kind.Group {
+			continue
+		}
+		// Its name does not say of which kind it is. A CRD whose resource is served is another one's.
+		if _, err := y.settings.Common.Catalog.Resolve(ctx, dsl.ResourceName{Resource: plural, Group: group}); err != nil {
+			return false, fmt.Errorf("its CRD %s is there", crd.GetName())
+		}
+	}
+	return true, nil
+}
+
+// Whole returns a feed whose cache has every object of the resource in the namespace, whole; nil when there is none.
+func (y *Factory) Whole(gvr schema.GroupVersionResource, namespace string) *Feed {
+	for _, f := range y.All() {
+		if f.Whole(gvr, namespace) {
+			return f
+		}
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package feed
+
+import (
+	"context"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-logr/logr"
+)
+
+// ScopeSettings are what a scope needs. All but Patterns matter only where there is a glob; see [Scope.Live].
+type ScopeSettings struct {
+	// Patterns are names of namespaces and globs. One that begins with ! takes out what it matches; where
+	// all do, the others are in. None at all means every namespace.
+	Patterns []string
+	// Changed is called when the namespaces of the scope have changed, and when they are first known. It
+	// must be quick.
+	Changed func()
+	// Gone asks the server for a namespace and reports whether it is gone. The error says why that cannot be
+	// told.
+	Gone func(ctx context.Context, name string) (bool, error)
+	// Fault says why nobody can tell which namespaces there are; empty while they are on their way.
+	Fault func() string
+	// Log gets, at V(1), of which namespaces cannot be told whether they are gone. Optional.
+	Log logr.Logger
+}
+
+// Scope is the set of namespaces that an operator works in. Its methods may be called by any number of
+// goroutines.
+type Scope struct {
+	settings ScopeSettings
+	live     bool
+
+	mu       sync.Mutex
+	existing map[string]bool
+	// doubtful are namespaces that a listing did not have any more, until they are asked for: the value
+	// tells one doubt about a name from the next.
+	doubtful map[string]int
+	doubts   int
+	// listed: all namespaces that exist were told of.
+	listed bool
+}
+
+// NewScope returns a scope that knows of no namespace yet.
+func NewScope(s ScopeSettings) *Scope {
+	return &Scope{
+		settings: s, existing: map[string]bool{}, doubtful: map[string]int{},
+		live: slices.ContainsFunc(s.Patterns, func(p string) bool { return strings.ContainsAny(p, "*?[!") }),
+	}
+}
+
+// Live reports whether the scope depends on which namespaces exist: some pattern is a glob or takes out.
+func (s *Scope) Live() bool { return s.live }
+
+// Names returns the namespaces in which a resource is to be watched, sorted, [""] meaning all at once. They
+// are not known until those that exist were listed.
+func (s *Scope) Names(namespaced bool) (names []string, known bool) {
+	if !namespaced || len(s.settings.Patterns) == 0 {
+		return []string{""}, true
+	}
+	if !s.live {
+		names = slices.Clone(s.settings.Patterns)
+		slices.Sort(names)
+		return slices.Compact(names), true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name := range s.existing {
+		if s.Matches(name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, s.listed
+}
+
+// Fault says why Names are not known; empty when they are on their way.
+func (s *Scope) Fault() string { return s.settings.Fault() }
+
+// Matches reports whether a namespace of that name is in the scope, if it exists: some pattern takes it
+// in, or there are only patterns that take out, and none takes it out.
+func (s *Scope) Matches(name string) bool {
+	in, positive := false, false
+	for _, p := range s.settings.Patterns {
+		p, out := strings.CutPrefix(p, "!")
+		matched, err := path.Match(p, name)
+		if err != nil {
+			continue // a faulty glob matches nothing; loading the configuration reports it
+		}
+		if out && matched {
+			return false
+		}
+		positive = positive || !out
+		in = in || matched
+	}
+	return in || !positive
+}
+
+// ScopesOverlap reports whether two lists of patterns may take in the same namespace. Two that both have globs may.
+func ScopesOverlap(a, b []string) bool {
+	for _, lists := range [][2][]string{{a, b}, {b, a}} {
+		if one, other := NewScope(ScopeSettings{Patterns: lists[0]}), NewScope(ScopeSettings{Patterns: lists[1]}); len(lists[0]) > 0 && !one.Live() {
+			return slices.ContainsFunc(lists[0], other.Matches)
+		}
+	}
+	return true
+}
+
+// comma separates the patterns in a text.
+const comma = ","
+
+// Text is a list of patterns as the lock of an operator has it. FromText is the opposite.
+func Text(patterns []string) string { return strings.Join(patterns, comma) }
+
+// FromText reads what [Text] has written.
+func FromText(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, comma)
+}
+
+// Lacks reports whether a namespace that would be in the scope is known not to be there.
+func (s *Scope) Lacks(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.live && s.listed && s.Matches(name) && !s.existing[name]
+}
+
+// Lost tells that a namespace is not listed any more, and nobody saw it go. It stays until [Scope.Listed]
+// has asked for it.
+func (s *Scope) Lost(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.doubts++
+	s.doubtful[name] = s.doubts
+}
+
+// Seen tells that a namespace was seen to be there, or to go.
+func (s *Scope) Seen(name string, there bool) {
+	s.mu.Lock()
+	changed := s.noteLocked(name, there)
+	s.mu.Unlock()
+	if changed {
+		s.settings.Changed()
+	}
+}
+
+// noteLocked notes whether a namespace is there, and reports whether that changes the scope. The lock is held.
+func (s *Scope) noteLocked(name string, there bool) (changed bool) {
+	delete(s.doubtful, name)
+	before := s.existing[name]
+	if there {
+		s.existing[name] = true
+	} else {
+		delete(s.existing, name)
+	}
+	return before != there && s.listed && s.Matches(name)
+}
+
+// Listed says that all namespaces that exist were told of. While they are watched well, it asks for those
+// that were lost, and reports whether to call it again: one that can be neither found nor known to be gone
+// stays in the scope, and so does one that came while it was asked for.
+func (s *Scope) Listed(ctx context.Context, well bool) (again bool) {
+	s.mu.Lock()
+	first := !s.listed
+	s.listed = true
+	doubtful := maps.Clone(s.doubtful)
+	s.mu.Unlock()
+	if first {
+		s.settings.Changed()
+	}
+	if !well {
+		return false
+	}
+	for _, name := range slices.Sorted(maps.Keys(doubtful)) {
+		again = s.confirm(ctx, name, doubtful[name]) || again
+	}
+	return again
+}
+
+// confirm asks for a namespace that was lost, and reports whether to ask again.
+func (s *Scope) confirm(ctx context.Context, name string, doubt int) (again bool) {
+	gone, err := s.settings.Gone(ctx, name)
+	if err != nil {
+		s.settings.Log.V(1).Info("whether a namespace is gone cannot be told", "namespace", name, "reason", err.Error())
+	}
+	if !gone {
+		return true // it is there: until the watch shows it, nothing else would tell of its end
+	}
+	s.mu.Lock()
+	now, changed := s.doubtful[name], false
+	if now == doubt {
+		changed = s.noteLocked(name, false)
+	}
+	s.mu.Unlock()
+	if changed {
+		s.settings.Changed()
+	}
+	return now != doubt && now > 0
+}

@@ -1,0 +1,176 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package index
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/guard"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
+	"github.com/handwerk-dev/handwerk/engine/breaker"
+	"github.com/handwerk-dev/handwerk/engine/cached"
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/filter"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+// seen takes an event of an object that the index is over: it has what the cache shows of the object from then on.
+// Those that have read what that changes are looked at.
+func (x *one) seen(ev watch.Event) {
+	x.filling.Lock() // so that what was read later is not put earlier
+	defer x.filling.Unlock()
+	of := types.NamespacedName{Namespace: ev.Key.Namespace, Name: ev.Key.Name}
+	o, found := x.feed.Get(ev.Key)
+	if !found {
+		x.readers.look(x.values.Put(of, nil), breaker.Version{UID: ev.UID})
+		x.left.mended(x, of)
+		return
+	}
+	entries, err := x.entries(o)
+	x.readers.look(x.values.Put(of, entries), breaker.Version{UID: o.GetUID(), Text: o.GetResourceVersion()}) // nothing after an error
+	if err != nil {
+		x.left.failed(x, of, err)
+	} else {
+		x.left.mended(x, of)
+	}
+}
+
+// Shown must be called with each event of a resource's own objects before their handlers may run: an index over the
+// same objects, held in the same cache, has them then, too.
+func (s *Set) Shown(by *feed.Feed, ev watch.Event) {
+	for _, x := range s.all {
+		mine, theirs := x.feed.Informer(ev.Key.Namespace), by.Informer(ev.Key.Namespace)
+		if mine != nil && theirs != nil && mine.Source() == theirs.Source() {
+			x.seen(ev)
+		}
+	}
+}
+
+// entries works out what the index has of an object.
+func (x *one) entries(o *cached.Object) (out []Entry, err error) {
+	tree := o.Tree()
+	if tree == nil {
+		return nil, errors.New("the object cannot be read")
+	}
+	given, err := x.ask(tree)
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range given {
+		if text, garbled := plain.Garbled(entry.Key); garbled {
+			_, err := KeyOf(text) // says so
+			return nil, err
+		}
+		key, err := plain.Value(entry.Key)
+		if err != nil {
+			return nil, fmt.Errorf("reading key: %w", err)
+		}
+		value, err := plain.Value(entry.Value)
+		if err != nil {
+			return nil, fmt.Errorf("reading value: %w", err)
+		}
+		text, err := plain.AppendJSON(nil, value)
+		if err != nil {
+			return nil, fmt.Errorf("reading value: %w", err)
+		}
+		one := Entry{Value: string(text)}
+		if one.Key, err = KeyOf(key); err != nil {
+			return nil, err
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// ask asks the index's filters and its function, and turns a panic into an error.
+func (x *one) ask(o *unstructured.Unstructured) (out []dsl.Entry, err error) {
+	if !filter.Chooses(&dsl.Handler{Labels: x.Labels, Annotations: x.Annotations}, o) {
+		return nil, nil
+	}
+	if broke := guard.Call("index function", func() { out, err = x.unguarded(o) }); broke != nil {
+		return nil, broke
+	}
+	return out, err
+}
+
+// unguarded is ask without the guard.
+func (x *one) unguarded(o *unstructured.Unstructured) ([]dsl.Entry, error) {
+	if x.When != nil {
+		holds, err := x.When(&dsl.Subject{Object: o, Now: time.Now(), Log: x.log, Secrets: dsl.Secrets{Read: x.OfSecrets()}})
+		if err != nil || !holds {
+			return nil, err
+		}
+	}
+	return x.Entries(o)
+}
+
+// leftOut are the objects that an index has nothing of because its function failed. The log tells of the first one, and
+// when there is none any more. Its zero value is ready to use.
+type leftOut struct {
+	mu   sync.Mutex
+	objs map[types.NamespacedName]error
+}
+
+// toldOf is how many objects that are left out are named.
+const toldOf = 3
+
+func (l *leftOut) failed(x *one, of types.NamespacedName, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	const line = "object cannot be indexed; the index has nothing of it until it changes"
+	log := x.log.WithValues("namespace", of.Namespace, "name", of.Name)
+	if len(l.objs) == 0 {
+		l.objs = map[types.NamespacedName]error{}
+		log.Error(err, line)
+	} else {
+		log.V(1).Info(line, "error", err.Error())
+	}
+	l.objs[of] = err
+}
+
+// mended notes that an object is not left out, or not any more.
+func (l *leftOut) mended(x *one, of types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, left := l.objs[of]; !left {
+		return
+	}
+	if delete(l.objs, of); len(l.objs) == 0 {
+		x.log.Info("no object is left out of the index any more")
+	}
+}
+
+func (l *leftOut) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.objs)
+}
+
+// tell names them for people, empty when there are none.
+func (l *leftOut) tell() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []string
+	for _, of := range slices.SortedFunc(maps.Keys(l.objs), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) }) {
+		if len(out) == toldOf {
+			out = append(out, fmt.Sprintf("and %d more", len(l.objs)-toldOf))
+			break
+		}
+		out = append(out, strings.TrimPrefix(of.String(), "/")+": "+l.objs[of].Error())
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return "objects are left out: " + strings.Join(out, "; ")
+}

@@ -1,0 +1,239 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package index
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/breaker"
+)
+
+// read is something of an index that a handler, or its filter, has read.
+type read struct {
+	index *one
+	// key is a key of the index, set or all.
+	key Key
+}
+
+// What is read of an index beside single keys; no key is like these.
+const (
+	// set is which keys there are, all is everything.
+	set Key = ""
+	all Key = "*"
+)
+
+// digest is that of what is there now.
+func (r read) digest() uint64 {
+	switch r.key {
+	case set:
+		return r.index.values.DigestOfKeys()
+	case all:
+		return r.index.values.DigestOfAll()
+	}
+	return r.index.values.Digest(r.key)
+}
+
+// sight is what was read, with the digest of what was there, zero where the index could not be read.
+type sight struct {
+	read
+	digest uint64
+}
+
+// who reads: a handler, or its filter where that is asked for a cause.
+type who struct {
+	handler string
+	filter  dsl.Cause
+}
+
+// slot is what somebody has read when it was asked last.
+type slot struct {
+	who
+	sights []sight
+}
+
+// Readers know what the handlers of one resource's objects, here called owners, have read of the indexes. Its methods
+// may be called by any number of goroutines, but an owner is viewed by one pass at a time.
+type Readers struct {
+	set   *Set
+	order int
+	look  func(owner cache.ObjectName, woken breaker.Version)
+	// nothing is what passes see where there are no indexes.
+	nothing *View
+
+	mu sync.Mutex
+	of map[cache.ObjectName][]slot
+}
+
+// Readers returns new ones. Look wakes an owner because of this version of an object, where it is known; it must be quick and
+// must not call the set.
+func (s *Set) Readers(look func(owner cache.ObjectName, woken breaker.Version)) *Readers {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.readers++
+	r := &Readers{set: s, order: s.readers, look: look, of: map[cache.ObjectName][]slot{}}
+	r.nothing = &View{readers: r}
+	return r
+}
+
+// Forget drops what an owner has read that is gone.
+func (r *Readers) Forget(owner cache.ObjectName) {
+	r.put(owner, nil, nil)
+	for _, x := range r.set.all {
+		x.readers.found(reader{r, owner})
+	}
+}
+
+// Clear drops what all owners have read.
+func (r *Readers) Clear() {
+	r.mu.Lock()
+	owners := make([]cache.ObjectName, 0, len(r.of))
+	for owner := range r.of {
+		owners = append(owners, owner)
+	}
+	r.mu.Unlock()
+	for _, owner := range owners {
+		r.Forget(owner)
+	}
+}
+
+// slots are an owner's. They are not changed.
+func (r *Readers) slots(owner cache.ObjectName) []slot {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.of[owner]
+}
+
+// put makes slots an owner's, and drops subscriptions to what is read no more: of those that the owner had, and of the
+// others that are given.
+func (r *Readers) put(owner cache.ObjectName, slots []slot, others []read) {
+	r.mu.Lock()
+	before := r.of[owner]
+	if len(slots) > 0 {
+		r.of[owner] = slots
+	} else {
+		delete(r.of, owner)
+	}
+	r.mu.Unlock()
+	wanted := readsOf(slots)
+	for _, list := range [][]read{readsOf(before), others} {
+		for _, one := range list {
+			if !slices.Contains(wanted, one) {
+				one.index.readers.drop(one.key, reader{r, owner})
+			}
+		}
+	}
+}
+
+func readsOf(slots []slot) (out []read) {
+	for _, s := range slots {
+		for _, at := range s.sights {
+			out = append(out, at.read)
+		}
+	}
+	return out
+}
+
+// reader is an owner of a resource.
+type reader struct {
+	of    *Readers
+	owner cache.ObjectName
+}
+
+func (r reader) look(woken breaker.Version) { r.of.look(r.owner, woken) }
+
+func compareReaders(a, b reader) int {
+	return cmp.Or(cmp.Compare(a.of.order, b.of.order), cmp.Compare(a.owner.Namespace, b.owner.Namespace), cmp.Compare(a.owner.Name, b.owner.Name))
+}
+
+// subscriptions are who is to be looked at when something of an index changes. Its zero value has nobody.
+type subscriptions struct {
+	mu sync.Mutex
+	// by has them by what they have read, sorted: most keys have one reader, and some have very many.
+	by    map[Key][]reader
+	count int
+	// missed are those that could not read the index.
+	missed map[reader]struct{}
+}
+
+// put subscribes somebody.
+func (s *subscriptions) put(key Key, who reader) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.by == nil {
+		s.by = map[Key][]reader{}
+	}
+	if at, found := slices.BinarySearchFunc(s.by[key], who, compareReaders); !found {
+		s.by[key] = slices.Insert(s.by[key], at, who)
+		s.count++
+	}
+}
+
+// drop is the opposite of put.
+func (s *subscriptions) drop(key Key, who reader) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, found := slices.BinarySearchFunc(s.by[key], who, compareReaders)
+	if !found {
+		return
+	}
+	s.count--
+	if s.by[key] = slices.Delete(s.by[key], at, at+1); len(s.by[key]) == 0 {
+		delete(s.by, key)
+	}
+}
+
+// size is how much has been read: each key once for each reader.
+func (s *subscriptions) size() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.count
+}
+
+// look wakes each owner that a change concerns. This version of an object made the change.
+func (s *subscriptions) look(c Change, woken breaker.Version) {
+	if len(c.Keys) == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keys := append(c.Keys, all)
+	if c.Set {
+		keys = append(keys, set)
+	}
+	for _, key := range keys {
+		for _, who := range s.by[key] {
+			who.look(woken) // an owner that is woken twice is queued once
+		}
+	}
+}
+
+// miss notes that somebody cannot read the index, found that this is over.
+func (s *subscriptions) miss(who reader) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.missed == nil {
+		s.missed = map[reader]struct{}{}
+	}
+	s.missed[who] = struct{}{}
+}
+
+func (s *subscriptions) found(who reader) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.missed, who)
+}
+
+// lookMissed has those looked at that could not read the index. They miss it again where they still cannot.
+func (s *subscriptions) lookMissed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for who := range s.missed {
+		who.look(breaker.Version{})
+	}
+}

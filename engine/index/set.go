@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package index
+
+import (
+	"context"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+// Settings are what a set needs. All are required but the log.
+type Settings struct {
+	// Indexes are those of the operator.
+	Indexes []*dsl.IndexSpec
+	// NewFeed returns a feed that is not running.
+	NewFeed func(feed.Settings) *feed.Feed
+	Log     logr.Logger
+}
+
+// Set has the indexes of an operator. Its methods may be called at any time by any number of goroutines.
+type Set struct {
+	settings Settings
+	all      []*one
+
+	mu      sync.Mutex
+	readers int // how many there were
+}
+
+// one is an index at work.
+type one struct {
+	*dsl.IndexSpec
+	values  *Index
+	feed    *feed.Feed
+	filling sync.Mutex
+	readers subscriptions
+	left    leftOut
+	log     logr.Logger
+	// unread returns why what the index has may not be all that there is, nil when it is. A resource that is not there has
+	// no objects, which can be told.
+	unread func() error
+}
+
+// New returns the indexes of an operator, which are empty until [Set.Run].
+func New(s Settings) *Set {
+	out := &Set{settings: s}
+	for _, spec := range s.Indexes {
+		x := &one{IndexSpec: spec, values: NewIndex(), log: s.Log.WithValues("index", spec.Name, "resource", spec.Resource.String())}
+		x.feed = s.NewFeed(feed.Settings{
+			Name: spec.Resource, Log: x.log, On: x.seen, Granted: x.listed,
+			Source: watch.Source{LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector},
+		})
+		x.unread = x.feed.Complete
+		out.all = append(out.all, x)
+	}
+	return out
+}
+
+// Feeds are those of the indexes, in declared order.
+func (s *Set) Feeds() (out []*feed.Feed) {
+	for _, x := range s.all {
+		out = append(out, x.feed)
+	}
+	return out
+}
+
+// Run keeps the indexes until ctx ends.
+func (s *Set) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	for _, x := range s.all {
+		running.Go(func() { x.feed.Run(ctx) })
+	}
+}
+
+// Settled waits until each index has all that there is, or it is known why not, or until ctx ends.
+func (s *Set) Settled(ctx context.Context) {
+	for _, x := range s.all {
+		select {
+		case <-x.feed.Settled():
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Listed must be called when a listing of a resource is complete: objects whose handlers could not read an index over it
+// are looked at again.
+func (s *Set) Listed(gvr schema.GroupVersionResource) {
+	for _, x := range s.all {
+		if x.feed.Serves(gvr) {
+			x.listed()
+		}
+	}
+}
+
+// listed has those looked at that could not read the index.
+func (x *one) listed() { x.readers.lookMissed() }
+
+// Checks tells how the indexes are. By is how a message about a missing right ends.
+func (s *Set) Checks(by string) (out []ops.Check) {
+	for _, x := range s.all {
+		out = append(out, x.feed.Check("index/"+x.Name, by))
+		if told := x.left.tell(); told != "" {
+			out = append(out, ops.Check{Name: "indexed/" + x.Name, State: ops.Warn, Message: told})
+		}
+	}
+	return out
+}
+
+// Stats is what metrics have of the indexes.
+func (s *Set) Stats() (out []ops.IndexStats) {
+	for _, x := range s.all {
+		now := ops.IndexStats{Index: x.Name, Up: x.feed.Status().Phase == feed.Running, LeftOut: x.left.count(), Read: x.readers.size()}
+		now.Objects, now.Keys = x.values.Size()
+		out = append(out, now)
+	}
+	return out
+}

@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
+)
+
+const (
+	// long is how long a pass has run when people are told of it: a request without an answer has
+	// ended by then, or is about to.
+	long = time.Minute
+	// pauseMost is the longest pause between two lines of the log about one pass; the pauses double.
+	pauseMost = time.Hour
+	// named is how many passes a check names, the longest ones.
+	named = 5
+)
+
+// Running are those of a resource that run at this moment, and the handlers within them. A pass holds a worker
+// and its object's changes, so one that does not end is told to people.
+type Running struct {
+	log logr.Logger
+
+	mu  sync.Mutex
+	now map[cache.ObjectName]*run
+	// timer looks for long passes. There is one for all, and none while nothing runs.
+	timer *time.Timer
+}
+
+// NewRunning returns passes of which none runs. Each that runs for a minute is told to the log, and again ever more
+// seldom while it runs.
+func NewRunning(log logr.Logger) *Running {
+	return &Running{log: log, now: map[cache.ObjectName]*run{}}
+}
+
+// run is one pass.
+type run struct {
+	begun time.Time
+	// handler runs within the pass since entered; it is empty when none does.
+	handler string
+	entered time.Time
+	// told is when people are told next.
+	told time.Time
+}
+
+// Begin notes that a pass over the key runs, and returns what notes its end. A key has one pass at a
+// time.
+func (p *Running) Begin(key cache.ObjectName) (end func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	p.now[key] = &run{begun: now, told: now.Add(long)}
+	if p.timer == nil {
+		p.timer = time.AfterFunc(long, p.look)
+	}
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.now, key)
+	}
+}
+
+// Enter notes that a handler runs within the key's pass, and returns what notes its end. A pass has one
+// handler at a time.
+func (p *Running) Enter(key cache.ObjectName, handler string) (leave func()) {
+	set := func(handler string) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if one, found := p.now[key]; found {
+			one.handler, one.entered = handler, time.Now()
+		}
+	}
+	set(handler)
+	return func() { set("") }
+}
+
+// look tells of passes that have run for long, and comes again while any runs: within the time after
+// which one that begins meanwhile is long.
+func (p *Running) look() {
+	late := map[cache.ObjectName]run{}
+	p.mu.Lock()
+	now := time.Now()
+	wait := long
+	for key, one := range p.now {
+		if !one.told.After(now) {
+			one.told = now.Add(min(now.Sub(one.begun), pauseMost))
+			late[key] = *one
+		}
+		wait = min(wait, one.told.Sub(now))
+	}
+	if len(p.now) == 0 {
+		p.timer = nil
+	} else {
+		p.timer.Reset(wait)
+	}
+	p.mu.Unlock()
+	for key, one := range late {
+		p.tell(key, one)
+	}
+}
+
+// List names what runs, handlers with their objects, sorted.
+func (p *Running) List() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []string
+	for key, one := range p.now {
+		out = append(out, one.of(key))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Long tells people of the passes that have run for long, the longest first; it is empty when there
+// are none.
+func (p *Running) Long() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	keys := slices.SortedFunc(maps.Keys(p.now), func(a, b cache.ObjectName) int {
+		return cmp.Or(p.now[a].begun.Compare(p.now[b].begun), strings.Compare(p.now[a].of(a), p.now[b].of(b)))
+	})
+	var out []string
+	for _, key := range keys {
+		if took := time.Since(p.now[key].begun); took >= long {
+			out = append(out, fmt.Sprintf("%s has run for %s", p.now[key].of(key), took.Truncate(time.Second)))
+		}
+	}
+	if more := len(out) - named; more > 0 {
+		out = append(out[:named], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(out, "; ")
+}
+
+// of names what runs.
+func (one *run) of(key cache.ObjectName) string {
+	if one.handler == "" {
+		return "pass over " + key.String()
+	}
+	return one.handler + " of " + key.String()
+}
+
+// tell logs that a pass has run for long. Between handlers it mostly waits for the API server.
+func (p *Running) tell(key cache.ObjectName, one run) {
+	log := p.log.WithValues("namespace", key.Namespace, "name", key.Name, "since", one.begun.Format(time.RFC3339),
+		"for", time.Since(one.begun).Truncate(time.Second).String())
+	if one.handler != "" {
+		log = log.WithValues("handler", one.handler, "handlerFor", time.Since(one.entered).Truncate(time.Second).String())
+	}
+	log.Info("pass has run for long; changes of its object wait for its end", logmark.Warning, true)
+}

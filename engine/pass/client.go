@@ -1,0 +1,232 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/children/apply"
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/patch"
+	"github.com/handwerk-dev/handwerk/engine/transport"
+)
+
+// ClientSettings are what the clients of one operator have in common.
+type ClientSettings struct {
+	// Manager is the field manager of what is written.
+	Manager string
+	// Renamer moves what earlier names of the operator have applied.
+	Renamer *patch.Renamer
+	Catalog *catalog.Catalog
+	// Resource reaches a resource on the server, in a namespace unless that is empty.
+	Resource func(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface
+	// Watched returns the feed whose cache has every object of a resource in the namespace, whole; nil when there is
+	// none.
+	Watched func(gvr schema.GroupVersionResource, namespace string) *feed.Feed
+}
+
+// Client is what a client is for: one attempt of a handler.
+type Client struct {
+	Span *transport.Span
+	// Wrote is told of every write, Deleted of every deletion of an object of a kind.
+	Wrote   func(apply.Deed, schema.GroupVersionResource, *unstructured.Unstructured)
+	Deleted func(kind string, gvr schema.GroupVersionResource, key cache.ObjectName)
+}
+
+type client struct {
+	*ClientSettings
+	Client
+}
+
+// For returns the client of an attempt.
+func (s *ClientSettings) For(a Client) dsl.Client { return &client{s, a} }
+
+// Untold returns a client that writes in a span, and of whose writes nobody is told: no cache is to follow them.
+func (s *ClientSettings) Untold(span *transport.Span) dsl.Client {
+	return s.For(Client{
+		Span: span, Wrote: func(apply.Deed, schema.GroupVersionResource, *unstructured.Unstructured) {},
+		Deleted: func(string, schema.GroupVersionResource, cache.ObjectName) {},
+	})
+}
+
+// Get returns one object, from the cache where the operator watches it.
+func (c *client) Get(ctx context.Context, resource, namespace, name string) (*unstructured.Unstructured, error) {
+	ctx, done := c.Span.Read(ctx)
+	defer done()
+	served, err := c.resolve(ctx, resource)
+	if err != nil {
+		return nil, err
+	}
+	key := cache.ObjectName{Namespace: namespace, Name: name}
+	if f := c.Watched(served.GVR, namespace); f != nil {
+		// What is missing here may lie outside what is watched, so only a hit answers.
+		if o, found := f.Get(key); found {
+			return o.Tree(), nil
+		}
+	}
+	return c.Resource(served.GVR, namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+// List returns objects, from the cache where the operator watches them.
+func (c *client) List(ctx context.Context, resource, namespace, selector string) ([]*unstructured.Unstructured, error) {
+	ctx, done := c.Span.Read(ctx)
+	defer done()
+	served, err := c.resolve(ctx, resource)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := labels.Parse(selector)
+	if err != nil {
+		return nil, dsl.Permanent(fmt.Errorf("listing %s: %w", resource, err))
+	}
+	var out []*unstructured.Unstructured
+	if f := c.Watched(served.GVR, namespace); f != nil {
+		for _, o := range f.Objects(namespace) {
+			if wanted.Empty() || wanted.Matches(labels.Set(o.GetLabels())) {
+				out = append(out, o.Tree())
+			}
+		}
+	} else {
+		list, err := c.Resource(served.GVR, namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+		if err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			out = append(out, &list.Items[i])
+		}
+	}
+	slices.SortFunc(out, func(a, b *unstructured.Unstructured) int {
+		return strings.Compare(a.GetNamespace()+"/"+a.GetName(), b.GetNamespace()+"/"+b.GetName())
+	})
+	return out, nil
+}
+
+// Apply makes an object as desired says.
+func (c *client) Apply(ctx context.Context, desired any) (*unstructured.Unstructured, error) {
+	return c.send(ctx, apply.Applied, desired, func(ctx context.Context, to dynamic.ResourceInterface, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		apply := func() (*unstructured.Unstructured, error) {
+			return to.Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: c.Manager, Force: true})
+		}
+		result, err := apply()
+		if err != nil || !c.Renamer.Joins(result) {
+			return result, err
+		}
+		// Fields that only an earlier name of the operator has applied become this name's, so the next apply drops them.
+		moved, err := c.Renamer.Move(ctx, patch.Target{Client: to, Object: result}, func(*unstructured.Unstructured) {})
+		if err != nil || moved == nil {
+			return result, err
+		}
+		return apply()
+	})
+}
+
+// Create creates an object.
+func (c *client) Create(ctx context.Context, object any) (*unstructured.Unstructured, error) {
+	return c.send(ctx, apply.Created, object, func(ctx context.Context, to dynamic.ResourceInterface, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		return to.Create(ctx, u, metav1.CreateOptions{FieldManager: c.Manager})
+	})
+}
+
+// MergePatch sends a merge patch.
+func (c *client) MergePatch(ctx context.Context, resource, namespace, name string, patch map[string]any, subresource ...string) (*unstructured.Unstructured, error) {
+	ctx, done, err := c.Span.Write(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	served, err := c.resolve(ctx, resource)
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(patch)
+	if err != nil {
+		return nil, dsl.Permanent(fmt.Errorf("patching %s %s: %w", resource, name, err))
+	}
+	result, err := c.Resource(served.GVR, namespace).Patch(ctx, name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: c.Manager}, subresource...)
+	if err == nil {
+		c.Wrote(apply.Patched, served.GVR, result)
+	}
+	return result, err
+}
+
+// Delete deletes an object.
+func (c *client) Delete(ctx context.Context, resource, namespace, name, uid string) error {
+	return c.remove(ctx, cache.ObjectName{Namespace: namespace, Name: name}, types.UID(uid), func(ctx context.Context) (catalog.Resource, error) {
+		return c.resolve(ctx, resource)
+	})
+}
+
+// DeleteObject deletes an object by its kind.
+func (c *client) DeleteObject(ctx context.Context, object *unstructured.Unstructured) error {
+	return c.remove(ctx, cache.MetaObjectToName(object), object.GetUID(), func(ctx context.Context) (catalog.Resource, error) {
+		return c.Catalog.KindOf(ctx, object.GroupVersionKind())
+	})
+}
+
+// remove deletes what has the key, of the resource that is found.
+func (c *client) remove(ctx context.Context, key cache.ObjectName, uid types.UID, find func(context.Context) (catalog.Resource, error)) error {
+	ctx, done, err := c.Span.Write(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	served, err := find(ctx)
+	if err != nil {
+		return err
+	}
+	background := metav1.DeletePropagationBackground // some kinds, such as Job, leave their pods behind otherwise
+	options := metav1.DeleteOptions{PropagationPolicy: &background}
+	if uid != "" {
+		options.Preconditions = &metav1.Preconditions{UID: &uid}
+	}
+	err = c.Resource(served.GVR, key.Namespace).Delete(ctx, key.Name, options)
+	if err == nil {
+		c.Deleted(served.Kind, served.GVR, key)
+	}
+	return err
+}
+
+// send reads a whole object, finds its resource, writes it and tells of the write.
+func (c *client) send(ctx context.Context, deed apply.Deed, object any, write func(context.Context, dynamic.ResourceInterface, *unstructured.Unstructured) (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
+	ctx, done, err := c.Span.Write(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	plain, err := dsl.Object(object)
+	if err != nil {
+		return nil, dsl.Permanent(err)
+	}
+	served, err := c.Catalog.KindOf(ctx, plain.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	result, err := write(ctx, c.Resource(served.GVR, plain.GetNamespace()), plain)
+	if err == nil {
+		c.Wrote(deed, served.GVR, result)
+	}
+	return result, err
+}
+
+func (c *client) resolve(ctx context.Context, resource string) (catalog.Resource, error) {
+	name, err := dsl.ParseResourceName(resource)
+	if err != nil {
+		return catalog.Resource{}, dsl.Permanent(err)
+	}
+	return c.Catalog.Resolve(ctx, name)
+}

@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// TestWhatIsSaidOfFailingHandlers holds when the condition is written, and in what words.
+func TestWhatIsSaidOfFailingHandlers(t *testing.T) {
+	object := func(status, reason, message string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{
+			map[string]any{"type": "Ready", "status": "False"},
+			map[string]any{"type": Failing, "status": status, "reason": reason, "message": message},
+		}}}}
+	}
+	bare := &unstructured.Unstructured{Object: map[string]any{}}
+	said := object("True", Retried, "Operator op: a: no route")
+	fails := func(id, reason string, ran bool) FailingHandler {
+		return FailingHandler{ID: id, Reason: reason, Message: "no " + id, Ran: ran}
+	}
+	well := FailingHandler{ID: "a"}
+	tests := map[string]struct {
+		object   *unstructured.Unstructured
+		handlers []FailingHandler
+		owed     bool
+		want     string
+	}{
+		"nobody fails": {bare, []FailingHandler{well}, false, "leave"},
+		"one fails":    {bare, []FailingHandler{fails("a", Retried, true)}, false, "HandlerFailing Operator op: a: no a"},
+		"one that did not run was told when it did":                {bare, []FailingHandler{fails("a", Retried, false)}, false, "leave"},
+		"but not if that could not be written":                     {bare, []FailingHandler{fails("a", Retried, false)}, true, "HandlerFailing Operator op: a: no a"},
+		"a filter fails without a run":                             {bare, []FailingHandler{fails("a", FilterFailed, false)}, false, "FilterFailed Operator op: a: no a"},
+		"of two the graver reason, and the words of the first":     {bare, []FailingHandler{fails("a", Retried, true), fails("b", Failed, true)}, false, "HandlerFailed Operator op: a, b: no a"},
+		"the same one once more":                                   {said, []FailingHandler{fails("a", Retried, true)}, false, "leave"},
+		"the same one for good now":                                {said, []FailingHandler{fails("a", Failed, true)}, false, "HandlerFailed Operator op: a: no a"},
+		"one more":                                                 {said, []FailingHandler{fails("a", Retried, false), fails("b", Retried, true)}, false, "HandlerFailing Operator op: a, b: no a"},
+		"it works":                                                 {said, []FailingHandler{well}, false, "mended"},
+		"it is about to be tried again":                            {said, []FailingHandler{{ID: "a", Undecided: true}}, false, "leave"},
+		"it is about to be tried again, and another one fails":     {said, []FailingHandler{{ID: "a", Undecided: true}, fails("b", Failed, true)}, false, "HandlerFailed Operator op: a, b: no b"},
+		"one that is not named and about to be tried again":        {said, []FailingHandler{{ID: "b", Undecided: true}}, false, "mended"},
+		"another operator's":                                       {object("True", Retried, "Operator other: a: no route"), nil, false, "foreign"},
+		"somebody's own, that says that none fails, is left alone": {object("False", "AllWell", "none"), nil, false, "foreign"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := SaidOf(tt.object, "op")
+			set, mended, failing := s.Next(tt.handlers, tt.owed)
+			got := "leave"
+			switch {
+			case s.Foreign():
+				got = "foreign"
+			case mended:
+				got = "mended"
+			case set != nil:
+				got = fmt.Sprintf("%s %s", set.Reason, set.Message)
+			}
+			if got != tt.want {
+				t.Errorf("it is to %q, want %q", got, tt.want)
+			}
+			if mended && failing {
+				t.Error("it is mended, and one fails")
+			}
+		})
+	}
+}

@@ -1,0 +1,206 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
+	"github.com/handwerk-dev/handwerk/engine/book"
+)
+
+// The reasons of the condition Ready beside those of handlers and of children.
+const (
+	allReady    = "AllReady"
+	reconciling = "Reconciling"
+	waiting     = "Waiting"
+	filtered    = "Filtered"
+)
+
+// What keeps an object from being ready, the gravest first.
+const (
+	handlerFailed = iota
+	handlerFails
+	filterFails
+	childFailed
+	handlerWaits
+	childUnready
+	handlerOpen
+	handlerFiltered
+)
+
+// mostMessage is how long the message may be, in bytes.
+const mostMessage = 1024
+
+// obstacle is something that keeps an object from being ready.
+type obstacle struct {
+	grade  int
+	status metav1.ConditionStatus
+	// reason and message are for the condition. Steady is how the message begins, where the rest may change with each attempt.
+	reason, message, steady string
+	// mild: it is no news about a generation of which the object was ready.
+	mild bool
+}
+
+// Children are an object's, for [Pass.Ready].
+type Children struct {
+	// All returns them.
+	All func() ([]dsl.ChildObject, error)
+	// Judged reports whether a child's handler says itself when it is ready.
+	Judged func(dsl.ChildSpec) bool
+}
+
+// Ready returns the condition that says whether all handlers are through with the object, and its children are ready. It is nil
+// where that is nobody's to say: no handler sees the object, or one sets the condition. So it is where nothing is known
+// against what the condition says of this generation, as between two attempts.
+func (p Conditions) Ready(c Children) *metav1.Condition {
+	said := ConditionOf(p.Object, dsl.Ready)
+	found, sees := p.obstacles()
+	if !sees && said == nil {
+		return nil
+	}
+	if !sees {
+		found = append(found, obstacle{grade: handlerFiltered, status: metav1.ConditionUnknown, reason: filtered, message: "No handler sees the object."})
+	}
+	children, more := p.unready(c)
+	found = append(found, more...)
+	wasTrue := said != nil && said["status"] == string(metav1.ConditionTrue) && said["observedGeneration"] == p.Object.GetGeneration()
+	if wasTrue {
+		before := len(found)
+		found = slices.DeleteFunc(found, func(o obstacle) bool { return o.mild })
+		if len(found) == 0 && before > 0 {
+			return nil
+		}
+	}
+	out := &metav1.Condition{Type: dsl.Ready, Status: metav1.ConditionTrue, Reason: allReady}
+	if children > 0 {
+		out.Message = "All children are ready."
+	}
+	if len(found) == 0 {
+		return out
+	}
+	worst := slices.MinFunc(found, func(a, b obstacle) int { return a.grade - b.grade })
+	out.Status, out.Reason, out.Message = worst.status, worst.reason, plain.Short(worst.message, mostMessage)
+	told := ConditionText(said, "message")
+	if worst.steady != "" && strings.HasPrefix(told, worst.steady) && ConditionText(said, "reason") == out.Reason {
+		out.Message = told
+	}
+	return out
+}
+
+// obstacles are those of handlers. Sees reports whether there is a handler that is to bring the object about.
+func (p Conditions) obstacles() (out []obstacle, sees bool) {
+	for _, r := range p.Readers {
+		told, known := p.toldBy(r)
+		counts := r.Level() && (p.Jobs.Of(r) != nil || p.Sees(r, AskFor(r.Handler)).Keeps()) || known && told.status == metav1.ConditionUnknown
+		sees = sees || counts
+		if one := p.obstacleOf(r, counts, told, known); one != nil {
+			out = append(out, *one)
+		}
+	}
+	return out, sees
+}
+
+// obstacleOf is that of one handler, nil for none. What the handler tells in a condition of its own counts while it sees the object.
+func (p Conditions) obstacleOf(r book.Reader, counts bool, told obstacle, known bool) *obstacle {
+	about := "Handler " + r.ID + ": "
+	failing, fails := p.failingOf(r, about)
+	switch {
+	case fails && known && told.status == metav1.ConditionFalse && told.reason != waiting:
+		told.grade = failing.grade
+		return &told
+	case fails:
+		return &failing
+	case counts && known && told.status != metav1.ConditionTrue:
+		return &told
+	}
+	return openOf(p.Jobs.Of(r), counts, about)
+}
+
+// openOf is that of a handler which has something to do, and does not fail.
+func openOf(j *Job, counts bool, about string) *obstacle {
+	switch {
+	case j == nil || j.Record.Done || !counts && !j.Cause.Lasting() || j.Cause.FromClock() || j.Cause == dsl.Event:
+		return nil
+	case j.Record.Waiting:
+		return &obstacle{grade: handlerWaits, status: metav1.ConditionFalse, reason: waiting, message: about + j.Record.Message}
+	}
+	return &obstacle{grade: handlerOpen, status: metav1.ConditionFalse, reason: reconciling, message: about + "it is not through yet", mild: true}
+}
+
+// failingOf is how a handler fails. About is how the message begins.
+func (p Conditions) failingOf(r book.Reader, about string) (out obstacle, fails bool) {
+	standing := p.standingOf(r, false)
+	out = obstacle{status: metav1.ConditionFalse, reason: standing.Reason, message: about + standing.Message, steady: about}
+	switch standing.Reason {
+	case Failed:
+		out.grade = handlerFailed
+	case Retried:
+		out.grade = handlerFails
+	case FilterFailed:
+		out.grade = filterFails
+	}
+	return out, standing.Reason != ""
+}
+
+// toldBy is what a handler tells of itself in a condition of its own.
+func (p Conditions) toldBy(r book.Reader) (told obstacle, known bool) {
+	if len(r.Conditions) == 0 || !p.tellsItself(r) {
+		return told, false
+	}
+	c := ConditionOf(p.Current, r.Conditions[0])
+	told = obstacle{
+		grade: handlerFails, status: metav1.ConditionStatus(ConditionText(c, "status")),
+		reason: ConditionText(c, "reason"), message: ConditionText(c, "message"),
+	}
+	at := slices.IndexFunc(p.Wanted.Conditions, func(c metav1.Condition) bool { return c.Type == r.Conditions[0] })
+	switch {
+	case at >= 0:
+		now := p.Wanted.Conditions[at]
+		told.status, told.reason, told.message = now.Status, now.Reason, now.Message
+	case c == nil:
+		return told, false
+	}
+	switch {
+	case told.status == metav1.ConditionUnknown:
+		told.grade = handlerFiltered
+	case told.reason == waiting:
+		told.grade = handlerWaits
+	}
+	return told, true
+}
+
+// unready returns how many children there are, and those that are not ready.
+func (p Conditions) unready(c Children) (n int, out []obstacle) {
+	all, err := c.All()
+	if err != nil {
+		return 0, []obstacle{{
+			grade: handlerOpen, status: metav1.ConditionFalse, reason: reconciling, message: "The children cannot be read yet.", mild: true,
+		}}
+	}
+	for _, child := range all {
+		if child.Ownership == dsl.Unowned {
+			continue // one that is not wanted any more is known to nobody
+		}
+		n++
+		if c.Judged(child.ChildSpec) && child.Object.GetDeletionTimestamp() == nil {
+			continue
+		}
+		is, err := dsl.ReadinessOf(child.Object)
+		switch {
+		case err != nil:
+			out = append(out, obstacle{grade: childUnready, status: metav1.ConditionFalse, reason: "StatusUnknown", message: child.Object.GetKind() + " " + child.Object.GetName() + ": " + err.Error()})
+		case is.Ready:
+		case is.Failed:
+			out = append(out, obstacle{grade: childFailed, status: metav1.ConditionFalse, reason: is.Reason, message: is.Stage})
+		default:
+			out = append(out, obstacle{grade: childUnready, status: metav1.ConditionFalse, reason: is.Reason, message: is.Stage})
+		}
+	}
+	return n, out
+}

@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"iter"
+
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+)
+
+// Report is a resource as it is now.
+type Report struct {
+	Name string
+	// Own is the feed of its objects, Children those of kinds of children, and Related those of related objects by the
+	// names of relations.
+	Own      *feed.Feed
+	Children []*feed.Feed
+	Related  iter.Seq2[string, *feed.Feed]
+	// Standers are its objects that are not ready.
+	Standers []ops.Standers
+}
+
+// Checks tells how the resource is: departed says which objects nobody knows to be gone, running which handlers run for
+// long, and daemons which of them do not stop; they are empty for none. By is how a message about a missing right ends.
+func (r Report) Checks(by, departed, running, daemons string) []ops.Check {
+	out := []ops.Check{r.Own.Check("resource/"+r.Name, by)}
+	warn := func(about, message string) {
+		if message != "" {
+			out = append(out, ops.Check{Name: about + r.Name, State: ops.Warn, Message: message})
+		}
+	}
+	warn("departed/", departed)
+	r.besides(func(what, name string, f *feed.Feed) { out = append(out, f.Check(what+r.Name+"/"+name, by)) })
+	warn("running/", running)
+	warn("daemons/", daemons)
+	for _, s := range r.Standers {
+		out = append(out, s.Checks(r.Name)...)
+	}
+	return out
+}
+
+// besides calls a function with the feeds of children and related objects, what each brings in and its name.
+func (r Report) besides(do func(what, name string, f *feed.Feed)) {
+	for _, f := range r.Children {
+		do("child/", f.Name().String(), f)
+	}
+	for relation, f := range r.Related {
+		do("related/", relation, f)
+	}
+}
+
+// Stats is what metrics have of the resource, as far as its feeds tell.
+func (r Report) Stats() ops.ResourceStats {
+	s := ops.ResourceStats{Resource: r.Name, Up: r.Own.Status().Phase == feed.Running, Feeds: map[string]bool{}}
+	s.Objects, s.LastEvent = r.Own.Stats()
+	r.besides(func(what, name string, f *feed.Feed) { s.Feeds[what+name] = f.Status().Well() })
+	return s
+}

@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/book"
+)
+
+// Rules are what a resource's handlers ask for, worked out once: what is kept on its objects and
+// whether they need the finalizer.
+type Rules struct {
+	// Readers are the handlers that run for objects, as books know them, Timers those of them that run by
+	// time.
+	Readers, Timers []book.Reader
+	// Daemons are the handlers that run all the time. They have no entry in a book.
+	Daemons []book.Reader
+	// Handlers are those of the readers.
+	Handlers []*dsl.Handler
+	// Ledger is what books of objects are about, Schedules what those are about of handlers that run for the resource
+	// as a whole.
+	Ledger, Schedules book.Rules
+	// Relates are the handlers that run for related objects.
+	Relates []*dsl.Handler
+	// All is the view of all of an object.
+	All book.View
+	// Deletes: there are handlers, or daemons, that want to hear of deletions.
+	Deletes bool
+	// Events: there are handlers that hear of every event.
+	Events bool
+	// Finalizes: some delete handler, or some daemon, holds its object.
+	Finalizes bool
+	// Finalizer is the operator's, Prefix that of its annotations.
+	Finalizer, Prefix string
+	// Earlier are the operator's finalizers under its earlier names, Managers its field managers.
+	Earlier, Managers []string
+}
+
+// NewRules works them out. Key is that of digests of Secrets.
+func NewRules(op *dsl.Operator, r *dsl.Resource, key *book.Key) Rules {
+	out := Rules{Finalizer: op.Finalizer(), Prefix: op.Prefix()}
+	for _, earlier := range op.Earlier() {
+		out.Earlier, out.Managers = append(out.Earlier, earlier.Finalizer()), append(out.Managers, earlier.Name)
+	}
+	own := book.Own{Annotations: []string{op.StateAnnotation(), op.ChildrenAnnotation()}, Finalizer: out.Finalizer}
+	secret := r.OfSecrets()
+	if secret {
+		own.Key = key
+	}
+	out.All = book.NewView(dsl.View{Beside: []dsl.Path{{"metadata"}, {"status"}}}, own)
+	for _, h := range r.Handlers() {
+		reader := book.Reader{
+			Handler: h, View: book.NewView(op.View(h), own),
+			Old:     book.WantsOld(h) && !secret, // values of a Secret are never copied into annotations
+			Secrets: r.Secrets(h),
+		}
+		switch {
+		case h.Daemon != nil:
+			out.Daemons = append(out.Daemons, reader)
+			out.Deletes = true // a daemon goes on until it is known that its object is gone
+			out.Finalizes = out.Finalizes || h.Finalizes()
+		case h.ResourceWide:
+			out.Schedules.Readers = append(out.Schedules.Readers, reader)
+		default:
+			out.add(reader)
+		}
+	}
+	chooses := r.LabelSelector != "" || r.FieldSelector != ""
+	out.Deletes = out.Deletes || chooses && len(r.Machines()) > 0 // of an object that leaves the selector the book is taken off
+	out.Ledger.Readers, out.Ledger.Annotation, out.Ledger.Manager = out.Readers, op.StateAnnotation(), op.Name
+	out.Ledger.Partial = r.Cache == dsl.CacheMetadata || len(r.Keep) > 0
+	return out
+}
+
+func (r *Rules) add(h book.Reader) {
+	r.Readers, r.Handlers = append(r.Readers, h), append(r.Handlers, h.Handler)
+	if h.On(dsl.Timer) {
+		r.Timers = append(r.Timers, h)
+	}
+	if h.On(dsl.RelatedChange) {
+		r.Relates = append(r.Relates, h.Handler)
+	}
+	r.Events = r.Events || h.On(dsl.Event)
+	r.Deletes = r.Deletes || r.Events || h.On(dsl.Delete)
+	r.Finalizes = r.Finalizes || h.Finalizes()
+	r.Ledger.Stores = r.Ledger.Stores || h.Stores()
+}

@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
+	"github.com/handwerk-dev/handwerk/engine/patch"
+)
+
+// again is how long it is not asked again whether a resource has conditions, when this process may not know, and how
+// long a condition that the server did not take is not sent again.
+const again = time.Minute
+
+// errRefused says that the server did not take a condition a moment ago.
+var errRefused = errors.New("the API server does not take the condition")
+
+// ConditionsSchema knows whether one resource has conditions.
+type ConditionsSchema struct {
+	log  logr.Logger
+	ask  func(context.Context) (bool, error)
+	away func() bool
+
+	mu    sync.Mutex
+	told  bool
+	after time.Time // ask again not before this
+	// refused is until when conditions of the engine's own are not sent, as the server did not take one.
+	refused time.Time
+}
+
+// NewConditionsSchema returns what knows a resource's conditions. Ask asks the server whether its schema has status.conditions,
+// away reports whether it is known not to answer.
+func NewConditionsSchema(log logr.Logger, ask func(context.Context) (bool, error), away func() bool) *ConditionsSchema {
+	return &ConditionsSchema{log: log, ask: ask, away: away}
+}
+
+// Offered returns the patch with its offered conditions set where the resource has conditions, and without them
+// otherwise. What handlers set themselves, this one or those before it (set), counts more. The error tells that it
+// cannot be found out now: a handler that is done would not offer them again.
+func (s *ConditionsSchema) Offered(ctx context.Context, p *dsl.Patch, set []metav1.Condition) (*dsl.Patch, error) {
+	if len(p.Offered) == 0 {
+		return p, nil
+	}
+	out := *p
+	out.Offered = nil
+	if keeps, err := s.keeps(ctx); err != nil || !keeps {
+		return &out, err
+	}
+	out.Conditions = slices.Clone(p.Conditions)
+	for _, offered := range p.Offered {
+		if !slices.ContainsFunc(slices.Concat(set, out.Conditions), func(c metav1.Condition) bool { return c.Type == offered.Type }) {
+			out.Conditions = append(out.Conditions, offered)
+		}
+	}
+	return &out, nil
+}
+
+// keeps reports whether the resource has conditions; where this process may not know, that it has none.
+func (s *ConditionsSchema) keeps(ctx context.Context) (bool, error) {
+	s.mu.Lock()
+	wait := time.Until(s.after)
+	s.mu.Unlock()
+	if wait > 0 {
+		return false, nil
+	}
+	keeps, err := s.ask(ctx)
+	if err != nil && (!apierrors.IsForbidden(err) || s.away()) {
+		return false, fmt.Errorf("asking whether the resource has conditions: %w", err)
+	}
+	s.mu.Lock()
+	told := s.told
+	s.told = err != nil
+	if err != nil {
+		s.after = time.Now().Add(again)
+	}
+	s.mu.Unlock()
+	switch {
+	case told && err == nil:
+		s.log.Info("conditions are set again")
+	case !told && err != nil:
+		s.log.Info("conditions are not set, but for those that handlers insist on: whether the resource has conditions cannot be found out", logmark.Warning, true, "reason", err.Error())
+	}
+	return keeps, nil
+}
+
+// takesFailing reports whether conditions of the engine's own are to be sent: the resource has conditions,
+// and the server took them lately. The error says why that is not known.
+func (s *ConditionsSchema) takesFailing(ctx context.Context) (bool, error) {
+	s.mu.Lock()
+	refused := time.Until(s.refused) > 0
+	s.mu.Unlock()
+	if refused {
+		return false, errRefused
+	}
+	return s.keeps(ctx)
+}
+
+// failingRefused notes that the server did not take one of them.
+func (s *ConditionsSchema) failingRefused(err error) {
+	s.mu.Lock()
+	first := s.refused.IsZero()
+	s.refused = time.Now().Add(again)
+	s.mu.Unlock()
+	log := s.log
+	if !first || apierrors.IsForbidden(err) {
+		log = log.V(1) // the right to write status is given to operators that need it, and this one works without
+	}
+	log.Info("objects do not say which handlers fail, or whether they are ready: the API server does not take the condition",
+		logmark.Warning, true, "conditions", Failing+", "+dsl.Ready, "error", err.Error())
+}
+
+// ConditionsOf are an object's conditions. They are only read.
+func ConditionsOf(o *unstructured.Unstructured) (out []map[string]any) {
+	list, _, _ := unstructured.NestedFieldNoCopy(o.Object, "status", "conditions")
+	items, _ := list.([]any)
+	for _, item := range items {
+		if c, is := item.(map[string]any); is {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// EarlierConditions are an object's conditions that were set for an earlier generation of it.
+func EarlierConditions(o *unstructured.Unstructured) (out []metav1.Condition) {
+	for _, c := range ConditionsOf(o) {
+		if seen, is := c["observedGeneration"].(int64); is && seen > 0 && seen < o.GetGeneration() {
+			out = append(out, metav1.Condition{
+				Type: ConditionText(c, "type"), Status: metav1.ConditionStatus(ConditionText(c, "status")), Reason: ConditionText(c, "reason"), Message: ConditionText(c, "message"),
+			})
+		}
+	}
+	return out
+}
+
+// ConditionText is a text in a condition, empty where there is none.
+func ConditionText(condition map[string]any, key string) string {
+	text, _ := condition[key].(string)
+	return text
+}
+
+// Write is [patch.Write] for a wish with conditions of the engine's own. Where the resource has no conditions, or the server
+// does not take them, all but these is written: they are not worth a pass that cannot be finished. Owed is set to whether they are
+// to be written later, where there are some to write.
+func (s *ConditionsSchema) Write(ctx context.Context, t patch.Target, wish patch.Wish, owed *bool) (patch.Result, error) {
+	_, first := wish(t.Object)
+	if first.Condition == nil && first.Mended == "" && first.Ready == nil {
+		return patch.Write(ctx, t, wish)
+	}
+	without := func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
+		wanted, marks := wish(live)
+		marks.Condition, marks.Mended, marks.Ready = nil, "", nil
+		return wanted, marks
+	}
+	takes, err := s.takesFailing(ctx)
+	if *owed = err != nil; !takes {
+		return patch.Write(ctx, t, without)
+	}
+	result, err := patch.Write(ctx, t, wish)
+	if result.Status || result.Whole || !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
+		return result, err
+	}
+	bare, again := patch.Write(ctx, t, without)
+	if *owed = again == nil; *owed {
+		s.failingRefused(err)
+	}
+	return bare, again
+}

@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/engine/attempt"
+	"github.com/handwerk-dev/handwerk/engine/backoff"
+	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/queue"
+)
+
+const (
+	// passBackoff and passBackoffMost bound the wait after a pass that could not be finished.
+	passBackoff     = 500 * time.Millisecond
+	passBackoffMost = 5 * time.Minute
+	// passRefusedMost bounds it where a right was missing that passes alone know of, or a policy refused: no event wakes
+	// them when that is over.
+	passRefusedMost = time.Minute
+)
+
+// errParked says that a pass did not begin, because the cache is behind this operator's writes; errCaughtUp that it was
+// so, and is not any more.
+var (
+	errParked   = errors.New("the cache is behind the operator's own writes")
+	errCaughtUp = errors.New("the cache was behind the operator's own writes")
+)
+
+// ErrShort ends a pass that did not begin because others hold the memory that it takes. Its key is queued when there is enough.
+var ErrShort = errors.New("other passes hold the memory that it takes")
+
+// Worker is what works on the keys of one resource. All is required.
+type Worker struct {
+	// Pass runs one over a key. It returns when the key is due next.
+	Pass func(ctx context.Context, key cache.ObjectName) (queue.Next, error)
+	// Passed is told of the end of each.
+	Passed func()
+	// Busy are the passes that run, Box is what comes up for objects between them.
+	Busy *Running
+	Box  *inbox.Box[Memory]
+	// Refused is told how each pass that could not be finished has ended. Said reports whether that is an error of which
+	// the log tells once for all.
+	Refused func(key cache.ObjectName, err error)
+	Said    func(error) bool
+	// Texts are those with which objects fail.
+	Texts *attempt.Texts
+	Log   logr.Logger
+}
+
+// Work takes keys until the queue is shut down. Several of these run; the queue never gives one key to two of them.
+func (w Worker) Work(ctx context.Context, q *queue.Queue[cache.ObjectName]) {
+	for {
+		key, stopped := q.Get()
+		if stopped {
+			return
+		}
+		w.handle(ctx, q, key)
+		q.Done(key)
+	}
+}
+
+// handle runs one pass and decides when the key is due next.
+func (w Worker) handle(ctx context.Context, q *queue.Queue[cache.ObjectName], key cache.ObjectName) {
+	end := w.Busy.Begin(key)
+	next, err := w.Pass(ctx, key)
+	end()
+	w.Passed()
+	switch {
+	case ctx.Err() != nil:
+		// Leadership or the process is ending: whoever works next looks at everything again.
+	case errors.Is(err, errParked), errors.Is(err, ErrShort):
+		// What was due besides, as for an object of this key that is gone, does not wait for the cache.
+		next = next.Sooner(inbox.Patience, queue.Due)
+		q.AddAfter(key, next.Class, next.After)
+	case errors.Is(err, errCaughtUp):
+		q.Add(key, queue.Fresh)
+	case err != nil:
+		next = next.Sooner(w.unfinished(key, err), queue.Due)
+		q.AddAfter(key, queue.Due, next.After)
+	case next.Now:
+		q.Add(key, next.Class)
+	case next.After > 0:
+		q.AddAfter(key, next.Class, next.After)
+	}
+}
+
+// unfinished counts a pass that could not be finished, says so, and returns how long the key waits. What is said
+// once for all is not said again, nor a conflict that passes.
+func (w Worker) unfinished(key cache.ObjectName, err error) (wait time.Duration) {
+	w.Refused(key, err)
+	before, m := w.Box.Failed(key, err, NewMemory)
+	defer m.Wake().Sleep()
+	wait = min(passBackoff<<min(before, 12), passBackoffMost)
+	if backoff.Refused(err) {
+		wait = min(wait, passRefusedMost)
+	}
+	wait += rand.N(wait / 5)
+	conflict := apierrors.IsConflict(err)
+	told := !w.Said(err) && (!conflict || before+1 >= ManyFailures)
+	f := attempt.Failure{
+		Log: w.Log.WithValues("namespace", key.Namespace, "name", key.Name, "retryAfter", wait.Round(time.Millisecond).String()),
+		Key: key, Err: err, Line: "pass could not be finished",
+		Grave: !conflict && before > 0, // a first failure is tried again in half a second
+		Due:   time.Now().Add(wait),
+	}
+	if !told {
+		m.Troubles.Failed(Itself, false)
+		f.Whisper()
+		return wait
+	}
+	m.Troubles.Say(w.Texts, Itself, f)
+	return wait
+}
+
+// Park puts a key aside until the cache has caught up. The error is what its pass is to end with.
+func Park(t *Turn, m *Memory) error {
+	if t.Park(&m.Writes) {
+		return errParked
+	}
+	return errCaughtUp
+}

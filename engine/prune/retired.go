@@ -1,0 +1,254 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package prune
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
+	"github.com/handwerk-dev/handwerk/engine/cached"
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+// RetiredSettings are what it takes. All are required but Granted.
+type RetiredSettings struct {
+	Register *Register
+	// Resource is the one whose objects are the owners.
+	Resource dsl.ResourceName
+	Log      logr.Logger
+	// NewFeed makes a feed; Granted is as in its settings.
+	NewFeed func(feed.Settings) *feed.Feed
+	Granted func()
+	// Borrow counts a feed, and reports whether there may be one more; back is called when it has ended.
+	Borrow func() (back func(), ok bool)
+	// Owns reports whether the resource owns a kind, as far as it is known what is served.
+	Owns func(schema.GroupKind) bool
+	// Claims reports whether an object says that it is a child of the resource's objects. Seen gets events of such.
+	Claims func(*cached.Object) bool
+	Seen   func(*feed.Feed, watch.Event)
+}
+
+// Retired are those of one resource. The methods may be called by any number of goroutines.
+type Retired struct {
+	settings RetiredSettings
+	running  sync.WaitGroup
+
+	mu  sync.Mutex
+	end context.CancelFunc
+	all []*kind
+	// over are kinds in the register that are not looked for any more in this term: no child was found, or there are too
+	// many kinds.
+	over map[schema.GroupKind]bool
+}
+
+// kind is one of them.
+type kind struct {
+	schema.GroupKind
+	feed *feed.Feed
+	end  context.CancelFunc
+	back func()
+	// told are objects of which Seen was told. The feed's own goroutine uses it.
+	told map[types.UID]bool
+}
+
+// NewRetired returns the kinds of a resource. None is brought in yet.
+func NewRetired(s RetiredSettings) *Retired { return &Retired{settings: s} }
+
+// Begin begins a term, unless it lasts, which ends with ctx or with End: when the register was read, what is in it and
+// not owned is brought in.
+func (k *Retired) Begin(ctx context.Context) {
+	if !k.settings.Register.Kept() {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.end != nil {
+		return
+	}
+	ctx, k.end = context.WithCancel(ctx)
+	k.over = map[schema.GroupKind]bool{}
+	k.running.Go(func() {
+		if k.settings.Register.Await(ctx) {
+			k.open(ctx)
+		}
+	})
+}
+
+// End ends the term, if there is one.
+func (k *Retired) End() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.end != nil {
+		k.end()
+		k.end = nil
+	}
+}
+
+// Wait waits until nothing is brought in any more, after End.
+func (k *Retired) Wait() { k.running.Wait() }
+
+// Feeds are those that run.
+func (k *Retired) Feeds() (out []*feed.Feed) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, one := range k.all {
+		out = append(out, one.feed)
+	}
+	return out
+}
+
+// Searches reports whether it is about to be known which objects of a kind there are. It is not where they cannot be
+// looked for.
+func (k *Retired) Searches(of schema.GroupKind) bool {
+	with := k.settings
+	switch {
+	case with.Owns(of):
+		return false
+	case !with.Register.Known():
+		return true
+	}
+	for _, f := range k.Feeds() {
+		if phase := f.Status().Phase; f.OfKind() == of {
+			return phase == feed.Starting || phase == feed.Faulty
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return !k.over[of] && with.Register.Has(with.Resource, of) // its feed is about to begin
+}
+
+// Searching reports whether Searches holds for some kind of the register, or the register is not known yet.
+func (k *Retired) Searching() bool {
+	return !k.settings.Register.Known() || slices.ContainsFunc(k.settings.Register.Of(k.settings.Resource), k.Searches)
+}
+
+// open brings kinds in until ctx ends.
+func (k *Retired) open(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	for _, one := range k.choose() {
+		var ending context.Context
+		ending, one.end = context.WithCancel(ctx)
+		one.feed = k.settings.NewFeed(k.feedOf(one))
+		k.settings.Log.Info("children may be left of a kind that is not declared any more; they are looked for", "kind", one.String())
+		k.mu.Lock()
+		k.all = append(slices.Clone(k.all), one)
+		k.mu.Unlock()
+		running.Go(func() {
+			defer k.dismiss(one)
+			one.feed.Run(ending)
+		})
+	}
+}
+
+// choose returns the kinds that are brought in: those of the register that the resource does not own, as many as there may be
+// feeds.
+func (k *Retired) choose() (all []*kind) {
+	var left []string
+	for _, of := range k.settings.Register.Of(k.settings.Resource) {
+		if k.settings.Owns(of) {
+			continue
+		}
+		back, ok := k.settings.Borrow()
+		if !ok {
+			left = append(left, of.String())
+			k.leave(of)
+			continue
+		}
+		all = append(all, &kind{GroupKind: of, back: back, told: map[types.UID]bool{}})
+	}
+	if len(left) > 0 {
+		k.settings.Log.Info("children may be left of more kinds that are not declared any more than are looked for at once; those of the rest are left alone",
+			logmark.Warning, true, "number", len(left), "kinds", left[:min(len(left), shownKinds)])
+	}
+	return all
+}
+
+// shownKinds is how many kinds the log shows.
+const shownKinds = 5
+
+// leave notes that a kind is not looked for any more in this term.
+func (k *Retired) leave(of schema.GroupKind) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.over[of] = true
+}
+
+// feedOf says what brings in a kind: of its objects the metadata tells all.
+func (k *Retired) feedOf(one *kind) feed.Settings {
+	gvk := one.WithVersion("")
+	guess, _ := meta.UnsafeGuessKindToResource(gvk)
+	return feed.Settings{
+		Name: dsl.ResourceName{Resource: guess.Resource, Group: guess.Group}, Kind: gvk,
+		Source: watch.Source{Form: cached.Form{Profile: dsl.CacheMetadata}},
+		Log:    k.settings.Log.WithValues("child", one.String()), Granted: k.settings.Granted,
+		On: func(ev watch.Event) {
+			k.tell(one, ev)
+			if ev.Kind == watch.Deleted || ev.Old != nil && k.settings.Claims(ev.Old) {
+				one.feed.Nudge() // it may have been the last one
+			}
+		},
+		Listed: func(ctx context.Context, well bool) (again bool) {
+			left := k.tellAll(one)
+			return well && !left && one.feed.Complete() == nil && k.close(ctx, one)
+		},
+		Absent: func(ctx context.Context) { k.close(ctx, one) },
+	}
+}
+
+func (k *Retired) tell(one *kind, ev watch.Event) {
+	if !k.settings.Owns(one.GroupKind) { // or another feed does
+		k.settings.Seen(one.feed, ev)
+	}
+}
+
+// tellAll tells of objects that are listed, for the first passes over their owners were without them. It reports whether
+// there are any.
+func (k *Retired) tellAll(one *kind) (some bool) {
+	for _, o := range one.feed.Objects("") {
+		if !k.settings.Claims(o) {
+			continue
+		}
+		some = true
+		if !one.told[o.GetUID()] {
+			one.told[o.GetUID()] = true
+			k.tell(one, watch.Event{Kind: watch.Added, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Object: o})
+		}
+	}
+	return some
+}
+
+// close ends a kind of which no child is left, and reports whether to try again.
+func (k *Retired) close(ctx context.Context, one *kind) (again bool) {
+	log := k.settings.Log.WithValues("kind", one.String())
+	if !k.settings.Owns(one.GroupKind) {
+		if err := k.settings.Register.Leave(ctx, k.settings.Resource, one.GroupKind); err != nil {
+			log.V(1).Info("kind of which no child is left stays in the register for now", "error", err.Error())
+			return true
+		}
+		k.leave(one.GroupKind) // the register may not take it
+		log.Info("no child is left of a kind that is not declared any more")
+	}
+	one.end()
+	return false
+}
+
+// dismiss forgets a kind.
+func (k *Retired) dismiss(one *kind) {
+	one.end()
+	one.back()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.all = slices.DeleteFunc(slices.Clone(k.all), func(other *kind) bool { return other == one })
+}

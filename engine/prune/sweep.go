@@ -1,0 +1,197 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package prune
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
+	"github.com/handwerk-dev/handwerk/engine/collision"
+	"github.com/handwerk-dev/handwerk/engine/filter"
+)
+
+// refusedLook is how long it is until what may not be taken away is tried again: nobody asks for the right.
+const refusedLook = time.Minute
+
+// Sweeper knows who has children of a resource's objects.
+type Sweeper struct {
+	handlers []*dsl.Handler
+	// free: handlers may make children under names of which nobody knows.
+	free bool
+
+	mu sync.Mutex
+	// said are the makers that handlers have named in this process, told those that are not there and that were
+	// told of.
+	said, told map[string]bool
+}
+
+// NewSweeper returns the sweeper of a resource with these handlers.
+func NewSweeper(handlers []*dsl.Handler) *Sweeper {
+	return &Sweeper{handlers: handlers, free: slices.ContainsFunc(handlers, collision.Free), said: map[string]bool{}, told: map[string]bool{}}
+}
+
+// SweepMemory is what is known of an owner from one pass to the next. Its zero value knows nothing.
+type SweepMemory struct {
+	// done: there was no child that no handler has any more. Told: what passes for a child and is none was named in the
+	// log. Refused is why such may not be taken away, as it was said.
+	done, Told bool
+	refused    string
+}
+
+// Done reports whether there is nothing to look for. News may have brought something.
+func (m *SweepMemory) Done(news bool) bool { return m.done && !news }
+
+// Missed notes that a pass did not come to look. News are for the next one.
+func (m *SweepMemory) Missed(news bool) { m.done = m.done && !news }
+
+// Withdrawing reports whether labels or annotations of an owner keep some handler from it that takes its children away then.
+func (s *Sweeper) Withdrawing(owner metav1.Object) bool {
+	return slices.ContainsFunc(s.handlers, func(h *dsl.Handler) bool { return withdraws(h, owner) })
+}
+
+// withdraws reports whether a handler takes its children away, as labels or annotations of their owner keep it from that.
+func withdraws(h *dsl.Handler, owner metav1.Object) bool {
+	return h.Withdraws && !filter.Chooses(h, owner)
+}
+
+// unsure reports whether the filter of some handler fails, which may take over what no handler has any more.
+func (s *Sweeper) unsure(p Sweep) bool {
+	for at, h := range s.handlers {
+		if len(h.Makers) > 0 && !collision.Lasts(h) && p.Unsure(at) {
+			return true
+		}
+	}
+	return false
+}
+
+// Sweep is what is known of an owner in a pass.
+type Sweep struct {
+	// Owner is the owner itself.
+	Owner metav1.Object
+	// All are its children, as far as they have names.
+	All []dsl.ChildObject
+	// Owns reports whether a kind is declared.
+	Owns func(schema.GroupKind) bool
+	// Unsure reports whether the filter of a handler, by its index, fails.
+	Unsure func(handler int) bool
+	// Read reads a child from the server, nil where it is gone, and Manager is the operator's field manager. Controllers
+	// copy annotations onto what they make of an object, so it is asked who set them; the cache does not have it.
+	Read    func(context.Context, dsl.ChildObject) (*unstructured.Unstructured, error)
+	Manager string
+	// Taker returns the children for who takes some away, and says why.
+	Taker func(why string) dsl.Children
+	Log   func() logr.Logger
+}
+
+// made reports whether the operator has made a child, or adopted it.
+func (p Sweep) made(ctx context.Context, found dsl.ChildObject) (bool, error) {
+	live, err := p.Read(ctx, found)
+	if err != nil {
+		return false, fmt.Errorf("reading %s %s: %w", found.Object.GetKind(), cache.MetaObjectToName(found.Object), err)
+	}
+	ours := func(e metav1.ManagedFieldsEntry) bool { return e.Manager == p.Manager }
+	return live != nil && live.GetUID() == found.Object.GetUID() && slices.ContainsFunc(live.GetManagedFields(), ours), nil
+}
+
+// Note notes that a handler makes children under a name, which need not be its own where it is Go code.
+func (s *Sweeper) Note(maker string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.said[maker] = true
+}
+
+// Sweep takes away children as their policy says. Again is when to look again, zero for not by itself. The error tells of
+// those that stay; that a right is missing is told in the log, and nothing waits for it.
+func (s *Sweeper) Sweep(ctx context.Context, m *SweepMemory, p Sweep) (again time.Duration, err error) {
+	var faults []error
+	m.done = true
+	for _, found := range p.All {
+		why := s.left(p, found)
+		if why == "" || stays(found) {
+			continue
+		}
+		if s.unsure(p) {
+			m.done = false
+			return 0, nil
+		}
+		made, err := p.made(ctx, found)
+		if made {
+			err = p.Taker(why).Remove(ctx, found)
+		}
+		m.done = m.done && !made && err == nil
+		faults = append(faults, err)
+	}
+	switch err = errors.Join(faults...); {
+	case err == nil:
+		return 0, nil
+	case !apierrors.IsForbidden(err):
+		return 0, fmt.Errorf("taking away children that no handler has any more: %w", err)
+	case m.refused != err.Error():
+		m.refused = err.Error()
+		p.Log().Info("children that no handler has any more may not be taken away", logmark.Warning, true, "error", m.refused)
+	}
+	return refusedLook, nil
+}
+
+// stays reports whether nothing is to be done about a child, or no more than is done.
+func stays(found dsl.ChildObject) bool {
+	going := found.OnDelete != dsl.OrphanChild && deleted(found.Object)
+	return found.Ownership == dsl.Unowned || found.OnDelete == dsl.RetainChild || going
+}
+
+func deleted(o *unstructured.Unstructured) bool { return o.GetDeletionTimestamp() != nil }
+
+// left says why no handler has a child any more, empty where one has, or may have.
+func (s *Sweeper) left(p Sweep, found dsl.ChildObject) (why string) {
+	maker := found.Handler
+	at := collision.HandlerOf(s.handlers, maker)
+	there := at >= 0 && (s.handlers[at].Makers == nil || slices.Contains(s.handlers[at].Makers, maker))
+	switch {
+	case maker == "", !there && s.named(maker):
+		return "" // Go code need not say who it is
+	case there:
+		if h := s.handlers[at]; withdraws(h, p.Owner) {
+			return fmt.Sprintf("handler %s does not see the object any more", maker)
+		} else if h.Makers != nil && !h.On(dsl.Child) && !collision.Lasts(h) && !p.Owns(found.Object.GroupVersionKind().GroupKind()) {
+			return "children of its kind are not declared any more"
+		}
+		return ""
+	case s.free:
+		s.spare(p, maker)
+		return ""
+	}
+	return fmt.Sprintf("there is no handler %s any more", maker)
+}
+
+// named reports whether a handler has made children under a name in this process.
+func (s *Sweeper) named(maker string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.said[maker]
+}
+
+// spare tells, once, of a maker that is not there and whose children stay: Go code may have made them.
+func (s *Sweeper) spare(p Sweep, maker string) {
+	s.mu.Lock()
+	told := s.told[maker]
+	s.told[maker] = true
+	s.mu.Unlock()
+	if !told {
+		p.Log().Info("a child names a handler that is not there; it is left alone, for Go code may make children under any name (dsl.Makes says which)",
+			logmark.Warning, true, "maker", maker)
+	}
+}

@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbac
+
+import (
+	"cmp"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// Cleanup is who needs the rights of [OfCleanup].
+const Cleanup = "cleanup"
+
+// OfCleanup returns every right that package cleanup needs to stop the operator's Deployment and to take away what the operator
+// has left, sorted, each once. Children stay: deleting them needs the verb delete, too. Kinds that only earlier versions of the
+// operator made children of are not among them.
+func OfCleanup(op *dsl.Operator, s Settings, deployment string) []Rule {
+	c := &collector{op: op, lookup: s.Lookup, spaces: plainNames(op.Scope.Namespaces)}
+	if c.lookup == nil {
+		c.lookup = Guess(op)
+	}
+	operators := Of(op, s)
+	for _, r := range op.Resources() {
+		c.unmarks(about{Name: r.Name}, "takes its marks off "+r.Name.Resource)
+		if !builtIn(r.Name.Group) || Has(operators, r.Name.Group, r.Name.Resource, "status", "patch") {
+			c.add(about{Name: r.Name, subresource: "status"}, forCleanup("takes its conditions off "+r.Name.Resource), "patch")
+		}
+		for name, kind := range r.Owned() {
+			child := about{Name: name, Kind: kind}
+			if !kind.Empty() {
+				child.Name = dsl.ResourceName{}
+			}
+			c.unmarks(child, "takes its marks off children of "+r.Name.Resource)
+		}
+		c.givesAway(r)
+	}
+	c.stops(s.Namespace, deployment)
+	for _, one := range append([]*dsl.Operator{op}, op.Earlier()...) {
+		c.forgets(one, cmp.Or(one.Settings.LeaderElection.Namespace, s.Namespace))
+	}
+	return c.sorted()
+}
+
+func forCleanup(why string) Reason { return Reason{Who: Cleanup, Why: why} }
+
+// unmarks adds what it takes to find and to change what bears marks.
+func (c *collector) unmarks(a about, why string) { c.add(a, forCleanup(why), "get", "list", "patch") }
+
+// givesAway adds what it takes to change children that give rights away: what it took to make them.
+func (c *collector) givesAway(r *dsl.Resource) {
+	for _, h := range r.Handlers() {
+		for _, n := range h.Needs {
+			if givesAway(n) {
+				c.add(ofNeed(n), forCleanup("takes its marks off roles and bindings of "+r.Name.Resource+" that give this away"), n.Verbs...)
+			}
+		}
+	}
+}
+
+// stops adds what it takes to scale the Deployment to zero.
+func (c *collector) stops(namespace, deployment string) {
+	if namespace == "" || deployment == "" {
+		return
+	}
+	c.add(about{Name: dsl.ResourceName{Resource: "deployments", Group: "apps"}, names: []string{deployment}, namespace: namespace},
+		forCleanup("stops the operator"), "get", "patch")
+}
+
+// forgets adds what it takes to delete the objects that an operator keeps for itself.
+func (c *collector) forgets(op *dsl.Operator, namespace string) {
+	if namespace == "" {
+		return
+	}
+	for _, own := range []struct{ group, resource, name, why string }{
+		{"", "configmaps", op.Register(), "deletes the register"},
+		{"", "secrets", op.DigestKey(), "deletes the key of digests"},
+		{"coordination.k8s.io", "leases", op.LeaderLock(), "looks who leads, and deletes the lock"},
+	} {
+		c.add(about{Name: dsl.ResourceName{Resource: own.resource, Group: own.group}, names: []string{own.name}, namespace: namespace},
+			forCleanup(own.why), "get", "delete")
+	}
+}

@@ -1,0 +1,208 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbac
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// Settings are what rights depend on besides the operator.
+type Settings struct {
+	// Namespace is that of the operator's pod, where the leader's Lease and the register are unless the operator says
+	// another one. Without either there is no register.
+	Namespace string
+	// InstallCRDs: the operator brings its CRDs along.
+	InstallCRDs bool
+	// SecureMetrics: the operator asks the API server who may read its metrics.
+	SecureMetrics bool
+	// Lookup knows what is served. Nil means [Guess].
+	Lookup Lookup
+	// Resources are those that are worked on. Nil means all of the operator.
+	Resources []*dsl.Resource
+}
+
+// Engine is who needs what no handler does.
+const Engine = "engine"
+
+// Of returns every right that the operator needs, sorted, each once: what one right allows no second
+// one asks for. The rights that every account has, to discover what is served and to ask for its own
+// rights, are not among them.
+func Of(op *dsl.Operator, s Settings) []Rule {
+	c := &collector{op: op, lookup: s.Lookup, spaces: plainNames(op.Scope.Namespaces)}
+	if c.lookup == nil {
+		c.lookup = Guess(op)
+	}
+	if s.Resources == nil {
+		s.Resources = op.Resources()
+	}
+	for _, r := range s.Resources {
+		c.resource(r)
+	}
+	for _, x := range op.Indexes() {
+		c.add(about{Name: x.Resource}, because("watches it for index "+x.Name), "list", "watch")
+	}
+	for h := range activities(op) {
+		for _, need := range h.Needs {
+			c.need(nil, activityName(h), h, need)
+		}
+	}
+	c.events()
+	namespace := cmp.Or(op.Settings.LeaderElection.Namespace, s.Namespace)
+	c.leader(namespace)
+	c.register(namespace)
+	c.key(namespace)
+	c.cluster(s.InstallCRDs)
+	if s.SecureMetrics {
+		c.reviews()
+	}
+	return c.sorted()
+}
+
+// Undeclared returns the handlers of which nobody knows what their code needs, as "foos/status".
+func Undeclared(op *dsl.Operator) (out []string) {
+	for r, h := range op.Handlers() {
+		if !h.Declared {
+			out = append(out, handlerName(r, h))
+		}
+	}
+	for h := range activities(op) {
+		if !h.Declared {
+			out = append(out, activityName(h))
+		}
+	}
+	return out
+}
+
+// activities is the code that runs for the operator as a whole.
+func activities(op *dsl.Operator) iter.Seq[*dsl.Handler] {
+	return func(yield func(*dsl.Handler) bool) {
+		for _, c := range []dsl.Cause{dsl.Startup, dsl.Cleanup, dsl.HealthProbe, dsl.ReadyProbe} {
+			for _, h := range op.Activities(c) {
+				if !yield(h) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func activityName(h *dsl.Handler) string { return string(h.Causes[0]) + "/" + h.ID }
+
+func handlerName(r *dsl.Resource, h *dsl.Handler) string { return r.Name.Resource + "/" + h.ID }
+
+// plainNames returns the namespaces when they are names alone, nil when they are not known before.
+func plainNames(patterns []string) []string {
+	if slices.ContainsFunc(patterns, func(p string) bool { return strings.ContainsAny(p, `*?[!\`) }) {
+		return nil
+	}
+	out := slices.Clone(patterns)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// collector gathers the rights of an operator.
+type collector struct {
+	op     *dsl.Operator
+	lookup Lookup
+	// spaces are the namespaces that it works in, empty when that is everywhere.
+	spaces []string
+	rules  []Rule
+}
+
+// about is what a right is about, before it is known what is served.
+type about struct {
+	Name        dsl.ResourceName
+	Kind        Kind
+	subresource string
+	names       []string
+	// namespace is the only one; empty means where the operator works.
+	namespace string
+	// written is the kind of object that takes the right to write; see [dsl.Need]. Mostly empty.
+	written Kind
+}
+
+// add adds rights for a reason.
+func (c *collector) add(a about, why Reason, verbs ...string) { c.put(a, why, false, verbs...) }
+
+// offer adds rights without which only what the reason says does not work.
+func (c *collector) offer(a about, why Reason, verbs ...string) { c.put(a, why, true, verbs...) }
+
+func (c *collector) put(a about, why Reason, optional bool, verbs ...string) {
+	served := c.served(a)
+	rule := Rule{Group: a.Name.Group, Resource: served.Resource, Subresource: a.subresource, Namespaced: served.Namespaced, Reasons: []Reason{why}, Optional: optional}
+	if a.Name.Resource == "" {
+		rule.Group = a.Kind.Group
+	}
+	if a.subresource == "status" && !served.Status {
+		rule.Subresource = "" // the object is written as a whole
+	}
+	spaces := c.spaces
+	switch {
+	case !served.Namespaced || len(spaces) == 0 && a.namespace == "":
+		spaces = []string{""}
+	case a.namespace != "":
+		spaces = []string{a.namespace}
+	}
+	for _, verb := range verbs {
+		names := a.names
+		if len(names) == 0 || a.written.Empty() && slices.Contains([]string{"create", "deletecollection"}, verb) {
+			names = []string{""}
+		}
+		for _, rule.Namespace = range spaces {
+			for _, rule.Name = range names {
+				rule.Verb = verb
+				c.rules = append(c.rules, rule)
+			}
+		}
+	}
+}
+
+// served says what is served of what a right is about. A right that goes with an object of another kind counts where that is.
+func (c *collector) served(a about) Served {
+	if a.written.Empty() {
+		return c.lookup(a.Name, a.Kind)
+	}
+	return Served{Resource: a.Name.Resource, Namespaced: c.lookup(dsl.ResourceName{}, a.written).Namespaced, Status: true}
+}
+
+// sorted merges rights that are the same, and leaves out what another one allows.
+func (c *collector) sorted() []Rule {
+	slices.SortStableFunc(c.rules, compare)
+	var out []Rule
+	for _, same := range chunks(c.rules, func(a, b Rule) bool { return compare(a, b) == 0 }) {
+		out = append(out, merged(same...))
+	}
+	for i := range out {
+		for j := range out {
+			if i != j && out[j].covers(out[i]) {
+				out[j] = merged(out[j], out[i])
+			}
+		}
+	}
+	all := slices.Clone(out)
+	return slices.DeleteFunc(out, func(r Rule) bool {
+		return slices.ContainsFunc(all, func(other Rule) bool { return compare(other, r) != 0 && other.covers(r) })
+	})
+}
+
+// merged is the first of some rights, with what all of them are for.
+func merged(rules ...Rule) Rule {
+	out := rules[0]
+	out.Reasons = slices.Clone(out.Reasons)
+	for _, r := range rules[1:] {
+		out.Optional = out.Optional && r.Optional
+		out.Namespaced = out.Namespaced && r.Namespaced // what goes with an object without a namespace counts everywhere
+		for _, reason := range r.Reasons {
+			if !slices.Contains(out.Reasons, reason) {
+				out.Reasons = append(out.Reasons, reason)
+			}
+		}
+	}
+	return out
+}

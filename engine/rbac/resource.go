@@ -1,0 +1,288 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbac
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// resource adds what the engine and the handlers do with a watched resource and what goes with it.
+func (c *collector) resource(r *dsl.Resource) {
+	own := about{Name: r.Name}
+	c.add(own, because("watches it"), "list", "watch")
+	c.marks(r, own)
+	for _, h := range r.Handlers() {
+		for _, need := range needsOf(r, h) {
+			c.need(r, "handler "+handlerName(r, h), h, need)
+		}
+	}
+	for name, kind := range r.Owned() {
+		child := about{Name: name, Kind: kind}
+		if !kind.Empty() {
+			child.Name = dsl.ResourceName{}
+		}
+		c.add(child, because("watches children of "+r.Name.Resource), "list", "watch")
+		if len(c.op.Was) > 0 {
+			c.add(child, because(renames), "get", "patch")
+		}
+		if len(r.Makes) > 0 && kind.Empty() {
+			c.add(child, because("takes away children that the configuration has no more"), "delete")
+		}
+	}
+	if byReference(r) {
+		c.offer(about{Name: r.Name, subresource: "finalizers"}, because(holdsUp), "update")
+	}
+	for _, relation := range r.Relations() {
+		c.add(about{Name: relation.Resource}, because("watches it for relation "+relation.Name+" of "+r.Name.Resource), "list", "watch")
+	}
+}
+
+// holdsUp is why owner references take a right on the owner. Nothing asks for it unless the plugin is on.
+const holdsUp = "children may hold up their owner's deletion, where the admission plugin OwnerReferencesPermissionEnforcement is on, as on OpenShift"
+
+func because(why string) Reason { return Reason{Who: Engine, Why: why} }
+
+// marks adds what the engine writes on the objects themselves, and the reading that goes with it.
+func (c *collector) marks(r *dsl.Resource, own about) {
+	reads := r.Cache == dsl.CacheLive
+	if c.records(r) {
+		c.add(own, because("keeps the record of its children in namespaces"), "patch")
+		reads = true
+	}
+	for _, h := range r.Handlers() {
+		if h.Finalizes() {
+			c.add(own, because("keeps its finalizer"), "patch")
+		}
+		if h.Stores() {
+			c.add(own, because("remembers what was handled"), "patch")
+		}
+		reads = reads || h.On(dsl.Delete) || h.Daemon != nil || h.Stores() || slices.ContainsFunc(needsOf(r, h), writesSelf)
+	}
+	if r.KeepsGeneration() {
+		c.add(about{Name: r.Name, subresource: "status"}, because("keeps observedGeneration"), "patch")
+		reads = true
+	}
+	if r.KeepsReady() {
+		c.add(about{Name: r.Name, subresource: "status"}, because("keeps the condition Ready"), "patch")
+		reads = true
+	}
+	if len(c.op.Was) > 0 {
+		c.add(own, because(renames), "get", "patch")
+	}
+	if reads {
+		c.add(own, because("reads one anew where the cache is not enough, as after a conflict"), "get")
+	}
+}
+
+// records reports whether the resource has no namespaces, and handlers make children of it that have:
+// what lists them is kept on the object then.
+func (c *collector) records(r *dsl.Resource) bool {
+	if core := r.Name.Resource == "namespaces" && r.Name.Group == ""; core || c.lookup(r.Name, Kind{}).Namespaced {
+		return false
+	}
+	return slices.ContainsFunc(r.Handlers(), func(h *dsl.Handler) bool {
+		return slices.ContainsFunc(h.Needs, func(n dsl.Need) bool {
+			return makesOwned(r, n) && c.lookup(n.Resource, n.Kind).Namespaced
+		})
+	})
+}
+
+// makesOwned reports whether a need is one to make what the resource owns.
+func makesOwned(r *dsl.Resource, n dsl.Need) bool {
+	if !slices.Contains(n.Verbs, "create") || !n.For.Empty() {
+		return false
+	}
+	for name, kind := range r.Owned() {
+		named := name.Resource == n.Resource.Resource && name.Group == n.Resource.Group
+		if kind == n.Kind && (named || !kind.Empty()) {
+			return true
+		}
+	}
+	return false
+}
+
+// needsOf are a handler's needs, without the conditions that built-in kinds do not get.
+func needsOf(r *dsl.Resource, h *dsl.Handler) []dsl.Need {
+	return slices.DeleteFunc(slices.Clone(h.Needs), func(n dsl.Need) bool { return n.Offered && builtIn(r.Name.Group) })
+}
+
+// writesSelf reports whether a need is one to write the handled object by the engine.
+func writesSelf(n dsl.Need) bool {
+	return ofSelf(n) && slices.Contains(n.Verbs, "patch") && (n.Subresource == "" || n.Subresource == "status")
+}
+
+func ofSelf(n dsl.Need) bool {
+	return n.Resource == dsl.ResourceName{} && n.Kind.Empty() && n.Child == "" && n.Relation == ""
+}
+
+// byReference reports whether Go code makes children with an owner reference, as code that makes what
+// the resource owns is taken to; apply says so itself.
+func byReference(r *dsl.Resource) bool {
+	makes := func(n dsl.Need) bool { return n.Kind.Empty() && makesOwned(r, n) }
+	return slices.ContainsFunc(r.Handlers(), func(h *dsl.Handler) bool { return slices.ContainsFunc(h.Needs, makes) })
+}
+
+// givesAway reports whether a need is one to write objects that give rights away: roles and their bindings.
+func givesAway(n dsl.Need) bool {
+	return !n.For.Empty() || slices.Contains(n.Verbs, "bind") || slices.Contains(n.Verbs, "escalate")
+}
+
+// ofNeed is what a need is about, as it is declared.
+func ofNeed(n dsl.Need) about {
+	return about{Name: n.Resource, Kind: n.Kind, subresource: n.Subresource, names: n.Names, namespace: n.Namespace, written: n.For}
+}
+
+// need adds what a handler needs.
+func (c *collector) need(r *dsl.Resource, who string, h *dsl.Handler, n dsl.Need) {
+	action, _, _ := strings.Cut(h.Action, ": ${") // an expression says little here
+	why := Reason{Who: who, Why: action}
+	if n.Why != "" {
+		why.Why = n.Why
+	}
+	of := ofNeed(n)
+	switch {
+	case !n.For.Empty():
+		c.add(of, why, n.Verbs...)
+		return
+	case n.Child != "":
+		for _, made := range r.Makes {
+			if made.Name == n.Child {
+				of.Kind = made.Kind
+			}
+		}
+		if of.Kind.Empty() {
+			return // worked out when it runs
+		}
+	case n.Relation != "":
+		i := slices.IndexFunc(r.Relations(), func(one dsl.Relation) bool { return one.Name == n.Relation })
+		if i < 0 {
+			return
+		}
+		of.Name = r.Relations()[i].Resource
+	case ofSelf(n):
+		of.Name = r.Name
+	}
+	if ofSelf(n) && n.Subresource == "finalizers" {
+		c.offer(of, because(holdsUp), n.Verbs...)
+		return
+	}
+	for _, verb := range n.Verbs {
+		one := of
+		if verb == "list" || verb == "watch" {
+			one.names = nil // they take a field selector where they are allowed by name, and who knows
+		}
+		c.add(one, why, verb)
+	}
+}
+
+// renames is why an operator that had other names needs rights.
+const renames = "moves what it has left under its earlier names (metadata.was)"
+
+const hears = "notices at once when somebody takes or deletes the leader's lock"
+
+// events adds the right to send Events: they are in the namespace of the object that they are about,
+// or in the namespace default when that has none.
+func (c *collector) events() {
+	events := about{Name: dsl.ResourceName{Resource: "events", Group: "events.k8s.io"}}
+	c.add(events, because("sends Events"), "create", "patch")
+	for _, r := range c.op.Resources() {
+		if served := c.lookup(r.Name, Kind{}); !served.Namespaced && len(c.spaces) > 0 {
+			events.namespace = "default"
+			c.add(events, because("sends Events about what has no namespace"), "create", "patch")
+		}
+	}
+}
+
+// leader adds what the election takes.
+func (c *collector) leader(namespace string) {
+	set := c.op.Settings.LeaderElection
+	lock := about{Name: dsl.ResourceName{Resource: "leases", Group: "coordination.k8s.io"}, namespace: namespace}
+	named := lock
+	named.names = []string{c.op.LeaderLock()}
+	if set.Mode == dsl.LeaderLease || set.Mode == dsl.LeaderLife {
+		c.earlierLocks(lock)
+	}
+	switch set.Mode {
+	case dsl.LeaderLease:
+		c.add(named, because("holds the leader's lock"), "get", "update")
+		c.add(lock, because("holds the leader's lock"), "create")
+		c.offer(named, because(hears), "watch")
+	case dsl.LeaderLife:
+		c.add(named, because("holds the leader's lock"), "get", "delete")
+		c.add(lock, because("holds the leader's lock"), "create")
+		c.offer(named, because(hears), "watch")
+		c.add(about{Name: dsl.ResourceName{Resource: "pods"}, namespace: namespace}, because("looks whether the leader's pod is there"), "get")
+	}
+}
+
+// earlierLocks adds what it takes to see whether a process leads under an earlier name.
+func (c *collector) earlierLocks(lock about) {
+	for _, earlier := range c.op.Earlier() {
+		if lock.names = []string{earlier.LeaderLock()}; lock.names[0] != c.op.LeaderLock() {
+			c.add(lock, because("does not lead while a process of an earlier name does (metadata.was)"), "get")
+		}
+	}
+}
+
+// register adds what it takes to remember of which kinds there may be children. An operator that makes none may still have
+// to look for those of its earlier versions.
+func (c *collector) register(namespace string) {
+	if namespace == "" {
+		return
+	}
+	const why = "registers of which kinds it has children, so that a later version finds those that it does not make any more"
+	all := about{Name: dsl.ResourceName{Resource: "configmaps"}, namespace: namespace}
+	own := all
+	own.names = []string{c.op.Register()}
+	owns := slices.ContainsFunc(c.op.Resources(), (*dsl.Resource).Owner)
+	for _, earlier := range c.op.Earlier() {
+		if before := all; earlier.Register() != c.op.Register() {
+			before.names = []string{earlier.Register()}
+			c.put(before, because(renames), !owns, "get", "delete")
+		}
+	}
+	if !owns {
+		c.offer(own, because(why), "get", "update")
+		return
+	}
+	c.add(own, because(why), "get", "update")
+	c.add(all, because(why), "create")
+}
+
+// key adds what it takes to have a key for digests of Secrets, where such are stored.
+func (c *collector) key(namespace string) {
+	if namespace == "" || !slices.ContainsFunc(c.op.Resources(), (*dsl.Resource).DigestsSecrets) {
+		return
+	}
+	const why = "keeps the key of digests of Secrets, by which it knows what its handlers have handled"
+	all := about{Name: dsl.ResourceName{Resource: "secrets"}, namespace: namespace}
+	own := all
+	own.names = []string{c.op.DigestKey()}
+	c.add(own, because(why), "get")
+	c.add(all, because(why), "create")
+}
+
+// cluster adds what the engine looks at beside the operator's resources.
+func (c *collector) cluster(install bool) {
+	if len(c.spaces) == 0 && len(c.op.Scope.Namespaces) > 0 {
+		namespaces := about{Name: dsl.ResourceName{Resource: "namespaces"}}
+		c.add(namespaces, because("finds the namespaces to work in"), "list", "watch")
+		c.offer(namespaces, because("asks whether a namespace is gone that a listing does not have any more; without it, it stays in the scope"), "get")
+	}
+	crds := about{Name: dsl.ResourceName{Resource: "customresourcedefinitions", Group: "apiextensions.k8s.io"}}
+	c.offer(crds, because("sees a missing CRD come, and a schema change; without it, the first is found by asking every few seconds"), "get", "list", "watch")
+	if install {
+		c.add(crds, because("installs the CRDs of the configuration"), "get", "create", "patch")
+	}
+}
+
+// reviews adds what it takes to find out who may read the metrics.
+func (c *collector) reviews() {
+	const why = "asks who reads its metrics, and whether they may"
+	c.add(about{Name: dsl.ResourceName{Resource: "tokenreviews", Group: "authentication.k8s.io"}}, because(why), "create")
+	c.add(about{Name: dsl.ResourceName{Resource: "subjectaccessreviews", Group: "authorization.k8s.io"}}, because(why), "create")
+}

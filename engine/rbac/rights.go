@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rbac works out the rights that an operator's account needs: what the engine does with each resource (of.go,
+// resource.go), and what handlers declare. It makes roles of them (roles.go) and asks a reviewer which are missing. It sends no
+// requests itself.
+package rbac
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	authorization "k8s.io/api/authorization/v1"
+)
+
+// Rule is one right: one verb on one resource, in one namespace or everywhere.
+type Rule struct {
+	// Group and Resource name the resource by its plural, Subresource a part of it, as in "status".
+	Group, Resource, Subresource string
+	// Verb is one of RBAC's.
+	Verb string
+	// Name is the only object that it is about. Empty means any.
+	Name string
+	// Namespace is where. Empty means everywhere, which also resources without namespaces need.
+	Namespace string
+	// Namespaced: its objects live in namespaces.
+	Namespaced bool
+	// Reasons say who needs it. Never empty.
+	Reasons []Reason
+	// Optional: without it, the operator works but for what the reasons say.
+	Optional bool
+}
+
+// Reason says who needs a right and what for, for people.
+type Reason struct {
+	// Who is [Engine], or "handler" with the resource and the id, as in "handler foos/status".
+	Who string
+	// Why is what is done with it.
+	Why string
+}
+
+// String is the reason as a sentence without an end.
+func (r Reason) String() string {
+	if r.Why == "" {
+		return r.Who
+	}
+	return r.Who + ": " + r.Why
+}
+
+// String names the right, as in "patch foos.samplecontroller.k8s.io/status in namespace a".
+func (r Rule) String() string {
+	out := r.Verb + " " + r.Target()
+	if r.Name != "" {
+		out += " " + r.Name
+	}
+	if r.Namespace != "" {
+		out += " in namespace " + r.Namespace
+	}
+	return out
+}
+
+// Target is the resource with its group and subresource, as in "foos.samplecontroller.k8s.io/status".
+func (r Rule) Target() string {
+	out := r.Resource
+	if r.Group != "" {
+		out += "." + r.Group
+	}
+	if r.Subresource != "" {
+		out += "/" + r.Subresource
+	}
+	return out
+}
+
+// covers reports whether who has this right has the other one too.
+func (r Rule) covers(other Rule) bool {
+	return r.Group == other.Group && r.Resource == other.Resource && r.Subresource == other.Subresource &&
+		(r.Verb == other.Verb || r.Verb == "*") &&
+		(r.Name == "" || r.Name == other.Name) && (r.Namespace == "" || r.Namespace == other.Namespace)
+}
+
+// Has reports whether the rules allow a verb on a resource, anywhere and on any of its objects.
+func Has(rules []Rule, group, resource, subresource, verb string) bool {
+	return slices.ContainsFunc(rules, func(r Rule) bool {
+		return r.Group == group && r.Resource == resource && r.Subresource == subresource && (r.Verb == verb || r.Verb == "*")
+	})
+}
+
+// verbs are the usual verbs in the order in which people write them.
+func verbs() []string {
+	return []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
+}
+
+// compareVerbs orders verbs as people write them, the unusual ones behind by name.
+func compareVerbs(a, b string) int {
+	place := func(verb string) int {
+		if i := slices.Index(verbs(), verb); i >= 0 {
+			return i
+		}
+		return len(verbs())
+	}
+	return cmp.Or(cmp.Compare(place(a), place(b)), strings.Compare(a, b))
+}
+
+func compare(a, b Rule) int {
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), compareAnywhere(a, b))
+}
+
+// compareAnywhere is compare for rights whatever their namespaces.
+func compareAnywhere(a, b Rule) int {
+	return cmp.Or(
+		strings.Compare(a.Group, b.Group), strings.Compare(a.Resource, b.Resource),
+		strings.Compare(a.Subresource, b.Subresource), strings.Compare(a.Name, b.Name), compareVerbs(a.Verb, b.Verb),
+	)
+}
+
+// Reviewer asks whether an account may do something, mostly by a SelfSubjectAccessReview.
+type Reviewer func(context.Context, authorization.ResourceAttributes) (allowed bool, err error)
+
+// Attributes are the right as a review has it.
+func (r Rule) Attributes() authorization.ResourceAttributes {
+	return authorization.ResourceAttributes{
+		Group: r.Group, Resource: r.Resource, Subresource: r.Subresource,
+		Verb: r.Verb, Name: r.Name, Namespace: r.Namespace,
+	}
+}
+
+// Check asks for each right and returns those that are missing, in order. The error tells that the
+// reviewer could not be asked.
+func Check(ctx context.Context, review Reviewer, rules []Rule) (missing []Rule, err error) {
+	for _, r := range rules {
+		allowed, err := review(ctx, r.Attributes())
+		if err != nil {
+			return nil, fmt.Errorf("reviewing the right to %s: %w", r, err)
+		}
+		if !allowed {
+			missing = append(missing, r)
+		}
+	}
+	return missing, nil
+}
+
+// Demand is one right in all namespaces where it is needed.
+type Demand struct {
+	// Rule is the right; its Namespace is empty.
+	Rule
+	// Namespaces are where it is needed, sorted. One that is empty means everywhere. Never empty.
+	Namespaces []string
+}
+
+// Demands puts rights together that differ in their namespace alone. They come sorted by resource,
+// whatever their namespaces.
+func Demands(rules []Rule) []Demand {
+	rules = slices.Clone(rules)
+	slices.SortStableFunc(rules, func(a, b Rule) int { return cmp.Or(compareAnywhere(a, b), compare(a, b)) })
+	var out []Demand
+	for _, same := range chunks(rules, func(a, b Rule) bool { return compareAnywhere(a, b) == 0 }) {
+		demand := Demand{Rule: merged(same...)}
+		demand.Namespace = ""
+		for _, r := range same {
+			demand.Namespaces = append(demand.Namespaces, r.Namespace)
+		}
+		out = append(out, demand)
+	}
+	return out
+}

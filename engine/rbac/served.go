@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbac
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// Kind is the kind of an object, with its group and version.
+type Kind = schema.GroupVersionKind
+
+// Served is what rights depend on of a resource.
+type Served struct {
+	// Resource is its plural.
+	Resource string
+	// Namespaced: its objects live in namespaces. Status: it has a status subresource.
+	Namespaced, Status bool
+}
+
+// Lookup tells what is served under a name or, where that is empty, of a kind. It answers always, with
+// a guess when it does not know.
+type Lookup func(name dsl.ResourceName, kind Kind) Served
+
+// Guess returns a lookup that asks nobody: it knows the CRDs that the operator brings along and which
+// resources of Kubernetes itself have no namespaces. All others are taken to have some, and a status
+// subresource, and the plural that English has for their kind.
+func Guess(op *dsl.Operator) Lookup {
+	known := map[schema.GroupResource]Served{}
+	plurals := map[schema.GroupKind]string{}
+	for _, r := range op.Resources() {
+		if r.CRD == nil {
+			continue
+		}
+		text := func(path ...string) string {
+			value, _, _ := unstructured.NestedString(r.CRD, append([]string{"spec"}, path...)...)
+			return value
+		}
+		plural := text("names", "plural")
+		known[schema.GroupResource{Group: text("group"), Resource: plural}] = Served{
+			Resource: plural, Namespaced: text("scope") != "Cluster", Status: true,
+		}
+		plurals[schema.GroupKind{Group: text("group"), Kind: text("names", "kind")}] = plural
+	}
+	return func(name dsl.ResourceName, kind Kind) Served {
+		group, resource := name.Group, name.Resource
+		if resource == "" {
+			guess, _ := meta.UnsafeGuessKindToResource(kind)
+			group, resource = kind.Group, guess.Resource
+			if plural := plurals[kind.GroupKind()]; plural != "" {
+				resource = plural
+			}
+		}
+		if served, found := known[schema.GroupResource{Group: group, Resource: resource}]; found {
+			return served
+		}
+		return Served{Resource: resource, Namespaced: !slices.Contains(withoutNamespace(group), resource), Status: true}
+	}
+}
+
+// builtIn reports whether a group is one of Kubernetes itself, and not of CRDs.
+func builtIn(group string) bool {
+	return slices.Contains([]string{
+		"", "apps", "autoscaling", "batch", "coordination.k8s.io", "discovery.k8s.io", "events.k8s.io", "extensions",
+		"internal.apiserver.k8s.io", "policy",
+	}, group) || withoutNamespace(group) != nil
+}
+
+// withoutNamespace are the resources of a group of Kubernetes that have no namespaces: those that
+// `kubectl api-resources --namespaced=false` shows for Kubernetes 1.37.
+func withoutNamespace(group string) []string {
+	return map[string][]string{
+		"": {"componentstatuses", "namespaces", "nodes", "persistentvolumes"},
+		"admissionregistration.k8s.io": {
+			"mutatingadmissionpolicies", "mutatingadmissionpolicybindings", "mutatingwebhookconfigurations",
+			"validatingadmissionpolicies", "validatingadmissionpolicybindings", "validatingwebhookconfigurations",
+		},
+		"apiextensions.k8s.io":         {"customresourcedefinitions"},
+		"apiregistration.k8s.io":       {"apiservices"},
+		"authentication.k8s.io":        {"selfsubjectreviews", "tokenreviews"},
+		"authorization.k8s.io":         {"selfsubjectaccessreviews", "selfsubjectrulesreviews", "subjectaccessreviews"},
+		"certificates.k8s.io":          {"certificatesigningrequests", "clustertrustbundles"},
+		"flowcontrol.apiserver.k8s.io": {"flowschemas", "prioritylevelconfigurations"},
+		"networking.k8s.io":            {"ingressclasses", "ipaddresses", "servicecidrs"},
+		"node.k8s.io":                  {"runtimeclasses"},
+		"rbac.authorization.k8s.io":    {"clusterrolebindings", "clusterroles"},
+		"resource.k8s.io":              {"deviceclasses", "devicetaintrules", "resourceslices"},
+		"scheduling.k8s.io":            {"priorityclasses"},
+		"storagemigration.k8s.io":      {"storageversionmigrations"},
+		"storage.k8s.io":               {"csidrivers", "csinodes", "storageclasses", "volumeattachments", "volumeattributesclasses"},
+	}[group]
+}

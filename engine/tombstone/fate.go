@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package tombstone finds out what became of objects that left a cache without an event of deletion: the listing without them
+// may come from a server that is behind, or may select other objects.
+package tombstone
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
+	"github.com/handwerk-dev/handwerk/engine/backoff"
+)
+
+const (
+	// lookAgain and lookAgainMost bound the wait before an object is looked for again: it doubles from the first to
+	// the second.
+	lookAgain     = time.Second
+	lookAgainMost = 5 * time.Minute
+)
+
+// Settings are what a finder asks about the objects of one resource. All are required but the selectors.
+type Settings struct {
+	// LabelSelector and FieldSelector are those of the operator.
+	LabelSelector, FieldSelector string
+	// Read reads an object from the server, nil when the answer says that it is gone. List lists those of a namespace.
+	Read func(ctx context.Context, key cache.ObjectName) (*unstructured.Unstructured, error)
+	List func(ctx context.Context, namespace string, options metav1.ListOptions) (*unstructured.UnstructuredList, error)
+	// Absent reports whether the resource is known to be gone, with all its objects.
+	Absent func() bool
+	// Lacks reports whether a namespace is known not to be there. NamespaceGone asks the server for it; the error says
+	// why that cannot be told.
+	Lacks         func(namespace string) bool
+	NamespaceGone func(ctx context.Context, namespace string) (bool, error)
+	// Log gets each object once of which it cannot be told.
+	Log logr.Logger
+}
+
+// Finder finds out what became of the objects of one resource. Its methods may be called by any number of
+// goroutines, for one object by one.
+type Finder struct {
+	settings Settings
+
+	mu sync.Mutex
+	// unclear says of objects why it cannot be told what became of them.
+	unclear map[types.UID]string
+}
+
+// New returns a finder.
+func New(s Settings) *Finder { return &Finder{settings: s, unclear: map[types.UID]string{}} }
+
+// Doubt is how sure it is that one object is gone. The zero value is of one that was seen to go.
+type Doubt struct {
+	// Unseen: nobody saw it go, and nothing has said yet that it is gone.
+	Unseen bool
+	// wait is the last wait between two looks, zero before the first, and next is when to look again.
+	wait time.Duration
+	next time.Time
+}
+
+// LookNow has the object looked for without a wait: something has come for lack of which nothing could be told.
+func (d *Doubt) LookNow() { d.next = time.Time{} }
+
+// Prove looks for an object whose fate is in doubt, when it is time to. It returns how long to wait before the next
+// look, zero when the object is gone for sure. The error is why a look told nothing, which the log knows.
+func (f *Finder) Prove(ctx context.Context, key cache.ObjectName, uid types.UID, d *Doubt) (wait time.Duration, err error) {
+	if !d.Unseen {
+		if d.wait > 0 {
+			f.Known(uid)
+		}
+		return 0, nil
+	}
+	if wait := time.Until(d.next); wait > 0 {
+		return wait, nil
+	}
+	gone, err := f.gone(ctx, key, uid)
+	if gone {
+		d.Unseen = false
+		f.Known(uid)
+		return 0, nil
+	}
+	if ctx.Err() == nil {
+		f.doubted(key, uid, err)
+	}
+	d.wait, wait = backoff.Next(d.wait, lookAgain, lookAgainMost)
+	d.next = time.Now().Add(wait)
+	return wait, err
+}
+
+// gone finds out whether an object is gone, or has left the operator's selector. An empty uid stands for any. The error
+// says why that cannot be told; without one, the object is there, and the cache will show it again.
+func (f *Finder) gone(ctx context.Context, key cache.ObjectName, uid types.UID) (bool, error) {
+	live, err := f.settings.Read(ctx, key)
+	switch {
+	case err != nil:
+		return f.allGone(ctx, key, err)
+	case live == nil, uid != "" && live.GetUID() != uid:
+		return true, nil
+	}
+	selected, err := f.selects(ctx, live)
+	return !selected && err == nil, err
+}
+
+// allGone is gone for an object that cannot be asked for: it is when all of its resource or of its namespace are. Why
+// tells why it cannot be asked for.
+func (f *Finder) allGone(ctx context.Context, key cache.ObjectName, why error) (bool, error) {
+	switch {
+	case f.settings.Absent():
+		return true, nil
+	case key.Namespace == "":
+		return false, why
+	case f.settings.Lacks(key.Namespace):
+		return true, nil
+	}
+	gone, err := f.settings.NamespaceGone(ctx, key.Namespace)
+	switch {
+	case gone:
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("%w (%w)", why, err)
+	}
+	return false, why
+}
+
+// selects asks the server, where the operator selects, whether it selects a living object.
+func (f *Finder) selects(ctx context.Context, o *unstructured.Unstructured) (bool, error) {
+	s := f.settings
+	if s.LabelSelector == "" && s.FieldSelector == "" {
+		return true, nil
+	}
+	one := fields.OneTermEqualSelector("metadata.name", o.GetName()).String()
+	list, err := s.List(ctx, o.GetNamespace(), metav1.ListOptions{
+		LabelSelector: s.LabelSelector, FieldSelector: strings.Trim(s.FieldSelector+","+one, ","),
+	})
+	if err != nil {
+		return false, fmt.Errorf("asking whether object is selected: %w", err)
+	}
+	return slices.ContainsFunc(list.Items, func(i unstructured.Unstructured) bool { return i.GetUID() == o.GetUID() }), nil
+}
+
+// doubted notes that nothing says that the object is gone. The error is nil when it lives.
+func (f *Finder) doubted(key cache.ObjectName, uid types.UID, err error) {
+	reason := "it is there, and a listing did not have it"
+	if err != nil {
+		reason = err.Error()
+	}
+	f.mu.Lock()
+	_, known := f.unclear[uid]
+	f.unclear[uid] = reason
+	f.mu.Unlock()
+	if !known {
+		f.settings.Log.Info("object is not in the cache any more and not known to be gone; its delete handlers wait, and its daemons run on", logmark.Warning, true,
+			"namespace", key.Namespace, "name", key.Name, "reason", reason)
+	}
+}
+
+// Known notes that it is known what became of an object, as the cache shows it again.
+func (f *Finder) Known(uid types.UID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.unclear, uid)
+}
+
+// Clear forgets all objects.
+func (f *Finder) Clear() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	clear(f.unclear)
+}
+
+// Doubts says of how many objects it cannot be told whether they are gone, and why of one of them; empty when there
+// are none.
+func (f *Finder) Doubts() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.unclear) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("not served, and not known to be gone: %d (%s)", len(f.unclear), slices.Min(slices.Collect(maps.Values(f.unclear))))
+}

@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cached/wire"
+	"github.com/handwerk-dev/handwerk/engine/leader"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+)
+
+// Settings say how to reach the API server. All are required.
+type Settings struct {
+	// Config is left as it is. Where it has no user agent, that is "handwerk/" and the operator's name.
+	Config *rest.Config
+	// Operator has the limit on requests for work; without one there is none.
+	Operator *dsl.Operator
+	// Fence makes a transport of another that lets pass what may leave the process: that of [NewFence], or one
+	// that notes what there is and sends nothing. Retries of client-go, and its wait for the limit, come before it.
+	Fence func(http.RoundTripper) http.RoundTripper
+	// Metrics count what has passed the fence, Outages learn whether the server answers.
+	Metrics *ops.Metrics
+	Outages *Outages
+}
+
+// Clients are the ways to the API server.
+type Clients struct {
+	// Dynamic reads and writes objects, Cached lists and watches those that are cached, as package cached/wire gives them, and
+	// Metadata watches where metadata is enough. Slim writes where nobody asks for the managedFields of the answer.
+	Dynamic, Cached, Slim dynamic.Interface
+	Metadata              metadata.Interface
+	// Kubernetes sends Events and asks for access.
+	Kubernetes kubernetes.Interface
+	// Discovery tells what is served.
+	Discovery discovery.DiscoveryInterfaceWithContext
+	// Lock holds the leader's lock. It has a connection and a timeout of its own, so that a slow request of a
+	// handler cannot cost the lease.
+	Lock kubernetes.Interface
+}
+
+// Dial makes the clients. They talk to nobody yet.
+func Dial(s Settings) (*Clients, error) {
+	c, err := dial(s)
+	if err != nil {
+		return nil, fmt.Errorf("connecting: %w", err)
+	}
+	return c, nil
+}
+
+func dial(s Settings) (*Clients, error) {
+	config := rest.CopyConfig(s.Config)
+	if config.UserAgent == "" {
+		config.UserAgent = "handwerk/" + s.Operator.Name
+	}
+	if config.WarningHandler == nil && config.WarningHandlerWithContext == nil {
+		config.WarningHandlerWithContext = rest.NoWarnings{} // the transport sees which object they are about
+		config.Wrap((&warnings{}).wrap)
+	}
+	lock := rest.CopyConfig(config)
+	lock.QPS, lock.Timeout = -1, lockTimeout(s.Operator.Settings.LeaderElection.RenewDeadline)
+	lock.Wrap(s.Outages.Transport)
+	config.QPS, config.Burst = limit(s.Operator.Settings)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return s.Fence(s.Outages.Transport(s.Metrics.Transport(next)))
+	})
+	config = WithDeadline(config)
+	shared, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	c := &Clients{}
+	if c.Dynamic, err = wire.New(config, shared); err != nil {
+		return nil, err
+	}
+	if c.Cached, err = wire.NewCached(config, shared); err != nil {
+		return nil, err
+	}
+	if c.Slim, err = wire.NewSlim(config, shared); err != nil {
+		return nil, err
+	}
+	if c.Metadata, err = metadata.NewForConfigAndClient(metadata.ConfigFor(config), shared); err != nil {
+		return nil, err
+	}
+	typed, err := kubernetes.NewForConfigAndClient(config, shared)
+	if err != nil {
+		return nil, err
+	}
+	c.Kubernetes, c.Discovery = typed, typed.DiscoveryClient
+	c.Lock, err = kubernetes.NewForConfig(lock)
+	return c, err
+}
+
+// limit returns how many requests a second there may be, and how many at once; none is a negative number.
+func limit(s dsl.Settings) (qps float32, burst int) {
+	switch {
+	case s.QPS <= 0:
+		return -1, 0
+	case s.Burst == 0:
+		return s.QPS, int(2*s.QPS) + 1
+	}
+	return s.QPS, s.Burst
+}
+
+// lockTimeout leaves time for a second try within the deadline for renewing.
+func lockTimeout(renewDeadline time.Duration) time.Duration {
+	if renewDeadline == 0 {
+		renewDeadline = leader.DefaultRenewDeadline
+	}
+	return max(renewDeadline/2, time.Second)
+}

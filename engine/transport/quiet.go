@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// quiet is the sink of such a logger. Client-go logs a request that is cancelled while its answer is being read
+// as an error.
+type quiet struct {
+	logr.LogSink
+	// said reports whether the log tells of an error once for all.
+	said func(error) bool
+}
+
+// Quiet returns a logger for client-go, which drops its errors of what was asked to end, and of what the log
+// tells once for all, as said reports: they are information for those who look closely (level 1). Bodies of
+// requests and answers are never logged.
+func Quiet(log logr.Logger, said func(error) bool) logr.Logger {
+	if sink := log.GetSink(); sink != nil {
+		return log.WithSink(quiet{sink, said})
+	}
+	return log
+}
+
+// Enabled leaves out the bodies of requests and answers, which client-go logs from here on: they
+// may be those of Secrets.
+func (q quiet) Enabled(level int) bool { return level < 8 && q.LogSink.Enabled(level) }
+
+// Error logs an error, but a cancellation and what is said already, as information for those who look
+// closely; so is an Event that comes too late for its namespace. Events are named, not written out.
+func (q quiet) Error(err error, message string, values ...any) {
+	values = named(values)
+	late := apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+	switch {
+	case !errors.Is(err, context.Canceled) && !givenUp(err) && !late && !q.said(err):
+		q.LogSink.Error(err, message, values...)
+	case q.Enabled(1):
+		q.Info(1, message, append(values, "reason", err.Error())...)
+	}
+}
+
+// givenUp reports whether a request was given up because its time was over. The HTTP client puts an error
+// of its own in the place of the transport's: a *url.Error before there is an answer, one without an exported
+// type while the body is read.
+func givenUp(err error) bool {
+	request, is := errors.AsType[net.Error](err)
+	return is && request.Timeout()
+}
+
+// named returns the values with names in the place of Events.
+func named(values []any) []any {
+	out := slices.Clone(values)
+	for i, value := range out {
+		if event, is := value.(*eventsv1.Event); is && event != nil {
+			about := event.Regarding
+			out[i] = fmt.Sprintf("%s of %s %s/%s", event.Reason, about.Kind, about.Namespace, about.Name)
+		}
+	}
+	return out
+}
+
+func (q quiet) WithValues(values ...any) logr.LogSink {
+	return quiet{q.LogSink.WithValues(values...), q.said}
+}
+
+func (q quiet) WithName(name string) logr.LogSink { return quiet{q.LogSink.WithName(name), q.said} }
