@@ -205,7 +205,7 @@ func TestPathsThatALaterVersionIgnores(t *testing.T) {
 					s.Operator = dsl.New("op")
 					s.Operator.Resource(foos, func(foo *dsl.Resource) {
 						foo.Ignore = append(foo.Ignore, dsl.MustParsePath("spec.lastSync"))
-						test.declare(foo, s.Journal.Note("a"))
+						test.declare(foo, s.Note("a"))
 					})
 					s.Launch()
 					s.set("c", "spec", "lastSync") // where the generation is as it was, the digest counts until here
