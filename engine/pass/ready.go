@@ -43,6 +43,8 @@ type obstacle struct {
 	status metav1.ConditionStatus
 	// reason and message are for the condition. Steady is how the message begins, where the rest may change with each attempt.
 	reason, message, steady string
+	// idle names the handler whose when is false, of an obstacle that is no more than that.
+	idle string
 	// mild: it is no news about a generation of which the object was ready.
 	mild bool
 }
@@ -60,22 +62,21 @@ type Children struct {
 // against what the condition says of this generation, as between two attempts.
 func (p Conditions) Ready(c Children) *metav1.Condition {
 	said := ConditionOf(p.Object, dsl.Ready)
-	found, sees := p.obstacles()
+	found, sees, acts := p.obstacles()
 	if !sees && said == nil {
 		return nil
 	}
 	if !sees {
 		found = append(found, obstacle{grade: handlerFiltered, status: metav1.ConditionUnknown, reason: filtered, message: "No handler sees the object."})
 	}
-	children, more := p.unready(c)
+	makers, children, more := p.unready(c)
+	if acts && makers != nil {
+		found = slices.DeleteFunc(found, func(o obstacle) bool { return o.idle != "" && !makers[o.idle] })
+	}
 	found = append(found, more...)
-	wasTrue := said != nil && said["status"] == string(metav1.ConditionTrue) && said["observedGeneration"] == p.Object.GetGeneration()
-	if wasTrue {
-		before := len(found)
-		found = slices.DeleteFunc(found, func(o obstacle) bool { return o.mild })
-		if len(found) == 0 && before > 0 {
-			return nil
-		}
+	found, news := p.grave(found, said)
+	if !news {
+		return nil
 	}
 	out := &metav1.Condition{Type: dsl.Ready, Status: metav1.ConditionTrue, Reason: allReady}
 	if children > 0 {
@@ -93,17 +94,31 @@ func (p Conditions) Ready(c Children) *metav1.Condition {
 	return out
 }
 
-// obstacles are those of handlers. Sees reports whether there is a handler that is to bring the object about.
-func (p Conditions) obstacles() (out []obstacle, sees bool) {
+// grave leaves out the mild obstacles where the object was ready in this generation. It is no news if all are mild.
+func (p Conditions) grave(found []obstacle, said map[string]any) (rest []obstacle, news bool) {
+	wasTrue := said != nil && said["status"] == string(metav1.ConditionTrue) && said["observedGeneration"] == p.Object.GetGeneration()
+	if !wasTrue {
+		return found, true
+	}
+	before := len(found)
+	rest = slices.DeleteFunc(found, func(o obstacle) bool { return o.mild })
+	return rest, len(rest) > 0 || before == 0
+}
+
+// obstacles are those of handlers. Sees reports whether there is a handler that is to bring the object about, and acts whether the
+// when of one of them is true: then one that is filtered and has no children has nothing to do with the object, as of two handlers
+// with opposite whens.
+func (p Conditions) obstacles() (out []obstacle, sees, acts bool) {
 	for _, r := range p.Readers {
 		told, known := p.toldBy(r)
 		counts := r.Level() && (p.Jobs.Of(r) != nil || p.Sees(r, AskFor(r.Handler)).Keeps()) || known && told.status == metav1.ConditionUnknown
 		sees = sees || counts
+		acts = acts || counts && (!known || told.idle == "")
 		if one := p.obstacleOf(r, counts, told, known); one != nil {
 			out = append(out, *one)
 		}
 	}
-	return out, sees
+	return out, sees, acts
 }
 
 // obstacleOf is that of one handler, nil for none. What the handler tells in a condition of its own counts while it sees the object.
@@ -168,22 +183,25 @@ func (p Conditions) toldBy(r book.Reader) (told obstacle, known bool) {
 	}
 	switch {
 	case told.status == metav1.ConditionUnknown:
-		told.grade = handlerFiltered
+		told.grade, told.idle = handlerFiltered, r.ID
 	case told.reason == waiting:
 		told.grade = handlerWaits
 	}
 	return told, true
 }
 
-// unready returns how many children there are, and those that are not ready.
-func (p Conditions) unready(c Children) (n int, out []obstacle) {
+// unready returns which handlers have children, nil where that is not known, how many children there are, and those that are not
+// ready.
+func (p Conditions) unready(c Children) (makers map[string]bool, n int, out []obstacle) {
 	all, err := c.All()
 	if err != nil {
-		return 0, []obstacle{{
+		return nil, 0, []obstacle{{
 			grade: handlerOpen, status: metav1.ConditionFalse, reason: reconciling, message: "The children cannot be read yet.", mild: true,
 		}}
 	}
+	makers = map[string]bool{}
 	for _, child := range all {
+		makers[child.Handler] = true
 		if child.Ownership == dsl.Unowned {
 			continue // one that is not wanted any more is known to nobody
 		}
@@ -202,5 +220,5 @@ func (p Conditions) unready(c Children) (n int, out []obstacle) {
 			out = append(out, obstacle{grade: childUnready, status: metav1.ConditionFalse, reason: is.Reason, message: is.Stage})
 		}
 	}
-	return n, out
+	return makers, n, out
 }
