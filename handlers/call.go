@@ -42,20 +42,9 @@ func buildCall(cel compilerOf, b actions.Build, name string) (actions.Built, err
 	if err := checkParams(function, b.Params); err != nil {
 		return actions.Built{}, err
 	}
-	built, err := buildCode(cel, b, function)
-	if !b.ResourceWide {
-		built.Checks = append(built.Checks, func(s shape.Schemas) []error {
-			if err := function.LeftOut(s.Self.Kept); err != nil {
-				return []error{&shape.Misfit{Path: []string{"call"}, Message: err.Error()}}
-			}
-			return nil
-		})
+	if err := function.LeftOut(b.Kept); err != nil && !b.ResourceWide {
+		return actions.Built{}, &shape.Misfit{Path: []string{"call"}, Message: err.Error()}
 	}
-	return built, err
-}
-
-// buildCode builds what runs the function with its parameters.
-func buildCode(cel compilerOf, b actions.Build, function dsl.Function) (actions.Built, error) {
 	switch {
 	case b.Daemon:
 		return buildDaemon(b, function)

@@ -105,6 +105,8 @@ type Build struct {
 	Vars []string
 	// Told: what comes of the handler, the conditions of the machine tell that it belongs to, and it has none of its own.
 	Told bool
+	// Kept is what the cache holds of the resource's objects; nil for all of them.
+	Kept *shape.Kept
 	// Siblings are all handlers of the resource, this one among them. They are only read.
 	Siblings []Sibling
 }

@@ -36,7 +36,7 @@ func (w *watched) action(at path, h *handler) *actions.Built {
 	build.AtDeletion = len(h.Causes) > 0 && !slices.ContainsFunc(h.Causes, func(c dsl.Cause) bool { return c != dsl.Delete })
 	build.NoFinalizer = h.noFinalizer()
 	build.Siblings, build.Vars, build.Told = w.siblings, h.vars, h.state != ""
-	build.IncludeWhen = h.include
+	build.IncludeWhen, build.Kept = h.include, w.out.Kept()
 	built, err := action.Build(build, h.config)
 	w.unfit(at, at.Key(h.action), err)
 	if err != nil {
