@@ -20,11 +20,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/access"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
-	"github.com/handwerk-dev/handwerk/engine/children/apply"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/leader"
 	"github.com/handwerk-dev/handwerk/engine/notfound"
-	"github.com/handwerk-dev/handwerk/engine/pass"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/transport"
 	"github.com/handwerk-dev/handwerk/engine/watch"
@@ -53,7 +51,7 @@ func (e *Engine) connect() error {
 	}
 	e.elector, err = leader.New(leader.Settings{
 		LeaderElection: election, Earlier: earlier, Scope: scopeOf(e.op), Identity: e.settings.Identity, PodName: e.settings.PodName,
-		Client: e.clients.Lock, Watcher: e.clients.Kubernetes, Log: transport.Quiet(e.log, e.said),
+		Client: e.clients.Lock, Watcher: e.clients.Kubernetes, Log: transport.Quiet(e.log, e.Logged),
 		Changed: func(leading bool) { e.metrics.Leader(election.Name, leading) },
 	})
 	e.metrics.Leader(election.Name, false) // a process that never leads says so, too
@@ -67,12 +65,12 @@ func scopeOf(op *dsl.Operator) leader.Scope {
 	}}
 }
 
-// writer reaches a resource, in a namespace unless that is empty.
-func (e *Engine) writer(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
+// Client reaches a resource, in a namespace unless that is empty.
+func (e *Engine) Client(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
 	return e.reach(gvr, namespace).Client(e.clients.Dynamic.Resource(gvr).Namespace(namespace))
 }
 
-// keeper is writer for what the operator keeps for itself, which handlers cannot write.
+// keeper is Client for what the operator keeps for itself, which handlers cannot write.
 func (e *Engine) keeper(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
 	return e.reach(gvr, namespace).open(e.clients.Dynamic.Resource(gvr).Namespace(namespace))
 }
@@ -100,6 +98,11 @@ func (r reach) open(c dynamic.ResourceInterface) dynamic.ResourceInterface {
 	return r.engine.watches.Compare(r.gvr, r.namespace, r.engine.access.Client(c, r.gvr))
 }
 
+// Handled returns a client for the objects that handlers look at: answers to its writes lack managedFields.
+func (e *Engine) Handled(gvr schema.GroupVersionResource, namespace string) patch.Client {
+	return transport.Handled{Clients: e.clients, Access: e.reach(gvr, namespace), GVR: gvr, Namespace: namespace}
+}
+
 // wentBack is called when the API server's versions have gone back: the register may have changed, and the versions of own
 // writes may belong to writes of others.
 func (e *Engine) wentBack() {
@@ -123,28 +126,26 @@ func (e *Engine) serverBack() {
 	e.recheck.Wake()
 }
 
-// reader reads one object from the server, nil when the answer says that it is gone: a 404 that does
+// Read reads one object from the server, nil when the answer says that it is gone: a 404 that does
 // not name the object is an error like any other.
-func (e *Engine) reader(ctx context.Context, gvr schema.GroupVersionResource, key cache.ObjectName) (*unstructured.Unstructured, error) {
-	o, err := e.writer(gvr, key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+func (e *Engine) Read(ctx context.Context, gvr schema.GroupVersionResource, key cache.ObjectName) (*unstructured.Unstructured, error) {
+	o, err := e.Client(gvr, key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	if notfound.Says(err, gvr.GroupResource(), key.Name) {
 		return nil, nil
 	}
 	return o, err
 }
 
-// client is what a handler reads and writes other objects with.
-func (p *run) client(h *dsl.Handler, s *transport.Span) dsl.Client {
-	return p.r.engine.others.For(pass.Client{
-		Span: s,
-		Wrote: func(deed apply.Deed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
-			p.family.WroteOther(h.ID, deed, gvr, o)
-		},
-		Deleted: func(kind string, gvr schema.GroupVersionResource, key cache.ObjectName) {
-			p.family.DeletedOther(h.ID, kind, gvr, key)
-		},
-	})
+// Logged reports whether the log has one line for all errors of this kind: no server answers, this process does not
+// lead, a right is missing, to a feed or to others, or versions have gone back.
+func (e *Engine) Logged(err error) bool {
+	silent := transport.Unanswered(err) && e.outages.Logged()
+	return silent || feed.Unread(err) || errors.Is(err, transport.ErrNotLeading) || e.access.Told(err) || e.outages.Covers(err) || watch.IsBack(err)
 }
+
+// Unreached reports whether an error is one of the outage that the log names: an attempt that ends so says nothing of the
+// handler.
+func (e *Engine) Unreached(err error) bool { return feed.Unanswered(err) && e.outages.Away() }
 
 // markers are how the names of the field managers begin with which the operator has written status.observedGeneration, under all
 // its names.

@@ -8,11 +8,11 @@
 //	watch → key → queue → worker → pass: read, observe, plan, run handlers, settle, write once → next due time
 //
 // An informer callback reduces the event to a key and a hint (package watch), which the inbox keeps for the next pass;
-// the queue keeps keys apart and in order. A worker takes the key and decides when it is due next ([pass.Worker]). The
-// pass (pass.go) reads the object from the cache once, moves what the operator has left there under an earlier name
-// (rename.go), and opens its book ([book.Ledger]). It finds out what has come up (observe.go). It plans each handler in its
-// order (plan.go) and runs it when it is due (invoke.go). It turns outcomes into what is to be stored (settle.go), writes that
-// once (write.go), and remembers it (remember.go).
+// the queue keeps keys apart and in order. A worker takes the key, and package pass does the rest: [pass.Site.Run] reads the
+// object from the cache once, moves what the operator has left there under an earlier name, and opens its book ([book.Ledger]).
+// It finds out what has come up (observe.go). It decides for each handler in its order (decide.go) and runs it when it is due
+// (attempt.go). It turns outcomes into what is to be stored (settle.go), writes that once (write.go), and remembers it
+// (remember.go). This package wires: it makes a [pass.Site] for each resource.
 //
 // # The laws
 //

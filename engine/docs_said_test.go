@@ -248,6 +248,9 @@ func (s *sayings) take(file *ast.File, path string) {
 		switch n := n.(type) {
 		case *ast.CallExpr:
 			s.call(n, names, path)
+		case *ast.CompositeLit:
+			s.note(n, path)
+			return !levelled(n)
 		case *ast.KeyValueExpr:
 			s.failure(n.Key, n.Value, path)
 		case *ast.AssignStmt:
@@ -258,6 +261,34 @@ func (s *sayings) take(file *ast.File, path string) {
 			}
 		}
 		return true
+	})
+}
+
+// note notes the reason of the Event in a pass's note.
+func (s *sayings) note(of *ast.CompositeLit, path string) {
+	if name, is := of.Type.(*ast.Ident); !is || name.Name != "Note" {
+		return
+	}
+	for _, e := range of.Elts {
+		pair, is := e.(*ast.KeyValueExpr)
+		if !is {
+			continue
+		}
+		if name, is := pair.Key.(*ast.Ident); is && name.Name == "Reason" && literal(pair.Value) != "" {
+			s.reasons[literal(pair.Value)] = path
+		}
+	}
+}
+
+// levelled reports whether a literal is a pass's note for those who ask for detail.
+func levelled(of *ast.CompositeLit) bool {
+	return slices.ContainsFunc(of.Elts, func(e ast.Expr) bool {
+		pair, is := e.(*ast.KeyValueExpr)
+		if !is {
+			return false
+		}
+		name, is := pair.Key.(*ast.Ident)
+		return is && name.Name == "Level"
 	})
 }
 

@@ -116,10 +116,10 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	e.watches = watch.New(watch.Settings{Dynamic: e.clients.Cached, Metadata: e.clients.Metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchChanged, Back: e.wentBack, Passing: e.outages.Covers})
 	e.feeds = e.newFeeds()
 	e.indexes = index.New(index.Settings{Indexes: op.Indexes(), NewFeed: e.feeds.New, Log: e.log})
-	e.others = pass.ClientSettings{Manager: op.Name, Renamer: e.renamer, Catalog: e.catalog, Resource: e.writer, Watched: e.feeds.Whole}
+	e.others = pass.ClientSettings{Manager: op.Name, Renamer: e.renamer, Catalog: e.catalog, Clients: e, Feeds: e.feeds}
 	e.access = e.newAccess()
 	e.register = prune.NewRegister(prune.RegisterSettings{
-		Name: op.Register(), Earlier: earlierRegisters(op), Namespace: s.Namespace, Client: e.keeper(prune.RegisterResource, s.Namespace), Manager: op.Name, Managers: earlierNames(op), Said: e.said, Log: e.log,
+		Name: op.Register(), Earlier: earlierRegisters(op), Namespace: s.Namespace, Client: e.keeper(prune.RegisterResource, s.Namespace), Manager: op.Name, Managers: earlierNames(op), Said: e.Logged, Log: e.log,
 	})
 	e.digests = book.NewKey()
 	e.key = prune.NewKey(prune.KeySettings{
@@ -128,7 +128,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	e.events = events.New(events.Settings{
 		Client: e.clients.Kubernetes, Operator: op.Name, Log: e.log, Dropped: e.metrics.EventDropped, Failed: e.access.Refused, Ending: &e.ending,
 	})
-	e.office = activity.New(activity.Settings{Operator: op, Log: e.log, Memo: &e.memo, Held: e.held, Client: e.others.Untold, Indexes: e.indexes.Live(), Unwatched: index.Unwatched{}, Grace: e.grace()})
+	e.office = activity.New(activity.Settings{Operator: op, Log: e.log, Memo: &e.memo, Held: e.held, Client: e.others.Unnoted, Indexes: e.indexes.Live(), Unwatched: index.Unwatched{}, Grace: e.grace()})
 	e.recheck = preflight.NewRecheck(e.specs, e.op.Indexes(), e.catalog, e.checked, e.log)
 	for _, spec := range op.Resources() {
 		if err := e.start(spec); err != nil {
@@ -166,7 +166,7 @@ func earlierNames(op *dsl.Operator) (out []string) {
 // A missing CRD or permission is no error: the resource waits, visibly. The error is that of a startup, or of a
 // lock that cannot be used, or names handlers that did not end in time.
 func (e *Engine) Run(ctx context.Context) error {
-	ctx = logr.NewContext(ctx, transport.Quiet(e.log, e.said)) // client-go logs with it
+	ctx = logr.NewContext(ctx, transport.Quiet(e.log, e.Logged)) // client-go logs with it
 	outer, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	if through, err := e.begin(ctx); !through {

@@ -54,7 +54,7 @@ func Resync(e *Engine, namespace, name string) {
 // Look runs one pass over an object for which nothing has come up. Nothing else of it may be under way.
 func Look(e *Engine, namespace, name string) {
 	for r := range e.resources.All {
-		if _, err := r.pass(context.Background(), cache.ObjectName{Namespace: namespace, Name: name}); err != nil {
+		if _, err := r.site.Run(context.Background(), cache.ObjectName{Namespace: namespace, Name: name}); err != nil {
 			panic(err)
 		}
 	}

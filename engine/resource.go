@@ -6,11 +6,12 @@ package engine
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,95 +38,89 @@ type resource struct {
 	engine *Engine
 	spec   *dsl.Resource
 	name   string
-	rules  pass.Rules
 	log    logr.Logger
-	own    *feed.Feed
-	form   cached.Form
-	// shown returns an object of the server as the form shows it.
-	shown   func(*unstructured.Unstructured) *unstructured.Unstructured
+	// site is what the resource offers its passes.
+	site *pass.Site
+	// own brings the objects in, and box keeps what comes up for them between passes.
+	own *feed.Feed
+	box *inbox.Box[pass.Memory]
+	// family, related and indexes serve objects with their children, related objects and indexes; fates finds out what became of
+	// objects whose deletion no event showed, and crew runs daemons.
 	family  *children.Family
 	related *related.Index
 	indexes *index.Readers
-	busy    *pass.Running
-	// conditions knows whether the resource has any.
-	conditions *pass.ConditionsSchema
+	fates   *tombstone.Finder
+	crew    *daemon.Crew
 	// schemas counts changes of the resource's CRD, as far as CRDs are watched.
 	schemas atomic.Int64
-	// ready: the engine keeps the condition Ready. readyTold and readyForeign: what the log says of that once was said.
-	ready                   bool
-	readyTold, readyForeign atomic.Bool
-
-	// box keeps what comes up for objects between passes.
-	box *inbox.Box[pass.Memory]
-	// fates finds out what became of objects that nobody saw go; departed sees them off.
-	fates    *tombstone.Finder
-	departed pass.Departures
-	// crew runs the daemons.
-	crew *daemon.Crew
-	// machines are those that the resource has.
-	machines *pass.Machines
-	parts    attempt.SubhandlerSettings
 	// texts are those with which objects fail, as far as the log has them.
 	texts *attempt.Texts
 }
 
 // newResource prepares a resource; nothing runs yet.
 func newResource(e *Engine, spec *dsl.Resource) *resource {
-	r := &resource{
-		engine: e, spec: spec, name: spec.Name.String(), rules: pass.NewRules(e.op, spec, e.digests),
-		log: e.log.WithValues("resource", spec.Name.String()), ready: spec.KeepsReady(),
-	}
+	r := &resource{engine: e, spec: spec, name: spec.Name.String(), log: e.log.WithValues("resource", spec.Name.String())}
+	rules := pass.NewRules(e.op, spec, e.digests)
+	form := cached.FormOf(spec.Cache, e.op.Held(spec))
 	r.texts = attempt.NewTexts(r.log)
-	r.form = cached.FormOf(spec.Cache, e.op.Held(spec))
-	r.shown = r.form.Shows()
 	r.box = inbox.New[pass.Memory](r.tombstone, r.sayWait)
 	r.own = e.feeds.New(feed.Settings{
 		Name: spec.Name, Log: r.log, On: r.seen, Granted: r.box.Grant,
-		Source: watch.Source{
-			LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector,
-			Form: r.form,
-		},
-		Patches: r.rules.Finalizes || r.rules.Ledger.Stores, ObservedGeneration: spec.KeepsGeneration(),
-		Gets: r.rules.Deletes,
+		Source:  watch.Source{LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector, Form: form},
+		Patches: rules.Finalizes || rules.Ledger.Stores, ObservedGeneration: spec.KeepsGeneration(),
+		Gets: rules.Deletes,
 	})
 	r.family = children.New(children.Settings{
-		Operator: e.op, Resource: spec, Handlers: r.rules.Handlers, Log: r.log, Metrics: e.metrics, Events: e.events, Catalog: e.catalog,
-		Box: r.box, Own: r.own, NewFeed: e.feeds.New, Borrow: e.feeds.Borrow, Feeds: r.Feeds, Client: e.writer, Read: e.reader, Announce: r.announce, Register: e.register, Ending: &e.ending,
+		Operator: e.op, Resource: spec, Handlers: rules.Handlers, Log: r.log, Metrics: e.metrics, Events: e.events, Catalog: e.catalog,
+		Box: r.box, Own: r.own, NewFeed: e.feeds.New, Borrow: e.feeds.Borrow, Feeds: r.Feeds, Client: e.Client, Read: e.Read, Announce: r.Announce, Register: e.register, Ending: &e.ending,
 		Extinct: e.feeds.Extinct, Refuses: e.own.refusal,
 	})
 	r.indexes = e.indexes.Readers(r.box.IndexSeen)
 	r.related = related.New(related.Settings{
-		Resource: spec, Own: r.own, NewFeed: e.feeds.New, Inbox: r.box, All: r.rules.All, Log: r.log,
+		Resource: spec, Own: r.own, NewFeed: e.feeds.New, Inbox: r.box, All: rules.All, Log: r.log,
 	})
 	r.fates = tombstone.New(tombstone.Settings{
 		LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector, Log: r.log,
 		Read: func(ctx context.Context, key cache.ObjectName) (*unstructured.Unstructured, error) {
-			return e.reader(ctx, r.own.Resource().GVR, key)
+			return e.Read(ctx, r.own.Resource().GVR, key)
 		},
 		List: func(ctx context.Context, namespace string, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
-			return e.writer(r.own.Resource().GVR, namespace).List(ctx, options)
+			return e.Client(r.own.Resource().GVR, namespace).List(ctx, options)
 		},
 		Absent: r.own.Absent, Lacks: e.feeds.Scope().Lacks, NamespaceGone: e.feeds.NamespaceGone,
 	})
-	r.crew = r.newCrew()
-	r.departed = pass.Departures{DepartedSettings: pass.DepartedSettings{
-		Deletes: r.rules.Deletes, Events: r.rules.Events, Own: r.own, Fates: r.fates, Family: r.family, Related: r.related, Indexes: r.indexes,
-		Gone: r.crew.Gone, Refused: r.passRefused, Pass: r.passGone,
-	}}
-	r.machines = pass.NewMachines(e.op, spec, e.metrics, e.events)
-	r.parts = attempt.SubhandlerSettings{Resource: r.name, Handled: e.metrics.Handled, Said: e.said, Unreached: e.unreached, Texts: r.texts}
-	r.busy = pass.NewRunning(r.log)
-	r.conditions = pass.NewConditionsSchema(r.log, func(ctx context.Context) (bool, error) {
-		return e.catalog.Conditions(ctx, r.own.Resource())
-	}, e.outages.Away)
+	r.site = r.newSite(rules, form)
 	return r
+}
+
+// newSite prepares what the resource offers its passes.
+func (r *resource) newSite(rules pass.Rules, form cached.Form) *pass.Site {
+	e := r.engine
+	s := &pass.Site{
+		Rules: rules, Host: r, Own: r.own, Box: r.box, Family: r.family, Relations: r.related, Indexes: r.indexes, Tombstones: r.fates,
+		Machines: pass.NewMachines(e.op, r.spec, e.metrics, e.events), Running: pass.NewRunning(r.log), Others: &e.others,
+		Trail: e.trail, Budget: e.budget, Memo: &e.memo,
+		Observer:    &pass.Observer{Resource: r.name, Log: r.log, Events: e.events, Metrics: e.metrics, Texts: r.texts},
+		Subhandlers: attempt.SubhandlerSettings{Resource: r.name, Handled: e.metrics.Handled, Said: e.Logged, Unreached: e.Unreached, Texts: r.texts},
+	}
+	s.Writer = pass.NewWriter(pass.Writer{
+		Rules: &s.Rules, Host: r, Own: r.own, Form: form, Clients: e, Renamer: e.renamer, Managers: e.managers(), Markers: e.markers(), Feeds: e.feeds,
+		Schemas: &r.schemas,
+		Conditions: pass.NewConditionsSchema(r.log, func(ctx context.Context) (bool, error) {
+			return e.catalog.Conditions(ctx, r.own.Resource())
+		}, e.outages.Away),
+	})
+	r.crew = r.newCrew(s)
+	s.Daemons = r.crew
+	return s
 }
 
 // tombstone reports whether an object that is gone gets a pass: handlers or daemons need it, or the object had the finalizer, by
 // which the engine holds owners until their children are deleted or released, or a record of children. A live cache shows neither,
 // so there each owner gets the pass.
 func (r *resource) tombstone(o *cached.Object) bool {
-	return r.rules.Deletes || r.spec.Owner() && (r.spec.Cache == dsl.CacheLive || slices.Contains(o.GetFinalizers(), r.rules.Finalizer) || r.family.Recorded(o))
+	rules := &r.site.Rules
+	return rules.Deletes || r.spec.Owner() && (r.spec.Cache == dsl.CacheLive || slices.Contains(o.GetFinalizers(), rules.Finalizer) || r.family.Recorded(o))
 }
 
 // Name is the resource as its operator declares it. With the methods that follow, it takes part in the roster; see
@@ -148,20 +143,17 @@ func (r *resource) Begin() (workers int, work func(context.Context)) {
 	r.fates.Clear()
 	r.related.Clear()
 	r.indexes.Clear()
-	r.machines.Begin()
+	r.site.Machines.Begin()
 	r.texts.Begin()
 	q := queue.New(r.name, r.engine.metrics.Queues(), func(key cache.ObjectName) string { return key.Namespace })
 	r.box.Begin(q)
-	for _, h := range r.rules.Schedules.Readers {
-		q.Add(scheduleKey(h.ID), queue.Due)
+	for _, h := range r.site.Rules.Schedules.Readers {
+		q.Add(pass.ScheduleKey(h.ID), queue.Due)
 	}
 	for _, o := range r.own.Objects("") {
 		q.Add(cache.MetaObjectToName(o), queue.Backlog)
 	}
-	w := pass.Worker{
-		Pass: r.pass, Passed: r.engine.trim.Passed, Busy: r.busy, Box: r.box, Refused: r.passRefused, Said: r.engine.said,
-		Texts: r.texts, Log: r.log,
-	}
+	w := pass.Worker{Site: r.site, Trim: r.engine.trim}
 	return cmp.Or(max(r.spec.Workers, 0), dsl.DefaultWorkers), func(ctx context.Context) {
 		r.family.Retired.Begin(ctx)
 		r.crew.Begin(ctx)
@@ -176,52 +168,16 @@ func (r *resource) End() {
 	r.box.End()
 	r.texts.End()
 	r.engine.budget.Drop(r.name)
-	r.machines.End()
+	r.site.Machines.End()
 	r.family.Retired.End()
 }
 
 // Busy names the handlers that run at this moment, with their objects.
-func (r *resource) Busy() []string { return append(r.busy.List(), r.crew.Busy()...) }
+func (r *resource) Busy() []string { return append(r.site.Running.List(), r.crew.Busy()...) }
 
-// How many times as much memory as its object's JSON a pass takes: as trees, and for what handlers may make of it where that is
-// not known yet.
-const (
-	asTrees   = 8
-	asUnknown = 32
-)
-
-// share takes the memory that a pass over a key's object takes, nil where others hold it: the key is queued when they have
-// returned it.
-func (r *resource) share(key cache.ObjectName, m *pass.Memory) *children.Share {
-	bytes := 0
-	if o, found := r.own.Get(key); found {
-		if bytes = asUnknown * o.Length(); m != nil && m.Seen {
-			bytes = asTrees*o.Length() + m.Grown
-		}
-	}
-	who := children.Who{Resource: r.name, Namespace: key.Namespace, Name: key.Name}
-	return r.engine.budget.Take(who, bytes, func() { r.box.Look(key) })
-}
-
-// read returns the object, nil when it is gone.
-func (r *resource) read(ctx context.Context, key cache.ObjectName) (*unstructured.Unstructured, error) {
-	cached, found := r.own.Get(key)
-	if !found {
-		return nil, nil
-	}
-	if r.spec.Cache != dsl.CacheLive {
-		return cached.Tree(), nil
-	}
-	object, err := r.engine.reader(ctx, r.own.Resource().GVR, key)
-	if err != nil {
-		return nil, fmt.Errorf("reading object: %w", err)
-	}
-	return object, nil
-}
-
-// announce makes the passes over an object that the operator handles, too, wait for what one over another has
+// Announce makes the passes over an object that the operator handles, too, wait for what one over another has
 // written to it.
-func (r *resource) announce(by inbox.Key, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
+func (r *resource) Announce(by inbox.Key, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 	key := cache.MetaObjectToName(o)
 	for other := range r.engine.resources.All {
 		if other == r && key == by || !other.own.Serves(gvr) {
@@ -231,4 +187,60 @@ func (r *resource) announce(by inbox.Key, gvr schema.GroupVersionResource, o *un
 			other.box.Expect(inbox.Write{Cache: other.own, Key: key, UID: o.GetUID(), Version: o.GetResourceVersion(), Own: true})
 		}
 	}
+}
+
+// Held is the fence.
+func (r *resource) Held(ctx context.Context) bool { return r.engine.held(ctx) }
+
+// Read reads an object from the API server.
+func (r *resource) Read(ctx context.Context, gvr schema.GroupVersionResource, key cache.ObjectName) (*unstructured.Unstructured, error) {
+	return r.engine.Read(ctx, gvr, key)
+}
+
+// Logged reports whether one line of the log stands for all errors of this kind.
+func (r *resource) Logged(err error) bool { return r.engine.Logged(err) }
+
+// Covered reports whether an error comes from an outage of the API server that the log names.
+func (r *resource) Covered(err error) bool { return r.engine.outages.Covers(err) }
+
+// Unreached reports whether an attempt ended so because of such an outage.
+func (r *resource) Unreached(err error) bool { return r.engine.Unreached(err) }
+
+// Keyed waits for the key of the digests that the resource's handlers leave on Secrets. The error says why the key cannot be read or
+// made; no pass begins then, for without a key nothing of a Secret is stored.
+func (r *resource) Keyed(ctx context.Context) error {
+	return r.engine.key.Ready(ctx)
+}
+
+// IsKey reports whether an object is the Secret with that key, which no handler sees.
+func (r *resource) IsKey(namespace, name string) bool {
+	return r.spec.OfSecrets() && r.engine.key.Is(namespace, name)
+}
+
+// Refused notes how a handler, or one of the pass's own requests, ended: whether a right was missing, or the server.
+func (r *resource) Refused(key cache.ObjectName, handler string, err error) {
+	missing := err != nil && apierrors.IsForbidden(err)
+	again := missing || feed.Unanswered(err)
+	if r.box.Refused(key, handler, again) && !again && r.engine.access.Lacks() {
+		r.engine.access.Retry()
+	}
+	if missing && handler == pass.Itself {
+		r.own.Suspect(key.Namespace)
+	}
+}
+
+// sayWait says in the log that a handler has waited for long, or does not wait any more. It runs beside passes.
+func (r *resource) sayWait(w inbox.Wait) {
+	log := r.log
+	if !pass.IsSchedule(w.Key) {
+		log = log.WithValues("namespace", w.Key.Namespace, "name", w.Key.Name)
+	}
+	if w.Handler != "" {
+		log = log.WithValues("handler", w.Handler)
+	}
+	if w.Over {
+		log.Info("no longer "+w.Reason, "lasted", w.Lasted.Round(time.Second).String())
+		return
+	}
+	log.Info(w.Reason)
 }

@@ -88,12 +88,15 @@ func (n Number) Handled() int64 {
 	return 0
 }
 
+// Logger returns the log for what happens to an object. It is made when something is logged.
+type Logger interface{ Log() logr.Logger }
+
 // Ledger is an object's book in one pass. Only that pass uses it.
 type Ledger struct {
 	rules   *Rules
 	memory  *Memory
 	subject Subject
-	log     func() logr.Logger
+	log     Logger
 
 	book Book
 	// cloned: no memory shares the book's entries.

@@ -53,8 +53,13 @@ func (s *shelf) text(text string) {
 func (s *shelf) look() *Look { return NewLook(s.object.Object) }
 
 func (s *shelf) open() *Ledger {
-	return Open(&s.rules, &s.memory, Subject{Object: s.object, Deletion: Deletion(s.object, false), Now: time.Now()}, s.look(), logr.Discard)
+	return Open(&s.rules, &s.memory, Subject{Object: s.object, Deletion: Deletion(s.object, false), Now: time.Now()}, s.look(), discard{})
 }
+
+// discard is a log for nobody.
+type discard struct{}
+
+func (discard) Log() logr.Logger { return logr.Discard() }
 
 // due is what the handler is to run for.
 func (s *shelf) due(l *Ledger) dsl.Cause {

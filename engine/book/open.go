@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -48,7 +47,7 @@ func moves(known, now string) bool {
 //
 // Memory wins over a text that this process did not write, and over one that it did: it knows more. The
 // exception is a text that was sent, and whose answer was lost on the way.
-func Open(rules *Rules, m *Memory, s Subject, look *Look, log func() logr.Logger) *Ledger {
+func Open(rules *Rules, m *Memory, s Subject, look *Look, log Logger) *Ledger {
 	l := &Ledger{rules: rules, memory: m, subject: s, log: log, text: s.Object.GetAnnotations()[rules.Annotation]}
 	if m.rest == nil {
 		m.rest = &rest{}
@@ -81,7 +80,7 @@ func Open(rules *Rules, m *Memory, s Subject, look *Look, log func() logr.Logger
 func (l *Ledger) load(look *Look) Book {
 	b, err := Load(l.text, l.subject.Object.GetUID(), l.vouched)
 	if err != nil {
-		l.log().Error(err, "state annotation is not readable; the object is handled as a new one")
+		l.log.Log().Error(err, "state annotation is not readable; the object is handled as a new one")
 	}
 	if observed := l.subject.Number.Handled(); observed > 0 && (b.Text() == "" || b.Passed(observed)) {
 		return l.byGeneration(look, observed)
@@ -98,7 +97,7 @@ func (l *Ledger) lost(err error) {
 		return
 	}
 	l.memory.lost = true
-	l.log().Error(err, "what handlers saw last could not be read; they get no old and diff for the next change")
+	l.log.Log().Error(err, "what handlers saw last could not be read; they get no old and diff for the next change")
 }
 
 // byGeneration returns the book of an object whose status.observedGeneration says which generation was handled.

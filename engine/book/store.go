@@ -131,13 +131,13 @@ func (l *Ledger) Store(d Draft, marks *patch.Marks) bool {
 	text, degraded, err := l.book.Encode(l.rules.Readers, d.Look, Room(l.subject.Object.GetAnnotations(), l.rules.Annotation))
 	switch {
 	case errors.Is(err, ErrRoom):
-		l.log().Error(err, "state could not be stored; what handlers have handled is known to this process alone")
+		l.log.Log().Error(err, "state could not be stored; what handlers have handled is known to this process alone")
 		return false
 	case err != nil:
-		l.log().Error(err, "state could not be stored")
+		l.log.Log().Error(err, "state could not be stored")
 		return false
 	case degraded:
-		l.log().Info("the essence is too large to be kept on the object; handlers get no old and diff for the next change", logmark.Warning, true)
+		l.log.Log().Info("the essence is too large to be kept on the object; handlers get no old and diff for the next change", logmark.Warning, true)
 	}
 	marks.Annotation, marks.State, marks.Locked = l.rules.Annotation, text, l.memory.stamped
 	return true

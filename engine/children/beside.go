@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
@@ -30,11 +31,18 @@ var _ dsl.ChildReader = Children{}
 // now is a reader for one call. What it remembers is for nobody, and it tells nobody of the owner.
 func (c Children) now() *Reader {
 	p := Pass{
-		Key: c.Key, Object: c.Owner(), Gone: true, Now: time.Now(), Log: func() logr.Logger { return c.Log },
+		Key: c.Key, Object: c.Owner(), Gone: true, Now: time.Now(), Asker: aside{c.Log},
 		Memory: &Memory{}, Sweep: &prune.SweepMemory{}, Awaits: &inbox.Writes{},
 	}
 	return c.Family.Begin(p).Reader()
 }
+
+// aside answers where there is no pass.
+type aside struct{ log logr.Logger }
+
+func (a aside) Log() logr.Logger { return a.log }
+
+func (aside) Undecided(string, schema.GroupKind) string { return "" }
 
 // Missed is that of a pass.
 func (c Children) Missed() (bool, error) { return c.now().Missed() }

@@ -32,7 +32,7 @@ func (s *Session) Sight(ctx context.Context) {
 			continue
 		}
 		if err := with.Register.Enter(ctx, with.Resource.Name, kind.Resource().GroupKind()); err != nil {
-			s.pass.Log().V(1).Info("kind of children is not registered yet", "error", err.Error())
+			s.pass.Asker.Log().V(1).Info("kind of children is not registered yet", "error", err.Error())
 		}
 	}
 }
@@ -52,7 +52,7 @@ func (s *Session) Sweep(ctx context.Context, span *transport.Span, news bool, ow
 	span.Begin(ctx)
 	defer span.End()
 	return s.family.sweeper.Sweep(ctx, s.pass.Sweep, prune.Sweep{
-		Owner: owner, All: all, Owns: s.family.owns, Unsure: unsure, Log: s.pass.Log, Read: s.live, Manager: s.family.settings.Operator.Name,
+		Owner: owner, All: all, Owns: s.family.owns, Unsure: unsure, Log: s.pass.Asker.Log, Read: s.live, Manager: s.family.settings.Operator.Name,
 		Taker: func(why string) dsl.Children { return s.For(span, collision.Attempt{Why: why}) },
 	})
 }

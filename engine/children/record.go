@@ -69,7 +69,7 @@ func (s *Session) takeLocked(owner *unstructured.Unstructured) {
 	}
 	record, err := apply.ParseRecord(text, s.pass.Object.GetUID())
 	if err != nil {
-		s.pass.Log().Error(err, "record of children is not readable; it is begun again, and children that only the record names are left alone")
+		s.pass.Asker.Log().Error(err, "record of children is not readable; it is begun again, and children that only the record names are left alone")
 	}
 	s.ties = ties{record: record, text: text, closed: s.closed && record != nil}
 }
@@ -165,7 +165,7 @@ func (s *Session) enter(ctx context.Context, titles map[apply.Place]string) erro
 	}
 	if fault == nil {
 		if _, err := s.findMost(ctx, mostLooks); err != nil {
-			s.pass.Log().V(1).Info("child stays in the record", "reason", err.Error())
+			s.pass.Asker.Log().V(1).Info("child stays in the record", "reason", err.Error())
 		}
 		fault = s.writeRecord(ctx, before.With(time.Now(), late).With(time.Now(), titles).Without(s.outdated(before)...))
 	}

@@ -91,7 +91,7 @@ func (s *Session) move(ctx context.Context, kind *feed.Feed, which id, o *unstru
 		return nil, err
 	}
 	s.keep(which, moved)
-	s.pass.Log().Info("moved what the operator had left on a child under an earlier name", "child", which.key.String(), "was", s.family.settings.Operator.Was)
+	s.pass.Asker.Log().Info("moved what the operator had left on a child under an earlier name", "child", which.key.String(), "was", s.family.settings.Operator.Was)
 	return moved, nil
 }
 

@@ -50,7 +50,8 @@ type Pass struct {
 	// Gone: the cache does not show the owner any more. Deleting: it is gone, or is being deleted.
 	Gone, Deleting bool
 	Now            time.Time
-	Log            func() logr.Logger
+	// Asker answers for the pass.
+	Asker Asker
 	// Share is the memory that the pass may take; nil for any.
 	Share  *Share
 	Memory *Memory
@@ -62,9 +63,15 @@ type Pass struct {
 	Walk *breaker.Walk
 	// Done names the handlers that are through with the owner's deletion; nil while it lives.
 	Done map[string]bool
+}
+
+// Asker answers for the pass of a session. It may be called by several goroutines.
+type Asker interface {
+	// Log returns the log for what happens to the owner.
+	Log() logr.Logger
 	// Undecided names a handler, other than but, that may want a child of a kind and has not said so yet; it is empty when
-	// all have. But may be empty. It may be called by several goroutines.
-	Undecided func(but string, kind schema.GroupKind) (handler string)
+	// all have. But may be empty.
+	Undecided(but string, kind schema.GroupKind) (handler string)
 }
 
 // Session is one pass over one owner, as far as it is about children. Handlers may use goroutines, so its methods may

@@ -24,7 +24,7 @@ func (c *children) asks(found *unstructured.Unstructured) bool {
 	if s.pass.Deleting {
 		return false // the record says which children a deletion leaves behind
 	}
-	wanted := s.pass.Undecided(c.attempt.Handler, found.GroupVersionKind().GroupKind())
+	wanted := s.pass.Asker.Undecided(c.attempt.Handler, found.GroupVersionKind().GroupKind())
 	if wanted == "" {
 		return false
 	}
@@ -55,13 +55,13 @@ func (s *Session) Undecided() (some bool) {
 	s.mu.Unlock()
 	said := map[apply.Place]string{}
 	for _, one := range stays {
-		wanted := s.pass.Undecided(one.by, one.place.Kind)
+		wanted := s.pass.Asker.Undecided(one.by, one.place.Kind)
 		if wanted == "" {
 			continue
 		}
 		said[one.place] = wanted
 		if s.pass.Memory.asked[one.place] != wanted {
-			s.pass.Log().Info("child that is not wanted any more stays until another handler, which may want it, has succeeded",
+			s.pass.Asker.Log().Info("child that is not wanted any more stays until another handler, which may want it, has succeeded",
 				"child", one.place.People(), "handler", one.by, "waitsFor", wanted)
 		}
 	}

@@ -109,7 +109,7 @@ func (s *Session) Await(live *unstructured.Unstructured) {
 // it where the resource's own informers show it.
 func (s *Session) WroteOther(handler string, deed apply.Deed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 	s.written(Write{Handler: handler, Made: deed == apply.Created}, ops.Other, s.showing(gvr, o), gvr, o)
-	s.pass.Log().Info(string(deed)+" "+apply.PlaceOf(o).People(), "handler", handler)
+	s.pass.Asker.Log().Info(string(deed)+" "+apply.PlaceOf(o).People(), "handler", handler)
 }
 
 // DeletedOther is WroteOther for a deletion: what the caches still have is waited for.
@@ -122,7 +122,7 @@ func (s *Session) DeletedOther(handler, kind string, gvr schema.GroupVersionReso
 			s.noteGone(w, f, key, o.GetUID())
 		}
 	}
-	s.pass.Log().Info(string(apply.Deleted)+" "+kind+" "+key.String(), "handler", handler)
+	s.pass.Asker.Log().Info(string(apply.Deleted)+" "+kind+" "+key.String(), "handler", handler)
 }
 
 // written notes a handler's write.
@@ -187,7 +187,7 @@ func (c *children) say(deed apply.Deed, o *unstructured.Unstructured, detail str
 	if detail != "" {
 		line += ": " + detail
 	}
-	log := s.pass.Log()
+	log := s.pass.Asker.Log()
 	if deed == apply.Unchanged {
 		log = log.V(1)
 	}

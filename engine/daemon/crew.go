@@ -97,11 +97,18 @@ type Sight struct {
 	Deleting bool
 	// Starts: those that are to run and do not are started. Without, daemons are only told to stop.
 	Starts bool
-	// Sees asks the filters of a daemon, and reports whether they have an answer. About is what a daemon is asked about.
-	Sees  func(h *dsl.Handler) (holds, known bool)
-	About func(h *dsl.Handler) *dsl.Subject
-	// Memo returns that of the object, which is kept from then on.
-	Memo func() *dsl.Memo
+	// Pass answers for the pass; nil where the key has no object.
+	Pass Pass
+}
+
+// Pass answers what is asked about the daemons of the object of a pass.
+type Pass interface {
+	// Sees asks the filters of a daemon, and reports whether they have an answer.
+	Sees(h *dsl.Handler) (holds, known bool)
+	// About is what a daemon is asked about.
+	About(h *dsl.Handler) *dsl.Subject
+	// Memo is the object's, which is kept from then on.
+	Memo() *dsl.Memo
 }
 
 // Crew are the daemons of one resource. Its methods may be called by any number of goroutines.
@@ -225,14 +232,14 @@ func (c *Crew) Tend(s Sight) {
 	for _, h := range c.settings.Handlers {
 		wanted, known := false, true
 		if s.UID != "" && !s.Deleting {
-			wanted, known = s.Sees(h) // others' code: not with the lock
+			wanted, known = s.Pass.Sees(h) // others' code: not with the lock
 		}
 		if !c.tend(s, h, wanted, known) {
 			continue
 		}
 		var delay time.Duration
 		if h.Delay != nil {
-			delay = attempt.Delay(h.Delay, func() *dsl.Subject { return s.About(h) })
+			delay = attempt.Delay(h.Delay, func() *dsl.Subject { return s.Pass.About(h) })
 		}
 		c.start(s, h, delay)
 	}
@@ -276,7 +283,7 @@ func (c *Crew) start(s Sight, h *dsl.Handler, delay time.Duration) {
 		return // the next pass knows
 	}
 	l := newLife(c, s.Key, s.UID, h)
-	l.memo = s.Memo()
+	l.memo = s.Pass.Memo()
 	l.last, l.written, l.knows = seen, s.Object, s.Object.GetResourceVersion()
 	if c.settings.Keys {
 		l.tree = s.Object

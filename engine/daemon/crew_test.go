@@ -93,10 +93,19 @@ func object(version string) *unstructured.Unstructured {
 func (d *desk) pass(matches bool) {
 	o := d.shown.Load().Tree()
 	d.Tend(Sight{
-		Key: web, UID: o.GetUID(), Object: o, Starts: true, Memo: func() *dsl.Memo { return &d.memo },
-		Sees: func(*dsl.Handler) (bool, bool) { return matches, true },
+		Key: web, UID: o.GetUID(), Object: o, Starts: true, Pass: answers{d, matches},
 	})
 }
+
+// answers are those of a pass at a desk, whose object matches the filters of all daemons, or of none.
+type answers struct {
+	desk    *desk
+	matches bool
+}
+
+func (a answers) Sees(*dsl.Handler) (bool, bool)  { return a.matches, true }
+func (a answers) About(*dsl.Handler) *dsl.Subject { return nil }
+func (a answers) Memo() *dsl.Memo                 { return &a.desk.memo }
 
 // event tells of the object that the cache has.
 func (d *desk) event() {

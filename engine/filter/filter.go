@@ -6,6 +6,7 @@
 package filter
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -190,4 +191,32 @@ func (f *Faults) Of(h *dsl.Handler) string {
 		}
 	}
 	return ""
+}
+
+// Unmatched names the first label or annotation of an object that the handler's filters do not accept, with its value. It is empty
+// where all match.
+func Unmatched(h *dsl.Handler, object metav1.Object) string {
+	for _, m := range h.Labels {
+		if set := object.GetLabels(); !m.Matches(set) {
+			return "label " + unmatched(m, set)
+		}
+	}
+	for _, m := range h.Annotations {
+		if set := object.GetAnnotations(); !m.Matches(set) {
+			return "annotation " + unmatched(m, set)
+		}
+	}
+	return ""
+}
+
+// unmatched says how a set does not fulfil a condition.
+func unmatched(m dsl.Match, set map[string]string) string {
+	value, found := set[m.Key]
+	switch {
+	case !found:
+		return m.Key + " is not set"
+	case m.Op == dsl.Absent:
+		return m.Key + " is set"
+	}
+	return fmt.Sprintf("%s is %q, want %q", m.Key, value, m.Value)
 }

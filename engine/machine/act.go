@@ -178,7 +178,7 @@ func (x *Run) made(p *dsl.Patch) (*dsl.Patch, error) {
 	if len(p.Transforms) == 0 || x.Full == nil {
 		return p, nil // which Lay makes of what is seen
 	}
-	full, err := x.Full()
+	full, err := x.Full.Object()
 	if err == nil && full != nil {
 		so := dsl.NewPatch()
 		so.Join(x.request.Patch)

@@ -28,9 +28,11 @@ type Run struct {
 	Gone bool
 	// Told: which conditions handlers of the resource set is known of all of them.
 	Told bool
-	// Full returns the object as it is when the attempt begins with all that its cache does not hold, for actions that transform
+	// Full has the object as it is when the attempt begins with all that its cache does not hold, for actions that transform
 	// it; nil where nobody knows that. It may ask the API server. Full itself is nil where the cache holds all.
-	Full func() (*unstructured.Unstructured, error)
+	Full interface {
+		Object() (*unstructured.Unstructured, error)
+	}
 	// Known is what was done in an attempt before this one, and is not written down.
 	Known Done
 	// Before is the attempt before this one in the same pass, whose patch the server has refused, see [Run.Blame]; nil for none.

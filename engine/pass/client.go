@@ -26,65 +26,69 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/transport"
 )
 
-// ClientSettings are what the clients of one operator have in common.
+// ClientSettings are what the clients of one operator have in common. All fields are required.
 type ClientSettings struct {
 	// Manager is the field manager of what is written.
 	Manager string
 	// Renamer moves what earlier names of the operator have applied.
 	Renamer *patch.Renamer
 	Catalog *catalog.Catalog
-	// Resource reaches a resource on the server, in a namespace unless that is empty.
-	Resource func(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface
-	// Watched returns the feed whose cache has every object of a resource in the namespace, whole; nil when there is
-	// none.
-	Watched func(gvr schema.GroupVersionResource, namespace string) *feed.Feed
+	// Clients reaches resources on the server, and Feeds have the caches of those that the operator watches.
+	Clients Clients
+	Feeds   *feed.Factory
 }
 
-// Client is what a client is for: one attempt of a handler.
-type Client struct {
-	Span *transport.Span
-	// Wrote is told of every write, Deleted of every deletion of an object of a kind.
-	Wrote   func(apply.Deed, schema.GroupVersionResource, *unstructured.Unstructured)
-	Deleted func(kind string, gvr schema.GroupVersionResource, key cache.ObjectName)
+// Noter notes what a client writes.
+type Noter interface {
+	// Wrote notes a write.
+	Wrote(apply.Deed, schema.GroupVersionResource, *unstructured.Unstructured)
+	// Deleted notes the deletion of an object of a kind.
+	Deleted(kind string, gvr schema.GroupVersionResource, key cache.ObjectName)
 }
 
+// client is that of one attempt of a handler, which writes in the span.
 type client struct {
 	*ClientSettings
-	Client
+	span  *transport.Span
+	noter Noter
 }
 
-// For returns the client of an attempt.
-func (s *ClientSettings) For(a Client) dsl.Client { return &client{s, a} }
-
-// Untold returns a client that writes in a span, and of whose writes nobody is told: no cache is to follow them.
-func (s *ClientSettings) Untold(span *transport.Span) dsl.Client {
-	return s.For(Client{
-		Span: span, Wrote: func(apply.Deed, schema.GroupVersionResource, *unstructured.Unstructured) {},
-		Deleted: func(string, schema.GroupVersionResource, cache.ObjectName) {},
-	})
+// For returns a client that writes in a span, and whose writes are noted.
+func (s *ClientSettings) For(span *transport.Span, noter Noter) dsl.Client {
+	return &client{s, span, noter}
 }
+
+// Unnoted returns a client that writes in a span, and whose writes no cache has to follow.
+func (s *ClientSettings) Unnoted(span *transport.Span) dsl.Client { return s.For(span, unnoted{}) }
+
+// unnoted notes nothing.
+type unnoted struct{}
+
+func (unnoted) Wrote(apply.Deed, schema.GroupVersionResource, *unstructured.Unstructured) {}
+
+func (unnoted) Deleted(string, schema.GroupVersionResource, cache.ObjectName) {}
 
 // Get returns one object, from the cache where the operator watches it.
 func (c *client) Get(ctx context.Context, resource, namespace, name string) (*unstructured.Unstructured, error) {
-	ctx, done := c.Span.Read(ctx)
+	ctx, done := c.span.Read(ctx)
 	defer done()
 	served, err := c.resolve(ctx, resource)
 	if err != nil {
 		return nil, err
 	}
 	key := cache.ObjectName{Namespace: namespace, Name: name}
-	if f := c.Watched(served.GVR, namespace); f != nil {
+	if f := c.Feeds.Whole(served.GVR, namespace); f != nil {
 		// What is missing here may lie outside what is watched, so only a hit answers.
 		if o, found := f.Get(key); found {
 			return o.Tree(), nil
 		}
 	}
-	return c.Resource(served.GVR, namespace).Get(ctx, name, metav1.GetOptions{})
+	return c.Clients.Client(served.GVR, namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
 // List returns objects, from the cache where the operator watches them.
 func (c *client) List(ctx context.Context, resource, namespace, selector string) ([]*unstructured.Unstructured, error) {
-	ctx, done := c.Span.Read(ctx)
+	ctx, done := c.span.Read(ctx)
 	defer done()
 	served, err := c.resolve(ctx, resource)
 	if err != nil {
@@ -95,14 +99,14 @@ func (c *client) List(ctx context.Context, resource, namespace, selector string)
 		return nil, dsl.Permanent(fmt.Errorf("listing %s: %w", resource, err))
 	}
 	var out []*unstructured.Unstructured
-	if f := c.Watched(served.GVR, namespace); f != nil {
+	if f := c.Feeds.Whole(served.GVR, namespace); f != nil {
 		for _, o := range f.Objects(namespace) {
 			if wanted.Empty() || wanted.Matches(labels.Set(o.GetLabels())) {
 				out = append(out, o.Tree())
 			}
 		}
 	} else {
-		list, err := c.Resource(served.GVR, namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+		list, err := c.Clients.Client(served.GVR, namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 		if err != nil {
 			return nil, err
 		}
@@ -144,7 +148,7 @@ func (c *client) Create(ctx context.Context, object any) (*unstructured.Unstruct
 
 // MergePatch sends a merge patch.
 func (c *client) MergePatch(ctx context.Context, resource, namespace, name string, patch map[string]any, subresource ...string) (*unstructured.Unstructured, error) {
-	ctx, done, err := c.Span.Write(ctx)
+	ctx, done, err := c.span.Write(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -157,9 +161,9 @@ func (c *client) MergePatch(ctx context.Context, resource, namespace, name strin
 	if err != nil {
 		return nil, dsl.Permanent(fmt.Errorf("patching %s %s: %w", resource, name, err))
 	}
-	result, err := c.Resource(served.GVR, namespace).Patch(ctx, name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: c.Manager}, subresource...)
+	result, err := c.Clients.Client(served.GVR, namespace).Patch(ctx, name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: c.Manager}, subresource...)
 	if err == nil {
-		c.Wrote(apply.Patched, served.GVR, result)
+		c.noter.Wrote(apply.Patched, served.GVR, result)
 	}
 	return result, err
 }
@@ -180,7 +184,7 @@ func (c *client) DeleteObject(ctx context.Context, object *unstructured.Unstruct
 
 // remove deletes what has the key, of the resource that is found.
 func (c *client) remove(ctx context.Context, key cache.ObjectName, uid types.UID, find func(context.Context) (catalog.Resource, error)) error {
-	ctx, done, err := c.Span.Write(ctx)
+	ctx, done, err := c.span.Write(ctx)
 	if err != nil {
 		return err
 	}
@@ -194,16 +198,16 @@ func (c *client) remove(ctx context.Context, key cache.ObjectName, uid types.UID
 	if uid != "" {
 		options.Preconditions = &metav1.Preconditions{UID: &uid}
 	}
-	err = c.Resource(served.GVR, key.Namespace).Delete(ctx, key.Name, options)
+	err = c.Clients.Client(served.GVR, key.Namespace).Delete(ctx, key.Name, options)
 	if err == nil {
-		c.Deleted(served.Kind, served.GVR, key)
+		c.noter.Deleted(served.Kind, served.GVR, key)
 	}
 	return err
 }
 
 // send reads a whole object, finds its resource, writes it and tells of the write.
 func (c *client) send(ctx context.Context, deed apply.Deed, object any, write func(context.Context, dynamic.ResourceInterface, *unstructured.Unstructured) (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
-	ctx, done, err := c.Span.Write(ctx)
+	ctx, done, err := c.span.Write(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -216,9 +220,9 @@ func (c *client) send(ctx context.Context, deed apply.Deed, object any, write fu
 	if err != nil {
 		return nil, err
 	}
-	result, err := write(ctx, c.Resource(served.GVR, plain.GetNamespace()), plain)
+	result, err := write(ctx, c.Clients.Client(served.GVR, plain.GetNamespace()), plain)
 	if err == nil {
-		c.Wrote(deed, served.GVR, result)
+		c.noter.Wrote(deed, served.GVR, result)
 	}
 	return result, err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/queue"
 )
 
 // Clock are an object's timers in one pass.
@@ -21,27 +22,17 @@ type Clock struct {
 	Ticks []Tick
 }
 
-// ClockPass is what a pass knows of its object when it starts the timers.
-type ClockPass struct {
-	Now time.Time
-	// Before are the ticks that the last pass has left, nil for none. Fresh: the object is new.
-	Before []Tick
-	Fresh  bool
-	Look   *book.Look
-	Ledger *book.Ledger
-	// About is what a handler is asked about that works out its first run.
-	About func(book.Reader) *dsl.Subject
-}
-
-// StartClock returns the object's timers as they are for this pass. They are kept only when the pass is remembered: the ticks
+// startClock returns the object's timers as they are for this pass. They are kept only when the pass is remembered: the ticks
 // of one that failed are there for the next. A timer with idle that has failed and waits for its next attempt waits for
 // the object to come to rest instead, when that has changed.
-func StartClock(handlers []book.Reader, p ClockPass) Clock {
-	now, look, l := p.Now, p.Look, p.Ledger
-	c := Clock{Handlers: handlers, Now: now, Ticks: slices.Clone(p.Before)}
+func (p *pass) startClock(d Draft) Clock {
+	handlers := p.Rules.Timers
+	c := Clock{Handlers: handlers, Now: p.Now, Ticks: slices.Clone(p.memory.Ticks)}
 	if c.Ticks == nil {
 		for _, h := range handlers {
-			c.Ticks = append(c.Ticks, FirstTickOf(h.Handler, now, p.Fresh, func() *dsl.Subject { return p.About(h) }))
+			c.Ticks = append(c.Ticks, FirstTickOf(h.Handler, p.Now, p.Changes.Fresh, func() *dsl.Subject {
+				return p.subject(d, h, dsl.Timer, book.Record{}, p.family.Reader(), p.indexes.For(h.ID, dsl.Timer))
+			}))
 		}
 	}
 	for i, h := range handlers {
@@ -49,10 +40,10 @@ func StartClock(handlers []book.Reader, p ClockPass) Clock {
 			continue
 		}
 		var changed bool
-		c.Ticks[i], changed = c.Ticks[i].Look(h.Timing, look.Digest(h.View), now)
-		if e := l.Entry(h); changed && e.Try.Cause == dsl.Timer {
+		c.Ticks[i], changed = c.Ticks[i].Look(h.Timing, d.Look.Digest(h.View), p.Now)
+		if e := p.ledger.Entry(h); changed && e.Try.Cause == dsl.Timer {
 			e.Try = book.Record{}
-			l.Put(h, e)
+			p.ledger.Put(h, e)
 		}
 	}
 	return c
@@ -80,10 +71,10 @@ func (c Clock) Ran(h book.Reader) bool {
 }
 
 // Wind sets the timers for the next pass, when the handlers with something to do have run and left the object as look
-// shows it. Due is called with the time of each that has one.
-func (c Clock) Wind(jobs Jobs, look *book.Look, now time.Time, due func(time.Time)) {
+// shows it. It returns the time of the earliest, zero where none has one.
+func (c Clock) Wind(jobs Jobs, look *book.Look, now time.Time) (due time.Time) {
 	if c.Ticks == nil {
-		return
+		return due
 	}
 	for i, h := range c.Handlers {
 		k, ran := c.Ticks[i], c.Ticks[i].Ran
@@ -99,12 +90,13 @@ func (c Clock) Wind(jobs Jobs, look *book.Look, now time.Time, due func(time.Tim
 		if j := jobs.Of(h); j != nil && j.Asks() {
 			k = k.Own(look.Digest(h.View))
 		}
-		if at := k.Due(); !at.IsZero() {
-			due(at)
+		if at := k.Due(); !at.IsZero() && (due.IsZero() || at.Before(due)) {
+			due = at
 		}
 		k.Ran = ran
 		c.Ticks[i] = k
 	}
+	return due
 }
 
 // TickAfter returns the run that follows one that has come to its end in a pass that began at a time.
@@ -141,4 +133,101 @@ func AlarmAgain(before *Alarm, jobs Jobs, at Times, unkept bool) *Alarm {
 		out = out.With(j.Reader.ID, after, at.Ended)
 	}
 	return out
+}
+
+// wind sets when the object's timers, its resync period and the handlers that asked to run again are due.
+func (p *pass) wind(st State) State {
+	m, now := p.memory, time.Now()
+	clock := st.Come.Clock
+	if due := clock.Wind(st.Jobs, st.Look, now); !due.IsZero() {
+		// Due, and not Resync, which would come after all of a first listing: a timer has its time. What is fresh goes
+		// before both.
+		st.Due = st.Due.Sooner(time.Until(due), queue.Due)
+	}
+	m.Ticks = clock.Ticks
+	st = p.alarm(st)
+	if m.Resync != nil {
+		st.Due = st.Due.Sooner(time.Until(*m.Resync), queue.Resync)
+	}
+	return st
+}
+
+// alarm sets when handlers run again that asked for it.
+func (p *pass) alarm(st State) State {
+	m, now := p.memory, time.Now()
+	m.Again = AlarmAgain(m.Again, st.Jobs, Times{Began: p.Now, Ended: now}, len(m.Ignored) > 0)
+	if at := m.Again.Next(); !at.IsZero() {
+		st.Due = st.Due.Sooner(at.Sub(now), queue.Due)
+	}
+	return st
+}
+
+// Alarm is when a handler of an object asked to be run again, with those of other handlers behind it. It is never changed;
+// nil is none. There may be one for each object of a cluster, so it is one piece.
+type Alarm struct {
+	handler string
+	at      time.Time
+	soon    bool
+	next    *Alarm
+}
+
+// AtOnce reports whether a handler that asks to run after a time asks to run at once. A tenth of a second and more is a pace,
+// which somebody has chosen; less keeps a core busy.
+func AtOnce(after time.Duration) bool { return after < 100*time.Millisecond }
+
+// With returns the alarms with that of a handler after a time, in the place of the one that it had. One that is at once is
+// soon.
+func (a *Alarm) With(handler string, after time.Duration, now time.Time) *Alarm {
+	return &Alarm{handler: handler, at: now.Add(max(after, 0)), soon: AtOnce(after), next: a.Without(handler)}
+}
+
+// Without returns the alarms but for that of a handler.
+func (a *Alarm) Without(handler string) *Alarm {
+	return a.only(func(one *Alarm) bool { return one.handler != handler })
+}
+
+// Pending returns the alarms that are not due.
+func (a *Alarm) Pending(now time.Time) *Alarm {
+	return a.only(func(one *Alarm) bool { return !one.Passed(now) })
+}
+
+// only returns the alarms that are wanted: these themselves where all are.
+func (a *Alarm) only(wanted func(*Alarm) bool) *Alarm {
+	if a == nil {
+		return nil
+	}
+	rest := a.next.only(wanted)
+	switch {
+	case !wanted(a):
+		return rest
+	case rest == a.next:
+		return a
+	}
+	return &Alarm{a.handler, a.at, a.soon, rest}
+}
+
+// Of returns that of a handler, nil when it has none.
+func (a *Alarm) Of(handler string) *Alarm {
+	for ; a != nil; a = a.next {
+		if a.handler == handler {
+			return a
+		}
+	}
+	return nil
+}
+
+// Passed reports whether the time of the first alarm has come; not where there is none.
+func (a *Alarm) Passed(now time.Time) bool { return a != nil && !now.Before(a.at) }
+
+// Soon reports whether the first alarm was to be at once.
+func (a *Alarm) Soon() bool { return a != nil && a.soon }
+
+// Next returns when the earliest is due; zero where there is none.
+func (a *Alarm) Next() (at time.Time) {
+	for ; a != nil; a = a.next {
+		if at.IsZero() || a.at.Before(at) {
+			at = a.at
+		}
+	}
+	return at
 }

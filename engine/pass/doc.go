@@ -1,11 +1,14 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pass decides and remembers what a pass over one object does. Package engine runs the pass with it.
+// Package pass runs handlers over one object, from its key to the time at which the key is due next.
 //
-// [Decide] says from values alone what each handler has to do, and [Settle] what becomes of the object at the end (plan.go,
-// choice.go, job.go, rules.go, others.go, settle.go). A [Clock] keeps the timers (clock.go, timer.go). [Memory] is what a process
-// knows of an object between passes. A [Draft] is the object as handlers see it, with what earlier handlers of the pass want of
-// it. [Conditions] says which handlers fail. [Machines] joins state machines with passes, [Departures] handles objects that are
-// gone already, and a [Worker] takes keys and decides when each is due next. These decisions are pure: they talk to no server.
+// A [Site] is what a resource offers its passes, and [Site.Run] runs one. A pass works from an [Input], which nothing changes. Its
+// steps take a [State] and return the next one: observe, handle (for each handler decide and attempt), sweep, settle, write,
+// remember. The pass gives up in one place, abandon. Its [Result] says what it found and did, with a [Why] for each handler; the
+// [Observer] makes the log, Events and metrics from that.
+//
+// [Decide] and [Settle] are the rules, as pure functions of values. [Memory] is what the process knows of an object between
+// passes; its parts are written by what they belong to: the book, the session of children, the filters. [Job] is a handler with
+// something to do in a pass.
 package pass

@@ -4,13 +4,16 @@
 package pass
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/collision"
 	"github.com/handwerk-dev/handwerk/engine/machine"
+	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
 // Job is a handler with a cause in a pass.
@@ -68,14 +71,6 @@ func (j *Job) Void() book.Entry {
 	return e
 }
 
-// retries reports whether the job is to be tried again for what is stored.
-func (j *Job) retries() bool {
-	if j.Record.Done || !j.Ran && j.Record.Attempts == 0 && !j.Record.Waiting {
-		return false
-	}
-	return j.Cause == dsl.Delete || j.Reader.Stores() && j.Cause.Lasting()
-}
-
 // Jobs are those of a pass, in the order of their handlers; each handler has one at most.
 type Jobs []*Job
 
@@ -88,32 +83,9 @@ func (js Jobs) Of(r book.Reader) *Job {
 	return js[i]
 }
 
-// Open reports whether some handler that is to see the object off is not finished. Gone: the object is gone from
-// sight.
-func (js Jobs) Open(gone bool) bool {
-	return slices.ContainsFunc(js, func(j *Job) bool {
-		return (j.Cause == dsl.Delete || gone && j.Cause == dsl.Event) && !j.Record.Done
-	})
-}
-
 // Through reports whether all are.
 func (js Jobs) Through() bool {
 	return !slices.ContainsFunc(js, func(j *Job) bool { return !j.Through() })
-}
-
-// Retries reports whether some job is to be tried again for what is stored. Latest is when the latest of those is that
-// were tried in this pass.
-func (js Jobs) Retries() (some bool, latest time.Time) {
-	for _, j := range js {
-		if !j.retries() {
-			continue
-		}
-		some = true
-		if j.Ran && (!j.Record.Waiting || j.Record.Parts != nil) && j.Record.Due.After(latest) {
-			latest = j.Record.Due
-		}
-	}
-	return some, latest
 }
 
 // Asking are those whose handlers want something of the object.
@@ -143,4 +115,100 @@ func (js Jobs) Turns(before *Job) []collision.Turn {
 		}
 	}
 	return out
+}
+
+// ManyFailures is the failed attempt from which on a handler is said to fail where its object is looked
+// at: the first ones are often over in a moment.
+const ManyFailures = 3
+
+// Fails reports whether a record is that of a handler that failed for good, or many times, itself or by a sub-handler.
+func Fails(r book.Record) bool { return r.Failed || !r.Done && r.Worst() >= ManyFailures }
+
+// complaint says, for an Event, why the handler fails and what becomes of the object. Gone: the object is gone from
+// sight, and nothing holds it.
+func (a Attempted) complaint(gone bool) (reason, note string) {
+	reason, note = Retried, fmt.Sprintf("Handler %s keeps failing, and is tried again: %s", a.Reader.ID, a.After.Message)
+	if a.After.Failed {
+		times := "1 attempt"
+		if a.After.Attempts != 1 {
+			times = fmt.Sprintf("%d attempts", a.After.Attempts)
+		}
+		reason, note = Failed, fmt.Sprintf("Handler %s failed for good after %s: %s", a.Reader.ID, times, a.After.Message)
+	}
+	if a.Cause == dsl.Delete && !a.Reader.Release && !gone {
+		reason, note = "DeletionHeld", "Deletion is held: "+strings.ToLower(note[:1])+note[1:]
+	}
+	return reason, note
+}
+
+// Record is a handler's as the pass leaves it; the entry is its in the book. Progress of one that has nothing to do any
+// more is over, but not that it failed for good.
+func (js Jobs) Record(r book.Reader, e book.Entry) book.Record {
+	if j := js.Of(r); j != nil {
+		return j.Record
+	}
+	if e.Try.Failed || e.Lost == "" {
+		return book.Record{Failed: e.Try.Failed, Message: e.Try.Message}
+	}
+	return book.Record{Failed: true, Message: "it failed for good"}
+}
+
+// stand is how the pass leaves its object with these handlers, and why. Held: its deletion waits.
+func (p *pass) stand(st State, readers []book.Reader, held bool) ops.Stand {
+	out := ops.Stand{Standing: ops.Ready}
+	for _, reader := range readers {
+		open := p.unfinished(st, reader)
+		if open.Standing == "" {
+			continue
+		}
+		out.Open = append(out.Open, open)
+		if out.Standing != ops.Failing && !open.Blocked {
+			out.Standing = open.Standing
+		}
+	}
+	if held && !st.Searched {
+		out.Open = append(out.Open, ops.Open{Standing: ops.Waits, Reason: "waits for its children to be gone"})
+	}
+	if held {
+		out.Standing = ops.Held
+	}
+	return out
+}
+
+// unfinished says why a handler is not through; its standing is empty where it is, or has nothing to do.
+func (p *pass) unfinished(st State, reader book.Reader) ops.Open {
+	r, out := st.Jobs.Record(reader, p.ledger.Entry(reader)), ops.Open{Handler: reader.ID, Standing: ops.Failing}
+	blind := p.memory.Filters.Of(reader.Handler)
+	switch {
+	case blind != "":
+		out.Reason = "filter failed: " + blind
+	case r.Failed:
+		out.Reason = "failed for good: " + r.Message
+	case !r.Done && r.Worst() > 0 && (!r.Waiting || r.Parts != nil):
+		out.Reason = "is tried again: " + r.Message
+	case r.Waiting:
+		out.Standing, out.Reason = ops.Waits, waitsFor(r.Message)
+		j := st.Jobs.Of(reader)
+		out.Logged = j != nil && j.Logged
+	default:
+		j := st.Jobs.Of(reader)
+		if j == nil || j.Ran || r.Done {
+			return ops.Open{}
+		}
+		other := p.blocker(st, reader.Handler)
+		if other == "" {
+			return ops.Open{}
+		}
+		out.Standing, out.Reason, out.Blocked = ops.Waits, "waits for handler "+other, true
+	}
+	return out
+}
+
+// waitsFor is the message of a wait, as the rest of a line.
+func waitsFor(message string) string {
+	message = strings.Join(strings.Fields(message), " ")
+	if what, is := strings.CutPrefix(message, "waiting for "); is {
+		return "waits for " + what
+	}
+	return "waits: " + message
 }

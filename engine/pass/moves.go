@@ -61,16 +61,15 @@ func (a *Machines) Left(o *unstructured.Unstructured) *dsl.Patch {
 	return out
 }
 
-// Code is the handler that is run for a job: a machine's own attempt, where it is one. An attempt that the job has had in the pass
+// Code is the handler that is run for the job of a machine: the machine's own attempt. An attempt that the job has had in the pass
 // was refused. Gone: the object is gone from sight. Full is that of [machine.Run].
-func (a *Machines) Code(j *Job, m *Memory, gone bool, full func() (*unstructured.Unstructured, error)) *dsl.Handler {
+func (a *Machines) Code(j *Job, m *Memory, gone bool, full *whole) *dsl.Handler {
 	h := j.Reader.Handler
-	if h.Machine == nil {
-		return h
-	}
 	j.Machine = &machine.Run{
 		Of: h, Others: a.but(h), Prefix: a.prefix, Early: !j.Record.Early.IsZero(), Known: m.Done[h.ID], Before: j.Machine, Gone: gone, Told: a.told,
-		Full: full,
+	}
+	if full != nil {
+		j.Machine.Full = full
 	}
 	return j.Machine.Handler()
 }

@@ -314,8 +314,9 @@ func TestWhatIsSaidOfAFailure(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			j := jobOf("h", tt.cause, tt.cause)
-			j.Record, j.Reader.Release = tt.record, tt.release
-			if reason, note := j.Complaint(tt.gone); reason != tt.reason || note != tt.note {
+			j.Reader.Release = tt.release
+			a := Attempted{Reader: j.Reader, Cause: j.Cause, After: tt.record}
+			if reason, note := a.complaint(tt.gone); reason != tt.reason || note != tt.note {
 				t.Errorf("it says %s: %s\nwant %s: %s", reason, note, tt.reason, tt.note)
 			}
 		})

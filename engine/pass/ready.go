@@ -49,18 +49,10 @@ type obstacle struct {
 	mild bool
 }
 
-// Children are an object's, for [Pass.Ready].
-type Children struct {
-	// All returns them.
-	All func() ([]dsl.ChildObject, error)
-	// Judged reports whether a child's handler says itself when it is ready.
-	Judged func(dsl.ChildSpec) bool
-}
-
 // Ready returns the condition that says whether all handlers are through with the object, and its children are ready. It is nil
 // where that is nobody's to say: no handler sees the object, or one sets the condition. So it is where nothing is known
 // against what the condition says of this generation, as between two attempts.
-func (p Conditions) Ready(c Children) *metav1.Condition {
+func (p conditions) Ready() *metav1.Condition {
 	said := ConditionOf(p.Object, dsl.Ready)
 	found, sees, acts := p.obstacles()
 	if !sees && said == nil {
@@ -69,7 +61,7 @@ func (p Conditions) Ready(c Children) *metav1.Condition {
 	if !sees {
 		found = append(found, obstacle{grade: handlerFiltered, status: metav1.ConditionUnknown, reason: filtered, message: "No handler sees the object."})
 	}
-	makers, children, more := p.unready(c)
+	makers, children, more := p.unready()
 	if acts && makers != nil {
 		found = slices.DeleteFunc(found, func(o obstacle) bool { return o.idle != "" && !makers[o.idle] })
 	}
@@ -95,7 +87,7 @@ func (p Conditions) Ready(c Children) *metav1.Condition {
 }
 
 // grave leaves out the mild obstacles where the object was ready in this generation. It is no news if all are mild.
-func (p Conditions) grave(found []obstacle, said map[string]any) (rest []obstacle, news bool) {
+func (p conditions) grave(found []obstacle, said map[string]any) (rest []obstacle, news bool) {
 	wasTrue := said != nil && said["status"] == string(metav1.ConditionTrue) && said["observedGeneration"] == p.Object.GetGeneration()
 	if !wasTrue {
 		return found, true
@@ -108,10 +100,10 @@ func (p Conditions) grave(found []obstacle, said map[string]any) (rest []obstacl
 // obstacles are those of handlers. Sees reports whether there is a handler that is to bring the object about, and acts whether the
 // when of one of them is true: then one that is filtered and has no children has nothing to do with the object, as of two handlers
 // with opposite whens.
-func (p Conditions) obstacles() (out []obstacle, sees, acts bool) {
-	for _, r := range p.Readers {
+func (p conditions) obstacles() (out []obstacle, sees, acts bool) {
+	for _, r := range p.Rules.Readers {
 		told, known := p.toldBy(r)
-		counts := r.Level() && (p.Jobs.Of(r) != nil || p.Sees(r, AskFor(r.Handler)).Keeps()) || known && told.status == metav1.ConditionUnknown
+		counts := r.Level() && (p.Jobs.Of(r) != nil || p.sees(p.Draft, r, AskFor(r.Handler)).Keeps()) || known && told.status == metav1.ConditionUnknown
 		sees = sees || counts
 		acts = acts || counts && (!known || told.idle == "")
 		if one := p.obstacleOf(r, counts, told, known); one != nil {
@@ -122,7 +114,7 @@ func (p Conditions) obstacles() (out []obstacle, sees, acts bool) {
 }
 
 // obstacleOf is that of one handler, nil for none. What the handler tells in a condition of its own counts while it sees the object.
-func (p Conditions) obstacleOf(r book.Reader, counts bool, told obstacle, known bool) *obstacle {
+func (p conditions) obstacleOf(r book.Reader, counts bool, told obstacle, known bool) *obstacle {
 	about := "Handler " + r.ID + ": "
 	failing, fails := p.failingOf(r, about)
 	switch {
@@ -149,7 +141,7 @@ func openOf(j *Job, counts bool, about string) *obstacle {
 }
 
 // failingOf is how a handler fails. About is how the message begins.
-func (p Conditions) failingOf(r book.Reader, about string) (out obstacle, fails bool) {
+func (p conditions) failingOf(r book.Reader, about string) (out obstacle, fails bool) {
 	standing := p.standingOf(r, false)
 	out = obstacle{status: metav1.ConditionFalse, reason: standing.Reason, message: about + standing.Message, steady: about}
 	switch standing.Reason {
@@ -164,7 +156,7 @@ func (p Conditions) failingOf(r book.Reader, about string) (out obstacle, fails 
 }
 
 // toldBy is what a handler tells of itself in a condition of its own.
-func (p Conditions) toldBy(r book.Reader) (told obstacle, known bool) {
+func (p conditions) toldBy(r book.Reader) (told obstacle, known bool) {
 	if len(r.Conditions) == 0 || !p.tellsItself(r) {
 		return told, false
 	}
@@ -173,10 +165,10 @@ func (p Conditions) toldBy(r book.Reader) (told obstacle, known bool) {
 		grade: handlerFails, status: metav1.ConditionStatus(ConditionText(c, "status")),
 		reason: ConditionText(c, "reason"), message: ConditionText(c, "message"),
 	}
-	at := slices.IndexFunc(p.Wanted.Conditions, func(c metav1.Condition) bool { return c.Type == r.Conditions[0] })
+	at := slices.IndexFunc(p.Patch.Conditions, func(c metav1.Condition) bool { return c.Type == r.Conditions[0] })
 	switch {
 	case at >= 0:
-		now := p.Wanted.Conditions[at]
+		now := p.Patch.Conditions[at]
 		told.status, told.reason, told.message = now.Status, now.Reason, now.Message
 	case c == nil:
 		return told, false
@@ -192,8 +184,8 @@ func (p Conditions) toldBy(r book.Reader) (told obstacle, known bool) {
 
 // unready returns which handlers have children, nil where that is not known, how many children there are, and those that are not
 // ready.
-func (p Conditions) unready(c Children) (makers map[string]bool, n int, out []obstacle) {
-	all, err := c.All()
+func (p conditions) unready() (makers map[string]bool, n int, out []obstacle) {
+	all, err := p.family.Reader().All()
 	if err != nil {
 		return nil, 0, []obstacle{{
 			grade: handlerOpen, status: metav1.ConditionFalse, reason: reconciling, message: "The children cannot be read yet.", mild: true,
@@ -206,7 +198,7 @@ func (p Conditions) unready(c Children) (makers map[string]bool, n int, out []ob
 			continue // one that is not wanted any more is known to nobody
 		}
 		n++
-		if c.Judged(child.ChildSpec) && child.Object.GetDeletionTimestamp() == nil {
+		if p.judged(child.ChildSpec) && child.Object.GetDeletionTimestamp() == nil {
 			continue
 		}
 		is, err := dsl.ReadinessOf(child.Object)
@@ -221,4 +213,14 @@ func (p Conditions) unready(c Children) (makers map[string]bool, n int, out []ob
 		}
 	}
 	return makers, n, out
+}
+
+// judged reports whether a child's handler says itself when it is ready.
+func (p *pass) judged(spec dsl.ChildSpec) bool {
+	for _, made := range p.Rules.Spec.Makes {
+		if made.Judged && made.Name == spec.Name {
+			return true
+		}
+	}
+	return false
 }

@@ -11,6 +11,10 @@ import (
 // Rules are what a resource's handlers ask for, worked out once: what is kept on its objects and
 // whether they need the finalizer.
 type Rules struct {
+	// Operator and Spec are what the rules are worked out from, and Resource is the resource's name.
+	Operator *dsl.Operator
+	Spec     *dsl.Resource
+	Resource string
 	// Readers are the handlers that run for objects, as books know them, Timers those of them that run by
 	// time.
 	Readers, Timers []book.Reader
@@ -31,6 +35,10 @@ type Rules struct {
 	Events bool
 	// Finalizes: some delete handler, or some daemon, holds its object.
 	Finalizes bool
+	// Digests: handlers leave digests of Secrets, which have a key.
+	Digests bool
+	// KeepsReady: the engine keeps the condition Ready.
+	KeepsReady bool
 	// Finalizer is the operator's, Prefix that of its annotations.
 	Finalizer, Prefix string
 	// Earlier are the operator's finalizers under its earlier names, Managers its field managers.
@@ -39,7 +47,7 @@ type Rules struct {
 
 // NewRules works them out. Key is that of digests of Secrets.
 func NewRules(op *dsl.Operator, r *dsl.Resource, key *book.Key) Rules {
-	out := Rules{Finalizer: op.Finalizer(), Prefix: op.Prefix()}
+	out := Rules{Operator: op, Spec: r, Resource: r.Name.String(), Digests: r.DigestsSecrets(), KeepsReady: r.KeepsReady(), Finalizer: op.Finalizer(), Prefix: op.Prefix()}
 	for _, earlier := range op.Earlier() {
 		out.Earlier, out.Managers = append(out.Earlier, earlier.Finalizer()), append(out.Managers, earlier.Name)
 	}
@@ -85,4 +93,14 @@ func (r *Rules) add(h book.Reader) {
 	r.Deletes = r.Deletes || r.Events || h.On(dsl.Delete)
 	r.Finalizes = r.Finalizes || h.Finalizes()
 	r.Ledger.Stores = r.Ledger.Stores || h.Stores()
+}
+
+// Daemon is a daemon as books would know it.
+func (r *Rules) Daemon(h *dsl.Handler) book.Reader {
+	for _, d := range r.Daemons {
+		if d.Handler == h {
+			return d
+		}
+	}
+	return book.Reader{Handler: h}
 }

@@ -122,36 +122,6 @@ func (s *ConditionsSchema) failingRefused(err error) {
 		logmark.Warning, true, "conditions", Failing+", "+dsl.Ready, "error", err.Error())
 }
 
-// ConditionsOf are an object's conditions. They are only read.
-func ConditionsOf(o *unstructured.Unstructured) (out []map[string]any) {
-	list, _, _ := unstructured.NestedFieldNoCopy(o.Object, "status", "conditions")
-	items, _ := list.([]any)
-	for _, item := range items {
-		if c, is := item.(map[string]any); is {
-			out = append(out, c)
-		}
-	}
-	return out
-}
-
-// EarlierConditions are an object's conditions that were set for an earlier generation of it.
-func EarlierConditions(o *unstructured.Unstructured) (out []metav1.Condition) {
-	for _, c := range ConditionsOf(o) {
-		if seen, is := c["observedGeneration"].(int64); is && seen > 0 && seen < o.GetGeneration() {
-			out = append(out, metav1.Condition{
-				Type: ConditionText(c, "type"), Status: metav1.ConditionStatus(ConditionText(c, "status")), Reason: ConditionText(c, "reason"), Message: ConditionText(c, "message"),
-			})
-		}
-	}
-	return out
-}
-
-// ConditionText is a text in a condition, empty where there is none.
-func ConditionText(condition map[string]any, key string) string {
-	text, _ := condition[key].(string)
-	return text
-}
-
 // Write is [patch.Write] for a wish with conditions of the engine's own. Where the resource has no conditions, or the server
 // does not take them, all but these is written: they are not worth a pass that cannot be finished. Owed is set to whether they are
 // to be written later, where there are some to write.

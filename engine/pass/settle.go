@@ -4,12 +4,154 @@
 package pass
 
 import (
+	"context"
+	"fmt"
 	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/children"
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/patch"
+	"github.com/handwerk-dev/handwerk/engine/queue"
+	"github.com/handwerk-dev/handwerk/engine/transport"
 )
+
+// verdict is what a pass has come to, beside what its handlers want.
+type verdict struct {
+	// marks are what is written for the engine itself.
+	marks patch.Marks
+	Finalization
+	// behind: a handler has not seen what others have done to the object after it.
+	behind bool
+	// rerun are handlers that the next pass runs for what others have written to children in this one.
+	rerun []string
+	// vanished: the object was gone when it was to be written.
+	vanished bool
+}
+
+// sweep takes away children that no handler has any more, once all handlers are through.
+func (p *pass) sweep(ctx context.Context, st State) (State, error) {
+	p.pause(st)
+	if st.Searched = true; p.Deletion != "" {
+		return p.endChildren(ctx, st)
+	}
+	failed := func(r book.Reader) bool { return st.Jobs.Record(r, p.ledger.Entry(r)).Failed }
+	if !st.Jobs.Through() || slices.ContainsFunc(p.Rules.Readers, failed) {
+		p.memory.Sweep.Missed(p.Changes.Child)
+		return st, nil
+	}
+	unsure := func(handler int) bool {
+		r := p.Rules.Readers[handler]
+		return p.sees(st.Draft, r, AskFor(r.Handler)).Err != nil
+	}
+	again, err := p.family.Sweep(discreet(ctx, p.Rules.Readers...), transport.NewSpan(p.Host.Held), p.Changes.Child, st.Current, unsure)
+	if again > 0 {
+		st.Due = st.Due.Sooner(again, queue.Due)
+	}
+	return st, err
+}
+
+// endChildren deletes or releases children before the object goes, once all delete handlers are through. It does so also for an
+// object that another finalizer holds and that lacks the operator's: somebody has overwritten it, or taken it off. No delete
+// handler runs for such an object any more, so one that has failed for good keeps nothing.
+func (p *pass) endChildren(ctx context.Context, st State) (State, error) {
+	lacks := !p.Gone && !p.finalizer()
+	over := p.memory.Finalized && (p.Gone || lacks)
+	holdsUp := func(r book.Reader) bool { return p.holdsUp(st.Draft, r) }
+	if over || st.Jobs.Open(p.Gone) || p.daemonsEnd() || p.filters.Unsure() || !lacks && slices.ContainsFunc(p.Rules.Readers, holdsUp) {
+		return st, nil
+	}
+	alone := p.finalizer() && (!p.Rules.Finalizes || !p.handlersHold(st.Draft))
+	again, open, err := p.family.EndChildren(discreet(ctx, p.Rules.Readers...), transport.NewSpan(p.Host.Held), alone)
+	if st.Searched = !open; again > 0 {
+		st.Due = st.Due.Sooner(again, queue.Due)
+	}
+	if err == nil {
+		return st, nil
+	}
+	if note := p.heldNote(err); note != nil {
+		st = st.noted(*note)
+	}
+	return st, fmt.Errorf("taking away children of an object that is being deleted: %w", err)
+}
+
+// heldNote says on the object that its deletion waits, because children could not be seen or taken away for the second time. It is
+// nil where that is not to be said.
+func (p *pass) heldNote(err error) *Note {
+	if err == nil || p.Gone || !p.memory.Troubles.Has(Itself) || p.Host.Covered(err) || feed.Unanswered(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return &Note{Action: "children", Reason: "DeletionHeld", Message: "Deletion is held: " + err.Error()}
+}
+
+// holdsUp reports whether a handler that has failed for good keeps a deletion from going on.
+func (p *pass) holdsUp(d Draft, r book.Reader) bool {
+	e := p.ledger.Entry(r)
+	return r.On(dsl.Delete) && !r.Release && e.DeleteDone(p.Deletion) && e.Try.Failed && p.sees(d, r, dsl.Delete).Keeps()
+}
+
+// settle turns outcomes into what is to be stored.
+func (p *pass) settle(st State) (State, verdict) {
+	p.pause(st)
+	failed := slices.ContainsFunc(p.Rules.Readers, func(r book.Reader) bool { return p.holdsUp(st.Draft, r) })
+	if p.family.Applied() {
+		p.filters.Reset()
+	}
+	living := p.Deletion == ""
+	out := verdict{Finalization: Settle(Ending{
+		Gone: p.Gone, Deleted: !living, Finalizer: p.finalizer(), Wanted: living && p.wantsFinalizer(st.Draft),
+		Open: st.Jobs.Open(p.Gone) || p.daemonsEnd(), Failed: failed, Unsure: p.filters.Unsure() || !st.Searched,
+	})}
+	if living {
+		st, out = p.settleLiving(st, out)
+	} else {
+		p.memory.Finalized = out.Finalized
+	}
+	out.marks = patch.Marks{Finalizer: p.Rules.Finalizer, Earlier: p.Rules.Earlier, Add: out.Add, Remove: out.Remove}
+	if living || !p.Gone && !out.Remove {
+		retries, again := st.Jobs.Retries()
+		stored := book.Draft{Look: st.Look, Wanted: st.Patch, Finalizer: out.Add, Retries: retries, Again: again}
+		if wait := p.ledger.Save(stored, &out.marks); wait > 0 {
+			st.Due = st.Due.Sooner(wait, queue.Due)
+		}
+	}
+	for _, handler := range p.memory.Filters.Mended() {
+		st = st.noted(Note{Kind: FilterMended, Handler: handler})
+	}
+	if !p.Gone && p.Rules.Spec.Cache != dsl.CacheMetadata { // else it is not known what other conditions there are
+		p.conditions(st).Failing(p.Rules.Operator.Name, &out.marks)
+	}
+	if p.keepsReady() {
+		st, out.marks.Ready = p.readiness(st)
+	}
+	return st, out
+}
+
+// settleLiving finds the handlers that the next pass runs for what others have done in this one.
+func (p *pass) settleLiving(st State, out verdict) (State, verdict) {
+	out.rerun = st.Jobs.Rerun(p.Rules.Readers, p.family.Writes())
+	if out.behind = p.behind(st); out.behind || len(out.rerun) > 0 {
+		st.Due = st.Due.AtOnce()
+	}
+	leaving := p.family.Leaving() // handlers that gave up a child which stays for now run again
+	if undecided := p.family.Undecided(); len(leaving) > 0 && !undecided {
+		st.Due = st.Due.AtOnce() // no other handler may want such a child any more
+	}
+	out.rerun = append(out.rerun, leaving...)
+	return st, out
+}
+
+// behind reports whether a handler has not seen what those after it have done to the object.
+func (p *pass) behind(st State) bool {
+	return len(st.Jobs.Asking()) > 0 && slices.ContainsFunc(st.Jobs, func(j *Job) bool {
+		return j.Ran && j.Left != st.Look.Digest(j.Reader.View) &&
+			p.ledger.Entry(j.Reader).Due(j.Reader.Handler, p.ledger.Facts(j.Reader, st.Look)) != ""
+	})
+}
 
 // Ending is what is known at the end of a pass of the handlers that are to see its object off.
 type Ending struct {
@@ -57,37 +199,33 @@ func (js Jobs) Rerun(readers []book.Reader, writes []children.Write) (out []stri
 	return out
 }
 
-// Driven reports whether others set the pace of all that the pass wrote: the time, or children and related objects (see
-// [breaker.Wake]), after which it changed only the object's status. That is no loop: a heartbeat follows the clock, and a status
-// follows the Pods of a roll-out.
-func (js Jobs) Driven(writes []children.Write, paced bool) bool {
-	return !slices.ContainsFunc(js, func(j *Job) bool {
-		if paced && j.Cause.FromOthers() {
-			return j.writes(writes) || j.Wants != nil && len(j.Wants.Object)+len(j.Wants.Transforms) > 0
-		}
-		return !j.timed() && j.Ran && (j.writes(writes) || j.Asks())
-	})
-}
-
-// Timed reports whether the pass wrote only because a time had come.
-func (js Jobs) Timed(writes []children.Write) bool {
-	return !slices.ContainsFunc(js, func(j *Job) bool { return !j.timed() && j.Ran && (j.writes(writes) || j.Asks()) })
-}
-
-// timed reports whether the handler runs because a time has come, and not because it asked to run at once.
-func (j *Job) timed() bool { return j.Cause.FromClock() && !j.Soon }
-
-// writes reports whether some of these writes are the handler's.
-func (j *Job) writes(all []children.Write) bool {
-	return slices.ContainsFunc(all, func(w children.Write) bool { return w.Handler == j.Reader.ID })
-}
-
-// Changers names the handlers that have changed the object or its children.
-func (js Jobs) Changers(writes []children.Write) (out []string) {
+// Retries reports whether some job is to be tried again for what is stored. Latest is when the latest of those is that
+// were tried in this pass.
+func (js Jobs) Retries() (some bool, latest time.Time) {
 	for _, j := range js {
-		if j.Asks() || slices.ContainsFunc(writes, func(w children.Write) bool { return w.Child && w.Handler == j.Reader.ID }) {
-			out = append(out, j.Reader.ID)
+		if !j.retries() {
+			continue
+		}
+		some = true
+		if j.Ran && (!j.Record.Waiting || j.Record.Parts != nil) && j.Record.Due.After(latest) {
+			latest = j.Record.Due
 		}
 	}
-	return out
+	return some, latest
+}
+
+// retries reports whether the job is to be tried again for what is stored.
+func (j *Job) retries() bool {
+	if j.Record.Done || !j.Ran && j.Record.Attempts == 0 && !j.Record.Waiting {
+		return false
+	}
+	return j.Cause == dsl.Delete || j.Reader.Stores() && j.Cause.Lasting()
+}
+
+// Open reports whether some handler that is to see the object off is not finished. Gone: the object is gone from
+// sight.
+func (js Jobs) Open(gone bool) bool {
+	return slices.ContainsFunc(js, func(j *Job) bool {
+		return (j.Cause == dsl.Delete || gone && j.Cause == dsl.Event) && !j.Record.Done
+	})
 }

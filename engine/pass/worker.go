@@ -9,13 +9,13 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/backoff"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 )
 
@@ -38,22 +38,11 @@ var (
 // ErrShort ends a pass that did not begin because others hold the memory that it takes. Its key is queued when there is enough.
 var ErrShort = errors.New("other passes hold the memory that it takes")
 
-// Worker is what works on the keys of one resource. All is required.
+// Worker works on the keys of one resource. All fields are required.
 type Worker struct {
-	// Pass runs one over a key. It returns when the key is due next.
-	Pass func(ctx context.Context, key cache.ObjectName) (queue.Next, error)
-	// Passed is told of the end of each.
-	Passed func()
-	// Busy are the passes that run, Box is what comes up for objects between them.
-	Busy *Running
-	Box  *inbox.Box[Memory]
-	// Refused is told how each pass that could not be finished has ended. Said reports whether that is an error of which
-	// the log tells once for all.
-	Refused func(key cache.ObjectName, err error)
-	Said    func(error) bool
-	// Texts are those with which objects fail.
-	Texts *attempt.Texts
-	Log   logr.Logger
+	*Site
+	// Trim gives memory back once many passes have ended.
+	Trim *ops.Trimmer
 }
 
 // Work takes keys until the queue is shut down. Several of these run; the queue never gives one key to two of them.
@@ -70,10 +59,10 @@ func (w Worker) Work(ctx context.Context, q *queue.Queue[cache.ObjectName]) {
 
 // handle runs one pass and decides when the key is due next.
 func (w Worker) handle(ctx context.Context, q *queue.Queue[cache.ObjectName], key cache.ObjectName) {
-	end := w.Busy.Begin(key)
-	next, err := w.Pass(ctx, key)
+	end := w.Running.Begin(key)
+	next, err := w.Run(ctx, key)
 	end()
-	w.Passed()
+	w.Trim.Passed()
 	switch {
 	case ctx.Err() != nil:
 		// Leadership or the process is ending: whoever works next looks at everything again.
@@ -96,7 +85,7 @@ func (w Worker) handle(ctx context.Context, q *queue.Queue[cache.ObjectName], ke
 // unfinished counts a pass that could not be finished, says so, and returns how long the key waits. What is said
 // once for all is not said again, nor a conflict that passes.
 func (w Worker) unfinished(key cache.ObjectName, err error) (wait time.Duration) {
-	w.Refused(key, err)
+	w.passRefused(key, err)
 	before, m := w.Box.Failed(key, err, NewMemory)
 	defer m.Wake().Sleep()
 	wait = min(passBackoff<<min(before, 12), passBackoffMost)
@@ -105,9 +94,9 @@ func (w Worker) unfinished(key cache.ObjectName, err error) (wait time.Duration)
 	}
 	wait += rand.N(wait / 5)
 	conflict := apierrors.IsConflict(err)
-	told := !w.Said(err) && (!conflict || before+1 >= ManyFailures)
+	told := !w.Host.Logged(err) && (!conflict || before+1 >= ManyFailures)
 	f := attempt.Failure{
-		Log: w.Log.WithValues("namespace", key.Namespace, "name", key.Name, "retryAfter", wait.Round(time.Millisecond).String()),
+		Log: w.Observer.Log.WithValues("namespace", key.Namespace, "name", key.Name, "retryAfter", wait.Round(time.Millisecond).String()),
 		Key: key, Err: err, Line: "pass could not be finished",
 		Grave: !conflict && before > 0, // a first failure is tried again in half a second
 		Due:   time.Now().Add(wait),
@@ -117,7 +106,7 @@ func (w Worker) unfinished(key cache.ObjectName, err error) (wait time.Duration)
 		f.Whisper()
 		return wait
 	}
-	m.Troubles.Say(w.Texts, Itself, f)
+	m.Troubles.Say(w.Observer.Texts, Itself, f)
 	return wait
 }
 

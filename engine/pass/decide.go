@@ -1,0 +1,256 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/collision"
+	"github.com/handwerk-dev/handwerk/engine/filter"
+	"github.com/handwerk-dev/handwerk/engine/queue"
+)
+
+// handle runs the handlers that have something to do: each in its order, or those that the resource's lifecycle chooses.
+func (p *pass) handle(ctx context.Context, st State) (State, error) {
+	readers, all := p.Rules.Readers, p.Rules.Spec.Lifecycle == nil
+	if p.Gone && p.memory.Finalized {
+		readers = slices.DeleteFunc(slices.Clone(readers), func(r book.Reader) bool { return !r.On(dsl.Event) })
+	}
+	st.Why = make([]Why, 0, len(readers))
+	for _, r := range readers {
+		var j *Job
+		if st, j = p.decide(ctx, st, r); j == nil {
+			continue
+		}
+		st.Jobs = append(st.Jobs, j)
+		if !all {
+			continue
+		}
+		var err error
+		if st, err = p.attempt(ctx, st, j); err != nil {
+			return st, err
+		}
+	}
+	if all {
+		return st, nil
+	}
+	return p.handleChosen(ctx, st)
+}
+
+// handleChosen runs the handlers that the resource's lifecycle chooses.
+func (p *pass) handleChosen(ctx context.Context, st State) (State, error) {
+	blocked := func(h *dsl.Handler) bool { return p.blocker(st, h) != "" }
+	chosen, err := st.Jobs.Chosen(p.Rules.Spec.Lifecycle, blocked, p.Now)
+	if err != nil {
+		st = st.noted(Note{Line: "lifecycle failed; the first handler runs", Err: err, Grave: true})
+	}
+	for _, j := range st.Jobs {
+		st = st.because(Why{Handler: j.Reader.ID, Cause: j.Cause, Reason: NotChosen})
+	}
+	for _, r := range chosen {
+		var j *Job
+		st, j = p.decide(ctx, st, r) // what those before it have done to the object counts
+		if st.Jobs = st.Jobs.Replace(r, j); j == nil {
+			continue
+		}
+		if st, err = p.attempt(ctx, st, j); err != nil {
+			return st, err
+		}
+	}
+	switch again, left := st.Jobs.Left(blocked, p.Now); {
+	case left:
+		st.Due = st.Due.AtOnce()
+	case again > 0:
+		st.Due = st.Due.Sooner(again, queue.Due)
+	}
+	return st, nil
+}
+
+// decide returns what a handler has to do, nil when nothing. The state has the reason.
+func (p *pass) decide(ctx context.Context, st State, r book.Reader) (State, *Job) {
+	e := p.entry(st, r)
+	s := p.situation(st, r)
+	e, c := Decide(r.Handler, e, s)
+	if c == "" || c == dsl.Delete && p.daemonsEnd() {
+		p.ledger.Put(r, e)
+		why := Why{Handler: r.ID, Cause: c, Reason: NothingDue}
+		if c != "" {
+			why.Reason = DaemonsFirst
+		}
+		return st.because(why), nil
+	}
+	j := Begin(r, c, e, s.Facts)
+	j.Soon = s.Again && p.memory.Again.Of(r.ID).Soon()
+	if c != dsl.Delete && (!r.Stores() || !c.Lasting()) {
+		e = j.Entry // it is remembered from here on, should it match later
+	}
+	p.ledger.Put(r, e)
+	st, a := p.matches(ctx, st, j)
+	if !a.Holds {
+		return st.because(turnedAway(j, a, st.Current)), nil
+	}
+	return st.because(Why{Handler: r.ID, Cause: c, Reason: HasRun}), j
+}
+
+// entry returns a handler's entry in the book. Where the handler begins with the object, the entry has the object as it is. Where
+// its filter fails, it begins, too: a change that comes before the answer may be one for it. The filter is asked until it answers.
+func (p *pass) entry(st State, r book.Reader) book.Entry {
+	e := p.ledger.Entry(r)
+	unanswered := e.Met && p.memory.Filters.Of(r.Handler) != ""
+	if p.Deletion != "" || !e.Begins && !unanswered {
+		return e
+	}
+	if a := p.sees(st.Draft, r, dsl.Update); e.Begins && (a.Holds || a.Err != nil && !a.Unread && !e.Fresh) {
+		e = e.Meet(r, st.Look, p.ledger.Known(), p.othersMake(st, r))
+	}
+	return e
+}
+
+// situation finds out what has come up for a handler.
+func (p *pass) situation(st State, r book.Reader) Situation {
+	n := st.Come
+	var again *Alarm
+	if p.memory.Again != nil {
+		again = p.memory.Again.Of(r.ID)
+	}
+	return Situation{
+		Facts: p.factsFor(st, r), Pass: p.Now,
+		Child: n.Child, Related: p.related.Changed(), Index: p.indexes.Changed(r.ID), Unseen: !p.memory.Seen,
+		Named: slices.Contains(n.Named, r.ID), Resync: n.Resync,
+		Fires: n.Clock.Fires(r), Granted: slices.Contains(n.Granted, r.ID),
+		Again:    again.Passed(p.Now),
+		Chosen:   !r.Level() || filter.Chooses(r.Handler, st.Current), // nobody else asks
+		Gone:     p.Gone,
+		Released: p.Deletion != "" && !p.Gone && !p.finalizer(),
+	}
+}
+
+// factsFor returns the facts that a handler's entry is compared with. The book says whether an object is new. Without a book, it
+// is new to a handler that stores nothing if it is fresh, or if some handler sees it that would have left a book.
+func (p *pass) factsFor(st State, r book.Reader) book.Facts {
+	f := p.ledger.Facts(r, st.Look)
+	if !f.New || !f.First || st.Come.Fresh || !r.On(dsl.Resume) {
+		return f
+	}
+	if p.marks == nil {
+		marks := slices.ContainsFunc(p.Rules.Readers, func(other book.Reader) bool {
+			if !other.Stores() {
+				return false
+			}
+			holds, err := p.asks(st.Draft, other, AskFor(other.Handler)) // the answer is not kept: what handlers do may change it
+			return holds && err == nil
+		})
+		p.marks = &marks
+	}
+	f.New = *p.marks
+	return f
+}
+
+// blocker names the first handler that this one comes after and that is not through yet, may have something to do, or failed for
+// good: this one has no outcome then. It is empty where none blocks it.
+func (p *pass) blocker(st State, h *dsl.Handler) string {
+	for _, r := range p.Rules.Readers {
+		if slices.Contains(h.After, r.ID) && p.blocks(st, r) {
+			return r.ID
+		}
+	}
+	return ""
+}
+
+// blocks reports whether handlers that come after this one have to wait.
+func (p *pass) blocks(st State, r book.Reader) bool {
+	if j := st.Jobs.Of(r); j != nil {
+		return !j.Through()
+	}
+	if p.filters.WasDue(r.ID) {
+		return true
+	}
+	e := p.ledger.Entry(r)
+	failed := e.Lost != "" && p.Deletion == "" || p.Deletion != "" && e.DeleteDone(p.Deletion) && e.Try.Failed
+	return failed && p.sees(st.Draft, r, AskFor(r.Handler)).Keeps()
+}
+
+// othersMake reports whether others are still to be tried again for the object's creation, or wait for such a one: they may write
+// what this one looks at.
+func (p *pass) othersMake(st State, r book.Reader) bool {
+	return slices.ContainsFunc(p.Rules.Readers, func(other book.Reader) bool {
+		e := p.ledger.Entry(other)
+		if other.ID == r.ID || e.Seen != "" || e.Begins || !other.On(dsl.Create) {
+			return false
+		}
+		return e.Try.Begun() || p.blocker(st, other.Handler) != ""
+	})
+}
+
+// pause sets the state of the pass while code runs that may ask it something: a handler, or a write.
+func (p *pass) pause(st State) {
+	p.asking.Lock()
+	defer p.asking.Unlock()
+	p.at = st
+}
+
+// Undecided names a handler, other than but, that may want a child of a kind and has not said so yet. It is empty when all
+// have: a handler that has succeeded since the last change has applied the children that it wants.
+func (p *pass) Undecided(but string, kind schema.GroupKind) (handler string) {
+	p.asking.Lock()
+	defer p.asking.Unlock()
+	for _, r := range p.Rules.Readers {
+		if r.ID != but && !collision.Lasts(r.Handler) && collision.MayMake(p.Rules.Spec, r.Handler, kind) && p.unsaid(p.at, r) {
+			return r.ID
+		}
+	}
+	return ""
+}
+
+// unsaid reports whether a handler is due in this pass and not through, has failed, or has a filter that cannot be asked.
+func (p *pass) unsaid(st State, r book.Reader) bool {
+	if j := st.Jobs.Of(r); j != nil {
+		return !j.Through()
+	}
+	e := p.entry(st, r)
+	_, c := Decide(r.Handler, e, p.situation(st, r))
+	if c == "" {
+		c = AskFor(r.Handler)
+		if sees, err := p.asks(st.Draft, r, c); !sees || err != nil {
+			return err != nil
+		}
+		return st.Jobs.Record(r, e).Failed || r.On(dsl.Timer) && !st.Come.Clock.Ran(r)
+	}
+	sees, err := p.asks(st.Draft, r, c)
+	return sees || err != nil
+}
+
+// because returns the state with the reason of a handler in place of an earlier one.
+func (st State) because(w Why) State {
+	if n := len(st.Why); n > 0 && st.Why[n-1].Handler == w.Handler {
+		st.Why[n-1] = w
+		return st
+	}
+	for i := range st.Why {
+		if st.Why[i].Handler == w.Handler {
+			st.Why[i] = w
+			return st
+		}
+	}
+	st.Why = append(st.Why, w)
+	return st
+}
+
+// turnedAway says why a handler's filters keep it from running. Object is as the handler sees it.
+func turnedAway(j *Job, a filter.Answer, object *unstructured.Unstructured) Why {
+	w := Why{Handler: j.Reader.ID, Cause: j.Cause, Reason: WhenFalse}
+	switch unmatched := filter.Unmatched(j.Reader.Handler, object); {
+	case a.Err != nil:
+		w.Reason, w.Detail = WhenFails, a.Err.Error()
+	case unmatched != "":
+		w.Reason, w.Detail = NotMatched, unmatched
+	}
+	return w
+}

@@ -1,0 +1,315 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/attempt"
+	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/breaker"
+	"github.com/handwerk-dev/handwerk/engine/children"
+	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/patch"
+	"github.com/handwerk-dev/handwerk/engine/queue"
+	"github.com/handwerk-dev/handwerk/engine/related"
+)
+
+// Run runs one pass over a key: it reads, decides, runs handlers, writes, and returns when the key is due next.
+func (s *Site) Run(ctx context.Context, key cache.ObjectName) (queue.Next, error) {
+	if h := s.scheduleOf(key); h != nil {
+		return s.runSchedule(ctx, key, *h)
+	}
+	if s.Rules.Digests {
+		if err := s.Host.Keyed(ctx); err != nil {
+			return queue.Next{}, err
+		}
+	}
+	t := s.Box.Take(key)
+	defer t.Close()
+	if s.Host.IsKey(key.Namespace, key.Name) {
+		t.Handled()
+		return queue.Next{}, nil
+	}
+	t.Memory = t.Memory.Wake().Expecting(t.Expected)
+	defer t.Memory.Sleep()
+	next, late := s.finalize(ctx, key, t)
+	if ctx.Err() != nil {
+		return queue.Next{}, late
+	}
+	share := s.share(key, t.Memory)
+	if share == nil {
+		s.Observer.Idle(key, MemoryShort)
+		return next, ErrShort
+	}
+	defer share.Return()
+	next, err := s.runLiving(ctx, key, t, next, share)
+	return next, cmp.Or(err, late) // the living object does not wait for what was there before it
+}
+
+// runLiving is Run for the object that the cache has under the key. Next is when the key is due for objects that are gone.
+func (s *Site) runLiving(ctx context.Context, key cache.ObjectName, t *Turn, next queue.Next, share *children.Share) (queue.Next, error) {
+	current := t.Memory.CaughtUp(ctx, s.Host.Read) // asked before the read, which is then no older than that
+	object, err := s.read(ctx, key)
+	if err != nil {
+		return queue.Next{}, err
+	}
+	if object == nil {
+		s.forget(key, t)
+		return next, nil
+	}
+	if current {
+		t.Unpark()
+	}
+	m := t.Memory
+	if m == nil || m.UID != object.GetUID() {
+		m.Gone()
+		m, current = NewMemory(object.GetUID()), true
+	}
+	defer m.Sleep()
+	defer func() { m.Grown = share.Grown() }()
+	t.Keep(m)
+	if !current {
+		s.Observer.Idle(key, CacheBehind)
+		return next, Park(t, m)
+	}
+	in := Input{Key: key, Object: object, Now: time.Now(), Changes: t.Changes, Share: share}
+	if wait := m.Breaker.Wait(in.Now); wait > 0 && object.GetDeletionTimestamp() == nil {
+		s.Observer.Idle(key, BreakerOpen)
+		return next.Sooner(wait, queue.Due), nil
+	}
+	p, err := s.openLiving(ctx, in, m)
+	if p == nil {
+		return next, err
+	}
+	if awaits, err := p.awaitsChild(ctx); err != nil {
+		return queue.Next{}, err
+	} else if awaits {
+		s.Observer.Idle(key, CacheBehind)
+		return next, Park(t, m)
+	}
+	return p.finish(t, p.run(ctx, next))
+}
+
+// run is a pass once its object is known. It is due at next for other objects of its key.
+func (p *pass) run(ctx context.Context, next queue.Next) Result {
+	defer p.indexes.Keep(false)
+	st, err := p.observe(ctx, next)
+	if err == nil {
+		st, err = p.handle(ctx, st)
+	}
+	if errors.Is(err, patch.ErrGone) {
+		return p.result(st, nil) // the next pass finds out
+	}
+	if err == nil {
+		st, err = p.sweep(ctx, st)
+	}
+	var v verdict
+	if err == nil {
+		st, v = p.settle(p.keepConditions(ctx, st))
+		st, v, err = p.write(ctx, st, v)
+	}
+	if err != nil {
+		return p.abandon(st, err)
+	}
+	return p.remember(st, v)
+}
+
+// finish ends the turn of a pass, and returns when the key is due next.
+func (p *pass) finish(t *Turn, out Result) (queue.Next, error) {
+	p.Observer.Passed(p, out)
+	if out.Err != nil {
+		t.Event = ""                          // handlers that are not through with it have it in their entries
+		t.Related = &inbox.Related{All: true} // what the object asks for now may be noted, and not handled
+		return queue.Next{}, out.Err
+	}
+	t.Handled()
+	return out.Due, nil
+}
+
+// openLiving opens the pass over an object that lives, once marks of earlier names are moved. The pass is nil where the object is
+// gone meanwhile.
+func (s *Site) openLiving(ctx context.Context, in Input, m *Memory) (*pass, error) {
+	object, err := s.renamed(ctx, in.Key, in.Object, m)
+	if err != nil || object == nil {
+		return nil, err
+	}
+	in.Object, in.Deletion = object, book.Deletion(object, false)
+	if in.Number, err = s.observed(ctx, in.Key, object, m); err != nil {
+		return nil, err
+	}
+	p := s.open(in, m)
+	s.Machines.Note(in.Key, object)
+	return p, nil
+}
+
+// open opens a pass: the object's book, and what is known of its children, related objects and indexes.
+func (s *Site) open(in Input, m *Memory) *pass {
+	p := &pass{Site: s, Input: in, memory: m}
+	rules := &s.Rules.Ledger
+	if in.resourceWide() {
+		rules = &s.Rules.Schedules
+	}
+	st := p.begin()
+	p.ledger = book.Open(rules, &m.Ledger, book.Subject{
+		Object: in.Object, Deletion: in.Deletion, First: !m.Seen, Fresh: in.Changes.Fresh, Generation: s.Own.KeepsGeneration() && !in.resourceWide(), Number: in.Number, Now: in.Now,
+	}, st.Look, p)
+	p.at = st
+	p.related = s.Relations.View(related.Owner{Key: in.Key, Object: in.Object, Gone: in.Gone, Now: in.Now})
+	p.indexes = s.Indexes.View(in.Key, !m.Seen, !in.Gone && !in.resourceWide())
+	p.walk = p.woken()
+	p.family = s.Family.Begin(children.Pass{
+		Key: in.Key, Object: in.Object, Gone: in.Gone, Deleting: in.Deletion != "", Now: in.Now, Share: in.Share, Asker: p,
+		Memory: &m.Children, Sweep: &m.Sweep, Awaits: &m.Writes, Walk: p.walk, Done: p.ledger.DeleteDone(),
+	})
+	return p
+}
+
+// begin is the state in which a pass begins.
+func (p *pass) begin() State { return State{Draft: DraftOf(p.Object), Known: p.Object} }
+
+// result is what came of the pass. The error is why it could not be finished.
+func (p *pass) result(st State, err error) Result {
+	due := st.Due
+	if p.filters.due.After > 0 {
+		due = due.Sooner(p.filters.due.After, p.filters.due.Class)
+	}
+	return Result{
+		Input: p.Input, Due: due, Err: err, Jobs: st.Jobs, Attempts: st.Attempts, Void: st.Void, Notes: slices.Concat(p.filters.notes, st.Notes),
+		Why: st.Why, Left: st.Left,
+	}
+}
+
+// awaitsChild reports whether the pass has to wait for a child that is on the server, and that no cache shows.
+func (p *pass) awaitsChild(ctx context.Context) (bool, error) {
+	found, err := p.family.Find(ctx)
+	if note := p.heldNote(err); note != nil {
+		p.Observer.say(p, *note)
+	}
+	return err == nil && found && !p.memory.Writes.Shown(), err
+}
+
+// finalizer reports whether the object has the operator's finalizer.
+func (p *pass) finalizer() bool {
+	return slices.ContainsFunc(p.Object.GetFinalizers(), func(f string) bool {
+		return f == p.Rules.Finalizer || slices.Contains(p.Rules.Earlier, f)
+	})
+}
+
+// Log returns the log for what happens to the object.
+func (p *pass) Log() logr.Logger { return p.logOf(p.Input, attempt.About{}) }
+
+// renamed moves what the operator has left on an object under its earlier names, before the pass opens the book. So the rest
+// of the pass knows one name. Only an object that is being deleted keeps the earlier finalizer, for the server takes no new one.
+// It returns the object as it is then, nil when it is gone.
+func (s *Site) renamed(ctx context.Context, key cache.ObjectName, o *unstructured.Unstructured, m *Memory) (*unstructured.Unstructured, error) {
+	if !s.Writer.Renamer.Finds(o) {
+		return o, nil
+	}
+	moved, err := s.Writer.move(ctx, key, o, func(now *unstructured.Unstructured) {
+		s.Observer.Metrics.Wrote(s.Rules.Resource, false, true)
+		m.Writes.Add(inbox.Write{Cache: s.Own, Key: key, UID: now.GetUID(), Version: now.GetResourceVersion(), Own: true})
+		s.Host.Announce(key, s.Own.Resource().GVR, now)
+	})
+	if err != nil || moved == nil {
+		return nil, err
+	}
+	s.logMoved(key, o)
+	return s.Writer.Shown(moved), nil
+}
+
+// observed returns what status.observedGeneration says. Where this version keeps elsewhere what was handled, the field is asked
+// once, and read from the server where the cache lacks it.
+func (s *Site) observed(ctx context.Context, key cache.ObjectName, object *unstructured.Unstructured, m *Memory) (n book.Number, err error) {
+	keeps := s.Own.KeepsGeneration()
+	if !s.Rules.Ledger.Stores || !keeps && (m.Ledger.Known() || !book.HasMarker(object, s.Writer.Markers)) {
+		return n, nil
+	}
+	if s.Rules.Spec.Cache == dsl.CacheMetadata {
+		if object, err = s.Writer.Live(ctx, key, object.GetUID()); err != nil {
+			return n, err
+		}
+	}
+	n.Value, _, _ = unstructured.NestedInt64(object.Object, "status", "observedGeneration")
+	n.Own = n.Value > 0 && (book.HasMarker(object, s.Writer.Markers) || keeps && book.Inherited(object, s.Writer.Managers))
+	return n, nil
+}
+
+// logMoved says that marks of earlier names were moved.
+func (s *Site) logMoved(key cache.ObjectName, o *unstructured.Unstructured) {
+	s.logOf(Input{Key: key, Object: o}, attempt.About{}).Info("moved what the operator had left on the object under an earlier name", "was", s.Rules.Operator.Was)
+}
+
+// woken begins the pass on the engine's trail, woken by what has come up.
+func (p *pass) woken() *breaker.Walk {
+	m, uid := p.memory, p.Object.GetUID()
+	m.Woken = m.Woken.Next(p.Changes.Woken)
+	about := breaker.Subject{
+		UID: uid, Resource: p.Rules.Resource, Key: types.NamespacedName{Namespace: p.Key.Namespace, Name: p.Key.Name}, Woken: m.Woken.Versions,
+	}
+	if p.Changes.Event != "" {
+		about.Own = breaker.Version{UID: uid, Text: p.Object.GetResourceVersion()}
+	}
+	return p.Trail.Begin(about)
+}
+
+// How many times as much memory as its object's JSON a pass takes: as trees, and for what handlers may make of it where that is
+// not known yet.
+const (
+	asTrees   = 8
+	asUnknown = 32
+)
+
+// logOf returns the log for what happens to an object.
+func (s *Site) logOf(in Input, about attempt.About) logr.Logger {
+	if !in.resourceWide() {
+		about.Key = in.Key
+	}
+	return about.Log(s.Observer.Log)
+}
+
+// share takes the memory that a pass over a key's object takes. It is nil where other passes hold too much: the key is queued when
+// they have returned it.
+func (s *Site) share(key cache.ObjectName, m *Memory) *children.Share {
+	bytes := 0
+	if o, found := s.Own.Get(key); found {
+		if bytes = asUnknown * o.Length(); m != nil && m.Seen {
+			bytes = asTrees*o.Length() + m.Grown
+		}
+	}
+	who := children.Who{Resource: s.Rules.Resource, Namespace: key.Namespace, Name: key.Name}
+	return s.Budget.Take(who, bytes, func() { s.Box.Look(key) })
+}
+
+// read returns the object, nil when it is gone.
+func (s *Site) read(ctx context.Context, key cache.ObjectName) (*unstructured.Unstructured, error) {
+	cached, found := s.Own.Get(key)
+	if !found {
+		return nil, nil
+	}
+	if s.Rules.Spec.Cache != dsl.CacheLive {
+		return cached.Tree(), nil
+	}
+	object, err := s.Host.Read(ctx, s.Own.Resource().GVR, key)
+	if err != nil {
+		return nil, fmt.Errorf("reading object: %w", err)
+	}
+	return object, nil
+}
+
+// passRefused notes how a request of the pass itself ended.
+func (s *Site) passRefused(key cache.ObjectName, err error) {
+	s.Host.Refused(key, Itself, err)
+}

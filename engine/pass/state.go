@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/breaker"
+	"github.com/handwerk-dev/handwerk/engine/children"
+	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/index"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/queue"
+	"github.com/handwerk-dev/handwerk/engine/related"
+)
+
+// Input is what a pass works from. Nothing changes it.
+type Input struct {
+	Key cache.ObjectName
+	// Object is the object as the pass has read it. Where a pass is over the resource as a whole, it has no more than its kind.
+	Object *unstructured.Unstructured
+	// Gone: the cache does not show the object any more.
+	Gone bool
+	// Deletion is the moment at which the object was deleted, empty while it lives.
+	Deletion string
+	// Number is status.observedGeneration.
+	Number book.Number
+	Now    time.Time
+	// Changes are what came up for the object since the last pass.
+	Changes inbox.Changes
+	// Share is the memory that the pass may take; nil for any.
+	Share *children.Share
+}
+
+// resourceWide reports whether the pass is over the resource as a whole.
+func (in Input) resourceWide() bool { return in.Object.GetName() == "" }
+
+// State is how far a pass has come. Each step takes it, and returns the next one.
+type State struct {
+	// Draft is the object as handlers see it.
+	Draft
+	// Jobs are the handlers that have something to do, as far as the pass has come.
+	Jobs Jobs
+	// Come is what has come up, with what the pass itself has found.
+	Come Changes
+	// Filtered is what handlers say in conditions of filters that keep them from acting. Explicit are the conditions that handlers
+	// set themselves: what is offered does not take their place.
+	Filtered []*dsl.Patch
+	Explicit []metav1.Condition
+	// Known is the object as its handlers saw it, with the pass's own writes since then and no others, as the cache shows it.
+	// Entire is the whole object where the cache shows a part; nil until it is read.
+	Known, Entire *unstructured.Unstructured
+	// Left is the object as the pass has written it, nil before it does.
+	Left *unstructured.Unstructured
+	// Searched: all that must be known about children before the object goes is known.
+	Searched bool
+	// Due is when the next pass is due.
+	Due queue.Next
+	// Attempts, Notes and Why are for the result. Void names handlers that run again, as what they did was not written.
+	Attempts []Attempted
+	Notes    []Note
+	Why      []Why
+	Void     []string
+}
+
+// Result is what a pass found and did. The log, Events and metrics are made from it ([Observer.Passed]).
+type Result struct {
+	Input
+	// Due is when the next pass is due. Err is why the pass could not be finished; nil where it was.
+	Due queue.Next
+	Err error
+	// Jobs are the handlers that had something to do, and Attempts their runs, in order.
+	Jobs     Jobs
+	Attempts []Attempted
+	// Void names handlers that run again, as what they did was not written.
+	Void  []string
+	Notes []Note
+	// Why says of each handler why it ran, or why not. It is empty for handlers to which a broken pass did not come.
+	Why []Why
+	// Stand is how the object stands, nil where that is not known.
+	Stand *ops.Stand
+	// Left is the object as the pass has written it, nil where it has not.
+	Left *unstructured.Unstructured
+}
+
+// pass is one pass at work: its input, and what it has opened for its object. What handlers do is kept only when the pass has
+// written it; otherwise the next pass begins from the same book.
+type pass struct {
+	*Site
+	Input
+	memory *Memory
+	ledger *book.Ledger
+	// family knows what the pass has written, and the object's children; related and indexes are what it sees of related objects
+	// and of the operator's indexes.
+	family  *children.Session
+	related *related.View
+	indexes *index.View
+	// filters asks the handlers' filters.
+	filters filters
+	// walk knows what woke the pass, and notes its writes.
+	walk *breaker.Walk
+	// marks: some handler that leaves a book on objects sees this one; nil before that is asked.
+	marks *bool
+	// at is the state of the pass while code runs that may ask it something: a handler, which may ask from several goroutines
+	// whether a child may go, or a write, which meets a conflict. Asking is held meanwhile.
+	asking sync.Mutex
+	at     State
+}

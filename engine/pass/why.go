@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"fmt"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// Reason is why a handler ran in a pass, or why not.
+type Reason string
+
+// The reasons. A new one is a row here, and a line where the pass finds it out.
+const (
+	// HasRun: the handler ran for Cause.
+	HasRun Reason = "Ran"
+	// NothingDue: what the handler looks at is as the handler left it, and nothing else came up for it.
+	NothingDue Reason = "NothingDue"
+	// NotMatched: a label or an annotation does not match. Detail names it, with its value.
+	NotMatched Reason = "NotMatched"
+	// WhenFalse: the handler's when is false.
+	WhenFalse Reason = "WhenFalse"
+	// WhenFails: the handler's filter failed. Detail is the error.
+	WhenFails Reason = "WhenFails"
+	// BackOff: the handler failed, or waits, and is tried again later. Detail is the time.
+	BackOff Reason = "BackOff"
+	// Blocked: the handler comes after another one, which is not through. Detail names that.
+	Blocked Reason = "Blocked"
+	// DeadlineOver: the time that all attempts have together is over.
+	DeadlineOver Reason = "DeadlineOver"
+	// NotChosen: the resource's lifecycle chose other handlers.
+	NotChosen Reason = "NotChosen"
+	// DaemonsFirst: the object is being deleted, and its daemons have not ended.
+	DaemonsFirst Reason = "DaemonsFirst"
+)
+
+// The reasons for which a pass over an object does not begin, so none of its handlers runs.
+const (
+	// CacheBehind: the cache does not show this operator's own writes yet. Their events wake the key.
+	CacheBehind Reason = "CacheBehind"
+	// BreakerOpen: the object's passes wrote again and again. The next one waits.
+	BreakerOpen Reason = "BreakerOpen"
+	// MemoryShort: other passes hold the memory that the pass takes.
+	MemoryShort Reason = "MemoryShort"
+)
+
+// Why says of one handler why it ran in a pass, or why not.
+type Why struct {
+	Handler string
+	// Cause is what it ran for, or would run for; empty where nothing is due.
+	Cause  dsl.Cause
+	Reason Reason
+	// Detail has the facts, empty where the reason says all.
+	Detail string
+}
+
+// String says it for the log.
+func (w Why) String() string {
+	if w.Detail == "" {
+		return string(w.Reason)
+	}
+	return fmt.Sprintf("%s: %s", w.Reason, w.Detail)
+}
