@@ -6,6 +6,7 @@ package dsl
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -47,6 +48,16 @@ func ParseResourceName(text string) (ResourceName, error) {
 func (n *ResourceName) UnmarshalText(text []byte) (err error) {
 	*n, err = ParseResourceName(string(text))
 	return err
+}
+
+// BuiltIn reports whether the API server itself, and no CRD, has the kinds of a group. Groups of CRDs have a dot.
+func BuiltIn(group string) bool {
+	return !strings.Contains(group, ".") || slices.Contains([]string{
+		"admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "authentication.k8s.io",
+		"authorization.k8s.io", "certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io", "events.k8s.io",
+		"flowcontrol.apiserver.k8s.io", "internal.apiserver.k8s.io", "networking.k8s.io", "node.k8s.io",
+		"rbac.authorization.k8s.io", "resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io", "storagemigration.k8s.io",
+	}, group)
 }
 
 // String writes the name so that ParseResourceName reads it back.

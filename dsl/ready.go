@@ -3,10 +3,7 @@
 
 package dsl
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // KeepsReady reports whether the engine keeps the condition [Ready] of the objects, where their status has conditions: True when all
 // handlers are through with the object and its children are ready. By default it does where the CRD is the operator's own, a
@@ -44,7 +41,7 @@ func (r *Resource) checkReady(c check) {
 	switch {
 	case r.Cache == CacheMetadata:
 		c.unwanted("ready", "is not for cache %s, which does not show the conditions", CacheMetadata)
-	case r.Name.Group == "" || !strings.Contains(r.Name.Group, "."):
+	case BuiltIn(r.Name.Group):
 		c.unwanted("ready", "is not for kinds of Kubernetes itself: their conditions are their controllers'")
 	case sets != nil:
 		c.unwanted("ready", "handler %s sets the condition %s itself", sets.ID, Ready)

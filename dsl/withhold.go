@@ -94,7 +94,7 @@ func FieldPlace(group, field string) string {
 	end := 0
 	for steps := 0; end < len(field); {
 		step := fieldStep.FindString(field[end:])
-		if step == "" || steps == 2 && !builtinGroup(group) {
+		if step == "" || steps == 2 && !BuiltIn(group) {
 			return field[:end] + "…"
 		}
 		if end += len(step); step[0] != '[' {
@@ -106,10 +106,3 @@ func FieldPlace(group, field string) string {
 
 // fieldStep is a name, with the dot before it, or an index of a list.
 var fieldStep = regexp.MustCompile(`^(\.?[A-Za-z_$][A-Za-z0-9_$-]*|\[[0-9]+\])`)
-
-// builtinGroup reports whether the API server itself, and no CRD, has the kinds of a group.
-func builtinGroup(group string) bool {
-	return !strings.Contains(group, ".") || slices.Contains([]string{
-		"networking.k8s.io", "rbac.authorization.k8s.io", "storage.k8s.io", "policy", "scheduling.k8s.io", "coordination.k8s.io",
-	}, group)
-}

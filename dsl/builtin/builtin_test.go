@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/dsl"
 )
 
 // TestEveryKindThatCanBeWatchedHasASchema holds also that each schema has what it refers to.
@@ -53,6 +55,24 @@ func TestASchemaSaysWhatThereCanBe(t *testing.T) {
 	}
 	if got := k.OfKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Nothing"}); got != nil {
 		t.Errorf("a kind that there is not has the schema %v", got)
+	}
+}
+
+// TestEveryGroupIsKnownWithoutTheArchive holds that no kind of Kubernetes is taken for one of a CRD.
+func TestEveryGroupIsKnownWithoutTheArchive(t *testing.T) {
+	k, err := Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range k.index.Kinds {
+		if !dsl.BuiltIn(e.Group) {
+			t.Errorf("%s counts as a kind of a CRD", e.GroupVersionKind)
+		}
+	}
+	for _, group := range []string{"example.com", "samplecontroller.k8s.io", "gateway.networking.k8s.io", "metrics.k8s.io"} {
+		if dsl.BuiltIn(group) {
+			t.Errorf("%s counts as a group of Kubernetes itself", group)
+		}
 	}
 }
 

@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/dsl"
 )
 
 // Covers reports whether live has everything that desired has. What live has besides belongs
@@ -111,13 +112,6 @@ type knowledge struct {
 	lists map[string][]string
 }
 
-// builtinGroups are the API groups of Kubernetes that have a dot.
-func builtinGroups() []string {
-	return []string{"networking.k8s.io", "rbac.authorization.k8s.io", "storage.k8s.io", "scheduling.k8s.io",
-		"coordination.k8s.io", "discovery.k8s.io", "node.k8s.io", "admissionregistration.k8s.io",
-		"apiextensions.k8s.io", "apiregistration.k8s.io", "certificates.k8s.io", "events.k8s.io"}
-}
-
 // sharedLists are the lists that others may add to, of kinds that have pods in them, of Services
 // and of ServiceAccounts. In other built-in kinds there are none that a child would have.
 func sharedLists() map[string][]string {
@@ -134,7 +128,7 @@ func knowing(kind schema.GroupKind) knowledge {
 	switch {
 	case kind.Group == "", kind.Group == "apps", kind.Group == "batch":
 		return knowledge{builtin: true, lists: sharedLists()}
-	case !strings.Contains(kind.Group, "."), slices.Contains(builtinGroups(), kind.Group):
+	case dsl.BuiltIn(kind.Group):
 		return knowledge{builtin: true, lists: map[string][]string{"ownerReferences": {"uid"}}}
 	}
 	return knowledge{}

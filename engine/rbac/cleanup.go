@@ -23,7 +23,7 @@ func OfCleanup(op *dsl.Operator, s Settings, deployment string) []Rule {
 	operators := Of(op, s)
 	for _, r := range op.Resources() {
 		c.unmarks(about{Name: r.Name}, "takes its marks off "+r.Name.Resource)
-		if !builtIn(r.Name.Group) || Has(operators, r.Name.Group, r.Name.Resource, "status", "patch") {
+		if !dsl.BuiltIn(r.Name.Group) || Has(operators, r.Name.Group, r.Name.Resource, "status", "patch") {
 			c.add(about{Name: r.Name, subresource: "status"}, forCleanup("takes its conditions off "+r.Name.Resource), "patch")
 		}
 		for name, kind := range r.Owned() {

@@ -107,7 +107,7 @@ func makesOwned(r *dsl.Resource, n dsl.Need) bool {
 
 // needsOf are a handler's needs, without the conditions that built-in kinds do not get.
 func needsOf(r *dsl.Resource, h *dsl.Handler) []dsl.Need {
-	return slices.DeleteFunc(slices.Clone(h.Needs), func(n dsl.Need) bool { return n.Offered && builtIn(r.Name.Group) })
+	return slices.DeleteFunc(slices.Clone(h.Needs), func(n dsl.Need) bool { return n.Offered && dsl.BuiltIn(r.Name.Group) })
 }
 
 // writesSelf reports whether a need is one to write the handled object by the engine.

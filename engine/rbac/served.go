@@ -64,14 +64,6 @@ func Guess(op *dsl.Operator) Lookup {
 	}
 }
 
-// builtIn reports whether a group is one of Kubernetes itself, and not of CRDs.
-func builtIn(group string) bool {
-	return slices.Contains([]string{
-		"", "apps", "autoscaling", "batch", "coordination.k8s.io", "discovery.k8s.io", "events.k8s.io", "extensions",
-		"internal.apiserver.k8s.io", "policy",
-	}, group) || withoutNamespace(group) != nil
-}
-
 // withoutNamespace are the resources of a group of Kubernetes that have no namespaces: those that
 // `kubectl api-resources --namespaced=false` shows for Kubernetes 1.37.
 func withoutNamespace(group string) []string {
