@@ -197,11 +197,14 @@ func (p Params) Into(out any) error {
 
 // Into decodes what path leads to in the object into out, a pointer to a value of the author's own type,
 // with json tags where names differ: types without generated code. Out is left as it is when there is
-// nothing at the path.
+// nothing at the path. What the cache does not hold is an error for good: it would read as not there.
 func (s *Subject) Into(path string, out any) error {
 	p, err := ParsePath(path)
 	if err != nil {
 		return err
+	}
+	if err := leftOutAt(p, reflect.TypeOf(out), s.Kept); err != nil {
+		return Permanent(fmt.Errorf("decoding %s: %w", path, err))
 	}
 	value, found := p.In(s.Object.Object)
 	if !found {

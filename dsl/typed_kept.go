@@ -5,8 +5,10 @@ package dsl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/handwerk-dev/handwerk/dsl/plain"
@@ -77,10 +79,66 @@ func leftOut(of reflect.Type, kept *shape.Kept) error {
 	if of == nil || kept == nil {
 		return nil
 	}
-	lacking := plain.Outside(of, kept.Lacks)
+	return outside(of, plain.Outside(of, kept.Lacks), kept)
+}
+
+// outside says that a type has fields which the cache does not hold.
+func outside(of reflect.Type, lacking [][]string, kept *shape.Kept) error {
 	if len(lacking) == 0 {
 		return nil
 	}
+	return fmt.Errorf("its type %s has %s, which %s leaves out, so the handler would see nothing there: "+
+		"hold it in the cache, or take it out of the type", nameOf(of), firstOf(lacking), kept)
+}
+
+// leftOutAt says what a value at a path lacks of what the cache does not hold. Of a struct its fields count, of anything else all of it.
+func leftOutAt(path Path, of reflect.Type, kept *shape.Kept) error {
+	if kept == nil {
+		return nil
+	}
+	switch lacks, part := kept.Lacks(path); {
+	case !lacks:
+		return nil
+	case !part:
+		return errors.New(kept.Leaves(path.String()))
+	case !isStruct(of):
+		return fmt.Errorf("%s leaves a part of it out of the cache: read fields of it", kept)
+	}
+	held := folded(kept) // as encoding/json takes names
+	lacking := plain.Outside(of, func(below []string) (bool, bool) { return held.Lacks(lower(slices.Concat(path, below))) })
+	for i, below := range lacking {
+		lacking[i] = slices.Concat(path, below)
+	}
+	return outside(of, lacking, kept)
+}
+
+// folded is what a cache holds, in lower case.
+func folded(kept *shape.Kept) *shape.Kept {
+	out := &shape.Kept{}
+	for _, field := range kept.Fields {
+		out.Fields = append(out.Fields, lower(field))
+	}
+	return out
+}
+
+// lower returns names in lower case.
+func lower(names []string) (out []string) {
+	for _, name := range names {
+		out = append(out, strings.ToLower(name))
+	}
+	return out
+}
+
+// isStruct reports whether a type is a struct, or points to one.
+func isStruct(t reflect.Type) bool {
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t != nil && t.Kind() == reflect.Struct
+}
+
+// firstOf are paths of fields in a text, the first of them.
+func firstOf(lacking [][]string) string {
 	var names []string
 	for _, path := range lacking[:min(len(lacking), mostNamed)] {
 		names = append(names, Path(path).String())
@@ -89,8 +147,7 @@ func leftOut(of reflect.Type, kept *shape.Kept) error {
 	if more := len(lacking) - len(names); more > 0 {
 		fields += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Errorf("its type %s has %s, which %s leaves out, so the handler would see nothing there: "+
-		"hold it in the cache, or take it out of the type", nameOf(of), fields, kept)
+	return fields
 }
 
 // nameOf is what a type is called, where it has a name.

@@ -5,6 +5,7 @@ package dsl
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -157,5 +158,38 @@ func TestATypeThatNobodyKnewOfFailsWithoutItsField(t *testing.T) {
 	}
 	if err := fn(t.Context(), &Request{Subject: Subject{Object: object}}); err != nil || called != 1 {
 		t.Errorf("with all of the object: %v, called %d times", err, called)
+	}
+}
+
+// TestIntoReadsWhatTheCacheHolds holds that a path which the cache does not hold is an error for good, and not as if nothing were there.
+func TestIntoReadsWhatTheCacheHolds(t *testing.T) {
+	type some struct{ Title string }
+	type more struct{ Title, City string }
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"title": "Bread"}, "metadata": map[string]any{"name": "a"}}}
+	keep := &shape.Kept{At: "foo.yaml:7:9", Fields: [][]string{{"spec", "title"}, {"spec", "doors"}}}
+	for name, test := range map[string]struct {
+		kept *shape.Kept
+		path string
+		out  any
+		want string
+	}{
+		"a field that is held":                {keep, "spec.title", new(string), ""},
+		"what is below a field that is held":  {keep, "spec.doors.front", new(string), ""},
+		"metadata":                            {keep, "metadata", new(map[string]any), ""},
+		"a struct of fields that are held":    {keep, "spec", new(struct{ Title string }), ""},
+		"a pointer to such a struct":          {keep, "spec", new(*some), ""},
+		"a field that is not held":            {keep, "spec.city", new(string), "decoding spec.city: keep (at foo.yaml:7:9) leaves spec.city out of the cache: add spec.city to it"},
+		"a struct with a field that is not":   {keep, "spec", new(more), "decoding spec: its type dsl.more has spec.City, which keep (at foo.yaml:7:9) leaves out, so the handler would see nothing there: hold it in the cache, or take it out of the type"},
+		"a map of which a part is held":       {keep, "spec", new(map[string]any), "decoding spec: keep (at foo.yaml:7:9) leaves a part of it out of the cache: read fields of it"},
+		"a field, and metadata alone is held": {&shape.Kept{Metadata: true}, "spec.city", new(string), "decoding spec.city: cache metadata does not hold spec.city"},
+		"all of the object is held":           {nil, "spec", new(map[string]any), ""},
+	} {
+		err := (&Subject{Object: object, Kept: test.kept}).Into(test.path, test.out)
+		switch got := fmt.Sprint(err); {
+		case test.want == "" && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case test.want != "" && (got != test.want || !IsPermanent(err)):
+			t.Errorf("%s: %v, want %s, for good", name, err, test.want)
+		}
 	}
 }
