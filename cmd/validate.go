@@ -43,8 +43,9 @@ type view struct {
 	Resource string `json:"resource"`
 	Handler  string `json:"handler"`
 	LooksAt  string `json:"looksAt"`
-	// Gated: it keeps its children as they are while its when is false.
-	Gated bool `json:"gated,omitempty"`
+	// Gated: it keeps its children as they are while its when is false. GatedSteps are its steps that do so with theirs.
+	Gated      bool     `json:"gated,omitempty"`
+	GatedSteps []string `json:"gatedSteps,omitempty"`
 }
 
 // fault is one mistake in a configuration, or a warning. Line and column are 0 where they are not known.
@@ -137,6 +138,9 @@ func (p *program) validate(ctx context.Context, f *validateFlags, out io.Writer)
 		if one.Gated {
 			fmt.Fprintf(out, "%s: handler %s keeps its children as they are while its when is false (includeWhen would delete them)\n", one.Resource, one.Handler)
 		}
+		for _, step := range one.GatedSteps {
+			fmt.Fprintf(out, "%s: step %s keeps its children as they are while its when is false (includeWhen would delete them)\n", one.Resource, step)
+		}
 	}
 	return nil
 }
@@ -147,7 +151,7 @@ func views(f *validateFlags, op *dsl.Operator, err error) (out []view) {
 		return nil
 	}
 	for r, h := range op.Handlers() {
-		out = append(out, view{r.Name.String(), h.ID, looksAt(op, r, h), h.When != nil && len(h.Makers) > 0})
+		out = append(out, view{r.Name.String(), h.ID, looksAt(op, r, h), h.When != nil && len(h.Makers) > 0, h.Gated})
 	}
 	return out
 }

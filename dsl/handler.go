@@ -67,6 +67,8 @@ type Handler struct {
 	// Makers are the names under which its code makes children, each its id or, behind a dot, a step of it. A child of
 	// one that no handler has is left behind, and taken away. Nil means that nobody knows; see [Makes].
 	Makers []string
+	// Gated are those of Makers whose step has a filter of its own: while that is false its children stay as they are.
+	Gated []string
 	// Withdraws: its children are taken away when Labels or Annotations do not match the object any more.
 	Withdraws bool
 	// Sets are the fields of its object that its code is known to set, Conditions the types of the conditions.

@@ -65,6 +65,8 @@ type Built struct {
 	Owns []schema.GroupVersionKind
 	// Makers are the names under which Func makes children: [Build].ID where it makes any. Nil means that nobody knows.
 	Makers []string
+	// Gated are those of them whose step has a filter of its own.
+	Gated []string
 	// Children are those of them that have names.
 	Children []shape.NamedChild
 	// Checks hold the configuration against schemas. Their errors are as those of Build.

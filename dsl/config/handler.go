@@ -130,7 +130,7 @@ func (w *watched) handler(at path, h *handler) {
 	out.NoFinalizer, out.Release = h.noFinalizer(), h.OnFailure == release
 	out.Deleted = h.Deleted
 	out.NoOld = built.NoOld && !back || h.Old != nil && !*h.Old
-	out.Makers, out.Withdraws = built.Makers, h.level && len(built.Makers) > 0
+	out.Makers, out.Gated, out.Withdraws = built.Makers, built.Gated, h.level && len(built.Makers) > 0
 	out.Brings, out.Sets, out.Conditions, out.Reads = built.Brings, built.Sets, built.Conditions, built.Reads.And(asks)
 	w.meddles(at.Key(cmp.Or(h.action, steps)), built.Sets, built.Conditions)
 	added := w.add(at, out)

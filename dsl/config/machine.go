@@ -164,6 +164,7 @@ func (m *assembly) knows(of *actions.Built) {
 			m.all.Brings = append(m.all.Brings, cause)
 		}
 	}
+	m.all.Gated = append(m.all.Gated, of.Gated...)
 	m.all.Sets = append(m.all.Sets, of.Sets...)
 	m.all.Conditions = append(m.all.Conditions, of.Conditions...)
 	m.all.Reads = m.all.Reads.And(of.Reads)
@@ -250,7 +251,8 @@ func (m *assembly) handlerOf(machine *dsl.Machine) dsl.Handler {
 	h := machine.Handler()
 	needs, declared := m.needs(m.at.Key("needs"), m.handler, &m.all)
 	h.Needs, h.Declared = append(h.Needs, needs...), declared
-	h.Reads, h.Sets, h.Conditions, h.Makers, h.Brings = m.all.Reads, m.all.Sets, m.all.Conditions, m.all.Makers, m.all.Brings
+	h.Reads, h.Sets, h.Conditions, h.Brings = m.all.Reads, m.all.Sets, m.all.Conditions, m.all.Brings
+	h.Makers, h.Gated = m.all.Makers, m.all.Gated
 	h.Timeout, h.Was, h.Release = m.form.Timeout, m.form.Was, m.form.OnFailure == release
 	if m.form.Backoff != nil {
 		h.Backoff = dsl.Backoff(*m.form.Backoff)

@@ -98,6 +98,7 @@ func (w *watched) sequence(q sequence) (out *actions.Built, each []*actions.Buil
 			if out.Makers = append(out.Makers, built.Makers...); built.Makers == nil {
 				unnamed = true
 			}
+			out.Gated = append(out.Gated, built.Gated...)
 			out.Brings = append(out.Brings, built.Brings...)
 			out.Sets = append(out.Sets, built.Sets...)
 			out.Conditions = append(out.Conditions, built.Conditions...)
@@ -147,6 +148,9 @@ func (w *watched) stepOf(q sequence, i int) (built *actions.Built, asks dsl.Read
 		return nil, asks
 	}
 	asks = w.onlyWhen(place.Key("when"), one, s, built)
+	if s.When != "" {
+		built.Gated = built.Makers
+	}
 	if !slices.Contains(slices.Concat(h.Causes, built.Brings), dsl.Delete) {
 		built.Func = notOnDelete(built.Func) // another step gives the handler that cause
 	}
