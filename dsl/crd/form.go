@@ -6,6 +6,7 @@ package crd
 import (
 	"encoding/json"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -83,17 +84,18 @@ type Field struct {
 // ReadForm reads the fields, and those within them.
 func (f *Fields) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 	fields := Fields{}
-	var last *yaml.Node // the value before, and its name
-	var lastName string
+	rests := map[*yaml.Node]bool{}
 	isMap := d.Entries(at, n, func(name string, at form.Path, value *yaml.Node) {
 		var field Field
-		before, beforeName := last, lastName
-		last, lastName = value, name
+		whole, cut := uncut(n, value)
 		switch {
-		case n.Style&yaml.FlowStyle != 0 && isCut(before, name, value):
-			d.FaultAt(before, at.Parent(), "within {…} a comma ends a text in YAML: put all of it in quotes, as in '%s,%s'", before.Value, name)
-			fields[beforeName] = Field{}
+		case rests[value]:
 			return
+		case len(cut) > 0:
+			d.FaultAt(value, at.Parent(), "within {…} a comma ends a text in YAML: put all of it in quotes, as in '%s'", whole)
+			for _, rest := range cut {
+				rests[rest] = true
+			}
 		case value.Kind == yaml.MappingNode:
 			d.Value(at, value, &field.object)
 		case form.IsText(value):
@@ -111,14 +113,23 @@ func (f *Fields) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 	return isMap
 }
 
-// isCut reports whether a key without a value is the end of the text before it, which has a quote that does not end.
-func isCut(before *yaml.Node, key string, value *yaml.Node) bool {
-	if before == nil || before.Style != 0 || !form.IsNull(value) {
-		return false
+// endsOpen matches a text that a comma has cut: its last marker has several values.
+var endsOpen = regexp.MustCompile(`\benum=[^"'\s]+$`)
+
+// uncut returns a text as it was before YAML cut it at its commas, within a map in {…}, and the values, which are not there, of the keys
+// that are its rest.
+func uncut(n, value *yaml.Node) (whole string, rests []*yaml.Node) {
+	odd := func(quote string) bool { return strings.Count(value.Value, quote)%2 == 1 }
+	i := slices.Index(n.Content, value)
+	if n.Style&yaml.FlowStyle == 0 || i < 0 || value.Style != 0 || !odd(`"`) && !odd("'") && !endsOpen.MatchString(value.Value) {
+		return "", nil
 	}
-	return slices.ContainsFunc([]string{`"`, "'"}, func(quote string) bool {
-		return strings.Count(before.Value, quote)%2 == 1 && strings.Contains(key, quote)
-	})
+	whole = value.Value
+	for ; i+2 < len(n.Content) && form.IsNull(n.Content[i+2]); i += 2 {
+		whole += "," + n.Content[i+1].Value
+		rests = append(rests, n.Content[i+2])
+	}
+	return whole, rests
 }
 
 // DescribeForm describes the fields, and those within them.
