@@ -181,9 +181,9 @@ func (m *goModule) next(out io.Writer) {
 	default:
 		fmt.Fprintln(out, "  go mod tidy")
 	}
-	fmt.Fprint(out, `  go test .
-  go run . crd
-  go run . run --install-crds
-  kubectl apply -f example.yaml
+	fmt.Fprint(out, `  go test .                      # in virtual time, without a cluster
+  go run . crd                   # the CRD, which is made from the type
+  go run . run --install-crds    # with your kubeconfig, until Ctrl-C
+  kubectl apply -f example.yaml  # in another terminal
 `)
 }
