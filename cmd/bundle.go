@@ -43,8 +43,8 @@ func (p *program) bundleCommand() *cobra.Command {
 		Long: `Print the objects that deploy an operator: its CRDs, a service account with exactly
 the rights that it needs, the configuration in a ConfigMap, a Deployment that the Pod
 Security Standard "restricted" admits, a PodDisruptionBudget, a Service for metrics and
-a NetworkPolicy. All but the CRDs are named handwerk-OPERATOR and carry the label
-app.kubernetes.io/instance=OPERATOR.
+a NetworkPolicy. All but the CRDs are named handwerk-OPERATOR, outside of its namespace
+with :NAMESPACE behind it, and carry the label app.kubernetes.io/instance=OPERATOR.
 
 The ConfigMap has a hash in its name, so a changed configuration rolls the Deployment,
 and kubectl rollout undo brings the configuration of before back. With -o, the objects

@@ -48,10 +48,10 @@ const (
 // bundle is what the objects of a deployment are made of. Its exported fields are those that templates read.
 type bundle struct {
 	Name, ConfigMap string
-	// Namespace, Labels, Image and Args are YAML.
-	Namespace, Labels, Image, Args string
-	Replicas, Grace                int
-	Secure                         bool
+	// Namespace, Labels, Image, Args and Reader are YAML. Reader is the name of the ClusterRole to read metrics.
+	Namespace, Labels, Image, Args, Reader string
+	Replicas, Grace                        int
+	Secure                                 bool
 
 	flags *bundleFlags
 	op    *dsl.Operator
@@ -74,6 +74,7 @@ func newBundle(f *bundleFlags, op *dsl.Operator) (*bundle, error) {
 	}
 	b.Labels = "{app.kubernetes.io/name: handwerk, app.kubernetes.io/instance: " + quoted(op.Name) + "}"
 	b.Image = strconv.Quote(f.image)
+	b.Reader = quoted(outside(b.Name+"-metrics", f.namespace))
 	b.Grace = graceOf(op)
 	args := []string{"run"}
 	if len(data) > 0 {

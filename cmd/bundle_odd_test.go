@@ -66,6 +66,32 @@ func TestNamesThatLookLikeOtherThings(t *testing.T) {
 	}
 }
 
+// TestBundlesInTwoNamespacesShareNothing holds that two deployments of an operator have no object in common but its CRDs.
+func TestBundlesInTwoNamespacesShareNothing(t *testing.T) {
+	made := func(namespace, scope string) map[string]bool {
+		t.Helper()
+		text := smallOperator("a", "scope: {namespaces: ["+scope+"]}\n")
+		objects, err := documents(bundleText(t, "--config="+writeFile(t, "operator.yaml", text), "--namespace="+namespace, "--create-namespace", "--pod-monitor"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := map[string]bool{}
+		for _, o := range objects {
+			out[fmt.Sprint(identified(o), " in ", at(o, "metadata", "namespace"))] = true
+		}
+		return out
+	}
+	first, second := made("first", "team-a, third"), made("second", "team-b, third")
+	for name := range first {
+		if second[name] {
+			t.Errorf("both have %s", name)
+		}
+	}
+	if !first["ClusterRole handwerk-a:first in <nil>"] || !first["Role handwerk-a:first in third"] || !first["Role handwerk-a in first"] {
+		t.Errorf("there are %v", first)
+	}
+}
+
 // TestAConfigurationComesThroughToTheByte holds that a ConfigMap has the text of a file as it is.
 func TestAConfigurationComesThroughToTheByte(t *testing.T) {
 	for name, text := range map[string]string{
@@ -119,11 +145,11 @@ func TestOddPatches(t *testing.T) {
 			patch: "kind: Deployment\nmetadata: {name: handwerk-a}\nspec: {template: {spec: {securityContext: {runAsUser: 1000650000}}}}\n",
 			kind:  "Deployment", path: []string{"spec", "template", "spec", "securityContext", "runAsUser"}, want: int64(1000650000),
 		},
-		"one for an object in another namespace":   {patch: "kind: Role\nmetadata: {name: handwerk-a, namespace: team-c}\nrules: []\n", fails: "there is no Role handwerk-a in namespace team-c among the objects: "},
-		"one of three objects without a namespace": {patch: "kind: Role\nmetadata: {name: handwerk-a}\nrules: []\n", fails: "there are 3 objects Role handwerk-a: say the metadata.namespace"},
-		"one of three objects":                     {patch: "kind: Role\nmetadata: {name: handwerk-a, namespace: team-b}\nrules: []\n"},
-		"one of another version":                   {patch: "apiVersion: apps/v1beta1\nkind: Deployment\nmetadata: {name: handwerk-a}\n", fails: "there is no Deployment handwerk-a of apps/v1beta1 among the objects: "},
-		"a field in other letters":                 {patch: "kind: Deployment\nmetadata: {name: handwerk-a}\nspec: {Replicas: 1}\n", fails: `Deployment handwerk-a: unknown field "spec.Replicas"`},
+		"one for an object in another namespace": {patch: "kind: Role\nmetadata: {name: handwerk-a, namespace: team-c}\nrules: []\n", fails: "there is no Role handwerk-a in namespace team-c among the objects: "},
+		"one of two objects without a namespace": {patch: "kind: Role\nmetadata: {name: handwerk-a:handwerk-system}\nrules: []\n", fails: "there are 2 objects Role handwerk-a:handwerk-system: say the metadata.namespace"},
+		"one of two objects":                     {patch: "kind: Role\nmetadata: {name: handwerk-a:handwerk-system, namespace: team-b}\nrules: []\n"},
+		"one of another version":                 {patch: "apiVersion: apps/v1beta1\nkind: Deployment\nmetadata: {name: handwerk-a}\n", fails: "there is no Deployment handwerk-a of apps/v1beta1 among the objects: "},
+		"a field in other letters":               {patch: "kind: Deployment\nmetadata: {name: handwerk-a}\nspec: {Replicas: 1}\n", fails: `Deployment handwerk-a: unknown field "spec.Replicas"`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

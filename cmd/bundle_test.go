@@ -25,7 +25,11 @@ func TestDeployIsWhatBundleWrites(t *testing.T) {
 		t.Fatal(b.err.String())
 	}
 	if *update {
-		if err := os.CopyFS(deployed, os.DirFS(dir)); err != nil && !os.IsExist(err) {
+		err := os.RemoveAll(deployed) // CopyFS leaves files alone that are there
+		if err == nil {
+			err = os.CopyFS(deployed, os.DirFS(dir))
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -99,7 +103,7 @@ func container(pod any) any { return pod.(map[string]any)["containers"].([]any)[
 // TestWhatABundleHas holds which objects the flags and the operator bring.
 func TestWhatABundleHas(t *testing.T) {
 	always := []string{
-		"ServiceAccount handwerk-foo", "ClusterRole handwerk-foo", "ClusterRoleBinding handwerk-foo", "Role handwerk-foo", "RoleBinding handwerk-foo",
+		"ServiceAccount handwerk-foo", "ClusterRole handwerk-foo:handwerk-system", "ClusterRoleBinding handwerk-foo:handwerk-system", "Role handwerk-foo", "RoleBinding handwerk-foo",
 		"Deployment handwerk-foo", "PodDisruptionBudget handwerk-foo",
 	}
 	foo := []string{"--config=../samples/foo/operator.yaml"}
@@ -112,7 +116,7 @@ func TestWhatABundleHas(t *testing.T) {
 		"with its namespace":   {append(foo, "--create-namespace"), []string{configMap, service, policy, "Namespace handwerk-system"}},
 		"without a policy":     {append(foo, "--no-network-policy"), []string{configMap, service}},
 		"with metrics at home": {append(foo, "--metrics-secure=false"), []string{configMap, policy}},
-		"with a PodMonitor":    {append(foo, "--pod-monitor"), []string{configMap, service, policy, "ServiceAccount handwerk-foo-metrics", "Secret handwerk-foo-metrics", "ClusterRole handwerk-foo-metrics", "ClusterRoleBinding handwerk-foo-metrics", "PodMonitor handwerk-foo"}},
+		"with a PodMonitor":    {append(foo, "--pod-monitor"), []string{configMap, service, policy, "ServiceAccount handwerk-foo-metrics", "Secret handwerk-foo-metrics", "ClusterRole handwerk-foo-metrics:handwerk-system", "ClusterRoleBinding handwerk-foo-metrics:handwerk-system", "PodMonitor handwerk-foo"}},
 		"declared in Go alone": {nil, []string{service, policy}},
 	}
 	for name, tt := range tests {

@@ -26,6 +26,9 @@ const defaultNamespace = "handwerk-system"
 // objectName is what the objects that deploy an operator are called, its service account among them.
 func objectName(operator string) string { return "handwerk-" + operator }
 
+// outside is what an object outside of the operator's namespace is called: the operator may be deployed in another one, too.
+func outside(name, namespace string) string { return name + ":" + namespace }
+
 // rbacFlags are the flags of rbac. What run has too, such as the namespaces, is read by run's own.
 type rbacFlags struct {
 	run     runFlags

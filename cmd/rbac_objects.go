@@ -23,8 +23,11 @@ func roleObjects(op *dsl.Operator, who account, roles []rbac.Role) (out []map[st
 			kind = "ClusterRole"
 		}
 		name := objectName(op.Name)
-		out = append(out, roleObject(kind, op.Name, role.Namespace, map[string]any{"rules": ruleObjects(role)}),
-			roleObject(kind+"Binding", op.Name, role.Namespace, map[string]any{
+		if role.Namespace != who.namespace {
+			name = outside(name, who.namespace)
+		}
+		out = append(out, roleObject(kind, name, op.Name, role.Namespace, map[string]any{"rules": ruleObjects(role)}),
+			roleObject(kind+"Binding", name, op.Name, role.Namespace, map[string]any{
 				"roleRef":  map[string]any{"apiGroup": rbacGroup, "kind": kind, "name": name},
 				"subjects": []any{map[string]any{"kind": "ServiceAccount", "name": who.name, "namespace": who.namespace}},
 			}))
@@ -45,8 +48,8 @@ func ruleObjects(role rbac.Role) []any {
 	return rules
 }
 
-func roleObject(kind, operator, namespace string, rest map[string]any) map[string]any {
-	metadata := map[string]any{"name": objectName(operator), "labels": map[string]any{
+func roleObject(kind, name, operator, namespace string, rest map[string]any) map[string]any {
+	metadata := map[string]any{"name": name, "labels": map[string]any{
 		"app.kubernetes.io/name": "handwerk", "app.kubernetes.io/instance": operator,
 	}}
 	if namespace != "" {
