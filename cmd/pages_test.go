@@ -46,3 +46,14 @@ func TestPagesNameCommandsAndFlagsThatThereAre(t *testing.T) {
 		t.Errorf("the pages have %d commands", found)
 	}
 }
+
+// TestDeployingIsSaidInBrief holds that docs/deploy.md stays a page that is read to its end.
+func TestDeployingIsSaidInBrief(t *testing.T) {
+	text, err := os.ReadFile("../docs/deploy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if words := len(strings.Fields(string(text))); words > 2000 {
+		t.Errorf("docs/deploy.md has %d words, want at most 2,000", words)
+	}
+}
