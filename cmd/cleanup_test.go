@@ -62,6 +62,7 @@ func TestNothingStopsBeforeTheAnswer(t *testing.T) {
 		"a look":                     {args: " --dry-run", replicas: 2, says: "Deployment handwerk-system/handwerk-foo is scaled to zero first"},
 		"a person says yes":          {person: true, answer: "y\n", says: "Deployment handwerk-system/handwerk-foo is scaled to zero first"},
 		"a person who was not asked": {args: " --yes", says: "cleaned 0 of 0"},
+		"whoever":                    {args: " --yes", says: "looking in the cluster at https://api.example:6443\n"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
