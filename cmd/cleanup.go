@@ -167,6 +167,9 @@ func tellFindings(out io.Writer, f *cleanupFlags, op *dsl.Operator, found cleanu
 	if len(found.Beside) > 0 {
 		fmt.Fprintf(out, "looked in the namespaces of this operator's scope alone: it is deployed in namespace %s, too\n", strings.Join(found.Beside, ", "))
 	}
+	if found.Alone && len(found.Within) == 0 {
+		fmt.Fprintln(out, "looked in the namespaces of this operator's scope alone: the account may not list Leases, which say whether it is deployed in another namespace, too")
+	}
 	if f.stop {
 		fmt.Fprintf(out, "Deployment %s/%s is scaled to zero first\n", f.namespace, objectName(op.Name))
 	}

@@ -117,3 +117,17 @@ operator foo has left:
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestCleanupSaysWhereItDidNotLook holds that a person reads which objects an account did not look at that may not list Leases.
+func TestCleanupSaysWhereItDidNotLook(t *testing.T) {
+	for want, found := range map[string]cleanup.Findings{
+		"looked in the namespaces of this operator's scope alone: the account may not list Leases, which say whether it is deployed in another namespace, too\n": {Alone: true},
+		"looked in namespaces team-a alone: the account may not list all kinds elsewhere\n":                                                                      {Alone: true, Within: []string{"team-a"}},
+	} {
+		var out strings.Builder
+		tellFindings(&out, &cleanupFlags{}, &dsl.Operator{Name: "foo"}, found)
+		if diff := cmp.Diff(want+"operator foo has left nothing that can be seen\n", out.String()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}

@@ -120,6 +120,9 @@ type Findings struct {
 	// Beside are the namespaces of other deployments of the operator, which work in other namespaces. Only objects in namespaces of
 	// this one's scope were looked at then: the marks of the others are the same.
 	Beside []string
+	// Alone: other deployments cannot be seen, for the account may not list Leases. Of objects that have a namespace, only those in
+	// namespaces of this one's scope were looked at.
+	Alone bool
 }
 
 // Empty reports whether nothing was found.
@@ -131,7 +134,7 @@ func (c *Cleaner) Look(ctx context.Context) (out Findings) {
 	kinds, unseen := c.kinds(ctx)
 	out.Unseen = unseen
 	others, err := c.namesakes(ctx)
-	if err != nil {
+	if out.Alone = apierrors.IsForbidden(err) && len(c.op.Scope.Namespaces) > 0; err != nil && !apierrors.IsForbidden(err) {
 		out.Unseen = append(out.Unseen, err)
 	}
 	for _, other := range others {
@@ -305,6 +308,7 @@ func (c *Cleaner) sort(r catalog.Resource, o metav1.Object, out *Findings) {
 	f := Found{Resource: r, Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), Child: m.child, held: len(m.finalizers) > 0}
 	switch {
 	case m.empty() || len(out.Beside) > 0 && !c.inScope(f.Namespace):
+	case out.Alone && f.Namespace != "" && !c.inScope(f.Namespace):
 	case m.child:
 		out.Children = append(out.Children, f)
 	default:

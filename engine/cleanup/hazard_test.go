@@ -212,15 +212,17 @@ func TestALookChangesNothing(t *testing.T) {
 func TestAnOperatorThatRunsElsewhere(t *testing.T) {
 	tests := map[string]struct {
 		scope   []string
+		refused refusals
 		running string
 		objects []string
 	}{
-		"on the same objects":  {nil, "elsewhere-0 renews Lease elsewhere/op-leader", []string{"Foo default/going", "Foo default/web"}},
-		"in another namespace": {[]string{"elsewhere"}, "", []string{"Foo default/going", "Foo default/web"}},
+		"on the same objects":                     {nil, nil, "elsewhere-0 renews Lease elsewhere/op-leader", []string{"Foo default/going", "Foo default/web"}},
+		"in another namespace":                    {[]string{"elsewhere"}, nil, "", []string{"Foo default/going", "Foo default/web"}},
+		"in another namespace, which is not seen": {[]string{"elsewhere"}, refusals{"GET /v1/leases": forbidden}, "", []string{"Foo default/going", "Foo default/web"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			scene(t, cleanup.Settings{}, nil, func(c *enginetest.Cluster, op *dsl.Operator, clean *cleanup.Cleaner) {
+			scene(t, cleanup.Settings{}, tt.refused, func(c *enginetest.Cluster, op *dsl.Operator, clean *cleanup.Cleaner) {
 				ctx := context.WithoutCancel(t.Context())
 				op.Scope.Namespaces = []string{"default"}
 				other := dsl.New("op")

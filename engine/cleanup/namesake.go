@@ -23,15 +23,12 @@ type namesake struct {
 	overlaps bool
 }
 
-// namesakes returns the other deployments of the operator, which their Leases show. An account that may not list Leases finds none.
+// namesakes returns the other deployments of the operator, which their Leases show. The account needs the right to list Leases.
 func (c *Cleaner) namesakes(ctx context.Context) (out []namesake, err error) {
 	for _, op := range c.names {
 		list, err := c.dynamic.Resource(leases).List(ctx, metav1.ListOptions{
 			FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, op.LeaderLock()).String(),
 		})
-		if apierrors.IsForbidden(err) {
-			return nil, nil
-		}
 		if err != nil {
 			return nil, fmt.Errorf("looking for operators of this name in other namespaces: %w", err)
 		}
@@ -46,10 +43,11 @@ func (c *Cleaner) namesakes(ctx context.Context) (out []namesake, err error) {
 	return out, nil
 }
 
-// runsElsewhere says which process in another namespace works on the same objects; empty where none is seen.
+// runsElsewhere says which process in another namespace works on the same objects; empty where none is seen. An account that may
+// not list Leases sees none.
 func (c *Cleaner) runsElsewhere(ctx context.Context, now time.Time) (string, error) {
 	others, err := c.namesakes(ctx)
-	if err != nil {
+	if err != nil && !apierrors.IsForbidden(err) {
 		return "", err
 	}
 	for _, other := range others {
