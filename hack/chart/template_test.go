@@ -31,8 +31,14 @@ func load(t *testing.T) chart.Charter {
 // render makes a release of the chart without a cluster, as helm template does.
 func render(t *testing.T, values map[string]any) (*release.Release, error) {
 	t.Helper()
+	return renderIn(t, "ops", values)
+}
+
+// renderIn makes a release in a namespace.
+func renderIn(t *testing.T, namespace string, values map[string]any) (*release.Release, error) {
+	t.Helper()
 	install := action.NewInstall(action.NewConfiguration())
-	install.ReleaseName, install.Namespace, install.DryRunStrategy = "release", "ops", action.DryRunClient
+	install.ReleaseName, install.Namespace, install.DryRunStrategy = "release", namespace, action.DryRunClient
 	made, err := install.RunWithContext(t.Context(), load(t), values)
 	if err != nil {
 		return nil, err
@@ -221,13 +227,10 @@ func TestDashboardAndAlertsAreTheFiles(t *testing.T) {
 // TestReleasesInTwoNamespacesShareNothing holds that what is outside of the namespace differs between releases of one operator.
 func TestReleasesInTwoNamespacesShareNothing(t *testing.T) {
 	names := func(namespace string) []string {
-		install := action.NewInstall(action.NewConfiguration())
-		install.ReleaseName, install.Namespace, install.DryRunStrategy = "release", namespace, action.DryRunClient
-		made, err := install.RunWithContext(t.Context(), load(t), parse(t, read(t, "testdata/values/everything.yaml")))
+		r, err := renderIn(t, namespace, parse(t, read(t, "testdata/values/everything.yaml")))
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := made.(*release.Release)
 		all := objects(t, append(hooksOf(r), r.Manifest)...)
 		maps.DeleteFunc(all, func(key string, o map[string]any) bool {
 			return at[string](o, "metadata", "namespace") == namespace || strings.HasPrefix(key, "CustomResourceDefinition")
@@ -242,5 +245,53 @@ func TestReleasesInTwoNamespacesShareNothing(t *testing.T) {
 	}
 	if len(first) < 6 {
 		t.Errorf("outside of the namespace there are only %v", first)
+	}
+}
+
+// TestNamesThatLookLikeOtherThings holds that names which are numbers or booleans in YAML stay texts, and that a version which is no
+// label comes as much of it as a label takes.
+func TestNamesThatLookLikeOtherThings(t *testing.T) {
+	named := []string{"name", "namespace", "app.kubernetes.io/instance", "app.kubernetes.io/version", "serviceAccountName", "priorityClassName"}
+	long := strings.Repeat("a", 61)
+	for name, tag := range map[string]string{"123": "1.10", "1e3": "_", "on": long + "._b", "null": "1e3"} {
+		t.Run(name, func(t *testing.T) {
+			values := parse(t, read(t, "testdata/values/everything.yaml"))
+			delete(values, "config")
+			values["operator"], values["existingConfigMap"], values["priorityClassName"] = name, name, name
+			values["serviceAccount"] = map[string]any{"name": name}
+			at[map[string]any](values, "image")["tag"] = tag
+			at[map[string]any](values, "rbac")["namespaces"] = map[string]any{"42": at[any](values, "rbac", "rules")}
+			r, err := renderIn(t, name, values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for key, o := range objects(t, append(hooksOf(r), r.Manifest)...) {
+				if strings.HasPrefix(key, "CustomResourceDefinition") {
+					continue
+				}
+				each(o, func(field string, value any) {
+					if text, ok := value.(string); slices.Contains(named, field) && !ok {
+						t.Errorf("%s: %s is %v", key, field, value)
+					} else if want := map[string]string{"_": "", long + "._b": long}[tag]; field == "app.kubernetes.io/version" && text != tag && text != want {
+						t.Errorf("%s: the version is %s", key, text)
+					}
+				})
+			}
+		})
+	}
+}
+
+// each calls a function with each field of a value, those below others among them.
+func each(value any, do func(field string, value any)) {
+	switch value := value.(type) {
+	case map[string]any:
+		for field, below := range value {
+			do(field, below)
+			each(below, do)
+		}
+	case []any:
+		for _, below := range value {
+			each(below, do)
+		}
 	}
 }

@@ -6,6 +6,7 @@ package chart
 import (
 	"encoding/json"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,9 +16,18 @@ import (
 	"helm.sh/helm/v4/pkg/action"
 )
 
-// TestTheChartIsClean runs helm lint --strict, with the values of the chart and with those of an operator.
+// TestTheChartIsClean runs helm lint --strict, with the values of the chart, those of an operator, and those of which the objects are
+// known.
 func TestTheChartIsClean(t *testing.T) {
-	for name, values := range map[string]map[string]any{"its own values": {}, "the values of a sample": valuesOf(t, repository+"/samples/foo/operator.yaml")} {
+	tests := map[string]map[string]any{"its own values": {}, "the values of a sample": valuesOf(t, repository+"/samples/foo/operator.yaml")}
+	files, err := filepath.Glob("testdata/values/*.yaml")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("found %d files of values (%v)", len(files), err)
+	}
+	for _, file := range files {
+		tests[filepath.Base(file)] = parse(t, read(t, file))
+	}
+	for name, values := range tests {
 		t.Run(name, func(t *testing.T) {
 			lint := action.NewLint()
 			lint.Strict, lint.Namespace = true, "ops"

@@ -24,12 +24,9 @@
 {{- .Values.operator | default (join "" $configured) | default "unnamed" -}}{{- /* helm lint goes on after fail */ -}}
 {{- end }}
 
-{{/* The name of the objects in the namespace of the release, and of those outside, where other releases have theirs, too. */}}
+{{/* The name of the objects in the namespace of the release. Outside of it, where other releases have theirs, ":NAMESPACE" comes behind. */}}
 {{- define "handwerk.name" -}}
 handwerk-{{ include "handwerk.operator" . }}
-{{- end }}
-{{- define "handwerk.outside" -}}
-{{ include "handwerk.name" . }}:{{ .Release.Namespace }}
 {{- end }}
 
 {{- define "handwerk.account" -}}
@@ -42,12 +39,12 @@ handwerk-{{ include "handwerk.operator" . }}
 
 {{- define "handwerk.selector" -}}
 app.kubernetes.io/name: handwerk
-app.kubernetes.io/instance: {{ include "handwerk.operator" . }}
+app.kubernetes.io/instance: {{ include "handwerk.operator" . | quote }}
 {{- end }}
 
 {{- define "handwerk.labels" -}}
 {{ include "handwerk.selector" . }}
-app.kubernetes.io/version: {{ .Values.image.tag | default .Chart.AppVersion | trunc 63 | trimSuffix "-" | quote }}
+app.kubernetes.io/version: {{ .Values.image.tag | default .Chart.AppVersion | regexFind "^[A-Za-z0-9]([-._A-Za-z0-9]{0,61}[A-Za-z0-9])?" | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
 {{- end }}
@@ -87,13 +84,13 @@ nodeSelector: {{- toYaml . | nindent 2 }}
 tolerations: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with .Values.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- if or (include "handwerk.configMap" .) .Values.volumes }}
 volumes:
 {{- with include "handwerk.configMap" . }}
   - name: config
-    configMap: {name: {{ . }}}
+    configMap: {name: {{ . | quote }}}
 {{- end }}
 {{- with .Values.volumes }}
 {{- toYaml . | nindent 2 }}
@@ -156,7 +153,7 @@ kind: {{ .kind }}
 metadata:
   name: {{ .name | quote }}
 {{- with .namespace }}
-  namespace: {{ . }}
+  namespace: {{ . | quote }}
 {{- end }}
   labels: {{- include "handwerk.labels" $.root | nindent 4 }}
 {{- with $.annotations }}
@@ -169,13 +166,13 @@ kind: {{ .kind }}Binding
 metadata:
   name: {{ .name | quote }}
 {{- with .namespace }}
-  namespace: {{ . }}
+  namespace: {{ . | quote }}
 {{- end }}
   labels: {{- include "handwerk.labels" $.root | nindent 4 }}
 {{- with $.annotations }}
   annotations: {{- toYaml . | nindent 4 }}
 {{- end }}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: {{ .kind }}, name: {{ .name | quote }}}
-subjects: [{kind: ServiceAccount, name: {{ $.account }}, namespace: {{ $.root.Release.Namespace }}}]
+subjects: [{kind: ServiceAccount, name: {{ $.account | quote }}, namespace: {{ $.root.Release.Namespace | quote }}}]
 {{- end }}
 {{- end }}
