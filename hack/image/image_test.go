@@ -6,6 +6,7 @@ package main
 import (
 	"archive/tar"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -279,5 +280,19 @@ func TestANameHasTheFormThatEachLoaderStores(t *testing.T) {
 		if familiar, canonical := names(tag); familiar != want[0] || canonical != want[1] {
 			t.Errorf("%s is %s and %s, want %v", text, familiar, canonical, want)
 		}
+	}
+}
+
+// TestMakeBuildsAnyProgram holds that make image builds the program that a person says, under the name and with the arguments that
+// they say.
+func TestMakeBuildsAnyProgram(t *testing.T) {
+	says := exec.CommandContext(t.Context(), "make", "-n", "-C", root(t), "image", "MAIN=./cmd/mine", "IMAGE=mine:v1", "PLATFORMS=linux/arm64", "IMAGE_FLAGS=-- serve")
+	out, err := says.CombinedOutput()
+	if err != nil {
+		t.Fatalf("make: %v\n%s", err, out)
+	}
+	want := "go run . -dir " + root(t) + " -o " + filepath.Join(root(t), "bin", "image.tar") + " -main ./cmd/mine -name mine:v1 -platforms linux/arm64 -- serve"
+	if got := strings.Join(strings.Fields(strings.ReplaceAll(string(out), "\\\n", " ")), " "); !strings.Contains(got, want) {
+		t.Errorf("make image does %s\nwant %s", got, want)
 	}
 }
