@@ -167,6 +167,9 @@ func tellFindings(out io.Writer, f *cleanupFlags, op *dsl.Operator, found cleanu
 	if len(found.Beside) > 0 {
 		fmt.Fprintf(out, "looked in the namespaces of this operator's scope alone: it is deployed in namespace %s, too\n", strings.Join(found.Beside, ", "))
 	}
+	for _, namespace := range found.Elsewhere {
+		fmt.Fprintf(out, "operator %[1]s has a Lease in namespace %[2]s, and --namespace is %[3]s: what it keeps in %[2]s stays\n", op.Name, namespace, f.namespace)
+	}
 	if found.Alone && len(found.Within) == 0 {
 		fmt.Fprintln(out, "looked in the namespaces of this operator's scope alone: the account may not list Leases, which say whether it is deployed in another namespace, too")
 	}

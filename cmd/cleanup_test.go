@@ -95,11 +95,12 @@ func TestWhatCleanupSays(t *testing.T) {
 		Objects: many, Children: []cleanup.Found{{Resource: catalog.Resource{Kind: "Namespace"}, Name: "team"}},
 		Own: []cleanup.Found{{Resource: catalog.Resource{Kind: "Lease"}, Namespace: "system", Name: "foo-leader"}},
 	}
-	found.Within, found.Beside = []string{"team-a", "team-b"}, []string{"shop"}
+	found.Within, found.Beside, found.Elsewhere = []string{"team-a", "team-b"}, []string{"shop"}, []string{"ops"}
 	var out strings.Builder
-	tellFindings(&out, &cleanupFlags{children: deleteChildren}, &dsl.Operator{Name: "foo"}, found)
+	tellFindings(&out, &cleanupFlags{children: deleteChildren, namespace: "system"}, &dsl.Operator{Name: "foo"}, found)
 	want := `looked in namespaces team-a, team-b alone: the account may not list all kinds elsewhere
 looked in the namespaces of this operator's scope alone: it is deployed in namespace shop, too
+operator foo has a Lease in namespace ops, and --namespace is system: what it keeps in ops stays
 operator foo has left:
   7 objects with its marks: they stay, without these
     Foo default/web-0

@@ -120,6 +120,8 @@ type Findings struct {
 	// Beside are the namespaces of other deployments of the operator, which work in other namespaces. Only objects in namespaces of
 	// this one's scope were looked at then: the marks of the others are the same.
 	Beside []string
+	// Elsewhere are the namespaces of other deployments that work on the same objects. What they keep for themselves is there.
+	Elsewhere []string
 	// Alone: other deployments cannot be seen, for the account may not list Leases. Of objects that have a namespace, only those in
 	// namespaces of this one's scope were looked at.
 	Alone bool
@@ -138,7 +140,9 @@ func (c *Cleaner) Look(ctx context.Context) (out Findings) {
 		out.Unseen = append(out.Unseen, err)
 	}
 	for _, other := range others {
-		if !other.overlaps {
+		if other.overlaps {
+			out.Elsewhere = append(out.Elsewhere, other.lock.GetNamespace())
+		} else {
 			out.Beside = append(out.Beside, other.lock.GetNamespace())
 		}
 	}

@@ -246,6 +246,22 @@ func TestAnOperatorThatRunsElsewhere(t *testing.T) {
 	}
 }
 
+// TestAnotherNamespaceThanTheOperators holds that a person who gives the wrong namespace is shown where the operator's Lease is.
+func TestAnotherNamespaceThanTheOperators(t *testing.T) {
+	scene(t, cleanup.Settings{}, nil, func(c *enginetest.Cluster, op *dsl.Operator, _ *cleanup.Cleaner) {
+		ctx := context.WithoutCancel(t.Context())
+		op.Settings.LeaderElection.Namespace = "" // that of the Pod
+		clean, err := cleanup.New(ctx, op, cleanup.Settings{Config: c.Config(), Namespace: "default"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := clean.Look(ctx)
+		if diff := cmp.Diff([]string{system}, found.Elsewhere); diff != "" || len(found.Own) > 0 {
+			t.Errorf("found %v of its own; elsewhere (-want +got):\n%s", names(found.Own), diff)
+		}
+	})
+}
+
 // rewritten is an answer with another body.
 func rewritten(answer *http.Response, change func(map[string]any)) (*http.Response, error) {
 	defer answer.Body.Close()
