@@ -27,7 +27,7 @@ fail() {
 # await waits until a field of an object has a value.
 await() { kubectl wait -n "$1" "$2" --for=jsonpath="$3" --timeout=2m; }
 field() { kubectl get -n "$1" "$2" -o jsonpath="$3"; }
-bundle() { operator bundle --config "$operator" --namespace "$system" --image "$image"; }
+bundle() { operator bundle --config "$operator" --namespace "$system" --image "$image" -o deploy; }
 # list writes all objects of the cluster into a file. Events and CRDs are left out: the ones are history, and of the others
 # the user decides. A kind that goes while it is listed is a failure, after which all are listed once more.
 list() {
@@ -50,7 +50,8 @@ operator validate --config "$operator"
 step "Deploy it"
 kubectl create namespace "$system"
 kubectl label namespace "$system" pod-security.kubernetes.io/enforce=restricted
-bundle | kubectl apply -f -
+bundle
+kubectl apply --server-side -k deploy
 kubectl rollout status -n "$system" "deployment/handwerk-$operator" --timeout=2m
 
 step "Make an object: its children come"
@@ -71,7 +72,8 @@ cat >> "$operator/operator.yaml" << EOF
       - {id: farewell, causes: [delete], log: {message: it goes}}
 EOF
 operator validate --config "$operator"
-bundle | kubectl apply -f -
+bundle
+kubectl apply --server-side -k deploy
 kubectl rollout status -n "$system" "deployment/handwerk-$operator" --timeout=2m
 after=$(field "$system" "deployment/handwerk-$operator" '{.spec.template.spec.volumes[0].configMap.name}')
 [ "$before" != "$after" ] || fail "another configuration is in the same ConfigMap $before"
@@ -89,7 +91,7 @@ without "$operator.handwerk.dev" "these marks are left"
 step "Then the rest"
 kubectl delete -n "$mine" site --all
 kubectl wait -n "$mine" deployment/example --for=delete --timeout=2m
-bundle | kubectl delete -f -
+kubectl delete -k deploy --ignore-not-found
 kubectl wait -n "$system" pods,replicasets --all --for=delete --timeout=2m
 without "$operator" "this is left"
 
