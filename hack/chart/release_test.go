@@ -46,8 +46,11 @@ func (p *plane) leavesNothing(t *testing.T) {
 	helm := p.helm(t)
 	values := valuesOf(t, config)
 	values["crds"] = map[string]any{"manifests": prints(t, "crd", "--config", config)}
+	p.restrict(t)
 	p.install(t, helm, values)
-	before := p.of(deployments).await(t, "handwerk-leaver", "being made", there)
+	before := p.of(deployments).await(t, "handwerk-leaver", "being made", func(o *unstructured.Unstructured) bool {
+		return at[int64](object(o), "status", "replicas") == 2 // the Pods are admitted
+	})
 	program := p.runPod(t, podOf(t, before))
 	for _, name := range []string{"stays", "goes"} {
 		p.create(t, leavers, fmt.Sprintf("{apiVersion: chart.handwerk.dev/v1, kind: Leaver, metadata: {name: %s, labels: {theirs: x}}, spec: {text: a}}", name))
@@ -109,6 +112,15 @@ func (p *plane) failsToCleanUp(t *testing.T) {
 		t.Errorf("without hooks: %v", err)
 	}
 	p.of(deployments).await(t, "handwerk-doomed", "going", gone)
+}
+
+// restrict makes the namespace, in which the Pod Security Standard restricted decides which Pods there are.
+func (p *plane) restrict(t *testing.T) {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.namespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}
+	if _, err := p.kubernetes.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // install installs the chart.
