@@ -5,6 +5,7 @@ package pass
 
 import (
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -50,12 +51,14 @@ func (p *pass) remember(st State, v verdict) Result {
 }
 
 // abandon is the only place that gives up: the pass broke off, or its write has failed. What handlers did is remembered as far as
-// nothing of it is lost: those that wanted nothing of the object need not run again.
+// nothing of it is lost: those that wanted nothing of the object need not run again, unless they asked for it.
 func (p *pass) abandon(st State, err error) Result {
 	for _, j := range st.Jobs.Asking() {
 		st = p.void(st, j)
 	}
 	p.ledger.Abandon()
+	// No time has passed for handlers that the pass did not come to, or that run once more: the zero time keeps what they asked for.
+	p.memory.Again = AlarmAgain(p.memory.Again, st.Jobs, Times{Ended: time.Now()}, false)
 	if m := p.memory; p.Deletion == "" {
 		late := st.Jobs.Rerun(p.Rules.Readers, p.family.Writes())
 		late = append(late, p.family.Leaving()...)
