@@ -213,6 +213,14 @@ func (f *Family) settled(what string) error {
 	return nil
 }
 
+// epoch counts how often the API server's versions had gone back before the cache of an owner was listed.
+func (f *Family) epoch(owner inbox.Key) uint64 {
+	if h := f.settings.Own.Informer(owner.Namespace); h != nil {
+		return h.Epoch()
+	}
+	return 0
+}
+
 // listed returns an error while the caches of owners, or of children of one kind, may be those of before the API server's versions
 // went back. An owner of that time wants other children. And a child that is not in the cache may be there: each one would cost
 // a creation that meets a conflict, and a read. Kind is nil for a child that is in no cache.

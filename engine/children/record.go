@@ -25,8 +25,10 @@ type ties struct {
 	// more is taken out of the record at once, and written when there is something to write.
 	record *apply.Record
 	text   string
-	// next is the text of the record where that differs from the stored one, empty where it does not.
-	next string
+	// next is the text of the record where that differs from the stored one, empty where it does not. Since is how often the API
+	// server's versions had gone back then.
+	next  string
+	since uint64
 	// closed: a pass was finished since there is a record, so what was there before is in it.
 	closed bool
 }
@@ -61,6 +63,7 @@ func (s *Session) readRecord() {
 func (s *Session) takeLocked(owner *unstructured.Unstructured) {
 	text, _, _ := unstructured.NestedString(owner.Object, "metadata", "annotations", s.family.keys.Record)
 	switch {
+	case s.next != "" && s.since != s.family.epoch(s.pass.Key): // what was taken out of the record may be there again
 	case text == s.text:
 		return
 	case s.next != "" && text == s.next:

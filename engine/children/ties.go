@@ -126,7 +126,7 @@ func (s *Session) Trim() (base *unstructured.Unstructured, along map[string]patc
 		if err != nil {
 			return base, nil // it was encoded before, and was longer
 		}
-		s.record, s.next = record, text
+		s.record, s.next, s.since = record, text, s.family.epoch(s.pass.Key)
 		s.family.know(s.pass.Key, record)
 	}
 	next := s.next
