@@ -71,7 +71,7 @@ func (n *nursery) has(o *unstructured.Unstructured, y toy, size int64) {
 	if y.free(child) {
 		return
 	}
-	if got := at(child.Object, "data.size"); got != fmt.Sprint(size) {
+	if got := at(child.Object, "data.size"); got != fmt.Sprint(size) && !n.kept(o, child, y) {
 		n.fault("%s has size %v, want %d", name, got, size)
 	}
 	byReference := y.ownership == dsl.Owned && y.onDelete != dsl.RetainChild
@@ -100,22 +100,33 @@ func (y toy) free(child *unstructured.Unstructured) bool {
 // unasked reports whether a handler of an object fails because a child that was let go is in its place. Whether that handler wants
 // another child is not known, so the engine takes no child away from the object.
 func (n *nursery) unasked(o *unstructured.Unstructured) bool {
-	for _, m := range n.workshop {
-		for _, y := range m.toys {
-			child := n.Get(configMaps, y.namespace(), o.GetName()+"-"+y.name)
-			if child != nil && n.wants(o, y.name) && y.free(child) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.workshop, func(m maker) bool { return n.fails(o, m) })
+}
+
+// fails is unasked for one handler.
+func (n *nursery) fails(o *unstructured.Unstructured, m maker) bool {
+	return slices.ContainsFunc(m.toys, func(y toy) bool {
+		child := n.Get(configMaps, y.namespace(), o.GetName()+"-"+y.name)
+		return child != nil && n.wants(o, y.name) && y.free(child)
+	})
+}
+
+// kept reports whether the handler that made a child keeps it from the one that wants it now: it fails, so whether it wants the
+// child, too, is not known.
+func (n *nursery) kept(o, child *unstructured.Unstructured, y toy) bool {
+	return slices.ContainsFunc(n.workshop, func(m maker) bool { return m.made(child) && !slices.Contains(m.toys, y) && n.fails(o, m) })
+}
+
+// made reports whether a child says that the handler made it.
+func (m maker) made(child *unstructured.Unstructured) bool {
+	by, _, _ := strings.Cut(child.GetAnnotations()["op.handwerk.dev/child"], "/")
+	return m.id == by || slices.Contains(m.was, by)
 }
 
 // dropped reports whether the handler that made a child is there no more: code may make children under any name, so the
 // engine leaves it to the deletion of its owner.
 func (n *nursery) dropped(child *unstructured.Unstructured) bool {
-	by, _, _ := strings.Cut(child.GetAnnotations()["op.handwerk.dev/child"], "/")
-	return !slices.ContainsFunc(n.workshop, func(m maker) bool { return m.id == by || slices.Contains(m.was, by) })
+	return !slices.ContainsFunc(n.workshop, func(m maker) bool { return m.made(child) })
 }
 
 // collected is the garbage collector, which the cluster lacks: it returns what it leaves of a child whose owner is gone.

@@ -80,11 +80,9 @@ func (m *model) note(c craft, r *dsl.Request, saw string) error {
 func (m *model) ask(c craft, o *unstructured.Unstructured) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if c.filter == "shaky" {
-		if m.asked++; m.asked%3 == 0 {
-			m.say("\t\t\t%s cannot say whether it sees %s", c.id, o.GetName())
-			return false, errAgain
-		}
+	if c.filter == "shaky" && m.dice.IntN(3) == 0 {
+		m.say("\t\t\t%s cannot say whether it sees %s", c.id, o.GetName())
+		return false, errAgain
 	}
 	return c.sees(o.Object), nil
 }

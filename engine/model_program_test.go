@@ -22,8 +22,8 @@ type craft struct {
 	id, kind string // create, update, both, level, delete
 	// view is the field that it looks at, empty for the essence.
 	view string
-	// filter is which objects it sees: gold by label, red by color, empty for all; shaky is red, and fails at each third
-	// question.
+	// filter is which objects it sees: gold by label, red by color, empty for all; shaky is red, and fails at one question of
+	// three.
 	filter string
 	// was are ids that it had in earlier versions.
 	was []string

@@ -201,7 +201,7 @@ func (m *model) begin(p program) {
 		l.texts = map[string]bool{}
 		l.meet(m.program, p)
 		still = still && !l.hopes(p)
-		if o := m.Get(foos, "default", l.name); o != nil && behind(o) {
+		if o := m.Get(foos, "default", l.name); o != nil && m.behind(o) {
 			still = false
 			l.mayRepeat(p)
 		}
@@ -254,9 +254,12 @@ func (l *lifetime) hopes(p program) bool {
 	})
 }
 
-// behind reports whether the book on an object is of an earlier generation: the object may be an older export
-// then, which a new process cannot tell from one that was changed and changed back.
-func behind(o *unstructured.Unstructured) bool {
+// behind reports whether the book on an object, or the number in its status, is of an earlier generation: the object may be an
+// older export then, which a new process cannot tell from one that was changed and changed back.
+func (m *model) behind(o *unstructured.Unstructured) bool {
+	if number, is := at(o.Object, "status.observedGeneration").(int64); m.mode.observed && is && number < o.GetGeneration() {
+		return true
+	}
 	var book struct {
 		Generation int64 `json:"generation"`
 	}

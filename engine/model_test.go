@@ -32,7 +32,7 @@ type model struct {
 	mode    mode
 	mu      sync.Mutex // guards the rest: handlers run when they will
 	program program
-	asked   int // questions to filters that may fail
+	dice    *rand.Rand // decides whether a filter that may fail does
 	lives   map[types.UID]*lifetime
 	// runs: there is a process. Process counts them, version counts programs, calls counts calls.
 	runs                    bool
@@ -71,7 +71,7 @@ func live(t *testing.T, d mode, p program, script []step) (faults, story []strin
 	t.Helper()
 	enginetest.Run(t, func(_ *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo", ObservedGeneration: true})
-		m := &model{Cluster: c, mode: d, program: p, lives: map[types.UID]*lifetime{}, exports: map[string]*unstructured.Unstructured{}}
+		m := &model{Cluster: c, mode: d, program: p, dice: rand.New(rand.NewPCG(1, 2)), lives: map[types.UID]*lifetime{}, exports: map[string]*unstructured.Unstructured{}}
 		m.begin(p)
 		for _, s := range script {
 			m.play(s)
