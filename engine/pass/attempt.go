@@ -27,13 +27,22 @@ import (
 
 // Attempted is one attempt of a handler that has ended.
 type Attempted struct {
-	Reader book.Reader
-	Cause  dsl.Cause
+	Handler *dsl.Handler
+	Cause   dsl.Cause
+	// Attempt counts the attempts, this one included.
+	Attempt int
+	Took    time.Duration
+	// Err is the attempt's error, nil for none. Trouble says more of it.
+	Err     error
+	Trouble *Trouble
+}
+
+// Trouble is what is to be known of an attempt with an error.
+type Trouble struct {
 	// Before and After are the handler's record.
 	Before, After book.Record
-	// Err is the attempt's error, and Failed that of a sub-handler that failed in it; nil for none.
-	Err, Failed error
-	Took        time.Duration
+	// Part is the error of a sub-handler that failed in the attempt, nil for none.
+	Part error
 	// Logged: one line of the log stands for all errors of this kind. Warned: the attempt has reported a warning of its own.
 	Logged, Warned bool
 }
@@ -98,20 +107,22 @@ func (p *pass) call(ctx context.Context, st State, j *Job) (State, error) {
 
 // outcome takes what a job's code has left behind: what it wants of its object, and its error.
 func (p *pass) outcome(ctx context.Context, st State, j *Job, request *dsl.Request, parts *attempt.Subhandlers, err error, took time.Duration) (State, error) {
-	if !attempt.Void(err) || parts.Sound || request.Patch.Finished {
+	counts := !attempt.Void(err) || parts.Sound || request.Patch.Finished
+	if counts {
 		j.Failed, j.Again = parts.Failed, request.Again
 		var wrong, ends error
 		if st, wrong, ends = p.lay(ctx, st, j, request.Patch); ends != nil {
-			return p.void(st, j), ends
+			p.void(j)
+			return st, ends
 		}
 		if err = attempt.Laid(err, wrong); wrong == nil {
 			j.Record.Step, j.Record.Parts = request.Step, parts.Known
 		}
-		if p.memory.Refused[j.Reader.ID] && !p.Gone {
-			var refused error
-			if st, refused = p.probe(ctx, st, j); refused != nil {
-				return p.fault(ctx, st, j, refused)
-			}
+	}
+	if counts && p.memory.Refused[j.Reader.ID] && !p.Gone {
+		var refused error
+		if st, refused = p.probe(ctx, st, j); refused != nil {
+			return p.fault(ctx, st, j, refused)
 		}
 	}
 	p.family.Claims.Ran(j.Reader.ID, err == nil)
@@ -182,12 +193,12 @@ func (p *pass) enter(st State, j *Job, err error, took time.Duration) State {
 	before, now := j.Record, time.Now()
 	j.Record = attempt.Note(j.Reader.Handler, before, err, now, p.Host.Unreached)
 	st = p.slow(st, j, before, now)
-	done := Attempted{
-		Reader: j.Reader, Cause: j.Cause, Before: before, After: j.Record, Err: err, Failed: j.Failed, Took: took,
-		Logged: err != nil && p.Host.Logged(err), Warned: j.Warned,
-	}
-	if _, waits := attempt.Waits(err); waits {
-		j.Logged = done.Logged
+	done := Attempted{Handler: j.Reader.Handler, Cause: j.Cause, Attempt: before.Attempts + 1, Took: took, Err: err}
+	if err != nil {
+		done.Trouble = &Trouble{Before: before, After: j.Record, Part: j.Failed, Logged: p.Host.Logged(err), Warned: j.Warned}
+		if _, waits := attempt.Waits(err); waits {
+			j.Logged = done.Trouble.Logged
+		}
 	}
 	st.Attempts = append(st.Attempts, done)
 	if j.Failed != nil {
@@ -217,11 +228,7 @@ func (p *pass) close(st State, j *Job) {
 }
 
 // void takes back what a handler did, as far as the book knows: it runs again.
-func (p *pass) void(st State, j *Job) State {
-	p.ledger.Put(j.Reader, j.Void())
-	st.Void = append(st.Void, j.Reader.ID)
-	return st
-}
+func (p *pass) void(j *Job) { p.ledger.Put(j.Reader, j.Void()) }
 
 // postponed says why a job does not run in this pass: it is not due yet, or blocked. The reason is empty where it runs.
 func (p *pass) postponed(st State, j *Job) (why Why, wait time.Duration) {

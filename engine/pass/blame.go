@@ -65,7 +65,7 @@ func (p *pass) alone(ctx context.Context, st State, j *Job) (State, error) {
 func (p *pass) also(st State, at Draft, j *Job) (State, Draft) {
 	next, err := at.With(j.Wants, p.generation(), p.Now)
 	if err != nil {
-		st = p.void(st, j)
+		p.void(j)
 		st.Due = st.Due.AtOnce()
 	}
 	return st, next

@@ -25,9 +25,9 @@ type Clock struct {
 // startClock returns the object's timers as they are for this pass. They are kept only when the pass is remembered: the ticks
 // of one that failed are there for the next. A timer with idle that has failed and waits for its next attempt waits for
 // the object to come to rest instead, when that has changed.
-func (p *pass) startClock(d Draft) Clock {
+func (p *pass) startClock(d Draft) *Clock {
 	handlers := p.Rules.Timers
-	c := Clock{Handlers: handlers, Now: p.Now, Ticks: slices.Clone(p.memory.Ticks)}
+	c := &Clock{Handlers: handlers, Now: p.Now, Ticks: slices.Clone(p.memory.Ticks)}
 	if c.Ticks == nil {
 		for _, h := range handlers {
 			c.Ticks = append(c.Ticks, FirstTickOf(h.Handler, p.Now, p.Changes.Fresh, func() *dsl.Subject {
@@ -59,21 +59,27 @@ func FirstTickOf(h *dsl.Handler, now time.Time, fresh bool, about func() *dsl.Su
 }
 
 // Fires reports whether a timer handler's time has come.
-func (c Clock) Fires(h book.Reader) bool {
+func (c *Clock) Fires(h book.Reader) bool {
+	if c == nil {
+		return false
+	}
 	i := slices.IndexFunc(c.Handlers, func(t book.Reader) bool { return t.Handler == h.Handler })
-	return i >= 0 && c.Ticks != nil && c.Ticks[i].Fires(h.Timing, c.Now)
+	return i >= 0 && c.Ticks[i].Fires(h.Timing, c.Now)
 }
 
 // Ran reports whether a timer handler has run for the object in this process.
-func (c Clock) Ran(h book.Reader) bool {
+func (c *Clock) Ran(h book.Reader) bool {
+	if c == nil {
+		return false
+	}
 	i := slices.IndexFunc(c.Handlers, func(t book.Reader) bool { return t.Handler == h.Handler })
-	return i >= 0 && c.Ticks != nil && c.Ticks[i].Ran
+	return i >= 0 && c.Ticks[i].Ran
 }
 
 // Wind sets the timers for the next pass, when the handlers with something to do have run and left the object as look
 // shows it. It returns the time of the earliest, zero where none has one.
-func (c Clock) Wind(jobs Jobs, look *book.Look, now time.Time) (due time.Time) {
-	if c.Ticks == nil {
+func (c *Clock) Wind(jobs Jobs, look *book.Look, now time.Time) (due time.Time) {
+	if c == nil {
 		return due
 	}
 	for i, h := range c.Handlers {
@@ -138,13 +144,17 @@ func AlarmAgain(before *Alarm, jobs Jobs, at Times, unkept bool) *Alarm {
 // wind sets when the object's timers, its resync period and the handlers that asked to run again are due.
 func (p *pass) wind(st State) State {
 	m, now := p.memory, time.Now()
-	clock := st.Come.Clock
+	clock := st.Found.Clock
 	if due := clock.Wind(st.Jobs, st.Look, now); !due.IsZero() {
 		// Due, and not Resync, which would come after all of a first listing: a timer has its time. What is fresh goes
 		// before both.
 		st.Due = st.Due.Sooner(time.Until(due), queue.Due)
 	}
-	m.Ticks = clock.Ticks
+	if clock != nil {
+		m.Ticks = clock.Ticks
+	} else {
+		m.Ticks = nil
+	}
 	st = p.alarm(st)
 	if m.Resync != nil {
 		st.Due = st.Due.Sooner(time.Until(*m.Resync), queue.Resync)

@@ -23,7 +23,6 @@ func (p *pass) handle(ctx context.Context, st State) (State, error) {
 	if p.Gone && p.memory.Finalized {
 		readers = slices.DeleteFunc(slices.Clone(readers), func(r book.Reader) bool { return !r.On(dsl.Event) })
 	}
-	st.Why = make([]Why, 0, len(readers))
 	for _, r := range readers {
 		var j *Job
 		if st, j = p.decide(ctx, st, r); j == nil {
@@ -80,11 +79,10 @@ func (p *pass) decide(ctx context.Context, st State, r book.Reader) (State, *Job
 	e, c := Decide(r.Handler, e, s)
 	if c == "" || c == dsl.Delete && p.daemonsEnd() {
 		p.ledger.Put(r, e)
-		why := Why{Handler: r.ID, Cause: c, Reason: NothingDue}
 		if c != "" {
-			why.Reason = DaemonsFirst
+			st = st.because(Why{Handler: r.ID, Cause: c, Reason: DaemonsFirst})
 		}
-		return st.because(why), nil
+		return st, nil
 	}
 	j := Begin(r, c, e, s.Facts)
 	j.Soon = s.Again && p.memory.Again.Of(r.ID).Soon()
@@ -115,16 +113,16 @@ func (p *pass) entry(st State, r book.Reader) book.Entry {
 
 // situation finds out what has come up for a handler.
 func (p *pass) situation(st State, r book.Reader) Situation {
-	n := st.Come
+	n := st.Found
 	var again *Alarm
 	if p.memory.Again != nil {
 		again = p.memory.Again.Of(r.ID)
 	}
 	return Situation{
 		Facts: p.factsFor(st, r), Pass: p.Now,
-		Child: n.Child, Related: p.related.Changed(), Index: p.indexes.Changed(r.ID), Unseen: !p.memory.Seen,
+		Child: p.Changes.Child, Related: p.related.Changed(), Index: p.indexes.Changed(r.ID), Unseen: !p.memory.Seen,
 		Named: slices.Contains(n.Named, r.ID), Resync: n.Resync,
-		Fires: n.Clock.Fires(r), Granted: slices.Contains(n.Granted, r.ID),
+		Fires: n.Clock.Fires(r), Granted: slices.Contains(p.Changes.Granted, r.ID),
 		Again:    again.Passed(p.Now),
 		Chosen:   !r.Level() || filter.Chooses(r.Handler, st.Current), // nobody else asks
 		Gone:     p.Gone,
@@ -136,7 +134,7 @@ func (p *pass) situation(st State, r book.Reader) Situation {
 // is new to a handler that stores nothing if it is fresh, or if some handler sees it that would have left a book.
 func (p *pass) factsFor(st State, r book.Reader) book.Facts {
 	f := p.ledger.Facts(r, st.Look)
-	if !f.New || !f.First || st.Come.Fresh || !r.On(dsl.Resume) {
+	if !f.New || !f.First || p.Changes.Fresh || !r.On(dsl.Resume) {
 		return f
 	}
 	if p.marks == nil {
@@ -221,7 +219,7 @@ func (p *pass) unsaid(st State, r book.Reader) bool {
 		if sees, err := p.asks(st.Draft, r, c); !sees || err != nil {
 			return err != nil
 		}
-		return st.Jobs.Record(r, e).Failed || r.On(dsl.Timer) && !st.Come.Clock.Ran(r)
+		return st.Jobs.Record(r, e).Failed || r.On(dsl.Timer) && !st.Found.Clock.Ran(r)
 	}
 	sees, err := p.asks(st.Draft, r, c)
 	return sees || err != nil

@@ -25,6 +25,8 @@ type Job struct {
 	Entry  book.Entry
 	Record book.Record
 	Ran    bool
+	// Voided: what the handler did was not written, and it runs again.
+	Voided bool
 	// Failed is the error of a sub-handler that failed in its attempt, nil for none.
 	Failed error
 	// Refused: the server did not take what it wants.
@@ -67,7 +69,7 @@ func (j *Job) Through() bool { return j.Record.Done && !j.Record.Failed }
 // Void takes back what the handler did, as far as the book knows, and returns its entry.
 func (j *Job) Void() book.Entry {
 	e := j.Entry.Vain()
-	j.Wants, j.Ran, j.Record = nil, false, e.Try
+	j.Wants, j.Ran, j.Voided, j.Record = nil, false, true, e.Try
 	return e
 }
 
@@ -127,15 +129,15 @@ func Fails(r book.Record) bool { return r.Failed || !r.Done && r.Worst() >= Many
 // complaint says, for an Event, why the handler fails and what becomes of the object. Gone: the object is gone from
 // sight, and nothing holds it.
 func (a Attempted) complaint(gone bool) (reason, note string) {
-	reason, note = Retried, fmt.Sprintf("Handler %s keeps failing, and is tried again: %s", a.Reader.ID, a.After.Message)
-	if a.After.Failed {
+	reason, note = Retried, fmt.Sprintf("Handler %s keeps failing, and is tried again: %s", a.Handler.ID, a.Trouble.After.Message)
+	if a.Trouble.After.Failed {
 		times := "1 attempt"
-		if a.After.Attempts != 1 {
-			times = fmt.Sprintf("%d attempts", a.After.Attempts)
+		if a.Trouble.After.Attempts != 1 {
+			times = fmt.Sprintf("%d attempts", a.Trouble.After.Attempts)
 		}
-		reason, note = Failed, fmt.Sprintf("Handler %s failed for good after %s: %s", a.Reader.ID, times, a.After.Message)
+		reason, note = Failed, fmt.Sprintf("Handler %s failed for good after %s: %s", a.Handler.ID, times, a.Trouble.After.Message)
 	}
-	if a.Cause == dsl.Delete && !a.Reader.Release && !gone {
+	if a.Cause == dsl.Delete && !a.Handler.Release && !gone {
 		reason, note = "DeletionHeld", "Deletion is held: "+strings.ToLower(note[:1])+note[1:]
 	}
 	return reason, note

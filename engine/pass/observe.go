@@ -17,15 +17,14 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/queue"
 )
 
-// Changes are what a pass has to deal with.
-type Changes struct {
-	inbox.Changes
+// Found is what a pass has found to have come up, beside what the inbox kept for it.
+type Found struct {
 	// Named are handlers that are to look again though others are not: as if a child had changed, or at the next resync.
 	Named []string
 	// Resync: the object's resync period has passed.
 	Resync bool
-	// Clock are the object's timers.
-	Clock Clock
+	// Clock are the object's timers, nil where there are none.
+	Clock *Clock
 }
 
 // observe finds out what has come up for the object's handlers. Next is when its key is due for others.
@@ -34,14 +33,14 @@ func (p *pass) observe(ctx context.Context, next queue.Next) (State, error) {
 	st.Due = next
 	p.memory.Filters.Begin()
 	p.hear(p.Changes.Event)
-	n := Changes{Changes: p.Changes}
+	var n Found
 	if len(p.Rules.Daemons) > 0 {
 		p.tend(st, false)
 	}
 	if len(p.Rules.Timers) > 0 && p.Deletion == "" {
 		n.Clock = p.startClock(st.Draft)
 	}
-	if again := p.related.Refresh(p.memory.Related, n.Related); again > 0 {
+	if again := p.related.Refresh(p.memory.Related, p.Changes.Related); again > 0 {
 		st.Due = st.Due.Sooner(again, queue.Resync)
 	}
 	if again := p.indexes.Refresh(); again > 0 {
@@ -53,7 +52,7 @@ func (p *pass) observe(ctx context.Context, next queue.Next) (State, error) {
 	})
 	n.Named = slices.Concat(p.memory.Rerun, p.family.Claims.Asked())
 	n.Resync = p.memory.Resync != nil && !p.Now.Before(*p.memory.Resync)
-	st.Come = n
+	st.Found = n
 	if err := p.family.Rename(ctx); err != nil {
 		return st, err
 	}

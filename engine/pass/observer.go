@@ -86,8 +86,8 @@ func (o *Observer) Passed(p *pass, out Result) {
 	if troubles.Any() {
 		o.settled(p, out)
 	}
-	if out.Stand != nil {
-		p.Box.Finished(p.Key, *out.Stand)
+	if out.Stands {
+		p.Box.Finished(p.Key, out.Stand)
 	}
 	if o.Log.V(2).Enabled() {
 		log := p.Log()
@@ -107,8 +107,10 @@ func (o *Observer) Idle(key cache.ObjectName, reason Reason) {
 // settled says which handlers work again, once what they wanted is written, and which are not tried again for now.
 func (o *Observer) settled(p *pass, out Result) {
 	troubles := &p.memory.Troubles
-	for _, handler := range out.Void {
-		troubles.Void(handler)
+	for _, j := range out.Jobs {
+		if j.Voided {
+			troubles.Void(j.Reader.ID)
+		}
 	}
 	if troubles.Settle(); out.Err != nil {
 		return
@@ -118,7 +120,7 @@ func (o *Observer) settled(p *pass, out Result) {
 			troubles.Rest(r.ID)
 		}
 	}
-	if out.Stand != nil {
+	if out.Stands {
 		troubles.Mended(p.Log(), Itself, "pass was finished again")
 	}
 }
@@ -171,41 +173,47 @@ func filterOf(handler string) string { return "filter " + handler }
 
 // attempted says how an attempt of a handler has ended.
 func (o *Observer) attempted(p *pass, a Attempted) {
-	log := p.logOf(p.Input, attempt.About{Handler: a.Reader.ID, Cause: a.Cause, Attempt: a.Before.Attempts + 1})
-	most, waits := attempt.Waits(a.Err)
+	run := ops.HandlerRun{Resource: o.Resource, Handler: a.Handler.ID, Cause: a.Cause, Outcome: ops.Success, Duration: a.Took}
+	about := attempt.About{Handler: a.Handler.ID, Cause: a.Cause, Attempt: a.Attempt}
 	switch {
-	case a.Err == nil:
-		if log.V(1).Enabled() {
-			log.V(1).Info("handler succeeded", "took", a.Took.String())
-		}
-		p.memory.Troubles.Works(log, a.Reader.ID)
-	case waits:
-		log.V(1).Info("handler waits", "reason", a.Err.Error(), "timeout", most.String())
-		if a.Failed != nil {
-			o.warn(p, a, a.Failed)
-		}
-	default:
-		p.memory.Troubles.Complain(o.Texts, attempt.Attempt{
-			Failure: p.failure(log, a.Reader.ID, a.Err), Before: a.Before, After: a.After, Covered: a.Logged,
-		})
-		o.warn(p, a, a.Err)
+	case a.Err != nil:
+		o.failed(p, a, p.logOf(p.Input, about))
+		run.Outcome = attempt.Outcome(a.Err, a.Trouble.After.Done, a.Trouble.After.Failed)
+	case o.Log.V(1).Enabled():
+		p.logOf(p.Input, about).V(1).Info("handler succeeded", "took", a.Took.String())
 	}
-	o.Metrics.Handled(ops.HandlerRun{
-		Resource: o.Resource, Handler: a.Reader.ID, Cause: a.Cause, Outcome: attempt.Outcome(a.Err, a.After.Done, a.After.Failed), Duration: a.Took,
+	if a.Err == nil && p.memory.Troubles.Has(a.Handler.ID) {
+		p.memory.Troubles.Works(p.logOf(p.Input, about), a.Handler.ID)
+	}
+	o.Metrics.Handled(run)
+}
+
+// failed says that an attempt of a handler has failed, or waits.
+func (o *Observer) failed(p *pass, a Attempted, log logr.Logger) {
+	if most, waits := attempt.Waits(a.Err); waits {
+		log.V(1).Info("handler waits", "reason", a.Err.Error(), "timeout", most.String())
+		if a.Trouble.Part != nil {
+			o.warn(p, a, a.Trouble.Part)
+		}
+		return
+	}
+	p.memory.Troubles.Complain(o.Texts, attempt.Attempt{
+		Failure: p.failure(log, a.Handler.ID, a.Err), Before: a.Trouble.Before, After: a.Trouble.After, Covered: a.Trouble.Logged,
 	})
+	o.warn(p, a, a.Err)
 }
 
 // warn says on the object that a handler fails, or one of its sub-handlers.
 func (o *Observer) warn(p *pass, a Attempted, err error) {
-	through := a.After.Done && !a.After.Failed
-	if through || p.resourceWide() || !Fails(a.After) || !a.After.Failed && feed.Unanswered(err) {
+	after := a.Trouble.After
+	if after.Done && !after.Failed || p.resourceWide() || !Fails(after) || !after.Failed && feed.Unanswered(err) {
 		return // without an object there is nothing that an Event could be about, and without a server it could not be sent
 	}
 	reason, text := a.complaint(p.Gone)
-	if reason == Retried && a.Warned {
+	if reason == Retried && a.Trouble.Warned {
 		return // it has said so in words of its own
 	}
-	o.Events.Warn(p.Object, a.Reader.ID, reason, text)
+	o.Events.Warn(p.Object, a.Handler.ID, reason, text)
 }
 
 // failure is one of a handler, for the log.

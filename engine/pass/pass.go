@@ -187,7 +187,7 @@ func (p *pass) result(st State, err error) Result {
 		due = due.Sooner(p.filters.due.After, p.filters.due.Class)
 	}
 	return Result{
-		Input: p.Input, Due: due, Err: err, Jobs: st.Jobs, Attempts: st.Attempts, Void: st.Void, Notes: slices.Concat(p.filters.notes, st.Notes),
+		Input: p.Input, Due: due, Err: err, Jobs: st.Jobs, Attempts: st.Attempts, Notes: slices.Concat(p.filters.notes, st.Notes),
 		Why: st.Why, Left: st.Left,
 	}
 }

@@ -315,7 +315,7 @@ func TestWhatIsSaidOfAFailure(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			j := jobOf("h", tt.cause, tt.cause)
 			j.Reader.Release = tt.release
-			a := Attempted{Reader: j.Reader, Cause: j.Cause, After: tt.record}
+			a := Attempted{Handler: j.Reader.Handler, Cause: j.Cause, Trouble: &Trouble{After: tt.record}}
 			if reason, note := a.complaint(tt.gone); reason != tt.reason || note != tt.note {
 				t.Errorf("it says %s: %s\nwant %s: %s", reason, note, tt.reason, tt.note)
 			}

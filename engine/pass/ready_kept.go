@@ -70,7 +70,7 @@ func (p *pass) readiness(st State) (State, *metav1.Condition) {
 	switch {
 	case want == nil:
 	case there == nil:
-		if !m.Seen && !st.Come.Fresh && len(ConditionsOf(p.Object)) > 0 { // it was handled before
+		if !m.Seen && !p.Changes.Fresh && len(ConditionsOf(p.Object)) > 0 { // it was handled before
 			st = st.noted(Note{Line: "objects get the condition Ready: a write for each", Once: true})
 		}
 	case m.Ready != digestOf(there) && digestOf(conditionMap(want)) != digestOf(there):
@@ -85,7 +85,7 @@ func (p *pass) quiet(st State) bool {
 	filtered := func(r book.Reader) bool {
 		return r.Level() && (r.When != nil || len(r.Labels)+len(r.Annotations) > 0)
 	}
-	return p.memory.Seen && len(st.Jobs) == 0 && !st.Come.Child && st.Patch.Empty() && !slices.ContainsFunc(p.Rules.Readers, filtered)
+	return p.memory.Seen && len(st.Jobs) == 0 && !p.Changes.Child && st.Patch.Empty() && !slices.ContainsFunc(p.Rules.Readers, filtered)
 }
 
 // readyMoved reports whether somebody else has changed the condition Ready since the pass read the object. Whose it is, the next

@@ -21,7 +21,7 @@ func (p *pass) remember(st State, v verdict) Result {
 	}
 	m.Rerun = v.rerun
 	p.family.Close(st.Jobs.Through())
-	if st.Come.Resync || !m.Seen {
+	if st.Found.Resync || !m.Seen {
 		m.Resync = NextResync(p.Rules.Spec.Resync, p.Now, !m.Seen)
 	}
 	m.Seen = true
@@ -44,8 +44,7 @@ func (p *pass) remember(st State, v verdict) Result {
 	}
 	out := p.result(st, nil)
 	if !p.Gone { // the key may be that of another object
-		stand := p.stand(st, p.Rules.Readers, v.Held)
-		out.Stand = &stand
+		out.Stand, out.Stands = p.stand(st, p.Rules.Readers, v.Held), true
 	}
 	return out
 }
@@ -54,7 +53,7 @@ func (p *pass) remember(st State, v verdict) Result {
 // nothing of it is lost: those that wanted nothing of the object need not run again, unless they asked for it.
 func (p *pass) abandon(st State, err error) Result {
 	for _, j := range st.Jobs.Asking() {
-		st = p.void(st, j)
+		p.void(j)
 	}
 	p.ledger.Abandon()
 	// No time has passed for handlers that the pass did not come to, or that run once more: the zero time keeps what they asked for.

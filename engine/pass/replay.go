@@ -29,7 +29,7 @@ func (p *pass) replay(st State, live *unstructured.Unstructured, v verdict) (Sta
 			}
 		}
 		void = true
-		st = p.void(st, j)
+		p.void(j)
 	}
 	st.Draft = at
 	st = p.restate(p.adopt(st, live))

@@ -73,7 +73,7 @@ func (s *Site) runSchedule(ctx context.Context, key cache.ObjectName, h book.Rea
 	p.ledger.Abandon() // nothing of it is stored
 	st = p.windSchedule(p.alarm(st), h, j)
 	out := p.result(st, nil)
-	out.Stand = &ops.Stand{Open: p.stand(st, []book.Reader{h}, false).Open} // there is no object to be counted
+	out.Stand, out.Stands = ops.Stand{Open: p.stand(st, []book.Reader{h}, false).Open}, true // there is no object to be counted
 	return p.finish(t, out)
 }
 

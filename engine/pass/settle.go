@@ -44,9 +44,10 @@ func (p *pass) sweep(ctx context.Context, st State) (State, error) {
 		p.memory.Sweep.Missed(p.Changes.Child)
 		return st, nil
 	}
+	seen := st.Draft
 	unsure := func(handler int) bool {
 		r := p.Rules.Readers[handler]
-		return p.sees(st.Draft, r, AskFor(r.Handler)).Err != nil
+		return p.sees(seen, r, AskFor(r.Handler)).Err != nil
 	}
 	again, err := p.family.Sweep(discreet(ctx, p.Rules.Readers...), transport.NewSpan(p.Host.Held), p.Changes.Child, st.Current, unsure)
 	if again > 0 {

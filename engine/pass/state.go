@@ -49,8 +49,8 @@ type State struct {
 	Draft
 	// Jobs are the handlers that have something to do, as far as the pass has come.
 	Jobs Jobs
-	// Come is what has come up, with what the pass itself has found.
-	Come Changes
+	// Found is what the pass has found to have come up, beside the changes of its input.
+	Found Found
 	// Filtered is what handlers say in conditions of filters that keep them from acting. Explicit are the conditions that handlers
 	// set themselves: what is offered does not take their place.
 	Filtered []*dsl.Patch
@@ -64,11 +64,10 @@ type State struct {
 	Searched bool
 	// Due is when the next pass is due.
 	Due queue.Next
-	// Attempts, Notes and Why are for the result. Void names handlers that run again, as what they did was not written.
+	// Attempts, Notes and Why are for the result.
 	Attempts []Attempted
 	Notes    []Note
 	Why      []Why
-	Void     []string
 }
 
 // Result is what a pass found and did. The log, Events and metrics are made from it ([Observer.Passed]).
@@ -80,13 +79,12 @@ type Result struct {
 	// Jobs are the handlers that had something to do, and Attempts their runs, in order.
 	Jobs     Jobs
 	Attempts []Attempted
-	// Void names handlers that run again, as what they did was not written.
-	Void  []string
-	Notes []Note
-	// Why says of each handler why it ran, or why not. It is empty for handlers to which a broken pass did not come.
+	Notes    []Note
+	// Why says of each handler for which something was due why it ran, or why not. [Result.WhyOf] knows of the others.
 	Why []Why
-	// Stand is how the object stands, nil where that is not known.
-	Stand *ops.Stand
+	// Stand is how the object stands; Stands: that is known.
+	Stand  ops.Stand
+	Stands bool
 	// Left is the object as the pass has written it, nil where it has not.
 	Left *unstructured.Unstructured
 }

@@ -16,7 +16,8 @@ type Reason string
 const (
 	// HasRun: the handler ran for Cause.
 	HasRun Reason = "Ran"
-	// NothingDue: what the handler looks at is as the handler left it, and nothing else came up for it.
+	// NothingDue: what the handler looks at is as the handler left it, and nothing else came up for it. It is the reason of all
+	// handlers that a finished pass does not list.
 	NothingDue Reason = "NothingDue"
 	// NotMatched: a label or an annotation does not match. Detail names it, with its value.
 	NotMatched Reason = "NotMatched"
@@ -62,4 +63,17 @@ func (w Why) String() string {
 		return string(w.Reason)
 	}
 	return fmt.Sprintf("%s: %s", w.Reason, w.Detail)
+}
+
+// WhyOf says of a handler why it ran, or why not. The reason is empty where a broken pass did not come to the handler.
+func (r Result) WhyOf(handler string) Why {
+	for _, w := range r.Why {
+		if w.Handler == handler {
+			return w
+		}
+	}
+	if r.Err != nil {
+		return Why{Handler: handler}
+	}
+	return Why{Handler: handler, Reason: NothingDue}
 }
