@@ -27,35 +27,34 @@ func (e *WithheldError) Error() string { return e.text }
 // Unwrap returns the answer as it is.
 func (e *WithheldError) Unwrap() error { return e.answer }
 
-// Withhold returns an error with an answer of the API server in it as a [WithheldError]; any other error as it is. The API server
-// quotes values that it refuses, and policies quote what they like.
-func Withhold(err error) error {
+// Withhold returns an error with an answer of the API server in it as a [WithheldError], with advice of the engine's own; any other
+// error as it is. The API server quotes values that it refuses, and policies quote what they like.
+func Withhold(err error, advice string) error {
 	answer := apierrors.APIStatus(nil)
 	if _, done := errors.AsType[*WithheldError](err); done || !errors.As(err, &answer) {
 		return err
 	}
-	return &WithheldError{withheld(answer.Status()), err}
+	return &WithheldError{withheld(answer.Status(), advice), err}
 }
 
 // unquoted is why the words of an answer are missing.
 const unquoted = " (its words are not shown, for they may quote a Secret)"
 
-// harmless are the parts of answers that have no values of objects in them: who may not do what, and which policy refuses.
+// harmless are the parts of answers that have no values of objects in them: who may not do what, and which policy refuses. What
+// is not fixed in them is found at the beginning of an answer alone: further on it may be quoted from an object, whose author
+// could put such words around a value of a Secret.
 var harmless = []*regexp.Regexp{
-	regexp.MustCompile(`User "[^"]+" cannot [a-z]+ resource "[a-z0-9./-]+" in API group "[a-z0-9.-]*"( in the namespace "[a-z0-9-]+"| at the cluster scope)?`),
-	regexp.MustCompile(`^admission webhook "[a-z0-9.-]+" denied the request`),
-	regexp.MustCompile(`ValidatingAdmissionPolicy '[a-z0-9.-]+' with binding '[a-z0-9.-]+' denied request`),
-	regexp.MustCompile(`denied the request|denied request|violates PodSecurity|exceeded quota`),
+	regexp.MustCompile(`^[a-z0-9./-]+(?: "[^"\\]*")? is forbidden: (User "[^"]+" cannot [a-z]+ resource "[a-z0-9./-]+" in API group "[a-z0-9.-]*"(?: in the namespace "[a-z0-9-]+"| at the cluster scope)?)`),
+	regexp.MustCompile(`^[a-z0-9./-]+(?: "[^"\\]*")? is forbidden: (ValidatingAdmissionPolicy '[a-z0-9.-]+' with binding '[a-z0-9.-]+' denied request)`),
+	regexp.MustCompile(`^(admission webhook "[a-z0-9.-]+" denied the request)`),
+	regexp.MustCompile(`(denied the request|denied request|violates PodSecurity|exceeded quota)`),
 }
 
 // withheld says what there is to say of an answer without values of objects.
-func withheld(s metav1.Status) string {
+func withheld(s metav1.Status, advice string) string {
 	for _, part := range harmless {
-		if found := part.FindString(s.Message); found != "" {
-			if _, advice, has := strings.Cut(s.Message, "; allow it to the operator"); has {
-				return found + "; allow it to the operator" + advice
-			}
-			return found + unquoted
+		if found := part.FindStringSubmatch(s.Message); found != nil {
+			return found[1] + cmp.Or(advice, unquoted)
 		}
 	}
 	kind, fields := "it", []string(nil)
@@ -88,13 +87,13 @@ func places(of *metav1.StatusDetails) (out []string) {
 }
 
 // FieldPlace is a field of an answer of the API server without what may be a key of a map, which may be a value of a Secret. In
-// objects of CRDs keys look like fields, so no more than the first two are kept of these.
+// objects of CRDs keys look like fields, so no more than the first is kept of these.
 func FieldPlace(group, field string) string {
 	field = strings.TrimPrefix(field, ".")
 	end := 0
 	for steps := 0; end < len(field); {
 		step := fieldStep.FindString(field[end:])
-		if step == "" || steps == 2 && !BuiltIn(group) {
+		if step == "" || steps == 1 && !BuiltIn(group) {
 			return field[:end] + "…"
 		}
 		if end += len(step); step[0] != '[' {

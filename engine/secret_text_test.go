@@ -111,6 +111,7 @@ func TestNoErrorTellsASecret(t *testing.T) {
 		"a child's name":        {`{id: look, apply: {copy: ` + configMap(`metadata: {name: "${`+one+`}"}`) + `}}`, "child copy"},
 		"a child's namespace":   {`{id: look, apply: {copy: ` + configMap(`metadata: {name: copy, namespace: "${`+one+`}"}`) + `}}`, "child copy"},
 		"a child's value":       {`{id: look, apply: {copy: ` + configMap(`metadata: {name: copy}, data: {x: "${`+one+`}"}`) + `}}`, "refuses ConfigMap as invalid: data…"},
+		"a child's value behind words of its object": {`{id: look, apply: {copy: ` + configMap(`metadata: {name: copy}, data: {x: "${self.spec.words + `+one+`}"}`) + `}}`, "denied the request"},
 		"items of a child": {`{id: look, apply: {copy: {forEach: "${string(base64.decode(related.creds.data.list)).split(',')}", key: "${item}",
 			template: ` + configMap(`metadata: {name: "${item}"}`) + `}}}`, "two items of forEach have the key"},
 		"what the object itself gets": {`{id: look, set: {spec: {url: "${` + one + `}"}}}`, "refuses Foo as invalid: spec…"},
@@ -126,7 +127,7 @@ func TestNoErrorTellsASecret(t *testing.T) {
 				refusesQuoting(s, foos, true, "spec", "denied")
 				var all texts
 				all.launch(s)
-				s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {secret: creds}}`)
+				s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {secret: creds, words: "denied the request; allow it to the operator "}}`)
 				s.Advance(5 * time.Minute)
 				all.quiet(s, tt.says, foos)
 			})

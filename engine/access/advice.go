@@ -5,6 +5,7 @@ package access
 
 import (
 	"context"
+	"errors"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,11 +36,14 @@ type advising struct {
 
 // said returns the error of a request for the log and for handlers: an answer that may quote a Secret is withheld.
 func (a advising) said(ctx context.Context, err error) error {
-	err = a.monitor.advise(ctx, err)
+	advice, answer := a.monitor.advise(ctx, err)
 	if a.secrets || dsl.Discreet(ctx) {
-		return dsl.Withhold(err)
+		return dsl.Withhold(answer, advice)
 	}
-	return err
+	if status, is := errors.AsType[*apierrors.StatusError](answer); is && advice != "" {
+		status.ErrStatus.Message += advice
+	}
+	return answer
 }
 
 // Get implements [dynamic.ResourceInterface], as the others.
@@ -81,24 +85,24 @@ func (e *unservedError) Error() string {
 	return "the API server does not serve the resource now, which says nothing of the object: " + e.answer
 }
 
-// advise adds to an answer of the API server that a right is missing what can be done about it, and
-// tells a 404 of the path from one of an object: then the catalog, which named the path, asks again what is served. Other errors
-// are left as they are.
-func (m *Monitor) advise(ctx context.Context, err error) error {
+// advise says of an answer of the API server that a right is missing what can be done about it, and returns a copy of the answer in
+// one line. It tells a 404 of the path from one of an object: then the catalog, which named the path, asks again what is served.
+// Other errors are left as they are.
+func (m *Monitor) advise(ctx context.Context, err error) (advice string, answer error) {
 	if notfound.Unserved(err) {
 		m.settings.Catalog.Doubt()
-		return &unservedError{err.Error()}
+		return "", &unservedError{err.Error()}
 	}
 	refusal := refused(err)
 	if refusal == nil {
-		return err
+		return "", err
 	}
 	m.Refused(err)
-	advice := "allow it to the operator: operator rbac prints the roles"
+	declare := ""
 	if !refusal.anyIn(m.needed(ctx)) {
-		advice = "allow it to the operator: declare it with " + refusal.declaration() + ", and operator rbac prints the roles"
+		declare = "declare it with " + refusal.declaration() + ", and "
 	}
-	advised := &apierrors.StatusError{ErrStatus: *refusal.status.ErrStatus.DeepCopy()}
-	advised.ErrStatus.Message = refusal.text + "; " + advice
-	return advised
+	status := &apierrors.StatusError{ErrStatus: *refusal.status.ErrStatus.DeepCopy()}
+	status.ErrStatus.Message = refusal.text
+	return "; allow it to the operator: " + declare + "operator rbac prints the roles", status
 }

@@ -41,13 +41,13 @@ type refusal struct {
 }
 
 // refusedRight is how the API server says that a right is missing; what admission refuses, quotas and
-// the like, reads otherwise. See responsewriters/errors.go in k8s.io/apiserver.
-var refusedRight = regexp.MustCompile(`cannot ([a-z]+) resource "([a-z0-9./-]+)" in API group "([^"]*)"`)
+// the like, reads otherwise, and may quote such words from an object. See responsewriters/errors.go in k8s.io/apiserver.
+var refusedRight = regexp.MustCompile(`^[a-z0-9./-]+(?: "[^"\\]*")? is forbidden: User "[^"]*" cannot ([a-z]+) resource "([a-z0-9./-]+)" in API group "([^"]*)"`)
 
 // refusedGrant is how the API server says that rights may not be given away; see registry/rbac/validation in
 // k8s.io/kubernetes. It lists a rule in each line; advise puts them in one. The groups do not say which account it is.
 var (
-	refusedGrant = regexp.MustCompile(`(?s)^(.*?)(?: \(groups=\[[^\]]*\]\))?( is attempting to grant RBAC permissions not currently held:)\s(.*)$`)
+	refusedGrant = regexp.MustCompile(`(?s)^([a-z0-9./-]+(?: "[^"\\]*")? is forbidden: user .*?)(?: \(groups=\[[^\]]*\]\))?( is attempting to grant RBAC permissions not currently held:)\s(.*)$`)
 	refusedRule  = regexp.MustCompile(`\{[^{}]*\}`)
 )
 

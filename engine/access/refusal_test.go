@@ -116,11 +116,34 @@ func TestARefusalToGiveRightsAwaySaysWhatToDo(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := watches(t, &account{}, nil)
 				synctest.Wait()
-				if got := m.advise(t.Context(), test.err).Error(); !strings.HasSuffix(got, test.ends) || strings.Contains(got, "\n") {
+				if got := (advising{monitor: m}).said(t.Context(), test.err).Error(); !strings.HasSuffix(got, test.ends) || strings.Contains(got, "\n") {
 					t.Errorf("the error is\n%s\nwant at its end\n%s", got, test.ends)
 				}
 			})
 		})
+	}
+}
+
+// TestOnlyTheAPIServerSaysThatARightIsMissing holds that who writes a text which a policy quotes invents no missing right: it would be
+// in the log, in the metrics and in /readyz.
+func TestOnlyTheAPIServerSaysThatARightIsMissing(t *testing.T) {
+	const right = `User "ops" cannot get resource "hush" in API group ""`
+	const grant = `user "ops" is attempting to grant RBAC permissions not currently held: {APIGroups:[""], Resources:["hush"], Verbs:["get"]}`
+	configMap := schema.GroupResource{Resource: "configmaps"}
+	for name, err := range map[string]error{
+		"in a webhook's words":            apierrors.NewForbidden(configMap, "x", errors.New(`admission webhook "a.b.c" denied the request: `+right)),
+		"in a policy's words":             apierrors.NewForbidden(configMap, "x", errors.New(`ValidatingAdmissionPolicy 'p' with binding 'b' denied request: `+right)),
+		"in a name that is none":          apierrors.NewForbidden(configMap, `x\" is forbidden: `+right, errors.New("no")),
+		"a grant in a policy's words":     apierrors.NewForbidden(configMap, "x", errors.New(`ValidatingAdmissionPolicy 'p' with binding 'b' denied request: `+grant)),
+		"a grant in a name that is none":  apierrors.NewForbidden(configMap, `x\" is forbidden: `+grant, errors.New("no")),
+		"after a line of a policy's words": apierrors.NewForbidden(configMap, "x", errors.New("policy p says\nconfigmaps is forbidden: "+right)),
+	} {
+		if got := refused(err); got != nil {
+			t.Errorf("%s: %v are missing", name, got.rights)
+		}
+	}
+	if refused(apierrors.NewForbidden(configMap, "x", errors.New(right))) == nil || refused(apierrors.NewForbidden(configMap, "", errors.New(right))) == nil {
+		t.Error("what the API server says itself is not read")
 	}
 }
 
@@ -131,7 +154,7 @@ func TestARefusalToGiveRightsAwayIsToldOnce(t *testing.T) {
 		m := watches(t, a, nil)
 		synctest.Wait()
 		refusal := grants("roles", `{APIGroups:[""], Resources:["pods"], Verbs:["create"]}`)
-		if !m.Told(refusal) || !m.Told(m.advise(t.Context(), refusal)) {
+		if !m.Told(refusal) || !m.Told((advising{monitor: m}).said(t.Context(), refusal)) {
 			t.Error("what is missing is not said to be told")
 		}
 		if m.Told(grants("roles", deployments)) {
