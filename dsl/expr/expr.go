@@ -183,11 +183,14 @@ func (c *Compiler) compile(s source) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	program, err := c.env.Program(checked)
+	program, err := c.env.Program(checked, cel.CustomDecoratorV2(guarded(c.functions)), cel.InterruptCheckFrequency(1))
 	if err != nil { // a constant that nothing can be done with
 		return nil, s.fault(Issue{Place{1, 1}, oneLine(err.Error())})
 	}
-	return &Program{source: s, program: program, uses: variables(checked), compiler: c, ast: checked.NativeRep()}, nil
+	tree := checked.NativeRep()
+	return &Program{
+		source: s, program: program, uses: variables(checked), compiler: c, ast: tree, loops: loops(tree), longest: longestLoop,
+	}, nil
 }
 
 // oneLine is a message in one line.

@@ -15,6 +15,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/ext"
+	"github.com/google/cel-go/interpreter"
 	"k8s.io/apiserver/pkg/cel/library"
 )
 
@@ -46,7 +47,8 @@ func (functions) CompileOptions() []cel.EnvOption {
 
 // ProgramOptions puts the functions into the cost model.
 func (functions) ProgramOptions() []cel.ProgramOption {
-	return []cel.ProgramOption{cel.CostTracking(costs{&library.CostEstimator{}}), cel.CustomDecoratorV2(heardReady)}
+	return []cel.ProgramOption{cel.CostTracking(costs{&library.CostEstimator{}}), cel.CustomDecoratorV2(heardReady),
+		cel.CostTrackerOptions(interpreter.OverloadCostTracker("list_flatten", given), interpreter.OverloadCostTracker("list_flatten_int", given))}
 }
 
 // hash makes a short digest. Equal values have equal ones: JSON sorts the keys of maps, and writes
@@ -105,9 +107,26 @@ func (c costs) CallCost(function, overload string, args []ref.Val, result ref.Va
 		}
 		cost++
 	default:
-		return c.CostEstimator.CallCost(function, overload, args, result)
+		return atLeast(c.CostEstimator.CallCost(function, overload, args, result), result)
 	}
 	return &cost
+}
+
+// given is the cost of a list that is made element by element.
+func given(_ []ref.Val, result ref.Val) *uint64 {
+	cost := uint64(length(result)) + 1
+	return &cost
+}
+
+// atLeast returns a cost that is not below that of going through the text that a call has given: format and replace give more than
+// they are charged for. Nil stands for CEL's own figure.
+func atLeast(cost *uint64, result ref.Val) *uint64 {
+	given, _ := result.(types.String)
+	least := uint64(len(given) / 10)
+	if least <= 1 || cost != nil && *cost >= least {
+		return cost
+	}
+	return &least
 }
 
 // size estimates how many letters a value is written with.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
@@ -27,6 +28,9 @@ type Program struct {
 	ast      *ast.AST
 	// predicate: the result must be true or false.
 	predicate bool
+	// loops: it loops over lists, for longest at most.
+	loops   bool
+	longest time.Duration
 }
 
 // Text returns the expression.
@@ -66,7 +70,7 @@ func (p *Program) Eval(s Scope) (any, error) {
 	if s.Unready != nil {
 		a.hear = p.hear(a, s.Unready)
 	}
-	out, _, err := p.program.Eval(a)
+	out, err := p.eval(a)
 	if err != nil {
 		return nil, p.evaluation(err, a)
 	}
@@ -83,7 +87,7 @@ func (p *Program) Eval(s Scope) (any, error) {
 // nor false, or an evaluation that costs more than Kubernetes allows one.
 func (p *Program) Bool(s Scope) (bool, error) {
 	a := &activation{scope: s}
-	out, _, err := p.program.Eval(a)
+	out, err := p.eval(a)
 	if err != nil {
 		return false, p.evaluation(err, a)
 	}
@@ -122,7 +126,7 @@ const unshown = " (no more is shown, for it may be a Secret's)"
 // evaluation puts CEL's errors into words for authors of configurations. Where the expression may read a Secret, it keeps none of
 // CEL's words, for CEL quotes values.
 func (p *Program) evaluation(err error, a *activation) error {
-	if strings.Contains(err.Error(), "actual cost limit exceeded") {
+	if errors.Is(err, errCost) || strings.Contains(err.Error(), "actual cost limit exceeded") {
 		return errCost // for good: it would cost as much until what it reads changes
 	}
 	for _, missing := range []string{"no such key", "no such field", "index out of bounds", "optional.none() dereference"} {
