@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
 	"strings"
@@ -135,6 +136,29 @@ func TestNobodyWritesLinesOfTheirOwn(t *testing.T) {
 				}
 				if args == "--zap-encoder=json" && !json.Valid([]byte(text)) {
 					t.Errorf("the line is no JSON: %q", text)
+				}
+			})
+		}
+	}
+}
+
+// TestNobodyWritesLongLines holds that no text of a user makes a line much longer than it may be: errors quote values of objects.
+func TestNobodyWritesLongLines(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	for name, tell := range map[string]func(logr.Logger){
+		"as a message":         func(l logr.Logger) { l.Info(long) },
+		"as a value":           func(l logr.Logger) { l.Info("a", "value", long) },
+		"as a value before it": func(l logr.Logger) { l.WithValues("value", long).Info("a") },
+		"in an error":          func(l logr.Logger) { l.Error(fmt.Errorf("parsing: %w", errors.New(long)), "a") },
+		"in an error's value":  func(l logr.Logger) { l.Info("a", "error", errors.New(long)) },
+	} {
+		for _, args := range []string{"--zap-encoder=console", "--zap-encoder=json"} {
+			t.Run(name+" "+args, func(t *testing.T) {
+				var out buffer
+				log, _ := logFlagsOf(t, args).logger(&out)
+				tell(log)
+				if text := out.String(); len(text) > mostLogged+1000 || !strings.Contains(text, "xxx…") {
+					t.Errorf("a line has %d bytes: %.100s", len(text), text)
 				}
 			})
 		}

@@ -10,9 +10,14 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
-// marked does what the marks of log lines ask for, and leaves them out; see [logmark.Warning].
+// mostLogged bounds each text of a line, in bytes: errors quote values of objects, and who edits an object without rest would fill
+// the log with a megabyte each time.
+const mostLogged = 32 << 10
+
+// marked does what the marks of log lines ask for, and leaves them out; see [logmark.Warning]. It shortens what is long.
 type marked struct {
 	zapcore.Core
 	// console: lines are for people.
@@ -21,7 +26,7 @@ type marked struct {
 
 // With returns the core for a logger with more fields.
 func (m marked) With(fields []zapcore.Field) zapcore.Core {
-	return marked{m.Core.With(fields), m.console}
+	return marked{m.Core.With(shortened(fields)), m.console}
 }
 
 // Check has the line written by this core and not by the one in it.
@@ -40,7 +45,23 @@ func (m marked) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 	if m.console && isMarked(fields, logmark.Quoted) {
 		entry.Message = strconv.Quote(entry.Message)
 	}
-	return m.Core.Write(entry, slices.DeleteFunc(slices.Clone(fields), isMark))
+	entry.Message = plain.Short(entry.Message, mostLogged)
+	return m.Core.Write(entry, slices.DeleteFunc(shortened(fields), isMark))
+}
+
+// shortened returns a copy of fields in which no text is longer than it may be.
+func shortened(fields []zapcore.Field) []zapcore.Field {
+	out := slices.Clone(fields)
+	for i, f := range out {
+		text := f.String
+		if err, is := f.Interface.(error); is && f.Type == zapcore.ErrorType {
+			text = err.Error()
+		}
+		if len(text) > mostLogged {
+			out[i] = zapcore.Field{Key: f.Key, Type: zapcore.StringType, String: plain.Short(text, mostLogged)}
+		}
+	}
+	return out
 }
 
 func isMarked(fields []zapcore.Field, mark string) bool {
