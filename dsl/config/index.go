@@ -6,8 +6,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"reflect"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -138,10 +136,17 @@ func (x *indexing) entries(o *unstructured.Unstructured) ([]dsl.Entry, error) {
 		keys = []any{key}
 	}
 	var out []dsl.Entry
+	seen := map[any]bool{}
 	for _, key := range keys {
-		if key != nil && key != expr.None && !slices.ContainsFunc(out, func(e dsl.Entry) bool { return reflect.DeepEqual(e.Key, key) }) {
-			out = append(out, dsl.Entry{Key: key})
+		switch key.(type) {
+		case []any, map[string]any: // which is no key, and the index says so
+		default:
+			if key == nil || key == expr.None || seen[key] {
+				continue
+			}
+			seen[key] = true
 		}
+		out = append(out, dsl.Entry{Key: key})
 	}
 	if len(out) == 0 {
 		return nil, nil

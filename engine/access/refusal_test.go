@@ -131,11 +131,11 @@ func TestOnlyTheAPIServerSaysThatARightIsMissing(t *testing.T) {
 	const grant = `user "ops" is attempting to grant RBAC permissions not currently held: {APIGroups:[""], Resources:["hush"], Verbs:["get"]}`
 	configMap := schema.GroupResource{Resource: "configmaps"}
 	for name, err := range map[string]error{
-		"in a webhook's words":            apierrors.NewForbidden(configMap, "x", errors.New(`admission webhook "a.b.c" denied the request: `+right)),
-		"in a policy's words":             apierrors.NewForbidden(configMap, "x", errors.New(`ValidatingAdmissionPolicy 'p' with binding 'b' denied request: `+right)),
-		"in a name that is none":          apierrors.NewForbidden(configMap, `x\" is forbidden: `+right, errors.New("no")),
-		"a grant in a policy's words":     apierrors.NewForbidden(configMap, "x", errors.New(`ValidatingAdmissionPolicy 'p' with binding 'b' denied request: `+grant)),
-		"a grant in a name that is none":  apierrors.NewForbidden(configMap, `x\" is forbidden: `+grant, errors.New("no")),
+		"in a webhook's words":             apierrors.NewForbidden(configMap, "x", errors.New(`admission webhook "a.b.c" denied the request: `+right)),
+		"in a policy's words":              apierrors.NewForbidden(configMap, "x", errors.New(`ValidatingAdmissionPolicy 'p' with binding 'b' denied request: `+right)),
+		"in a name that is none":           apierrors.NewForbidden(configMap, `x\" is forbidden: `+right, errors.New("no")),
+		"a grant in a policy's words":      apierrors.NewForbidden(configMap, "x", errors.New(`ValidatingAdmissionPolicy 'p' with binding 'b' denied request: `+grant)),
+		"a grant in a name that is none":   apierrors.NewForbidden(configMap, `x\" is forbidden: `+grant, errors.New("no")),
 		"after a line of a policy's words": apierrors.NewForbidden(configMap, "x", errors.New("policy p says\nconfigmaps is forbidden: "+right)),
 	} {
 		if got := refused(err); got != nil {

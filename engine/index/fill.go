@@ -57,6 +57,13 @@ func (s *Set) Shown(by *feed.Feed, ev watch.Event) {
 	}
 }
 
+// What an index has of one object at most: so many entries, and so many bytes of values, of which each key has its own. An object of
+// a megabyte has room for more than a hundred thousand keys.
+const (
+	mostEntries = 10_000
+	mostValues  = 16 << 20
+)
+
 // entries works out what the index has of an object.
 func (x *one) entries(o *cached.Object) (out []Entry, err error) {
 	tree := o.Tree()
@@ -67,6 +74,10 @@ func (x *one) entries(o *cached.Object) (out []Entry, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(given) > mostEntries {
+		return nil, fmt.Errorf("it has %d keys, and the most is %d", len(given), mostEntries)
+	}
+	room := mostValues
 	for _, entry := range given {
 		if text, garbled := plain.Garbled(entry.Key); garbled {
 			_, err := KeyOf(text) // says so
@@ -83,6 +94,9 @@ func (x *one) entries(o *cached.Object) (out []Entry, err error) {
 		text, err := plain.AppendJSON(nil, value)
 		if err != nil {
 			return nil, fmt.Errorf("reading value: %w", err)
+		}
+		if room -= len(text); room < 0 {
+			return nil, fmt.Errorf("the values of its %d keys take more than %d MiB", len(given), mostValues>>20)
 		}
 		one := Entry{Value: string(text)}
 		if one.Key, err = KeyOf(key); err != nil {
