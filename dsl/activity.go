@@ -11,55 +11,60 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
-// The causes of activities, which are code that runs for the operator as a whole. No handler of a resource has them.
+// The causes of activities: code that runs for the operator as a whole. Handlers of resources do not have these
+// causes.
 const (
-	// Startup: the process begins; nothing is watched yet.
+	// Startup: the process starts, and no resource is watched yet.
 	Startup Cause = "startup"
-	// Cleanup: the process ends; no handler runs any more.
+	// Cleanup: the process stops, and handlers do not run any more.
 	Cleanup Cause = "cleanup"
-	// HealthProbe and ReadyProbe: somebody asks /healthz, /readyz.
+	// HealthProbe and ReadyProbe: /healthz or /readyz was requested.
 	HealthProbe Cause = "health"
 	ReadyProbe  Cause = "ready"
 )
 
-// DefaultProbeTimeout is how long a probe has to answer that says nothing else: shorter than the second that the kubelet
-// waits by default.
+// DefaultProbeTimeout is the timeout of a probe that does not set one. It is shorter than the kubelet's default of
+// one second.
 const DefaultProbeTimeout = 800 * time.Millisecond
 
-// OnStartup adds code that runs when the process begins, before it asks the API server for anything: in each process,
-// whether it will lead or not, in the order in which it is declared, one after the other. One that fails is tried again, as its
-// options say, while the others wait; when it has failed for good, the process ends with its error.
+// OnStartup adds code that runs when the process starts, before its first request to the API server. It runs in
+// every process, leader or not. Startups run one after the other, in declared order. A startup that fails is
+// retried as its options say, and the others wait. When it has failed for good, the process exits with its error.
 //
-// Its request has no object, no children, no related objects and no indexes, since nothing is watched yet; Patch must stay empty, and what it reports to Events is
-// logged. Memo and OperatorMemo are the operator's, which is where it leaves what handlers use. Its client reads from the API
-// server; with leader election nobody leads yet, so writes are refused. What the cluster is to have, a handler or a schedule
-// writes. OnStartup panics when fn is nil; [Operator.Validate] reports faults.
+// The request has no object, children, related objects or indexes, because no resource is watched yet. Patch must
+// stay empty. Events are logged. Memo and OperatorMemo are both the operator's memo: leave there what handlers use.
+// The client reads from the API server. With leader election, writes are refused, because no process leads yet;
+// create objects in a handler or a schedule instead. OnStartup panics when fn is nil; [Operator.Validate] reports
+// other faults.
 func (op *Operator) OnStartup(id string, fn Func, options ...Option) {
 	op.activity(Startup, id, fn, options)
 }
 
-// OnCleanup adds code that runs when the process ends and all startups have succeeded, as for [Operator.OnStartup], but that it can read indexes: after
-// handlers have ended, or their grace period has passed, in what is left of that, or in a tenth of it where that is more. A
-// process that leads gives its lock back after that, so it may write. Cleanups share the time evenly: one that does not succeed
-// ends with its part, and leaves the rest to those after it. What has failed for good, or has not ended in time, the log tells. It does not run when
-// the process is killed.
+// OnCleanup adds code that runs when the process stops, provided that all startups have succeeded. Its request is
+// that of [Operator.OnStartup], and can also read indexes. It runs after handlers have ended or their grace period
+// has passed. Cleanups have the rest of the grace period, and at least a tenth of it. The leader releases its lock
+// only afterwards, so a cleanup may write. Cleanups share the time evenly: one that does not succeed ends with its
+// share, and the next ones have theirs. The log names cleanups that failed for good or did not end in time.
+// Cleanups do not run when the process is killed.
 func (op *Operator) OnCleanup(id string, fn Func, options ...Option) {
 	op.activity(Cleanup, id, fn, options)
 }
 
-// OnHealth adds a check to /healthz, named probe/<id>: the process is to be restarted while it returns an error. It runs when
-// /healthz is asked, once for all who ask at a time, from the end of the startups on, and must answer within its [Timeout],
-// DefaultProbeTimeout where none is given. Its request is that of [Operator.OnStartup], and can read indexes.
+// OnHealth adds a check to /healthz, named probe/<id>. While it returns an error, the process should be restarted.
+// It runs when /healthz is requested, after the startups have ended; requests at the same time share one run. It
+// must answer within its [Timeout], by default DefaultProbeTimeout. Its request is that of [Operator.OnStartup],
+// and can also read indexes.
 func (op *Operator) OnHealth(id string, fn Func, options ...Option) {
 	op.activity(HealthProbe, id, fn, options)
 }
 
-// OnReady is [Operator.OnHealth] for /readyz: the process is not ready while it returns an error, and works on.
+// OnReady is [Operator.OnHealth] for /readyz. While it returns an error, the process is not ready, and goes on
+// working.
 func (op *Operator) OnReady(id string, fn Func, options ...Option) {
 	op.activity(ReadyProbe, id, fn, options)
 }
 
-// Activities returns what runs for the operator as a whole for a cause, in declared order. The slice is the caller's.
+// Activities returns the operator's activities for a cause, in declared order. The slice is the caller's.
 func (op *Operator) Activities(c Cause) []*Handler {
 	return slices.DeleteFunc(slices.Clone(op.activities), func(h *Handler) bool { return h.Causes[0] != c })
 }
@@ -72,7 +77,8 @@ func (op *Operator) activity(c Cause, id string, fn Func, options []Option) {
 	op.AddActivity(c, h)
 }
 
-// AddActivity adds code that is at hand, as [Operator.OnStartup] and the others do, for its cause. It returns what is added.
+// AddActivity adds a handler as an activity for its cause, as [Operator.OnStartup] and the others do. It returns
+// the handler that was added.
 func (op *Operator) AddActivity(c Cause, h Handler) *Handler {
 	if h.Func == nil {
 		panic("dsl: " + string(c) + " " + h.ID + " has a nil function")
@@ -82,7 +88,7 @@ func (op *Operator) AddActivity(c Cause, h Handler) *Handler {
 	return &h
 }
 
-// checkActivities reports what is wrong with code for the operator as a whole.
+// checkActivities reports faults of the operator's activities.
 func (op *Operator) checkActivities(found *[]error) {
 	for i, h := range op.activities {
 		c := check{Place{Handler: h}, found}
@@ -110,7 +116,7 @@ func (op *Operator) checkActivities(found *[]error) {
 	}
 }
 
-// checkReads reports indexes that code for the operator as a whole is declared to read, and that there are not.
+// checkReads reports indexes that an activity declares to read and that do not exist.
 func (op *Operator) checkReads(c check, h *Handler) {
 	var names []string
 	for _, x := range op.indexes {
@@ -127,7 +133,7 @@ func (op *Operator) checkReads(c check, h *Handler) {
 	}
 }
 
-// checkActivity reports options that mean nothing without an object.
+// checkActivity reports options that need an object.
 func (h *Handler) checkActivity(c check) {
 	for _, has := range []struct {
 		field string

@@ -8,22 +8,22 @@ import (
 	"strings"
 )
 
-// Cause says why a handler runs. What there is to know of each cause stands in the table of this file, which
-// everybody reads; beyond it, only what triggers a cause knows it by name.
+// Cause says why a handler runs. The table in this file has the properties of each cause, and all code reads them
+// there. Only the code that triggers a cause knows it by name.
 type Cause string
 
-// The causes, each for one handler and one object. What a handler looks at is its view: the essence,
-// which is everything but the status, bookkeeping metadata and the engine's own annotations, or
+// The causes, each for one handler and one object. A handler's view is what it looks at: by default the essence,
+// which is everything but the status, bookkeeping metadata and the engine's own annotations; otherwise
 // Handler.Fields.
 const (
-	// Create: the operator has not handled the object.
+	// Create: the operator has not handled the object yet.
 	Create Cause = "create"
-	// Update: the handler's view differs from what it handled last, whoever changed it: a person,
-	// another operator, another handler.
+	// Update: the handler's view differs from what the handler handled last. It does not matter who changed it: a
+	// person, another operator or another handler.
 	Update Cause = "update"
-	// Delete: the object has a deletion timestamp, or was seen to be gone.
+	// Delete: the object has a deletion timestamp, or is gone.
 	Delete Cause = "delete"
-	// Resume: this process sees an object for the first time that was handled before.
+	// Resume: the object was handled before, and this process sees it for the first time.
 	Resume Cause = "resume"
 	// Resync: the resource's resync period has passed for the object.
 	Resync Cause = "resync"
@@ -31,51 +31,52 @@ const (
 	Child Cause = "child"
 	// RelatedChange: an object that one of the resource's relations selects has changed.
 	RelatedChange Cause = "related"
-	// IndexChange: what an index has under a key that the handler, or its filter, has read has changed.
+	// IndexChange: an index has other values under a key that the handler, or its filter, has read.
 	IndexChange Cause = "index"
 	// Timer: the handler's time has come.
 	Timer Cause = "timer"
-	// Event: the watch told of the object, whatever changed in it, its status and this operator's own writes
-	// included. Events that come while the object is being handled are one. Nothing is remembered of it, so
-	// a handler has this cause alone; Request.Event says what was told.
+	// Event: the watch sent an event for the object, whatever changed in it: also its status, and also by this
+	// operator's own writes. Events that come while the object is being handled count as one. The operator does not
+	// store them, so a handler with this cause has no other. Request.Event is the event's type.
 	Event Cause = "event"
-	// Again: the handler asked for it; see [Request.RunAgain]. No list of causes has it.
+	// Again: the handler asked for another run; see [Request.RunAgain]. It cannot be in a list of causes.
 	Again Cause = "again"
-	// Reconcile is, in a list of causes, short for [ReconcileCauses].
+	// Reconcile is short for [ReconcileCauses] in a list of causes.
 	Reconcile Cause = "reconcile"
 )
 
-// origin is where a cause comes from. It decides what is left of one that a handler has not handled.
+// origin is where a cause comes from. It decides whether a cause that was not handled still holds later.
 type origin int
 
 const (
-	// fromObject: the object and its book tell it, so it is there in the next process, too.
+	// fromObject: the cause follows from the object and its book, so it also holds in the next process.
 	fromObject origin = iota + 1
-	// fromStart: a process begins with the object.
+	// fromStart: a process sees the object for the first time.
 	fromStart
 	// fromOthers: other objects changed.
 	fromOthers
 	// fromClock: a time has come.
 	fromClock
-	// fromWatch: the watch told of the object.
+	// fromWatch: the watch sent an event for the object.
 	fromWatch
 )
 
-// causeRow is all there is to know of a cause.
+// causeRow has the properties of a cause.
 type causeRow struct {
 	cause  Cause
 	origin origin
-	// reconcile: Reconcile stands for it, among others.
+	// reconcile: Reconcile includes the cause.
 	reconcile bool
-	// unlisted: no handler declares it, and no list has it.
+	// unlisted: handlers cannot declare the cause, and no list has it.
 	unlisted bool
-	// alone: a handler that has it has no other, and names no field.
+	// alone: a handler with the cause has no other cause, and names no fields.
 	alone bool
-	// requires is what must be declared for it to come about; nil for nothing.
+	// requires is a declaration that the cause needs; nil when it needs none.
 	requires *requirement
-	// reads tells what a handler reads whose change is this cause; nil where it is nothing but the object.
+	// reads reports whether a handler reads something whose change is this cause; nil when the handler reads only
+	// the object.
 	reads func(Reads) bool
-	// watches names for people what runs a handler that has it, where that is not the object's view.
+	// watches names for people what triggers the cause; empty for the object's view.
 	watches string
 	// doc ends the sentence "The handler runs when".
 	doc string
@@ -99,11 +100,11 @@ var causeTable = []causeRow{
 	{cause: Event, origin: fromWatch, alone: true, watches: "every event of the watch", doc: "the watch told of the object, whatever changed in it"},
 }
 
-// requirement is what must be declared for a cause to come about.
+// requirement is a declaration that a cause needs.
 type requirement struct {
-	// field is the field of a resource that declares it, empty where it is the handler's.
+	// field is the field of a resource that declares it; empty for a field of the handler.
 	field string
-	// fault says that it is not declared.
+	// fault is the message for a missing declaration.
 	fault string
 	met   func(*Resource, *Handler) bool
 }
@@ -131,7 +132,7 @@ var (
 	}
 )
 
-// row returns what there is to know of a cause, nothing of one that is unknown.
+// row returns the properties of a cause; an unknown cause has none.
 func (c Cause) row() *causeRow {
 	for i := range causeTable {
 		if causeTable[i].cause == c {
@@ -141,10 +142,10 @@ func (c Cause) row() *causeRow {
 	return &causeRow{}
 }
 
-// Lasting reports whether the cause follows from what is stored, so that it is there in the next process, too.
+// Lasting reports whether the cause follows from stored state, so that it also holds in the next process.
 func (c Cause) Lasting() bool { return c.row().origin == fromObject }
 
-// Transient reports whether nothing is left of the cause when a handler that it would run does not see the object.
+// Transient reports whether the cause is lost when the handler's filters do not match at that moment.
 func (c Cause) Transient() bool { return c.row().origin > fromStart }
 
 // FromOthers reports whether the cause is a change of other objects.
@@ -153,10 +154,10 @@ func (c Cause) FromOthers() bool { return c.row().origin == fromOthers }
 // FromClock reports whether the cause is that a time has come.
 func (c Cause) FromClock() bool { return c.row().origin == fromClock }
 
-// Met reports whether what must be declared for the cause to come about is.
+// Met reports whether the resource and the handler declare what the cause needs.
 func (c Cause) Met(r *Resource, h *Handler) bool { return c.unmet(r, h) == nil }
 
-// unmet returns what the resource or the handler lacks for the cause to come about, nil when it can.
+// unmet returns the declaration that the resource or the handler lacks for the cause, or nil.
 func (c Cause) unmet(r *Resource, h *Handler) *requirement {
 	if need := c.row().requires; need != nil && !need.met(r, h) {
 		return need
@@ -164,16 +165,16 @@ func (c Cause) unmet(r *Resource, h *Handler) *requirement {
 	return nil
 }
 
-// Watches names for people what runs a handler that has the cause, empty where that is the object's view.
+// Watches names for people what triggers the cause; empty for the object's view.
 func (c Cause) Watches() string { return c.row().watches }
 
-// Doc says when a handler runs for the cause: the end of a sentence.
+// Doc returns the end of the sentence "The handler runs when".
 func (c Cause) Doc() string { return c.row().doc }
 
 // Causes returns all causes in the order in which they take precedence when several apply.
 func Causes() []Cause { return causesWith(func(causeRow) bool { return true }) }
 
-// ReconcileCauses returns what Reconcile stands for. A level-triggered handler needs nothing else.
+// ReconcileCauses returns the causes that Reconcile is short for. A level-triggered handler needs no others.
 func ReconcileCauses() []Cause { return causesWith(func(row causeRow) bool { return row.reconcile }) }
 
 func causesWith(holds func(causeRow) bool) (out []Cause) {
@@ -185,14 +186,14 @@ func causesWith(holds func(causeRow) bool) (out []Cause) {
 	return out
 }
 
-// expandCauses replaces Reconcile by what it stands for and drops repetitions. The result is in
-// the order of [Causes]. Unknown causes are left out; [Operator.Validate] reports them.
+// expandCauses replaces Reconcile by its causes and drops repetitions. The result is in the order of [Causes].
+// Unknown causes are left out; [Operator.Validate] reports them.
 func expandCauses(causes []Cause) []Cause {
 	all := slices.Contains(causes, Reconcile)
 	return causesWith(func(row causeRow) bool { return slices.Contains(causes, row.cause) || all && row.reconcile })
 }
 
-// Choices returns the words of a list of causes, sorted, for those who read it.
+// Choices returns the words of a list of causes, sorted.
 func (Cause) Choices() (what string, words []string) {
 	words = []string{string(Reconcile)}
 	for _, c := range Causes() {
@@ -202,7 +203,7 @@ func (Cause) Choices() (what string, words []string) {
 	return "cause", words
 }
 
-// FormDoc tells of all of them.
+// FormDoc describes all causes.
 func (Cause) FormDoc() string {
 	var all, short []string
 	for _, c := range Causes() {

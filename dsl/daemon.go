@@ -16,46 +16,49 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// DaemonFunc is a daemon's code: it runs beside the handlers, for as long as it likes, in a goroutine of its own.
+// DaemonFunc is the code of a daemon. It runs beside the handlers, as long as it likes, in its own goroutine.
 //
-// The context ends when the daemon is told to stop; [DaemonRequest.Stop], or context.Cause, says why. It has
-// [Daemon.StopWithin] from then on to clean up, with a context of its own, as context.WithoutCancel(ctx): after that
-// no write that it makes leaves the process, and its object is not held for it any more. A loss of leadership gives no time.
+// When the daemon must stop, its context ends; [DaemonRequest.Stop], or context.Cause, says why. The daemon then
+// has the time of [Daemon.StopWithin] to clean up, with another context such as context.WithoutCancel(ctx). After
+// that time its writes are refused, and its object's deletion does not wait for it any more. A loss of leadership
+// leaves no time to clean up.
 //
-// What it returns decides how it goes on, unless it was told to stop:
+// When the daemon returns without having to stop, the result decides how it goes on:
 //
-//   - nil: it is done, and not run again for the object in this process, whatever becomes of the object or its filters.
-//   - [Permanent]: it has failed, and is not run again either; the log and an Event say so.
-//   - another error, or a panic: it is run again after the handler's back-off, or the time that [Temporary] or [Waiting]
-//     gives, [Retries] times. A change of the object, of all but its status, cuts that short, once a second at most, and
-//     begins the count anew; what the daemon has seen, or sent, is none. So does a run that lasted longer than the longest
-//     back-off.
+//   - nil: the daemon is done. It does not run again for the object in this process, whatever happens to the
+//     object or its filters.
+//   - [Permanent]: the daemon has failed, and does not run again either; the log and an Event say so.
+//   - another error, or a panic: the daemon runs again after the handler's back-off, or after the time of
+//     [Temporary] or [Waiting], up to [Retries] times. A change of the object outside its status ends the wait, at
+//     most once a second, and resets the count. Changes that the daemon has seen or sent do not count. A run that
+//     lasted longer than the longest back-off also resets the count.
 type DaemonFunc func(ctx context.Context, r *DaemonRequest) error
 
-// Daemon makes a handler one that runs all the time. See [Resource.Daemon].
+// Daemon makes a handler run all the time. See [Resource.Daemon].
 type Daemon struct {
 	// Func is the code.
 	Func DaemonFunc
-	// StopWithin is the time that the daemon has to end when it is told to. Defaults to the operator's grace period,
-	// which also bounds it at shutdown.
+	// StopWithin is the time that the daemon has to end when it must stop. Defaults to the operator's grace period,
+	// which is also the limit at shutdown.
 	StopWithin time.Duration
 }
 
-// Running is the cause of daemons, in logs and metrics and for their filters. No list of causes has it.
+// Running is the cause of daemons, in logs and metrics and for their filters. It cannot be in a list of causes.
 const Running Cause = "daemon"
 
-// Stop is why a daemon is told to stop. It is the cause of its context.
+// Stop says why a daemon must stop. It is the cause of its context.
 type Stop string
 
 // The reasons to stop.
 const (
-	// StopFilters: the daemon's filters do not match the object any more. It is started again when they do.
+	// StopFilters: the daemon's filters do not match the object any more. The daemon starts again when they do.
 	StopFilters Stop = "its filters do not match"
-	// StopDeleted: the object is being deleted. Its deletion waits for the daemon, unless that has [NoFinalizer].
+	// StopDeleted: the object is being deleted. Its deletion waits for the daemon, unless the daemon has
+	// [NoFinalizer].
 	StopDeleted Stop = "the object is being deleted"
 	// StopGone: the object is gone, or the operator does not see it any more.
 	StopGone Stop = "the object is gone"
-	// StopLeadership: the process does not lead any more. Nothing can be written.
+	// StopLeadership: the process does not lead any more. Writes are refused.
 	StopLeadership Stop = "leadership is lost"
 	// StopResource: the operator does not work on the resource any more.
 	StopResource Stop = "the resource is stopped"
@@ -63,65 +66,66 @@ const (
 	StopShutdown Stop = "the operator stops"
 )
 
-// Error says the reason.
+// Error returns the reason.
 func (s Stop) Error() string { return string(s) }
 
-// Live is what a daemon has of the engine while it runs. Tests of daemons make their own.
+// Live is the engine's side of a running daemon. Tests of daemons implement it themselves.
 type Live interface {
-	// Current returns the object as it is known now, what the daemon itself has sent included: a private copy. Of one
-	// that is gone, it is as it was last seen.
+	// Current returns a private copy of the object as it is known now, including what the daemon itself has sent.
+	// For an object that is gone, it is the last known one.
 	Current() *unstructured.Unstructured
-	// Changes gets a value after the object has changed; several changes that nobody has received are one. What the
-	// daemon itself sends is no change.
+	// Changes receives a value after the object has changed. Several changes that were not received yet are one
+	// value. The daemon's own writes do not count.
 	Changes() <-chan struct{}
-	// Stop is why the daemon is to stop, empty while it is not.
+	// Stop returns why the daemon must stop; empty while it may run.
 	Stop() Stop
-	// Send writes what the patch asks for and the object does not have. After a conflict it is laid on what others have
-	// written.
+	// Send writes the patch, unless the object already is so. After a conflict, it applies the patch to the latest
+	// object.
 	Send(ctx context.Context, p *Patch) error
 }
 
-// DaemonRequest is what a daemon gets for each of its runs.
+// DaemonRequest is the request of one run of a daemon.
 type DaemonRequest struct {
 	Live
-	// Object is the object as it was when this run began: a private copy.
+	// Object is a private copy of the object at the beginning of this run.
 	Object *unstructured.Unstructured
-	// Attempt counts the runs that failed one after another, and this one: from 1.
+	// Attempt counts the failed runs in a row, and this one: from 1.
 	Attempt int
 	// Log carries the resource, namespace, name, handler, cause and attempt.
 	Log logr.Logger
-	// Patch is what the daemon wants changed in the object, status included. It is sent by Flush, and when the run
-	// ends, unless that panicked.
+	// Patch has the changes that the daemon wants in the object, status included. Flush sends it, and so does the
+	// end of the run, unless the run panicked.
 	Patch *Patch
-	// Events reports to people who look at the object.
+	// Events sends Kubernetes Events of the object.
 	Events Events
-	// Client reads and writes other objects. It can be used until the run has ended, or its time to stop is over.
+	// Client reads and writes other objects. It works until the run has ended, or the time to stop is over.
 	Client Client
-	// Children reads the objects that the object owns: each call sees what caches show at that moment, and what this
-	// process has written to them only once they do. Daemons make none; a handler does, and runs when a daemon changes what
-	// it looks at.
+	// Children reads the children of the object. Each call reads the caches at that moment; a write by this process
+	// appears only when the cache has it. Daemons do not make children: let a handler do it that runs when the
+	// daemon changes the object.
 	Children ChildReader
-	// Indexes are the operator's; see [Index]. Each call of [Lookup.Get] and [Lookup.Keys] sees them at that moment. Nobody
-	// tells the daemon when they change.
+	// Indexes are the operator's; see [Index]. Each call of [Lookup.Get] and [Lookup.Keys] reads them at that
+	// moment. The daemon is not notified when they change.
 	Indexes Indexes
-	// Memo is the object's in this process, the same that its handlers have; OperatorMemo is the operator's. Handlers run
-	// at the same time, so a value that both change has a lock of its own, or is changed by [Memo.Update].
+	// Memo is the object's memo in this process, shared with its handlers. OperatorMemo is the operator's. Handlers
+	// run at the same time as the daemon, so a value that both change needs its own lock, or is changed by
+	// [Memo.Update].
 	Memo, OperatorMemo *Memo
 	// Params are the handler's parameters from the configuration.
 	Params Params
-	// Kept is what the cache holds of Object; nil for all of it.
+	// Kept says which parts of Object the cache holds; nil means all.
 	Kept *shape.Kept
 
-	// asked gets the type of a daemon of TypedDaemon, which does nothing else then; see typeOf.
+	// asked receives the type of a daemon made by TypedDaemon, which then does nothing else; see typeOf.
 	asked *reflect.Type
 }
 
 // indexed returns the indexes that the daemon can read.
 func (r *DaemonRequest) indexed() Indexes { return r.Indexes }
 
-// Flush sends what Patch asks for; it is empty then. A wrong path or value is an error that is [Permanent], and what
-// the server refuses as invalid is dropped; after any other error Patch is as it was, for the next time. Where one of
-// [Patch.Transform] fails, all else is sent.
+// Flush sends Patch and empties it. A wrong path or value is a [Permanent] error. A change that the server refuses
+// as invalid is dropped. After any other error, Patch is kept for the next time. When a function of
+// [Patch.Transform] fails, the rest of the patch is sent.
 func (r *DaemonRequest) Flush(ctx context.Context) error {
 	p := r.Patch
 	if err := p.Err(); err != nil {
@@ -138,15 +142,15 @@ func (r *DaemonRequest) Flush(ctx context.Context) error {
 	return err
 }
 
-// Daemon adds a daemon: a goroutine for each object that its filters match, which lives beside the object. It is started
-// when the object is seen, and told to stop when the filters do not match any more, when the object is deleted or gone,
-// and when the process does not work on it any more. There are never two for one object: where it is to be started again,
-// as for an object that was made anew under the same name, the earlier one has ended before.
+// Daemon adds a daemon: one goroutine for each object that its filters match. It starts when the process sees the
+// object. It must stop when the filters do not match any more, when the object is deleted or gone, and when the
+// process does not work on it any more. An object never has two goroutines of one daemon: before the daemon starts
+// again, as for an object that was created again under the same name, the earlier run has ended.
 //
-// A deletion waits for the daemon, with the operator's finalizer, until it has ended or its time to stop is over;
-// delete handlers run then. [NoFinalizer] lets the object go at once. Of the options of handlers it takes those that filter
-// ([When], [Label], [Annotation] and the like), [Retries], [WithBackoff], [NoFinalizer], [Needs], [InitialDelay] and
-// [StopWithin]. Daemon panics when fn is nil.
+// A deletion waits, by the operator's finalizer, until the daemon has ended or its time to stop is over; delete
+// handlers run afterwards. With [NoFinalizer] the deletion does not wait. A daemon takes these options: filters
+// ([When], [Label], [Annotation] and the like), [Retries], [WithBackoff], [NoFinalizer], [Needs], [InitialDelay]
+// and [StopWithin]. Daemon panics when fn is nil.
 func (r *Resource) Daemon(id string, fn DaemonFunc, options ...Option) {
 	if fn == nil {
 		panic("daemon " + id + " has no function")
@@ -158,7 +162,7 @@ func (r *Resource) Daemon(id string, fn DaemonFunc, options ...Option) {
 	r.Add(h)
 }
 
-// StopWithin sets the time that a daemon has to end when it is told to; see Daemon.StopWithin.
+// StopWithin sets the time that a daemon has to end when it must stop; see Daemon.StopWithin.
 func StopWithin(d time.Duration) Option {
 	return func(h *Handler) {
 		if h.Daemon == nil {
@@ -169,32 +173,32 @@ func StopWithin(d time.Duration) Option {
 	}
 }
 
-// Delay is how long a daemon, or a timer, lets pass from when the process sees the object first, or sees that the
-// filters match a daemon again, to the first run.
+// Delay is the time before the first run of a daemon or a timer. It counts from when the process sees the object
+// first; for a daemon also from when its filters match again.
 type Delay struct {
 	// Fixed is the time.
 	Fixed time.Duration
-	// From, when set, tells the time for an object, and Fixed is not used. It must be quick, and only reads. Less than
-	// zero is none; so is a panic, which is logged.
+	// From, when set, returns the time for an object, and Fixed is not used. It must be quick, and must not change
+	// anything. A negative time means zero. So does a panic, which is logged.
 	From func(s *Subject) time.Duration
 }
 
-// InitialDelay lets time pass before the first run of a daemon or a timer; see [Delay].
+// InitialDelay sets the time before the first run of a daemon or a timer; see [Delay].
 func InitialDelay(d time.Duration) Option {
 	return func(h *Handler) { h.Delay = &Delay{Fixed: d} }
 }
 
-// InitialDelayFrom is [InitialDelay] with a time that is worked out from the object.
+// InitialDelayFrom is [InitialDelay] with a time that is computed from the object.
 func InitialDelayFrom(tell func(s *Subject) time.Duration) Option {
 	return func(h *Handler) { h.Delay = &Delay{From: tell} }
 }
 
-// Finalizes reports whether the deletion of an object that the handler sees waits for it.
+// Finalizes reports whether the deletion of an object waits for the handler when its filters match.
 func (h *Handler) Finalizes() bool {
 	return (h.On(Delete) || h.Daemon != nil) && !h.NoFinalizer
 }
 
-// checkDaemon reports what a daemon cannot have.
+// checkDaemon reports options that daemons cannot have.
 func (h *Handler) checkDaemon(c check) {
 	if h.Daemon == nil {
 		return
@@ -228,7 +232,7 @@ func (h *Handler) checkDaemon(c check) {
 	}
 }
 
-// checkDelay reports a delay that cannot be, or that there is nothing to delay with.
+// checkDelay reports an invalid delay, and a delay of a handler that is neither a daemon nor a timer.
 func (h *Handler) checkDelay(c check) {
 	switch {
 	case h.Delay == nil:

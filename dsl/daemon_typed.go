@@ -11,16 +11,16 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
-// TypedDaemonRequest is a [DaemonRequest] with the object in a type of the author's. See [TypedDaemon].
+// TypedDaemonRequest is a [DaemonRequest] with the object decoded into the author's type. See [TypedDaemon].
 type TypedDaemonRequest[T any] struct {
 	*DaemonRequest
-	// Object is the object as it was when this run began, decoded. Changes in it are to no effect; see Change.
+	// Object is the decoded object at the beginning of this run. Changes in it have no effect; use Change.
 	Object *T
 }
 
-// TypedDaemon makes a daemon of a function that gets its object in a type of its own; see [Typed] for what that may be.
-// An object that does not fit the type is an error, which names the field; the function is not called then, and the
-// daemon is run again after its back-off.
+// TypedDaemon makes a daemon of a function that gets its object in the author's type; [Typed] says which types are
+// possible. When an object does not fit the type, the error names the field, the function is not called, and the
+// daemon runs again after its back-off.
 func TypedDaemon[T any](fn func(context.Context, *TypedDaemonRequest[T]) error) DaemonFunc {
 	return typedCode{of: reflect.TypeFor[T](), attend: func(ctx context.Context, r *DaemonRequest) error {
 		object, err := As[T](r.Object)
@@ -34,8 +34,8 @@ func TypedDaemon[T any](fn func(context.Context, *TypedDaemonRequest[T]) error) 
 // Current is [Live.Current], decoded.
 func (r *TypedDaemonRequest[T]) Current() (*T, error) { return As[T](r.DaemonRequest.Current()) }
 
-// Change has the object as it is now changed by a function, and sends what that has changed, as [Typed] does, with what
-// Patch asks for.
+// Change calls edit with the current object, and sends the changes that edit made, as [Typed] does, together with
+// Patch.
 func (r *TypedDaemonRequest[T]) Change(ctx context.Context, edit func(*T)) error {
 	object := r.DaemonRequest.Current()
 	typed, err := As[T](object)

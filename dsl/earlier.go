@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Earlier returns the operator under each name of [Operator.Was]: its keys on objects, its register and its lock. They have no
-// resources. A lock that has a name of its own keeps it.
+// Earlier returns an operator without resources for each name in [Operator.Was], to find its keys on objects, its
+// register and its lock under that name. A lock with a name of its own keeps that name.
 func (op *Operator) Earlier() (out []*Operator) {
 	for _, was := range op.Was {
 		earlier := &Operator{Name: was, Domain: op.Domain}
@@ -25,7 +25,7 @@ func (op *Operator) Earlier() (out []*Operator) {
 	return out
 }
 
-// checkWas reports earlier names that the operator cannot have had, or that it still has.
+// checkWas reports earlier names that are invalid, or that the operator still has.
 func (op *Operator) checkWas(c check) {
 	seen := []string{op.Prefix()}
 	for i, earlier := range op.Earlier() {

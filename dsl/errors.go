@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Temporary marks err as passing: the handler runs again after the given time instead of its own
-// back-off. The attempt counts. A time of zero or less means at once; after ten times in a
-// row, it means a second. Temporary(nil, …) is nil.
+// Temporary marks err as temporary: the handler runs again after the given time instead of its own back-off. The
+// attempt counts. A time of zero or less means at once; after ten times in a row, it means a second. Temporary(nil,
+// …) is nil.
 func Temporary(err error, after time.Duration) error {
 	if err == nil {
 		return nil
@@ -29,9 +29,9 @@ func Permanent(err error) error {
 	return &permanentError{err}
 }
 
-// Waiting says that the handler is not done and has not failed: it waits for something that others
-// do, and runs again when a child or a related object changes, at the latest after the time given,
-// or a minute when that is zero. It is no attempt. Reason says for people what it waits for.
+// Waiting says that the handler is not done and has not failed: it waits for other objects. It runs again when a
+// child or a related object changes, and at the latest after the time given, or after a minute when that is zero.
+// The run does not count as an attempt. Reason says for people what the handler waits for.
 func Waiting(reason string, most time.Duration) error {
 	return &waitingError{reason: reason, most: cmp.Or(max(most, 0), time.Minute)}
 }
@@ -59,24 +59,23 @@ func IsPermanent(err error) bool {
 	return ok
 }
 
-// ErrorPolicy says what becomes of an error of a handler, a panic and a passed timeout among them. What [Temporary],
-// [Permanent] or [Waiting] says itself counts more, and what the API server refuses of a handler's changes is no error of
-// the handler's.
+// ErrorPolicy says what an error of a handler leads to; panics and timeouts are errors, too. [Temporary],
+// [Permanent] and [Waiting] take precedence. It does not apply when the API server refuses a handler's changes.
 type ErrorPolicy string
 
 // The policies.
 const (
-	// ErrorsRetry has the handler run again after its back-off, as often as [Retries] says.
+	// ErrorsRetry runs the handler again after its back-off, as often as [Retries] says.
 	ErrorsRetry ErrorPolicy = "retry"
-	// ErrorsFail has it fail for good.
+	// ErrorsFail makes the handler fail for good.
 	ErrorsFail ErrorPolicy = "fail"
-	// ErrorsIgnore tells the error in the log, and counts as success: the handler does not run again for that, and
-	// a deletion does not wait for it. What it has changed before is sent, as with any error; of steps, those behind the
-	// one that failed are left out.
+	// ErrorsIgnore logs the error and counts it as success: the handler does not run again for it, and a deletion
+	// does not wait. Changes that the handler made before the error are sent, as with any error. In [Steps], the
+	// steps after the failed one are skipped.
 	ErrorsIgnore ErrorPolicy = "ignore"
 )
 
-// Choices returns the policies, for those who read one.
+// Choices returns the policies for errors.
 func (ErrorPolicy) Choices() (what string, words []string) {
 	return "policy", []string{string(ErrorsRetry), string(ErrorsFail), string(ErrorsIgnore)}
 }
@@ -99,24 +98,23 @@ type permanentError struct{ error }
 
 func (e *permanentError) Unwrap() error { return e.error }
 
-// ErrNotOwned is wrapped by the error of [Children.Apply] when an object of that name exists
-// that this object does not own. The object found is left untouched.
+// ErrNotOwned is wrapped by the error of [Children.Apply] for an existing object of that name that this object does
+// not own. Apply leaves such an object alone.
 var ErrNotOwned = errors.New("it exists and is not owned by this object")
 
 // NotOwnedError names the object that [Children.Apply] refused to touch.
 type NotOwnedError struct {
-	// Resource is the kind of the object found, as in "Deployment".
+	// Resource is the kind of the existing object, as in "Deployment".
 	Resource string
-	// Namespace and Name say which one.
+	// Namespace and Name identify it.
 	Namespace, Name string
-	// Owner says who owns it, as in "Foo other"; empty when nobody does.
+	// Owner names its owner, as in "Foo other"; empty when it has no owner.
 	Owner string
-	// Advice says for people what can be done about it where that depends on the object; empty for
-	// the usual.
+	// Advice says for people how to solve this, where that depends on the object; empty for the usual advice.
 	Advice string
 }
 
-// Error names the object and its owner, and says what can be done.
+// Error names the object and its owner, and says how to solve this.
 func (e *NotOwnedError) Error() string {
 	whose, advice := "", "rename the child, delete the object, or say adopt: ifUnowned"
 	if e.Owner != "" {
@@ -131,16 +129,16 @@ func (e *NotOwnedError) Error() string {
 // Unwrap returns ErrNotOwned, so that errors.Is finds it.
 func (e *NotOwnedError) Unwrap() error { return ErrNotOwned }
 
-// CollisionError is the error of [Children.Apply] when another handler of the same object keeps that child
-// otherwise. The child is left as that one wants it.
+// CollisionError is the error of [Children.Apply] when another handler of the same object applies the child
+// differently. The child stays as the other handler wants it.
 type CollisionError struct {
-	// Kind, Namespace and Name say which child.
+	// Kind, Namespace and Name identify the child.
 	Kind, Namespace, Name string
-	// Handler is the id of the handler that has it.
+	// Handler is the id of the other handler.
 	Handler string
 }
 
-// Error names the child and the handler that has it.
+// Error names the child and the other handler.
 func (e *CollisionError) Error() string {
 	return fmt.Sprintf("applying %s %s: handler %s keeps it, and otherwise; give each a child of its own", e.Kind, qualified(e.Namespace, e.Name), e.Handler)
 }

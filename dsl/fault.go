@@ -10,14 +10,14 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
-// Place is where something of an operator is declared.
+// Place is a place in the declaration of an operator.
 type Place struct {
-	// Resource is nil for what belongs to the operator, Handler for what belongs to the resource. Index is set for what
-	// belongs to one of the operator's indexes.
+	// Resource is nil for a field of the operator, and Handler is nil for a field of the resource. Index is set for
+	// a field of one of the operator's indexes.
 	Resource *Resource
 	Handler  *Handler
 	Index    *IndexSpec
-	// Field is the field in YAML's words, as in timeZone or after[1]; empty for the whole.
+	// Field is the name of the field in YAML, as in timeZone or after[1]; empty for the whole.
 	Field string
 }
 
@@ -35,50 +35,51 @@ func (p Place) String() string {
 	} else if p.Handler != nil {
 		out += ": handler " + p.Handler.ID
 	}
-	if p.Field != "" && p.Field != "resource" { // which is named already
+	if p.Field != "" && p.Field != "resource" { // the name is there already
 		out += ": " + p.Field
 	}
 	return out
 }
 
-// Fault is one thing that is wrong with an operator. [Operator.Validate] returns such errors, joined.
+// Fault is one fault of an operator. [Operator.Validate] returns such errors, joined.
 type Fault struct {
 	Place
 	// Err says what is wrong.
 	Err error
-	// First, for what may be there once, is where it is already.
+	// First is the place of the first declaration, for something that may be declared only once.
 	First *Place
-	// Unwanted: the field has no meaning where it is, whatever its value.
+	// Unwanted: the field has no meaning at this place, whatever its value.
 	Unwanted bool
-	// Lacks is a field of the handler, of the resource or of the operator that would mend it if it were there.
+	// Lacks is a missing field of the handler, the resource or the operator; adding it would mend the fault.
 	Lacks string
-	// From are fields of the handler that it follows from together: where one of them could not be read, it says nothing.
+	// From are the fields of the handler that lead to the fault together. When one of them could not be read, the
+	// fault is not reported.
 	From []string
 }
 
-// Error names the place and what is wrong.
+// Error names the place and the fault.
 func (f *Fault) Error() string { return fmt.Sprintf("%s: %v", f.Place, f.Err) }
 
-// Unwrap returns what is wrong.
+// Unwrap returns Err.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// check gathers the faults of one place.
+// check collects the faults of one place.
 type check struct {
 	Place
 	found *[]error
 }
 
-// fault notes what is wrong with a field, empty for the whole.
+// fault notes a fault of a field; an empty field means the whole.
 func (c check) fault(field, format string, args ...any) { c.note(Fault{}, field, format, args...) }
 
-// note is fault with what else there is to say.
+// note notes a fault as fault does, with more details in it.
 func (c check) note(more Fault, field, format string, args ...any) {
 	more.Place, more.Err = c.Place, fmt.Errorf(format, args...)
 	more.Field = field
 	*c.found = append(*c.found, &more)
 }
 
-// choice notes a word that is none of those that there are, and reports whether it is one.
+// choice notes a word that is not among the choices, and reports whether the word is one of them.
 func (c check) choice(field, word string, of interface{ Choices() (string, []string) }) (known bool) {
 	what, all := of.Choices()
 	if known = slices.Contains(all, word); !known {
@@ -87,12 +88,12 @@ func (c check) choice(field, word string, of interface{ Choices() (string, []str
 	return known
 }
 
-// unwanted is fault for a field that has no meaning where it is.
+// unwanted notes a field that has no meaning at this place.
 func (c check) unwanted(field, format string, args ...any) {
 	c.note(Fault{Unwanted: true}, field, format, args...)
 }
 
-// either is fault for two fields, of which one may be absent, that contradict each other.
+// either notes a contradiction between two fields, one of which may be absent.
 func (c check) either(first, second string, isFirst, isSecond bool, format string, args ...any) {
 	if !isFirst {
 		first, second = second, first

@@ -13,26 +13,30 @@ import (
 
 // Function is Go code that a configuration calls by name.
 type Function struct {
-	// Name is what configurations write, by convention "<operator>.<Function>". Required.
+	// Name is the name in configurations, by convention "<operator>.<Function>". Required.
 	Name string
-	// Func is the code, Daemon that of a daemon. One of them is required, and there is no more than one.
+	// Func is the code of a handler, Daemon that of a daemon. Exactly one of them must be set.
 	Func   Func
 	Daemon DaemonFunc
-	// Doc says in a sentence what it does. Optional.
+	// Doc says in a sentence what the function does. Optional.
 	Doc string
-	// Params is a value of the struct that the parameters decode into (json tags), so that they
-	// are checked when the configuration is loaded. Nil means that it takes none.
+	// Params is a value of the struct that the parameters decode into, with json tags. They are checked against it
+	// when the configuration is loaded. Nil means that the function takes no parameters.
 	Params any
-	// Needs are what the code does with other resources, and with the handled object beyond what the
-	// engine does, so that `operator rbac` can allow it: mostly MustParseNeed. Nil means that it is not
-	// known; a function that needs nothing says so by an empty list.
+	// Needs are the rights that the code needs on other resources, and on the handled object beyond the engine's
+	// own, so that `operator rbac` can grant them; make them with MustParseNeed. Nil means that they are not known.
+	// A function that needs no rights has an empty list.
 	Needs []Need
 }
 
-// Steps makes one handler of several that run in order. A step that fails ends the attempt, and so does one that overruns the
-// handler's timeout or panics, of which nothing counts; the next attempt goes on with it and does not repeat those before it,
-// also after a restart where the handler's progress is stored on the object. What those before it want of the object is sent.
-// When the handler has something new to see, it begins anew. Sub-handlers are for the last step, which is through when they are; one before that fails for good by declaring some.
+// Steps makes one handler of several functions that run in order. A step that returns an error ends the attempt,
+// and the changes of the steps before it are sent, too. A step that overruns the handler's timeout or panics also
+// ends the attempt, and its changes are dropped. The next attempt begins with the failed step and does not repeat
+// those before it; after a restart, too, if the handler's progress is stored on the object. When what the handler
+// looks at has changed, it begins with the first step again.
+//
+// Only the last step should declare sub-handlers: it is done when they are. An earlier step that declares some
+// fails for good.
 func Steps(steps ...Func) Func {
 	return func(ctx context.Context, r *Request) error {
 		for r.Step < len(steps) {
@@ -43,7 +47,7 @@ func Steps(steps ...Func) Func {
 			case !r.Parts.Any():
 				r.Step++
 			case last:
-				return nil // it declares them until they are through
+				return nil // the step declares them until they are through
 			default:
 				return Permanent(fmt.Errorf("step %d of %d: it declares sub-handlers, which only the last step can", r.Step+1, len(steps)))
 			}
@@ -52,15 +56,15 @@ func Steps(steps ...Func) Func {
 	}
 }
 
-// step runs one step. What it wants of the object is with what those before it want once it has come to its end in time.
+// step runs one step. It adds the step's changes to those of the steps before it when the step has ended in time.
 func step(ctx context.Context, fn Func, r *Request) error {
 	all := r.Patch
 	if all == nil {
-		return fn(ctx, r) // in a test that has no engine
+		return fn(ctx, r) // only in a test without an engine
 	}
 	r.Patch, all.Finished = NewPatch(), true
 	before := slices.Clone(all.Offered)
-	r.Patch.Offered = slices.Clone(before) // a condition may sum up what those before it have said
+	r.Patch.Offered = slices.Clone(before) // a condition may summarize those of earlier steps
 	defer func() { r.Patch = all }()
 	err := fn(ctx, r)
 	r.Patch.Offered = slices.DeleteFunc(r.Patch.Offered, func(c metav1.Condition) bool { return slices.Contains(before, c) })
@@ -72,8 +76,8 @@ func step(ctx context.Context, fn Func, r *Request) error {
 	case err == nil && wrong != nil:
 		err = Permanent(wrong)
 	}
-	all.Finished = false // what comes after the steps may be broken off, too
+	all.Finished = false // code after the steps may time out or panic, too
 	all.Join(r.Patch)
-	all.faults = append(all.faults, r.Patch.faults...) // which count, too, where the step waits
+	all.faults = append(all.faults, r.Patch.faults...) // faults count also when the step waits
 	return err
 }

@@ -9,21 +9,19 @@ import (
 	"time"
 )
 
-// Func is a handler's code: the only signature there is.
+// Func is the code of a handler. All handlers have this signature.
 //
-// It must be idempotent: it runs at least once for what it handles, and again after a crash that
-// came before its success was recorded. The context ends at the handler's timeout, at shutdown
-// and when leadership is lost; after that no write made with it leaves the process. See the
-// package comment for what the returned error means.
+// It must be idempotent: it runs at least once, and again after a crash before its success was recorded. Its
+// context ends at the handler's timeout, at shutdown and when leadership is lost; later writes with it are refused.
+// The package comment says what the returned error means.
 type Func func(ctx context.Context, r *Request) error
 
-// Predicate is a handler's own filter. It must be quick, and only reads. An error is logged, and means
-// that the handler does not see the object; the deletion of one that has the operator's finalizer is held until there is
-// an answer. It is asked again after the handler's back-off, and after a [Permanent] error when something changes.
+// Predicate is a handler's own filter. It must be quick, and must not change anything. An error is logged, and the
+// handler does not run. It is called again after the handler's back-off; after a [Permanent] error, when something
+// changes. Until it has an answer, the deletion of an object with the operator's finalizer waits.
 type Predicate func(s *Subject) (bool, error)
 
-// Backoff is the wait between attempts: it doubles from Initial to Max, each with up to a fifth
-// of jitter.
+// Backoff is the wait between attempts. It doubles from Initial to Max, with up to a fifth of jitter.
 type Backoff struct {
 	// Initial defaults to 1 s, Max to 5 min.
 	Initial, Max time.Duration
@@ -35,113 +33,118 @@ const (
 	DefaultBackoffMax     = 5 * time.Minute
 )
 
-// Unlimited is Handler.Retries of a handler that is tried until it succeeds.
+// Unlimited is the value of Handler.Retries for a handler that is retried until it succeeds.
 const Unlimited = -1
 
-// Handler is user code or a stock action with what the engine must know to run it.
+// Handler is user code or a stock action, with its properties for the engine.
 type Handler struct {
-	// ID is unique within the resource. Progress and children are kept under it, so a renamed handler is a new
-	// one, but for what Was says.
+	// ID is unique within the resource. Progress and children are kept under it. A handler with another ID is
+	// therefore a new handler, unless Was has the old one.
 	ID string
-	// Was are ids that the handler had in earlier versions: what is kept under them is its own.
+	// Was are the handler's ids in earlier versions. Progress and children under them belong to this handler.
 	Was []string
-	// Causes is never empty, in the order of [Causes], with Reconcile expanded once the handler is added.
+	// Causes must not be empty. When the handler is added, Reconcile is expanded, and they are sorted as in
+	// [Causes].
 	Causes []Cause
-	// Brings are causes that its code needs beside those.
+	// Brings are additional causes that the code needs.
 	Brings []Cause
 	// Func is the code; nil for a daemon and a machine.
 	Func Func
-	// Daemon, when set, makes the handler one that runs all the time, and for no other cause than [Running].
+	// Daemon, when set, makes the handler a daemon. Its only cause is [Running].
 	Daemon *Daemon
-	// Machine, when set, makes the handler a state machine; Func is nil then.
+	// Machine, when set, makes the handler a state machine. Func is nil then.
 	Machine *Machine
-	// Action says for people what Func is, as in "call: foo.Announce". Empty for Go code.
+	// Action describes Func for people, as in "call: foo.Announce". Empty for Go code.
 	Action string
-	// Fields, when there are any, are all that the handler looks at: it runs for create and resume when
-	// one of them is there, for update when one changed. They may lie in status and metadata, too.
+	// Fields, when set, limit the handler's view to these fields: it runs for create and resume when one of them
+	// exists, and for update when one has changed. Fields in status and metadata are allowed, too.
 	Fields []Path
-	// Reads is what its code and filters are known to read. A level-triggered handler that looks at nothing
-	// else runs when that changes, and not otherwise; another one also runs when what it reads of status and
-	// of the metadata changes. It says nothing of handlers that are not level-triggered, and less than Fields.
+	// Reads are the fields and objects that the code and the filters are known to read. If the code of a
+	// level-triggered handler depends on these alone, only a change of them triggers it. Another level-triggered
+	// handler is also triggered by changes of the fields in status and metadata that it reads. Reads has no effect
+	// on other handlers, and Fields takes precedence.
 	Reads Reads
-	// Makers are the names under which its code makes children, each its id or, behind a dot, a step of it. A child of
-	// one that no handler has is left behind, and taken away. Nil means that nobody knows; see [Makes].
+	// Makers are the names under which the code makes children: the handler's id, or the id, a dot and the name of
+	// a step. Children of a name that no handler has are pruned. Nil means that the names are not known; see
+	// [Makes].
 	Makers []string
 	// Gated are those of Makers whose step has a filter of its own: while that is false its children stay as they are.
 	Gated []string
 	// Withdraws: its children are taken away when Labels or Annotations do not match the object any more.
 	Withdraws bool
-	// Sets are the fields of its object that its code is known to set, Conditions the types of the conditions.
+	// Sets are the fields of the object that the code is known to set, and Conditions the types of conditions.
 	Sets       []Path
 	Conditions []string
-	// Steady: the conditions follow from what the handler looks at, so they are true of each generation in which
-	// that is the same.
+	// Steady: the conditions depend only on the handler's view. They stay true for each generation in which the
+	// view is the same.
 	Steady bool
-	// Labels and Annotations must all match, or the handler does not see the object.
+	// Labels and Annotations must all match, or the handler ignores the object.
 	Labels, Annotations []Match
-	// When, when set, must hold, or the handler does not act: its children stay as they are.
+	// When, when set, must hold for the handler to run. While it does not, its children stay as they are.
 	When Predicate
-	// Filtered, when set, runs instead of Func while When of a level-triggered handler is false. It says so in conditions of
-	// the object, and changes nothing else.
+	// Filtered, when set, runs instead of Func while When of a level-triggered handler is false. It reports this in
+	// conditions of the object, and makes no other changes.
 	Filtered func(s *Subject, says *Patch)
-	// Retries is how often the handler is run again after failing, or Unlimited, the default.
+	// Retries is how often the handler is retried after a failure, or Unlimited, the default.
 	Retries int
 	// Backoff is the wait between attempts.
 	Backoff Backoff
-	// Errors says what becomes of an error that is neither [Temporary] nor [Permanent]. Defaults to ErrorsRetry.
+	// Errors says what an error leads to that is neither [Temporary] nor [Permanent]. Defaults to ErrorsRetry.
 	Errors ErrorPolicy
-	// Timeout ends one attempt's context. Zero means none.
+	// Timeout limits one attempt by its context. Zero means no limit.
 	Timeout time.Duration
-	// Deadline is the time that all attempts of one cycle have together, from the beginning of the first on: waits between
-	// them and for others count. A cycle is what the handler is to do for one cause and one state of its view. Zero means none.
+	// Deadline limits the time of all attempts of one cycle, from the beginning of the first, including the waits
+	// between them and for other objects. A cycle is the work for one cause and one state of the view. Zero means
+	// no limit.
 	Deadline time.Duration
 	// Timing, for cause [Timer], says when the handler runs.
 	Timing *Timing
-	// Delay, for timers and daemons, is the time before the first run. Nil means that there is none for a daemon, and what
-	// Timing says for a timer.
+	// Delay, for timers and daemons, is the time before the first run. Nil means no delay for a daemon, and for a
+	// timer the first run of Timing.
 	Delay *Delay
 	// ResourceWide: the handler runs for the resource as a whole. See [Resource.Schedule].
 	ResourceWide bool
-	// After names handlers that must have succeeded before this one runs. It waits for one that failed
-	// for good, too, and runs when that one has succeeded after all.
+	// After names handlers that must have succeeded before this one runs. When one of them has failed for good,
+	// this handler waits for it to succeed after all.
 	After []string
 	// NoFinalizer, for delete handlers and daemons: the object's deletion does not wait for the handler.
 	NoFinalizer bool
-	// Release, for delete handlers: when the handler fails for good, the object is let go.
+	// Release, for delete handlers: when the handler has failed for good, the finalizer is removed all the same.
 	Release bool
-	// Deleted, for resume handlers: the handler runs for an object that is being deleted, too.
+	// Deleted, for resume handlers: the handler also runs for an object that is being deleted.
 	Deleted bool
-	// NoOld: the handler does not use Request.Old and Request.Diff, so a digest is kept on the
-	// object and not its essence.
+	// NoOld: the handler uses neither Request.Old nor Request.Diff. The engine then keeps a digest on the object
+	// instead of the essence.
 	NoOld bool
-	// Needs are what its code does with other resources, and with its own object beyond what the
-	// engine does. Declared says that Needs has all of them; without it, there may be more. See [Needs].
+	// Needs are the rights that the code needs on other resources, and on its own object beyond the engine's own.
+	// Declared says that Needs is complete. See [Needs].
 	Needs    []Need
 	Declared bool
 
-	of      *Resource // nil for one that is not added yet
+	of      *Resource // nil until the handler is added
 	given   []Cause
-	invalid []Fault // what options could not read
+	invalid []Fault // faults of options
 }
 
-// Option sets something of a handler where it is declared.
+// Option sets an option of a handler where the handler is declared.
 type Option func(*Handler)
 
-// Retries limits how often a failing handler is run again. Without it, a handler is tried until
-// it succeeds. Retries(0) means one attempt.
+// Retries limits how often a failing handler is retried. By default it is retried until it succeeds. Retries(0)
+// means one attempt.
 func Retries(n int) Option { return func(h *Handler) { h.Retries = n } }
 
-// Errors sets what becomes of the handler's errors. Without it, they are tried again.
+// Errors sets what the handler's errors lead to. By default they are retried.
 func Errors(policy ErrorPolicy) Option { return func(h *Handler) { h.Errors = policy } }
 
-// Timeout limits the time of one attempt. Without it an attempt takes as long as it likes: its object's
-// changes wait for it, and from a minute on it is named in the log and in /readyz?verbose.
+// Timeout limits the time of one attempt. By default there is no limit: changes of the object wait for the attempt.
+// After a minute, the log and /readyz?verbose name the handler.
 func Timeout(d time.Duration) Option { return func(h *Handler) { h.Timeout = d } }
 
-// Deadline limits the time of all attempts together, from the beginning of the first on, with the waits between them. The
-// handler fails for good as soon as no other attempt could begin within it, and the context of one that runs ends with it.
-// Where progress is kept on the object, so is the time of the first attempt, and a restart gives no more; a level-triggered
-// handler begins anew in each process. A change of what the handler looks at begins anew, too.
+// Deadline limits the time of all attempts together, from the beginning of the first, including the waits between
+// them. The handler fails for good as soon as another attempt could not begin before the deadline; the context of a
+// running attempt ends at the deadline. Where progress is stored on the object, the deadline also holds after a
+// restart; a level-triggered handler starts over in each process. It also starts over when something changes that
+// the handler looks at.
 func Deadline(d time.Duration) Option { return func(h *Handler) { h.Deadline = d } }
 
 // WithBackoff sets the wait between attempts. Zero values keep the defaults.
@@ -149,8 +152,8 @@ func WithBackoff(initial, most time.Duration) Option {
 	return func(h *Handler) { h.Backoff = Backoff{Initial: initial, Max: most} }
 }
 
-// Field makes the handler look at these fields alone, and at those that were named before; see [ParsePath]
-// for their form and Handler.Fields for what it means.
+// Field limits the handler's view to these fields and those of earlier Field options. See [ParsePath] for the form
+// of paths, and Handler.Fields for the meaning.
 func Field(paths ...string) Option {
 	return func(h *Handler) {
 		for _, text := range paths {
@@ -164,39 +167,40 @@ func Field(paths ...string) Option {
 	}
 }
 
-// Label makes the handler see only objects with this label.
+// Label limits the handler to objects with this label.
 func Label(key, value string) Option {
 	return func(h *Handler) { h.Labels = append(h.Labels, Match{Key: key, Value: value}) }
 }
 
-// LabelExists makes the handler see only objects that have the label.
+// LabelExists limits the handler to objects that have the label.
 func LabelExists(key string) Option {
 	return func(h *Handler) { h.Labels = append(h.Labels, Match{Key: key, Op: Exists}) }
 }
 
-// LabelAbsent makes the handler see only objects that do not have the label.
+// LabelAbsent limits the handler to objects that do not have the label.
 func LabelAbsent(key string) Option {
 	return func(h *Handler) { h.Labels = append(h.Labels, Match{Key: key, Op: Absent}) }
 }
 
-// Annotation makes the handler see only objects with this annotation.
+// Annotation limits the handler to objects with this annotation.
 func Annotation(key, value string) Option {
 	return func(h *Handler) { h.Annotations = append(h.Annotations, Match{Key: key, Value: value}) }
 }
 
-// AnnotationExists makes the handler see only objects that have the annotation.
+// AnnotationExists limits the handler to objects that have the annotation.
 func AnnotationExists(key string) Option {
 	return func(h *Handler) { h.Annotations = append(h.Annotations, Match{Key: key, Op: Exists}) }
 }
 
-// AnnotationAbsent makes the handler see only objects that do not have the annotation.
+// AnnotationAbsent limits the handler to objects that do not have the annotation.
 func AnnotationAbsent(key string) Option {
 	return func(h *Handler) { h.Annotations = append(h.Annotations, Match{Key: key, Op: Absent}) }
 }
 
-// When lets the handler act only while the predicate holds. Until then its children stay as they are, and are not put back.
-// Several predicates are joined by and. What changes meanwhile is kept in mind for when it holds, so a change from one value
-// to another is for an if in the handler, which is asked about each.
+// When lets the handler run only while the predicate holds. Until then its children stay as they are, and drift is
+// not reverted. Several predicates must all hold. Changes in the meantime are not lost: the handler runs when the
+// predicate holds. To act on a single change from one value to another, use an if in the handler, which runs for
+// each change.
 func When(p Predicate) Option {
 	return func(h *Handler) {
 		earlier := h.When
@@ -211,59 +215,59 @@ func When(p Predicate) Option {
 	}
 }
 
-// Was tells which ids the handler had before: its children are kept under the new one, and what it has handled counts.
+// Was names earlier ids of the handler. Their children and their progress then belong to this handler.
 func Was(ids ...string) Option {
 	return func(h *Handler) { h.Was = append(h.Was, ids...) }
 }
 
-// Makes tells under which names its code makes children, in [ChildSpec].Handler: without any, it makes none with names.
-// Where all handlers of a resource tell that, or that they need no right to create anything, children of a name that none
-// has any more are taken away. What the configuration says of handlers in YAML is known.
+// Makes names the makers of the code's children; see [ChildSpec].Handler. Makes() without names says that the code
+// makes no named children. When all handlers of a resource either have this option, or need no right to create
+// objects, children whose maker no longer exists are pruned. For YAML the makers are known.
 func Makes(names ...string) Option {
 	return func(h *Handler) { h.Makers = append([]string{}, names...) }
 }
 
-// After makes the handler wait for others of its resource, declared before it.
+// After makes the handler wait for handlers of its resource that are declared before it.
 func After(ids ...string) Option {
 	return func(h *Handler) { h.After = append(h.After, ids...) }
 }
 
-// NoFinalizer lets objects go without waiting for this delete handler, or this daemon. A delete handler still runs, with
-// the object as it was last seen, while the process lives; a deletion during a restart is missed.
+// NoFinalizer lets objects be deleted without waiting for this delete handler or daemon. A delete handler still
+// runs, with the last known object, while the process lives. It misses deletions during a restart.
 func NoFinalizer() Option { return func(h *Handler) { h.NoFinalizer = true } }
 
-// Release lets the object go when this delete handler has failed for good. Without it, the object
-// stays and says so.
+// Release removes the finalizer when this delete handler has failed for good. By default the object stays, and says
+// so.
 func Release() Option { return func(h *Handler) { h.Release = true } }
 
-// Deleted makes a resume handler run for an object that is being deleted, too, as when it takes up in memory what a delete
-// handler goes on with. The deletion does not wait for it, and it never runs for one that is gone.
+// Deleted makes a resume handler also run for an object that is being deleted, for example to rebuild in memory
+// what a delete handler needs. The deletion does not wait for it. It never runs for an object that is gone.
 func Deleted() Option { return func(h *Handler) { h.Deleted = true } }
 
-// NoOld tells that the handler uses neither Request.Old nor Request.Diff.
+// NoOld declares that the handler uses neither Request.Old nor Request.Diff.
 func NoOld() Option { return func(h *Handler) { h.NoOld = true } }
 
-// On reports whether the handler runs for the cause.
+// On reports whether the handler has the cause.
 func (h *Handler) On(c Cause) bool { return slices.Contains(h.Causes, c) }
 
-// Level reports whether the handler is level-triggered: it runs for create, update and resume, so
-// what it has handled need not be remembered on the object, and is not: Request.Old is nil and Diff empty.
+// Level reports whether the handler is level-triggered: it runs for create, update and resume. The engine does not
+// store what such a handler has handled, so Request.Old is nil and Diff is empty.
 func (h *Handler) Level() bool {
-	return h.On(Create) && h.On(Update) && h.On(Resume) || h.On(Reconcile) // of one that is not added yet
+	return h.On(Create) && h.On(Update) && h.On(Resume) || h.On(Reconcile) // before the handler is added
 }
 
-// Stores reports whether what the handler has handled is kept on its objects. Of a level-triggered one it is not:
-// [Resume] does the same for it.
+// Stores reports whether the engine stores on objects what the handler has handled. For a level-triggered handler
+// it does not: [Resume] makes up for that.
 func (h *Handler) Stores() bool { return !h.Level() && (h.On(Create) || h.On(Update)) }
 
-// LooksPast reports whether the handler must know more of what it handled last than the generation, which
-// status.observedGeneration tells.
+// LooksPast reports whether the handler must know more about what it handled last than its generation, which
+// status.observedGeneration has.
 func (h *Handler) LooksPast() bool {
 	spec := len(h.Fields) == 1 && slices.Equal(h.Fields[0], Path{"spec"})
 	return h.Stores() && h.On(Update) && (!spec || !h.NoOld)
 }
 
-// settle works out what follows from what was declared.
+// settle computes the properties that follow from the declaration.
 func (h *Handler) settle() {
 	h.given = h.Causes
 	if h.Daemon != nil {
@@ -275,20 +279,20 @@ func (h *Handler) settle() {
 	}
 	h.Causes = h.around(expandCauses(slices.Concat(h.given, h.Brings)))
 	if t := h.Timing; t != nil && t.Cron != "" {
-		t.schedule, _ = parseCron(t.Cron, t.TimeZone) // what is wrong with it, Validate tells
+		t.schedule, _ = parseCron(t.Cron, t.TimeZone) // Validate reports the error
 	}
 }
 
-// MatchOp says how a [Match] compares.
+// MatchOp is the comparison of a [Match].
 type MatchOp int
 
-// The ways to compare a label or annotation.
+// The comparisons of labels and annotations.
 const (
-	// Equals wants the key to be there with exactly the value.
+	// Equals matches when the key has exactly the value.
 	Equals MatchOp = iota
-	// Exists wants the key to be there.
+	// Exists matches when the key exists.
 	Exists
-	// Absent wants the key not to be there.
+	// Absent matches when the key does not exist.
 	Absent
 )
 
@@ -299,7 +303,7 @@ type Match struct {
 	Value string
 }
 
-// Matches reports whether set, an object's labels or annotations, fulfils m.
+// Matches reports whether a set of labels or annotations fulfils m.
 func (m Match) Matches(set map[string]string) bool {
 	value, found := set[m.Key]
 	switch m.Op {

@@ -10,19 +10,19 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// Held is what caches need to hold of a resource's objects. The zero Held is all of them.
+// Held says which parts of a resource's objects the cache must hold. The zero value means whole objects.
 type Held struct {
-	// Fields are the paths outside of metadata. Empty means all.
+	// Fields are the paths to hold, outside of metadata. Empty means all.
 	Fields []Path
-	// Annotations are the keys of those annotations that count, with a slash at the end all keys that begin so. Nil
-	// means all.
+	// Annotations are the keys of the annotations to hold. A key that ends with a slash stands for all keys with
+	// this prefix. Nil means all.
 	Annotations []string
 }
 
-// Held returns what caches need to hold of a resource's objects: the fields of Keep, and those that the engine itself reads,
-// status.conditions and status.observedGeneration. Without Keep it is the whole object; where it is known which fields handlers
-// read and set, it is these fields, status.conditions, the operator's annotations and those that handlers name. The rest of
-// metadata is always held.
+// Held returns which parts of a resource's objects the cache must hold. With Keep, it is the fields of Keep, and
+// status.conditions and status.observedGeneration, which the engine itself reads. Without Keep, and if all fields
+// are known that handlers read and set, it is these fields, status.conditions, the operator's annotations and those
+// that handlers name. Otherwise it is the whole object. The rest of metadata is always held.
 func (op *Operator) Held(r *Resource) Held {
 	if len(r.Keep) == 0 {
 		return op.needed(r)
@@ -30,7 +30,7 @@ func (op *Operator) Held(r *Resource) Held {
 	return Held{Fields: slices.Concat(r.Keep, engines())}
 }
 
-// Kept is what Keep leaves of a resource's objects, or the cache's profile; nil for all of them.
+// Kept returns which parts of a resource's objects Keep, or the cache profile, leaves; nil means all.
 func (r *Resource) Kept() *shape.Kept {
 	switch {
 	case r.Cache == CacheMetadata:
@@ -45,7 +45,7 @@ func (r *Resource) Kept() *shape.Kept {
 	return out
 }
 
-// code returns the code of a handler, and that of a daemon.
+// code returns the code of a handler or a daemon.
 func (h *Handler) code() (Func, DaemonFunc) {
 	if h.Daemon == nil {
 		return h.Func, nil
@@ -53,10 +53,11 @@ func (h *Handler) code() (Func, DaemonFunc) {
 	return nil, h.Daemon.Func
 }
 
-// engines are the fields that the engine itself reads.
+// engines returns the fields that the engine itself reads.
 func engines() []Path { return []Path{{"status", "conditions"}, {"status", "observedGeneration"}} }
 
-// needed is what a resource's handlers look at and set; all, where they may look at any of it, or somebody else may.
+// needed returns the parts of objects that handlers read and set: all, if handlers or other readers may read any
+// part.
 func (op *Operator) needed(r *Resource) Held {
 	if cmp.Or(r.Cache, CacheCompact) != CacheCompact || len(r.relations) > 0 || op.shows(r) {
 		return Held{}
@@ -77,7 +78,7 @@ func (op *Operator) needed(r *Resource) Held {
 		switch {
 		case p[0] != "metadata":
 			out.Fields = append(out.Fields, p)
-		case len(p) < 3 && p.Leads(Path{"metadata", "annotations"}): // all of them
+		case len(p) < 3 && p.Leads(Path{"metadata", "annotations"}): // all annotations
 			out.Annotations = nil
 		case p[1] == "annotations" && out.Annotations != nil:
 			out.Annotations = append(out.Annotations, p[2])
@@ -86,9 +87,9 @@ func (op *Operator) needed(r *Resource) Held {
 	return out
 }
 
-// shows reports whether handlers see the resource's objects beside their own ones: as children, as related objects, in
-// an index over the same ones, or as those of a resource that is declared twice. One cache serves both then, so it holds
-// all of an object.
+// shows reports whether handlers see the resource's objects other than as the handled object: as children, as
+// related objects, in an index, or because the resource is declared twice. One cache serves all of these, so it
+// must hold whole objects.
 func (op *Operator) shows(r *Resource) bool {
 	indexed := slices.ContainsFunc(op.indexes, func(x *IndexSpec) bool {
 		return x.Resource.Objects() == r.Name.Objects() && x.LabelSelector == r.LabelSelector && x.FieldSelector == r.FieldSelector
@@ -106,16 +107,16 @@ func (op *Operator) shows(r *Resource) bool {
 	})
 }
 
-// checkKept checks that the cache holds what typed code reads, and that somebody sees when another one changes what a
-// level-triggered handler keeps set.
+// checkKept checks that the cache holds the fields that typed code reads, and the fields that a level-triggered
+// handler keeps set, so that changes by others are noticed.
 func (h *Handler) checkKept(c check) {
 	kept := c.Resource.Kept()
-	if h.Action == "" && !h.ResourceWide { // of functions that a configuration calls, the call is at fault
+	if h.Action == "" && !h.ResourceWide { // for functions of a configuration, the action call reports it
 		if err := leftOut(typeOf(h.code()), kept); err != nil {
 			c.fault("", "%w", err)
 		}
 	}
-	if kept == nil || kept.Metadata || !h.Level() || h.Machine != nil { // a machine's book has a check of its own
+	if kept == nil || kept.Metadata || !h.Level() || h.Machine != nil { // a machine's book is checked elsewhere
 		return
 	}
 	for _, path := range h.Sets {

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ImmutableFields returns what an answer of the API server says of fields that cannot be changed, as in
-// "spec.selector is immutable". Only is true where that is all that it says; without such a field it is false.
+// ImmutableFields returns the fields that an error of the API server reports as immutable, as in "spec.selector is
+// immutable". Only is true when the error reports such fields and nothing else.
 func ImmutableFields(err error) (fields []string, only bool) {
 	answer := apierrors.APIStatus(nil)
 	if !errors.As(err, &answer) || answer.Status().Reason != metav1.StatusReasonInvalid || answer.Status().Details == nil {

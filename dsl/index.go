@@ -18,48 +18,48 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// IndexSpec is an index of an operator: values by keys, worked out from each object of a resource in the operator's
-// scope and kept in memory. Handlers and filters of all resources read it; see [Index]. The fields may be set on what
-// [Operator.Index] returns.
+// IndexSpec is an index of an operator: values by keys. They are computed from each object of a resource in the
+// operator's scope and kept in memory. Handlers and filters of all resources can read the index; see [Index].
+// Fields of the IndexSpec that [Operator.Index] returns may be set.
 type IndexSpec struct {
-	// Name is unique within the operator: handlers and expressions use it. A CEL identifier.
+	// Name is unique within the operator. Handlers and expressions use it. It must be a CEL identifier.
 	Name string
-	// Resource is watched, also where no handler is for it.
+	// Resource is watched, even if it has no handlers.
 	Resource ResourceName
-	// LabelSelector and FieldSelector are pushed to the server: what they do not select is not held. Both in kubectl's
-	// form. Empty means everything.
+	// LabelSelector and FieldSelector are sent to the server, in kubectl's form. Objects that they do not select
+	// are not held. Empty means everything.
 	LabelSelector, FieldSelector string
-	// Labels and Annotations must all match, and When, if it is set, must hold, or the index has nothing of the object.
-	// When sees the object alone.
+	// Labels and Annotations must all match, and When, if set, must hold; otherwise the object has no entries. When
+	// gets the object alone.
 	Labels, Annotations []Match
 	When                Predicate
-	// Entries works out what the index has of an object.
+	// Entries computes the entries of an object.
 	Entries IndexFunc
 
-	// Shape says what the values are like, given the schema of the resource's objects, either of which may be nil: then
-	// it is not known.
+	// Shape returns the schema of the values from the schema of the resource's objects. Both may be nil, which
+	// means unknown.
 	Shape func(self *spec.Schema) *spec.Schema
-	// Checks hold the configuration of the index against schemas, Exists against the kinds that there are.
+	// Checks check the index's configuration against schemas, Exists against the kinds that exist.
 	Checks, Exists []shape.Check
 
 	fault   error
 	invalid []Fault
 }
 
-// Entry is a value that an index has under a key.
+// Entry is a value in an index, with its key.
 type Entry struct {
-	// Key is text in UTF-8, a number or true or false. Numbers that are equal are one key.
+	// Key is text in UTF-8, a number, true or false. Equal numbers are one key.
 	Key any
-	// Value is whatever JSON can hold. Small values are to be preferred: they are in memory once more.
+	// Value is any JSON value. Keep it small, because the index holds another copy in memory.
 	Value any
 }
 
-// IndexFunc works out what an index has of an object, which may be nothing. It is called for each change of the
-// object: it must be quick, and go by the object alone. The object is its own. After an error or a panic the index has
-// nothing of the object until it changes again; the log, a metric and /readyz?verbose tell so.
+// IndexFunc computes the entries of an object; there may be none. It runs for each change of the object, so it must
+// be quick, and must depend on the object alone. It gets its own copy. After an error or a panic the object has no
+// entries until it changes again; the log, a metric and /readyz?verbose report this.
 type IndexFunc func(o *unstructured.Unstructured) ([]Entry, error)
 
-// EntriesOf returns the entries of a map, by their keys in order.
+// EntriesOf returns the entries of a map, sorted by key.
 func EntriesOf[K cmp.Ordered, V any](m map[K]V) []Entry {
 	out := make([]Entry, 0, len(m))
 	for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -68,10 +68,10 @@ func EntriesOf[K cmp.Ordered, V any](m map[K]V) []Entry {
 	return out
 }
 
-// Index declares an index over a resource, in kubectl's spelling. Of a handler's options it takes those that say which
-// objects it sees: [Label] and [Annotation] with their kin, and [When]. Handlers that read it wait for its first
-// listing, and those that are level-triggered, or have the cause [IndexChange], run when a value under a key changes
-// that they have read. What is faulty is reported by [Operator.Validate].
+// Index declares an index over a resource, named as in kubectl. It takes the options of handlers that select
+// objects: [Label], [Annotation] and the like, and [When]. Handlers that read the index wait for its first list.
+// When a value changes under a key that a handler has read, the handler runs if it is level-triggered or has the
+// cause [IndexChange]. [Operator.Validate] reports faults.
 func (op *Operator) Index(name, resource string, entries IndexFunc, options ...Option) *IndexSpec {
 	x := &IndexSpec{Name: name, Entries: entries}
 	x.Resource, x.fault = ParseResourceName(resource)
@@ -91,7 +91,7 @@ func (op *Operator) Index(name, resource string, entries IndexFunc, options ...O
 // Indexes returns the indexes in declared order. The slice is the caller's.
 func (op *Operator) Indexes() []*IndexSpec { return slices.Clone(op.indexes) }
 
-// check checks an index that is declared after others.
+// check reports faults of an index; earlier are the indexes declared before it.
 func (x *IndexSpec) check(c check, earlier []*IndexSpec) {
 	i := slices.IndexFunc(earlier, func(other *IndexSpec) bool { return other.Name == x.Name })
 	switch {
@@ -118,20 +118,20 @@ func (x *IndexSpec) check(c check, earlier []*IndexSpec) {
 	(&Handler{Labels: x.Labels, Annotations: x.Annotations}).checkMatches(c)
 }
 
-// CheckSchemas holds the index against what is known. It returns what does not fit, and what may be right all the same.
+// CheckSchemas checks the index against known schemas. It returns faults, and warnings for uncertain ones.
 func (x *IndexSpec) CheckSchemas(k Knowledge) (faults, warnings []error) {
 	s := shape.Schemas{Kinds: k.Kinds}
 	s.Self.Schema = k.OfResource(x.Resource)
 	checks := x.Checks
 	if k.Kinds != nil {
 		checks = slices.Concat(x.Exists, x.Checks)
-		s.Kind, _ = k.Kinds.Resource(x.Resource.GVR(), true) // the fault is told by the check of the name
+		s.Kind, _ = k.Kinds.Resource(x.Resource.GVR(), true) // the check of the name reports the fault
 	}
 	return held(checks, s)
 }
 
-// CheckSchemas holds the operator's indexes, what runs for it as a whole, and some of its resources against what is known. It
-// returns what does not fit, and what may be right all the same.
+// CheckSchemas checks the operator's indexes, its activities and the given resources against known schemas. It
+// returns faults, and warnings for uncertain ones.
 func (op *Operator) CheckSchemas(resources []*Resource, k Knowledge) (faults, warnings []error) {
 	note := func(wrong, odd []error) { faults, warnings = append(faults, wrong...), append(warnings, odd...) }
 	for _, x := range op.indexes {
@@ -144,7 +144,7 @@ func (op *Operator) CheckSchemas(resources []*Resource, k Knowledge) (faults, wa
 	return faults, warnings
 }
 
-// held holds what checks are about against schemas.
+// held runs checks against schemas.
 func held(checks []shape.Check, s shape.Schemas) (faults, warnings []error) {
 	for _, check := range checks {
 		for _, err := range check(s) {
@@ -158,7 +158,7 @@ func held(checks []shape.Check, s shape.Schemas) (faults, warnings []error) {
 	return faults, warnings
 }
 
-// indexShapes are what the values of the operator's indexes are like, each a list of what is under a key.
+// indexShapes returns, for each index of the operator, the shape of the list of values under a key.
 func (op *Operator) indexShapes(k Knowledge) map[string]shape.Shape {
 	out := map[string]shape.Shape{}
 	if op == nil {

@@ -13,49 +13,49 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
-// Indexes gives handlers, filters and expressions what the operator's indexes have. Whatever they ask for in one pass,
-// they see as it was when the first of them did. Authors use [Index].
+// Indexes reads the operator's indexes for handlers, filters and expressions. All reads of one pass see the indexes
+// as they were at the first read. Authors use [Index].
 type Indexes interface {
 	// Names returns the names of the indexes, in declared order.
 	Names() []string
-	// Open returns an index. The error is permanent where there is none of the name; otherwise it says why the
-	// resource that the index is over cannot be seen whole.
+	// Open returns an index. The error is permanent when no index has the name. Otherwise it says why the index's
+	// resource cannot be read completely.
 	Open(name string) (IndexReader, error)
 }
 
 // IndexReader reads one index in one pass.
 type IndexReader interface {
-	// Get returns the values under a key, each as JSON, ordered by the namespaces and names of the objects that they are
-	// from. There may be none. The error says that nothing can be found under such a key.
+	// Get returns the values under a key as JSON, sorted by the namespaces and names of their objects. There may be
+	// none. The error says that the key has an invalid type.
 	Get(key any) ([]string, error)
-	// Has reports whether there are any.
+	// Has reports whether the key has values.
 	Has(key any) (bool, error)
-	// Keys returns the keys that have values: false and true, numbers in order, texts in order.
+	// Keys returns the keys that have values: first false and true, then numbers, then texts, each sorted.
 	Keys() []any
 }
 
-// IndexKey is what keys of an index can be.
+// IndexKey is the constraint for keys of an index.
 type IndexKey interface {
 	~string | ~bool | ~int | ~int32 | ~int64 | ~float64
 }
 
-// Lookup is an index with the types of its keys and values.
+// Lookup is an index with typed keys and values.
 type Lookup[K IndexKey, V any] struct {
 	name   string
 	reader IndexReader
 }
 
-// Index opens an index of the operator for a handler's request, a daemon's, or for the subject of a filter. Keys are of type K,
-// and values are decoded into V as Kubernetes decodes: a field is found by its exact name. Into any they come as plain
-// values.
+// Index opens an index of the operator for the request of a handler or a daemon, or for the subject of a filter.
+// Keys have type K. Values are decoded into V as Kubernetes decodes: names of fields must match exactly. Into any,
+// they are decoded as plain values.
 //
-// What is read is remembered for the handler: level-triggered handlers, and those with the cause [IndexChange], run
-// again when it changes, also when there was nothing under the key. Others read without being woken, and so do
-// handlers that run for their resource as a whole, daemons, probes and cleanups. Startups run before anything is watched, and
-// can read none.
+// The engine remembers which keys a handler has read, also keys without values. When their values change, it runs
+// level-triggered handlers and those with the cause [IndexChange] again. Other handlers, handlers that run for
+// their resource as a whole, daemons, probes and cleanups can read indexes, and do not run for changes. Startups
+// cannot read indexes, because no resource is watched yet.
 //
-// The error is permanent where there is no such index; otherwise the resource that it is over cannot be seen whole,
-// as for a missing right, and the handler that returns the error is tried again when it can.
+// The error is permanent when the index does not exist. Otherwise its resource cannot be read completely, as for a
+// missing right; a handler that returns the error runs again when it can be.
 func Index[K IndexKey, V any](r interface{ indexed() Indexes }, name string) (*Lookup[K, V], error) {
 	all := r.indexed()
 	if all == nil {
@@ -68,11 +68,11 @@ func Index[K IndexKey, V any](r interface{ indexed() Indexes }, name string) (*L
 	return &Lookup[K, V]{name, reader}, nil
 }
 
-// indexed returns the indexes that the subject can read.
+// indexed returns the indexes of the subject.
 func (s *Subject) indexed() Indexes { return s.Indexes }
 
-// Get returns the values under a key, ordered by the namespaces and names of the objects that they are from. There may
-// be none. They are the caller's. The error says which value is none of V.
+// Get returns the values under a key, sorted by the namespaces and names of their objects. There may be none. The
+// values are the caller's. The error names a value that does not decode into V.
 func (l *Lookup[K, V]) Get(key K) ([]V, error) {
 	if text, garbled := plain.Garbled(key); garbled {
 		return nil, fmt.Errorf("reading index %s: a key is text in UTF-8, found %q", l.name, text)
@@ -94,8 +94,8 @@ func (l *Lookup[K, V]) Get(key K) ([]V, error) {
 	return out, nil
 }
 
-// Keys returns the keys that have values: false and true, numbers in order, texts in order. The error says which key
-// is none of K.
+// Keys returns the keys that have values: first false and true, then numbers, then texts, each sorted. The error
+// names a key that is not of type K.
 func (l *Lookup[K, V]) Keys() ([]K, error) {
 	var out []K
 	var wrong []error
@@ -112,7 +112,7 @@ func (l *Lookup[K, V]) Keys() ([]K, error) {
 // Len returns how many keys have values.
 func (l *Lookup[K, V]) Len() int { return len(l.reader.Keys()) }
 
-// decoded turns a value into one of another type, by way of JSON.
+// decoded converts a value to another type by way of JSON.
 func decoded[T any](value any) (out T, err error) {
 	data, err := json.Marshal(value)
 	if err == nil {

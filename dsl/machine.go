@@ -10,99 +10,105 @@ import (
 	"time"
 )
 
-// Machine is a finite state machine over each object of a resource. Its book is kept in the object's status, where people
-// and programs can read it: the state, since when, and the last transitions; so it goes on where it was after a restart, in
-// another process, and with another leader.
+// Machine is a finite state machine over each object of a resource. Its book is in the object's status, where
+// people and programs can read it: the state, the time since when the object has been in it, and the last
+// transitions. So the machine goes on from there after a restart, in another process, and with another leader.
 //
-// The machine is a handler: it runs whenever there may be something to do (see [Reconcile]), and when a time of its own has
-// come. A run does, in this order:
+// The machine is a handler. It runs whenever there may be something to do (see [Reconcile]), and when one of its
+// own times has come. A run does the following, in this order:
 //
-//   - An object without a book is in the initial state. So is one whose book is another object's, which was copied with it.
-//   - What a person asks for with the annotation goto is done where such a transition is declared, else refused with an Event.
-//     Until the annotation is gone, there are no other transitions.
-//   - The state's Enter runs, until it has succeeded once; that it has is written down. Then During runs.
-//   - The first of the state's transitions whose When holds is taken; without one, that of a time-out that is over. A
-//     transition is written down before anything is done for it. States without Enter are gone through in one run.
+//   - An object without a book is in the initial state. So is an object with the book of another object, from
+//     which it was copied.
+//   - A person may ask for a transition with the annotation goto. If the transition is declared, it is done; if
+//     not, it is refused with an Event. Until the annotation is removed, the machine does no other transitions.
+//   - The state's Enter runs until it has succeeded once, which is recorded in the book. Then During runs.
+//   - The first of the state's transitions whose When holds is taken; if there is none, that of an expired time
+//     limit. The transition is written to the book before any action of the next state runs. One run goes through
+//     several states if they have no Enter.
 //
-// A crash between an action and its being written down repeats the action: each runs at least once.
+// After a crash between an action and its record in the book, the action runs again: each action runs at least
+// once.
 type Machine struct {
-	// Name is where the book lies, status.<Name>, and the id of the machine's handler. Empty for the one machine whose
-	// book lies in status itself; its handler's id is "machine". One machine of a resource may have no name.
+	// Name is the name of the book in the status, status.<Name>, and the id of the machine's handler. One machine
+	// of a resource may have no name: its book is the status itself, and its handler's id is "machine".
 	Name string
-	// States are the states, in an order for people. The first one is the initial one, unless Initial names another.
+	// States are the states, in an order for people. The first is the initial state, unless Initial names another.
 	States  []State
 	Initial string
-	// Deletion are the states of an object that is being deleted, in the same book: whatever its state was, it goes to the
-	// first of these, or to InitialDeletion. The object is held by the operator's finalizer until a terminal one of them is
-	// reached and its actions are done; one that is Failed, too, holds it for good, unless [Release] is set. Without any,
-	// the machine does nothing for an object that is being deleted. The names of all states of a machine differ.
+	// Deletion are the states of an object that is being deleted, in the same book. Whatever its state was, the
+	// object then goes to the first of these, or to InitialDeletion. The operator's finalizer holds the object
+	// until it reaches a terminal one of these states and the actions there are done. A terminal state that is
+	// Failed holds the object for good, unless [Release] is set. Without Deletion, the machine ignores objects that
+	// are being deleted. Names of states must differ within a machine.
 	Deletion        []State
 	InitialDeletion string
-	// AllowCycles: a state may be come back to. Without it a way back is a fault of the machine; those that only a person
-	// takes, with Manual, and a way from a terminal state are ways back, too.
+	// AllowCycles permits ways back to an earlier state, which are faults otherwise. Manual transitions, and ways
+	// out of a terminal state, count as ways back, too.
 	AllowCycles bool
-	// Migrate says where objects go that are in a state which the machine does not have any more: from old names to new
-	// ones. An object in a state that is neither declared nor named here is held: nothing is done for it, and Ready
-	// says so.
+	// Migrate maps names of states that the machine does not have any more to new ones. An object whose state is
+	// neither declared nor named here is held: the machine does not act on it, and Ready says so.
 	Migrate map[string]string
-	// History is how many transitions are kept in the object's status. Zero means DefaultHistory, less than zero none.
+	// History is how many transitions the object's status keeps. Zero means DefaultHistory, a negative number means
+	// none.
 	History int
 }
 
-// DefaultHistory is how many transitions an object's status keeps.
+// DefaultHistory is the default of Machine.History.
 const DefaultHistory = 10
 
 // State is one state of a [Machine].
 type State struct {
-	// Name is one CamelCase word.
+	// Name is a CamelCase word.
 	Name string
-	// Enter is what is done once after the state was entered, in one attempt or in several; During each time that the
-	// machine runs while an object is in the state, so that what somebody else changes is put right. Either may be nil. What
-	// they make are children that stay when the state is left. During sees what Enter wants of the object, and transitions see
-	// what both want; steps of one of them do not see what those before them want.
+	// Enter runs once after the state was entered, in one or several attempts. During runs each time the machine
+	// runs while an object is in the state, so that it reverts drift. Either may be nil. Their children stay when
+	// the state is left. During sees the changes of Enter, and transitions see the changes of both; steps within
+	// one of them do not see the changes of earlier steps.
 	Enter, During Func
-	// Action says for people what both are, as in "enter: apply". Empty for Go code.
+	// Action describes Enter and During for people, as in "enter: apply". Empty for Go code.
 	Action string
-	// Transitions are the ways out, in order: the first whose When holds is taken. None is tried before Enter has succeeded.
+	// Transitions are the ways out, in order: the first whose When holds is taken. They are evaluated only after
+	// Enter has succeeded.
 	Transitions []Transition
-	// Stay, when set, is how long an object may be in the state. It counts from the transition to it, also while Enter
-	// fails, and through restarts.
+	// Stay, when set, limits how long an object may be in the state. The time counts from the transition to the
+	// state, also while Enter fails, and across restarts.
 	Stay *Stay
-	// Retries, when set, is how often Enter and During may fail in the state, together. Absent: until they succeed. One that
-	// wants of the object what the server does not take has failed.
+	// Retries, when set, limits how often Enter and During together may fail in the state. By default there is no
+	// limit. A change that the API server refuses counts as a failure.
 	Retries *Budget
-	// Terminal: nothing more happens, but for During and for what a person asks for. A terminal state that is Failed is a bad end.
+	// Terminal: nothing more happens, except for During and for transitions that a person asks for. A terminal
+	// state that is Failed is a failure of the object.
 	Terminal, Failed bool
-	// Ready says whether an object in the state is. Nil means: where the state is terminal and not Failed. It never is while
-	// Enter or During fails or waits.
+	// Ready says whether an object in the state is ready. Nil means that it is if the state is terminal and not
+	// Failed. The object is never ready while Enter or During fails or waits.
 	Ready *bool
-	// Condition is the type of a condition that is True while an object is in the state, or in another one that
-	// declares it; in all others it is False, and its reason is the state. Empty for none.
+	// Condition is the type of a condition that is True in this state and in other states that declare it. In all
+	// others it is False, with the state as its reason. Empty for no condition.
 	Condition string
-	// Doc says for people what the state is, in a sentence. It is the message of the conditions.
+	// Doc describes the state for people, in a sentence. It is the message of the conditions.
 	Doc string
 }
 
 // Transition is a way from a state to another.
 type Transition struct {
-	// To is the state that it leads to.
+	// To is the target state.
 	To string
-	// When must hold for it to be taken. Nil means as soon as Enter has succeeded.
+	// When must hold for the transition to be taken. Nil means as soon as Enter has succeeded.
 	When Predicate
-	// Manual: it is taken only when a person asks for it, with the annotation goto, and has no When.
+	// Manual: the transition is taken only when a person asks for it with the annotation goto. It has no When.
 	Manual bool
-	// Why says for people why it is taken; for one in YAML by default the expression. It is part of the history.
+	// Why says for people why the transition is taken; in YAML it defaults to the expression. The history has it.
 	Why string
 }
 
-// Stay is how long an object may be in a state, and to which it goes then.
+// Stay limits how long an object may be in a state, and names the state that it goes to then.
 type Stay struct {
 	AtMost time.Duration
 	Then   string
 }
 
-// Budget is how often the actions of a state may fail, and to which state an object goes when they fail once more. AtMost 0
-// means at the first failure.
+// Budget limits how often the actions of a state may fail, and names the state that an object goes to when they
+// fail once more. AtMost 0 means at the first failure.
 type Budget struct {
 	AtMost int
 	Then   string
@@ -112,25 +118,25 @@ type Budget struct {
 const (
 	// BookState is the state that the object is in.
 	BookState = "state"
-	// BookSince is when it was entered: RFC3339, in whole seconds. Times in a state count from it.
+	// BookSince is when the state was entered: RFC3339, in whole seconds. Time limits of the state count from it.
 	BookSince = "stateSince"
-	// BookEntered is when the state's Enter had succeeded. It is there for states with Enter alone.
+	// BookEntered is when the state's Enter had succeeded. Only states with Enter have it.
 	BookEntered = "stateEntered"
-	// BookFailures is how often actions have failed in a state with Retries; absent for never.
+	// BookFailures is how often actions have failed in a state with Retries; absent for zero.
 	BookFailures = "stateFailures"
-	// BookUID is the uid of the object that the book is of.
+	// BookUID is the uid of the object to which the book belongs.
 	BookUID = "stateUID"
-	// BookHistory are the last transitions, the newest last: a list of maps with from, to, when and why.
+	// BookHistory is the list of the last transitions, the newest last: maps with from, to, when and why.
 	BookHistory = "history"
 )
 
 // DefaultMachineID is the id of the handler of a machine without a name.
 const DefaultMachineID = "machine"
 
-// Machine adds a machine to the resource's handlers. Of the options of handlers it takes those that filter ([When], [Label],
-// [Annotation] and the like), [Timeout] for each run of Enter and of During, [WithBackoff] for the wait after one that has
-// failed, [After], [Was], [Makes], [Needs], and [Release] for one with Deletion: the object is let go when a terminal state is
-// reached that is Failed. What is wrong with it is reported by [Operator.Validate].
+// Machine adds a machine to the resource's handlers. It takes these options of handlers: filters ([When], [Label],
+// [Annotation] and the like), [Timeout] for each run of Enter and of During, [WithBackoff] for the wait after a
+// failure, [After], [Was], [Makes], [Needs], and [Release] for a machine with Deletion: the finalizer is then also
+// removed in a terminal state that is Failed. [Operator.Validate] reports faults.
 func (r *Resource) Machine(m Machine, options ...Option) {
 	h := m.Handler()
 	for _, set := range options {
@@ -139,7 +145,7 @@ func (r *Resource) Machine(m Machine, options ...Option) {
 	r.Add(h)
 }
 
-// Handler returns a handler that is the machine, for [Resource.Add].
+// Handler returns the machine as a handler, for [Resource.Add].
 func (m Machine) Handler() Handler {
 	h := Handler{ID: m.ID(), Causes: []Cause{Reconcile}, Machine: &m, Action: "machine", Retries: Unlimited}
 	if len(m.Deletion) > 0 {
@@ -159,7 +165,7 @@ func (r *Resource) Machines() (out []*Handler) {
 	return out
 }
 
-// ID is the id of the machine's handler.
+// ID returns the id of the machine's handler.
 func (m *Machine) ID() string {
 	if m.Name == "" {
 		return DefaultMachineID
@@ -167,7 +173,7 @@ func (m *Machine) ID() string {
 	return m.Name
 }
 
-// Book leads to where the machine's book lies.
+// Book returns the path of the machine's book.
 func (m *Machine) Book() Path {
 	if m.Name == "" {
 		return Path{"status"}
@@ -175,15 +181,15 @@ func (m *Machine) Book() Path {
 	return Path{"status", m.Name}
 }
 
-// Field leads to a field of the book.
+// Field returns the path of a field of the book.
 func (m *Machine) Field(name string) Path { return append(m.Book(), name) }
 
-// bookNames are the names of the book's fields.
+// bookNames returns the names of the book's fields.
 func bookNames() []string {
 	return []string{BookState, BookSince, BookEntered, BookFailures, BookUID, BookHistory}
 }
 
-// BookFields lead to all fields of the book.
+// BookFields returns the paths of all fields of the book.
 func (m *Machine) BookFields() (out []Path) {
 	for _, name := range bookNames() {
 		out = append(out, m.Field(name))
@@ -191,8 +197,8 @@ func (m *Machine) BookFields() (out []Path) {
 	return out
 }
 
-// GotoKey is the key of the annotation by which a person has the machine go to a state. Prefix is that of the operator's
-// annotations; see [Operator.Prefix].
+// GotoKey returns the key of the annotation by which a person asks for a transition. Prefix is that of the
+// operator's annotations; see [Operator.Prefix].
 func (m *Machine) GotoKey(prefix string) string {
 	if m.Name == "" {
 		return prefix + "/goto"
@@ -200,7 +206,7 @@ func (m *Machine) GotoKey(prefix string) string {
 	return prefix + "/" + m.Name
 }
 
-// First returns the initial state, and that of objects that are being deleted; nil where there is none.
+// First returns the initial state, or that of objects that are being deleted; nil if there is none.
 func (m *Machine) First(deleting bool) *State {
 	states, initial := m.States, m.Initial
 	if deleting {
@@ -214,7 +220,7 @@ func (m *Machine) First(deleting bool) *State {
 	return nil
 }
 
-// State returns a state by its name, and whether it is one of deletion; nil where there is none.
+// State returns the state of that name, or nil, and whether it is a state of deletion.
 func (m *Machine) State(name string) (s *State, deletion bool) {
 	for s, deletion = range m.All() {
 		if s.Name == name {
@@ -224,7 +230,7 @@ func (m *Machine) State(name string) (s *State, deletion bool) {
 	return nil, false
 }
 
-// All returns the states in order, those of deletion last, and whether they are of deletion.
+// All returns the states in order, and whether each is a state of deletion. Those of deletion come last.
 func (m *Machine) All() iter.Seq2[*State, bool] {
 	return func(yield func(*State, bool) bool) {
 		for i := range m.States {
@@ -240,8 +246,8 @@ func (m *Machine) All() iter.Seq2[*State, bool] {
 	}
 }
 
-// ReadyCondition is the type of the condition that says whether the object is ready, as far as the machine knows: with
-// others beside it, one of its own.
+// ReadyCondition returns the type of the condition in which the machine reports readiness. If the resource has
+// several machines, each has its own.
 func (m *Machine) ReadyCondition(alone bool) string {
 	if alone {
 		return Ready
@@ -250,10 +256,10 @@ func (m *Machine) ReadyCondition(alone bool) string {
 	return strings.ToUpper(id[:1]) + id[1:] + Ready
 }
 
-// Ready is the type of the condition that says whether all machines of an object are in a state that is Ready.
+// Ready is the type of the condition that is True when all machines of an object are in a state that is Ready.
 const Ready = "Ready"
 
-// Conditions are the types of those that the machine's states declare, each once, in order.
+// Conditions returns the types of conditions that the states declare, each once, in order.
 func (m *Machine) Conditions() (out []string) {
 	for s := range m.All() {
 		if s.Condition != "" && !slices.Contains(out, s.Condition) {
@@ -271,14 +277,14 @@ func (s *State) IsReady() bool {
 	return s.Terminal && !s.Failed
 }
 
-// WayKind says what has an object go a way.
+// WayKind says what triggers a way.
 type WayKind string
 
 // The kinds of ways.
 const (
-	// WayWhen: its condition holds, or it has none.
+	// WayWhen: the transition's condition holds, or it has none.
 	WayWhen WayKind = "when"
-	// WayManual: a person asks for it.
+	// WayManual: a person asks for the transition.
 	WayManual WayKind = "manual"
 	// WayStay: the object was in the state for too long.
 	WayStay WayKind = "stay"
@@ -286,17 +292,17 @@ const (
 	WayRetries WayKind = "retries"
 )
 
-// Way is a way out of a state, whatever has an object go it.
+// Way is a way out of a state, whatever triggers it.
 type Way struct {
 	To   string
 	Kind WayKind
-	// Transition is the one that it is, nil for others.
+	// Transition is the transition, or nil for Stay and Retries.
 	Transition *Transition
-	// Field is where it is declared within the state, as in transitions[0].to.
+	// Field is the field that declares it within the state, as in transitions[0].to.
 	Field string
 }
 
-// Ways returns all ways out of the state, in the order in which they are tried.
+// Ways returns all ways out of the state, in the order in which they are evaluated.
 func (s *State) Ways() (out []Way) {
 	for i := range s.Transitions {
 		t := &s.Transitions[i]
@@ -315,17 +321,17 @@ func (s *State) Ways() (out []Way) {
 	return out
 }
 
-// settle gives the handler of a machine what follows from that.
+// settle sets the fields of a machine's handler that follow from the machine.
 func (m *Machine) settle(h *Handler) {
 	h.Conditions = slices.Concat(h.Conditions, m.Conditions(), []string{Ready})
 	h.Steady = true
 	h.Sets = append(h.Sets, m.BookFields()...)
 	if !h.Reads.Only {
-		h.Reads.Paths = append(h.Reads.Paths, Path{}) // code in Go may read anything
+		h.Reads.Paths = append(h.Reads.Paths, Path{}) // Go code may read any field
 		return
 	}
 	for _, p := range m.BookFields() {
-		if p[len(p)-1] != BookHistory { // which nobody acts upon
+		if p[len(p)-1] != BookHistory { // handlers do not act on the history
 			h.Reads.Paths = append(h.Reads.Paths, p)
 		}
 	}

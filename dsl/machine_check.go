@@ -20,10 +20,10 @@ var (
 	stateName   = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
 )
 
-// errForMachines is what is wrong with an option that a machine cannot have.
+// errForMachines is the error for an option that machines cannot have.
 var errForMachines = errors.New("is not for machines")
 
-// checkMachine reports what is wrong with a machine, and what a handler that is one cannot have.
+// checkMachine reports faults of a machine and of its handler.
 func (h *Handler) checkMachine(c check, earlier []*Handler) {
 	m := h.Machine
 	if m == nil {
@@ -52,7 +52,7 @@ func (h *Handler) checkMachine(c check, earlier []*Handler) {
 	g.graph()
 }
 
-// checkMachineOptions reports options that say nothing of machines, or contradict them.
+// checkMachineOptions reports options that have no meaning for machines, or contradict them.
 func (h *Handler) checkMachineOptions(c check) {
 	for _, has := range []struct {
 		field string
@@ -74,10 +74,10 @@ func (h *Handler) checkMachineOptions(c check) {
 	}
 }
 
-// checkName reports a name that no field of a status has, and a book that is another machine's.
+// checkName reports a name that cannot be a field of the status, and a book that another machine has, too.
 func (m *Machine) checkName(c check, earlier []*Handler) {
 	reserved := append(bookNames(),
-		"conditions", "observedGeneration", // of the status
+		"conditions", "observedGeneration", // fields of the status
 		"goto", "state", "children", "applied", "child", "owner", // annotations; the last three are on children, which may have machines, too
 	)
 	switch {
@@ -99,18 +99,18 @@ func (m *Machine) checkName(c check, earlier []*Handler) {
 	}
 }
 
-// machineCheck is a machine while it is checked.
+// machineCheck is the check of one machine.
 type machineCheck struct {
 	check
 	m *Machine
-	// place is where each state is declared first; group has the names of those with it, by deletion.
+	// place has the place of the first declaration of each state. Group has the names of states, by deletion.
 	place map[string]string
 	group map[bool][]string
-	// unknown are the ways to states that are not there.
+	// unknown are the ways to unknown states.
 	unknown []stranger
 }
 
-// stranger is a name that no state has, and the field that leads there.
+// stranger is the name of an unknown state, and the field that leads there.
 type stranger struct {
 	field, name string
 	deletion    bool
@@ -127,7 +127,7 @@ func newMachineCheck(m *Machine, c check) *machineCheck {
 	return g
 }
 
-// meet takes in a state by its name, and reports a name that is none or that another one has.
+// meet adds a state by its name, and reports a name that is invalid or used twice.
 func (g *machineCheck) meet(field, name string, deletion bool) {
 	first, twice := g.place[name]
 	switch {
@@ -142,7 +142,7 @@ func (g *machineCheck) meet(field, name string, deletion bool) {
 	}
 }
 
-// each calls do with each state, the field that has it, and whether it is one of deletion.
+// each calls do with each state, its field, and whether it is a state of deletion.
 func (g *machineCheck) each(do func(s *State, field string, deletion bool)) {
 	for i := range g.m.States {
 		do(&g.m.States[i], at("machine.states", i), false)
@@ -152,7 +152,7 @@ func (g *machineCheck) each(do func(s *State, field string, deletion bool)) {
 	}
 }
 
-// states checks each state by itself, and that its ways lead to a state.
+// states checks each state on its own, and that its ways lead to known states.
 func (g *machineCheck) states() {
 	g.each(func(s *State, field string, deletion bool) {
 		g.end(s, field)
@@ -165,7 +165,7 @@ func (g *machineCheck) states() {
 	})
 }
 
-// target checks that there is a state of that name among those to which the field may lead.
+// target checks that the name is a state to which the field may lead.
 func (g *machineCheck) target(field, name string, deletion bool) {
 	_, known := g.place[name]
 	switch {
@@ -181,8 +181,8 @@ func (g *machineCheck) target(field, name string, deletion bool) {
 	}
 }
 
-// strangers reports ways to states that are not there. Where several lead to one name, and none to a state that is nearly
-// called so, it is that state's name that is mistyped.
+// strangers reports ways to unknown states. When several ways lead to one unknown name, and no known state has a
+// similar name, the state's declaration is probably mistyped.
 func (g *machineCheck) strangers() {
 	told := map[string]bool{}
 	for _, s := range g.unknown {
@@ -200,13 +200,13 @@ func (g *machineCheck) strangers() {
 				g.fault(g.place[meant]+".name", "no way leads to state %s, and %d to %q, which there is not (did you mean %q here?)", meant, ways, s.name, s.name)
 			}
 			told[s.name] = true
-		case near || len(names) == len(g.group[s.deletion]): // else it is perhaps the one without a name, of which that is told
+		case near || len(names) == len(g.group[s.deletion]): // otherwise the state may be the unnamed one, which is reported
 			g.fault(s.field, "unknown state %q (%s)", s.name, words.Hint(s.name, names))
 		}
 	}
 }
 
-// begins reports whether objects come to a state: they begin there, or a way leads to it.
+// begins reports whether objects can get into a state: it is an initial state, or a way leads to it.
 func (g *machineCheck) begins(name string, deletion bool) bool {
 	found := slices.Contains([]string{g.m.Initial, g.m.InitialDeletion}, name)
 	if first := g.m.First(deletion); first != nil {
@@ -218,7 +218,7 @@ func (g *machineCheck) begins(name string, deletion bool) bool {
 	return found
 }
 
-// end checks what a terminal state cannot have, and that others are no bad end.
+// end reports fields that a terminal state cannot have, and states that are Failed and not terminal.
 func (g *machineCheck) end(s *State, field string) {
 	if s.Failed && !s.Terminal {
 		g.note(Fault{Lacks: "terminal"}, field+".failed", "is only for terminal states")
@@ -239,7 +239,7 @@ func (g *machineCheck) end(s *State, field string) {
 	}
 }
 
-// times checks how long an object may be in a state, and how often actions may fail there.
+// times checks the limits of a state: Stay and Retries.
 func (g *machineCheck) times(s *State, field string) {
 	if s.Stay != nil && s.Stay.AtMost <= 0 {
 		g.fault(field+".stay.atMost", "want how long an object may be in the state")
@@ -255,7 +255,7 @@ func (g *machineCheck) times(s *State, field string) {
 	}
 }
 
-// transitions reports those that contradict themselves, and those that are never taken.
+// transitions reports transitions that contradict themselves, or are never taken.
 func (g *machineCheck) transitions(s *State, field string) {
 	always := -1
 	for i, t := range s.Transitions {
@@ -275,7 +275,7 @@ func (g *machineCheck) transitions(s *State, field string) {
 	}
 }
 
-// condition reports a type that no condition has, or that the engine sets.
+// condition reports an invalid type of condition, or one that the engine sets.
 func (g *machineCheck) condition(s *State, field string) {
 	if s.Condition == "" {
 		return
@@ -288,7 +288,7 @@ func (g *machineCheck) condition(s *State, field string) {
 	}
 }
 
-// starts checks where objects begin.
+// starts checks the initial states.
 func (g *machineCheck) starts() {
 	if g.m.Initial != "" {
 		g.target("machine.initial", g.m.Initial, false)
@@ -302,7 +302,7 @@ func (g *machineCheck) starts() {
 	}
 }
 
-// migrations checks that names of earlier versions lead to states of this one.
+// migrations checks that Migrate leads from unknown names to states of the machine.
 func (g *machineCheck) migrations() {
 	for _, from := range sortedKeys(g.m.Migrate) {
 		field := "machine.migrate." + from
@@ -328,8 +328,8 @@ func sortedKeys(m map[string]string) []string {
 	return out
 }
 
-// at is the field of an element of a list.
+// at returns the name of an element of a list.
 func at(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
 
-// round writes a way back for people.
+// round formats a way back for people.
 func round(names []string) string { return strings.Join(append(names, names[0]), " → ") }

@@ -9,7 +9,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
-// graph checks what the ways between the states come to as a whole.
+// graph checks the ways between the states as a whole.
 func (g *machineCheck) graph() {
 	g.reached()
 	g.each(func(s *State, field string, _ bool) {
@@ -21,14 +21,14 @@ func (g *machineCheck) graph() {
 	g.ends()
 }
 
-// reached reports states that no object comes to.
+// reached reports states that objects cannot get into.
 func (g *machineCheck) reached() {
 	seen := map[string]bool{}
 	for _, deleting := range []bool{false, true} {
 		if first := g.m.First(deleting); first != nil {
 			g.follow(first.Name, seen)
 		} else if (deleting && len(g.m.Deletion) > 0) || !deleting {
-			return // the start is wrong, which is told
+			return // the fault of the start is reported elsewhere
 		}
 	}
 	for _, to := range g.m.Migrate {
@@ -41,7 +41,7 @@ func (g *machineCheck) reached() {
 	})
 }
 
-// ways are the fields that lead to states.
+// ways returns the fields that lead to states.
 func (g *machineCheck) ways() (out []string) {
 	g.each(func(_ *State, field string, _ bool) {
 		out = append(out, field+".transitions", field+".stay", field+".retries")
@@ -49,8 +49,8 @@ func (g *machineCheck) ways() (out []string) {
 	return out
 }
 
-// follow notes the states that ways lead to from one, and that one. A name that is not known leads to the state that was
-// probably meant: what is wrong with the name is told.
+// follow adds a state and all states that ways lead to from it. An unknown name counts as the state that was
+// probably meant; the fault of the name is reported elsewhere.
 func (g *machineCheck) follow(name string, seen map[string]bool) {
 	s, _ := g.m.State(name)
 	if s == nil {
@@ -69,7 +69,7 @@ func (g *machineCheck) follow(name string, seen map[string]bool) {
 	}
 }
 
-// rounds reports ways back, each once, unless the machine has them on purpose. The place is that of the way that comes
+// rounds reports ways back, each once, unless the machine allows cycles. The place is that of the way that leads
 // back, in the order of the states.
 func (g *machineCheck) rounds() {
 	if g.m.AllowCycles {
@@ -101,7 +101,7 @@ func (g *machineCheck) rounds() {
 	})
 }
 
-// ends reports states of deletion from which no object is let go.
+// ends reports states of deletion from which objects cannot get to their end.
 func (g *machineCheck) ends() {
 	for i, s := range g.m.Deletion {
 		seen := map[string]bool{}
