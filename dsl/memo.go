@@ -8,12 +8,13 @@ import (
 	"sync"
 )
 
-// Memo keeps values in the memory of the process: connections, caches, what was told last. There is one for each object and
-// one for the operator; see [Request]. Nothing that is true may live there alone. An object's memo is gone with the object (with
-// its uid: one of the same name that comes later has another), with the process, and when the process stops leading. What handlers
-// must know after that belongs into the status, or into another object.
+// Memo keeps values in the memory of the process, such as connections, caches and what was last reported. Each
+// object has a memo, and so does the operator; see [Request]. Do not keep state in a memo alone. The memo of an
+// object is lost with the object, by uid: a later object of the same name has another memo. It is also lost when
+// the process ends or stops leading. What handlers must know after that belongs in the status, or in another
+// object.
 //
-// The zero value is empty. All methods may be called from several goroutines; values that are shared guard themselves.
+// The zero value is empty. All methods may be called from several goroutines; shared values need their own lock.
 type Memo struct {
 	mu     sync.Mutex
 	values map[any]any
@@ -32,18 +33,18 @@ func (m *Memo) Set(key string, value any) {
 	m.Update(key, func(any) any { return value })
 }
 
-// Update changes the value that is kept under a key, nil where there is none. Nobody else reads or changes the memo
-// meanwhile, so the function must be quick, and not ask the memo itself.
+// Update changes the value under a key; change gets nil when there is none. The memo is locked meanwhile, so change
+// must be quick, and must not use the memo itself.
 func (m *Memo) Update(key string, change func(value any) any) { m.update(key, change) }
 
-// Delete forgets what is kept under a key.
+// Delete removes a key and its value.
 func (m *Memo) Delete(key string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.values, key)
 }
 
-// Empty reports whether nothing is kept.
+// Empty reports whether the memo has no values.
 func (m *Memo) Empty() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -61,8 +62,9 @@ func (m *Memo) update(key any, change func(any) any) (value any) {
 	return value
 }
 
-// MemoOf returns the one T that a memo keeps beside what has keys; the first call makes it, zero. Handlers of one object
-// run one after another and may change it freely; what others share, as the operator's, has a lock of its own.
+// MemoOf returns the one T in a memo, which is separate from the values with keys. The first call makes it, with
+// the zero value. Handlers of one object run one after another and may change it freely; a T in the operator's memo
+// is shared, and needs its own lock.
 //
 //	type session struct{ conn *Conn }
 //	…

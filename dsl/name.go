@@ -72,14 +72,14 @@ func (n ResourceName) String() string {
 	return out
 }
 
-// GVR returns the name as the API machinery has it; its version may be empty.
+// GVR returns the name in the type of the API machinery. Its version may be empty.
 func (n ResourceName) GVR() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: n.Group, Version: n.Version, Resource: n.Resource}
 }
 
-// Objects names the objects that the resource shows: names with the same result mean the same
-// objects, however they are spelled. All versions of a resource show the same objects, and so do the
-// Events of the core group and those of events.k8s.io.
+// Objects identifies the resource's objects: two names with the same result have the same objects, however they are
+// spelled. All versions of a resource have the same objects, and so do the Events of the core group and of
+// events.k8s.io.
 func (n ResourceName) Objects() schema.GroupResource {
 	if n.Resource == "events" && n.Group == "" {
 		return schema.GroupResource{Group: "events.k8s.io", Resource: "events"}

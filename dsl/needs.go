@@ -14,44 +14,41 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
-// self is, where a need names a resource, the resource that the handler belongs to.
+// self stands in a need for the resource that the handler belongs to.
 const self = "self"
 
-// Need is what a handler's code does with one resource, so that the operator's account can be
-// allowed it: `operator rbac` makes roles of needs. Nothing else hangs on it. What the engine does of
-// its own, such as watching, is known and is no need.
+// Need is a right on one resource that a handler's code needs. `operator rbac` makes roles of needs; they have no
+// other effect. Do not declare rights that the engine itself needs, as for watching: they are known.
 type Need struct {
-	// Verbs are those of RBAC, as in "get" and "create". At least one.
+	// Verbs are verbs of RBAC, as in "get" and "create". At least one is required.
 	Verbs []string
-	// Resource, Kind, Child and Relation say what it is about; at most one is set. Without any, it is
-	// the resource that the handler belongs to.
+	// Resource, Kind, Child and Relation say to which resource the right applies; at most one is set. By default it
+	// is the resource that the handler belongs to.
 	Resource ResourceName
 	// Kind stands for the resource of that kind.
 	Kind schema.GroupVersionKind
-	// Child stands for the kind of the resource's named child, Relation for the resource of its
-	// relation.
+	// Child stands for the kind of a named child of the resource, Relation for the resource of a relation.
 	Child, Relation string
-	// Subresource is one of the resource, as in "status". Optional.
+	// Subresource is a subresource, as in "status". Optional.
 	Subresource string
-	// Names are the only objects that it is about. Empty means any. They say nothing for create, list
-	// and watch, which Kubernetes does not allow by name.
+	// Names limit the right to objects of these names. Empty means all. They have no effect for create, list and
+	// watch, which Kubernetes cannot limit by name.
 	Names []string
-	// Offered: it is no more than the conditions of [Patch.OfferCondition], which built-in kinds do not
-	// get.
+	// Offered: the right is only for conditions of [Patch.OfferCondition], which built-in kinds do not get.
 	Offered bool
-	// Namespace is where the objects are. Empty means the namespaces that the operator works in.
+	// Namespace is the namespace of the objects. Empty means the namespaces that the operator works in.
 	Namespace string
-	// For is the kind of an object, where the right is needed to write such objects: to write a RoleBinding takes "bind" on
-	// its role, and to write a Role takes the rights in its rules. The right counts in the namespaces of these objects then, or
-	// in the whole cluster where they have none, whatever the resource is. Optional.
+	// For is a kind of objects that the right is needed to write. For example, writing a RoleBinding needs "bind"
+	// on its role, and writing a Role needs the rights in its rules. The right is then needed in the namespaces of
+	// these objects, or in the whole cluster if they are cluster-scoped, whatever the resource is. Optional.
 	For schema.GroupVersionKind
-	// Why is what the right is needed for, for people. Empty means the handler's action.
+	// Why says for people what the right is needed for. Empty means the handler's action.
 	Why string
 }
 
-// ParseNeed reads verbs with commas between them, as in "get,create", and a resource in kubectl's
-// spelling, with a subresource behind a slash, as in "deployments.apps/scale". The resource "self" is
-// the one that the handler belongs to.
+// ParseNeed reads a need. Verbs are separated by commas, as in "get,create". The resource is named as in kubectl,
+// with a subresource behind a slash, as in "deployments.apps/scale". The resource "self" is the one that the
+// handler belongs to.
 func ParseNeed(verbs, resource string) (Need, error) {
 	of, subresource, found := strings.Cut(resource, "/")
 	n := Need{Subresource: subresource}
@@ -73,7 +70,7 @@ func ParseNeed(verbs, resource string) (Need, error) {
 	return n, nil
 }
 
-// MustParseNeed is [ParseNeed] for constants; it panics where they are faulty.
+// MustParseNeed is [ParseNeed] for constants; it panics on a fault.
 func MustParseNeed(verbs, resource string) Need {
 	n, err := ParseNeed(verbs, resource)
 	if err != nil {
@@ -82,8 +79,8 @@ func MustParseNeed(verbs, resource string) Need {
 	return n
 }
 
-// checkVerb reports a verb that is none, or that was most likely meant to be another one. API servers
-// may know verbs of their own, so one that is like no other is taken as it is.
+// checkVerb reports an invalid verb, or one that is probably mistyped. API servers may have verbs of their own, so
+// a verb that is not similar to a known one is accepted.
 func checkVerb(verb string) error {
 	known := []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "bind", "escalate", "impersonate", "approve", "use", "*"}
 	if slices.Contains(known, verb) {
@@ -98,7 +95,7 @@ func checkVerb(verb string) error {
 	return nil
 }
 
-// Text is the resource as [ParseNeed] reads it; for what is said in another way, words for people.
+// Text returns the resource in the form of [ParseNeed], or a description for needs that have no such form.
 func (n Need) Text() string {
 	out := n.Resource.String()
 	switch {
@@ -117,10 +114,10 @@ func (n Need) Text() string {
 	return out
 }
 
-// Needs declares what the handler's code does with a resource beside what the engine does, in the
-// form of [ParseNeed]: Needs("get,create,patch", "deployments.apps") for what it applies as children,
-// Needs("patch", "self/status") for what it sets in the status by Request.Patch, Needs("patch", "self") for children that are
-// [Labelled], [OrphanChild] or [RetainChild]: the engine writes their owner. See [Need].
+// Needs declares rights that the handler's code needs beyond the engine's own, in the form of [ParseNeed].
+// Examples: Needs("get,create,patch", "deployments.apps") for children that it applies, Needs("patch",
+// "self/status") for status that it sets by Request.Patch, Needs("patch", "self") for children that are [Labelled],
+// [OrphanChild] or [RetainChild], because the engine writes their owner. See [Need].
 func Needs(verbs, resource string) Option {
 	return func(h *Handler) {
 		n, err := ParseNeed(verbs, resource)
@@ -132,8 +129,7 @@ func Needs(verbs, resource string) Option {
 	}
 }
 
-// WithNeeds is [Needs] for needs that are at hand. Without any, it says that the code needs nothing
-// beside what the engine does.
+// WithNeeds adds needs. Without arguments, it declares that the code needs no rights beyond the engine's own.
 func WithNeeds(needs ...Need) Option {
 	return func(h *Handler) {
 		h.Declared = true

@@ -18,13 +18,13 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
-// As decodes an object into a type of the author's, or of k8s.io/api. It takes errors that come along and returns them,
-// so it goes around whatever returns an object:
+// As decodes an object into a type of the author's, or of k8s.io/api. It also takes an error and returns it, so it
+// can be called on the results of a call:
 //
 //	deployment, err := dsl.As[appsv1.Deployment](r.Children.Get("deployments.v1.apps", name))
 //
-// Nil stays nil, as of a child that is not there. Names of fields are case-sensitive, as everywhere in Kubernetes, and
-// fields that the type does not have are left out. A field that does not fit its type is an error that names it.
+// For nil, as for a missing child, it returns nil. Names of fields are case-sensitive, as everywhere in Kubernetes.
+// Fields that the type does not have are left out. The error names a field that does not fit its type.
 func As[T any](o *unstructured.Unstructured, errs ...error) (*T, error) {
 	if err := first(errs); err != nil || o == nil {
 		return nil, err
@@ -53,13 +53,13 @@ func AsList[T any](list []*unstructured.Unstructured, errs ...error) ([]*T, erro
 	return out, nil
 }
 
-// Object returns what [Children.Apply] and the [Client] make of an object that is given as a map, or as any value that is
-// an object in JSON. Both do so themselves; it is for those who look at the object, or change it, before. There must be
-// an apiVersion, a kind and a name: with types of k8s.io/api the first two stand in the TypeMeta.
+// Object converts a value to an object as [Children.Apply] and [Client] do: a map, or any value that is an object
+// in JSON. Use it to look at the object, or to change it, before you apply it. The value must have an apiVersion, a
+// kind and a name; in types of k8s.io/api the first two are in the TypeMeta.
 //
-// Server-side apply owns what it is sent, so what typed values bring along unasked is left out: the status, the creation
-// timestamp, null, and structs with omitempty that are zero, as the resources of a container or the target port of a
-// Service. The result is a copy.
+// Server-side apply owns every field that it is sent, so Object leaves out fields that typed values contain without
+// being asked: the status, the creation timestamp, null, and empty structs with omitempty, as the resources of a
+// container or the target port of a Service. The result is a copy.
 func Object(value any) (*unstructured.Unstructured, error) {
 	var decoded any
 	var err error
@@ -101,7 +101,7 @@ func first(errs []error) error {
 	return nil
 }
 
-// decodeInto decodes a tree as Kubernetes does. With an error there is what fits.
+// decodeInto decodes a tree as Kubernetes does. With an error, it also returns the fields that fit.
 func decodeInto[T any](tree map[string]any) (*T, error) {
 	out := new(T)
 	err := decodeExactly(tree, out)
@@ -119,7 +119,7 @@ func decodeExactly(value, out any) error {
 	return utiljson.Unmarshal(data, out)
 }
 
-// misfit says which field it is that does not decode: types that decode themselves, as quantities, do not tell.
+// misfit adds the field to an error of decoding. Types with their own decoding, as quantities, do not name it.
 func misfit(value any, decode func(part any) error, err error) error {
 	at := ""
 	for wrap := func(part any) any { return part }; ; {
@@ -136,12 +136,13 @@ func misfit(value any, decode func(part any) error, err error) error {
 	return fmt.Errorf("%s is %s: %w", strings.TrimPrefix(at, "."), shown(value), err)
 }
 
-// descend returns what in a value does not decode by itself, with the step to it, and what puts it in its place.
+// descend returns the first element of a value that does not decode on its own, the step to it, and a function that
+// wraps a replacement for it.
 func descend(value any, wrap func(any) any, decode func(part any) error) (step string, inner any, wrapped func(any) any) {
 	switch value := value.(type) {
 	case map[string]any:
 		if decode(wrap(map[string]any{})) != nil {
-			break // it should be none
+			break // every value should decode now
 		}
 		for _, key := range slices.Sorted(maps.Keys(value)) {
 			in := func(part any) any { return wrap(map[string]any{key: part}) }
@@ -163,15 +164,15 @@ func descend(value any, wrap func(any) any, decode func(part any) error) (step s
 	return "", nil, nil
 }
 
-// member is the step to a key of a map.
+// member returns the step to a key of a map.
 func member(key string) string {
 	if text := (Path{key}).String(); text != key {
-		return text // in brackets
+		return text // the key is in brackets
 	}
 	return "." + key
 }
 
-// shown is a value for people, without what may be long or secret.
+// shown formats a value for people. It hides values that may be long or secret.
 func shown(value any) string {
 	switch value.(type) {
 	case map[string]any:

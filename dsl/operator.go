@@ -19,29 +19,29 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// Operator is one loaded configuration: its name, its resources, its handlers.
+// Operator is the declaration of an operator: its name, its resources and its handlers.
 type Operator struct {
-	// Name is the operator's name, a DNS label. The field manager, finalizer, annotation prefix
-	// and Event source derive from it. Required.
+	// Name is the operator's name, a DNS label. It is part of the field manager, the finalizer, the annotation
+	// prefix and the Event source. Required.
 	Name string
-	// Domain ends the prefix of the operator's annotations and its finalizer. Defaults to
+	// Domain is the second part of the prefix of the operator's annotations and finalizer. Defaults to
 	// handwerk.dev.
 	Domain string
-	// Was are the names that the operator had in earlier versions, each alone or, where its domain was another one, as
-	// the whole prefix of its marks: old-name or old-name.example.com. The engine moves what it finds under them on
-	// objects to the operator's name, and does not lead while another process leads under one of them.
+	// Was are the operator's names in earlier versions. An entry is a name, or if the domain was another one, a
+	// whole prefix: old-name or old-name.example.com. The engine moves the operator's marks on objects to the
+	// current name. It does not lead while another process leads under an earlier name.
 	Was []string
 	// Scope says where the operator works. Defaults to the whole cluster.
 	Scope Scope
-	// Settings are the operator's own; all have defaults.
+	// Settings are the operator's settings; all have defaults.
 	Settings Settings
-	// Skipped are the documents that were read with the configuration and are no part of an operator, each with its
-	// place. The engine says them once when it starts.
+	// Skipped are the documents of the configuration that are not part of an operator, each with its place. The
+	// engine logs them once at the start.
 	Skipped []string
-	// Checks hold the configuration of what runs for the operator as a whole against schemas; see [Operator.CheckSchemas].
+	// Checks check the configuration of activities against schemas; see [Operator.CheckSchemas].
 	Checks []shape.Check
-	// Placed gives what is said of a part of the operator its place in the configuration that declares it. It returns
-	// other faults as they are. Nil where there is no configuration.
+	// Placed adds to a fault its place in the configuration. It returns faults without a known place as they are.
+	// Nil means that there is no configuration.
 	Placed func(*Fault) error
 
 	resources  []*Resource
@@ -51,13 +51,13 @@ type Operator struct {
 
 // Scope says where an operator works.
 type Scope struct {
-	// Namespaces are names and globs ("team-*"), live while the operator runs. One that begins
-	// with "!" takes out what it matches. Empty means the whole cluster. Resources that have no
-	// namespace are not affected.
+	// Namespaces are names and globs ("team-*"), which also select namespaces that are created later. An entry that
+	// begins with "!" excludes namespaces. Empty means the whole cluster. Cluster-scoped resources are not
+	// affected.
 	Namespaces []string
 }
 
-// CheckNamespace reports a namespace, or a glob of some, as in team-* or !team-old, that there cannot be.
+// CheckNamespace reports an invalid name of a namespace, or an invalid glob. Valid ones are team-* and !team-old.
 func CheckNamespace(pattern string) error {
 	name := strings.TrimPrefix(pattern, "!")
 	faults := validation.IsDNS1123Label(name)
@@ -70,7 +70,7 @@ func CheckNamespace(pattern string) error {
 	return nil
 }
 
-// badGlob says what is wrong with a glob of names. One that can match no name is not sound.
+// badGlob returns the faults of a glob of names. A glob that cannot match any name has a fault.
 func badGlob(glob string) []string {
 	if _, err := slash.Match(glob, ""); err != nil {
 		return []string{"the glob has a bracket or a backslash without its other half"}
@@ -83,74 +83,74 @@ func badGlob(glob string) []string {
 	return nil
 }
 
-// Settings are an operator's settings; the zero value means the defaults.
+// Settings are the settings of an operator. The zero value means the defaults.
 type Settings struct {
 	LeaderElection LeaderElection
-	// GracePeriod is how long handlers may go on after a stop was asked for. Defaults to 20 s,
-	// which leaves 10 s of a pod's usual termination period for the rest.
+	// GracePeriod is how long handlers may go on after the process was asked to stop. Defaults to 20 s, which
+	// leaves 10 s of a pod's usual termination period for the rest.
 	GracePeriod time.Duration
-	// QPS limits the requests per second of this process to the API server, with bursts up to
-	// Burst. Zero means no limit: API Priority and Fairness does it on the server.
+	// QPS limits the requests per second of this process to the API server, with bursts up to Burst. Zero means no
+	// limit: API Priority and Fairness on the server limits requests.
 	QPS float32
 	// Burst is the number of requests that may exceed QPS for a moment. Defaults to twice QPS.
 	Burst int
-	// Events says which Events there are. Defaults to EventsWarnings.
+	// Events says which Events the operator sends. Defaults to EventsWarnings.
 	Events EventsMode
 }
 
-// EventsMode says which Events an operator sends of its own accord. What handlers report is always sent.
+// EventsMode says which Events an operator sends on its own. Events of handlers are always sent.
 type EventsMode string
 
 // The modes of Events.
 const (
-	// EventsWarnings: of handlers that fail, and of what is held.
+	// EventsWarnings: Events of handlers that fail, and of objects and children that are held.
 	EventsWarnings EventsMode = "warnings"
-	// EventsChanges: of children that were created and deleted, too.
+	// EventsChanges: also Events of children that were created or deleted.
 	EventsChanges EventsMode = "changes"
 )
 
-// Choices returns the modes, for those who read one.
+// Choices returns the modes of Events.
 func (EventsMode) Choices() (what string, words []string) {
 	return "mode", []string{string(EventsWarnings), string(EventsChanges)}
 }
 
-// What holds where nothing is given.
+// Defaults.
 const (
-	// DefaultGracePeriod is that of [Settings].
+	// DefaultGracePeriod is the default of Settings.GracePeriod.
 	DefaultGracePeriod = 20 * time.Second
-	// DefaultWorkers are those of [Resource]: how many of its objects are handled at once.
+	// DefaultWorkers is the default of Resource.Workers: how many objects are handled at once.
 	DefaultWorkers = 4
 )
 
-// LeaderMode says how several processes of one operator agree on who works.
+// LeaderMode says how several processes of one operator elect the one that works.
 type LeaderMode string
 
 // The modes of leadership.
 const (
 	// LeaderNone: every process works. The default; right for one replica.
 	LeaderNone LeaderMode = "none"
-	// LeaderLease: the holder of a Lease works, the others wait with warm caches.
+	// LeaderLease: the holder of a Lease works. The others wait with warm caches.
 	LeaderLease LeaderMode = "lease"
 	// LeaderLife: the first pod to own the lock works until that pod is gone.
 	LeaderLife LeaderMode = "life"
 )
 
-// Choices returns the modes, for those who read one.
+// Choices returns the modes of leadership.
 func (LeaderMode) Choices() (what string, words []string) {
 	return "mode", []string{string(LeaderNone), string(LeaderLease), string(LeaderLife)}
 }
 
-// LeaderElection says how the leader is found.
+// LeaderElection says how the leader is elected.
 type LeaderElection struct {
 	// Mode defaults to LeaderNone.
 	Mode LeaderMode
-	// Name is the lock's name. Defaults to the operator's name with "-leader" behind it.
+	// Name is the lock's name. Defaults to the operator's name with the suffix "-leader".
 	Name string
 	// Namespace is the lock's namespace. Defaults to the namespace of the pod; outside a cluster
 	// it is required.
 	Namespace string
-	// LeaseDuration is how long a standby waits after the last renewal it saw. Defaults to 15 s.
-	// Only for LeaderLease, as the next two.
+	// LeaseDuration is how long a standby waits after the last renewal that it has seen. Defaults to 15 s.
+	// LeaseDuration, RenewDeadline and RetryPeriod are only for LeaderLease.
 	LeaseDuration time.Duration
 	// RenewDeadline is how long the leader tries to renew before it gives up. Defaults to 10 s.
 	RenewDeadline time.Duration
@@ -158,28 +158,27 @@ type LeaderElection struct {
 	RetryPeriod time.Duration
 }
 
-// LeaderLock is the name of the lock that processes of the operator agree by on who leads.
+// LeaderLock returns the name of the lock for leader election.
 func (op *Operator) LeaderLock() string {
 	return cmp.Or(op.Settings.LeaderElection.Name, op.Name+"-leader")
 }
 
-// Register is the name of the ConfigMap that has the kinds of which there may be children of the operator.
+// Register returns the name of the ConfigMap that lists the kinds of the operator's children.
 func (op *Operator) Register() string { return op.Name + "-children" }
 
-// DigestKey is the name of the Secret that has the key with which digests of the operator's Secrets are made. It lies in the
-// operator's namespace.
+// DigestKey returns the name of the Secret with the key for digests of Secrets. It is in the operator's namespace.
 func (op *Operator) DigestKey() string { return op.Name + "-key" }
 
-// OwnPlace is where something is that the operator keeps for itself.
+// OwnPlace is the place of an object that the operator keeps for itself.
 type OwnPlace struct {
 	Resource        schema.GroupResource
 	Namespace, Name string
-	// What says what is there, for people.
+	// What describes the object for people.
 	What string
 }
 
-// OwnPlaces returns the places of all that the operator keeps for itself in its namespace, also under its earlier names. Handlers may
-// not write there. It returns nil for an operator without a namespace.
+// OwnPlaces returns the places of all objects that the operator keeps for itself in its namespace, also under its
+// earlier names. Handlers may not write them. It returns nil for an operator without a namespace.
 func (op *Operator) OwnPlaces(namespace string) (out []OwnPlace) {
 	if namespace == "" {
 		return nil
@@ -201,11 +200,10 @@ func (op *Operator) OwnPlaces(namespace string) (out []OwnPlace) {
 // New returns an operator without resources.
 func New(name string) *Operator { return &Operator{Name: name} }
 
-// Resource adds a resource to watch. The name is kubectl's spelling, as in
-// "deployments.v1.apps"; without a version it means the one that the server prefers. The
-// function define declares what the resource owns and its handlers; it is called at once. A
-// faulty name is reported by [Operator.Validate]. A resource that is [Resource.Open] is not added
-// again: define goes on with it.
+// Resource adds a resource to watch. The name is as in kubectl, for example "deployments.v1.apps"; without a
+// version it means the version that the server prefers. The function define declares the handlers and the kinds of
+// children; it is called at once. If the configuration has left this resource open (see Resource.Open), define goes
+// on with that resource. [Operator.Validate] reports an invalid name.
 func (op *Operator) Resource(name string, define func(*Resource)) *Resource {
 	parsed, err := ParseResourceName(name)
 	r := op.open(parsed)
@@ -223,7 +221,7 @@ func (op *Operator) Resource(name string, define func(*Resource)) *Resource {
 	return r
 }
 
-// open returns the open resource of that name, which may be without its version, nil when there is none.
+// open returns the open resource of that name, or nil. The name may lack the version.
 func (op *Operator) open(name ResourceName) *Resource {
 	i := slices.IndexFunc(op.resources, func(r *Resource) bool {
 		return r.Open && r.Name.Objects() == name.Objects() && (name.Version == "" || name.Version == r.Name.Version)
@@ -250,20 +248,20 @@ func (op *Operator) Handlers() iter.Seq2[*Resource, *Handler] {
 	}
 }
 
-// Prefix is what the operator's marks on objects begin with: its name and its domain.
+// Prefix returns the prefix of the operator's marks on objects: its name and its domain.
 func (op *Operator) Prefix() string {
 	return op.Name + "." + cmp.Or(op.Domain, bookkeeping.Domain)
 }
 
-// Finalizer is the name of the operator's finalizer.
+// Finalizer returns the name of the operator's finalizer.
 func (op *Operator) Finalizer() string { return op.Prefix() + "/finalizer" }
 
-// StateAnnotation is the key of the one annotation that holds the book of an object: what its handlers have
-// handled, and how far they have come with the rest.
+// StateAnnotation returns the key of the annotation with the book of an object: what its handlers have handled, and
+// their progress.
 func (op *Operator) StateAnnotation() string { return op.Prefix() + "/state" }
 
-// ScopeAnnotation is the key of the annotation by which the leader's lock tells where the operator works.
+// ScopeAnnotation returns the key of the annotation on the leader's lock that has the operator's scope.
 func (op *Operator) ScopeAnnotation() string { return op.Prefix() + "/scope" }
 
-// AppliedAnnotation is the key of the annotation by which a child tells what it was applied from.
+// AppliedAnnotation returns the key of the annotation on a child that has the digest of its template.
 func (op *Operator) AppliedAnnotation() string { return op.Prefix() + "/applied" }

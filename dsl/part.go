@@ -9,50 +9,56 @@ import (
 	"slices"
 )
 
-// MostSubHandlers is how many sub-handlers one handler may declare in a run: their progress lies on the object.
+// MostSubHandlers is how many sub-handlers a handler may declare in one run. It is limited because their progress
+// is stored on the object.
 const MostSubHandlers = 100
 
-// Parts are the sub-handlers that a handler has declared in a run. The zero value has none.
+// Parts are the sub-handlers that a handler has declared in one run. The zero value has none.
 type Parts struct {
 	list []*Handler
 	then Func
 	err  error
-	// closed: the handler has returned, and they run.
+	// closed: the handler has returned, and the sub-handlers run.
 	closed bool
 }
 
-// Handle declares a sub-handler: a part of the work, as one of the entries of a list, with progress of its own. It is for the
-// handler to call while it runs. When the handler has returned without an error, its sub-handlers run, in the order in which
-// they were declared, each with options of its own: [Retries], [WithBackoff], [Timeout], [Deadline] and [Errors], and as filters
-// [When], [Label], [Annotation] and [Field]: one of the fields must be there, or, where the handler knows what it handled last,
-// have changed, and Diff has those changes alone. A sub-handler has a request like the handler's, with Handler being its parent's id, a slash
-// and its own, a patch and attempts of its own, and may declare more.
+// Handle declares a sub-handler: a part of the handler's work with its own progress, for example for one entry of a
+// list. The handler calls it while it runs. After the handler has returned without an error, its sub-handlers run
+// in the order of their declaration. Each may have these options: [Retries], [WithBackoff], [Timeout], [Deadline],
+// [Errors], and the filters [When], [Label], [Annotation] and [Field]. With Field, one of the fields must exist. If
+// the handler knows what it handled last, one of them must have changed, and Diff has only those changes. A
+// sub-handler's request is like the handler's, with its own patch and attempts. Its Handler is the parent's id, a
+// slash and its own id. It may declare sub-handlers itself.
 //
-// Until all of them have finished, the handler is not through. It runs again when the next of them is due, so it should do no
-// more than to declare them; those that have succeeded do not run again, also after a restart
-// where progress is kept on the object: where the handler is not level-triggered, and does not run for children, related objects or
-// indexes either, of which nobody knows then what has changed. When all have finished and one has
-// failed for good, the handler has failed for good, and says which. When what the handler looks at changes, all begin anew. What
-// they make are children of the handler, and its timeout is that of all that run in one go. Logs, Events and conditions tell of
-// their failures as of the handler's; metrics count them as <handler>/*, since their ids may be as many as objects. A wrong id, one that is used
-// twice, another option, or more than MostSubHandlers fail the handler for good, and so does one that is declared when the handler
-// has returned: by a sub-handler that uses its parent's request, say.
+// The handler is done when all sub-handlers have finished. It runs again when the next of them is due, so it should
+// only declare them. Those that have succeeded do not run again. That also holds after a restart, if progress is
+// stored on the object: the handler must not be level-triggered, and must not run for children, related objects or
+// indexes, whose changes before the restart are not known. When all have finished and one has failed for good, the
+// handler has failed for good, and names it. When something changes that the handler looks at, all sub-handlers
+// start over. Their children are children of the handler. The handler's timeout limits all of them that run in one
+// attempt.
+//
+// Logs, Events and conditions report their failures as the handler's. Metrics count them as <handler>/*, because
+// there may be as many ids as objects. The handler fails for good if an id is invalid or used twice, if another
+// option is given, or if there are more than MostSubHandlers. It also fails for good if a sub-handler is declared
+// after the handler has returned, for example by a sub-handler that uses its parent's request.
 func (r *Request) Handle(id string, fn Func, options ...Option) {
 	h := &Handler{ID: id, Func: fn, Retries: Unlimited}
 	for _, set := range options {
 		set(h)
 	}
 	if r.Parts == nil {
-		r.Parts = &Parts{} // in a test that has no engine
+		r.Parts = &Parts{} // only in a test without an engine
 	}
 	r.Parts.add(r.Handler, h)
 }
 
-// Then declares what the handler does when all of its sub-handlers have succeeded, those that were declared later among them:
-// its error is the handler's, and has it run again, but not them. The last one that is declared counts.
+// Then declares what the handler does after all of its sub-handlers have succeeded, including those that are
+// declared later. Its error is the handler's: the handler runs again, and its sub-handlers do not. The last call of
+// Then counts.
 func (r *Request) Then(fn Func) {
 	if r.Parts == nil {
-		r.Parts = &Parts{} // in a test that has no engine
+		r.Parts = &Parts{} // only in a test without an engine
 	}
 	r.Parts.then = fn
 }
@@ -87,10 +93,10 @@ func (p *Parts) add(parent string, h *Handler) {
 	p.list = append(p.list, h)
 }
 
-// Any reports whether sub-handlers are declared, or what is to be done then.
+// Any reports whether there are sub-handlers, or a function of Then.
 func (p *Parts) Any() bool { return p != nil && (len(p.list) > 0 || p.then != nil) }
 
-// Finally returns what is to be done when all have succeeded, nil for nothing.
+// Finally returns the function of Then, or nil.
 func (p *Parts) Finally() Func {
 	if p == nil {
 		return nil
@@ -98,8 +104,8 @@ func (p *Parts) Finally() Func {
 	return p.then
 }
 
-// Declared returns the sub-handlers in the order in which they were declared, and what is wrong with them. None can be declared
-// any more then.
+// Declared returns the sub-handlers in the order of their declaration, and the faults in it. After that, no more
+// can be declared.
 func (p *Parts) Declared() ([]*Handler, error) {
 	if p == nil {
 		return nil, nil

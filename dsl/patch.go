@@ -13,32 +13,32 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
-// Patch is what a handler wants changed in its object. The engine joins those of the handlers of a
-// pass, in their order, and sends them once, at the end, and nothing of it when the object is so
-// already. What a handler wanted before it failed is sent too, so that it can report why; but not
-// when it overran its timeout or panicked, unless it is of [Steps].
+// Patch has the changes that a handler wants in its object. The engine joins the patches of the handlers of a pass,
+// in their order, and sends them once, at the end. It sends nothing when the object already is so. Changes that a
+// handler wanted before it failed are sent, too, so that it can report why. They are dropped when it overran its
+// timeout or panicked, except those of finished [Steps].
 //
-// Values may be anything that JSON can hold, structs included. A wrong path or value is
-// remembered, and fails the handler for good when it returns.
+// Values may be anything that JSON can hold, structs included. A wrong path or value is remembered, and the handler
+// fails for good when it returns.
 type Patch struct {
-	// Object is the merge patch of everything but status, in the sense of RFC 7386: nil removes.
+	// Object is the merge patch of everything but status (RFC 7386): nil removes.
 	Object map[string]any
 	// Status is the merge patch of the object's status.
 	Status map[string]any
 	// Conditions are the conditions to set, at most one of each type.
 	Conditions []metav1.Condition
-	// Offered are conditions that are set only where the resource's schema has status.conditions.
+	// Offered are conditions that are set only if the resource's schema has status.conditions.
 	Offered []metav1.Condition
-	// Retired are types of conditions that are taken away, see RetireCondition.
+	// Retired are types of conditions to remove; see RetireCondition.
 	Retired []string
-	// Replaced lead to maps in Object that are not merged into what the object has there but take its
-	// place: somebody removed that before fields were set below it. ReplacedStatus are those in Status.
+	// Replaced are paths of maps in Object that replace the map in the object instead of being merged into it: the
+	// map was removed before fields were set below it. ReplacedStatus are such paths in Status.
 	Replaced, ReplacedStatus []Path
 
-	// Transforms change the object once all else is laid on it, in this order; see [Patch.Transform].
+	// Transforms change the object after all other changes of the patch, in this order; see [Patch.Transform].
 	Transforms []Transformation `json:"-"`
-	// Finished: all that it asks for is of steps that are finished, so it counts also where what came after them overran its
-	// time or panicked. [Steps] sets it.
+	// Finished: all changes are those of finished steps. They are therefore sent also if code after these steps
+	// times out or panics. [Steps] sets it.
 	Finished bool `json:"-"`
 
 	faults []error
@@ -82,14 +82,14 @@ func (p *Patch) SetCondition(kind string, status metav1.ConditionStatus, reason,
 	p.Conditions = withCondition(p.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message})
 }
 
-// OfferCondition is SetCondition for resources whose schema has status.conditions; for others
-// nothing is set. Stock actions report this way, whatever resource they are used for.
+// OfferCondition is SetCondition for resources whose schema has status.conditions; for others it does nothing.
+// Stock actions report this way, so that they work with any resource.
 func (p *Patch) OfferCondition(kind string, status metav1.ConditionStatus, reason, message string) {
 	p.Offered = withCondition(p.Offered, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message})
 }
 
-// RetireCondition takes the condition of this type away when it is one that this operator has left behind: the API
-// server tells that the operator has set it, and none of its handlers does now. Others' conditions stay.
+// RetireCondition removes the condition of this type if this operator has left it behind: the API server says that
+// this operator set it, and none of its handlers sets it now. Conditions of others stay.
 func (p *Patch) RetireCondition(kind string) {
 	if !slices.Contains(p.Retired, kind) {
 		p.Retired = append(p.Retired, kind)
@@ -104,7 +104,7 @@ func withCondition(list []metav1.Condition, c metav1.Condition) []metav1.Conditi
 	return append(list, c)
 }
 
-// Join lays another patch over this one. What this one removes stays removed, but for what the other
+// Join adds another patch to this one. A map that this one removes stays removed, except for fields that the other
 // sets below it.
 func (p *Patch) Join(over *Patch) {
 	p.Replaced = append(p.Replaced, join(p.Object, over.Object, over.Replaced)...)
@@ -124,12 +124,12 @@ func (p *Patch) Join(over *Patch) {
 	p.Transforms = append(p.Transforms, over.Transforms...)
 }
 
-// Empty reports whether nothing is to be changed.
+// Empty reports whether the patch has no changes.
 func (p *Patch) Empty() bool {
 	return len(p.Object) == 0 && len(p.Status) == 0 && len(p.Conditions)+len(p.Offered)+len(p.Retired)+len(p.Transforms) == 0
 }
 
-// Err returns what was wrong with paths and values so far, joined.
+// Err returns the faults of paths and values so far, joined.
 func (p *Patch) Err() error { return errors.Join(p.faults...) }
 
 func (p *Patch) put(tree map[string]any, text string, value any, refused ...string) {
@@ -156,11 +156,11 @@ func (p *Patch) note(err error) {
 	}
 }
 
-// join lays one merge patch over another, which it changes, and returns where its maps take the place of
-// what was removed. The two share no maps afterwards.
+// join merges the merge patch over into base, and returns the paths of maps that replace removed ones. The two
+// share no maps afterwards.
 func join(base, over map[string]any, replaced []Path) []Path {
 	for _, path := range replaced {
-		_ = path.set(base, nil) // refused where base removes what is around it, which is as good
+		_ = path.set(base, nil) // an error means that base removes an outer map, which has the same effect
 	}
 	return lay(nil, base, over)
 }
@@ -177,7 +177,7 @@ func lay(at Path, base, over map[string]any) (replaced []Path) {
 			base[key] = value
 			continue
 		case !both && found && plain.Removes(above):
-			continue // there is no map any more that has something to be removed
+			continue // there is no map to remove keys from
 		case !both && found:
 			replaced = append(replaced, path)
 		}

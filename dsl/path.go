@@ -12,14 +12,14 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
 )
 
-// Path leads to a field of an object. Each element is a map key; lists are not entered.
+// Path is the path of a field in an object. Each element is a map key; paths do not enter lists.
 type Path []string
 
 var plainKey = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$-]*$`)
 
-// ParsePath reads a path as authors write it: keys joined by dots, and in brackets with double
-// quotes a key that has a dot or slash in it, as in `metadata.labels["app.kubernetes.io/name"]`.
-// A leading dot is allowed, as kubectl's JSONPath has it.
+// ParsePath reads a path in the form of the configuration: keys joined by dots. A key with a dot or a slash is in
+// brackets and double quotes, as in `metadata.labels["app.kubernetes.io/name"]`. A leading dot is allowed, as in
+// kubectl's JSONPath.
 func ParsePath(text string) (Path, error) {
 	rest := strings.TrimPrefix(text, ".")
 	var path Path
@@ -82,7 +82,7 @@ func quotedKey(s string) (key, rest string, err error) {
 	return key, s[end+2:], nil
 }
 
-// String writes the path so that ParsePath reads it back.
+// String writes the path in the form of ParsePath.
 func (p Path) String() string {
 	var b strings.Builder
 	for i, key := range p {
@@ -98,8 +98,8 @@ func (p Path) String() string {
 	return b.String()
 }
 
-// In returns the value that p leads to in tree. It is not found when a key is missing or when the
-// path goes through something that is not a map.
+// In returns the value at p in tree. It is not found when a key is missing, or when the path goes through a value
+// that is not a map.
 func (p Path) In(tree map[string]any) (value any, found bool) {
 	var at any = tree
 	for _, key := range p {
@@ -114,17 +114,17 @@ func (p Path) In(tree map[string]any) (value any, found bool) {
 	return at, true
 }
 
-// Covers reports whether a change at other is a change of what p leads to, or lies around it.
+// Covers reports whether a change at other changes the value at p: one path is a prefix of the other.
 func (p Path) Covers(other Path) bool {
 	n := min(len(p), len(other))
 	return slices.Equal(p[:n], other[:n])
 }
 
-// Leads reports whether p leads to other, or to what lies around it.
+// Leads reports whether p is a prefix of other.
 func (p Path) Leads(other Path) bool { return len(p) <= len(other) && p.Covers(other) }
 
-// Authored reports whether p leads into an object's essence, whatever is there: it is what people write, and
-// neither the status nor bookkeeping.
+// Authored reports whether p is in an object's essence, whatever the object: neither in the status nor in
+// bookkeeping metadata.
 func (p Path) Authored() bool {
 	switch {
 	case p[0] == "status", p[0] == "apiVersion", p[0] == "kind":
@@ -137,7 +137,7 @@ func (p Path) Authored() bool {
 	return len(p) > 1 && (p[1] == "labels" || p[1] == "annotations")
 }
 
-// set puts value at p, making the maps on the way; a nil value is a removal in a merge patch.
+// set puts value at p, and makes the maps on the way. In a merge patch, a nil value is a removal.
 func (p Path) set(tree map[string]any, value any) error {
 	for _, key := range p[:len(p)-1] {
 		next, found := tree[key]

@@ -13,23 +13,23 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Readiness says whether an object has become what its spec says, and if not, why.
+// Readiness says whether an object has reached the state that its spec asks for, and if not, why.
 type Readiness struct {
-	// Ready: it has. Failed: it has not, and by its status it does not get there by itself.
+	// Ready: the object is ready. Failed: it is not ready, and by its status it will not be by itself.
 	Ready, Failed bool
-	// Reason is a reason for a condition, Message says with the object's kind and name what is missing. Both are empty for
-	// an object that is ready.
+	// Reason is a reason for a condition. Message names the object's kind and name, and says what is missing. Both
+	// are empty for a ready object.
 	Reason, Message string
-	// Stage is Message without the figures that change while a roll-out goes on.
+	// Stage is Message without the numbers that change during a roll-out.
 	Stage string
 }
 
-// ReasonNotFound is the Reason of an object that is not there.
+// ReasonNotFound is the Reason of an object that does not exist.
 const ReasonNotFound = "NotFound"
 
-// ReadinessOf works out by the rules of kstatus whether an object is ready. Why it is not it takes from the object's own status,
-// where that says more: the waiting reason of a Pod's container, or the condition of a Deployment whose Pods cannot be made.
-// An object that is nil or empty is not there.
+// ReadinessOf computes by the rules of kstatus whether an object is ready. For the reason it also uses the object's
+// own status where that says more: the waiting reason of a Pod's container, or the condition of a Deployment whose
+// Pods cannot be created. An object that is nil or empty does not exist.
 func ReadinessOf(o *unstructured.Unstructured) (Readiness, error) {
 	if o == nil || len(o.Object) == 0 {
 		return Readiness{Reason: ReasonNotFound}, nil
@@ -56,28 +56,28 @@ func ReadinessOf(o *unstructured.Unstructured) (Readiness, error) {
 	}, nil
 }
 
-// What the API server takes for the reason of a condition.
+// validReason matches what the API server accepts as the reason of a condition.
 var validReason = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 
 const mostReason = 1024
 
-// figures are how kstatus says how far a roll-out is, as in Updated: 1/2.
+// figures matches the progress of a roll-out in kstatus, as in Updated: 1/2.
 var figures = regexp.MustCompile(`^([A-Za-z]+): ([0-9]+)/([0-9]+)$`)
 
-// named is an object's kind and name.
+// named returns an object's kind and name.
 func named(o *unstructured.Unstructured) string {
 	name := strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/")
 	return strings.TrimSpace(cmp.Or(o.GetKind(), "object") + " " + name)
 }
 
-// shortfall is why an object is not ready. Stage is message without figures, empty where there are none in it.
+// shortfall is the reason why an object is not ready. Stage is message without numbers; empty if message has none.
 type shortfall struct {
 	failed                 bool
 	reason, message, stage string
 }
 
-// reword puts what kstatus says into words for people who do not know it, and takes what the status of the object says
-// more exactly.
+// reword rewrites the message of kstatus for people who do not know kstatus, and prefers details of the object's
+// own status.
 func (s *shortfall) reword(o *unstructured.Unstructured, deleted bool) {
 	found := figures.FindStringSubmatch(s.message)
 	switch {
@@ -110,7 +110,7 @@ func (s *shortfall) reword(o *unstructured.Unstructured, deleted bool) {
 	}
 }
 
-// take takes reason and message from a condition of the object where it has that status.
+// take copies reason and message from a condition of the object, if it has that status.
 func (s *shortfall) take(o *unstructured.Unstructured, kind, status string) bool {
 	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	for _, item := range list {
@@ -125,8 +125,8 @@ func (s *shortfall) take(o *unstructured.Unstructured, kind, status string) bool
 	return false
 }
 
-// ofPod says why a Pod is not ready: it has no node, or a container waits. The first containers that wait for
-// something else than their turn count.
+// ofPod says why a Pod is not ready: it has no node, or a container waits. It prefers containers that wait for
+// something other than their turn.
 func (s *shortfall) ofPod(o *unstructured.Unstructured) {
 	if s.take(o, "PodScheduled", "False") {
 		return
@@ -146,7 +146,8 @@ func (s *shortfall) ofPod(o *unstructured.Unstructured) {
 	}
 }
 
-// ended says how a container that is restarted again and again has ended; the message of its status changes each time.
+// ended says how a container that restarts again and again has ended. The message in its status is not used,
+// because it changes each time.
 func ended(container map[string]any, reason string) string {
 	last, found, _ := unstructured.NestedMap(container, "lastState", "terminated")
 	if !found || reason != "CrashLoopBackOff" {

@@ -5,10 +5,10 @@ package dsl
 
 import "slices"
 
-// KeepsReady reports whether the engine keeps the condition [Ready] of the objects, where their status has conditions: True when all
-// handlers are through with the object and its children are ready. By default it does where the CRD is the operator's own, a
-// handler that keeps children and tells of them sees the objects whenever they change, and it is known of all handlers that none sets
-// the condition.
+// KeepsReady reports whether the engine sets the condition [Ready] of the objects, if their status has conditions.
+// It is True when all handlers are done with the object and its children are ready. By default the engine sets it
+// when the CRD is the operator's own, when a handler that keeps children and reports on them runs for every change
+// of the object, and when no handler is known to set the condition, or may do so.
 func (r *Resource) KeepsReady() bool {
 	if r.Cache == CacheMetadata || r.setsReady() != nil {
 		return false
@@ -23,7 +23,7 @@ func (r *Resource) KeepsReady() bool {
 	return r.CRD != nil && !slices.ContainsFunc(r.handlers, unknown) && slices.ContainsFunc(r.handlers, tells)
 }
 
-// setsReady returns the first handler that is known to set the condition Ready, nil where there is none.
+// setsReady returns the first handler that is known to set the condition Ready, or nil.
 func (r *Resource) setsReady() *Handler {
 	i := slices.IndexFunc(r.handlers, func(h *Handler) bool { return h.Machine != nil || slices.Contains(h.Conditions, Ready) })
 	if i < 0 {
@@ -32,7 +32,7 @@ func (r *Resource) setsReady() *Handler {
 	return r.handlers[i]
 }
 
-// checkReady checks a wish for the condition Ready.
+// checkReady checks the field Ready.
 func (r *Resource) checkReady(c check) {
 	if r.Ready == nil || !*r.Ready {
 		return

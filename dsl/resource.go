@@ -17,20 +17,20 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// CacheProfile says how objects of a resource are held in memory.
+// CacheProfile says which parts of a resource's objects are kept in memory.
 type CacheProfile string
 
 // The cache profiles.
 const (
-	// CacheCompact holds metadata for routing and the object's JSON, compressed. The default.
+	// CacheCompact keeps the metadata, and the object's JSON in compressed form. The default.
 	CacheCompact CacheProfile = "compact"
-	// CacheMetadata watches metadata alone: handlers see no spec and no status.
+	// CacheMetadata watches metadata alone: handlers see neither spec nor status.
 	CacheMetadata CacheProfile = "metadata"
-	// CacheLive holds keys alone; each pass reads the object from the server.
+	// CacheLive keeps keys alone; each pass reads the object from the server.
 	CacheLive CacheProfile = "live"
 )
 
-// Choices returns the profiles, for those who read one.
+// Choices returns the cache profiles.
 func (CacheProfile) Choices() (what string, words []string) {
 	return "cache profile", []string{string(CacheCompact), string(CacheMetadata), string(CacheLive)}
 }
@@ -40,69 +40,69 @@ func (CacheProfile) Choices() (what string, words []string) {
 type Resource struct {
 	// Name is the resource as it was declared.
 	Name ResourceName
-	// Resync is the period after which each object is looked at again, per object and with up to
-	// a tenth of jitter. Zero means never.
+	// Resync is the period after which each object is handled again, per object and with up to a tenth of jitter.
+	// Zero means never.
 	Resync time.Duration
 	// Workers is how many objects are handled at once. Defaults to DefaultWorkers.
 	Workers int
-	// Lifecycle, when set, chooses which handlers of an object run in one pass. By default all that are due do, in declared
-	// order. See [OneByOne].
+	// Lifecycle, when set, chooses which handlers of an object run in one pass. By default all due handlers run, in
+	// declared order. See [OneByOne].
 	Lifecycle Lifecycle
 	// Cache defaults to CacheCompact.
 	Cache CacheProfile
-	// Keep, for CacheCompact, limits what is held to these fields; metadata is always held. By default it is what
-	// handlers read and set where that is known of all of them, as it is of many in YAML, and all else; see [Operator.Held].
-	// A type of [Typed] that has more fields is a fault; what other Go code reads, its author must list.
+	// Keep, for CacheCompact, limits the cache to these fields and the metadata. By default the cache holds the
+	// fields that handlers read and set, if all of these are known, as they mostly are in YAML; otherwise it holds
+	// whole objects. See [Operator.Held]. A type of [Typed] with a field that is not held is a fault. For other Go
+	// code, list the fields that it reads.
 	Keep []Path
-	// KeepAt is where a configuration says so, for messages.
+	// KeepAt is the place of Keep in a configuration, for messages.
 	KeepAt string
-	// Ignore are paths whose changes are none to handlers, as those of fields that another tool writes time and again: no handler
-	// runs for one, and Old and Diff leave it out. A handler that names or reads such a path is a fault. Handlers with cause [Event]
-	// hear of every change.
+	// Ignore are paths whose changes handlers ignore, as for a field that another tool writes repeatedly: such a
+	// change runs no handler, and Old and Diff do not have it. It is a fault if a handler names or reads such a
+	// path. Handlers with cause [Event] run for every change.
 	Ignore []Path
-	// LabelSelector and FieldSelector are pushed to the server: what they do not select does not
-	// exist for this operator. Both in kubectl's form. Empty means everything.
+	// LabelSelector and FieldSelector are sent to the server, in kubectl's form. Objects that they do not select do
+	// not exist for this operator. Empty means everything.
 	LabelSelector, FieldSelector string
-	// ObservedGeneration says that status.observedGeneration of this resource belongs to this
-	// operator: that an object was handled is kept there and not in an annotation, which saves a
-	// request where handlers set status. It can be used when every update handler that is not
-	// level-triggered looks at the field spec and has NoOld.
+	// ObservedGeneration says that status.observedGeneration of this resource belongs to this operator. The engine
+	// then keeps there, and not in an annotation, that an object was handled. That saves a request when handlers
+	// set status. It requires that every update handler that is not level-triggered has the field spec and NoOld.
 	ObservedGeneration bool
 
-	// Ready says whether the engine keeps the condition [Ready] of the objects. By default it does where [Resource.KeepsReady] says.
+	// Ready says whether the engine sets the condition [Ready] of the objects. [Resource.KeepsReady] describes the
+	// default.
 	Ready *bool
 
-	// CRD, when set, is the CustomResourceDefinition that the configuration describes, in its JSON
-	// form. See package dsl/crd.
+	// CRD, when set, is the configuration's CustomResourceDefinition, in JSON form. See package dsl/crd.
 	CRD map[string]any
-	// Open says that the configuration has the resource's schema and no handlers: they are declared in Go, with
-	// [Operator.Resource], which ends that.
+	// Open says that the configuration has the resource's schema and no handlers. Handlers are declared in Go with
+	// [Operator.Resource], which resets Open.
 	Open bool
-	// CRDFault, when set, gives what is wrong with the CRD its place in the configuration.
+	// CRDFault, when set, adds to a fault of the CRD its place in the configuration.
 	CRDFault func(error) error
-	// Makes are the children that handlers make under names, so that expressions that use them can be
-	// checked. Their kinds are declared apart, with [Resource.OwnsKind].
+	// Makes are the named children that handlers apply. Expressions that use them are checked against it. Their
+	// kinds are declared separately, with [Resource.OwnsKind].
 	Makes []shape.NamedChild
-	// Checks hold the configuration against schemas; see [Resource.CheckSchemas].
+	// Checks check the configuration against schemas; see [Resource.CheckSchemas].
 	Checks []shape.Check
-	// Exists hold the configuration against the kinds that there are, where these are known.
+	// Exists check the configuration against the kinds that exist, if these are known.
 	Exists []shape.Check
 
-	op        *Operator // nil for one that stands alone
+	op        *Operator // nil for a resource without an operator
 	owns      []ownedKind
 	relations []Relation
 	handlers  []*Handler
 	fault     error
 	wrongOwns []error
-	// describe makes the CRD, see Describe. It finds what is wrong, and waits while the resource is being defined.
+	// describe makes the CRD and finds its faults; see Describe. It runs after the resource has been defined.
 	describe func(*Resource) (crd map[string]any, wrong []*shape.Misfit)
 	wrongCRD []*shape.Misfit
 	defining bool
 }
 
-// Describe has a function make the resource's CRD, when the function given to [Operator.Resource] has returned, and again
-// when a machine is added later. What the function finds wrong is reported by [Operator.Validate]. Describe of package
-// dsl/crd makes it from a Go type.
+// Describe sets a function that makes the resource's CRD. The function runs when the function given to
+// [Operator.Resource] has returned, and again when a machine is added later. [Operator.Validate] reports the faults
+// that it returns. Describe of package dsl/crd makes a CRD from a Go type.
 func (r *Resource) Describe(by func(*Resource) (crd map[string]any, wrong []*shape.Misfit)) {
 	if r.CRD != nil || r.describe != nil {
 		by = func(r *Resource) (map[string]any, []*shape.Misfit) {
@@ -113,24 +113,23 @@ func (r *Resource) Describe(by func(*Resource) (crd map[string]any, wrong []*sha
 	r.described()
 }
 
-// described makes the CRD from what is declared so far.
+// described makes the CRD from the declarations so far.
 func (r *Resource) described() {
 	if r.describe != nil && !r.defining && r.fault == nil {
 		r.CRD, r.wrongCRD = r.describe(r)
 	}
 }
 
-// KeepsGeneration reports whether status.observedGeneration says what was handled. A cache of metadata alone does not show
-// it, so there the annotation says that.
+// KeepsGeneration reports whether the engine keeps in status.observedGeneration what was handled. With
+// CacheMetadata the status is not visible, so it uses the annotation then.
 func (r *Resource) KeepsGeneration() bool { return r.ObservedGeneration && r.Cache != CacheMetadata }
 
-// Recalls reports whether status.observedGeneration may say what was handled, because this version of the operator keeps it there,
-// or because an earlier one may have done so.
+// Recalls reports whether status.observedGeneration may say what was handled: this version of the operator keeps it
+// there, or an earlier version may have.
 func (r *Resource) Recalls() bool { return slices.ContainsFunc(r.handlers, (*Handler).Stores) }
 
-// Owns declares resources whose objects are children: objects with a controller owner reference
-// to one of this resource. They are watched, a change of one runs handlers with cause [Child],
-// and Request.Children reads them from the cache.
+// Owns declares resources of children: objects with a controller owner reference to an object of this resource.
+// They are watched, their changes run handlers with cause [Child], and Request.Children reads them from the cache.
 func (r *Resource) Owns(names ...string) {
 	for _, text := range names {
 		name, err := ParseResourceName(text)
@@ -142,8 +141,8 @@ func (r *Resource) Owns(names ...string) {
 	}
 }
 
-// OwnsKind is Owns for a kind, as in OwnsKind(appsv1.SchemeGroupVersion.WithKind("Deployment")).
-// A kind whose resource is declared already adds nothing.
+// OwnsKind is Owns for a kind, as in OwnsKind(appsv1.SchemeGroupVersion.WithKind("Deployment")). It has no effect
+// for a kind whose resource is declared already.
 func (r *Resource) OwnsKind(kinds ...schema.GroupVersionKind) {
 	for _, kind := range kinds {
 		guess, _ := meta.UnsafeGuessKindToResource(kind)
@@ -157,7 +156,7 @@ type ownedKind struct {
 	Kind schema.GroupVersionKind
 }
 
-// own adds a kind of children unless it is there.
+// own adds a kind of children, unless it is declared already.
 func (r *Resource) own(kind ownedKind) {
 	if !slices.ContainsFunc(r.owns, func(known ownedKind) bool {
 		return known.Name.Resource == kind.Name.Resource && known.Name.Group == kind.Name.Group
@@ -166,8 +165,8 @@ func (r *Resource) own(kind ownedKind) {
 	}
 }
 
-// Owned returns what was declared with Owns and OwnsKind, in order: the resource as it was declared, or as its kind is
-// most often spelt. The kind is empty unless it was declared by kind: it then counts, and not the name.
+// Owned returns the resources and kinds that were declared with Owns and OwnsKind, in order. For OwnsKind, the kind
+// counts and the name is a guess from the kind. For Owns, the kind is empty.
 func (r *Resource) Owned() iter.Seq2[ResourceName, schema.GroupVersionKind] {
 	return func(yield func(ResourceName, schema.GroupVersionKind) bool) {
 		for _, owned := range r.owns {
@@ -178,24 +177,24 @@ func (r *Resource) Owned() iter.Seq2[ResourceName, schema.GroupVersionKind] {
 	}
 }
 
-// Owner reports whether the resource owns anything.
+// Owner reports whether the resource has kinds of children.
 func (r *Resource) Owner() bool { return len(r.owns) > 0 }
 
 // Handlers returns the handlers in declared order. The slice is the caller's.
 func (r *Resource) Handlers() []*Handler { return slices.Clone(r.handlers) }
 
-// OnCreate adds a handler for objects that were never handled.
+// OnCreate adds a handler for objects that were not handled before.
 func (r *Resource) OnCreate(id string, fn Func, options ...Option) {
 	r.On([]Cause{Create}, id, fn, options...)
 }
 
-// OnUpdate adds a handler for objects whose essence changed.
+// OnUpdate adds a handler for changes of the essence.
 func (r *Resource) OnUpdate(id string, fn Func, options ...Option) {
 	r.On([]Cause{Update}, id, fn, options...)
 }
 
-// OnField adds a handler for objects in which the field changed since it was last handled. It is
-// OnUpdate with [Field]: the first value of a new object is a create, not an update.
+// OnField adds a handler for changes of the field since the handler handled it last. It is OnUpdate with [Field]:
+// the first value of a new object is a create, and not an update.
 func (r *Resource) OnField(field, id string, fn Func, options ...Option) {
 	r.On([]Cause{Update}, id, fn, append([]Option{Field(field)}, options...)...)
 }
@@ -207,17 +206,18 @@ func (r *Resource) OnDelete(id string, fn Func, options ...Option) {
 	r.On([]Cause{Delete}, id, fn, options...)
 }
 
-// OnResume adds a handler for objects that were handled before this process saw them first.
+// OnResume adds a handler for objects that were handled before, and that this process sees for the first time.
 func (r *Resource) OnResume(id string, fn Func, options ...Option) {
 	r.On([]Cause{Resume}, id, fn, options...)
 }
 
-// OnResync adds a handler that runs for each object every Resync.
+// OnResync adds a handler that runs for each object after each period of Resync.
 func (r *Resource) OnResync(id string, fn Func, options ...Option) {
 	r.On([]Cause{Resync}, id, fn, options...)
 }
 
-// OnEvent adds a handler that runs for every event of the watch, status and own writes included. See [Event].
+// OnEvent adds a handler that runs for every event of the watch, also for changes of the status and for own writes.
+// See [Event].
 func (r *Resource) OnEvent(id string, fn Func, options ...Option) {
 	r.On([]Cause{Event}, id, fn, options...)
 }
@@ -233,15 +233,14 @@ func (r *Resource) OnRelated(id string, fn Func, options ...Option) {
 	r.On([]Cause{RelatedChange}, id, fn, options...)
 }
 
-// OnReconcile adds a level-triggered handler: it runs whenever there may be something to do, but
-// not for deletion. See [ReconcileCauses].
+// OnReconcile adds a level-triggered handler: it runs whenever there may be something to do, except for deletion.
+// See [ReconcileCauses].
 func (r *Resource) OnReconcile(id string, fn Func, options ...Option) {
 	r.On([]Cause{Reconcile}, id, fn, options...)
 }
 
-// On adds a handler for the causes given; the other On verbs are short for it. Handlers run in
-// declared order. Faults (an id used twice, no causes, a faulty option) are reported by
-// [Operator.Validate]. On panics when fn is nil.
+// On adds a handler for the given causes; the other methods On… are short for it. Handlers run in declared order.
+// [Operator.Validate] reports faults: an id used twice, no causes, a faulty option. On panics when fn is nil.
 func (r *Resource) On(causes []Cause, id string, fn Func, options ...Option) {
 	h := Handler{ID: id, Causes: causes, Func: fn, Retries: Unlimited}
 	for _, set := range options {
@@ -250,24 +249,23 @@ func (r *Resource) On(causes []Cause, id string, fn Func, options ...Option) {
 	r.Add(h)
 }
 
-// Knowledge is what a resource is held against.
+// Knowledge has the schemas and kinds that a resource is checked against.
 type Knowledge struct {
-	// OfResource and OfKind find schemas, nil for those that they do not have.
+	// OfResource and OfKind return schemas, or nil for unknown ones.
 	OfResource func(ResourceName) *spec.Schema
 	OfKind     func(schema.GroupVersionKind) *spec.Schema
-	// Kinds are the kinds that there are; nil when that is not known.
+	// Kinds are the kinds that exist; nil if that is not known.
 	Kinds shape.Kinds
 }
 
-// CheckSchemas holds the resource against what is known. It returns what does not fit, and what may be right all the
-// same.
+// CheckSchemas checks the resource against known schemas. It returns faults, and warnings for uncertain ones.
 func (r *Resource) CheckSchemas(k Knowledge) (faults, warnings []error) {
 	s := shape.Schemas{Children: map[string]shape.Shape{}, Related: map[string]shape.Shape{}, Indexes: r.op.indexShapes(k), Kinds: k.Kinds}
 	s.Self = shape.Shape{Schema: k.OfResource(r.Name), Kept: r.Kept()}
 	checks := r.Checks
 	if k.Kinds != nil {
 		checks = slices.Concat(r.Exists, r.Checks)
-		s.Kind, _ = k.Kinds.Resource(r.Name.GVR(), true) // the fault is told by the check of the name
+		s.Kind, _ = k.Kinds.Resource(r.Name.GVR(), true) // the check of the name reports the fault
 	}
 	for _, c := range r.Makes {
 		child := shape.Shape{List: c.List}
@@ -282,8 +280,7 @@ func (r *Resource) CheckSchemas(k Knowledge) (faults, warnings []error) {
 	return held(checks, s)
 }
 
-// Add adds a handler that is at hand, as [Resource.On] does. It returns the one that is added, whose causes are
-// those that Handler.Causes stands for.
+// Add adds a handler, as [Resource.On] does. It returns the added handler, with Handler.Causes expanded.
 func (r *Resource) Add(h Handler) *Handler {
 	if h.Func == nil && h.Daemon == nil && h.Machine == nil {
 		panic("dsl: handler " + h.ID + " of " + r.Name.String() + " has a nil function")
@@ -293,7 +290,7 @@ func (r *Resource) Add(h Handler) *Handler {
 	r.handlers = append(r.handlers, &h)
 	if all := r.Machines(); h.Machine != nil && len(all) > 1 {
 		for i, m := range all {
-			if i == len(all)-1 || len(all) == 2 { // the first one was alone until now
+			if i == len(all)-1 || len(all) == 2 { // the first one was the only one until now
 				m.Conditions = append(m.Conditions, m.Machine.ReadyCondition(false))
 			}
 		}
@@ -304,46 +301,44 @@ func (r *Resource) Add(h Handler) *Handler {
 	return &h
 }
 
-// Relation names objects that handlers of a resource look at without owning them. They are
-// watched: when what a relation selects for an object changes, handlers of that object run with
-// cause [RelatedChange].
+// Relation selects objects that handlers of a resource look at without owning them. These objects are watched: when
+// the objects that a relation selects for an object change, handlers of that object with cause [RelatedChange] run.
 type Relation struct {
 	// Name is unique within the resource: handlers and expressions use it. A CEL identifier.
 	Name string
 	// Resource is watched, in the operator's scope.
 	Resource ResourceName
-	// LabelSelector is pushed to the server, in kubectl's form: what it does not select is not
-	// held. Empty means everything.
+	// LabelSelector is sent to the server, in kubectl's form. Objects that it does not select are not held. Empty
+	// means everything.
 	LabelSelector string
-	// One says that the relation selects one object at most, by its name.
+	// One says that the relation selects at most one object, by its name.
 	One bool
-	// Select says which of the objects belong to the subject's object; the subject has no children and no
-	// related objects. It must be quick. Nil means all of them. When it fails, handlers that ask for
-	// the relation get its error.
+	// Select returns the selection for the subject's object. The subject has neither children nor related objects.
+	// It must be quick. Nil selects all objects. Its error is returned to handlers that read the relation.
 	Select func(s *Subject) (Selection, error)
 }
 
 // Selection picks objects of a relation.
 type Selection struct {
-	// Namespace is the only one to look into; empty means all, or that the resource has none.
+	// Namespace limits the selection to one namespace. Empty means all namespaces, or a cluster-scoped resource.
 	Namespace string
-	// Names are the only ones wanted; nil means any.
+	// Names limit the selection to these names; nil means any.
 	Names []string
 	// Labels selects by labels; nil means any.
 	Labels labels.Selector
-	// Match, when set, must hold for an object. An error counts as no.
+	// Match, when set, must hold for an object. An error means false.
 	Match func(o *unstructured.Unstructured) (bool, error)
 }
 
-// Related gives handlers what the relations select.
+// Related reads the objects that the relations select.
 type Related interface {
 	// Get returns the objects that the relation of that name selects, from the cache, sorted by
 	// namespace and name. Each is a private copy.
 	Get(name string) ([]*unstructured.Unstructured, error)
 	// Relations returns the resource's relations.
 	Relations() []Relation
-	// Absent names the object that the relation of that name selects by its name, as in ConfigMap shop/settings, when it is
-	// not there. It is empty for other relations, and where the name may be a Secret's value.
+	// Absent names the object that the relation of that name selects by its name, as in ConfigMap shop/settings, if
+	// it does not exist. It is empty for other relations, and if the name may be a value of a Secret.
 	Absent(name string) string
 }
 

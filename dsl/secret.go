@@ -14,15 +14,15 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
-// Secrets say which of the things that code reads may have values of Secrets. The zero value says that none has.
+// Secrets say which values that code reads may come from Secrets. The zero value means none.
 type Secrets struct {
-	// Read: the code may read such values. Texts that are made of its errors have no values in them.
+	// Read: the code may read values of Secrets. Texts that are made from its errors do not contain values.
 	Read bool
-	// From are the things that have them, in the form of [Reads.Values].
+	// From are the sources of such values, in the form of [Reads.Values].
 	From []string
 }
 
-// In reports whether some values that are read may be those of a Secret.
+// In reports whether some of the given values may come from a Secret.
 func (s Secrets) In(values []string) bool {
 	return slices.ContainsFunc(values, func(read string) bool {
 		all, any := strings.CutSuffix(read, "*")
@@ -30,14 +30,14 @@ func (s Secrets) In(values []string) bool {
 	})
 }
 
-// Unshown stands in texts for people in the place of a value that may be a Secret's.
+// Unshown replaces a value that may come from a Secret in texts for people.
 const Unshown = "a value that is not shown, for it may be a Secret's"
 
 // longestShown is how many bytes of a value are shown.
 const longestShown = 100
 
-// Shown is a value for the text of an error: quoted and shortened, or [Unshown] where it may be a Secret's. All texts of actions
-// that have values in them are made with it.
+// Shown formats a value for the text of an error: quoted and shortened, or [Unshown] if it may come from a Secret.
+// Actions must use it for all values in their texts.
 func (s Secrets) Shown(value any) string {
 	if s.Read {
 		return Unshown
@@ -51,11 +51,11 @@ func (s Secrets) Shown(value any) string {
 // isSecret reports whether objects of a resource are Secrets.
 func (n ResourceName) isSecret() bool { return n.Group == "" && n.Resource == "secrets" }
 
-// OfSecrets reports whether the resource is that of Secrets.
+// OfSecrets reports whether the objects of the resource are Secrets.
 func (r *Resource) OfSecrets() bool { return r.Name.isSecret() }
 
-// DigestsSecrets reports whether digests of Secrets are stored for the resource: what handlers handled last, of those that are not
-// level-triggered.
+// DigestsSecrets reports whether the engine stores digests of Secrets for the resource: what handlers that are not
+// level-triggered have handled last.
 func (r *Resource) DigestsSecrets() bool {
 	return r.OfSecrets() && slices.ContainsFunc(r.handlers, func(h *Handler) bool { return !h.ResourceWide && h.Daemon == nil && h.Stores() })
 }
@@ -63,8 +63,8 @@ func (r *Resource) DigestsSecrets() bool {
 // secretKind is the kind of Secrets.
 var secretKind = schema.GroupKind{Kind: "Secret"}
 
-// Secrets say what a handler of the resource may read of Secrets. It is known of expressions what they read; other code may read
-// all that its resource declares. A kind that is worked out counts as that of a Secret.
+// Secrets returns what a handler of the resource may read of Secrets. For expressions that is known; other code may
+// read everything that its resource declares. A kind that is computed counts as Secret.
 func (r *Resource) Secrets(h *Handler) Secrets {
 	out := Secrets{From: r.secretSources()}
 	if !h.Reads.Told {
@@ -75,12 +75,12 @@ func (r *Resource) Secrets(h *Handler) Secrets {
 	return out
 }
 
-// RelationSecrets are [Resource.Secrets] for what selects the objects of a relation.
+// RelationSecrets is [Resource.Secrets] for the selection of a relation.
 func (r *Resource) RelationSecrets(of Relation) Secrets {
 	return Secrets{Read: r.OfSecrets() || of.Resource.isSecret(), From: r.secretSources()}
 }
 
-// secretSources are the things around an object that may have values of Secrets.
+// secretSources returns the sources of values of Secrets around an object.
 func (r *Resource) secretSources() (out []string) {
 	if r.OfSecrets() {
 		out = append(out, "self")
@@ -103,7 +103,7 @@ func (r *Resource) secretSources() (out []string) {
 	return append(out, r.op.secretIndexes()...)
 }
 
-// secretIndexes are the operator's indexes that are made of Secrets.
+// secretIndexes returns the names of the operator's indexes over Secrets.
 func (op *Operator) secretIndexes() (out []string) {
 	if op == nil {
 		return nil
@@ -116,27 +116,27 @@ func (op *Operator) secretIndexes() (out []string) {
 	return out
 }
 
-// OfSecrets reports whether the index is made of Secrets.
+// OfSecrets reports whether the index is over Secrets.
 func (x *IndexSpec) OfSecrets() bool { return x.Resource.isSecret() }
 
-// Secrets say what code that runs for the operator as a whole may read of Secrets.
+// Secrets returns what the operator's activities may read of Secrets.
 func (op *Operator) Secrets() Secrets {
 	from := op.secretIndexes()
 	return Secrets{Read: len(from) > 0, From: from}
 }
 
-// ofSecrets reports whether it is the need to read Secrets. A right that is given away is not used.
+// ofSecrets reports whether the need is to read Secrets. A right that is only granted to others does not count.
 func (n Need) ofSecrets() bool {
 	reads := slices.ContainsFunc(n.Verbs, func(verb string) bool { return slices.Contains([]string{"get", "list", "watch", "*"}, verb) })
 	return reads && n.For.Empty() && (n.Resource.isSecret() || n.Kind.GroupKind() == secretKind)
 }
 
-// discreet is the key of contexts in which answers of the API server may quote Secrets.
+// discreet is the key of contexts of [Discreetly].
 type discreet struct{}
 
-// Discreetly returns a context for requests whose answers may quote values of Secrets: of these answers, errors say the kind and
-// the place alone. See [Withhold].
+// Discreetly returns a context for requests whose responses may quote values of Secrets. Errors of these requests
+// have only the kind and the place. See [Withhold].
 func Discreetly(ctx context.Context) context.Context { return context.WithValue(ctx, discreet{}, true) }
 
-// Discreet reports whether a context is one of [Discreetly].
+// Discreet reports whether a context comes from [Discreetly].
 func Discreet(ctx context.Context) bool { return ctx.Value(discreet{}) != nil }

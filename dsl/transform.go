@@ -24,16 +24,17 @@ import (
 // Transformation changes an object in place. See [Patch.Transform].
 type Transformation func(o *unstructured.Unstructured) error
 
-// Transform has a function change the object, for what no value alone can say, as an entry of a list to which others add
-// entries, too. It gets a copy of the object as it is, with all else that this handler and those before it want. What it
-// changes is sent with everything else, to the very version of the object that it was worked out from. When somebody has
-// written meanwhile, the function runs again, on what is there then; so it must do no more than change its argument, and
-// the same when that is done already. Where the handler's view has changed, or an entry or field that the function
-// changes, the handler runs again instead.
+// Transform adds a function that changes the object, for changes that depend on the object's current state, such as
+// an entry of a list to which others add entries, too. The function gets a copy of the object with the other
+// changes of this handler and of the handlers before it. Its changes are sent with those, for exactly the version
+// of the object that it got. If the object was written in the meantime, the function runs again on the new version.
+// So it must have no side effects, and must make no change when the object already is as desired. If the handler's
+// view, or a field or entry that the function changes, is among what was written, the handler runs again instead.
 //
-// It may change spec and all else that is the user's, status, and labels, annotations, owner references and finalizers;
-// bookkeeping stays. An error of it is one of the handler: what the functions were to change is not sent, the rest of the
-// patch is. Where the cache does not hold the whole object, it is read from the API server for them, once in a pass.
+// The function may change spec and other user fields, status, labels, annotations, owner references and finalizers,
+// but no bookkeeping. Its error is an error of the handler: the changes of all Transform functions are dropped, and
+// the rest of the patch is sent. If the cache does not hold whole objects, the object is read from the API server,
+// once in a pass.
 func (p *Patch) Transform(fn Transformation) { p.Transforms = append(p.Transforms, fn) }
 
 // JSONOp is an operation of a JSON patch (RFC 6902).
@@ -46,7 +47,7 @@ type JSONOp struct {
 	Value any
 }
 
-// MarshalJSON writes the operation as RFC 6902 has it.
+// MarshalJSON writes the operation in the form of RFC 6902.
 func (o JSONOp) MarshalJSON() ([]byte, error) {
 	out := map[string]any{"op": o.Op, "path": o.Path}
 	switch o.Op {
@@ -58,9 +59,9 @@ func (o JSONOp) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// JSON changes the object by operations of a JSON patch, all of them or none, as [Patch.Transform] does: on the object as
-// it is, and again after somebody else has written. An operation that cannot be done, as a test that fails, is an error of the
-// handler, which is tried again; one that there is not fails it for good.
+// JSON changes the object by operations of a JSON patch, all of them or none, as [Patch.Transform] does: on the
+// current object, and again if it was written in the meantime. If an operation fails, as a failed test, the handler
+// fails and is retried. If an operation is invalid, the handler fails for good.
 func (p *Patch) JSON(ops ...JSONOp) {
 	for i, op := range ops {
 		if known := []string{"add", "remove", "replace", "move", "copy", "test"}; !slices.Contains(known, op.Op) {
@@ -96,8 +97,8 @@ func (p *Patch) JSON(ops ...JSONOp) {
 	})
 }
 
-// Transformed returns the patch with what its transformations make of an object in their place. The object has all else
-// that the patch wants already; it is not changed. The error is that of a transformation.
+// Transformed returns the patch with its transformations replaced by their changes of an object, which has the
+// patch's other changes already. The object is not modified. The error is that of a transformation.
 func (p *Patch) Transformed(laid *unstructured.Unstructured) (*Patch, error) {
 	out := NewPatch()
 	bare := *p
@@ -128,7 +129,7 @@ func transform(fn Transformation, o *unstructured.Unstructured) (err error) {
 	return fn(o)
 }
 
-// panicked says where the code panicked that is recovered from.
+// panicked returns the place of the panic that is being recovered.
 func panicked() string {
 	var callers [32]uintptr
 	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers[:])])
@@ -144,14 +145,14 @@ func panicked() string {
 	}
 }
 
-// changed returns what makes of one object another, where a handler may want that.
+// changed returns the changes from one object to another, or an error if handlers may not make them.
 func changed(from, to *unstructured.Unstructured) (*Patch, error) {
 	metadata, isMap := to.Object["metadata"].(map[string]any)
 	if !isMap {
 		return nil, errors.New("it has no metadata any more")
 	}
 	if metadata["annotations"] == nil && from.GetAnnotations() != nil {
-		metadata["annotations"] = map[string]any{} // each by itself, for some stay
+		metadata["annotations"] = map[string]any{} // each annotation separately, because some stay
 	}
 	change := plain.Difference(from.Object, to.Object)
 	out := NewPatch()

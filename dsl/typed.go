@@ -12,37 +12,40 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
-// TypedRequest is a [Request] with the object in a type of the author's. See [Typed].
+// TypedRequest is a [Request] with the object decoded into the author's type. See [Typed].
 type TypedRequest[T any] struct {
 	*Request
-	// Object is Subject.Object, decoded for this run of the handler: what it changes in it is what it wants, as if it had
-	// said so to the Patch.
+	// Object is Subject.Object, decoded for this run of the handler. The handler's changes in it are written, as if
+	// it had made them in Patch.
 	Object *T
-	// Old is Subject.Old, nil where that is. A field that is of another type than it was then is left zero; Diff has it.
+	// Old is Subject.Old, decoded; nil if that is nil. A field that had another type then is zero; Diff has it.
 	Old *T
 }
 
-// Typed makes a handler of a function that gets its object in a type of its own: a struct with json tags, which may
-// embed metav1.TypeMeta and ObjectMeta and needs no more fields than the function uses, or one of k8s.io/api. Nothing is
-// generated and nothing registered.
+// Typed makes a handler of a function that gets its object in the author's type. The type is one of k8s.io/api, or
+// a struct with json tags, which may embed metav1.TypeMeta and ObjectMeta and needs only the fields that the
+// function uses. It needs no generated code and no registration.
 //
-// What the function changes in r.Object is sent, and nothing else: what it read is compared with what it left,
-// and the difference is laid on r.Patch, which counts when the handler fails, too (see [Patch]). So it makes the requests
-// that r.Patch would make. Fields that the struct does not have stay, and a field that was not there and is zero still is
-// not written. In particular:
+// The function's changes in r.Object are sent: the object before and after are compared, and the difference is
+// added to r.Patch. It therefore leads to the same requests as r.Patch, and also counts when the handler fails (see
+// [Patch]). Fields that the struct does not have stay. A field that did not exist and is still zero is not written.
+// In particular:
 //
-//   - A zero value with omitempty is none: what had another value is removed, with what is in it.
-//   - A list is sent as a whole, as in any merge patch. Its entries keep fields that the struct does not have: those that
-//     are as they were, wherever they stand, those of the same name, key, id or type, and, where entries have none of
-//     these, those at the same index. Only when a list of these has become shorter, changed entries lose them.
-//   - Entries of status.conditions are set one by one, as [Patch.SetCondition] does, transition time and all, so conditions
-//     that others set meanwhile stay. Only where one is removed, or has fields of its own, the list is sent as a whole.
-//   - Of the metadata labels, annotations and owner references can be changed; another change fails the handler for good.
-//     Annotations that are bookkeeping of operators and kubectl stay.
+//   - A field with omitempty that is set to zero is removed, with everything in it.
+//   - A list is sent as a whole, as in any merge patch. Its entries keep the fields that the struct does not have.
+//     An entry is recognised if it is unchanged, wherever it is; otherwise by its name, key, id or type; if
+//     entries have none of these, by its index. Changed entries lose such fields only when a list without these
+//     keys has become shorter.
+//   - Entries of status.conditions are set one by one, as by [Patch.SetCondition], with the transition time. So
+//     conditions that others set in the meantime stay. The list is sent as a whole only if an entry is removed or
+//     has fields of its own.
+//   - In the metadata, labels, annotations and owner references can be changed. Any other change there fails the
+//     handler for good. Bookkeeping annotations of operators and kubectl stay.
 //
-// An object that does not fit the type is an error, which names the field; the handler's function is not called then, and is
-// tried again with the handler's back-off. A field that the cache does not hold (see [Resource.Keep]) is a fault when the operator
-// is validated, whether the function reads it or not; where Typed is within other code, its handler fails for good.
+// If an object does not fit the type, the error names the field, the function is not called, and it is retried with
+// the handler's back-off. A field of the type that the cache does not hold (see [Resource.Keep]) is a fault that
+// validation reports, whether the function reads the field or not. If Typed is called by other code, the handler
+// fails for good instead.
 func Typed[T any](fn func(context.Context, *TypedRequest[T]) error) Func {
 	return typedCode{of: reflect.TypeFor[T](), handle: func(ctx context.Context, r *Request) error {
 		typed, err := typedRequest[T](r)
@@ -56,7 +59,7 @@ func Typed[T any](fn func(context.Context, *TypedRequest[T]) error) Func {
 		err = fn(ctx, typed)
 		after, wrong := leanTree(typed.Object)
 		if r.Patch == nil {
-			r.Patch = NewPatch() // in a test that has no engine
+			r.Patch = NewPatch() // only in a test without an engine
 		}
 		if wrong != nil {
 			r.Patch.note(fmt.Errorf("encoding object: %w", wrong))
@@ -82,7 +85,7 @@ func typedRequest[T any](r *Request) (*TypedRequest[T], error) {
 	return typed, nil
 }
 
-// leanTree is what a typed object says: null and structs that it cannot leave out are nothing.
+// leanTree returns a typed object as a tree, without null and without empty structs that lack omitempty.
 func leanTree(object any) (map[string]any, error) {
 	decoded, err := plain.Lean(object)
 	if err != nil {

@@ -16,12 +16,12 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
-// take lays on the patch how a typed object was changed: before and after are what it said then and now.
+// take adds to the patch the difference between two states of a typed object.
 func (p *Patch) take(o *unstructured.Unstructured, before, after map[string]any) {
 	for _, path := range kept {
 		was, _ := path.In(before)
 		if _, stays := path.In(after); !stays && was != nil {
-			p.note(path.set(after, map[string]any{})) // only what the type has of it was meant
+			p.note(path.set(after, map[string]any{})) // the type covers only a part of the map
 		}
 	}
 	wanted, _ := plain.Merged(o.Object, before, after).(map[string]any)
@@ -49,16 +49,16 @@ func (p *Patch) take(o *unstructured.Unstructured, before, after map[string]any)
 	}
 	over.Object = change
 	if over.singly(o); over.Status["conditions"] != nil {
-		over.Conditions, over.Offered = slices.Clone(p.Conditions), slices.Clone(p.Offered) // which stay, beside the list
+		over.Conditions, over.Offered = slices.Clone(p.Conditions), slices.Clone(p.Offered) // these stay, beside the list
 	}
 	p.Join(over)
 }
 
-// kept are maps of which a typed object that has none of them removes what it knows alone.
+// kept are maps that are never removed as a whole: a typed object without them removes only the keys that it knows.
 var kept = []Path{{"status"}, {"metadata"}, {"metadata", "annotations"}}
 
-// meant takes out of a change of metadata what no handler may mean, and says what it was. Some fields may be changed, and
-// annotations that are no bookkeeping.
+// meant removes from a change of metadata the changes that handlers may not make, and returns an error for them.
+// The given fields may be changed, and so may annotations that are not bookkeeping.
 func meant(o *unstructured.Unstructured, metadata map[string]any, fields ...string) (err error) {
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
 		if slices.Contains(fields, key) {
@@ -82,7 +82,7 @@ func meant(o *unstructured.Unstructured, metadata map[string]any, fields ...stri
 	return err
 }
 
-// singly makes of a changed list of conditions those that are to be set, where that says all.
+// singly replaces a changed list of conditions by single conditions to set, if these have all the changes.
 func (p *Patch) singly(o *unstructured.Unstructured) {
 	list, changed := p.Status["conditions"].([]any)
 	if !changed {
@@ -115,7 +115,7 @@ func (p *Patch) singly(o *unstructured.Unstructured) {
 	delete(p.Status, "conditions")
 }
 
-// conditionsByType returns the entries of a list by their types; not ok where they cannot be told apart by these.
+// conditionsByType returns the entries of a list by type; ok is false if types are missing or repeated.
 func conditionsByType(list []any) (out map[string]map[string]any, ok bool) {
 	out = map[string]map[string]any{}
 	for _, entry := range list {
@@ -129,8 +129,8 @@ func conditionsByType(list []any) (out map[string]map[string]any, ok bool) {
 	return out, true
 }
 
-// conditionOf returns the condition as which a changed one is to be set, and whether it is to be. It is not plain
-// where more has changed than [Patch.SetCondition] can say. The time of transition is the engine's.
+// conditionOf returns the condition to set for a changed entry, and whether there is one. It is not plain if
+// [Patch.SetCondition] cannot make the change. The engine sets the transition time.
 func conditionOf(before, after map[string]any, generation int64) (out metav1.Condition, changed, isPlain bool) {
 	change := plain.Difference(before, after)
 	delete(change, "lastTransitionTime")

@@ -15,21 +15,21 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// typedCode is what [Typed] makes a handler of, and [TypedDaemon] a daemon. It knows the type that objects are decoded
-// into, so that the type can be held against what the cache has before anything runs.
+// typedCode is a handler made by [Typed], or a daemon made by [TypedDaemon]. It knows the type of the objects, so
+// that validation can check the type against the cache before anything runs.
 type typedCode struct {
 	of     reflect.Type
 	handle Func
 	attend DaemonFunc
 }
 
-// run is the handler. Where somebody asks for the type, nothing runs.
+// run is the handler. If r.asked is set, it only returns the type.
 func (t typedCode) run(ctx context.Context, r *Request) error {
 	if r.asked != nil {
 		*r.asked = t.of
 		return nil
 	}
-	if err := leftOut(t.of, r.Kept); err != nil { // code that other code runs was not checked before
+	if err := leftOut(t.of, r.Kept); err != nil { // validation does not see code that other code calls
 		return Permanent(err)
 	}
 	return t.handle(ctx, r)
@@ -57,14 +57,14 @@ func (t typedCode) handler() Func { return t.run }
 //go:noinline
 func (t typedCode) daemon() DaemonFunc { return t.stay }
 
-// typeOf returns the type that a handler or a daemon decodes its objects into; nil where that is not known. Code of
-// others is never called.
+// typeOf returns the type into which a handler or a daemon decodes its objects, or nil if that is not known. It
+// never calls code that was not made by Typed or TypedDaemon.
 func typeOf(handler Func, daemon DaemonFunc) (of reflect.Type) {
-	var none context.Context // it does nothing that could end
+	var none context.Context // run does not use it when the type is asked
 	same := func(a, b any) bool { return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() }
 	switch {
 	case same(handler, typedCode{}.handler()):
-		_ = handler(none, &Request{asked: &of}) // it has no error then
+		_ = handler(none, &Request{asked: &of}) // no error is possible when the type is asked
 	case same(daemon, typedCode{}.daemon()):
 		_ = daemon(none, &DaemonRequest{asked: &of})
 	}
@@ -74,7 +74,8 @@ func typeOf(handler Func, daemon DaemonFunc) (of reflect.Type) {
 // mostNamed is how many fields a fault names.
 const mostNamed = 3
 
-// leftOut says which fields of a type the cache does not hold: they would be read as not set, without a word.
+// leftOut returns an error that names the fields of a type that the cache does not hold; they would be zero without
+// notice.
 func leftOut(of reflect.Type, kept *shape.Kept) error {
 	if of == nil || kept == nil {
 		return nil
@@ -150,7 +151,7 @@ func firstOf(lacking [][]string) string {
 	return fields
 }
 
-// nameOf is what a type is called, where it has a name.
+// nameOf returns the name of a type, or a description for types without one.
 func nameOf(t reflect.Type) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -161,6 +162,6 @@ func nameOf(t reflect.Type) string {
 	return t.String()
 }
 
-// LeftOut says which fields of its type a function of [Typed] or [TypedDaemon] would miss, where a cache holds a part of the
-// objects. Of other functions it is not known what they read.
+// LeftOut returns an error that names the fields that a function of [Typed] or [TypedDaemon] would miss in a cache
+// that holds parts of objects. For other functions the fields are not known.
 func (f Function) LeftOut(kept *shape.Kept) error { return leftOut(typeOf(f.Func, f.Daemon), kept) }

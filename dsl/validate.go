@@ -20,10 +20,10 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
-// Validate reports every fault of the operator, joined, each a [Fault]: a name that cannot be part of an
-// annotation key, resources whose objects are declared twice, under whatever spelling (two would work
-// on one object at the same time and share its bookkeeping), and what settings, resources and handlers have
-// wrong. The engine refuses an operator with faults.
+// Validate reports all faults of the operator, joined, each a [Fault]: in its settings, resources and handlers, a
+// name that cannot be part of an annotation key, and a resource that is declared twice, under whatever spelling.
+// Two declarations would work on one object at the same time and share its bookkeeping. The engine refuses an
+// operator with faults.
 func (op *Operator) Validate() error {
 	var found []error
 	c := check{found: &found}
@@ -69,7 +69,7 @@ func (op *Operator) checkName(c check) {
 	} else if len(wrong) > 0 {
 		c.fault("metadata.name", "want a DNS label, found %q: %s", op.Name, wrong[0])
 	}
-	if len(wrong) > 0 { // an empty one is, too
+	if len(wrong) > 0 { // an empty name is a fault, too
 		prefix = cmp.Or(op.Domain, bookkeeping.Domain)
 	}
 	if errs := validation.IsDNS1123Subdomain(prefix); len(errs) > 0 {
@@ -117,7 +117,7 @@ func (r *Resource) check(c check) {
 	}
 }
 
-// elsewhere says where else handlers may be.
+// elsewhere names other places that may have the handlers.
 func (r *Resource) elsewhere() string {
 	if r.Open {
 		return ", here or in Go"
@@ -125,7 +125,7 @@ func (r *Resource) elsewhere() string {
 	return ""
 }
 
-// checkIgnore reports paths that cannot be ignored: handlers look at them by name.
+// checkIgnore reports ignored paths that handlers name.
 func (r *Resource) checkIgnore(c check) {
 	for i, ignored := range r.Ignore {
 		field := fmt.Sprintf("ignore[%d]", i)
@@ -170,7 +170,7 @@ func (r *Resource) checkRelations(c check) {
 
 var handlerID = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
 
-// WrongID says what is wrong with the handler's id; empty when nothing is.
+// WrongID returns the fault of the handler's id; empty if it is valid.
 func (h *Handler) WrongID() string {
 	if handlerID.MatchString(h.ID) {
 		return ""
@@ -178,7 +178,7 @@ func (h *Handler) WrongID() string {
 	return fmt.Sprintf("want letters, digits, '-', '_' and '.', at most 63, found %q", h.ID)
 }
 
-// check checks a handler that is declared after others.
+// check reports faults of a handler; earlier are the handlers declared before it.
 func (h *Handler) check(c check, earlier []*Handler) {
 	if fault := h.WrongID(); fault != "" {
 		c.fault("id", "%s", fault)
@@ -210,7 +210,8 @@ func (h *Handler) check(c check, earlier []*Handler) {
 	}
 }
 
-// checkMakers reports an id under which steps of another handler make children: nobody could say whose a child is.
+// checkMakers reports an id under which steps of another handler make children. The children of the two could not
+// be told apart.
 func (h *Handler) checkMakers(c check, earlier []*Handler) {
 	for _, other := range earlier {
 		switch {
@@ -223,7 +224,8 @@ func (h *Handler) checkMakers(c check, earlier []*Handler) {
 	}
 }
 
-// checkWas reports ids of before that another handler has, or had: nobody could say whose what is kept under them is.
+// checkWas reports earlier ids that another handler has, or had. Their children and progress could not be told
+// apart.
 func (h *Handler) checkWas(c check) {
 	for i, id := range h.Was {
 		field := fmt.Sprintf("was[%d]", i)
@@ -257,7 +259,7 @@ func (h *Handler) checkAttempts(c check) {
 	}
 }
 
-// checkField checks that the cache holds what the handler looks at.
+// checkField checks that the cache holds the handler's fields.
 func (h *Handler) checkField(c check) {
 	for _, field := range h.Fields {
 		if len(field) == 0 {
@@ -278,7 +280,7 @@ func (h *Handler) checkField(c check) {
 	}
 }
 
-// checkMatches reports keys and values that no object can have.
+// checkMatches reports labels and annotations that objects cannot have.
 func (h *Handler) checkMatches(c check) {
 	wrongKey := func(field, key, as string) {
 		if faults := validation.IsQualifiedName(as); len(faults) > 0 {
@@ -296,7 +298,7 @@ func (h *Handler) checkMatches(c check) {
 	}
 }
 
-// checkWhole reports what a handler that runs for the resource as a whole cannot have.
+// checkWhole reports options that a handler that runs for the resource as a whole cannot have.
 func (h *Handler) checkWhole(c check) {
 	if !h.ResourceWide {
 		return
@@ -318,11 +320,10 @@ func (h *Handler) checkWhole(c check) {
 	}
 }
 
-// checkDeletion checks the options of delete handlers. A cause that the code brings along is the code's own
-// affair.
+// checkDeletion checks the options of delete handlers. It ignores causes in Brings.
 func (h *Handler) checkDeletion(c check) {
 	if h.Daemon != nil {
-		return // which may have no finalizer, too
+		return // a resource-wide handler may have NoFinalizer, too
 	}
 	given := slices.Contains(h.given, Delete)
 	for _, option := range []struct {
@@ -341,7 +342,7 @@ func (h *Handler) checkDeletion(c check) {
 	}
 }
 
-// checkAfter checks that what the handler comes after is declared before it.
+// checkAfter checks that the handlers in After are declared earlier.
 func (h *Handler) checkAfter(c check, field, id string, earlier []*Handler) {
 	named := func(other *Handler) bool { return other.ID == id }
 	switch {
@@ -361,10 +362,10 @@ func (h *Handler) checkAfter(c check, field, id string, earlier []*Handler) {
 	}
 }
 
-// checkCauses reports causes that are unknown, or that cannot come about.
+// checkCauses reports unknown causes, and causes that cannot occur.
 func (h *Handler) checkCauses(c check) {
 	if h.Daemon != nil {
-		return // it has none of those that may be given
+		return // its cause, Running, cannot be declared
 	}
 	if len(h.given) == 0 {
 		c.fault("causes", "it has no causes")
@@ -390,7 +391,7 @@ func (n Need) check(c check, field string) {
 		c.fault(field, "the need of %s has no verbs", n.Text())
 	}
 	for i, verb := range n.Verbs {
-		if err := checkVerb(verb); err != nil && n.For.Empty() { // a role may have any words for verbs
+		if err := checkVerb(verb); err != nil && n.For.Empty() { // a role may have any verbs
 			c.fault(fmt.Sprintf("%s.verbs[%d]", field, i), "%w", err)
 		}
 	}

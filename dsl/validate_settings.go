@@ -56,8 +56,8 @@ func (e *LeaderElection) check(c check) {
 	}
 }
 
-// checkPeriods checks that a leader gives up before a standby takes over, and tries more than once
-// before that. The fault is at what is given.
+// checkPeriods checks that a leader gives up before a standby takes over, and tries more than once before that. The
+// fault is placed at a field that is set.
 func (e *LeaderElection) checkPeriods(c check, at string) {
 	duration := cmp.Or(e.LeaseDuration, 15*time.Second)
 	deadline := cmp.Or(e.RenewDeadline, 10*time.Second)

@@ -21,7 +21,7 @@ func (h *Handler) checkTiming(c check) {
 	t.checkCron(c)
 }
 
-// checkTimed checks that a handler with a time runs by it.
+// checkTimed checks that a handler with a timing has the cause timer.
 func (h *Handler) checkTimed(c check, never bool) {
 	if !never && len(h.Causes) > 0 && !h.On(Timer) {
 		c.fault("causes", "it has a time, but not the cause %s", Timer)
@@ -38,7 +38,7 @@ func (t *Timing) checkCron(c check) {
 	}
 }
 
-// checkTimes checks each time by itself, and that there are none that exclude each other.
+// checkTimes checks each time on its own, and that they do not exclude each other.
 func (t *Timing) checkTimes(c check) {
 	if min(t.Every, t.Pause, t.Idle) < 0 {
 		c.fault("every", "every, pause and idle must not be negative")

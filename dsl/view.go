@@ -8,23 +8,23 @@ import (
 	"strings"
 )
 
-// View is what a handler looks at of its object: when that has changed since it last handled it, it runs.
-// The zero View is the essence: all but the status and what is bookkeeping.
+// View is the part of an object that a handler looks at. A change of it since the handler handled it last runs the
+// handler. The zero View is the essence: all but the status and bookkeeping metadata.
 type View struct {
-	// Fields are those that the handler names, all that it looks at then.
+	// Fields, when set, are the fields that the handler names. They are then the whole view.
 	Fields []Path
-	// Beside is what it looks at besides; where Only is set, what it looks at instead. There may be nothing.
+	// Beside are additional paths. If Only is set, they replace the essence; there may be none.
 	Beside []Path
 	Only   bool
-	// Parents are maps of which it looks whether they are there.
+	// Parents are maps whose existence the handler looks at.
 	Parents []Path
-	// Ignored are paths whose changes are none to it.
+	// Ignored are paths whose changes the handler ignores.
 	Ignored []Path
 }
 
-// View returns what the handler looks at: the fields that it names, or the essence. A level-triggered one
-// looks also at what it is known to read of status and of the metadata; or, where its code looks at nothing
-// else and it names no field, at what it reads alone. See [Reads].
+// View returns the handler's view: the fields that it names, or the essence. A level-triggered handler also looks
+// at the fields in status and metadata that it is known to read. If its code depends only on what it is known to
+// read, and it names no fields, these fields are the view. See [Reads].
 func (h *Handler) View() View {
 	v := View{Fields: distinct(h.Fields)}
 	if h.of != nil {
@@ -36,7 +36,7 @@ func (h *Handler) View() View {
 	v.Only = h.Reads.Only && len(v.Fields) == 0
 	for _, p := range h.asked() {
 		switch {
-		case len(p) == 0: // all of the object
+		case len(p) == 0: // the whole object
 			v.Only = false
 			v.Beside = append(v.Beside, Path{"status"}, Path{"metadata"})
 		case v.Only || !p.Authored():
@@ -52,7 +52,7 @@ func (h *Handler) View() View {
 	return v
 }
 
-// asked are the fields of its object that the handler's code and filters are known to read.
+// asked returns the fields of the object that the handler's code and filters are known to read.
 func (h *Handler) asked() []Path {
 	out := slices.Clone(h.Reads.Paths)
 	for _, m := range h.Annotations {
@@ -61,8 +61,8 @@ func (h *Handler) asked() []Path {
 	return out
 }
 
-// View returns what one of the operator's handlers looks at, with the annotation by which a person has its machine go to a
-// state: its key is the operator's.
+// View returns the view of one of the operator's handlers. For a machine, it includes the annotation goto, whose
+// key depends on the operator.
 func (op *Operator) View(h *Handler) View {
 	v := h.View()
 	if h.Machine != nil {
@@ -71,10 +71,10 @@ func (op *Operator) View(h *Handler) View {
 	return v
 }
 
-// Essence reports whether all of the essence is part of the view.
+// Essence reports whether the view includes the whole essence.
 func (v View) Essence() bool { return len(v.Fields) == 0 && !v.Only }
 
-// Holds reports whether all of these paths lie in the view.
+// Holds reports whether the view includes all of these paths.
 func (v View) Holds(paths []Path) bool {
 	return !slices.ContainsFunc(paths, func(p Path) bool {
 		if len(p) == 0 {
@@ -85,10 +85,10 @@ func (v View) Holds(paths []Path) bool {
 	})
 }
 
-// Paths are the paths of the view, in order, without those of the essence. The slice is the caller's.
+// Paths returns the paths of the view, in order, without those of the essence. The slice is the caller's.
 func (v View) Paths() []Path { return slices.Concat(v.Fields, v.Beside) }
 
-// String tells people what is looked at.
+// String describes the view for people.
 func (v View) String() string {
 	if v.Holds([]Path{{}}) {
 		return "all of the object"
@@ -106,7 +106,7 @@ func (v View) String() string {
 	return strings.Join(out, ", ")
 }
 
-// distinct returns the paths in order, each once, without those that others lead to.
+// distinct returns the paths in order, each once, without paths that have another one as prefix.
 func distinct(paths []Path) (out []Path) {
 	paths = slices.Clone(paths)
 	slices.SortFunc(paths, func(a, b Path) int { return slices.Compare(a, b) })
@@ -118,9 +118,8 @@ func distinct(paths []Path) (out []Path) {
 	return out
 }
 
-// Loops returns the ids of handlers that feed each other: each sets something that the next one looks at by
-// name, and the last one something that the first one does. Where what they set never comes to rest, they run
-// for ever.
+// Loops returns the ids of handlers that trigger each other: each sets a field that the next one names, and the
+// last one sets a field that the first one names. They run for ever unless the values come to rest.
 func (r *Resource) Loops() (out [][]string) {
 	next, told := r.fed(), map[*Handler]bool{}
 	for _, h := range r.handlers {
@@ -139,7 +138,7 @@ func (r *Resource) Loops() (out [][]string) {
 	return out
 }
 
-// fed returns for each handler those that look at what it sets.
+// fed returns for each handler the handlers that look at fields that it sets.
 func (r *Resource) fed() map[*Handler][]*Handler {
 	views, out := map[*Handler][]Path{}, map[*Handler][]*Handler{}
 	for _, h := range r.handlers {
@@ -155,7 +154,7 @@ func (r *Resource) fed() map[*Handler][]*Handler {
 	return out
 }
 
-// back returns the handlers on a way from one back to itself, nil when there is none. Each is visited once.
+// back returns the handlers on a way from one back to itself, or nil. Each is visited once.
 func back(first *Handler, next map[*Handler][]*Handler) []*Handler {
 	seen := map[*Handler]bool{}
 	var follow func(h *Handler, way []*Handler) []*Handler
@@ -178,33 +177,30 @@ func back(first *Handler, next map[*Handler][]*Handler) []*Handler {
 	return follow(first, nil)
 }
 
-// feeds reports whether the handler sets something that is looked at.
+// feeds reports whether the handler sets a field of the view.
 func (h *Handler) feeds(view []Path) bool {
 	return slices.ContainsFunc(view, func(p Path) bool { return slices.ContainsFunc(h.Sets, p.Covers) })
 }
 
-// Reads is what code is known to read of its object and of what is around it.
+// Reads is what code is known to read of its object and of other objects.
 type Reads struct {
-	// Paths are fields of the object. An empty path is all of it.
+	// Paths are fields of the object. An empty path is the whole object.
 	Paths []Path
-	// Parents are fields of which it asks whether there is something in them: it makes a difference whether they
-	// are there themselves.
+	// Parents are fields that the code tests for content, so it matters whether they exist themselves.
 	Parents []Path
-	// Children and Related report whether it reads any of them. ChildNames and RelatedNames say which, as far as that is
-	// known, in the form of Indexes.
+	// Children and Related report whether the code reads any of them. ChildNames and RelatedNames say which, as far
+	// as that is known, in the form of Indexes.
 	Children, Related        bool
 	ChildNames, RelatedNames []string
-	// Indexes are the names of those that it reads, sorted; "*" is among them where it may be any.
+	// Indexes are the names of the indexes that the code reads, sorted. "*" stands for any.
 	Indexes []string
-	// Passing: it reads what the object itself does not say, and what nobody wakes it for: the time, what it runs
-	// for, or what was before.
+	// Passing: the code reads values whose changes do not run it: the time, its variables, or the previous state.
 	Passing bool
-	// Values are the things whose values it reads, beyond what an object is called and what kind it is of: self, and as in
-	// children.db, related.creds and indexes.tokens, with "*" for a name where it may be any. Told: there are no others;
-	// without it, there may be more.
+	// Values are the sources of values that the code reads, beyond names and kinds: self, and as in children.db,
+	// related.creds and indexes.tokens, with "*" for any name. Told means that Values is complete.
 	Values []string
 	Told   bool
-	// Only: what the code does follows from what it reads, so it need not run when something else changes.
+	// Only: the result of the code depends only on what it reads, so it need not run when something else changes.
 	Only bool
 }
 
@@ -226,8 +222,8 @@ func together(a, b []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
 }
 
-// around returns the causes without changes of children, of related objects and of indexes where the handler's code
-// looks at nothing but what it reads, and reads none of them. Causes that were given by name stay.
+// around removes the causes for changes of children, related objects and indexes if the handler's code depends only
+// on what it reads and reads none of these. Causes that were declared by name stay.
 func (h *Handler) around(causes []Cause) []Cause {
 	if !h.Reads.Only || !h.Level() {
 		return causes
@@ -238,7 +234,7 @@ func (h *Handler) around(causes []Cause) []Cause {
 	})
 }
 
-// Woken reports whether the handler runs for every change of what it reads beside its object.
+// Woken reports whether the handler runs for every change of the other objects that it reads.
 func (h *Handler) Woken() bool {
 	return !slices.ContainsFunc(causeTable, func(row causeRow) bool { return row.reads != nil && row.reads(h.Reads) && !h.On(row.cause) })
 }

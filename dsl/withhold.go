@@ -15,16 +15,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// WithheldError is an answer of the API server whose words are not shown, for they may quote a Secret. It unwraps to the answer.
+// WithheldError is an error of the API server whose text is hidden because it may quote a Secret. It unwraps to the
+// original error.
 type WithheldError struct {
 	text   string
 	answer error
 }
 
-// Error returns the reason of the answer and the fields that it names.
+// Error returns the reason of the error and the fields that it names.
 func (e *WithheldError) Error() string { return e.text }
 
-// Unwrap returns the answer as it is.
+// Unwrap returns the original error.
 func (e *WithheldError) Unwrap() error { return e.answer }
 
 // Withhold returns an error with an answer of the API server in it as a [WithheldError], with advice of the engine's own; any other
@@ -37,7 +38,7 @@ func Withhold(err error, advice string) error {
 	return &WithheldError{withheld(answer.Status(), advice), err}
 }
 
-// unquoted is why the words of an answer are missing.
+// unquoted says why the text of an error is missing.
 const unquoted = " (its words are not shown, for they may quote a Secret)"
 
 // harmless are the parts of answers that have no values of objects in them: who may not do what, and which policy refuses. What
@@ -74,7 +75,7 @@ func withheld(s metav1.Status, advice string) string {
 // mostPlaces is how many fields are named.
 const mostPlaces = 5
 
-// places are the fields that an answer speaks of.
+// places returns the fields that a status names.
 func places(of *metav1.StatusDetails) (out []string) {
 	for _, cause := range of.Causes {
 		if place := FieldPlace(of.Group, cause.Field); place != "" {
@@ -103,5 +104,5 @@ func FieldPlace(group, field string) string {
 	return field
 }
 
-// fieldStep is a name, with the dot before it, or an index of a list.
+// fieldStep matches a name, with the dot before it, or an index of a list.
 var fieldStep = regexp.MustCompile(`^(\.?[A-Za-z_$][A-Za-z0-9_$-]*|\[[0-9]+\])`)
