@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package actions is what writers of actions import: what an action is, and the registry of them and of the
+// Package actions has what authors of actions import: the type of an action, and the registry of actions and of the
 // functions that configurations may call.
 package actions
 
@@ -17,74 +17,73 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// Registry holds what a configuration may name: functions for `call`, and the actions
-// themselves. It is a value that main makes and passes in; there is no global one.
+// Registry holds the names that a configuration may use: functions for `call`, and the actions themselves. It is a
+// value that main makes and passes on; there is no global registry.
 type Registry struct {
 	functions map[string]dsl.Function
 	actions   map[string]Action
 	faults    []error
 }
 
-// Action is what a handler does when it is written in YAML. Its name is the key in the handler,
-// and what stands under the key has the form that Config returns.
+// Action is what a handler does when it is written in YAML. Its name is a key in the handler. The value of that key
+// has the form that Config returns.
 type Action struct {
 	// Name is the YAML key. Required.
 	Name string
-	// Doc says in a sentence what the action does. Required: it is shown to authors.
+	// Doc says in a sentence what the action does. Required: authors see it.
 	Doc string
-	// Config returns a pointer to a new value of the action's configuration: a struct with yaml
-	// tags, a scalar, or a type that says its form itself; see package dsl/form. It is decoded strictly, and
-	// is part of the JSON Schema. What is at fault in it stays zero. Required.
+	// Config returns a pointer to a new value of the action's configuration: a struct with yaml tags, a scalar, or
+	// a type that defines its own form; see package dsl/form. It is decoded strictly, and is part of the JSON
+	// Schema. Fields with faults stay zero. Required.
 	Config func() any
-	// OneObject: what it does, it does to the object that is handled, so a schedule, which has none, cannot
-	// have it.
+	// OneObject: the action acts on the handled object, so schedules cannot have it.
 	OneObject bool
-	// Objects: what it does, it does to objects of the resource, so neither startup nor cleanup, which have none, can have it.
+	// Objects: the action acts on objects of the resource, so startups and cleanups cannot have it.
 	Objects bool
-	// Includes: the handler makes children, and asks [Build].IncludeWhen whether they are wanted.
+	// Includes: the action makes children, and evaluates [Build].IncludeWhen to decide whether they are desired.
 	Includes bool
-	// Build turns the configuration into the handler's code and what goes with it. An error is
-	// reported with the place of the action; a [shape.Misfit] with the place it names; errors.Join
-	// reports several. Required.
+	// Build makes the handler's code, and what belongs to it, from the configuration. An error is reported at the
+	// place of the action, a [shape.Misfit] at the place that it names; errors.Join returns several. Required.
 	Build func(b Build, config any) (Built, error)
 }
 
-// Built is what an action makes of its configuration.
+// Built is what an action makes from its configuration.
 type Built struct {
-	// Func is the handler's code, Daemon that of a daemon: the one that Build asks for is required.
+	// Func is the code of a handler, Daemon that of a daemon. The one that Build asks for is required.
 	Func   dsl.Func
 	Daemon dsl.DaemonFunc
-	// Filtered says in conditions of the object that a filter, which stands in a line of a file, keeps Func from acting.
-	// Optional.
+	// Filtered reports in conditions of the object that a filter keeps Func from running. The filter is given as
+	// the line of a file. Optional.
 	Filtered func(s *dsl.Subject, filter string, says *dsl.Patch)
-	// Brings are causes that Func needs beside those that the handler is declared with.
+	// Brings are causes that Func needs in addition to those of the handler.
 	Brings []dsl.Cause
 	// NoOld: Func uses neither Request.Old nor Request.Diff.
 	NoOld bool
 	// Owns are the kinds of the children that the handler makes.
 	Owns []schema.GroupVersionKind
-	// Makers are the names under which Func makes children: [Build].ID where it makes any. Nil means that nobody knows.
+	// Makers are the names under which Func makes children: [Build].ID if it makes any. Nil means that they are not
+	// known.
 	Makers []string
 	// Gated are those of them whose step has a filter of its own.
 	Gated []string
 	// Children are those of them that have names.
 	Children []shape.NamedChild
-	// Checks hold the configuration against schemas. Their errors are as those of Build.
+	// Checks check the configuration against schemas. Their errors are reported like those of Build.
 	Checks []shape.Check
-	// Needs are what Func does, as those of [dsl.Function].
+	// Needs are the rights that Func needs, as in [dsl.Function].
 	Needs []dsl.Need
-	// Reads is what Func is known to read, Sets what it is known to set of its object, and Conditions the
-	// types of the conditions among that.
+	// Reads is what Func is known to read. Sets are the fields that it is known to set in its object, and
+	// Conditions the types of conditions among them.
 	Reads      dsl.Reads
 	Sets       []dsl.Path
 	Conditions []string
 }
 
-// Build is what an action gets besides its own configuration.
+// Build is the input of an action besides its own configuration.
 type Build struct {
-	// Registry is the registry that the action was found in.
+	// Registry is the registry that has the action.
 	Registry *Registry
-	// Params are the handler's parameters, nil when it has none.
+	// Params are the handler's parameters, or nil.
 	Params dsl.Params
 	// Resource is the resource that the handler belongs to.
 	Resource dsl.ResourceName
@@ -92,38 +91,39 @@ type Build struct {
 	ID string
 	// ResourceWide: the handler runs for the resource as a whole. See [dsl.Resource.Schedule].
 	ResourceWide bool
-	// Daemon: the handler is one. See [dsl.Resource.Daemon].
+	// Daemon: the handler is a daemon. See [dsl.Resource.Daemon].
 	Daemon bool
-	// OperatorWide: it runs at the start or the end of the process; there is no resource. ResourceWide is set, too.
+	// OperatorWide: the handler runs when the process starts or stops, without a resource. ResourceWide is set,
+	// too.
 	OperatorWide bool
-	// AtDeletion: the handler has the cause delete and no other.
+	// AtDeletion: the handler has only the cause delete.
 	AtDeletion bool
-	// NoFinalizer: no deletion waits for the handler, so the object may be gone when it runs.
+	// NoFinalizer: deletions do not wait for the handler, so the object may be gone when it runs.
 	NoFinalizer bool
-	// IncludeWhen says whether the children that the handler makes are wanted; nil where they are. It has been checked.
+	// IncludeWhen says whether the handler's children are desired; nil means that they are. It has been checked.
 	IncludeWhen *Predicate
-	// Vars are variables that the handler's expressions have beside those of all, in [dsl.Subject.Vars]: where there are
-	// any, it runs for each of several entries, which may be of one object.
+	// Vars are additional variables of the handler's expressions, in [dsl.Subject.Vars]. With them, the handler
+	// runs for each of several entries, which may belong to one object.
 	Vars []string
-	// Told: what comes of the handler, the conditions of the machine tell that it belongs to, and it has none of its own.
+	// Told: the conditions of the handler's machine report its result, so it sets none of its own.
 	Told bool
-	// Kept is what the cache holds of the resource's objects; nil for all of them.
+	// Kept says which parts of the resource's objects the cache holds; nil means all.
 	Kept *shape.Kept
-	// Siblings are all handlers of the resource, this one among them. They are only read.
+	// Siblings are all handlers of the resource, including this one. They are read-only.
 	Siblings []Sibling
 }
 
-// Predicate is an expression that is true or false, and what it knows as params.
+// Predicate is an expression that is true or false, with its variable params.
 type Predicate struct {
 	Text   string
 	Params dsl.Params
 }
 
-// Sibling is a handler as an action's Build sees it.
+// Sibling is a handler as Build of an action sees it.
 type Sibling struct {
 	// ID is the handler's id, Action the name of its action.
 	ID, Action string
-	// Each: it runs for each of several entries; see Build.Vars.
+	// Each: the handler runs for each of several entries; see Build.Vars.
 	Each bool
 }
 
@@ -132,10 +132,10 @@ func NewRegistry() *Registry {
 	return &Registry{functions: map[string]dsl.Function{}, actions: map[string]Action{}}
 }
 
-// Func registers a function that takes no parameters under a name.
+// Func registers a function without parameters under a name.
 func (r *Registry) Func(name string, fn dsl.Func) { r.Function(dsl.Function{Name: name, Func: fn}) }
 
-// Daemon registers a daemon that takes no parameters under a name.
+// Daemon registers a daemon without parameters under a name.
 func (r *Registry) Daemon(name string, fn dsl.DaemonFunc) {
 	r.Function(dsl.Function{Name: name, Daemon: fn})
 }
@@ -165,7 +165,7 @@ func (r *Registry) Action(a Action) {
 	r.actions[a.Name] = a
 }
 
-// Err returns what went wrong while registering, joined.
+// Err returns the faults of registrations, joined.
 func (r *Registry) Err() error { return errors.Join(r.faults...) }
 
 // LookupFunction returns the function of that name.

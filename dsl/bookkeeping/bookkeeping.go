@@ -1,21 +1,22 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bookkeeping knows the annotations in which operators and tools keep their books: a change of one is none
-// that an author meant. And it knows the field managers by which people's hands are told from controllers. It is pure.
+// Package bookkeeping recognises annotations in which operators and tools keep their state, so that their changes
+// do not count as changes by an author. It also tells field managers of people from those of controllers. It is
+// pure.
 package bookkeeping
 
 import "strings"
 
-// Domain ends the prefix of an operator that names no domain of its own.
+// Domain is the default of an operator's domain, the second part of its prefix.
 const Domain = "handwerk.dev"
 
-// Values of operators' annotations begin with a mark, whatever the operator's domain, so that operators recognise
-// each other's.
+// The marks with which the values of operators' annotations begin. They do not depend on the operator's domain, so
+// that operators recognise each other's annotations.
 const (
-	// StateMark begins the annotation that holds the book of an object.
+	// StateMark is the mark of the annotation with the book of an object.
 	StateMark = `{"handwerk":`
-	// AppliedMark begins the annotation that tells what a child was applied from.
+	// AppliedMark is the mark of the annotation with the digest of a child's template.
 	AppliedMark = "handwerk:"
 )
 
@@ -24,9 +25,9 @@ func Is(key, value string) bool {
 	return strings.HasPrefix(value, StateMark) || strings.HasPrefix(value, AppliedMark) || known(key)
 }
 
-// Deployed reports whether a key is one by which a tool marks or steers what it deploys: Helm, Argo CD and Flux. Such annotations
-// are bookkeeping, as [Is] says. A handler may write them nevertheless. A request to reconcile (reconcile.fluxcd.io/requestedAt) is
-// none of them: a person makes it.
+// Deployed reports whether a tool such as Helm, Argo CD or Flux uses the key to mark or to control what it deploys.
+// For [Is], such annotations are bookkeeping. Handlers may write them nevertheless. A request to reconcile
+// (reconcile.fluxcd.io/requestedAt) does not count, because a person makes it.
 func Deployed(key string) bool {
 	domain, _, _ := strings.Cut(key, "/")
 	switch domain {
@@ -36,20 +37,20 @@ func Deployed(key string) bool {
 	return false
 }
 
-// Later reports whether a key tells whose the annotation is, and did not do so in the first releases: it is one of those of
-// [Deployed], or of a kopf operator with a prefix of its own.
+// Later reports whether the first releases did not recognise the key: it is a key of [Deployed], or of a kopf
+// operator with its own prefix.
 func Later(key string) bool {
 	return Deployed(key) || !strings.HasPrefix(key, "kopf.zalando.org/") &&
 		(strings.HasSuffix(key, "/last-handled-configuration") || strings.HasSuffix(key, "/kopf-managed"))
 }
 
-// MayBe reports whether an annotation of that key may be bookkeeping, if its value is such.
+// MayBe reports whether an annotation with that key may be bookkeeping, depending on its value.
 func MayBe(key string) bool {
 	return known(key) || strings.HasSuffix(key, "/state") || strings.HasSuffix(key, "/applied")
 }
 
-// known reports whether the key alone tells whose the annotation is: an operator's without a domain of its own, or
-// a tool's that writes it as it handles an object.
+// known reports whether the key alone identifies its owner: an operator without a domain of its own, or a tool that
+// writes it while it handles an object.
 func known(key string) bool {
 	switch key {
 	case "kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/revision":

@@ -5,26 +5,26 @@ package bookkeeping
 
 import "strings"
 
-// Adopted is the field manager that has what people's hands had set of an object before it was adopted.
+// Adopted is the field manager for fields that people had set on an object before it was adopted.
 const Adopted = "handwerk-adopted"
 
-// Hand is what a field manager is to those who keep an object as it should be.
+// Hand classifies a field manager for operators that revert drift.
 type Hand int
 
-// The hands.
+// The classes of field managers.
 const (
-	// NoHand is a controller, a webhook, another operator or a tool that is not known.
+	// NoHand is a controller, a webhook, another operator or an unknown tool.
 	NoHand Hand = iota
-	// Light is a command of kubectl that notes something on an object, or asks its controller for something.
+	// Light is a kubectl command that notes something on an object, or asks its controller for something.
 	Light
-	// Editing is a command of kubectl that says what an object is to be.
+	// Editing is a kubectl command that changes the desired state of an object.
 	Editing
 )
 
-// HandOf says what a field manager is.
+// HandOf classifies a field manager.
 func HandOf(manager string) Hand {
 	switch manager {
-	case "kubectl", // apply --server-side, and the scale of old releases
+	case "kubectl", // apply --server-side, and scale in old releases
 		"kubectl-client-side-apply", "kubectl-create", "kubectl-edit", "kubectl-patch", "kubectl-replace", "kubectl-scale", "kubectl-set":
 		return Editing
 	case Adopted:

@@ -15,7 +15,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// action builds the handler's code, nil when it is at fault.
+// action builds the handler's code; nil if it has a fault.
 func (w *watched) action(at path, h *handler) *actions.Built {
 	if len(h.Steps) > 0 {
 		return w.steps(at, h)
@@ -51,21 +51,21 @@ func (w *watched) action(at path, h *handler) *actions.Built {
 	return &built
 }
 
-// params checks parameters without an expression: one may have been meant. Others the action checks.
+// params checks parameters that have no expression, in case one was meant. The action checks the others.
 func (w *watched) params(at path, h *handler) {
 	if h.With == nil {
 		return
 	}
 	compiler, err := w.loader.compiler(h.vars...)
 	if err != nil {
-		return // which is told of the expressions
+		return // the faults of expressions are reported already
 	}
 	if t, err := compiler.Template(h.With); err == nil && len(t.Programs()) == 0 {
 		w.check(at, at, func(s shape.Schemas) []error { return check.Template(t, s, nil) })
 	}
 }
 
-// declare adds to the resource what goes with a handler.
+// declare adds a handler's children, checks and kinds to the resource.
 func (w *watched) declare(at path, h *handler, built actions.Built) {
 	w.out.OwnsKind(built.Owns...)
 	if h.entries != nil {
@@ -74,7 +74,7 @@ func (w *watched) declare(at path, h *handler, built actions.Built) {
 	for _, child := range built.Children {
 		place := at.Key(h.action).Key(child.Name)
 		if h.vars != nil {
-			child.List, child.Object = true, "" // there is one for each entry
+			child.List, child.Object = true, "" // there is one child for each entry
 		}
 		first, twice := w.made[child.Name]
 		switch {
@@ -101,7 +101,7 @@ func (w *watched) declare(at path, h *handler, built actions.Built) {
 	}
 }
 
-// given are the names of a handler's parameters.
+// given returns the names of a handler's parameters.
 func given(h *handler) map[string]bool {
 	out := map[string]bool{}
 	for name := range h.With {
@@ -110,32 +110,32 @@ func given(h *handler) map[string]bool {
 	return out
 }
 
-// maker is who makes a named child, and where.
+// maker is the handler that makes a named child, and the place.
 type maker struct {
 	at path
-	// state is the state of a machine that it is made in, empty outside of one.
+	// state is the state of a machine that makes it; empty outside of machines.
 	state string
 	child shape.NamedChild
 }
 
-// shares reports whether a child that is there may be made in a state, too: in another one of the same machine, for an object
-// is in one of the two.
+// shares reports whether a handler may make the same child, too. That is so in another state of the same machine,
+// because an object is only in one of the two.
 func (m maker) shares(h *handler) bool {
 	first, _, within := strings.Cut(m.state, ".")
 	other, _, too := strings.Cut(h.state, ".")
 	return within && too && first == other && m.state != h.state
 }
 
-// keeper is a handler that makes a child, and where that stands.
+// keeper is a handler that makes a child, and its place.
 type keeper struct {
 	id string
 	at path
-	// partly: it does not see every object.
+	// partly: the handler does not run for every object.
 	partly bool
 }
 
-// keeps notes a child that another handler makes, too, unless both do not see every object: they may see
-// different ones.
+// keeps notes a child that another handler makes, too. If neither of the two runs for every object, they may run
+// for different objects, and it notes nothing.
 func (w *watched) keeps(at path, h *handler, child shape.NamedChild) {
 	if child.Object == "" {
 		return
@@ -148,12 +148,12 @@ func (w *watched) keeps(at path, h *handler, child shape.NamedChild) {
 	w.kept[child.Object] = keeper{h.ID, at, h.partial()}
 }
 
-// partial reports whether there may be objects that the handler does not see.
+// partial reports whether the handler's filters may exclude objects.
 func (h *handler) partial() bool {
 	return h.partly || h.When != "" || len(h.Labels)+len(h.Annotations) > 0
 }
 
-// without are the variables that are never there for a handler.
+// without returns the variables that the handler's expressions cannot have.
 func without(h *handler) map[string]string {
 	out := map[string]string{}
 	for _, name := range []string{expr.Old, expr.Diff} {
@@ -184,7 +184,7 @@ func without(h *handler) map[string]string {
 	return out
 }
 
-// described says for people what a handler does.
+// described describes a handler's actions for people.
 func described(h *handler) string {
 	if len(h.Steps) > 0 {
 		var names []string
@@ -196,7 +196,7 @@ func described(h *handler) string {
 	return h.does()
 }
 
-// does says for people what one action does.
+// does describes one action for people.
 func (d *doing) does() string {
 	if name, ok := d.config.(*string); ok {
 		return fmt.Sprintf("%s: %s", d.action, *name)

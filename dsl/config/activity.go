@@ -11,7 +11,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
-// activities adds what the operator does as a whole for a cause, which is their key in the document.
+// activities adds the operator's activities for a cause, which is also their key in the document.
 func (l *loader) activities(op *dsl.Operator, p *part, c dsl.Cause, all []handler) {
 	for i := range all {
 		all[i].starts = c == dsl.Startup
@@ -19,11 +19,11 @@ func (l *loader) activities(op *dsl.Operator, p *part, c dsl.Cause, all []handle
 		h.whole, h.active = true, true
 		w := &watched{part: p, loader: l, form: &resource{}, out: &dsl.Resource{}, made: map[string]maker{}, kept: map[string]keeper{}}
 		out, _ := w.built(at, h)
-		out.NoOld, out.Reads = false, dsl.Reads{} // they say nothing here: which indexes there are not, the checks tell with the place
+		out.NoOld, out.Reads = false, dsl.Reads{} // activities do not need these; the checks report unknown indexes with their place
 		l.places[op.AddActivity(c, out)] = place{p, at}
 		op.Checks = append(op.Checks, w.out.Checks...)
 		for _, check := range w.out.Checks {
-			for _, err := range check(shape.Schemas{}) { // the operator's own hold it against the indexes
+			for _, err := range check(shape.Schemas{}) { // the operator's own checks cover indexes
 				if fault, is := errors.AsType[source.Fault](err); is && !fault.Warning {
 					p.found = append(p.found, fault)
 				}

@@ -15,9 +15,9 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
-// Check holds an operator that could be loaded against what is known without a cluster: the kinds that its
-// configuration describes, and those of Kubernetes itself, as the version has them that the program knows. It returns
-// what is wrong, and what may be right all the same. The error tells that the program is broken.
+// Check checks an operator that could be loaded, without a cluster, against the kinds that its configuration
+// describes and the built-in kinds of the Kubernetes version that the program knows. It returns faults, and
+// warnings for uncertain ones. An error means that the program itself is broken.
 func Check(op *dsl.Operator) (faults, warnings source.Faults, err error) {
 	kubernetes, err := builtin.Open()
 	if err != nil {
@@ -43,8 +43,7 @@ func Check(op *dsl.Operator) (faults, warnings source.Faults, err error) {
 	return faults.Sorted(), warnings.Sorted(), kubernetes.Err()
 }
 
-// Placed returns what was found about an operator with its places in the configuration. What an operator in Go
-// has has none.
+// Placed adds places in the configuration to faults of an operator. Declarations in Go have no place.
 func Placed(found []error) (out source.Faults) {
 	for _, err := range found {
 		placed, ok := errors.AsType[source.Fault](err)

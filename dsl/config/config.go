@@ -3,14 +3,13 @@
 
 // Package config reads the YAML form of an operator.
 //
-// The form is read strictly and whole: a field that is not known, a key that is there twice, a
-// value of the wrong kind, an expression that does not compile or options that exclude each other
-// are faults, and all of them are reported, each with its file, line and column.
+// It is strict: an unknown field, a duplicate key, a value of the wrong kind, an expression that does not compile
+// and options that exclude each other are faults. It reports all faults, each with its file, line and column.
 //
-// What an action takes is said by the action: this package knows none by name. An action's form
-// is whatever [actions.Action].Config returns a pointer to: text, a number, a list, a map, any (plain
-// values as JSON has them), a type that unmarshals itself from text, or a struct of these with the tags of
-// package dsl/form. Text must not be empty and durations are more than zero. A type must not contain itself.
+// Actions define their own form: this package knows no action by name. The form of an action is the type of the
+// pointer that [actions.Action].Config returns: text, a number, a list, a map, any (plain JSON values), a type that
+// unmarshals itself from text, or a struct of these with the tags of package dsl/form. Text must not be empty, and
+// durations must be positive. A type must not contain itself.
 package config
 
 import (
@@ -26,13 +25,13 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
-// Load reads one operator from files and directories; of a directory, its *.yaml and *.yml files
-// in the order of their names. A file may hold several documents. All documents of kind
-// Operator have the same name: the resources of the later ones are added to the first one's. Documents of other
-// groups are skipped, see [dsl.Operator.Skipped].
+// Load reads one operator from files and directories. From a directory, it reads the *.yaml and *.yml files in the
+// order of their names. A file may have several documents. All documents of kind Operator must have the same name;
+// the resources of the later ones are added to the first. Documents of other groups are skipped; see
+// [dsl.Operator.Skipped].
 //
-// The registry says which actions and functions there are. The functions beside add what is declared in Go, when all
-// documents could be read; then the whole is checked. The error is of type [source.Faults].
+// The registry has the available actions and functions. If all documents could be read, the functions beside add
+// declarations in Go; then the whole operator is checked. The error is of type [source.Faults].
 func Load(paths []string, registry *actions.Registry, beside ...func(*dsl.Operator)) (*dsl.Operator, error) {
 	l := newLoader(registry, beside...)
 	names, faults := source.Files(paths)
@@ -51,32 +50,32 @@ func Load(paths []string, registry *actions.Registry, beside ...func(*dsl.Operat
 	return l.finish()
 }
 
-// Parse is [Load] for text that is at hand; the faults give name as the file.
+// Parse is [Load] for the text of a file; name is its name in faults.
 func Parse(name string, data []byte, registry *actions.Registry, beside ...func(*dsl.Operator)) (*dsl.Operator, error) {
 	l := newLoader(registry, beside...)
 	l.add(name, data)
 	return l.finish()
 }
 
-// loader gathers the documents of one operator.
+// loader collects the documents of one operator.
 type loader struct {
 	registry *actions.Registry
 	beside   []func(*dsl.Operator)
 	faults   source.Faults
 	parts    []*part
 	names    []string
-	// foreign are the documents of others, with what they are.
+	// foreign are the documents that are not for an operator, with their kinds.
 	foreign source.Faults
-	// partial: something could not be read, so what is missing may be there.
+	// partial: something could not be read, so a missing value may exist.
 	partial bool
-	// size is that of all documents so far.
+	// size is the size of all documents so far.
 	size source.Size
 	cel  *expr.Compiler
-	// places are where the resources and handlers of the operator stand.
+	// places are the places of the operator's resources and handlers.
 	places map[any]place
-	// refused are the resources that have an action at fault, so what it declares is not known.
+	// refused are the resources with an action that has a fault. The declarations of that action are not known.
 	refused map[*dsl.Resource]bool
-	// open are the resources that have a schema and no handlers.
+	// open are the resources with a schema and without handlers.
 	open []*watched
 }
 
@@ -126,10 +125,10 @@ func (l *loader) add(name string, data []byte) {
 	}
 }
 
-// finish makes the operator of all parts.
+// finish makes the operator from all parts.
 func (l *loader) finish() (*dsl.Operator, error) {
 	if l.size.Excess() != "" {
-		return nil, l.all() // it is not worth a look
+		return nil, l.all() // further checks would only repeat these faults
 	}
 	if len(l.parts) == 0 && !l.partial {
 		l.fault(l.nothing())
@@ -150,7 +149,7 @@ func (l *loader) finish() (*dsl.Operator, error) {
 	return op, nil
 }
 
-// placed gives a fault of what the configuration declares its place; see [dsl.Operator].
+// placed adds to a fault its place in the configuration; see [dsl.Operator].
 func (l *loader) placed(f *dsl.Fault) error {
 	whole := f.Handler == nil && f.Resource == nil && f.Index == nil
 	if whole || l.inGo(f.Place) {
@@ -160,7 +159,7 @@ func (l *loader) placed(f *dsl.Fault) error {
 	return on.within(on.at, 0, 0, f.Err.Error())
 }
 
-// addBeside adds what is declared in Go. A machine in Go has fields in the schema of its resource, too.
+// addBeside adds the declarations in Go. A machine in Go also needs fields in the schema of its resource.
 func (l *loader) addBeside(op *dsl.Operator) {
 	for _, add := range l.beside {
 		add(op)
@@ -171,7 +170,7 @@ func (l *loader) addBeside(op *dsl.Operator) {
 	}
 }
 
-// nothing is the fault of files without an operator.
+// nothing is the fault of files that have no operator.
 func (l *loader) nothing() source.Fault {
 	if len(l.foreign) > 0 {
 		first := l.foreign[0]
@@ -190,13 +189,14 @@ func (l *loader) all() source.Faults {
 	return out.Sorted()
 }
 
-// place is where something of the operator stands.
+// place is the place of a part of the operator.
 type place struct {
 	*part
 	at path
 }
 
-// invalid notes what the operator as a whole has wrong, but for what follows from what could not be read.
+// invalid notes the faults of the operator as a whole, except those that follow from something that could not be
+// read.
 func (l *loader) invalid(err error) {
 	var notes []func()
 	for _, err := range flatten(err) {
@@ -212,12 +212,12 @@ func (l *loader) invalid(err error) {
 			notes = append(notes, func() { on.note(l, f) })
 		}
 	}
-	for _, note := range notes { // once all were held against what was told before
+	for _, note := range notes { // after all were compared with the faults noted before
 		note()
 	}
 }
 
-// inGo reports whether what is at the place was declared in Go.
+// inGo reports whether the part at the place was declared in Go.
 func (l *loader) inGo(p dsl.Place) bool {
 	declared := any(p.Handler)
 	switch {
@@ -254,19 +254,20 @@ func (l *loader) follows(f *dsl.Fault, on place) bool {
 		return true
 	}
 	own, around := l.placeOf(dsl.Place{Resource: f.Resource, Handler: f.Handler, Field: f.Lacks}), l.placeOf(dsl.Place{Resource: f.Resource, Field: f.Lacks})
-	undeclared := f.Lacks == "owns" && l.refused[f.Resource] // an action says what it makes
+	undeclared := f.Lacks == "owns" && l.refused[f.Resource] // the faulty action may declare the kinds
 	return undeclared || own.tried() || around.tried() || l.placeOf(dsl.Place{Field: f.Lacks}).tried()
 }
 
-// mayBeElsewhere reports whether the handlers of an open resource may be there: mistyped, or in Go, which was not asked.
+// mayBeElsewhere reports whether the handlers of an open resource may exist: mistyped, or in Go code that did not
+// run.
 func (l *loader) mayBeElsewhere(f *dsl.Fault, on place) bool {
 	return f.Resource != nil && f.Resource.Open && (on.strays || len(l.beside) > 0)
 }
 
-// tried reports whether a value is there, or was meant to be.
+// tried reports whether a value is there, or has a fault.
 func (p place) tried() bool { return p.Has(p.at) || p.Faulty(p.at) }
 
-// note notes a fault of what stands at the place.
+// note notes a fault at the place.
 func (p place) note(l *loader, f *dsl.Fault) {
 	message := f.Err.Error()
 	if f.First != nil {
@@ -280,7 +281,7 @@ func (p place) note(l *loader, f *dsl.Fault) {
 	}
 }
 
-// placeOf returns where something stands; what belongs to the operator, in the first part that has it.
+// placeOf returns the place of a part. A field of the operator is placed in the first document that has it.
 func (l *loader) placeOf(p dsl.Place) place {
 	out, found := l.places[p.Handler]
 	if !found {
@@ -301,14 +302,14 @@ func (l *loader) placeOf(p dsl.Place) place {
 	return out
 }
 
-// flatten returns the errors that were joined into err.
+// flatten returns the errors that are joined in err.
 func flatten(err error) []error {
 	if err == nil {
 		return nil
 	}
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok || errors.Join(joined.Unwrap()...).Error() != err.Error() {
-		return []error{err} // one error, perhaps with words around several
+		return []error{err} // one error, perhaps with text around several
 	}
 	var out []error
 	for _, one := range joined.Unwrap() {

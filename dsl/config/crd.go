@@ -14,10 +14,10 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
-// customResource gives the resource the CRD that the configuration describes.
+// customResource sets the resource's CRD from the configuration.
 func (w *watched) customResource() {
 	if _, err := dsl.ParseResourceName(w.form.Resource); err != nil || w.form.Schema == nil {
-		return // a faulty name is told already
+		return // a faulty name is reported already
 	}
 	if err := crd.CheckName(w.out.Name); err != nil {
 		w.Fault(w.at.Key("resource"), "%v", err)
@@ -28,7 +28,7 @@ func (w *watched) customResource() {
 	for _, m := range w.form.Machine.list {
 		given.Machines = append(given.Machines, m.Name)
 	}
-	for _, h := range w.out.Machines() { // those in Go: none of the form's is made yet
+	for _, h := range w.out.Machines() { // machines declared in Go; those of the configuration come later
 		given.Machines = append(given.Machines, h.Machine.Name)
 	}
 	tree, faults := crd.Build(w.out.Name, &given)
@@ -40,7 +40,7 @@ func (w *watched) customResource() {
 	w.out.CRDFault = func(err error) error { return w.within(at, 0, 0, err.Error()) }
 }
 
-// ownSchemas are the schemas that a configuration itself describes.
+// ownSchemas are the schemas that the configuration itself describes.
 type ownSchemas struct {
 	named  map[dsl.ResourceName]*spec.Schema
 	ofKind map[schema.GroupVersionKind]*spec.Schema
@@ -52,7 +52,7 @@ func schemasOf(op *dsl.Operator) ownSchemas {
 		if r.CRD == nil {
 			continue
 		}
-		if kind, s, err := crd.Objects(r.CRD); err == nil { // a CRD that was made here can be read
+		if kind, s, err := crd.Objects(r.CRD); err == nil { // a CRD that was made here has no error
 			anyVersion := dsl.ResourceName{Resource: r.Name.Resource, Group: r.Name.Group}
 			out.named[r.Name], out.named[anyVersion], out.ofKind[kind] = s, s, s
 		}
@@ -60,7 +60,7 @@ func schemasOf(op *dsl.Operator) ownSchemas {
 	return out
 }
 
-// checkSchemas holds an operator against the schemas that its configuration itself describes.
+// checkSchemas checks an operator against the schemas that its configuration describes.
 func (l *loader) checkSchemas(op *dsl.Operator) {
 	own := schemasOf(op)
 	faults, _ := op.CheckSchemas(op.Resources(), dsl.Knowledge{

@@ -33,10 +33,10 @@ type attendant struct {
 // called is the name of a function.
 type called struct{ name string }
 
-// ReadForm reads it.
+// ReadForm reads the name.
 func (c *called) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool { return d.Filled(p, n, &c.name) }
 
-// DescribeForm describes it.
+// DescribeForm describes the name.
 func (c *called) DescribeForm(d *form.Describer) *form.Schema {
 	return d.Filled(reflect.TypeFor[string]())
 }
@@ -60,7 +60,7 @@ func (w *watched) daemon(at path, d *attendant) {
 	w.add(at, out)
 }
 
-// delay is the time before a first run, nil where none is said.
+// delay returns the time before a first run; nil if it is not set.
 func delay(d *form.Delay) *dsl.Delay {
 	if d == nil {
 		return nil
@@ -68,7 +68,7 @@ func delay(d *form.Delay) *dsl.Delay {
 	return &dsl.Delay{Fixed: time.Duration(*d)}
 }
 
-// codeless reports whether an action has made no code of the kind that the handler, or daemon, needs.
+// codeless reports whether an action has made no code of the kind, handler or daemon, that is needed.
 func (h *handler) codeless(built actions.Built) bool {
 	if h.daemon {
 		return built.Daemon == nil

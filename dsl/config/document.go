@@ -17,8 +17,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
-// The form of a configuration. Its tags are those of package dsl/form: the decoder, the JSON Schema and the
-// reference read them here.
+// The form of a configuration. Its tags are those of package dsl/form; the decoder, the JSON Schema and the
+// reference read them.
 
 type document struct {
 	APIVersion apiVersion `yaml:"apiVersion" required:"true" doc:"The version of this form."`
@@ -66,7 +66,7 @@ type (
 	kind       string
 )
 
-// The only values of apiVersion and kind.
+// The values of apiVersion and kind.
 const (
 	APIVersion = "handwerk.dev/v1alpha1"
 	Kind       = "Operator"
@@ -75,7 +75,7 @@ const (
 func (apiVersion) Choices() (string, []string) { return "apiVersion", []string{APIVersion} }
 func (kind) Choices() (string, []string)       { return "kind", []string{Kind} }
 
-// path leads to a value of a document.
+// path is the path of a value in a document.
 type path = form.Path
 
 // part is one document of an operator.
@@ -84,13 +84,13 @@ type part struct {
 	source *source.Text
 	root   *yaml.Node
 	form   document
-	// found are the faults that the decoder does not know, placed.
+	// found are the faults that the decoder does not find, with their places.
 	found source.Faults
-	// strays: there are unknown fields, so something missing was perhaps mistyped.
+	// strays: the document has unknown fields, so a missing field may be a mistyped one.
 	strays bool
 }
 
-// faults returns all that is wrong with the document.
+// faults returns all faults of the document.
 func (p *part) faults() source.Faults {
 	out := slices.Clone(p.found)
 	for _, f := range p.Faults {
@@ -99,13 +99,13 @@ func (p *part) faults() source.Faults {
 	return out
 }
 
-// read decodes the document, and reports whether that could be done.
+// read decodes the document, and reports whether it could.
 func (p *part) read() bool {
 	return p.Struct("", p.root, &p.form, &form.Others{Strayed: func() { p.strays = true }})
 }
 
-// foreign reports whether a document says that it is something else than an operator, such as a CRD in the same
-// folder, and what. One that is nearly an operator's is a mistake, and not somebody else's.
+// foreign reports whether a document is not for an operator, such as a CRD in the same folder, and returns its
+// kind. A document that nearly has the kind of an operator is a mistake, and not foreign.
 func foreign(root *yaml.Node) (what string, is bool) {
 	version, kind := headerOf(root, "apiVersion"), headerOf(root, "kind")
 	group, _, grouped := strings.Cut(version, "/")
@@ -119,7 +119,7 @@ func foreign(root *yaml.Node) (what string, is bool) {
 	return kind + " of " + version, true
 }
 
-// headerOf returns the text of a field of a document, empty where it has none.
+// headerOf returns the text of a field of a document; empty if it is missing.
 func headerOf(root *yaml.Node, field string) string {
 	for i := 0; root.Kind == yaml.MappingNode && i+1 < len(root.Content); i += 2 {
 		if root.Content[i].Value == field && form.IsText(root.Content[i+1]) {
@@ -129,12 +129,12 @@ func headerOf(root *yaml.Node, field string) string {
 	return ""
 }
 
-// within makes a fault at a value, or within it when line and column, of the text, are not zero.
+// within makes a fault at a value, or at a position in its text if line and column are not zero.
 func (p *part) within(at path, line, column int, message string) source.Fault {
 	return p.source.Fault(p.Nearest(at), at, line, column, message)
 }
 
-// where returns the place of a value, for other values' faults.
+// where returns the place of a value, for faults of other values.
 func (p *part) where(at path) string {
 	n := p.Nearest(at)
 	return fmt.Sprintf("%s:%d:%d", p.source.Name, n.Line, n.Column)
@@ -145,8 +145,8 @@ func (p *part) line(at path) string {
 	return fmt.Sprintf("%s:%d", p.source.Name, p.Nearest(at).Line)
 }
 
-// compile makes the operator and notes what the form alone cannot tell. With faults the operator
-// is not whole.
+// compile makes the operator and notes faults that decoding does not find. If there are faults, the operator is
+// incomplete.
 func (l *loader) compile() *dsl.Operator {
 	op := dsl.New("")
 	for _, other := range l.foreign {
@@ -178,7 +178,7 @@ func (l *loader) compile() *dsl.Operator {
 	return op
 }
 
-// only returns the part that has a value at the path. Others that have one too are at fault.
+// only returns the part that has a value at the path. It notes a fault in other parts that have one, too.
 func (l *loader) only(at path) *part {
 	var first *part
 	for _, p := range l.parts {

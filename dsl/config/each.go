@@ -20,31 +20,31 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// The keys of a handler that runs for each of several entries.
+// The keys of a handler with forEach.
 const (
 	forEach  = "forEach"
 	entryKey = "key"
 )
 
-// entries are what a handler with forEach runs for, one after the other, each as a sub-handler.
+// entries are the entries of a handler with forEach. It runs for each of them as a sub-handler.
 type entries struct {
 	expr.Each
-	// id is the handler's. Deletes: it runs for deletions, and not only to take its children away.
+	// id is the handler's id. Deletes: the handler also runs for deletions, for more than taking its children away.
 	id      string
 	deletes bool
 	params  dsl.Params
-	// options are those of each sub-handler.
+	// options are the options of each sub-handler.
 	options []dsl.Option
-	// made are the names of the children of an entry, makers those under which the handler makes children.
+	// made are the names of the children of an entry; makers are the names under which the handler makes children.
 	made, makers []string
 }
 
-// each compiles what a handler runs for; nil where it has no forEach, or that is at fault.
+// each compiles the entries of a handler. It returns nil without forEach, or if forEach has a fault.
 func (w *watched) each(at path, h *handler) *entries {
 	switch {
 	case h.daemon:
 		return nil
-	case !w.Has(at.Key(forEach)) && w.Faulty(at.Key(forEach)): // it is mistyped
+	case !w.Has(at.Key(forEach)) && w.Faulty(at.Key(forEach)): // forEach is mistyped
 		h.vars = expr.ItemVariables()
 		return nil
 	case !w.Has(at.Key(forEach)):
@@ -57,7 +57,7 @@ func (w *watched) each(at path, h *handler) *entries {
 	out.Most = dsl.MostSubHandlers
 	h.vars = expr.ItemVariables()
 	if out.Key = w.keyOf(at, h); h.ForEach.Value == nil {
-		return nil // it is at fault
+		return nil // it has a fault
 	}
 	if out.Of = w.tree(at, forEach, h, h.ForEach.Value, nil, listOrMap); out.Of == nil {
 		return nil
@@ -71,7 +71,7 @@ func (w *watched) each(at path, h *handler) *entries {
 	return out
 }
 
-// keyOf compiles what says which entry is which; nil where that is not said.
+// keyOf compiles the key of an entry; nil if there is none.
 func (w *watched) keyOf(at path, h *handler) *expr.Template {
 	if h.Key == "" {
 		return nil
@@ -83,7 +83,7 @@ func (w *watched) keyOf(at path, h *handler) *expr.Template {
 	return out
 }
 
-// tree compiles what stands under a key of a handler, nil when it is at fault. It is checked again when schemas are known.
+// tree compiles the value of a key of a handler; nil if it has a fault. It is checked again when schemas are known.
 func (w *watched) tree(of path, key string, h *handler, tree any, vars []string, want *spec.Schema) *expr.Template {
 	at := of.Key(key)
 	compiler, err := w.loader.compiler(vars...)
@@ -107,10 +107,10 @@ func (w *watched) tree(of path, key string, h *handler, tree any, vars []string,
 	return t
 }
 
-// listOrMap is the schema of what a handler can run for each entry of.
+// listOrMap is the schema of values that forEach accepts.
 var listOrMap = &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"array", "object"}}}
 
-// itemOf is what is known of an entry, given what is known of all of them.
+// itemOf returns the shape of one entry, from the shape of all.
 func itemOf(t *expr.Template, s shape.Schemas) shape.Shape {
 	out := shape.Shape{Value: true}
 	if len(t.Pieces) != 1 || t.Pieces[0].Program == nil {
@@ -126,7 +126,8 @@ func itemOf(t *expr.Template, s shape.Schemas) shape.Shape {
 	return out
 }
 
-// within are the schemas of expressions within an entry: its item, and of the children that the handler makes its own.
+// within returns the schemas of expressions within an entry, with its item, and with the children of this entry
+// alone.
 func (h *handler) within(s shape.Schemas) shape.Schemas {
 	s.Alone = len(h.Field) > 0
 	if h.item == nil {
@@ -151,7 +152,7 @@ func (e *entries) names() []string {
 	return e.made
 }
 
-// optionsOf are the options of a handler that each of its entries has.
+// optionsOf returns the options of a handler that apply to each of its entries.
 func optionsOf(h *handler) (out []dsl.Option) {
 	if h.Retries != nil {
 		out = append(out, dsl.Retries(*h.Retries))
@@ -162,7 +163,7 @@ func optionsOf(h *handler) (out []dsl.Option) {
 	return append(out, dsl.Timeout(h.Timeout), dsl.Deadline(h.Deadline), dsl.Errors(h.Errors))
 }
 
-// forEntries makes what an action has built run for each entry.
+// forEntries makes the code that an action has built run for each entry.
 func (h *handler) forEntries(built *actions.Built) {
 	e := h.entries
 	fn := built.Func
@@ -176,8 +177,8 @@ func (h *handler) forEntries(built *actions.Built) {
 	built.NoOld = built.NoOld && reads.Only
 }
 
-// run declares a sub-handler for each entry. When all have succeeded, the children of entries that there are no more are
-// taken away.
+// run declares a sub-handler for each entry. After all have succeeded, it takes away the children of entries that
+// no longer exist.
 func (e *entries) run(r *dsl.Request, fn dsl.Func) error {
 	list, err := e.list(r)
 	if many, is := errors.AsType[*expr.TooManyError](err); is {
@@ -191,7 +192,7 @@ func (e *entries) run(r *dsl.Request, fn dsl.Func) error {
 		r.Handle(entryID(one.Key), e.one(one, fn, made), e.options...)
 	}
 	if e.leaves(r) {
-		return nil // each entry has taken its own
+		return nil // each entry has taken its own children away
 	}
 	r.Then(func(ctx context.Context, r *dsl.Request) error {
 		return e.remove(ctx, r, func(c dsl.ChildObject) bool {
@@ -201,14 +202,13 @@ func (e *entries) run(r *dsl.Request, fn dsl.Func) error {
 	return nil
 }
 
-// leaves reports whether a request is about the end of an object of which the handler has no more to do than to take its
-// children away.
+// leaves reports whether the object is being deleted and the handler only has to take its children away.
 func (e *entries) leaves(r *dsl.Request) bool {
 	return e != nil && r.Cause == dsl.Delete && !e.deletes
 }
 
-// list are the entries of a request. Where children are all that is left to do, they are those that have some: what
-// the expression comes to says nothing then.
+// list returns the entries of a request. If the handler only has to take children away, it returns the entries that
+// have children; the expression is not evaluated then.
 func (e *entries) list(r *dsl.Request) ([]expr.Element, error) {
 	if !e.leaves(r) {
 		return e.Elements(func(vars map[string]any) expr.Scope {
@@ -231,7 +231,7 @@ func (e *entries) list(r *dsl.Request) ([]expr.Element, error) {
 // makes reports whether the handler makes children under a name.
 func (e *entries) makes(maker string) bool { return slices.Contains(e.makers, maker) }
 
-// one is the code of an entry.
+// one returns the code for one entry.
 func (e *entries) one(of expr.Element, fn dsl.Func, made *taken) dsl.Func {
 	return func(ctx context.Context, r *dsl.Request) error {
 		own := *r
@@ -249,7 +249,7 @@ func (e *entries) one(of expr.Element, fn dsl.Func, made *taken) dsl.Func {
 	}
 }
 
-// remove takes away children that are not wanted.
+// remove takes away children that are not desired any more.
 func (e *entries) remove(ctx context.Context, r *dsl.Request, unwanted func(dsl.ChildObject) bool) error {
 	if len(e.makers) == 0 {
 		return nil

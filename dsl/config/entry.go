@@ -19,8 +19,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// ofEntry are the children of an object as one entry of a handler has them: of what the handler makes, its own alone,
-// each the one of its name.
+// ofEntry are the children of an object as one entry of a handler sees them. Of the handler's children, it has only
+// the entry's own, so each name is unique.
 type ofEntry struct {
 	dsl.Children
 	entries *entries
@@ -28,19 +28,19 @@ type ofEntry struct {
 	taken   *taken
 }
 
-// taken says which of the entries that run one after the other has made which object. Two that make the same one would undo
-// each other's work for ever.
+// taken records which entry has made which object, for entries that run one after the other. Two entries that make
+// the same object would undo each other's changes for ever.
 type taken struct {
-	namespace string // of the owner
+	namespace string // the owner's namespace
 	mu        sync.Mutex
 	by        map[[3]string]string
 }
 
-// take enters that an entry makes an object; the error says which other one has made it.
+// take records that an entry makes an object. The error names another entry that has made it.
 func (t *taken) take(desired any, key, handler string) error {
 	object, known := whose(desired)
 	if !known {
-		return nil // it is refused for that
+		return nil // Apply refuses it and says why
 	}
 	one := dsl.CollisionError{Kind: object.Kind, Namespace: cmp.Or(object.Namespace, t.namespace), Name: object.Name}
 	t.mu.Lock()
@@ -48,7 +48,7 @@ func (t *taken) take(desired any, key, handler string) error {
 	id := [3]string{object.APIVersion + " " + one.Kind, one.Namespace, one.Name}
 	if other, is := t.by[id]; is && other != key {
 		one.Handler = handler + "/" + entryID(other)
-		return dsl.Permanent(&one) // the other one is through when this one is tried again
+		return dsl.Permanent(&one) // the other entry has ended when this one is retried
 	}
 	if t.by == nil {
 		t.by = map[[3]string]string{}
@@ -57,7 +57,7 @@ func (t *taken) take(desired any, key, handler string) error {
 	return nil
 }
 
-// All returns the children of other handlers, and of this one those of the entry.
+// All returns the children of other handlers and of the entry.
 func (c ofEntry) All() ([]dsl.ChildObject, error) {
 	all, err := c.Children.All()
 	out := make([]dsl.ChildObject, 0, len(all))
@@ -73,7 +73,7 @@ func (c ofEntry) All() ([]dsl.ChildObject, error) {
 	return out, err
 }
 
-// whose returns what a child says of itself, which may be a map or anything that is an object in JSON.
+// whose returns the kind and metadata of a child, which may be a map or any value that is an object in JSON.
 func whose(desired any) (out metav1.PartialObjectMetadata, known bool) {
 	if tree, isMap := desired.(map[string]any); isMap {
 		u := unstructured.Unstructured{Object: tree}
@@ -84,7 +84,7 @@ func whose(desired any) (out metav1.PartialObjectMetadata, known bool) {
 	return out, err == nil && json.Unmarshal(text, &out) == nil
 }
 
-// take enters that the entry makes a child, where it is one of the handler.
+// take records that the entry makes a child, if the child is one of the handler.
 func (c ofEntry) take(desired any, specs ...dsl.ChildSpec) error {
 	if len(specs) == 0 || !c.entries.makes(specs[0].Handler) || specs[0].Name == "" {
 		return nil
@@ -92,7 +92,7 @@ func (c ofEntry) take(desired any, specs ...dsl.ChildSpec) error {
 	return c.taken.take(desired, c.key, c.entries.id)
 }
 
-// keyed gives a child of the handler the key of the entry.
+// keyed adds the entry's key to a child of the handler.
 func (c ofEntry) keyed(s dsl.ChildSpec) dsl.ChildSpec {
 	if c.entries.makes(s.Handler) && s.Name != "" {
 		s.Key = c.key
@@ -100,7 +100,7 @@ func (c ofEntry) keyed(s dsl.ChildSpec) dsl.ChildSpec {
 	return s
 }
 
-// Stale is that of all children, with the entry's key.
+// Stale calls Stale with the entry's key.
 func (c ofEntry) Stale(ctx context.Context, desired any, s dsl.ChildSpec) (bool, *unstructured.Unstructured, error) {
 	if err := c.take(desired, s); err != nil {
 		return false, nil, err
@@ -108,7 +108,7 @@ func (c ofEntry) Stale(ctx context.Context, desired any, s dsl.ChildSpec) (bool,
 	return c.Children.Stale(ctx, desired, c.keyed(s))
 }
 
-// Apply is that of all children, with the entry's key.
+// Apply calls Apply with the entry's key.
 func (c ofEntry) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpec) (*unstructured.Unstructured, error) {
 	if err := c.take(desired, specs...); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (c ofEntry) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpec)
 	return c.Children.Apply(ctx, desired, specs...)
 }
 
-// Enter is that of all children, with the entry's key.
+// Enter calls Enter with the entry's key.
 func (c ofEntry) Enter(ctx context.Context, children ...dsl.DesiredChild) error {
 	children = slices.Clone(children)
 	for i := range children {
@@ -129,19 +129,20 @@ func (c ofEntry) Enter(ctx context.Context, children ...dsl.DesiredChild) error 
 	return c.Children.Enter(ctx, children...)
 }
 
-// Remove is that of all children, with the entry's key.
+// Remove calls Remove with the entry's key.
 func (c ofEntry) Remove(ctx context.Context, child dsl.ChildObject) error {
 	child.ChildSpec = c.keyed(child.ChildSpec)
 	return c.Children.Remove(ctx, child)
 }
 
-// entryID is the id of an entry's sub-handler: its key, or where that is no id as much of it as may be one, and a digest.
+// entryID returns the id of an entry's sub-handler: its key, or if that is not a valid id, a valid part of it with
+// a digest.
 func entryID(key string) string {
 	if (&dsl.Handler{ID: key}).WrongID() == "" {
 		return key
 	}
 	digest := fnv.New32a()
-	_, _ = digest.Write([]byte(key)) // it takes all
+	_, _ = digest.Write([]byte(key)) // it returns no error
 	id := strings.Map(func(c rune) rune {
 		if strings.ContainsRune("-_.", c) || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' {
 			return c

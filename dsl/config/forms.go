@@ -26,7 +26,7 @@ var (
 // matches are conditions on labels or annotations, in the order of the document.
 type matches []dsl.Match
 
-// presence is a condition on a key alone.
+// presence is a condition on whether a key exists.
 type presence struct {
 	Exists *bool `yaml:"exists" required:"true" doc:"Whether it must be there or must not be there, with any value."`
 }
@@ -55,8 +55,8 @@ func (m *matches) DescribeForm(d *form.Describer) *form.Schema {
 	return &form.Schema{Type: "object", AdditionalProperties: value}
 }
 
-// ReadForm fills a handler. Its action is the one key that is no field and that the registry knows;
-// what stands under the key has the form that the action says.
+// ReadForm fills a handler. Its action is the one key that is not a field and that the registry has. The action
+// defines the form of its value.
 func (h *handler) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
 	return oneAction(d, p, n, h, "handler", &h.doing)
 }
@@ -71,15 +71,15 @@ type schedule []handler
 
 const notForSchedule = "is not for a schedule, which has no one object"
 
-// notScheduled are the fields that mean nothing where there is no one object.
+// notScheduled are the fields that need an object, and that schedules therefore cannot have.
 var notScheduled = []string{"causes", "when", "includeWhen", "field", "labels", "annotations", "idle", "after", "was", "finalizer", "onFailure", "old", "deleted", forEach, entryKey}
 
-// ReadForm reads them as any handlers, but for the fields that are not for them.
+// ReadForm reads handlers without the fields that schedules cannot have.
 func (s *schedule) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
 	return barring(d, p, n, (*[]handler)(s), notScheduled, notForSchedule)
 }
 
-// barring reads handlers that cannot have some fields, for a reason.
+// barring reads handlers that cannot have the named fields, for the reason why.
 func barring(d *form.Decoder, p path, n *yaml.Node, into *[]handler, names []string, why string) bool {
 	ok := d.Value(p, n, into)
 	for i := range *into {
@@ -92,7 +92,7 @@ func barring(d *form.Decoder, p path, n *yaml.Node, into *[]handler, names []str
 	return ok
 }
 
-// DescribeForm describes what such a handler may have.
+// DescribeForm describes the handlers of a schedule.
 func (s *schedule) DescribeForm(d *form.Describer) *form.Schema {
 	out := withAction(d, reflect.TypeFor[handler](), wholeAction)
 	for _, name := range notScheduled {
@@ -103,41 +103,41 @@ func (s *schedule) DescribeForm(d *form.Describer) *form.Schema {
 	return &form.Schema{Type: "array", Items: out, MinItems: 1}
 }
 
-// activities are a list of what runs for the operator as a whole.
+// activities are a list of activities of the operator.
 type activities []handler
 
 const notForActivity = "is not for startup, cleanup and probes, which have no object"
 
-// notActive are the fields that mean nothing for them.
+// notActive are the fields that activities cannot have.
 var notActive = append(slices.Clone(notScheduled), "every", "pause", "cron", "timeZone", "jitter", "initialDelay", steps)
 
-// ReadForm reads them as any handlers, but for the fields that are not for them.
+// ReadForm reads handlers without the fields that activities cannot have.
 func (a *activities) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
 	return barring(d, p, n, (*[]handler)(a), notActive, notForActivity)
 }
 
-// DescribeForm describes what one of them may have.
+// DescribeForm describes activities.
 func (a *activities) DescribeForm(d *form.Describer) *form.Schema {
 	return listOf(d, notActive)
 }
 
-// probes are a list of checks of the process.
+// probes are a list of probes of the process.
 type probes []handler
 
 const notForProbe = "is not for probes, which are asked once each time, and have no object"
 
-// notProbing are the fields that mean nothing for them.
+// notProbing are the fields that probes cannot have.
 var notProbing = append(slices.Clone(notActive), "retries", "errors", "backoff", "deadline")
 
-// ReadForm reads them as any handlers, but for the fields that are not for them.
+// ReadForm reads handlers without the fields that probes cannot have.
 func (a *probes) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
 	return barring(d, p, n, (*[]handler)(a), notProbing, notForProbe)
 }
 
-// DescribeForm describes what one of them may have.
+// DescribeForm describes probes.
 func (a *probes) DescribeForm(d *form.Describer) *form.Schema { return listOf(d, notProbing) }
 
-// listOf describes a list of what runs without an object, and does not have some of the fields of handlers.
+// listOf describes a list of handlers without an object, which lack the given fields.
 func listOf(d *form.Describer, without []string) *form.Schema {
 	out := withAction(d, reflect.TypeFor[handler](), func(a actions.Action) bool { return !a.OneObject && !a.Objects })
 	for _, name := range without {
@@ -147,7 +147,7 @@ func listOf(d *form.Describer, without []string) *form.Schema {
 	return &form.Schema{Type: "array", Items: out, MinItems: 1}
 }
 
-// oneAction fills a struct that has one action beside its fields, or steps where it has that field.
+// oneAction fills a struct that has one action beside its fields, or steps if it has such a field.
 func oneAction(d *form.Decoder, p path, n *yaml.Node, out any, what string, took *doing) bool {
 	registry, strayed := d.With.(*actions.Registry), false
 	take := func(name string, at path, value *yaml.Node) {

@@ -43,27 +43,27 @@ type handler struct {
 	timing
 
 	doing
-	whole  bool     // it stands under schedule, startup or cleanup
-	active bool     // it stands under startup or cleanup
-	starts bool     // it stands under startup
-	daemon bool     // it stands under daemons
-	state  string   // the state of a machine that it stands in, as machine.Running
-	unset  bool     // where an expression comes upon nothing is dealt with
+	whole  bool // under schedule, startup or cleanup
+	active bool // under startup or cleanup
+	starts bool // under startup
+	daemon bool // under daemons
+	state  string // the state of a machine that has it, as machine.Running
+	unset  bool // missing values in expressions are handled
 	level  bool     // it is level-triggered
-	untold bool     // what one of its steps needs is not known
-	partly bool     // it is a step that is not always taken
-	sure   []string // the ways through the object that lead to something where it runs
+	untold bool // the needs of a step are not known
+	partly bool // a step that is not always executed
+	sure   []string // the paths in the object that exist when it runs
 
-	include *actions.Predicate              // whether its children are wanted, nil where they are
-	entries *entries                        // what it runs for, nil without forEach
+	include *actions.Predicate // whether its children are desired; nil means that they are
+	entries *entries // nil without forEach
 	vars    []string                        // the variables of an entry, nil without forEach
-	item    func(shape.Schemas) shape.Shape // what is known of an entry, nil for nothing
+	item    func(shape.Schemas) shape.Shape // the shape of an entry; nil if it is not known
 }
 
 // doing is the action of a handler or of a step.
 type doing struct {
-	action string // its key, "" when there is none
-	config any    // what stands under the key, nil when that is at fault
+	action string // its key; "" for none
+	config any // the value of the key; nil if it has a fault
 }
 
 type timing struct {
@@ -77,7 +77,7 @@ type timing struct {
 	InitialDelay *form.Delay `yaml:"initialDelay" doc:"The time from when a process sees the object first to the first run. Absent: a random part of the period for objects that a process finds at its start, and a whole period for new ones."`
 }
 
-// given reports whether there is a timer.
+// given reports whether a timer is configured.
 func (t *timing) given() bool { return t.Every != 0 || t.Pause != 0 || t.Cron != "" || t.Idle != 0 }
 
 type need struct {
@@ -92,7 +92,7 @@ type backoff struct {
 	Max     time.Duration `yaml:"max" default:"5m" doc:"The longest wait."`
 }
 
-// onFailure is what becomes of an object whose handler has failed for good.
+// onFailure says what happens to an object whose handler has failed for good.
 type onFailure string
 
 const (
@@ -100,7 +100,7 @@ const (
 	release onFailure = "release"
 )
 
-// Choices are both.
+// Choices returns both values.
 func (onFailure) Choices() (string, []string) {
 	return "policy", []string{string(hold), string(release)}
 }
@@ -137,7 +137,7 @@ func (w *watched) handler(at path, h *handler) {
 	added.Steady = steady(added, built)
 }
 
-// steady reports whether the conditions that a handler sets follow from what it looks at.
+// steady reports whether the conditions that a handler sets depend only on its view.
 func steady(h *dsl.Handler, built actions.Built) bool {
 	reads := slices.DeleteFunc(slices.Clone(built.Reads.Paths), func(read dsl.Path) bool {
 		return slices.ContainsFunc(h.Sets, func(set dsl.Path) bool { return slices.Equal(set, read) })
@@ -145,7 +145,8 @@ func steady(h *dsl.Handler, built actions.Built) bool {
 	return len(h.Conditions) > 0 && h.Woken() && !h.Reads.Passing && h.View().Holds(reads)
 }
 
-// deletion checks fields that are for delete handlers alone, whatever their values: who writes a default relies on it.
+// deletion checks fields that are for delete handlers alone, also if they have their default values: an author who
+// writes a default relies on it.
 func (w *watched) deletion(at path, h *handler, causes []dsl.Cause) {
 	deletes := slices.Contains(causes, dsl.Delete)
 	for _, name := range []string{"finalizer", "onFailure"} {
@@ -166,8 +167,8 @@ func (w *watched) scheduled(at path, h *handler) {
 	w.add(at, out)
 }
 
-// built returns what all handlers have, and what the action made of its configuration. Of one at fault nothing is
-// made, but that it is there.
+// built returns the handler with its common fields, and what the action made from its configuration. For an action
+// with a fault, both only have the name.
 func (w *watched) built(at path, h *handler) (dsl.Handler, actions.Built) {
 	if !h.whole {
 		h.entries = w.each(at, h)
@@ -189,7 +190,7 @@ func (w *watched) built(at path, h *handler) (dsl.Handler, actions.Built) {
 		out.Backoff = dsl.Backoff(*h.Backoff)
 	}
 	if h.entries != nil {
-		out.Timeout, out.Deadline, out.Retries, out.Errors = 0, 0, dsl.Unlimited, "" // each entry has them
+		out.Timeout, out.Deadline, out.Retries, out.Errors = 0, 0, dsl.Unlimited, "" // these apply to each entry
 	}
 	out.Delay = delay(h.InitialDelay)
 	if t := h.timing; t != (timing{InitialDelay: t.InitialDelay}) {
@@ -202,17 +203,17 @@ func (w *watched) built(at path, h *handler) (dsl.Handler, actions.Built) {
 	return out, *built
 }
 
-// add adds a handler that stands at a place.
+// add adds a handler and notes its place.
 func (w *watched) add(at path, h dsl.Handler) *dsl.Handler {
 	added := w.out.Add(h)
 	w.loader.places[added] = place{w.part, at}
 	return added
 }
 
-// noFinalizer reports whether no deletion waits for the handler.
+// noFinalizer reports whether the handler has no finalizer.
 func (h *handler) noFinalizer() bool { return h.Finalizer != nil && !*h.Finalizer }
 
-// filters are what keeps the handler from seeing an object, what they read of it, and whether they look back.
+// filters compiles the handler's filters. It returns what they read, and whether they use the old state.
 func (w *watched) filters(at path, h *handler) (when dsl.Predicate, reads dsl.Reads, back bool) {
 	w.known(at.Key("field"), h.Field)
 	reads.Only, reads.Told = true, true
@@ -224,8 +225,8 @@ func (w *watched) filters(at path, h *handler) (when dsl.Predicate, reads dsl.Re
 	return program.Predicate("when", h.With), reads.And(program.Reads()), program.Uses(expr.Old) || program.Uses(expr.Diff)
 }
 
-// asked makes a filter that looks back the first thing that the handler's code does. So each change is one that the handler
-// has seen, whatever the answer, and what it compares with is the object before that change.
+// asked runs a filter that uses the old state as the first part of the handler's code. The handler then handles
+// each change, whatever the filter says, and the filter compares with the object before that change.
 func asked(when dsl.Predicate, fn dsl.Func) dsl.Func {
 	return func(ctx context.Context, r *dsl.Request) error {
 		if holds, err := when(&r.Subject); err != nil || !holds {
@@ -235,8 +236,8 @@ func asked(when dsl.Predicate, fn dsl.Func) dsl.Func {
 	}
 }
 
-// needs are the rights that a handler needs: those that it says, and those that its actions are known to need.
-// Declared: there are no others.
+// needs returns the rights that a handler needs: those that it declares, and those that its actions are known to
+// need. Declared means that there are no others.
 func (w *watched) needs(at path, h *handler, built *actions.Built) (all []dsl.Need, declared bool) {
 	said := make([]dsl.Need, len(h.Needs))
 	for i, n := range h.Needs {
@@ -252,13 +253,13 @@ func (w *watched) needs(at path, h *handler, built *actions.Built) (all []dsl.Ne
 	return slices.Concat(said, built.Needs), told || len(said) > 0
 }
 
-// ofRequests reports whether requests for objects have a verb. The others, as in impersonate, are about what no object
-// is of, too.
+// ofRequests reports whether a verb is one of requests for objects. Other verbs, as impersonate, also apply to
+// resources without objects.
 func ofRequests(verb string) bool {
 	return slices.Contains([]string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}, verb)
 }
 
-// anyKind reports whether a handler makes children whose kind is worked out when it runs.
+// anyKind reports whether a handler makes children whose kind is computed when it runs.
 func anyKind(built *actions.Built) bool {
 	return slices.ContainsFunc(built.Children, func(c shape.NamedChild) bool { return c.Kind.Empty() })
 }

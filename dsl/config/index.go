@@ -63,7 +63,7 @@ func (l *loader) index(op *dsl.Operator, p *part, i int) {
 	x.Checks, x.Exists = w.out.Checks, w.out.Exists
 }
 
-// objectAlone are the variables that are never there for an index.
+// objectAlone are the variables that indexes do not have.
 var objectAlone = func() map[string]string {
 	out := map[string]string{}
 	for _, name := range []string{expr.Old, expr.Diff, expr.Cause, expr.Event, expr.Params, expr.Now, expr.Children, expr.Related, expr.Indexes} {
@@ -72,8 +72,8 @@ var objectAlone = func() map[string]string {
 	return out
 }()
 
-// expression compiles an expression over an object, nil when there is none or it is at fault. It is checked again when
-// schemas are known. Doubts come with schemas alone.
+// expression compiles an expression over an object; nil if there is none or it has a fault. It is checked again
+// when schemas are known; only then can it lead to warnings.
 func (w *watched) expression(
 	at path, text string, compile func(*expr.Compiler, string) (*expr.Program, error), holds func(*expr.Program, shape.Schemas) error,
 ) *expr.Program {
@@ -94,7 +94,7 @@ func (w *watched) expression(
 		s.Without = objectAlone
 		return expr.Faults(nil, holds(program, s))
 	}
-	if found := find(shape.Schemas{}); len(found) > 0 { // whatever the schema
+	if found := find(shape.Schemas{}); len(found) > 0 { // faults that do not depend on the schema
 		w.unfit(at, at, found...)
 		return nil
 	}
@@ -102,7 +102,7 @@ func (w *watched) expression(
 	return program
 }
 
-// matchKeys checks the labels and annotations that an object must have, and returns what that reads of it.
+// matchKeys checks the labels and annotations that an object must have, and returns their paths.
 func (w *watched) matchKeys(at path, h *handler) (reads []dsl.Path) {
 	for _, m := range h.Labels {
 		w.labelKey(at.Key("labels").Key(m.Key), m.Key)
@@ -116,7 +116,7 @@ func (w *watched) matchKeys(at path, h *handler) (reads []dsl.Path) {
 	return reads
 }
 
-// indexing works out what an index has of an object.
+// indexing computes the entries of an object.
 type indexing struct {
 	key, value *expr.Program
 	secrets    dsl.Secrets
@@ -127,7 +127,7 @@ func (x *indexing) entries(o *unstructured.Unstructured) ([]dsl.Entry, error) {
 	key, err := x.key.Eval(scope)
 	switch {
 	case errors.Is(err, expr.ErrMissing):
-		return nil, nil // what is not there is no key
+		return nil, nil // a missing value is not a key
 	case err != nil:
 		return nil, fmt.Errorf("evaluating key: %w", err)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
-// Schema returns the JSON Schema (draft 2020-12) of the form with the registry's actions, for
-// editors. It accepts whatever [Load] accepts; what it cannot say, Load checks alone.
+// Schema returns the JSON Schema (draft 2020-12) of the form with the registry's actions, for editors. It accepts
+// every configuration that [Load] accepts. Rules that JSON Schema cannot express are checked by Load alone.
 func Schema(registry *actions.Registry) ([]byte, error) {
 	root := form.Describe(reflect.TypeFor[document](), registry)
 	root.Schema = "https://json-schema.org/draft/2020-12/schema"
@@ -31,8 +31,8 @@ func Schema(registry *actions.Registry) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// Reference returns tables as Markdown: of the causes, and of every field of the form, with the registry's
-// actions, one for each map that has fields, headed by its place.
+// Reference returns tables in Markdown: one of the causes, and one for each map of the form, with its fields and
+// its place. They include the registry's actions.
 func Reference(registry *actions.Registry) string {
 	var out strings.Builder
 	out.WriteString("\n### The causes\n\n| cause | the handler runs when | in `reconcile` |\n|---|---|---|\n")
@@ -47,8 +47,8 @@ func Reference(registry *actions.Registry) string {
 	return out.String()
 }
 
-// withAction describes a struct that has exactly one of the registry's actions beside its fields,
-// or steps where it has that field: one of those for which has says so.
+// withAction describes a struct that has exactly one action beside its fields, or steps if it has such a field. It
+// includes the actions of the registry for which has is true.
 func withAction(d *form.Describer, t reflect.Type, has func(actions.Action) bool) *form.Schema {
 	out := d.Struct(t)
 	if _, known := out.Properties[steps]; known {
@@ -70,5 +70,5 @@ func withAction(d *form.Describer, t reflect.Type, has func(actions.Action) bool
 
 func anyAction(actions.Action) bool { return true }
 
-// wholeAction reports whether a schedule may have the action.
+// wholeAction reports whether schedules may have the action.
 func wholeAction(a actions.Action) bool { return !a.OneObject }

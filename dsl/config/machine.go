@@ -17,16 +17,16 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// assembly is a machine on its way from a document to the operator.
+// assembly is a machine that is being made from a document.
 type assembly struct {
 	*watched
 	at   path
 	form *machine
-	// handler is what the machine has of a handler.
+	// handler has the machine's fields of a handler.
 	handler *handler
-	// all is what is known of the code of all states together.
+	// all has the joined properties of the code of all states.
 	all actions.Built
-	// leaves do at the object's deletion what the actions of states have to do then.
+	// leaves are the functions that the actions of states need at the object's deletion.
 	leaves []dsl.Func
 }
 
@@ -57,21 +57,21 @@ func (w *watched) machine(i int) {
 	w.holdsBook(m.at, given.Name)
 }
 
-// leaver is a handler that does at the object's deletion what the machine's actions have to do then, as taking away children
-// that Kubernetes leaves.
+// leaver returns the handler for what the machine's actions need at the object's deletion, such as taking away
+// children that Kubernetes leaves in place.
 func (m *assembly) leaver() dsl.Handler {
 	out := dsl.Handler{
 		ID: m.handler.ID + ".leave", Func: allOf(m.leaves), Causes: []dsl.Cause{dsl.Delete}, Action: "takes away what the machine has made",
 		Retries: dsl.Unlimited, Makers: []string{}, Needs: m.all.Needs, NoOld: true, Release: m.form.OnFailure == release,
 	}
-	if len(m.form.Deletion) > 0 && !out.Release { // its states may look at what goes
+	if len(m.form.Deletion) > 0 && !out.Release { // its states may look at children that are being deleted
 		out.After = []string{m.handler.ID}
 	}
 	_, out.Declared = m.needs(m.at.Key("needs"), m.handler, &m.all)
 	return out
 }
 
-// model is the machine as the engine knows it.
+// model returns the machine in the engine's type.
 func (m *assembly) model() *dsl.Machine {
 	out := &dsl.Machine{
 		Name: m.form.Name, Initial: m.form.Initial, InitialDeletion: m.form.InitialDeletion,
@@ -92,7 +92,7 @@ func (m *assembly) model() *dsl.Machine {
 	return out
 }
 
-// state makes a state whose actions run for a cause.
+// state makes a state. Its actions run for the given cause.
 func (m *assembly) state(at path, s *state, cause dsl.Cause) dsl.State {
 	id := m.handler.ID + "." + s.Name
 	h := &handler{ID: id, Causes: []dsl.Cause{cause}, level: true, state: id, partly: true, sure: slices.Clone(m.handler.sure)}
@@ -117,7 +117,7 @@ func (m *assembly) state(at path, s *state, cause dsl.Cause) dsl.State {
 	return out
 }
 
-// doing makes what is done in a state, nil for nothing.
+// doing makes the code for enter or during; nil if there is none.
 func (m *assembly) doing(at path, h *handler, d *doings, word string, seen map[string]path) dsl.Func {
 	if len(d.list) == 0 {
 		return nil
@@ -144,7 +144,7 @@ func (m *assembly) doing(at path, h *handler, d *doings, word string, seen map[s
 	return dsl.Steps(codeOf(each)...)
 }
 
-// allOf runs each piece of code, from the first one on.
+// allOf runs each function, in order.
 func allOf(code []dsl.Func) dsl.Func {
 	return func(ctx context.Context, r *dsl.Request) error {
 		for i, fn := range code {
@@ -156,11 +156,11 @@ func allOf(code []dsl.Func) dsl.Func {
 	}
 }
 
-// knows adds what is known of a piece of code.
+// knows adds the properties of one action.
 func (m *assembly) knows(of *actions.Built) {
 	m.all.Needs = append(m.all.Needs, of.Needs...)
 	for _, cause := range of.Brings {
-		if cause != dsl.Delete { // for which there is a handler of its own
+		if cause != dsl.Delete { // deletions have a handler of their own
 			m.all.Brings = append(m.all.Brings, cause)
 		}
 	}
@@ -169,7 +169,7 @@ func (m *assembly) knows(of *actions.Built) {
 	m.all.Conditions = append(m.all.Conditions, of.Conditions...)
 	m.all.Reads = m.all.Reads.And(of.Reads)
 	if of.Makers == nil {
-		m.all.Makers = nil // and nobody knows any more
+		m.all.Makers = nil // so they are not known for the machine
 	} else if m.all.Makers != nil {
 		m.all.Makers = append(m.all.Makers, of.Makers...)
 	}
@@ -189,7 +189,7 @@ func (m *assembly) transition(at path, h *handler, t *transition) dsl.Transition
 	asking.unset = true
 	program := m.predicateFor(&asking, at.Key("when"), string(t.When))
 	if program == nil {
-		out.When = func(*dsl.Subject) (bool, error) { return false, nil } // it is at fault, and there
+		out.When = func(*dsl.Subject) (bool, error) { return false, nil } // when has a fault, and the transition must not lack it
 		return out
 	}
 	m.all.Reads = m.all.Reads.And(program.Reads())
@@ -203,12 +203,12 @@ func (m *assembly) transition(at path, h *handler, t *transition) dsl.Transition
 	return out
 }
 
-// untimely warns of a transition that looks at the clock.
+// untimely warns of a transition that uses the time.
 func untimely(shape.Schemas) []error {
 	return []error{&shape.Misfit{Warning: true, Message: "nothing has the machine run when the time comes (the stay of a state does, and a resync of the resource looks now and then)"}}
 }
 
-// holdsOf makes the filter of a transition: what comes upon something that is not there, does not hold yet.
+// holdsOf makes the filter of a transition. If the expression meets a missing value, it does not hold yet.
 func holdsOf(program *expr.Program) dsl.Predicate {
 	return func(s *dsl.Subject) (bool, error) {
 		holds, err := program.Bool(expr.Scope{Subject: s})
@@ -222,7 +222,7 @@ func holdsOf(program *expr.Program) dsl.Predicate {
 	}
 }
 
-// shortened is an expression in one line that people can take in.
+// shortened shortens an expression to one short line.
 func shortened(text string) string {
 	const longest = 200
 	runes := []rune(strings.Join(strings.Fields(text), " "))
@@ -232,7 +232,7 @@ func shortened(text string) string {
 	return string(runes)
 }
 
-// repeated notes transitions that ask what one before them asks: they are never taken.
+// repeated notes transitions with the same expression as an earlier one: they are never taken.
 func (m *assembly) repeated(at path, list []transition) {
 	first := map[form.Predicate]int{}
 	for i, t := range list {
@@ -246,7 +246,7 @@ func (m *assembly) repeated(at path, list []transition) {
 	}
 }
 
-// handlerOf is the handler that is the machine.
+// handlerOf returns the machine's handler.
 func (m *assembly) handlerOf(machine *dsl.Machine) dsl.Handler {
 	h := machine.Handler()
 	needs, declared := m.needs(m.at.Key("needs"), m.handler, &m.all)

@@ -16,7 +16,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// meddles notes what an action sets that a machine of the resource keeps, or tells: they would undo each other's work.
+// meddles notes fields and conditions that an action sets and that a machine of the resource also sets. The two
+// would undo each other's changes.
 func (w *watched) meddles(at path, sets []dsl.Path, conditions []string) {
 	list := w.form.Machine.list
 	for i := range list {
@@ -37,8 +38,8 @@ func (w *watched) meddles(at path, sets []dsl.Path, conditions []string) {
 	}
 }
 
-// booked are the ways to what machines without a filter have written before a handler runs: the state, and since when. A
-// deletion may come before that.
+// booked returns the paths that machines without a filter have set before a handler runs: the state and its time.
+// They may be missing at a deletion.
 func (w *watched) booked(h *handler) (out []string) {
 	if h.whole || h.daemon || slices.Contains(h.Causes, dsl.Delete) {
 		return nil
@@ -54,7 +55,7 @@ func (w *watched) booked(h *handler) (out []string) {
 	return out
 }
 
-// conditions are the types of those that the machine's states declare.
+// conditions returns the types of conditions that the machine's states declare.
 func (m *machine) conditions() (out []string) {
 	for _, s := range slices.Concat(m.States, m.Deletion) {
 		if s.Condition != "" {
@@ -64,7 +65,7 @@ func (m *machine) conditions() (out []string) {
 	return out
 }
 
-// sharedConditions notes conditions that another machine declares, too.
+// sharedConditions notes conditions that another machine also declares.
 func (w *watched) sharedConditions(at path, i int) {
 	given := &w.form.Machine.list[i]
 	for key, states := range map[string][]state{"states": given.States, "deletion": given.Deletion} {
@@ -78,9 +79,9 @@ func (w *watched) sharedConditions(at path, i int) {
 	}
 }
 
-// holdsBook has it checked, once the resource's schema is known, that it has the fields that a machine keeps in the status,
-// and as the machine keeps them: the API server drops what the schema does not have, so the object would begin anew in each pass,
-// and refuses what is of another type.
+// holdsBook checks, when the resource's schema is known, that the schema has the fields of a machine's book with
+// the right types. The API server drops fields that are not in the schema, so the object would start over in each
+// pass; and it refuses fields of another type.
 func (w *watched) holdsBook(at path, machine string) {
 	w.check(at, at, func(s shape.Schemas) []error {
 		if misfit := lacksBook(s.Self.Schema, machine); misfit != "" {
@@ -90,7 +91,7 @@ func (w *watched) holdsBook(at path, machine string) {
 	})
 }
 
-// lacksBook says what a schema lacks of a machine's book, and what is to be added to it; empty where it lacks nothing.
+// lacksBook returns what a schema lacks for a machine's book, and the fields to add; empty if it lacks nothing.
 func lacksBook(s *spec.Schema, machine string) string {
 	if s == nil {
 		return ""
@@ -135,8 +136,8 @@ func lacksBook(s *spec.Schema, machine string) string {
 	return ""
 }
 
-// fits reports whether a schema takes what a machine keeps in a field, as far as types, formats and the fields of elements go. Of
-// nil nothing is known.
+// fits reports whether a schema accepts a field of the book, by its types, its formats and the fields of its
+// elements. A nil schema is unknown, and fits.
 func fits(f crd.BookField, s *spec.Schema) bool {
 	if s == nil {
 		return true
@@ -151,12 +152,12 @@ func fits(f crd.BookField, s *spec.Schema) bool {
 	})
 }
 
-// sameFormat reports whether a schema takes texts of the field's format.
+// sameFormat reports whether a schema accepts texts of the field's format.
 func sameFormat(f crd.BookField, s *spec.Schema) bool {
 	return f.Type != "string" || s.Format == "" || s.Format == f.Format || f.Name == dsl.BookUID && s.Format == "uuid"
 }
 
-// mayBe reports whether a schema takes values of a kind.
+// mayBe reports whether a schema accepts values of a type.
 func mayBe(s *spec.Schema, kind string) bool { return len(s.Type) == 0 || s.Type.Contains(kind) }
 
 func lacking(missing []string, where, stanza string) string {
@@ -164,7 +165,7 @@ func lacking(missing []string, where, stanza string) string {
 		strings.Join(missing, ", "), where, stanza)
 }
 
-// around names what has properties.
+// around names the parent of a field.
 func around(path []string) string {
 	if len(path) == 0 {
 		return "the object"
@@ -172,7 +173,7 @@ func around(path []string) string {
 	return strings.Join(path, ".")
 }
 
-// listed writes fields as YAML has them in a schema.
+// listed formats fields as YAML for a schema.
 func listed(fields []crd.BookField) (out []string) {
 	for _, field := range fields {
 		out = append(out, field.Name+": "+field.YAML())

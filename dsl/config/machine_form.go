@@ -55,7 +55,7 @@ type state struct {
 	Condition   string       `yaml:"condition" doc:"The type of a condition that is True in the states that say so, and False in all others."`
 }
 
-// transition is a way from a state to another.
+// transition is a transition to another state.
 type transition struct {
 	To     string         `yaml:"to" required:"true" doc:"The state that it leads to."`
 	When   form.Predicate `yaml:"when" doc:"A CEL expression that must be true for it to be taken. What comes upon something that is not there, does not hold yet. Variables: self, cause, now, children, related, indexes. Absent: it is taken as soon as enter has succeeded."`
@@ -63,13 +63,13 @@ type transition struct {
 	Why    string         `yaml:"why" doc:"Why it is taken, for people: it is part of the history and of the Event. By default the expression."`
 }
 
-// stay is how long an object may be in a state.
+// stay limits how long an object may be in a state.
 type stay struct {
 	AtMost time.Duration `yaml:"atMost" required:"true" doc:"The longest time."`
 	Then   string        `yaml:"then" required:"true" doc:"The state that the object goes to after it."`
 }
 
-// budget is how often the actions of a state may fail.
+// budget limits how often the actions of a state may fail.
 type budget struct {
 	AtMost *int   `yaml:"atMost" min:"0" required:"true" doc:"How often they may. 0 means that the first failure is one too many."`
 	Then   string `yaml:"then" required:"true" doc:"The state that the object goes to when they fail once more."`
@@ -78,7 +78,7 @@ type budget struct {
 // machines is one machine or a list of them.
 type machines struct {
 	list []machine
-	// single: there is one, and no list.
+	// single: the document has one machine, and not a list.
 	single bool
 }
 
@@ -87,7 +87,7 @@ func (m *machines) ReadForm(d *form.Decoder, at path, n *yaml.Node) bool {
 	return oneOrList(d, at, n, &m.list, &m.single)
 }
 
-// DescribeForm describes both.
+// DescribeForm describes the machine or the list.
 func (m *machines) DescribeForm(d *form.Describer) *form.Schema {
 	one := d.Struct(reflect.TypeFor[machine]())
 	return &form.Schema{OneOf: []*form.Schema{one, {Type: "array", Items: one, MinItems: 1}}}
@@ -114,7 +114,7 @@ func oneOrList[T any](d *form.Decoder, at path, n *yaml.Node, list *[]T, single 
 	return d.Value(at, n, &(*list)[0])
 }
 
-// doings are what is done in a state: one action, or several steps.
+// doings are the actions of enter or during: one action, or several steps.
 type doings struct {
 	list   []step
 	single bool
@@ -125,13 +125,13 @@ func (s *doings) ReadForm(d *form.Decoder, at path, n *yaml.Node) bool {
 	return oneOrList(d, at, n, &s.list, &s.single)
 }
 
-// DescribeForm describes both.
+// DescribeForm describes the action or the steps.
 func (s *doings) DescribeForm(d *form.Describer) *form.Schema {
 	one := d.Define("step", func() *form.Schema { return withAction(d, reflect.TypeFor[step](), anyAction) })
 	return &form.Schema{OneOf: []*form.Schema{one, {Type: "array", Items: one, MinItems: 1}}}
 }
 
-// does says for people what is done in a state.
+// does describes the actions of a state for people.
 func (s *state) does() string {
 	var out []string
 	for _, some := range []struct {
@@ -157,7 +157,7 @@ func (s *doings) at(around path) func(i int) path {
 	return around.Index
 }
 
-// named returns what step i is called: the first one of enter is called enter, the second one enter2.
+// named returns the name of step i: the first one of enter is enter, the second one enter2.
 func (s *doings) named(word string) func(i int) string {
 	return func(i int) string {
 		switch {
@@ -170,7 +170,7 @@ func (s *doings) named(word string) func(i int) string {
 	}
 }
 
-// id is what the machine's progress and children are kept under.
+// id returns the id for the machine's progress and children.
 func (m *machine) id() string {
 	if m.Name != "" {
 		return m.Name

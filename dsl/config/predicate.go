@@ -12,7 +12,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// when compiles the handler's expression, nil when there is none or it is at fault.
+// when compiles the handler's expression when; nil if there is none or it has a fault.
 func (w *watched) when(at path, h *handler) *expr.Program {
 	if h.When == "" {
 		return nil
@@ -31,7 +31,7 @@ func (w *watched) when(at path, h *handler) *expr.Program {
 	return program
 }
 
-// include checks what says whether the children of a handler are wanted.
+// include checks the handler's includeWhen.
 func (w *watched) include(at path, h *handler) {
 	place, text := at.Key("includeWhen"), string(h.IncludeWhen)
 	if text == "" {
@@ -50,22 +50,22 @@ func (w *watched) include(at path, h *handler) {
 	}
 }
 
-// includes reports whether an action asks which children are wanted.
+// includes reports whether an action uses includeWhen.
 func (w *watched) includes(d doing) bool {
 	action, found := w.loader.registry.LookupAction(d.action)
 	return found && action.Includes
 }
 
-// variable is one that an expression has besides those of all.
+// variable is an additional variable of an expression.
 type variable struct {
 	name  string
 	shape func(shape.Schemas) shape.Shape
 }
 
-// objects is the variable that a schedule has for all objects of the resource.
+// objects is the variable of schedules with all objects of the resource.
 const objects = "objects"
 
-// predicateFor is predicate for a handler, which may be one that has no object.
+// predicateFor is predicate for a handler, which may have no object.
 func (w *watched) predicateFor(h *handler, at path, text string) *expr.Program {
 	if !h.whole {
 		var variables []variable
@@ -80,9 +80,9 @@ func (w *watched) predicateFor(h *handler, at path, text string) *expr.Program {
 	return w.predicate(at, text, h, without(h), variable{objects, all})
 }
 
-// predicate compiles an expression that is true or false, nil when it is at fault. It is checked
-// again when schemas are known, for variables that it has not as [shape.Schemas.Without] says. The handler, if there is
-// one, is asked before.
+// predicate compiles an expression that is true or false; nil if it has a fault. It is checked again when schemas
+// are known. The parameter without has the variables that do not exist here, as [shape.Schemas.Without]. A handler,
+// if given, may add variables.
 func (w *watched) predicate(at path, text string, h *handler, without map[string]string, variables ...variable) *expr.Program {
 	var names []string
 	for _, v := range variables {
@@ -117,7 +117,7 @@ func (w *watched) predicate(at path, text string, h *handler, without map[string
 	return program
 }
 
-// compiler returns the compiler with more variables; it is made for the first expression.
+// compiler returns a compiler with additional variables. The first call makes it.
 func (l *loader) compiler(variables ...string) (*expr.Compiler, error) {
 	if l.cel == nil {
 		compiler, err := expr.New()

@@ -25,7 +25,7 @@ type relation struct {
 	Where     form.Predicate   `yaml:"where" doc:"A CEL expression that must be true for an object, as in object.spec.class == self.spec.class."`
 }
 
-// everywhere is a relation's namespace that means all.
+// everywhere is the namespace of a relation that means all namespaces.
 const everywhere = "*"
 
 // relation adds one of the resource's relations.
@@ -56,7 +56,7 @@ func (w *watched) relation(at path, of *relation) {
 	w.out.Relates(out)
 }
 
-// text compiles a text that may have ${…} in it, nil when there is none or it is at fault.
+// text compiles a text that may contain ${…}; nil if there is none or it has a fault.
 func (w *watched) text(at path, text string) *expr.Template {
 	if text == "" || text == everywhere {
 		return nil
@@ -64,8 +64,8 @@ func (w *watched) text(at path, text string) *expr.Template {
 	return w.template(at, text)
 }
 
-// template compiles a tree that may have ${…} in it, nil when it is at fault. It is checked again
-// when schemas are known.
+// template compiles a tree that may contain ${…}; nil if it has a fault. It is checked again when schemas are
+// known.
 func (w *watched) template(at path, tree any) *expr.Template {
 	compiler, err := w.loader.compiler()
 	if err != nil {
@@ -84,10 +84,11 @@ func (w *watched) template(at path, tree any) *expr.Template {
 	return t
 }
 
-// withoutIndexes says that relations cannot read them: nothing would have their objects looked at again.
+// withoutIndexes is the message for indexes in relations. A change of an index would not trigger the selection
+// again.
 var withoutIndexes = map[string]string{expr.Indexes: "is not there in a relation (a handler can read it)"}
 
-// labelTemplate compiles a selector with ${…} in its values, nil when it has none.
+// labelTemplate compiles a selector with ${…} in its values; nil if it has none.
 func (w *watched) labelTemplate(at path, of *selector) *expr.Template {
 	tree := map[string]any{}
 	for key, value := range of.MatchLabels {
@@ -103,12 +104,12 @@ func (w *watched) labelTemplate(at path, of *selector) *expr.Template {
 	return t
 }
 
-// selecting works out what a relation selects for an object.
+// selecting computes the selection of a relation for an object.
 type selecting struct {
 	namespace, object, labels *expr.Template
 	where                     *expr.Program
 	any                       bool
-	// wanted is how many labels there must be.
+	// wanted is the number of labels in a complete selector.
 	wanted int
 }
 
@@ -121,7 +122,7 @@ func (s *selecting) selection(of *dsl.Subject) (dsl.Selection, error) {
 	var err error
 	if s.namespace != nil {
 		if out.Namespace, err = textOf(s.namespace, scope, "namespace"); err != nil || out.Namespace == "" {
-			return nothing(), err // and not what is in any namespace
+			return nothing(), err // an empty namespace would select all namespaces
 		}
 	}
 	if s.object != nil {
@@ -144,8 +145,7 @@ func (s *selecting) selection(of *dsl.Subject) (dsl.Selection, error) {
 	return out, nil
 }
 
-// textOf renders a template that must be text. What is not there is the empty text, which no object
-// is called.
+// textOf renders a template that must be text. A missing value is the empty text, which is no object's name.
 func textOf(t *expr.Template, s expr.Scope, what string) (string, error) {
 	value, err := t.Render(s)
 	if err != nil {
@@ -161,11 +161,10 @@ func textOf(t *expr.Template, s expr.Scope, what string) (string, error) {
 	return text, nil
 }
 
-// nothing selects no object.
+// nothing returns a selection without objects.
 func nothing() dsl.Selection { return dsl.Selection{Names: []string{}} }
 
-// labelsOf returns the selector, nil when a value of it is not there: what is left would select more
-// than is meant.
+// labelsOf returns the selector; nil if one of its values is missing, because the rest would select too much.
 func (s *selecting) labelsOf(scope expr.Scope) (labels.Selector, error) {
 	value, err := s.labels.Render(scope)
 	if err != nil {

@@ -45,21 +45,21 @@ const (
 	oneByOne  lifecycle = "oneByOne"
 )
 
-// Choices are both.
+// Choices returns both values.
 func (lifecycle) Choices() (string, []string) {
 	return "lifecycle", []string{string(allAtOnce), string(oneByOne)}
 }
 
-// watched is a resource on its way from a document to the operator.
+// watched is a resource that is being made from a document.
 type watched struct {
 	*part
 	loader *loader
 	at     path
 	form   *resource
 	out    *dsl.Resource
-	// made are the places of the named children so far.
+	// made are the makers of the named children so far.
 	made map[string]maker
-	// kept are the objects that handlers always make so far.
+	// kept are the handlers that always make an object, by object, so far.
 	kept map[string]keeper
 	// siblings are all handlers of the resource.
 	siblings []actions.Sibling
@@ -122,7 +122,7 @@ func (l *loader) resource(op *dsl.Operator, p *part, i int) {
 	}
 }
 
-// kindless checks children whose kind is worked out when their handler runs.
+// kindless checks children whose kind is computed when their handler runs.
 func (w *watched) kindless() {
 	for _, made := range w.out.Makes {
 		if made.Kind.Empty() && !w.Has(w.at.Key("owns")) {
@@ -131,10 +131,10 @@ func (w *watched) kindless() {
 	}
 }
 
-// exists checks, once it is known which kinds there are, that there is a resource.
+// exists checks that a resource exists, when the kinds are known.
 func (w *watched) exists(at path, name dsl.ResourceName) {
 	if name == (dsl.ResourceName{}) {
-		return // it is at fault
+		return // it has a fault already
 	}
 	w.out.Exists = append(w.out.Exists, w.placed(at, at, func(s shape.Schemas) []error {
 		_, err := s.Kinds.Resource(name.GVR(), true)
@@ -142,7 +142,7 @@ func (w *watched) exists(at path, name dsl.ResourceName) {
 	}))
 }
 
-// mayExist is exists for a resource that rights are about: they may be for another cluster than the one that is known.
+// mayExist is exists for a resource in a right. The right may be for another cluster than the known one.
 func (w *watched) mayExist(at path, name dsl.ResourceName) {
 	w.out.Exists = append(w.out.Exists, w.placed(at, at, func(s shape.Schemas) []error {
 		_, err := s.Kinds.Resource(name.GVR(), false)
@@ -153,7 +153,7 @@ func (w *watched) mayExist(at path, name dsl.ResourceName) {
 	}))
 }
 
-// known checks a field against the schema of the resource, once that is known.
+// known checks a field against the schema of the resource, when that is known.
 func (w *watched) known(at path, field dsl.Path) {
 	if len(field) == 0 {
 		return
@@ -161,12 +161,12 @@ func (w *watched) known(at path, field dsl.Path) {
 	w.check(at, at, func(s shape.Schemas) []error { return expr.Faults(nil, check.Path(s.Self.Schema, field...)) })
 }
 
-// check has what stands at a place checked again when schemas are known. Faults are as those of [watched.misfits].
+// check adds a check that runs when schemas are known. Its faults are placed as by [watched.misfits].
 func (w *watched) check(at, whole path, find shape.Check) {
 	w.out.Checks = append(w.out.Checks, w.placed(at, whole, find))
 }
 
-// placed gives the faults of a check their places.
+// placed adds places to the faults of a check.
 func (w *watched) placed(at, whole path, find shape.Check) shape.Check {
 	return func(s shape.Schemas) (out []error) {
 		for _, fault := range w.misfits(at, whole, find(s)...) {
@@ -181,7 +181,7 @@ func (w *watched) unfit(at, whole path, errs ...error) {
 	w.found = append(w.found, w.misfits(at, whole, errs...)...)
 }
 
-// misfits gives errors their places: those of a [shape.Misfit] from a place on, to others that of the whole.
+// misfits adds places to errors: a [shape.Misfit] is placed below at, other errors at whole.
 func (w *watched) misfits(at, whole path, errs ...error) (out source.Faults) {
 	for _, err := range flatten(errors.Join(errs...)) {
 		place, line, column, node := whole, 0, 0, w.Nearest
@@ -198,7 +198,7 @@ func (w *watched) misfits(at, whole path, errs ...error) (out source.Faults) {
 	return out
 }
 
-// step follows the steps of a misfit; those that are numbers may be indexes of a list.
+// step follows the steps of a misfit. Steps that are numbers may be indexes of a list.
 func (w *watched) step(at path, steps []string) path {
 	for _, step := range steps {
 		if i, err := strconv.Atoi(step); err == nil && w.Has(at.Index(i)) {

@@ -25,10 +25,10 @@ type requirement struct {
 	Values   []string `yaml:"values" doc:"What it is compared to, for In and NotIn."`
 }
 
-// operator is how a label is compared.
+// operator is the operator of a condition on a label.
 type operator string
 
-// Choices are the ways.
+// Choices returns the operators.
 func (operator) Choices() (string, []string) {
 	return "operator", []string{"In", "NotIn", "Exists", "DoesNotExist"}
 }
@@ -64,7 +64,7 @@ func (w *watched) labelSelector(at path, s *selector) string {
 	}
 	out, err := metav1.LabelSelectorAsSelector(&chosen)
 	if err != nil {
-		return "" // what is wrong is told already
+		return "" // the fault is reported already
 	}
 	return out.String()
 }

@@ -19,10 +19,10 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
-// steps is the key under which a handler has several actions.
+// steps is the key of a handler with several actions.
 const steps = "steps"
 
-// step is one action of a handler that has several.
+// step is one action of a handler with several.
 type step struct {
 	Name string         `yaml:"name" doc:"What the step is called. By default its number. The children that apply makes in it belong to it by this name."`
 	When form.Predicate `yaml:"when" doc:"A CEL expression that must be true, or the step is left out: its children stay as they are. Variables as in a handler's own; in a schedule params, now and objects."`
@@ -41,7 +41,7 @@ func (s *step) DescribeForm(of *form.Describer) *form.Schema {
 	return withAction(of, reflect.TypeFor[step](), anyAction)
 }
 
-// name returns what the step is called.
+// name returns the name of the step.
 func (s *step) name(i int) string {
 	if s.Name != "" {
 		return s.Name
@@ -49,7 +49,7 @@ func (s *step) name(i int) string {
 	return strconv.Itoa(i + 1)
 }
 
-// steps builds a handler of several actions, nil when one is at fault.
+// steps builds a handler with several actions; nil if one has a fault.
 func (w *watched) steps(at path, h *handler) *actions.Built {
 	out, each := w.sequence(sequence{of: h, list: h.Steps, at: at.Key(steps).Index, named: h.step, seen: map[string]path{}})
 	if out != nil {
@@ -58,7 +58,7 @@ func (w *watched) steps(at path, h *handler) *actions.Built {
 	return out
 }
 
-// codeOf is the code of steps.
+// codeOf returns the code of steps.
 func codeOf(each []*actions.Built) (out []dsl.Func) {
 	for _, built := range each {
 		out = append(out, built.Func)
@@ -66,7 +66,7 @@ func codeOf(each []*actions.Built) (out []dsl.Func) {
 	return out
 }
 
-// step returns what step i of a handler is called.
+// step returns the name of step i of a handler.
 func (h *handler) step(i int) string { return h.Steps[i].name(i) }
 
 // sequence is several steps that make one piece of a handler's code.
@@ -75,14 +75,14 @@ type sequence struct {
 	list  []step
 	at    func(i int) path
 	named func(i int) string
-	// seen are the places of the names that the handler has so far.
+	// seen are the names of the handler's steps so far, with their places.
 	seen map[string]path
 }
 
-// sequence builds the steps of a sequence, and returns what they come to together, but for the code. That is nil when a step
-// is at fault.
+// sequence builds the steps of a sequence, and returns their joined properties without the code. The result is nil
+// if a step has a fault.
 func (w *watched) sequence(q sequence) (out *actions.Built, each []*actions.Built) {
-	// Needs is not nil: of steps of which each takes nothing it is known that they take nothing.
+	// Needs is not nil: if no step needs a right, the handler is known to need none.
 	looksBack, unnamed := false, false
 	out = &actions.Built{Needs: []dsl.Need{}, Makers: []string{}, Reads: dsl.Reads{Only: true, Told: true}}
 	for i := range q.list {
@@ -116,7 +116,7 @@ func (w *watched) sequence(q sequence) (out *actions.Built, each []*actions.Buil
 	return out, each
 }
 
-// filteredOf says of steps that a filter keeps all of them from acting; nil where none of them says so.
+// filteredOf joins the functions Filtered of steps; nil if no step has one.
 func filteredOf(each []*actions.Built) func(*dsl.Subject, string, *dsl.Patch) {
 	each = slices.DeleteFunc(slices.Clone(each), func(b *actions.Built) bool { return b.Filtered == nil })
 	if len(each) == 0 {
@@ -129,7 +129,7 @@ func filteredOf(each []*actions.Built) func(*dsl.Subject, string, *dsl.Patch) {
 	}
 }
 
-// stepOf builds step i of a sequence, nil when it is at fault, and returns what its own expression reads.
+// stepOf builds step i of a sequence and returns what its own expression reads; nil if it has a fault.
 func (w *watched) stepOf(q sequence, i int) (built *actions.Built, asks dsl.Reads) {
 	s, place, name, h := &q.list[i], q.at(i), q.named(i), q.of
 	if first, twice := q.seen[name]; twice {
@@ -152,7 +152,7 @@ func (w *watched) stepOf(q sequence, i int) (built *actions.Built, asks dsl.Read
 		built.Gated = built.Makers
 	}
 	if !slices.Contains(slices.Concat(h.Causes, built.Brings), dsl.Delete) {
-		built.Func = notOnDelete(built.Func) // another step gives the handler that cause
+		built.Func = notOnDelete(built.Func) // another step brings the cause delete
 	}
 	return built, asks
 }
@@ -166,7 +166,7 @@ func notOnDelete(fn dsl.Func) dsl.Func {
 	}
 }
 
-// onlyWhen makes a step, which is a handler of its own, depend on its expression, and returns what that reads.
+// onlyWhen makes a step depend on its own when, and returns what the expression reads.
 func (w *watched) onlyWhen(at path, h *handler, s *step, built *actions.Built) (reads dsl.Reads) {
 	if s.When == "" {
 		return dsl.Reads{Only: true, Told: true}
@@ -205,7 +205,7 @@ func objectsOf(s *dsl.Subject) map[string]any {
 	return map[string]any{objects: list}
 }
 
-// siblingsOf are all handlers of a resource; one with steps is as many as it has steps.
+// siblingsOf returns all handlers of a resource. A handler with steps counts once for each step.
 func siblingsOf(r *resource) (out []actions.Sibling) {
 	for _, h := range slices.Concat(r.Handlers, r.Schedule) {
 		if len(h.Steps) == 0 {
