@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package builtin knows Kubernetes' own kinds, of one version, without a cluster: facts that a real API server served.
-// `make kinds` renews them. Nothing is unpacked before it is asked for.
-// It is pure.
+// Package builtin has the built-in kinds of one Kubernetes version and their schemas, without a cluster. A real API
+// server served them; `make kinds` renews them. Schemas are unpacked only when they are needed. It is pure.
 package builtin
 
 import (
@@ -23,12 +22,12 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/openapi"
 )
 
-// IndexFile is the file of the archive that has the [Index].
+// IndexFile is the file in the archive with the [Index].
 const IndexFile = "index.json"
 
-// Index says what is in the archive.
+// Index is the list of kinds in the archive.
 type Index struct {
-	// Version is the Kubernetes version that all is of, as in v1.37.0.
+	// Version is the Kubernetes version of all kinds, as in v1.37.0.
 	Version string
 	Kinds   []Entry
 }
@@ -39,14 +38,14 @@ type Entry struct {
 	Schema string `json:",omitempty"`
 }
 
-// File is the file of the archive that a schema is in: those of one Go package are together.
+// File returns the file in the archive with a schema. Schemas of one Go package are in one file.
 func File(schema string) string { return schema[:strings.LastIndexByte(schema, '.')] + ".json" }
 
 //go:embed kinds.zip
 var archive []byte
 
-// Kubernetes is what is known of Kubernetes' own kinds. What was read is kept as long as it is. It is not for
-// use by several goroutines.
+// Kubernetes has the built-in kinds of Kubernetes. It keeps what it has read. It is not safe for use by several
+// goroutines.
 type Kubernetes struct {
 	archive *zip.Reader
 	index   Index
@@ -55,7 +54,7 @@ type Kubernetes struct {
 	err     error
 }
 
-// Open reads which kinds there are, and no schema. The error tells that the program is broken.
+// Open reads the list of kinds, and no schema. An error means that the program itself is broken.
 func Open() (*Kubernetes, error) {
 	packed, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
 	if err != nil {
@@ -69,15 +68,15 @@ func Open() (*Kubernetes, error) {
 	return k, nil
 }
 
-// Version returns the version that all is of, as in v1.37.0.
+// Version returns the Kubernetes version of all kinds, as in v1.37.0.
 func (k *Kubernetes) Version() string { return k.index.Version }
 
-// Own reports whether a group is Kubernetes' own.
+// Own reports whether a group is built in.
 func (k *Kubernetes) Own(group string) bool {
 	return slices.ContainsFunc(k.index.Kinds, func(e Entry) bool { return e.Group == group })
 }
 
-// List returns which kinds there are.
+// List returns the list of kinds.
 func (k *Kubernetes) List() *kinds.List {
 	version := strings.TrimPrefix(k.index.Version, "v")
 	if parts := strings.Split(version, "."); len(parts) > 2 {
@@ -90,19 +89,19 @@ func (k *Kubernetes) List() *kinds.List {
 	return out
 }
 
-// OfKind returns the schema of a kind, nil where there is none.
+// OfKind returns the schema of a kind, or nil.
 func (k *Kubernetes) OfKind(kind schema.GroupVersionKind) *spec.Schema {
 	return k.entry(func(e Entry) bool { return e.GroupVersionKind == kind })
 }
 
-// OfResource returns the schema of a resource, nil where there is none. Without a version it is the preferred one.
+// OfResource returns the schema of a resource, or nil. Without a version it is that of the preferred one.
 func (k *Kubernetes) OfResource(r schema.GroupVersionResource) *spec.Schema {
 	return k.entry(func(e Entry) bool {
 		return e.Group == r.Group && e.Resource == r.Resource && (r.Version == "" || e.Version == r.Version)
 	})
 }
 
-// Err returns what went wrong in reading schemas: the program is broken then.
+// Err returns the errors of reading schemas. An error means that the program itself is broken.
 func (k *Kubernetes) Err() error { return k.err }
 
 func (k *Kubernetes) entry(wanted func(Entry) bool) *spec.Schema {
@@ -113,7 +112,7 @@ func (k *Kubernetes) entry(wanted func(Entry) bool) *spec.Schema {
 	return k.whole.Named(k.index.Kinds[i].Schema)
 }
 
-// schema returns a schema as it stands in the archive, nil where there is none.
+// schema returns a schema as it is in the archive, or nil.
 func (k *Kubernetes) schema(name string) *spec.Schema {
 	file := File(name)
 	if k.files[file] == nil {

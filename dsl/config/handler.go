@@ -43,19 +43,19 @@ type handler struct {
 	timing
 
 	doing
-	whole  bool // under schedule, startup or cleanup
-	active bool // under startup or cleanup
-	starts bool // under startup
-	daemon bool // under daemons
-	state  string // the state of a machine that has it, as machine.Running
-	unset  bool // missing values in expressions are handled
+	whole  bool     // under schedule, startup or cleanup
+	active bool     // under startup or cleanup
+	starts bool     // under startup
+	daemon bool     // under daemons
+	state  string   // the state of a machine that has it, as machine.Running
+	unset  bool     // missing values in expressions are handled
 	level  bool     // it is level-triggered
-	untold bool // the needs of a step are not known
-	partly bool // a step that is not always executed
+	untold bool     // the needs of a step are not known
+	partly bool     // a step that is not always executed
 	sure   []string // the paths in the object that exist when it runs
 
-	include *actions.Predicate // whether its children are desired; nil means that they are
-	entries *entries // nil without forEach
+	include *actions.Predicate              // whether its children are desired; nil means that they are
+	entries *entries                        // nil without forEach
 	vars    []string                        // the variables of an entry, nil without forEach
 	item    func(shape.Schemas) shape.Shape // the shape of an entry; nil if it is not known
 }
@@ -63,7 +63,7 @@ type handler struct {
 // doing is the action of a handler or of a step.
 type doing struct {
 	action string // its key; "" for none
-	config any // the value of the key; nil if it has a fault
+	config any    // the value of the key; nil if it has a fault
 }
 
 type timing struct {

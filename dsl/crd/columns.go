@@ -15,7 +15,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
-// columns makes the columns of kubectl get; the age is always one of them.
+// columns makes the columns of kubectl get. The age is always one of them.
 func (b *builder) columns(root *apiextensions.JSONSchemaProps) (out []apiextensions.CustomResourceColumnDefinition) {
 	seen := map[string]bool{}
 	for i, c := range b.form.Columns {
@@ -38,7 +38,7 @@ func (b *builder) columns(root *apiextensions.JSONSchemaProps) (out []apiextensi
 	return out
 }
 
-// columnPath checks that a column's path leads to something, and returns what type it has.
+// columnPath checks that a column's path exists, and returns its type.
 func (b *builder) columnPath(at []string, path string, root *apiextensions.JSONSchemaProps) (typ string) {
 	if path != "" && !strings.HasPrefix(path, ".") {
 		b.fault(at, "want a path from the object that begins with a dot, as in .status.url")
@@ -54,14 +54,13 @@ func (b *builder) columnPath(at []string, path string, root *apiextensions.JSONS
 			s, i = b.columnElement(at, t, i, s)
 		}
 		if s == nil {
-			return "string" // nothing more is known
+			return "string" // the type is not known
 		}
 	}
 	return columnType(s)
 }
 
-// columnField returns the schema of the field that a path names from begin to end, nil when it is not
-// known.
+// columnField returns the schema of the field that a path names from begin to end; nil if it is not known.
 func (b *builder) columnField(at []string, t text, begin, end int, s *apiextensions.JSONSchemaProps) *apiextensions.JSONSchemaProps {
 	name := string(t[begin:end])
 	if begin == 1 && slices.Contains([]string{"metadata", "apiVersion", "kind"}, name) || strings.Contains(name, `\`) {
@@ -74,8 +73,8 @@ func (b *builder) columnField(at []string, t text, begin, end int, s *apiextensi
 	return next
 }
 
-// columnElement returns the schema of the elements that brackets select, nil when it is not known,
-// and the place behind the brackets.
+// columnElement returns the schema of the elements that brackets select, nil if it is not known, and the place
+// behind the brackets.
 func (b *builder) columnElement(at []string, t text, begin int, s *apiextensions.JSONSchemaProps) (*apiextensions.JSONSchemaProps, int) {
 	end, closed := t.closing(begin)
 	if !closed {
@@ -87,7 +86,7 @@ func (b *builder) columnElement(at []string, t text, begin int, s *apiextensions
 	return s.Items.Schema, end
 }
 
-// child returns the schema of an object's field. Open: anything may be there.
+// child returns the schema of an object's field. Open means that other fields are allowed.
 func child(s *apiextensions.JSONSchemaProps, name string) (next *apiextensions.JSONSchemaProps, open bool) {
 	if p, has := s.Properties[name]; has {
 		return &p, false

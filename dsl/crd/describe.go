@@ -10,15 +10,16 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// Described is a type that says itself how its values are in JSON, in short form, as in "string | enum=red,green". It
-// serves types with a form of their own, and elements of lists and maps, which have no field and so no tag.
+// Described is a type that defines its own JSON form, in the short form of schemas, as in "string |
+// enum=red,green". It is for types that marshal themselves, and for elements of lists and maps, which have no field
+// and therefore no tag.
 type Described interface {
 	SchemaText() string
 }
 
-// Describe makes the CRD of a resource from a Go type, as handlers of [dsl.Typed] have it: a struct with metav1.TypeMeta,
-// metav1.ObjectMeta, Spec and Status. Nothing is generated. What is wrong with the type is reported by
-// [dsl.Operator.Validate]. The functions more set what a type does not say: short names, columns and so on.
+// Describe makes the CRD of a resource from a Go type, as for handlers of [dsl.Typed]: a struct with
+// metav1.TypeMeta, metav1.ObjectMeta, Spec and Status. It needs no generated code. [dsl.Operator.Validate] reports
+// faults of the type. The functions more set what the type does not define: short names, columns and so on.
 //
 //	type ShopSpec struct {
 //		Title    string   `json:"title" schema:"minLength=1 description='What the sign says.'"`
@@ -26,17 +27,18 @@ type Described interface {
 //		Tags     []string `json:"tags,omitempty"`
 //	}
 //
-// Names are those of the json tags. The tag schema has the markers of the short form, or a type in short form and, behind
-// a bar, markers: `schema:"date"`, `schema:"string | enum=a,b"`.
+// Names are those of the json tags. The tag schema has the markers of the short form, or a type in short form and,
+// behind a bar, markers: `schema:"date"`, `schema:"string | enum=a,b"`.
 //
-// A field is required unless it has omitempty, omitzero or a default, or is a pointer or an interface. A struct is required
-// where one of its fields must be given, as spec is. Nothing in the status is required. required=true and required=false
-// count more.
+// A field is required unless it has omitempty, omitzero or a default, or is a pointer or an interface. A struct is
+// required if one of its fields must be given, as spec is. Fields of the status are not required. The markers
+// required=true and required=false take precedence.
 //
-// Integers have the range of their type. metav1.Time and time.Time are times, metav1.Duration is text such as 1h30m,
-// resource.Quantity and intstr.IntOrString are what they are elsewhere, []byte is text in base64. A map[string]any, a
-// runtime.RawExtension and metadata within spec are objects of any form; an interface and json.RawMessage are values of any
-// form. A list of metav1.Condition is the standard one. A type that contains itself is at fault, for a CRD cannot say that.
+// Integers have the range of their type. metav1.Time and time.Time are times, metav1.Duration is text such as
+// 1h30m, resource.Quantity and intstr.IntOrString have their usual forms, and []byte is text in base64. A
+// map[string]any, a runtime.RawExtension and metadata within spec are objects of any form; an interface and
+// json.RawMessage are values of any form. A list of metav1.Condition is the standard list of conditions. A type
+// that contains itself is a fault, because a CRD cannot express it.
 func Describe[T any](r *dsl.Resource, more ...func(*Schema)) {
 	r.Describe(func(r *dsl.Resource) (map[string]any, []*shape.Misfit) {
 		t := reflect.TypeFor[T]()
@@ -57,7 +59,7 @@ func Describe[T any](r *dsl.Resource, more ...func(*Schema)) {
 	})
 }
 
-// beside checks what a schema from a Go type says beside the type.
+// beside checks the settings that a schema from a Go type has besides the type.
 func (b *builder) beside() {
 	s := b.form
 	if s.Kind == "" {

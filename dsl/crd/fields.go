@@ -16,29 +16,29 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// largest limits a schema, counting what types repeat.
+// largest limits the size of a schema. Types count each time they are used.
 const largest = 5000
 
-// builder makes a schema and keeps where each part of it came from.
+// builder makes a schema and remembers the place of each part of it.
 type builder struct {
 	form   *Schema
 	faults []*shape.Misfit
-	// places are where parts of the schema were written, by the steps that lead to them.
+	// places are the places of parts of the schema, by the steps that lead to them.
 	places map[string]place
-	// open are the types that are being expanded, cyclic those of which a cycle was told.
+	// open are the types that are being expanded; cyclic are those whose cycle was reported.
 	open   []string
 	cyclic []string
 	// within are the Go types that are being expanded.
 	within []reflect.Type
 	size   int
-	// strayed: a field was at fault when it was read, and that is told.
+	// strayed: reading a field found a fault, which is reported.
 	strayed bool
 }
 
-// place is where something was written.
+// place is the place of a part of the schema.
 type place struct {
 	path []string
-	// text is set for what was written in a field's text, with the characters' places there.
+	// text is the text of the field that has the part, with the places of its characters there.
 	text text
 	at   []int
 }
@@ -54,12 +54,12 @@ func (b *builder) note(path []string, line, column int, message string) {
 	b.faults = append(b.faults, &shape.Misfit{Path: slices.Clone(path), Line: line, Column: column, Message: message})
 }
 
-// fault notes what is wrong with a value.
+// fault notes a fault of a value.
 func (b *builder) fault(path []string, format string, args ...any) {
 	b.note(path, 0, 0, fmt.Sprintf(format, args...))
 }
 
-// faultIn notes what is wrong with a character of a text.
+// faultIn notes a fault at a character of a text.
 func (b *builder) faultIn(path []string, t text, at int, message string) {
 	line, column := t.position(at)
 	b.note(path, line, column, message)
@@ -93,7 +93,7 @@ func (b *builder) root() *apiextensions.JSONSchemaProps {
 	return root
 }
 
-// finishStatus adds to a status what every one has, and what the engine keeps there.
+// finishStatus adds to a status the fields that every status has, and those that the engine keeps there.
 func (b *builder) finishStatus(status *apiextensions.JSONSchemaProps) {
 	if _, has := status.Properties["conditions"]; !has {
 		status.Properties["conditions"] = conditions()
@@ -125,7 +125,7 @@ func put(to *apiextensions.JSONSchemaProps, name string, field *apiextensions.JS
 	to.Properties[name] = *field
 }
 
-// fits counts a field, and reports whether there may be one more.
+// fits counts a field, and reports whether one more is allowed.
 func (b *builder) fits() bool {
 	if b.size++; b.size == largest+1 {
 		b.fault(nil, "the schema has more than %d fields, counting what types repeat", largest)
@@ -148,7 +148,7 @@ func (b *builder) field(path []string, to steps, f Field) (out *apiextensions.JS
 	return anything(), false
 }
 
-// anything stands for a part that is at fault.
+// anything returns the schema for a part with a fault.
 func anything() *apiextensions.JSONSchemaProps {
 	return &apiextensions.JSONSchemaProps{XPreserveUnknownFields: new(true)}
 }
@@ -163,12 +163,12 @@ func (b *builder) declared(path []string, to steps, t text) (out *apiextensions.
 		return anything(), false
 	}
 	if out == nil || out.Type == "" && !out.XIntOrString {
-		return anything(), false // the type is at fault
+		return anything(), false // the type has a fault
 	}
 	return out, b.mark(path, to, t, out, markers)
 }
 
-// conditions is the standard list of conditions.
+// conditions returns the schema of the standard list of conditions.
 func conditions() apiextensions.JSONSchemaProps {
 	words := []apiextensions.JSON{{Raw: []byte(`"True"`)}, {Raw: []byte(`"False"`)}, {Raw: []byte(`"Unknown"`)}}
 	return apiextensions.JSONSchemaProps{

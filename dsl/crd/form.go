@@ -16,7 +16,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
-// Schema is what an author says of a resource. The doc tags are its reference.
+// Schema is an author's description of a resource. The doc tags are its reference.
 type Schema struct {
 	Kind            string   `yaml:"kind" required:"true" doc:"What an object is, in CamelCase, as in WebApp."`
 	Scope           Scope    `yaml:"scope" default:"Namespaced" doc:"Whether objects live in namespaces."`
@@ -31,11 +31,11 @@ type Schema struct {
 	Columns         []Column `yaml:"columns" doc:"What kubectl get shows beside the name. The age is added when it is not among them."`
 	// ObservedGeneration adds the field of this name to a status in short form.
 	ObservedGeneration bool `yaml:"-"`
-	// Machines are the names of the resource's machines, of which one may be empty: what they keep is added to a status in
-	// short form.
+	// Machines are the names of the resource's machines; one may be empty. The fields of their books are added to a
+	// status in short form.
 	Machines []string `yaml:"-"`
 
-	// from is the Go type that says what spec, status and types say otherwise.
+	// from is the Go type that replaces spec, status and types.
 	from reflect.Type
 }
 
@@ -50,23 +50,23 @@ type Column struct {
 }
 
 type (
-	// Scope says whether objects live in namespaces.
+	// Scope says whether objects are namespaced.
 	Scope string
-	// ColumnType is what the values of a column are.
+	// ColumnType is the type of a column's values.
 	ColumnType string
-	// ColumnFormat is one that the API server takes for a column.
+	// ColumnFormat is the format of a column's values.
 	ColumnFormat string
 )
 
-// Choices are the scopes, the first by default.
+// Choices returns the scopes, the default first.
 func (Scope) Choices() (string, []string) { return "scope", []string{"Namespaced", "Cluster"} }
 
-// Choices are what a column can be.
+// Choices returns the types of columns.
 func (ColumnType) Choices() (string, []string) {
 	return "column type", []string{"string", "integer", "number", "boolean", "date"}
 }
 
-// Choices are the formats.
+// Choices returns the formats of columns.
 func (ColumnFormat) Choices() (string, []string) {
 	return "column format", []string{"int32", "int64", "float", "double", "byte", "date", "date-time", "password"}
 }
@@ -74,8 +74,8 @@ func (ColumnFormat) Choices() (string, []string) {
 // Fields are fields in short form, by name.
 type Fields map[string]Field
 
-// Field is a field in short form: its type and markers, or an object with fields. The zero value is one
-// that is at fault.
+// Field is a field in short form: its type and markers, or an object with fields. The zero value is a field with a
+// fault.
 type Field struct {
 	text   *string
 	object Fields
@@ -143,11 +143,11 @@ func (f *Fields) DescribeForm(d *form.Describer) *form.Schema {
 
 // OpenAPI is the schema of a whole object in the form of Kubernetes.
 type OpenAPI struct {
-	// props is nil when something in it is at fault.
+	// props is nil when the schema has a fault.
 	props *apiextensions.JSONSchemaProps
 }
 
-// ReadForm reads the words that a schema in a CRD may have.
+// ReadForm reads the keywords of a schema in a CRD.
 func (o *OpenAPI) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 	within, props := *d, &apiextensions.JSONSchemaProps{}
 	within.Foreign, within.Faults = kubernetes(), nil
@@ -159,15 +159,15 @@ func (o *OpenAPI) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 	return true
 }
 
-// DescribeForm describes these words.
+// DescribeForm describes these keywords.
 func (o *OpenAPI) DescribeForm(d *form.Describer) *form.Schema {
 	within := *d
 	within.Foreign = kubernetes()
 	return within.Of(reflect.TypeFor[apiextensions.JSONSchemaProps]())
 }
 
-// kubernetes has the forms of those types of the Kubernetes API that read themselves from JSON, and so
-// would take words that they do not know.
+// kubernetes returns the forms of types of the Kubernetes API that read themselves from JSON, and would therefore
+// accept unknown keywords.
 func kubernetes() *form.Foreign {
 	return &form.Foreign{Stray: "fields of an object stand under properties", Form: func(value any) form.Form {
 		switch v := value.(type) {
@@ -179,7 +179,7 @@ func kubernetes() *form.Foreign {
 			*v = &apiextensions.JSON{}
 			return anyValue{*v}
 		case *apiextensions.JSONSchemaPropsOrBool:
-			v.Allows = true // where there is a schema, too
+			v.Allows = true // besides a schema
 			return either{"!!bool", &v.Allows, &v.Schema}
 		case *apiextensions.JSONSchemaPropsOrArray:
 			return either{"!!seq", &v.JSONSchemas, &v.Schema}
@@ -190,7 +190,7 @@ func kubernetes() *form.Foreign {
 	}}
 }
 
-// words are a schema, which has schemas within it.
+// words are the keywords of a schema, which contains schemas itself.
 type words struct{ *apiextensions.JSONSchemaProps }
 
 // ReadForm reads them.
@@ -209,7 +209,7 @@ type anyValue struct{ *apiextensions.JSON }
 // ReadForm reads it.
 func (a anyValue) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 	value, ok := d.Plain(at, n)
-	a.Raw, _ = json.Marshal(value) // it is what JSON can hold
+	a.Raw, _ = json.Marshal(value) // the value came from JSON
 	return ok
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
-// formats are those that the API server heeds. It ignores others, so they are mistakes.
+// formats are the formats that the API server checks. It ignores others, so they are mistakes.
 var formats = []string{
 	"date", "date-time", "duration", "uri", "email", "hostname", "ipv4", "ipv6", "cidr", "mac", "uuid", "uuid3",
 	"uuid4", "uuid5", "byte", "password", "hexcolor", "rgbcolor", "isbn", "isbn10", "isbn13", "creditcard", "ssn",
@@ -24,8 +24,8 @@ var formats = []string{
 // typeWords are the types of a schema.
 var typeWords = []string{"array", "boolean", "integer", "number", "object", "string"}
 
-// lint notes, at s and below, what the API server accepts and what yet is a mistake, and what it
-// refuses without code that could be asked.
+// lint notes, at s and below, mistakes that the API server accepts, and faults for which its code cannot be
+// imported.
 func (b *builder) lint(at steps, s *apiextensions.JSONSchemaProps) {
 	b.contradictions(at, s)
 	b.unsupported(at, s)
@@ -54,7 +54,7 @@ func (b *builder) lint(at steps, s *apiextensions.JSONSchemaProps) {
 	}
 }
 
-// contradictions notes bounds between which there is nothing.
+// contradictions notes pairs of bounds that exclude every value.
 func (b *builder) contradictions(at steps, s *apiextensions.JSONSchemaProps) {
 	if s.Minimum != nil && s.Maximum != nil && *s.Minimum > *s.Maximum {
 		b.faultAt(at.to("minimum"), "the minimum is above the maximum")
@@ -71,7 +71,7 @@ func (b *builder) contradictions(at steps, s *apiextensions.JSONSchemaProps) {
 	}
 }
 
-// unsupported notes words of OpenAPI that a CRD cannot have. There are no markers for them.
+// unsupported notes keywords of OpenAPI that a CRD cannot have. There are no markers for them.
 func (b *builder) unsupported(at steps, s *apiextensions.JSONSchemaProps) {
 	if s.Type != "" && !slices.Contains(typeWords, s.Type) {
 		b.faultAt(at.to("type"), "unknown value "+form.Quoted(s.Type)+" (want one of "+strings.Join(typeWords, ", ")+")")
@@ -93,7 +93,7 @@ func (b *builder) unsupported(at steps, s *apiextensions.JSONSchemaProps) {
 	}
 }
 
-// ruleTexts notes rules and messages of the wrong form.
+// ruleTexts notes rules and messages with invalid texts.
 func (b *builder) ruleTexts(at steps, s *apiextensions.JSONSchemaProps) {
 	for i, rule := range s.XValidations {
 		at := at.to("x-kubernetes-validations", strconv.Itoa(i))
@@ -111,14 +111,14 @@ func (b *builder) ruleTexts(at steps, s *apiextensions.JSONSchemaProps) {
 	}
 }
 
-// lists notes what is wrong with how the elements of a list are told apart.
+// lists notes faults in the keys of list elements.
 func (b *builder) lists(at steps, s *apiextensions.JSONSchemaProps) {
 	kind := ""
 	if s.XListType != nil {
 		kind = *s.XListType
 	}
 	if s.Items == nil || s.Items.Schema == nil {
-		return // a list without is told by the API server's code, and what is no list is nobody's concern
+		return // the API server's code reports a list without a type; the rest is not a list
 	}
 	items := s.Items.Schema
 	switch kind {
@@ -137,7 +137,7 @@ func (b *builder) lists(at steps, s *apiextensions.JSONSchemaProps) {
 	}
 }
 
-// listKeys checks the keys of a list whose elements are told apart by them.
+// listKeys checks the keys of a list of type map.
 func (b *builder) listKeys(at steps, s, items *apiextensions.JSONSchemaProps) {
 	if len(s.XListMapKeys) == 0 {
 		b.faultAt(at.to("x-kubernetes-list-type"), "a list of listType=map needs a key (listMapKey=…)")

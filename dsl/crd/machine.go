@@ -12,14 +12,15 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// BookField is a field of what a machine keeps in the status of an object.
+// BookField is a field of a machine's book in the status.
 type BookField struct {
 	Name, Type, Format, Description string
 	// fields are those of the elements of a list.
 	fields []BookField
 }
 
-// Book are the fields of what a machine keeps: in status, or below it under the machine's name. See [dsl.Machine].
+// Book returns the fields of a machine's book. They are in the status, or below it under the machine's name. See
+// [dsl.Machine].
 func Book() []BookField {
 	return []BookField{
 		{Name: dsl.BookState, Type: "string", Description: "The state that the object is in."},
@@ -33,7 +34,7 @@ func Book() []BookField {
 	}
 }
 
-// YAML is the field's schema in one line.
+// YAML returns the field's schema in one line.
 func (f BookField) YAML() string {
 	out := "type: " + f.Type
 	if f.Format != "" {
@@ -49,10 +50,10 @@ func (f BookField) YAML() string {
 	return "{" + out + "}"
 }
 
-// Elements are the fields of the elements, of a field that is a list.
+// Elements returns the fields of the elements of a list.
 func (f BookField) Elements() []BookField { return f.fields }
 
-// schema is the field's schema.
+// schema returns the field's schema.
 func (f BookField) schema() apiextensions.JSONSchemaProps {
 	out := apiextensions.JSONSchemaProps{Type: f.Type, Format: f.Format, Description: f.Description}
 	if f.fields != nil {
@@ -70,7 +71,8 @@ func propertiesFor(fields []BookField) map[string]apiextensions.JSONSchemaProps 
 	return out
 }
 
-// books adds what machines keep to a status in short form. A field of the author's stays as it is where it can hold that.
+// books adds the fields of machines' books to a status in short form. A field of the author's stays as it is if it
+// can hold the value.
 func (b *builder) books(status *apiextensions.JSONSchemaProps) {
 	for _, machine := range b.form.Machines {
 		book, path := *status, []string{"status"}
@@ -103,7 +105,7 @@ func (b *builder) books(status *apiextensions.JSONSchemaProps) {
 	}
 }
 
-// short is the field's type in short form.
+// short returns the field's type in short form.
 func (f BookField) short() string {
 	switch {
 	case f.Format == "date-time":
@@ -114,7 +116,7 @@ func (f BookField) short() string {
 	return f.Type
 }
 
-// bookColumns are the columns of kubectl get for machines, where the author has named none.
+// bookColumns returns the columns of kubectl get for machines, if the author has defined none.
 func (b *builder) bookColumns() (out []apiextensions.CustomResourceColumnDefinition) {
 	if len(b.form.Columns) > 0 {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
-// What markers distinguish of types.
+// The groups of types that markers apply to.
 const (
 	classText    = "text"
 	classInteger = "integers"
@@ -50,18 +50,18 @@ func classOf(s *apiextensions.JSONSchemaProps) string {
 	}
 }
 
-// kindOfMarker says where a marker fits, which word of the schema it sets and how.
+// kindOfMarker says for which types a marker is, which keyword of the schema it sets, and how.
 type kindOfMarker struct {
 	name string
 	fits []string
-	// sets is the word of the schema, for places.
+	// sets is the keyword of the schema, for places.
 	sets string
-	// many: it may be there more than once.
+	// many: a field may have several of it.
 	many bool
 	set  func(s *apiextensions.JSONSchemaProps, m *marker) error
 }
 
-// markers are all markers, the most common ones first.
+// markers returns all markers, the most common ones first.
 func markers() []kindOfMarker {
 	numbers, texts, lists, maps := []string{classInteger, classNumber}, []string{classText}, []string{classList}, []string{classMap}
 	return []kindOfMarker{
@@ -88,7 +88,7 @@ func markers() []kindOfMarker {
 	}
 }
 
-// mark sets what a field's markers say. It reports whether the field is required.
+// mark applies a field's markers. It reports whether the field is required.
 func (b *builder) mark(path []string, to steps, t text, s *apiextensions.JSONSchemaProps, list []marker) (required bool) {
 	given := map[string]bool{}
 	for i := range list {
@@ -114,7 +114,7 @@ func (b *builder) mark(path []string, to steps, t text, s *apiextensions.JSONSch
 	return required
 }
 
-// markSet checks what says that a list is a set.
+// markSet checks the marker that makes a list a set.
 func (b *builder) markSet(path []string, t text, s *apiextensions.JSONSchemaProps, list []marker, typed bool) {
 	for _, m := range list {
 		switch set := s.XListType != nil && *s.XListType == "set"; {
@@ -127,7 +127,7 @@ func (b *builder) markSet(path []string, t text, s *apiextensions.JSONSchemaProp
 	}
 }
 
-// markerFor finds a marker's kind, or says why there is none that fits.
+// markerFor returns a marker's kind, or says why none fits.
 func (b *builder) markerFor(m *marker, s *apiextensions.JSONSchemaProps, given map[string]bool) (kindOfMarker, string) {
 	all := markers()
 	at := slices.IndexFunc(all, func(k kindOfMarker) bool { return k.name == m.name })

@@ -23,7 +23,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
-// durationPattern is what time.ParseDuration takes, as in 1h30m.
+// durationPattern matches the texts of time.ParseDuration, as in 1h30m.
 const durationPattern = `^[-+]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
 
 var (
@@ -31,7 +31,7 @@ var (
 	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
-// familiar returns the schema of a type whose JSON form is known, nil for any other type.
+// familiar returns the schema of a type with a known JSON form, or nil.
 func familiar(t reflect.Type) *apiextensions.JSONSchemaProps {
 	switch t {
 	case reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime](), reflect.TypeFor[time.Time]():
@@ -72,7 +72,7 @@ func (b *builder) wholeType() *apiextensions.JSONSchemaProps {
 	if !has || status.Type != "object" || status.Properties == nil {
 		status = apiextensions.JSONSchemaProps{Type: "object", Properties: map[string]apiextensions.JSONSchemaProps{}}
 	}
-	status.Default = nil // it is filled in only where it is there
+	status.Default = nil // it never gets a default
 	b.finishStatus(&status)
 	root.Properties["status"] = status
 	return root
@@ -104,7 +104,7 @@ func (b *builder) structure(path []string, to steps, t reflect.Type) *apiextensi
 	return out
 }
 
-// circle notes a type that contains itself, by way of others.
+// circle notes a type that contains itself through others.
 func (b *builder) circle(path []string, types []reflect.Type) {
 	var names []string
 	for _, t := range types {
@@ -153,12 +153,12 @@ func (t text) typed() bool {
 	return len(t) > 0 && !marker
 }
 
-// jsonOptions are what a field's json tag says behind the name.
+// jsonOptions returns the options in a field's json tag.
 func jsonOptions(f reflect.StructField) []string {
 	return strings.Split(f.Tag.Get("json"), ",")[1:]
 }
 
-// optional reports whether objects may go without a field, unless it is marked as required.
+// optional reports whether a field may be missing, unless it is marked as required.
 func optional(f reflect.StructField, markers []marker, s *apiextensions.JSONSchemaProps) bool {
 	marked := func(m marker) bool { return m.name == "required" || m.name == "default" }
 	empty := func(option string) bool { return option == "omitempty" || option == "omitzero" }
@@ -175,7 +175,7 @@ func optional(f reflect.StructField, markers []marker, s *apiextensions.JSONSche
 	return false
 }
 
-// reflected makes the schema of values of a Go type, nil when it is at fault.
+// reflected makes the schema of a Go type; nil if it has a fault.
 func (b *builder) reflected(path []string, to steps, t reflect.Type) *apiextensions.JSONSchemaProps {
 	if out := familiar(t); out != nil {
 		return out
@@ -201,7 +201,7 @@ func (b *builder) reflected(path []string, to steps, t reflect.Type) *apiextensi
 	return b.kind(path, to, t)
 }
 
-// kind makes the schema of values of a type by its kind.
+// kind makes the schema of a type from its reflect.Kind.
 func (b *builder) kind(path []string, to steps, t reflect.Type) *apiextensions.JSONSchemaProps {
 	switch t.Kind() {
 	case reflect.String:
@@ -251,7 +251,7 @@ func (b *builder) list(path []string, to steps, t reflect.Type) *apiextensions.J
 	if element == nil {
 		return nil
 	}
-	element.Default = nil // it can never take effect here
+	element.Default = nil // it cannot take effect here
 	return &apiextensions.JSONSchemaProps{Type: "array", Items: &apiextensions.JSONSchemaPropsOrArray{Schema: element}}
 }
 
@@ -268,6 +268,6 @@ func (b *builder) mapping(path []string, to steps, t reflect.Type) *apiextension
 	if element == nil {
 		return nil
 	}
-	element.Default = nil // it can never take effect here
+	element.Default = nil // it cannot take effect here
 	return &apiextensions.JSONSchemaProps{Type: "object", AdditionalProperties: &apiextensions.JSONSchemaPropsOrBool{Allows: true, Schema: element}}
 }

@@ -19,13 +19,14 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// What the API server lets rules cost, in the units of CEL: each of them, and all of a CRD together.
+// The limits of the API server for the cost of rules, in the units of CEL: of each rule, and of all rules of a CRD
+// together.
 const (
 	mostOfARule = 10_000_000
 	mostOfAll   = 100_000_000
 )
 
-// unlimited is how many elements a list or map may have that has no limit.
+// unlimited is the size of a list or map without a limit.
 const unlimited = math.MaxUint64
 
 // rules checks the rules of a schema.
@@ -37,24 +38,24 @@ func (b *builder) rules(root *structural.Structural, faulty bool) {
 	}
 }
 
-// ruleChecker checks rules, and adds up what they cost.
+// ruleChecker checks rules, and adds up their costs.
 type ruleChecker struct {
 	*builder
-	// faulty: something is at fault already, and not there for rules.
+	// faulty: the schema has a fault already, so rules may refer to missing parts.
 	faulty bool
-	// dear: there is a rule that alone costs too much.
+	// dear: one rule alone is too expensive.
 	dear bool
-	// total is the cost of all rules, most that of the dearest.
+	// total is the cost of all rules, most that of the most expensive one.
 	total, most uint64
 	dearest     steps
 }
 
-// within says what a part of a schema stands in.
+// within describes what contains a part of a schema.
 type within struct {
-	// most is how many of this part an object can have.
+	// most is how often an object can have this part.
 	most uint64
 	root bool
-	// forgotten says why a part cannot be compared with what it was, if it cannot.
+	// forgotten says why a part cannot be compared with its old value; empty if it can.
 	forgotten string
 }
 
@@ -122,7 +123,7 @@ func (c *ruleChecker) compile(at steps, s *structural.Structural, in within) {
 	}
 }
 
-// cost notes what an expression may cost.
+// cost notes the cost of an expression.
 func (c *ruleChecker) cost(at steps, cost uint64) {
 	if cost > mostOfARule {
 		c.dear = true
@@ -131,12 +132,12 @@ func (c *ruleChecker) cost(at steps, cost uint64) {
 	if cost > c.most {
 		c.most, c.dearest = cost, at
 	}
-	if c.total += cost; c.total < cost { // more than fits
+	if c.total += cost; c.total < cost { // an overflow
 		c.total = unlimited
 	}
 }
 
-// exceeds says by how much a cost is above a limit, and what helps.
+// exceeds says by how much a cost exceeds a limit, and how to reduce it.
 func exceeds(cost, limit uint64) string {
 	factor := "more than 100"
 	if f := float64(cost) / float64(limit); f <= 100 {
@@ -146,10 +147,10 @@ func exceeds(cost, limit uint64) string {
 		" (simplify it, or limit what it looks at: maxItems for lists, maxProperties for maps, maxLength for text)"
 }
 
-// issue is a fault that CEL tells of.
+// issue matches a fault in CEL's messages.
 var issue = regexp.MustCompile(`(?m)ERROR: <input>:(\d+):(\d+): (.*)$`)
 
-// wrong notes what the compiler says of an expression.
+// wrong notes the compiler's faults of an expression.
 func (c *ruleChecker) wrong(at steps, detail string) {
 	issues := issue.FindAllStringSubmatch(detail, -1)
 	if issues == nil {
@@ -165,7 +166,7 @@ func (c *ruleChecker) wrong(at steps, detail string) {
 	}
 }
 
-// limit is how many elements there can be.
+// limit returns the most elements of a list or map.
 func limit(given *int64) uint64 {
 	if given == nil {
 		return unlimited

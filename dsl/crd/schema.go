@@ -1,28 +1,27 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crd makes CustomResourceDefinitions from the short form in which authors describe a
-// resource: a field is its type and, behind a bar, markers, as in
+// Package crd makes CustomResourceDefinitions from the short form in which authors describe a resource. A field is
+// its type and, behind a bar, markers:
 //
 //	replicas: integer | default=1 minimum=1 maximum=10
 //
-// Types are string, integer (64 bits), number (or float), boolean, date, datetime, quantity,
-// int-or-string, object (of any form), []T, map[string]T and the author's own. A field that is a
-// map is an object with fields. [Describe] makes the same of a Go type, with the markers in its tags. It is pure.
+// Types are string, integer (64 bits), number (or float), boolean, date, datetime, quantity, int-or-string, object
+// (of any form), []T, map[string]T and the author's own. A field that is a map is an object with fields. [Describe]
+// makes a CRD from a Go type, with the markers in its tags. It is pure.
 //
-// What comes out is what the API server accepts: [Build] asks the server's own code where that can be
-// had without the rest of the server, checks by itself what else the short form can get wrong, and
-// tells each mistake with its place. Of an openAPIV3Schema the server may refuse more.
+// The API server accepts the result: [Build] uses the server's own code where that can be imported without the rest
+// of the server, checks everything else that the short form can get wrong, and reports each mistake with its place.
+// For an openAPIV3Schema the server may refuse more.
 //
-// A default within an object takes effect when the object itself is left out, provided that the
-// object is not required and that nothing in it is required which has no default: then the object
-// has a default too. Within lists and maps there is nothing to leave out. Spec is required when a
-// field of it must be given, and otherwise filled in like any object; status is filled in only
-// where it is there.
+// A default within an object takes effect when the object itself is left out, if the object is not required and
+// each of its required fields has a default: then the object has a default, too. This does not apply within lists
+// and maps. Spec is required when one of its fields must be given, and otherwise gets a default like any object;
+// status never gets one.
 //
-// A status in short form, also one without fields, has conditions, because that is where an operator
-// reports. It has observedGeneration only when the operator claims that field: otherwise nobody would
-// set it, and who waits for it would wait for ever.
+// A status in short form, also one without fields, has conditions, because operators report there. It has
+// observedGeneration only when the operator claims that field: otherwise no one would set it, and clients would
+// wait for it for ever.
 package crd
 
 import (
@@ -47,7 +46,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// unapproved is what the API server wants to see where a group's name belongs to Kubernetes.
+// unapproved is the value that the API server requires for a group whose name belongs to Kubernetes.
 const unapproved = "unapproved, the operator's own"
 
 var kindName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
@@ -66,8 +65,8 @@ func CheckName(name dsl.ResourceName) error {
 	}
 }
 
-// Build makes the CRD of a resource whose name [CheckName] takes, in its JSON form, or tells all that is
-// wrong. Paths of faults lead from the schema.
+// Build makes the CRD of a resource in its JSON form, or returns all faults. The name must have passed [CheckName].
+// Paths of faults begin at the schema.
 func Build(name dsl.ResourceName, s *Schema) (map[string]any, []*shape.Misfit) {
 	b := &builder{form: s, places: map[string]place{}}
 	b.names()
@@ -87,7 +86,7 @@ func Build(name dsl.ResourceName, s *Schema) (map[string]any, []*shape.Misfit) {
 	return out, b.faults
 }
 
-// definition puts the CRD together.
+// definition assembles the CRD.
 func definition(
 	name dsl.ResourceName, s *Schema, root *apiextensions.JSONSchemaProps, columns []apiextensions.CustomResourceColumnDefinition,
 ) *apiextensions.CustomResourceDefinition {
@@ -117,7 +116,7 @@ func definition(
 	return crd
 }
 
-// names checks what the resource is called, and that there is one form of the schema.
+// names checks the names of the resource, and that the schema is given in one form only.
 func (b *builder) names() {
 	s := b.form
 	b.labels()
@@ -134,7 +133,7 @@ func (b *builder) names() {
 	}
 }
 
-// labels checks the names that kubectl takes.
+// labels checks the names that kubectl uses.
 func (b *builder) labels() {
 	s := b.form
 	label := func(name string, at ...string) {
@@ -148,7 +147,7 @@ func (b *builder) labels() {
 	switch {
 	case s.ListKind == "" && kindName.MatchString(s.Kind):
 		label(strings.ToLower(s.Kind+"List"), "kind")
-	case s.ListKind == "": // the kind is at fault
+	case s.ListKind == "": // the fault is in the kind
 	case s.ListKind == s.Kind:
 		b.fault([]string{"listKind"}, "kind and listKind may not be the same")
 	default:
@@ -162,7 +161,7 @@ func (b *builder) labels() {
 	}
 }
 
-// sorted returns the faults in order, each once: a type's faults are found wherever it is used.
+// sorted returns the faults in order, each once. A fault of a type is found wherever the type is used.
 func (b *builder) sorted() []*shape.Misfit {
 	order := func(x, y *shape.Misfit) int {
 		return cmp.Or(slices.Compare(x.Path, y.Path), cmp.Compare(x.Line, y.Line), cmp.Compare(x.Column, y.Column), strings.Compare(x.Message, y.Message))
@@ -180,8 +179,8 @@ func inJSON(crd *apiextensions.CustomResourceDefinition) (map[string]any, error)
 	return tree, err
 }
 
-// Objects returns the kind of the objects that a CRD of [Build] describes, and their schema with what the
-// API server adds to every object: apiVersion, kind and metadata.
+// Objects returns the kind of the objects that a CRD of [Build] describes, and their schema with the fields that
+// every object has: apiVersion, kind and metadata.
 func Objects(crd map[string]any) (schema.GroupVersionKind, *spec.Schema, error) {
 	given := apiextensions.CustomResourceDefinition{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(crd, &given); err != nil {
@@ -203,7 +202,7 @@ func Objects(crd map[string]any) (schema.GroupVersionKind, *spec.Schema, error) 
 	return kind, out, nil
 }
 
-// metadata is the schema of what the API server keeps of every object.
+// metadata returns the schema of an object's metadata.
 func metadata() spec.Schema {
 	flag, number, text, at := *spec.BooleanProperty(), *spec.Int64Property(), *spec.StringProperty(), *spec.DateTimeProperty()
 	owner := object(map[string]spec.Schema{

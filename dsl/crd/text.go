@@ -12,15 +12,14 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
-// text is a field's "type | markers", as characters, so that places in it can be told.
+// text is the text "type | markers" of a field, as characters, so that faults have places in it.
 type text []rune
 
 // marker is a name=value behind the bar.
 type marker struct {
 	name  string
 	value string
-	// at is where the name begins, places where each character of the value is, and behind them
-	// its end.
+	// at is the place of the name; places are those of each character of the value, and of its end.
 	at     int
 	places []int
 	quoted bool
@@ -39,7 +38,7 @@ func (t text) position(at int) (line, column int) {
 	return len(lines), utf8.RuneCountInString(lines[len(lines)-1]) + 1
 }
 
-// split returns the type, where it begins, and the markers.
+// split returns the type, its place, and the markers.
 func (t text) split() (typ string, at int, markers []marker, wrong *mistake) {
 	bar := slices.Index(t, '|')
 	if bar < 0 {
@@ -108,8 +107,8 @@ func (t text) valueOf(m marker, i int) (marker, int, *mistake) {
 	return m, end, wrong
 }
 
-// quotation reads text in quotes. A backslash stands before a quote or another backslash; before
-// anything else it is itself, for patterns.
+// quotation reads text in quotes. A backslash escapes a quote or another backslash; before other characters it
+// stands for itself, for patterns.
 func (t text) quotation(m marker, begin int) (marker, int, *mistake) {
 	m.quoted = true
 	var value []rune

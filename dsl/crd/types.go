@@ -15,10 +15,10 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
-// quantityPattern is what Kubernetes takes for a quantity, as in 1.5, 100m and 2Gi.
+// quantityPattern matches a quantity of Kubernetes, as in 1.5, 100m and 2Gi.
 const quantityPattern = `^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+(\.[0-9]*)?)?$`
 
-// builtin returns the schema of a type that everybody has, nil when there is none of that name.
+// builtin returns the schema of a built-in type of that name, or nil.
 func builtin(name string) *apiextensions.JSONSchemaProps {
 	either := []apiextensions.JSONSchemaProps{{Type: "integer"}, {Type: "string"}}
 	out, known := map[string]apiextensions.JSONSchemaProps{
@@ -39,7 +39,7 @@ func builtin(name string) *apiextensions.JSONSchemaProps {
 	return &out
 }
 
-// builtins are the names of these types, and others are what people coming from elsewhere write.
+// builtins are the names of these types; others are names that people know from elsewhere.
 var (
 	builtins = []string{"string", "integer", "number", "boolean", "date", "datetime", "quantity", "int-or-string", "object"}
 	others   = map[string]string{
@@ -51,8 +51,7 @@ var (
 	typeNames = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
 )
 
-// typed makes the schema of a type, nil when it is at fault. The type's text begins at the
-// character given.
+// typed makes the schema of a type; nil if it has a fault. The type's text begins at character at.
 func (b *builder) typed(path []string, to steps, t text, typ string, at int) *apiextensions.JSONSchemaProps {
 	prefix, word := "", ""
 	switch {
@@ -71,7 +70,7 @@ func (b *builder) typed(path []string, to steps, t text, typ string, at int) *ap
 	if element == nil {
 		return nil
 	}
-	element.Default = nil // a type may bring one along, but it can never take effect here
+	element.Default = nil // a type may have a default, but it cannot take effect here
 	if word == "items" {
 		return &apiextensions.JSONSchemaProps{Type: "array", Items: &apiextensions.JSONSchemaPropsOrArray{Schema: element}}
 	}
@@ -126,8 +125,8 @@ func (b *builder) typeName(name string) {
 	}
 }
 
-// defaults reports whether a field of an object has a default. Objects within have one already when
-// a field of theirs has.
+// defaults reports whether a field of an object has a default. Objects within have one already if one of their
+// fields has.
 func defaults(s *apiextensions.JSONSchemaProps) bool {
 	for _, p := range s.Properties {
 		if p.Default != nil {
@@ -137,8 +136,8 @@ func defaults(s *apiextensions.JSONSchemaProps) bool {
 	return false
 }
 
-// filling returns what an object is when it is left out: its required fields with their defaults,
-// for the API server fills in all others. It reports false when a required field has no default.
+// filling returns the default of an object: its required fields with their defaults. The API server fills in the
+// others. It reports false if a required field has no default.
 func filling(s *apiextensions.JSONSchemaProps) (*apiextensions.JSON, bool) {
 	out := map[string]json.RawMessage{}
 	for _, name := range s.Required {

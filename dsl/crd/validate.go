@@ -21,14 +21,13 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// validate asks the API server's own code what it would refuse of a schema that was linted. It uses
-// those parts of it that can be had without the rest of the server, which would take more memory
-// than everything else here.
+// validate checks a schema that was linted with the API server's own code. It uses those parts that can be imported
+// without the rest of the server, which would take more memory than the whole operator.
 func (b *builder) validate(root *apiextensionsv1.JSONSchemaProps) {
 	faulty := b.strayed || len(b.faults) > 0
 	s, err := internalForm(root)
 	if err != nil {
-		if !faulty { // otherwise that is it, with its place
+		if !faulty { // otherwise the lint has reported the fault with its place
 			b.faultAt(nil, err.Error())
 		}
 		return
@@ -42,7 +41,7 @@ func (b *builder) validate(root *apiextensionsv1.JSONSchemaProps) {
 		return
 	}
 	b.rules(s, faulty)
-	// The context carries nothing and never ends: all of this is computation.
+	// The context has no values and does not end: this is pure computation.
 	errs, err = defaulting.ValidateDefaults(wait.ContextForChannel(nil), at, s, true, true)
 	if err != nil {
 		b.faultAt(nil, err.Error())
@@ -51,7 +50,7 @@ func (b *builder) validate(root *apiextensionsv1.JSONSchemaProps) {
 		return cmp.Or(cmp.Compare(x.Field, y.Field), cmp.Compare(x.Detail, y.Detail))
 	})
 	for _, e := range errs {
-		if !strings.HasPrefix(e.Detail, "rule compile error") { // that of the rule is told
+		if !strings.HasPrefix(e.Detail, "rule compile error") { // the fault of the rule is reported already
 			b.refused(e)
 		}
 	}
@@ -70,21 +69,21 @@ func internalForm(root *apiextensionsv1.JSONSchemaProps) (*structural.Structural
 	return s, nil
 }
 
-// refused notes what the API server would refuse.
+// refused notes a fault that the API server finds.
 func (b *builder) refused(e *field.Error) {
 	at := parsePath(e.Field)[1:]
 	b.faultAt(at, reason(e, at))
 }
 
-// body is how the API server begins what it says of a value.
+// body matches the beginning of the API server's messages on values.
 var body = regexp.MustCompile(`^\S* in body `)
 
-// reason says for authors what is wrong.
+// reason rewrites a fault for authors.
 func reason(e *field.Error, at steps) string {
 	detail := body.ReplaceAllString(e.Detail, "")
 	value := ""
 	if e.Type == field.ErrorTypeTypeInvalid {
-		detail, _, _ = strings.Cut(detail, ": ") // what follows is the type again
+		detail, _, _ = strings.Cut(detail, ": ") // the rest repeats the type
 	} else if data, err := json.Marshal(e.BadValue); err == nil && e.Type != field.ErrorTypeTooLong {
 		value = " " + string(data)
 	}
@@ -100,7 +99,7 @@ func reason(e *field.Error, at steps) string {
 	}
 }
 
-// faultAt notes a fault of a part of the schema, where it was written, unless there is one already.
+// faultAt notes a fault of a part of the schema at its place, unless there is one already.
 func (b *builder) faultAt(at steps, message string) {
 	b.faultAtLine(at, 0, 0, message)
 	end := len(b.faults) - 1
@@ -112,14 +111,14 @@ func (b *builder) faultAt(at steps, message string) {
 	}
 }
 
-// faultAtLine notes a fault at a line and a column of an expression, both from 1, or of all of a part.
+// faultAtLine notes a fault at a line and a column of an expression, both from 1, or of a whole part.
 func (b *builder) faultAtLine(at steps, line, column int, message string) {
 	path, t, places := b.find(at)
 	if t == nil {
 		b.note(path, line, column, message)
 		return
 	}
-	offset := 0 // an expression in a marker may go over lines, too
+	offset := 0 // an expression in a marker may have several lines, too
 	for _, i := range places[:len(places)-1] {
 		if line <= 1 {
 			break
@@ -131,7 +130,7 @@ func (b *builder) faultAtLine(at steps, line, column int, message string) {
 	b.faultIn(path, t, places[min(offset+max(column, 1)-1, len(places)-1)], message)
 }
 
-// find returns where a part of the schema was written: what is known nearest to it.
+// find returns the place of a part of the schema, or the nearest known place.
 func (b *builder) find(at steps) (path []string, t text, places []int) {
 	if b.form.OpenAPIV3Schema != nil {
 		return slices.Concat(steps{"openAPIV3Schema"}, at), nil, nil
@@ -144,7 +143,7 @@ func (b *builder) find(at steps) (path []string, t text, places []int) {
 	return nil, nil, nil
 }
 
-// step is a name, or what stands in brackets.
+// step matches a name, or the text in brackets.
 var step = regexp.MustCompile(`\[([^\]]*)\]|([^.\[]+)`)
 
 // parsePath reads a path of the API server: names with dots between them, keys and indexes in brackets.

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Dot writes drawings for Graphviz: a graph each, one after the other.
+// Dot writes drawings for Graphviz: one graph each.
 func Dot(drawings []Drawing) string {
 	var out strings.Builder
 	for i, d := range drawings {
@@ -48,7 +48,7 @@ func (d Drawing) dot(out *strings.Builder) {
 	out.WriteString("}\n")
 }
 
-// dotLooks are how Graphviz draws shapes, beside its box.
+// dotLooks are the attributes of shapes that differ from a box.
 var dotLooks = map[Shape]string{
 	Resource:     `, shape=box3d, color="#1f6feb"`,
 	Handler:      `, color="#2da44e"`,
@@ -72,10 +72,10 @@ var dotStyles = map[Style]string{
 	Solid: "", Dashed: ", style=dashed", Dotted: ", style=dotted, arrowhead=odot", Thick: ", style=bold, penwidth=2",
 }
 
-// dotText writes what has a meaning to Graphviz in a string. It reads entities of HTML there, too.
+// dotText escapes characters with a meaning in strings of Graphviz, which also have HTML entities.
 var dotText = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "&", "&amp;")
 
-// quoted is lines as one string.
+// quoted returns lines as one string.
 func quoted(lines ...string) string {
 	var out []string
 	for _, line := range lines {

@@ -12,16 +12,16 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// facts tell of a handler what it does, when, and what it looks at: a text each, empty for what there is not to tell.
+// facts returns texts about a handler: what it does, when it runs, and what it looks at. A text may be empty.
 func facts(h *dsl.Handler) []string {
 	only := filters("", "", h.Labels, h.Annotations, h.When)
-	if h.Machine != nil { // what else there is to tell is in its own drawing
+	if h.Machine != nil { // its own drawing has the rest
 		return []string{has(h.Machine), why(h), only}
 	}
 	return []string{cmp.Or(h.Action, "in Go"), why(h), looks(h), only, sets(h)}
 }
 
-// has tells what a machine has.
+// has describes the states of a machine.
 func has(m *dsl.Machine) string {
 	switch n := len(m.States) + len(m.Deletion); {
 	case len(m.States) == 0:
@@ -33,7 +33,7 @@ func has(m *dsl.Machine) string {
 	}
 }
 
-// why tells of a handler when it runs.
+// why says when a handler runs.
 func why(h *dsl.Handler) string {
 	if h.Daemon != nil {
 		return "all the time"
@@ -60,7 +60,7 @@ func why(h *dsl.Handler) string {
 	return strings.Join(out, ", ")
 }
 
-// clock tells of a handler at what times it runs.
+// clock describes a handler's timing.
 func clock(t *dsl.Timing) string {
 	if t == nil {
 		return ""
@@ -81,7 +81,7 @@ func clock(t *dsl.Timing) string {
 	return strings.Join(out, ", ")
 }
 
-// looks tells of a handler what it looks at, where that is its object.
+// looks names the fields that a handler looks at.
 func looks(h *dsl.Handler) string {
 	if h.ResourceWide || h.Daemon != nil || !h.On(dsl.Create) && !h.On(dsl.Update) {
 		return ""
@@ -89,11 +89,11 @@ func looks(h *dsl.Handler) string {
 	return "looks at " + h.View().String()
 }
 
-// sets tells of a handler what it is known to set.
+// sets names the fields that a handler is known to set.
 func sets(h *dsl.Handler) string {
 	var what []string
 	for _, p := range h.Sets {
-		if !(dsl.Path{"status", "conditions"}).Leads(p) { // which are named
+		if !(dsl.Path{"status", "conditions"}).Leads(p) { // conditions are named by type
 			what = append(what, p.String())
 		}
 	}
@@ -110,7 +110,7 @@ func sets(h *dsl.Handler) string {
 	return "sets " + strings.Join(what, ", ")
 }
 
-// filters tell which objects are seen: by selectors, by labels and annotations, and by an expression.
+// filters describes the filters of a handler or a resource: selectors, labels and annotations, and an expression.
 func filters(labelSelector, fieldSelector string, labels, annotations []dsl.Match, when dsl.Predicate) string {
 	var out []string
 	for _, selector := range []string{labelSelector, fieldSelector} {
@@ -142,7 +142,7 @@ func groupResource(name dsl.ResourceName) string {
 	return strings.Join(slices.DeleteFunc([]string{name.Resource, name.Group}, func(part string) bool { return part == "" }), ".")
 }
 
-// version is what a resource's name has beside the plural.
+// version returns the version and group of a resource's name.
 func version(name dsl.ResourceName) string {
 	if name.Group == "" {
 		return cmp.Or(name.Version, "the core group")
@@ -150,7 +150,7 @@ func version(name dsl.ResourceName) string {
 	return strings.TrimSuffix(name.Group+"/"+name.Version, "/")
 }
 
-// activities draws what runs for the operator as a whole.
+// activities draws the operator's activities.
 func activities(op *dsl.Operator, taken ids) Part {
 	out := Part{Title: "the process"}
 	for _, c := range []dsl.Cause{dsl.Startup, dsl.Cleanup, dsl.HealthProbe, dsl.ReadyProbe} {
@@ -163,7 +163,7 @@ func activities(op *dsl.Operator, taken ids) Part {
 	return out
 }
 
-// moments tell when activities run.
+// moments says when activities run.
 var moments = map[dsl.Cause]string{
 	dsl.Startup: "when the process begins", dsl.Cleanup: "when the process ends",
 	dsl.HealthProbe: "when /healthz is asked", dsl.ReadyProbe: "when /readyz is asked",

@@ -13,9 +13,9 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
-// Named draws the machine that is meant: by its name, or by its resource, a slash and its name. The resource is one as in
-// deployments, deployments.apps or deployments.v1.apps. A machine without a name is called machine. The error says which
-// there are.
+// Named draws a machine. The text is the machine's name, or its resource, a slash and its name. The resource may be
+// written as deployments, deployments.apps or deployments.v1.apps. A machine without a name is called machine. The
+// error lists the machines.
 func Named(op *dsl.Operator, text string) (Drawing, error) {
 	resource, name, found := strings.Cut(text, "/")
 	if !found {
@@ -71,7 +71,7 @@ func ofMachine(r *dsl.Resource, h *dsl.Handler) Drawing {
 		title = "machine " + h.Machine.Name + " of " + r.Name.String()
 	}
 	made := map[string][]string{}
-	for _, c := range r.Makes { // a maker is the machine, the state and the step, with dots between them
+	for _, c := range r.Makes { // a maker is the machine, the state and the step, separated by dots
 		if parts := strings.Split(c.Maker, "."); len(parts) > 1 && parts[0] == h.ID {
 			made[parts[1]] = append(made[parts[1]], c.Name)
 		}

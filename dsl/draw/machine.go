@@ -13,11 +13,11 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Machine draws a machine: its states, and how an object comes from one to another. Faulty machines are drawn, too: an
-// edge to a state that there is not is left out.
+// Machine draws a machine: its states and transitions. Faulty machines are drawn, too: an edge to an unknown state
+// is left out.
 func Machine(m *dsl.Machine, title string) Drawing { return machine(m, title, nil) }
 
-// machine draws a machine of which it is known, by the names of states, which children are made in them.
+// machine draws a machine. The map made has the children that are made in each state.
 func machine(m *dsl.Machine, title string, made map[string][]string) Drawing {
 	taken := ids{}
 	whole := states(m.States, made, m.Initial, "new", taken)
@@ -31,7 +31,7 @@ func machine(m *dsl.Machine, title string, made map[string][]string) Drawing {
 	return out
 }
 
-// graph is a part with the ids of its states by their names.
+// graph is a part with the ids of its states, by name.
 type graph struct {
 	Part
 	ids map[string]string
@@ -57,7 +57,7 @@ func states(all []dsl.State, made map[string][]string, initial, start string, ta
 	return g
 }
 
-// edge adds an edge to a state, when there is one.
+// edge adds an edge to a state, if the state exists.
 func (g *graph) edge(from, to string, style Style, label string) {
 	if id := g.ids[to]; id != "" {
 		g.Edges = append(g.Edges, Edge{From: from, To: id, Style: style, Label: wrapped(label, labelWidth, labelLines)})
@@ -74,7 +74,7 @@ func kindOf(s *dsl.State) Shape {
 	return State
 }
 
-// tells are what there is to say of a state beside its name.
+// tells returns texts about a state.
 func tells(s *dsl.State, made []string) []string {
 	var does []string
 	if s.Enter != nil {
@@ -101,7 +101,7 @@ func tells(s *dsl.State, made []string) []string {
 	return []string{s.Doc, cmp.Or(s.Action, inGo(does)), makes, marks}
 }
 
-// inGo tells which of a state's actions there are, where nobody knows what they do.
+// inGo names a state's actions that are written in Go.
 func inGo(does []string) string {
 	if len(does) == 0 {
 		return ""
@@ -109,7 +109,7 @@ func inGo(does []string) string {
 	return strings.Join(does, ", ") + " in Go"
 }
 
-// ways draws the ways out of a state. Those that are tried one after the other have numbers.
+// ways draws the ways out of a state. Transitions that are evaluated in order have numbers.
 func (g *graph) ways(s *dsl.State) {
 	from, tried := g.ids[s.Name], 0
 	for _, t := range s.Transitions {
@@ -143,7 +143,7 @@ func (g *graph) ways(s *dsl.State) {
 	}
 }
 
-// joined is a mark and what it is about.
+// joined joins a mark and a text.
 func joined(mark, text string) string {
 	if text == "" {
 		return mark
@@ -151,7 +151,7 @@ func joined(mark, text string) string {
 	return mark + ": " + text
 }
 
-// failures tells which failure is one too many.
+// failures describes a budget of failures.
 func failures(most int) string {
 	switch most {
 	case 0:
@@ -162,7 +162,7 @@ func failures(most int) string {
 	return fmt.Sprintf("more than %d failures", most)
 }
 
-// former adds the states that objects may be in from earlier versions.
+// former adds the states of earlier versions from Migrate.
 func (g *graph) former(migrate map[string]string, taken ids) {
 	for _, old := range slices.Sorted(maps.Keys(migrate)) {
 		id := taken.of("former", old)

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Mermaid writes drawings for Markdown: of each its title, and a block that GitHub, GitLab and many others show as a
-// picture. Colors are those of the reader's theme, but for edges of boxes.
+// Mermaid writes drawings for Markdown: for each its title, and a block that GitHub, GitLab and many others show as
+// a picture. Colors are those of the reader's theme, except for the borders of boxes.
 func Mermaid(drawings []Drawing) string {
 	var out strings.Builder
 	for i, d := range drawings {
@@ -23,7 +23,7 @@ func Mermaid(drawings []Drawing) string {
 	return out.String()
 }
 
-// mermaidWidth is from how many pixels on Mermaid breaks lines of its own accord: those of boxes are less wide.
+// mermaidWidth is the width in pixels from which Mermaid breaks lines itself. Boxes are narrower.
 const mermaidWidth = 400
 
 // mermaid writes a flowchart.
@@ -54,7 +54,7 @@ func (d Drawing) mermaid(out *strings.Builder) {
 	}
 }
 
-// text is what stands in the box.
+// text returns the text of the box.
 func (n Node) text() string {
 	lines := []string{escaped(n.Name)}
 	for _, line := range n.Lines {
@@ -63,7 +63,7 @@ func (n Node) text() string {
 	return strings.Join(lines, "<br/>")
 }
 
-// text is the edge's label, as it stands behind the arrow.
+// text returns the edge's label for its place behind the arrow.
 func (e Edge) text() string {
 	if len(e.Label) == 0 {
 		return ""
@@ -99,7 +99,7 @@ var mermaidLooks = map[Shape]mermaidLook{
 
 var mermaidArrows = map[Style]string{Solid: "-->", Dashed: "-.->", Dotted: "-.-o", Thick: "==>"}
 
-// mermaidClasses are the looks of classes. There is no color in them that only light or dark backgrounds go with.
+// mermaidClasses are the styles of classes. Their colors suit light and dark backgrounds.
 var mermaidClasses = []struct{ name, style string }{
 	{"resource", "stroke:#1f6feb,stroke-width:2px"},
 	{"handler", "stroke:#2da44e,stroke-width:2px"},
@@ -131,9 +131,8 @@ func (d Drawing) has(class string) bool {
 	return false
 }
 
-// mermaidText writes what has a meaning to Mermaid as it writes characters by number. Where it finds a meaning in several
-// characters after that, a space without a width comes between them: a line break, a formula, an icon. A colon is one of a
-// style, unless there is a space behind it.
+// mermaidText escapes characters with a meaning in Mermaid. Some sequences still have a meaning then (a line break,
+// a formula, an icon); a zero-width space breaks them. A colon has a meaning unless a space follows it.
 var mermaidText = strings.NewReplacer(
 	"#", "#35;", `"`, "#quot;", "&", "#amp;", "<", "#lt;", ">", "#gt;", "`", "#96;", `\n`, "#92;#8203;n", `\`, "#92;", "*", "#42;",
 	"%", "#37;", "|", "#124;", "~", "#126;", ";", "#59;",

@@ -22,8 +22,8 @@ func All(op *dsl.Operator) []Drawing {
 	return out
 }
 
-// Operator draws an operator: what it watches, what its handlers look at, what they make, and what waits for what. Edges
-// lead from who does something to what it is done to.
+// Operator draws an operator: the resources that it watches, and what its handlers look at, make and wait for.
+// Edges lead from the one that acts to the one that is acted on.
 func Operator(op *dsl.Operator) Drawing {
 	b := &builder{op: op, ids: ids{}, indexes: map[string]string{}, watched: map[*dsl.Resource]string{}}
 	for _, x := range op.Indexes() {
@@ -41,25 +41,25 @@ func Operator(op *dsl.Operator) Drawing {
 	return out
 }
 
-// builder gathers the nodes and edges of an operator.
+// builder collects the nodes and edges of an operator.
 type builder struct {
 	op   *dsl.Operator
 	part Part
 	ids  ids
-	// indexes are the ids of indexes by their names, watched those of resources.
+	// indexes are the ids of indexes by name, watched those of resources.
 	indexes map[string]string
 	watched map[*dsl.Resource]string
 }
 
-// node adds a node whose lines are the texts that there are, each broken where it is long. Its id is made of the words and
-// of its name.
+// node adds a node with the given texts as lines; long texts are broken. Its id is made from the words and its
+// name.
 func (b *builder) node(is Shape, words []string, name string, texts ...string) (id string) {
 	id = b.ids.of(append(words, name)...)
 	b.part.Nodes = append(b.part.Nodes, Node{ID: id, Shape: is, Name: short(name, nameWidth), Lines: lines(texts)})
 	return id
 }
 
-// edge adds an edge, once, when both nodes are there: a faulty operator may name what is not.
+// edge adds an edge once, if both nodes exist: a faulty operator may name missing ones.
 func (b *builder) edge(from, to string, style Style, label string) {
 	same := func(other Edge) bool { return other.From == from && other.To == to && other.Style == style }
 	if from == "" || to == "" || slices.ContainsFunc(b.part.Edges, same) {
@@ -99,7 +99,7 @@ func (b *builder) resource(r *dsl.Resource) {
 	}
 }
 
-// fill adds what indexes are filled from.
+// fill adds edges from resources to the indexes over them.
 func (b *builder) fill() {
 	others := map[string]string{}
 	for _, x := range b.op.Indexes() {
@@ -119,7 +119,7 @@ func (b *builder) fill() {
 	}
 }
 
-// relatives are a resource with what belongs to it: the ids of its handlers, children and relations by their names.
+// relatives are a resource and the ids of its handlers, children and relations, by name.
 type relatives struct {
 	*builder
 	of                          *dsl.Resource
@@ -127,7 +127,7 @@ type relatives struct {
 	handlers, children, related map[string]string
 }
 
-// words are what ids of what belongs to the resource begin with.
+// words returns the beginning of ids that belong to the resource.
 func (f *relatives) words(word string) []string { return []string{word, f.of.Name.Resource} }
 
 // handler adds a handler.
@@ -147,8 +147,8 @@ func (f *relatives) handler(h *dsl.Handler) string {
 	return id
 }
 
-// maker returns the handler that makes children under a name: its own id, or one with a step behind a dot. Without
-// such a handler it is the resource.
+// maker returns the handler that makes children under a name: its own id, or an id, a dot and a step. Without such
+// a handler it returns the resource.
 func (f *relatives) maker(name string) string {
 	for _, h := range f.of.Handlers() {
 		if name != "" && (h.ID == name || strings.HasPrefix(name, h.ID+".")) {
@@ -158,7 +158,7 @@ func (f *relatives) maker(name string) string {
 	return f.id
 }
 
-// makes adds the children that have names, and which of them need which.
+// makes adds the named children, and their dependencies.
 func (f *relatives) makes() {
 	for _, c := range f.of.Makes {
 		kind := "its kind is worked out"
@@ -180,7 +180,7 @@ func (f *relatives) makes() {
 	}
 }
 
-// owns adds kinds of children of which none has a name.
+// owns adds kinds of children without a named child.
 func (f *relatives) owns() {
 	for name, kind := range f.of.Owned() {
 		named := func(c shape.NamedChild) bool {
@@ -204,7 +204,7 @@ func (f *relatives) relations() {
 	}
 }
 
-// reads adds what a handler looks at beside its object. What it makes itself it need not be told to look at.
+// reads adds edges to what a handler looks at besides its object, except its own children.
 func (f *relatives) reads(h *dsl.Handler) {
 	id := f.handlers[h.ID]
 	for _, c := range f.of.Makes {
@@ -225,7 +225,7 @@ func (f *relatives) reads(h *dsl.Handler) {
 	}
 }
 
-// read reports whether a name is among those that are read.
+// read reports whether the names include a name.
 func read(names []string, name string) bool {
 	return slices.Contains(names, name) || slices.Contains(names, "*")
 }

@@ -10,7 +10,7 @@ import (
 	"unicode"
 )
 
-// How much text there is in a drawing: letters in a line, and lines. What is longer is cut off.
+// The limits of text in a drawing: letters in a line, and lines. Longer text is cut off.
 const (
 	titleWidth = 120
 	nameWidth  = 40
@@ -20,7 +20,7 @@ const (
 	labelLines = 3
 )
 
-// wrapped breaks text into a few lines; what is left over is cut off.
+// wrapped breaks text into a few lines, and cuts off the rest.
 func wrapped(text string, width, most int) []string {
 	var lines []string
 	line := ""
@@ -32,7 +32,7 @@ func wrapped(text string, width, most int) []string {
 			}
 			part, rest := word, ""
 			if columns(word) > width && room >= width/2 {
-				part, rest = cut(word, room) // it is broken in any case
+				part, rest = cut(word, room) // it must be broken anyway
 			}
 			if columns(part) > room {
 				lines, line = append(lines, line), ""
@@ -55,7 +55,7 @@ func wrapped(text string, width, most int) []string {
 // short is text in one line.
 func short(text string, width int) string { return strings.Join(wrapped(text, width, 1), "") }
 
-// readable is text without what cannot be shown.
+// readable returns text without characters that cannot be shown.
 func readable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -68,7 +68,7 @@ func readable(text string) string {
 	}, strings.ToValidUTF8(text, string(unicode.ReplacementChar)))
 }
 
-// cut breaks a word that is longer than some room, if it can behind a mark. There is at least one letter in the line.
+// cut breaks a word that is too long, if possible behind a punctuation mark. The line has at least one letter.
 func cut(word string, width int) (line, rest string) {
 	if columns(word) <= width {
 		return word, ""
@@ -89,7 +89,7 @@ func cut(word string, width int) (line, rest string) {
 	return word[:at], word[at:]
 }
 
-// columns is how much room text takes, in letters.
+// columns returns the width of text, in letters.
 func columns(text string) (out int) {
 	for _, r := range text {
 		out += Columns(r)
@@ -97,8 +97,8 @@ func columns(text string) (out int) {
 	return out
 }
 
-// Columns is how much room a character takes, in letters: two where it is one of a wide script, none where it is part of
-// the one before.
+// Columns returns the width of a character, in letters: two in wide scripts, zero for a character that combines
+// with the one before.
 func Columns(r rune) int {
 	switch {
 	case unicode.In(r, unicode.Mn, unicode.Me):
@@ -109,7 +109,7 @@ func Columns(r rune) int {
 	return 1
 }
 
-// period is a time without what is zero: 10m, not 10m0s.
+// period formats a duration without zero units: 10m, not 10m0s.
 func period(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {

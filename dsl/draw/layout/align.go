@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// rounds is how often places are moved to where their neighbours are.
+// rounds is how often places are moved towards their neighbours.
 const rounds = 80
 
-// ports spreads the edges that meet at a box over its side, in the order of where they come from.
+// ports spreads the edges at each side of a box, in the order of their other ends.
 func (d *drawing) ports() {
 	for i, box := range d.boxes {
 		slices.SortStableFunc(box.ups, func(a, b *link) int { return cmp.Compare(a.from.x, b.from.x) })
@@ -26,7 +26,7 @@ func (d *drawing) ports() {
 	}
 }
 
-// spread returns where one of some ports is, from the middle of the side.
+// spread returns the position of one of several ports, relative to the middle of the side.
 func spread(at, of, width int) int {
 	if of == 1 {
 		return 0
@@ -35,8 +35,8 @@ func spread(at, of, width int) int {
 	return (2*at - of + 1) * gap / 2
 }
 
-// align gives places their coordinates from left to right: edges are to be straight, long ones most of all, and places
-// keep their order and distances.
+// align sets the horizontal coordinates of places. Edges should be straight, long ones above all. Places keep their
+// order and distances.
 func (d *drawing) align() {
 	for _, layer := range d.layers {
 		x := 0
@@ -49,7 +49,7 @@ func (d *drawing) align() {
 	}
 	for round := range rounds {
 		up, down := true, true
-		if round < rounds/2 { // first what is above, then what is below, so that news spreads fast
+		if round < rounds/2 { // first above, then below, so that changes spread fast
 			up, down = round%2 == 0, round%2 == 1
 		}
 		for i := range d.layers {
@@ -63,7 +63,7 @@ func (d *drawing) align() {
 	d.toOrigin()
 }
 
-// apart is how far the middles of two neighbours in a layer must be from each other.
+// apart returns the least distance of the middles of two neighbours in a layer.
 func apart(left, right *place) int {
 	gap := boxGap
 	if !left.box && !right.box {
@@ -74,12 +74,11 @@ func apart(left, right *place) int {
 	return (left.w+right.w+1)/2 + gap
 }
 
-// block are neighbours in a layer that touch each other: they move as one.
+// block is a group of neighbours in a layer that touch each other and move together.
 type block struct{ sum, weight, first int }
 
-// ease moves the places of a layer to where their neighbours above, below or both want them, as near as their order
-// and distances allow: the squares of what is missing are least together. Blocks are joined from the left on while one
-// would come to be left of the one before.
+// ease moves the places of a layer as near to their neighbours above, below or both as their order and distances
+// allow: the sum of the squared distances is minimal. From the left on, blocks that would overlap are joined.
 func ease(layer []*place, up, down bool) {
 	var blocks []block
 	offset := make([]int, len(layer))
@@ -109,7 +108,7 @@ func ease(layer []*place, up, down bool) {
 
 func before(a, b block) bool { return divide(a.sum, a.weight) < divide(b.sum, b.weight) }
 
-// divide rounds down, also what is less than zero.
+// divide rounds down, also for negative numbers.
 func divide(a, b int) int {
 	if a < 0 {
 		return -((-a + b - 1) / b)
@@ -117,7 +116,8 @@ func divide(a, b int) int {
 	return a / b
 }
 
-// wanted returns the weighted sum of where a place is wanted, and the weights: where it is has a little.
+// wanted returns the weighted sum of the positions that a place should have, and the sum of the weights. Its
+// current position has a small weight.
 func wanted(p *place, up, down bool) (sum, weight int) {
 	sum, weight = p.x, 1
 	add := func(x, w int) { sum, weight = sum+x*w, weight+w }
@@ -145,8 +145,8 @@ func (l *link) weight() int {
 	return 16
 }
 
-// straighten makes edges straight where there is room: from the right to the left and back, for one that has moved away
-// leaves room to the next.
+// straighten makes edges straight where there is room, from the right to the left and back, because a moved edge
+// makes room for the next.
 func (d *drawing) straighten() {
 	at := map[*place]int{}
 	for _, layer := range d.layers {
@@ -171,8 +171,8 @@ func (d *drawing) straighten() {
 	}
 }
 
-// straight makes an edge straight as far as there is room, and then from there on again, if it can so that it goes on
-// straight to its boxes.
+// straight makes an edge straight as far as there is room, and continues from there, if the edge can then reach its
+// boxes straight.
 func (d *drawing) straight(c chain, at map[*place]int) {
 	first, last := c.links[0], c.links[len(c.links)-1]
 	for rest := c.bends(); len(rest) > 0; {
@@ -184,7 +184,7 @@ func (d *drawing) straight(c chain, at map[*place]int) {
 			}
 			from, to, sum = max(from, least), min(to, most), sum+rest[n].x
 		}
-		if n == 0 { // there is no room even where it is, by a rounding
+		if n == 0 { // no room even at the current position, because of rounding
 			rest = rest[1:]
 			continue
 		}
@@ -205,7 +205,7 @@ func (d *drawing) straight(c chain, at map[*place]int) {
 	}
 }
 
-// room returns how far a place may be moved between its neighbours.
+// room returns how far a place can move between its neighbours.
 func (d *drawing) room(p *place, at map[*place]int) (from, to int) {
 	layer, i := d.layers[p.layer], at[p]
 	from, to = -far, far
@@ -218,12 +218,12 @@ func (d *drawing) room(p *place, at map[*place]int) (from, to int) {
 	return from, to
 }
 
-// far is farther than anything is.
+// far is larger than any coordinate.
 const far = 1 << 40
 
 func abs(x int) int { return max(x, -x) }
 
-// toOrigin moves everything so that the leftmost place begins at zero.
+// toOrigin moves everything so that the leftmost place is at zero.
 func (d *drawing) toOrigin() {
 	left := far
 	for _, layer := range d.layers {

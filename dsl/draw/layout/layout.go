@@ -1,39 +1,40 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package layout arranges the boxes of a directed graph in layers, so that most edges lead one way, few cross, and none
-// runs through a box or through the label of another. It is pure, and reckons in whole numbers: the same graph comes out
-// the same on each machine.
+// Package layout arranges the boxes of a directed graph in layers, so that most edges lead one way, few cross, and
+// none runs through a box or through the label of another. It is pure, and computes in integers: the same graph has
+// the same layout on every machine.
 //
-// The way is the one of Sugiyama, Tagawa and Toda: edges that close a circle are turned around (ranks.go), boxes get
-// layers (ranks.go), an edge that passes a layer, or has its label there, gets a place in it (places.go), places are ordered
-// so that few edges cross (search.go, order.go), get coordinates (align.go), and edges are led from one to the next (route.go).
+// The method is that of Sugiyama, Tagawa and Toda: edges that close a circle are reversed (ranks.go); boxes get
+// layers (ranks.go); an edge that passes a layer, or has its label there, gets a place in it (places.go); places
+// are sorted so that few edges cross (search.go, order.go) and get coordinates (align.go); edges are routed between
+// them (route.go).
 package layout
 
 import "slices"
 
-// Graph is what is to be arranged. Lengths are in tenths of a pixel, here and in what comes of it.
+// Graph is the graph to arrange. Lengths are in tenths of a pixel, also in the layout.
 type Graph struct {
-	// Boxes have sizes; edges name them by their numbers.
+	// Boxes are the sizes of the boxes; edges name boxes by number.
 	Boxes []Size
 	Edges []Edge
 	// Across: edges lead from left to right, and not from top to bottom.
 	Across bool
-	// Width is how wide parts that no edge joins may be together before one goes below the others. Zero means that they
-	// come to about as much width as height.
+	// Width is the greatest width of unconnected parts in one row. Zero means that width and height should be about
+	// equal.
 	Width int
 }
 
 // Size is the size of a box, or of a label.
 type Size struct{ W, H int }
 
-// Edge leads from one box to another one, or to itself. Its label is on it; one without height is none.
+// Edge leads from one box to another, or to itself. Its label is on it; a label without height means no label.
 type Edge struct {
 	From, To int
 	Label    Size
 }
 
-// Layout is where everything is. All coordinates are at least zero, and less than the size.
+// Layout has the coordinates of all boxes and edges. They are at least zero, and less than the size.
 type Layout struct {
 	Size
 	// Boxes and Routes are in the order of the graph's boxes and edges.
@@ -47,27 +48,27 @@ type Rect struct{ X, Y, W, H int }
 // Point is a point.
 type Point struct{ X, Y int }
 
-// Route is the way of an edge.
+// Route is the route of an edge.
 type Route struct {
-	// Points are its beginning, and for each piece of it, which is a cubic Bézier curve, two control points and its end.
+	// Points are the start, and for each cubic Bézier curve two control points and the end.
 	Points []Point
-	// Label is where the label is; the zero value for none.
+	// Label is the rectangle of the label; zero for none.
 	Label Rect
 }
 
-// What is left free, in tenths of a pixel.
+// Distances, in tenths of a pixel.
 const (
 	boxGap    = 260 // between boxes of a layer
 	bendGap   = 140 // between edges that pass a layer
 	layerGap  = 240 // between layers, at least
 	widestGap = 800 // between layers, at most
-	partGap   = 400 // between parts that no edge joins
+	partGap   = 400 // between unconnected parts
 	portGap   = 160 // between edges that meet at a box, at most
-	stub      = 90  // how far edges lead straight from a box and to it, which is the length of an arrow's head
-	loopDepth = 220 // how far an edge from a box to itself goes away from it
+	stub      = 90  // the straight beginning and end of edges: the length of an arrow's head
+	loopDepth = 220 // the depth of an edge from a box to itself
 )
 
-// Arrange works out where everything is. Edges must name boxes that there are.
+// Arrange computes the layout. Edges must name existing boxes.
 func Arrange(g Graph) Layout {
 	if g.Across {
 		out := Arrange(g.turned())
@@ -119,7 +120,7 @@ func (l Layout) turned() Layout {
 	return out
 }
 
-// part is a part of a graph that no edge joins with the rest.
+// part is a connected part of a graph.
 type part struct {
 	// boxes and edges are their numbers in the whole, in order.
 	boxes, edges []int
@@ -140,7 +141,7 @@ func (p part) of(g Graph) Graph {
 	return out
 }
 
-// add puts a part where it belongs.
+// add adds a part at its position.
 func (l *Layout) add(p part, at Point) {
 	for i, b := range p.boxes {
 		l.Boxes[b] = p.Layout.Boxes[i].moved(at)
@@ -160,7 +161,7 @@ func (l *Layout) add(p part, at Point) {
 
 func (r Rect) moved(by Point) Rect { return Rect{r.X + by.X, r.Y + by.Y, r.W, r.H} }
 
-// components returns the boxes of each part that no edge joins with the rest, in order.
+// components returns the boxes of each connected part, in order.
 func components(g Graph) [][]int {
 	root := make([]int, len(g.Boxes))
 	for i := range root {
@@ -188,7 +189,7 @@ func components(g Graph) [][]int {
 	return out
 }
 
-// pack returns where parts go: in rows, in order.
+// pack returns the positions of parts: in rows, in order.
 func pack(parts []part, width int) (out []Point) {
 	if width == 0 {
 		area := 0

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// firstOrder takes places as one comes to them from the top, or from the bottom, each with what it leads to, in its order or
-// the other way around.
+// firstOrder orders places by a depth-first walk from the top or from the bottom, with links in their order or in
+// reverse.
 func (d *drawing) firstOrder(fromTop, forward bool) {
 	for i := range d.layers {
 		d.layers[i] = nil
@@ -41,7 +41,7 @@ func (d *drawing) firstOrder(fromTop, forward bool) {
 	}
 }
 
-// next are the places that one is linked with below it, or above it, in their order or the other way around.
+// next returns the places linked with one below or above it, in their order or in reverse.
 func (p *place) next(below, forward bool) (out []*place) {
 	if below {
 		for _, l := range p.downs {
@@ -58,14 +58,14 @@ func (p *place) next(below, forward bool) (out []*place) {
 	return out
 }
 
-// number notes in x which place of the layer each is.
+// number sets x to the index in the layer.
 func number(layer []*place) {
 	for i, p := range layer {
 		p.x = i
 	}
 }
 
-// snapshot returns the order as it is.
+// snapshot returns the current order.
 func (d *drawing) snapshot() [][]*place {
 	out := make([][]*place, len(d.layers))
 	for i, layer := range d.layers {
@@ -74,10 +74,10 @@ func (d *drawing) snapshot() [][]*place {
 	return out
 }
 
-// byNeighbours orders a layer by where its places' neighbours above, or below, are on average. One without neighbours
-// stays where it is. Of those that are equal, the first one stays first, or comes last where they are to be mixed.
+// byNeighbours sorts a layer by the average position of the neighbours above or below. A place without neighbours
+// stays. Equal places keep their order, or are reversed if mix is set.
 func byNeighbours(layer []*place, above, mix bool) {
-	const fine = 1 << 10 // averages are in parts of a place
+	const fine = 1 << 10 // averages are in fractions of a place
 	type wish struct {
 		p  *place
 		at int
@@ -103,7 +103,7 @@ func byNeighbours(layer []*place, above, mix bool) {
 	number(layer)
 }
 
-// neighbours are where the places are in their layer that one is linked with, in order.
+// neighbours returns the positions of the linked places in their layer, sorted.
 func neighbours(p *place, above bool) []int {
 	if above {
 		out := make([]int, len(p.ups))
@@ -121,7 +121,7 @@ func neighbours(p *place, above bool) []int {
 	return out
 }
 
-// exchange exchanges neighbours as long as that leaves fewer crossings, a few times.
+// exchange swaps neighbours as long as that reduces crossings, for a few rounds.
 func (d *drawing) exchange() {
 	for better, rounds := true, 0; better && rounds < sweeps/4; rounds++ {
 		better = false
@@ -139,8 +139,7 @@ func (d *drawing) exchange() {
 	}
 }
 
-// crossed reports whether links of two neighbours in a layer cross each other more often than they would if the neighbours were
-// exchanged.
+// crossed reports whether swapping two neighbours in a layer would reduce the crossings of their links.
 func crossed(left, right *place) bool {
 	more := 0
 	for _, above := range []bool{true, false} {
@@ -150,7 +149,7 @@ func crossed(left, right *place) bool {
 	return more > 0
 }
 
-// inversions counts the pairs of which the one from the left is greater.
+// inversions counts the pairs whose left number is greater than the right one.
 func inversions(left, right []int) (count int) {
 	j := 0
 	for _, x := range left {
@@ -165,7 +164,8 @@ func inversions(left, right []int) (count int) {
 // crossings counts how often links cross.
 func (d *drawing) crossings() (count int) {
 	for i, layer := range d.layers[1:] {
-		// Links are gone over from the left to the right of the layer above. Each crosses those before it that end right of it.
+		// Links are visited from the left to the right of the layer above. Each crosses the earlier ones that end
+		// to its right.
 		ended := make([]int, len(layer)+1) // sums of how many ended in a place, as a binary indexed tree
 		all := 0
 		for _, p := range d.layers[i] {

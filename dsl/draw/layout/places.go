@@ -3,9 +3,9 @@
 
 package layout
 
-// place is something that has room in a layer: a box, or an edge that passes, with its label or without.
+// place takes room in a layer: a box, or an edge that passes, with or without its label.
 type place struct {
-	// w and h are its size; shift is how far from its middle that of the box is, which has loops beside it.
+	// w and h are its size; shift is the offset of the box from its middle, for boxes with loops beside them.
 	w, h, shift int
 	box         bool
 	layer       int
@@ -15,22 +15,22 @@ type place struct {
 	ups, downs []*link
 }
 
-// link leads from a place to one in the next layer.
+// link connects a place with one in the next layer.
 type link struct {
 	from, to *place
-	// leave and enter are where it meets boxes, from the middles of their places.
+	// leave and enter are the positions at which it meets boxes, relative to the middles of their places.
 	leave, enter int
 }
 
-// chain is an edge, led through all the layers between its boxes, from top to bottom.
+// chain is an edge with its places in all layers between its boxes, from top to bottom.
 type chain struct {
 	downEdge
 	links []*link
-	// label is the place with the edge's label, nil when there is none.
+	// label is the place with the edge's label, or nil.
 	label *place
 }
 
-// bends are the places that the edge passes.
+// bends returns the places that the edge passes.
 func (c chain) bends() (out []*place) {
 	for _, l := range c.links[1:] {
 		out = append(out, l.from)
@@ -58,7 +58,7 @@ func layered(g Graph) Layout {
 	return d.route()
 }
 
-// settle gives everything its layer. Boxes are in even layers, labels in odd ones.
+// settle sets the layers of boxes and labels: boxes are in even layers, labels in odd ones.
 func (d *drawing) settle() {
 	for i, e := range d.graph.Edges {
 		if e.From == e.To {
@@ -80,7 +80,7 @@ func (d *drawing) settle() {
 	}
 }
 
-// chain leads an edge through its layers. Its label is next to where it begins.
+// chain adds an edge's places to its layers. The label is next to the beginning.
 func (d *drawing) chain(e downEdge) chain {
 	c, last := chain{downEdge: e}, d.boxes[e.from]
 	labelled := last.layer + 1

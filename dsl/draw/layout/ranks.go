@@ -5,8 +5,9 @@ package layout
 
 import "slices"
 
-// downward returns the edges between different boxes, each as it leads down: those that close a circle are turned around.
-// Beginning with the boxes that no edge leads to, in their order, an edge back to a box on the way to it is one.
+// downward returns the edges between different boxes so that all lead down: edges that close a circle are reversed.
+// The search starts at the boxes without incoming edges, in their order; an edge back to a box on the current way
+// closes a circle.
 func downward(g Graph) (edges []downEdge) {
 	outs, entered := make([][]int, len(g.Boxes)), make([]bool, len(g.Boxes))
 	for i, e := range g.Edges {
@@ -55,7 +56,7 @@ func downward(g Graph) (edges []downEdge) {
 // downEdge leads down from one box to another one.
 type downEdge struct {
 	from, to int
-	// edge is its number in the graph, turned whether it leads the other way there.
+	// edge is its number in the graph; turned says whether it is reversed.
 	edge   int
 	turned bool
 }
@@ -68,7 +69,7 @@ func ranks(boxes int, edges []downEdge) []int {
 		outs[e.from] = append(outs[e.from], e.to)
 	}
 	rank, order := longest(ins, outs)
-	for range boxes { // each round moves at least one box, or is the last
+	for range boxes { // each round moves at least one box, except the last
 		moved := false
 		for _, box := range slices.Backward(order) {
 			to := rank[box]
@@ -92,8 +93,7 @@ func ranks(boxes int, edges []downEdge) []int {
 	return rank
 }
 
-// longest returns for each box how many edges the longest way to it has, and the boxes in an order in which none comes
-// before one that leads to it.
+// longest returns for each box the length of the longest way to it, and the boxes in topological order.
 func longest(ins, outs [][]int) (rank, order []int) {
 	rank = make([]int, len(ins))
 	left := make([]int, len(ins))
@@ -113,7 +113,7 @@ func longest(ins, outs [][]int) (rank, order []int) {
 	return rank, order
 }
 
-// highest and lowest are the greatest and the least rank of some boxes.
+// highest and lowest return the greatest and the least rank of some boxes.
 func highest(rank, of []int) int {
 	out := rank[of[0]]
 	for _, box := range of {

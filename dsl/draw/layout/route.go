@@ -5,11 +5,11 @@ package layout
 
 import "slices"
 
-// band is where a layer is from top to bottom.
+// band is the vertical position of a layer.
 type band struct{ top, height int }
 
-// route leads edges from place to place, and returns where everything is. An edge goes straight down through a layer and
-// bends between layers alone, so it runs through no box.
+// route routes the edges from place to place, and returns all coordinates. An edge is straight within a layer and
+// bends only between layers, so it crosses no box.
 func (d *drawing) route() Layout {
 	bands := d.bands()
 	out := Layout{Boxes: make([]Rect, len(d.boxes)), Routes: make([]Route, len(d.graph.Edges))}
@@ -33,7 +33,8 @@ func (d *drawing) route() Layout {
 	return out
 }
 
-// bands returns where layers are. The farther edges go sideways between two of them, the more room there is.
+// bands returns the positions of layers. The space between two layers grows with the sideways distance of edges
+// there.
 func (d *drawing) bands() []band {
 	out, top := make([]band, len(d.layers)), 0
 	for i, layer := range d.layers {
@@ -45,7 +46,7 @@ func (d *drawing) bands() []band {
 			}
 		}
 		gap := min(max(layerGap, far/4), widestGap)
-		if height == 0 && !boxes { // nothing but edges, which need no room of their own
+		if height == 0 && !boxes { // edges alone need no space
 			gap /= 2
 		}
 		out[i] = band{top, height}
@@ -54,7 +55,7 @@ func (d *drawing) bands() []band {
 	return out
 }
 
-// route leads the edge from the lower side of one box to the upper side of the other one.
+// route routes the edge from the lower side of one box to the upper side of the other.
 func (c chain) route(bands []band, from, to Rect) Route {
 	first, last := c.links[0], c.links[len(c.links)-1]
 	at := Point{first.from.x + first.leave, from.Y + from.H}
@@ -89,10 +90,11 @@ func (c chain) route(bands []band, from, to Rect) Route {
 	return out
 }
 
-// loopHeight is how high an edge from a box to itself is.
+// loopHeight returns the height of an edge from a box to itself.
 func loopHeight(label Size) int { return max(label.H, loopDepth) + bendGap }
 
-// routeLoops leads edges from the right side of a box back to it, one below the other, with their labels right of them.
+// routeLoops routes edges from the right side of a box back to it, one below the other, with their labels to the
+// right.
 func (d *drawing) routeLoops(box int, out Layout) {
 	r, loops, high := out.Boxes[box], d.loops[box], 0
 	for _, e := range loops {

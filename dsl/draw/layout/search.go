@@ -5,16 +5,17 @@ package layout
 
 import "math/rand/v2"
 
-// How much is done to find a good order.
+// The limits of the search for a good order.
 const (
-	// sweeps is how often the layers are gone over from one first order, shuffles how many first orders are drawn by lot.
+	// sweeps is how often the layers are sorted from one initial order; shuffles is how many random initial orders
+	// are tried.
 	sweeps, shuffles = 24, 16
-	// effort is how many places are gone over together, so that large graphs take no longer than a few seconds.
+	// effort limits the total number of places that are sorted, so that large graphs take at most a few seconds.
 	effort = 300_000
 )
 
-// order puts the places of each layer into an order in which few links cross. It begins with several ones; the best that
-// comes out counts, and of equals the first.
+// order sorts the places of each layer so that few links cross. It starts from several orders and takes the best
+// result; among equal results, the first.
 func (d *drawing) order() {
 	d.firstOrder(true, true)
 	s := search{drawing: d, least: -1, left: effort}
@@ -28,7 +29,7 @@ func (d *drawing) order() {
 			s.improve()
 		}
 	}
-	lots := rand.NewPCG(1, 1) // the same ones each time
+	lots := rand.NewPCG(1, 1) // the same sequence each time
 	for n := 0; n < shuffles && s.goesOn(); n++ {
 		d.shuffle(lots)
 		s.improve()
@@ -43,16 +44,16 @@ func (d *drawing) order() {
 type search struct {
 	*drawing
 	best   [][]*place
-	least  int // how often links cross in the best one
+	least  int // crossings of the best order
 	places int
-	left   int // of the effort
+	left   int // remaining effort
 }
 
-// goesOn reports whether there may be a better order, and some effort is left.
+// goesOn reports whether a better order is possible and some effort is left.
 func (s *search) goesOn() bool { return s.least > 0 && s.left > 0 }
 
-// improve looks for better orders, beginning with the one that there is. Places go between those that they are linked
-// with, layer by layer, down and up in turns, and neighbours are exchanged where that helps.
+// improve looks for better orders, starting from the current one. It sorts places by their neighbours, layer by
+// layer, alternately down and up, and exchanges neighbours where that helps.
 func (s *search) improve() {
 	s.note()
 	for sweep := range sweeps {

@@ -10,7 +10,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/draw/layout"
 )
 
-// How large boxes and text are, in tenths of a pixel.
+// The sizes of boxes and text, in tenths of a pixel.
 const (
 	titleSize = 160
 	nameSize  = 130
@@ -23,7 +23,7 @@ const (
 	startSize  = 140
 )
 
-// look is how a shape is drawn: its class, how round its corners are, and whether it has two borders.
+// look is the style of a shape: its class, the radius of its corners, and whether it has two borders.
 type look struct {
 	class  string
 	round  int
@@ -48,7 +48,7 @@ var looks = map[draw.Shape]look{
 	draw.Former:       {"former", 8, false},
 }
 
-// boxSize is how large a node is.
+// boxSize returns the size of a node.
 func boxSize(n draw.Node) layout.Size {
 	if n.Shape == draw.Start {
 		return layout.Size{W: max(startSize, width(n.Name, lineSize)), H: startSize + lineHeight}
@@ -61,7 +61,7 @@ func boxSize(n draw.Node) layout.Size {
 	return size
 }
 
-// labelSize is how large the label of an edge is.
+// labelSize returns the size of an edge's label.
 func labelSize(e draw.Edge) layout.Size {
 	if len(e.Label) == 0 {
 		return layout.Size{}
@@ -97,7 +97,7 @@ func (p *picture) box(n draw.Node, r layout.Rect, from layout.Point) {
 	}
 }
 
-// width is how wide text is at a size: an estimate, on the safe side, for the sans-serif fonts that there are.
+// width estimates the width of text at a size for common sans-serif fonts, with some margin.
 func width(text string, size int) (out int) {
 	for _, r := range text {
 		out += letter(r) * size
@@ -108,7 +108,7 @@ func width(text string, size int) (out int) {
 // bold is width for bold text.
 func bold(text string, size int) int { return width(text, size) * 11 / 10 }
 
-// letter is how wide a letter is, in thousandths of the size of the font.
+// letter returns the width of a letter, in thousandths of the size of the font.
 func letter(r rune) int {
 	switch {
 	case draw.Columns(r) != 1:

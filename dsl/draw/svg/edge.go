@@ -11,7 +11,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/draw/layout"
 )
 
-// How large the heads of arrows are, in tenths of a pixel.
+// The size of the heads of arrows, in tenths of a pixel.
 const headLength, headWidth = 90, 80
 
 var edgeClasses = map[draw.Style]string{draw.Solid: "solid", draw.Dashed: "dashed", draw.Dotted: "dotted", draw.Thick: "thick"}
@@ -25,7 +25,7 @@ func (p *picture) edge(e draw.Edge, route layout.Route, from layout.Point) {
 	class, last := edgeClasses[e.Style], len(points)-1
 	head, back := arrow(points[last-1], points[last])
 	points[last] = back
-	if near(points[last-1], back) { // which would lead past the end
+	if near(points[last-1], back) { // it would go past the end
 		points[last-1] = back
 	}
 	var path strings.Builder
@@ -46,11 +46,11 @@ func (p *picture) edge(e draw.Edge, route layout.Route, from layout.Point) {
 	}
 }
 
-// arrow returns the head of an arrow, and where its line ends. Edges come to boxes straight from above, from the left and
-// so on.
+// arrow returns the head of an arrow, and the end of its line. Edges reach boxes straight from above, from the left
+// and so on.
 func arrow(before, end layout.Point) (head string, back layout.Point) {
 	dx, dy := sign(end.X-before.X), sign(end.Y-before.Y)
-	if dx != 0 && dy != 0 { // it is none of these; the longer way counts
+	if dx != 0 && dy != 0 { // the line is oblique; the longer direction counts
 		if abs(end.X-before.X) > abs(end.Y-before.Y) {
 			dy = 0
 		} else {
@@ -63,7 +63,7 @@ func arrow(before, end layout.Point) (head string, back layout.Point) {
 	return fmt.Sprintf("M%s L%s L%s Z", pair(end), pair(left), pair(right)), back
 }
 
-// near reports whether two points are no farther from each other than an arrow's head is long.
+// near reports whether the distance of two points is at most the length of an arrow's head.
 func near(a, b layout.Point) bool { return abs(a.X-b.X)+abs(a.Y-b.Y) <= headLength }
 
 func sign(x int) int {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package svg makes pictures of drawings, without any other program. It is pure, and the same drawings always come out
-// the same.
+// Package svg makes pictures of drawings, without any other program. It is pure, and the same drawings always give
+// the same picture.
 package svg
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/draw/layout"
 )
 
-// What is left free, in tenths of a pixel.
+// Empty space, in tenths of a pixel.
 const (
 	margin   = 240
 	partPad  = 200 // around a part with a frame
@@ -57,8 +57,8 @@ func (p *picture) whole(drawings []draw.Drawing, size layout.Size) string {
 	return out.String()
 }
 
-// drawing adds a drawing and returns how large it is. Its parts are one below the other where edges lead across, and
-// beside each other where they lead down.
+// drawing adds a drawing and returns its size. Its parts are below each other if edges lead across, and beside each
+// other if they lead down.
 func (p *picture) drawing(d draw.Drawing, at layout.Point) layout.Size {
 	p.text(&p.frames, "title", at.X, at.Y+160, d.Title, "start")
 	size := layout.Size{W: bold(d.Title, titleSize), H: titleGap}
@@ -75,7 +75,7 @@ func (p *picture) drawing(d draw.Drawing, at layout.Point) layout.Size {
 	return size
 }
 
-// part adds a part, with a frame when it has a title, and returns how large it is.
+// part adds a part, with a frame if it has a title, and returns its size.
 func (p *picture) part(part draw.Part, across bool, at layout.Point) layout.Size {
 	g, number := layout.Graph{Across: across}, map[string]int{}
 	for i, n := range part.Nodes {
