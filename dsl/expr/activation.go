@@ -17,20 +17,20 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Scope is what an evaluation can see. It is only read.
+// Scope has the inputs of an evaluation. It is read-only.
 type Scope struct {
-	// Subject gives self, old, diff, cause, event, now, children, related and indexes. Required.
+	// Subject has self, old, diff, cause, event, now, children, related and indexes. Required.
 	Subject *dsl.Subject
 	// Params are the handler's parameters.
 	Params dsl.Params
-	// Vars are the variables of [Compiler.With]; those that are not there may be among the subject's.
+	// Vars are the variables of [Compiler.With]; missing ones may be in the subject.
 	Vars map[string]any
-	// Anything names children in which whatever an expression looks for is found: an evaluation that
-	// still wraps [ErrMissing] then misses something elsewhere. Its value is of no use.
+	// Anything names children to replace by a value that has every key. If the evaluation still returns
+	// [ErrMissing], something else is missing. The value of such an evaluation must not be used.
 	Anything []string
-	// Room bounds what is given; several evaluations may share one. Nil: each has [MostRendered].
+	// Room limits the result; several evaluations may share a room. Nil means [MostRendered] for each.
 	Room *Room
-	// Unready, when set, is called for each object of which ready() is false, in the order in which the expression asks.
+	// Unready, when set, is called for each object for which ready() is false, in the order of evaluation.
 	Unready func(dsl.Readiness)
 }
 
@@ -41,7 +41,7 @@ func (s Scope) room() *Room {
 	return s.Room
 }
 
-// secrets say what expressions may read of Secrets.
+// secrets returns what expressions may read of Secrets.
 func (s Scope) secrets() dsl.Secrets {
 	if s.Subject == nil {
 		return dsl.Secrets{}
@@ -49,31 +49,30 @@ func (s Scope) secrets() dsl.Secrets {
 	return s.Subject.Secrets
 }
 
-// activation gives an evaluation its variables, and makes only those that it asks for. The plain
-// maps of a subject are read by CEL as they are: nothing is converted or copied.
+// activation resolves the variables of an evaluation, each only when it is used. CEL reads the plain maps of a
+// subject as they are: nothing is converted or copied.
 type activation struct {
 	scope Scope
-	// known are the children, related objects and indexes once they were asked for: a macro asks for each
+	// known are the children, related objects and indexes that were used already, because macros use them for each
 	// element. CEL evaluates in one goroutine.
 	known map[string]any
-	// unread are why something could not be read.
+	// unread are the errors of failed reads.
 	unread []error
-	// hear is told of objects that are not ready, with the part of the expression that gives each; nil where nobody listens.
+	// hear is called for objects that are not ready, with the part of the expression; may be nil.
 	hear func(part int64, why dsl.Readiness)
 }
 
-// secretive reports whether errors may have values of Secrets in them.
+// secretive reports whether errors may contain values of Secrets.
 func (a *activation) secretive() bool { return a.scope.secrets().Read }
 
-// readingFailed reports whether an evaluation failed because something could not be read: that has no values in it.
+// readingFailed reports whether an evaluation failed because of a failed read. Such an error contains no values.
 func (a *activation) readingFailed(err error) bool {
 	return slices.ContainsFunc(a.unread, func(unread error) bool { return unread.Error() == err.Error() })
 }
 
 var _ cel.Activation = (*activation)(nil)
 
-// ResolveName returns the value of a variable. What cannot be had is an error value, which ends
-// the evaluation.
+// ResolveName returns the value of a variable. A failed read is an error value, which ends the evaluation.
 func (a *activation) ResolveName(name string) (any, bool) {
 	s := a.scope.Subject
 	switch name {
@@ -110,7 +109,7 @@ func (a *activation) ResolveName(name string) (any, bool) {
 	return v, found
 }
 
-// once reads what is costly to read.
+// once reads a variable that is expensive to read.
 func (a *activation) once(name string, read func(*dsl.Subject) (any, error)) (any, bool) {
 	if v, found := a.known[name]; found {
 		return v, true
@@ -130,7 +129,7 @@ func (a *activation) once(name string, read func(*dsl.Subject) (any, error)) (an
 // Parent returns nil: there is no wider scope.
 func (a *activation) Parent() cel.Activation { return nil }
 
-// children are those of the subject by name, and those in which anything is found.
+// children returns the subject's children by name, with those in Anything replaced.
 func (a *activation) children(s *dsl.Subject) (map[string]any, error) {
 	if s.Children == nil {
 		return nil, errors.New("there are no children here")
@@ -170,7 +169,7 @@ func related(s *dsl.Subject) (map[string]any, error) {
 	return out, nil
 }
 
-// shaped returns the one object, or the list of all.
+// shaped returns the one object, or the list.
 func shaped(objects []*unstructured.Unstructured, one bool) any {
 	trees := make([]any, len(objects))
 	for i, o := range objects {
@@ -203,18 +202,18 @@ func changes(diff []dsl.Change) []any {
 	return out
 }
 
-// anything is an empty map in which every key is found, and is the same again. With it in the place of
-// something, an evaluation tells whether it misses something else; see Scope.Anything.
+// anything is an empty map that has every key, with itself as the value. It replaces a value to find out whether an
+// evaluation misses something else; see Scope.Anything.
 type anything struct{ traits.Mapper }
 
-// Find finds everything.
+// Find returns the map itself for every key.
 func (a anything) Find(ref.Val) (ref.Val, bool) { return a, true }
 
-// Get gets everything.
+// Get returns the map itself for every key.
 func (a anything) Get(ref.Val) ref.Val { return a }
 
-// Contains says yes.
+// Contains returns true.
 func (anything) Contains(ref.Val) ref.Val { return types.True }
 
-// Equal says no.
+// Equal returns false.
 func (anything) Equal(ref.Val) ref.Val { return types.False }

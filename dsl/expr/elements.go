@@ -20,37 +20,37 @@ const (
 	Key   = "key"
 )
 
-// ItemVariables are those of one element. Value is another word for item.
+// ItemVariables returns the variables of one element. Value is another name for item.
 func ItemVariables() []string { return []string{Item, Index, Key, Value} }
 
-// Each gives the elements of a list or a map, for each of which there is something.
+// Each evaluates to the elements of a list or a map.
 type Each struct {
-	// Of gives the list or the map. A value that is not there, or null, has no elements.
+	// Of evaluates to the list or the map. A missing value, or null, has no elements.
 	Of *Template
-	// Key says which element is which, by the variables of the element; nil for the default: the element itself, where it is
-	// text or a number, and the key of a map.
+	// Key identifies an element. It may use the variables of the element. The default, nil, is the element itself
+	// if it is text or a number, and the key in a map.
 	Key *Template
-	// Most is how many there may be.
+	// Most is the greatest number of elements.
 	Most int
 }
 
-// Element is one of them. Keys differ, and are not empty.
+// Element is one element. Keys are unique, and not empty.
 type Element struct {
 	Key string
 	// Vars are its variables, for [Scope].
 	Vars map[string]any
 }
 
-// TooManyError says that there are more elements than there may be.
+// TooManyError says that there are too many elements.
 type TooManyError struct{ Found, Most int }
 
-// Error says how many.
+// Error names the numbers.
 func (e *TooManyError) Error() string {
 	return fmt.Sprintf("forEach has %d items, and the limit is %d", e.Found, e.Most)
 }
 
-// Elements returns the elements, sorted by key. Scope is what expressions see beside these variables. The error is a
-// [TooManyError], or says what of the elements, or of their keys, is wrong.
+// Elements returns the elements, sorted by key. Scope is the scope of expressions with the given variables. The
+// error is a [TooManyError], or a fault of elements or their keys.
 func (e *Each) Elements(scope func(vars map[string]any) Scope) ([]Element, error) {
 	given, err := e.Of.Render(scope(nil))
 	if err != nil {
@@ -83,7 +83,7 @@ func (e *Each) Elements(scope func(vars map[string]any) Scope) ([]Element, error
 	return e.keyed(out, scope)
 }
 
-// keyed gives each element its key.
+// keyed sets the key of each element.
 func (e *Each) keyed(list []Element, scope func(map[string]any) Scope) ([]Element, error) {
 	seen, secrets := map[string]bool{}, scope(nil).secrets()
 	for i := range list {
@@ -110,7 +110,7 @@ func (e *Each) setKey(one *Element, scope func(map[string]any) Scope) error {
 			return err
 		}
 	case one.Key != "":
-		return nil // that of the map
+		return nil // the key in the map
 	case scope(nil).secrets().In(e.Of.Reads().Values):
 		return errors.New("forEach reads a Secret, and a key is written where people look: say with key what names an item without being secret")
 	}

@@ -17,38 +17,38 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
-// Error says what is wrong with an expression.
+// Error has the faults of an expression.
 type Error struct {
-	// Issues are in the order of their positions. Of more than 20, the last one says that there are more.
+	// Issues are in the order of their positions. If there are more than 20, the last one says so.
 	Issues []Issue
-	// Doubts are what may be right all the same. They and Issues are not both empty.
+	// Doubts are warnings for uncertain faults. They and Issues are not both empty.
 	Doubts []Issue
 }
 
 // Issue is one fault of an expression.
 type Issue struct {
 	Place
-	// Message says what is wrong, in one line.
+	// Message describes the fault in one line.
 	Message string
 }
 
-// MostIssues is how many faults of one text are told. Nobody reads more of them, and each is kept with
-// its place and words.
+// MostIssues limits how many faults of one text are reported. More would not be read, and each is kept with its
+// place and message.
 const MostIssues = 20
 
-// longestMessage is how many characters of a message are told: it may have a name from the text in it.
+// longestMessage limits the characters of a message, because it may contain a name from the text.
 const longestMessage = 300
 
-// source is an expression, and where it begins in the text that it is a part of.
+// source is an expression with its position in the surrounding text.
 type source struct {
 	text  string
 	begin Place
 }
 
-// alone is the source of an expression that is all of a text.
+// alone is the source of an expression without surrounding text.
 func alone(text string) source { return source{text, Place{1, 1}} }
 
-// fault makes an error of issues; their places are those in the expression.
+// fault makes an error of issues, whose places are relative to the expression.
 func (s source) fault(issues ...Issue) *Error {
 	slices.SortStableFunc(issues, func(a, b Issue) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
@@ -79,8 +79,8 @@ func (e *Error) Error() string {
 	return strings.Join(parts, "; ")
 }
 
-// Faults turns the error of a text at a path into those of a configuration: a *shape.Misfit for each issue,
-// which is a warning where it is a doubt.
+// Faults converts the error of a text at a path to faults of a configuration: one *shape.Misfit for each issue, and
+// one that is a warning for each doubt.
 func Faults(at []string, err error) (out []error) {
 	faulty, ok := errors.AsType[*Error](err)
 	switch {
@@ -98,14 +98,14 @@ func Faults(at []string, err error) (out []error) {
 	return out
 }
 
-// Unknown says that a field, child or the like is not known, with the one that was perhaps meant. Where says
-// which object it was looked for in, and may be empty.
+// Unknown is the message for an unknown field, child or the like, with the most similar known name. Where names the
+// object that was searched, and may be empty.
 func Unknown(what, name, where string, known []string) string {
 	return fmt.Sprintf("unknown %s %q%s (%s)", what, name, where, words.Hint(name, known))
 }
 
-// unknownName is Unknown for variables and functions, which other languages have too. Functions are too
-// many to be listed.
+// unknownName is Unknown for variables and functions, which also recognises names from other languages. It does not
+// list functions, because there are too many.
 func unknownName(what, name string, known []string) string {
 	if none := sendsRequests(name); none != "" {
 		return none
@@ -127,7 +127,7 @@ func unknownName(what, name string, known []string) string {
 	return Unknown(what, name, "", known)
 }
 
-// FunctionNamed returns how people write a function or an operator.
+// FunctionNamed returns the name of a function or an operator as people write it.
 func FunctionNamed(name string) string {
 	if operator, found := operators.FindReverse(name); found && operator != "" {
 		return operator
@@ -141,7 +141,7 @@ func FunctionNamed(name string) string {
 	return name + "()"
 }
 
-// CannotUse says that a function or an operator does not go with the values that it is given.
+// CannotUse is the message for a function or an operator that does not accept its arguments.
 func CannotUse(function string, with []string) string {
 	return "cannot use " + FunctionNamed(function) + " with " + strings.Join(with, " and ")
 }

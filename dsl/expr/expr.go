@@ -3,19 +3,18 @@
 
 // Package expr compiles and evaluates the CEL expressions of a configuration.
 //
-// The language is the one that Kubernetes itself uses in admission policies and CRDs, with the
-// same libraries and the same limit on what one evaluation may cost. The variables are self (the
-// object), old (its essence as it was handled last, null when that is not kept), diff (a list of
-// {op, path, old, new}), cause (a string), event (for the cause event what the watch told, as ADDED),
-// params (the handler's parameters), now (the time of the pass), children (by the names they are made
-// under: an object, or a list where there may be several), related (by the names of the relations,
-// in the same form) and indexes (by name: what is under a key, always a list). A child or related object that is not
-// there is an empty map.
+// The language is that of admission policies and CRDs in Kubernetes, with the same libraries and the same cost
+// limit for one evaluation. The variables are self (the object), old (the essence that was handled last, null if
+// that is not kept), diff (a list of {op, path, old, new}), cause (a string), event (for the cause event its type,
+// as ADDED), params (the handler's parameters), now (the time of the pass), children (by the names they are made
+// under: an object, or a list if there may be several), related (by the names of the relations, in the same form)
+// and indexes (by name: always a list of the values under a key). A missing child or related object is an empty
+// map.
 //
-// Beside the libraries of Kubernetes there are ready(object), whether an object is as its spec wants
-// it by the rules of kstatus, and false for one that is not there or is being deleted; hash(any), a
-// short digest that is equal for equal values; base64(text or bytes), and unbase64(text), which
-// fails when that is not base64 or when what is encoded is no text.
+// In addition to the libraries of Kubernetes there are these functions. ready(object) says by the rules of kstatus
+// whether an object is ready; it is false for an object that is missing or being deleted. hash(any) returns a short
+// digest, which is equal for equal values. base64(text or bytes) encodes. unbase64(text) decodes, and fails for
+// invalid base64 and for results that are not text.
 package expr
 
 import (
@@ -35,12 +34,12 @@ import (
 // for use by several goroutines.
 type Compiler struct {
 	env *cel.Env
-	// variables are the names of all that expressions have.
+	// variables are the names of all variables.
 	variables []string
-	// functions are all that there are, by name, and macros say how many arguments each may have.
+	// functions are all functions, by name; macros have their numbers of arguments.
 	functions map[string]*decls.FunctionDecl
 	macros    map[string][]int
-	// callable are the names of functions and macros that people can write, sorted.
+	// callable are the names of functions and macros that people can call, sorted.
 	callable []string
 }
 
@@ -85,7 +84,7 @@ func New() (*Compiler, error) {
 		c.macros[macro.Function()] = append(c.macros[macro.Function()], macro.ArgCount())
 	}
 	for name := range c.functions {
-		if strings.IndexFunc(name, isWord) == 0 && name[0] != '_' && !strings.Contains(name, "@") { // no operator
+		if strings.IndexFunc(name, isWord) == 0 && name[0] != '_' && !strings.Contains(name, "@") { // not an operator
 			c.callable = append(c.callable, name)
 		}
 	}
@@ -93,13 +92,13 @@ func New() (*Compiler, error) {
 	return c, nil
 }
 
-// libraries are the functions that are called by the name of their library, too, as math.greatest.
+// libraries returns the libraries whose name is part of their functions' names, as in math.greatest.
 func (c *Compiler) libraries() []string {
 	return slices.DeleteFunc(slices.Clone(c.callable), func(name string) bool { return !strings.Contains(name, ".") })
 }
 
-// With returns a compiler that knows more variables, whose types are known only when they are
-// evaluated. They are given in Scope.Vars.
+// With returns a compiler with additional variables, whose types are only known at run time. Scope.Vars has their
+// values.
 func (c *Compiler) With(variables ...string) (*Compiler, error) {
 	if len(variables) == 0 {
 		return c, nil
@@ -120,8 +119,8 @@ func (c *Compiler) With(variables ...string) (*Compiler, error) {
 // Value compiles an expression of any type.
 func (c *Compiler) Value(text string) (*Program, error) { return c.compile(alone(text)) }
 
-// Alone compiles an expression of any type that stands alone; it may be written as one ${…} with nothing around it. The
-// error is an [Error] when the text is at fault.
+// Alone compiles an expression of any type. It may be written as one ${…}. The error is an [Error] if the text has
+// faults.
 func (c *Compiler) Alone(text string) (*Program, error) {
 	s, err := one(text)
 	if err != nil {
@@ -130,7 +129,7 @@ func (c *Compiler) Alone(text string) (*Program, error) {
 	return c.compile(s)
 }
 
-// one is the source of an expression, which may be written as one ${…}.
+// one returns the source of an expression, which may be written as one ${…}.
 func one(text string) (source, error) {
 	s := alone(text)
 	if !strings.HasPrefix(text, "${") {
@@ -146,9 +145,8 @@ func one(text string) (source, error) {
 	return source{pieces[0].Text, pieces[0].At}, nil
 }
 
-// Predicate compiles an expression that is true or false; it may be written as one ${…} with nothing around
-// it. The error is an [Error] when the text is at fault. An expression whose type is known only when it runs is
-// accepted here and checked then.
+// Predicate compiles an expression that is true or false. It may be written as one ${…}. The error is an [Error] if
+// the text has faults. An expression whose type is only known at run time is accepted, and checked then.
 func (c *Compiler) Predicate(text string) (*Program, error) {
 	s, err := one(text)
 	if err != nil {
@@ -165,8 +163,8 @@ func (c *Compiler) Predicate(text string) (*Program, error) {
 	return p, nil
 }
 
-// longest is how many characters an expression may have. CEL takes 100,000, but the time and memory
-// that its checker needs grow with the square of it: five thousand take a second at worst.
+// longest limits the characters of an expression. CEL accepts 100,000, but its checker needs time and memory that
+// grow with the square of the length: five thousand take a second at worst.
 const longest = 5000
 
 // compile parses and checks an expression. The error is an [Error].
@@ -193,7 +191,7 @@ func (c *Compiler) compile(s source) (*Program, error) {
 	}, nil
 }
 
-// oneLine is a message in one line.
+// oneLine returns a message as one line.
 func oneLine(message string) string { return strings.Join(strings.Fields(message), " ") }
 
 // named describes a type of CEL to people who write YAML.
@@ -211,7 +209,7 @@ func named(typeName string) string {
 	}[typeName], "a value of type "+typeName)
 }
 
-// variables returns the names that an expression refers to; what macros bind is among them.
+// variables returns the names that an expression uses, including those that macros bind.
 func variables(ast *cel.Ast) map[string]bool {
 	uses := map[string]bool{}
 	for _, ref := range ast.NativeRep().ReferenceMap() {

@@ -19,7 +19,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/library"
 )
 
-// functions is the library of what neither CEL nor Kubernetes has.
+// functions is the library of functions that neither CEL nor Kubernetes has.
 type functions struct{}
 
 // LibraryName keeps the library from being added twice.
@@ -29,7 +29,7 @@ func (functions) LibraryName() string { return "handwerk" }
 func (functions) CompileOptions() []cel.EnvOption {
 	one := func(t *cel.Type) []*cel.Type { return []*cel.Type{t} }
 	return []cel.EnvOption{
-		ext.Encoders(ext.EncodersVersion(0)), // later ones write JSON with spaces that vary from build to build
+		ext.Encoders(ext.EncodersVersion(0)), // later versions write JSON with spaces that vary between builds
 		cel.Function("ready",
 			cel.Overload("ready_map", one(cel.MapType(cel.StringType, cel.DynType)), cel.BoolType),
 			cel.Overload("ready_null", one(cel.NullType), cel.BoolType),
@@ -45,14 +45,14 @@ func (functions) CompileOptions() []cel.EnvOption {
 	}
 }
 
-// ProgramOptions puts the functions into the cost model.
+// ProgramOptions adds the functions to the cost model.
 func (functions) ProgramOptions() []cel.ProgramOption {
 	return []cel.ProgramOption{cel.CostTracking(costs{&library.CostEstimator{}}), cel.CustomDecoratorV2(heardReady),
 		cel.CostTrackerOptions(interpreter.OverloadCostTracker("list_flatten", given), interpreter.OverloadCostTracker("list_flatten_int", given))}
 }
 
-// hash makes a short digest. Equal values have equal ones: JSON sorts the keys of maps, and writes
-// a number that is whole in one way only.
+// hash returns a short digest. Equal values have equal digests: JSON sorts the keys of maps, and has one form for
+// whole numbers.
 func hash(v ref.Val) ref.Val {
 	value, err := plainValue(v, NewRoom(MostRendered))
 	if err != nil {
@@ -82,7 +82,7 @@ func encode(v ref.Val) ref.Val {
 }
 
 func decode(v ref.Val) ref.Val {
-	data, err := base64.StdEncoding.DecodeString(string(v.(types.String))) // CEL calls it with nothing else
+	data, err := base64.StdEncoding.DecodeString(string(v.(types.String))) // CEL calls it only with a string
 	if err != nil {
 		return types.NewErr("unbase64(): the text is not base64")
 	}
@@ -92,18 +92,18 @@ func decode(v ref.Val) ref.Val {
 	return types.String(data)
 }
 
-// costs is Kubernetes' cost model with our functions in it.
+// costs is Kubernetes' cost model with our functions added.
 type costs struct{ *library.CostEstimator }
 
-// CallCost returns what a call cost, nil where CEL's own figure is to be taken.
+// CallCost returns the cost of a call; nil means CEL's own estimate.
 func (c costs) CallCost(function, overload string, args []ref.Val, result ref.Val) *uint64 {
 	var cost uint64
 	switch function {
 	case "ready":
-		cost = 100 // a look at some fields and the conditions takes as long as that
+		cost = 100 // about the cost of reading some fields and the conditions
 	case "hash", "base64", "unbase64", "base64.encode", "base64.decode":
 		for _, arg := range args {
-			cost += uint64(math.Ceil(size(arg.Value()) / 10)) // as CEL has it for going through a text
+			cost += uint64(math.Ceil(size(arg.Value()) / 10)) // CEL's cost for traversing a text
 		}
 		cost++
 	default:

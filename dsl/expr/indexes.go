@@ -15,15 +15,15 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// indexSet are the indexes that a subject can read, by name. Each is opened when it is looked for: one that cannot be
-// seen whole is an error there, whatever is asked of it.
+// indexSet are the indexes that a subject can read, by name. Each is opened when it is used: if its resource cannot
+// be read completely, every use of it is an error.
 type indexSet struct {
-	traits.Mapper // of the names
+	traits.Mapper // a map of the names
 	from          dsl.Indexes
 	opened        map[string]ref.Val
 }
 
-// indexes are those of a subject.
+// indexes returns the indexes of a subject.
 func indexes(s *dsl.Subject) (any, error) {
 	if s.Indexes == nil {
 		return nil, errors.New("there are no indexes here")
@@ -57,7 +57,7 @@ func (s *indexSet) Find(of ref.Val) (ref.Val, bool) {
 	return out, true
 }
 
-// Get is Find of an index that there is.
+// Get returns an index that exists.
 func (s *indexSet) Get(of ref.Val) ref.Val {
 	out, found := s.Find(of)
 	if !found && out == nil {
@@ -66,25 +66,25 @@ func (s *indexSet) Get(of ref.Val) ref.Val {
 	return out
 }
 
-// Value is the set itself: it is no plain map.
+// Value returns the set itself: it is not a plain map.
 func (s *indexSet) Value() any { return s }
 
-// indexMap is an index as a map of CEL: its keys are those that have values, and under any key there is a list. So
-// what has no values gives an empty list, and not an error. CEL evaluates in one goroutine.
+// indexMap is an index as a map of CEL. Its keys are those that have values. Every key has a list, so a key without
+// values gives an empty list, and not an error. CEL evaluates in one goroutine.
 type indexMap struct {
-	traits.Mapper // an empty one
+	traits.Mapper // an empty map
 	name          string
 	reader        dsl.IndexReader
-	// found are the values that were decoded, by key: a macro asks for each element.
+	// found are the decoded values by key, because macros read them for each element.
 	found map[any]ref.Val
 }
 
-// fail makes an error a value of CEL.
+// fail converts an error to a value of CEL.
 func (x *indexMap) fail(err error) ref.Val {
 	return types.WrapErr(fmt.Errorf("reading indexes.%s: %w", x.name, err))
 }
 
-// key is a key as the index knows it.
+// key converts a key to a key of the index.
 func (x *indexMap) key(of ref.Val) (any, error) {
 	key, err := plainScalar(of)
 	if err == nil && key == nil {
@@ -93,7 +93,7 @@ func (x *indexMap) key(of ref.Val) (any, error) {
 	return key, err
 }
 
-// Find returns the list of what is under a key, which may be empty; there always is one.
+// Find returns the list of values under a key, which may be empty. It is always found.
 func (x *indexMap) Find(of ref.Val) (ref.Val, bool) {
 	if types.IsUnknownOrError(of) {
 		return of, false
@@ -132,7 +132,7 @@ func (x *indexMap) Get(of ref.Val) ref.Val {
 	return out
 }
 
-// Contains tells whether there are values under a key.
+// Contains reports whether a key has values.
 func (x *indexMap) Contains(of ref.Val) ref.Val {
 	if types.IsUnknownOrError(of) {
 		return of
@@ -148,16 +148,16 @@ func (x *indexMap) Contains(of ref.Val) ref.Val {
 	return types.Bool(has)
 }
 
-// Iterator goes over the keys that have values, in their order.
+// Iterator iterates over the keys that have values, in their order.
 func (x *indexMap) Iterator() traits.Iterator {
 	return types.DefaultTypeAdapter.NativeToValue(x.reader.Keys()).(traits.Lister).Iterator()
 }
 
-// Size tells how many keys have values.
+// Size returns how many keys have values.
 func (x *indexMap) Size() ref.Val { return types.Int(len(x.reader.Keys())) }
 
-// Equal is for one index and itself: there is nothing else to compare it with.
+// Equal reports whether both are the same index; indexes are equal to nothing else.
 func (x *indexMap) Equal(other ref.Val) ref.Val { return types.Bool(other == ref.Val(x)) }
 
-// Value is the index itself: it is no plain map.
+// Value returns the index itself: it is not a plain map.
 func (x *indexMap) Value() any { return x }

@@ -11,7 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// languages returns what token i of a text means in other languages, and what to write instead; empty for others.
+// languages explains token i of a text if it comes from another language, with a replacement; empty for other
+// tokens.
 func languages(text string, all []token, i int) string {
 	t := all[i]
 	var before token

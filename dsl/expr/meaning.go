@@ -21,7 +21,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
-// check finds the types of an expression, and what is wrong with them. The error is an [Error].
+// check computes the types of an expression, and its faults. The error is an [Error].
 func (c *Compiler) check(s source, parsed *cel.Ast) (*cel.Ast, error) {
 	checked, issues := c.env.Check(parsed)
 	if issues.Err() == nil {
@@ -36,15 +36,15 @@ func (c *Compiler) check(s source, parsed *cel.Ast) (*cel.Ast, error) {
 	if err == nil {
 		checked, err = cel.CheckedExprToAstWithSource(proto, parsed.Source())
 	}
-	if err != nil { // what was checked can be written: this does not happen
+	if err != nil { // cannot happen: a checked expression converts
 		return nil, s.fault(Issue{Place{1, 1}, oneLine(err.Error())})
 	}
 	return checked, nil
 }
 
-// faults says why a text that can be read makes no sense. CEL's checker says which parts are at fault;
-// why, is seen from the parts and the types in them. Where it is not, the checker is quoted. Nothing is at fault
-// where CEL wants values of one kind and the kind of one of them is known only when the expression runs.
+// faults explains why an expression that parses does not compile. CEL's checker says which parts are faulty; the
+// reason follows from these parts and their types. If it does not, the checker is quoted. If CEL wants values of
+// one kind and the kind of one of them is only known at run time, that is not a fault.
 func (m *meaning) faults(s source, errs []*common.Error, parts map[int64]ast.NavigableExpr, moot map[int64]bool) []Issue {
 	var issues []Issue
 	odd := m.odd(parts)
@@ -53,7 +53,7 @@ func (m *meaning) faults(s source, errs []*common.Error, parts map[int64]ast.Nav
 		switch {
 		case !found:
 			issues = append(issues, Issue{toldAt(err), oneLine(err.Message)})
-		case m.fits && element(e): // whether it is odd is said below
+		case m.fits && element(e): // odd elements are reported below
 		case m.named[err.ExprID] != "":
 			issues = append(issues, Issue{placeOf(s.text, m.ast.SourceInfo(), e.AsCall().Target()), m.explain(e)})
 		case !moot[err.ExprID]:
@@ -66,32 +66,32 @@ func (m *meaning) faults(s source, errs []*common.Error, parts map[int64]ast.Nav
 	return issues
 }
 
-// typed returns the expression with what types can be told of it although it is at fault. Faulty parts are
-// of the error type.
+// typed returns the expression with the types that are known in spite of its faults. Faulty parts have the error
+// type.
 func (c *Compiler) typed(parsed *cel.Ast) *meaning {
 	env, err := checker.NewEnv(c.env.Container, c.env.CELTypeProvider(), checker.CrossTypeNumericComparisons(true))
 	if err == nil {
 		err = errors.Join(env.AddIdents(c.env.Variables()...), env.AddFunctions(slices.Collect(maps.Values(c.functions))...))
 	}
-	if err != nil { // the environment was good for the compiler: this does not happen
+	if err != nil { // cannot happen: the compiler has used this environment
 		return &meaning{compiler: c, ast: parsed.NativeRep()}
 	}
 	typed, errs := checker.Check(parsed.NativeRep(), parsed.Source(), env)
 	return &meaning{compiler: c, ast: typed, fits: len(errs.GetErrors()) == 0}
 }
 
-// meaning is an expression that makes no sense.
+// meaning is an expression that does not compile, with its types.
 type meaning struct {
 	compiler *Compiler
 	ast      *ast.AST
-	// named are functions of libraries, with the library, where what stands for it is no variable.
+	// named are functions of libraries, with the library, whose operand is not a variable.
 	named map[int64]string
-	// fits is whether all types fit, so that it makes no sense for another reason.
+	// fits: all types fit, so the fault is another one.
 	fits bool
 }
 
-// parts returns the parts of the expression by their ids, and those whose faults follow from others:
-// a mistyped macro leaves its variables undeclared.
+// parts returns the parts of the expression by id, and those whose faults follow from others: a mistyped macro
+// leaves its variables undeclared.
 func (m *meaning) parts() (all map[int64]ast.NavigableExpr, moot map[int64]bool) {
 	all, moot = map[int64]ast.NavigableExpr{}, map[int64]bool{}
 	m.named = map[int64]string{}
@@ -112,8 +112,8 @@ func (m *meaning) parts() (all map[int64]ast.NavigableExpr, moot map[int64]bool)
 	return all, moot
 }
 
-// functionBehind finds the fault in a call such as json.parse(x), where json is no variable: either the function's name
-// is mistyped, or the name before it is wrong, and the fault of the function follows from that one.
+// functionBehind finds the fault in a call such as json.parse(x), where json is not a variable: either the
+// function's name is mistyped, or the name before it is wrong and the function's fault follows from that.
 func (m *meaning) functionBehind(e ast.NavigableExpr, moot map[int64]bool) {
 	if e.Kind() != ast.CallKind || !e.AsCall().IsMemberFunction() || m.compiler.functions[e.AsCall().FunctionName()] != nil {
 		return
@@ -127,7 +127,7 @@ func (m *meaning) functionBehind(e ast.NavigableExpr, moot map[int64]bool) {
 		root = operand
 	}
 	if root.Kind() == ast.CallKind && moot[root.ID()] {
-		moot[e.ID()] = true // the one before it follows, too
+		moot[e.ID()] = true // the fault of the name before it follows, too
 	}
 	if root.Kind() != ast.IdentKind || m.ast.GetType(root.ID()).Kind() != types.ErrorKind {
 		return
@@ -142,7 +142,7 @@ func (m *meaning) functionBehind(e ast.NavigableExpr, moot map[int64]bool) {
 	moot[e.ID()] = true
 }
 
-// explain says what is wrong with a part, nothing when that is not known.
+// explain describes the fault of a part; empty if it is not known.
 func (m *meaning) explain(e ast.NavigableExpr) string {
 	faulty := e.Type().Kind() == types.ErrorKind
 	switch {
@@ -153,7 +153,7 @@ func (m *meaning) explain(e ast.NavigableExpr) string {
 			return unknownName("function", name, m.compiler.libraries())
 		}
 		return m.wrongCall(e.AsCall())
-	case e.Kind() == ast.SelectKind && e.Type().Kind() == types.DynKind: // with which the checker goes on
+	case e.Kind() == ast.SelectKind && e.Type().Kind() == types.DynKind: // the checker continues with this type
 		return m.kind(e.AsSelect().Operand()) + " has no fields"
 	}
 	around, _ := e.Parent()
@@ -167,7 +167,7 @@ func (m *meaning) explain(e ast.NavigableExpr) string {
 	return ""
 }
 
-// misused says why what is right by itself cannot be given to a function or an operator.
+// misused says why a valid argument is not accepted by a function or an operator.
 func (m *meaning) misused(e ast.Expr, function string) string {
 	switch function {
 	case operators.LogicalAnd, operators.LogicalOr:
@@ -182,7 +182,7 @@ func (m *meaning) misused(e ast.Expr, function string) string {
 	return ""
 }
 
-// wrongCall says why a function or an operator does not take what it is given.
+// wrongCall says why a function or an operator does not accept its arguments.
 func (m *meaning) wrongCall(call ast.CallExpr) string {
 	name, args, behind := call.FunctionName(), call.Args(), call.IsMemberFunction()
 	overloads := m.compiler.functions[name].OverloadDecls()
@@ -194,7 +194,7 @@ func (m *meaning) wrongCall(call ast.CallExpr) string {
 		switch {
 		case o.IsMemberFunction() != behind:
 		case behind:
-			counts = append(counts, len(o.ArgTypes())-1) // without the value in front
+			counts = append(counts, len(o.ArgTypes())-1) // without the receiver
 		default:
 			counts = append(counts, len(o.ArgTypes()))
 		}
@@ -218,7 +218,7 @@ func (m *meaning) wrongCall(call ast.CallExpr) string {
 	return CannotUse(name, given)
 }
 
-// behind writes a call with the first argument before it, where that is a way through an object.
+// behind writes a call as a method of its first argument, if that is a path in an object.
 func (m *meaning) behind(name string, args []ast.Expr) string {
 	if len(args) == 0 || m.text(args[0]) == "x" || args[0].Kind() == ast.LiteralKind {
 		return "x." + name + "(…)"
@@ -234,7 +234,7 @@ func (m *meaning) behind(name string, args []ast.Expr) string {
 	return fmt.Sprintf("%s.%s(%s)", m.text(args[0]), name, strings.Join(rest, ", "))
 }
 
-// text writes a part that is a way through an object, a short text or a number as it stands; any other one is x.
+// text returns the text of a part that is a path in an object, a short text or a number; for others, x.
 func (m *meaning) text(e ast.Expr) string {
 	switch operand, name, how := Selection(e); {
 	case e.Kind() == ast.IdentKind:
@@ -256,7 +256,7 @@ func (m *meaning) text(e ast.Expr) string {
 	return "x"
 }
 
-// unknownFunction says that there is no such function. It may be a macro, with other arguments.
+// unknownFunction is the message for an unknown function, or for a macro with wrong arguments.
 func (m *meaning) unknownFunction(name string, given int) string {
 	if counts := m.compiler.macros[name]; counts != nil {
 		return wrongCount(name, counts, given)
@@ -264,7 +264,7 @@ func (m *meaning) unknownFunction(name string, given int) string {
 	return cmp.Or(hint(name), unknownName("function", name, m.compiler.callable))
 }
 
-// wrongCount says how many arguments there may be.
+// wrongCount is the message for a wrong number of arguments.
 func wrongCount(function string, counts []int, given int) string {
 	var words []string
 	for _, n := range slices.Compact(slices.Sorted(slices.Values(counts))) {
@@ -277,7 +277,7 @@ func wrongCount(function string, counts []int, given int) string {
 	return fmt.Sprintf("%s wants %s %s, not %d", FunctionNamed(function), strings.Join(words, " or "), arguments, given)
 }
 
-// wrongCondition says why the parts of a ?: do not go together. A macro may have become one.
+// wrongCondition says why the parts of a ?: do not fit together. It may come from a macro.
 func (m *meaning) wrongCondition(condition, a, b ast.Expr) string {
 	switch m.ast.GetType(condition.ID()).Kind() {
 	case types.BoolKind, types.DynKind, types.ErrorKind:
@@ -285,7 +285,7 @@ func (m *meaning) wrongCondition(condition, a, b ast.Expr) string {
 		return "want true or false, found " + m.kind(condition)
 	}
 	one, other := m.kind(a), m.kind(b)
-	if one == other { // what they hold tells them apart
+	if one == other { // the types of their elements differ
 		one, other = m.ast.GetType(a.ID()).String(), m.ast.GetType(b.ID()).String()
 	}
 	return fmt.Sprintf("both outcomes of ?: must be of one kind, not %s and %s (dyn(…) around each lifts that)", one, other)

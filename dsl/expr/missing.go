@@ -15,18 +15,19 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// ErrMissing is wrapped by the errors of evaluations that came upon something that is not there: a
-// key, an element, an optional value.
+// ErrMissing is wrapped by the errors of evaluations that need a missing value: a key, an element, an optional
+// value.
 var ErrMissing = errors.New("something is missing")
 
-// noSuchKey is how CEL's errors begin that are about a field.
+// noSuchKey is the beginning of CEL's errors about a missing field.
 const noSuchKey = "no such key: "
 
-// identifier is a field that is written behind a dot.
+// identifier matches a field that can follow a dot.
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// missing says what is not there, with the whole way to it. CEL names the last step alone; the way is found by
-// going all those that are written in the expression. Found is whether it was: then what it says is written there, too.
+// missing names the missing value with its whole path. CEL names only the last step, so it follows the paths in the
+// expression. Found reports whether one of them is the missing one; the error then names only what the expression
+// itself contains.
 func (p *Program) missing(err error, a *activation) (told error, found bool) {
 	key, found := strings.CutPrefix(err.Error(), noSuchKey)
 	if !found {
@@ -48,7 +49,7 @@ func (p *Program) missing(err error, a *activation) (told error, found bool) {
 	return err, false
 }
 
-// lost returns which step of a way leads to nothing, -1 when all lead to something or that cannot be told.
+// lost returns the first step of a path that does not exist; -1 if all exist or that is not known.
 func lost(value any, way []string) int {
 	for i, step := range way {
 		tree, isMap := value.(map[string]any)
@@ -62,8 +63,8 @@ func lost(value any, way []string) int {
 	return -1
 }
 
-// notSet says of a way from a variable that its last step leads to nothing. Of a child or a related object it says
-// which one it is.
+// notSet is the message that the last step of a variable's path is missing. For a child or a related object it
+// names the object.
 func (a *activation) notSet(root string, value any, way []string) string {
 	if root != Children && root != Related || len(way) < 2 {
 		return written(root, way) + " is not set"
@@ -77,7 +78,7 @@ func (a *activation) notSet(root string, value any, way []string) string {
 	return fmt.Sprintf("%s (%s %s): %s is not set", written(root, way[:1]), u.GetKind(), name, strings.TrimPrefix(written("", way[1:]), "."))
 }
 
-// absent names the object that a relation looks for, in brackets; empty where that is not known.
+// absent names the missing object of a relation, in brackets; empty if it is not known.
 func (a *activation) absent(root, relation string) string {
 	if root != Related || a.scope.Subject.Related == nil {
 		return ""
@@ -88,7 +89,7 @@ func (a *activation) absent(root, relation string) string {
 	return ""
 }
 
-// written writes a way as an expression has it.
+// written formats a path as in an expression.
 func written(root string, way []string) string {
 	for _, step := range way {
 		if identifier.MatchString(step) {

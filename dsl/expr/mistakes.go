@@ -13,9 +13,8 @@ import (
 	"github.com/google/cel-go/common"
 )
 
-// syntaxError says why a text cannot be read. CEL's parser names what came next; what was meant is
-// looked for in the text itself, and the parser is asked only where nothing is found. What it says first is
-// right, and what follows is often noise.
+// syntaxError says why a text does not parse. CEL's parser names the next token; the likely intention is derived
+// from the text itself, and the parser is quoted only if that fails. Only its first message is reliable.
 func syntaxError(s source, first *common.Error) *Error {
 	if found := mistakes(s.text); len(found) > 0 {
 		return s.fault(found...)
@@ -30,15 +29,15 @@ func syntaxError(s source, first *common.Error) *Error {
 	return s.fault(Issue{at, oneLine(first.Message)})
 }
 
-// foreign is what the shell knows within ${…}: a default, a length, a part, all of an array.
+// foreign matches expansions of the shell within ${…}: a default, a length, a substring, a whole array.
 var foreign = regexp.MustCompile(`^(#\w+|\w+\[[@*]\]|#\w+\[[@*]\]|[A-Za-z_]\w*(:[-=+?\d].*|%%.*|#.*|\^+|,+)|[@*?])$`)
 
-// toldAt returns where CEL says that something is wrong: at the beginning, where it does not know.
+// toldAt returns the place of CEL's error; if it has none, the beginning.
 func toldAt(err *common.Error) Place {
 	return Place{max(err.Location.Line(), 1), max(err.Location.Column()+1, 1)}
 }
 
-// unexpected says what stands at a place at which something else is wanted.
+// unexpected describes the unexpected token at a place.
 func unexpected(text string, at Place) string {
 	line := strings.Split(text, "\n")[at.Line-1:]
 	rest := []rune(strings.Join(line, "\n"))
@@ -48,7 +47,7 @@ func unexpected(text string, at Place) string {
 	return "unexpected end of the expression"
 }
 
-// hint says what is written instead of a word or sign of other languages; empty when there is none.
+// hint names the replacement for a word or sign of other languages; empty if there is none.
 func hint(word string) string {
 	return map[string]string{
 		"and": "write && for and",
@@ -65,13 +64,13 @@ func hint(word string) string {
 	}[word]
 }
 
-// mistakes returns what people who know other languages get wrong, in the order of the text.
+// mistakes returns common mistakes of people who know other languages, in the order of the text.
 func mistakes(text string) (out []Issue) {
 	all := slices.Collect(tokens(text))
 	if len(all) == 0 {
 		return []Issue{{placeAt(text, len(text)), "the expression is empty"}}
 	}
-	around := slices.Concat([]token{{}}, all, []token{{}}) // the first and the last one have neighbours, too
+	around := slices.Concat([]token{{}}, all, []token{{}}) // so that the first and the last token have neighbours, too
 	for i, t := range all {
 		if message := cmp.Or(languages(text, all, i), wrong(around[i], t, around[i+2])); message != "" {
 			out = append(out, Issue{placeAt(text, t.at), message})
@@ -83,7 +82,7 @@ func mistakes(text string) (out []Issue) {
 	return out
 }
 
-// wrong says what is wrong with a token between its neighbours, if that is sure.
+// wrong describes a certain mistake of a token between its neighbours.
 func wrong(before, t, after token) string {
 	switch {
 	case t.kind == openToken:
@@ -98,7 +97,7 @@ func wrong(before, t, after token) string {
 	return hint(t.text)
 }
 
-// brackets returns the first bracket that has no partner, or has() without a field in it.
+// brackets returns the first bracket without a partner, or has() without a field.
 func brackets(all []token) (at int, message string) {
 	closing := map[string]string{"(": ")", "[": "]", "{": "}"}
 	var open []int

@@ -12,11 +12,11 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// odd is a key or a value of a list or a map that is of another kind than the first one.
+// odd is a key or a value of a list or a map whose kind differs from that of the first.
 type odd struct{ part, first ast.Expr }
 
-// odd returns the keys and values that are of another kind than those before them in one list or map. One whose
-// kind is known only when the expression runs, as that of self.spec.a, goes with any other.
+// odd returns the keys and values whose kind differs from those before them in one list or map. A value whose kind
+// is only known at run time, as self.spec.a, fits any other.
 func (m *meaning) odd(parts map[int64]ast.NavigableExpr) []odd {
 	if !m.fits {
 		return nil
@@ -40,7 +40,7 @@ func (m *meaning) odd(parts map[int64]ast.NavigableExpr) []odd {
 	return found
 }
 
-// oddOf returns those of a list's elements, or of a map's keys or values, that are of another kind.
+// oddOf returns the elements, keys or values whose kind differs.
 func (m *meaning) oddOf(list []ast.Expr, optional func(int32) bool) []odd {
 	var found []odd
 	var first ast.Expr
@@ -51,7 +51,7 @@ func (m *meaning) oddOf(list []ast.Expr, optional func(int32) bool) []odd {
 			t = t.Parameters()[0]
 		}
 		switch {
-		case kind == nil || kind.IsAssignableType(t): // t is the same, or says more
+		case kind == nil || kind.IsAssignableType(t): // t is the same, or more specific
 			first, kind = e, t
 		case !t.IsAssignableType(kind):
 			found = append(found, odd{part: e, first: first})
@@ -60,22 +60,22 @@ func (m *meaning) oddOf(list []ast.Expr, optional func(int32) bool) []odd {
 	return found
 }
 
-// explainOdd says what is wrong with a value of another kind.
+// explainOdd is the message for a value of another kind.
 func (m *meaning) explainOdd(o odd) string {
 	one, other := m.kind(o.part), m.kind(o.first)
-	if one == other { // what they hold tells them apart
+	if one == other { // the types of their elements differ
 		one, other = m.ast.GetType(o.part.ID()).String(), m.ast.GetType(o.first.ID()).String()
 	}
 	return fmt.Sprintf("in one list or map all are of one kind, and this is %s, not %s (dyn(…) around it lifts that)", one, other)
 }
 
-// element is whether a part is a list's element, or a map's key or value.
+// element reports whether a part is a list's element, or a map's key or value.
 func element(e ast.NavigableExpr) bool {
 	around, found := e.Parent()
 	return found && (around.Kind() == ast.ListKind || around.Kind() == ast.MapKind)
 }
 
-// formatted is whether a part is given to format(), which takes a list of anything.
+// formatted reports whether a part is an argument of format(), which takes a list of any values.
 func formatted(e ast.NavigableExpr) bool {
 	for around, found := e.Parent(); found; around, found = around.Parent() {
 		if around.Kind() == ast.CallKind && around.AsCall().FunctionName() == "format" {

@@ -15,13 +15,13 @@ import (
 // Place is a line and a column, both from 1; columns count characters.
 type Place struct{ Line, Column int }
 
-// walk finds places of a text one behind the other, so that many of them cost one look at the text.
+// walk finds places in a text in ascending order, so that many places need only one scan.
 type walk struct {
 	at    int
 	place Place
 }
 
-// to returns the place of a byte of the text that is not before the last one.
+// to returns the place of a byte of the text, which must not be before the last one.
 func (w *walk) to(text string, at int) Place {
 	step := text[w.at:at]
 	if newlines := strings.Count(step, "\n"); newlines > 0 {
@@ -39,15 +39,15 @@ func placeAt(text string, at int) Place {
 	return from.to(text, at)
 }
 
-// placeOf returns where a part of an expression stands; for operators that is the operator, for calls and
-// fields their name. CEL knows the brackets of calls and the dots of fields.
+// placeOf returns the place of a part of an expression: for operators that of the operator, for calls and fields
+// that of their name. CEL has the positions of the brackets of calls and of the dots of fields.
 func placeOf(text string, info *ast.SourceInfo, e ast.Expr) Place {
 	at := offsetOf(text, info, e)
 	if operand, name, how := Selection(e); behindDot(how) {
-		if how == "." && e.AsSelect().IsTestOnly() { // of has() it knows the bracket alone
+		if how == "." && e.AsSelect().IsTestOnly() { // for has(), CEL has only the position of the bracket
 			at = offsetOf(text, info, operand)
 			if _, _, how := Selection(operand); behindDot(how) {
-				at++ // over its own dot
+				at++ // skip its own dot
 			}
 		}
 		return placeAt(text, fieldFrom(text, at, name))
@@ -59,10 +59,10 @@ func placeOf(text string, info *ast.SourceInfo, e ast.Expr) Place {
 	return placeAt(text, at)
 }
 
-// behindDot reports whether what is selected stands behind a dot.
+// behindDot reports whether a selected name follows a dot.
 func behindDot(how string) bool { return how == "." || how == operators.OptSelect }
 
-// offsetOf returns the byte of a text at which CEL has an expression.
+// offsetOf returns the byte of a text at which CEL places an expression.
 func offsetOf(text string, info *ast.SourceInfo, e ast.Expr) int {
 	where, _ := info.GetOffsetRange(e.ID())
 	characters := where.Start
@@ -77,8 +77,8 @@ func offsetOf(text string, info *ast.SourceInfo, e ast.Expr) int {
 
 func isWord(c rune) bool { return c == '_' || unicode.IsLetter(c) || unicode.IsDigit(c) }
 
-// Selection returns of what an expression selects something by a name that is known, and how: "." as in x.y and
-// has(x.y), else CEL's operator, as in x.?y, x['y'] and x[?'y']. It is empty for all other expressions.
+// Selection returns the operand and the name if an expression selects a constant name, and how: "." for x.y and
+// has(x.y), otherwise CEL's operator, as for x.?y, x['y'] and x[?'y']. For other expressions it is empty.
 func Selection(e ast.Expr) (operand ast.Expr, name, how string) {
 	switch e.Kind() {
 	case ast.SelectKind:
@@ -94,8 +94,7 @@ func Selection(e ast.Expr) (operand ast.Expr, name, how string) {
 	return nil, "", ""
 }
 
-// fieldFrom returns where, from a byte on, the name of a field stands behind a dot; the byte itself when it is
-// not found.
+// fieldFrom returns the position of a field's name that follows a dot after a byte; if it is not found, that byte.
 func fieldFrom(text string, from int, name string) int {
 	for rest := text[from:]; rest != ""; {
 		_, rest, _ = strings.Cut(rest, ".")

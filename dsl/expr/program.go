@@ -23,7 +23,7 @@ type Program struct {
 	source
 	program cel.Program
 	uses    map[string]bool
-	// compiler is the one that made it, and ast what CEL understood, for checks against schemas.
+	// compiler is the compiler of the program, and ast is CEL's tree, for checks against schemas.
 	compiler *Compiler
 	ast      *ast.AST
 	// predicate: the result must be true or false.
@@ -39,32 +39,30 @@ func (p *Program) Text() string { return p.text }
 // IsPredicate reports whether the result must be true or false.
 func (p *Program) IsPredicate() bool { return p.predicate }
 
-// AST returns what CEL has understood.
+// AST returns CEL's tree.
 func (p *Program) AST() *ast.AST { return p.ast }
 
-// Overloads returns in which forms a function or an operator can be called.
+// Overloads returns the declarations of a function or an operator.
 func (p *Program) Overloads(function string) []*decls.OverloadDecl {
 	return p.compiler.functions[function].OverloadDecls()
 }
 
-// Place returns where a part of the expression stands in it.
+// Place returns the place of a part of the expression.
 func (p *Program) Place(e ast.Expr) Place { return placeOf(p.text, p.ast.SourceInfo(), e) }
 
-// Fault makes an error of issues with the expression, and of what is doubtful in it. There is one at least.
+// Fault makes an error of issues and doubts of the expression. There must be at least one.
 func (p *Program) Fault(issues, doubts []Issue) *Error {
 	out := p.fault(issues...)
 	out.Doubts = p.fault(doubts...).Issues
 	return out
 }
 
-// Uses reports whether the expression refers to the variable. A macro that binds a name of its own
-// to the variable's counts too.
+// Uses reports whether the expression uses the variable. A macro that binds the same name counts, too.
 func (p *Program) Uses(variable string) bool { return p.uses[variable] }
 
-// Eval evaluates an expression and returns its value as JSON has it: maps, slices, text, int64,
-// float64, booleans and nil. A time is text as RFC 3339 has it, a duration as in 1h30m0s, bytes are
-// base64. An optional value that is not there is [None]. A value that is larger than the scope's Room
-// is an error.
+// Eval evaluates an expression and returns its value in JSON form: maps, slices, text, int64, float64, booleans and
+// nil. A time is text in RFC 3339, a duration text as 1h30m0s, and bytes are text in base64. An absent optional is
+// [None]. A value that exceeds the scope's Room is an error.
 func (p *Program) Eval(s Scope) (any, error) {
 	a := &activation{scope: s}
 	if s.Unready != nil {
@@ -83,8 +81,8 @@ func (p *Program) Eval(s Scope) (any, error) {
 
 // Bool evaluates a predicate.
 //
-// An error means that there is no answer: a key that is missing, a result that is neither true
-// nor false, or an evaluation that costs more than Kubernetes allows one.
+// An error means that there is no answer: a missing key, a result that is neither true nor false, or an evaluation
+// that exceeds the cost limit of Kubernetes.
 func (p *Program) Bool(s Scope) (bool, error) {
 	a := &activation{scope: s}
 	out, err := p.eval(a)
@@ -98,8 +96,8 @@ func (p *Program) Bool(s Scope) (bool, error) {
 	return bool(holds), nil
 }
 
-// Predicate makes a handler's filter of the program. Name is what the author calls it, as in
-// "when"; it begins the filter's errors.
+// Predicate makes the program a handler's filter. Name is the author's name for it, as in "when"; errors begin with
+// it.
 func (p *Program) Predicate(name string, params dsl.Params) dsl.Predicate {
 	return func(s *dsl.Subject) (bool, error) {
 		holds, err := p.Bool(Scope{Subject: s, Params: params})
@@ -112,7 +110,7 @@ func (p *Program) Predicate(name string, params dsl.Params) dsl.Predicate {
 
 var errCost = dsl.Permanent(errors.New("it costs more than one evaluation may (is it a loop over a long list?)"))
 
-// causedError is an error with what it is an instance of, which its text does not say.
+// causedError is an error with a cause that its text does not contain.
 type causedError struct {
 	error
 	cause error
@@ -120,11 +118,11 @@ type causedError struct {
 
 func (e *causedError) Unwrap() []error { return []error{e.cause, e.error} }
 
-// unshown is why there are no more words.
+// unshown says why the message is cut.
 const unshown = " (no more is shown, for it may be a Secret's)"
 
-// evaluation puts CEL's errors into words for authors of configurations. Where the expression may read a Secret, it keeps none of
-// CEL's words, for CEL quotes values.
+// evaluation rewrites CEL's errors for authors of configurations. If the expression may read a Secret, it drops
+// CEL's text, because CEL quotes values.
 func (p *Program) evaluation(err error, a *activation) error {
 	if errors.Is(err, errCost) || strings.Contains(err.Error(), "actual cost limit exceeded") {
 		return errCost // for good: it would cost as much until what it reads changes
@@ -150,7 +148,7 @@ func (p *Program) evaluation(err error, a *activation) error {
 	return err
 }
 
-// failing says which function or operator of the expression has failed.
+// failing names the function or operator that has failed.
 func (p *Program) failing(err error) string {
 	if name := p.failed(err); name != "" {
 		return FunctionNamed(name)
@@ -158,7 +156,7 @@ func (p *Program) failing(err error) string {
 	return "it"
 }
 
-// wrongKinds says which function or operator does not take what it was given.
+// wrongKinds names the function or operator that does not accept its arguments.
 func (p *Program) wrongKinds(err error) error {
 	name := p.failed(err)
 	switch name {
@@ -171,7 +169,7 @@ func (p *Program) wrongKinds(err error) error {
 	return fmt.Errorf("%s does not go with the kinds of its values", FunctionNamed(name))
 }
 
-// failed returns the function or operator that an error of CEL is about, empty when that is not known.
+// failed returns the function or operator of an error of CEL; empty if that is not known.
 func (p *Program) failed(err error) (name string) {
 	if failed, ok := errors.AsType[*types.Err](err); ok {
 		ast.PreOrderVisit(p.ast.Expr(), ast.NewExprVisitor(func(e ast.Expr) {

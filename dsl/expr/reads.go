@@ -13,9 +13,9 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Reads returns what the expression reads. An index that is worked out ends a path: then all that it may
-// lead to is read. Of an expression that looks back (at old, or diff) it is not known that it reads nothing
-// else; what never changes in an object, and what changes at each write, is left out.
+// Reads returns what the expression reads. A path ends before a computed key: the whole value there is read. If the
+// expression uses old or diff, it may depend on more than Reads lists. Fields that never change, and fields that
+// change with each write, are left out.
 func (p *Program) Reads() dsl.Reads {
 	out := dsl.Reads{Children: p.Uses(Children), Related: p.Uses(Related), Only: !p.Uses(Old) && !p.Uses(Diff)}
 	out.ChildNames, out.RelatedNames, out.Indexes = all(p.Children()), all(p.Related()), all(p.Indexes())
@@ -27,7 +27,7 @@ func (p *Program) Reads() dsl.Reads {
 	return out
 }
 
-// values are the things whose values the expression reads; see [dsl.Reads].
+// values returns the sources of values that the expression reads; see [dsl.Reads].
 func (p *Program) values() (out []string) {
 	for _, root := range []string{Self, Old} {
 		if slices.ContainsFunc(p.read(root).paths, hasValues) {
@@ -51,8 +51,8 @@ func (p *Program) values() (out []string) {
 	return slices.Compact(out)
 }
 
-// hasValues reports whether a path leads to values of an object. Its apiVersion, kind, type, immutable and
-// metadata are no values, but for the annotations taken together and kubectl's last-applied one, which repeat the object.
+// hasValues reports whether a path has values of an object. Its apiVersion, kind, type, immutable and metadata do
+// not count, except the annotations as a whole and kubectl's last-applied annotation, which repeat the object.
 func hasValues(path dsl.Path) bool {
 	switch {
 	case len(path) == 0:
@@ -65,16 +65,16 @@ func hasValues(path dsl.Path) bool {
 	return len(path) == 1 || path[1] == "annotations"
 }
 
-// all returns the names, and "*" among them where any may be meant.
+// all returns the names, with "*" added if any name may be used.
 func all(names []string, whole bool) []string {
 	if whole {
-		return append([]string{"*"}, names...) // which comes before all names
+		return append([]string{"*"}, names...) // it sorts before all names
 	}
 	return names
 }
 
-// read returns what the expression reads of a variable: the fields that it leads through by names alone, in
-// the order of the text, and an empty path where it takes the variable in another way.
+// read returns what the expression reads of a variable: the fields that it selects by constant names, in the order
+// of the text, and an empty path if it uses the variable in another way.
 func (p *Program) read(variable string) *reader {
 	r := &reader{variable: variable}
 	if p.Uses(variable) {
@@ -83,9 +83,9 @@ func (p *Program) read(variable string) *reader {
 	return r
 }
 
-// Children returns the names of the children that the expression refers to, sorted: those that it
-// selects from children by a constant, as in children.db, children["db"] and children.?db. Whole
-// reports whether it uses children in another way too, so that any name may be meant.
+// Children returns the names of the children that the expression uses, sorted: those that it selects by a constant,
+// as in children.db, children["db"] and children.?db. Whole reports whether it uses children in another way, too,
+// so that it may read any of them.
 func (p *Program) Children() (names []string, whole bool) { return p.selected(Children) }
 
 // Related is Children for related objects.
@@ -107,15 +107,16 @@ func (p *Program) selected(variable string) (names []string, whole bool) {
 	return slices.Compact(names), whole
 }
 
-// Lead is a way through a variable, and the part of the expression that is it.
+// Lead is a path of a variable, and the part of the expression that has it.
 type Lead struct {
 	Path dsl.Path
 	At   ast.Expr
-	// Asked: it is asked whether there is something.
+	// Asked: the expression tests whether the path exists.
 	Asked bool
 }
 
-// Leads returns the ways through a variable that the expression reads. That of a variable which it takes in another way is empty.
+// Leads returns the paths of a variable that the expression reads. The path is empty if the variable is used in
+// another way.
 func (p *Program) Leads(variable string) []Lead { return p.read(variable).leads }
 
 // Reads returns what the template's expressions read.
@@ -130,16 +131,16 @@ func ReadsOf(programs ...*Program) dsl.Reads {
 	return out
 }
 
-// reader gathers the paths of a variable that an expression reads.
+// reader collects the paths of a variable that an expression reads.
 type reader struct {
 	variable string
 	paths    []dsl.Path
 	leads    []Lead
-	// parents are the paths of which it asks whether there is something in them: by has(), or .? without one before.
+	// parents are the paths that the expression tests for content: by has(), or by the first .? in a path.
 	parents []dsl.Path
-	// ways are the paths as far as they have to lead to something.
+	// ways are the paths as far as they must exist.
 	ways []dsl.Path
-	// hidden: a macro's own variable has that name.
+	// hidden: a macro's own variable has the same name.
 	hidden bool
 }
 
@@ -160,21 +161,21 @@ func (r *reader) visit(e ast.NavigableExpr) {
 		binds = slices.Contains([]string{c.IterVar(), c.AccuVar()}, r.variable) || c.HasIterVar2() && c.IterVar2() == r.variable
 	}
 	for i, part := range e.Children() {
-		r.hidden = outer || binds && i >= 2 // the range and the first value of what is gathered are outside
+		r.hidden = outer || binds && i >= 2 // the range and the initial value of the accumulator are outside the macro's scope
 		r.visit(part)
 	}
 	r.hidden = outer
 }
 
-// steps are the fields that an expression leads through.
+// steps are the fields of a path.
 type steps struct {
 	path dsl.Path
-	// asked: it asks whether they are there, from those on after the first sure ones.
+	// asked: the expression tests the existence of the fields after the first sure ones.
 	asked bool
 	sure  int
 }
 
-// ask returns the steps with one more, of which it is asked whether it is there.
+// ask returns the steps with one more whose existence is tested.
 func (s steps) ask(name string) steps {
 	if !s.asked {
 		s.asked, s.sure = true, len(s.path)
@@ -187,11 +188,10 @@ func (s steps) to(name string) steps {
 	return s
 }
 
-// path returns the fields that an expression leads through, if it begins with the variable and goes on
-// by names alone.
+// path returns the fields of an expression that begins with the variable and selects constant names.
 func (r *reader) path(e ast.Expr) (at steps, rooted bool) {
 	if e.Kind() == ast.IdentKind {
-		name := e.AsIdent() // a dot before it leads out of macros
+		name := e.AsIdent() // a leading dot skips macros' variables
 		return steps{path: dsl.Path{}}, name == "."+r.variable || name == r.variable && !r.hidden
 	}
 	operand, name, how := Selection(e)
@@ -205,7 +205,8 @@ func (r *reader) path(e ast.Expr) (at steps, rooted bool) {
 	return at.to(name), rooted
 }
 
-// still reports whether what a path of the object leads to never changes, or at each write: nobody waits for it.
+// still reports whether the value at a path never changes, or changes at each write, so that waiting for a change
+// makes no sense.
 func still(path dsl.Path) bool {
 	switch {
 	case len(path) == 0:

@@ -15,7 +15,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// ready works out whether an object is as its spec wants it, by the rules of kstatus. The value is a boolean or an error.
+// ready evaluates by the rules of kstatus whether an object is ready. The value is a boolean or an error.
 func ready(v ref.Val) (dsl.Readiness, ref.Val) {
 	var object map[string]any
 	if v != types.NullValue {
@@ -35,13 +35,13 @@ func ready(v ref.Val) (dsl.Readiness, ref.Val) {
 	return out, types.Bool(out.Ready)
 }
 
-// unready is the name under which a call of ready() finds who is to hear why an object is not. No expression can write it.
+// unready is the name by which a call of ready() finds the listener. Expressions cannot use this name.
 const unready = "@unready"
 
-// readyCall is a call of ready() that tells why an object is not.
+// readyCall is a call of ready() that reports why an object is not ready.
 type readyCall struct{ interpreter.InterpretableCall }
 
-// heardReady makes calls of ready() tell why an object is not.
+// heardReady makes calls of ready() report why an object is not ready.
 func heardReady(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	if call, is := i.(interpreter.InterpretableCall); is && call.Function() == "ready" && len(call.Args()) == 1 {
 		return readyCall{call}, nil
@@ -49,7 +49,7 @@ func heardReady(i interpreter.InterpretableV2) (interpreter.InterpretableV2, err
 	return i, nil
 }
 
-// Exec is the call.
+// Exec evaluates the call.
 func (c readyCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	object := c.Args()[0]
 	v := object.Exec(frame)
@@ -63,10 +63,10 @@ func (c readyCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	return types.LabelErrNode(c.ID(), out)
 }
 
-// Eval is Exec for who has no frame.
+// Eval is Exec for callers without a frame.
 func (c readyCall) Eval(a cel.Activation) ref.Val { return c.Exec(interpreter.AsFrame(a)) }
 
-// hear tells why an object is not ready that a part of the expression gives.
+// hear returns a listener that reports why an object from a part of the expression is not ready.
 func (p *Program) hear(a *activation, tell func(dsl.Readiness)) func(int64, dsl.Readiness) {
 	return func(part int64, why dsl.Readiness) {
 		if why.Reason == dsl.ReasonNotFound {

@@ -11,13 +11,13 @@ import (
 	"unicode/utf8"
 )
 
-// Piece is a part of a text with expressions in it.
+// Piece is a plain part of a text, or an expression in it.
 type Piece struct {
-	// Text is plain, or what stands in ${…}.
+	// Text is the plain text, or the text inside ${…}.
 	Text string
-	// At is where an expression begins; zero for plain text.
+	// At is the place of an expression; zero for plain text.
 	At Place
-	// Program is the expression, compiled; nil for plain text.
+	// Program is the compiled expression; nil for plain text.
 	Program *Program
 }
 
@@ -63,7 +63,7 @@ func scan(text string) ([]Piece, *Error) {
 	return out, nil
 }
 
-// unclosed says why an expression that begins at a place does not end.
+// unclosed says why an expression at a place is not closed.
 func unclosed(text string, begin Place) Issue {
 	for t := range tokens(text) {
 		if t.kind == openToken {
@@ -74,8 +74,8 @@ func unclosed(text string, begin Place) Issue {
 	return Issue{Place{begin.Line, begin.Column - len("${")}, "${ has no closing }"}
 }
 
-// expressionSize returns where the brace that closes an expression stands, -1 when it is not
-// there. Braces within the expression's own maps and texts do not count.
+// expressionSize returns the position of the brace that closes an expression, or -1. Braces within the expression's
+// own maps and texts do not count.
 func expressionSize(text string) int {
 	depth := 0
 	for t := range tokens(text) {
@@ -99,18 +99,18 @@ const (
 	wordToken
 	numberToken
 	textToken
-	openToken // a text that does not end
+	openToken // an unclosed text
 	signToken
 )
 
-// token is a word, number, text or sign of an expression.
+// token is a word, number, text or sign in an expression.
 type token struct {
 	kind tokenKind
 	text string
 	at   int
 }
 
-// isDot reports whether a field stands behind the token.
+// isDot reports whether a field follows the token.
 func (t token) isDot() bool { return t.text == "." || t.text == ".?" }
 
 func (t token) isValue() bool {
@@ -125,7 +125,7 @@ func (t token) beginsValue() bool {
 	return t.isValue() || slices.Contains([]string{"(", "[", "{", "!", "-"}, t.text)
 }
 
-// tokens yields what an expression is made of, without spaces and comments.
+// tokens yields the tokens of an expression, without spaces and comments.
 func tokens(text string) iter.Seq[token] {
 	return func(yield func(token) bool) {
 		for at := 0; at < len(text); {
@@ -138,7 +138,7 @@ func tokens(text string) iter.Seq[token] {
 	}
 }
 
-// tokenAt returns the kind and the length of the token that begins at a byte of text.
+// tokenAt returns the kind and the length of the token at a byte of text.
 func tokenAt(text string, at int) (kind tokenKind, size int) {
 	rest := text[at:]
 	switch c := rest[0]; {
@@ -173,13 +173,13 @@ func tokenAt(text string, at int) (kind tokenKind, size int) {
 	return wordToken, len(word)
 }
 
-// isRaw reports whether a text that begins behind s is raw: backslashes mean themselves.
+// isRaw reports whether a text literal after s is raw, so that backslashes stand for themselves.
 func isRaw(s string) bool {
 	return strings.ContainsAny(s[len(strings.TrimRight(s, "rRbB")):], "rR")
 }
 
-// quotedSize returns the length of the text in quotes that s begins with, -1 when it does not end.
-// Only one in triple quotes goes over several lines.
+// quotedSize returns the length of the quoted text at the beginning of s, or -1 if it is not closed. Only triple
+// quotes may span several lines.
 func quotedSize(s string, raw bool) int {
 	quote := s[:1]
 	if strings.HasPrefix(s, strings.Repeat(quote, 3)) {

@@ -16,16 +16,16 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// Template is a tree of plain values with ${…} in its texts and keys. A text that is one ${…} and
-// nothing else becomes the expression's value, whatever its type; in a longer text the value is
-// written as text. What is worked out as an optional that is not there is left out of its map or
-// list. $${ stands for ${ itself. It is safe for use by several goroutines. Each part of it is one, too.
+// Template is a tree of plain values with ${…} in its texts and keys. A text that is exactly one ${…} becomes the
+// expression's value, of whatever type. In a longer text the value is written as text. An absent optional is left
+// out of its map or list. $${ stands for ${ itself. It is safe for use by several goroutines. Each part of a
+// template is a Template, too.
 type Template struct {
-	// Path leads to it, from where the whole template stands.
+	// Path is the path from the root of the whole template.
 	Path []string
-	// Plain is what was given. Of text without expressions it is what is rendered.
+	// Plain is the given value. For text without expressions it is also the result.
 	Plain any
-	// Pieces are those of a text with expressions, Entries those of a map, and List those of a list.
+	// Pieces are the pieces of a text with expressions, Entries those of a map, and List the elements of a list.
 	Pieces  []Piece
 	Entries []Entry
 	List    []Template
@@ -34,8 +34,8 @@ type Template struct {
 // Entry is an entry of a map. Key has expressions or is plain text.
 type Entry struct{ Key, Value Template }
 
-// Template compiles a tree: what JSON decodes to. The error joins a *shape.Misfit for each
-// fault; the paths begin with at.
+// Template compiles a tree of plain JSON values. The error joins a *shape.Misfit for each fault; their paths begin
+// with at.
 func (c *Compiler) Template(tree any, at ...string) (*Template, error) {
 	b := &builder{compiler: c}
 	t := b.template(tree, at)
@@ -68,7 +68,7 @@ func (b *builder) template(value any, at []string) Template {
 	return t
 }
 
-// text compiles a text that may have expressions in it.
+// text compiles a text that may contain expressions.
 func (b *builder) text(text string, at []string) Template {
 	t := Template{Path: slices.Clone(at), Plain: text}
 	pieces, fault := scan(text)
@@ -98,8 +98,8 @@ func (b *builder) text(text string, at []string) Template {
 	return t
 }
 
-// Unread says that the expressions of a text from a piece on were not looked at, because enough is wrong
-// with it.
+// Unread returns the fault that the expressions of a text from a piece on were not checked, because the text has
+// enough faults.
 func Unread(at []string, from Piece) error {
 	return &shape.Misfit{
 		Path: at, Line: from.At.Line, Column: from.At.Column,
@@ -107,9 +107,9 @@ func Unread(at []string, from Piece) error {
 	}
 }
 
-// Render evaluates the template. The error names the place of the expression that failed; one that
-// came upon something missing wraps [ErrMissing], one that there is no room for [ErrTooLarge]. The
-// result shares nothing with the template.
+// Render evaluates the template. The error names the place of the expression that failed. It wraps [ErrMissing] if
+// a value is missing, and [ErrTooLarge] if the result exceeds the room. The result shares no values with the
+// template.
 func (t *Template) Render(s Scope) (any, error) {
 	s.Room = s.room()
 	return t.render(s)
@@ -146,12 +146,12 @@ func (t *Template) renderList(s Scope) (any, error) {
 	return out, nil
 }
 
-// takes counts what the template itself gives.
+// takes counts the texts of the template itself.
 func (t *Template) takes(s Scope, text string) error {
 	return t.failed(s.Room.value(text))
 }
 
-// failed is an error of the template with its place, nil when there is none.
+// failed adds the place to an error of the template; nil stays nil.
 func (t *Template) failed(err error) error {
 	if err == nil {
 		return nil

@@ -21,10 +21,10 @@ import (
 // none is the type of None.
 type none struct{}
 
-// None is the value of an optional that is not there. A template leaves out what has it.
+// None is the value of an absent optional. A template leaves out entries with this value.
 var None any = none{}
 
-// plainValue turns a value of CEL into one that JSON can hold, as far as there is room for it.
+// plainValue converts a value of CEL to a plain JSON value, within the room.
 func plainValue(v ref.Val, room *Room) (any, error) {
 	switch v := v.(type) {
 	case *types.Optional:
@@ -62,7 +62,7 @@ func plainScalar(v ref.Val) (any, error) {
 			return nil, fmt.Errorf("the number %v cannot be written", f)
 		}
 		return f, nil
-	// JSON has no kind for what follows.
+	// JSON has no kind for the following types.
 	case types.Bytes:
 		return base64.StdEncoding.EncodeToString(v), nil
 	case types.Timestamp:
@@ -124,7 +124,7 @@ func plainList(l traits.Lister, room *Room) (any, error) {
 	return out, nil
 }
 
-// copied copies what is plain already, which is most of it: a part of an object, or parameters.
+// copied copies values that are plain already: parts of objects, or parameters. Most values are.
 func copied(value any, room *Room) (any, error) {
 	text, _ := value.(string)
 	switch value := value.(type) {
@@ -162,32 +162,31 @@ func copied(value any, room *Room) (any, error) {
 	}
 }
 
-// Limits of what expressions give, in bytes as [Room] counts them.
+// The limits for results of expressions, in bytes as [Room] counts them.
 const (
-	// MostOfAnObject is what etcd takes in one request unless it is told otherwise (its
-	// --max-request-bytes): no object is larger.
+	// MostOfAnObject is etcd's default limit for a request (--max-request-bytes). Objects cannot be larger.
 	MostOfAnObject = 3 << 19
-	// MostRendered is the limit where a [Scope] has no Room: of an expression, or of a template with
-	// all its expressions.
+	// MostRendered is the limit if a [Scope] has no Room: for an expression, or for a template with all its
+	// expressions.
 	MostRendered = 32 << 20
 )
 
-// ErrTooLarge is wrapped by the errors of evaluations that would give more than there is room for. They
-// are permanent: only a change of what they look at helps.
+// ErrTooLarge is wrapped by the errors of evaluations whose result exceeds the room. They are permanent: the result
+// changes only when something changes that the expression reads.
 var ErrTooLarge = errors.New("it is too large")
 
-// Room bounds what expressions and templates give, while it is being made: a few characters of an
-// expression can repeat an object a thousand times. Counted are the bytes of texts and keys, and two
-// for each value, which is about the least that they take as JSON. One goroutine uses it at a time.
+// Room limits the results of expressions and templates while they are computed, because a short expression can
+// repeat an object a thousand times. It counts the bytes of texts and keys, and two for each value, which is about
+// the least that they need as JSON. It is not safe for use by several goroutines.
 type Room struct{ limit, left int }
 
-// NewRoom returns room for so many bytes.
+// NewRoom returns a room of that many bytes.
 func NewRoom(limit int) *Room { return &Room{limit, limit} }
 
 // Used returns how many bytes were counted.
 func (r *Room) Used() int { return r.limit - r.left }
 
-// value counts a value, of which text is all that has a size.
+// value counts a value; text is the part of it with a size.
 func (r *Room) value(text string) error {
 	if r.left -= len(text) + 2; r.left < 0 {
 		limit := strings.TrimSuffix(fmt.Sprintf("%.1f", float64(r.limit)/(1<<20)), ".0")

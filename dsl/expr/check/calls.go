@@ -15,7 +15,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 )
 
-// argument is an argument of a call and what is known of it.
+// argument is an argument of a call with its type.
 type argument struct {
 	ast.Expr
 	valueType
@@ -56,7 +56,7 @@ func (in *inspector) call(e ast.Expr, s *scope) valueType {
 	return out
 }
 
-// passedOn returns the result of functions that hand on what they are given.
+// passedOn returns the result of functions that return one of their arguments.
 func passedOn(function string, args []argument) (valueType, bool) {
 	if len(args) == 0 {
 		return valueType{}, false
@@ -81,7 +81,7 @@ func passedOn(function string, args []argument) (valueType, bool) {
 	return valueType{}, false
 }
 
-// index returns the type of an element of a list, or of a field in brackets.
+// index returns the type of a list's element, or of a field in brackets.
 func (in *inspector) index(e ast.Expr, args []argument) valueType {
 	of, key := args[0], args[1]
 	wrap := func(t valueType) valueType { return t }
@@ -110,7 +110,7 @@ func (in *inspector) index(e ast.Expr, args []argument) valueType {
 	return wrap(unknown())
 }
 
-// equality reports two values that are never equal. Null and optional values are left alone.
+// equality reports two values that are never equal. It ignores null and optional values.
 func (in *inspector) equality(e ast.Expr, args []argument) valueType {
 	a, b := args[0].kinds.withNumbers(), args[1].kinds.withNumbers()
 	const odd = isNull | isOptional | isOther
@@ -121,7 +121,7 @@ func (in *inspector) equality(e ast.Expr, args []argument) valueType {
 	return only(isBool)
 }
 
-// comparedCause reports words that the variable cause is compared with, or looked for in, and never is.
+// comparedCause reports words that the variable cause is compared with, and that are not causes.
 func (in *inspector) comparedCause(cause, with argument, s *scope) {
 	if cause.Kind() != ast.IdentKind || strings.TrimPrefix(cause.AsIdent(), ".") != expr.Cause {
 		return
@@ -144,7 +144,7 @@ func (in *inspector) comparedCause(cause, with argument, s *scope) {
 	}
 }
 
-// conditions reports what can be neither true nor false.
+// conditions reports operands that can be neither true nor false.
 func (in *inspector) conditions(e ast.Expr, args []argument) {
 	for _, arg := range args {
 		if !arg.may(isBool) {
@@ -154,8 +154,7 @@ func (in *inspector) conditions(e ast.Expr, args []argument) {
 	}
 }
 
-// resolve looks for what a function is declared for, as it will be done when it runs, and reports
-// arguments that it takes in no way.
+// resolve finds the overloads of a function that fit at run time, and reports arguments that fit none.
 func (in *inspector) resolve(e ast.Expr, args []argument) valueType {
 	call := e.AsCall()
 	overloads := in.program.Overloads(call.FunctionName())
@@ -192,7 +191,7 @@ func takes(overload *decls.OverloadDecl, args []argument) bool {
 	return true
 }
 
-// mismatch reports arguments that do not go with a function or with each other.
+// mismatch reports arguments that do not fit a function or each other.
 func (in *inspector) mismatch(e ast.Expr, args []argument) {
 	var with []string
 	for _, arg := range args {

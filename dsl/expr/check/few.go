@@ -10,8 +10,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 )
 
-// AtMostOne reports whether an expression visibly gives a list or a map with one element at most: it is written there,
-// or in each outcome of ?:.
+// AtMostOne reports whether an expression clearly has at most one element: it is a literal list or map, or a ?: of
+// such literals.
 func AtMostOne(p *expr.Program) bool { return atMostOne(p.AST().Expr()) }
 
 func atMostOne(e ast.Expr) bool {

@@ -10,7 +10,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// keyedFields are what is in an index: the same under whatever key.
+// keyedFields are the contents of an index: the same type under every key.
 type keyedFields struct{ values valueType }
 
 func (f *keyedFields) field(string) (valueType, bool) { return f.values, true }
@@ -18,13 +18,13 @@ func (f *keyedFields) any() valueType                 { return f.values }
 func (f *keyedFields) names() []string                { return nil }
 func (f *keyedFields) what() string                   { return "key" }
 
-// typeOfValues is the type of what is under a key of an index: a list of values, which need not be objects.
+// typeOfValues returns the type of the values under a key of an index: a list of values, which need not be objects.
 func typeOfValues(values shape.Shape) valueType { return listOf(typeOf(values.Schema, false)) }
 
-// singleKey is what one key may be of.
+// singleKey are the kinds that a single key may have.
 const singleKey kinds = anyKind &^ (isNull | isList | isMap | isOptional)
 
-// Key holds the expression of an index's key against schemas: what it gives must be text, a number or true or false, or
+// Key checks the expression of an index's key against schemas. Its value must be text, a number, true or false, or
 // a list of these. The error is an [expr.Error].
 func Key(p *expr.Program, s shape.Schemas) error {
 	t, _, err := infer(p, s, nil)
@@ -42,7 +42,7 @@ func Key(p *expr.Program, s shape.Schemas) error {
 	return nil
 }
 
-// given is the type of what may be in an optional value, where it is one.
+// given returns the type inside an optional value, or the type itself.
 func given(t valueType) valueType {
 	if t.kinds == isOptional {
 		return t.inner()
@@ -50,28 +50,28 @@ func given(t valueType) valueType {
 	return t
 }
 
-// Result returns what is known of the value that an expression gives, as a schema; nil for nothing.
+// Result returns the known schema of an expression's value; nil if nothing is known.
 func Result(p *expr.Program, s shape.Schemas) *spec.Schema {
 	t, _, err := infer(p, s, nil)
 	if err != nil {
-		return nil // which is told where the expression is checked
+		return nil // the check of the expression reports it
 	}
 	return schemaOf(t)
 }
 
-// schemaOf is a schema of values of a type; nil where nothing is known. What it says of a map that an expression makes
-// is no more than that it is one.
+// schemaOf returns a schema for values of a type; nil if nothing is known. For a map that an expression makes, it
+// says only that it is a map.
 func schemaOf(t valueType) *spec.Schema {
 	t = given(t)
 	if fields, described := t.fields.(*schemaFields); described && t.kinds == isMap {
 		if fields.open || fields.root && fields.find("metadata") == nil {
-			return nil // there may be more than the schema says
+			return nil // there may be undeclared fields
 		}
 		return fields.schema
 	}
 	word, known := map[kinds]string{
 		isMap: "object", isList: "array", isBool: "boolean", isInt: "integer", isNumber: "number",
-		// JSON has no kinds for these.
+		// JSON has text for these.
 		isText: "string", isBytes: "string", isTime: "string", isDuration: "string",
 	}[t.kinds]
 	if !known {

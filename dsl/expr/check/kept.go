@@ -12,7 +12,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// leftOut reports what the expression reads of its object and the cache does not hold.
+// leftOut reports the fields of its object that the expression reads and that the cache does not hold.
 func (in *inspector) leftOut() {
 	kept := in.schemas.Self.Kept
 	if kept == nil {
@@ -23,7 +23,7 @@ func (in *inspector) leftOut() {
 			continue
 		}
 		if _, without := in.schemas.Without[variable]; without {
-			continue // which is told
+			continue // it is reported already
 		}
 		for _, lead := range in.program.Leads(variable) {
 			if why := in.lack(variable, lead, kept); why != "" {
@@ -33,7 +33,7 @@ func (in *inspector) leftOut() {
 	}
 }
 
-// lack says what of a way through a variable is not there; empty for nothing.
+// lack says which part of a variable's path is missing in the cache; empty if none is.
 func (in *inspector) lack(variable string, lead expr.Lead, kept *shape.Kept) string {
 	lacks, part := kept.Lacks(lead.Path)
 	switch {
@@ -43,7 +43,7 @@ func (in *inspector) lack(variable string, lead expr.Lead, kept *shape.Kept) str
 		return ""
 	case len(lead.Path) == 0:
 		return fmt.Sprintf("%s is read as a whole, and %s leaves a part of it out of the cache: read fields of it, or take %s away", variable, kept, kept.Word())
-	case !lacks, part && lead.Asked: // whether it is there is known
+	case !lacks, part && lead.Asked: // its existence is known
 		return ""
 	case part:
 		return fmt.Sprintf("%s leaves a part of %s out of the cache: add %[2]s to it", kept, lead.Path)
@@ -51,11 +51,11 @@ func (in *inspector) lack(variable string, lead expr.Lead, kept *shape.Kept) str
 	return kept.Leaves(lead.Path.String())
 }
 
-// keptFields are the fields of an object of which a cache holds some.
+// keptFields are the fields of an object that a cache holds in part.
 type keptFields struct {
 	kept *shape.Kept
 	at   []string
-	// of are all fields; nil when they are not known.
+	// of are all fields; nil if they are not known.
 	of fieldSet
 }
 
@@ -84,7 +84,7 @@ func (f *keptFields) names() []string {
 	return f.of.names()
 }
 
-// lack says why there is no field of a name.
+// lack says why a field is missing.
 func (f *keptFields) lack(name string) string {
 	path := dsl.Path(append(slices.Clip(f.at), name))
 	if lacks, _ := f.kept.Lacks(path); lacks {

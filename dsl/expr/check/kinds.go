@@ -10,8 +10,8 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// kinds is a set of the kinds that a value may be of when an expression runs. The empty set is that
-// of a value that never is, such as an element of [].
+// kinds is the set of kinds that a value may have at run time. The empty set is for a value that never exists, such
+// as an element of [].
 type kinds uint16
 
 const (
@@ -32,7 +32,7 @@ const (
 	isNumeric = isInt | isNumber
 )
 
-// withNumbers returns the kinds with all numbers when one of them is among them.
+// withNumbers adds all numeric kinds if one of them is in the set.
 func (k kinds) withNumbers() kinds {
 	if k&isNumeric != 0 {
 		return k | isNumeric
@@ -61,26 +61,26 @@ func (k kinds) String() string {
 	return strings.Join(out, " or ")
 }
 
-// valueType is what is known of a value before there is one.
+// valueType is what is known about a value before run time.
 type valueType struct {
 	kinds kinds
-	// fields are those of a map; nil when they are not known.
+	// fields are the fields of a map; nil if they are not known.
 	fields fieldSet
-	// element is that of a list or of an optional value; nil when it is not known.
+	// element is the type in a list or an optional value; nil if it is not known.
 	element *valueType
-	// base64: its text is bytes in base64.
+	// base64: the text is bytes in base64.
 	base64 bool
 }
 
-// fieldSet is what is known of the fields of a map. Implementations are pointers.
+// fieldSet is what is known about the fields of a map. Implementations are pointers.
 type fieldSet interface {
-	// field returns the type of a field, and whether there can be one of that name.
+	// field returns the type of a field, and whether a field of that name may exist.
 	field(name string) (valueType, bool)
-	// any returns the type of a field whose name is not known.
+	// any returns the type of a field with an unknown name.
 	any() valueType
-	// names returns the names that are known, sorted.
+	// names returns the known names, sorted.
 	names() []string
-	// what calls a field by its word.
+	// what returns the word for a field.
 	what() string
 }
 
@@ -89,10 +89,10 @@ func only(k kinds) valueType        { return valueType{kinds: k} }
 func listOf(t valueType) valueType  { return valueType{kinds: isList, element: &t} }
 func (t valueType) isUnknown() bool { return t.kinds == 0 || t.kinds == anyKind }
 
-// may reports whether the value may be of one of the kinds.
+// may reports whether the value may have one of the kinds.
 func (t valueType) may(k kinds) bool { return t.kinds == 0 || t.kinds&k != 0 }
 
-// inner returns the type of the elements of a list or of what is in an optional value.
+// inner returns the type of elements of a list, or of the value in an optional.
 func (t valueType) inner() valueType {
 	if t.element == nil {
 		return unknown()
@@ -100,7 +100,7 @@ func (t valueType) inner() valueType {
 	return *t.element
 }
 
-// optional returns the type of an optional of t; one of an optional is the same.
+// optional returns the type of an optional of t. An optional of an optional is the same type.
 func optional(t valueType) valueType {
 	if t.kinds == isOptional {
 		return t
@@ -108,8 +108,7 @@ func optional(t valueType) valueType {
 	return valueType{kinds: isOptional, element: &t}
 }
 
-// join returns the type of a value that is of one type or the other. What the two do not agree
-// about is not known.
+// join returns the type of a value that has either type. Properties that differ are unknown.
 func join(a, b valueType) valueType {
 	if a.kinds == 0 {
 		return b
@@ -138,7 +137,7 @@ func join(a, b valueType) valueType {
 	return out
 }
 
-// ofCEL returns what a type of CEL says.
+// ofCEL converts a type of CEL.
 func ofCEL(t *types.Type) valueType {
 	if t == nil {
 		return unknown()
@@ -162,5 +161,5 @@ func kindsOfCEL(t *types.Type) kinds {
 		types.TimestampKind: isTime, types.DurationKind: isDuration,
 		types.ListKind: isList, types.MapKind: isMap,
 		types.TypeKind: isOther, types.OpaqueKind: isOther,
-	}[t.Kind()], anyKind) // others are known when it runs
+	}[t.Kind()], anyKind) // others are only known at run time
 }

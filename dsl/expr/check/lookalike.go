@@ -16,11 +16,11 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// way is a way through an object, as expressions write it.
+// way matches a path in an object, as in expressions.
 const way = `(?:\.\w+|\['[^']*'\]|\["[^"]*"\])+`
 
-// The ways in which other languages, and those who forget a sign, write an expression. Each has a group that is the
-// way through an object.
+// The forms of expressions in other languages, or with a forgotten sign. Each has a group that is the path in an
+// object.
 var (
 	bare        = regexp.MustCompile(`^((?:self|children|related|indexes|old)` + way + `)$`)
 	dollar      = regexp.MustCompile(`\$((?:self|params|children|related|indexes|old|item)` + way + `)`)
@@ -29,9 +29,9 @@ var (
 	braces      = regexp.MustCompile(`\{\s*(self` + way + `)\s*\}`)
 )
 
-// lookalike returns what looks like an expression in a text and is none, and the expression that was probably meant.
-// Both are empty when there is nothing. In a command line only $(…) is looked at, which no shell and no container means
-// with these names.
+// lookalike returns the part of a text that looks like an expression and is not, and the expression that was
+// probably meant. Both are empty if there is none. In a command line it looks only for $(…) with the names of
+// variables, which neither shells nor containers use.
 func (f *fitter) lookalike(path []string, text string) (found, meant string) {
 	forms := []*regexp.Regexp{parentheses}
 	if !slices.ContainsFunc(path, isCommand) {
@@ -41,7 +41,7 @@ func (f *fitter) lookalike(path []string, text string) (found, meant string) {
 		for _, at := range form.FindAllStringSubmatchIndex(text, -1) {
 			found, meant := text[at[0]:at[1]], text[at[2]:at[3]]
 			if at[0] > 0 && text[at[0]-1] == '$' {
-				continue // $${…} is such a text on purpose, and so is $$(…)
+				continue // $${…} and $$(…) are intended as text
 			}
 			if meant = f.meant(meant); meant != "" {
 				return found, meant
@@ -51,7 +51,8 @@ func (f *fitter) lookalike(path []string, text string) (found, meant string) {
 	return "", ""
 }
 
-// doubtful says what a part of a text that looks like an expression is, and what was probably meant; empty for others.
+// doubtful describes a part of a text that looks like an expression, with the one that was probably meant; empty
+// for others.
 func (f *fitter) doubtful(t *expr.Template, part string) string {
 	if whole, isText := t.Plain.(string); !isText || strings.Contains(whole, "\n") || f.foreign(t.Path) {
 		return ""
@@ -66,10 +67,11 @@ func (f *fitter) doubtful(t *expr.Template, part string) string {
 	return fmt.Sprintf("%s is text as it stands, and no expression: write ${%s}", found, meant)
 }
 
-// braced returns the part of a text that another program would replace, as {{ .Values.image }}, where none looks: the API
-// server itself reads the name and the labels of any object, and what Kubernetes' own kinds have in metadata and spec.
-// Annotations, the environment of a container and the like may be for another program, so there Helm's words alone count.
-// Command lines, data and the fields of other kinds may hold whole templates, so nothing is said of them.
+// braced returns the part of a text that looks like another program's template, as {{ .Values.image }}, in a field
+// that no other program fills in: the name and the labels of any object, and metadata and spec of built-in kinds,
+// which the API server reads itself. Annotations, the environment of a container and the like may be for another
+// program, so only Helm's words count there. Command lines, data and fields of other kinds may contain whole
+// templates, so they are not checked.
 func (f *fitter) braced(path []string, text string) string {
 	if f.kind.Empty() || len(path) < 2 || slices.ContainsFunc(path, isCommand) {
 		return ""
@@ -84,13 +86,13 @@ func (f *fitter) braced(path []string, text string) string {
 	return ""
 }
 
-// The braces of templates, and those that Helm alone has.
+// The braces of templates, and those of Helm alone.
 var (
 	anyBraces = regexp.MustCompile(`\{\{[^{}]*\}\}`)
 	helms     = regexp.MustCompile(`\{\{[^{}]*\.(?:Values|Release|Chart)\.[^{}]*\}\}`)
 )
 
-// isFree reports whether any text may stand under a key of Kubernetes' own kinds, for whichever program.
+// isFree reports whether a key of a built-in kind may have any text, for any program.
 func isFree(key string) bool {
 	return slices.Contains([]string{"annotations", "env", "description", "openAPIV3Schema", "httpHeaders", "volumeAttributes", "options", "parameters"}, key)
 }
@@ -100,13 +102,13 @@ func (f *fitter) doubt(path []string, found string) {
 	f.doubts = append(f.doubts, &shape.Misfit{Path: path, Message: found + " (or, if it is meant so, ${'…'} around it)", Warning: true})
 }
 
-// isCommand reports whether what stands under a key is a command line.
+// isCommand reports whether a key has a command line.
 func isCommand(key string) bool {
 	return slices.Contains([]string{"command", "args", "script", "entrypoint"}, key)
 }
 
-// foreign reports whether a text is in a language of another program, that has such signs, too. Texts of several lines,
-// as scripts and templates are, are never looked at.
+// foreign reports whether a text is in another program's language with similar signs. Texts of several lines, such
+// as scripts and templates, are never checked.
 func (f *fitter) foreign(path []string) bool {
 	last := ""
 	if len(path) > 0 {
@@ -121,7 +123,7 @@ func (f *fitter) foreign(path []string) bool {
 		slices.Contains([]string{"tekton.dev", "argoproj.io"}, f.kind.Group)
 }
 
-// meant is the expression for a way that is written in another form, empty when it is probably something else.
+// meant returns the expression for a path in another form; empty if the text probably means something else.
 func (f *fitter) meant(text string) string {
 	text = strings.TrimSpace(text)
 	if strings.HasPrefix(text, ".") { // as in a Go template
@@ -160,7 +162,7 @@ var (
 	name      = regexp.MustCompile(`^[A-Za-z_]\w*$`)
 )
 
-// inJSON is how a field of Go is mostly called in JSON, as tls for TLS and secretName for SecretName.
+// inJSON returns the usual JSON name of a Go field, as tls for TLS and secretName for SecretName.
 func inJSON(field string) string {
 	begin := strings.IndexFunc(field, func(r rune) bool { return !unicode.IsUpper(r) })
 	switch {
@@ -187,7 +189,7 @@ func (f *fitter) has(field string) bool {
 	return found
 }
 
-// kindOf returns the kind that an object's template has, empty when it is worked out.
+// kindOf returns the kind of an object's template; empty if it is computed.
 func kindOf(t *expr.Template) schema.GroupVersionKind {
 	tree, _ := t.Plain.(map[string]any)
 	version, _ := tree["apiVersion"].(string)
@@ -195,11 +197,11 @@ func kindOf(t *expr.Template) schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(version, kind)
 }
 
-// isOwn reports whether the object is of one of Kubernetes' own kinds, as far as that is known.
+// isOwn reports whether the object is of a built-in kind, as far as that is known.
 func (f *fitter) isOwn() bool {
 	if f.schemas.Kinds == nil || f.kind.Empty() {
 		return false
 	}
-	kind, _ := f.schemas.Kinds.Kind(f.kind) // what is wrong with it, others say
+	kind, _ := f.schemas.Kinds.Kind(f.kind) // others report the error
 	return kind.Own
 }

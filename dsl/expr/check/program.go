@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package check holds expressions and templates against schemas, before they run.
+// Package check checks expressions and templates against schemas, before they run.
 package check
 
 import (
@@ -17,19 +17,18 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// Program holds an expression against schemas and the names of children and relations. The error is
-// an [expr.Error].
+// Program checks an expression against schemas and the names of children and relations. The error is an
+// [expr.Error].
 //
-// It goes over the expression as CEL has understood it and works out what each part can be when it
-// runs. CEL's own checker is not asked again: with Kubernetes' types for schemas it rejects much
-// that is right here, where objects are plain maps, and times and bytes are text. What is reported
-// fails, or is never true, for every object that the schema allows.
+// It walks CEL's tree and infers the type of each part at run time. It does not use CEL's own checker again: with
+// Kubernetes' types for schemas, that rejects much that is valid here, where objects are plain maps, and times and
+// bytes are text. Each reported expression fails, or is never true, for every object that the schema allows.
 func Program(p *expr.Program, s shape.Schemas) error {
 	_, _, err := infer(p, s, nil)
 	return err
 }
 
-// infer returns the type of the result as well, and the ways that are told of as doubtful, with those that were before.
+// infer also returns the type of the result, and the doubted paths, including the given ones.
 func infer(p *expr.Program, s shape.Schemas, doubted []string) (valueType, []string, error) {
 	in := &inspector{program: p, schemas: s, sure: s.Sure, doubted: doubted}
 	result := in.infer(p.AST().Expr(), nil)
@@ -43,13 +42,13 @@ func infer(p *expr.Program, s shape.Schemas, doubted []string) (valueType, []str
 	return result, in.doubted, nil
 }
 
-// inspector works out the types of an expression's parts.
+// inspector infers the types of an expression's parts.
 type inspector struct {
 	program *expr.Program
 	schemas shape.Schemas
 	issues  []expr.Issue
 	doubts  []expr.Issue
-	// sure are the ways through the object that lead to something where it is looked at, doubted those that are told of.
+	// sure are the paths in the object that exist at the current part, doubted those that are reported as doubtful.
 	sure, doubted []string
 }
 
@@ -69,22 +68,22 @@ func (s *scope) find(name string) (valueType, bool) {
 	return valueType{}, false
 }
 
-// issue reports what is wrong with a part of the expression.
+// issue notes a fault of a part of the expression.
 func (in *inspector) issue(of ast.Expr, format string, args ...any) {
 	in.issueAt(in.program.Place(of), format, args...)
 }
 
 func (in *inspector) issueAt(at expr.Place, format string, args ...any) {
 	if len(in.issues) > expr.MostIssues {
-		return // more are not told
+		return // the limit is reached
 	}
 	i := expr.Issue{Place: at, Message: fmt.Sprintf(format, args...)}
-	if !slices.Contains(in.issues, i) { // as what a macro repeats
+	if !slices.Contains(in.issues, i) { // a macro may repeat it
 		in.issues = append(in.issues, i)
 	}
 }
 
-// infer returns what the value of a part can be, and reports what is wrong in it.
+// infer returns the type of a part, and notes its faults.
 func (in *inspector) infer(e ast.Expr, s *scope) valueType {
 	switch e.Kind() {
 	case ast.IdentKind:
@@ -116,7 +115,7 @@ func (in *inspector) infer(e ast.Expr, s *scope) valueType {
 	}
 }
 
-// static returns what CEL knows without schemas.
+// static returns the type that CEL knows without schemas.
 func (in *inspector) static(e ast.Expr) valueType { return ofCEL(in.program.AST().GetType(e.ID())) }
 
 func (in *inspector) variable(e ast.Expr, s *scope) valueType {
@@ -144,7 +143,7 @@ func (in *inspector) variable(e ast.Expr, s *scope) valueType {
 	return in.static(e)
 }
 
-// parameter reports a parameter that the handler does not have. Who asks for one first may do without.
+// parameter reports an unknown parameter, unless the expression tests its existence.
 func (in *inspector) parameter(e ast.Expr, selection ast.SelectExpr, s *scope) {
 	of, name := selection.Operand(), selection.FieldName()
 	if in.schemas.Params == nil || in.schemas.Params[name] || of.Kind() != ast.IdentKind || strings.TrimPrefix(of.AsIdent(), ".") != expr.Params {
@@ -160,7 +159,7 @@ func (in *inspector) parameter(e ast.Expr, selection ast.SelectExpr, s *scope) {
 	}
 }
 
-// member returns the type of a field of a value. At is the part that names the field.
+// member returns the type of a field of a value. At is the part with the field's name.
 func (in *inspector) member(at, of ast.Expr, t valueType, name string) valueType {
 	if t.kinds == isOptional {
 		return optional(in.member(at, of, t.inner(), name))
@@ -191,7 +190,7 @@ func (in *inspector) unknownField(of ast.Expr, fields fieldSet, name string) str
 	return expr.Unknown(fields.what(), name, in.within(of, fields), fields.names())
 }
 
-// within says which object's fields are meant.
+// within names the object that should have the field.
 func (in *inspector) within(of ast.Expr, fields fieldSet) string {
 	if described := described(of); fields.what() == "field" && described != "" {
 		return " in " + described
@@ -199,7 +198,7 @@ func (in *inspector) within(of ast.Expr, fields fieldSet) string {
 	return ""
 }
 
-// called describes a value by its kind and by how the expression calls it.
+// called describes a value by its kind and by its text in the expression.
 func (in *inspector) called(e ast.Expr, t valueType) string {
 	if described := described(e); described != "" {
 		return fmt.Sprintf("%s (%s)", t.kinds, described)
@@ -207,9 +206,9 @@ func (in *inspector) called(e ast.Expr, t valueType) string {
 	return t.kinds.String()
 }
 
-// described returns the text of an expression that is a way through an object, else nothing.
+// described returns the text of an expression that is a path in an object; empty for others.
 func described(e ast.Expr) string {
-	if e.Kind() == ast.IdentKind && !strings.ContainsAny(e.AsIdent(), "@#") { // not a macro's own
+	if e.Kind() == ast.IdentKind && !strings.ContainsAny(e.AsIdent(), "@#") { // not a macro's own variable
 		return strings.TrimPrefix(e.AsIdent(), ".")
 	}
 	operand, name, how := expr.Selection(e)
@@ -238,7 +237,7 @@ func (in *inspector) list(l ast.ListExpr, s *scope) valueType {
 	return listOf(element)
 }
 
-// loop is what macros become.
+// loop infers the comprehension that a macro expands to.
 func (in *inspector) loop(e ast.Expr, s *scope) valueType {
 	c := e.AsComprehension()
 	over := in.infer(c.IterRange(), s)

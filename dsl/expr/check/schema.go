@@ -20,8 +20,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// Path reports whether a path of field names can lead to anything in a whole object of a schema,
-// which may be nil: then nothing is known. What follows a list is not looked at.
+// Path reports whether a path of field names can exist in a whole object of a schema. A nil schema is unknown, and
+// has every path. The path is not checked beyond a list.
 func Path(s *spec.Schema, path ...string) error {
 	t := typeOf(s, true)
 	for i, name := range path {
@@ -44,8 +44,9 @@ func Path(s *spec.Schema, path ...string) error {
 	return nil
 }
 
-// Keeps reports whether the API server keeps what stands at a path of field names in a whole object of a schema, which may be
-// nil: then nothing is known. Of a map without fields it keeps nothing, where [Path] takes anything for one of them.
+// Keeps reports whether the API server keeps a value at a path of field names in a whole object of a schema. A nil
+// schema is unknown, and keeps everything. In a map without declared fields nothing is kept, although [Path]
+// accepts any field there.
 func Keeps(s *spec.Schema, path ...string) bool {
 	for _, name := range path {
 		switch {
@@ -63,7 +64,7 @@ func Keeps(s *spec.Schema, path ...string) bool {
 	return true
 }
 
-// At returns the schema of what stands at a path of field names in a whole object of a schema, nil where nothing is known of it.
+// At returns the schema at a path of field names in a whole object of a schema; nil if it is not known.
 func At(s *spec.Schema, path ...string) *spec.Schema {
 	for _, name := range path {
 		if s == nil {
@@ -74,15 +75,15 @@ func At(s *spec.Schema, path ...string) *spec.Schema {
 	return s
 }
 
-// empty reports whether a schema is of a map, and says nothing of what there is in it.
+// empty reports whether a schema is a map without declared contents.
 func empty(s *spec.Schema) bool {
 	within := len(s.Properties) + len(s.PatternProperties) + len(s.AllOf) + len(s.AnyOf) + len(s.OneOf)
 	return slices.Equal(s.Type, spec.StringOrArray{"object"}) && within == 0 && s.AdditionalProperties == nil &&
 		s.Ref.GetURL() == nil && !extension(s, "x-kubernetes-preserve-unknown-fields")
 }
 
-// typeOf returns what a schema says of a value as it is in JSON: times and bytes are text there.
-// Root is for whole objects, which have apiVersion, kind and metadata even if the schema is silent.
+// typeOf returns the type of a value of a schema in its JSON form: times and bytes are text there. Root means a
+// whole object, which has apiVersion, kind and metadata even if the schema does not declare them.
 func typeOf(s *spec.Schema, root bool) valueType {
 	if s == nil {
 		return unknown()
@@ -99,7 +100,7 @@ func typeOf(s *spec.Schema, root bool) valueType {
 	return out
 }
 
-// typeOfShape is the type of an object, of a list of objects, or of any value.
+// typeOfShape returns the type of an object, of a list of objects, or of any value.
 func typeOfShape(shape shape.Shape) valueType {
 	if shape.Value {
 		return typeOf(shape.Schema, false)
@@ -118,7 +119,7 @@ func typeOfShape(shape shape.Shape) valueType {
 }
 
 func schemaKinds(s *spec.Schema) kinds {
-	if s.Ref.GetURL() != nil { // a circle that nobody resolved
+	if s.Ref.GetURL() != nil { // an unresolved circle
 		return anyKind
 	}
 	out := typeKinds(s)
@@ -144,7 +145,7 @@ func schemaKinds(s *spec.Schema) kinds {
 	return out
 }
 
-// typeKinds returns what the schema's own type says, nothing when it has none.
+// typeKinds returns the kinds of the schema's own type; empty if it has none.
 func typeKinds(s *spec.Schema) (out kinds) {
 	if s.Format == (intstr.IntOrString{}).OpenAPISchemaFormat() || extension(s, "x-kubernetes-int-or-string") {
 		return isInt | isText
@@ -155,7 +156,7 @@ func typeKinds(s *spec.Schema) (out kinds) {
 		}[word], anyKind)
 	}
 	if out == isText && strings.HasPrefix(s.Description, "Quantity is a fixed-point") {
-		out |= isNumeric // older documents say no more about quantities
+		out |= isNumeric // older documents declare quantities this way
 	}
 	return out
 }
@@ -165,12 +166,12 @@ func extension(s *spec.Schema, key string) bool {
 	return set
 }
 
-// schemaFields are the fields of what a schema describes.
+// schemaFields are the fields of a schema.
 type schemaFields struct {
 	schema *spec.Schema
-	// root: it is a whole object.
+	// root: the schema is of a whole object.
 	root bool
-	// open: there may be other fields too.
+	// open: other fields are allowed.
 	open bool
 }
 
@@ -187,8 +188,7 @@ func (f *schemaFields) field(name string) (valueType, bool) {
 	return unknown(), f.open || isOpen(f.schema)
 }
 
-// metadata returns the type of an object's metadata, which a CRD describes only as far as it
-// restricts them.
+// metadata returns the type of an object's metadata. A CRD declares only its restrictions.
 func (f *schemaFields) metadata(s *spec.Schema) valueType {
 	t := typeOf(s, false)
 	fields, described := t.fields.(*schemaFields)
@@ -200,14 +200,14 @@ func (f *schemaFields) metadata(s *spec.Schema) valueType {
 	return t
 }
 
-// unescaped returns the field that a name means in the form that CRDs have for odd names, where
-// objects are not plain maps: it is not known here.
+// unescaped returns the field for a name in the form that rules of CRDs use for odd names. That form is not valid
+// here, where objects are plain maps.
 func (f *schemaFields) unescaped(name string) (string, bool) {
 	plain, ok := apicel.Unescape(name)
 	return plain, ok && plain != name && f.find(plain) != nil
 }
 
-// find returns the schema of a field, nil when there is none.
+// find returns the schema of a field, or nil.
 func (f *schemaFields) find(name string) *spec.Schema {
 	s := f.schema
 	if property, found := s.Properties[name]; found {
@@ -242,7 +242,7 @@ func (f *schemaFields) names() []string {
 
 func (f *schemaFields) what() string { return "field" }
 
-// isOpen reports whether there may be fields that the schema does not name.
+// isOpen reports whether fields are allowed that the schema does not declare.
 func isOpen(s *spec.Schema) bool {
 	switch others := s.AdditionalProperties; {
 	case s.Ref.GetURL() != nil, len(s.PatternProperties) > 0, extension(s, "x-kubernetes-preserve-unknown-fields"):
@@ -263,7 +263,7 @@ func isOpen(s *spec.Schema) bool {
 	return !described || hasMore(s)
 }
 
-// hasMore reports whether an alternative names fields that the schema itself does not.
+// hasMore reports whether an alternative declares additional fields.
 func hasMore(s *spec.Schema) bool {
 	for _, either := range slices.Concat(s.OneOf, s.AnyOf) {
 		for name := range either.Properties {
@@ -279,7 +279,7 @@ func hasMore(s *spec.Schema) bool {
 type namedFields struct {
 	word   string
 	shapes map[string]shape.Shape
-	// keyed: what has a name is an index, where the shape is under each key.
+	// keyed: the names are those of indexes, and the shape is that of each key.
 	keyed bool
 }
 

@@ -14,11 +14,10 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 )
 
-// Sure returns the ways through the object, as self.spec.tls, of which a predicate that holds makes sure that they lead
-// to something.
+// Sure returns the paths in the object, as self.spec.tls, that must exist if a predicate holds.
 func Sure(predicate *expr.Program) []string { return sure(predicate.AST().Expr(), true) }
 
-// Asked returns the ways through the object of which a template asks whether they lead to something.
+// Asked returns the paths in the object whose existence a template tests.
 func Asked(t *expr.Template) (out []string) {
 	for _, program := range t.Programs() {
 		out = append(out, asked(program.AST().Expr())...)
@@ -26,7 +25,7 @@ func Asked(t *expr.Template) (out []string) {
 	return out
 }
 
-// sure returns the ways that lead to something when a part is true, or false.
+// sure returns the paths that must exist if a part is true, or false.
 func sure(e ast.Expr, holds bool) []string {
 	switch {
 	case e.Kind() == ast.SelectKind && e.AsSelect().IsTestOnly() && !holds:
@@ -37,7 +36,7 @@ func sure(e ast.Expr, holds bool) []string {
 	return sureOf(e, e.AsCall(), holds)
 }
 
-// sureOf is sure of a part that is a call.
+// sureOf is sure for a call.
 func sureOf(e ast.Expr, call ast.CallExpr, holds bool) []string {
 	args := call.Args()
 	switch function := call.FunctionName(); {
@@ -45,7 +44,7 @@ func sureOf(e ast.Expr, call ast.CallExpr, holds bool) []string {
 		return sure(args[0], !holds)
 	case function == operators.LogicalAnd && holds, function == operators.LogicalOr && !holds:
 		return slices.Concat(sure(args[0], holds), sure(args[1], holds))
-	case function == operators.LogicalAnd, function == operators.LogicalOr: // either one may have decided
+	case function == operators.LogicalAnd, function == operators.LogicalOr: // either operand may have decided
 		return nil
 	case function == "hasValue" && call.IsMemberFunction() && holds:
 		return prefixes(described(call.Target()))
@@ -59,8 +58,8 @@ func sureOf(e ast.Expr, call ast.CallExpr, holds bool) []string {
 	return asked(e)
 }
 
-// asked returns the ways of which a part asks somewhere in it whether they lead to something, as in
-// self.spec.?host.orValue("") != "". What its outcome says of them is not worked out: who has asked knows it.
+// asked returns the paths whose existence some part of an expression tests, as in self.spec.?host.orValue("") !=
+// "". It does not evaluate the test: an author who tests a path knows that it may be missing.
 func asked(e ast.Expr) (out []string) {
 	ast.PreOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) {
 		switch {
@@ -73,7 +72,7 @@ func asked(e ast.Expr) (out []string) {
 	return out
 }
 
-// prefixes returns the way with each of the last steps, and all ways that lead there.
+// prefixes returns the path with each of the last steps, and all paths that lead there.
 func prefixes(way string, last ...string) (out []string) {
 	if way == "" {
 		return nil
@@ -89,7 +88,7 @@ func prefixes(way string, last ...string) (out []string) {
 	return append(out, way)
 }
 
-// under works out a part of which something before has made sure of more.
+// under infers the type of a part for which more paths are known to exist.
 func (in *inspector) under(more []string, e ast.Expr, s *scope) valueType {
 	before := in.sure
 	in.sure = slices.Concat(before, more)
@@ -98,8 +97,8 @@ func (in *inspector) under(more []string, e ast.Expr, s *scope) valueType {
 	return out
 }
 
-// operands returns the arguments of a call, of which one may have made sure of what another one reads: CEL asks both
-// sides of && and ||, in any order, and an error of one does not count when the other one decides.
+// operands infers the arguments of a call. For && and ||, one operand may make sure that a path of the other
+// exists: CEL evaluates both in any order, and ignores an error of one if the other decides.
 func (in *inspector) operands(call ast.CallExpr, s *scope) (out []argument) {
 	args := call.Args()
 	made := make([][]string, len(args))
@@ -117,12 +116,12 @@ func (in *inspector) operands(call ast.CallExpr, s *scope) (out []argument) {
 	return out
 }
 
-// mostDoubts is how many fields of one expression, or of one template, are told of that may not be set.
+// mostDoubts limits how many unset fields are reported for one expression or template.
 const mostDoubts = 20
 
-// unsure warns of a field of the object that need not be set, when nothing makes sure that it is. Spec and status
-// themselves, which many schemas do not require although all objects have them, are not doubted, nor is metadata, of
-// which selectors know more. Of Kubernetes' own kinds nothing is: their schemas do not tell of defaults.
+// unsure warns of an optional field of the object when nothing makes sure that it is set. It does not warn of spec
+// and status themselves, which all objects have although many schemas do not require them, and not of metadata,
+// where selectors may require fields. It does not warn for built-in kinds, because their schemas lack defaults.
 func (in *inspector) unsure(e, of ast.Expr, t valueType, name string) {
 	fields, known := t.fields.(*schemaFields)
 	way, parent := described(e), described(of)
@@ -145,7 +144,7 @@ func (in *inspector) unsure(e, of ast.Expr, t valueType, name string) {
 
 func (in *inspector) isDoubted(way string) bool { return slices.Contains(in.doubted, way) }
 
-// optional reports whether a field that the schema names need not be set and has no default.
+// optional reports whether a field of the schema may be unset and has no default.
 func (f *schemaFields) optional(name string) bool {
 	p, named := f.schema.Properties[name]
 	return named && p.Default == nil && !slices.Contains(f.schema.Required, name)

@@ -15,9 +15,9 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// Template holds the expressions of a template against schemas and names, and the tree against the schema of
-// what it is to become, when that is not nil: its fields, its plain values, and the results of expressions as
-// far as they are known. The schema may be that of a part of an object. The errors are *shape.Misfit.
+// Template checks the expressions of a template against schemas and names. If target is not nil, it also checks the
+// tree against this schema of the result: its fields, its plain values, and the results of expressions as far as
+// they are known. The target may be the schema of a part of an object. The errors are *shape.Misfit.
 func Template(t *expr.Template, s shape.Schemas, target *spec.Schema) []error {
 	f := &fitter{schemas: s, depth: len(t.Path), kind: kindOf(t)}
 	f.own = f.isOwn()
@@ -25,17 +25,17 @@ func Template(t *expr.Template, s shape.Schemas, target *spec.Schema) []error {
 	return append(f.faults, f.doubts...)
 }
 
-// fitter holds a template against what it is to become.
+// fitter checks a template against the schema of its result.
 type fitter struct {
 	schemas shape.Schemas
-	// depth is how long the path of the template is.
+	// depth is the length of the template's path.
 	depth int
-	// kind is that of an object, empty where it is not known. own: it is one of Kubernetes' own.
+	// kind is the kind of the object; empty if it is not known. own: it is a built-in kind.
 	kind schema.GroupVersionKind
 	own  bool
-	// doubts are what may be right all the same.
+	// doubts are warnings for uncertain faults.
 	faults, doubts []error
-	// doubted are the ways through the object that are among them.
+	// doubted are the paths in the object that have a doubt.
 	doubted []string
 }
 
@@ -68,7 +68,7 @@ func (f *fitter) node(t *expr.Template, want valueType) {
 	}
 }
 
-// entries holds the entries of a map against the fields that there can be.
+// entries checks the entries of a map against its fields.
 func (f *fitter) entries(t *expr.Template, want valueType) {
 	fields := want.fields
 	if want.kinds&^isNull != isMap {
@@ -95,7 +95,7 @@ func (f *fitter) entries(t *expr.Template, want valueType) {
 	}
 }
 
-// text checks the expressions of a text. One that is all of it becomes its value.
+// text checks the expressions of a text. An expression that is the whole text becomes its value.
 func (f *fitter) text(t *expr.Template, want valueType) {
 	before := len(f.faults)
 	var result valueType
@@ -122,7 +122,7 @@ func (f *fitter) text(t *expr.Template, want valueType) {
 		result = of
 	}
 	if len(f.faults) > before {
-		return // what is wrong in an expression says more than what comes of it
+		return // a fault in an expression explains more than its result
 	}
 	if len(t.Pieces) > 1 {
 		f.wanted(t.Path, want, isText)
@@ -134,7 +134,7 @@ func (f *fitter) text(t *expr.Template, want valueType) {
 	}
 }
 
-// misfit says why the value of an expression cannot be what is wanted, which is empty when it can.
+// misfit says why the value of an expression does not fit the wanted type; empty if it does.
 func misfit(result, want valueType) string {
 	if result.kinds == isOptional {
 		result = result.inner()
@@ -150,14 +150,14 @@ func misfit(result, want valueType) string {
 	return ""
 }
 
-// wanted reports a plain value of a kind that does not fit.
+// wanted reports a plain value of a wrong kind.
 func (f *fitter) wanted(path []string, want valueType, given kinds) {
 	if !fits(given, want) {
 		f.fault(path, "want %s, found %s%s", want.kinds&^isNull, given, quoting(given, want.kinds))
 	}
 }
 
-// bytes reports a text that is not base64, where a schema wants bytes. The API server cannot read such an object.
+// bytes reports a text that is not base64 for a field of bytes. The API server cannot decode such an object.
 func (f *fitter) bytes(path []string, want valueType, text string) {
 	if _, err := base64.StdEncoding.DecodeString(text); !want.base64 || err == nil {
 		return
@@ -166,14 +166,14 @@ func (f *fitter) bytes(path []string, want valueType, text string) {
 	f.fault(path, "want base64, found other text%s", hint[f.kind.GroupKind().String()])
 }
 
-// fits reports whether one of the kinds given can stand where something is wanted. Null stands
-// anywhere: the field is not set. Whether a number is whole is not held against it.
+// fits reports whether one of the given kinds fits the wanted type. Null fits everywhere: the field is not set.
+// Whole and fractional numbers are not distinguished.
 func fits(given kinds, want valueType) bool {
 	want.kinds = want.kinds.withNumbers()
 	return given == 0 || given&isNull != 0 || want.may(given)
 }
 
-// written returns the kinds that values have in JSON.
+// written returns the kinds of values in JSON.
 func written(k kinds) kinds {
 	if k&(isBytes|isTime|isDuration|isOther) != 0 {
 		k |= isText
@@ -184,7 +184,7 @@ func written(k kinds) kinds {
 	return k
 }
 
-// remedy says how an expression gets the kind that is wanted.
+// remedy says how to convert an expression to the wanted kind.
 func remedy(given, want kinds) string {
 	switch {
 	case want == isText && given&(isNumeric|isBool) != 0:
@@ -195,7 +195,7 @@ func remedy(given, want kinds) string {
 	return ""
 }
 
-// quoting says that a plain value is text in quotes.
+// quoting says whether to add or to remove quotes around a plain value.
 func quoting(given, want kinds) string {
 	if want&isText != 0 && given&(isNumeric|isBool) != 0 {
 		return " (put it in quotes)"
