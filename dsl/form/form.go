@@ -1,15 +1,14 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package form reads what authors write into Go structs, strictly, and describes these structs.
-// It is pure.
+// Package form reads what authors write into Go structs, strictly, and describes these structs. It is pure.
 //
-// A struct's tags say all there is to know of a field: its name (yaml, else json), whether it is required
-// (required is true, or what is said where it is missing), unless which other ones are there (unless, with commas), its
-// least value, of a map the least number of entries (min), what other tools call it (mistaken, with commas), whether a list has no element twice (unique), its
-// default (shown, not set), and what it means (doc). [Decoder] reads a YAML node or a plain value into it,
-// [Describe] makes its JSON Schema, and [Reference] the tables for people. What a Go type cannot say, a type says
-// itself: see [Form] and [Choice].
+// A struct's tags define each field: its name (yaml, else json), whether it is required (required is true, or the
+// message for a missing field), the fields that make it unnecessary (unless, separated by commas), its least value
+// or for a map the least number of entries (min), its names in other tools (mistaken, separated by commas), whether
+// elements of a list must differ (unique), its default (shown, not set), and its description (doc). [Decoder] reads
+// a YAML node or a plain value into a struct, [Describe] makes its JSON Schema, and [Reference] the tables for
+// people. A type can define its own form; see [Form] and [Choice].
 package form
 
 import (
@@ -24,35 +23,35 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Form is a value with a form of its own, such as text or a list. Such types are pointers.
+// Form is a value with its own form, such as text or a list. Such types are pointers.
 type Form interface {
-	// ReadForm fills the value and reports whether there is something to go on with.
+	// ReadForm fills the value and reports whether the result can be used.
 	ReadForm(d *Decoder, at Path, n *yaml.Node) bool
 	// DescribeForm returns its schema.
 	DescribeForm(d *Describer) *Schema
 }
 
-// Choice is a text that is one of a few words.
+// Choice is a text that must be one of a few words.
 type Choice interface {
-	// Choices returns what the words are, as in "cause", and the words.
+	// Choices returns the kind of the words, as in "cause", and the words.
 	Choices() (what string, words []string)
 }
 
-// Documented is a type that says itself what it means, wherever it stands.
+// Documented is a type with its own description, wherever it is used.
 type Documented interface {
-	// FormDoc returns what it means.
+	// FormDoc returns the description.
 	FormDoc() string
 }
 
-// Foreign is an API of others whose structs are read. Text and lists may be empty there.
+// Foreign is another API whose structs are read. Text and lists may be empty there.
 type Foreign struct {
-	// Form returns the form of a type that cannot have one itself, for a pointer to a value; nil where it needs none.
+	// Form returns the form of a type that cannot have one itself, for a pointer to a value; nil if it needs none.
 	Form func(value any) Form
-	// Stray says what may be meant by a key that is like none.
+	// Stray is advice for a key that is not similar to any field.
 	Stray string
 }
 
-// formOf returns the form that a value has of its own, nil when there is none.
+// formOf returns a value's own form, or nil.
 func (f *Foreign) formOf(value reflect.Value) Form {
 	if own, is := reflect.TypeAssert[Form](value.Addr()); is {
 		return own
@@ -63,34 +62,34 @@ func (f *Foreign) formOf(value reflect.Value) Form {
 	return f.Form(value.Addr().Interface())
 }
 
-// Fault is one thing that is wrong.
+// Fault is one fault.
 type Fault struct {
-	// At leads to the place, Line and Column are where it stands; 0 for a plain value.
+	// At is the path of the faulty value; Line and Column are its place, or 0 for a plain value.
 	At           Path
 	Line, Column int
-	// Message says what is wrong, in one line.
+	// Message describes the fault in one line.
 	Message string
 
-	// about is At, but of a field that is missing or mistyped, where it would be.
+	// about is At; for a missing or mistyped field, it is the path that the field should have.
 	about Path
 }
 
-// Decoder fills values strictly: what is not known, of the wrong kind or there twice is a fault, and all
-// faults are gathered. It keeps the places of what it has seen, for faults that are found later.
+// Decoder fills values strictly: unknown keys, duplicate keys and values of the wrong kind are faults, and all
+// faults are collected. It remembers the places of values for faults that are found later.
 type Decoder struct {
-	// With is what forms of their own have to know beside the node, as their package says.
+	// With is additional input for types with their own form; their package defines it.
 	With any
-	// JSON: the structs are those of Go authors, with json tags and no others. Null leaves a field as it is, values may
-	// be empty, and what is no map or list is read as encoding/json does.
+	// JSON: the structs are those of Go authors, with json tags alone. Null leaves a field as it is, values may be
+	// empty, and values other than maps and lists are read as by encoding/json.
 	JSON bool
-	// Computed reports whether a text stands for a value that is not known yet; it may stand anywhere.
-	// Nil means that none does.
+	// Computed reports whether a text stands for a value that is not known yet, which is allowed everywhere. Nil
+	// means never.
 	Computed func(text string) bool
 	// Foreign is set while structs of another API are read.
 	Foreign *Foreign
-	// What is what a key of a struct is to authors: field by default.
+	// What is the authors' word for a key of a struct; by default field.
 	What string
-	// Faults are what was found so far.
+	// Faults are the faults so far.
 	Faults []Fault
 
 	root   *yaml.Node
@@ -103,17 +102,17 @@ func NewDecoder(root *yaml.Node) *Decoder {
 	return &Decoder{What: "field", root: root, values: map[Path]*yaml.Node{}, keys: map[Path]*yaml.Node{}}
 }
 
-// Fault notes a fault of the value at a place, or of the nearest value around it.
+// Fault notes a fault of the value at a path, or of the nearest value around it.
 func (d *Decoder) Fault(at Path, format string, args ...any) {
 	d.FaultAt(d.Nearest(at), at, format, args...)
 }
 
-// FaultKey notes a fault of the key at a place.
+// FaultKey notes a fault of the key at a path.
 func (d *Decoder) FaultKey(at Path, format string, args ...any) {
 	d.FaultAt(d.KeyAt(at), at, format, args...)
 }
 
-// KeyAt returns the node of the key at a place, or the nearest value where there is none.
+// KeyAt returns the node of the key at a path, or the nearest value if there is none.
 func (d *Decoder) KeyAt(at Path) *yaml.Node {
 	if n, found := d.keys[at]; found {
 		return n
@@ -121,7 +120,7 @@ func (d *Decoder) KeyAt(at Path) *yaml.Node {
 	return d.Nearest(at)
 }
 
-// Missing notes at a value that a field of it is missing.
+// Missing notes that a value lacks a field.
 func (d *Decoder) Missing(at Path, field, format string, args ...any) {
 	d.Fault(at, format, args...)
 	d.Faults[len(d.Faults)-1].about = at.Key(field)
@@ -133,18 +132,18 @@ func (d *Decoder) FaultAt(n *yaml.Node, at Path, format string, args ...any) {
 	d.Faults = append(d.Faults, Fault{At: at, Line: n.Line, Column: n.Column, Message: message, about: at})
 }
 
-// Faulty reports whether what stands at a place, or a value around it or in it, could not be read, or was not there
-// though it must be: what follows from it is not worth telling.
+// Faulty reports whether the value at a path, or one around it or in it, could not be read or is missing although
+// it is required. Faults that follow from it should not be reported.
 func (d *Decoder) Faulty(at Path) bool {
 	return d.Unread(at) || slices.ContainsFunc(d.Faults, func(f Fault) bool { return at.holds(f.about) })
 }
 
-// Unread is [Decoder.Faulty] without what is faulty in the value.
+// Unread is [Decoder.Faulty] without faults inside the value.
 func (d *Decoder) Unread(at Path) bool {
 	return slices.ContainsFunc(d.Faults, func(f Fault) bool { return f.about.holds(at) })
 }
 
-// Nearest returns the node at a place, or the nearest one around it.
+// Nearest returns the node at a path, or the nearest one around it.
 func (d *Decoder) Nearest(at Path) *yaml.Node {
 	for ; at != ""; at = at.Parent() {
 		if n, found := d.values[at]; found {
@@ -154,15 +153,15 @@ func (d *Decoder) Nearest(at Path) *yaml.Node {
 	return d.root
 }
 
-// Has reports whether there is a value at a place, faulty or not.
+// Has reports whether a path has a value, faulty or not.
 func (d *Decoder) Has(at Path) bool { return d.values[at] != nil }
 
-// Value fills what out points to from a node that may be empty text, and reports whether it could.
+// Value fills the value that out points to, and reports whether it could. Text may be empty.
 func (d *Decoder) Value(at Path, n *yaml.Node, out any) bool {
 	return d.value(at, n, reflect.ValueOf(out).Elem())
 }
 
-// Filled is [Decoder.Value], but text must not be empty. Only among the values of a map it may be.
+// Filled is [Decoder.Value], but text must not be empty, except for the values of a map.
 func (d *Decoder) Filled(at Path, n *yaml.Node, out any) bool {
 	return d.filled(at, n, reflect.ValueOf(out).Elem())
 }
@@ -180,7 +179,7 @@ func (d *Decoder) filled(at Path, n *yaml.Node, out reflect.Value) bool {
 // mayBeEmpty reports whether text and lists may be empty.
 func (d *Decoder) mayBeEmpty() bool { return d.JSON || d.Foreign != nil }
 
-// value fills out, which can be addressed.
+// value fills out, which must be addressable.
 func (d *Decoder) value(at Path, n *yaml.Node, out reflect.Value) bool {
 	d.values[at] = n
 	own := d.Foreign.formOf(out)
@@ -218,7 +217,7 @@ func (d *Decoder) value(at Path, n *yaml.Node, out reflect.Value) bool {
 	}
 }
 
-// nothing reports whether a node holds nothing that could be read now, which may be a fault.
+// nothing reports whether a node has no value to read now. That may be a fault.
 func (d *Decoder) nothing(at Path, n *yaml.Node, out reflect.Value) bool {
 	_, judges := reflect.TypeAssert[json.Unmarshaler](out.Addr())
 	switch {
@@ -232,7 +231,7 @@ func (d *Decoder) nothing(at Path, n *yaml.Node, out reflect.Value) bool {
 	return true
 }
 
-// readsItself reports whether a type is read whole.
+// readsItself reports whether a type is read as a whole, by its own method.
 func readsItself(t reflect.Type, asJSON bool) bool {
 	p := reflect.PointerTo(t)
 	switch {
@@ -246,7 +245,7 @@ func readsItself(t reflect.Type, asJSON bool) bool {
 	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || t == reflect.TypeFor[[]byte]()
 }
 
-// list fills a slice. Elements that are at fault are zero, so that indexes stay what they are.
+// list fills a slice. Elements with faults are zero, so that indexes stay correct.
 func (d *Decoder) list(at Path, n *yaml.Node, out reflect.Value) bool {
 	if n.Kind != yaml.SequenceNode {
 		d.FaultAt(n, at, "want a list, found %s", Found(n))
@@ -277,7 +276,7 @@ func (d *Decoder) mapping(at Path, n *yaml.Node, out reflect.Value) bool {
 	})
 }
 
-// readKey reads the key of a map as encoding/json does.
+// readKey reads the key of a map as by encoding/json.
 func readKey(name string, out reflect.Value) error {
 	if text, reads := reflect.TypeAssert[encoding.TextUnmarshaler](out.Addr()); reads {
 		return text.UnmarshalText([]byte(name))
@@ -292,7 +291,7 @@ func readKey(name string, out reflect.Value) error {
 	return nil
 }
 
-// Entries calls visit for each entry of a map, but for those whose keys are no text or there twice.
+// Entries calls visit for each entry of a map, except those whose keys are not text or are duplicates.
 func (d *Decoder) Entries(at Path, n *yaml.Node, visit func(name string, at Path, value *yaml.Node)) bool {
 	d.values[at] = n
 	if n.Kind != yaml.MappingNode {

@@ -10,16 +10,16 @@ var (
 	_ Form = (*ItemKey)(nil)
 )
 
-// WantItems says what [Items] are to be.
+// WantItems describes valid [Items].
 const WantItems = "want a list or a map, mostly an expression as in ${self.spec.users}"
 
-// Items are what there is something for each of: a list, a map, or text with an expression that gives one.
+// Items are the input of forEach and the like: a list, a map, or text with an expression for one of these.
 type Items struct {
-	// Value is nil where they are at fault, or absent.
+	// Value is nil if it is absent or has a fault.
 	Value any
 }
 
-// ReadForm takes a list, a map or text.
+// ReadForm accepts a list, a map or text.
 func (i *Items) ReadForm(d *Decoder, at Path, n *yaml.Node) bool {
 	if n.Kind == yaml.ScalarNode && !IsText(n) {
 		d.FaultAt(n, at, "%s, found %s", WantItems, Found(n))
@@ -39,10 +39,10 @@ func WithExpression() *Schema {
 	return &Schema{Type: "string", Pattern: `\$\{`, PatternErrorMessage: "want an expression as in ${self.spec.users}"}
 }
 
-// ItemKey is text with an expression that says which of [Items] is which; empty where there is none.
+// ItemKey is text with an expression for the key of each of [Items]; empty for none.
 type ItemKey string
 
-// ReadForm takes text.
+// ReadForm accepts text.
 func (k *ItemKey) ReadForm(d *Decoder, at Path, n *yaml.Node) bool {
 	if !IsText(n) {
 		d.FaultAt(n, at, "want an expression as in ${item.name}, found %s", Found(n))

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Path leads to a value, written as people read it: resources[0].handlers[1].id.
+// Path is the path of a value in the form for people: resources[0].handlers[1].id.
 type Path string
 
 var plainKey = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$-]{0,62}$`)
@@ -29,7 +29,7 @@ func (p Path) Key(name string) Path {
 // Index returns the path of a list's element.
 func (p Path) Index(i int) Path { return p + Path("["+strconv.Itoa(i)+"]") }
 
-// Join returns the path of a value below, by its path from here.
+// Join returns the path of a value below, given its relative path.
 func (p Path) Join(below Path) Path {
 	if p == "" || below == "" || below[0] == '[' {
 		return p + below
@@ -37,17 +37,17 @@ func (p Path) Join(below Path) Path {
 	return p + "." + below
 }
 
-// Parent returns a shorter path, or the empty one. It may lead to nothing when a key has a dot or
-// a bracket in it; its parents lead to something again.
+// Parent returns a shorter path; at the end it is empty. If a key has a dot or a bracket in it, some parents are
+// not paths of values, but shorter ones are again.
 func (p Path) Parent() Path { return p[:max(strings.LastIndexAny(string(p), ".["), 0)] }
 
-// holds reports whether another path leads to the same value, or to one in it.
+// holds reports whether another path is the same, or is inside this one.
 func (p Path) holds(other Path) bool {
 	rest, below := strings.CutPrefix(string(other), string(p))
 	return below && (p == "" || rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// Steps returns the keys and indexes that the path consists of. A long key is as it was cut.
+// Steps returns the keys and indexes of the path. Long keys are cut.
 func (p Path) Steps() []string {
 	var out []string
 	for rest := string(p); rest != ""; {
@@ -67,7 +67,7 @@ func (p Path) Steps() []string {
 	return out
 }
 
-// Quoted returns text in quotes and in one line, cut when it is long.
+// Quoted returns text in quotes, in one line; long text is cut.
 func Quoted(text string) string {
 	const longest = 60
 	if runes := []rune(text); len(runes) > longest {

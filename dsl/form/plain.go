@@ -13,7 +13,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Node returns the node of a plain value, as [Decoder.Plain] gives it; it stands nowhere.
+// Node returns a node for a plain value, as from [Decoder.Plain]; it has no place.
 func Node(value any) *yaml.Node {
 	scalar := func(tag, text string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: text} }
 	switch value := value.(type) {
@@ -42,8 +42,7 @@ func Node(value any) *yaml.Node {
 	}
 }
 
-// Plain reads a value whose form is the author's own: what JSON can hold, with int64 and float64
-// for numbers.
+// Plain reads a value whose form is up to the author, as plain JSON with int64 and float64 for numbers.
 func (d *Decoder) Plain(at Path, n *yaml.Node) (any, bool) {
 	d.values[at] = n
 	switch n.Kind {

@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// Reference writes tables as Markdown: of every field at a place and below it, one for each map that has
-// fields, headed by its place. What is as at an earlier place is not written again.
+// Reference writes Markdown tables of every field at a place and below it: one for each map with fields, headed by
+// its place. It refers to an earlier place for a form that it has already written.
 func Reference(out *strings.Builder, place string, s *Schema) {
 	(&reference{out: out, first: map[string]string{}}).table(place, s)
 }
 
 type reference struct {
 	out *strings.Builder
-	// first is where a schema stood first, by its text.
+	// first is the first place of a schema, by its text.
 	first map[string]string
 }
 
@@ -31,7 +31,7 @@ func (r *reference) table(place string, s *Schema) {
 	}
 	fmt.Fprintf(r.out, "\n### `%s`%s\n\n", title, suffix)
 	bare.Title, bare.Description, bare.Not = "", "", nil
-	text, _ := json.Marshal(bare) // it holds what JSON does
+	text, _ := json.Marshal(bare) // a schema always marshals
 	if first, again := r.first[string(text)]; again {
 		fmt.Fprintf(r.out, "As `%s`.\n", first)
 		return
@@ -54,7 +54,7 @@ func (r *reference) table(place string, s *Schema) {
 	}
 }
 
-// below writes of the maps that a value holds, or may be.
+// below writes the tables of maps inside a value.
 func (r *reference) below(place string, s *Schema) {
 	if len(s.Properties) > 0 {
 		r.table(place, s)
@@ -71,7 +71,7 @@ func (r *reference) below(place string, s *Schema) {
 	}
 }
 
-// fallback says what a field is when it is not given.
+// fallback describes the default of a field.
 func fallback(s *Schema, required bool) string {
 	switch {
 	case required:
@@ -79,11 +79,11 @@ func fallback(s *Schema, required bool) string {
 	case s.Default == nil:
 		return ""
 	}
-	data, _ := json.Marshal(s.Default) // it came from JSON
+	data, _ := json.Marshal(s.Default) // the default came from JSON
 	return "`" + strings.Trim(string(data), `"`) + "`"
 }
 
-// formOf says for people what a value looks like.
+// formOf describes a value's form for people.
 func formOf(s *Schema) string {
 	switch {
 	case len(s.Enum) > 0:

@@ -20,11 +20,10 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
-// Delay is a duration that may be zero, as others may not.
+// Delay is a duration that may be zero. Other durations must be positive.
 type Delay time.Duration
 
-// scalar fills a value that is no map and no list. Durations are written as Go writes them and are
-// more than zero.
+// scalar fills a value that is neither a map nor a list. Durations have Go's form and must be positive.
 func (d *Decoder) scalar(at Path, n *yaml.Node, out reflect.Value) bool {
 	message := ""
 	text, reads := reflect.TypeAssert[encoding.TextUnmarshaler](out.Addr())
@@ -70,7 +69,7 @@ func (d *Decoder) readJSON(at Path, n *yaml.Node, out reflect.Value) bool {
 	return err == nil
 }
 
-// inQuotes is what helps where text is wanted and YAML has read something else.
+// inQuotes returns advice for a text that YAML has read as another type.
 func inQuotes(n *yaml.Node) string {
 	if n.Kind == yaml.ScalarNode && !IsNull(n) {
 		return " (put it in quotes)"
@@ -78,7 +77,7 @@ func inQuotes(n *yaml.Node) string {
 	return ""
 }
 
-// wanted says for people what a value of a Go type is.
+// wanted describes values of a Go type for people.
 func wanted(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
@@ -141,7 +140,7 @@ func readString(n *yaml.Node, out reflect.Value) string {
 	return ""
 }
 
-// readExact reads what is true or false, or a number.
+// readExact reads a boolean or a number.
 func readExact(n *yaml.Node, out reflect.Value) string {
 	want, tags := "a whole number", []string{"!!int"}
 	switch {
@@ -168,7 +167,7 @@ func readExact(n *yaml.Node, out reflect.Value) string {
 	}
 }
 
-// least checks a number, or how many entries a map has, against the min tag of its field.
+// least checks a number, or the number of entries in a map, against the min tag of its field.
 func (d *Decoder) least(at Path, n *yaml.Node, field reflect.StructField, value reflect.Value) {
 	tag := field.Tag.Get("min")
 	if tag == "" || d.JSON {
@@ -193,7 +192,7 @@ func (d *Decoder) least(at Path, n *yaml.Node, field reflect.StructField, value 
 	}
 }
 
-// unique reports elements of a list that are there twice where the unique tag of its field says that none is.
+// unique reports repeated elements of a list whose field has the unique tag.
 func (d *Decoder) unique(at Path, n *yaml.Node, field reflect.StructField) {
 	if field.Tag.Get("unique") == "" || d.JSON {
 		return
@@ -207,7 +206,7 @@ func (d *Decoder) unique(at Path, n *yaml.Node, field reflect.StructField) {
 	}
 }
 
-// IsText reports whether a node is text. What looks like a date is text too.
+// IsText reports whether a node is text. Texts that look like dates are text, too.
 func IsText(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && (n.Tag == "!!str" || n.Tag == "!!timestamp" || n.Tag == "!!merge")
 }
@@ -215,7 +214,7 @@ func IsText(n *yaml.Node) bool {
 // IsNull reports whether a node is null.
 func IsNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
 
-// Found says what a node is.
+// Found describes the value of a node.
 func Found(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Describe returns the schema of what [Decoder] reads into a value of the type. With is that of the decoder.
+// Describe returns the schema of the values that [Decoder] accepts for a type. With is that of the decoder.
 func Describe(t reflect.Type, with any) *Schema {
 	d := &Describer{With: with, defs: map[string]*Schema{}}
 	out := d.Of(t)
@@ -20,7 +20,7 @@ func Describe(t reflect.Type, with any) *Schema {
 	return out
 }
 
-// Schema has the words of JSON Schema that the form needs.
+// Schema has the keywords of JSON Schema that forms need.
 type Schema struct {
 	Schema      string `json:"$schema,omitempty"`
 	ID          string `json:"$id,omitempty"`
@@ -28,7 +28,7 @@ type Schema struct {
 	Description string `json:"description,omitempty"`
 	Default     any    `json:"default,omitempty"`
 
-	// Ref names one of Defs.
+	// Ref is the name of a schema in Defs.
 	Ref   string    `json:"$ref,omitempty"`
 	Type  string    `json:"type,omitempty"`
 	OneOf []*Schema `json:"oneOf,omitempty"`
@@ -40,12 +40,12 @@ type Schema struct {
 	Pattern   string   `json:"pattern,omitempty"`
 	MinLength int      `json:"minLength,omitempty"`
 	Minimum   *float64 `json:"minimum,omitempty"`
-	// PatternErrorMessage is what editors say of text that does not match.
+	// PatternErrorMessage is the message that editors show for text that does not match.
 	PatternErrorMessage string `json:"patternErrorMessage,omitempty"`
 
 	Items    *Schema `json:"items,omitempty"`
 	MinItems int     `json:"minItems,omitempty"`
-	// UniqueItems: no element is there twice.
+	// UniqueItems: elements must differ.
 	UniqueItems bool `json:"uniqueItems,omitempty"`
 
 	Properties map[string]*Schema `json:"properties,omitempty"`
@@ -54,16 +54,16 @@ type Schema struct {
 	AdditionalProperties any `json:"additionalProperties,omitempty"`
 	MinProperties        int `json:"minProperties,omitempty"`
 
-	// Defs are schemas that others name: those that have themselves within them.
+	// Defs are schemas that others refer to by name: those that contain themselves.
 	Defs map[string]*Schema `json:"$defs,omitempty"`
 }
 
-// durationPattern is how durations are written.
+// durationPattern matches durations.
 const durationPattern = `^\+?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`
 
 // Describer describes Go types.
 type Describer struct {
-	// With is what forms of their own have to know, as their package says.
+	// With is additional input for types with their own form; their package defines it.
 	With any
 	// Foreign is set while structs of another API are described.
 	Foreign *Foreign
@@ -71,16 +71,16 @@ type Describer struct {
 	defs map[string]*Schema
 }
 
-// Define returns a reference to the schema of that name, which may have such references within itself.
+// Define returns a reference to the schema of that name, which may contain references to itself.
 func (s *Describer) Define(name string, describe func() *Schema) *Schema {
 	if s.defs[name] == nil {
-		s.defs[name] = &Schema{} // for the references within it
+		s.defs[name] = &Schema{} // for references to itself
 		*s.defs[name] = *describe()
 	}
 	return &Schema{Ref: "#/$defs/" + name}
 }
 
-// Of describes a type as the decoder reads it.
+// Of describes a type in the form that the decoder reads.
 func (s *Describer) Of(t reflect.Type) *Schema {
 	if t.Kind() == reflect.Pointer {
 		return s.Of(t.Elem())
@@ -126,7 +126,7 @@ func (s *Describer) Of(t reflect.Type) *Schema {
 	}
 }
 
-// Filled is [Describer.Of], but text must not be empty.
+// Filled is [Describer.Of] for text that must not be empty.
 func (s *Describer) Filled(t reflect.Type) *Schema {
 	out := s.Of(t)
 	if t.Kind() == reflect.String && out.Type == "string" && out.Enum == nil && s.Foreign == nil {
@@ -164,7 +164,7 @@ func (s *Describer) Struct(t reflect.Type) *Schema {
 	return out
 }
 
-// OneRequired says that one of a few fields must be there, or several.
+// OneRequired returns a schema that requires at least one of a few fields.
 func OneRequired(names ...string) *Schema {
 	out := &Schema{}
 	for _, name := range names {
@@ -173,7 +173,7 @@ func OneRequired(names ...string) *Schema {
 	return out
 }
 
-// value reads a default: JSON where it is, else text.
+// value reads a default as JSON, or as text if it is not JSON.
 func value(text string) any {
 	var out any
 	if json.Unmarshal([]byte(text), &out) != nil {

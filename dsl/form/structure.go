@@ -16,13 +16,13 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
-// Others takes the entries of a map that its struct has no field for.
+// Others handles the entries of a map for which its struct has no field.
 type Others struct {
-	// Names are the entries it takes.
+	// Names are the entries to handle.
 	Names []string
-	// Take is called for each of them.
+	// Take is called for each of these entries.
 	Take func(name string, at Path, value *yaml.Node)
-	// Strayed is called for each entry that nobody takes.
+	// Strayed is called for each other entry.
 	Strayed func()
 }
 
@@ -66,14 +66,14 @@ func (d *Decoder) structure(place Path, n *yaml.Node, out reflect.Value, rest *O
 			}
 		}
 	})
-	delete(given, "") // it stands for none
+	delete(given, "") // an empty name means that the field has none
 	if isMap && !d.JSON {
 		d.lacks(place, names, fields, given)
 	}
 	return isMap
 }
 
-// mistakenFor returns the field that other tools call by a name, empty where there is none.
+// mistakenFor returns the field that has the name in other tools; empty if there is none.
 func mistakenFor(name string, fields map[string]reflect.StructField) string {
 	for _, known := range slices.Sorted(maps.Keys(fields)) {
 		if others := strings.Split(fields[known].Tag.Get("mistaken"), ","); name != "" && slices.Contains(others, name) {
@@ -83,7 +83,7 @@ func mistakenFor(name string, fields map[string]reflect.StructField) string {
 	return ""
 }
 
-// lacks notes the fields that are required and not given.
+// lacks notes missing required fields.
 func (d *Decoder) lacks(place Path, names []string, fields map[string]reflect.StructField, given map[string]bool) {
 	for _, name := range names {
 		tag := fields[name].Tag
@@ -98,19 +98,19 @@ func (d *Decoder) lacks(place Path, names []string, fields map[string]reflect.St
 	}
 }
 
-// Fields returns the names of the fields that a struct has for authors, in their order.
+// Fields returns the names of a struct's fields for authors, in their order.
 func Fields(t reflect.Type) []string {
 	names, _ := fieldsOf(t, false)
 	return names
 }
 
-// JSONFields returns the fields that encoding/json writes of a struct, by name, and the names in the order of the fields.
+// JSONFields returns the fields that encoding/json writes for a struct, by name, and their names in order.
 func JSONFields(t reflect.Type) (names []string, fields map[string]reflect.StructField) {
 	return fieldsOf(t, true)
 }
 
-// fieldsOf returns the names of a struct's fields in their order, and the fields by name. A field without
-// a tag has its Go name. Of two with one name, the one counts that lies less deep.
+// fieldsOf returns the names of a struct's fields in order, and the fields by name. A field without a tag has its
+// Go name. Of two fields with one name, the less deeply embedded one counts.
 func fieldsOf(t reflect.Type, asJSON bool) (names []string, fields map[string]reflect.StructField) {
 	fields = map[string]reflect.StructField{}
 	for _, field := range reflect.VisibleFields(t) {
@@ -132,7 +132,7 @@ func fieldsOf(t reflect.Type, asJSON bool) (names []string, fields map[string]re
 	return names, fields
 }
 
-// tagged returns the name that a field's tag gives it. What encoding/json reads has that of json alone.
+// tagged returns the name in a field's tag. With asJSON, only the json tag counts.
 func tagged(field reflect.StructField, asJSON bool) string {
 	tag := field.Tag.Get("json")
 	if !asJSON {
@@ -142,8 +142,8 @@ func tagged(field reflect.StructField, asJSON bool) string {
 	return name
 }
 
-// reachable reports whether a field belongs to the struct: nothing on the way to it is a field with a name of its
-// own, or a pointer that cannot be set.
+// reachable reports whether a field belongs to the struct: the fields on the path to it are embedded, without a
+// name of their own and without pointers that cannot be set.
 func reachable(t reflect.Type, index []int, asJSON bool) bool {
 	for i := range index[:len(index)-1] {
 		on := t.FieldByIndex(index[:i+1])
@@ -154,7 +154,7 @@ func reachable(t reflect.Type, index []int, asJSON bool) bool {
 	return true
 }
 
-// fieldOf returns a field; embedded structs on the way to it are made.
+// fieldOf returns a field, and allocates embedded structs on the way to it.
 func fieldOf(out reflect.Value, index []int) reflect.Value {
 	for i, step := range index {
 		if i > 0 && out.Kind() == reflect.Pointer {
@@ -168,7 +168,7 @@ func fieldOf(out reflect.Value, index []int) reflect.Value {
 	return out
 }
 
-// Unknown says that a word is not one of those known.
+// Unknown is the message for a word that is not a known one.
 func Unknown(what, word string, known []string) string {
 	return fmt.Sprintf("unknown %s %s (%s)", what, Quoted(word), words.Hint(word, known))
 }

@@ -34,16 +34,16 @@ func (t *Texts) ReadForm(d *Decoder, at Path, n *yaml.Node) bool {
 	return ok
 }
 
-// DescribeForm describes both.
+// DescribeForm describes the text and the list.
 func (t *Texts) DescribeForm(*Describer) *Schema {
 	text := &Schema{Type: "string", MinLength: 1}
 	return &Schema{OneOf: []*Schema{text, {Type: "array", Items: text, MinItems: 1}}}
 }
 
-// Predicate is the text of an expression that is true or false, CEL alone or one ${…}; empty where there is none.
+// Predicate is the text of an expression that is true or false, plain CEL or one ${…}; empty for none.
 type Predicate string
 
-// ReadForm takes text, true or false.
+// ReadForm accepts text, true or false.
 func (p *Predicate) ReadForm(d *Decoder, at Path, n *yaml.Node) bool {
 	text := strings.TrimRight(n.Value, " \n")
 	if n.Kind != yaml.ScalarNode || !IsText(n) && n.Tag != "!!bool" || text == "" {
@@ -51,21 +51,21 @@ func (p *Predicate) ReadForm(d *Decoder, at Path, n *yaml.Node) bool {
 		return false
 	}
 	if always := false; n.Tag == "!!bool" && n.Decode(&always) == nil {
-		text = strconv.FormatBool(always) // True is none in CEL
+		text = strconv.FormatBool(always) // CEL has true, and not True
 	}
 	*p = Predicate(text)
 	return true
 }
 
-// DescribeForm describes all of it.
+// DescribeForm describes the accepted values.
 func (p *Predicate) DescribeForm(*Describer) *Schema {
 	return &Schema{OneOf: []*Schema{{Type: "string", MinLength: 1}, {Type: "boolean"}}}
 }
 
-// Expression is the text of an expression of any kind, CEL alone or one ${…}; empty where there is none.
+// Expression is the text of an expression of any type, plain CEL or one ${…}; empty for none.
 type Expression string
 
-// ReadForm takes text, a number, true or false.
+// ReadForm accepts text, a number, true or false.
 func (e *Expression) ReadForm(d *Decoder, at Path, n *yaml.Node) bool {
 	text := strings.TrimRight(n.Value, " \n")
 	number := n.Tag == "!!int" || n.Tag == "!!float"
@@ -74,13 +74,13 @@ func (e *Expression) ReadForm(d *Decoder, at Path, n *yaml.Node) bool {
 		return false
 	}
 	if always := false; n.Tag == "!!bool" && n.Decode(&always) == nil {
-		text = strconv.FormatBool(always) // True is none in CEL
+		text = strconv.FormatBool(always) // CEL has true, and not True
 	}
 	*e = Expression(text)
 	return true
 }
 
-// DescribeForm describes all of it.
+// DescribeForm describes the accepted values.
 func (e *Expression) DescribeForm(*Describer) *Schema {
 	return &Schema{OneOf: []*Schema{{Type: "string", MinLength: 1}, {Type: "boolean"}, {Type: "number"}}}
 }

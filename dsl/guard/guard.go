@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package guard calls code of operator authors, so that a panic or runtime.Goexit in it ends that call alone.
+// Package guard calls code of operator authors, so that a panic or runtime.Goexit in it ends only that call.
 package guard
 
 import (
@@ -14,7 +14,8 @@ import (
 // ErrBroke is wrapped by the errors of calls that did not return.
 var ErrBroke = errors.New("the code did not return")
 
-// broke is the error of a call that did not return. The stack is that of a panic, nil for runtime.Goexit.
+// broke is the error of a call that did not return. It has the stack of a panic; for runtime.Goexit the stack is
+// nil.
 type broke struct {
 	text  string
 	stack []byte
@@ -26,8 +27,8 @@ func (b *broke) Error() string { return b.text }
 // Is reports whether the target is ErrBroke.
 func (b *broke) Is(target error) bool { return target == ErrBroke }
 
-// Call calls code in a goroutine of its own and waits for it: runtime.Goexit, as in t.FailNow, ends that goroutine and not
-// the caller's. The error says that the code panicked or called runtime.Goexit, and is nil when it returned. Who names the
+// Call calls code in its own goroutine and waits for it, so that runtime.Goexit, as in t.FailNow, ends that
+// goroutine and not the caller's. It returns an error if the code panicked or called runtime.Goexit. Who names the
 // code, as in "handler".
 func Call(who string, code func()) error {
 	c := call{code: code}
@@ -40,11 +41,11 @@ func Call(who string, code func()) error {
 	return c.err
 }
 
-// call is a call of code in a goroutine. It is one piece, for each pass makes some.
+// call is a call of code in a goroutine. It is a single allocation, because each pass makes several calls.
 type call struct {
 	code func()
 	err  error
-	// ended: the goroutine went on after the code. It does not after runtime.Goexit.
+	// ended: the goroutine continued after the code, which it does not after runtime.Goexit.
 	ended bool
 	done  sync.WaitGroup
 }
@@ -55,8 +56,8 @@ func (c *call) run() {
 	c.ended = true
 }
 
-// Each calls code with the numbers from zero to n-1, and ignores panics. It needs one goroutine for all of them, and another one
-// after each runtime.Goexit.
+// Each calls code with the numbers from zero to n-1, and ignores panics. It uses one goroutine for all calls, and a
+// new one after each runtime.Goexit.
 func Each(n int, code func(i int)) {
 	next := 0
 	rest := func() {
@@ -70,7 +71,7 @@ func Each(n int, code func(i int)) {
 	}
 }
 
-// Here calls code in the caller's goroutine. A panic is an error; runtime.Goexit ends the goroutine.
+// Here calls code in the caller's goroutine. It returns a panic as an error; runtime.Goexit ends the goroutine.
 func Here(code func()) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -81,14 +82,14 @@ func Here(code func()) (err error) {
 	return nil
 }
 
-// Exited is the error of code that called runtime.Goexit.
+// Exited returns the error for code that called runtime.Goexit.
 func Exited(who string) error { return &broke{text: who + " called runtime.Goexit"} }
 
 func panicked(value any) error {
 	return &broke{text: fmt.Sprintf("panic: %v", value), stack: debug.Stack()}
 }
 
-// Stack returns the stack of the panic that an error is about, nil for all other errors.
+// Stack returns the stack of the panic in an error, or nil.
 func Stack(err error) []byte {
 	if b, is := errors.AsType[*broke](err); is {
 		return b.stack

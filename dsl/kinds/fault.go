@@ -14,19 +14,19 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
-// question is what is asked for and is not there: a kind or a resource.
+// question is the search for a kind or a resource that was not found.
 type question struct {
 	*List
 	gv   schema.GroupVersion
 	name string
-	// what it is called, and the field of an object that has its name; empty where it is no object that names it.
+	// what is its name, and at the field of an object that has the name; empty if the name is not from an object.
 	what, at string
-	// is reports whether a kind has the name, called gives the name of one.
+	// is reports whether a kind has the name; called returns the name of a kind.
 	is     func(k Kind, name string) bool
 	called func(Kind) string
 }
 
-// fault says why there is none, nil where that cannot be told. A group that is not known may come with a CRD.
+// fault says why it was not found; nil if it may exist. An unknown group may come with a CRD.
 func (q *question) fault() error {
 	group := q.of(func(k Kind) bool { return k.Group == q.gv.Group })
 	switch {
@@ -39,7 +39,7 @@ func (q *question) fault() error {
 	case q.Own(q.gv.Group):
 		return q.noKind()
 	}
-	// More kinds of such a group may come: only one that is nearly the same is likely to be meant.
+	// More kinds of such a group may exist, so only a very similar name is probably mistyped.
 	here := q.of(q.here)
 	if near, found := words.Nearest(q.name, q.names(here)); found {
 		return misfit(q.at, !q.Final, "%s (did you mean %q?)", q.unknown(), near)
@@ -47,7 +47,7 @@ func (q *question) fault() error {
 	return nil
 }
 
-// noGroup is about a group of which nothing is known. Only groups of Kubernetes' own have no dot.
+// noGroup is the fault of an unknown group. Only built-in groups have no dot.
 func (q *question) noGroup() error {
 	elsewhere := q.of(func(k Kind) bool { return q.is(k, q.name) && q.Own(k.Group) })
 	near := slices.IndexFunc(elsewhere, func(k Kind) bool { _, near := words.Nearest(q.gv.Group, []string{k.Group}); return near })
@@ -62,8 +62,7 @@ func (q *question) noGroup() error {
 	return nil
 }
 
-// noVersion is about a group that is known, and a version of it that is not: an older or a newer Kubernetes may
-// have it.
+// noVersion is the fault of an unknown version of a known group. An older or a newer Kubernetes may have it.
 func (q *question) noVersion(group []Kind) error {
 	named := slices.DeleteFunc(slices.Clone(group), func(k Kind) bool { return !q.is(k, q.name) })
 	if len(named) == 0 {
@@ -80,7 +79,7 @@ func (q *question) noVersion(group []Kind) error {
 	return misfit(q.versionAt(), warning, "%s", text)
 }
 
-// noKind is about a group and a version that are known, of which all kinds are.
+// noKind is the fault of an unknown kind in a known group and version, whose kinds are all known.
 func (q *question) noKind() error {
 	here := q.of(q.here)
 	if near, found := words.Nearest(q.name, q.names(here)); found && q.exactly() == "" {
@@ -97,7 +96,7 @@ func (q *question) noKind() error {
 	return misfit(q.at, false, "%s (%s)", q.unknown(), words.Hint(q.name, q.names(here)))
 }
 
-// versionAt is the field of an object that has the version, empty where it is no object.
+// versionAt is the field of an object that has the version; empty if there is no object.
 func (q *question) versionAt() string {
 	if q.at == "" {
 		return ""
@@ -105,7 +104,7 @@ func (q *question) versionAt() string {
 	return "apiVersion"
 }
 
-// exactly says where the very name is, empty where it is nowhere.
+// exactly says where the same name exists; empty if nowhere.
 func (q *question) exactly() string {
 	found := q.of(func(k Kind) bool { return q.is(k, q.name) && q.Own(k.Group) })
 	same := slices.DeleteFunc(slices.Clone(found), func(k Kind) bool { return k.Group != q.gv.Group })
@@ -122,7 +121,7 @@ func (q *question) unknown() string {
 	return fmt.Sprintf("unknown %s %q in %s", q.what, q.name, q.place())
 }
 
-// place says where was looked, as people write it.
+// place names the group and version that were searched, in the form for people.
 func (q *question) place() string {
 	switch {
 	case q.gv.Group == "" && q.gv.Version == "":
@@ -133,12 +132,12 @@ func (q *question) place() string {
 	return q.gv.String()
 }
 
-// here reports whether a kind is where was looked.
+// here reports whether a kind is in the group and version that were searched.
 func (q *question) here(k Kind) bool {
 	return k.Group == q.gv.Group && (q.gv.Version == "" || k.Version == q.gv.Version)
 }
 
-// of returns the kinds that hold, without those that stand for the same.
+// of returns the kinds for which holds is true, without duplicates.
 func (q *question) of(holds func(Kind) bool) (out []Kind) {
 	for _, k := range q.Kinds {
 		if holds(k) && (q.at != "" || k.Watched) {
@@ -157,7 +156,7 @@ func (q *question) names(of []Kind) (out []string) {
 	return out
 }
 
-// written is what to write for a kind instead of what is at fault: the version of an object, or a whole resource.
+// written returns the replacement that names a kind: the version of an object, or a whole resource.
 func (q *question) written(k Kind) string {
 	switch {
 	case q.at != "":

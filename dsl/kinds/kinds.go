@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kinds says of a kind or a resource that somebody names whether there is one, and which was meant.
-// It is pure.
+// Package kinds looks up kinds and resources by name, and finds the one that a wrong name probably means. It is
+// pure.
 package kinds
 
 import (
@@ -14,37 +14,36 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// Kind is one that an API server serves.
+// Kind is a kind that an API server serves.
 type Kind struct {
 	schema.GroupVersionKind
-	// Resource is its plural, as in URLs. Short are kubectl's short names of it.
+	// Resource is the plural, as in URLs. Short are kubectl's short names.
 	Resource string
 	Short    []string `json:",omitempty"`
-	// Namespaced: its objects live in namespaces.
+	// Namespaced: its objects are namespaced.
 	Namespaced bool `json:",omitempty"`
 	// Watched: it can be listed and watched.
 	Watched bool `json:",omitempty"`
 }
 
-// List has the kinds that there are. It is only read.
+// List has the known kinds. It is read-only.
 type List struct {
-	// Kinds are in the order in which they are preferred; those of a group stand together.
+	// Kinds are in the order of preference; those of a group are adjacent.
 	Kinds []Kind
-	// Own reports whether a group is Kubernetes' own: nobody adds kinds to it.
+	// Own reports whether a group is built in, so that no kinds can be added to it.
 	Own func(group string) bool
-	// Unsure reports whether not all of a group is known.
+	// Unsure reports whether a group is only partly known.
 	Unsure func(group string) bool
-	// Where says whose kinds they are, as in "Kubernetes 1.37".
+	// Where names the source of the kinds, as in "Kubernetes 1.37".
 	Where string
-	// Final: it is the cluster that counts. Else a newer Kubernetes may have other versions, and there may be other
-	// kinds that a CRD brings.
+	// Final: the kinds are those of the target cluster. Otherwise a newer Kubernetes may have other versions, and
+	// CRDs may add other kinds.
 	Final bool
 }
 
 var _ shape.Kinds = (*List)(nil)
 
-// Kind looks for the kind of an object. The fault is a *shape.Misfit for the object, nil where nothing can be said
-// against it.
+// Kind looks up the kind of an object. The error is a *shape.Misfit for the object; nil if there is no objection.
 func (l *List) Kind(wanted schema.GroupVersionKind) (shape.Kind, error) {
 	i := slices.IndexFunc(l.Kinds, func(k Kind) bool { return k.GroupVersionKind == wanted })
 	if i >= 0 {
@@ -55,8 +54,8 @@ func (l *List) Kind(wanted schema.GroupVersionKind) (shape.Kind, error) {
 	return shape.Kind{}, q.fault()
 }
 
-// Resource looks for a resource, that is to be watched or not. Without a version any will do. The fault is a
-// *shape.Misfit without a path.
+// Resource looks up a resource, which must be watchable if watched is set. Without a version, any version is
+// accepted. The error is a *shape.Misfit without a path.
 func (l *List) Resource(wanted schema.GroupVersionResource, watched bool) (shape.Kind, error) {
 	i := slices.IndexFunc(l.Kinds, func(k Kind) bool {
 		return k.Resource == wanted.Resource && k.Group == wanted.Group && (wanted.Version == "" || k.Version == wanted.Version)
@@ -73,7 +72,7 @@ func (l *List) Resource(wanted schema.GroupVersionResource, watched bool) (shape
 	return shape.Kind{}, q.fault()
 }
 
-// With returns a list that has further kinds, in front of its own: those of CRDs, as JSON has them.
+// With returns a list with the kinds of CRDs, in their JSON form, before its own.
 func (l *List) With(crds ...map[string]any) *List {
 	out := *l
 	out.Kinds = nil
@@ -98,7 +97,7 @@ func (l *List) With(crds ...map[string]any) *List {
 	return &out
 }
 
-// known is what others are told of a kind.
+// known converts a kind for callers.
 func (l *List) known(k Kind) shape.Kind {
 	return shape.Kind{GroupVersionKind: k.GroupVersionKind, Namespaced: k.Namespaced, Own: l.Own(k.Group)}
 }

@@ -5,8 +5,8 @@ package logmark
 
 import "github.com/go-logr/logr"
 
-// Later is log.WithValues with what values returns, worked out for each line that is written: most loggers that are handed out
-// write none.
+// Later is log.WithValues with values that are computed for each line that is written, because most loggers never
+// write one.
 func Later(log logr.Logger, values func() []any) logr.Logger {
 	if log.GetSink() == nil {
 		return log
@@ -17,11 +17,11 @@ func Later(log logr.Logger, values func() []any) logr.Logger {
 type later struct {
 	of     logr.LogSink
 	values func() []any
-	// depth is how many frames of helpers stand between who logs and the sink.
+	// depth is the number of helper frames between the caller and the sink.
 	depth int
 }
 
-// Init does nothing: the sink has been.
+// Init does nothing, because the sink is initialized.
 func (l later) Init(logr.RuntimeInfo) {}
 
 // Enabled asks the sink.
@@ -37,19 +37,19 @@ func (l later) Error(err error, message string, values ...any) {
 	l.sink(1).Error(err, message, values...)
 }
 
-// WithValues is of who asks for it, so it has something to say.
+// WithValues computes the values now: its caller will probably log.
 func (l later) WithValues(values ...any) logr.LogSink { return l.sink(0).WithValues(values...) }
 
-// WithName is WithValues for a name.
+// WithName computes the values now, too.
 func (l later) WithName(name string) logr.LogSink { return l.sink(0).WithName(name) }
 
-// WithCallDepth keeps the place that a line is from.
+// WithCallDepth keeps the position of the caller.
 func (l later) WithCallDepth(depth int) logr.LogSink {
 	l.depth += depth
 	return l
 }
 
-// sink has the values; more is how many frames of this file come on top.
+// sink returns the sink with the values; more is the number of additional frames of this file.
 func (l later) sink(more int) logr.LogSink {
 	out := l.of.WithValues(l.values()...)
 	if deep, can := out.(logr.CallDepthLogSink); can && l.depth+more > 0 {

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Unnamed returns a text without a name, so that the texts about several objects can be compared. A name within another word
-// stays.
+// Unnamed removes a name from a text, so that texts about several objects can be compared. A name within another
+// word stays.
 func Unnamed(text, name string) string {
 	if name == "" || !strings.Contains(text, name) {
 		return text

@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package openapi makes the schemas of OpenAPI documents whole: what they refer to is put in.
-// It is pure.
+// Package openapi resolves the references in the schemas of OpenAPI documents. It is pure.
 package openapi
 
 import (
@@ -13,24 +12,25 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// components is how a document refers to its own schemas.
+// components is the prefix of a document's references to its own schemas.
 const components = "#/components/schemas/"
 
-// Whole puts in what schemas refer to, and takes out what is for people. What is referred to more than once is
-// shared. It is not for use by several goroutines.
+// Whole resolves the references of schemas, and removes texts for people. A schema that is used several times is
+// shared. It is not safe for use by several goroutines.
 type Whole struct {
 	find func(name string) *spec.Schema
 	done map[string]*spec.Schema
-	// open are those that are being put in: a schema may contain itself.
+	// open are the schemas that are being resolved, because a schema may contain itself.
 	open map[string]bool
 }
 
-// New returns a Whole that finds schemas by their names in the document; nil when there is none.
+// New returns a Whole. Find returns a schema by its name in the document, or nil.
 func New(find func(name string) *spec.Schema) *Whole {
 	return &Whole{find: find, done: map[string]*spec.Schema{}, open: map[string]bool{}}
 }
 
-// Named returns the whole schema of a name. Where there is none, and within itself, it is that of anything.
+// Named returns the resolved schema of a name. For an unknown name, and within itself, it is a schema that accepts
+// anything.
 func (w *Whole) Named(name string) *spec.Schema {
 	if known, done := w.done[name]; done {
 		return known
@@ -46,14 +46,14 @@ func (w *Whole) Named(name string) *spec.Schema {
 	return &out
 }
 
-// whole returns a schema with everything put in.
+// whole returns a schema with all references resolved.
 func (w *Whole) whole(s spec.Schema) spec.Schema {
 	if name, is := Reference(&s); is {
 		return *w.Named(name)
 	}
 	s.Description, s.Title, s.Example = "", "", nil
 	if s.Default != nil {
-		s.Default = true // that there is one is all that is asked
+		s.Default = true // only the existence of a default matters
 	}
 	if s.Properties != nil {
 		properties := make(map[string]spec.Schema, len(s.Properties))
@@ -73,8 +73,8 @@ func (w *Whole) whole(s spec.Schema) spec.Schema {
 	return either(s)
 }
 
-// either marks what is an integer or text, such as a port: built-in kinds say so in another way than
-// CRDs do.
+// either marks a schema that is an integer or text, such as a port: built-in kinds declare this differently from
+// CRDs.
 func either(s spec.Schema) spec.Schema {
 	if len(s.Type) > 0 || len(s.OneOf) < 2 && s.Format != "int-or-string" {
 		return s
@@ -85,7 +85,7 @@ func either(s spec.Schema) spec.Schema {
 	return s
 }
 
-// Reference returns the name that a schema refers to; a reference with a description stands in an allOf.
+// Reference returns the name in a schema's reference. A reference with a description is in an allOf.
 func Reference(s *spec.Schema) (name string, is bool) {
 	text := s.Ref.String()
 	if text == "" && len(s.AllOf) == 1 {
@@ -94,8 +94,8 @@ func Reference(s *spec.Schema) (name string, is bool) {
 	return strings.CutPrefix(text, components)
 }
 
-// KindOf returns the kind whose objects a schema describes; several groups have some, such as DeleteOptions, and
-// those are nobody's.
+// KindOf returns the kind whose objects a schema describes. Some kinds, such as DeleteOptions, are in several
+// groups; for these there is none.
 func KindOf(s *spec.Schema) (kind schema.GroupVersionKind, is bool) {
 	var kinds []schema.GroupVersionKind
 	if s.Extensions.GetObject("x-kubernetes-group-version-kind", &kinds) != nil || len(kinds) != 1 {
@@ -104,7 +104,7 @@ func KindOf(s *spec.Schema) (kind schema.GroupVersionKind, is bool) {
 	return kinds[0], true
 }
 
-// anything is the schema of an object of which no more is known.
+// anything returns the schema of an object about which nothing is known.
 func anything() *spec.Schema {
 	out := &spec.Schema{}
 	out.Type = spec.StringOrArray{"object"}

@@ -9,10 +9,10 @@ import (
 	"slices"
 )
 
-// Merged returns a value changed as somebody has changed what he read of it: before is what he read, and after what he
-// made of that. What is in neither stays, and so does what he read otherwise than it was written. In maps of before and
-// after null is nothing. Lists are joined entry by entry, see partners. Nothing is changed, but the result shares parts
-// with what is given.
+// Merged applies to a value the change from before to after: before is what somebody read of the value, and after
+// what they made of it. Parts that are in neither stay, and so do parts that were read differently from how they
+// are stored. In maps of before and after, null counts as missing. Lists are merged entry by entry; see partners.
+// The arguments are not changed, but the result shares parts with them.
 func Merged(was, before, after any) any {
 	if reflect.DeepEqual(before, after) {
 		return was
@@ -53,7 +53,7 @@ func mergedMap(was, before, after map[string]any) map[string]any {
 func mergedList(was, before, after []any) []any {
 	out := slices.Clone(after)
 	if len(was) != len(before) {
-		return out // nobody knows which entry was read from which
+		return out // the entries cannot be matched
 	}
 	for i, at := range partners(before, after) {
 		if at >= 0 {
@@ -63,9 +63,9 @@ func mergedList(was, before, after []any) []any {
 	return out
 }
 
-// partners returns for each entry of a changed list the index of that from which it was made, -1 where it is new: the
-// entry of the same name; the equal one; or, where neither has a name, the one at the same index, but not where the
-// list has become shorter, for then the index says nothing.
+// partners returns for each entry of a changed list the index of the entry it was made from, or -1 for a new one.
+// It is the entry with the same name; or an equal entry; or, if neither has a name, the one at the same index,
+// unless the list has become shorter, because indexes do not match then.
 func partners(before, after []any) []int {
 	out := slices.Repeat([]int{-1}, len(after))
 	taken := make([]bool, len(before))
@@ -97,7 +97,7 @@ func partners(before, after []any) []int {
 	return out
 }
 
-// pairEqual pairs what is equal and has no partner yet, in order.
+// pairEqual pairs equal entries that have no partner yet, in order.
 func pairEqual(before, after []any, partner []int, taken []bool, pair func(i, at int)) {
 	equal := map[string][]int{}
 	for at, entry := range before {
@@ -113,7 +113,7 @@ func pairEqual(before, after []any, partner []int, taken []bool, pair func(i, at
 	}
 }
 
-// byName returns where in a list the entry of each name is, -1 for a name that several have.
+// byName returns the index of the entry with each name; -1 for a name of several entries.
 func byName(list []any) map[string]int {
 	out := map[string]int{}
 	for i, entry := range list {
@@ -129,7 +129,7 @@ func byName(list []any) map[string]int {
 	return out
 }
 
-// nameOf returns by what Kubernetes' lists tell an entry from others, empty where it has nothing of that kind.
+// nameOf returns the identifier of an entry in lists of Kubernetes; empty if it has none.
 func nameOf(entry any) string {
 	fields, _ := entry.(map[string]any)
 	for _, key := range []string{"name", "key", "id", "type"} {
@@ -148,8 +148,8 @@ func text(entry any) string {
 	return string(data)
 }
 
-// Difference returns the merge patch, in the sense of RFC 7386, that makes of one map another; empty where they are
-// equal. Lists are replaced.
+// Difference returns the merge patch (RFC 7386) from one map to another; empty if they are equal. Lists are
+// replaced.
 func Difference(from, to map[string]any) map[string]any {
 	out := map[string]any{}
 	for key := range from {
@@ -173,8 +173,7 @@ func Difference(from, to map[string]any) map[string]any {
 	return out
 }
 
-// Patched returns the tree with a merge patch in the sense of RFC 7386 laid on it; neither is
-// changed.
+// Patched returns the tree with a merge patch (RFC 7386) applied; neither argument is changed.
 func Patched(tree, patch map[string]any) map[string]any {
 	out := maps.Clone(tree)
 	if out == nil {

@@ -5,5 +5,6 @@ package plain
 
 import "time"
 
-// ClockSkew is how far the clocks of a cluster may differ. A time on an object that lies further in the future is not believed.
+// ClockSkew is the greatest difference between clocks in a cluster. A time on an object that is further in the
+// future is ignored.
 const ClockSkew = time.Minute

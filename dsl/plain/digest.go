@@ -10,11 +10,11 @@ import (
 	"sync"
 )
 
-// buffers are where JSON is written that is digested and thrown away.
+// buffers are for JSON that is digested and thrown away.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// Digest returns a short text that differs when the value differs: 72 bits of the SHA-256 of its JSON with sorted keys. Such
-// texts are stored on objects. The error is that of encoding/json, of what cannot be JSON.
+// Digest returns a short text that differs for different values: 72 bits of the SHA-256 of the JSON with sorted
+// keys. Digests are stored on objects. The error is that of encoding/json for a value that cannot be JSON.
 func Digest(value any) (string, error) {
 	buffer := buffers.Get().(*[]byte)
 	defer buffers.Put(buffer)
@@ -27,7 +27,7 @@ func Digest(value any) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(sum[:9]), nil
 }
 
-// KeyedDigest is Digest with a key. Without the key a value cannot be found by trying.
+// KeyedDigest is Digest with a key. Without the key, the value cannot be found by guessing.
 func KeyedDigest(key []byte, value any) (string, error) {
 	data, err := AppendJSON(nil, value)
 	if err != nil {

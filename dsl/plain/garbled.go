@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// Garbled reports whether a value is a text, of whatever type of texts, that is not UTF-8, and returns it: JSON would make another
-// text of it.
+// Garbled reports whether a value is a text, of any string type, that is not valid UTF-8, and returns it. JSON
+// would change such a text.
 func Garbled(value any) (text string, garbled bool) {
 	v := reflect.ValueOf(value)
 	if v.Kind() != reflect.String || utf8.ValidString(v.String()) {
@@ -20,8 +20,8 @@ func Garbled(value any) (text string, garbled bool) {
 	return v.String(), true
 }
 
-// Valid returns a plain value in which all texts are UTF-8, as the API server makes them. The value itself is not changed; it is
-// returned as it is where all its texts are UTF-8 already.
+// Valid returns a plain value with all texts made valid UTF-8, as the API server does. The value itself is not
+// changed; if all its texts are valid, it is returned as it is.
 func Valid(value any) any {
 	switch v := value.(type) {
 	case string:
@@ -34,7 +34,7 @@ func Valid(value any) any {
 	return value
 }
 
-// ValidText is Valid for a text: each byte that is not UTF-8 becomes U+FFFD.
+// ValidText is Valid for a text: each invalid byte becomes U+FFFD.
 func ValidText(text string) string {
 	if utf8.ValidString(text) {
 		return text
@@ -74,7 +74,7 @@ func validList(list []any) []any {
 	return out
 }
 
-// identical reports whether a value is the very same one.
+// identical reports whether two values are the same, and not only equal.
 func identical(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:

@@ -12,11 +12,11 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// seed differs from process to process, so nobody comes to store what Hash returns.
+// seed differs between processes, so that results of Hash are not stored.
 var seed = maphash.MakeSeed()
 
-// Hash tells a value from others for the life of the process. Values that are the same JSON have the same hash, whatever
-// the order of their keys. The error is that of encoding/json, of what cannot be JSON.
+// Hash returns a hash of a value for the life of the process. Values with the same JSON have the same hash,
+// whatever the order of their keys. The error is that of encoding/json for a value that cannot be JSON.
 func Hash(value any) (uint64, error) {
 	switch v := value.(type) {
 	case nil:
@@ -29,7 +29,7 @@ func Hash(value any) (uint64, error) {
 	case int64:
 		return ofNumber('i', uint64(v)), nil
 	case float64:
-		if v == math.Trunc(v) && math.Abs(v) < 1<<53 { // beyond, a float has not all of its digits
+		if v == math.Trunc(v) && math.Abs(v) < 1<<53 { // beyond this, a float does not have all digits
 			return ofNumber('i', uint64(int64(v))), nil
 		}
 		if !math.IsNaN(v) && !math.IsInf(v, 0) {
@@ -49,7 +49,7 @@ func Hash(value any) (uint64, error) {
 	return ofTyped(value)
 }
 
-// ofTyped is Hash of a value of another type, by its JSON.
+// ofTyped is Hash for other types, by way of JSON.
 func ofTyped(value any) (uint64, error) {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -74,7 +74,7 @@ func ofList(list []any) (uint64, error) {
 	return sum, nil
 }
 
-// ofMap adds up what members come to, for they have no order.
+// ofMap adds the hashes of members, because their order must not matter.
 func ofMap(m map[string]any) (uint64, error) {
 	sum := ofNumber('{', uint64(len(m)))
 	for key, value := range m {

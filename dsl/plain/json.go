@@ -9,9 +9,9 @@ import (
 	"strconv"
 )
 
-// AppendJSON appends the JSON of a value, byte by byte as encoding/json has it: keys are sorted, and what HTML takes for
-// its own is escaped. Digests that are stored on objects are of these bytes, so they must never change. It goes through
-// plain values without reflection; whatever is not as simple as that is left to encoding/json.
+// AppendJSON appends the JSON of a value, with exactly the bytes of encoding/json: keys are sorted, and HTML
+// characters are escaped. Digests that are stored on objects depend on these bytes, so they must never change.
+// Plain values are encoded without reflection; others are left to encoding/json.
 func AppendJSON(to []byte, value any) ([]byte, error) {
 	switch v := value.(type) {
 	case nil:
@@ -59,7 +59,7 @@ func appendList(to []byte, list []any) (_ []byte, err error) {
 }
 
 func appendMap(to []byte, tree map[string]any) (_ []byte, err error) {
-	var few [16]string // which need not be allocated
+	var few [16]string // needs no allocation
 	keys := few[:0]
 	for key := range tree {
 		keys = append(keys, key)
@@ -81,7 +81,7 @@ func appendMap(to []byte, tree map[string]any) (_ []byte, err error) {
 	return append(to, '}'), nil
 }
 
-// simple reports whether a text is in JSON as it is, between quotes.
+// simple reports whether a text needs no escapes in JSON.
 func simple(text string) bool {
 	for i := range len(text) {
 		switch c := text[i]; {

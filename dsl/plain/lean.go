@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Lean is [Value] without what typed values bring along unasked: a struct that is zero and has omitempty, which
+// Lean is [Value] without parts that typed values contain without being asked: empty structs with omitempty, which
 // encoding/json writes all the same, as the empty resources of a container; and null in maps.
 func Lean(value any) (any, error) {
 	out, err := Value(value)
@@ -22,7 +22,7 @@ func Lean(value any) (any, error) {
 	return out, err
 }
 
-// lean takes out of a tree what is zero in the value of which it is.
+// lean removes from a tree what is zero in the value that the tree was made from.
 func lean(v reflect.Value, tree any) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -68,11 +68,11 @@ func leanStruct(v reflect.Value, tree map[string]any) {
 	}
 }
 
-// Fill completes a tree, as [Lean] made it of a value of a type, by the structs that are zero in it and are none in what
-// the value became. So what these bring along, zero and unasked, is no difference between the two.
+// Fill adds to a tree from [Lean] the structs of the type that are empty in it and not empty in the later tree.
+// Fields of such a struct that are zero without being asked are then no difference between the two.
 func Fill(before, after map[string]any, t reflect.Type) { fill(before, after, t, nil) }
 
-// fill is Fill for a struct that is embedded within others.
+// fill is Fill for a struct that is embedded in others.
 func fill(before, after map[string]any, t reflect.Type, within []reflect.Type) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -100,7 +100,8 @@ func fill(before, after map[string]any, t reflect.Type, within []reflect.Type) {
 	}
 }
 
-// nameOfField returns what a field is called in JSON; it has no name of its own where its fields stand beside it.
+// nameOfField returns the JSON name of a field. An inline field has no name: its fields are those of the outer
+// struct.
 func nameOfField(field reflect.StructField) (name string, inline, known bool) {
 	tag := field.Tag.Get("json")
 	name, _, _ = strings.Cut(tag, ",")
@@ -115,7 +116,7 @@ func nameOfField(field reflect.StructField) (name string, inline, known bool) {
 	return name, false, true
 }
 
-// holdsStructs reports whether there may be a struct in values of a type.
+// holdsStructs reports whether values of a type may contain structs.
 func holdsStructs(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Interface, reflect.Struct, reflect.Slice, reflect.Array, reflect.Map:
@@ -129,13 +130,13 @@ var (
 	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
-// encodesItself reports whether a type says itself how it is in JSON, so that its fields tell nothing of that.
+// encodesItself reports whether a type defines its JSON form, so that its fields do not.
 func encodesItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return p.Implements(marshaler) || p.Implements(textMarshaler)
 }
 
-// dropNull removes from maps what is null.
+// dropNull removes null values from maps.
 func dropNull(tree any) {
 	switch tree := tree.(type) {
 	case map[string]any:

@@ -8,15 +8,15 @@ import (
 	"slices"
 )
 
-// Outside returns the paths of the fields that a struct has in JSON and an object lacks. Lacks says that of a path, and whether
-// a part of what it leads to is there; then the fields below are asked for one by one, where a struct tells them. Any
-// other type has no such fields.
+// Outside returns the paths of the JSON fields of a struct type that an object lacks. Lacks reports whether a path
+// is missing, and whether a part of its value exists; if so, the fields of a struct there are checked one by one.
+// Types other than structs have no such fields.
 func Outside(t reflect.Type, lacks func(path []string) (lacks, part bool)) [][]string {
 	return outside(t, nil, nil, lacks)
 }
 
-// outside is Outside for the struct at a path. Within are the structs in which it is embedded: one that embeds itself has no
-// further fields there, as for encoding/json.
+// outside is Outside for the struct at a path. Within are the structs around it. A struct that embeds itself has no
+// further fields there, as in encoding/json.
 func outside(t reflect.Type, at []string, within []reflect.Type, lacks func([]string) (lacks, part bool)) (out [][]string) {
 	t, isStruct := structOf(t)
 	if !isStruct || slices.Contains(within, t) {
@@ -42,7 +42,7 @@ func outside(t reflect.Type, at []string, within []reflect.Type, lacks func([]st
 	return out
 }
 
-// structOf returns the struct that a type is, or points to, when its fields are those that it has in JSON.
+// structOf returns the struct type of a type or a pointer, if its fields define its JSON form.
 func structOf(t reflect.Type) (reflect.Type, bool) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

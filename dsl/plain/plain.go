@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plain is about plain values: what JSON decodes to, as the objects of the API machinery hold it. These are
-// maps with string keys, slices, strings, booleans, int64, float64 and nil. It is pure.
+// Package plain works with plain values, as JSON decodes them and as objects of the API machinery have them: maps
+// with string keys, slices, strings, booleans, int64, float64 and nil. It is pure.
 package plain
 
 import (
@@ -12,8 +12,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Value turns any value that JSON can hold into a plain one. It goes by way of JSON: authors' structs are theirs,
-// and what encoding/json does with them is what they expect. What is plain already is copied.
+// Value converts any JSON value to a plain one. It goes by way of JSON, so that encoding/json treats authors'
+// structs as they expect. Plain values are copied.
 func Value(value any) (any, error) {
 	switch v := value.(type) {
 	case nil, bool, int64, float64:
@@ -33,11 +33,13 @@ func Value(value any) (any, error) {
 	return out, err
 }
 
-// deepest is how deep a value is copied: one that contains itself is left to encoding/json, which says so.
+// deepest is how deep a value is copied. A value that contains itself is left to encoding/json, which returns an
+// error.
 const deepest = 100
 
-// copied returns a copy of a value that is plain already, as it would be by way of JSON. Whatever is not as simple as that is
-// none: a float, which may be a whole number to JSON, a text that is not UTF-8, null with a type.
+// copied returns a copy of a plain value, equal to the result of a round trip through JSON. It reports false for
+// values that such a round trip may change: a float, which may be a whole number in JSON, a text that is not valid
+// UTF-8, a typed nil.
 func copied(value any, depth int) (out any, plain bool) {
 	switch v := value.(type) {
 	case nil, bool, int64:
@@ -70,8 +72,7 @@ func copied(value any, depth int) (out any, plain bool) {
 	return nil, false
 }
 
-// Removes reports whether all that a merge patch asks for is that fields be removed. Where there is no map, it asks
-// for nothing.
+// Removes reports whether a merge patch only removes fields. On a field that is not a map it has no effect.
 func Removes(patch map[string]any) bool {
 	for _, value := range patch {
 		if sub, isMap := value.(map[string]any); value != nil && (!isMap || !Removes(sub)) {

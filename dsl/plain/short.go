@@ -5,7 +5,7 @@ package plain
 
 import "strings"
 
-// Short returns a text for people in so many bytes at most: all of it, or as much as there is room for before "…".
+// Short returns a text for people of at most so many bytes: all of it, or the beginning that fits before "…".
 func Short(text string, most int) string {
 	if len(text) <= most {
 		return text

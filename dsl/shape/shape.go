@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package shape says what is known of the values that expressions see, so that a configuration can be
-// checked before it runs. Package dsl/expr/check does that.
-// It is pure.
+// Package shape describes what is known of the values of expressions, so that a configuration can be checked before
+// it runs. Package dsl/expr/check does that. It is pure.
 package shape
 
 import (
@@ -15,33 +14,33 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// Check holds a part of a configuration against schemas and returns what does not fit. It may be
-// called any number of times, as schemas come and change.
+// Check checks a part of a configuration against schemas and returns faults. It may be called again whenever
+// schemas change.
 type Check func(Schemas) []error
 
 // Shape is what is known of a value.
 type Shape struct {
-	// Schema is the OpenAPI schema of an object; nil when it is not known, and then anything fits.
+	// Schema is the OpenAPI schema of an object. Nil means unknown, and fits everything.
 	Schema *spec.Schema
-	// List says that the value is a list of such objects.
+	// List: the value is a list of such objects.
 	List bool
-	// Value says that the value need be no object: the schema is that of any value.
+	// Value: the value need not be an object; the schema is that of any value.
 	Value bool
-	// Kept is what there is of an object; nil for all of it.
+	// Kept says which parts of an object exist; nil means all.
 	Kept *Kept
 }
 
-// Kept is what a cache holds of objects beside their metadata.
+// Kept says which parts of objects a cache holds besides their metadata.
 type Kept struct {
-	// Fields are paths.
+	// Fields are the paths that are held.
 	Fields [][]string
-	// At is where a configuration says so; empty when that is not known.
+	// At is the place in a configuration that limits the cache; empty if it is not known.
 	At string
-	// Metadata: it holds nothing else.
+	// Metadata: only metadata is held.
 	Metadata bool
 }
 
-// Lacks reports whether a path leads to something that is left out. Part: some of it is there.
+// Lacks reports whether the value at a path is left out. Part means that some of it is held.
 func (k *Kept) Lacks(path []string) (lacks, part bool) {
 	if len(path) > 0 && slices.Contains([]string{"apiVersion", "kind", "metadata"}, path[0]) {
 		return false, false
@@ -58,7 +57,7 @@ func (k *Kept) Lacks(path []string) (lacks, part bool) {
 	return true, part
 }
 
-// Leaves says that something is left out, and what to do about it.
+// Leaves is the message that something is left out, with advice.
 func (k *Kept) Leaves(what string) string {
 	if k.Metadata {
 		return fmt.Sprintf("%s does not hold %s", k, what)
@@ -66,7 +65,7 @@ func (k *Kept) Leaves(what string) string {
 	return fmt.Sprintf("%s leaves %s out of the cache: add %[2]s to it", k, what)
 }
 
-// String is what leaves something out.
+// String names the setting that leaves something out, with its place.
 func (k *Kept) String() string {
 	if k.At == "" {
 		return k.Word()
@@ -82,20 +81,21 @@ func (k *Kept) Word() string {
 	return "keep"
 }
 
-// Kinds knows which kinds there are. What it has to say against one is a [Misfit].
+// Kinds looks up kinds. Its errors are of type [Misfit].
 type Kinds interface {
-	// Kind looks for the kind of an object. The path of the misfit begins in the object.
+	// Kind looks up the kind of an object. The path of the misfit begins at the object.
 	Kind(schema.GroupVersionKind) (Kind, error)
-	// Resource looks for a resource, that is to be watched or not. Without a version any will do.
+	// Resource looks up a resource, which must be watchable if watched is set. Without a version, any version is
+	// accepted.
 	Resource(r schema.GroupVersionResource, watched bool) (Kind, error)
 }
 
-// Kind is what is known of a kind; nothing when it is empty.
+// Kind is what is known of a kind. The zero value is unknown.
 type Kind struct {
 	schema.GroupVersionKind
-	// Namespaced: its objects live in namespaces.
+	// Namespaced: its objects are namespaced.
 	Namespaced bool
-	// Own: it is one of Kubernetes' own.
+	// Own: it is a built-in kind.
 	Own bool
 }
 
@@ -103,31 +103,29 @@ type Kind struct {
 type Schemas struct {
 	// Self is the resource's own object.
 	Self Shape
-	// Alone: nothing but the field that a handler names is in old and diff. Named: of a whole object no more is read than
-	// what it is called.
+	// Alone: old and diff have only the handler's field. Named: expressions for whole objects use only their names.
 	Alone, Named bool
-	// Children and Related have every name that there is, with or without a schema.
+	// Children and Related have all names, with or without a schema.
 	Children, Related map[string]Shape
-	// Indexes have what is under a key of each of the operator's indexes, by their names.
+	// Indexes have the shape of the values under a key, for each index of the operator by name.
 	Indexes map[string]Shape
-	// Vars are those of further variables that are objects or lists of them. One that is not here
-	// may be anything.
+	// Vars are the shapes of additional variables that are objects or lists of objects. Others may have any value.
 	Vars map[string]Shape
-	// Kinds are the kinds that there are; nil when that is not known.
+	// Kinds looks up kinds; nil if they are not known.
 	Kinds Kinds
-	// Kind is that of the resource's own object, as far as it is known.
+	// Kind is the kind of the resource's own object, as far as it is known.
 	Kind Kind
-	// Sure are the ways through the object of which something before has made sure that they lead to something, as in
-	// self.spec.tls. Unset: where an expression comes upon nothing is dealt with, so nothing need be sure.
+	// Sure are the paths in the object that are known to exist, as self.spec.tls. Unset: missing values are
+	// handled, so paths need not be known to exist.
 	Sure  []string
 	Unset bool
-	// Params are the names of the handler's parameters; nil where they are not known.
+	// Params are the names of the handler's parameters; nil if they are not known.
 	Params map[string]bool
-	// Without are variables that expressions can see nothing in here, and why that is.
+	// Without are the variables that do not exist here, with the reason.
 	Without map[string]string
 }
 
-// With returns the schemas with the shape of one more of Vars.
+// With returns the schemas with one more variable.
 func (s Schemas) With(name string, of Shape) Schemas {
 	vars := map[string]Shape{name: of}
 	for other, shape := range s.Vars {
@@ -139,45 +137,45 @@ func (s Schemas) With(name string, of Shape) Schemas {
 	return s
 }
 
-// NamedChild is a child that a handler makes under a name.
+// NamedChild is a named child that a handler makes.
 type NamedChild struct {
-	// Name is unique within the resource. A CEL identifier.
+	// Name is unique within the resource. It must be a CEL identifier.
 	Name string
-	// Kind is empty where it is worked out only when the handler runs.
+	// Kind is empty if it is computed when the handler runs.
 	Kind schema.GroupVersionKind
-	// List says that there may be several, which have keys.
+	// List: there may be several, which have keys.
 	List bool
-	// Object tells it from other objects, as its template has it with all expressions: two children of one
-	// Object are the same one. Empty where that is not known, or where it is not always made.
+	// Object identifies the object, by its template with all expressions: two children with the same Object are the
+	// same object. It is empty if that is not known, or if the child is not always made.
 	Object string
-	// Maker is the name under which it is made, one of Makers of its handler. Needs are the names of the children of the
-	// same handler that must be there before it.
+	// Maker is the name under which the child is made, one of Makers of its handler. Needs are the names of
+	// children of the same handler that must exist before it.
 	Maker string
 	Needs []string
-	// Judged: its maker says when it is ready, and waits for that.
+	// Judged: its maker decides when it is ready, and waits for that.
 	Judged bool
 }
 
-// Misfit is an error: what is wrong at a place within an action's configuration.
+// Misfit is an error with its place within an action's configuration.
 type Misfit struct {
-	// Path leads to the faulty value from the handler, as in {"with", "channel"}. An index of a
-	// list is its number.
+	// Path is the path of the faulty value below the handler, as in {"with", "channel"}. An index of a list is a
+	// number.
 	Path []string
-	// Line and Column, both from 1, are the place within the value, when that is a text; zero means
-	// its beginning. Columns count characters.
+	// Line and Column, both from 1, are the place within a text; zero means its beginning. Columns count
+	// characters.
 	Line, Column int
-	// Key: it is the key of the value that is at fault.
+	// Key: the fault is in the key of the value.
 	Key bool
-	// Message says what is wrong.
+	// Message describes the fault.
 	Message string
-	// Warning: it may be right all the same.
+	// Warning: the fault is uncertain.
 	Warning bool
 }
 
-// Warns reports whether what is found may be right all the same.
+// Warns reports whether the fault is uncertain.
 func (e *Misfit) Warns() bool { return e.Warning }
 
-// IsWarning reports whether an error of a [Check] is about what may be right all the same.
+// IsWarning reports whether an error of a [Check] is only a warning.
 func IsWarning(err error) bool {
 	found, is := errors.AsType[interface {
 		error

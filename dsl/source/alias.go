@@ -14,9 +14,9 @@ import (
 // maxDepth is how deep a document may be nested.
 const maxDepth = 100
 
-// expander replaces aliases by what they stand for and merge keys by the entries they bring in.
-// The result shares what is repeated, so it is no larger than the document; what it stands for is
-// kept within the limits of [Size], so that it can be walked like a tree.
+// expander replaces aliases by their values, and merge keys by the entries that they add. The result shares
+// repeated parts, so it is not larger than the document. Its full size is kept within the limits of [Size], so that
+// it can be walked like a tree.
 type expander struct {
 	source *Text
 	done   map[*yaml.Node]expansion
@@ -25,15 +25,15 @@ type expander struct {
 	faults Faults
 }
 
-// expansion is a node with all below it expanded; its node is nil while that is going on.
+// expansion is an expanded node; the node is nil while the expansion is in progress.
 type expansion struct {
 	node  *yaml.Node
 	size  Size
 	depth int
 }
 
-// Expand returns the document without aliases and merge keys. With faults there is none. Whole is the
-// size of the configuration so far, and becomes that with this document.
+// Expand returns the document without aliases and merge keys; nil if there are faults. Whole is the size of the
+// configuration so far, and is increased.
 func (s *Text) Expand(root *yaml.Node, whole *Size) (*yaml.Node, Faults) {
 	e := &expander{source: s, done: map[*yaml.Node]expansion{}}
 	out := e.node(root, "")
@@ -70,7 +70,7 @@ func (e *expander) node(n *yaml.Node, p form.Path) *yaml.Node {
 	e.depth++
 	switch {
 	case e.depth > maxDepth:
-		out.Content = nil // the way back tells
+		out.Content = nil // the expansion in progress reports it
 	case n.Kind == yaml.MappingNode:
 		out.Content = e.entries(n, p)
 	case n.Kind == yaml.SequenceNode:
@@ -95,7 +95,7 @@ func measured(n *yaml.Node, done map[*yaml.Node]expansion) expansion {
 	return out
 }
 
-// entries returns a map's own entries and then those that it merges in and does not have itself.
+// entries returns a map's own entries, and then the merged entries that it does not have itself.
 func (e *expander) entries(n *yaml.Node, p form.Path) []*yaml.Node {
 	var own, merged []*yaml.Node
 	has := map[string]bool{}
@@ -119,7 +119,7 @@ func (e *expander) entries(n *yaml.Node, p form.Path) []*yaml.Node {
 	return own
 }
 
-// merged returns the entries of what stands behind a merge key, the ones that win first.
+// merged returns the entries of the value of a merge key, those with precedence first.
 func (e *expander) merged(n *yaml.Node, p form.Path) []*yaml.Node {
 	sources := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {
@@ -145,7 +145,7 @@ var kindTags = map[yaml.Kind][]string{
 	yaml.ScalarNode:   {"!!str", "!!int", "!!bool", "!!float", "!!null", "!!timestamp"},
 }
 
-// tag checks a tag that was written out.
+// tag checks an explicit tag.
 func (e *expander) tag(n *yaml.Node, p form.Path) {
 	if n.Style&yaml.TaggedStyle == 0 {
 		return

@@ -10,31 +10,27 @@ import (
 	"strings"
 )
 
-// Fault is one thing that is wrong with a configuration.
+// Fault is one fault of a configuration.
 type Fault struct {
-	// File is the name of the file as it was given, or as it is in the directory that was given. Empty for what was
-	// declared in Go.
+	// File is the name of the file as given, or in the given directory. Empty for declarations in Go.
 	File string
-	// Line and Column count from 1; columns count characters. Both are 0 when the file as a whole
-	// is at fault.
+	// Line and Column count from 1; columns count characters. Both are 0 for a fault of the whole file.
 	Line, Column int
-	// Path leads to the place within the document, as in resources[0].handlers[1].retries. Empty
-	// for the document as a whole.
+	// Path is the path within the document, as in resources[0].handlers[1].retries. Empty for the whole document.
 	Path string
-	// Message says what is wrong, in one line.
+	// Message describes the fault in one line.
 	Message string
-	// Excerpt, for faults within an expression, is the line of the file and below it a caret under
-	// the place. Of a long line it is the part around the place, with … where it was cut. It is not
-	// part of Error.
+	// Excerpt, for faults within an expression, is the line of the file and, below it, a caret at the column. Of a
+	// long line it is the part around the column, with … where it is cut. It is not part of Error.
 	Excerpt string
-	// Warning: it may be right all the same.
+	// Warning: the fault is uncertain.
 	Warning bool
 }
 
-// Warns reports whether what is found may be right all the same.
+// Warns reports whether the fault is uncertain.
 func (f Fault) Warns() bool { return f.Warning }
 
-// Error returns the fault as "file:line:column: path: message", without what is not known of it.
+// Error returns the fault as "file:line:column: path: message", without unknown parts.
 func (f Fault) Error() string {
 	at := f.File
 	if f.Line > 0 {
@@ -44,8 +40,7 @@ func (f Fault) Error() string {
 	return strings.Join(parts, ": ")
 }
 
-// Faults are all that is wrong with a configuration, sorted by file and position. It is an error
-// when it is not empty.
+// Faults are all faults of a configuration, sorted by file and position. It is an error if it is not empty.
 type Faults []Fault
 
 // Error returns the faults, one a line.
@@ -57,8 +52,7 @@ func (fs Faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Sorted returns the faults in order and without repetitions: what an alias repeats is at fault
-// in one place.
+// Sorted returns the faults in order and without duplicates: a fault of a value that aliases repeat has one place.
 func (fs Faults) Sorted() Faults {
 	out := slices.Clone(fs)
 	slices.SortStableFunc(out, func(a, b Fault) int {

@@ -11,8 +11,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// A configuration's limits, counting again what aliases repeat. A compiled expression holds 18 KB, so
-// all of them hold less than 100 MB.
+// The limits of a configuration. What aliases repeat counts each time. A compiled expression takes 18 KB, so all of
+// them take less than 100 MB.
 const (
 	maxValues         = 100_000
 	maxText           = 8 << 20
@@ -20,20 +20,20 @@ const (
 	maxExpressionText = 512 << 10
 )
 
-// Size is how much there is in a part of a configuration, counting again what aliases repeat.
+// Size is the size of a part of a configuration. What aliases repeat counts each time.
 type Size struct {
-	// values are maps, their keys, lists and scalars; text is how many bytes the scalars have.
+	// values counts maps, their keys, lists and scalars; text is the size of the scalars in bytes.
 	values, text int
-	// expressions are counted by what begins them; written is how many bytes the texts have that they
-	// stand in.
+	// expressions counts the beginnings of expressions; written is the size of the texts that contain them, in
+	// bytes.
 	expressions, written int
 }
 
-// predicates are the keys whose text is an expression without ${…}.
+// predicates returns the keys whose text is an expression without ${…}.
 func predicates() []string { return []string{"when", "where", "includeWhen", "readyWhen"} }
 
-// sizeOf measures a node without what is below it. An expression without ${…} is known by its key, so
-// it is counted with its map.
+// sizeOf returns the size of a node without those below it. Expressions without ${…} are recognised by their key,
+// so they count with their map.
 func sizeOf(n *yaml.Node) Size {
 	out := Size{values: 1}
 	if n.Kind == yaml.ScalarNode {
@@ -55,7 +55,7 @@ func sizeOf(n *yaml.Node) Size {
 	return out
 }
 
-// plus adds sizes, up to one that is far too large in any case.
+// plus adds sizes, up to a limit far above the allowed ones.
 func (s Size) plus(other Size) Size {
 	add := func(a, b int) int { return min(a+b, 1<<40) }
 	return Size{
@@ -64,7 +64,7 @@ func (s Size) plus(other Size) Size {
 	}
 }
 
-// Excess says which limit a size is over, empty when it is over none.
+// Excess names the limit that a size exceeds; empty if it exceeds none.
 func (s Size) Excess() string {
 	switch {
 	case s.values > maxValues:

@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package source reads configurations as text: which files there are, their documents without aliases and merge
-// keys and within limits, and where in a file a fault stands, syntax errors among them. Of the language it
-// knows nothing but which fields hold expressions, for it counts these.
-// It is pure.
+// Package source reads configurations as text: it finds the files, reads their documents within limits and without
+// aliases and merge keys, and places faults, including syntax errors, in the files. The only part of the language
+// that it knows is which fields have expressions, because it counts these. It is pure.
 package source
 
 import (
@@ -19,15 +18,15 @@ import (
 	"unicode/utf8"
 )
 
-// maxSize limits a file. A ConfigMap holds no more, and what the YAML parser makes of a text may be
-// three hundred times as large.
+// maxSize limits the size of a file. A ConfigMap cannot be larger, and the YAML parser may need three hundred times
+// as much memory.
 const maxSize = 1 << 20
 
-// maxTotal limits all files of a configuration together, for the same reason.
+// maxTotal limits the size of all files of a configuration together, for the same reason.
 const maxTotal = 16 << 20
 
-// Files replaces directories by the YAML files in them, sorted by name. Files whose names begin
-// with a dot are left out: a mounted ConfigMap keeps its versions there.
+// Files replaces directories by the YAML files in them, sorted by name. It skips files whose names begin with a
+// dot, because a mounted ConfigMap keeps its versions there.
 func Files(paths []string) (names []string, faults Faults) {
 	seen := map[string]bool{}
 	for _, given := range paths {
@@ -79,14 +78,15 @@ func filesOf(given string) ([]string, error) {
 // Reader reads the files of one configuration. Its zero value is ready for use.
 type Reader struct{ total int64 }
 
-// ReadFile returns the text of a file. The error says why it is not read: it is not a regular file but a pipe or a device, or
-// all files together are too large. Of a file that is too large by itself it returns enough to show that.
+// ReadFile returns the text of a file. It returns an error if the file is not a regular one, such as a pipe or a
+// device, or if all files together are too large. Of a file that is too large by itself, it returns enough to show
+// that.
 func (r *Reader) ReadFile(name string) ([]byte, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() { // opening a pipe waits for whoever writes to it, and a device may have no end
+	if !info.Mode().IsRegular() { // opening a pipe waits for its writer, and a device may be endless
 		return nil, errors.New("it is not a regular file")
 	}
 	file, err := os.Open(name)
@@ -104,7 +104,7 @@ func (r *Reader) ReadFile(name string) ([]byte, error) {
 	return data, nil
 }
 
-// Unread is the fault of a file or directory that could not be read.
+// Unread returns the fault for a file or directory that could not be read.
 func Unread(name string, err error) Fault {
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		err = pathErr.Err
@@ -114,19 +114,19 @@ func Unread(name string, err error) Fault {
 
 // Text is the text of one file.
 type Text struct {
-	// Name is that of the file, for faults.
+	// Name is the name of the file, for faults.
 	Name string
 
 	text  string
 	lines []string
-	// characters are those of line number split, kept for the next fault of that line; mu guards them,
-	// since checks against schemas may run side by side.
+	// characters are those of line number split, kept for the next fault in that line. Checks against schemas may
+	// run in parallel, so mu guards them.
 	mu         sync.Mutex
 	characters []rune
 	split      int
 }
 
-// line returns the characters of a line, which is counted from 1. They are only read.
+// line returns the characters of a line, from 1. They are read-only.
 func (s *Text) line(number int) []rune {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,7 +136,7 @@ func (s *Text) line(number int) []rune {
 	return s.characters
 }
 
-// Read checks that data is text that YAML may hold.
+// Read checks that data is valid text for YAML.
 func Read(name string, data []byte) (*Text, Faults) {
 	if len(data) > maxSize {
 		return nil, Faults{{File: name, Message: fmt.Sprintf("the file is larger than %d MiB", maxSize>>20)}}
@@ -151,7 +151,7 @@ func Read(name string, data []byte) (*Text, Faults) {
 	return s, nil
 }
 
-// unreadable returns the first place in a line that YAML may not hold.
+// unreadable returns the first invalid character in a line.
 func unreadable(line string) (column int, what string) {
 	column = 1
 	for i, r := range line {
@@ -173,7 +173,7 @@ func printable(r rune) bool {
 		r >= 0xE000 && r <= 0xFFFD && r != 0xFEFF || r >= 0x10000 && r <= 0x10FFFF
 }
 
-// lines splits text where YAML does.
+// lines splits text into lines as YAML does.
 func lines(text string) []string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	var out []string

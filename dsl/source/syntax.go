@@ -18,8 +18,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
-// Documents returns the roots of the documents that are not empty, and what is wrong with the
-// syntax. After a syntax error there are no more documents.
+// Documents returns the roots of the documents that are not empty, and a syntax error. It reads no documents after
+// a syntax error.
 func (s *Text) Documents() (roots []*yaml.Node, fault *Fault) {
 	decoder := yaml.NewDecoder(strings.NewReader(s.text))
 	for {
@@ -36,7 +36,7 @@ func (s *Text) Documents() (roots []*yaml.Node, fault *Fault) {
 	}
 }
 
-// next reads a document. The parser panics on a few texts that nobody writes.
+// next reads a document. It recovers from panics of the parser, which some unusual texts cause.
 func next(decoder *yaml.Decoder) (document *yaml.Node, err error) {
 	defer func() {
 		if recover() != nil {
@@ -53,7 +53,7 @@ var (
 	anchorMessage = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
 )
 
-// offByOne are the messages of the parser proper, which gives its lines one too low.
+// offByOne are the parser's messages whose line is one too low.
 var offByOne = []string{
 	"did not find expected <document start>",
 	"did not find expected node content",
@@ -67,7 +67,7 @@ var offByOne = []string{
 	"found duplicate %TAG directive",
 }
 
-// syntax turns an error of the YAML parser, which is text alone, into a fault.
+// syntax converts an error of the YAML parser, which is only text, to a fault.
 func (s *Text) syntax(err error) *Fault {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	if m := anchorMessage.FindStringSubmatch(message); m != nil {
@@ -92,10 +92,10 @@ func (s *Text) syntax(err error) *Fault {
 	return &Fault{File: s.Name, Line: line, Column: 1, Message: "invalid YAML: " + message + remedy(message, s.lines[line-1])}
 }
 
-// bare is a value within braces or brackets that begins with ${ and not with a quote.
+// bare matches an unquoted value within braces or brackets that begins with ${.
 var bare = regexp.MustCompile(`[{\[](.*[:,])?\s*\$\{`)
 
-// remedy says what helps against the two mistakes that are made most.
+// remedy returns advice for the two most common mistakes.
 func remedy(message, line string) string {
 	switch {
 	case strings.HasPrefix(message, "did not find expected ',' or ") && bare.MatchString(line):
@@ -106,7 +106,7 @@ func remedy(message, line string) string {
 	return ""
 }
 
-// alias finds the use of an anchor that does not exist: the last one the parser got to.
+// alias finds the use of an unknown anchor: the last use that the parser has read.
 func (s *Text) alias(name string) (line, column int) {
 	word := regexp.MustCompile(`\*` + regexp.QuoteMeta(name) + `([^-\w]|$)`)
 	read := s.read()
@@ -118,8 +118,8 @@ func (s *Text) alias(name string) (line, column int) {
 	return 1, 1
 }
 
-// reached returns the last line with something in it that the parser read before it stopped. The
-// parser does not tell where a block that it began goes wrong; this is close.
+// reached returns the last line with content that the parser has read. The parser does not say where a block
+// becomes wrong; this is close.
 func (s *Text) reached() int {
 	read := s.read()
 	for n := len(read); n > 0; n-- {
@@ -130,7 +130,7 @@ func (s *Text) reached() int {
 	return 1
 }
 
-// read returns the lines that the parser read before it stopped.
+// read returns the lines that the parser has read.
 func (s *Text) read() []string {
 	input := &slowReader{text: s.text}
 	decoder := yaml.NewDecoder(input)
@@ -141,7 +141,7 @@ func (s *Text) read() []string {
 	}
 }
 
-// slowReader gives out its text byte by byte, so that what was read tells where the reader is.
+// slowReader returns its text byte by byte, so that its position is that of the parser.
 type slowReader struct {
 	text string
 	read int

@@ -14,8 +14,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
-// Fault makes a fault at a value, or within it when line and column, of the text, are not
-// zero; then it shows the line.
+// Fault makes a fault at a value, or at a position in its text if line and column are not zero; then it has an
+// excerpt.
 func (s *Text) Fault(n *yaml.Node, at form.Path, line, column int, message string) Fault {
 	message = strings.Join(strings.Fields(message), " ")
 	out := Fault{File: s.Name, Line: n.Line, Column: n.Column, Path: string(at), Message: message}
@@ -26,10 +26,10 @@ func (s *Text) Fault(n *yaml.Node, at form.Path, line, column int, message strin
 	return out
 }
 
-// around is how many characters of a line are shown on either side of a fault.
+// around is how many characters of a line an excerpt has on either side of a fault.
 const around = 100
 
-// excerpt shows a line of the file with a caret under a column; of a long line the part around it.
+// excerpt returns a line of the file with a caret at a column; of a long line, the part around it.
 func (s *Text) excerpt(line, column int) string {
 	if line < 1 || line > len(s.lines) {
 		return ""
@@ -48,9 +48,8 @@ func (s *Text) excerpt(line, column int) string {
 	return shown + "\n" + strings.Repeat(" ", utf8.RuneCountInString(before)+caret-from) + "^"
 }
 
-// within finds a character of a scalar's value in the file. White space is what YAML changes, so
-// the characters that are none are counted. When file and value do not agree, it is the scalar's
-// own place.
+// within finds a character of a scalar's value in the file. YAML changes white space, so it counts the other
+// characters. If file and value do not agree, it returns the scalar's place.
 func (s *Text) within(n *yaml.Node, line, column int) (int, int) {
 	count := 0
 	text := strings.Split(n.Value, "\n")
@@ -73,7 +72,7 @@ func (s *Text) within(n *yaml.Node, line, column int) (int, int) {
 	}
 }
 
-// marks counts the characters that are no white space.
+// marks counts the characters other than white space.
 func marks(text string) int {
 	count := 0
 	for _, r := range text {
@@ -87,8 +86,7 @@ func marks(text string) int {
 // position is a place in a file.
 type position struct{ line, column int }
 
-// marks returns the places of the first characters of a scalar that are no white space, nil when
-// the file has not as many.
+// marks returns the places of the first characters of a scalar other than white space; nil if the file has fewer.
 func (s *Text) marks(n *yaml.Node, count int) []position {
 	sc := &scan{source: s, at: position{n.Line, n.Column}}
 	sc.properties()
@@ -112,16 +110,16 @@ func (s *Text) marks(n *yaml.Node, count int) []position {
 	return out
 }
 
-// scan reads the characters of a scalar where they stand in a file.
+// scan reads the characters of a scalar in the file.
 type scan struct {
 	source *Text
 	at     position
-	// line is line number read, in characters.
+	// line has the characters of the current line.
 	line []rune
 	read int
 }
 
-// next returns the character at the place and goes on; a line ends in '\n'.
+// next returns the current character and moves on; lines end with '\n'.
 func (s *scan) next() (rune, bool) {
 	if s.at.line > len(s.source.lines) {
 		return 0, false
@@ -137,7 +135,7 @@ func (s *scan) next() (rune, bool) {
 	return s.line[s.at.column-2], true
 }
 
-// properties goes past the anchor and the tag that may stand before a scalar.
+// properties skips the anchor and the tag before a scalar.
 func (s *scan) properties() {
 	for {
 		start := s.at
@@ -161,7 +159,7 @@ func (s *scan) character(style yaml.Style) (rune, bool) {
 	r, ok := s.next()
 	switch {
 	case style&yaml.SingleQuotedStyle != 0 && r == '\'':
-		return s.next() // a quote is written twice
+		return s.next() // a quote is escaped by doubling it
 	case style&yaml.DoubleQuotedStyle != 0 && r == '\\':
 		return s.escaped()
 	default:
@@ -169,7 +167,7 @@ func (s *scan) character(style yaml.Style) (rune, bool) {
 	}
 }
 
-// escaped returns what a backslash and what follows it stand for.
+// escaped returns the character of an escape after a backslash.
 func (s *scan) escaped() (rune, bool) {
 	r, ok := s.next()
 	digits := map[rune]int{'x': 2, 'u': 4, 'U': 8}[r]

@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package words finds what was meant by a word that is not known.
-// It is pure.
+// Package words finds the known word that a mistyped word probably means. It is pure.
 package words
 
 import (
@@ -10,11 +9,10 @@ import (
 	"strings"
 )
 
-// Nearest returns the known word that was most likely meant by word, and whether there is one
-// that is near enough: letters left out, added, changed or swapped, about one in three. Case does
-// not count. Of words equally near, the first one wins.
+// Nearest returns the most similar known word, and whether it is similar enough: about one in three letters may be
+// missing, added, changed or swapped. Case does not count. Among equally similar words, the first wins.
 func Nearest(word string, known []string) (nearest string, found bool) {
-	const longest = 100 // nobody mistypes a longer word, and the cost is quadratic
+	const longest = 100 // people do not mistype longer words, and the cost is quadratic
 	if len(word) > longest {
 		return "", false
 	}
@@ -30,7 +28,7 @@ func Nearest(word string, known []string) (nearest string, found bool) {
 	return nearest, found
 }
 
-// Hint helps with a word that is not known: the one that was likely meant, or those that are known.
+// Hint returns advice for an unknown word: the most similar known word, or all known words.
 func Hint(word string, known []string) string {
 	meant, near := Nearest(word, known)
 	switch {
@@ -48,8 +46,7 @@ func Hint(word string, known []string) string {
 	return "want one of " + strings.Join(known, ", ")
 }
 
-// distance counts the letters to leave out, add, change or swap with their neighbour to get from
-// a to b.
+// distance returns the number of letters to remove, add, change or swap with their neighbour to get from a to b.
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
