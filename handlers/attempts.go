@@ -12,16 +12,17 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 )
 
-// attempt is how a handler is to fail.
+// attempt says how a handler fails.
 type attempt struct {
-	// Failures are how many attempts fail before one succeeds.
+	// Failures is how many attempts fail before one succeeds.
 	Failures int `json:"failures"`
-	// With is permanent, for an error after which no attempt follows, or a time such as 100ms, after which the next one does.
-	// Empty is a plain error, and what becomes of that says the handler.
+	// With is permanent, for a permanent error, or a time such as 100ms, for a temporary error with that time.
+	// Empty means a plain error, for which the handler's own options apply.
 	With string `json:"with,omitempty"`
 }
 
-// AttemptFail fails as often as its parameters say. How many attempts there were is in the status, also after one that failed.
+// AttemptFail fails as often as its parameters say. It writes the number of attempts to the status, also when it
+// fails.
 func AttemptFail(_ context.Context, r *dsl.Request) error {
 	var want attempt
 	if err := r.Params.Into(&want); err != nil {

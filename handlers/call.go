@@ -19,7 +19,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
-// call runs a Go function that is registered by name, with the handler's parameters.
+// call calls a Go function that is registered by name, with the handler's parameters.
 func call(cel compilerOf) actions.Action {
 	return actions.Action{
 		Name:   "call",
@@ -56,7 +56,7 @@ func buildCall(cel compilerOf, b actions.Build, name string) (actions.Built, err
 	return actions.Built{Func: withParams(function.Func, b.Params), Needs: function.Needs}, nil
 }
 
-// wrongKind returns what is wrong where a handler calls a daemon, or a daemon what is none.
+// wrongKind returns an error if a handler calls a daemon, or a daemon calls a handler's function.
 func wrongKind(f dsl.Function, daemon bool) error {
 	switch {
 	case daemon && f.Daemon == nil:
@@ -67,7 +67,7 @@ func wrongKind(f dsl.Function, daemon bool) error {
 	return nil
 }
 
-// buildDaemon builds a daemon, each run of which gets its own copy of the parameters.
+// buildDaemon builds a daemon. Each run gets its own copy of the parameters.
 func buildDaemon(b actions.Build, f dsl.Function) (actions.Built, error) {
 	if hasExpression(map[string]any(b.Params)) {
 		return actions.Built{}, &shape.Misfit{Path: []string{"with"}, Message: "expressions are not worked out for a daemon, which sees the object change"}
@@ -76,15 +76,15 @@ func buildDaemon(b actions.Build, f dsl.Function) (actions.Built, error) {
 		own := *r
 		own.Params = runtime.DeepCopyJSON(b.Params)
 		err := f.Daemon(ctx, &own)
-		r.Patch = own.Patch // which Flush replaces
+		r.Patch = own.Patch // Flush replaces it
 		return err
 	}}, nil
 }
 
-// computedParams works out the parameters for each call. What the expressions give is checked then.
+// computedParams computes the parameters for each call, and checks the results of their expressions.
 func computedParams(cel compilerOf, b actions.Build, function dsl.Function) (actions.Built, error) {
 	params := map[string]any(b.Params)
-	b.Params = nil // the parameters cannot be made of themselves
+	b.Params = nil // the parameters cannot refer to themselves
 	w, err := newWriter(cel, b)
 	if err != nil {
 		return actions.Built{}, err
@@ -94,7 +94,7 @@ func computedParams(cel compilerOf, b actions.Build, function dsl.Function) (act
 		return actions.Built{}, err
 	}
 	reads := w.reads
-	reads.Only, reads.Told = false, false // nobody knows what the function reads
+	reads.Only, reads.Told = false, false // the reads of the function are not known
 	return actions.Built{Checks: w.checks, Needs: function.Needs, Reads: reads, Func: func(ctx context.Context, r *dsl.Request) error {
 		value, err := t.Render(w.scope(r.Subject))
 		if err != nil {
@@ -111,7 +111,7 @@ func computedParams(cel compilerOf, b actions.Build, function dsl.Function) (act
 	}}, nil
 }
 
-// unfit says which parameters do not fit, without their values.
+// unfit names the parameters that do not fit, without their values.
 func unfit(err error) error {
 	var at []string
 	for _, one := range errorsIn(err) {
@@ -122,7 +122,7 @@ func unfit(err error) error {
 	return fmt.Errorf("%s: %s does not fit", strings.Join(at, ", "), dsl.Unshown)
 }
 
-// errorsIn returns the errors that one joins.
+// errorsIn returns the errors that are joined in one.
 func errorsIn(err error) []error {
 	if joined, is := err.(interface{ Unwrap() []error }); is {
 		return joined.Unwrap()
@@ -130,7 +130,7 @@ func errorsIn(err error) []error {
 	return []error{err}
 }
 
-// hasExpression reports whether there is a ${…} in a plain value.
+// hasExpression reports whether a plain value contains a ${…}.
 func hasExpression(value any) bool {
 	switch value := value.(type) {
 	case string:
@@ -143,14 +143,14 @@ func hasExpression(value any) bool {
 	return false
 }
 
-// withParams gives each call its own copy of the parameters: calls run side by side.
+// withParams gives each call its own copy of the parameters, because calls run in parallel.
 func withParams(fn dsl.Func, params dsl.Params) dsl.Func {
 	return func(ctx context.Context, r *dsl.Request) error {
 		return runWith(ctx, fn, r, runtime.DeepCopyJSON(params))
 	}
 }
 
-// runWith runs a function with parameters. What it says in its request, besides what the two share, is handed on.
+// runWith runs a function with parameters, and copies back the fields of the request that it has set.
 func runWith(ctx context.Context, fn dsl.Func, r *dsl.Request, params dsl.Params) error {
 	own := *r
 	own.Params = params

@@ -48,8 +48,8 @@ func (s *setter) condition(at []string, c setCondition) {
 	s.conditions = append(s.conditions, out)
 }
 
-// judge works out the status, and the reason and the message that the condition has where the author gives none. Of one that is not
-// true they are those of the first object that is not ready, of which the status asks that.
+// judge evaluates the status of a condition, with the default reason and message. If it is not true, these come
+// from the first object that is not ready among those that the status checks with ready().
 func (c condition) judge(scope expr.Scope) (status metav1.ConditionStatus, reason, message string, err error) {
 	var unready *dsl.Readiness
 	scope.Unready = func(why dsl.Readiness) {
@@ -99,7 +99,7 @@ func (c condition) set(p *dsl.Patch, scope expr.Scope) error {
 	return nil
 }
 
-// truth reads a condition's status, empty when it is none.
+// truth reads a condition's status; empty if the value is not one.
 func truth(value any) metav1.ConditionStatus {
 	switch value {
 	case true, "True", "true":

@@ -11,7 +11,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 )
 
-// door is what samples/activities keeps in the operator's memo: whether the process takes guests.
+// door is the key in the operator's memo that samples/activities use: it says whether the process accepts guests.
 const door = "door"
 
 // DoorOpen is a startup: it opens the door before anything is watched.
@@ -28,7 +28,7 @@ func DoorClose(_ context.Context, r *dsl.Request) error {
 	return nil
 }
 
-// DoorFollow does with the door what a ConfigMap says.
+// DoorFollow opens or closes the door as a ConfigMap says.
 func DoorFollow(_ context.Context, r *dsl.Request) error {
 	state, _ := dsl.Path{"data", door}.In(r.Object.Object)
 	r.OperatorMemo.Set(door, state == "open")

@@ -17,14 +17,14 @@ import (
 	"github.com/handwerk-dev/handwerk/handlers/etcd"
 )
 
-// When it is looked again: while something is on its way, and when all is well.
+// The times until the next look: while a change is in progress, and when all members are healthy.
 const (
 	etcdSoon  = time.Second
 	etcdLater = 10 * time.Second
 )
 
-// etcdLook finds out which members an etcd cluster has and how they are, and says so in status.members. A Pod that is no
-// member's goes.
+// etcdLook writes the members of an etcd cluster and their health to status.members. It deletes Pods that belong to
+// no member.
 func etcdLook(ctx context.Context, s *etcdSession) error {
 	if err := s.look(ctx); err != nil {
 		return err
@@ -32,7 +32,7 @@ func etcdLook(ctx context.Context, s *etcdSession) error {
 	return s.tidy(ctx)
 }
 
-// etcdCreate makes the Pod of the first member of a new cluster. Pods of an earlier one go.
+// etcdCreate makes the Pod of the first member of a new cluster. It deletes Pods of an earlier cluster.
 func etcdCreate(ctx context.Context, s *etcdSession) error {
 	name := s.numbered(s.Status.Next)
 	for other := range s.pods {
@@ -50,9 +50,9 @@ func etcdCreate(ctx context.Context, s *etcdSession) error {
 	return nil
 }
 
-// etcdAdd adds a member, as a learner, and makes its Pod, where there are fewer than there should be and all are healthy. It
-// is the only place where a Pod joins a cluster: one that was made anew for a member that had a vote would have
-// forgotten what that member had promised. So none is made unless etcd says that it is a learner.
+// etcdAdd adds a member as a learner, and makes its Pod, if the cluster has too few members and all are healthy. No
+// other function makes a Pod that joins a cluster. A new Pod for a member with a vote would have lost the data that
+// the member has acknowledged, so a Pod is made only if etcd says that the member is a learner.
 func etcdAdd(ctx context.Context, s *etcdSession) error {
 	by, err := s.ready(ctx)
 	if err != nil || by == "" {
@@ -79,7 +79,7 @@ func etcdAdd(ctx context.Context, s *etcdSession) error {
 	return s.look(ctx)
 }
 
-// etcdPromote gives a learner that has caught up its vote.
+// etcdPromote promotes a learner that has caught up.
 func etcdPromote(ctx context.Context, s *etcdSession) error {
 	if err := s.look(ctx); err != nil {
 		return err
@@ -91,7 +91,7 @@ func etcdPromote(ctx context.Context, s *etcdSession) error {
 			return err
 		}
 		if !m.Learner || !s.answers[name].healthy() || by == "" {
-			continue // the machine says what is to be done then
+			continue // the machine decides what to do then
 		}
 		if err := etcd.Promote(ctx, s.clientURL(by), m.ID); err != nil {
 			return notYet(fmt.Errorf("promoting member %s of %s: %w", name, s.Name, err))
@@ -102,8 +102,8 @@ func etcdPromote(ctx context.Context, s *etcdSession) error {
 	return nil
 }
 
-// etcdRemove removes a member where there are more than there should be and all are healthy: a learner before others, and the
-// youngest one that does not lead. Its Pod goes after it.
+// etcdRemove removes a member if the cluster has too many and all are healthy. It prefers a learner, and otherwise
+// the youngest member that is not the leader. The Pod is deleted afterwards.
 func etcdRemove(ctx context.Context, s *etcdSession) error {
 	by, err := s.ready(ctx)
 	if err != nil || by == "" {
@@ -119,12 +119,12 @@ func etcdRemove(ctx context.Context, s *etcdSession) error {
 		}
 	}
 	if victim < 0 {
-		return s.tidy(ctx) // a run before this one has done it
+		return s.tidy(ctx) // an earlier run has done it
 	}
 	return s.remove(ctx, s.members[victim])
 }
 
-// etcdReplace removes a member whose Pod is gone, and its data with it. That another one is added is for the machine to say.
+// etcdReplace removes a member whose Pod and data are gone. The machine then decides whether to add another.
 func etcdReplace(ctx context.Context, s *etcdSession) error {
 	if err := s.look(ctx); err != nil {
 		return err
@@ -149,7 +149,7 @@ func (s *etcdSession) remove(ctx context.Context, m etcd.Member) error {
 	}
 	by := s.voter(name)
 	if by == "" {
-		return nil // as for ready
+		return nil // as in ready
 	}
 	if err := etcd.Remove(ctx, s.clientURL(by), m.ID); err != nil {
 		return notYet(fmt.Errorf("removing member %s of %s: %w", name, s.Name, err))
@@ -161,7 +161,7 @@ func (s *etcdSession) remove(ctx context.Context, m etcd.Member) error {
 	return s.look(ctx)
 }
 
-// tidy takes Pods away that are no member's, when it is known who is one: as what is left after a crash.
+// tidy deletes Pods that belong to no member, as after a crash, if the members are known.
 func (s *etcdSession) tidy(ctx context.Context) error {
 	for name := range s.pods {
 		member := slices.ContainsFunc(s.members, func(m etcd.Member) bool { return slices.Contains(m.PeerURLs, s.peerURL(name)) })
@@ -175,7 +175,8 @@ func (s *etcdSession) tidy(ctx context.Context) error {
 	return nil
 }
 
-// notYet makes waiting of what etcd is not ready for: it wants to have been whole for five seconds.
+// notYet converts a refusal for the time being to waiting. etcd refuses changes until the cluster has been healthy
+// for five seconds.
 func notYet(err error) error {
 	if errors.Is(err, etcd.ErrNotYet) {
 		return dsl.Waiting("etcd: "+err.Error(), etcdSoon)
@@ -183,8 +184,8 @@ func notYet(err error) error {
 	return err
 }
 
-// ready looks, and returns a member to ask for a change: none where not all that have a vote are healthy, so that nothing is to
-// be changed. That is no error: the machine goes where it is looked after.
+// ready looks, and returns a member to ask for a change. It returns none if a voting member is not healthy, because
+// nothing may be changed then. That is not an error: the machine goes to the state that handles it.
 func (s *etcdSession) ready(ctx context.Context) (by string, err error) {
 	if err := s.look(ctx); err != nil {
 		return "", err
@@ -216,7 +217,7 @@ func Etcd(r *actions.Registry) {
 	}
 }
 
-// dead reports whether a Pod's data is gone, or goes: it has ended, was evicted, or is being deleted.
+// dead reports whether a Pod's data is lost or will be: the Pod has ended, was evicted, or is being deleted.
 func dead(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }

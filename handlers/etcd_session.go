@@ -20,19 +20,21 @@ import (
 	"github.com/handwerk-dev/handwerk/handlers/etcd"
 )
 
-// etcdParams are the parameters of the functions of samples/etcd. In all texts, also those of the Pod, {member} stands for the
-// name of the member that it is about, {number} for its number, {cluster} for the name of the object, {namespace} for its namespace.
+// etcdParams are the parameters of the functions of samples/etcd. In all texts, also those of the Pod, {member}
+// stands for the member's name, {number} for its number, {cluster} for the object's name, and {namespace} for its
+// namespace.
 type etcdParams struct {
-	// ClientURL and PeerURL are where a member is reached by clients, and by the other members. By default that is a Pod with
-	// a hostname of its own, in a headless Service of the cluster's name.
+	// ClientURL and PeerURL are the URLs of a member for clients and for other members. The defaults are for a Pod
+	// with its own hostname in a headless Service of the cluster's name.
 	ClientURL string `json:"clientURL"`
 	PeerURL   string `json:"peerURL"`
-	// Pod is the Pod of a member. In it {clientURL} and {peerURL} are the member's, {initialCluster} are all members with their peer
-	// URLs, and {initialClusterState} is new or existing, as etcd's flags of these names want them.
+	// Pod is the Pod of a member. In it, {clientURL} and {peerURL} are the member's URLs, {initialCluster} is the
+	// list of members with their peer URLs, and {initialClusterState} is new or existing, as for etcd's flags of
+	// these names.
 	Pod map[string]any `json:"pod"`
 }
 
-// The URLs by default.
+// The default URLs.
 const (
 	etcdClientURL = "http://{member}.{cluster}.{namespace}.svc:2379"
 	etcdPeerURL   = "http://{member}.{cluster}.{namespace}.svc:2380"
@@ -40,7 +42,7 @@ const (
 
 const etcdPods = "pods.v1"
 
-// etcdCluster is what the functions need to know of an EtcdCluster.
+// etcdCluster has the fields of an EtcdCluster that the functions need.
 type etcdCluster struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
@@ -48,7 +50,8 @@ type etcdCluster struct {
 	} `json:"spec"`
 	Status struct {
 		Members []etcdMember `json:"members"`
-		// Next is the number of the next member. None is used twice: nobody takes a new member for an old one.
+		// Next is the number of the next member. Numbers are not used again, so that a new member cannot be
+		// mistaken for an old one.
 		Next int `json:"next"`
 	} `json:"status"`
 }
@@ -56,9 +59,9 @@ type etcdCluster struct {
 // etcdMember is a member in the status.
 type etcdMember struct {
 	Name string `json:"name"`
-	// ID is what etcdctl shows; empty until it is known.
+	// ID is the id that etcdctl shows; empty until it is known.
 	ID string `json:"id,omitempty"`
-	// Learner: it has no vote yet. Alive: its Pod is there, and its data with it. Healthy: it answers, and knows a leader.
+	// Learner: it has no vote yet. Alive: its Pod exists, with its data. Healthy: it answers, and has a leader.
 	Learner bool `json:"learner"`
 	Alive   bool `json:"alive"`
 	Healthy bool `json:"healthy"`
@@ -69,24 +72,25 @@ type etcdSession struct {
 	*dsl.Request
 	etcdCluster
 	params etcdParams
-	// pods are the cluster's, by name.
+	// pods are the cluster's Pods, by name.
 	pods map[string]*corev1.Pod
-	// members are those that a quorum knows, in the order of their numbers; nil while there is none. Answers are what each says.
+	// members are the members that a quorum reports, in the order of their numbers; nil without a quorum. Answers
+	// are the members' own statuses.
 	members []etcd.Member
 	answers map[string]etcdAnswer
 	leader  etcd.ID
 }
 
-// etcdAnswer is what a member says of itself, or why it does not.
+// etcdAnswer is a member's status, or the error of the request.
 type etcdAnswer struct {
 	etcd.Status
 	err error
 }
 
-// healthy reports whether a member works: it answers, knows a leader, and has no alarm.
+// healthy reports whether a member answers, has a leader, and has no alarm.
 func (a etcdAnswer) healthy() bool { return a.err == nil && a.Leader != 0 && len(a.Errors) == 0 }
 
-// etcdFunc makes a handler's code of a function.
+// etcdFunc makes a function the code of a handler.
 func etcdFunc(step func(context.Context, *etcdSession) error) dsl.Func {
 	return func(ctx context.Context, r *dsl.Request) error {
 		s := &etcdSession{Request: r, params: etcdParams{ClientURL: etcdClientURL, PeerURL: etcdPeerURL}, pods: map[string]*corev1.Pod{}}
@@ -109,7 +113,7 @@ func etcdFunc(step func(context.Context, *etcdSession) error) dsl.Func {
 	}
 }
 
-// look asks all members how they are, and one of them which there are, and notes it in the status.
+// look asks all members for their status, and one of them for the list of members, and writes both to the status.
 func (s *etcdSession) look(ctx context.Context) error {
 	s.members, s.leader, s.answers = nil, 0, map[string]etcdAnswer{}
 	s.ask(ctx)
@@ -134,7 +138,7 @@ func (s *etcdSession) look(ctx context.Context) error {
 	return s.tell()
 }
 
-// again has the machine look again: soon while not all is well, for what a member says of itself tells nobody else.
+// again makes the machine look again; soon if a member is not healthy, because no event reports a member's health.
 func (s *etcdSession) again() {
 	for _, name := range slices.Sorted(maps.Keys(s.pods)) {
 		if a := s.answers[name]; !a.healthy() || a.Learner {
@@ -144,7 +148,7 @@ func (s *etcdSession) again() {
 	s.RunAgain(etcdLater)
 }
 
-// ask asks the members whose data is there how they are, all at once.
+// ask asks the members that are alive for their status, all at once.
 func (s *etcdSession) ask(ctx context.Context) {
 	var asking sync.WaitGroup
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(s.pods)), func(name string) bool { return !s.alive(name) })
@@ -158,7 +162,7 @@ func (s *etcdSession) ask(ctx context.Context) {
 	}
 }
 
-// tell notes the members that a quorum knows.
+// tell writes the members that a quorum reports to the status.
 func (s *etcdSession) tell() error {
 	numbers, found := map[etcd.ID]int{}, []etcdMember{}
 	for _, m := range s.members {
@@ -180,7 +184,7 @@ func (s *etcdSession) tell() error {
 	return nil
 }
 
-// note puts members into the status, as they are now.
+// note writes members with their current state to the status.
 func (s *etcdSession) note(members []etcdMember) {
 	members = slices.Clone(members)
 	for i := range members {
@@ -191,14 +195,14 @@ func (s *etcdSession) note(members []etcdMember) {
 	s.Patch.SetStatus("members", members)
 }
 
-// alive reports whether the Pod of a member is there, and its data with it.
+// alive reports whether the Pod of a member exists, with its data.
 func (s *etcdSession) alive(name string) bool {
 	pod := s.pods[name]
 	return pod != nil && !dead(pod)
 }
 
-// voter returns a member other than the given one that can be asked for a change; empty where there is none. The one that
-// leads comes last: it is asked by the others.
+// voter returns a member, other than the given one, that can be asked for a change; empty if there is none. It
+// prefers members that are not the leader.
 func (s *etcdSession) voter(but string) (found string) {
 	for _, name := range slices.Sorted(maps.Keys(s.answers)) {
 		a := s.answers[name]
@@ -212,8 +216,8 @@ func (s *etcdSession) voter(but string) (found string) {
 	return found
 }
 
-// next returns the number of the member that is to be added, and the learner that it is already, where a run before this one
-// has come as far as that.
+// next returns the number of the member to add. If an earlier run has already added it as a learner, it returns the
+// learner, too.
 func (s *etcdSession) next(members []etcd.Member) (number int, learner *etcd.Member) {
 	for number = s.Status.Next; ; number++ {
 		name := s.numbered(number)
@@ -227,10 +231,10 @@ func (s *etcdSession) next(members []etcd.Member) (number int, learner *etcd.Mem
 	}
 }
 
-// start makes the Pod of a member that joins others, or that is the first one where there are none.
+// start makes the Pod of a member that joins others, or of the first member.
 func (s *etcdSession) start(ctx context.Context, name string, members []etcd.Member) error {
 	if s.pods[name] != nil {
-		return nil // a run before this one has made it
+		return nil // an earlier run has made it
 	}
 	if s.params.Pod == nil {
 		return dsl.Permanent(fmt.Errorf("starting member %s: the parameter pod must say what its Pod is", name))
@@ -257,7 +261,7 @@ func (s *etcdSession) start(ctx context.Context, name string, members []etcd.Mem
 	return nil
 }
 
-// stop deletes the Pod of what is no member any more.
+// stop deletes the Pod of a former member.
 func (s *etcdSession) stop(ctx context.Context, name string) error {
 	if err := s.Children.Delete(ctx, etcdPods, name); err != nil {
 		return fmt.Errorf("stopping %s, which is no member any more: %w", name, err)
@@ -266,7 +270,8 @@ func (s *etcdSession) stop(ctx context.Context, name string) error {
 	return nil
 }
 
-// numbered returns the name of the member with a number, number that of a name; -1 for one that is none of ours.
+// numbered returns the name of the member with a number. Number returns the number of a name, or -1 for a foreign
+// name.
 func (s *etcdSession) numbered(number int) string { return s.Name + "-" + strconv.Itoa(number) }
 
 func (s *etcdSession) number(name string) int {
@@ -283,13 +288,13 @@ func (s *etcdSession) clientURL(member string) string {
 }
 func (s *etcdSession) peerURL(member string) string { return s.words(member).Replace(s.params.PeerURL) }
 
-// words puts in what is known of a member.
+// words replaces the placeholders of a member.
 func (s *etcdSession) words(member string) *strings.Replacer {
 	return strings.NewReplacer("{member}", member, "{number}", strconv.Itoa(s.number(member)), "{cluster}", s.Name, "{namespace}", s.Namespace)
 }
 
-// nameOf returns the name of a member, which has none in etcd until it was started, by its peer URL. One that somebody else
-// has added is an error.
+// nameOf returns the name of a member by its peer URL, because etcd has no name for it before it has started. A
+// member that somebody else has added is an error.
 func (s *etcdSession) nameOf(m etcd.Member) (string, error) {
 	template := strings.NewReplacer("{member}", s.Name+"-{number}", "{cluster}", s.Name, "{namespace}", s.Namespace).Replace(s.params.PeerURL)
 	before, after, _ := strings.Cut(template, "{number}")

@@ -14,7 +14,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
-// eventConfig is what stands under event.
+// eventConfig is the configuration of event.
 type eventConfig struct {
 	Type    eventType `yaml:"type" default:"Normal" doc:"Normal, or Warning for what somebody has to look at."`
 	Reason  string    `yaml:"reason" required:"true" doc:"One CamelCase word; may have ${…}."`
@@ -24,16 +24,15 @@ type eventConfig struct {
 // eventType is one of the two types that an Event may have.
 type eventType string
 
-// Choices are the words of Kubernetes.
+// Choices returns the types of Kubernetes.
 func (eventType) Choices() (string, []string) {
 	return "type", []string{string(dsl.Normal), string(dsl.Warning)}
 }
 
-// mostEventReason is how many bytes the API server takes of an Event's reason. Of its note the engine
-// sends what is taken.
+// mostEventReason is the API server's limit for an Event's reason, in bytes. The engine shortens the note itself.
 const mostEventReason = 128
 
-// event reports an Event of the object.
+// event sends an Event of the object.
 func event(cel compilerOf) actions.Action {
 	return actions.Action{
 		Name:      "event",

@@ -13,15 +13,15 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 )
 
-// fleet is what a Fleet asks for.
+// fleet is the spec of a Fleet.
 type fleet struct {
-	// Regions are where it is to be; those in Closed take nobody yet.
+	// Regions are the desired regions; those in Closed do not accept the fleet yet.
 	Regions []string `json:"regions"`
 	Closed  []string `json:"closed"`
 }
 
-// FleetDeploy declares a sub-handler for each region of a Fleet. One that fails is tried again alone; those that have succeeded
-// do not run again.
+// FleetDeploy declares a sub-handler for each region of a Fleet. A failed one is retried alone; those that have
+// succeeded do not run again.
 func FleetDeploy(_ context.Context, r *dsl.Request) error {
 	var spec fleet
 	if err := r.Into("spec", &spec); err != nil {
@@ -33,7 +33,7 @@ func FleetDeploy(_ context.Context, r *dsl.Request) error {
 			if slices.Contains(spec.Closed, region) {
 				return fmt.Errorf("%s is closed", region)
 			}
-			r.Log.Info("the fleet is in " + region) // as handler deploy/<region>
+			r.Log.Info("the fleet is in " + region) // logged by handler deploy/<region>
 			return nil
 		}, dsl.Retries(2), dsl.WithBackoff(time.Second, time.Minute))
 	}

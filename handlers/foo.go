@@ -12,9 +12,9 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 )
 
-// FooDeployment keeps one Deployment for each Foo of kubernetes/sample-controller: as many
-// replicas as the Foo asks for, put back when somebody changes or deletes it. A Deployment of that
-// name that is not the Foo's own is not touched.
+// FooDeployment keeps one Deployment for each Foo of kubernetes/sample-controller, with the Foo's number of
+// replicas. It reverts changes and deletions by others. It does not touch a Deployment of that name that the Foo
+// does not own.
 func FooDeployment(ctx context.Context, r *dsl.Request) error {
 	var spec struct {
 		DeploymentName string `json:"deploymentName"`
@@ -49,8 +49,8 @@ func FooDeployment(ctx context.Context, r *dsl.Request) error {
 	return err
 }
 
-// What applying a child takes: asking for one that the cache does not have, and server-side apply,
-// which is create for a new one and patch for one that is there.
+// The permissions for applying a child: get, for a child that the cache does not have, and those of server-side
+// apply, which is create for a new child and patch for an existing one.
 const (
 	fooVerbs    = "get,create,patch"
 	fooChildren = "deployments.v1.apps"
@@ -63,7 +63,7 @@ func FooStatus(_ context.Context, r *dsl.Request) error {
 	name, _ := dsl.MustParsePath("spec.deploymentName").In(r.Object.Object)
 	deployment, err := r.Children.Get("deployments.v1.apps", fmt.Sprint(name))
 	if err != nil || deployment == nil {
-		return err // without a Deployment, FooDeployment says why
+		return err // FooDeployment reports a missing Deployment
 	}
 	available, found := statusReplicas.In(deployment.Object)
 	if !found {
@@ -76,7 +76,7 @@ func FooStatus(_ context.Context, r *dsl.Request) error {
 	return nil
 }
 
-// FooFarewell says that a Foo is gone. Nothing is left to do: its Deployment goes with it, by the owner reference.
+// FooFarewell logs that a Foo is gone. Its Deployment is garbage-collected by the owner reference.
 func FooFarewell(_ context.Context, r *dsl.Request) error {
 	r.Log.Info("Foo is gone, and its Deployment goes with it")
 	return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 )
 
-// errNotBar makes the engine look again, with back-off, until the value is mended.
+// errNotBar makes the engine retry with back-off until the value is changed.
 var errNotBar = errors.New(`spec.value is not "bar"`)
 
 // FooBarReady sets a Foo's condition Ready: True while spec.value is "bar", False otherwise.

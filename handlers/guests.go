@@ -26,14 +26,14 @@ type guest struct {
 // greetings counts how often a guest was greeted, in this process.
 type greetings struct{ count int }
 
-// greeted is what a greeting comes to.
+// greeted is the result of a greeting.
 type greeted struct {
 	Times  int `json:"times"`
 	Guests int `json:"guests"`
 }
 
-// GuestGreet greets a guest: typed, in the status. Its result says how often that was, by the object's memo, and how many guests
-// there were in this process, by the operator's.
+// GuestGreet writes a greeting to the status, with typed code. Its result has the number of greetings, from the
+// object's memo, and the number of guests in this process, from the operator's memo.
 func GuestGreet(_ context.Context, r *dsl.TypedRequest[guest]) error {
 	seen := dsl.MemoOf[greetings](r.Memo)
 	seen.count++

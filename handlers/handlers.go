@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package handlers holds the stock actions, one a file: what a handler that is written in YAML
-// can do without any Go.
+// Package handlers has the stock actions, one in each file: what handlers in YAML can do without Go code.
 package handlers
 
 import (
@@ -13,14 +12,14 @@ import (
 	keep "github.com/handwerk-dev/handwerk/handlers/apply"
 )
 
-// compilerOf gives the actions their expression compiler.
+// compilerOf returns the compiler of expressions for actions.
 type compilerOf func() (*expr.Compiler, error)
 
-// Standard returns a registry of the stock actions and of the functions in this package. Programs
-// with functions of their own add them to it.
+// Standard returns a registry with the stock actions and the functions of this package. Programs add their own
+// functions to it.
 func Standard() *actions.Registry {
 	r := actions.NewRegistry()
-	cel := sync.OnceValues(expr.New) // one compiler for all, made when an expression is first met
+	cel := sync.OnceValues(expr.New) // one compiler for all, made for the first expression
 
 	// The actions.
 	r.Action(call(cel))
@@ -30,7 +29,7 @@ func Standard() *actions.Registry {
 	r.Action(remove(cel))
 	r.Action(apply(cel))
 
-	// The functions that call finds by name, a line for each file that has some.
+	// The functions for call, one line for each file that has some.
 	Foo(r)
 	FooBar(r)
 	Etcd(r)

@@ -17,20 +17,20 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
-// logConfig is what stands under log.
+// logConfig is the configuration of log.
 type logConfig struct {
 	Message string         `yaml:"message" required:"true" doc:"The line; may have ${…}."`
 	Level   logLevel       `yaml:"level" default:"info" doc:"debug is seen only with --zap-log-level=debug."`
 	Values  map[string]any `yaml:"values" doc:"What the line carries besides; values may have ${…}."`
 }
 
-// logLevel says how much a line matters.
+// logLevel is the level of a line.
 type logLevel string
 
-// Choices are the levels.
+// Choices returns the levels.
 func (logLevel) Choices() (string, []string) { return "level", []string{"info", "debug"} }
 
-// mostLogged is how many bytes of a message are logged: container runtimes break longer lines.
+// mostLogged is how many bytes of a message are logged, because container runtimes break longer lines.
 const mostLogged = 16 << 10
 
 // logLine writes a line to the operator's log.

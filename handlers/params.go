@@ -12,9 +12,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// checkParams checks parameters against the struct that the function decodes them into, so that a
-// mistake is found when the configuration is loaded. One with ${…} in it is checked when it has a value.
-// All faults are returned, joined.
+// checkParams checks parameters against the function's struct, so that mistakes are found when the configuration is
+// loaded. Parameters with ${…} are checked when they have values. All faults are returned, joined.
 func checkParams(f dsl.Function, params dsl.Params) error {
 	if params == nil {
 		return nil
@@ -38,7 +37,7 @@ func checkParams(f dsl.Function, params dsl.Params) error {
 	if len(faults) > 0 || hasExpression(map[string]any(params)) {
 		return errors.Join(faults...)
 	}
-	if err := params.Into(reflect.New(t).Interface()); err != nil { // what tags ask for beyond names, such as numbers as text
+	if err := params.Into(reflect.New(t).Interface()); err != nil { // other demands of tags, such as numbers as text
 		return &shape.Misfit{Path: []string{"with"}, Message: err.Error()}
 	}
 	return nil

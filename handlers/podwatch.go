@@ -11,11 +11,10 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 )
 
-// failLabel on an object makes PodPrint fail, to show what becomes of an item that does.
+// failLabel is a label on an object that makes PodPrint fail, to show how failed items are handled.
 const failLabel = "podwatch.handwerk.dev/fail"
 
-// PodPrint logs what happens to a Pod, or to an object of another kind, as client-go's workqueue example
-// prints it.
+// PodPrint logs events of a Pod, or of an object of another kind, as client-go's workqueue example prints them.
 func PodPrint(_ context.Context, r *dsl.Request) error {
 	words := map[dsl.Cause]string{
 		dsl.Create: "Add", dsl.Update: "Update", dsl.Delete: "Delete", dsl.Resume: "Sync", dsl.Resync: "Sync",

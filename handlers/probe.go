@@ -16,7 +16,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 )
 
-// probe is an address that is looked at time and again.
+// probe is an address that is checked periodically.
 type probe struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
@@ -29,8 +29,8 @@ type probe struct {
 	} `json:"status"`
 }
 
-// ProbeWatch is the daemon of samples/daemon: it asks an address time and again whether it answers, and says so in the
-// status. Another address is asked at once.
+// ProbeWatch is the daemon of samples/daemon: it checks periodically whether an address answers, and reports the
+// result in the status. When the address changes, it checks it at once.
 func ProbeWatch(ctx context.Context, r *dsl.TypedDaemonRequest[probe]) error {
 	for {
 		current, err := r.Current()
@@ -39,7 +39,7 @@ func ProbeWatch(ctx context.Context, r *dsl.TypedDaemonRequest[probe]) error {
 		}
 		state, message := ask(ctx, current.Spec.URL)
 		if ctx.Err() != nil {
-			return nil // which is no answer
+			return nil // an interrupted check is not a result
 		}
 		err = r.Change(ctx, func(p *probe) { p.Status.State, p.Status.Message = state, message })
 		if err != nil {
@@ -54,7 +54,7 @@ func ProbeWatch(ctx context.Context, r *dsl.TypedDaemonRequest[probe]) error {
 	}
 }
 
-// ask asks an address, for 5 s at most.
+// ask checks an address, for at most 5 s.
 func ask(ctx context.Context, url string) (state, message string) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

@@ -18,7 +18,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// remove deletes objects: the handled one, or what an expression gives.
+// remove deletes objects: the handled one, or the value of an expression.
 func remove(cel compilerOf) actions.Action {
 	return actions.Action{
 		Name:   "delete",
@@ -51,9 +51,9 @@ func buildRemove(cel compilerOf, b actions.Build, what string) (actions.Built, e
 	}), nil
 }
 
-// removalNeeds are the rights to delete what an expression may give: the children and related objects
-// that it selects, the resource's own objects in a schedule, or else the object itself. What it selects
-// beside these, as in ${[self, children.a]}, is not told.
+// removalNeeds returns the rights to delete the objects of an expression: the children and related objects that it
+// selects, the resource's own objects in a schedule, and otherwise the object itself. For an expression that mixes
+// these, as ${[self, children.a]}, the right on the object itself is missing.
 func removalNeeds(t *expr.Template, whole bool) []dsl.Need {
 	needs := []dsl.Need{}
 	for _, p := range t.Programs() {
@@ -72,12 +72,12 @@ func removalNeeds(t *expr.Template, whole bool) []dsl.Need {
 	return needs
 }
 
-// objectOrList is the schema of what can be deleted.
+// objectOrList returns the schema of values that can be deleted.
 func objectOrList(shape.Schemas) *spec.Schema {
 	return &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object", "array"}}}
 }
 
-// deleteAll deletes what the template gives. One that cannot be deleted does not keep the others.
+// deleteAll deletes the objects of the template. If one cannot be deleted, it goes on with the others.
 func deleteAll(ctx context.Context, r *dsl.Request, own dsl.ResourceName, t *expr.Template, scope expr.Scope) error {
 	value, err := t.Render(scope)
 	if err != nil {
@@ -105,7 +105,7 @@ func deleteOne(ctx context.Context, r *dsl.Request, own dsl.ResourceName, value 
 		return dsl.Permanent(errors.New("deleting: want objects, and what is given is none"))
 	}
 	if len(tree) == 0 {
-		return nil // a child or a related object that is not there
+		return nil // a missing child or related object
 	}
 	o := &unstructured.Unstructured{Object: tree}
 	if o.GetKind() == "" || o.GetName() == "" || o.GetUID() == "" {
@@ -121,7 +121,7 @@ func deleteOne(ctx context.Context, r *dsl.Request, own dsl.ResourceName, value 
 		err = r.Client.DeleteObject(ctx, o)
 	}
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // gone, or another object has the name
+		return nil // it is gone, or the name belongs to another object
 	}
 	return fmt.Errorf("deleting %s %s/%s: %w", o.GetKind(), o.GetNamespace(), o.GetName(), err)
 }

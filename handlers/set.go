@@ -23,7 +23,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// setConfig is what stands under set.
+// setConfig is the configuration of set.
 type setConfig struct {
 	Status      map[string]any `yaml:"status" doc:"Fields of status; values may have ${…}. A field whose expression comes upon something that is not there is removed."`
 	Conditions  []setCondition `yaml:"conditions" doc:"Conditions in status.conditions, kept as the API conventions want it."`
@@ -31,25 +31,25 @@ type setConfig struct {
 	Annotations texts          `yaml:"annotations" doc:"Annotations of the object; null removes one."`
 	Spec        map[string]any `yaml:"spec" doc:"Fields of spec; null removes one."`
 
-	strayed bool // there is a key that is no field, so one of them was meant
+	strayed bool // an unknown key may be a mistyped field
 }
 
-// ReadForm reads what is set; whether it is anything is looked at later.
+// ReadForm reads the fields. An empty map is reported later.
 func (c *setConfig) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 	return d.Struct(at, n, c, &form.Others{Strayed: func() { c.strayed = true }})
 }
 
-// DescribeForm describes a map with something in it.
+// DescribeForm describes a map that is not empty.
 func (c *setConfig) DescribeForm(d *form.Describer) *form.Schema {
 	out := d.Struct(reflect.TypeFor[setConfig]())
 	out.MinProperties = 1
 	return out
 }
 
-// texts are texts by name; null removes one.
+// texts are texts by name; null removes a text.
 type texts map[string]any
 
-// ReadForm reads them as they are: which texts objects may have is looked at later.
+// ReadForm reads the texts. Invalid labels and annotations are reported later.
 func (t *texts) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 	return d.Value(at, n, (*map[string]any)(t))
 }
@@ -70,12 +70,12 @@ type setCondition struct {
 // state is the status of a condition.
 type state struct{ value any }
 
-// ReadForm reads a value of any kind: which it may be is looked at later.
+// ReadForm reads a value of any kind. Invalid values are reported later.
 func (s *state) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 	return d.Value(at, n, &s.value)
 }
 
-// DescribeForm describes what it may be.
+// DescribeForm describes valid values.
 func (s *state) DescribeForm(*form.Describer) *form.Schema {
 	return &form.Schema{OneOf: []*form.Schema{{Type: "boolean"}, {Type: "string", Pattern: `^(true|false|True|False|Unknown)$|\$\{`, PatternErrorMessage: "want true, false, True, False or Unknown, or an expression"}}}
 }
@@ -117,7 +117,7 @@ func buildSet(cel compilerOf, b actions.Build, config *setConfig) (actions.Built
 	if err != nil {
 		return actions.Built{}, err
 	}
-	w.unset = true // a field is removed then, and a condition unknown
+	w.unset = true // a missing value removes a field, and makes a condition Unknown
 	s := &setter{writer: w}
 	if !config.strayed && len(config.Status)+len(config.Spec)+len(config.Labels)+len(config.Annotations)+len(config.Conditions) == 0 {
 		s.fault([]string{"set"}, "must not be empty")
@@ -162,7 +162,7 @@ func buildSet(cel compilerOf, b actions.Build, config *setConfig) (actions.Built
 	return built, nil
 }
 
-// kept are the fields that are set where a person may write, too: should one change, it is set anew.
+// kept returns the fields outside of status. People may change them, and then they are set again.
 func (s *setter) kept() (out []dsl.Path) {
 	for _, f := range s.spec {
 		out = append(out, f.path)
@@ -175,7 +175,7 @@ func (s *setter) kept() (out []dsl.Path) {
 	return out
 }
 
-// reported are the fields of status that are set.
+// reported returns the fields of status.
 func (s *setter) reported() (out []dsl.Path) {
 	for _, f := range s.status {
 		out = append(out, append(dsl.Path{"status"}, f.path...))
@@ -186,26 +186,26 @@ func (s *setter) reported() (out []dsl.Path) {
 	return out
 }
 
-// holdsConditions checks that the resource's schema has a place for conditions.
+// holdsConditions checks that the resource's schema has conditions.
 func holdsConditions(s shape.Schemas) []error {
 	self := s.Self.Schema
 	if self == nil || property(self, "status", "conditions") != nil {
 		return nil
 	}
 	if status := property(self, "status"); status != nil && (len(status.Properties) == 0 || status.AdditionalProperties != nil) {
-		return nil // anything goes
+		return nil // any field is allowed
 	}
 	return []error{&shape.Misfit{Path: []string{"set", "conditions"}, Message: "the resource's schema has no status.conditions"}}
 }
 
-// fields compiles a tree: every value that is not a map is a field of its own.
+// fields compiles a tree: every value that is not a map is a separate field.
 func (s *setter) fields(tree map[string]any, below dsl.Path, at ...string) []field {
 	if len(tree) == 0 {
 		return nil
 	}
 	part := func(schemas shape.Schemas) *spec.Schema { return property(schemas.Self.Schema, at[1]) }
 	s.keys(tree, at)
-	if s.template(tree, part, at...) == nil { // checked as a whole, rendered field by field
+	if s.template(tree, part, at...) == nil { // checked as a whole, rendered by field
 		return nil
 	}
 	var out []field
@@ -220,7 +220,7 @@ func (s *setter) fields(tree map[string]any, below dsl.Path, at ...string) []fie
 	return out
 }
 
-// keys refuses keys with expressions: what is set must be known when it is not set any more.
+// keys reports keys with expressions: the set fields must be known to remove them later.
 func (s *setter) keys(tree map[string]any, at []string) {
 	for _, key := range slices.Sorted(maps.Keys(tree)) {
 		below := append(slices.Clone(at), key)
@@ -246,7 +246,7 @@ func (s *setter) branch(tree map[string]any, below dsl.Path, at []string) []fiel
 	return out
 }
 
-// field compiles one value, whose faults and checks the tree around it has had.
+// field compiles one value. Its faults and checks belong to the whole tree.
 func (s *setter) field(value any, path dsl.Path, at []string) field {
 	t, err := s.compiler.Template(value, at...)
 	if err != nil {
@@ -281,8 +281,7 @@ func (s *setter) texts(tree map[string]any, at ...string) []field {
 	return out
 }
 
-// run sets everything. A field that cannot be worked out fails the handler after the others are
-// set.
+// run sets all fields. If a field cannot be computed, the others are set and the handler fails.
 func (s *setter) run(_ context.Context, r *dsl.Request) error {
 	scope := s.objectScope(r.Subject)
 	var faults []error
@@ -293,7 +292,7 @@ func (s *setter) run(_ context.Context, r *dsl.Request) error {
 			case errors.Is(err, expr.ErrMissing), value == expr.None:
 				put(f.path, nil)
 			case errors.Is(err, expr.ErrTooLarge) && errors.Is(errors.Join(faults...), expr.ErrTooLarge):
-				// one that says so is enough: there is no room for any after it
+				// one such error is enough: there is no room for later fields
 			case err != nil:
 				faults = append(faults, err)
 			default:
@@ -326,8 +325,8 @@ func (s *setter) run(_ context.Context, r *dsl.Request) error {
 	return errors.Join(faults...)
 }
 
-// instead returns the patch that makes a value of what is there: a merge patch leaves the keys of a map
-// that it does not have.
+// instead returns the merge patch that replaces a value: it removes the keys that the new value lacks, which a
+// plain merge patch would keep.
 func instead(value, has any) any {
 	wanted, isMap := value.(map[string]any)
 	there, both := has.(map[string]any)
@@ -345,16 +344,16 @@ func instead(value, has any) any {
 	return out
 }
 
-// What the API server takes, in bytes: of all annotations of an object, and of a condition's reason and
-// message, where the CRD has the type for it that Kubernetes has.
+// The API server's limits in bytes: for all annotations of an object, and for a condition's reason and message if
+// the CRD has the type of Kubernetes.
 const (
 	mostAnnotations = 256 << 10
 	mostReason      = 1024
 	mostMessage     = 32768
 )
 
-// setText sets a label or an annotation; nil removes it. What the API server would not take fails this
-// handler alone: sent, it would be refused with all that the other handlers of the object want.
+// setText sets a label or an annotation; nil removes it. An invalid text fails only this handler: if it were sent,
+// the API server would refuse the changes of all handlers.
 func setText(r *dsl.Request, what, key string, value any) error {
 	p := r.Patch
 	path := dsl.Path{"metadata", what, key}.String()

@@ -17,26 +17,26 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// writer gathers what the actions that are made of templates have in common: compiled templates,
-// their faults, what they read, and their checks.
+// writer has the common parts of actions that use templates: the compiled templates, their faults, what they read,
+// and their checks.
 type writer struct {
 	compiler *expr.Compiler
 	params   dsl.Params
 	checks   []shape.Check
 	faults   []error
-	// needs are what the action does beside what the engine does.
+	// needs are the rights of the action beyond the engine's own.
 	needs []dsl.Need
-	// unset: where an expression comes upon nothing is dealt with.
+	// unset: missing values are handled.
 	unset bool
-	// named: of an object that an expression gives as a whole no more is looked at than what it is called.
+	// named: of objects that expressions return as a whole, only the names are used.
 	named bool
-	// reads is what its expressions read.
+	// reads is what the expressions read.
 	reads dsl.Reads
-	// told: it belongs to a machine, see [actions.Build].
+	// told: the conditions of a machine report the result; see [actions.Build].
 	told bool
 }
 
-// newWriter returns a writer for a handler; one that runs for a whole resource knows objects.
+// newWriter returns a writer for a handler. A handler that runs for a whole resource has the variable objects.
 func newWriter(cel compilerOf, b actions.Build) (*writer, error) {
 	compiler, err := cel()
 	if err != nil {
@@ -53,11 +53,10 @@ func newWriter(cel compilerOf, b actions.Build) (*writer, error) {
 	return &writer{compiler: compiler, params: b.Params, needs: []dsl.Need{}, reads: dsl.Reads{Only: true, Told: true}, told: b.Told}, nil
 }
 
-// objectsVariable is what expressions of a schedule call the resource's objects.
+// objectsVariable is the variable of schedules with the resource's objects.
 const objectsVariable = "objects"
 
-// template compiles a tree; the place of it in the handler is at. Part picks the schema of what
-// the tree becomes; nil when there is none to hold it against.
+// template compiles a tree at a place in the handler. Part returns the schema of the result; nil if it has none.
 func (w *writer) template(tree any, part func(shape.Schemas) *spec.Schema, at ...string) *expr.Template {
 	t, err := w.compiler.Template(tree, at...)
 	if err != nil {
@@ -83,15 +82,16 @@ func (w *writer) fault(at []string, format string, args ...any) {
 }
 
 // built is what an action returns whose effect is not all that follows from what it reads: it happened at
-// a certain time. In a machine it is its state that says when, so there nothing else is to be looked at.
+// built returns the common result of actions whose effect depends on when they run, such as an Event. For these,
+// Reads is not enough to decide when to run, except in a machine, whose state decides that.
 func (w *writer) built(fn dsl.Func) actions.Built {
-	// Only: none looks back.
+	// Only: it uses neither old nor diff.
 	out := actions.Built{Func: fn, Checks: w.checks, Needs: w.needs, Reads: w.reads, NoOld: w.reads.Only, Makers: []string{}}
 	out.Reads.Only = w.told
 	return out
 }
 
-// scope is what the expressions of an attempt see: all of them the same children, which are read once.
+// scope returns the scope of the expressions of an attempt. They share the children, which are read once.
 func (w *writer) scope(of dsl.Subject) expr.Scope {
 	if of.Children != nil {
 		of.Children = readOnce{of.Children, sync.OnceValues(of.Children.All)}
@@ -107,15 +107,15 @@ func (w *writer) scope(of dsl.Subject) expr.Scope {
 	return s
 }
 
-// objectScope is scope for what becomes a part of an object, or is written down somewhere: all of it
-// together is no larger than an object may be.
+// objectScope is scope for results that become part of an object, or are stored elsewhere. All of them together
+// must fit into one object.
 func (w *writer) objectScope(of dsl.Subject) expr.Scope {
 	s := w.scope(of)
 	s.Room = expr.NewRoom(expr.MostOfAnObject)
 	return s
 }
 
-// readOnce are children that are read at most once.
+// readOnce reads children at most once.
 type readOnce struct {
 	dsl.ChildReader
 	all func() ([]dsl.ChildObject, error)
@@ -124,7 +124,7 @@ type readOnce struct {
 // All returns what was read.
 func (c readOnce) All() ([]dsl.ChildObject, error) { return c.all() }
 
-// text renders a template that must be text; what is not there is the empty text.
+// text renders a template that must be text. A missing value is the empty text.
 func text(t *expr.Template, s expr.Scope) (string, error) {
 	value, err := t.Render(s)
 	switch value := value.(type) {
@@ -139,7 +139,7 @@ func text(t *expr.Template, s expr.Scope) (string, error) {
 	return "", err
 }
 
-// property returns the schema of a field, nil when it is not known.
+// property returns the schema of a field; nil if it is not known.
 func property(s *spec.Schema, names ...string) *spec.Schema {
 	for _, name := range names {
 		if s == nil {

@@ -28,8 +28,9 @@ type volumeClaim struct {
 	} `json:"status"`
 }
 
-// VolumeClaim keeps a PersistentVolumeClaim for each EphemeralVolumeClaim, of its name, its size and its labels, and reports
-// what became of it. A size is changed once the claim is bound, which is when the API server takes it.
+// VolumeClaim keeps a PersistentVolumeClaim for each EphemeralVolumeClaim, with its name, size and labels, and
+// reports its state. It changes the size only after the claim is bound, because the API server refuses the change
+// before.
 func VolumeClaim(ctx context.Context, r *dsl.TypedRequest[volumeClaim]) error {
 	claim, err := dsl.As[corev1.PersistentVolumeClaim](r.Children.Apply(ctx, &corev1.PersistentVolumeClaim{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
@@ -50,7 +51,7 @@ func VolumeClaim(ctx context.Context, r *dsl.TypedRequest[volumeClaim]) error {
 	return nil
 }
 
-// What a PersistentVolumeClaim takes.
+// The resource of the children, and the permissions on it.
 const (
 	volumeVerbs    = "get,create,patch"
 	volumeChildren = "persistentvolumeclaims.v1"

@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apply is the action apply: it keeps the children of an object as templates say, in the
-// order in which they need each other.
+// Package apply is the action apply: it keeps the children of an object as templates say, in the order of their
+// dependencies.
 //
-// What the configuration says is read (config.go) and compiled when it is loaded (parse.go, options.go,
-// object.go, needs.go, grants.go). A run (run.go) goes through the children level by level: it works out what
-// is wanted (wanted.go), applies it (send.go, rollout.go), and asks whether it is ready. When
-// everything is applied and nothing waits, what is wanted no more is taken away (remove.go). What
-// came of it is told in one condition, one Event and the handler's error (outcome.go, reason.go).
+// The configuration is read (config.go) and compiled when it is loaded (parse.go, options.go, object.go, needs.go,
+// grants.go). A run (run.go) handles the children level by level: it computes the desired objects (wanted.go),
+// applies them (send.go, rollout.go), and checks whether they are ready. When everything is applied and nothing
+// waits, it takes away children that are not desired any more (remove.go). It reports the result in one condition,
+// one Event and the handler's error (outcome.go, reason.go).
 package apply
 
 import (
@@ -28,7 +28,7 @@ import (
 // action is the action's name.
 const action = "apply"
 
-// Action returns the action. Cel gives it a compiler; it is called for each handler.
+// Action returns the action. Cel returns a compiler; it is called for each handler.
 func Action(cel func() (*expr.Compiler, error)) actions.Action {
 	return actions.Action{
 		Name:      action,
@@ -46,15 +46,15 @@ func Action(cel func() (*expr.Compiler, error)) actions.Action {
 	}
 }
 
-// plan is a handler's children, compiled. It is only read once it is made.
+// plan has a handler's compiled children. It is read-only once it is made.
 type plan struct {
-	// id is the handler's, report its part in the conditions that tell of children.
+	// id is the handler's id; report is its part in the conditions.
 	id     string
 	report report
 	params dsl.Params
 	// final: the children are made when the object is deleted.
 	final bool
-	// include says whether the children are wanted, all of them, by its own parameters; nil where they are.
+	// include says whether all children are desired, with its own parameters; nil means that they are.
 	include       *expr.Program
 	includeParams dsl.Params
 	children      map[string]*child
@@ -87,7 +87,7 @@ func build(compiler *expr.Compiler, b actions.Build, config childrenConfig) (act
 	return made.built(), nil
 }
 
-// built returns the handler and what goes with it.
+// built returns the handler and its properties.
 func (p *plan) built() actions.Built {
 	out := actions.Built{Func: p.run, Filtered: p.filtered, Needs: []dsl.Need{}, Conditions: p.report.types(), Makers: []string{p.id}}
 	if p.report.own != "" {
@@ -95,11 +95,11 @@ func (p *plan) built() actions.Built {
 		reports.Offered = true
 		out.Needs = append(out.Needs, reports)
 	}
-	out.Reads.Only, out.Reads.Told, out.Reads.Children = true, true, p.final // in a deletion there is no cause child
+	out.Reads.Only, out.Reads.Told, out.Reads.Children = true, true, p.final // deletions have no cause child
 	for _, name := range p.graph.Names() {
 		c := p.children[name]
 		if c.template == nil {
-			continue // it is at fault, which was told
+			continue // its fault is reported already
 		}
 		out.Children = append(out.Children, shape.NamedChild{
 			Name: name, Kind: c.kind, List: c.forEach != nil, Object: p.always(c), Maker: p.id, Needs: p.graph.Needs(name), Judged: c.ready != nil,
@@ -115,21 +115,21 @@ func (p *plan) built() actions.Built {
 		out.Reads = out.Reads.And(p.reads(c))
 	}
 	if slices.ContainsFunc(out.Children, func(c shape.NamedChild) bool { return c.Kind.Empty() }) {
-		out.Reads.Children = true // its owner says of which kinds they may be
+		out.Reads.Children = true // the owner says which kinds it may have
 	}
 	if p.some(dsl.ChildSpec.ByReference) {
 		out.Needs = append(out.Needs, dsl.MustParseNeed("update", "self/finalizers"))
 	}
 	if p.some(func(s dsl.ChildSpec) bool { return s.ByLabel() || s.OnDelete == dsl.OrphanChild }) {
-		out.Needs = append(out.Needs, dsl.MustParseNeed("patch", "self")) // the record of children
+		out.Needs = append(out.Needs, dsl.MustParseNeed("patch", "self")) // for the record of children
 	}
 	if len(out.Owns) > 0 && !p.final {
-		out.Brings = append(out.Brings, dsl.Child) // or drift would not be put back
+		out.Brings = append(out.Brings, dsl.Child) // for reverting drift
 	}
 	if p.some(needsRemoval) {
 		out.Brings = append(out.Brings, dsl.Delete)
 	}
-	out.NoOld = out.Reads.Only // no expression looks back
+	out.NoOld = out.Reads.Only // no expression uses old or diff
 	return out
 }
 
@@ -146,7 +146,7 @@ func (p *plan) reads(c *child) dsl.Reads {
 	return out
 }
 
-// some reports whether there is a child that is kept so.
+// some reports whether a child has such a spec.
 func (p *plan) some(kept func(dsl.ChildSpec) bool) bool {
 	for _, c := range p.children {
 		if kept(c.spec) {
@@ -156,8 +156,8 @@ func (p *plan) some(kept func(dsl.ChildSpec) bool) bool {
 	return false
 }
 
-// needsRemoval reports whether something is to be done about such a child when its owner is
-// deleted: nobody else deletes it, or Kubernetes would delete it although it is to stay.
+// needsRemoval reports whether the handler must act on such a child when its owner is deleted: Kubernetes does not
+// delete it, or would delete it although it should stay.
 func needsRemoval(s dsl.ChildSpec) bool {
 	switch {
 	case s.Ownership == dsl.Unowned, s.OnDelete == dsl.RetainChild:
@@ -168,38 +168,38 @@ func needsRemoval(s dsl.ChildSpec) bool {
 	return !s.ByReference()
 }
 
-// child is a named child, compiled.
+// child is a compiled child.
 type child struct {
 	name string
-	// spec is how it is kept, but for the key.
+	// spec says how it is kept, without the key.
 	spec dsl.ChildSpec
-	// kind is empty where it is worked out.
+	// kind is empty if it is computed.
 	kind schema.GroupVersionKind
-	// forEach gives the elements that there is a child for; nil for one child. key says which is
-	// which, nil for the default.
+	// forEach returns the elements, with one child for each; nil means a single child. key returns the key of an
+	// element; nil means the default.
 	forEach, key *expr.Template
-	// entry: there is one for each entry that the handler runs for.
+	// entry: there is one for each entry of the handler.
 	entry bool
-	// stays: it is made when its owner is deleted, and left behind.
+	// stays: it is made when its owner is deleted, and stays.
 	stays bool
-	// limit is the most elements that there may be.
+	// limit is the greatest number of elements.
 	limit int
 	// include and ready may be nil.
 	include, ready *condition
 	rollout        *rollout
 	template       *expr.Template
-	// needs are the other children of this handler that its expressions use; looks reports whether
-	// they use children of other handlers.
+	// needs are the other children of this handler that its expressions use. looks reports whether they use
+	// children of other handlers.
 	needs []string
 	looks bool
-	// bound is, of a binding, the role that grants finds among the children.
+	// bound is the role of a binding, if grants finds it among the children.
 	bound *child
-	// config is all that the configuration says of the child, source the part that is the template.
+	// config is the whole configuration of the child; source is its template.
 	config, source any
 }
 
-// verbs are the rights that keeping the child takes: get where the cache is not enough, create and patch by server-side
-// apply, delete when it is wanted no more. What is worked out of a kind, nobody knows before.
+// verbs returns the rights that the child needs: get if the cache is not enough, create and patch for server-side
+// apply, delete if it is not desired any more. They are not known for a computed kind.
 func (c *child) verbs() []string {
 	verbs := []string{"get", "create", "patch"}
 	if c.spec.OnImmutable == dsl.RecreateChild || !c.stays && c.spec.Ownership != dsl.Unowned && (c.spec.OnDelete == "" || c.spec.OnDelete == dsl.DeleteChild) {
@@ -208,7 +208,7 @@ func (c *child) verbs() []string {
 	return verbs
 }
 
-// programs returns the expressions that say what the child is and whether it is wanted.
+// programs returns the expressions that define the child and whether it is desired.
 func (c *child) programs() []*expr.Program {
 	var out []*expr.Program
 	if c.include != nil {
@@ -222,7 +222,7 @@ func (c *child) programs() []*expr.Program {
 	return out
 }
 
-// conditions returns the predicates that look at what the child has become.
+// conditions returns the predicates on the applied child.
 func (c *child) conditions() []*expr.Program {
 	var out []*expr.Program
 	if c.ready != nil {

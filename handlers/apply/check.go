@@ -14,16 +14,16 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// check holds the child's expressions, and what it is to become, against schemas.
+// check checks the child's expressions and its object against schemas.
 func (c *child) check(s shape.Schemas) []error {
-	whether := s // what says whether the child is wanted knows nothing of that
+	whether := s // includeWhen cannot rely on itself
 	if c.include != nil {
 		s.Sure = slices.Concat(s.Sure, check.Sure(c.include.program))
 	}
 	var out []error
 	if c.forEach != nil {
 		out = check.Template(c.forEach, s, listOrMap())
-		s.Sure = slices.Concat(s.Sure, check.Asked(c.forEach)) // where there are none, there is no element
+		s.Sure = slices.Concat(s.Sure, check.Asked(c.forEach)) // without forEach's value there is no element
 	}
 	out = append(out, check.Template(c.template, s, s.Children[c.name].Schema)...)
 	if c.key != nil {
@@ -46,12 +46,12 @@ func (c *child) check(s shape.Schemas) []error {
 	return out
 }
 
-// listOrMap is the schema of what there can be a child for each element of.
+// listOrMap returns the schema of values that forEach accepts.
 func listOrMap() *spec.Schema {
 	return &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"array", "object"}}}
 }
 
-// checkObject holds what is written of the object itself against the kinds that there are.
+// checkObject checks the object's kind and name against the kinds that exist.
 func (c *child) checkObject(s shape.Schemas) (out []error) {
 	if s.Kinds == nil {
 		return nil
@@ -75,7 +75,7 @@ func (c *child) checkObject(s shape.Schemas) (out []error) {
 	return append(out, c.refused(kind)...)
 }
 
-// placed gives a misfit its place, from the object on.
+// placed adds a place to a misfit, below the object.
 func (c *child) placed(err error) error {
 	if misfit, is := errors.AsType[*shape.Misfit](err); is {
 		misfit.Path = slices.Concat(c.template.Path, misfit.Path)
@@ -83,7 +83,7 @@ func (c *child) placed(err error) error {
 	return err
 }
 
-// part returns what stands under a key, nil when there is nothing or the key is worked out.
+// part returns the value of a key; nil if it is missing or the key is computed.
 func part(t *expr.Template, key string) *expr.Template {
 	if t == nil {
 		return nil
@@ -96,12 +96,12 @@ func part(t *expr.Template, key string) *expr.Template {
 	return nil
 }
 
-// misfit is what is wrong with a part of the template.
+// misfit returns a fault of a part of the template.
 func misfit(t *expr.Template, message string) error {
 	return &shape.Misfit{Path: t.Path, Message: message}
 }
 
-// doubt is what may be wrong with a part of the template.
+// doubt returns a warning for a part of the template.
 func doubt(t *expr.Template, message string) error {
 	return &shape.Misfit{Path: t.Path, Message: message, Warning: true}
 }

@@ -15,21 +15,20 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
-// childrenConfig is what stands under apply: children by name. A child that is at fault is among them, so
-// that others can refer to it.
+// childrenConfig is the configuration of apply: children by name. It includes children with faults, so that others
+// can refer to them.
 type childrenConfig map[string]*childConfig
 
-// childConfig is what stands under a child's name: the child itself, or options with the child under
-// template.
+// childConfig is the configuration of a child: the object itself, or options with the object under template.
 type childConfig struct {
 	options
-	// whole is all of it, nil when it is no map.
+	// whole is the whole value; nil if it is not a map.
 	whole map[string]any
-	// forEach is mistyped, so the expressions know an item.
+	// forEach is mistyped, so expressions have the variable item.
 	mistypedEach bool
 }
 
-// options are how a child is kept. The doc tags are their reference.
+// options say how a child is kept. The doc tags are their reference.
 type options struct {
 	Template    templateConfig      `yaml:"template" required:"there is no child in here: want the child itself (apiVersion, kind, metadata, …), or options with the child under template" doc:"The child itself, whose values may have ${…}; or one expression that gives the whole object."`
 	ForEach     form.Items          `yaml:"forEach" doc:"A list or a map, mostly an expression: there is a child for each element. Expressions know it as item (also value), index and key. Absent: one child."`
@@ -45,7 +44,7 @@ type options struct {
 	Rollout     *rolloutConfig      `yaml:"rollout" doc:"For forEach: how changed children are updated. Absent: all at once."`
 }
 
-// rolloutConfig is what stands under rollout.
+// rolloutConfig is the configuration of rollout.
 type rolloutConfig struct {
 	MaxUnavailable share          `yaml:"maxUnavailable" required:"maxUnavailable is required: a whole number of at least 1, or a percentage as in 25%" doc:"How many may be unready at a time: a number, or a percentage as in 25%, rounded up and at least 1."`
 	ReadyWhen      form.Predicate `yaml:"readyWhen" doc:"When one that was updated is ready; the variable child is the live object. Absent: the child's own readyWhen, else ready(child)."`
@@ -53,10 +52,10 @@ type rolloutConfig struct {
 
 const bothForms = "the child itself (apiVersion, kind, metadata, …), or options with the child under template"
 
-// templateKey is where the child itself stands in the long form.
+// templateKey is the key of the object in the long form.
 const templateKey = "template"
 
-// keywords are the options of the long form that no object has for fields.
+// keywords returns the options of the long form that cannot be fields of an object.
 func keywords() []string {
 	return slices.DeleteFunc(form.Fields(reflect.TypeFor[options]()), func(name string) bool {
 		return name == "key" || name == "limit" || name == templateKey
@@ -77,7 +76,7 @@ func (c *childrenConfig) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) b
 	})
 }
 
-// unnamed reports whether there is a child itself in the place of children by name.
+// unnamed reports whether the value is an object instead of children by name.
 func unnamed(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 	plain, _ := d.Plain(at, n)
 	whole, _ := plain.(map[string]any)
@@ -96,7 +95,7 @@ func (c *childrenConfig) DescribeForm(d *form.Describer) *form.Schema {
 	}
 }
 
-// objectSchema describes the template of an object. What else it may have, its kind says.
+// objectSchema describes the template of an object, without the fields of its kind.
 func objectSchema() *form.Schema {
 	text := func(doc string) *form.Schema { return &form.Schema{Type: "string", MinLength: 1, Description: doc} }
 	return &form.Schema{
@@ -134,10 +133,10 @@ func (c *childConfig) read(d *form.Decoder, at form.Path, n *yaml.Node) {
 	c.Template.value = whole
 }
 
-// itself reports whether it is the child itself that stands there.
+// itself reports whether the value is the object itself.
 func (c *childConfig) itself() bool { return c.has("apiVersion") || c.has("kind") }
 
-// has reports whether there is a value, faulty or not.
+// has reports whether a key has a value, faulty or not.
 func (c *childConfig) has(key string) bool { return has(c.whole, key) }
 
 // ReadForm reads the fields of a rollout.
@@ -154,10 +153,10 @@ func (r *rolloutConfig) DescribeForm(d *form.Describer) *form.Schema {
 	return d.Struct(reflect.TypeFor[rolloutConfig]())
 }
 
-// templateConfig is the template of a child, nil when there is none.
+// templateConfig is the template of a child; nil if there is none.
 type templateConfig struct{ value any }
 
-// ReadForm takes any value: what it is to become, says its kind.
+// ReadForm accepts any value; the kind defines its form.
 func (t *templateConfig) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 	t.value, _ = d.Plain(at, n)
 	return true
@@ -168,7 +167,7 @@ func (t *templateConfig) DescribeForm(*form.Describer) *form.Schema {
 	return &form.Schema{OneOf: []*form.Schema{objectSchema(), form.WithExpression()}}
 }
 
-// share is a number of children, or how many in a hundred.
+// share is a number of children, or a percentage.
 type share struct {
 	most    int
 	percent bool
@@ -176,12 +175,12 @@ type share struct {
 
 var percentage = regexp.MustCompile(`^([0-9]{1,3})%$`)
 
-// ReadForm takes a number or a percentage.
+// ReadForm accepts a number or a percentage.
 func (s *share) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 	match := percentage.FindStringSubmatch(n.Value)
 	switch {
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!int":
-		_ = n.Decode(&s.most) // one that is too large stays 0
+		_ = n.Decode(&s.most) // a number that is too large stays 0
 	case form.IsText(n) && match != nil:
 		s.most, _ = strconv.Atoi(match[1])
 		s.percent = true
@@ -193,7 +192,7 @@ func (s *share) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 	return true
 }
 
-// DescribeForm describes both.
+// DescribeForm describes the number and the percentage.
 func (s *share) DescribeForm(*form.Describer) *form.Schema {
 	least := 1.0
 	return &form.Schema{OneOf: []*form.Schema{{Type: "integer", Minimum: &least}, {Type: "string", Pattern: percentage.String()}}}

@@ -10,8 +10,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 )
 
-// elements returns what there is one object of a child for, sorted by key. A child without forEach has one, which
-// has no key.
+// elements returns the elements for which a child has objects, sorted by key. A child without forEach has one
+// element without a key.
 func (p *pass) elements(c *child) ([]expr.Element, error) {
 	if c.forEach == nil {
 		return []expr.Element{{}}, nil
@@ -24,7 +24,7 @@ func (p *pass) elements(c *child) ([]expr.Element, error) {
 	return list, err
 }
 
-// typeOf says what a value is, and not which: it may be a secret.
+// typeOf describes the type of a value, and not the value, which may be a secret.
 func typeOf(value any) string {
 	switch value.(type) {
 	case nil:

@@ -17,7 +17,7 @@ import (
 // The API server lets an account write a role only if the account holds all rights of the role, or may `escalate` it. It
 // lets an account write a binding only if the account holds all rights of the bound role, or may `bind` that role.
 
-// The kinds that give rights away. Those of bindings end in binding.
+// The kinds that grant rights. Those of bindings end in binding.
 const (
 	rbacGroup   = "rbac.authorization.k8s.io"
 	role        = "Role"
@@ -25,7 +25,7 @@ const (
 	binding     = "Binding"
 )
 
-// grants are the rights that the operator needs in order to write a child that gives rights away.
+// grants returns the rights that the operator needs to write a child that grants rights.
 func (c *child) grants() []dsl.Need {
 	if c.kind.Group != rbacGroup {
 		return nil
@@ -47,8 +47,8 @@ func (c *child) grants() []dsl.Need {
 	return nil
 }
 
-// bindings are the rights to bind the role of a binding. Where the role is another child that has an expression for a name,
-// the operator holds its rights and binds without: a right to bind it would be a right to bind all roles.
+// bindings returns the rights to bind the role of a binding. If the role is another child whose name is an
+// expression, the operator holds the role's rights instead: a right to bind it would be a right to bind all roles.
 func (c *child) bindings() (out []dsl.Need) {
 	ref := part(c.template, "roleRef")
 	if ref == nil || len(ref.Pieces) == 0 && (part(ref, "kind") == nil || part(ref, "name") == nil) {
@@ -74,14 +74,14 @@ func (c *child) bindings() (out []dsl.Need) {
 	return out
 }
 
-// grant is the need of a verb on roles of a kind.
+// grant returns the need of a verb on roles of a kind.
 func (c *child) grant(verb, kind, why string, names ...string) dsl.Need {
 	return c.need(dsl.Need{
 		Verbs: []string{verb}, Resource: dsl.ResourceName{Resource: strings.ToLower(kind) + "s", Group: rbacGroup}, Names: names, Why: why,
 	})
 }
 
-// need completes a need that comes of writing the child: it is one of the child's namespace, where the template names it.
+// need limits a need to the child's namespace, if the template names it.
 func (c *child) need(n dsl.Need) dsl.Need {
 	n.For, n.Why = c.kind, "child "+c.name+" "+n.Why
 	namespace, plain := literal(part(part(c.template, "metadata"), "namespace"))
@@ -91,7 +91,7 @@ func (c *child) need(n dsl.Need) dsl.Need {
 	return n
 }
 
-// rules are the rights of a role, for the operator to hold. Where they are not known one by one, why says so.
+// rules returns the rights of a role, which the operator must hold. If they are not all known, why says so.
 func (c *child) rules() (out []dsl.Need, why string) {
 	const unknown = "has rules that are expressions"
 	list := part(c.template, "rules")
@@ -117,7 +117,7 @@ func (c *child) rules() (out []dsl.Need, why string) {
 	return out, ""
 }
 
-// rule are the rights of one rule of a role. Names that are expressions count as all names.
+// rule returns the rights of one rule of a role. Names that are expressions count as all names.
 func (c *child) rule(t *expr.Template) (out []dsl.Need, known bool) {
 	groups, first := literals(part(t, "apiGroups"))
 	resources, second := literals(part(t, "resources"))
@@ -140,9 +140,8 @@ func (c *child) rule(t *expr.Template) (out []dsl.Need, known bool) {
 	return out, true
 }
 
-// bind finds for each binding the child that is its role, where an expression names the role. A binding that has the same
-// expressions as the role gets the role as something that it needs, so that the role is applied first: the API server looks
-// at it.
+// bind finds for each binding the child that is its role, if the name of the role is an expression. A binding with
+// the same expression as a role depends on the role, so that the role is applied first: the API server checks it.
 func bind(children map[string]*child, edges map[string][]string) {
 	for _, c := range sorted(children) {
 		other := c.role(children)
@@ -157,13 +156,14 @@ func bind(children map[string]*child, edges map[string][]string) {
 	}
 }
 
-// reaches reports whether a child needs another one, directly or by way of others.
+// reaches reports whether a child depends on another, directly or indirectly.
 func reaches(edges map[string][]string, from, to string) bool {
 	return from == to || slices.ContainsFunc(edges[from], func(next string) bool { return reaches(edges, next, to) })
 }
 
-// role returns the child that is the role of a binding whose roleRef.name is an expression: one whose name is plain, or
-// whose rights the operator holds. It is nil where no child is known to be that.
+// role returns the child that is the role of a binding whose roleRef.name is an expression: it refers to the child, or
+// it is the same as in the child's name. The child's name must be plain, or the operator must hold the role's rights.
+// It returns nil if no child is known to be the role.
 func (c *child) role(children map[string]*child) *child {
 	ref := part(c.template, "roleRef")
 	kind, _ := literal(part(ref, "kind"))
@@ -186,15 +186,15 @@ func (c *child) role(children map[string]*child) *child {
 	return nil
 }
 
-// with reports whether a role is there wherever a binding of it is: in its namespace, for the same elements and on the same
-// condition.
+// with reports whether a role exists wherever its binding does: in the same namespace, for the same elements and on
+// the same condition.
 func (c *child) with(role *child) bool {
 	near := role.kind.Kind == clusterRole || same(part(part(role.template, "metadata"), "namespace"), part(part(c.template, "metadata"), "namespace"))
 	wanted := role.include == nil || c.include != nil && c.include.program.Text() == role.include.program.Text()
 	return near && wanted && (role.forEach == nil || same(role.forEach, c.forEach))
 }
 
-// same reports whether two parts of templates are written the same, or are both absent.
+// same reports whether two parts of templates have the same text, or are both absent.
 func same(a, b *expr.Template) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -229,7 +229,7 @@ func literals(t *expr.Template) (out []string, known bool) {
 	return out, true
 }
 
-// plainKeys reports whether a part of a template is a map whose keys have no expressions.
+// plainKeys reports whether a part of a template is a map without expressions in its keys.
 func plainKeys(t *expr.Template) bool {
 	return len(t.Pieces) == 0 && !slices.ContainsFunc(t.Entries, func(e expr.Entry) bool { return len(e.Key.Pieces) > 0 })
 }

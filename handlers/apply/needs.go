@@ -14,7 +14,7 @@ import (
 	"github.com/handwerk-dev/handwerk/handlers/graph"
 )
 
-// needs finds out which children need which, and notes circles.
+// needs finds the dependencies of children, and notes circles.
 func (p *parser) needs(children map[string]*child) *graph.Graph {
 	edges := map[string][]string{}
 	for _, c := range sorted(children) {
@@ -53,7 +53,7 @@ func (p *parser) references(c *child, programs []*expr.Program) []string {
 	return slices.Compact(out)
 }
 
-// holds returns the place of an expression.
+// holds returns the place of an expression in the child.
 func (c *child) holds(program *expr.Program) []string {
 	if at := find(c.config, program.Text(), []string{c.name}); at != nil {
 		return at
@@ -61,7 +61,7 @@ func (c *child) holds(program *expr.Program) []string {
 	return []string{c.name}
 }
 
-// find returns the place of the first text that has a part, nil when there is none.
+// find returns the place of the first text that contains a part, or nil.
 func find(tree any, part string, at []string) []string {
 	switch tree := tree.(type) {
 	case string:
@@ -87,7 +87,7 @@ func find(tree any, part string, at []string) []string {
 	return nil
 }
 
-// sorted returns children by their names.
+// sorted returns children sorted by name.
 func sorted(children map[string]*child) []*child {
 	out := make([]*child, 0, len(children))
 	for _, name := range slices.Sorted(maps.Keys(children)) {

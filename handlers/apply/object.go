@@ -17,7 +17,7 @@ import (
 	spelling "github.com/handwerk-dev/handwerk/dsl/words"
 )
 
-// object reads the template of a child at a place; without one, that was told.
+// object reads the template of a child at a place. A missing template is reported elsewhere.
 func (p *parser) object(c *child, at []string, config any) {
 	if config == nil {
 		return
@@ -43,7 +43,7 @@ func (p *parser) object(c *child, at []string, config any) {
 	}
 }
 
-// fields checks what can be told of an object without evaluating anything.
+// fields checks an object without evaluating expressions.
 func (p *parser) fields(c *child, at []string, tree map[string]any) {
 	if has(tree, "status") {
 		p.fault(below(at, "status"), "belongs to whoever controls the child, and cannot be applied")
@@ -77,7 +77,7 @@ func (p *parser) metadata(at []string, tree map[string]any) {
 	p.required(at, tree, "name")
 }
 
-// required checks that a text is there.
+// required checks that a text exists.
 func (p *parser) required(at []string, tree map[string]any, key string) bool {
 	given, found := tree[key]
 	text, isText := given.(string)
@@ -97,7 +97,7 @@ func (p *parser) required(at []string, tree map[string]any, key string) bool {
 	return false
 }
 
-// nearly returns a key that is nearly one that is not there, empty where there is none.
+// nearly returns a key that is similar to a missing one; empty if there is none.
 func nearly(tree map[string]any, key string) string {
 	for _, other := range slices.Sorted(maps.Keys(tree)) {
 		known := slices.Contains([]string{"apiVersion", "kind", "metadata", "spec", "data", "status", "name", "namespace"}, other)
@@ -108,11 +108,11 @@ func nearly(tree map[string]any, key string) string {
 	return ""
 }
 
-// place names an object: what two children cannot have in common.
+// place identifies an object. Two children cannot have the same place.
 type place struct{ group, kind, namespace, name string }
 
-// written returns the place of a child as its template has it, expressions and all, when everything
-// about it is written there.
+// written returns the place of a child from its template, including expressions, if the template has all parts of
+// it.
 func (c *child) written() (place, bool) {
 	tree, _ := c.source.(map[string]any)
 	metadata, _ := tree["metadata"].(map[string]any)
@@ -124,7 +124,7 @@ func (c *child) written() (place, bool) {
 	return place{c.kind.Group, c.kind.Kind, namespace, name}, true
 }
 
-// always says which object a child is, empty where that is worked out, or where there may be none.
+// always identifies the object of a child; empty if it is computed, or if it is not always made.
 func (p *plan) always(c *child) string {
 	at, known := c.written()
 	if !known || c.include != nil || p.include != nil {
@@ -134,8 +134,8 @@ func (p *plan) always(c *child) string {
 	return kind.String() + " " + strings.TrimPrefix(at.namespace+"/"+at.name, "/")
 }
 
-// twice notes children that are written as the same object, unless both have includeWhen: they may
-// be one or the other. It notes also what is of one kind in two versions.
+// twice notes children with the same object. If both have includeWhen, they may be alternatives, and it notes
+// nothing. It also notes one kind in two versions.
 func (p *parser) twice(children map[string]*child) {
 	var before []*child
 	versions := map[schema.GroupKind]*child{}
@@ -155,10 +155,10 @@ func (p *parser) twice(children map[string]*child) {
 	}
 }
 
-// versions notes a child of a kind that another one is of in another version.
+// versions notes a child whose kind another child has in another version.
 func (p *parser) versions(before map[schema.GroupKind]*child, c *child) {
 	if c.kind.Empty() || c.spec.Ownership == dsl.Unowned {
-		return // it is not watched
+		return // unowned children are not watched
 	}
 	if first := before[c.kind.GroupKind()]; first != nil && first.kind != c.kind {
 		p.fault([]string{c.name}, "is of %s, but %s is of %s: children of one kind are watched in one version",

@@ -12,10 +12,10 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
-// defaultLimit is how many children of one name there may be unless limit says otherwise.
+// defaultLimit is the default of limit: the greatest number of children of one name.
 const defaultLimit = 1000
 
-// several compiles forEach and what belongs to it.
+// several compiles forEach and its options.
 func (p *parser) several(c *child, at []string, config *childConfig) {
 	if config.mistypedEach {
 		c.forEach = &expr.Template{}
@@ -40,7 +40,7 @@ func (p *parser) several(c *child, at []string, config *childConfig) {
 		c.forEach = p.tree(p.one, elements, place)
 	}
 	if c.forEach == nil {
-		c.forEach = &expr.Template{} // so that what else is wrong with it can be told
+		c.forEach = &expr.Template{} // so that its other faults are reported, too
 	}
 	p.keyOf(c, below(at, "key"), string(config.Key))
 	if config.Limit > 0 {
@@ -61,7 +61,7 @@ func (p *parser) keyOf(c *child, at []string, text string) {
 	c.key = p.tree(p.each, text, at)
 }
 
-// ownership says how a child is tied to its owner.
+// ownership sets how a child is tied to its owner.
 func (p *parser) ownership(c *child, at []string, config *childConfig) {
 	c.spec.Ownership, c.spec.Adopt, c.spec.OnDelete = config.Ownership, config.Adopt, config.OnDelete
 	c.spec.Drift, c.spec.OnImmutable = config.Drift, config.OnImmutable
@@ -71,14 +71,14 @@ func (p *parser) ownership(c *child, at []string, config *childConfig) {
 	}
 }
 
-// rollout is how children of one name are updated.
+// rollout says how children of one name are updated.
 type rollout struct {
-	// share is how many may be unready at a time.
+	// share limits how many may be unready at a time.
 	share
 	ready *condition
 }
 
-// allowed returns how many of so many children may be unready at a time.
+// allowed returns how many of the given number of children may be unready at a time.
 func (r *rollout) allowed(of int) int {
 	if !r.percent {
 		return r.most
@@ -86,7 +86,7 @@ func (r *rollout) allowed(of int) int {
 	return max((of*r.most+99)/100, 1)
 }
 
-// rollout reads the rollout of a child. One that does not say when an updated object is ready asks what the child asks.
+// rollout reads the rollout of a child. Its readyWhen defaults to that of the child.
 func (p *parser) rollout(at []string, config *childConfig) *rollout {
 	ready, from := config.Rollout.ReadyWhen, below(at, "rollout", "readyWhen")
 	if ready == "" && config.ReadyWhen != "" {
@@ -109,11 +109,11 @@ func (p *parser) predicates(c *child, at []string, config *childConfig) {
 	}
 }
 
-// include compiles what says whether all of the handler's children are wanted. It may look at children of other handlers alone.
+// include compiles the handler's includeWhen. It may use only children of other handlers.
 func (p *parser) include(text string, children map[string]*child) *expr.Program {
 	program, err := p.one.Predicate(text)
 	if err != nil {
-		return nil // which was told
+		return nil // the fault is reported already
 	}
 	names, whole := program.Children()
 	for _, c := range sorted(children) {
@@ -132,7 +132,7 @@ type condition struct {
 	at      []string
 }
 
-// predicate compiles one, nil when it is at fault.
+// predicate compiles a predicate; nil if it has a fault.
 func (p *parser) predicate(c *expr.Compiler, at []string, text string) *condition {
 	at = slices.Concat([]string{action}, at)
 	program, err := c.Predicate(text)

@@ -15,23 +15,23 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// failure is one thing that went wrong.
+// failure is one failure.
 type failure struct {
 	reason, text string
 	err          error
 }
 
-// wait is one thing that is waited for, at most so long; zero means the default.
+// wait is one wait, with its longest time; zero means the default.
 type wait struct {
 	text string
 	most time.Duration
 }
 
-// fail notes an error about what has a label. One that says that something is waited for is none.
+// fail notes an error with its label. An error of [dsl.Waiting] is noted as a wait.
 func (p *pass) fail(label string, err error) {
 	if most, waits := dsl.IsWaiting(err); waits {
 		what := strings.TrimPrefix(err.Error(), "waiting for ")
-		if !strings.HasPrefix(what, label) { // as what is to be said of the object may
+		if !strings.HasPrefix(what, label) { // such as an object's name
 			what = label + ": " + what
 		}
 		p.wait(most, "%s", what)
@@ -41,12 +41,12 @@ func (p *pass) fail(label string, err error) {
 	p.failures = append(p.failures, failure{reason: reason, text: label + ": " + text, err: err})
 }
 
-// wait notes something that is waited for.
+// wait notes a wait.
 func (p *pass) wait(most time.Duration, format string, args ...any) {
 	p.waits = append(p.waits, wait{text: fmt.Sprintf(format, args...), most: most})
 }
 
-// outcome reports how the pass went to people, and to the engine.
+// outcome reports the result to people, and to the engine.
 func (p *pass) outcome() error {
 	switch {
 	case len(p.failures) > 0:
@@ -69,7 +69,7 @@ func applied(n int) string {
 	return fmt.Sprintf("All %d children are applied.", n)
 }
 
-// waiting reports that nothing is wrong but that all is not done.
+// waiting reports that the handler waits, and that nothing has failed.
 func (p *pass) waiting() error {
 	var texts []string
 	most := time.Duration(0)
@@ -85,8 +85,7 @@ func (p *pass) waiting() error {
 	return dsl.Waiting(what, most)
 }
 
-// failed reports what went wrong, in an order that is the same each time: a report that has not
-// changed is not written again.
+// failed reports the failures in a fixed order, because an unchanged report is not written again.
 func (p *pass) failed() error {
 	slices.SortFunc(p.failures, func(a, b failure) int {
 		return cmp.Or(strings.Compare(a.text, b.text), strings.Compare(a.reason, b.reason))
@@ -101,18 +100,18 @@ func (p *pass) failed() error {
 	return p.verdict(&failedError{message, p.commonCause()})
 }
 
-// failedError is what went wrong in one text.
+// failedError has all failures in one text.
 type failedError struct {
 	text  string
-	cause error // nil when there are several
+	cause error // nil if there are several
 }
 
 func (e *failedError) Error() string { return e.text }
 func (e *failedError) Unwrap() error { return e.cause }
 
-// commonCause is the error of one of the failures when all are of its kind, so that the engine knows a
-// server that is away, or a right that is missing, by it; nil otherwise. What says when to try again is
-// for the verdict alone. Who is denied something that is no right is not to be woken by one.
+// commonCause returns the error of one failure if all failures are of its kind, so that the engine recognises an
+// unreachable server or a missing right; nil otherwise. It does not return errors that say when to retry, because
+// verdict decides that. A denial that is not about a right must not wake the handler when rights change.
 func (p *pass) commonCause() error {
 	first := p.failures[0]
 	for _, f := range p.failures {
@@ -124,8 +123,8 @@ func (p *pass) commonCause() error {
 	return first.err
 }
 
-// verdict says when to try again. Only what is final for every child is final: the error of one
-// must not stop what the others still need.
+// verdict adds to an error when to retry. It is permanent only if the failure of every child is: a permanent error
+// of one child must not stop the others.
 func (p *pass) verdict(err error) error {
 	permanent, temporary, after := len(p.waits) == 0, true, time.Duration(-1)
 	for _, f := range p.failures {
@@ -145,7 +144,7 @@ func (p *pass) verdict(err error) error {
 	return err
 }
 
-// listed joins texts, of many only the first.
+// listed joins texts; if there are many, only the first ones.
 func listed(texts []string, separator string) string {
 	const most = 5
 	if len(texts) <= most {

@@ -14,17 +14,16 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// childVar is what expressions that look at a child call it.
+// childVar is the variable for the child itself in expressions.
 const childVar = "child"
 
-// parser reads the action's configuration and gathers what is wrong with it.
+// parser reads the action's configuration and collects its faults.
 type parser struct {
 	id string
-	// final: the children are made when the object is deleted. Entries: the handler runs for each of several, each of which
-	// has children of its own.
+	// final: the children are made when the object is deleted. Entries: the handler has forEach, and makes children
+	// for each entry.
 	final, entries bool
-	// The compilers of expressions: those for one child, those for each of several, and the same
-	// for predicates that look at the child.
+	// The compilers of expressions: for one child, for each of several, and both with the variable child.
 	one, each, oneLive, eachLive *expr.Compiler
 	faults                       []error
 }
@@ -33,7 +32,7 @@ func newParser(compiler *expr.Compiler, b actions.Build) (*parser, error) {
 	p := &parser{id: b.ID, final: b.AtDeletion, entries: len(b.Vars) > 0}
 	items := expr.ItemVariables()
 	if p.entries {
-		items = nil // there are no items within an item
+		items = nil // an item has no items
 	}
 	for _, one := range []struct {
 		of   **expr.Compiler
@@ -62,8 +61,8 @@ func below(at []string, keys ...string) []string { return slices.Concat(at, keys
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// child compiles a child. It returns one also when it is at fault, so that others can refer to it; what the
-// form alone tells was told.
+// child compiles a child. It also returns a child with faults, so that others can refer to it. The decoder has
+// reported faults of the form.
 func (p *parser) child(name string, config *childConfig) *child {
 	at := []string{name}
 	c := &child{name: name, config: config.whole, entry: p.entries, spec: dsl.ChildSpec{Handler: p.id, Name: name}, limit: defaultLimit}
@@ -87,9 +86,9 @@ func (p *parser) child(name string, config *childConfig) *child {
 	return c
 }
 
-// last is for a child that is made when its owner is deleted. A reference would have it collected with its
-// owner, or before it, so a label ties it. That names this very owner: what an earlier one of the same name
-// has left behind is not taken for it.
+// last is for a child that is made when its owner is deleted. With an owner reference, the child would be
+// garbage-collected with its owner, so a label ties it to the owner's uid. A child that an earlier owner of the
+// same name has left is not mistaken for it.
 func (p *parser) last(c *child, at []string) {
 	switch c.spec.Ownership {
 	case dsl.Owned:
@@ -116,7 +115,7 @@ func has(tree map[string]any, key string) bool {
 	return found
 }
 
-// tree compiles a tree of templates, nil when it is at fault.
+// tree compiles a tree of templates; nil if it has a fault.
 func (p *parser) tree(c *expr.Compiler, tree any, at []string) *expr.Template {
 	t, err := c.Template(tree, slices.Concat([]string{action}, at)...)
 	if err != nil {
@@ -126,7 +125,7 @@ func (p *parser) tree(c *expr.Compiler, tree any, at []string) *expr.Template {
 	return t
 }
 
-// constant returns a text that has no expression in it.
+// constant returns a text without expressions.
 func (p *parser) constant(config any) (string, bool) {
 	text, isText := config.(string)
 	if !isText {

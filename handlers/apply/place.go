@@ -15,8 +15,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// wrongName says why no object of one of Kubernetes' own kinds is called so, whatever the expressions in the name
-// give. Of other kinds their API server decides.
+// wrongName says why an object of a built-in kind cannot have a name, whatever the values of its expressions. For
+// other kinds, their API server decides.
 func wrongName(kind shape.Kind, name *expr.Template) []error {
 	text, known := likely(name)
 	if !kind.Own || !known {
@@ -29,7 +29,7 @@ func wrongName(kind shape.Kind, name *expr.Template) []error {
 	return []error{misfit(name, fmt.Sprintf("is no name of a %s: %s", kind.Kind, brief(faults[0])))}
 }
 
-// namesOf returns what says why an object of a kind cannot have a name.
+// namesOf returns the function that validates names of a kind.
 func namesOf(kind shape.Kind) func(string) []string {
 	switch kind.Kind {
 	case "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "ClusterTrustBundle", "IPAddress":
@@ -40,7 +40,7 @@ func namesOf(kind shape.Kind) func(string) []string {
 	return validation.IsDNS1123Subdomain
 }
 
-// oneForEach says that all elements have one object, when there may be several.
+// oneForEach reports that all elements have the same object, although there may be several elements.
 func (c *child) oneForEach(name, namespace *expr.Template) []error {
 	differs := func(t *expr.Template) bool { return t != nil && slices.ContainsFunc(expr.ItemVariables(), t.Uses) }
 	if c.entry && !differs(name) && !differs(namespace) && !differs(part(c.template, "kind")) {
@@ -53,7 +53,7 @@ func (c *child) oneForEach(name, namespace *expr.Template) []error {
 		"(or limit: 1, where there is one item at most)")}
 }
 
-// atMostOne reports whether there is visibly one element at most: in a list, or in each outcome of ?:.
+// atMostOne reports whether there is clearly at most one element: in a list, or in each outcome of ?:.
 func atMostOne(forEach *expr.Template) bool {
 	if list, isList := forEach.Plain.([]any); isList {
 		return len(list) <= 1
@@ -64,7 +64,7 @@ func atMostOne(forEach *expr.Template) bool {
 	return len(forEach.Pieces) == 1 && check.AtMostOne(forEach.Pieces[0].Program)
 }
 
-// misplaced says why a child cannot be where its template has it, or not for every owner.
+// misplaced says why a child cannot be in the namespace of its template, or not for every owner.
 func (c *child) misplaced(owner, kind shape.Kind, metadata, namespace *expr.Template) []error {
 	switch byReference := c.spec.ByReference(); {
 	case !kind.Namespaced && owner.Namespaced && byReference:

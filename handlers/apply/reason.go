@@ -36,7 +36,7 @@ const (
 	reasonFailed        = "ApplyFailed"
 )
 
-// reasons are all of them.
+// reasons returns all reasons.
 func reasons() []string {
 	return []string{
 		reasonAllApplied, reasonWaiting, reasonFiltered, reasonNotOwned, reasonNameCollision, reasonImmutable, reasonInvalid, reasonDenied, reasonForbidden,
@@ -44,7 +44,7 @@ func reasons() []string {
 	}
 }
 
-// verdict is an error with the reason that it is told under.
+// verdict is an error with its reason.
 type verdict struct {
 	reason string
 	err    error
@@ -57,8 +57,8 @@ func wrong(reason, format string, args ...any) error {
 	return &verdict{reason: reason, err: fmt.Errorf(format, args...)}
 }
 
-// explain says under which reason an error is told, and in words for people what is wrong and what
-// to do about it. The words are the same for each attempt.
+// explain returns the reason for an error, and a text for people on the problem and its solution. The text is the
+// same for each attempt.
 func explain(err error) (reason, text string) {
 	if v, ok := errors.AsType[*verdict](err); ok {
 		return v.reason, short(err.Error())
@@ -102,7 +102,7 @@ func notOwned(err *dsl.NotOwnedError) string {
 	return "it is there and was not made for this object: delete it, give the child another name, or take it over with adopt: ifUnowned"
 }
 
-// refused explains an answer of the API server.
+// refused explains an error of the API server.
 func refused(s metav1.Status) (reason, text string) {
 	message := short(s.Message)
 	switch {
@@ -132,8 +132,8 @@ func refused(s metav1.Status) (reason, text string) {
 	return reasonFailed, message
 }
 
-// deniedByPolicy reports whether an admission webhook or policy has spoken: its own words say best
-// what to do.
+// deniedByPolicy reports whether an admission webhook or policy has denied the request. Its own message explains
+// best what to do.
 func deniedByPolicy(message string) bool {
 	for _, words := range []string{"denied the request", "denied request", "violates PodSecurity"} {
 		if strings.Contains(message, words) {
@@ -143,19 +143,19 @@ func deniedByPolicy(message string) bool {
 	return false
 }
 
-// misshapen reports whether the API server could not read what it was sent as an object of the kind.
-// It does not say so by a reason.
+// misshapen reports whether the API server could not decode the request as an object of the kind. Such an error has
+// no reason of its own.
 func misshapen(message string) bool {
 	return strings.Contains(message, "failed to create typed patch object") || strings.Contains(message, "failed to convert new object")
 }
 
-// stripped leaves out which object it is about, which is said before, and what was sent: it may be a
+// stripped removes the name of the object, which the text has already, and the values that were sent, which may be
 // secret.
 func stripped(message string) string {
 	if _, rest, found := strings.Cut(message, "): "); found {
 		message = rest
 	}
-	var faults []string // of several, each has a line of its own
+	var faults []string // if there are several, each is on its own line
 	for line := range strings.Lines(strings.TrimPrefix(message, "errors:")) {
 		line, _, _ = strings.Cut(strings.TrimSpace(line), ", got &")
 		if line != "" {
@@ -177,7 +177,7 @@ func ending(s metav1.Status) bool {
 	return false
 }
 
-// quota leaves out what is used now: it changes from one attempt to the next.
+// quota removes the current usage, because it changes between attempts.
 func quota(message string) string {
 	_, message, _ = strings.Cut(message, "exceeded quota")
 	before, rest, _ := strings.Cut(message, ", used: ")
@@ -187,7 +187,7 @@ func quota(message string) string {
 	return short("exceeded quota" + before)
 }
 
-// unquoted names the fields that cannot be changed without the words of the API server, which may quote a Secret.
+// unquoted names immutable fields without the API server's text, which may quote a Secret.
 func unquoted(fields []string, of *metav1.StatusDetails) (out []string) {
 	for _, field := range fields {
 		field, _, _ = strings.Cut(field, " is immutable")
@@ -197,8 +197,8 @@ func unquoted(fields []string, of *metav1.StatusDetails) (out []string) {
 	return out
 }
 
-// fixed says what cannot be changed, and what can be done about it. Deleting what holds data is no advice, and nobody
-// knows what an object of a CRD's kind holds.
+// fixed names the immutable fields and a solution. It does not advise to delete objects that may hold data, which
+// includes all kinds of CRDs.
 func fixed(fields []string, of *metav1.StatusDetails) string {
 	for i, field := range fields {
 		fields[i] = short(field)
@@ -211,8 +211,8 @@ func fixed(fields []string, of *metav1.StatusDetails) string {
 	return text + ": delete it, or give it another name; it is made anew then, as with onImmutable: recreate"
 }
 
-// short returns a text in one line, and not more than a person reads: its first line, and those after it where that one ends in
-// a colon, as a heading does.
+// short shortens a text to one line: its first line, and the following lines if the first is a heading that ends in
+// a colon.
 func short(text string) string {
 	const most = 600
 	text, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")

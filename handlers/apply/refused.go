@@ -16,25 +16,25 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// refused says what the API server refuses of an object, as far as that is written in its template. Labels and
-// annotations have their form for good, so these are faults. A selector that does not match and an image that is
-// missing are warnings: an admission webhook may add to the Pods before the API server checks them.
+// refused returns what the API server would refuse in an object, as far as its template shows. The forms of labels
+// and annotations are fixed, so these are faults. A selector that does not match and a missing image are warnings,
+// because an admission webhook may complete Pods before the API server checks them.
 func (c *child) refused(kind shape.Kind) []error {
 	out := labelsOf(part(c.template, "metadata"))
 	if !kind.Own {
-		return out // only the API server of that kind knows what its other fields mean
+		return out // other kinds may define these fields differently
 	}
 	spec := part(c.template, "spec")
 	if kind.Kind != "CustomResourceDefinition" { // there a key is the name of a field
 		out = append(out, labelsBelow(spec)...)
 	}
-	if c.spec.Adopt == dsl.AdoptIfUnowned { // the object that is there may have what the template lacks
+	if c.spec.Adopt == dsl.AdoptIfUnowned { // the existing object may have what the template lacks
 		return out
 	}
 	return append(append(out, unselected(kind, spec)...), imageless(kind, c.template)...)
 }
 
-// labelsOf says which labels and annotations no object can have.
+// labelsOf returns labels and annotations that objects cannot have.
 func labelsOf(metadata *expr.Template) []error {
 	return append(wrongTexts(part(metadata, "labels"), true), wrongTexts(part(metadata, "annotations"), false)...)
 }
@@ -62,7 +62,8 @@ func labelsBelow(t *expr.Template) (out []error) {
 	return out
 }
 
-// wrongTexts says which keys of a map no label and no annotation can have, and which values no label.
+// wrongTexts returns the keys of a map that labels and annotations cannot have, and the values that labels cannot
+// have.
 func wrongTexts(t *expr.Template, labels bool) (out []error) {
 	if t == nil {
 		return nil
@@ -84,8 +85,8 @@ func wrongTexts(t *expr.Template, labels bool) (out []error) {
 	return out
 }
 
-// likely is a text with a letter in place of each expression, which may stand everywhere. It is not known of one that an
-// expression gives as a whole, and of what is no text.
+// likely returns a text with each expression replaced by a letter, which is valid everywhere. It reports false for
+// a text that is a single expression, and for a value that is not text.
 func likely(t *expr.Template) (text string, known bool) {
 	if len(t.Pieces) == 0 {
 		text, known = t.Plain.(string)
@@ -100,13 +101,13 @@ func likely(t *expr.Template) (text string, known bool) {
 	return text, len(t.Pieces) > 1
 }
 
-// brief is what is wrong with a name, without examples and regular expressions.
+// brief shortens an error about a name: it removes examples and regular expressions.
 func brief(wrong string) string {
 	wrong, _, _ = strings.Cut(wrong, " (e.g.")
 	return wrong
 }
 
-// unselected says which labels a workload selects that its own Pods do not have. It is silent where an expression decides.
+// unselected returns labels that a workload selects and its own Pods lack. It ignores expressions.
 func unselected(kind shape.Kind, spec *expr.Template) (out []error) {
 	if !slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"}, kind.Kind) {
 		return nil
@@ -138,12 +139,12 @@ func unselected(kind shape.Kind, spec *expr.Template) (out []error) {
 	return out
 }
 
-// keysKnown reports whether all keys that a map can have are written there. One that is not there has none.
+// keysKnown reports whether the template has all keys of a map. A missing map has none.
 func keysKnown(t *expr.Template) bool {
 	return t == nil || len(t.Pieces) == 0 && !slices.ContainsFunc(t.Entries, func(e expr.Entry) bool { return len(e.Key.Pieces) > 0 })
 }
 
-// mayBeLeftOut reports whether a value may come out as an optional one that is not there, or is null.
+// mayBeLeftOut reports whether a value may be null or an absent optional.
 func mayBeLeftOut(t *expr.Template) bool {
 	if len(t.Pieces) != 1 {
 		return t.Plain == nil
@@ -153,14 +154,14 @@ func mayBeLeftOut(t *expr.Template) bool {
 	return of.TypeName() == types.OptionalType.TypeName()
 }
 
-// differ reports whether two texts without expressions are not the same.
+// differ reports whether two texts without expressions differ.
 func differ(a, b *expr.Template) bool {
 	one, isText := a.Plain.(string)
 	other, too := b.Plain.(string)
 	return isText && too && len(a.Pieces)+len(b.Pieces) == 0 && one != other
 }
 
-// imageless says which containers have no image.
+// imageless returns containers without an image.
 func imageless(kind shape.Kind, t *expr.Template) (out []error) {
 	for _, key := range podSpec(kind) {
 		t = part(t, key)
@@ -172,7 +173,7 @@ func imageless(kind shape.Kind, t *expr.Template) (out []error) {
 			tree, isMap := one.Plain.(map[string]any)
 			image := part(one, "image")
 			switch {
-			case !isMap, !keysKnown(one), image == nil && nearly(tree, "image") != "": // which is told
+			case !isMap, !keysKnown(one), image == nil && nearly(tree, "image") != "": // it is reported elsewhere
 			case image == nil, image.Plain == nil, image.Plain == "":
 				out = append(out, doubt(one, "there is no image, so the API server refuses the "+kind.Kind))
 			}
@@ -181,7 +182,7 @@ func imageless(kind shape.Kind, t *expr.Template) (out []error) {
 	return out
 }
 
-// podSpec is the way to what says of which containers the Pods of a kind are; nil where it has no Pods.
+// podSpec returns the path of the Pod spec in a kind; nil for kinds without Pods.
 func podSpec(kind shape.Kind) []string {
 	switch kind.Kind {
 	case "Pod":

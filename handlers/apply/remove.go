@@ -14,9 +14,9 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// prune takes away the objects of this handler that are wanted no more. What counts is the object
-// and not what it was made as: it may have become another child's. Where it was applied counts too,
-// and not only where its template has it: a kind without namespaces may have one written in it.
+// prune takes away the handler's objects that are not desired any more. It compares objects, and not the names of
+// children, because an object may now belong to another child. It also compares the place where an object was
+// applied, because a template of a cluster-scoped kind may contain a namespace.
 func (p *pass) prune(ctx context.Context) {
 	applied := map[types.UID]bool{}
 	for _, o := range p.taken {
@@ -29,9 +29,9 @@ func (p *pass) prune(ctx context.Context) {
 	})
 }
 
-// leave does what has to be done before the owner is gone: children that nobody else deletes are
-// deleted, and those that are to stay are cut loose. No expression is needed for it, but where an
-// operator from before there were records has left children behind: these are where templates have them.
+// leave prepares the deletion of the owner: it deletes children that Kubernetes does not delete, and orphans or
+// retains those that should stay. It needs no expressions, except for children from before records existed, which
+// it finds by their templates.
 func (p *pass) leave(ctx context.Context) {
 	missed, err := p.r.Children.Missed()
 	if err != nil {
@@ -44,8 +44,8 @@ func (p *pass) leave(ctx context.Context) {
 	p.clear(ctx, func(found dsl.ChildObject) bool { return needsRemoval(found.ChildSpec) })
 }
 
-// end deletes what was made for the deletion and is to go with it, once all of it is ready. Nobody waits for
-// that: to look for it again would be to make it again.
+// end deletes children that were made for the deletion and should not stay, once all of them are ready. It does not
+// wait until they are gone: looking for them again would create them again.
 func (p *pass) end(ctx context.Context) {
 	if !p.quiet() || ctx.Err() != nil {
 		return
@@ -60,8 +60,8 @@ func (p *pass) end(ctx context.Context) {
 	}
 }
 
-// find enters what is wanted into the owner's record, as far as that can be worked out. What fails holds
-// nothing up: the owner goes.
+// find enters the desired children into the owner's record, as far as they can be computed. It ignores errors, so
+// that they do not block the deletion.
 func (p *pass) find(ctx context.Context) {
 	before := &pass{plan: p.plan, r: p.r, states: map[string]*state{}, taken: map[place]*object{}}
 	before.look()
@@ -81,9 +81,9 @@ func (p *pass) find(ctx context.Context) {
 	}
 }
 
-// clear takes away this handler's children that are unwanted, what needs others before those. A
-// wave must be gone before the next one goes. Nothing goes while something is amiss or waited for:
-// what is wanted may look different then.
+// clear takes away this handler's unwanted children, in waves: children that depend on others go first, and each
+// wave must be gone before the next. It does nothing while something fails or waits, because the desired objects
+// may change then.
 func (p *pass) clear(ctx context.Context, unwanted func(dsl.ChildObject) bool) {
 	if !p.quiet() || ctx.Err() != nil {
 		return
@@ -105,11 +105,12 @@ func (p *pass) clear(ctx context.Context, unwanted func(dsl.ChildObject) bool) {
 	}
 }
 
-// quiet reports whether nothing failed and nothing is waited for.
+// quiet reports whether nothing failed and nothing waits.
 func (p *pass) quiet() bool { return len(p.failures) == 0 && len(p.waits) == 0 }
 
-// remove takes the children of a wave away, several at a time. Those that are being deleted already
-// are only waited for. It reports whether some stay, because another handler may want them: the engine runs this one again.
+// remove takes the children of a wave away, several in parallel. It only waits for those that are being deleted
+// already. It reports whether some stay because another handler may want them; the engine then runs this handler
+// again.
 func (p *pass) remove(ctx context.Context, wave []dsl.ChildObject) (stays bool) {
 	errs := make([]error, len(wave))
 	indexes := make([]int, len(wave))
@@ -140,7 +141,7 @@ func objectOf(found dsl.ChildObject) string {
 	return string(found.Object.GetUID()) + " " + labelOf(found.Object)
 }
 
-// living returns the children that are not being deleted. At a deletion all go.
+// living returns the names of children that are not being deleted. At a deletion there are none.
 func (p *pass) living() map[string]bool {
 	out := map[string]bool{}
 	all, err := p.r.Children.All()
@@ -155,9 +156,9 @@ func (p *pass) living() map[string]bool {
 	return out
 }
 
-// wave parts children into those that go next and the rest. Children whose names the configuration
-// does not have any more go first, the youngest name before the others; nothing is known of what
-// they needed. Then come those that no other one needs.
+// wave splits children into the next wave and the rest. Children whose names are not in the configuration any more
+// go first, the youngest name before the others, because their dependencies are not known. Then come those that no
+// other child depends on.
 func (p *pass) wave(left []dsl.ChildObject) (wave, rest []dsl.ChildObject) {
 	born := map[string]time.Time{}
 	var known []string
@@ -199,7 +200,7 @@ func youngest(born map[string]time.Time) (out []string) {
 	return out
 }
 
-// placeOf returns the place of an object that is there.
+// placeOf returns the place of an existing object.
 func (p *pass) placeOf(found dsl.ChildObject) place {
 	u := found.Object
 	out := place{
@@ -207,7 +208,7 @@ func (p *pass) placeOf(found dsl.ChildObject) place {
 		kind:  u.GetKind(), namespace: u.GetNamespace(), name: u.GetName(),
 	}
 	if out.namespace == "" {
-		out.namespace = p.r.Object.GetNamespace() // as for what is wanted
+		out.namespace = p.r.Object.GetNamespace() // as for desired objects
 	}
 	return out
 }

@@ -15,24 +15,25 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 )
 
-// appliedWord is the type of the condition that tells of all children, and ends those that tell of one handler's.
+// appliedWord is the type of the condition for all children, and the end of the types for the handlers.
 const appliedWord = "Applied"
 
-// report is a handler's part in the conditions that tell of children.
+// report is a handler's part in the conditions on children.
 type report struct {
-	// own is the type of the condition that tells of this handler's children, empty where somebody else tells of it.
+	// own is the type of the condition for this handler's children; empty if the handler has none.
 	own string
-	// all are those of the handlers that apply, in their order, this one among them; of a single one it is Applied.
+	// all are the conditions of all handlers that apply, in their order. A single handler has only Applied.
 	all []teller
 }
 
-// teller is one handler's.
+// teller is a handler with its condition.
 type teller struct{ id, condition string }
 
-// reportOf finds out which handlers of the resource apply. Of several each has a condition of its own, its id before
-// the word, and Applied sums them up.
+// reportOf finds the handlers of the resource that apply. If there are several, each has its own condition, its id
+// followed by the word, and Applied summarizes them.
 //
-// A handler that runs for each of several entries has none: the last one would have the say. Nor has an action of a machine.
+// A handler with forEach has no condition, because only the last entry would count. Neither has an action of a
+// machine.
 func reportOf(b actions.Build) report {
 	var ids []string
 	for _, s := range b.Siblings {
@@ -64,7 +65,7 @@ func reportOf(b actions.Build) report {
 	return out
 }
 
-// types are the types of the conditions that the handler sets.
+// types returns the types of the conditions that the handler sets.
 func (r report) types() []string {
 	switch r.own {
 	case "":
@@ -75,13 +76,13 @@ func (r report) types() []string {
 	return []string{r.own, appliedWord}
 }
 
-// tell reports on the handler's children.
+// tell sets the handler's conditions.
 func (p *pass) tell(status metav1.ConditionStatus, reason, message string) {
 	p.report.tell(&p.r.Subject, p.r.Patch, metav1.Condition{Status: status, Reason: reason, Message: message})
 }
 
-// tell reports on the handler's children, and on all of the object's: on those of other handlers it tells what these
-// have told last. A handler that has not told anything does not count.
+// tell sets the condition for the handler's children and the one for all children of the object. For other
+// handlers, it uses their last conditions. A handler without a condition does not count.
 func (r report) tell(s *dsl.Subject, says *dsl.Patch, c metav1.Condition) {
 	told := toldOf(s.Object, says)
 	r.retire(says, told)
@@ -97,7 +98,7 @@ func (r report) tell(s *dsl.Subject, says *dsl.Patch, c metav1.Condition) {
 	says.OfferCondition(appliedWord, sum.Status, sum.Reason, sum.Message)
 }
 
-// filtered reports that a filter, which stands in a line of a file, keeps the handler from acting.
+// filtered reports that a filter keeps the handler from running. The filter is given as the line of a file.
 func (p *plan) filtered(s *dsl.Subject, filter string, says *dsl.Patch) {
 	if p.report.own == "" {
 		p.report.retire(says, toldOf(s.Object, says))
@@ -110,15 +111,15 @@ func (p *plan) filtered(s *dsl.Subject, filter string, says *dsl.Patch) {
 	p.report.tell(s, says, metav1.Condition{Status: metav1.ConditionUnknown, Reason: reasonFiltered, Message: message + "."})
 }
 
-// lastly separates, in what is said of a handler that is filtered, why from what it has done last.
+// lastly separates the reason of a filtered handler from what it has applied last.
 const lastly = "; "
 
-// last says which generation of the object the handler has applied last, as far as its condition tells. It is empty where
-// there are children and the condition does not tell.
+// last returns the generation of the object that the handler has applied last, according to its condition. It is
+// empty if the condition does not say.
 func (p *plan) last(s *dsl.Subject) string {
 	before, told := toldOf(s.Object, dsl.NewPatch())[p.report.own]
 	switch {
-	case told && before.Reason == reasonFiltered: // the condition is of this generation, and what it says of one before
+	case told && before.Reason == reasonFiltered: // the condition is of this generation, and its text of an earlier one
 		_, last, _ := strings.Cut(strings.TrimSuffix(before.Message, "."), lastly)
 		return last
 	case told && before.ObservedGeneration == 0:
@@ -135,7 +136,7 @@ func (p *plan) last(s *dsl.Subject) string {
 	return "nothing is applied yet"
 }
 
-// toldOf are the conditions of an object, by their types, with those that are said in addition.
+// toldOf returns the conditions of an object by type, with the new ones.
 func toldOf(o *unstructured.Unstructured, says *dsl.Patch) map[string]metav1.Condition {
 	out := map[string]metav1.Condition{}
 	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
@@ -153,8 +154,8 @@ func toldOf(o *unstructured.Unstructured, says *dsl.Patch) map[string]metav1.Con
 	return out
 }
 
-// sum is what the conditions of all handlers come to: True when all are, otherwise the gravest reason, what has failed
-// before what is waited for, and that before what is filtered.
+// sum summarizes the conditions of all handlers: True if all are, otherwise the gravest reason. Failures come
+// before waits, and waits before filters.
 func (r report) sum(told map[string]metav1.Condition) metav1.Condition {
 	out := metav1.Condition{Status: metav1.ConditionTrue, Reason: reasonAllApplied, Message: "All children are applied."}
 	var texts []string
@@ -174,7 +175,7 @@ func (r report) sum(told map[string]metav1.Condition) metav1.Condition {
 	return out
 }
 
-// gravity says how grave a reason is.
+// gravity returns the rank of a reason.
 func gravity(reason string) int {
 	if at := slices.Index([]string{reasonAllApplied, reasonFiltered, reasonWaiting}, reason); at >= 0 {
 		return at
@@ -182,8 +183,8 @@ func gravity(reason string) int {
 	return 3
 }
 
-// retire takes away the conditions of handlers that there were: which apply no more, have other ids now, or are alone.
-// What looks like one must have a reason that this action gives, too.
+// retire removes the conditions of former handlers: those that do not apply any more, were renamed, or are the only
+// one now. A condition is recognised by its type and by a reason of this action.
 func (r report) retire(patch *dsl.Patch, told map[string]metav1.Condition) {
 	for kind, c := range told {
 		id, is := strings.CutSuffix(kind, appliedWord)

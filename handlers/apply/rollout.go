@@ -10,13 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// secondLook is how soon a rollout looks again at what it updated, if no event comes before.
+// secondLook is how soon a rollout checks its updates again if no event comes before.
 const secondLook = 10 * time.Second
 
-// roll applies the objects of a child with a rollout: new ones at once, changed ones only so many
-// that no more than allowed are unready at a time. Those that are unready anyway are changed at
-// once: nothing is lost by it, and the change may be what mends them. Those that their controller has
-// yet to look at count as unready, but may well be ready: they wait.
+// roll applies the objects of a child with a rollout. New objects are applied at once. Changed objects are applied
+// only as long as not more than allowed are unready. Objects that are unready already are changed at once: this
+// loses nothing, and the change may mend them. Objects that their controller has not observed yet count as unready,
+// but may be ready, so they wait.
 func (p *pass) roll(ctx context.Context, c *child, st *state) {
 	var now, later []*object
 	var down []string
@@ -64,9 +64,9 @@ func (p *pass) roll(ctx context.Context, c *child, st *state) {
 		c.name, len(left), len(st.objects), listed(append(down, more...), ", "))
 }
 
-// batches applies objects, at most so many at a time, and goes on while those that were applied are
-// ready at once. It returns those that are left, and the names of those that are not ready. One
-// that is refused counts as unready: what one is refused for, most are.
+// batches applies objects in batches, and continues while the applied ones are ready at once. It returns the
+// remaining objects, and the names of those that are not ready. A refused object counts as unready, because others
+// are probably refused for the same reason.
 func (p *pass) batches(ctx context.Context, c *child, list []*object, free int) (left []*object, down []string) {
 	for len(list) > 0 && free > len(down) && ctx.Err() == nil {
 		batch := list[:min(free-len(down), len(list))]
@@ -81,8 +81,8 @@ func (p *pass) batches(ctx context.Context, c *child, list []*object, free int) 
 	return list, down
 }
 
-// isUp reports whether an object that is there is ready in the sense of the rollout. What its
-// controller has yet to look at is not. Where there is no telling, it is not, and that is a failure.
+// isUp reports whether an existing object is ready for the rollout. An object that its controller has not observed
+// yet is not. If readiness cannot be evaluated, the object is not ready, and that is a failure.
 func (p *pass) isUp(c *child, o *object) bool {
 	if !observed(o.live) {
 		return false
@@ -94,14 +94,13 @@ func (p *pass) isUp(c *child, o *object) bool {
 	return err == nil && up
 }
 
-// hasStatus reports whether the object has a status: then it was just applied, and what the status
-// says is about what it was before.
+// hasStatus reports whether the object has a status. If it was just applied, the status is about its earlier state.
 func hasStatus(live *unstructured.Unstructured) bool {
 	_, found := live.Object["status"]
 	return found
 }
 
-// observed reports whether the object's controller has looked at it as it is, as far as it says.
+// observed reports whether the object's controller has observed its generation, as far as the status says.
 func observed(live *unstructured.Unstructured) bool {
 	generation, found, _ := unstructured.NestedInt64(live.Object, "status", "observedGeneration")
 	return !found || generation >= live.GetGeneration()

@@ -17,53 +17,54 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 )
 
-// atOnce is how many requests of one pass are under way at a time.
+// atOnce is the number of parallel requests in one pass.
 const atOnce = 8
 
 // pass is one run over the children of an object.
 type pass struct {
 	*plan
 	r *dsl.Request
-	// others are the children that other handlers made; unknown is why they cannot be told. What
-	// needs none of them goes on then.
+	// others are the children of other handlers; unknown is the error if they cannot be read. Children that do not
+	// need them are handled all the same.
 	others  []dsl.ChildObject
 	unknown error
 	states  map[string]*state
-	// taken has every object that is wanted.
+	// taken has every desired object.
 	taken map[place]*object
-	// rendered is how many bytes the templates of the children have given.
+	// rendered is the size of all rendered templates.
 	rendered int
 	failures []failure
 	waits    []wait
 }
 
-// state is what became of a child of the configuration in this pass.
+// state is the state of a child of the configuration in this pass.
 type state struct {
 	objects []*object
-	// excluded: it is not wanted.
+	// excluded: it is not desired.
 	excluded bool
-	// open: it is not all there, so what needs it has to wait.
+	// open: it is not complete, so children that need it must wait.
 	open bool
 }
 
-// object is one object that is wanted.
+// object is one desired object.
 type object struct {
 	child *child
 	key   string
-	// called is what people call it by the configuration; hidden: they are to call it by nothing else while it is not there.
+	// called is its name for people, from the configuration; hidden: people must not see another name while it does
+	// not exist.
 	called  string
 	hidden  bool
 	vars    map[string]any
 	desired map[string]any
 	place   place
-	// live is what is there: as it was applied, or as it was found. Nil when it is not known.
+	// live is the object as applied, or as found; nil if it is not known.
 	live *unstructured.Unstructured
 	err  error
-	// held: its update has to wait for that of others.
+	// held: its update must wait for that of others.
 	held bool
 }
 
-// spec is how the object is kept.
+// spec says how the object is kept.
 func (o *object) spec() dsl.ChildSpec {
 	out := o.child.spec
 	out.Key = o.key
@@ -88,7 +89,7 @@ func (p *plan) run(ctx context.Context, r *dsl.Request) error {
 	return run.outcome()
 }
 
-// keep brings about what is wanted, and takes away what is not.
+// keep applies what is desired, and takes away the rest.
 func (p *pass) keep(ctx context.Context) {
 	p.look()
 	for _, level := range p.graph.Levels() {
@@ -100,7 +101,7 @@ func (p *pass) keep(ctx context.Context) {
 	p.prune(ctx)
 }
 
-// look finds the children of other handlers.
+// look reads the children of other handlers.
 func (p *pass) look() {
 	all, err := p.r.Children.All()
 	if err != nil {
@@ -114,13 +115,13 @@ func (p *pass) look() {
 	}
 }
 
-// level handles children that do not need each other.
+// level handles children that do not depend on each other.
 func (p *pass) level(ctx context.Context, names []string) {
 	for _, name := range names {
 		p.states[name] = p.want(ctx, p.children[name])
 	}
 	if ctx.Err() != nil {
-		return // not all that is wanted is known
+		return // the desired objects are not all known
 	}
 	p.apart(names)
 	p.enter(ctx, names)
@@ -142,8 +143,8 @@ func (p *pass) level(ctx context.Context, names []string) {
 	}
 }
 
-// enter enters those of a level that have to be in the owner's record, all with one request. What is
-// wrong with one Apply says. An owner in a namespace lists no child by reference.
+// enter enters the children of a level that must be in the owner's record, with one request. Apply reports errors.
+// In the record of a namespaced owner, children with owner references are not needed.
 func (p *pass) enter(ctx context.Context, names []string) {
 	var all []dsl.DesiredChild
 	for _, name := range names {
@@ -161,7 +162,7 @@ func (p *pass) enter(ctx context.Context, names []string) {
 	}
 }
 
-// send applies objects, several at a time.
+// send applies objects, several in parallel.
 func (p *pass) send(ctx context.Context, objects []*object) {
 	each(ctx, objects, func(o *object) {
 		if o.err != nil {
@@ -169,13 +170,13 @@ func (p *pass) send(ctx context.Context, objects []*object) {
 		}
 		result, err := p.r.Children.Apply(ctx, o.desired, o.spec())
 		if o.err = err; result != nil {
-			o.live = result // also one that is being deleted
+			o.live = result // it may be one that is being deleted
 		}
 	})
 }
 
-// each calls fn for each element, several at a time, until the context ends. A panic is the caller's:
-// in a goroutine of its own it would be the end of the process.
+// each calls fn for each element, several in parallel, until the context ends. It passes a panic on to the caller,
+// because in another goroutine it would end the process.
 func each[T any](ctx context.Context, list []T, fn func(T)) {
 	slots := make(chan struct{}, atOnce)
 	panics := make(chan any, len(list))
@@ -201,7 +202,7 @@ func each[T any](ctx context.Context, list []T, fn func(T)) {
 	}
 }
 
-// note notes which of a child's objects are not there as they should be.
+// note notes which of a child's objects are not as desired.
 func (p *pass) note(st *state) {
 	for _, o := range st.objects {
 		switch {
@@ -216,7 +217,7 @@ func (p *pass) note(st *state) {
 	}
 }
 
-// said is the object's error as it is told.
+// said returns the object's error for people.
 func (o *object) said() error {
 	if o.hidden {
 		return hidden(o.err)
@@ -227,7 +228,7 @@ func (o *object) said() error {
 // ending reports whether the object is being deleted.
 func (o *object) ending() bool { return o.live != nil && o.live.GetDeletionTimestamp() != nil }
 
-// awaitReady asks each object whether it is ready, where the child says what that is.
+// awaitReady checks readyWhen of each object.
 func (p *pass) awaitReady(c *child, st *state) {
 	if c.ready == nil {
 		return
@@ -247,8 +248,8 @@ func (p *pass) awaitReady(c *child, st *state) {
 	}
 }
 
-// holds evaluates a predicate about an object that is there. What comes upon something missing does
-// not hold yet, nor does anything about an object that is being deleted.
+// holds evaluates a predicate on an existing object. If a value is missing, or the object is being deleted, it does
+// not hold yet.
 func (p *pass) holds(c *condition, o *object) (bool, error) {
 	if o.live == nil || o.ending() {
 		return false, nil
@@ -262,8 +263,8 @@ func (p *pass) holds(c *condition, o *object) (bool, error) {
 	return holds, err
 }
 
-// scope is what expressions see. Of the handler's own children that is what this pass has made of
-// them, so one that is not wanted is not there.
+// scope returns the scope of expressions. Of the handler's own children, they see those of this pass, so children
+// that are not desired are missing.
 func (p *pass) scope(vars map[string]any) expr.Scope {
 	own := p.r.Subject
 	own.Children = seen{own.Children, p}
@@ -276,7 +277,7 @@ type seen struct {
 	pass *pass
 }
 
-// All returns the children of other handlers, and this handler's as they are in this pass.
+// All returns the children of other handlers, and this handler's children in this pass.
 func (s seen) All() ([]dsl.ChildObject, error) {
 	out := slices.Clone(s.pass.others)
 	for _, name := range s.pass.graph.Names() {

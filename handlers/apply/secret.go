@@ -12,7 +12,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 )
 
-// naming returns the expressions that say what the child is called and of which kind it is.
+// naming returns the expressions for the child's name and kind.
 func (c *child) naming() []*expr.Program {
 	metadata := part(c.template, "metadata")
 	if metadata == nil || len(metadata.Entries) == 0 {
@@ -29,7 +29,8 @@ func (c *child) naming() []*expr.Program {
 	return out
 }
 
-// hides reports whether what a child is called may have a value of a Secret in it: it is named by the configuration's words then.
+// hides reports whether the child's name may contain a value of a Secret. People then see the words of the
+// configuration instead.
 func (p *pass) hides(c *child) bool {
 	if !p.r.Secrets.Read {
 		return false
@@ -39,7 +40,7 @@ func (p *pass) hides(c *child) bool {
 	return items || p.r.Secrets.In(expr.ReadsOf(programs...).Values)
 }
 
-// label names a child of the configuration, or the one of several for an element, for people.
+// label names a child of the configuration, or one of several by its element, for people.
 func (p *pass) label(c *child, e expr.Element) string {
 	if index, several := e.Vars[expr.Index]; several && c.forEach != nil && p.hides(c) {
 		return fmt.Sprintf("child %s (item %d)", c.name, index)
@@ -47,8 +48,8 @@ func (p *pass) label(c *child, e expr.Element) string {
 	return c.label(e.Key)
 }
 
-// hidden is the error of an object whose name is not to be told: what the API server says of it has no name in it, and what is
-// waited for neither. Of other errors nothing is said.
+// hidden hides the text of an error of an object whose name must not be shown, except for messages without the
+// name: those of the API server with a known reason, and those of waits.
 func hidden(err error) error {
 	_, withheld := errors.AsType[*dsl.WithheldError](err)
 	_, judged := errors.AsType[*verdict](err)
@@ -59,13 +60,13 @@ func hidden(err error) error {
 	return &verdict{reasonFailed, &unsaid{err}}
 }
 
-// unsaid is an error whose words are not shown.
+// unsaid is an error whose text is hidden.
 type unsaid struct{ error }
 
-// Error says that it failed.
+// Error says only that it failed.
 func (e *unsaid) Error() string {
 	return "it cannot be applied (no more is shown, for its name may be a Secret's value)"
 }
 
-// Unwrap returns the error as it is.
+// Unwrap returns the original error.
 func (e *unsaid) Unwrap() error { return e.error }

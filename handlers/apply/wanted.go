@@ -17,13 +17,13 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 )
 
-// want works out the objects of a child, as far as the context lets it: what one expression may cost
-// is bounded, but not what those of all elements cost together.
+// want computes the objects of a child until the context ends: the cost of one expression is limited, but not that
+// of all elements together.
 func (p *pass) want(ctx context.Context, c *child) *state {
 	st := &state{}
 	blocked := slices.ContainsFunc(c.needs, func(name string) bool { return p.states[name].open })
 	if blocked || c.looks && p.unknown != nil {
-		st.open = true // why was said where it belongs
+		st.open = true // the error is reported elsewhere
 		return st
 	}
 	scope := p.scope(nil)
@@ -44,7 +44,7 @@ func (p *pass) want(ctx context.Context, c *child) *state {
 	return st
 }
 
-// objects works out the objects of a child, one for each element.
+// objects computes the objects of a child, one for each element.
 func (p *pass) objects(ctx context.Context, c *child, st *state, list []expr.Element) {
 	before := p.rendered
 	for _, e := range list {
@@ -55,24 +55,24 @@ func (p *pass) objects(ctx context.Context, c *child, st *state, list []expr.Ele
 		p.object(c, st, e)
 		if p.rendered > mostOfAll {
 			p.tooLarge(c, st)
-			p.rendered = before // others may fit in
+			p.rendered = before // others may still fit
 			return
 		}
 	}
 }
 
-// mostOfAll is how many bytes the children of one handler have together, as [expr.Room] counts them. All
-// of a level are held at a time, and each several times over on its way to the API server and back.
+// mostOfAll limits the total size of the children of one handler in bytes, as [expr.Room] counts them. All children
+// of a level are in memory at the same time, each several times on its way to the API server and back.
 const mostOfAll = 16 << 20
 
-// tooLarge gives a child up that there is no room for beside those before it. None of its objects is
-// applied: which of them there was room for says nothing.
+// tooLarge fails a child that does not fit beside those before it. It applies none of the child's objects, because
+// which of them fit would be arbitrary.
 func (p *pass) tooLarge(c *child, st *state) {
 	st.open, st.objects = true, nil
 	p.fail(c.label(""), dsl.Permanent(wrong(reasonTooLarge, "with it, the handler's children have more than %d MiB together", mostOfAll>>20)))
 }
 
-// includesEach reports whether includeWhen is about each item.
+// includesEach reports whether includeWhen is evaluated for each item.
 func (c *child) includesEach() bool {
 	return c.forEach != nil && slices.ContainsFunc(expr.ItemVariables(), c.include.program.Uses)
 }
@@ -86,7 +86,7 @@ func (p *pass) included(include *expr.Program, st *state, label string, scope ex
 	return holds && err == nil
 }
 
-// object works out one object of a child, unless it is left out.
+// object computes one object of a child, unless includeWhen excludes it.
 func (p *pass) object(c *child, st *state, e expr.Element) {
 	scope, label := p.scope(e.Vars), p.label(c, e)
 	if c.include != nil && c.includesEach() && !p.included(c.include.program, st, label, scope) {
@@ -109,7 +109,7 @@ func (p *pass) object(c *child, st *state, e expr.Element) {
 	st.objects = append(st.objects, o)
 }
 
-// fit checks what a template has come out as.
+// fit checks the result of a template.
 func (p *pass) fit(o *object, value any) error {
 	tree, isMap := value.(map[string]any)
 	if !isMap {
@@ -135,7 +135,7 @@ func (p *pass) fit(o *object, value any) error {
 	return nil
 }
 
-// namespaceOf is the namespace that the template gives, for people.
+// namespaceOf returns the namespace in the template, for people.
 func (p *pass) namespaceOf(o *object) string {
 	if o.hidden {
 		return dsl.Unshown
@@ -143,8 +143,8 @@ func (p *pass) namespaceOf(o *object) string {
 	return o.place.namespace
 }
 
-// unresolved notes an evaluation that failed. It reports whether the child is left out for it:
-// because it looked for something in a child that is not wanted.
+// unresolved notes a failed evaluation. It reports whether the child is excluded because of it: the expression
+// reads a child that is not desired.
 func (p *pass) unresolved(st *state, label string, err error, programs []*expr.Program, scope expr.Scope) (leftOut bool) {
 	if errors.Is(err, expr.ErrMissing) {
 		from, cause := p.missing(programs, scope)
@@ -173,9 +173,9 @@ func (p *pass) unresolved(st *state, label string, err error, programs []*expr.P
 	return false
 }
 
-// missing finds the expression that came upon something missing, and where it looked: a child's
-// name, the related objects or an index; empty when it looked at none of these. A child that is not wanted is named
-// only when nothing else is missing: what looks for something in it is taken away.
+// missing finds the expression that misses a value, and where it looked: a child's name, the related objects or an
+// index; empty for other places. It names a child that is not desired only if nothing else is missing: a child that
+// reads it is then taken away.
 func (p *pass) missing(programs []*expr.Program, scope expr.Scope) (from string, cause error) {
 	for _, program := range programs {
 		_, err := program.Eval(scope)
@@ -206,7 +206,7 @@ func (p *pass) missing(programs []*expr.Program, scope expr.Scope) (from string,
 	return "", nil
 }
 
-// parted parts names of children into those that are not wanted and the others.
+// parted splits names of children into those that are not desired, and the others.
 func (p *pass) parted(names []string) (excluded, others []string) {
 	for _, name := range names {
 		if st := p.states[name]; st != nil && st.excluded {
@@ -218,7 +218,7 @@ func (p *pass) parted(names []string) (excluded, others []string) {
 	return excluded, others
 }
 
-// apart fails the objects of a level that come out as the same, or as one of an earlier level.
+// apart fails the objects of a level that are the same as another one, or as one of an earlier level.
 func (p *pass) apart(names []string) {
 	here := map[place][]*object{}
 	for _, name := range names {
@@ -276,7 +276,7 @@ func words(kind, namespace, name string) string {
 	return kind + " " + namespace + "/" + name
 }
 
-// lacks names the related object that expressions look for and that is not there; empty for none.
+// lacks names the missing related object that expressions read; empty for none.
 func (p *pass) lacks(programs []*expr.Program) string {
 	if p.r.Related == nil {
 		return ""

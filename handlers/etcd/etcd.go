@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package etcd asks the members of an etcd cluster about their membership, and changes it, by etcd's JSON gateway: it needs
-// no client of etcd's. Facts about the API are those of etcd 3.4 to 3.7.
+// Package etcd reads and changes the membership of an etcd cluster by etcd's JSON gateway, without etcd's client.
+// The API is that of etcd 3.4 to 3.7.
 package etcd
 
 import (
@@ -19,19 +19,19 @@ import (
 	"time"
 )
 
-// The time that one request may take. A change waits for a quorum: etcd itself gives it up after seven seconds.
+// The timeouts of a request. A change waits for a quorum; etcd itself gives up after seven seconds.
 const (
 	askTime    = 3 * time.Second
 	changeTime = 10 * time.Second
 )
 
-// longestAnswer is how many bytes of an answer are read: a member list is some kilobytes.
+// longestAnswer is how many bytes of a response are read. A member list has a few kilobytes.
 const longestAnswer = 1 << 20
 
-// ID is the number by which a cluster knows a member. JSON has it as text, as the gateway does.
+// ID is the id of a member in its cluster. In JSON it is text, as in the gateway.
 type ID uint64
 
-// String returns it as etcdctl shows it.
+// String returns the id in the form of etcdctl.
 func (id ID) String() string { return strconv.FormatUint(uint64(id), 16) }
 
 // MarshalText returns the digits.
@@ -44,21 +44,21 @@ func (id *ID) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Member is one of a cluster.
+// Member is a member of a cluster.
 type Member struct {
 	ID ID `json:"ID"`
-	// Name is empty until the member was started.
+	// Name is empty until the member has started.
 	Name     string   `json:"name"`
 	PeerURLs []string `json:"peerURLs"`
-	// ClientURLs is empty until the member was started.
+	// ClientURLs is empty until the member has started.
 	ClientURLs []string `json:"clientURLs"`
-	// Learner: it gets all that is written, and has no vote.
+	// Learner: it receives all writes, and has no vote.
 	Learner bool `json:"isLearner"`
 }
 
-// Status is what a member says of itself.
+// Status is a member's own status.
 type Status struct {
-	// ID is its own, Leader that of the leader that it knows, zero for none.
+	// ID is the member's id. Leader is the id of the leader that it knows, or zero.
 	ID, Leader ID
 	// Learner: it has no vote.
 	Learner bool
@@ -66,16 +66,16 @@ type Status struct {
 	Errors []string
 }
 
-// The codes of gRPC that matter here.
+// The gRPC codes that this package handles.
 const (
 	codeNotFound           = 5
 	codeFailedPrecondition = 9
 	codeUnavailable        = 14
 )
 
-// Refusal is what a member answered in place of a result.
+// Refusal is an error response of a member.
 type Refusal struct {
-	// Code is that of gRPC.
+	// Code is the gRPC code.
 	Code    int    `json:"code"`
 	Message string `json:"message"`
 }
@@ -83,33 +83,33 @@ type Refusal struct {
 // Error returns the message, which begins with the name of the server.
 func (r *Refusal) Error() string { return r.Message }
 
-// ErrNotYet is what a refusal wraps that will not be one any more when the cluster has been whole for some seconds, or when
-// a learner has caught up.
+// ErrNotYet is wrapped by refusals that end by themselves: when the cluster has been healthy for some seconds, or
+// when a learner has caught up.
 var ErrNotYet = errors.New("the cluster is not ready for the change")
 
-// Is reports whether the refusal is of that kind.
+// Is reports whether the target is ErrNotYet and the refusal is such a one.
 func (r *Refusal) Is(target error) bool {
 	if target != ErrNotYet {
 		return false
 	}
 	switch r.Code {
-	case codeUnavailable: // "unhealthy cluster": not all are connected, or not for five seconds; and while there is no leader
+	case codeUnavailable: // "unhealthy cluster": not all are connected, or not for five seconds; or there is no leader
 		return true
 	case codeFailedPrecondition:
 		return strings.Contains(r.Message, "in sync with leader") || strings.Contains(r.Message, "not enough started members")
 	}
-	return strings.Contains(r.Message, "not enough started members") // which has no code of its own where a member is removed
+	return strings.Contains(r.Message, "not enough started members") // it has no code of its own when a member is removed
 }
 
-// Members returns those of the cluster that the member at the client URL belongs to, as a quorum has them: one that was
-// left behind cannot answer.
+// Members returns the members of the cluster to which the member at the client URL belongs, as a quorum has them. A
+// member that has lost the quorum cannot answer.
 func Members(ctx context.Context, url string) ([]Member, error) {
 	var out struct{ Members []Member }
 	err := post(ctx, url, "/v3/cluster/member/list", askTime, map[string]any{"linearizable": true}, &out)
 	return out.Members, err
 }
 
-// StatusOf returns what the member at the client URL says of itself. It asks no other member.
+// StatusOf returns the status of the member at the client URL. It involves no other member.
 func StatusOf(ctx context.Context, url string) (Status, error) {
 	var out struct {
 		Header struct {
@@ -123,16 +123,16 @@ func StatusOf(ctx context.Context, url string) (Status, error) {
 	return Status{ID: out.Header.ID, Leader: out.Leader, Learner: out.Learner, Errors: out.Errors}, err
 }
 
-// AddLearner adds a member that is to be reached at the peer URL, and has no vote until it is promoted. Where there is
-// one with that URL already, etcd refuses it.
+// AddLearner adds a member with the peer URL, which has no vote until it is promoted. etcd refuses it if a member
+// with that URL exists.
 func AddLearner(ctx context.Context, url, peerURL string) (Member, error) {
 	var out struct{ Member Member }
 	err := post(ctx, url, "/v3/cluster/member/add", changeTime, map[string]any{"peerURLs": []string{peerURL}, "isLearner": true}, &out)
 	return out.Member, err
 }
 
-// Promote gives a learner its vote. The error is [ErrNotYet] while it has not caught up with the leader. One that has its vote
-// already is no error.
+// Promote gives a learner its vote. The error is [ErrNotYet] while the learner has not caught up with the leader.
+// It returns no error if the member has its vote already.
 func Promote(ctx context.Context, url string, id ID) error {
 	err := post(ctx, url, "/v3/cluster/member/promote", changeTime, map[string]any{"ID": id}, nil)
 	if refusal, ok := errors.AsType[*Refusal](err); ok && strings.Contains(refusal.Message, "can only promote a learner member") &&
@@ -142,7 +142,7 @@ func Promote(ctx context.Context, url string, id ID) error {
 	return err
 }
 
-// Remove takes a member out of the cluster. One that is not there is no error.
+// Remove removes a member from the cluster. It returns no error if the member does not exist.
 func Remove(ctx context.Context, url string, id ID) error {
 	err := post(ctx, url, "/v3/cluster/member/remove", changeTime, map[string]any{"ID": id}, nil)
 	if refusal, ok := errors.AsType[*Refusal](err); ok && refusal.Code == codeNotFound {
@@ -151,10 +151,11 @@ func Remove(ctx context.Context, url string, id ID) error {
 	return err
 }
 
-// client follows no redirect: etcd sends none, and who answers in a member's place must not choose where a request goes.
+// client follows no redirects: etcd sends none, and another server in a member's place must not choose where a
+// request goes.
 var client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
-// post sends one request. Errors name the URL.
+// post sends one request. Errors have the URL.
 func post(ctx context.Context, url, path string, most time.Duration, question, answer any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("no answer within %s", most))
 	defer cancel()
@@ -169,7 +170,7 @@ func post(ctx context.Context, url, path string, most time.Duration, question, a
 	response, err := client.Do(request)
 	if err != nil {
 		if wrapped, ok := errors.AsType[*neturl.Error](err); ok {
-			err = wrapped.Err // what it adds is said here
+			err = wrapped.Err // the rest of it repeats the URL
 		}
 		return fmt.Errorf("asking %s: %w", url+path, err)
 	}
@@ -184,7 +185,7 @@ func post(ctx context.Context, url, path string, most time.Duration, question, a
 	return nil
 }
 
-// read decodes an answer, or the refusal that it is.
+// read decodes a response, or the refusal in it.
 func read(response *http.Response, text []byte, answer any) error {
 	if response.StatusCode != http.StatusOK {
 		refusal := &Refusal{}

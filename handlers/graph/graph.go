@@ -9,13 +9,13 @@ import (
 	"slices"
 )
 
-// Graph is a set of names with what each of them needs. It is only read once it is made.
+// Graph is a set of names, and the names that each of them needs. It is read-only after New.
 type Graph struct {
 	needs map[string][]string
 }
 
-// New returns a graph. Needs has every name, with the names that it depends on; those that are not
-// names of the graph themselves do not count.
+// New returns a graph. Needs has every name, with the names that it depends on. Dependencies that are not names of
+// the graph are ignored.
 func New(needs map[string][]string) *Graph {
 	g := &Graph{needs: make(map[string][]string, len(needs))}
 	for name, others := range needs {
@@ -40,11 +40,11 @@ func (g *Graph) Has(name string) bool {
 	return found
 }
 
-// Needs returns the names that one depends on directly, sorted.
+// Needs returns the direct dependencies of a name, sorted.
 func (g *Graph) Needs(name string) []string { return g.needs[name] }
 
-// Cycle returns names that depend on each other in a circle, as in a, b, a: each needs the next.
-// It is nil when there is no circle, and always the same one when there are several.
+// Cycle returns names that depend on each other in a circle, as in a, b, a: each needs the next. It returns nil if
+// there is no circle, and always the same circle if there are several.
 func (g *Graph) Cycle() []string {
 	done := map[string]bool{}
 	var way []string
@@ -74,9 +74,8 @@ func (g *Graph) Cycle() []string {
 	return nil
 }
 
-// Levels returns the names in the order in which they can be made: what a name needs is in an
-// earlier level, those of one level do not need each other. Each level is sorted. What is part of
-// a circle, or needs one, is in none.
+// Levels returns the names in the order in which they can be made: the dependencies of a name are in earlier
+// levels. Each level is sorted. Names that are part of a circle, or depend on one, are left out.
 func (g *Graph) Levels() [][]string {
 	var out [][]string
 	made := map[string]bool{}
@@ -97,8 +96,8 @@ func (g *Graph) Levels() [][]string {
 	}
 }
 
-// Last returns those of the names given that no other of them needs, directly or by way of others:
-// the ones that can be taken away first. They are sorted.
+// Last returns those of the given names that no other given name depends on, directly or indirectly. They can be
+// removed first. They are sorted.
 func (g *Graph) Last(among []string) []string {
 	needed := map[string]bool{}
 	for _, name := range among {
@@ -116,7 +115,7 @@ func (g *Graph) Last(among []string) []string {
 	return slices.Compact(out)
 }
 
-// all returns everything that a name needs, directly or not.
+// all returns the direct and indirect dependencies of a name.
 func (g *Graph) all(name string) map[string]bool {
 	out := map[string]bool{}
 	var visit func(string)
