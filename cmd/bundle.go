@@ -20,7 +20,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
-// defaultImage is the image that make image builds.
+// defaultImage is the image of make image.
 const defaultImage = "handwerk:dev"
 
 // bundleFlags are the flags of bundle.
@@ -78,7 +78,7 @@ func (f *bundleFlags) add(set *pflag.FlagSet) {
 	set.SortFlags = false
 }
 
-// check reports values that no flag can have.
+// check reports invalid values of flags.
 func (f *bundleFlags) check() error {
 	switch {
 	case len(validation.IsDNS1123Label(f.namespace)) > 0:
@@ -94,7 +94,7 @@ func (f *bundleFlags) check() error {
 	}
 }
 
-// bundle prints the objects, or writes them into a folder.
+// bundle prints the objects, or writes them to a folder.
 func (p *program) bundle(f *bundleFlags, out io.Writer) error {
 	op, err := p.operator(f.config, func(*dsl.Operator) {})
 	if err != nil {
@@ -140,7 +140,7 @@ func (p *program) bundle(f *bundleFlags, out io.Writer) error {
 	return nil
 }
 
-// sparesInput returns an error where a file of the bundle would take the place of one that the bundle is made from.
+// sparesInput returns an error if a file of the bundle would overwrite one of its inputs.
 func (f *bundleFlags) sparesInput(files []file) error {
 	inputs, faults := source.Files(f.config)
 	if len(faults) > 0 {

@@ -37,15 +37,15 @@ import (
 var bundleTexts embed.FS
 
 const (
-	// mounted is where the Deployment has the configuration.
+	// mounted is the folder of the configuration in the Deployment.
 	mounted = "/etc/handwerk"
-	// mostConfig is how much a ConfigMap holds, in bytes; etcd takes a little more.
+	// mostConfig is the greatest size of a ConfigMap in bytes; etcd's limit is a little higher.
 	mostConfig = 1 << 20
-	// stopping is what the end of a process takes beside the grace period of its handlers.
+	// stopping is the time that a process needs to stop after the grace period of its handlers.
 	stopping = 10 * time.Second
 )
 
-// bundle is what the objects of a deployment are made of. Its exported fields are those that templates read.
+// bundle has the data for the objects of a deployment. Templates read its exported fields.
 type bundle struct {
 	Name, ConfigMap string
 	// Namespace, Labels, Image, Args and Reader are YAML. Reader is the name of the ClusterRole to read metrics.
@@ -55,14 +55,14 @@ type bundle struct {
 
 	flags *bundleFlags
 	op    *dsl.Operator
-	// data is the configuration by the names of its files.
+	// data is the configuration, by file name.
 	data map[string]string
 }
 
 // file is a part of a bundle.
 type file struct{ name, text string }
 
-// newBundle puts together what the objects have in common.
+// newBundle makes the data that the objects share.
 func newBundle(f *bundleFlags, op *dsl.Operator) (*bundle, error) {
 	data, err := configData(f.config)
 	if err != nil {
@@ -92,12 +92,12 @@ func newBundle(f *bundleFlags, op *dsl.Operator) (*bundle, error) {
 	return b, nil
 }
 
-// graceOf returns how long a Pod of the operator may take to end, in seconds.
+// graceOf returns the termination grace period of the operator's Pods, in seconds.
 func graceOf(op *dsl.Operator) int {
 	return int(math.Ceil((cmp.Or(op.Settings.GracePeriod, dsl.DefaultGracePeriod) + stopping).Seconds()))
 }
 
-// configData reads the files that have documents of the operator.
+// configData reads the files that have documents of an operator.
 func configData(paths []string) (map[string]string, error) {
 	names, faults := source.Files(paths)
 	if len(faults) > 0 {
@@ -124,10 +124,11 @@ func configData(paths []string) (map[string]string, error) {
 	return data, nil
 }
 
-// outsideKeys is what the keys of a ConfigMap cannot have.
+// outsideKeys matches characters that keys of a ConfigMap cannot have.
 var outsideKeys = regexp.MustCompile(`[^-._a-zA-Z0-9]`)
 
-// keyOf is the name that a file has in the ConfigMap: a ConfigMap can have it, and it is read when it lies in a directory.
+// keyOf returns the name of a file in the ConfigMap. It is a valid key, and has an ending that is read from a
+// directory.
 func keyOf(name string) string {
 	key := strings.TrimLeft(outsideKeys.ReplaceAllString(filepath.Base(name), "-"), ".")
 	if end := filepath.Ext(key); end != ".yaml" && end != ".yml" {
@@ -136,7 +137,7 @@ func keyOf(name string) string {
 	return key
 }
 
-// hasOperator reports whether a document of a file is an operator's.
+// hasOperator reports whether a file has a document of an operator.
 func hasOperator(text []byte) bool {
 	for in := yaml.NewDecoder(bytes.NewReader(text)); ; {
 		var head struct {
@@ -151,14 +152,14 @@ func hasOperator(text []byte) bool {
 	}
 }
 
-// digest is ten digits that are the same for the same files. Maps become JSON with sorted keys.
+// digest returns ten digits that depend only on the files. JSON sorts the keys of maps.
 func digest(data map[string]string) string {
-	text, _ := json.Marshal(data) // a map of texts always can
+	text, _ := json.Marshal(data) // a map of texts always marshals
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])[:10]
 }
 
-// files returns the objects in the order in which they are applied.
+// files returns the objects in the order of applying them.
 func (b *bundle) files() ([]file, error) {
 	first, err := b.filled(choose{"namespace.yaml", b.flags.createNamespace}, choose{"service-account.yaml", true})
 	if err != nil {
@@ -173,13 +174,13 @@ func (b *bundle) files() ([]file, error) {
 	return slices.Concat(first, written, last), err
 }
 
-// choose is one of the texts, and whether the bundle has it.
+// choose is one of the texts, and whether the bundle includes it.
 type choose struct {
 	name   string
 	wanted bool
 }
 
-// filled fills in those of the texts that the bundle has.
+// filled fills in the texts that the bundle includes.
 func (b *bundle) filled(texts ...choose) (out []file, err error) {
 	for _, text := range texts {
 		if !text.wanted {
@@ -205,7 +206,7 @@ func (b *bundle) fill(name string) (file, error) {
 	return file{name, out.String()}, err
 }
 
-// written are the CRDs, the roles and the ConfigMap.
+// written returns the CRDs, the roles and the ConfigMap.
 func (b *bundle) written() ([]file, error) {
 	var crds, roles bytes.Buffer
 	var out []file
@@ -231,7 +232,7 @@ func (b *bundle) written() ([]file, error) {
 	return append(out, file{"config.yaml", text}), err
 }
 
-// configMap is the ConfigMap with the configuration. It cannot be changed: another configuration has another name.
+// configMap returns the ConfigMap with the configuration. It is immutable: another configuration has another name.
 func (b *bundle) configMap() (string, error) {
 	labels := &yaml.Node{}
 	if err := yaml.Unmarshal([]byte(b.Labels), labels); err != nil {
@@ -250,7 +251,7 @@ func (b *bundle) configMap() (string, error) {
 	return out.String(), err
 }
 
-// kustomization names all files of a bundle.
+// kustomization lists all files of a bundle.
 func kustomization(files []file) file {
 	var out strings.Builder
 	out.WriteString("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n")

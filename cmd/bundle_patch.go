@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// patched changes the objects of a bundle as the patches in some files say. A file that is changed loses its comments.
+// patched applies the patches in some files to the objects of a bundle. Changed files lose their comments.
 func patched(files []file, paths []string) ([]file, error) {
 	files = slices.Clone(files)
 	for _, path := range paths {
@@ -44,7 +44,7 @@ func patched(files []file, paths []string) ([]file, error) {
 	return files, nil
 }
 
-// patchOne changes the object that a patch is for, or takes it away.
+// patchOne changes or removes the object of a patch.
 func patchOne(files []file, patch map[string]any) ([]file, error) {
 	if patch["kind"] == nil || at(patch, "metadata", "name") == nil {
 		return nil, errors.New("a patch has the kind and the metadata.name of its object")
@@ -92,7 +92,7 @@ func patchOne(files []file, patch map[string]any) ([]file, error) {
 	return files, nil
 }
 
-// means reports whether a patch is for an object: all that it says of the object's identity is so.
+// means reports whether a patch is for an object: all parts of the identity in the patch match.
 func means(patch, object map[string]any) bool {
 	for _, path := range [][]string{{"apiVersion"}, {"kind"}, {"metadata", "name"}, {"metadata", "namespace"}} {
 		if want := at(patch, path...); want != nil && fmt.Sprint(want) != fmt.Sprint(at(object, path...)) {
@@ -102,7 +102,7 @@ func means(patch, object map[string]any) bool {
 	return true
 }
 
-// described is the object that a patch is for, with all that the patch says of its identity.
+// described describes the object of a patch by its identity.
 func described(patch map[string]any) string {
 	out := identified(patch)
 	if namespace := at(patch, "metadata", "namespace"); namespace != nil {
@@ -114,12 +114,12 @@ func described(patch map[string]any) string {
 	return out
 }
 
-// identified is an object's kind and name.
+// identified returns an object's kind and name.
 func identified(o map[string]any) string {
 	return fmt.Sprint(o["kind"], " ", at(o, "metadata", "name"))
 }
 
-// merged applies a patch: strategically where the kind is one of Kubernetes, and as a merge patch elsewhere.
+// merged applies a patch: a strategic merge patch for built-in kinds, and a merge patch for others.
 func merged(object, patch map[string]any) (map[string]any, error) {
 	before, err := json.Marshal(object)
 	if err != nil {
@@ -141,13 +141,13 @@ func merged(object, patch map[string]any) (map[string]any, error) {
 		return nil, err
 	}
 	var out map[string]any
-	if err := apijson.Unmarshal(after, &out); err != nil { // whole numbers stay whole: a float of a million is 1e+06
+	if err := apijson.Unmarshal(after, &out); err != nil { // keeps integers: a float of a million would become 1e+06
 		return nil, err
 	}
 	return out, fits(after, version, kind)
 }
 
-// fits reports what an object has that its kind has not, where the kind is one of Kubernetes.
+// fits reports fields of an object that its kind does not have, for built-in kinds.
 func fits(object []byte, version, kind string) error {
 	shape, unknown := scheme.Scheme.New(schema.FromAPIVersionAndKind(version, kind))
 	if unknown != nil {
@@ -167,7 +167,7 @@ func fits(object []byte, version, kind string) error {
 	return err
 }
 
-// documents reads the documents of a text that have anything in them.
+// documents reads the documents of a text that are not empty.
 func documents(text string) (out []map[string]any, err error) {
 	for in := yaml.NewDecoder(strings.NewReader(text)); ; {
 		var one yaml.Node
@@ -190,7 +190,7 @@ func documents(text string) (out []map[string]any, err error) {
 	}
 }
 
-// at returns what is below a path of keys, nil where there is nothing.
+// at returns the value at a path of keys, or nil.
 func at(value any, path ...string) any {
 	for _, key := range path {
 		m, _ := value.(map[string]any)

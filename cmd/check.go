@@ -12,7 +12,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
-// held holds an operator against a cluster, or without one against Kubernetes' own kinds. Faults come as the error.
+// held checks an operator against a cluster, or without one against the built-in kinds. Faults are returned as the
+// error.
 func (p *program) held(ctx context.Context, f *validateFlags, op *dsl.Operator) (warnings source.Faults, err error) {
 	if f.cluster {
 		return p.checkCluster(ctx, f, op)
@@ -24,7 +25,7 @@ func (p *program) held(ctx context.Context, f *validateFlags, op *dsl.Operator) 
 	return odd, asError(faults)
 }
 
-// checkCluster holds an operator against a cluster. Faults come as the error.
+// checkCluster checks an operator against a cluster. Faults are returned as the error.
 func (p *program) checkCluster(ctx context.Context, f *validateFlags, op *dsl.Operator) (warnings source.Faults, err error) {
 	rest, _, err := p.access(ctx, &f.kube)
 	if err != nil {
@@ -42,7 +43,7 @@ func (p *program) checkCluster(ctx context.Context, f *validateFlags, op *dsl.Op
 	return warnings, asError(config.Placed(found.Faults).Sorted())
 }
 
-// asError returns faults as an error, nil where there are none.
+// asError returns faults as an error; nil if there are none.
 func asError(faults source.Faults) error {
 	if len(faults) == 0 {
 		return nil

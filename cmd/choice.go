@@ -12,20 +12,20 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// choice is the value of a flag that takes one of a few words.
+// choice is the value of a flag that accepts one of a few words.
 type choice struct {
 	value *string
-	// noun is what the words are, for help.
+	// noun is the kind of the words, for help.
 	noun  string
 	words []string
-	// also are words that stand for others.
+	// also are synonyms of the words.
 	also map[string]string
 }
 
 // String implements [pflag.Value].
 func (c *choice) String() string { return *c.value }
 
-// Type implements [pflag.Value]; help shows it as what the flag takes.
+// Type implements [pflag.Value]; help shows it as the kind of the value.
 func (c *choice) Type() string { return c.noun }
 
 // Set implements [pflag.Value].
@@ -41,23 +41,23 @@ func (c *choice) Set(text string) error {
 	return nil
 }
 
-// list names the words, as in "text or json".
+// list lists the words, as in "text or json".
 func (c *choice) list() string {
 	last := len(c.words) - 1
 	return strings.Join(c.words[:last], ", ") + " or " + c.words[last]
 }
 
-// addChoice adds a flag that takes one of the choice's words.
+// addChoice adds a flag that accepts one of the choice's words.
 func addChoice(set *pflag.FlagSet, c *choice, name, short, usage string) {
 	set.VarP(c, name, short, usage+": "+c.list())
 }
 
-// completeChoices makes the shell complete the words of every flag that takes some.
+// completeChoices adds shell completion for the flags that accept one of a few words.
 func completeChoices(c *cobra.Command) {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if value, ok := f.Value.(*choice); ok {
 			words := cobra.FixedCompletions(value.words, cobra.ShellCompDirectiveNoFileComp)
-			// An error here means that the flag does not exist, which it does.
+			// The only possible error is that the flag does not exist.
 			_ = c.RegisterFlagCompletionFunc(f.Name, words)
 		}
 	})

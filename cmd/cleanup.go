@@ -20,11 +20,11 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cleanup"
 )
 
-// stopTime is how long cleanup waits for the operator's end, beside the grace period of its handlers: as long as a Lease is held that
-// was not released.
+// stopTime is how long cleanup waits for the operator to stop, in addition to the grace period of its handlers: as
+// long as a Lease is valid that was not released.
 const stopTime = 30 * time.Second
 
-// everyObjects is after how many objects cleanup says how far it is.
+// everyObjects is the number of objects between two reports of progress.
 const everyObjects = 500
 
 // cleanupFlags are the flags of cleanup.
@@ -36,7 +36,7 @@ type cleanupFlags struct {
 	yes, dryRun, stop bool
 }
 
-// What --children takes.
+// The values of --children.
 const (
 	keepChildren   = "keep"
 	deleteChildren = "delete"
@@ -82,7 +82,7 @@ func (f *cleanupFlags) add(set *pflag.FlagSet) {
 	set.SortFlags = false
 }
 
-// cleanup looks, asks and takes away.
+// cleanup looks for what the operator has left, asks, and takes it away.
 func (p *program) cleanup(ctx context.Context, f *cleanupFlags, out io.Writer) error {
 	op, err := p.operator(f.config, func(*dsl.Operator) {})
 	if err != nil {
@@ -111,8 +111,8 @@ func (p *program) cleanup(ctx context.Context, f *cleanupFlags, out io.Writer) e
 	return nil
 }
 
-// takeAway says what there is, asks, and takes it away. It returns what could not be done. Nothing is changed before the answer: the
-// Deployment, too, keeps its Pods until then.
+// takeAway lists what the operator has left, asks, and takes it away. It returns what it could not take away. It
+// changes nothing before the answer: the Deployment, too, keeps its Pods until then.
 func (f *cleanupFlags) takeAway(ctx context.Context, p *program, op *dsl.Operator, c *cleanup.Cleaner, out io.Writer) ([]error, error) {
 	if !f.dryRun && !f.stop {
 		if err := ended(ctx, c); err != nil {
@@ -143,7 +143,7 @@ func (f *cleanupFlags) takeAway(ctx context.Context, p *program, op *dsl.Operato
 	return append(found.Unseen, failed...), nil
 }
 
-// ended returns an error where a process of the operator runs.
+// ended returns an error if a process of the operator is running.
 func ended(ctx context.Context, c *cleanup.Cleaner) error {
 	running, err := c.Running(ctx, time.Now())
 	if err == nil && running != "" {
@@ -159,7 +159,7 @@ func stopped(ctx context.Context, op *dsl.Operator, c *cleanup.Cleaner) error {
 	return c.Stop(ctx)
 }
 
-// tellFindings says what was found.
+// tellFindings prints the findings.
 func tellFindings(out io.Writer, f *cleanupFlags, op *dsl.Operator, found cleanup.Findings) {
 	if len(found.Within) > 0 {
 		fmt.Fprintf(out, "looked in namespaces %s alone: the account may not list all kinds elsewhere\n", strings.Join(found.Within, ", "))
@@ -203,7 +203,7 @@ func tellFindings(out io.Writer, f *cleanupFlags, op *dsl.Operator, found cleanu
 	tell(found.Own, "objects of its own", "they are deleted")
 }
 
-// agreed asks a person whether to go on.
+// agreed asks a person whether to continue.
 func (p *program) agreed(f *cleanupFlags, out io.Writer) error {
 	if f.yes {
 		return nil
@@ -212,7 +212,7 @@ func (p *program) agreed(f *cleanupFlags, out io.Writer) error {
 		return errors.New("nothing is changed without --yes where no person can be asked")
 	}
 	fmt.Fprint(out, "go on? [y/N] ")
-	line, _ := bufio.NewReader(p.In).ReadString('\n') // an end of the input is a no
+	line, _ := bufio.NewReader(p.In).ReadString('\n') // the end of the input means no
 	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
 		return errors.New("nothing was changed")
 	}

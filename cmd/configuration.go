@@ -12,8 +12,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
-// operator reads the configuration, adds what main declares in Go, lets override change it and
-// checks the whole.
+// operator reads the configuration, adds main's declarations in Go, applies override, and checks the operator.
 func (p *program) operator(paths []string, override func(*dsl.Operator)) (*dsl.Operator, error) {
 	op := &dsl.Operator{}
 	if len(paths) > 0 {
@@ -33,8 +32,8 @@ func (p *program) operator(paths []string, override func(*dsl.Operator)) (*dsl.O
 	return op, nil
 }
 
-// usage returns a PreRunE that refuses wrong flags: a missing --config where no Go code says what the operator is, then
-// what the checks find. The error is wrong usage, so the exit code says that nothing was done.
+// usage returns a PreRunE that refuses wrong flags: a missing --config when the operator is not declared in Go, and
+// the faults that the checks find. The error is one of usage, so the exit code says that nothing was done.
 func (p *program) usage(config *[]string, checks ...func() error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, _ []string) error {
 		if len(*config) == 0 && len(p.extra) == 0 {
@@ -49,8 +48,7 @@ func (p *program) usage(config *[]string, checks ...func() error) func(*cobra.Co
 	}
 }
 
-// faults returns what is wrong, one by one: the faults of a configuration, several errors that
-// were joined, or the one that there is.
+// faults returns faults one by one: those of a configuration, joined errors, or a single error.
 func faults(err error) source.Faults {
 	if list, ok := errors.AsType[source.Faults](err); ok {
 		return list

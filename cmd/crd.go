@@ -59,7 +59,7 @@ func crdsOf(op *dsl.Operator) (out []map[string]any) {
 	return out
 }
 
-// writeYAML writes objects as documents of one stream.
+// writeYAML writes objects as a YAML stream.
 func writeYAML(w io.Writer, objects []map[string]any) error {
 	out := yaml.NewEncoder(w)
 	out.SetIndent(2)

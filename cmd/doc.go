@@ -1,23 +1,22 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cmd is the command line of an operator: run, validate, crd, rbac, graph, init, schema, version
-// and completion.
+// Package cmd is the command line of an operator: run, validate, crd, rbac, graph, init, schema, version and
+// completion.
 //
-// A main package of one line makes a whole operator of it, see [Main]. Tests and programs that
-// keep the process in their own hands call [Run], which touches nothing that is global.
+// A main package of one line makes a whole operator of it; see [Main]. Tests, and programs that control their
+// process themselves, call [Run], which changes nothing that is global to the process.
 //
-// What can be set has this order of precedence: a flag, the environment variable of the flag
-// (--qps is HANDWERK_QPS), the configuration file, the default. A variable that is empty counts
-// as not set; lists are separated by commas.
+// Settings have this order of precedence: a flag, the environment variable of the flag (--qps is HANDWERK_QPS), the
+// configuration file, the default. An empty variable counts as not set; lists are separated by commas.
 //
 // Exit codes:
 //
-//	0    ok; after a signal: every handler was given its time and everything is put away
+//	0    ok; after a signal: every handler was given its time and everything has stopped
 //	1    the run failed, or the configuration has faults
 //	2    wrong usage: an unknown command, flag or argument, or a value that a flag cannot have
 //	130  a second SIGINT or SIGTERM came before the first one's orderly stop was over
 //
-// Errors go to stderr, once, as "error: …". Faults of a configuration go there one a line, as
-// "operator.yaml:12:7: …", which editors and CI systems understand.
+// Errors go to stderr, once, as "error: …". Faults of a configuration go there one on a line, as
+// "operator.yaml:12:7: …", a form that editors and CI systems understand.
 package cmd

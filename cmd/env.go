@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// envAnnotation marks a flag that has an environment variable, and holds its name.
+// envAnnotation is the annotation of a flag with the name of its environment variable.
 const envAnnotation = "env"
 
-// envName is the environment variable of a flag.
+// envName returns the environment variable of a flag.
 func envName(flag string) string {
 	return "HANDWERK_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
@@ -27,7 +27,7 @@ func documentEnv(set *pflag.FlagSet) {
 	})
 }
 
-// setFromEnv sets the flags that were not given from their variables. They count as given then.
+// setFromEnv sets the flags that were not given from their variables. They then count as given.
 func setFromEnv(set *pflag.FlagSet, env []string) (err error) {
 	set.VisitAll(func(f *pflag.Flag) {
 		if err != nil || f.Changed || len(f.Annotations[envAnnotation]) == 0 {
@@ -47,8 +47,7 @@ func setFromEnv(set *pflag.FlagSet, env []string) (err error) {
 	return err
 }
 
-// lookup returns a variable's value, empty when it is not set. As with os/exec, the last of
-// several wins.
+// lookup returns a variable's value; empty if it is not set. As in os/exec, the last of several wins.
 func lookup(env []string, name string) string {
 	value := ""
 	for _, entry := range env {

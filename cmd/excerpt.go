@@ -14,7 +14,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
-// tellFault writes a fault, and below it the line that it is in with a caret under the place.
+// tellFault writes a fault, and below it its line with a caret under the place.
 func tellFault(w io.Writer, f source.Fault) {
 	fmt.Fprintln(w, f)
 	line, mark, found := strings.Cut(f.Excerpt, "\n")
@@ -28,7 +28,7 @@ func tellFault(w io.Writer, f source.Fault) {
 	fmt.Fprintf(w, "  %s\n  %s^\n", text, strings.Repeat(" ", columns(before)))
 }
 
-// columns is how wide text is on a terminal.
+// columns returns the width of text on a terminal.
 func columns(text []rune) int {
 	n := 0
 	for _, r := range text {

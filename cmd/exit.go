@@ -19,7 +19,7 @@ const (
 	exitInterrupted = 130
 )
 
-// usageError is wrong usage that shows only when the command is at work.
+// usageError is an error of usage that shows only while the command runs.
 type usageError struct {
 	command string
 	err     error
@@ -28,10 +28,10 @@ type usageError struct {
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-// errTold is returned by a command that has said itself what is wrong.
+// errTold is returned by a command that has printed its error itself.
 var errTold = errors.New("told")
 
-// report tells what failed and returns the exit code.
+// report prints an error and returns the exit code.
 func report(w io.Writer, err error) int {
 	if usage, ok := errors.AsType[*usageError](err); ok {
 		return reportUsage(w, usage.err, usage.command)
@@ -51,7 +51,7 @@ func report(w io.Writer, err error) int {
 	return exitFailed
 }
 
-// reportUsage tells what was wrong in the command line, and where to find what is right.
+// reportUsage prints an error of usage, and where to find help.
 func reportUsage(w io.Writer, err error, command string) int {
 	fmt.Fprintf(w, "error: %v\nsee '%s --help'\n", err, command)
 	return exitUsage

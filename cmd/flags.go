@@ -33,21 +33,21 @@ type runFlags struct {
 	burst   int
 	logging logFlags
 
-	// installCRDs is one of the words below.
+	// installCRDs is one of the constants below.
 	installCRDs string
 }
 
-// What --install-crds takes.
+// The values of --install-crds.
 const (
 	installNone = "false"
 	installOwn  = "true"
 	installAll  = "takeover"
 )
 
-// installs reports whether CRDs are to be installed.
+// installs reports whether to install CRDs.
 func (f *runFlags) installs() bool { return f.installCRDs == installOwn || f.installCRDs == installAll }
 
-// addConfig adds --config, which several commands have.
+// addConfig adds --config, which several commands share.
 func addConfig(set *pflag.FlagSet, config *[]string) {
 	set.StringSliceVar(config, "config", nil,
 		"read the operator from this `FILE|DIR`; a directory stands for its *.yaml and *.yml; repeatable")
@@ -83,7 +83,7 @@ an operator does that had another name before. Write --install-crds=takeover`)
 	set.Lookup("install-crds").NoOptDefVal = installOwn
 }
 
-// The addresses of /metrics where none is given: what is not protected is for this machine alone.
+// The default addresses of /metrics. Without protection, it is only served to this machine.
 const (
 	plainMetrics  = "127.0.0.1:8080"
 	secureMetrics = ":8443"
@@ -98,13 +98,13 @@ func (f *runFlags) addMetrics(set *pflag.FlagSet) {
 	set.StringVar(&f.keyFile, ops.KeyFileFlag, "", "the PEM `file` with the key of that certificate")
 }
 
-// addSecure adds --metrics-secure, on which the operator's rights depend, too.
+// addSecure adds --metrics-secure, which the operator's rights also depend on.
 func (f *runFlags) addSecure(set *pflag.FlagSet) {
 	set.BoolVar(&f.secure, ops.SecureFlag, false,
 		"serve /metrics by TLS to accounts that may get the nonResourceURL /metrics; the API\nserver is asked. /readyz?verbose is there, too, and names no objects elsewhere")
 }
 
-// checkSecure reports files of a certificate that nothing would read.
+// checkSecure reports files of a certificate that would not be used.
 func (f *runFlags) checkSecure() error {
 	switch {
 	case (f.certFile == "") != (f.keyFile == ""):
@@ -116,7 +116,7 @@ func (f *runFlags) checkSecure() error {
 	}
 }
 
-// metricsAddress is where /metrics is served.
+// metricsAddress returns the address of /metrics.
 func (f *runFlags) metricsAddress() string {
 	switch {
 	case f.set.Changed(ops.MetricsFlag):
@@ -148,7 +148,7 @@ life (the first one, until its pod is gone; needs $POD_NAME). Write --leader-ele
 		"`namespace` of the lock (default $POD_NAMESPACE, or that of the pod)")
 }
 
-// check reports values that no flag can have.
+// check reports invalid values of flags.
 func (f *runFlags) check() error {
 	if f.grace < 0 || f.qps < 0 || f.burst < 0 {
 		return errors.New("--grace-period, --qps and --burst must not be negative")
@@ -162,7 +162,7 @@ func (f *runFlags) check() error {
 	return f.logging.check()
 }
 
-// checkNamespaces says what of --namespace no namespace can be called: nothing would ever be found there.
+// checkNamespaces reports invalid names in --namespace, which would select no namespace.
 func (f *runFlags) checkNamespaces() error {
 	for _, pattern := range f.namespaces {
 		if err := dsl.CheckNamespace(pattern); err != nil {
@@ -172,7 +172,7 @@ func (f *runFlags) checkNamespaces() error {
 	return nil
 }
 
-// override puts what was given over what the configuration says.
+// override applies the given flags to the operator's settings.
 func (f *runFlags) override(op *dsl.Operator) {
 	given := f.set.Changed
 	leader := &op.Settings.LeaderElection
@@ -199,7 +199,7 @@ func (f *runFlags) override(op *dsl.Operator) {
 	}
 }
 
-// runArguments refuses arguments. A mode after --leader-elect is taken for one, so that is told.
+// runArguments refuses arguments. A mode after --leader-elect is read as an argument, so the error explains that.
 func runArguments(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -18,10 +18,10 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/draw/svg"
 )
 
-// graphFormats are what graph writes, in the order of help.
+// graphFormats are the formats of graph, in the order of help.
 var graphFormats = []string{"mermaid", "dot", "svg"}
 
-// graphEndings are the formats that go with the endings of files.
+// graphEndings are the formats for endings of files.
 var graphEndings = map[string]string{".md": "mermaid", ".dot": "dot", ".gv": "dot", ".svg": "svg"}
 
 // graphFlags are the flags of graph.
@@ -30,7 +30,7 @@ type graphFlags struct {
 	format, machine, out string
 }
 
-// check refuses --out svg, which means --format svg.
+// check refuses --out svg, which should be --format svg.
 func (f *graphFlags) check() error {
 	if slices.Contains(graphFormats, f.out) {
 		return fmt.Errorf("--out: want a file, found %q (write --format %s)", f.out, f.out)
@@ -71,7 +71,7 @@ the default.`,
 	return c
 }
 
-// graph draws what is asked for.
+// graph draws the operator or a machine.
 func (p *program) graph(f *graphFlags, out io.Writer) error {
 	op, err := p.operator(f.files, func(*dsl.Operator) {})
 	if err != nil {

@@ -24,7 +24,7 @@ type initFlags struct {
 	name, resource, kind, dir string
 	children                  []string
 	machine, force            bool
-	// golang: a Go module is written, which uses the checkout replace.
+	// golang: init writes a Go module, which uses the checkout replace.
 	golang  bool
 	replace string
 }
@@ -83,7 +83,7 @@ func (f *initFlags) add(set *pflag.FlagSet) {
 	set.BoolVar(&f.force, "force", false, "overwrite files that are there")
 }
 
-// called takes the argument: a name, or a folder, whose last element is the name.
+// called takes the argument: a name, or a folder whose last element is the name.
 func (f *initFlags) called(arg string) {
 	if dir := filepath.Clean(arg); dir != arg || strings.ContainsAny(arg, `./\`) {
 		f.dir, arg = cmp.Or(f.dir, dir), filepath.Base(dir)
@@ -93,7 +93,7 @@ func (f *initFlags) called(arg string) {
 	}
 }
 
-// completeInit asks for what is open, or says which flags are missing, and checks the whole.
+// completeInit asks for missing flags, or reports them, and checks all flags.
 func (p *program) completeInit(f *initFlags) error {
 	if err := f.checkGo(); err != nil {
 		return err
@@ -117,12 +117,12 @@ func (p *program) completeInit(f *initFlags) error {
 	return f.check()
 }
 
-// init writes the files. The configuration is read before, so that what is written is good.
+// init writes the files. It first loads the configuration, to be sure that it is valid.
 func (p *program) init(f *initFlags) error {
 	text := render(f)
 	op, err := p.parse(filepath.Join(f.dir, "operator.yaml"), []byte(text), p.registry)
 	if err != nil {
-		// Its places are in a text that nobody has; the flags are what can be at fault.
+		// The places in the error are in a text that does not exist yet; the flags are the cause.
 		return fmt.Errorf("making the configuration: %w", plainly(err))
 	}
 	var crds bytes.Buffer
@@ -146,7 +146,7 @@ and when it does what you want, run it in the cluster:
 	return nil
 }
 
-// write writes the files, unless one is there.
+// write writes the files, unless one of them exists.
 func (p *program) write(f *initFlags, files []newFile) error {
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		return err

@@ -20,7 +20,7 @@ import (
 
 var camelCase = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
 
-// ask asks a person for what the flags leave open. An empty answer is the one in brackets.
+// ask asks a person for missing flags. An empty answer means the value in brackets.
 func ask(in io.Reader, out io.Writer, f *initFlags) error {
 	answers := bufio.NewScanner(in)
 	question := func(text, otherwise string, into *string, check func() error) error {
@@ -66,7 +66,7 @@ func ask(in io.Reader, out io.Writer, f *initFlags) error {
 	return nil
 }
 
-// guessKind makes a kind of a resource's plural name.
+// guessKind derives a kind from a resource's plural name.
 func guessKind(resource string) string {
 	plural, _, _ := strings.Cut(resource, ".")
 	singular := strings.TrimSuffix(plural, "s")
@@ -79,7 +79,7 @@ func guessKind(resource string) string {
 	return strings.ToUpper(singular[:1]) + singular[1:]
 }
 
-// check reports the first flag that is at fault.
+// check reports the first invalid flag.
 func (f *initFlags) check() error {
 	for _, check := range []func() error{f.checkResource, f.checkKind, f.checkChildren, f.checkName} {
 		if err := check(); err != nil {

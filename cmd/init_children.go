@@ -3,7 +3,7 @@
 
 package cmd
 
-// beginnings are the children that init knows, in the order in which they are written.
+// beginnings returns the children that init can write, in the order of writing.
 func beginnings() []beginning {
 	return []beginning{
 		{kind: "ConfigMap", name: "settings", spec: []string{"settings"}, template: configMap},

@@ -25,15 +25,16 @@ import (
 var goBeginning embed.FS
 
 var (
-	// unreleased matches versions that no module proxy serves, such as v0.0.0-20260102150405-0123456789ab of a commit.
+	// unreleased matches versions that module proxies do not serve, such as v0.0.0-20260102150405-0123456789ab of a
+	// commit.
 	unreleased = regexp.MustCompile(`^$|^[^v]|[0-9]{14}-[0-9a-f]{12}|\+`)
 	goLine     = regexp.MustCompile(`(?m)^go (\S+)$`)
-	// requirement is a line of go.mod, in a block or alone.
+	// requirement matches a requirement in go.mod, in a block or on its own.
 	requirement = regexp.MustCompile(`(?m)^(?:require )?[ \t]*([^\s()]+\.[^\s()]+) (v[0-9]\S+)`)
 	toolchain   = regexp.MustCompile(`go([0-9]+\.[0-9]+(?:\.[0-9]+)?)`)
 )
 
-// checkGo reports flags that do not go together with --go, or without it.
+// checkGo reports flags that need --go, or exclude it.
 func (f *initFlags) checkGo() error {
 	switch {
 	case f.replace != "" && !f.golang:
@@ -72,7 +73,7 @@ func (p *program) initGo(f *initFlags, handwerk string) error {
 	return nil
 }
 
-// fill fills a template, and formats it when it is Go.
+// fill fills in a template, and formats Go code.
 func fill(file string, data any) (string, error) {
 	text, err := template.ParseFS(goBeginning, "beginning/"+file+".tmpl")
 	if err != nil {
@@ -88,13 +89,13 @@ func fill(file string, data any) (string, error) {
 
 // goModule is the module that init writes.
 type goModule struct {
-	// path is the module's, and dir the folder that it is written to.
+	// path is the path of the module, and dir its folder.
 	path, dir string
-	// handwerk is the version of the engine that it requires, replace a checkout of it that is used instead.
+	// handwerk is the required version of the engine; replace is a checkout that is used instead.
 	handwerk, replace string
 }
 
-// files are go.mod and, where it can be known, go.sum.
+// files returns go.mod and, if it can be known, go.sum.
 func (m *goModule) files() ([]newFile, error) {
 	if m.replace == "" {
 		version := m.handwerk
@@ -119,7 +120,7 @@ func (m *goModule) files() ([]newFile, error) {
 	return []newFile{{"go.mod", text}, {"go.sum", string(sum)}}, err
 }
 
-// replacing returns a go.mod that uses a checkout. It takes all other versions from mod, the go.mod of that checkout, so
+// replacing returns a go.mod that uses a checkout. It takes all other versions from mod, the checkout's go.mod, so
 // the module builds without go mod tidy, which needs the network.
 func (m *goModule) replacing(mod string) (string, error) {
 	place, err := m.place()
@@ -142,7 +143,8 @@ func (m *goModule) replacing(mod string) (string, error) {
 		m.path, goVersion, direct, indirect, ownModule, place), nil
 }
 
-// place is the checkout as go.mod names it: from the module's folder on, unless it was given as an absolute path.
+// place returns the checkout's path for go.mod: relative to the module's folder, unless it was given as an absolute
+// path.
 func (m *goModule) place() (string, error) {
 	out := filepath.Clean(m.replace)
 	if !filepath.IsAbs(out) {

@@ -11,18 +11,18 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// beginning is a kind of children as init writes it.
+// beginning is a kind of children that init can write.
 type beginning struct {
 	kind string
-	// name is what expressions call the child.
+	// name is the child's name in expressions.
 	name string
-	// spec and status are fields that the child needs, of those of specFields and statusFields.
+	// spec and status are the fields that the child needs, from specFields and statusFields.
 	spec, status []string
-	// template is the child, as it stands under its name.
+	// template is the child's template.
 	template string
 }
 
-// childKinds are the kinds that init knows.
+// childKinds returns the kinds that init can write.
 func childKinds() []string {
 	var out []string
 	for _, b := range beginnings() {
@@ -31,8 +31,7 @@ func childKinds() []string {
 	return out
 }
 
-// specFields are fields of spec in the order in which they are written, each with what an example
-// object has.
+// specFields are fields of spec in the order of writing, each with its value in an example object.
 var specFields = []struct{ name, field, example string }{
 	{"image", `string | required=true description="The image that runs."`, "nginx:stable"},
 	{"replicas", `integer | default=1 minimum=0 maximum=50 description="How many of it run."`, "2"},
@@ -73,7 +72,7 @@ const applyHead = `    handlers:
         apply:
 `
 
-// machineText is a machine, for a condition that says whether all children are ready.
+// machineText is a machine, with a placeholder for the condition that all children are ready.
 const machineText = `    # Where an object is: its state is kept in its status, with the time and the last transitions.
     # "operator graph" draws it; docs/machines.md has what else there is. It tells the condition Ready.
     machine:
@@ -136,7 +135,7 @@ func render(f *initFlags) string {
 	return out.String()
 }
 
-// beginnings are the children that were chosen, in the order in which init knows them.
+// beginnings returns the chosen children, in init's order.
 func (f *initFlags) beginnings() []beginning {
 	return slices.DeleteFunc(beginnings(), func(b beginning) bool { return !slices.Contains(f.children, b.kind) })
 }
@@ -159,7 +158,7 @@ func (f *initFlags) status(chosen []beginning) (types, columns, values []string)
 	return types, columns, values
 }
 
-// heading makes the heading of a column of a field's name.
+// heading returns the heading of a column for a field.
 func heading(field string) string {
 	if field == "url" {
 		return "URL"
@@ -184,7 +183,7 @@ func example(f *initFlags) string {
 	return strings.TrimSuffix(out.String(), "spec:\n")
 }
 
-// indent puts white space before every line.
+// indent indents every line.
 func indent(text, by string) string {
 	var out strings.Builder
 	for line := range strings.Lines(strings.TrimPrefix(text, "\n")) {

@@ -18,7 +18,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// kubeFlags say which API server to talk to.
+// kubeFlags select the API server.
 type kubeFlags struct {
 	kubeconfig, context string
 }
@@ -30,7 +30,8 @@ func (k *kubeFlags) add(set *pflag.FlagSet) {
 		"use this `context` of the kubeconfig (default its current one)")
 }
 
-// access finds the API server: as the program's own login says, unless flags say otherwise, else see find.
+// access returns the config for the API server: that of the program's own login unless flags override it, otherwise
+// as in find.
 func (p *program) access(ctx context.Context, k *kubeFlags) (config *rest.Config, namespace string, err error) {
 	if p.login == nil || k.kubeconfig != "" || k.context != "" {
 		return k.find(p.Env, p.inCluster)
@@ -45,10 +46,10 @@ func (p *program) access(ctx context.Context, k *kubeFlags) (config *rest.Config
 	return rest.CopyConfig(config), "", nil
 }
 
-// find finds the API server: --kubeconfig, else $KUBECONFIG (several files are merged), else
-// the pod that this process runs in, else ~/.kube/config. A pod has no contexts, so --context
-// passes over it. A pod's answers are not compressed; a kubeconfig says so with disable-compression. The namespace is that of the context, default where it has none, and empty for a pod, which is told its
-// own elsewhere.
+// find returns the config for the API server: from --kubeconfig, else $KUBECONFIG (several files are merged), else
+// the pod of this process, else ~/.kube/config. A pod has no contexts, so with --context it is skipped. In a pod,
+// responses are not compressed; a kubeconfig can set disable-compression. The namespace is that of the context, by
+// default "default", and empty in a pod, which finds its own elsewhere.
 func (k *kubeFlags) find(env []string, inCluster func() (*rest.Config, error)) (config *rest.Config, namespace string, err error) {
 	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: k.kubeconfig}
 	listed := filepath.SplitList(lookup(env, clientcmd.RecommendedConfigPathEnvVar))
@@ -60,7 +61,7 @@ func (k *kubeFlags) find(env []string, inCluster func() (*rest.Config, error)) (
 		if k.context == "" {
 			config, err := inCluster()
 			if err == nil {
-				// What the network between a pod and its API server is spared costs both of them more.
+				// Between a pod and its API server, compression costs more than it saves.
 				config.DisableCompression = true
 				return config, "", nil
 			}
@@ -88,7 +89,7 @@ func (k *kubeFlags) find(env []string, inCluster func() (*rest.Config, error)) (
 	return config, namespace, nil
 }
 
-// nothing says why there is no way to an API server in what was read.
+// nothing says why the files that were read have no API server.
 func (k *kubeFlags) nothing(loaded *clientcmdapi.Config, listed []string) error {
 	if len(loaded.Contexts) > 0 {
 		names := slices.Sorted(maps.Keys(loaded.Contexts))

@@ -13,16 +13,16 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// ownNamespace is that of the pod, empty outside of one.
+// ownNamespace returns the namespace of the pod; empty outside of a pod.
 func (p *program) ownNamespace() string {
 	if found := lookup(p.Env, "POD_NAMESPACE"); found != "" {
 		return found
 	}
-	text, _ := os.ReadFile(p.podNamespace) // its absence is what it means
+	text, _ := os.ReadFile(p.podNamespace) // without the file it is not a pod
 	return strings.TrimSpace(string(text))
 }
 
-// completeLeader fills in what an election needs to know of the pod, or says what is missing.
+// completeLeader adds the pod's data that the leader election needs, or says what is missing.
 func (p *program) completeLeader(op *dsl.Operator) error {
 	leader := &op.Settings.LeaderElection
 	if leader.Mode == "" || leader.Mode == dsl.LeaderNone {

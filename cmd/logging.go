@@ -22,11 +22,11 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// logFlags are the --zap-* flags, as controller-runtime has them.
+// logFlags are the --zap-* flags of controller-runtime.
 type logFlags struct {
 	devel                       bool
 	encoder, level, stack, time string
-	// terminal reports whether a writer is one; nil for never.
+	// terminal reports whether a writer is a terminal; nil means never.
 	terminal func(io.Writer) bool
 }
 
@@ -49,14 +49,14 @@ func (f *logFlags) check() error {
 	return err
 }
 
-// logger writes to w. The verbosity is the highest V-level that shows.
+// logger returns a logger that writes to w. The verbosity is the highest V-level that is written.
 func (f *logFlags) logger(w io.Writer) (log logr.Logger, verbosity int) {
-	level, _ := f.enabled() // checked before
+	level, _ := f.enabled() // it was checked before
 	out := zapcore.Lock(zapcore.AddSync(w))
 	console := f.console(w)
 	var core zapcore.Core = marked{zapcore.NewCore(f.encoding(console), out, level), console}
 	if !f.devel && level >= zapcore.InfoLevel {
-		// A flood of one message is thinned out, but not for who asked for detail.
+		// Repeated messages are sampled, except with debug logging.
 		core = zapcore.NewSamplerWithOptions(core, time.Second, 100, 100)
 	}
 	z := zap.New(core, zap.AddStacktrace(f.stacks()), zap.ErrorOutput(out))
@@ -86,7 +86,7 @@ func (f *logFlags) enabled() (zapcore.Level, error) {
 	return zapcore.Level(-detail), nil
 }
 
-// console reports whether lines are for people.
+// console reports whether log lines are for people.
 func (f *logFlags) console(w io.Writer) bool {
 	if f.encoder == "" {
 		return f.devel || f.terminal != nil && f.terminal(w)
@@ -133,9 +133,8 @@ func (f *logFlags) times() zapcore.TimeEncoder {
 	}
 }
 
-// adoptGlobals sends what is logged without a logger of its own to log: klog's lines, at the
-// same verbosity, and errors that the API machinery has nobody to return to. It changes the
-// process and is not safe while anything logs.
+// adoptGlobals redirects to log what is logged without a logger: klog's lines, at the same verbosity, and errors
+// that the API machinery cannot return. It changes the process, and is not safe while other code logs.
 func adoptGlobals(log logr.Logger, verbosity int) {
 	global := log
 	if sink := log.GetSink(); sink != nil {
@@ -144,13 +143,12 @@ func adoptGlobals(log logr.Logger, verbosity int) {
 	klog.SetLoggerWithOptions(global, klog.ContextualLogger(true))
 	set := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(set)
-	// The flag exists, and a number is what it takes.
+	// The flag exists and accepts numbers.
 	_ = set.Set("v", strconv.Itoa(verbosity))
 	runtime.ErrorHandlers = []runtime.ErrorHandler{logUnhandled}
 }
 
-// logUnhandled logs an error of the API machinery. What only says that its context has ended is
-// no error: that is how things stop.
+// logUnhandled logs an error of the API machinery. It ignores the end of a context, which is normal at shutdown.
 func logUnhandled(ctx context.Context, err error, message string, keysAndValues ...any) {
 	log := klog.FromContext(ctx)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
@@ -160,8 +158,8 @@ func logUnhandled(ctx context.Context, err error, message string, keysAndValues 
 	log.Error(err, message, keysAndValues...)
 }
 
-// gateless is a sink that says what client-go's features are set to only to who asks for more than
-// debug: there are twenty lines of it at each start.
+// gateless is a sink that logs the settings of client-go's features only above debug level: there are twenty such
+// lines at each start.
 type gateless struct{ logr.LogSink }
 
 // Info logs a line of information.
@@ -171,10 +169,10 @@ func (g gateless) Info(level int, message string, values ...any) {
 	}
 }
 
-// WithValues keeps the new sink as this one.
+// WithValues returns a sink of the same type.
 func (g gateless) WithValues(values ...any) logr.LogSink {
 	return gateless{g.LogSink.WithValues(values...)}
 }
 
-// WithName keeps the new sink as this one.
+// WithName returns a sink of the same type.
 func (g gateless) WithName(name string) logr.LogSink { return gateless{g.LogSink.WithName(name)} }

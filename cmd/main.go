@@ -17,32 +17,32 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 )
 
-// Main runs the program's command line and exits. It is all that a main package needs:
+// Main runs the program's command line and exits. A main package needs nothing else:
 //
 //	func main() { cmd.Main(handlers.Standard()) }
 //
-// The registry holds what configurations may name. Each extra function is called with the
-// operator after its configuration was read, and may add resources and handlers in Go; with extra
-// functions, --config is optional, and without it they name the operator too.
+// The registry has the actions and functions that configurations may name. Each extra function is called with the
+// operator after its configuration was read, and may add resources and handlers in Go. With extra functions,
+// --config is optional; without it they must also name the operator.
 //
-// The first SIGINT, SIGTERM or SIGHUP asks for an orderly stop, a second SIGINT or SIGTERM exits at
-// once. A SIGHUP that is ignored at the start, as nohup does, stays ignored. Main sends what client-go and the API machinery log the same way as all other lines; that is global to
-// the process, as is the exit, so it is done here and not in [Run].
+// The first SIGINT, SIGTERM or SIGHUP asks for an orderly stop; a second SIGINT or SIGTERM exits at once. If SIGHUP
+// is ignored at the start, as by nohup, it stays ignored. Main also redirects the logs of client-go and the API
+// machinery to the program's log. That is global to the process, as is the exit, so [Run] does not do it.
 func Main(registry *actions.Registry, extra ...func(*dsl.Operator)) {
 	Program{Registry: registry, Extra: extra}.Main()
 }
 
-// Program is a command line with what few programs need besides; the others call [Main].
+// Program is a command line with additional settings, which few programs need; the others call [Main].
 //
 //	cmd.Program{Registry: handlers.Standard(), Login: vault.Login}.Main()
 type Program struct {
-	// Registry and Extra are those of [Main]. Registry is required.
+	// Registry and Extra are as in [Main]. Registry is required.
 	Registry *actions.Registry
 	Extra    []func(*dsl.Operator)
-	// Login gives the way to the API server, with its credentials, when a command first needs it. It counts more than the pod's
-	// own access, $KUBECONFIG and ~/.kube/config, and less than --kubeconfig and --context. Credentials that run out are
-	// renewed by what the config says: BearerTokenFile, ExecProvider, WrapTransport or a certificate's file. The config is
-	// copied; its user agent is set. Nil means that there is none.
+	// Login returns the config for the API server, with credentials. It is called when a command first needs it. It
+	// takes precedence over the pod's own access, $KUBECONFIG and ~/.kube/config, and --kubeconfig and --context
+	// take precedence over it. The config must renew expiring credentials itself: by BearerTokenFile, ExecProvider,
+	// WrapTransport or a certificate's file. The config is copied; its user agent is set. Optional.
 	Login func(ctx context.Context) (*rest.Config, error)
 }
 
@@ -62,19 +62,18 @@ func (p Program) inner(streams Streams) *program {
 	return &program{Streams: streams, parts: realParts(), registry: p.Registry, extra: p.Extra, login: p.Login}
 }
 
-// Streams are what a program reads and writes.
+// Streams are the inputs and outputs of a program.
 type Streams struct {
-	// In is what a person answers. Nil when nobody can be asked.
+	// In has a person's answers. Nil means that no person can be asked.
 	In io.Reader
-	// Out gets what was asked for, Err logs and errors. Required.
+	// Out receives results, Err logs and errors. Required.
 	Out, Err io.Writer
-	// Env is the environment, as "NAME=value". Nil is an empty one.
+	// Env is the environment, as "NAME=value". Nil means empty.
 	Env []string
 }
 
-// Run runs one command line, without the program's name, and returns the exit code. It returns
-// when the command is done; the run command is done in good order some time after ctx ends.
-// Registry and extra are those of [Main].
+// Run runs one command line, without the program's name, and returns the exit code. It returns when the command is
+// done; the run command stops in order after ctx ends. Registry and extra are as in [Main].
 func Run(ctx context.Context, args []string, streams Streams, registry *actions.Registry, extra ...func(*dsl.Operator)) int {
 	return Program{Registry: registry, Extra: extra}.Run(ctx, args, streams)
 }
@@ -86,13 +85,13 @@ func (p *program) main(args []string) {
 	os.Exit(code)
 }
 
-// untilSignal returns a context that ends with the first signal to stop. A second one calls exit,
-// but for SIGHUP: the kernel and the shell both send it when a terminal is closed, which is nobody
-// who has lost patience. The function it returns gives the signals back.
+// untilSignal returns a context that ends with the first stop signal. A second one calls exit, except SIGHUP: both
+// the kernel and the shell send it when a terminal is closed, so it does not mean impatience. The returned function
+// restores the default handling of signals.
 func untilSignal(ctx context.Context, exit func(code int)) (context.Context, func()) {
 	signals, released := make(chan os.Signal, 2), make(chan struct{})
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // to be notified would undo nohup
+	if !signal.Ignored(syscall.SIGHUP) { // Notify would undo nohup
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 	ctx, cancel := context.WithCancel(ctx)

@@ -20,7 +20,7 @@ const mostLogged = 32 << 10
 // marked does what the marks of log lines ask for, and leaves them out; see [logmark.Warning]. It shortens what is long.
 type marked struct {
 	zapcore.Core
-	// console: lines are for people.
+	// console: log lines are for people.
 	console bool
 }
 
@@ -29,7 +29,7 @@ func (m marked) With(fields []zapcore.Field) zapcore.Core {
 	return marked{m.Core.With(shortened(fields)), m.console}
 }
 
-// Check has the line written by this core and not by the one in it.
+// Check makes this core write the line, and not the inner one.
 func (m marked) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
 	if m.Enabled(entry.Level) {
 		return checked.AddCore(entry, m)

@@ -20,10 +20,10 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/rbac"
 )
 
-// defaultNamespace is where operator bundle deploys to.
+// defaultNamespace is the namespace of operator bundle.
 const defaultNamespace = "handwerk-system"
 
-// objectName is what the objects that deploy an operator are called, its service account among them.
+// objectName returns the name of the objects that deploy an operator, including its service account.
 func objectName(operator string) string { return "handwerk-" + operator }
 
 // outside is what an object outside of the operator's namespace is called: the operator may be deployed in another one, too.
@@ -98,7 +98,7 @@ func (f *rbacFlags) add(set *pflag.FlagSet) {
 // account is a service account.
 type account struct{ namespace, name string }
 
-// parseAccount reads an account; without a text it is the one that operator bundle makes.
+// parseAccount reads an account; an empty text means the account of operator bundle.
 func parseAccount(text, operator string) (account, error) {
 	if text == "" {
 		return account{defaultNamespace, objectName(operator)}, nil
@@ -110,10 +110,10 @@ func parseAccount(text, operator string) (account, error) {
 	return account{namespace, name}, nil
 }
 
-// user is the account as the API server names it.
+// user returns the account's user name in the API server.
 func (a account) user() string { return "system:serviceaccount:" + a.namespace + ":" + a.name }
 
-// rbac prints the roles of an operator, or what its account lacks.
+// rbac prints the roles of an operator, or the rights that its account lacks.
 func (p *program) rbac(ctx context.Context, f *rbacFlags, out io.Writer) error {
 	op, err := p.operator(f.run.config, f.run.override)
 	if err != nil {
@@ -140,7 +140,7 @@ func (p *program) rbac(ctx context.Context, f *rbacFlags, out io.Writer) error {
 	}
 	rules := rbac.Of(op, set)
 	if f.check {
-		user := "" // the kubeconfig's
+		user := "" // the user of the kubeconfig
 		if f.run.set.Changed("service-account") {
 			user = who.user()
 		}
@@ -164,7 +164,7 @@ func (p *program) rbac(ctx context.Context, f *rbacFlags, out io.Writer) error {
 	}
 }
 
-// head says how the roles came about.
+// head describes how the roles were made.
 func (f *rbacFlags) head(op *dsl.Operator) string {
 	var line strings.Builder
 	line.WriteString("What operator " + op.Name + " needs. Made by: operator rbac")
@@ -185,22 +185,22 @@ func (f *rbacFlags) head(op *dsl.Operator) string {
 	return line.String()
 }
 
-// undeclared says that a handler's author has not declared its rights.
+// undeclared is the message for a handler whose rights are not declared.
 func undeclared(handler string) string {
 	return "Handler " + handler + " may need more, which only its author knows: say it with needs (dsl.Needs in Go)."
 }
 
-// lacking is what --check says with -o json.
+// lacking is the output of --check with -o json.
 type lacking struct {
 	Operator string    `json:"operator"`
 	Rights   int       `json:"rights"`
 	OK       bool      `json:"ok"`
 	Missing  []missing `json:"missing"`
-	// Undeclared are handlers of which nobody knows what they need.
+	// Undeclared are handlers whose rights are not known.
 	Undeclared []string `json:"undeclared,omitempty"`
 }
 
-// missing is one right that the account has not.
+// missing is one right that the account lacks.
 type missing struct {
 	Verb        string   `json:"verb"`
 	Group       string   `json:"group"`
@@ -212,7 +212,7 @@ type missing struct {
 	For         []string `json:"for"`
 }
 
-// checkRights tells which rights are missing. That one is which the operator needs is the error.
+// checkRights prints the missing rights. If the operator needs one of them, it returns an error.
 func (p *program) checkRights(ctx context.Context, op *dsl.Operator, rules []rbac.Rule, review rbac.Reviewer, output string, out io.Writer) error {
 	gone, err := rbac.Check(ctx, review, rules)
 	if err != nil {
@@ -244,7 +244,7 @@ func (p *program) checkRights(ctx context.Context, op *dsl.Operator, rules []rba
 	return tellMissing(out, v, gone)
 }
 
-// tellMissing tells people what is missing.
+// tellMissing prints the missing rights for people.
 func tellMissing(out io.Writer, v lacking, gone []rbac.Rule) error {
 	needed := 0
 	for _, r := range gone {

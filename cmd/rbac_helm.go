@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// helmValues is the format of rbac that the chart takes as values.
+	// helmValues is the format of rbac for values of the chart.
 	helmValues = "helm"
-	// releaseNamespace stands for the namespace that the chart is installed in. No namespace can have this name.
+	// releaseNamespace stands for the chart's namespace. It is not a valid name, so no namespace can have it.
 	releaseNamespace = ".Release.Namespace"
 )
 
-// checkHelm reports flags that values of the chart have no place for.
+// checkHelm reports flags that values of the chart cannot express.
 func (f *rbacFlags) checkHelm() error {
 	switch {
 	case f.output != helmValues:
@@ -40,7 +40,7 @@ func (f *rbacFlags) checkHelm() error {
 	}
 }
 
-// asInChart gives an operator what it has in the chart, unless flags say otherwise.
+// asInChart sets the operator's settings to those of the chart, unless flags override them.
 func (f *rbacFlags) asInChart(op *dsl.Operator) {
 	if mode := &op.Settings.LeaderElection.Mode; *mode != dsl.LeaderLife && !f.run.set.Changed("leader-elect") {
 		*mode = dsl.LeaderLease
@@ -50,7 +50,7 @@ func (f *rbacFlags) asInChart(op *dsl.Operator) {
 	}
 }
 
-// writeValues writes rights as values of the chart: each with who needs it and what for.
+// writeValues writes rights as values of the chart: each with the handlers that need it, and the reason.
 func (f *rbacFlags) writeValues(w io.Writer, op *dsl.Operator, own, cleanup []rbac.Role) error {
 	values := section{}
 	values.put("operator", scalar(op.Name))
@@ -78,7 +78,8 @@ func (f *rbacFlags) writeValues(w io.Writer, op *dsl.Operator, own, cleanup []rb
 	return out.Close()
 }
 
-// ruleValues are the rules of roles by where they hold: in the cluster, in the namespace of the release, and in others by name.
+// ruleValues returns the rules of roles by scope: in the cluster, in the namespace of the release, and in other
+// namespaces by name.
 func ruleValues(roles []rbac.Role) *yaml.Node {
 	out, others := section{}, section{}
 	for _, role := range roles {
@@ -99,14 +100,14 @@ func ruleValues(roles []rbac.Role) *yaml.Node {
 	return out.node()
 }
 
-// section is a map of values in order: keys and values in turn.
+// section is an ordered map of values: keys and values alternate.
 type section []*yaml.Node
 
 func (s *section) put(key string, value *yaml.Node) { *s = append(*s, scalar(key), value) }
 
 func (s section) node() *yaml.Node { return &yaml.Node{Kind: yaml.MappingNode, Content: s} }
 
-// scalar is a text as YAML, in quotes where it would be something else without.
+// scalar returns a text as YAML, in quotes if it would otherwise have another type.
 func scalar(value string) *yaml.Node {
 	out := &yaml.Node{}
 	out.SetString(value)

@@ -15,7 +15,7 @@ import (
 
 const rbacGroup = "rbac.authorization.k8s.io"
 
-// roleObjects are roles with their bindings as API objects, in the order in which they are applied.
+// roleObjects returns roles and their bindings as API objects, in the order of applying them.
 func roleObjects(op *dsl.Operator, who account, roles []rbac.Role) (out []map[string]any) {
 	for _, role := range roles {
 		kind := "Role"
@@ -35,7 +35,7 @@ func roleObjects(op *dsl.Operator, who account, roles []rbac.Role) (out []map[st
 	return out
 }
 
-// ruleObjects are the rules of a role as the API has them.
+// ruleObjects returns the rules of a role in the API's form.
 func ruleObjects(role rbac.Role) []any {
 	rules := []any{}
 	for _, p := range role.Policies {
@@ -67,7 +67,7 @@ func texts(list []string) []any {
 	return out
 }
 
-// writeRoles writes roles for people to read: each right with who needs it and what for.
+// writeRoles writes roles for people: each right with the handlers that need it, and the reason.
 func writeRoles(w io.Writer, head string, op *dsl.Operator, who account, roles []rbac.Role) error {
 	out := yaml.NewEncoder(w)
 	out.SetIndent(2)
@@ -86,7 +86,7 @@ func writeRoles(w io.Writer, head string, op *dsl.Operator, who account, roles [
 	return out.Close()
 }
 
-// explain gives each rule of a role a line of its own, and says above it who needs it and what for.
+// explain puts each rule of a role on its own line, with a comment on the handlers that need it, and the reason.
 func explain(rules *yaml.Node, role rbac.Role) {
 	rules.Style = 0
 	for i, p := range role.Policies {
@@ -95,10 +95,10 @@ func explain(rules *yaml.Node, role rbac.Role) {
 	}
 }
 
-// comment makes lines comments.
+// comment turns lines into comments.
 func comment(text string) string { return "# " + strings.ReplaceAll(text, "\n", "\n# ") }
 
-// nodeOf is a value as YAML, maps in the order of keys and what is deep in them in one line.
+// nodeOf returns a value as YAML, with maps in the order of keys and deeply nested values on one line.
 func nodeOf(value any, keys ...string) *yaml.Node {
 	switch value := value.(type) {
 	case map[string]any:
@@ -127,13 +127,14 @@ func nodeOf(value any, keys ...string) *yaml.Node {
 	}
 }
 
-// quoted is a text as YAML, in quotes where a reader of YAML 1.1, as kubectl is, would take it for something else: yes, 1e3.
+// quoted returns a text as YAML, in quotes if a reader of YAML 1.1, such as kubectl, would read it as another type:
+// yes, 1e3.
 func quoted(text string) string {
-	out, _ := yaml.Marshal(text) // a text always can
+	out, _ := yaml.Marshal(text) // text always marshals
 	return strings.TrimSpace(string(out))
 }
 
-// below returns what stands under a key, nil when there is none.
+// below returns the value of a key, or nil.
 func below(n *yaml.Node, key string) *yaml.Node {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {

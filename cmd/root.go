@@ -17,18 +17,18 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 )
 
-// program is one command line with all that it needs from outside.
+// program is one command line with its inputs.
 type program struct {
 	Streams
 	parts
 
 	registry *actions.Registry
 	extra    []func(*dsl.Operator)
-	// login, when set, gives the way to the API server.
+	// login, when set, returns the config for the API server.
 	login func(context.Context) (*rest.Config, error)
-	// adopt, when set, is given the logger for what is global to the process, and its verbosity.
+	// adopt, when set, receives the logger for global logs, and its verbosity.
 	adopt func(log logr.Logger, verbosity int)
-	// begun: the command line was understood, so what fails from now on is not a matter of usage.
+	// begun: the command line was valid, so later errors are not errors of usage.
 	begun bool
 }
 
@@ -46,7 +46,7 @@ Exit codes:
 // execute runs the command line and returns the exit code.
 func (p *program) execute(ctx context.Context, args []string) int {
 	if err := p.registry.Err(); err != nil {
-		return report(p.Err, err) // a fault of the program, whatever it is asked
+		return report(p.Err, err) // a fault of the program itself
 	}
 	root := p.root()
 	root.SetArgs(args)
@@ -67,7 +67,7 @@ func (p *program) root() *cobra.Command {
 		Long:          rootLong,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		// It has no flags but --help, so usage need not say that it takes some.
+		// It has no flags except --help, so the usage line need not mention flags.
 		DisableFlagsInUseLine: true,
 		Args:                  knownCommand,
 		RunE:                  showHelp,
@@ -90,17 +90,17 @@ func (p *program) root() *cobra.Command {
 	return root
 }
 
-// beStrict makes wrong usage of what cobra puts in of its own.
+// beStrict makes cobra's own commands report wrong usage.
 func beStrict(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
-		// It would answer an unknown shell with help.
+		// By default it answers an unknown shell with help.
 		if c.Name() == "completion" {
 			c.Args, c.RunE = knownCommand, showHelp
 		}
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		// Flags of a command that does not exist are unknown, but that is not what is wrong.
+		// An unknown command makes its flags unknown, but the command is the mistake.
 		if unknown := knownCommand(root, c.Flags().Args()); c == root && unknown != nil {
 			return unknown
 		}
@@ -110,7 +110,7 @@ func beStrict(root *cobra.Command) {
 
 func showHelp(c *cobra.Command, _ []string) error { return c.Help() }
 
-// knownCommand refuses what is not a command, with the ones that were perhaps meant.
+// knownCommand refuses an unknown command, and names similar ones.
 func knownCommand(parent *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -122,7 +122,7 @@ func knownCommand(parent *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown command %q%s", args[0], hint)
 }
 
-// noArguments refuses arguments that are not flags. A file is taken for a configuration, so that is told.
+// noArguments refuses arguments. If one is a file, the error says that it needs --config.
 func noArguments(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

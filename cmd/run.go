@@ -26,15 +26,15 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
-// machine is an operator that is made and can run.
+// machine is an operator that is ready to run.
 type machine interface {
-	// Run blocks until ctx has ended and everything is put away.
+	// Run blocks until ctx has ended and everything has stopped.
 	Run(ctx context.Context) error
 	Ready() []ops.Check
 	Healthy() []ops.Check
 }
 
-// closing is how long requests to the HTTP server may go on after the operator has stopped.
+// closing is how long requests to the HTTP server may take after the operator has stopped.
 const closing = 3 * time.Second
 
 const runExample = `  # run an operator against the cluster of your kubeconfig
@@ -67,7 +67,7 @@ at once.`,
 	return c
 }
 
-// run puts the operator together and runs it.
+// run makes the operator and runs it.
 func (p *program) run(ctx context.Context, f *runFlags) error {
 	op, err := p.operator(f.config, f.override)
 	if err != nil {
@@ -119,8 +119,8 @@ func (p *program) run(ctx context.Context, f *runFlags) error {
 	return nil
 }
 
-// protection returns how /metrics is protected, nil where it is not. Its requests have connections of their own: a standby
-// serves metrics, too, and no write of handlers is to wait behind them.
+// protection returns how /metrics is protected; nil if it is not. Its requests use separate connections: a standby
+// serves metrics, too, and writes of handlers must not wait for them.
 func (f *runFlags) protection(config *rest.Config) (*ops.Secure, error) {
 	if !f.secure {
 		return nil, nil
@@ -136,7 +136,7 @@ func (f *runFlags) protection(config *rest.Config) (*ops.Secure, error) {
 	return &ops.Secure{Tokens: tokens.TokenReviews(), Access: access.SubjectAccessReviews(), CertFile: f.certFile, KeyFile: f.keyFile}, nil
 }
 
-// installing runs when the operator's CRDs are there. A signal while they are waited for is no fault.
+// installing calls run after the operator's CRDs are installed. A signal during the installation is not an error.
 func (p *program) installing(op *dsl.Operator, config *rest.Config, set crd.Settings, run func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := p.install(ctx, op, config, set); err != nil {
@@ -149,8 +149,8 @@ func (p *program) installing(op *dsl.Operator, config *rest.Config, set crd.Sett
 	}
 }
 
-// serveWhile serves while run does, and a little longer: the server stops last, so that it can be
-// seen how the rest stops. When the server fails, run is stopped.
+// serveWhile serves while run runs, and a little longer: the server stops last, so that the shutdown can be
+// observed. When the server fails, run is stopped.
 func serveWhile(ctx context.Context, serve func() error, shutdown, run func(context.Context) error) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
@@ -178,17 +178,17 @@ func serveWhile(ctx context.Context, serve func() error, shutdown, run func(cont
 	}
 }
 
-// identity is this process in an election. The end is random, so that a restarted pod is not
-// taken for the one it was before.
+// identity returns the identity of this process in an election. Its suffix is random, so that a restarted pod
+// differs from its predecessor.
 func identity(pod string) string {
 	if pod == "" {
-		// Without a host name, the random end alone tells processes apart.
+		// Without a host name, the random suffix is enough.
 		pod, _ = os.Hostname()
 	}
 	return pod + "_" + string(uuid.NewUUID())
 }
 
-// userAgent is how the operator's requests look in the API server's audit log.
+// userAgent returns the user agent of the operator's requests, for the API server's audit log.
 func userAgent(operator string) string {
 	return fmt.Sprintf("%s/%s (%s/%s) handwerk", operator, selfVersion().Version, runtime.GOOS, runtime.GOARCH)
 }

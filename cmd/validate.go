@@ -19,26 +19,27 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
-// verdict is what validate says with -o json.
+// verdict is the output of validate with -o json.
 type verdict struct {
 	Operator  string `json:"operator,omitempty"`
 	Resources int    `json:"resources,omitempty"`
-	// Handlers are those of objects and of schedules, Daemons those beside them, Activities startups, cleanups and probes.
+	// Handlers counts those of objects and of schedules, Daemons the daemons, and Activities startups, cleanups and
+	// probes.
 	Handlers   int  `json:"handlers,omitempty"`
 	Daemons    int  `json:"daemons,omitempty"`
 	Indexes    int  `json:"indexes,omitempty"`
 	Activities int  `json:"activities,omitempty"`
 	OK         bool `json:"ok"`
-	// Warnings name what could not be checked against the cluster, and what may surprise.
+	// Warnings name what could not be checked against the cluster, and what may be unexpected.
 	Warnings []fault `json:"warnings,omitempty"`
-	// Skipped are documents that are no part of an operator.
+	// Skipped are documents that are not part of an operator.
 	Skipped []string `json:"skipped,omitempty"`
-	// Views say what handlers look at, where that was asked for.
+	// Views are the handlers' views, if they were asked for.
 	Views  []view  `json:"views,omitempty"`
 	Faults []fault `json:"faults"`
 }
 
-// view is what a handler looks at: what runs it when it changes.
+// view is the view of a handler: the fields and objects whose changes run it.
 type view struct {
 	Resource string `json:"resource"`
 	Handler  string `json:"handler"`
@@ -48,14 +49,14 @@ type view struct {
 	GatedSteps []string `json:"gatedSteps,omitempty"`
 }
 
-// fault is one mistake in a configuration, or a warning. Line and column are 0 where they are not known.
+// fault is one fault of a configuration, or a warning. Line and column are 0 if they are not known.
 type fault struct {
 	File    string `json:"file,omitempty"`
 	Line    int    `json:"line,omitempty"`
 	Column  int    `json:"column,omitempty"`
 	Path    string `json:"path,omitempty"`
 	Message string `json:"message"`
-	// Excerpt is the line of the file, or of a long one the part around the place, and below it a caret.
+	// Excerpt is the line of the file, or of a long line the part around the place, with a caret below it.
 	Excerpt string `json:"excerpt,omitempty"`
 }
 
@@ -106,7 +107,7 @@ are while their when is false.`,
 	return c
 }
 
-// validate says what is to be said of a configuration.
+// validate checks a configuration and prints the result.
 func (p *program) validate(ctx context.Context, f *validateFlags, out io.Writer) error {
 	op, err := p.operator(f.files, func(*dsl.Operator) {})
 	var warnings source.Faults
@@ -145,7 +146,7 @@ func (p *program) validate(ctx context.Context, f *validateFlags, out io.Writer)
 	return nil
 }
 
-// views returns what handlers look at, where that is asked for.
+// views returns the handlers' views, if they were asked for.
 func views(f *validateFlags, op *dsl.Operator, err error) (out []view) {
 	if !f.verbose || err != nil {
 		return nil
@@ -156,7 +157,7 @@ func views(f *validateFlags, op *dsl.Operator, err error) (out []view) {
 	return out
 }
 
-// looksAt tells people what runs a handler.
+// looksAt describes for people what runs a handler.
 func looksAt(op *dsl.Operator, r *dsl.Resource, h *dsl.Handler) string {
 	what := op.View(h).String()
 	switch {
@@ -177,14 +178,14 @@ func looksAt(op *dsl.Operator, r *dsl.Resource, h *dsl.Handler) string {
 	return cmp.Or(what, "the object once, when a process begins with it, or at each resync")
 }
 
-// addOutput adds -o, which several commands have.
+// addOutput adds -o, which several commands share.
 func addOutput(set *pflag.FlagSet, output *string) {
 	*output = "text"
 	addChoice(set, &choice{value: output, noun: "format", words: []string{"text", "json"}},
 		"output", "o", "how the answer is written")
 }
 
-// judge writes the verdict for machines.
+// judge writes the verdict as JSON.
 func judge(w io.Writer, op *dsl.Operator, warnings source.Faults, views []view, err error) error {
 	v := verdictOn(op, err)
 	v.Warnings, v.Views = inJSON(warnings), views
@@ -197,7 +198,7 @@ func judge(w io.Writer, op *dsl.Operator, warnings source.Faults, views []view, 
 	return nil
 }
 
-// inJSON returns faults, or warnings, as JSON has them.
+// inJSON returns faults, or warnings, in their JSON form.
 func inJSON(list source.Faults) (out []fault) {
 	for _, f := range list {
 		out = append(out, fault{File: f.File, Line: f.Line, Column: f.Column, Path: f.Path, Message: f.Message, Excerpt: f.Excerpt})
@@ -226,7 +227,7 @@ func verdictOn(op *dsl.Operator, err error) verdict {
 	return v
 }
 
-// contents says how many there are of what an operator has: of resources and handlers, and of what else there is.
+// contents counts the parts of an operator, in words.
 func (v verdict) contents() string {
 	out := []string{count(v.Resources, "resource"), count(v.Handlers, "handler")}
 	for _, one := range []struct {

@@ -13,14 +13,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is what is known of how this program was built.
+// version describes how this program was built.
 type version struct {
-	// Version is that of the main module, "devel" when it was not built from a release.
+	// Version is the version of the main module, "devel" if it was not built from a release.
 	Version string `json:"version"`
 	// Handwerk is the version of the engine; it differs from Version in a user's own program.
 	Handwerk string `json:"handwerk"`
 	Commit   string `json:"commit,omitempty"`
-	// Time is that of the commit. Modified: the program was built from more than the commit.
+	// Time is the time of the commit. Modified: the source had uncommitted changes.
 	Time     string `json:"time,omitempty"`
 	Modified bool   `json:"modified,omitempty"`
 	Go       string `json:"go"`
@@ -51,7 +51,7 @@ func (p *program) versionCommand() *cobra.Command {
 	return c
 }
 
-// selfVersion is the version of this program.
+// selfVersion returns the version of this program.
 func selfVersion() version {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -93,7 +93,7 @@ func versionFrom(info *debug.BuildInfo) version {
 	return v
 }
 
-// write writes a line for each thing that is known.
+// write writes a line for each known property.
 func (v version) write(w io.Writer) error {
 	commit := v.Commit
 	if v.Modified {

@@ -13,7 +13,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
-// strictly turns warnings into faults. It leaves an error that is not made of faults alone, and returns the warnings beside it.
+// strictly turns warnings into faults. Next to an error that is not made of faults, it returns both unchanged.
 func strictly(warnings source.Faults, err error) (source.Faults, error) {
 	wrong, faulty := errors.AsType[source.Faults](err)
 	if err != nil && !faulty || len(warnings) == 0 {
@@ -22,7 +22,7 @@ func strictly(warnings source.Faults, err error) (source.Faults, error) {
 	return nil, slices.Concat(wrong, warnings).Sorted()
 }
 
-// loops returns warnings of handlers that feed each other.
+// loops returns warnings of handlers that trigger each other.
 func loops(op *dsl.Operator) (warnings source.Faults) {
 	for _, r := range op.Resources() {
 		for _, loop := range r.Loops() {
@@ -35,7 +35,7 @@ func loops(op *dsl.Operator) (warnings source.Faults) {
 	return warnings
 }
 
-// unled returns warnings of schedules in an operator without a leader: they are meant to run once at their time,
+// unled returns warnings of schedules in an operator without leader election: they should run once at their time,
 // and run once on each replica.
 func unled(op *dsl.Operator) (warnings source.Faults) {
 	if mode := op.Settings.LeaderElection.Mode; mode != "" && mode != dsl.LeaderNone {
@@ -50,7 +50,7 @@ func unled(op *dsl.Operator) (warnings source.Faults) {
 	return warnings
 }
 
-// warning is a warning of something of an operator, with its place where a configuration declares it.
+// warning returns a warning for a part of an operator, with its place in the configuration.
 func warning(op *dsl.Operator, of dsl.Place, format string, args ...any) source.Fault {
 	found := &dsl.Fault{Place: of, Err: fmt.Errorf(format, args...)}
 	if op.Placed != nil {
@@ -58,6 +58,6 @@ func warning(op *dsl.Operator, of dsl.Place, format string, args ...any) source.
 			return placed
 		}
 	}
-	of.Handler = nil // the words name it
+	of.Handler = nil // the text names it
 	return source.Fault{Message: (&dsl.Fault{Place: of, Err: found.Err}).Error()}
 }

@@ -20,19 +20,19 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/rbac"
 )
 
-// podNamespace is where the kubelet tells a pod its namespace.
+// podNamespace is the file with the pod's namespace, which the kubelet writes.
 const podNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// parts are the packages behind the commands; tests have others.
+// parts are the packages that the commands use; tests replace them.
 type parts struct {
 	load      func(paths []string, registry *actions.Registry, beside ...func(*dsl.Operator)) (*dsl.Operator, error)
 	schema    func(registry *actions.Registry) ([]byte, error)
 	engine    func(op *dsl.Operator, s engine.Settings) (machine, error)
 	inCluster func() (*rest.Config, error)
-	// install brings an operator's CRDs to the cluster, check holds the operator against it.
+	// install installs an operator's CRDs in the cluster; check checks the operator against the cluster.
 	install func(context.Context, *dsl.Operator, *rest.Config, crd.Settings) error
 	check   func(context.Context, *dsl.Operator, *rest.Config) (preflight.Findings, error)
-	// lookup learns from the cluster what is served, reviewer asks it what an account may do.
+	// lookup reads from the cluster which resources it serves; reviewer asks it for the rights of an account.
 	lookup   func(context.Context, *dsl.Operator, *rest.Config) (rbac.Lookup, error)
 	reviewer func(config *rest.Config, account string) (rbac.Reviewer, error)
 	// cleaner takes away what an operator has left.
@@ -41,13 +41,13 @@ type parts struct {
 	parse func(name string, data []byte, registry *actions.Registry, beside ...func(*dsl.Operator)) (*dsl.Operator, error)
 	// asks reports whether a person can be asked through the reader.
 	asks func(io.Reader) bool
-	// shows reports whether what is written is seen on a terminal.
+	// shows reports whether the writer is a terminal.
 	shows func(io.Writer) bool
-	// podNamespace is the file in which a pod finds its namespace.
+	// podNamespace is the file with the pod's namespace.
 	podNamespace string
 }
 
-// realParts are the parts that a program runs with.
+// realParts returns the parts of a real program.
 func realParts() parts {
 	return parts{
 		load:   config.Load,
