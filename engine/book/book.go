@@ -1,18 +1,18 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package book keeps the book of one object: for each handler what it handled last, with which outcome, and what it will do
-// next. From the book and from the object as it is now it says which handlers are due, and why. It is pure: the engine brings
-// the object and the time, and stores the result.
+// Package book keeps the book of one object: for each handler what it handled last, with which outcome, and what it
+// will do next. From the book and the current object it computes which handlers are due, and why. It is pure: the
+// engine brings the object and the time, and stores the result.
 //
-// A handler looks at its view: the essence of the object, or the fields that it names. The essence leaves out what no author
-// changes, such as managedFields, the status and bookkeeping of tools. A handler is due when the digest of its view differs from
-// the one that its entry has, whoever changed the object: a person, another operator, or another handler in the same pass.
-// Entries are independent: a finished handler says nothing about another one.
+// A handler looks at its view: the essence of the object, or the fields that it names. The essence leaves out what
+// authors do not change, such as managedFields, the status and bookkeeping of tools. A handler is due when the
+// digest of its view differs from that in its entry, whoever changed the object: a person, another operator, or
+// another handler in the same pass. Entries are independent of each other.
 //
-// A book belongs to one object, by UID. A book that was copied or restored to another object is void. [Ledger] opens a book from
-// the memory of the process or from the state annotation, which holds it packed, and decides when it is worth a request to
-// store it.
+// A book belongs to one object, by UID. A book that was copied or restored to another object is void. [Ledger]
+// opens a book from the memory of the process or from the state annotation, which holds it in compressed form, and
+// decides when storing it is worth a request.
 package book
 
 import (
@@ -27,44 +27,44 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Reader is a handler as books know it.
+// Reader is a handler from the view of books.
 type Reader struct {
 	*dsl.Handler
-	// View is what it looks at.
+	// View is the handler's view.
 	View View
-	// Old: what it handled last is kept for it to see.
+	// Old: the state that it handled last is kept for it.
 	Old bool
-	// Secrets say what it may read of Secrets.
+	// Secrets say which values of Secrets the handler may read.
 	Secrets dsl.Secrets
 }
 
-// Book is what one object's handlers have handled. The zero Book is that of an object nobody has
-// handled. Methods return changed copies; a Book is not changed by others' copies of it.
+// Book records what the handlers of one object have handled. The zero Book is for an object that was not handled
+// yet. Methods return changed copies, which do not affect the original.
 type Book struct {
-	// UID is the object's.
+	// UID is the UID of the object.
 	UID types.UID
-	// Generation is that of the object when the book was written, zero where it has none.
+	// Generation is the object's generation when the book was written; zero if it has none.
 	Generation int64
-	// Counted: it was written beside status.observedGeneration, and is void once that is past its generation.
+	// Counted: the book was written together with status.observedGeneration, and is void when that is newer.
 	Counted bool
 	// Known: the object was handled before.
 	Known bool
 
 	entries []named
-	// text is the form in which the book was stored last. Essences that entries do not hold are read
-	// from it when they are wanted, for as trees they are several times as large.
+	// text is the text that was stored last. Essences that entries do not hold are read from it on demand, because
+	// as trees they are several times as large.
 	text string
-	// legacy is what a book of version 1 said, until its handlers have been met.
+	// legacy is the content of a book of version 1, until its handlers have been met.
 	legacy *legacy
-	// kept is what the text has of essences, while the book is read; nil afterwards.
+	// kept are the text's essences while the book is read; nil afterwards.
 	kept *sealed
 }
 
-// named is a handler's entry. There are few for an object, and a map of one is ten times as large; and few of them say
-// more than that the handler is at rest, so what they say then is kept apart.
+// named is a handler's entry. A slice is used because an object has few entries, and a map of one is ten times as
+// large. Most entries only say that the handler is at rest; these are stored in compact form.
 type named struct {
 	id string
-	// of, seen and met are those of an entry that says nothing else. Whole is any other one.
+	// of, seen and met are the fields of a compact entry. Whole is any other entry.
 	of, seen string
 	met      bool
 	whole    *Entry
@@ -74,11 +74,11 @@ func entryOf(id string, e Entry) named {
 	if e.rests() {
 		return named{id: id, of: e.Of, seen: e.Seen, met: e.Met}
 	}
-	whole := e // copied here, and not where it rests
+	whole := e // allocates only here, and not for compact entries
 	return named{id: id, whole: &whole}
 }
 
-// rests reports whether the entry is this one, and says nothing else.
+// rests reports whether the entry equals this one and is compact.
 func (n named) rests(e Entry) bool {
 	return n.whole == nil && n.of == e.Of && n.seen == e.Seen && n.met == e.Met && e.rests()
 }
@@ -90,7 +90,7 @@ func (n named) entry() Entry {
 	return Entry{Of: n.of, Seen: n.seen, Met: n.met}
 }
 
-// Entry returns a handler's entry, the zero Entry when there is none.
+// Entry returns a handler's entry, or the zero Entry.
 func (b Book) Entry(id string) (e Entry, found bool) {
 	for _, n := range b.entries {
 		if n.id == id {
@@ -100,7 +100,7 @@ func (b Book) Entry(id string) (e Entry, found bool) {
 	return Entry{}, false
 }
 
-// With returns the book with a handler's entry in it.
+// With returns the book with a handler's entry replaced.
 func (b Book) With(id string, e Entry) Book {
 	if b.Rests(id, e) {
 		return b
@@ -110,7 +110,7 @@ func (b Book) With(id string, e Entry) Book {
 	return b
 }
 
-// Rests reports whether a handler's entry says nothing but that the handler is at rest, and is this one.
+// Rests reports whether a handler's entry equals this one and only says that the handler is at rest.
 func (b Book) Rests(id string, e Entry) bool {
 	at := b.at(id)
 	return at >= 0 && b.entries[at].rests(e)
@@ -122,8 +122,8 @@ func (b Book) Clone() Book {
 	return b
 }
 
-// Put is [Book.With] in place: it copies no other entry, so that a pass of many handlers costs in proportion to their
-// number. No other Book may share the entries of b.
+// Put is [Book.With] in place. It copies no other entry, so that the cost of a pass is linear in the number of
+// handlers. No other Book may share the entries of b.
 func (b *Book) Put(id string, e Entry) {
 	if at := b.at(id); at >= 0 {
 		b.entries[at] = entryOf(id, e)
@@ -136,7 +136,7 @@ func (b Book) at(id string) int {
 	return slices.IndexFunc(b.entries, func(n named) bool { return n.id == id })
 }
 
-// Moved returns the book where a deletion that was known by one moment is at another one now.
+// Moved returns the book after the moment of a known deletion has changed.
 func (b Book) Moved(from, to string) Book {
 	b.entries = slices.Clone(b.entries)
 	for i, n := range b.entries {
@@ -148,21 +148,22 @@ func (b Book) Moved(from, to string) Book {
 	return b
 }
 
-// Moment is an object as a book is opened for it.
+// Moment is the state of an object for which a book is opened.
 type Moment struct {
 	Look *Look
-	// Generation is the object's, zero where it has none.
+	// Generation is the object's generation; zero if it has none.
 	Generation int64
-	// Partial: not all of the spec is seen, so that the generation moves for what nobody sees.
+	// Partial: the cache holds only a part of the spec, so the generation also changes for parts that are not
+	// visible.
 	Partial bool
 	// Deletion is as in Facts.
 	Deletion string
-	// Lost is called once when what handlers handled last is needed and cannot be read. Optional.
+	// Lost is called once if the old state is needed and cannot be read. Optional.
 	Lost func(error)
 }
 
-// Meet returns a book that was read for handlers as they are now: each has an entry that is of its view.
-// It is for the first time that a process sees the object.
+// Meet updates a book that was read from an object to the current handlers, so that each has an entry for its
+// current view. It is for the first time that a process sees the object.
 func (b Book) Meet(readers []Reader, m Moment) Book {
 	b = b.renamed(readers)
 	for _, r := range readers {
@@ -185,7 +186,7 @@ func (b Book) Meet(readers []Reader, m Moment) Book {
 	return out
 }
 
-// renamed returns the book in which handlers have the entries of ids that they had before.
+// renamed returns the book with the entries of handlers' earlier ids under their current ids.
 func (b Book) renamed(readers []Reader) Book {
 	for _, r := range readers {
 		for _, was := range r.Was {
@@ -199,8 +200,8 @@ func (b Book) renamed(readers []Reader) Book {
 	return b
 }
 
-// older reports whether the book may have been put back with the object as it was then: the object has
-// changed since it was written, and is nevertheless as all handlers have handled it.
+// older reports whether the book may have been restored together with an old state of the object: the object has
+// changed since the book was written, and still all handlers have handled exactly this state.
 func (b Book) older(readers []Reader, m Moment) bool {
 	if b.Generation == 0 || b.Generation >= m.Generation || m.Partial {
 		return false
@@ -211,12 +212,12 @@ func (b Book) older(readers []Reader, m Moment) bool {
 	})
 }
 
-// meet returns one handler's entry.
+// meet returns one handler's updated entry.
 func (b Book) meet(r Reader, m Moment, older bool) Entry {
 	e, found := b.Entry(r.ID)
 	switch {
 	case !r.Stores():
-		e.Of, e.Seen, e.Lost = "", "", "" // what it has seen is known for the life of a process
+		e.Of, e.Seen, e.Lost = "", "", "" // what it has seen is only kept in memory
 		return e
 	case !found && (b.Known || !r.On(dsl.Create) || !m.Look.Seen(r.View)):
 		return Entry{Of: r.View.Name(), Begins: true, Fresh: !b.Known && r.On(dsl.Create)}
@@ -228,12 +229,12 @@ func (b Book) meet(r Reader, m Moment, older bool) Entry {
 	case e.Of != r.View.Name():
 		return b.moved(e, r, m)
 	case older && r.View.spec():
-		e.Seen = anew // the object was otherwise in between, and this may be what it was before
+		e.Seen = anew // the object was different in between, and may be as before again
 	}
 	return e
 }
 
-// moved returns the entry of a handler that looks at something else now than when it was written.
+// moved returns the entry of a handler whose view is different from when the entry was written.
 func (b Book) moved(e Entry, r Reader, m Moment) Entry {
 	tree, whole, fields := b.kept.met(m).of(r.ID)
 	switch {
@@ -251,13 +252,13 @@ func (b Book) moved(e Entry, r Reader, m Moment) Entry {
 	return e
 }
 
-// lookBack is NewLook for what is kept of an object.
+// lookBack is NewLook for the kept state of an object.
 func lookBack(kept map[string]any) *Look {
 	return &Look{object: kept, essence: Unmarked(kept)}
 }
 
-// Old returns what a handler handled last, nil where it is not kept. The error says that it is, and cannot be read, or is
-// too large for the object that the look is at.
+// Old returns what a handler handled last; nil if it is not kept. The error says that it is kept, and cannot be
+// read, or is too large for the look's object.
 func (b Book) Old(r Reader, look *Look) (map[string]any, error) {
 	e, _ := b.Entry(r.ID)
 	nothing := map[string]any{}
@@ -273,7 +274,7 @@ func (b Book) Old(r Reader, look *Look) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	stored = stored.renamed([]Reader{r}) // the text may be of a version in which it had another id
+	stored = stored.renamed([]Reader{r}) // the text may have an earlier id
 	was, _ := stored.Entry(r.ID)
 	kept, err := stored.kept.open(look)
 	if err != nil {
@@ -285,15 +286,15 @@ func (b Book) Old(r Reader, look *Look) (map[string]any, error) {
 	}
 	then := lookBack(tree)
 	if e.Seen != anew && then.Digest(r.View) != e.Seen && !slices.Contains(then.formers(r.View), e.Seen) {
-		return nil, nil // that is of another time
+		return nil, nil // it is from another time
 	}
 	return then.Kept(r.View), nil
 }
 
-// Passed reports whether status.observedGeneration is newer than the book: the book is void then.
+// Passed reports whether status.observedGeneration is newer than the book, so that the book is void.
 func (b Book) Passed(observed int64) bool { return b.Counted && b.Generation < observed }
 
-// Stored returns the book as memory holds it, once it is stored: its essences are in the text.
+// Stored returns the book for keeping in memory after it was stored: its essences are in the text.
 func (b Book) Stored(text string) Book {
 	b.text, b.Known = text, b.Known || text != ""
 	b.entries = slices.Clone(b.entries)
@@ -305,10 +306,10 @@ func (b Book) Stored(text string) Book {
 	return b
 }
 
-// Text returns the text that the book was stored as last.
+// Text returns the text that was stored last.
 func (b Book) Text() string { return b.text }
 
-// Mark tells what is worth storing from other such things; empty when there is nothing.
+// Mark identifies what is worth storing; empty if there is nothing.
 func (b Book) Mark(readers []Reader) string {
 	return b.sum(readers, func(r Reader, e Entry) []string {
 		t := e.lastingTry(r)
@@ -320,7 +321,7 @@ func (b Book) Mark(readers []Reader) string {
 	})
 }
 
-// sum is a checksum of parts of the entries that are worth storing; empty when there are none.
+// sum returns a checksum of parts of the entries that are worth storing; empty if there are none.
 func (b Book) sum(readers []Reader, parts func(Reader, Entry) []string) string {
 	hash, some := fnv.New64a(), false
 	for _, r := range readers {
@@ -344,12 +345,12 @@ func (b Book) sum(readers []Reader, parts func(Reader, Entry) []string) string {
 	return strconv.FormatUint(hash.Sum64(), 36)
 }
 
-// worth reports whether an entry says anything that the next process must know.
+// worth reports whether an entry has information that the next process needs.
 func worth(r Reader, e Entry) bool {
 	return r.Stores() && e.Seen != "" || e.lastingTry(r).Cause != ""
 }
 
-// Outcomes is Mark of what handlers have finished or begun with, and not of how often they have tried.
+// Outcomes is Mark without the numbers of attempts: it identifies what handlers have finished or begun.
 func (b Book) Outcomes(readers []Reader) string {
 	return b.sum(readers, func(r Reader, e Entry) []string {
 		var out []string
@@ -360,7 +361,7 @@ func (b Book) Outcomes(readers []Reader) string {
 			out = append(out, string(e.Try.Cause), e.Try.View, strconv.Itoa(e.Try.Step), e.Deletion)
 		}
 		if began := e.lastingTry(r).Began; !began.IsZero() {
-			out = append(out, began.Format(time.RFC3339Nano)) // a restart gives no more time
+			out = append(out, began.Format(time.RFC3339Nano)) // a restart does not extend the deadline
 		}
 		if finished := e.lastingTry(r).Parts.Finished(); finished != "" {
 			out = append(out, finished)

@@ -13,10 +13,10 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
-// Essence returns the part of an object whose change counts: everything but apiVersion, kind and
-// status, of the metadata the labels and annotations alone, and of those not what operators keep
-// their books with. Values are shared with the object, maps that differ are new. Empty maps are
-// left out, so that removing the last label equals never having had one.
+// Essence returns the part of an object whose change counts: everything but apiVersion, kind, status and metadata,
+// and of the metadata labels and annotations, without bookkeeping annotations of operators. Values are shared with
+// the object, maps that differ are new. Empty maps are left out, so that removing the last label equals never
+// having had one.
 func Essence(object map[string]any) map[string]any {
 	essence := make(map[string]any, len(object))
 	for key, value := range object {
@@ -46,8 +46,8 @@ func Essence(object map[string]any) map[string]any {
 	return essence
 }
 
-// Marked returns the essence of an object with the annotations that counted as no bookkeeping in earlier releases; nil where it has
-// none.
+// Marked returns the essence of an object with the annotations that earlier releases did not count as bookkeeping;
+// nil if it has none.
 func Marked(object, essence map[string]any) map[string]any {
 	metadata, _ := object["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
@@ -73,7 +73,7 @@ func Marked(object, essence map[string]any) map[string]any {
 	return out
 }
 
-// Unmarked returns an essence that an earlier release kept without the annotations that count as bookkeeping now.
+// Unmarked returns an essence of an earlier release without the annotations that count as bookkeeping now.
 func Unmarked(kept map[string]any) map[string]any {
 	if Marked(kept, nil) == nil {
 		return kept
@@ -115,7 +115,7 @@ func Project(essence map[string]any, fields []dsl.Path) map[string]any {
 	return out
 }
 
-// Digest returns a short text that differs when the value differs, as [plain.Digest] does. The digest of nil is "-".
+// Digest returns a short text that differs for different values, as [plain.Digest] does. The digest of nil is "-".
 func Digest(value any) string {
 	if value == nil {
 		return "-"
@@ -123,7 +123,7 @@ func Digest(value any) string {
 	return digestOr(plain.Digest(value))
 }
 
-// KeyedDigest is Digest with a key, as [plain.KeyedDigest] makes it.
+// KeyedDigest is Digest with a key, as [plain.KeyedDigest].
 func KeyedDigest(key []byte, value any) string {
 	if value == nil {
 		return "-"
@@ -133,19 +133,19 @@ func KeyedDigest(key []byte, value any) string {
 
 func digestOr(text string, err error) string {
 	if err != nil {
-		return "!" // not JSON, so it cannot come from an API object; never equal to a digest
+		return "!" // not JSON, so not from an API object; never equal to a digest
 	}
 	return text
 }
 
-// Diff returns how the new essence differs from the old, sorted by path. Maps are entered, lists
-// and scalars compared whole; a key whose value is null equals a missing one.
+// Diff returns the differences between two essences, sorted by path. Maps are compared by key, lists and scalars as
+// a whole. Null equals a missing key.
 func Diff(from, to map[string]any) []dsl.Change {
 	return diff(nil, from, to)
 }
 
-// Within returns the changes at or below the field, or that contain it. A change above the field
-// is narrowed to it, and left out when it did not change the field itself.
+// Within returns the changes at, below or above the field. A change above the field is narrowed to it, and left out
+// if the field itself did not change.
 func Within(changes []dsl.Change, field dsl.Path) []dsl.Change {
 	if len(field) == 0 {
 		return changes

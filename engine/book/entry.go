@@ -10,58 +10,58 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// anew is what Entry.Seen says when the handler has handled something, nobody knows what, and is to run
-// once more. No digest is like it.
+// anew is the value of Entry.Seen for a handler that has handled something unknown and is to run once more. It
+// equals no digest.
 const anew = "?"
 
-// Entry is one handler's in a book. What has a name in JSON is stored.
+// Entry is a handler's entry in a book. Fields with a JSON name are stored.
 type Entry struct {
-	// Of names the view that Seen is of.
+	// Of is the name of the view of Seen.
 	Of string `json:"of,omitempty"`
-	// Seen is the digest of the view that the handler handled last, by success or by failing for
-	// good; empty while it has handled nothing.
+	// Seen is the digest of the view that the handler handled last, by success or by failing for good; empty if it
+	// has handled nothing.
 	Seen string `json:"seen,omitempty"`
-	// Lost is what it ran for when it failed for good with what it has seen; empty after a success.
+	// Lost is the cause if the handler failed for good with Seen; empty after a success.
 	Lost dsl.Cause `json:"lost,omitempty"`
-	// Try is what the handler is about to do, or failed for good with.
+	// Try is the handler's current work, or the work that it failed for good with.
 	Try Record `json:"try,omitzero"`
-	// Deletion is the moment of the deletion that Try is of, where it is of one.
+	// Deletion is the moment of the deletion that Try is for; empty if it is for none.
 	Deletion string `json:"deletion,omitempty"`
-	// Met: it has begun with the object, and has not run for it since.
+	// Met: the handler has met the object, and has not run for it since.
 	Met bool `json:"met,omitempty"`
-	// Begins: the handler is new to the object, and begins with it as it is when it sees it first: its
-	// filters may not hold yet. Fresh: and so was the object then, which it is to create. Quiet: the next
-	// process finds out the same by itself, so nothing is stored for this alone.
+	// Begins: the handler is new to the object, and takes its first state as given: its filters may not match yet.
+	// Fresh: the object was new, too, so the handler runs for create. Quiet: the next process finds out the same
+	// itself, so this alone is not stored.
 	Begins, Fresh, Quiet bool `json:"-"`
-	// Bare: nothing is kept of what the handler handled last, whatever the text has.
+	// Bare: the old state is not kept, even if the text has one.
 	Bare bool `json:"-"`
-	// Old is what the handler handled last, kept for handlers that want to see it. Nil where it is
-	// not, and where it lies in the text of the book.
+	// Old is the state that the handler handled last, for handlers that use it. Nil if it is not kept, and if it is
+	// in the text of the book.
 	Old map[string]any `json:"-"`
 }
 
-// rests reports whether the entry says no more than what its handler handled last, or has met.
+// rests reports whether the entry only says what its handler handled or met last.
 func (e Entry) rests() bool {
 	return e.Lost == "" && e.Deletion == "" && e.Old == nil && !e.Begins && !e.Fresh && !e.Quiet && !e.Bare && e.Try == Record{}
 }
 
-// Facts are what an entry is held against.
+// Facts are the inputs for evaluating an entry.
 type Facts struct {
-	// Deletion is the moment at which the object was deleted, empty while it lives.
+	// Deletion is the moment of the object's deletion; empty while it lives.
 	Deletion string
-	// Now is the digest of the handler's view, and Present whether there is anything of it.
+	// Now is the digest of the handler's view; Present says whether some of the view exists.
 	Now     string
 	Present bool
 	// First: this process has not finished a pass over the object yet.
 	First bool
-	// New: the object is new, and not found again.
+	// New: the object is new, and was not handled by an earlier process.
 	New bool
 }
 
-// WantsOld reports whether what the handler handled last is kept for it to see.
+// WantsOld reports whether the old state is kept for the handler.
 func WantsOld(h *dsl.Handler) bool { return h.Stores() && h.On(dsl.Update) && !h.NoOld }
 
-// Due returns why the handler is to run, by what it has seen itself: empty when it has nothing to do.
+// Due returns why the handler is to run according to its entry; empty if it has nothing to do.
 func (e Entry) Due(h *dsl.Handler, f Facts) dsl.Cause {
 	switch {
 	case h.On(dsl.Event):
@@ -86,13 +86,13 @@ func (e Entry) Due(h *dsl.Handler, f Facts) dsl.Cause {
 	return ""
 }
 
-// goesOn reports whether a try that is begun for a cause is to be gone on with, though nothing that is stored tells of it.
+// goesOn reports whether begun work for a cause continues although stored state does not require it.
 func goesOn(h *dsl.Handler, c dsl.Cause) bool {
 	return c != "" && !c.Lasting() && (h.On(c) || c == dsl.Again)
 }
 
-// dueInDeletion: a success counts for the deletion that it was in, and a failure for good as long as
-// the view is the same; a change of it is how a person says that the reason is mended.
+// dueInDeletion returns the cause in a deletion. A success counts for that deletion, and a failure for good as long
+// as the view is the same: a person changes it to say that the reason is mended.
 func (e Entry) dueInDeletion(h *dsl.Handler, f Facts) dsl.Cause {
 	if !h.On(dsl.Delete) {
 		return e.resumedInDeletion(h, f)
@@ -103,7 +103,8 @@ func (e Entry) dueInDeletion(h *dsl.Handler, f Facts) dsl.Cause {
 	return dsl.Delete
 }
 
-// resumedInDeletion: a handler runs once in a process for an object that was being deleted before, where it says so.
+// resumedInDeletion reports a resume for handlers with Deleted: they run once in a process for an object that was
+// being deleted before.
 func (e Entry) resumedInDeletion(h *dsl.Handler, f Facts) dsl.Cause {
 	open := e.pending() == dsl.Resume && e.Deletion == f.Deletion
 	if h.Deleted && (open || f.First && !f.New && f.Present) {
@@ -128,7 +129,7 @@ func (e Entry) dueByEdge(h *dsl.Handler, f Facts) dsl.Cause {
 	case h.On(dsl.Update):
 		return dsl.Update
 	case e.Lost == dsl.Create && f.Present:
-		return dsl.Create // what it failed with is mended
+		return dsl.Create // the reason of the failure may be mended
 	}
 	return ""
 }
@@ -144,17 +145,17 @@ func (e Entry) dueByLevel(f Facts) dsl.Cause {
 	case e.open():
 		return ""
 	case f.First && !f.New:
-		return dsl.Resume // also where there is nothing of its view, for there may have been something
+		return dsl.Resume // also if its view does not exist, because it may have existed
 	case !f.Present:
 		return ""
 	case f.New && f.First:
 		return dsl.Create
 	}
-	return dsl.Update // there was nothing of its view so far
+	return dsl.Update // its view did not exist before
 }
 
-// update is what a level-triggered handler runs for whose view has changed: what it is about already, where the view differs by
-// what the last attempt has done itself.
+// update returns the cause for a level-triggered handler whose view has changed: that of its current work, if the
+// difference is what the last attempt itself has changed.
 func (e Entry) update(now string) dsl.Cause {
 	if e.Seen != now && e.open() && e.Try.View == now {
 		return e.Try.Cause
@@ -162,17 +163,17 @@ func (e Entry) update(now string) dsl.Cause {
 	return dsl.Update
 }
 
-// undoes reports whether the handler has begun with another view than it has handled: should the object be again
-// as it was, it is to run once more.
+// undoes reports whether the handler has begun work for another view than it has handled. If the object changes
+// back, the handler must run once more.
 func (e Entry) undoes() bool { return e.Seen != "" && e.handling() && e.Try.Begun() }
 
-// halfway reports whether the handler has begun with another view, and has failed with it so far, or waits: what
-// it did for that may have to be undone, although the view is again as it was before.
+// halfway reports whether the handler has begun with another view, and has failed so far, or waits. That work may
+// have to be undone although the view is as before again.
 func (e Entry) halfway(now string) bool {
 	return e.handling() && e.Try.View != now && e.Try.Begun()
 }
 
-// pending is what a try is for that is begun and not finished, empty where there is none.
+// pending returns the cause of unfinished work; empty if there is none.
 func (e Entry) pending() dsl.Cause {
 	if e.open() {
 		return e.Try.Cause
@@ -180,24 +181,23 @@ func (e Entry) pending() dsl.Cause {
 	return ""
 }
 
-// open reports whether a try is begun and not finished.
+// open reports whether there is unfinished work.
 func (e Entry) open() bool { return e.Try.Cause != "" && !e.Try.Done }
 
-// handling reports whether the try that is under way is for the view itself.
+// handling reports whether the current work is for the view itself.
 func (e Entry) handling() bool {
 	return e.open() && (e.Try.Cause == dsl.Create || e.Try.Cause == dsl.Update)
 }
 
-// Begin returns the entry with the try that a cause asks for: the one that is under way, or a new one
-// when it is about something else, which cuts any wait short. Where it is to undo what it has begun, nobody
-// knows from then on what it has handled, until it succeeds.
+// Begin returns the entry with the work for a cause: the current one, or a new one if it is different, which ends
+// any wait. If the handler has to undo begun work, what it has handled is unknown until it succeeds.
 func (e Entry) Begin(c dsl.Cause, f Facts) Entry {
 	if e.Deletion != f.Deletion {
 		e.Try = Record{}
 	}
 	e.Deletion = f.Deletion
 	if e.Try.Done && c != dsl.Delete {
-		e.Try = Record{} // that was another time
+		e.Try = Record{} // it was for another time
 	}
 	e.Try = e.Try.For(c, f.Now)
 	if e.handling() && e.Seen == f.Now {
@@ -206,8 +206,8 @@ func (e Entry) Begin(c dsl.Cause, f Facts) Entry {
 	return e
 }
 
-// Vain returns the entry of a handler that has run for what Begin said, and what came of it is not there: it
-// is to run once more, also where its view is meanwhile as it was before.
+// Vain returns the entry of a handler whose run after Begin has no lasting effect. It is to run once more, even if
+// its view is as before in the meantime.
 func (e Entry) Vain() Entry {
 	e.Try.Early = time.Time{}
 	if e.handling() && e.Seen != "" {
@@ -216,12 +216,12 @@ func (e Entry) Vain() Entry {
 	return e
 }
 
-// End enters how a try came out. After is the digest of the view as the handler leaves it, with its own
-// changes in it, and kept what is kept of that for the handler to see.
+// End notes the outcome of a try. After is the digest of the view with the handler's own changes; kept is the state
+// to keep for the handler.
 func (e Entry) End(v View, after string, kept map[string]any) Entry {
 	e.Try.View, e.Quiet = after, false
 	if e.Try.Done && e.Try.Cause != dsl.Delete {
-		e.Deletion = "" // it has no part in that
+		e.Deletion = "" // it does not take part in that
 	}
 	if !e.Try.Done || e.Try.Cause == dsl.Delete {
 		return e
@@ -235,7 +235,7 @@ func (e Entry) End(v View, after string, kept map[string]any) Entry {
 	return e
 }
 
-// Living returns the entry for an object that lives: what was done in a deletion is not done for the next one.
+// Living returns the entry for a living object: work of an earlier deletion does not count for the next one.
 func (e Entry) Living() Entry {
 	if e.Try.Cause == dsl.Delete {
 		e.Try, e.Deletion = Record{}, ""
@@ -243,8 +243,8 @@ func (e Entry) Living() Entry {
 	return e
 }
 
-// Averted returns the entry of a level-triggered handler that is to run and does not see the object: others may
-// undo meanwhile what it did, so it runs when it sees it again.
+// Averted returns the entry of a due level-triggered handler whose filters do not match. Others may undo its work
+// in the meantime, so it runs when they match again.
 func (e Entry) Averted() Entry {
 	if e.Seen != "" {
 		e.Seen = anew
@@ -252,13 +252,14 @@ func (e Entry) Averted() Entry {
 	return e
 }
 
-// Wakes notes something that happened beside the object as what the handler is to run for.
+// Wakes notes a change of other objects as the cause of the handler's next run.
 func (e Entry) Wakes(c dsl.Cause) Entry {
 	e.Try = Record{Cause: c}
 	return e
 }
 
-// Again lets a handler that failed for good try once more, because what it comes after has succeeded.
+// Again gives another attempt to a handler that failed for good, because a handler that it comes after has
+// succeeded.
 func (e Entry) Again() Entry {
 	switch e.Lost {
 	case "":
@@ -272,9 +273,9 @@ func (e Entry) Again() Entry {
 	return e
 }
 
-// Meet returns the entry of a handler that begins with an object, which is known when others have handled it.
-// One that was new it creates where there is anything of its view by now, for that may have been written since.
-// Where there is not, it waits for that while others are still making the object.
+// Meet returns the entry of a handler that is new to an object. The object is known if other handlers have handled
+// it. For a new object, the handler runs for create if some of its view exists by now, because it may have been
+// written since. Otherwise it waits for that while others are still making the object.
 func (e Entry) Meet(r Reader, look *Look, known, making bool) Entry {
 	switch {
 	case e.Fresh && look.Seen(r.View):
@@ -284,19 +285,19 @@ func (e Entry) Meet(r Reader, look *Look, known, making bool) Entry {
 		return e
 	}
 	e.Met = true
-	// A handler of updates must know in the next process where it began. A handler of creations begins again there, with the
-	// same outcome, unless the text has it as one that is to create.
+	// A handler of updates must know in the next process where it began. A handler of creates starts again there,
+	// with the same outcome, unless the text says that it is due for create.
 	return e.Start(r, look, known && !e.Fresh && !r.On(dsl.Update))
 }
 
-// Start returns the entry of a handler that begins with the object as it is.
+// Start returns the entry of a handler that takes the object's current state as given.
 func (e Entry) Start(r Reader, look *Look, quiet bool) Entry {
 	e.Of, e.Seen, e.Quiet, e.Begins, e.Bare, e.Old = r.View.Name(), look.Digest(r.View), quiet, false, false, nil
 	e.Fresh = false
 	return e
 }
 
-// renewed returns an entry that may be of an earlier release, where the object is as it was handled then.
+// renewed updates an entry of an earlier release if the object is as it was handled then.
 func (e Entry) renewed(r Reader, look *Look) Entry {
 	formers, now := look.formers(r.View), look.Digest(r.View)
 	if slices.Contains(formers, e.Seen) {
@@ -308,8 +309,8 @@ func (e Entry) renewed(r Reader, look *Look) Entry {
 	return e
 }
 
-// formers are the digests that a view has had in earlier releases: those of former, and those of before the marks of tools that deploy
-// counted as bookkeeping, where the object has some.
+// formers returns the digests of a view in earlier releases: those of former, and those from before annotations of
+// deployment tools counted as bookkeeping, if the object has such.
 func (l *Look) formers(v View) []string {
 	out := []string{l.former(v)}
 	if essence := Marked(l.object, l.essence); essence != nil {
@@ -319,8 +320,8 @@ func (l *Look) formers(v View) []string {
 	return out
 }
 
-// Observed returns the entry of a handler that has handled an object at the generation observed, which
-// status.observedGeneration says; now is the object's generation.
+// Observed returns the entry of a handler that has handled an object at the observed generation in
+// status.observedGeneration; now is the object's generation.
 func Observed(r Reader, look *Look, observed, now int64) Entry {
 	e := Entry{Of: r.View.Name(), Seen: look.Digest(r.View)}
 	if observed != now {
@@ -329,15 +330,15 @@ func Observed(r Reader, look *Look, observed, now int64) Entry {
 	return e
 }
 
-// Counts reports whether a generation says the same as the entry of a handler: the handler has succeeded with its view as it
-// is, and has begun with nothing else.
+// Counts reports whether a generation can replace a handler's entry: the handler has succeeded with its current
+// view, and has begun no other work.
 func (e Entry) Counts(r Reader, look *Look) bool {
-	made := e.Seen != "" && !r.On(dsl.Update) // a handler that only creates ignores later changes
+	made := e.Seen != "" && !r.On(dsl.Update) // a handler of creates ignores later changes
 	return (made || e.Seen == look.Digest(r.View)) && e.Lost == "" && e.lastingTry(r).Cause == ""
 }
 
-// Corrected returns the entry of a handler whose changes the server dropped or rewrote: wanted is the digest
-// of its view as it was to become, found a look at what became of it.
+// Corrected returns the entry of a handler whose changes the server dropped or rewrote. Wanted is the digest of its
+// view as intended, found is a look at the result.
 func (e Entry) Corrected(wanted string, found *Look, r Reader) Entry {
 	if e.Try.View == wanted {
 		e.Try.View = found.Digest(r.View)

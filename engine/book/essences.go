@@ -15,23 +15,24 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// essences are what is kept of an object for handlers that want to see what was. Mostly all have
-// handled the same, which is kept once.
+// essences are the old states of an object that are kept for handlers. Mostly all handlers have handled the same
+// state, which is kept once.
 type essences struct {
-	// Old is what most handlers have handled: the essence, or the Fields of it that they name. It may be empty,
-	// which is not the same as nil: nothing is kept then.
+	// Old is the state that most handlers have handled: the essence, or the Fields of it that they name. An empty
+	// map differs from nil, which means that nothing is kept.
 	Old    map[string]any `json:"old,omitzero"`
 	Fields []string       `json:"fields,omitempty"`
-	// Olds are what others have handled, by handler.
+	// Olds are the states that other handlers have handled, by handler.
 	Olds map[string]map[string]any `json:"olds,omitempty"`
-	// Without are handlers for which nothing is kept.
+	// Without are the handlers for which nothing is kept.
 	Without []string `json:"without,omitempty"`
 	// Packed is Old and Olds, compressed.
 	Packed string `json:"packed,omitempty"`
 }
 
-// sealed are essences as a text has them. Few passes want to see them, and whoever may edit the object can have made them a
-// thousand times as large as the text, so they are decoded when they are asked for, and in proportion to the object.
+// sealed are essences in their text form. Few passes need them, and whoever may edit the object can make them a
+// thousand times as large as the text. So they are decoded on demand, and only up to a size in proportion to the
+// object.
 type sealed struct {
 	Old     json.RawMessage `json:"old"`
 	Olds    json.RawMessage `json:"olds"`
@@ -39,24 +40,24 @@ type sealed struct {
 	Without []string        `json:"without"`
 	Packed  string          `json:"packed"`
 
-	// also are ids that handlers have now, with those that they had: {was, is}.
+	// also are renamed handlers: {was, is}.
 	also [][2]string
-	// legacy is what else a text of version 1 says, where they are of one.
+	// legacy is the rest of a text of version 1, if they are of one.
 	legacy *legacy
-	// opened is what met has returned.
+	// opened is the result of met.
 	opened *essences
 	asked  bool
 }
 
-// What essences may weigh once they are decoded, as [book.Weight] has it: leastWeight at any rate, and from there on
-// timesLive times as much as the object itself, up to mostWeight. What is stored weighs no more than that.
+// The limits for the memory of decoded essences, as [book.Weight] estimates it: leastWeight in any case, beyond
+// that timesLive times the weight of the object, and at most mostWeight. The same limits apply to what is stored.
 const (
 	leastWeight = 4 << 20
 	timesLive   = 4
 	mostWeight  = 16 << 20
 )
 
-// open decodes essences for an object. The error says that they are not readable, or too large for the object.
+// open decodes essences for an object. The error says that they are invalid, or too large for the object.
 func (s *sealed) open(look *Look) (*essences, error) {
 	if s == nil {
 		return nil, nil
@@ -91,7 +92,7 @@ func (s *sealed) open(look *Look) (*essences, error) {
 	return x, nil
 }
 
-// met is open for a book that is met, which decodes them once. What cannot be read is not there.
+// met is open for a book that is being met. It decodes them once. Essences that cannot be read count as missing.
 func (s *sealed) met(m Moment) *essences {
 	if s == nil {
 		return nil
@@ -106,7 +107,7 @@ func (s *sealed) met(m Moment) *essences {
 	return s.opened
 }
 
-// renamed returns essences for a handler under another id, too.
+// renamed adds essences for a handler under another id.
 func (s *sealed) renamed(was, id string) *sealed {
 	if s == nil {
 		return nil
@@ -116,7 +117,7 @@ func (s *sealed) renamed(was, id string) *sealed {
 	return &out
 }
 
-// treesText is trees before they are decoded.
+// treesText are trees before decoding.
 type treesText struct {
 	Old  json.RawMessage `json:"old"`
 	Olds json.RawMessage `json:"olds"`
@@ -134,8 +135,8 @@ func (t treesText) into(x *essences) error {
 	return nil
 }
 
-// of returns what is kept for a handler, and what that is of: the whole essence, or fields. The tree is
-// nil when nothing is. No essences at all are nil.
+// of returns the kept state of a handler, and its extent: the whole essence, or fields. The tree is nil if nothing
+// is kept. It works on nil essences.
 func (x *essences) of(id string) (tree map[string]any, whole bool, fields []dsl.Path) {
 	if x == nil {
 		return nil, false, nil
@@ -154,7 +155,7 @@ func (x *essences) of(id string) (tree map[string]any, whole bool, fields []dsl.
 	return x.Old, len(x.Fields) == 0, fields
 }
 
-// renamed returns what is kept, for a handler under another id.
+// renamed adds the kept state of a handler under another id.
 func (x *essences) renamed(was, id string) *essences {
 	if x == nil {
 		return nil
@@ -170,7 +171,7 @@ func (x *essences) renamed(was, id string) *essences {
 	return &out
 }
 
-// gather collects what is kept for handlers.
+// gather collects the states to keep for handlers.
 func (b Book) gather(readers []Reader, look *Look) (x essences) {
 	trees := make([]map[string]any, len(readers))
 	for i, r := range readers {
@@ -180,7 +181,7 @@ func (b Book) gather(readers []Reader, look *Look) (x essences) {
 		if e, _ := b.Entry(r.ID); e.Seen == look.Digest(r.View) {
 			trees[i] = look.Kept(r.View)
 		} else {
-			trees[i], _ = b.Old(r, look) // what cannot be read is not kept any longer; it was said when the handler was to see it
+			trees[i], _ = b.Old(r, look) // an unreadable state is dropped; the handler's last run reported it
 		}
 		x.lay(r.View, trees[i])
 	}
@@ -199,7 +200,7 @@ func (b Book) gather(readers []Reader, look *Look) (x essences) {
 	return x
 }
 
-// lay adds what a handler has handled to what is kept for most.
+// lay adds a handler's state to that of most handlers.
 func (x *essences) lay(v View, tree map[string]any) {
 	switch {
 	case tree == nil || x.Old != nil && len(x.Fields) == 0:
@@ -215,7 +216,7 @@ func (x *essences) lay(v View, tree map[string]any) {
 	}
 }
 
-// serves reports whether what is kept for most is what a handler has handled.
+// serves reports whether the state of most handlers is also this handler's.
 func (x essences) serves(v View, tree map[string]any) bool {
 	if len(x.Fields) == 0 && !v.within(true, nil) {
 		return false
@@ -229,8 +230,7 @@ type trees struct {
 	Olds map[string]map[string]any `json:"olds,omitempty"`
 }
 
-// pack compresses what is kept when it is large. The error is [book.ErrLarge] when the result is larger
-// than [book.Unpack] takes.
+// pack compresses large essences. The error is [book.ErrLarge] if [book.Unpack] would refuse the result.
 func (x *essences) pack() error {
 	data, err := json.Marshal(trees{x.Old, x.Olds})
 	if err != nil {

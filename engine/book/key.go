@@ -8,21 +8,21 @@ import (
 	"sync/atomic"
 )
 
-// Key is the key of digests of Secrets: without it a value cannot be found by trying. Until it is set it is one of this
-// process alone.
+// Key is the key for digests of Secrets: without it, a value cannot be found by guessing. Until it is set, it is
+// random for this process.
 type Key struct{ secret atomic.Pointer[[]byte] }
 
-// KeySize is how long a key is, in bytes.
+// KeySize is the length of a key in bytes.
 const KeySize = 32
 
-// NewKey returns a key of this process.
+// NewKey returns a random key for this process.
 func NewKey() *Key {
 	k := &Key{}
 	k.Set(RandomKey())
 	return k
 }
 
-// RandomKey returns what a key can be set to.
+// RandomKey returns random bytes for a key.
 func RandomKey() []byte {
 	secret := make([]byte, KeySize)
 	_, _ = rand.Read(secret) // it never fails
@@ -32,5 +32,5 @@ func RandomKey() []byte {
 // Set sets the key.
 func (k *Key) Set(secret []byte) { k.secret.Store(&secret) }
 
-// digest is [book.KeyedDigest].
+// digest calls [book.KeyedDigest] with the key.
 func (k *Key) digest(value any) string { return KeyedDigest(*k.secret.Load(), value) }

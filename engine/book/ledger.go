@@ -13,59 +13,60 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/patch"
 )
 
-// Rules are what holds for all objects of a resource.
+// Rules are common to all objects of a resource.
 type Rules struct {
 	// Readers are the handlers with an entry in the book, in their order.
 	Readers []Reader
-	// Annotation is the key of the state annotation, Manager the field manager with which this operator writes it.
+	// Annotation is the key of the state annotation; Manager is the operator's field manager for it.
 	Annotation, Manager string
-	// Stores: what was handled is kept, because some handler depends on it and is not level-triggered.
+	// Stores: the book is stored, because a handler that is not level-triggered needs it.
 	Stores bool
-	// Partial: caches show no more than a part of an object.
+	// Partial: caches hold only a part of an object.
 	Partial bool
 }
 
-// Memory is what a process remembers of an object's ledger from one pass to the next. The zero value is of an object
-// that no pass has seen.
+// Memory is what a process remembers of an object's ledger between passes. The zero value is for an object without
+// an earlier pass.
 type Memory struct {
 	book Book
 	// known: there is a book.
 	known bool
-	// generation: it is stored in status.observedGeneration.
+	// generation: the book is stored in status.observedGeneration.
 	generation bool
-	// stamped: something changes the object at each write, it seems.
+	// stamped: something seems to change the object at each write.
 	stamped bool
-	// lost: the log tells that what handlers saw last could not be read.
+	// lost: the log has already said that the old state could not be read.
 	lost bool
-	// rest is nil between passes where it says nothing: most objects have nothing stored on them.
+	// rest is nil between passes if it is empty: most objects have nothing stored on them.
 	*rest
 }
 
-// rest is what is remembered of an object that has more to it than a book in memory.
+// rest is remembered for objects that have more than a book in memory.
 type rest struct {
-	// mark tells what of it is stored, outcomes what outcomes are among that.
+	// mark identifies what is stored, outcomes the outcomes among it.
 	mark, outcomes string
-	// deletion is the moment at which the object was deleted, as the last pass knew it; empty while it lives.
+	// deletion is the moment of the object's deletion that the last pass knew; empty while the object lives.
 	deletion string
-	// unsaved is since when the book has an outcome that is not stored, zero when it has none.
+	// unsaved is since when the book has an unstored outcome; zero if it has none.
 	unsaved time.Time
-	// foreign is a text of others that was found in place of this one, and replaced.
+	// foreign is a foreign annotation that was found in place of this one, and replaced.
 	foreign string
-	// sent is the book as it was sent to be stored last, nil once the answer is there.
+	// sent is the book that was last sent; nil after the response.
 	sent *Book
 }
 
-// Known reports whether a pass of this process has kept the book.
+// Known reports whether a pass of this process has kept a book.
 func (m *Memory) Known() bool { return m.known }
 
 // Subject is the object of a pass.
 type Subject struct {
 	Object *unstructured.Unstructured
-	// Deletion is the moment at which it was deleted, from [Deletion]; empty while it lives.
+	// Deletion is the moment of the deletion, from [Deletion]; empty while the object lives.
 	Deletion string
-	// First: no pass of this process over the object was finished. Fresh: it appeared after the first listing.
+	// First: this process has finished no pass over the object yet. Fresh: the object appeared after the first
+	// list.
 	First, Fresh bool
-	// Generation: what was handled is kept in status.observedGeneration. Number is what that says.
+	// Generation: the book is kept in status.observedGeneration. Number is the value of that.
 	Generation bool
 	Number     Number
 	// Now is the time of the pass.
@@ -74,13 +75,13 @@ type Subject struct {
 
 // Number is an object's status.observedGeneration.
 type Number struct {
-	// Value is zero where there is none.
+	// Value is zero if it is missing.
 	Value int64
 	// Own: the operator wrote it, for this object.
 	Own bool
 }
 
-// Handled is the generation that was handled, as far as the number tells.
+// Handled returns the generation that was handled according to the number.
 func (n Number) Handled() int64 {
 	if n.Own {
 		return n.Value
@@ -99,18 +100,18 @@ type Ledger struct {
 	log     Logger
 
 	book Book
-	// cloned: no memory shares the book's entries.
+	// cloned: no Memory shares the book's entries.
 	cloned bool
-	// isNew: the object is new, and not found again by a new process.
+	// isNew: the object is new, and was not handled by an earlier process.
 	isNew bool
-	// text is the state annotation as the object has it.
+	// text is the state annotation on the object.
 	text string
-	// stored is the mark of what was stored of the book when the pass began, marked when it ends. Outcomes is that
-	// of the outcomes among it.
+	// stored is the mark of what was stored when the pass began, marked when it ends. Outcomes is the mark of the
+	// outcomes among it.
 	stored, marked, outcomes string
 }
 
-// Entry is the handler's in the book.
+// Entry returns a handler's entry.
 func (l *Ledger) Entry(r Reader) Entry {
 	e, _ := l.book.Entry(r.ID)
 	return e
@@ -127,7 +128,7 @@ func (l *Ledger) Put(r Reader, e Entry) {
 	l.book.Put(r.ID, e)
 }
 
-// Old returns what a handler handled last, nil where it is not kept, or cannot be read. Look is at the object as it is.
+// Old returns what a handler handled last; nil if it is not kept, or cannot be read. Look is at the current object.
 func (l *Ledger) Old(r Reader, look *Look) map[string]any {
 	old, err := l.book.Old(r, look)
 	if err != nil {
@@ -139,7 +140,7 @@ func (l *Ledger) Old(r Reader, look *Look) map[string]any {
 // Known reports whether the object was handled before, by this process or another one.
 func (l *Ledger) Known() bool { return l.book.Known }
 
-// Facts are what a handler's entry is held against. Look is at the object as the handler sees it.
+// Facts returns the facts for evaluating a handler's entry. Look is at the object as the handler sees it.
 func (l *Ledger) Facts(r Reader, look *Look) Facts {
 	return Facts{
 		Deletion: l.subject.Deletion, Now: look.Digest(r.View), Present: look.Seen(r.View),
@@ -147,11 +148,11 @@ func (l *Ledger) Facts(r Reader, look *Look) Facts {
 	}
 }
 
-// Again lets handlers that come after one and failed for good try once more.
+// Again gives another attempt to handlers that come after this one and have failed for good.
 func (l *Ledger) Again(after Reader) {
 	for _, r := range l.rules.Readers {
 		if !slices.Contains(r.After, after.ID) {
-			continue // few come after another one, and to look for an entry costs more
+			continue // few handlers have After, and finding an entry costs more
 		}
 		if e := l.Entry(r); e.Lost != "" {
 			l.Put(r, e.Again())
@@ -159,7 +160,7 @@ func (l *Ledger) Again(after Reader) {
 	}
 }
 
-// DeleteDone names the handlers that are through with the object's deletion, nil while it lives.
+// DeleteDone returns the handlers that are done with the object's deletion; nil while it lives.
 func (l *Ledger) DeleteDone() map[string]bool {
 	if l.subject.Deletion == "" {
 		return nil
@@ -172,23 +173,23 @@ func (l *Ledger) DeleteDone() map[string]bool {
 	return out
 }
 
-// Outcomes tells what handlers have finished or begun with from other such things.
+// Outcomes returns a mark of what handlers have finished or begun.
 func (l *Ledger) Outcomes() string { return l.book.Outcomes(l.rules.Readers) }
 
 // HasText reports whether the object has a state annotation.
 func (l *Ledger) HasText() bool { return l.text != "" }
 
-// Stamps notes that something changes the object at each write: from then on the book is written to the version
-// alone that the pass has read. Stamped reports whether that is so.
+// Stamps notes that something changes the object at each write. From then on, the book is written only to the
+// version that the pass has read.
 func (l *Ledger) Stamps() { l.memory.stamped = true }
 
-// Stamped is described at [Ledger.Stamps].
+// Stamped reports whether something changes the object at each write.
 func (l *Ledger) Stamped() bool { return l.memory.stamped }
 
-// Corrected enters that what was sent to be stored is what the book says, however it has changed since.
+// Corrected notes that the current book is what was sent, even if it has changed since.
 func (l *Ledger) Corrected() { l.marked = l.book.Mark(l.rules.Readers) }
 
-// Keep remembers the book when the pass has written what marks say.
+// Keep remembers the book after the pass has written the marks.
 func (l *Ledger) Keep(marks patch.Marks) {
 	m := l.memory
 	if marks.Annotation == l.rules.Annotation {
@@ -205,7 +206,7 @@ func (l *Ledger) Keep(marks patch.Marks) {
 	m.close()
 }
 
-// Abandon remembers the book of a pass that broke off, or whose write has failed: nothing more of it is stored than
+// Abandon remembers the book of a pass that broke off, or whose write has failed: no more of it is stored than
 // before.
 func (l *Ledger) Abandon() {
 	m := l.memory
@@ -214,7 +215,7 @@ func (l *Ledger) Abandon() {
 	m.close()
 }
 
-// close ends a pass: no memory is held of what there is nothing of. Whoever goes on with the ledger opens it again.
+// close ends a pass and frees memory that is empty. To go on with the ledger, open it again.
 func (m *Memory) close() {
 	if *m.rest == (rest{}) {
 		m.rest = nil

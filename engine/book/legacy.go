@@ -12,13 +12,12 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
 )
 
-// UnsignedMark is how a text of version 1 begins, as it was written by operators: it does not say whose
-// object it is of, so whoever reads it must find out who wrote it.
+// UnsignedMark is the beginning of a text of version 1, as operators wrote it. It does not identify its object, so
+// readers must check who wrote it.
 const UnsignedMark = bookkeeping.StateMark + "1,"
 
-// legacy is a text of version 1: a base for the whole object, digested for each field that handlers
-// looked at, and records of handlers that were not finished with it. It says neither whose it is nor of
-// which deletion.
+// legacy is a text of version 1: one old essence for the whole object, with a digest for each field that handlers
+// looked at, and records of unfinished handlers. It identifies neither its object nor a deletion.
 type legacy struct {
 	handled bool
 	base    map[string]string
@@ -43,8 +42,8 @@ func parseLegacy(text string) (*legacy, error) {
 	return l, nil
 }
 
-// kept is the old essence and what it covers: all, when its digest is that of the whole, or else the
-// fields that have digests.
+// kept returns the old essence and what it covers: the whole, if its digest matches, or else the fields that have
+// digests.
 func (l *legacy) kept(old map[string]any) *essences {
 	x := &essences{Old: old}
 	if whole, has := l.base[""]; has && Digest(old) == whole {
@@ -57,7 +56,7 @@ func (l *legacy) kept(old map[string]any) *essences {
 	return x
 }
 
-// entry returns what was known of a handler.
+// entry returns the entry of a handler.
 func (l *legacy) entry(r Reader, m Moment) Entry {
 	record, begun := l.records[r.ID]
 	if record.Cause == dsl.Delete {
@@ -88,7 +87,7 @@ func (l *legacy) entry(r Reader, m Moment) Entry {
 	return e
 }
 
-// entryInDeletion believes the record of a deletion for the one that is going on.
+// entryInDeletion assumes that the record of a deletion is for the current one.
 func (l *legacy) entryInDeletion(r Reader, m Moment, record Record) Entry {
 	var e Entry
 	if r.Stores() {
@@ -100,8 +99,8 @@ func (l *legacy) entryInDeletion(r Reader, m Moment, record Record) Entry {
 	return e
 }
 
-// unknown is the entry of a handler that looks at something of which there is no digest: it is new to
-// the object, or looks at something else than it did.
+// unknown returns the entry of a handler whose view has no digest: the handler is new to the object, or has another
+// view than before.
 func (l *legacy) unknown(r Reader, m Moment) Entry {
 	tree, whole, fields := l.sealed.met(m).of(r.ID)
 	if tree == nil || !r.View.within(whole, fields) {

@@ -14,13 +14,13 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/patch"
 )
 
-// vanished is the moment of a deletion of an object that nobody has seen being deleted.
+// vanished is the moment of a deletion that was not observed before the object was gone.
 const vanished = "gone"
 
-// Deletion is the moment at which an object was deleted, by which deletions are told apart; empty while
-// it lives. Who deletes it once more with a shorter grace period moves the timestamp by the difference of
-// the periods, and that moment only where the timestamp would be past: then it is the present one
-// (BeforeDelete in k8s.io/apiserver). Gone: the cache does not show the object any more.
+// Deletion returns the moment of an object's deletion, which identifies the deletion; empty while the object lives.
+// A second delete request with a shorter grace period moves the timestamp by the difference of the periods, but not
+// the moment, unless the timestamp would be in the past: then the moment is the present time (BeforeDelete in
+// k8s.io/apiserver). Gone: the object is not in the cache any more.
 func Deletion(o *unstructured.Unstructured, gone bool) string {
 	switch at := o.GetDeletionTimestamp(); {
 	case at != nil:
@@ -35,18 +35,17 @@ func Deletion(o *unstructured.Unstructured, gone bool) string {
 	return ""
 }
 
-// moves reports whether a deletion that this process has seen begin is at another moment now: nobody takes
-// back a deletion, so an object that was being deleted still is. One that is out of sight alone is another
-// matter.
+// moves reports whether the moment of a known deletion has changed. A deletion cannot be undone, so an object that
+// was being deleted still is the same deletion. An object that is only out of sight does not count.
 func moves(known, now string) bool {
 	return known != now && known != "" && known != vanished && now != "" && now != vanished
 }
 
-// Open opens an object's book: as this process remembers it, or as it was stored when the process sees
-// the object for the first time. Look is at the object.
+// Open opens an object's book: from this process's memory, or from the object if the process sees it for the first
+// time. Look is at the object.
 //
-// Memory wins over a text that this process did not write, and over one that it did: it knows more. The
-// exception is a text that was sent, and whose answer was lost on the way.
+// Memory takes precedence over the object's text, whoever wrote it, because it has more. The exception is a text
+// that was sent and whose response was lost.
 func Open(rules *Rules, m *Memory, s Subject, look *Look, log Logger) *Ledger {
 	l := &Ledger{rules: rules, memory: m, subject: s, log: log, text: s.Object.GetAnnotations()[rules.Annotation]}
 	if m.rest == nil {
@@ -65,7 +64,7 @@ func Open(rules *Rules, m *Memory, s Subject, look *Look, log Logger) *Ledger {
 		l.book = l.load(look)
 		l.stored, l.outcomes = l.book.Mark(rules.Readers), l.book.Outcomes(rules.Readers)
 	case m.generation != s.Generation:
-		l.book = m.book // what was stored elsewhere is not stored here
+		l.book = m.book // what others stored is not this book
 	default:
 		l.book, l.stored, l.outcomes = m.book, m.mark, m.outcomes
 	}
@@ -76,7 +75,7 @@ func Open(rules *Rules, m *Memory, s Subject, look *Look, log Logger) *Ledger {
 	return l
 }
 
-// load reads the book from the object: its text, or status.observedGeneration where that is newer.
+// load reads the book from the object: its text, or status.observedGeneration if that is newer.
 func (l *Ledger) load(look *Look) Book {
 	b, err := Load(l.text, l.subject.Object.GetUID(), l.vouched)
 	if err != nil {
@@ -91,7 +90,7 @@ func (l *Ledger) load(look *Look) Book {
 	})
 }
 
-// lost says once that what handlers saw last cannot be read. That they have handled it is known all the same.
+// lost reports once that the old state cannot be read. That handlers have handled it is still known.
 func (l *Ledger) lost(err error) {
 	if l.memory.lost {
 		return
@@ -100,7 +99,7 @@ func (l *Ledger) lost(err error) {
 	l.log.Log().Error(err, "what handlers saw last could not be read; they get no old and diff for the next change")
 }
 
-// byGeneration returns the book of an object whose status.observedGeneration says which generation was handled.
+// byGeneration returns the book of an object whose status.observedGeneration is the handled generation.
 func (l *Ledger) byGeneration(look *Look, observed int64) Book {
 	o := l.subject.Object
 	b := Book{UID: o.GetUID(), Known: true}
@@ -119,23 +118,25 @@ func (l *Ledger) vouched() bool {
 	return wrote(l.subject.Object, []string{l.rules.Manager}, "", "", "f:metadata", "f:annotations", "f:"+l.rules.Annotation)
 }
 
-// HasMarker reports whether status.observedGeneration is an operator's mark on this object, by managedFields. By now the operator may
-// keep the mark elsewhere. Markers are how the names of its field managers for that begin; see [patch.Marker].
+// HasMarker reports whether status.observedGeneration is an operator's mark on this object, by managedFields. The
+// operator may keep its mark elsewhere now. Markers are the prefixes of its field managers for marks; see
+// [patch.Marker].
 func HasMarker(o *unstructured.Unstructured, markers []string) bool {
 	managers, bare := make([]string, 0, len(markers)), make([]string, 0, len(markers))
 	for _, marker := range markers {
 		managers, bare = append(managers, patch.MarkerOf(marker, o)), append(bare, strings.TrimSuffix(marker, "/"))
 	}
-	return wrote(o, managers, "", "status", "f:status", "f:observedGeneration") || Inherited(o, bare) // before markers had UIDs
+	return wrote(o, managers, "", "status", "f:status", "f:observedGeneration") || Inherited(o, bare) // from before markers had UIDs
 }
 
-// Inherited is Marked for an earlier release, whose field managers were the operator's names. An entry that is older than the
-// object is of another one.
+// Inherited is the same for an earlier release, whose field managers were the operator's names. An entry that is
+// older than the object belongs to another object.
 func Inherited(o *unstructured.Unstructured, names []string) bool {
 	return wrote(o, names, o.GetCreationTimestamp().UTC().Format(time.RFC3339), "status", "f:status", "f:observedGeneration")
 }
 
-// wrote reports whether one of these managers wrote a field last, by managedFields. Since is the earliest time of that; optional.
+// wrote reports whether one of these managers wrote a field last, by managedFields. Since is the earliest time;
+// optional.
 func wrote(o *unstructured.Unstructured, managers []string, since, subresource string, path ...string) bool {
 	field, _, _ := unstructured.NestedFieldNoCopy(o.Object, "metadata", "managedFields")
 	entries, _ := field.([]any)
@@ -143,7 +144,7 @@ func wrote(o *unstructured.Unstructured, managers []string, since, subresource s
 		e, _ := item.(map[string]any)
 		manager, _ := e["manager"].(string)
 		at, _ := e["subresource"].(string)
-		when, _ := e["time"].(string) // which the server writes in one form, so it can be compared as text
+		when, _ := e["time"].(string) // the server writes one form, so texts can be compared
 		fields, _ := e["fieldsV1"].(map[string]any)
 		_, found := dsl.Path(path).In(fields)
 		return found && at == subresource && when >= since && slices.Contains(managers, manager)

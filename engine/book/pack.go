@@ -15,26 +15,26 @@ import (
 )
 
 const (
-	// From is the size of what is kept, as JSON and in bytes, from which it is worth packing.
+	// From is the size in bytes of JSON from which packing is worthwhile.
 	From = 1024
-	// Most is the largest size, in bytes, of what is packed.
+	// Most is the largest size in bytes of data to pack.
 	Most = 4 << 20
-	// ratio bounds how many times as large as its text unpacked data may be. Whoever may edit an object can write its
-	// annotations: flate alone would make a gigabyte of one megabyte.
+	// ratio limits the size of unpacked data relative to its text. Whoever may edit an object can write its
+	// annotations, and flate alone would turn one megabyte into a gigabyte.
 	ratio = 32
-	// dense is that for UnpackDense: lists of long names that differ in a number come to a good third of it.
+	// dense is the ratio for UnpackDense: lists of long names that differ only in a number need a good third of it.
 	dense = 128
 )
 
-// ErrLarge says that data is too large to be packed, or was too large to be unpacked.
+// ErrLarge says that data is too large to pack or to unpack.
 var ErrLarge = errors.New("what is packed is too large")
 
-// Pack returns the data compressed, as a text that Unpack takes. The error is ErrLarge when there is no such text.
+// Pack compresses data to a text for Unpack. The error is ErrLarge if there is no such text.
 func Pack(data []byte) (text string, err error) {
 	if len(data) > Most {
 		return "", ErrLarge
 	}
-	for _, level := range []int{flate.BestCompression, flate.HuffmanOnly} { // the second takes at least a bit for a byte
+	for _, level := range []int{flate.BestCompression, flate.HuffmanOnly} { // the second needs at least a bit for a byte
 		if text, err = deflate(data, level); err != nil || len(data) <= limit(text) {
 			break
 		}
@@ -54,14 +54,14 @@ func deflate(data []byte, level int) (string, error) {
 	return base64.StdEncoding.EncodeToString(buf.Bytes()), err
 }
 
-// limit is how large the data of a text may be, in bytes.
+// limit returns the greatest size of a text's data in bytes.
 func limit(text string) int { return min(Most, From+ratio*len(text)) }
 
-// Unpack returns what was packed. The error is ErrLarge when it is too large, in all or for the size of its text, and
-// otherwise says that the text is not what Pack writes.
+// Unpack returns the data of a text. The error is ErrLarge if it is too large, absolutely or relative to its text;
+// otherwise the text is not from Pack.
 func Unpack(text string) ([]byte, error) { return unpack(text, limit(text)) }
 
-// UnpackDense is Unpack for what earlier releases have packed, too, and must not be lost: they packed as densely as they could.
+// UnpackDense is Unpack for texts of earlier releases, which compressed as much as possible and must not be lost.
 func UnpackDense(text string) ([]byte, error) { return unpack(text, min(Most, From+dense*len(text))) }
 
 func unpack(text string, most int) ([]byte, error) {
@@ -76,8 +76,8 @@ func unpack(text string, most int) ([]byte, error) {
 	return plain, nil
 }
 
-// Weight is about how many bytes of memory the values of a JSON text take once it is decoded: "{}," is three bytes of text
-// and a map of its own. It is never less than half of what they take.
+// Weight estimates the memory in bytes that JSON values take after decoding: "{}," is three bytes of text and a
+// map. The estimate is at least half of the real size.
 func Weight(json []byte) (bytes int) {
 	inText := false
 	for i := 0; i < len(json); i++ {
@@ -98,14 +98,14 @@ func Weight(json []byte) (bytes int) {
 	return bytes + len(json)
 }
 
-// What Go takes for a map without members, for one of up to eight, and for one more value in a map or a list.
+// The memory of a map without members, of a map with up to eight, and of one more value in a map or a list.
 const (
 	emptyMap = 64
 	someMap  = 384
 	oneValue = 40
 )
 
-// WeightOf is Weight for values that are decoded already.
+// WeightOf is Weight for decoded values.
 func WeightOf(value any) (bytes int) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -126,11 +126,11 @@ func WeightOf(value any) (bytes int) {
 	return bytes
 }
 
-// MostOfAll is the size, in bytes, of all annotations of an object together that the API server takes.
+// MostOfAll is the API server's limit in bytes for all annotations of an object together.
 const MostOfAll = validation.TotalAnnotationSizeLimitB
 
-// Room returns how many bytes an object's other annotations leave to the value of one with this key; less than
-// zero when there is none for the key.
+// Room returns how many bytes an object's other annotations leave for the value of this key; negative if there is
+// not even room for the key.
 func Room(annotations map[string]string, key string) int {
 	room := MostOfAll - len(key)
 	for other, value := range annotations {

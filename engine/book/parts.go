@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Parts are records of sub-handlers, by their ids. They have neither cause nor view: these are their handler's. They are
-// never changed.
+// Parts are the records of sub-handlers by id. They have no cause and no view of their own: those of their handler
+// apply. They are immutable.
 type Parts struct {
 	Of map[string]Record `json:"of"`
 }
 
-// Get returns the record of one, which is a new one where nothing is known.
+// Get returns a record; an unknown id has a new one.
 func (p *Parts) Get(id string) Record {
 	if p == nil {
 		return Record{}
@@ -24,7 +24,7 @@ func (p *Parts) Get(id string) Record {
 	return p.Of[id]
 }
 
-// With returns the parts with another record of one.
+// With returns the parts with one record replaced.
 func (p *Parts) With(id string, r Record) *Parts {
 	out := &Parts{Of: map[string]Record{}}
 	if p != nil {
@@ -34,7 +34,7 @@ func (p *Parts) With(id string, r Record) *Parts {
 	return out
 }
 
-// Only returns the parts of some ids; nil where nothing is known of any.
+// Only returns the parts of some ids; nil if none of them is known.
 func (p *Parts) Only(ids []string) (out *Parts) {
 	for _, id := range ids {
 		if p != nil && p.Of[id] != (Record{}) {
@@ -44,7 +44,7 @@ func (p *Parts) Only(ids []string) (out *Parts) {
 	return out
 }
 
-// each returns the parts with each record changed; the same parts where none is.
+// each returns the parts with each record changed; if nothing changes, the same parts.
 func (p *Parts) each(change func(Record) Record) *Parts {
 	out := p
 	if p == nil {
@@ -58,8 +58,8 @@ func (p *Parts) each(change func(Record) Record) *Parts {
 	return out
 }
 
-// Anew returns the parts for a handler that looks again because something beside its object has changed: what those that
-// are through did may not be so any more.
+// Anew returns the parts for a handler that runs again because another object has changed. Finished sub-handlers
+// must run again, because their result may not hold any more.
 func (p *Parts) Anew() *Parts {
 	if p == nil {
 		return nil
@@ -76,16 +76,16 @@ func (p *Parts) Anew() *Parts {
 	})
 }
 
-// Mark tells parts from others; Finished tells apart those of which others have finished.
+// Mark identifies parts with their progress.
 func (p *Parts) Mark() string {
 	if p == nil {
 		return ""
 	}
-	text, _ := json.Marshal(p) // there is nothing in it that JSON cannot hold
+	text, _ := json.Marshal(p) // parts always marshal
 	return string(text)
 }
 
-// Finished is described at Mark.
+// Finished identifies which sub-handlers have finished.
 func (p *Parts) Finished() string {
 	if p == nil {
 		return ""

@@ -13,7 +13,7 @@ import (
 	retry "github.com/handwerk-dev/handwerk/engine/backoff"
 )
 
-// maxMessage bounds the error text kept in a record, in bytes: it lies on the object.
+// maxMessage limits the error text in a record in bytes, because it is stored on the object.
 const maxMessage = 200
 
 // Record is one handler's progress with one cause on one object.
@@ -24,7 +24,7 @@ type Record struct {
 	View string `json:"view,omitempty"`
 	// Attempts counts the attempts so far.
 	Attempts int `json:"attempts,omitempty"`
-	// Began is when the first attempt began of a handler that has a deadline; zero for others.
+	// Began is when the first attempt began, for handlers with a deadline; zero for others.
 	Began time.Time `json:"began,omitzero"`
 	// Due is when the next attempt may begin; zero means now.
 	Due time.Time `json:"due,omitzero"`
@@ -36,22 +36,21 @@ type Record struct {
 	Message string `json:"message,omitempty"`
 	// Step is how many of the handler's steps are done; see dsl.Request.
 	Step int `json:"step,omitempty"`
-	// Waiting: the last attempt found that something is to come first. A process that begins anew looks
-	// again at once.
+	// Waiting: the last attempt waits for other objects. A new process tries again at once.
 	Waiting bool `json:"waiting,omitempty"`
-	// Unasked is how often in a row the filter of a sub-handler could not be asked.
+	// Unasked is how often in a row the filter of a sub-handler failed.
 	Unasked int `json:"-"`
-	// Missed is how often in a row an attempt found no server.
+	// Missed is how often in a row an attempt did not reach the API server.
 	Missed int `json:"-"`
-	// Parts is how far its sub-handlers have come, nil where none has begun.
+	// Parts is the progress of the sub-handlers; nil if none has begun.
 	Parts *Parts `json:"parts,omitempty"`
-	// Early is when the next attempt is due of a handler that has a look before that; see Peek. It is
-	// zero for others.
+	// Early is the due time of the next attempt, for a handler that gets an early attempt before it; see Peek. It
+	// is zero for others.
 	Early time.Time `json:"-"`
 }
 
-// For returns the record to go on with for this cause and view: the same, or a new one when
-// something else is to be done, which cuts any wait short.
+// For returns the record for this cause and view: the same, or a new one if the work is different, which ends any
+// wait.
 func (r Record) For(c dsl.Cause, view string) Record {
 	if r.Cause == c && r.View == view {
 		return r
@@ -59,7 +58,8 @@ func (r Record) For(c dsl.Cause, view string) Record {
 	return Record{Cause: c, View: view}
 }
 
-// Unanswered notes that the filter of a sub-handler could not be asked. It is asked again after its back-off, and that is no attempt.
+// Unanswered notes that the filter of a sub-handler failed. It is evaluated again after its back-off. That is not
+// an attempt.
 func (r Record) Unanswered(h *dsl.Handler, err error, now time.Time) Record {
 	r.Message = shorten(err.Error())
 	if !r.Early.IsZero() {
@@ -79,15 +79,15 @@ func (r Record) Waits(now time.Time) time.Duration {
 	return r.Due.Sub(now)
 }
 
-// Start notes that an attempt begins: the first one begins the time of a handler with a deadline.
+// Start notes that an attempt begins. The first one starts the time of a deadline.
 func (r Record) Start(h *dsl.Handler, now time.Time) Record {
 	if h.Deadline > 0 && r.Began.IsZero() {
-		r.Began = now.Round(0) // times that are stored have no monotonic part either
+		r.Began = now.Round(0) // stored times have no monotonic part either
 	}
 	return r
 }
 
-// Ends returns when the time of all attempts is over of a handler that has begun; zero means never.
+// Ends returns the deadline of a handler that has begun; zero means never.
 func (r Record) Ends(h *dsl.Handler) time.Time {
 	if h.Deadline <= 0 || r.Began.IsZero() {
 		return time.Time{}
@@ -95,7 +95,7 @@ func (r Record) Ends(h *dsl.Handler) time.Time {
 	return r.Began.Add(h.Deadline)
 }
 
-// Overdue returns why no attempt may begin any more, nil when one may.
+// Overdue returns why no more attempts may begin; nil if one may.
 func (r Record) Overdue(h *dsl.Handler, now time.Time) error {
 	if end := r.Ends(h); end.IsZero() || now.Before(end) {
 		return nil
@@ -107,8 +107,8 @@ func (r Record) Overdue(h *dsl.Handler, now time.Time) error {
 	return dsl.Permanent(fmt.Errorf("the deadline (%s) passed%s", h.Deadline, last))
 }
 
-// Wait notes an attempt that was none: the handler waits for what others do, at most for the time
-// given, and not past its deadline.
+// Wait notes that the handler waits for other objects, at most for the time given, and not past its deadline. It
+// does not count as an attempt.
 func (r Record) Wait(h *dsl.Handler, reason error, most time.Duration, now time.Time) Record {
 	r = r.Start(h, now)
 	r.Waiting, r.Due, r.Early, r.Message = true, now.Add(most), time.Time{}, shorten(reason.Error())
@@ -118,8 +118,8 @@ func (r Record) Wait(h *dsl.Handler, reason error, most time.Duration, now time.
 	return r
 }
 
-// RetryNow returns the record of a handler that waits as one that is due now: what it waits for may
-// have come. Any other is returned as it is, but for its sub-handlers that wait.
+// RetryNow returns the record of a waiting handler as due now, because what it waits for may have changed. Of other
+// records, it changes only the waiting sub-handlers.
 func (r Record) RetryNow() Record {
 	r.Parts = r.Parts.each(Record.RetryNow)
 	if r.Waiting {
@@ -128,7 +128,7 @@ func (r Record) RetryNow() Record {
 	return r
 }
 
-// Later returns the record with a next attempt that does not begin before a time. A record without one stays as it is.
+// Later returns the record with its next attempt not before a time. A record without a next attempt is unchanged.
 func (r Record) Later(at time.Time) Record {
 	if !r.Done && r.Due.Before(at) {
 		r.Due = at
@@ -139,7 +139,7 @@ func (r Record) Later(at time.Time) Record {
 // Begun reports whether the handler has begun, and is not finished.
 func (r Record) Begun() bool { return !r.Done && (r.Waiting || r.Attempts > 0 || r.Step > 0) }
 
-// Past is how many steps and sub-handlers are done, which the next attempt leaves out.
+// Past returns how many steps and sub-handlers are done, which the next attempt skips.
 func (r Record) Past() int {
 	n := r.Step
 	if r.Parts != nil {
@@ -152,8 +152,8 @@ func (r Record) Past() int {
 	return n
 }
 
-// Worst is how many attempts have failed of what is not done: of the handler, or of that of its sub-handlers which failed most
-// often.
+// Worst returns the number of failed attempts of unfinished work: of the handler, or of the sub-handler that failed
+// most often.
 func (r Record) Worst() int {
 	n := r.Attempts
 	if r.Parts == nil {
@@ -167,7 +167,7 @@ func (r Record) Worst() int {
 	return n
 }
 
-// Granted returns the record of a handler that lacked a right, which was given.
+// Granted returns the record after a missing right was granted.
 func (r Record) Granted() Record {
 	if !r.Done {
 		r.Due, r.Early = time.Time{}, time.Time{}
@@ -176,7 +176,7 @@ func (r Record) Granted() Record {
 	return r
 }
 
-// Bare reports whether the record says nothing but that the handler waits.
+// Bare reports whether the record only says that the handler waits.
 func (r Record) Bare() bool {
 	return r.Waiting && r.Attempts == 0 && r.Step == 0 && r.Began.IsZero() && r.Parts == nil
 }
@@ -186,13 +186,15 @@ func (r Record) Succeed() Record {
 	return Record{Cause: r.Cause, View: r.View, Attempts: r.Attempts + 1, Done: true}
 }
 
-// refusedMost bounds the wait after a handler was refused for lack of a right, or by a policy. It is for rights that only
-// handlers know of, as that to create a child; a handler that waits for others is woken when they are given.
+// refusedMost limits the wait after a refusal for lack of a right, or by a policy. It is for rights that only
+// handlers know, as that to create a child; handlers that wait for other objects are woken when their rights are
+// granted.
 const refusedMost = 30 * time.Second
 
-// Fail notes a failed attempt and decides what follows: another attempt at Due, or none when the
-// error is permanent, the handler's retries are used up, or its deadline would pass before. One that was refused for lack
-// of a right, or by a policy, waits 30 seconds at most, or the handler's first back-off, unless it asked for longer. An error that the handler ignores is a success.
+// Fail notes a failed attempt and decides what follows: another attempt at Due, or none if the error is permanent,
+// the retries are used up, or the deadline would pass before. After a refusal for lack of a right, or by a policy,
+// the wait is at most 30 seconds, or the handler's first back-off, unless the handler asked for longer. An error
+// that the handler ignores is a success.
 func (r Record) Fail(h *dsl.Handler, err error, now time.Time) Record {
 	wait, asked := dsl.IsTemporary(err)
 	if h.Errors == dsl.ErrorsIgnore && !asked && !dsl.IsPermanent(err) {
@@ -205,17 +207,18 @@ func (r Record) Fail(h *dsl.Handler, err error, now time.Time) Record {
 	return r.inTime(h, err, now)
 }
 
-// inTime returns the record after an attempt that failed with an error: failed for good where the deadline passes before the next.
+// inTime returns the record after a failed attempt: failed for good if the deadline passes before the next one.
 func (r Record) inTime(h *dsl.Handler, err error, now time.Time) Record {
 	if end := r.Ends(h); !r.Done && !end.IsZero() && !r.Due.Before(end) {
 		r = r.fail(h, dsl.Permanent(fmt.Errorf("%w; another attempt would begin after the deadline (%s)", err, h.Deadline)), now, 0, false)
-		r.Attempts-- // it was one
+		r.Attempts-- // the failed one counts already
 	}
 	return r
 }
 
-// Unreached notes an attempt that failed because the API server was away. All of these in a row use up one retry at most, and the
-// wait is bounded as that of one that was refused. A handler without retries, or whose errors are no reason to try again, has failed as ever.
+// Unreached notes an attempt that failed because the API server was unreachable. All such attempts in a row use up
+// at most one retry, and the wait is limited as after a refusal. A handler without retries, or with another error
+// policy than retry, fails as usual.
 func (r Record) Unreached(h *dsl.Handler, err error, now time.Time) Record {
 	if _, asked := dsl.IsTemporary(err); asked || dsl.IsPermanent(err) || h.Retries == 0 || h.Errors != "" && h.Errors != dsl.ErrorsRetry {
 		return r.Fail(h, err, now)
@@ -245,8 +248,8 @@ func (r Record) fail(h *dsl.Handler, err error, now time.Time, wait time.Duratio
 	return r
 }
 
-// Backoff returns how long to wait after so many failures: it doubles from Initial to Max and adds up to a fifth, so that objects
-// that failed together do not come back together.
+// Backoff returns the wait after a number of failures: it doubles from Initial to Max and adds up to a fifth, so
+// that objects that failed together are not retried together.
 func Backoff(b dsl.Backoff, attempts int) time.Duration {
 	initial, most := b.Initial, b.Max
 	if initial == 0 {
@@ -274,8 +277,8 @@ func shorten(message string) string {
 	return strings.ToValidUTF8(message[:maxMessage], "") + "…"
 }
 
-// Lasting returns what of the record the next process must know: not until when the handler waits, for it
-// looks at once, as it may have missed the coming of what it waits for.
+// Lasting returns the parts of the record that the next process needs. A wait is left out: the next process tries
+// at once, because it may have missed the event.
 func (r Record) Lasting() Record {
 	r.Parts = r.Parts.each(Record.Lasting)
 	if !r.Early.IsZero() {
@@ -287,8 +290,8 @@ func (r Record) Lasting() Record {
 	return r
 }
 
-// Peek lets a handler whose next attempt is not due have a look, because something has happened that it
-// may have waited for. If it fails again, that was no attempt.
+// Peek gives an early attempt to a handler whose next attempt is not due, because an event may have ended its wait.
+// A failure of it does not count.
 func (r Record) Peek(now time.Time) Record {
 	r.Parts = r.Parts.each(func(part Record) Record { return part.Peek(now) })
 	if r.Done || !r.Due.After(now) {

@@ -13,23 +13,23 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/patch"
 )
 
-// inMemory is how long an outcome or a retry is kept in memory alone: a crash within this time costs an
-// attempt, a request for each attempt would cost more.
+// inMemory is how long an outcome or a retry may be kept only in memory. A crash within this time costs an attempt;
+// a request for each attempt would cost more.
 const inMemory = 10 * time.Second
 
-// Draft is what a pass is about to write, and its object as handlers leave it.
+// Draft has the pending writes of a pass, and its object with the handlers' changes.
 type Draft struct {
 	Look *Look
-	// Wanted is what handlers want of the object, Finalizer whether the operator's is added to it.
+	// Wanted has the handlers' changes of the object; Finalizer says that the operator's finalizer is added.
 	Wanted    *dsl.Patch
 	Finalizer bool
-	// Retries: some try is to be made again. Again is when the latest of those is that were made in this pass.
+	// Retries: an attempt is to be retried. Again is when the latest retry of this pass is due.
 	Retries bool
 	Again   time.Time
 }
 
-// Save has the book stored when something in it is not, unless that may well be over soon: it enters it into the
-// marks. Wait is how long it may be kept in memory alone, zero where nothing is.
+// Save adds the book to the marks if it has unstored parts, unless these may soon be obsolete. Wait is how long
+// they may be kept only in memory; zero if there are none.
 func (l *Ledger) Save(d Draft, marks *patch.Marks) (wait time.Duration) {
 	l.marked = l.stored
 	mark := l.book.Mark(l.rules.Readers)
@@ -54,7 +54,7 @@ func (l *Ledger) Save(d Draft, marks *patch.Marks) (wait time.Duration) {
 	return 0
 }
 
-// allSeen reports whether a generation says all that has to be kept of the handlers.
+// allSeen reports whether a generation is enough to store for the handlers.
 func (l *Ledger) allSeen(look *Look) (all bool) {
 	for _, r := range l.rules.Readers {
 		if !r.Stores() {
@@ -67,41 +67,42 @@ func (l *Ledger) allSeen(look *Look) (all bool) {
 	return all
 }
 
-// replace makes status.observedGeneration say that all is handled where somebody else has written it. To write the same number
-// again would not make it the operator's, and the server may not keep who writes. So the text says what was handled until the
-// number is seen as the operator's.
+// replace makes status.observedGeneration the operator's mark where somebody else has written it. Writing the same
+// number again would not change its manager, and the server may not keep managers. So the annotation has the book
+// until the number is seen with the operator as manager.
 func (l *Ledger) replace(marks *patch.Marks) {
 	marks.Observed, marks.Late = l.subject.Object.GetGeneration(), true
 	if l.book.Text() == "" {
-		l.stored, l.outcomes = "", "" // it was in the number
+		l.stored, l.outcomes = "", "" // it was stored in the number
 	}
 }
 
-// observe makes status.observedGeneration say that all is handled, and takes off the text, which is for all that a generation
-// cannot say. While the text counts, its removal marks the object as handled, so the request to the object goes last. Where
-// there is no text, or the generation makes it void, the generation is the mark, and the request to the status goes last.
+// observe stores in status.observedGeneration that all is handled, and removes the annotation, which is only for
+// what a generation cannot say. While the annotation is valid, removing it marks the object as handled, so the
+// request to the object goes last. If there is no annotation, or the generation makes it void, the generation is
+// the mark, and the request to the status goes last.
 func (l *Ledger) observe(d Draft, marks *patch.Marks) {
 	before, next := l.subject.Number.Handled(), l.foreseen(d.Wanted)
 	marks.Observed = l.subject.Object.GetGeneration()
 	void := before < next && l.text == l.book.Text() && l.book.Passed(next)
 	switch {
-	case l.text == "", void && len(d.Wanted.Object) > 0: // a text that is void then is taken off in the next pass
+	case l.text == "", void && len(d.Wanted.Object) > 0: // the next pass removes an annotation that is void then
 		marks.Late = true
 	default:
 		marks.Annotation, marks.State = l.rules.Annotation, ""
 	}
 }
 
-// intact reports whether the object has the text that this process knows of. One that is none of this
-// object's does not matter where there is nothing to store, nor one that was replaced once and is there
-// again: somebody who copies it there is not fought with.
+// intact reports whether the object has the annotation that this process knows. A foreign one does not matter if
+// there is nothing to store. Neither does one that was replaced once and has come back: the engine does not fight
+// with whoever copies it there.
 func (l *Ledger) intact() bool {
 	return l.text == l.book.Text() || l.stored == "" || l.text != "" && l.text == l.memory.foreign
 }
 
-// postponed reports whether what is not stored waits for what is still to come. A retry that is due soon
-// is not worth a request, and neither is a success beside it; but a success, or that a handler has begun
-// with something, is not kept in memory alone for longer than a crash may cost.
+// postponed reports whether storing waits for later outcomes. A retry that is due soon does not justify a request,
+// and neither does a success beside it. But a success, or the beginning of a handler's work, is kept only in memory
+// for no longer than inMemory.
 func (l *Ledger) postponed(d Draft) (is bool, wait time.Duration) {
 	if !d.Retries || len(d.Wanted.Object) > 0 || d.Finalizer || time.Until(d.Again) > inMemory {
 		return false, 0
@@ -110,7 +111,7 @@ func (l *Ledger) postponed(d Draft) (is bool, wait time.Duration) {
 		return true, 0
 	}
 	if l.stored == "" && slices.ContainsFunc(l.rules.Readers, l.updated) {
-		return false, 0 // to a process that finds no book the object is new, and what changes meanwhile is none to it
+		return false, 0 // to a process without the book the object would be new, and changes in the meantime would be lost
 	}
 	if l.memory.unsaved.IsZero() {
 		l.memory.unsaved = l.subject.Now
@@ -119,13 +120,13 @@ func (l *Ledger) postponed(d Draft) (is bool, wait time.Duration) {
 	return left > 0, max(0, left)
 }
 
-// updated reports whether a handler that runs for no creation has run for a change.
+// updated reports whether a handler without the cause create has run for a change.
 func (l *Ledger) updated(r Reader) bool {
 	e := l.Entry(r)
 	return r.Stores() && !r.On(dsl.Create) && e.Seen != "" && !e.Met
 }
 
-// Store enters the book into the marks, and reports whether it could.
+// Store adds the book to the marks, and reports whether it could.
 func (l *Ledger) Store(d Draft, marks *patch.Marks) bool {
 	l.book.Generation, l.book.Counted = l.foreseen(d.Wanted), l.subject.Generation
 	text, degraded, err := l.book.Encode(l.rules.Readers, d.Look, Room(l.subject.Object.GetAnnotations(), l.rules.Annotation))
@@ -143,7 +144,7 @@ func (l *Ledger) Store(d Draft, marks *patch.Marks) bool {
 	return true
 }
 
-// foreseen is the generation that the object has once what is wanted is written.
+// foreseen returns the generation that the object will have after the write.
 func (l *Ledger) foreseen(wanted *dsl.Patch) int64 {
 	now := l.subject.Object.GetGeneration()
 	for key := range wanted.Object {
@@ -154,7 +155,7 @@ func (l *Ledger) foreseen(wanted *dsl.Patch) int64 {
 	return now
 }
 
-// Sending notes that what marks say is on its way: should the answer be lost, the text is known when it is seen.
+// Sending notes that the marks are being sent. If the response is lost, the annotation is recognised later.
 func (l *Ledger) Sending(marks patch.Marks) {
 	if marks.Annotation == l.rules.Annotation && marks.State != "" {
 		sent := l.book.Stored(marks.State)

@@ -17,18 +17,17 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// version is that of the texts that are written.
+// version is the version of texts that are written.
 const version = 2
 
-// MaxSize is the largest text that is stored, in bytes. All annotations of an object share 256 KiB,
-// so half of it is left to others.
+// MaxSize is the size of the largest stored text in bytes. All annotations of an object share 256 KiB, so half of
+// it is left to others.
 const MaxSize = 128 * 1024
 
-// ErrRoom says that not even digests fit on the object, for all that others have written there.
+// ErrRoom says that annotations of others leave no room even for the digests.
 var ErrRoom = errors.New("the annotations of the object leave no room")
 
-// stored is the form of the annotation. Its version comes first: that key marks the annotation as an
-// operator's.
+// stored is the form of the annotation. The version comes first: its key marks the annotation as an operator's.
 type stored struct {
 	Version    int              `json:"handwerk"`
 	UID        types.UID        `json:"uid,omitempty"`
@@ -38,8 +37,8 @@ type stored struct {
 	essences
 }
 
-// lastingTry returns the try as far as the next process must know of it: what happened beside the object it
-// finds out itself, and that a handler waits unless it does so with another view than it has handled.
+// lastingTry returns the parts of the try that the next process needs. It leaves out changes of other objects,
+// which the next process detects itself, and waits, unless the handler waits with another view than it has handled.
 func (e Entry) lastingTry(r Reader) Record {
 	if !e.Try.Cause.Lasting() || !r.Stores() && e.Try.Cause != dsl.Delete {
 		return Record{}
@@ -50,10 +49,10 @@ func (e Entry) lastingTry(r Reader) Record {
 	return e.Try.Lasting()
 }
 
-// Encode returns the text of the book for an object whose annotations leave so much room, in bytes. Where not all fits,
-// former ids of handlers are left out first. Then so is what handlers want to see of what was, and degraded is true: the
-// object is handled all the same. The error is ErrRoom when nothing fits. A book with nothing worth storing in
-// it has no text. The look is at the object as it is now: handlers that have seen it so are kept that.
+// Encode returns the text of the book for an object whose annotations leave so many bytes of room. If not
+// everything fits, it first leaves out former ids of handlers. Then it leaves out the old states, and degraded is
+// true: the object is handled all the same. The error is ErrRoom if nothing fits. A book without information worth
+// storing has no text. The look is at the current object: it is the kept state of handlers that have handled it.
 func (b Book) Encode(readers []Reader, look *Look, room int) (text string, degraded bool, err error) {
 	out := stored{Version: version, UID: b.UID, Generation: b.Generation, Counted: b.Counted, Handlers: map[string]Entry{}}
 	some := false
@@ -87,8 +86,7 @@ func (b Book) Encode(readers []Reader, look *Look, room int) (text string, degra
 	return text, degraded, nil
 }
 
-// former returns the form in which entries are found under former ids, too, so that an earlier version of the operator finds
-// them after a roll-back.
+// former adds entries under former ids, so that an earlier version of the operator finds them after a roll-back.
 func (s stored) former(readers []Reader) stored {
 	if !slices.ContainsFunc(readers, func(r Reader) bool { return len(r.Was) > 0 }) {
 		return s
@@ -105,7 +103,7 @@ func (s stored) former(readers []Reader) stored {
 	return s
 }
 
-// encode returns the text of the form, with what is large in it packed.
+// encode returns the text, with large parts compressed.
 func (s stored) encode() (string, error) {
 	if err := s.pack(); err != nil {
 		return "", err
@@ -114,8 +112,8 @@ func (s stored) encode() (string, error) {
 	return string(data), err
 }
 
-// Load reads the text on an object. What is another object's is void. A text of version 1 does not say
-// whose it is; vouched is asked whether this operator wrote it.
+// Load reads an object's text. The text of another object is void. A text of version 1 does not identify its
+// object; then vouched reports whether this operator wrote it.
 func Load(text string, uid types.UID, vouched func() bool) (Book, error) {
 	void := Book{UID: uid}
 	if text == "" {
@@ -149,14 +147,14 @@ func Load(text string, uid types.UID, vouched func() bool) (Book, error) {
 	return in, nil
 }
 
-// mostMaps bounds the entries of a text, those of sub-handlers among them: what MaxSize has room for. A short text could
-// otherwise have so many empty ones that they take fifty times as much.
+// mostMaps limits the number of entries in a text, including those of sub-handlers, to what fits into MaxSize. A
+// short text could otherwise have so many empty entries that they take fifty times as much memory.
 const mostMaps = MaxSize / 16
 
-// heavy reports whether a text has more entries than are read.
+// heavy reports whether a text has too many entries.
 func heavy(text []byte) bool { return bytes.Count(text, []byte("{")) > mostMaps }
 
-// decode reads a text, or a part of one, into a form.
+// decode decodes a text, or a part of one.
 func decode(text []byte, into any) error {
 	if err := utiljson.Unmarshal(text, into); err != nil {
 		return fmt.Errorf("decoding state: %w", err)
@@ -164,7 +162,7 @@ func decode(text []byte, into any) error {
 	return nil
 }
 
-// decodeEntries reads what a text has of handlers. It refuses what would take much more memory than the text.
+// decodeEntries decodes the entries of handlers. It refuses texts that would take much more memory than their size.
 func decodeEntries(text []byte, into any) error {
 	switch {
 	case heavy(text):
@@ -175,7 +173,7 @@ func decodeEntries(text []byte, into any) error {
 	return decode(text, into)
 }
 
-// parse reads a text, whosever it is.
+// parse reads a text of any object.
 func parse(text string) (Book, error) {
 	var in struct {
 		Version    int             `json:"handwerk"`

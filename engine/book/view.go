@@ -11,26 +11,26 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// View is what a handler looks at, with a name. The zero View is the whole essence; see [Essence]. What a
-// level-triggered handler looks at beside fields and essence is never kept: nothing is kept for such a one.
+// View is a handler's view, with a name. The zero View is the whole essence; see [Essence]. A level-triggered
+// handler may look at more than fields and essence; for such a handler the engine keeps nothing.
 type View struct {
 	dsl.View
 	name string
 	own  Own
-	// status: it reaches into the status.
+	// status: the view includes fields of the status.
 	status bool
 }
 
-// Own is what an operator itself puts on objects: that is in no view of its handlers.
+// Own are the operator's own marks on objects. They are in no handler's view.
 type Own struct {
-	// Annotations are keys.
+	// Annotations are the keys of annotations.
 	Annotations []string
 	Finalizer   string
-	// Key is that of the digests of objects that are Secrets; nil for others.
+	// Key is the key for digests of objects that are Secrets; nil for others.
 	Key *Key
 }
 
-// NewView returns a view by the name that tells it from others: its fields, empty for the essence.
+// NewView returns a view. Its name is made of its fields, and is empty for the essence.
 func NewView(v dsl.View, own Own) View {
 	name := joined(v.Fields)
 	switch {
@@ -49,10 +49,11 @@ func NewView(v dsl.View, own Own) View {
 	return View{v, name, own, slices.ContainsFunc(slices.Concat(v.Fields, v.Beside, v.Parents), inStatus)}
 }
 
-// leavesOut stands, in the name of a view, before what is ignored.
+// leavesOut precedes the ignored paths in the name of a view.
 const leavesOut = "!"
 
-// lacks reports whether what was kept for a view of a name may lack something of this one, which it ignored.
+// lacks reports whether the kept state for a view of a former name may lack a part of this one that was ignored
+// then.
 func (v View) lacks(former string) bool {
 	_, ignored, some := strings.Cut(former, leavesOut)
 	now := strings.Split(joined(v.Ignored), ",")
@@ -67,21 +68,21 @@ func joined(paths []dsl.Path) string {
 	return strings.Join(names, ",")
 }
 
-// Name tells the view from others.
+// Name identifies the view.
 func (v View) Name() string { return v.name }
 
-// spec reports whether every change of the object's generation is a change of the view.
+// spec reports whether every change of the object's generation changes the view.
 func (v View) spec() bool {
 	return !slices.ContainsFunc(v.Ignored, func(p dsl.Path) bool { return p[0] != "metadata" && p[0] != "status" }) && (v.Essence() || slices.ContainsFunc(v.Fields, func(p dsl.Path) bool { return len(p) == 1 && p[0] == "spec" }))
 }
 
-// generational reports whether what is in the view changes with the generation alone: none of it lies
-// in the metadata or in the status.
+// generational reports whether every change of the view changes the generation: the view has no part of the
+// metadata or of the status.
 func (v View) generational() bool {
 	return len(v.Fields) > 0 && !slices.ContainsFunc(v.Fields, func(p dsl.Path) bool { return p[0] == "metadata" || p[0] == "status" })
 }
 
-// within reports whether all of the view lies in what is covered: whole, or these fields.
+// within reports whether the whole view is covered by the essence, if whole is set, or by these fields.
 func (v View) within(whole bool, fields []dsl.Path) bool {
 	if v.Essence() {
 		return whole
@@ -92,14 +93,13 @@ func (v View) within(whole bool, fields []dsl.Path) bool {
 	})
 }
 
-// Look is an object at one moment, as handlers see it. What is worked out of it is kept, so it must not
-// change.
+// Look is an object at one moment, as handlers see it. It caches results, so the object must not change.
 type Look struct {
 	object, essence map[string]any
-	digests         []digest // few: most handlers look at the same
+	digests         []digest // few: most handlers have the same view
 }
 
-// digest is that of a view. Status: the view reaches into the status.
+// digest is the digest of a view. Status: the view includes fields of the status.
 type digest struct {
 	view, text string
 	status     bool
@@ -110,7 +110,7 @@ func NewLook(object map[string]any) *Look {
 	return &Look{object: object, essence: Essence(object)}
 }
 
-// With returns a look at the object as a merge patch leaves it. What the patch does not reach is not worked out again.
+// With returns a look at the object after a merge patch. It reuses the digests that the patch does not affect.
 func (l *Look) With(object, patch map[string]any) *Look {
 	if _, status := patch["status"]; !status || len(patch) > 1 {
 		return NewLook(object)
@@ -119,10 +119,10 @@ func (l *Look) With(object, patch map[string]any) *Look {
 	return &Look{object: object, essence: l.essence, digests: slices.DeleteFunc(slices.Clone(l.digests), below)}
 }
 
-// weight is about how many bytes of memory the object takes; see [book.Weight].
+// weight returns about how many bytes of memory the object takes; see [book.Weight].
 func (l *Look) weight() int { return WeightOf(l.object) }
 
-// Digest returns the digest of a view. That of fields of which none is there is that of nil.
+// Digest returns the digest of a view. If none of its fields exists, it is that of nil.
 func (l *Look) Digest(v View) string {
 	for _, d := range l.digests {
 		if d.view == v.name {
@@ -134,7 +134,7 @@ func (l *Look) Digest(v View) string {
 	return text
 }
 
-// digest is that of what the view shows.
+// digest returns the digest of a view's value.
 func (v View) digest(value any) string {
 	if v.own.Key != nil {
 		return v.own.Key.digest(value)
@@ -142,8 +142,8 @@ func (v View) digest(value any) string {
 	return Digest(value)
 }
 
-// former is the digest of a view for releases to which the operator's own finalizer was a part of it, and of a Secret for those that
-// had no key.
+// former returns the digest of a view as earlier releases computed it: with the operator's own finalizer, and for a
+// Secret without a key.
 func (l *Look) former(v View) string {
 	if v.own.Key != nil {
 		return Digest(l.value(v))
@@ -155,13 +155,14 @@ func (l *Look) former(v View) string {
 	return Digest(l.value(v))
 }
 
-// Seen reports whether there is anything of the view to be seen: any of the fields that the handler names.
-// Where it names none there always is.
+// Seen reports whether some of the view exists: one of the handler's fields. A handler without fields always sees
+// something.
 func (l *Look) Seen(v View) bool {
 	return len(v.Fields) == 0 || slices.ContainsFunc(v.Fields, func(p dsl.Path) bool { return l.at(v, p) != nil })
 }
 
-// value is what the digest is of: the essence, the value of the one field, or those of several, in order.
+// value returns the input of the digest: the essence, the value of a single field, or the values of several, in
+// order.
 func (l *Look) value(v View) any {
 	bare := len(v.Beside)+len(v.Parents) == 0
 	switch {
@@ -189,8 +190,8 @@ func (l *Look) value(v View) any {
 	return values
 }
 
-// ends tells what expressions find out of paths that lead to no value: for each path whether there is null
-// rather than nothing, and for each parent whether there is none.
+// ends returns what expressions can tell about paths without a value: for each path, whether it is null rather than
+// missing, and for each parent, whether it is missing.
 func (l *Look) ends(v View) (out []bool) {
 	for _, p := range v.Beside {
 		value, found := p.In(l.around(v, p))
@@ -204,7 +205,7 @@ func (l *Look) ends(v View) (out []bool) {
 	return out
 }
 
-// at returns what a path leads to, nil when there is nothing.
+// at returns the value at a path, or nil.
 func (l *Look) at(v View, p dsl.Path) any {
 	value, _ := p.In(l.around(v, p))
 	if tree, is := value.(map[string]any); is && len(v.Ignored) > 0 {
@@ -216,7 +217,7 @@ func (l *Look) at(v View, p dsl.Path) any {
 	return value
 }
 
-// spare returns a tree that lies under a path without what the view ignores. Nothing is changed.
+// spare returns the tree under a path without the paths that the view ignores. It changes nothing.
 func (v View) spare(at dsl.Path, tree map[string]any) map[string]any {
 	for _, p := range v.Ignored {
 		if at.Leads(p) && len(p) > len(at) {
@@ -226,7 +227,7 @@ func (v View) spare(at dsl.Path, tree map[string]any) map[string]any {
 	return tree
 }
 
-// without returns a tree without what a path leads to, and without maps that are empty then.
+// without returns a tree without the value at a path, and without maps that are then empty.
 func without(tree map[string]any, p dsl.Path) map[string]any {
 	below, found := tree[p[0]]
 	deeper, is := below.(map[string]any)
@@ -245,8 +246,8 @@ func without(tree map[string]any, p dsl.Path) map[string]any {
 	return out
 }
 
-// around returns the tree in which a path is to be followed. An annotation by its name is followed in the object
-// itself, be it bookkeeping or not.
+// around returns the tree in which to follow a path. The path of a single annotation is followed in the object
+// itself, so that bookkeeping annotations are found, too.
 func (l *Look) around(v View, p dsl.Path) map[string]any {
 	switch {
 	case len(p) > 2 && p[0] == "metadata" && p[1] == "annotations":
@@ -269,7 +270,7 @@ func (l *Look) around(v View, p dsl.Path) map[string]any {
 	return map[string]any{"metadata": metadata}
 }
 
-// release takes the operator's own finalizer from an object's metadata.
+// release removes the operator's own finalizer from an object's metadata.
 func (o Own) release(metadata map[string]any) {
 	list, _ := metadata["finalizers"].([]any)
 	others := slices.DeleteFunc(slices.Clone(list), func(f any) bool { return f == o.Finalizer })
@@ -290,8 +291,8 @@ func (l *Look) metadata() map[string]any {
 	return metadata
 }
 
-// Kept returns what is kept of the object for a handler that wants to see what was: the essence, or the
-// fields of the view. It shares values with the object.
+// Kept returns what is kept of the object for a handler that uses the old state: the essence, or the fields of the
+// view. It shares values with the object.
 func (l *Look) Kept(v View) map[string]any {
 	if v.Essence() {
 		return v.spare(nil, l.essence)
@@ -303,7 +304,7 @@ func (l *Look) Kept(v View) map[string]any {
 	return v.spare(nil, out)
 }
 
-// joint returns two trees as one, in which the second counts more; neither is changed.
+// joint merges two trees; the second takes precedence. Neither is changed.
 func joint(tree, over map[string]any) map[string]any {
 	out := maps.Clone(tree)
 	if out == nil {

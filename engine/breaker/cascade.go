@@ -9,22 +9,22 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// turn counts the visits of a cascade to an object. An event from outside begins a cascade: it wakes a pass, the writes of this
-// pass wake other passes, and so on. The cascade visits an object when the object writes because another one of the cascade
-// woke it. In a ring, the visits to each object have no end. In a hub with many related objects, the hub has many visits, but each
-// of the others has a few and rests then.
+// turn counts the visits of a cascade to an object. An event from outside begins a cascade: it wakes a pass, the
+// writes of this pass wake other passes, and so on. The cascade visits an object when the object writes because
+// another one of the cascade woke it. In a ring, the visits to each object never end. In a hub with many related
+// objects, the hub has many visits, but each of the others has only a few.
 type turn struct {
 	// cascade is the number of the step that began it, zero for no cascade.
 	cascade uint64
 	visits  uint32
 }
 
-// place keeps the turn of an object. The hash of the UID gives the place. Where two objects of a cascade share a place, it counts
-// the visits to both; so the trail sees a ring of more objects than it has places, too.
+// place has the turn of an object, at an index that is the hash of its UID. If two objects of a cascade share a
+// place, it counts the visits to both; so the trail also detects a ring of more objects than it has places.
 type place struct {
 	object uint64
 	turn
-	// last is the number of the step that was counted last.
+	// last is the number of the last step that was counted.
 	last uint64
 }
 
@@ -34,10 +34,10 @@ func (t *Trail) placeLocked(uid types.UID) (at *place, object uint64) {
 	return &t.places[object%kept], object
 }
 
-// joinLocked returns the turn of a step. It works it out when it is asked for. The lock is held.
+// joinLocked returns the turn of a step, and computes it at the first call. The lock is held.
 func (t *Trail) joinLocked(s *step) turn {
 	if s.turn.cascade == 0 {
-		s.turn = turn{s.number, 1} // it is asked for already where two steps wait for each other's answers
+		s.turn = turn{s.number, 1} // it is set already when two steps wait for each other's responses
 		s.turn = t.turnLocked(s)
 		if at, object := t.placeLocked(s.uid); at.last <= s.number {
 			*at = place{object, s.turn, s.number}
@@ -46,8 +46,9 @@ func (t *Trail) joinLocked(s *step) turn {
 	return s.turn
 }
 
-// turnLocked works out the turn of a step. The step joins the newest cascade among that of its object and those of the steps that
-// woke it. It begins a cascade where somebody else has changed the object, or no step woke it. The lock is held.
+// turnLocked computes the turn of a step. The step joins the newest cascade among that of its object and those of
+// the steps that woke it. It begins a cascade if somebody else has changed the object, or no step woke it. The lock
+// is held.
 func (t *Trail) turnLocked(s *step) turn {
 	begun, joined, visited := turn{s.number, 1}, turn{visits: 1}, false
 	for _, v := range s.woken {
@@ -81,9 +82,10 @@ func (t *Trail) turnLocked(s *step) turn {
 // again is how many visits an object of a ring has at least.
 const again = 2
 
-// circlesLocked reports whether an object belongs to a ring with the step that woke it. Had is the object's turn before that. A
-// related object of a hub may write several times until it rests, so one or two visits to it are no sign of a ring where the hub
-// has hundreds: each doubling of the visits to the hub asks for one more visit to the other object. The lock is held.
+// circlesLocked reports whether an object is in a ring with the step that woke it. Had is the object's turn before
+// that. A related object of a hub may write several times until it rests, so one or two visits to it do not
+// indicate a ring if the hub has hundreds: each doubling of the visits to the hub requires one more visit to the
+// other object. The lock is held.
 func (t *Trail) circlesLocked(by *step, had turn) bool {
 	from := t.joinLocked(by)
 	return from.cascade == had.cascade && had.visits >= again && from.visits >= again && bits.Len32(had.visits) <= int(from.visits)

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package breaker stops objects whose passes write again and again without coming to rest: two handlers undo each other, the
-// operator and another controller do, or objects follow each other in a ring. A [Breaker] counts the passes of one object. A
-// [Trail] knows which pass woke which. A [Row] holds back a handler that asks to run at once again and again. It is pure.
+// Package breaker stops objects whose passes write again and again without coming to rest: two handlers undo each
+// other, the operator and another controller do, or objects trigger each other in a ring. A [Breaker] counts the
+// passes of one object. A [Trail] records which pass woke which. A [Row] holds back a handler that repeatedly asks
+// to run at once. It is pure.
 package breaker
 
 import (
@@ -17,31 +18,31 @@ import (
 )
 
 const (
-	// sameBurst is how many passes in quick succession may write what an object's passes wrote shortly
-	// before, and refill the time after which one more is allowed.
+	// sameBurst is how many passes in quick succession may repeat an earlier write of the object's passes; refill
+	// is the time after which one more is allowed.
 	sameBurst = 30
-	// newBurst is the same for passes that write something new: a roll-out of many children does, and a
-	// status that follows many pods.
+	// newBurst is the same for passes with a new write, as in a roll-out of many children, or for a status that
+	// follows many pods.
 	newBurst = 300
 	refill   = 2 * time.Second
-	// pause is how long an object that used them up is held back before it is probed again.
+	// pause is how long an object is held back after that, before one pass is allowed as a probe.
 	pause = time.Minute
 )
 
-// Breaker holds back one object that loops. Its zero value, and nil, have seen nothing yet. Passes that write nothing
-// are free.
+// Breaker holds back an object that loops. Its zero value, and nil, have counted nothing. Passes without writes are
+// free.
 type Breaker struct {
-	// since is up to when what is spent was refilled last; while the object is held back, the end of that.
+	// since is when the bursts were last refilled; while the object is held back, the end of that.
 	since time.Time
-	// same and other are how much of the two bursts is spent.
+	// same and other are the spent parts of the two bursts.
 	same, other uint16
-	// recent tells what the last writing passes wrote.
+	// recent identifies the last writes.
 	recent [4]uint32
 }
 
-// Wrote counts a pass that wrote something, which content (see [Content]) tells from other things, and
-// reports whether it was one too many: the object is held back for a minute from then on. A pass that is paced (see [Wake])
-// counts only where it writes what one before it wrote.
+// Wrote counts a pass with a write, which content (see [Content]) identifies, and reports whether it exceeds the
+// burst: the object is then held back for a minute. A paced pass (see [Wake]) counts only if it repeats an earlier
+// write.
 func (b *Breaker) Wrote(now time.Time, content uint32, paced bool) (opened bool) {
 	b.refill(now)
 	spent, burst := &b.same, uint16(sameBurst)
@@ -69,7 +70,7 @@ func (b *Breaker) refill(now time.Time) {
 	}
 }
 
-// Wait returns how long the object is still held back; zero when it is not.
+// Wait returns how long the object is still held back; zero if it is not.
 func (b *Breaker) Wait(now time.Time) time.Duration {
 	if b == nil {
 		return 0
@@ -77,9 +78,8 @@ func (b *Breaker) Wait(now time.Time) time.Duration {
 	return max(0, b.since.Sub(now))
 }
 
-// Content tells what an object that was written has in it from other contents, without what is another at
-// each write: versions, times, the operator's state annotation, which is named. The status counts only for
-// who writes it.
+// Content identifies the content of a written object, without the parts that differ at each write: versions, times,
+// and the operator's state annotation, whose key is state. The status counts only if it was written.
 func Content(o *unstructured.Unstructured, state string, status bool) uint32 {
 	metadata, _ := o.Object["metadata"].(map[string]any)
 	notes, _ := metadata["annotations"].(map[string]any)
@@ -98,11 +98,11 @@ func Content(o *unstructured.Unstructured, state string, status bool) uint32 {
 			tree[key] = value
 		}
 	}
-	sum, _ := plain.Hash(tree) // what comes from the server is JSON
+	sum, _ := plain.Hash(tree) // values of the server are JSON
 	return uint32(sum)
 }
 
-// timeless is a status without what moves by itself.
+// timeless returns a status without times.
 func timeless(value any) any {
 	switch value := value.(type) {
 	case map[string]any:

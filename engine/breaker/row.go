@@ -8,15 +8,15 @@ import "time"
 const (
 	// rowMost is how often in a row a handler may ask to run at once.
 	rowMost = 10
-	// Slow is how long it waits from then on, each time.
+	// Slow is the wait for each further run.
 	Slow = time.Second
 )
 
-// Row is how often in a row a handler has asked to run at once.
+// Row counts how often in a row a handler has asked to run at once.
 type Row uint8
 
-// Ask counts that the handler asks to run after a time, and whether that is at once. It returns the time after which the handler
-// runs. Slowed: for the first time in the row this is a longer time.
+// Ask counts a request of the handler to run after a time, at once or not. It returns the time after which the
+// handler runs. Slowed: for the first time in the row this is longer than requested.
 func (r Row) Ask(after time.Duration, atOnce bool) (next Row, wait time.Duration, slowed bool) {
 	switch {
 	case !atOnce:
@@ -27,16 +27,17 @@ func (r Row) Ask(after time.Duration, atOnce bool) (next Row, wait time.Duration
 	return rowMost + 1, Slow, r == rowMost
 }
 
-// carried is how many passes inherit what woke an earlier one.
+// carried is how many passes inherit the versions that woke an earlier one.
 const carried = 10
 
-// Woken has the versions that woke an object last. Later passes inherit them while they finish the work of the woken pass.
+// Woken has the versions that last woke an object. Later passes inherit them while they finish the work of the
+// woken pass.
 type Woken struct {
 	Versions []Version
 	passes   uint8
 }
 
-// Next returns what woke the next pass: the versions that have come, or the inherited ones where none have.
+// Next returns the versions that woke the next pass: the new ones, or if there are none, the inherited ones.
 func (w Woken) Next(come []Version) Woken {
 	switch {
 	case len(come) > 0:

@@ -15,9 +15,10 @@ import (
 )
 
 const (
-	// kept is how many versions, and how many objects, a trail knows. A pass asks for versions that are milliseconds old.
+	// kept is how many versions, and how many objects, a trail has. Passes ask for versions that are milliseconds
+	// old.
 	kept = 4096
-	// longest is how many passes back a chain is known.
+	// longest is the length of a chain in passes.
 	longest = 32
 	// named is how many objects of a ring are named.
 	named = 8
@@ -29,23 +30,25 @@ type Version struct {
 	Text string
 }
 
-// Trail knows which versions of objects this process wrote lately, in which passes, and which pass woke which. So a pass can
-// find out whether it follows from what its own object did. Its size is fixed: a version takes the place of an older one.
+// Trail records which versions of objects this process wrote recently, in which passes, and which pass woke which.
+// With it, a pass can find out whether it follows from its own object's writes. Its size is fixed: a new version
+// replaces an old one.
 type Trail struct {
 	seed maphash.Seed
 	mu   sync.Mutex
-	// written has the versions by their hashes, and order the hashes. Each new version takes the place of the oldest one.
+	// written has the versions by hash, and order the hashes. A new version replaces the oldest one.
 	written map[uint64]version
 	order   [kept]uint64
 	oldest  int
-	// writing are requests that are under way, in the order of their beginnings: an event may come before the answer.
+	// writing are the requests in progress, in the order of their beginnings: an event may come before the
+	// response.
 	writing []request
-	// places have the turns of objects, and steps is how many steps there have been.
+	// places have the turns of objects; steps is the number of steps so far.
 	places [kept]place
 	steps  uint64
 }
 
-// version is what is known of a version that this process wrote.
+// version is a version that this process wrote.
 type version struct {
 	by *step
 	// made: it is the first one of an object.
@@ -63,17 +66,18 @@ func NewTrail() *Trail {
 	return &Trail{seed: maphash.MakeSeed(), written: map[uint64]version{}}
 }
 
-// step is a pass that has written something.
+// step is a pass that has written.
 type step struct {
 	uid types.UID
-	// object and handlers name for people what the pass was over, and who wrote.
+	// object names the object of the pass for people, and handlers the writers.
 	object   string
 	handlers []string
-	// before is the pass that woke this one, nil where the process does not know of one. It wrote one of the versions in
-	// woken. These are looked up once more when the chain is asked for, and are nil from then on.
+	// before is the pass that woke this one; nil if it is not known. It wrote one of the versions in woken. These
+	// are looked up when the chain is needed, and are nil from then on.
 	before *step
 	woken  []Version
-	// number counts the steps of a trail. Turn is zero until it is asked for; had is what the object's place had before it.
+	// number counts the steps of a trail. Turn is zero until it is needed; had is the earlier turn of the object's
+	// place.
 	number uint64
 	turn   turn
 	had    place
@@ -97,7 +101,7 @@ func (t *Trail) hash(v Version) uint64 {
 	return h.Sum64()
 }
 
-// byLocked returns the pass that wrote a version, nil where this process did not. The lock is held.
+// byLocked returns the pass that wrote a version; nil if this process did not write it. The lock is held.
 func (t *Trail) byLocked(v Version) *step {
 	if one, found := t.written[t.hash(v)]; found {
 		return one.by
@@ -111,8 +115,9 @@ func (t *Trail) byLocked(v Version) *step {
 // madeLocked reports whether a pass of this process made an object with this version. The lock is held.
 func (t *Trail) madeLocked(v Version) bool { return t.written[t.hash(v)].made }
 
-// followLocked finds the pass that woke s among those that wrote these versions: the one that has most to do with the object
-// of s. A pass over that object itself comes last: a cache may show what another one wrote before its event comes. The lock is held.
+// followLocked finds the pass that woke s among those that wrote these versions: the one most closely related to
+// the object of s. Passes over that object itself come last: a cache may already show the write of another pass
+// before its event comes. The lock is held.
 func (t *Trail) followLocked(s *step, woken []Version) {
 	closest := -1
 	for _, v := range woken {
@@ -152,7 +157,8 @@ func (t *Trail) chainLocked(s *step) iter.Seq[*step] {
 	}
 }
 
-// returnsLocked returns how often a chain that ends with s meets an object: not at all, once, or twice at least. The lock is held.
+// returnsLocked returns how often a chain that ends with s contains an object: zero, one, or at least two. The lock
+// is held.
 func (t *Trail) returnsLocked(s *step, to types.UID) (out int) {
 	over := types.UID("")
 	for at := range t.chainLocked(s) {
@@ -166,23 +172,24 @@ func (t *Trail) returnsLocked(s *step, to types.UID) (out int) {
 	return out
 }
 
-// Walk is one pass on a trail. Writing and Wrote of a nil Walk do nothing. Its methods may be called by any number of goroutines.
+// Walk is one pass on a trail. Writing and Wrote of a nil Walk do nothing. Its methods are safe for use by several
+// goroutines.
 type Walk struct {
 	trail *Trail
 	about Subject
-	// step is there once the pass writes something.
+	// step is set when the pass writes something.
 	step *step
 	// alone: the pass wrote because a time had come.
 	alone bool
 }
 
-// Subject is what a pass is over, and what woke it.
+// Subject is the object of a pass, and what woke the pass.
 type Subject struct {
 	UID types.UID
 	// Resource and Key name the object for people.
 	Resource string
 	Key      types.NamespacedName
-	// Own is the object's version where an event of the object woke the pass; it is empty otherwise.
+	// Own is the object's version if an event of the object woke the pass; otherwise it is empty.
 	Own Version
 	// Woken are versions of other objects whose events woke the pass.
 	Woken []Version
@@ -191,7 +198,7 @@ type Subject struct {
 // Begin begins a pass.
 func (t *Trail) Begin(about Subject) *Walk { return &Walk{trail: t, about: about} }
 
-// Writing notes that these handlers write to an object in the pass, from now on until the function that it returns is called.
+// Writing notes that these handlers write to an object, from now until the returned function is called.
 func (w *Walk) Writing(to types.UID, handlers ...string) (written func()) {
 	if w == nil {
 		return func() {}
@@ -218,8 +225,8 @@ func (w *Walk) Writing(to types.UID, handlers ...string) (written func()) {
 // Wrote notes a version that the pass has written.
 func (w *Walk) Wrote(v Version) { w.wrote(v, false) }
 
-// Made notes the first version of an object that the pass has made. The object begins with the visits of its maker, for a cascade
-// that makes objects without end is a loop, although it visits each object once.
+// Made notes the first version of an object that the pass has created. The object begins with the visits of its
+// creator: a cascade that creates objects without end is a loop, although it visits each object once.
 func (w *Walk) Made(v Version) { w.wrote(v, true) }
 
 func (w *Walk) wrote(v Version, made bool) {
@@ -239,7 +246,7 @@ func (w *Walk) wrote(v Version, made bool) {
 	t.written[hash] = version{w.step, made}
 }
 
-// stepLocked makes the pass one that writes. The lock is held.
+// stepLocked makes the pass a step. The lock is held.
 func (w *Walk) stepLocked() {
 	if w.step == nil {
 		name := w.about.Resource + " " + strings.TrimPrefix(w.about.Key.String(), "/")
@@ -257,19 +264,19 @@ func (w *Walk) woken() []Version {
 	return append(slices.Clip(w.about.Woken), w.about.Own)
 }
 
-// Wake is what woke a pass.
+// Wake says what woke a pass.
 type Wake struct {
-	// Paced: the pass goes no faster than others make it. It was woken by a version of another object that somebody else
-	// wrote, or by an object that forms no ring with this one. The end of an object sets no pace: a pass that makes a deleted
-	// object again would be as fast as the one who deletes it.
+	// Paced: the pass is only as fast as others. It was woken by a version of another object that somebody else
+	// wrote, or by an object that forms no ring with this one. The end of an object does not pace: a pass that
+	// recreates a deleted object would be as fast as whoever deletes it.
 	Paced bool
-	// Ring names the objects, with their handlers, that follow this one and that this one follows, itself first; it is nil
-	// where there is no ring, or one of very many objects.
+	// Ring names the objects of a ring with their handlers, beginning with this one; nil if there is no ring, or
+	// one of very many objects.
 	Ring []string
 }
 
-// Wake finds out what woke the pass, in which these handlers wrote. It is asked at the end, when answers to requests have come
-// whose events came earlier.
+// Wake finds out what woke the pass in which these handlers wrote. Call it at the end, when the responses to
+// requests have come whose events came earlier.
 func (w *Walk) Wake(handlers []string) (out Wake) {
 	t := w.trail
 	t.mu.Lock()
@@ -279,7 +286,7 @@ func (w *Walk) Wake(handlers []string) (out Wake) {
 	woken := w.woken()
 	w.step.woken, w.step.turn = woken, turn{} // another pass may have asked too early
 	t.joinLocked(w.step)
-	defer func() { w.step.woken, w.step.turn = woken, turn{} }() // other passes look them up once more
+	defer func() { w.step.woken, w.step.turn = woken, turn{} }() // later passes look them up once more
 	for _, v := range w.about.Woken {
 		if by := t.byLocked(v); by == nil {
 			out.Paced = out.Paced || v.Text != ""
@@ -302,7 +309,7 @@ func (w *Walk) Wake(handlers []string) (out Wake) {
 	return out
 }
 
-// few returns the wake with a ring that names a few objects and the number of the others.
+// few returns the wake with a ring that names a few objects and counts the others.
 func (k Wake) few() Wake {
 	if more := len(k.Ring) - named; more > 0 {
 		k.Ring = append(k.Ring[:named], fmt.Sprintf("%d more", more))
@@ -310,7 +317,7 @@ func (k Wake) few() Wake {
 	return k
 }
 
-// Outside reports whether somebody else has written what woke the pass.
+// Outside reports whether somebody else wrote what woke the pass.
 func (w *Walk) Outside() bool {
 	w.trail.mu.Lock()
 	defer w.trail.mu.Unlock()
@@ -318,7 +325,7 @@ func (w *Walk) Outside() bool {
 	return w.about.Own.UID != "" && strange(w.about.Own) || slices.ContainsFunc(w.about.Woken, strange)
 }
 
-// Alone notes that the pass wrote because a time had come, and not for what woke it.
+// Alone notes that the pass wrote because a time had come, and not because of what woke it.
 func (w *Walk) Alone() {
 	w.trail.mu.Lock()
 	defer w.trail.mu.Unlock()

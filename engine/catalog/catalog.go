@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package catalog knows which resources the API server serves, and asks it what the operator's account may do.
+// Package catalog knows which resources the API server serves, and asks it for the rights of the operator's
+// account.
 package catalog
 
 import (
@@ -27,37 +28,36 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// ErrMissing is wrapped by the errors of [Catalog.Resolve] and [Catalog.KindOf] when the API
-// server does not serve the group, the version or the resource: it may come with a CRD. All other
-// errors tell that the server could not be asked, or not about that group, or that the resource
-// is of no use.
+// ErrMissing is wrapped by the errors of [Catalog.Resolve] and [Catalog.KindOf] if the API server does not serve
+// the group, the version or the resource: it may come with a CRD. All other errors say that the server could not be
+// asked, or not for that group, or that the resource cannot be used.
 var ErrMissing = errors.New("not served by the API server")
 
-// freshness is how old an answer of the server may be to tell that something is missing.
+// freshness is the greatest age of a snapshot for saying that something is missing.
 const freshness = time.Second
 
 // Resource is a resource as the API server serves it.
 type Resource struct {
 	GVR schema.GroupVersionResource
-	// Kind is what its objects are, as in "Deployment".
+	// Kind is the kind of its objects, as in "Deployment".
 	Kind string
-	// Namespaced: its objects live in namespaces.
+	// Namespaced: its objects are namespaced.
 	Namespaced bool
 	// Status: it has a status subresource.
 	Status bool
-	// Short are kubectl's short names of it. They are shared: not to be changed.
+	// Short are kubectl's short names. They are shared: do not change them.
 	Short []string
-	// Verbs are what can be done with it, as in "list". They are shared: not to be changed.
+	// Verbs are the supported verbs, as in "list". They are shared: do not change them.
 	Verbs []string
 }
 
-// GroupKind is the kind of its objects, with its group.
+// GroupKind returns the kind of its objects, with the group.
 func (r Resource) GroupKind() schema.GroupKind {
 	return schema.GroupKind{Group: r.GVR.Group, Kind: r.Kind}
 }
 
-// Generation is the one of an object of the resource that conditions tell of; zero where the status is no resource of its own: each
-// write makes another generation there, so what it tells is never of the newest.
+// Generation returns the generation for conditions on an object; zero if the resource has no status subresource,
+// because then each write of the status changes the generation.
 func (r Resource) Generation(o metav1.Object) int64 {
 	if !r.Status {
 		return 0
@@ -65,27 +65,26 @@ func (r Resource) Generation(o metav1.Object) int64 {
 	return o.GetGeneration()
 }
 
-// Catalog answers from one snapshot of what the server serves. It asks the server again when
-// something is not in the snapshot, at most once a second, and after [Catalog.Invalidate]. All
-// methods may be called at any time from any goroutine.
+// Catalog answers from a snapshot of the resources that the server serves. It asks the server again if something is
+// not in the snapshot, at most once a second, and after [Catalog.Invalidate]. All methods are safe for use by
+// several goroutines.
 type Catalog struct {
 	discovery discovery.DiscoveryInterfaceWithContext
 	dynamic   dynamic.Interface
 	access    authorization.SelfSubjectAccessReviewsGetter
 
-	turn chan struct{} // held by the one who asks the server
+	turn chan struct{} // held while asking the server
 
 	mu         sync.Mutex
 	snapshot   *snapshot
-	generation int   // counts what made the snapshot invalid
-	attempts   int   // counts the questions to the server
-	failure    error // the last attempt's, if others may share it
-	// status has the fields of status by resource, as far as anybody asked for them.
+	generation int   // counts invalidations
+	attempts   int   // counts requests to the server
+	failure    error // of the last attempt, if others may share it
+	// status has the fields of status by resource, as far as they were asked for.
 	status map[schema.GroupVersionResource]sets.Set[string]
 }
 
-// New returns a catalog that has asked nothing yet. The clients of a clientset fit: its
-// Discovery() and AuthorizationV1().
+// New returns a catalog without a snapshot. Discovery() and AuthorizationV1() of a clientset are suitable clients.
 func New(
 	discovery discovery.DiscoveryInterfaceWithContext, dynamic dynamic.Interface,
 	access authorization.SelfSubjectAccessReviewsGetter,
@@ -93,8 +92,7 @@ func New(
 	return &Catalog{discovery: discovery, dynamic: dynamic, access: access, turn: make(chan struct{}, 1)}
 }
 
-// Dial returns a catalog of the cluster that config reaches. The error tells that the cluster could not
-// be asked.
+// Dial returns a catalog of the cluster in config. The error says that the cluster could not be asked.
 func Dial(ctx context.Context, config *rest.Config) (*Catalog, error) {
 	typed, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -110,10 +108,9 @@ func Dial(ctx context.Context, config *rest.Config) (*Catalog, error) {
 	return New(typed.DiscoveryClient, dyn, typed.AuthorizationV1()), nil
 }
 
-// Resolve finds a resource that can be watched by its plural name. Without a version it is the one
-// that the server prefers, or else the first that has the resource. The error wraps [ErrMissing]
-// when it is not served; when its own API group is broken, the error says so, and a later call may
-// succeed.
+// Resolve finds a watchable resource by its plural name. Without a version it returns the version that the server
+// prefers, or else the first that has the resource. The error wraps [ErrMissing] if it is not served. If its API
+// group is broken, the error says so, and a later call may succeed.
 func (c *Catalog) Resolve(ctx context.Context, name dsl.ResourceName) (Resource, error) {
 	gv := schema.GroupVersion{Group: name.Group, Version: name.Version}
 	r, err := c.find(ctx, gv, "resource "+name.Resource, func(r Resource) bool {
@@ -128,8 +125,8 @@ func (c *Catalog) Resolve(ctx context.Context, name dsl.ResourceName) (Resource,
 	return r, nil
 }
 
-// KindOf finds the resource of an object by the object's apiVersion and kind. Its errors are those
-// of [Catalog.Resolve]; the resource need not be one that can be watched.
+// KindOf finds the resource of an apiVersion and kind. Its errors are those of [Catalog.Resolve]; the resource need
+// not be watchable.
 func (c *Catalog) KindOf(ctx context.Context, gvk schema.GroupVersionKind) (Resource, error) {
 	r, err := c.find(ctx, gvk.GroupVersion(), "kind "+gvk.Kind, func(r Resource) bool {
 		return r.Kind == gvk.Kind
@@ -140,8 +137,8 @@ func (c *Catalog) KindOf(ctx context.Context, gvk schema.GroupVersionKind) (Reso
 	return r, nil
 }
 
-// All returns what the server serves: groups by their names, of a group the preferred version first; and the
-// groups of which it does not know all. The error tells that the server could not be asked.
+// All returns the resources that the server serves, with groups by name and the preferred version of a group first;
+// and the groups that are only partly known. The error says that the server could not be asked.
 func (c *Catalog) All(ctx context.Context) (all []Resource, broken []string, err error) {
 	known, _, _ := c.state()
 	if known == nil || !known.fresh() {
@@ -160,7 +157,7 @@ func (c *Catalog) All(ctx context.Context) (all []Resource, broken []string, err
 	return all, broken, nil
 }
 
-// Invalidate makes the next question go to the server, as when a CRD came, changed or went.
+// Invalidate makes the next call ask the server, for example after a change of a CRD.
 func (c *Catalog) Invalidate() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,8 +165,8 @@ func (c *Catalog) Invalidate() {
 	c.snapshot, c.status = nil, nil
 }
 
-// Doubt is Invalidate after an answer that does not fit the snapshot, as a 404 of a path. A snapshot of the last second stays, so
-// that many such answers cost one question.
+// Doubt is Invalidate after a response that contradicts the snapshot, such as a 404 for a path. A snapshot of the
+// last second is kept, so that many such responses lead to one request.
 func (c *Catalog) Doubt() {
 	if known, _, _ := c.state(); known != nil && !known.fresh() {
 		c.Invalidate()
@@ -193,8 +190,8 @@ func (c *Catalog) find(
 	return known.find(gv, what, wanted)
 }
 
-// renew asks the server. Who waited for another's answer shares it, also when it is an error,
-// unless that one's context had ended or the snapshot became invalid meanwhile.
+// renew asks the server. A caller that waited for another's request shares the result, also an error, unless the
+// other's context had ended or the snapshot was invalidated in the meantime.
 func (c *Catalog) renew(ctx context.Context) (*snapshot, error) {
 	_, before, _ := c.state()
 	select {
@@ -238,10 +235,9 @@ func (c *Catalog) ask(ctx context.Context) (*snapshot, error) {
 	return answer, err
 }
 
-// Access asks the server which of the verbs this process lacks for the resource in the namespace,
-// or in all of them when it is empty. A verb for a subresource is written "patch status". The
-// missing ones come back as they were given, in order. The error tells that the server could not
-// be asked.
+// Access asks the server which of the verbs this process lacks for the resource in the namespace, or in all
+// namespaces if it is empty. A verb for a subresource is written "patch status". It returns the missing ones as
+// given, in order. The error says that the server could not be asked.
 func (c *Catalog) Access(
 	ctx context.Context, gvr schema.GroupVersionResource, namespace string, verbs ...string,
 ) (missing []string, err error) {
@@ -260,7 +256,7 @@ func (c *Catalog) Access(
 	return missing, nil
 }
 
-// Allowed asks the server whether this process may do something. The error tells that it could not be asked.
+// Allowed asks the server whether this process has a right. The error says that the server could not be asked.
 func (c *Catalog) Allowed(ctx context.Context, what authorizationv1.ResourceAttributes) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &what}}
 	answer, err := c.access.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})

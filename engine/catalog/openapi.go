@@ -20,9 +20,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/openapi"
 )
 
-// Schemas knows the OpenAPI schemas of what the API server serves. What was read of a group and
-// version is kept until the server says that it has changed. All methods may be called at any time
-// from any goroutine.
+// Schemas returns the OpenAPI schemas of the API server's kinds. It caches the schemas of a group and version until
+// the server says that they have changed. All methods are safe for use by several goroutines.
 type Schemas struct {
 	discovery discovery.DiscoveryInterfaceWithContext
 
@@ -30,22 +29,21 @@ type Schemas struct {
 	versions map[schema.GroupVersion]published
 }
 
-// published are the schemas of a group and version that were asked for so far, nil for kinds that it
-// does not have. The hash is the server's.
+// published are the schemas of a group and version that were needed so far; nil for unknown kinds. The hash is the
+// server's.
 type published struct {
 	hash  string
 	kinds map[string]*spec.Schema
 }
 
-// Schemas returns the schemas of what the server serves. They have asked nothing yet.
+// Schemas returns the schemas of the server's kinds. It sends no request yet.
 func (c *Catalog) Schemas() *Schemas {
 	return &Schemas{discovery: c.discovery, versions: map[schema.GroupVersion]published{}}
 }
 
-// Of returns the schemas of kinds, with what they refer to put in and without descriptions. A kind
-// of which the server publishes nothing is not among them. One request tells what has changed, and
-// one is needed for each group and version that has. The error tells that the server could not be
-// asked.
+// Of returns the schemas of kinds, with references resolved and without descriptions. Kinds without a published
+// schema are missing in the result. It needs one request to find changes, and one for each changed group and
+// version. The error says that the server could not be asked.
 func (s *Schemas) Of(ctx context.Context, kinds ...schema.GroupVersionKind) (map[schema.GroupVersionKind]*spec.Schema, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,8 +74,8 @@ func (s *Schemas) Of(ctx context.Context, kinds ...schema.GroupVersionKind) (map
 	return out, nil
 }
 
-// read returns the schemas of a group and version, from the server when it has others or when not
-// all that is wanted was read before.
+// read returns the schemas of a group and version. It asks the server if the server's have changed, or if a kind
+// was not read before.
 func (s *Schemas) read(
 	ctx context.Context, gv schema.GroupVersion, path clientopenapi.GroupVersionWithContext, wanted []string,
 ) (map[string]*spec.Schema, error) {
@@ -117,7 +115,7 @@ func (s *Schemas) read(
 	return fresh.kinds, nil
 }
 
-// pathOf is what the server calls the document of a group and version.
+// pathOf returns the server's name of the document of a group and version.
 func pathOf(gv schema.GroupVersion) string {
 	if gv.Group == "" {
 		return "api/" + gv.Version

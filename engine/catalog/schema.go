@@ -15,12 +15,12 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// ObservedGeneration reports whether the resource keeps status.observedGeneration: it has a status
-// subresource and its CRD's schema has that field. It is false too for what is not from a CRD, and
-// when neither the CRD nor what the server publishes may be read. The error tells that the server could not be asked.
+// ObservedGeneration reports whether the resource keeps status.observedGeneration: it has a status subresource, and
+// its CRD's schema has that field. It is false for resources without a CRD, and if neither the CRD nor the server's
+// published schema may be read. The error says that the server could not be asked.
 func (c *Catalog) ObservedGeneration(ctx context.Context, r Resource) (bool, error) {
 	if !r.Status {
-		return false, nil // without the subresource a write of status moves the generation
+		return false, nil // without the subresource, writing the status changes the generation
 	}
 	fields, err := c.statusFields(ctx, r)
 	if apierrors.IsForbidden(err) {
@@ -29,17 +29,16 @@ func (c *Catalog) ObservedGeneration(ctx context.Context, r Resource) (bool, err
 	return fields.Has("observedGeneration"), err
 }
 
-// Conditions reports whether the resource keeps status.conditions: its CRD's schema has that field.
-// It is false for what is not from a CRD: the conditions of built-in kinds are those of their own
-// controllers. The error tells that the server could not be asked, or that the CRD may not be read;
-// apierrors.IsForbidden applies then.
+// Conditions reports whether the resource keeps status.conditions: its CRD's schema has that field. It is false for
+// resources without a CRD: conditions of built-in kinds belong to their own controllers. The error says that the
+// server could not be asked, or that the CRD may not be read; then apierrors.IsForbidden is true.
 func (c *Catalog) Conditions(ctx context.Context, r Resource) (bool, error) {
 	fields, err := c.statusFields(ctx, r)
 	return fields.Has("conditions"), err
 }
 
-// statusFields returns the fields that the schema of the resource's status has. What was learnt
-// holds until the catalog is invalidated.
+// statusFields returns the fields in the schema of the resource's status. Results are kept until the catalog is
+// invalidated.
 func (c *Catalog) statusFields(ctx context.Context, r Resource) (sets.Set[string], error) {
 	c.mu.Lock()
 	known, found := c.status[r.GVR]
@@ -66,9 +65,9 @@ func (c *Catalog) statusFields(ctx context.Context, r Resource) (sets.Set[string
 	return fields, nil
 }
 
-// publishedStatus is askStatus for those who may not read CRDs: the schemas that the server publishes
-// may be read by everybody who is logged in. They are large, so the CRD is asked for first. Built-in
-// kinds have no CRD there. When nothing is published, refused is the error.
+// publishedStatus is askStatus for accounts that may not read CRDs: the schemas that the server publishes can be
+// read by every authenticated user. They are large, so the CRD is tried first. Only kinds with a CRD count. If
+// nothing is published, it returns the error refused.
 func (c *Catalog) publishedStatus(ctx context.Context, r Resource, refused error) (sets.Set[string], error) {
 	kind := r.GVR.GroupVersion().WithKind(r.Kind)
 	if scheme.Scheme.Recognizes(kind) {

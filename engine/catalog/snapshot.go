@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// snapshot is what the server served at one time. It does not change.
+// snapshot is what the server served at one time. It is immutable.
 type snapshot struct {
 	asked     time.Time
 	versions  map[string][]string // by group, the preferred one first
@@ -24,8 +24,8 @@ type snapshot struct {
 	broken    map[schema.GroupVersion]error
 }
 
-// takeSnapshot asks the server: with two requests when it has aggregated discovery, otherwise with
-// one for each group and version.
+// takeSnapshot asks the server: with two requests if it has aggregated discovery, otherwise with one for each group
+// and version.
 func takeSnapshot(ctx context.Context, client discovery.DiscoveryInterfaceWithContext) (*snapshot, error) {
 	s := &snapshot{
 		asked:     time.Now(),
@@ -39,7 +39,7 @@ func takeSnapshot(ctx context.Context, client discovery.DiscoveryInterfaceWithCo
 		return nil, err
 	}
 	if ctx.Err() != nil {
-		return nil, ctx.Err() // the groups that seem broken were not asked to the end
+		return nil, ctx.Err() // not all groups were asked, so they would seem broken
 	}
 	for gv, err := range failed {
 		// Without aggregated discovery: gone between the first request and its own.
@@ -60,11 +60,11 @@ func takeSnapshot(ctx context.Context, client discovery.DiscoveryInterfaceWithCo
 	return s, nil
 }
 
-// fresh tells whether what is missing in the snapshot may be said to be missing.
+// fresh reports whether the snapshot is recent enough to say that something is missing.
 func (s *snapshot) fresh() bool { return time.Since(s.asked) <= freshness }
 
-// find returns the first resource that is wanted, in the version given or in any, the preferred
-// one first. What says for people what is looked for.
+// find returns the first resource for which wanted is true, in the given version or in any, the preferred one
+// first. What describes the resource for people.
 func (s *snapshot) find(gv schema.GroupVersion, what string, wanted func(Resource) bool) (Resource, error) {
 	versions := s.versions[gv.Group]
 	if gv.Version != "" {
@@ -88,8 +88,8 @@ func (s *snapshot) find(gv schema.GroupVersion, what string, wanted func(Resourc
 	return Resource{}, fmt.Errorf("%s: %w", what, ErrMissing)
 }
 
-// fault returns an error when it cannot be known whether something is missing, because the version
-// or, without one, a version of the group is broken.
+// fault returns an error if it is not known whether something is missing, because the version, or without one a
+// version of the group, is broken.
 func (s *snapshot) fault(gv schema.GroupVersion) error {
 	var names []string
 	for broken := range s.broken {
@@ -104,7 +104,7 @@ func (s *snapshot) fault(gv schema.GroupVersion) error {
 	return fmt.Errorf("API %s is broken: %w", first, s.broken[first])
 }
 
-// Watchable says why the resource cannot be watched, nil where it can.
+// Watchable returns why the resource cannot be watched; nil if it can.
 func (r Resource) Watchable() error {
 	if slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch") {
 		return nil

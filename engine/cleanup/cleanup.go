@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cleanup takes away what an operator has left in a cluster, when it is to be uninstalled: its finalizers, annotations,
-// labels and conditions on objects, its register, key and lock, and the configurations that it had before. Nothing of it works while a
-// process of the operator runs, which would put the marks back.
+// Package cleanup removes what an operator has left in a cluster, for an uninstall: its finalizers, annotations,
+// labels and conditions on objects, its register, key and lock, and earlier configurations. It works only while no
+// process of the operator runs, because a process would restore the marks.
 package cleanup
 
 import (
@@ -31,7 +31,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/transport"
 )
 
-// page is how many objects one request lists.
+// page is the number of objects in one list request.
 const page = 500
 
 // The resources of the operator's own objects.
@@ -42,7 +42,8 @@ var (
 	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 )
 
-// copies are the resources to whose objects Kubernetes copies the annotations of those that own them. It does not take them off again.
+// copies are the resources to whose objects Kubernetes copies the annotations of their owners. It does not remove
+// them again.
 var copies = map[schema.GroupResource]string{
 	{Group: "apps", Resource: "deployments"}:  "replicasets",
 	{Group: "apps", Resource: "statefulsets"}: "controllerrevisions",
@@ -52,9 +53,11 @@ var copies = map[schema.GroupResource]string{
 // Settings say what is cleaned up. Config and Namespace are required.
 type Settings struct {
 	Config *rest.Config
-	// Namespace is that of the operator's pod, where its register, its key and its lock are, unless the lock has another one.
+	// Namespace is the namespace of the operator's pod, with its register, its key and its lock, unless the lock
+	// has another one.
 	Namespace string
-	// Deployment is the name of the operator's Deployment. Empty, or none of that name: processes are known by the lock alone.
+	// Deployment is the name of the operator's Deployment. If it is empty or does not exist, processes are
+	// recognised by the lock alone.
 	Deployment string
 	// DeleteChildren deletes the children. Otherwise they stay, with their owner references and without the operator's marks.
 	DeleteChildren bool
@@ -63,17 +66,17 @@ type Settings struct {
 // Cleaner cleans up after one operator. It is made by [New].
 type Cleaner struct {
 	set      Settings
-	names    []*dsl.Operator // the operator, and what it was called before
+	names    []*dsl.Operator // the operator, and its earlier names
 	op       *dsl.Operator
 	catalog  *catalog.Catalog
 	dynamic  dynamic.Interface
 	metadata metadata.Interface
 }
 
-// New returns what cleans up after an operator.
+// New returns a Cleaner for an operator.
 func New(ctx context.Context, op *dsl.Operator, set Settings) (*Cleaner, error) {
 	config := transport.WithDeadline(set.Config)
-	config.QPS = -1 // requests go out one by one
+	config.QPS = -1 // requests are sent one by one
 	served, err := catalog.Dial(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("connecting: %w", err)
@@ -89,18 +92,18 @@ func New(ctx context.Context, op *dsl.Operator, set Settings) (*Cleaner, error) 
 	return &Cleaner{set: set, op: op, names: append([]*dsl.Operator{op}, op.Earlier()...), catalog: served, dynamic: objects, metadata: marks}, nil
 }
 
-// Found is an object that has something of the operator.
+// Found is an object with marks of the operator, or an object of its own.
 type Found struct {
 	Resource        catalog.Resource
 	Namespace, Name string
 	UID             types.UID
-	// Child: the operator made it, by managedFields. Its own objects are Own.
+	// Child: the operator created it, by managedFields. Own: the operator keeps it for itself.
 	Child, Own bool
-	// held: the operator's finalizer is on it.
+	// held: the object has the operator's finalizer.
 	held bool
 }
 
-// String is the object as people name it: "Foo default/web".
+// String names the object for people: "Foo default/web".
 func (f Found) String() string {
 	if f.Namespace == "" {
 		return f.Resource.Kind + " " + f.Name
@@ -110,15 +113,16 @@ func (f Found) String() string {
 
 // Findings are what the operator has left.
 type Findings struct {
-	// Objects have marks and are handled by the operator. Children were made by it. Own are its register, key and lock, and the
-	// configurations of earlier Deployments.
+	// Objects have marks, and are handled by the operator. Children were created by it. Own are its register, key
+	// and lock, and earlier configurations.
 	Objects, Children, Own []Found
-	// Unseen says what could not be looked at, and why. What is left there stays.
+	// Unseen says what could not be read, and why. It is not cleaned up.
 	Unseen []error
-	// Within are the only namespaces in which it was looked, by an account that may list some kind nowhere else. Empty: in all.
+	// Within are the only namespaces that were searched, because the account may not list some kind elsewhere.
+	// Empty means all.
 	Within []string
-	// Beside are the namespaces of other deployments of the operator, which work in other namespaces. Only objects in namespaces of
-	// this one's scope were looked at then: the marks of the others are the same.
+	// Beside are the namespaces of other deployments of the operator, which work in other namespaces. Only objects
+	// in this deployment's scope were searched then, because all deployments have the same marks.
 	Beside []string
 	// Elsewhere are the namespaces of other deployments that work on the same objects. What they keep for themselves is there.
 	Elsewhere []string
@@ -130,8 +134,8 @@ type Findings struct {
 // Empty reports whether nothing was found.
 func (f Findings) Empty() bool { return len(f.Objects)+len(f.Children)+len(f.Own) == 0 }
 
-// Look looks for what the operator has left: on objects of its resources, of the kinds of which it makes children or made some, as
-// its register knows, and of those to which Kubernetes copies the annotations of children.
+// Look searches for what the operator has left: on objects of its resources, of the kinds of its children, present
+// or earlier by its register, and of kinds to which Kubernetes copies annotations of children.
 func (c *Cleaner) Look(ctx context.Context) (out Findings) {
 	kinds, unseen := c.kinds(ctx)
 	out.Unseen = unseen
@@ -169,14 +173,15 @@ func (c *Cleaner) Look(ctx context.Context) (out Findings) {
 	return out
 }
 
-// wrote reports whether the operator has written an object. A name alone says nothing: Secret app-key may be anybody's.
+// wrote reports whether the operator has written an object. A name alone is not enough: a Secret app-key may belong
+// to anybody.
 func (c *Cleaner) wrote(o metav1.Object) bool {
 	return len(c.marksOf(o).annotations) > 0 || slices.ContainsFunc(o.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
 		return slices.Contains(c.managers(), e.Manager)
 	})
 }
 
-// own are the places of the objects that the operator keeps for itself, under all its names.
+// own returns the places of the objects that the operator keeps for itself, under all its names.
 func (c *Cleaner) own() (out []Found) {
 	add := func(gvr schema.GroupVersionResource, kind, namespace, name string) {
 		one := Found{Resource: catalog.Resource{GVR: gvr, Kind: kind, Namespaced: true}, Namespace: namespace, Name: name, Own: true}
@@ -192,7 +197,7 @@ func (c *Cleaner) own() (out []Found) {
 	return out
 }
 
-// kinds returns the resources on which the operator may have left something. One that is not served has no objects.
+// kinds returns the resources whose objects may have marks. A resource that is not served has no objects.
 func (c *Cleaner) kinds(ctx context.Context) (out []catalog.Resource, unseen []error) {
 	found := map[schema.GroupVersionResource]catalog.Resource{}
 	note := func(name string, r catalog.Resource, err error) {
@@ -224,7 +229,7 @@ func (c *Cleaner) kinds(ctx context.Context) (out []catalog.Resource, unseen []e
 	return out, unseen
 }
 
-// declared notes the resources that the operator handles, and those of which it makes children now.
+// declared notes the operator's resources and the present kinds of its children.
 func (c *Cleaner) declared(ctx context.Context, note func(name string, r catalog.Resource, err error)) {
 	for _, r := range c.op.Resources() {
 		served, err := c.catalog.Resolve(ctx, r.Name)
@@ -240,7 +245,7 @@ func (c *Cleaner) declared(ctx context.Context, note func(name string, r catalog
 	}
 }
 
-// registered returns the kinds of children that the operator's register has, those of earlier versions among them.
+// registered returns the kinds of children in the operator's register, including those of earlier versions.
 func (c *Cleaner) registered(ctx context.Context, op *dsl.Operator) ([]schema.GroupKind, error) {
 	o, err := c.dynamic.Resource(configMaps).Namespace(c.home(op)).Get(ctx, op.Register(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -252,12 +257,12 @@ func (c *Cleaner) registered(ctx context.Context, op *dsl.Operator) ([]schema.Gr
 	return prune.RegisteredKinds(o, c.managers()), nil
 }
 
-// home is the namespace of the operator's register, key and lock.
+// home returns the namespace of the operator's register, key and lock.
 func (c *Cleaner) home(op *dsl.Operator) string {
 	return cmp.Or(op.Settings.LeaderElection.Namespace, c.set.Namespace)
 }
 
-// managers are the field managers that the operator has and had.
+// managers returns the operator's present and earlier field managers.
 func (c *Cleaner) managers() (out []string) {
 	for _, op := range c.names {
 		out = append(out, op.Name)
@@ -265,8 +270,8 @@ func (c *Cleaner) managers() (out []string) {
 	return out
 }
 
-// lookAt lists the objects of a resource everywhere. An account that may not do that looks in the namespaces of the operator's
-// scope, if they are known by name.
+// lookAt lists the objects of a resource in all namespaces. If the account may not do that, it lists the namespaces
+// of the operator's scope, if they are known by name.
 func (c *Cleaner) lookAt(ctx context.Context, r catalog.Resource, out *Findings) error {
 	err := c.list(ctx, r, metav1.NamespaceAll, out)
 	within := feed.NewScope(feed.ScopeSettings{Patterns: c.op.Scope.Namespaces})
@@ -283,14 +288,14 @@ func (c *Cleaner) lookAt(ctx context.Context, r catalog.Resource, out *Findings)
 	return nil
 }
 
-// list lists the objects of a resource in a namespace, or in all of them, and sorts them by what is on them.
+// list lists the objects of a resource in a namespace, or in all, and sorts them by their marks.
 func (c *Cleaner) list(ctx context.Context, r catalog.Resource, namespace string, out *Findings) error {
 	list := metav1.ListOptions{Limit: page}
 	objects, children := len(out.Objects), len(out.Children)
 	for {
 		some, err := c.metadata.Resource(r.GVR).Namespace(namespace).List(ctx, list)
 		if apierrors.IsResourceExpired(err) && list.Continue != "" {
-			// The server has forgotten where the next page begins: all of it once more, in one piece.
+			// The server has lost the position of the next page: list everything again, in one request.
 			out.Objects, out.Children, list = out.Objects[:objects], out.Children[:children], metav1.ListOptions{}
 			continue
 		}
@@ -306,7 +311,7 @@ func (c *Cleaner) list(ctx context.Context, r catalog.Resource, namespace string
 	}
 }
 
-// sort adds an object to the findings by what is on it.
+// sort adds an object to the findings by its marks.
 func (c *Cleaner) sort(r catalog.Resource, o metav1.Object, out *Findings) {
 	m := c.marksOf(o)
 	f := Found{Resource: r, Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), Child: m.child, held: len(m.finalizers) > 0}
@@ -320,8 +325,8 @@ func (c *Cleaner) sort(r catalog.Resource, o metav1.Object, out *Findings) {
 	}
 }
 
-// Running says which process of the operator works, as far as that can be seen: one renews the lock, or the Deployment has Pods to
-// run. Empty means that nothing is seen of any.
+// Running names a process of the operator that works, as far as that is visible: it renews the lock, or the
+// Deployment has Pods. Empty means that no process is visible.
 func (c *Cleaner) Running(ctx context.Context, now time.Time) (string, error) {
 	if c.set.Deployment != "" {
 		o, err := c.dynamic.Resource(deployments).Namespace(c.set.Namespace).Get(ctx, c.set.Deployment, metav1.GetOptions{})
@@ -351,7 +356,7 @@ func (c *Cleaner) Running(ctx context.Context, now time.Time) (string, error) {
 	return c.runsElsewhere(ctx, now)
 }
 
-// holds reports who holds a Lease, and whether its time is not over.
+// holds returns the holder of a Lease, and whether the Lease is still valid.
 func holds(o *unstructured.Unstructured, now time.Time) (holder string, held bool) {
 	holder, _, _ = unstructured.NestedString(o.Object, "spec", "holderIdentity")
 	renewed, _, _ := unstructured.NestedString(o.Object, "spec", "renewTime")
@@ -360,7 +365,8 @@ func holds(o *unstructured.Unstructured, now time.Time) (holder string, held boo
 	return holder, holder != "" && err == nil && now.Before(at.Add(time.Duration(seconds)*time.Second))
 }
 
-// Stop scales the operator's Deployment to zero, and waits until nothing is seen of its processes any more, or ctx ends.
+// Stop scales the operator's Deployment to zero, and waits until none of its processes is visible any more, or ctx
+// ends.
 func (c *Cleaner) Stop(ctx context.Context) error {
 	const none = `{"spec":{"replicas":0}}`
 	_, err := c.dynamic.Resource(deployments).Namespace(c.set.Namespace).Patch(ctx, c.set.Deployment, types.MergePatchType, []byte(none), metav1.PatchOptions{FieldManager: c.op.Name})

@@ -16,11 +16,12 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 )
 
-// hashed is the end of the name of a ConfigMap with a configuration, behind the name of the Deployment.
+// hashed matches the suffix of a configuration's ConfigMap, after the name of the Deployment.
 var hashed = regexp.MustCompile("^-[0-9a-f]{10}$")
 
-// configurations are the ConfigMaps with configurations that the operator's Deployment had before: each one has a name of its own, and
-// no later bundle names it. The one that the Deployment mounts is not among them: it goes with the Deployment.
+// configurations returns the ConfigMaps of earlier configurations of the operator's Deployment: each has a
+// different name, and later bundles do not name them. The one that the Deployment mounts is not included: it is
+// deleted with the Deployment.
 func (c *Cleaner) configurations(ctx context.Context) (out []Found, err error) {
 	if c.set.Deployment == "" {
 		return nil, nil
@@ -47,7 +48,7 @@ func (c *Cleaner) configurations(ctx context.Context) (out []Found, err error) {
 	return out, nil
 }
 
-// mounted are the ConfigMaps that the operator's Deployment mounts.
+// mounted returns the ConfigMaps that the operator's Deployment mounts.
 func (c *Cleaner) mounted(ctx context.Context) (map[string]bool, error) {
 	o, err := c.dynamic.Resource(deployments).Namespace(c.set.Namespace).Get(ctx, c.set.Deployment, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -14,16 +14,16 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/patch"
 )
 
-// marks are what an operator has put on an object.
+// marks are an operator's marks on an object.
 type marks struct {
 	finalizers, annotations, labels []string
-	// conditions are the types of those that the operator has set, by managedFields.
+	// conditions are the types of conditions that the operator has set, by managedFields.
 	conditions []string
 	// child: the operator has applied the object.
 	child bool
 }
 
-// empty reports whether the object has nothing of the operator.
+// empty reports whether the object has no marks.
 func (m marks) empty() bool {
 	return len(m.finalizers)+len(m.annotations)+len(m.labels)+len(m.conditions) == 0
 }
@@ -54,7 +54,7 @@ func (c *Cleaner) marksOf(o metav1.Object) marks {
 	return m
 }
 
-// without returns the merge patch that takes the marks off the metadata of an object, for the version that was read.
+// without returns the merge patch that removes the marks from an object's metadata, for the version that was read.
 func (m marks) without(o metav1.Object) map[string]any {
 	metadata := map[string]any{"resourceVersion": o.GetResourceVersion(), "uid": o.GetUID()}
 	if len(m.finalizers) > 0 {

@@ -58,7 +58,7 @@ func (c *Cleaner) runsElsewhere(ctx context.Context, now time.Time) (string, err
 	return "", nil
 }
 
-// inScope reports whether objects of a namespace are this deployment's, and of no other one.
+// inScope reports whether objects of a namespace belong to this deployment alone.
 func (c *Cleaner) inScope(namespace string) bool {
 	return namespace != metav1.NamespaceAll && feed.NewScope(feed.ScopeSettings{Patterns: c.op.Scope.Namespaces}).Matches(namespace)
 }

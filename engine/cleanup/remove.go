@@ -16,12 +16,12 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// tries is how often an object is changed that others change at the same time.
+// tries is how often a change is tried on an object that others change at the same time.
 const tries = 5
 
-// Remove takes away what Look has found, and returns what could not be: children first, then what is on their owners, then the
-// operator's own objects. These stay when something before them could not be done, for they say where it is. Progress, when set, is
-// called with each object that is done.
+// Remove cleans up the findings, and returns errors: first children, then the marks on owners, then the operator's
+// own objects. The latter stay if something before them failed, because they record where it is. Progress, when
+// set, is called after each object.
 func (c *Cleaner) Remove(ctx context.Context, f Findings, progress func(Found)) (failed []error) {
 	all := slices.Concat(f.Children, f.Objects, f.Own)
 	for i, one := range all {
@@ -43,7 +43,7 @@ func (c *Cleaner) Remove(ctx context.Context, f Findings, progress func(Found)) 
 	return failed
 }
 
-// remove deletes an object or takes the marks off it. One that is gone is done.
+// remove deletes an object or removes its marks. An object that is gone already is done.
 func (c *Cleaner) remove(ctx context.Context, f Found) error {
 	client := c.dynamic.Resource(f.Resource.GVR).Namespace(f.Namespace)
 	var err error
@@ -51,7 +51,7 @@ func (c *Cleaner) remove(ctx context.Context, f Found) error {
 		background := metav1.DeletePropagationBackground
 		err = client.Delete(ctx, f.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &f.UID}, PropagationPolicy: &background})
 		if err == nil && f.held {
-			err = c.unmark(ctx, client, f) // it goes with the finalizer
+			err = c.unmark(ctx, client, f) // the object goes with its finalizer
 		}
 	} else {
 		err = c.unmark(ctx, client, f)
@@ -62,7 +62,8 @@ func (c *Cleaner) remove(ctx context.Context, f Found) error {
 	return err
 }
 
-// unmark takes the marks off an object as it is now. Conditions go before the finalizer, with which the object may go.
+// unmark removes the marks from the current object. Conditions go before the finalizer, because the object may be
+// gone with that.
 func (c *Cleaner) unmark(ctx context.Context, client dynamic.ResourceInterface, f Found) (err error) {
 	for range tries {
 		var o *unstructured.Unstructured
@@ -87,7 +88,7 @@ func (c *Cleaner) unmark(ctx context.Context, client dynamic.ResourceInterface, 
 	return err
 }
 
-// withoutConditions takes conditions off an object, and returns it as it is then.
+// withoutConditions removes conditions from an object, and returns the result.
 func (c *Cleaner) withoutConditions(
 	ctx context.Context, client dynamic.ResourceInterface, f Found, o *unstructured.Unstructured, kinds []string,
 ) (*unstructured.Unstructured, error) {

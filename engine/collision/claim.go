@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package collision decides which handler has a child that two handlers of an object apply in different ways: they would undo
-// each other's work. It is pure.
+// Package collision decides which handler has a child that two handlers of an object apply in different ways,
+// because they would undo each other's changes. It is pure.
 //
-// The child names the handler that made it. That handler may have given the child up. So it runs once more before another
-// handler may change the child.
+// The child names the handler that made it. That handler may have given the child up. So it runs once more before
+// another handler may change the child.
 package collision
 
 import (
@@ -21,23 +21,23 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Memory is what is known of an object's contested children from one pass to the next. Its zero value knows of
-// none.
+// Memory is what is remembered of an object's contested children between passes. Its zero value is empty.
 type Memory[ID comparable] struct{ known map[ID]*rivalry }
 
-// rivalry is a child that two handlers want, each otherwise. Both are named as children name their maker: a
-// handler, or a step of one.
+// rivalry is a child that two handlers want differently. Both are named by the maker in the child: a handler, or a
+// step of one.
 type rivalry struct {
-	// holder made the child, by wants it, too. Try is what that one was about to do.
+	// holder made the child, and by wants it, too. Try identifies the work of the latter.
 	holder, by, try string
-	// asked is when the holder was asked to run once more, zero when it was not, or has answered.
+	// asked is when the holder was asked to run once more; zero if it was not, or has run.
 	asked time.Time
-	// reached: the holder's last run has come to the child. Left: one has succeeded without, or it was asked and did not run.
+	// reached: the holder's last run has applied the child. Left: it has succeeded without the child, or was asked
+	// and did not run.
 	reached, left bool
 }
 
-// Claims are what the handlers of an object say to children in one pass. Handlers may use goroutines, and so may
-// those who call its methods.
+// Claims are the claims of an object's handlers to children in one pass. Its methods are safe for use by several
+// goroutines.
 type Claims[ID comparable] struct {
 	handlers []*dsl.Handler
 	now      time.Time
@@ -45,39 +45,38 @@ type Claims[ID comparable] struct {
 
 	mu     sync.Mutex
 	memory *Memory[ID]
-	// wanted has for each child who has applied it in this pass, or was about to.
+	// wanted has for each child the makers that have applied it in this pass, or were about to.
 	wanted map[ID][]string
 }
 
-// Begin begins a pass at a time. Handlers are all of the object's, in declared order. Done names those that are
-// through with the object's deletion; it is nil while the object lives. The claims of an earlier pass with this memory are
-// not to be used any more.
+// Begin begins a pass. Handlers are all handlers of the object, in declared order. Done are those that are done
+// with the object's deletion; nil while the object lives. The Claims of an earlier pass with this memory must not
+// be used any more.
 func Begin[ID comparable](m *Memory[ID], handlers []*dsl.Handler, now time.Time, done map[string]bool) *Claims[ID] {
 	return &Claims[ID]{handlers: handlers, now: now, done: done, memory: m}
 }
 
-// Turn is how a handler that has something to do fares in a pass.
+// Turn is the state of a due handler in a pass.
 type Turn struct {
 	Handler string
-	// Step is how many of its steps and sub-handlers it leaves out, as they are done.
+	// Step is how many of its steps and sub-handlers are done, and skipped.
 	Step int
-	// Ran: it has run in this pass. Through: it has succeeded then. Waits: it waits for what others do.
+	// Ran: it has run in this pass. Through: it has succeeded. Waits: it waits for other objects.
 	Ran, Through, Waits bool
 }
 
 // Attempt is an attempt of a handler to apply children.
 type Attempt struct {
 	Handler string
-	// Try tells what the handler is about to do from other such things.
+	// Try identifies the handler's work.
 	Try string
-	// Why says what for, where no handler does it.
+	// Why is the purpose, for an attempt that is not a handler's.
 	Why string
-	// Turns are those of the pass's handlers before this one.
+	// Turns are those of earlier handlers in the pass.
 	Turns []Turn
 }
 
-// HandlerOf returns the index of the handler that children name as their maker, or a step of which they do; less
-// than zero when there is none.
+// HandlerOf returns the index of the handler that is the maker, or has it as a step; negative if there is none.
 func HandlerOf(handlers []*dsl.Handler, maker string) int {
 	best := -1
 	for i, h := range handlers {
@@ -91,7 +90,7 @@ func HandlerOf(handlers []*dsl.Handler, maker string) int {
 	return best
 }
 
-// Renamed returns the name that a maker has now: that of the handler which had its id before, or the maker itself.
+// Renamed returns a maker's current name: the handler that had the maker's id before, or the maker itself.
 func Renamed(handlers []*dsl.Handler, maker string) string {
 	if HandlerOf(handlers, maker) >= 0 {
 		return maker
@@ -132,8 +131,7 @@ func MayMake(r *dsl.Resource, h *dsl.Handler, kind schema.GroupKind) bool {
 	return len(h.Makers) > 0 && !known
 }
 
-// Maker names who applies a child in an attempt of a handler: the handler, or that step of it which the child
-// names.
+// Maker returns the maker of a child in an attempt: the handler, or the step of it that the child names.
 func (c *Claims[ID]) Maker(handler, named string) string {
 	if c.isOf(named, handler) {
 		return named
@@ -147,7 +145,7 @@ func (c *Claims[ID]) isOf(maker, handler string) bool {
 	return at >= 0 && c.handlers[at].ID == handler
 }
 
-// Reach notes that a maker is about to apply a child, or holds it against what is there.
+// Reach notes that a maker is about to apply a child, or compares it with the existing one.
 func (c *Claims[ID]) Reach(id ID, maker string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -162,11 +160,11 @@ func (c *Claims[ID]) Reach(id ID, maker string) {
 	}
 }
 
-// answerSoon is how long a handler waits for another one to say whether it keeps a child.
+// answerSoon is how long a handler waits for another to run and claim a child.
 const answerSoon = time.Second
 
-// Refusal is the error about a child that a handler may not change, by what Contest returned of it; nil where it may. Of
-// the collision all is given but the holder, people is how the child is named to them.
+// Refusal returns the error for a child that a handler may not change, from the result of Contest; nil if it may.
+// The collision has all fields but the holder; people is the child's name for people.
 func Refusal(holder string, asked bool, collision dsl.CollisionError, people string) error {
 	switch {
 	case holder == "":
@@ -178,9 +176,9 @@ func Refusal(holder string, asked bool, collision dsl.CollisionError, people str
 	return &collision
 }
 
-// Contest returns who keeps a child that is there against a maker who would change it, empty when nobody does.
-// Made is who made it, as the child says. Asked: whether the holder keeps it is not known; it runs again, and is to say
-// so.
+// Contest returns the holder of an existing child that a maker wants to change; empty if there is none. Made is the
+// child's recorded maker. Asked: it is not known whether the holder still wants the child, so the holder runs
+// again.
 func (c *Claims[ID]) Contest(id ID, maker string, a Attempt, made string) (holder string, asked bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -214,8 +212,8 @@ func (c *Claims[ID]) Contest(id ID, maker string, a Attempt, made string) (holde
 	return holder, !known.asked.IsZero()
 }
 
-// holder returns who has a child, empty when nobody but the maker does. What the child says counts where it names
-// a handler that is there; otherwise it is who was found to have it before, or came to it first in this pass.
+// holder returns the holder of a child; empty if it is the maker itself. The child's recorded maker counts if that
+// handler exists; otherwise the holder found before, or the first to apply it in this pass.
 func (c *Claims[ID]) holder(id ID, known *rivalry, maker, made string) string {
 	switch {
 	case made == maker:
@@ -231,20 +229,19 @@ func (c *Claims[ID]) holder(id ID, known *rivalry, maker, made string) string {
 	return ""
 }
 
-// answer is what a holder has to say to another one's changing its child.
+// answer is a holder's answer to another handler's claim.
 type answer int
 
 const (
 	nothing answer = iota
-	// unsure: it is to be asked.
+	// unsure: the holder must be asked.
 	unsure
 	keeps
-	// silent: it was asked, and does not see the object.
+	// silent: the holder was asked, and its filters do not match.
 	silent
 )
 
-// judge finds out whether the holder of a child keeps it against a maker. Known is what was found before, nil for
-// nothing.
+// judge finds out whether the holder of a child still wants it. Known is what was found before; nil for nothing.
 func (c *Claims[ID]) judge(id ID, holder, maker string, a Attempt, known *rivalry) answer {
 	at := HandlerOf(c.handlers, holder)
 	switch {
@@ -254,7 +251,7 @@ func (c *Claims[ID]) judge(id ID, holder, maker string, a Attempt, known *rivalr
 		return keeps
 	case c.done != nil:
 		return c.judgeLast(c.handlers[at], a)
-	case c.handlers[at].ID == a.Handler: // another step, which has run before this one, or has yet to
+	case c.handlers[at].ID == a.Handler: // another step, which has run earlier or has yet to run
 		return keepsIf(known != nil && known.reached)
 	case at > HandlerOf(c.handlers, maker), known != nil && known.left:
 		return nothing
@@ -262,14 +259,14 @@ func (c *Claims[ID]) judge(id ID, holder, maker string, a Attempt, known *rivalr
 	return c.judgeAbsent(c.handlers[at], a, known)
 }
 
-// judgeLast is judge for the children of a deletion. Who made one and is done does not run again for it, and so
-// cannot be asked; but only a handler that runs for deletions alone has made it then.
+// judgeLast is judge for the children of a deletion. A handler that has made one and is done does not run again for
+// it, so it cannot be asked. But only a handler that runs for deletions alone has made it then.
 func (c *Claims[ID]) judgeLast(h *dsl.Handler, a Attempt) answer {
 	_, due := turnOf(a.Turns, h)
 	return keepsIf(Lasts(h) && (due || h.ID == a.Handler || c.done[h.ID]))
 }
 
-// judgeAbsent is judge where the holder has not come to the child in this pass.
+// judgeAbsent is judge if the holder has not applied the child in this pass.
 func (c *Claims[ID]) judgeAbsent(h *dsl.Handler, a Attempt, known *rivalry) answer {
 	t, due := turnOf(a.Turns, h)
 	switch {
@@ -285,12 +282,12 @@ func (c *Claims[ID]) judgeAbsent(h *dsl.Handler, a Attempt, known *rivalry) answ
 	return nothing
 }
 
-// judge is judgeAbsent for a holder that has something to do in this pass. One that waits, and has not come to the
-// child in its run, may wait for what the other one is to make of it.
+// judge is judgeAbsent for a holder that is due in this pass. A holder that waits, and has not applied the child,
+// may wait for the other handler's change of it.
 func (t Turn) judge(known *rivalry) answer {
 	switch {
 	case t.Step > 0:
-		return keeps // what it made in a step before, it keeps
+		return keeps // it keeps what it made in an earlier step
 	case t.Waits && t.Ran:
 		return nothing
 	case t.Waits && known == nil:
@@ -315,12 +312,12 @@ func turnOf(turns []Turn, h *dsl.Handler) (t Turn, found bool) {
 	return Turn{}, false
 }
 
-// returns reports whether a handler comes back to an object in which nothing changes that it looks at.
+// returns reports whether a handler runs again for an object whose view does not change.
 func returns(h *dsl.Handler) bool {
 	return slices.ContainsFunc(h.Causes, func(c dsl.Cause) bool { return c.FromOthers() || c.FromClock() })
 }
 
-// Run notes that a handler runs now, from this step on. From its first step on it says anew what it keeps.
+// Run notes that a handler runs from this step on. If it is the first step, its claims start over.
 func (c *Claims[ID]) Run(handler string, step int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -331,8 +328,8 @@ func (c *Claims[ID]) Run(handler string, step int) {
 	}
 }
 
-// Ran notes that a handler has run. It gives up what it kept against others when it has succeeded without; what it
-// wanted itself is settled then, too.
+// Ran notes that a handler has run. If it has succeeded without a child that it held, it has given that child up.
+// Its own claims are settled, too.
 func (c *Claims[ID]) Ran(handler string, succeeded bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -345,8 +342,8 @@ func (c *Claims[ID]) Ran(handler string, succeeded bool) {
 	}
 }
 
-// Blind has handlers that keep a child against another one asked once more where they do not see the object any
-// more, as sees reports: they will not say so themselves.
+// Blind asks holders again if their filters do not match the object any more, as sees reports, because they will
+// not run by themselves.
 func (c *Claims[ID]) Blind(sees func(handler int) bool) {
 	for _, r := range c.memory.known {
 		if at := HandlerOf(c.handlers, r.holder); r.asked.IsZero() && at >= 0 && !sees(at) {
@@ -355,7 +352,7 @@ func (c *Claims[ID]) Blind(sees func(handler int) bool) {
 	}
 }
 
-// Asked names the handlers that are to say whether they keep a child that another one wants.
+// Asked returns the handlers that must run to say whether they still want a child.
 func (c *Claims[ID]) Asked() (handlers []string) {
 	for _, r := range c.memory.known {
 		if at := HandlerOf(c.handlers, r.holder); at >= 0 && !r.asked.IsZero() {

@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crd brings the CRDs of an operator to a cluster, and asks the API server what it would refuse
-// of them.
+// Package crd installs the CRDs of an operator in a cluster, and asks the API server what it would refuse in them.
 package crd
 
 import (
@@ -35,27 +34,26 @@ import (
 )
 
 const (
-	// establishing is how long a CRD may take to be served.
+	// establishing is the longest time until a CRD is served.
 	establishing = 30 * time.Second
-	// lookAgain is the time between looks whether it is.
+	// lookAgain is the time between checks of that.
 	lookAgain = 200 * time.Millisecond
 )
 
-// Settings are how CRDs are installed.
+// Settings say how CRDs are installed.
 type Settings struct {
 	Log logr.Logger
-	// TakeOver takes fields from other field managers where they want them otherwise, as those of this operator
-	// under an earlier name. Otherwise such a conflict is an error.
+	// TakeOver takes over conflicting fields of other field managers, such as this operator under an earlier name.
+	// By default such a conflict is an error.
 	TakeOver bool
 }
 
-// Install applies the CRDs that the operator's configuration describes and waits until they are
-// served, for at most 30 seconds; where there are none, the log says so. The field manager is the operator's name.
+// Install applies the CRDs of the operator's configuration and waits until they are served, for at most 30 seconds.
+// If there are none, it logs that. The field manager is the operator's name.
 //
-// Nothing is written when nothing has changed: a CRD carries a digest of what it was applied from,
-// and has every value of it. A CRD is not changed when that would take away a version that is served or
-// in which objects are stored, or would make another kind or scope of it. The error names the CRD,
-// and a verb when that is not allowed. It may be called by several processes at once.
+// It writes nothing if nothing has changed: a CRD has a digest of its configuration, and all its values. It does
+// not change a CRD if that would remove a version that is served or stored, or would change the kind or the scope.
+// The error names the CRD, and the verb if a right is missing. Several processes may call it at once.
 func Install(ctx context.Context, op *dsl.Operator, config *rest.Config, set Settings) error {
 	i, err := connect(op, transport.WithDeadline(config))
 	if err != nil {
@@ -87,9 +85,8 @@ func Install(ctx context.Context, op *dsl.Operator, config *rest.Config, set Set
 	return nil
 }
 
-// Try has the API server say what it would refuse of a resource's CRD, and changes nothing. A resource
-// without one has nothing refused. The error tells that the server could not be asked;
-// apierrors.IsForbidden applies when that is not allowed.
+// Try asks the API server by a dry run what it would refuse in a resource's CRD. Without a CRD it returns nothing.
+// The error says that the server could not be asked; apierrors.IsForbidden is true for a missing right.
 func Try(ctx context.Context, op *dsl.Operator, config *rest.Config, r *dsl.Resource) (refused []error, err error) {
 	if r.CRD == nil {
 		return nil, nil
@@ -102,7 +99,7 @@ func Try(ctx context.Context, op *dsl.Operator, config *rest.Config, r *dsl.Reso
 	if err != nil {
 		return nil, err
 	}
-	// Whose the fields are is nothing that a configuration could be wrong about.
+	// Conflicts of field managers are not faults of a configuration.
 	options := metav1.ApplyOptions{FieldManager: op.Name, DryRun: []string{metav1.DryRunAll}, Force: true}
 	_, err = i.client.Apply(ctx, desired.GetName(), desired, options)
 	if !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
@@ -134,7 +131,7 @@ func connect(op *dsl.Operator, config *rest.Config) (*installer, error) {
 	return &installer{op: op, client: client.Resource(apiextensions.SchemeGroupVersion.WithResource("customresourcedefinitions"))}, nil
 }
 
-// desired is the CRD with the annotation that tells what it was applied from.
+// desired returns the CRD with the annotation that has its digest.
 func (i *installer) desired(tree map[string]any) (*unstructured.Unstructured, error) {
 	data, err := json.Marshal(tree)
 	if err != nil {
@@ -151,7 +148,7 @@ func (i *installer) desired(tree map[string]any) (*unstructured.Unstructured, er
 	return out, nil
 }
 
-// install applies one CRD unless it is so already.
+// install applies one CRD unless it is up to date.
 func (i *installer) install(ctx context.Context, desired *unstructured.Unstructured) error {
 	live, err := i.client.Get(ctx, desired.GetName(), metav1.GetOptions{})
 	switch {
@@ -168,13 +165,14 @@ func (i *installer) install(ctx context.Context, desired *unstructured.Unstructu
 		return err
 	}
 	if within(desired.Object, live.Object) {
-		return nil // with the annotation, so that nothing is there which has gone from the configuration
+		return nil // with the annotation, so that removed fields are noticed
 	}
 	i.Log.Info("updating CRD", "crd", desired.GetName())
 	return i.apply(ctx, desired, "patch")
 }
 
-// renamed takes over the fields of a CRD that earlier names of the operator have applied: they would conflict, and stay.
+// renamed takes over the fields of a CRD that earlier names of the operator have applied: they would conflict, and
+// stay.
 func (i *installer) renamed(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	renamer := patch.NewRenamer(i.op)
 	if !renamer.Finds(live) && !renamer.Joins(live) {
@@ -198,7 +196,7 @@ func (i *installer) apply(ctx context.Context, desired *unstructured.Unstructure
 	return refusal(err, verb)
 }
 
-// refusal names what is not allowed. Applying what is not there needs two verbs.
+// refusal names the missing right. Applying a new object needs two verbs.
 func refusal(err error, verb string) error {
 	if !apierrors.IsForbidden(err) {
 		return err
@@ -209,7 +207,7 @@ func refusal(err error, verb string) error {
 	return fmt.Errorf("this process may not %s customresourcedefinitions.apiextensions.k8s.io: --install-crds needs get, create and patch (or install the CRDs before: operator crd --config … | kubectl apply -f -): %w", verb, err)
 }
 
-// typed is a CRD as the Kubernetes API has it in Go.
+// typed converts a CRD to its Go type.
 func typed(tree *unstructured.Unstructured) (*apiextensions.CustomResourceDefinition, error) {
 	out := &apiextensions.CustomResourceDefinition{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(tree.Object, out); err != nil {
@@ -218,7 +216,7 @@ func typed(tree *unstructured.Unstructured) (*apiextensions.CustomResourceDefini
 	return out, nil
 }
 
-// compatible reports why a CRD that is there must not become the desired one.
+// compatible reports why an existing CRD must not become the desired one.
 func compatible(there, wanted *unstructured.Unstructured) error {
 	live, err := typed(there)
 	if err != nil {
@@ -250,8 +248,7 @@ func compatible(there, wanted *unstructured.Unstructured) error {
 	return nil
 }
 
-// within reports whether a value is there, perhaps among others that the server or somebody else has
-// added to maps.
+// within reports whether a value exists, possibly with additional keys in maps from the server or others.
 func within(desired, live any) bool {
 	switch d := desired.(type) {
 	case map[string]any:
@@ -287,7 +284,7 @@ func (i *installer) await(ctx context.Context, name string) error {
 	return err
 }
 
-// unmet says what a CRD lacks to be served, empty when nothing.
+// unmet returns why a CRD is not served; empty if it is.
 func unmet(there *unstructured.Unstructured) (string, error) {
 	live, err := typed(there)
 	if err != nil {

@@ -18,47 +18,47 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
 )
 
-// Added is what people's hands have set of a child and the template does not have.
+// Added are fields of a child that people have set and that the template does not have.
 type Added struct {
-	// Fields are the paths that are to be taken away, as managedFields have them; nil where nothing was looked at.
+	// Fields are the paths to remove, in the form of managedFields; nil if nothing was searched.
 	Fields *fieldpath.Set
-	// Whole are paths of what applying the template replaces as a whole. Paths are the others, as people read them, but
-	// for what is inside of one of them.
+	// Whole are paths that applying the template replaces as a whole. Paths are the others, in the form for people,
+	// without those inside one of them.
 	Whole, Paths []string
-	// Managers are those who set any of it.
+	// Managers are the field managers that set them.
 	Managers []string
 }
 
-// Empty reports whether there is nothing.
+// Empty reports whether there are no such fields.
 func (a Added) Empty() bool { return len(a.Paths) == 0 && len(a.Whole) == 0 }
 
-// Search says what is looked for.
+// Search says which fields to search for.
 type Search struct {
-	// Counts reports whether what an entry has is looked at.
+	// Counts reports whether to search an entry of managedFields.
 	Counts func(metav1.ManagedFieldsEntry) bool
 	// Own reports whether a label or an annotation is the operator's.
 	Own func(key string) bool
-	// Strict: every field that the template does not have, and not only those of lists and maps that it has.
+	// Strict: every field that is not in the template, and not only entries of its lists and maps.
 	Strict bool
 }
 
-// search is one under way.
+// search is a search in progress.
 type search struct {
 	Search
 	knowledge
 	found Added
-	// some: the entry that is looked at has some of it.
+	// some: the current entry has some such field.
 	some bool
 }
 
-// Added finds what hands have set of a child that the template, which is desired, does not have, and that is to be
-// taken away. What the child's managedFields do not say, or say of another version, cannot be known.
+// Added returns the fields of a child that people have set, that the desired template does not have, and that
+// should be removed. Fields that the child's managedFields lack, or have for another version, are not found.
 func (how Search) Added(desired, live *unstructured.Unstructured) Added {
 	hands := slices.DeleteFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
 		return !how.Counts(e) || e.APIVersion != desired.GetAPIVersion()
 	})
 	if len(hands) == 0 {
-		return Added{} // as with nearly every child in every pass
+		return Added{} // true for nearly every child in every pass
 	}
 	s := search{Search: how, knowledge: knowing(desired.GroupVersionKind().GroupKind())}
 	s.found.Fields = fieldpath.NewSet()
@@ -76,7 +76,7 @@ func (how Search) Added(desired, live *unstructured.Unstructured) Added {
 	return s.found
 }
 
-// FieldsOf reads the fields of an entry; what cannot be read is none.
+// FieldsOf reads the fields of an entry; invalid ones count as empty.
 func FieldsOf(e metav1.ManagedFieldsEntry) *fieldpath.Set {
 	out := &fieldpath.Set{}
 	if e.FieldsV1 == nil || out.FromJSON(bytes.NewReader(e.FieldsV1.GetRawBytes())) != nil {
@@ -85,7 +85,7 @@ func FieldsOf(e metav1.ManagedFieldsEntry) *fieldpath.Set {
 	return out
 }
 
-// elements are the members of a set and what has members below it.
+// elements returns the members of a set and the elements with members below them.
 func elements(fields *fieldpath.Set) iter.Seq[fieldpath.PathElement] {
 	return func(yield func(fieldpath.PathElement) bool) {
 		for each := range fields.Members.All() {
@@ -101,7 +101,7 @@ func elements(fields *fieldpath.Set) iter.Seq[fieldpath.PathElement] {
 	}
 }
 
-// object looks at a whole object. Of its metadata only labels and annotations are anybody's to add to.
+// object searches a whole object. In its metadata, only labels and annotations count.
 func (s *search) object(fields *fieldpath.Set, desired, live *unstructured.Unstructured) {
 	for each := range elements(fields) {
 		switch {
@@ -114,8 +114,7 @@ func (s *search) object(fields *fieldpath.Set, desired, live *unstructured.Unstr
 	}
 }
 
-// metadata looks at labels and annotations. Those that tie a child to its owner are not the author's, nor are books
-// anybody's to take away.
+// metadata searches labels and annotations. It skips those that tie a child to its owner, and bookkeeping.
 func (s *search) metadata(at fieldpath.Path, fields *fieldpath.Set, desired, live *unstructured.Unstructured) {
 	for section, values := range map[string][2]map[string]string{
 		"labels": {desired.GetLabels(), live.GetLabels()}, "annotations": {desired.GetAnnotations(), live.GetAnnotations()},
@@ -139,7 +138,7 @@ func (s *search) metadata(at fieldpath.Path, fields *fieldpath.Set, desired, liv
 	}
 }
 
-// values looks at what an entry has inside of a value; key is that of the value, or of the list that it is in.
+// values searches an entry's fields inside a value; key is the key of the value, or of the list that it is in.
 func (s *search) values(at fieldpath.Path, key string, fields *fieldpath.Set, want, has any) {
 	for each := range elements(fields) {
 		switch inner := want.(type) {
@@ -155,7 +154,7 @@ func (s *search) values(at fieldpath.Path, key string, fields *fieldpath.Set, wa
 	}
 }
 
-// field looks at a field of a map that the template has.
+// field searches a field of a map in the template.
 func (s *search) field(at fieldpath.Path, key string, fields *fieldpath.Set, each fieldpath.PathElement, want, has map[string]any) {
 	name := *each.FieldName
 	value, wanted := want[name]
@@ -172,8 +171,8 @@ func (s *search) field(at fieldpath.Path, key string, fields *fieldpath.Set, eac
 	}
 }
 
-// item looks at an entry of a list that the template has. One that somebody else added is not the hand's, whatever it has
-// set in it.
+// item searches an entry of a list in the template. An entry that somebody else added does not count, even if
+// people have set fields in it.
 func (s *search) item(at fieldpath.Path, key string, fields *fieldpath.Set, each fieldpath.PathElement, want, has []any) {
 	i := slices.IndexFunc(want, func(w any) bool { return isItem(each, w) })
 	switch {
@@ -188,7 +187,7 @@ func (s *search) item(at fieldpath.Path, key string, fields *fieldpath.Set, each
 	}
 }
 
-// take notes a field or an entry of a list, with all that the hand has inside of it.
+// take notes a field or an entry of a list, with all of the entry's fields inside it.
 func (s *search) take(at fieldpath.Path, each fieldpath.PathElement, fields *fieldpath.Set) {
 	path := append(slices.Clip(at), each)
 	some := fields.Members.Has(each)
@@ -205,7 +204,7 @@ func (s *search) take(at fieldpath.Path, each fieldpath.PathElement, fields *fie
 	}
 }
 
-// theirs leaves out what a hand has set in entries of lists that others added.
+// theirs removes fields that people have set in list entries of others.
 func theirs(fields *fieldpath.Set) *fieldpath.Set {
 	out := fieldpath.NewSet()
 	for each := range fields.Members.All() {
@@ -220,7 +219,7 @@ func theirs(fields *fieldpath.Set) *fieldpath.Set {
 	return out
 }
 
-// isItem reports whether an entry of a list is the one that managedFields name. A port's protocol may be left open.
+// isItem reports whether a list entry is the one in managedFields. A port's protocol may be omitted.
 func isItem(which fieldpath.PathElement, entry any) bool {
 	if which.Value != nil {
 		return sameScalar((*which.Value).Unstructured(), entry)
@@ -245,7 +244,7 @@ func isItem(which fieldpath.PathElement, entry any) bool {
 	return same > 0
 }
 
-// exceeds reports whether there is something in a value that the wanted one does not have.
+// exceeds reports whether a value has something that the wanted one does not have.
 func exceeds(want, has any) bool {
 	switch w := want.(type) {
 	case map[string]any:
@@ -258,7 +257,7 @@ func exceeds(want, has any) bool {
 	return false
 }
 
-// people writes a path of managedFields as people read it.
+// people formats a path of managedFields for people.
 func people(path fieldpath.Path) string {
 	var b strings.Builder
 	var plain dsl.Path

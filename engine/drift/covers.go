@@ -15,14 +15,14 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Covers reports whether live has everything that desired has. What live has besides belongs
-// to others or to the server's defaults.
+// Covers reports whether live has everything in desired. Additional values in live belong to others or to the
+// server's defaults.
 func Covers(desired, live *unstructured.Unstructured) bool {
 	return knowing(desired.GroupVersionKind().GroupKind()).covers("", desired.Object, live.Object, false)
 }
 
-// covers compares the values of a key, which entries of a list have from the list. Where it cannot be sure it sees a difference: that costs a
-// request, of which the applier remembers that it changed nothing.
+// covers compares the values of a key; entries of a list have the key of the list. If it is not sure, it returns
+// false: that costs a request, and the applier remembers that it changed nothing.
 func (k knowledge) covers(key string, desired, live any, quantities bool) bool {
 	switch want := desired.(type) {
 	case map[string]any:
@@ -49,8 +49,8 @@ func (k knowledge) coversMap(key string, want, has map[string]any, quantities bo
 	return true
 }
 
-// coversList compares in order when the lists are of one length. Otherwise live may have entries
-// of others, where that can be: then each wanted one must be found.
+// coversList compares in order if the lists have the same length. Otherwise, for lists that may have entries of
+// others, each wanted entry must be found.
 func (k knowledge) coversList(key string, want, has []any, quantities bool) bool {
 	if slices.EqualFunc(want, has, func(w, h any) bool { return k.covers(key, w, h, quantities) }) {
 		return true
@@ -61,7 +61,7 @@ func (k knowledge) coversList(key string, want, has []any, quantities bool) bool
 	return len(want) <= len(has) && !slices.ContainsFunc(want, missing)
 }
 
-// joins reports whether an entry of a list that others may add to is the wanted one.
+// joins reports whether an entry of a shared list is the wanted one.
 func (k knowledge) joins(list string, want, has any) bool {
 	entry, isMap := want.(map[string]any)
 	if !isMap {
@@ -101,14 +101,13 @@ func sameQuantity(a, b any) bool {
 	return err == nil && x.Cmp(y) == 0
 }
 
-// knowledge is what is known of a kind beyond what any object shows: how the server writes values
-// down, and which lists others may add to. Of kinds from CRDs nothing is known; their lists of named
-// entries are taken for ones that others may add to.
+// knowledge is what is known of a kind beyond its objects: how the server rewrites values, and which lists others
+// may add to. It is empty for kinds of CRDs; their lists of named entries count as shared.
 type knowledge struct {
 	builtin bool
-	// lists are those that others may add to, with the keys of which the first that an entry has
-	// tells it from others. In all other lists another entry is a difference, as in the rules of a
-	// Role or the arguments of a container.
+	// lists are the shared lists, each with the keys that identify an entry; the first key that an entry has
+	// counts. In all other lists an additional entry is a difference, as in the rules of a Role or the arguments of
+	// a container.
 	lists map[string][]string
 }
 
@@ -134,11 +133,11 @@ func knowing(kind schema.GroupKind) knowledge {
 	return knowledge{}
 }
 
-// isQuantity reports whether the value of a field is a quantity, or a map of them, which the server rewrites: 1000m
-// becomes 1; key is that of the map it is in.
+// isQuantity reports whether the value of a field is a quantity, or a map of quantities, which the server rewrites:
+// 1000m becomes 1. Key is the key of the map that has the field.
 func (k knowledge) isQuantity(key, field string) bool {
 	switch field {
-	case "requests", "limits", "hard", "capacity": // maps of them
+	case "requests", "limits", "hard", "capacity": // maps of quantities
 		return true
 	case "averageValue", "sizeLimit", "divisor":
 		return k.builtin
@@ -148,8 +147,8 @@ func (k knowledge) isQuantity(key, field string) bool {
 	return false
 }
 
-// leavesOut reports whether the server does not write down this value of a field, because it is that
-// of an object without the field; key is that of the map it is in.
+// leavesOut reports whether the server does not store this value of a field, because it equals a missing field. Key
+// is the key of the map that has the field.
 func (k knowledge) leavesOut(key, field string, value any) bool {
 	if !k.builtin {
 		return false
@@ -166,8 +165,8 @@ func (k knowledge) leavesOut(key, field string, value any) bool {
 	return false
 }
 
-// free reports whether a map that the template has is one of keys that anybody may choose, as labels are, and not of the
-// fields of a type; key is that of the map. Of kinds from CRDs that is not known.
+// free reports whether a map in the template has free keys, like labels, and not the fields of a type; key is its
+// key. For kinds of CRDs that is not known.
 func (k knowledge) free(key string, want map[string]any) bool {
 	switch key {
 	case "labels", "annotations", "data", "binaryData", "matchLabels", "nodeSelector", "limits", "requests", "overhead",
@@ -184,8 +183,8 @@ func (k knowledge) free(key string, want map[string]any) bool {
 	return k.builtin
 }
 
-// replaced reports whether server-side apply replaces a value as a whole: then one field of managedFields stands for all
-// of it, as it does where somebody has but made the list or map.
+// replaced reports whether server-side apply replaces a value as a whole. One field of managedFields then stands
+// for all of it, as it also does for a manager that only created the list or map.
 func (k knowledge) replaced(field string, want any) bool {
 	switch want.(type) {
 	case []any:

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package drift finds how an object differs from its template: fields that are missing or different, and fields that people
-// have added by hand. It is pure.
+// Package drift finds how an object differs from its template: fields that are missing or different, and fields
+// that people have added. It is pure.
 //
-// It knows what server-side apply merges by the paths of managedFields, and what the server writes in another form than it was
-// sent by the kinds of Kubernetes.
+// It recognises how server-side apply merges values by the paths of managedFields, and how the server rewrites
+// values by the built-in kinds.
 package drift
 
 import (
@@ -21,16 +21,16 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Drift is how a child differed from its template, and why, as far as it can be told.
+// Drift is how a child differed from its template, and why, as far as that is known.
 type Drift struct {
-	// Updated are the paths at which something else is desired than was applied last.
+	// Updated are the paths at which the template has changed since it was last applied.
 	Updated []string
-	// Fields are the paths of what somebody had changed, Added those of what was set besides, Managers the field managers
+	// Fields are the paths that somebody had changed, Added the paths that were added, Managers the field managers
 	// that did so.
 	Fields, Added, Managers []string
 }
 
-// String says it to people, as in "spec.ports changed by kubectl-patch"; empty when nothing is known.
+// String describes it for people, as in "spec.ports changed by kubectl-patch"; empty if nothing is known.
 func (d Drift) String() string {
 	var parts []string
 	for _, part := range []struct {
@@ -54,7 +54,7 @@ func (d Drift) String() string {
 	return some(d.Updated) + "; put back " + out
 }
 
-// some lists the first few of paths.
+// some lists the first few paths.
 func some(paths []string) string {
 	const most = 3
 	out := strings.Join(paths[:min(len(paths), most)], ", ")
@@ -64,22 +64,23 @@ func some(paths []string) string {
 	return out
 }
 
-// Question is what is known of a child when it is asked who changed it.
+// Question has the inputs for finding out who changed a child.
 type Question struct {
 	// Desired is the template, Live the child as the cache has it.
 	Desired, Live *unstructured.Unstructured
-	// More is what hands have added.
+	// More are the fields that people have added.
 	More Added
-	// Managed are the managedFields of the child. Nil where it was not read.
+	// Managed are the managedFields of the child; nil if it was not read.
 	Managed []metav1.ManagedFieldsEntry
 	// Manager is the operator's own field manager.
 	Manager string
-	// Same: what the child says it was applied from is what is desired.
+	// Same: the desired template is the one recorded in the child.
 	Same bool
 }
 
-// Of finds what somebody else has changed of a child. Server-side apply takes a field from its manager when somebody else
-// changes it, so what the operator manages still is as it was applied last: there the template has changed.
+// Of finds the changes by others in a child. Server-side apply removes a field from its manager when somebody else
+// changes it. So the fields that the operator still manages are as it last applied them: where these differ, the
+// template has changed.
 func Of(q Question) Drift {
 	d := Drift{Fields: slices.Clone(q.More.Whole), Managers: slices.Clone(q.More.Managers)}
 	paths := slices.DeleteFunc(q.differing(), func(path dsl.Path) bool { return !q.foreign(path) })
@@ -112,7 +113,7 @@ func (q Question) differing() []dsl.Path {
 	return knowing(q.Desired.GroupVersionKind().GroupKind()).differing(nil, "", q.Desired.Object, q.Live.Object, false)
 }
 
-// Touched reports whether a hand that the cache knows of manages some of what differs.
+// Touched reports whether a person, as far as the cache knows, manages some field that differs.
 func (q Question) Touched() bool {
 	hands := q.Live.GetManagedFields()
 	return len(hands) > 0 && slices.ContainsFunc(q.differing(), func(path dsl.Path) bool {
@@ -123,7 +124,7 @@ func (q Question) Touched() bool {
 // foreign reports whether somebody else has changed a path that differs.
 func (q Question) foreign(path dsl.Path) bool {
 	if q.Managed == nil {
-		return q.Same // nothing else can be known
+		return q.Same // nothing else is known
 	}
 	own := func(manager string) bool { return manager == q.Manager }
 	if q.has(q.Managed, path, true, own) {
@@ -132,7 +133,7 @@ func (q Question) foreign(path dsl.Path) bool {
 	return q.Same || q.has(q.Managed, path, false, func(manager string) bool { return manager != q.Manager })
 }
 
-// has reports whether managers have all, or some, of what is desired at a path.
+// has reports whether managers have all, or some, of the desired value at a path.
 func (q Question) has(entries []metav1.ManagedFieldsEntry, path dsl.Path, all bool, of func(manager string) bool) bool {
 	fields := fieldpath.NewSet()
 	for _, e := range entries {
@@ -193,7 +194,7 @@ func manages(fields map[string]any, path dsl.Path) bool {
 	return true
 }
 
-// differing returns the paths at which live does not have what is desired, sorted.
+// differing returns the paths at which live differs from the desired value, sorted.
 func (k knowledge) differing(at dsl.Path, key string, want, has map[string]any, quantities bool) []dsl.Path {
 	var out []dsl.Path
 	for _, field := range slices.Sorted(maps.Keys(want)) {

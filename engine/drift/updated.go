@@ -20,12 +20,12 @@ type Write struct {
 	Own func(key string) bool
 	// Manager is the operator's own field manager.
 	Manager string
-	// Same: what the child says it was applied from is what is desired, so only values of a Secret may be others.
+	// Same: the desired template is the one recorded in the child, so only values of a Secret may differ.
 	Same bool
 }
 
-// Updated returns the paths that the write has changed because something else was desired, but for what is in theirs.
-// Server-side apply answers with what has become of the child, so fields that the template does not have any more are seen, too.
+// Updated returns the paths that the write has changed because the template has changed, without those in theirs.
+// Server-side apply returns the resulting child, so removed fields of the template are found, too.
 func (w Write) Updated(theirs Drift) []string {
 	c := comparison{Write: w, knowledge: knowing(w.Desired.GroupVersionKind().GroupKind()), theirs: theirs}
 	for _, key := range keysOf(w.Before.Object, w.After.Object) {
@@ -45,7 +45,7 @@ func (w Write) Updated(theirs Drift) []string {
 	return c.found
 }
 
-// comparison is of a child before and after a write.
+// comparison compares a child before and after a write.
 type comparison struct {
 	Write
 	knowledge
@@ -56,7 +56,7 @@ type comparison struct {
 func (c *comparison) value(at dsl.Path, want, before, after any) {
 	was, wasMap := before.(map[string]any)
 	is, isMap := after.(map[string]any)
-	section := at[0] == "metadata" && len(at) == 2 // of labels one is looked at, also where there were none
+	section := at[0] == "metadata" && len(at) == 2 // labels are compared one by one, even if there were none
 	switch {
 	case same(before, after):
 		return
@@ -79,7 +79,8 @@ func (c *comparison) members(at dsl.Path, want any, before, after map[string]any
 	}
 }
 
-// excused reports whether a path is another one because of what others had done. AsWanted: the template has nothing to do with it.
+// excused reports whether a path differs because of changes by others. AsWanted: the template does not have the
+// path.
 func (c *comparison) excused(at dsl.Path, asWanted bool) bool {
 	path := at.String()
 	if asWanted && (c.Same || slices.ContainsFunc(c.theirs.Added, func(added string) bool { return inside(added, path) || inside(path, added) })) {
@@ -94,13 +95,13 @@ func inside(path, of string) bool {
 	return below && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// others reports whether somebody else manages a path: then it was changed in the time since the cache had the child.
+// others reports whether somebody else manages a path: it was changed after the cache got the child.
 func (c *comparison) others(at dsl.Path) bool {
 	q := Question{Desired: c.After}
 	return q.has(c.After.GetManagedFields(), at, false, func(manager string) bool { return manager != c.Manager })
 }
 
-// same compares values as JSON decoders of several kinds make them.
+// same compares values of different JSON decoders.
 func same(a, b any) bool {
 	switch x := a.(type) {
 	case map[string]any:
