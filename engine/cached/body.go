@@ -9,14 +9,14 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// body is an object's JSON as it is held: compressed where that is worth it.
+// body is an object's stored JSON, compressed if that saves memory.
 type body struct {
 	data []byte
-	// dictionary is what it was compressed with, nil where it is as it was.
+	// dictionary is the dictionary of the compression; nil if the JSON is not compressed.
 	dictionary *s2.Dict
 }
 
-// read gives the JSON to use, which must not keep it. An object of which none is held has none.
+// read calls use with the JSON, which use must not keep. If no JSON is held, it is empty.
 func (b body) read(use func(json []byte)) {
 	if b.dictionary == nil {
 		use(b.data)
@@ -32,7 +32,7 @@ func (b body) read(use func(json []byte)) {
 	use(text)
 }
 
-// length is how many bytes of JSON there are.
+// length returns the length of the JSON in bytes.
 func (b body) length() int {
 	if b.dictionary == nil {
 		return len(b.data)
@@ -44,37 +44,38 @@ func (b body) length() int {
 	return n
 }
 
-// texts are buffers for JSON that is looked at.
+// texts are buffers for uncompressed JSON.
 var texts = sync.Pool{New: func() any { return new([]byte) }}
 
 const (
-	// firstWindow is after how many objects it is looked whether the first dictionary serves still. It is twice as
-	// many for each one that follows: where objects are not alike at all, there are few dictionaries all the same.
+	// firstWindow is the number of objects after which the first dictionary is judged. It doubles for each
+	// following dictionary: if objects are not alike at all, there are still few dictionaries.
 	firstWindow = 64
-	// worse is by how much the objects of a window must be larger, compressed, than those of the best one before
-	// there is another dictionary: twice.
+	// worse is the factor by which a window must compress worse than the best one before, until the dictionary is
+	// replaced: twice.
 	worse = 2
-	// most is how much of the JSON of an object becomes a dictionary.
+	// most is how much of an object's JSON becomes a dictionary.
 	most = s2.MaxDictSize
 )
 
-// Press compresses the objects of the sources that share it. A dictionary takes some 35 KB, so sources of one resource share
-// one: a namespace may have two objects. The zero value is ready for use. It must not be copied.
+// Press compresses the objects of the sources that share it. A dictionary takes some 35 KB, so sources of one
+// resource share one: some namespaces have only two objects. The zero value is ready for use. It must not be
+// copied.
 type Press struct{ press }
 
-// press compresses objects. The first one is the dictionary for those that follow: objects of a
-// resource are alike, and one is enough. When those that come are not like it any more, one of theirs takes its
-// place; each object keeps the one that it was compressed with.
+// press compresses objects. The first object is the dictionary for those that follow: objects of a resource are
+// alike, and one is enough. If later objects are not like it any more, one of them replaces it; each object keeps
+// the dictionary that it was compressed with.
 type press struct {
 	mu         sync.Mutex
 	dictionary *s2.Dict
-	// window is how many objects there are before it is looked again. Count, before and after are of those that came
-	// since: how many, and their size in bytes. Best is the least share that a window with this dictionary left.
+	// window is the number of objects before the dictionary is judged again. Count, before and after are the number
+	// and the sizes in bytes of the objects since. Best is the smallest ratio of a window with this dictionary.
 	window, count, before, after int
 	best                         float64
 }
 
-// hold returns a body of the JSON, which it copies. Out is a buffer to work in, which is returned for the next one.
+// hold returns a body with a copy of the JSON. Out is a working buffer, which is returned for reuse.
 func (p *press) hold(json, out []byte) (body, []byte) {
 	d := p.dictionaryFor(json)
 	if d == nil {
@@ -88,7 +89,7 @@ func (p *press) hold(json, out []byte) (body, []byte) {
 	return body{data: exactly(json)}, out[:cap(out)]
 }
 
-// exactly copies data, so that not a byte more than it needs stays in memory.
+// exactly copies data to a slice without spare capacity.
 func exactly(data []byte) []byte {
 	out := make([]byte, len(data))
 	copy(out, data)
@@ -99,14 +100,14 @@ func (p *press) dictionaryFor(json []byte) *s2.Dict {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.dictionary == nil {
-		p.dictionary = s2.MakeDict(exactly(json[:min(len(json), most)]), nil) // nil of a few bytes
+		p.dictionary = s2.MakeDict(exactly(json[:min(len(json), most)]), nil) // nil for a few bytes
 		p.window = max(2*p.window, firstWindow)
 		p.count, p.before, p.after, p.best = 0, 0, 0, 1
 	}
 	return p.dictionary
 }
 
-// judge gives a dictionary up that does not serve any more.
+// judge drops a dictionary that does not compress well any more.
 func (p *press) judge(before, after int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

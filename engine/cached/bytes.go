@@ -19,12 +19,11 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cached/scan"
 )
 
-// carried is the key under which an Unstructured has an object's bytes. No object of the server's has it.
+// carried is the key of an object's bytes in an Unstructured. Objects of the server do not have this key.
 const carried = "\x00bytes"
 
-// Carrier returns an object as client-go's informers take it, which has its JSON as bytes and of its fields no more
-// than informers look at before the transform: kind, key and version. The bytes are to be regular, and to stay as
-// they are.
+// Carrier returns an object for client-go's informers, with its JSON as bytes and only the fields that informers
+// need before the transform: kind, key and version. The bytes must be regular, and must not change.
 func Carrier(kind metav1.TypeMeta, namespace, name, resourceVersion string, json []byte) unstructured.Unstructured {
 	metadata := map[string]any{"name": name, "resourceVersion": resourceVersion}
 	if namespace != "" {
@@ -33,7 +32,7 @@ func Carrier(kind metav1.TypeMeta, namespace, name, resourceVersion string, json
 	return unstructured.Unstructured{Object: map[string]any{"apiVersion": kind.APIVersion, "kind": kind.Kind, "metadata": metadata, carried: json}}
 }
 
-// cutter makes objects of JSON.
+// cutter makes objects from JSON.
 type cutter struct {
 	form  Form
 	keep  projection
@@ -41,7 +40,7 @@ type cutter struct {
 	press *Press
 }
 
-// object makes the Object of an object's JSON, with a copy of what is held of it. The JSON is walked once.
+// object makes an Object from JSON, with a copy of the held parts. It walks the JSON once.
 func (c *cutter) object(json []byte, b *buffer) *Object {
 	o, kind, out := &Object{namespace: unique.Make("")}, typeMeta{}, append(b.cut[:0], '{')
 	for key, value := range scan.Members(json) {
@@ -75,7 +74,7 @@ func (c *cutter) object(json []byte, b *buffer) *Object {
 	return o
 }
 
-// metadata appends metadata with the managedFields entries that are held, and picks what the object has of it decoded.
+// metadata appends metadata with the held managedFields entries, and decodes the fields for the object.
 func (c *cutter) metadata(o *Object, out, metadata []byte) []byte {
 	more := rare{}
 	out = append(out, '{')
@@ -110,7 +109,7 @@ func (c *cutter) metadata(o *Object, out, metadata []byte) []byte {
 	return append(out, '}')
 }
 
-// pick picks a member of the metadata. Owner is the key of the label that names an owner.
+// pick decodes a member of the metadata. Owner is the key of the owner label.
 func (r *rare) pick(key, value []byte, owner string) {
 	switch string(key) {
 	case "deletionTimestamp":
@@ -122,7 +121,7 @@ func (r *rare) pick(key, value []byte, owner string) {
 	}
 }
 
-// managers are the field managers whose entries of an object are held.
+// managers returns the field managers whose entries are held for an object.
 func (c *cutter) managers(metadata []byte) managers {
 	if c.form.Vouches == "" && c.form.Made == "" {
 		return managers{own: c.form.Manager, markers: c.form.Markers}
@@ -136,7 +135,7 @@ func (c *cutter) managers(metadata []byte) managers {
 }
 
 type managers struct {
-	own, markers string // empty where there is no such manager
+	own, markers string // empty if there is no such manager
 	hands        bool
 }
 
@@ -153,7 +152,7 @@ func (m managers) marks(manager string) bool {
 	return false
 }
 
-// appendEntries appends those of the managedFields that are held, if there are any.
+// appendEntries appends the held managedFields entries, if there are any.
 func appendEntries(out, managedFields []byte, held managers) []byte {
 	if held == (managers{}) {
 		return out
@@ -176,7 +175,7 @@ func appendEntries(out, managedFields []byte, held managers) []byte {
 	return out
 }
 
-// appendKey appends a member's key as it was written, with the comma that it may need before it.
+// appendKey appends a member's key as written, with a comma before it if needed.
 func appendKey(out, key []byte) []byte {
 	if out[len(out)-1] != '{' {
 		out = append(out, ',')
@@ -184,7 +183,7 @@ func appendKey(out, key []byte) []byte {
 	return append(append(append(out, '"'), key...), '"', ':')
 }
 
-// below says whether a member is held, and what below it.
+// below reports whether a member is held, and which parts of it.
 func (p projection) below(key []byte) (projection, bool) {
 	if len(p) == 0 {
 		return nil, true
@@ -196,7 +195,7 @@ func (p projection) below(key []byte) (projection, bool) {
 	return below, held
 }
 
-// member appends what is held of a member. A path that goes on where the value is not a map leads nowhere.
+// member appends the held parts of a member. Paths do not go on in values that are not maps.
 func (p projection) member(out, key, value []byte) []byte {
 	if len(p) == 0 {
 		return append(appendKey(out, key), value...)
@@ -213,7 +212,7 @@ func (p projection) member(out, key, value []byte) []byte {
 	return append(out, '}')
 }
 
-// versionOf returns a resource version as a number, or as it is where it is not written as a number is.
+// versionOf returns a resource version as a number, or as text if it is not in the form of a number.
 func versionOf(text string) (number uint64, odd string) {
 	number, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || number == 0 || strconv.FormatUint(number, 10) != text {

@@ -13,12 +13,12 @@ import (
 	"unicode/utf8"
 )
 
-// encoder writes trees as JSON. It does what encoding/json does for them, in less than half the
-// time and without garbage, and keeps floats floats: 1.0 stays 1.0, so that decoding gives the
-// same tree again. An encoder is reused for its buffers.
+// encoder writes trees as JSON. The result is that of encoding/json, in less than half the time and without
+// garbage, but it keeps floats: 1.0 stays 1.0, so that decoding returns the same tree. An encoder is reused for its
+// buffers.
 type encoder struct {
 	buf []byte
-	// members is a stack: the sorted members of the map being written, above those of its parents.
+	// members is a stack with the sorted members of the current map above those of its parents.
 	members []member
 	err     error
 }
@@ -36,7 +36,7 @@ func (e *encoder) encode(tree map[string]any) ([]byte, error) {
 }
 
 func (e *encoder) reset() {
-	clear(e.members[:cap(e.members)]) // or a pooled encoder would hold on to the last tree
+	clear(e.members[:cap(e.members)]) // otherwise a pooled encoder would keep the last tree alive
 	e.buf, e.members, e.err = e.buf[:0], e.members[:0], nil
 }
 
@@ -57,7 +57,7 @@ func (e *encoder) value(v any) {
 	case bool:
 		e.buf = strconv.AppendBool(e.buf, v)
 	default:
-		// Not from a decoder. It costs nothing to be generous.
+		// A value that is not from a decoder. Accepting it costs nothing.
 		text, err := json.Marshal(v)
 		e.fail(err)
 		e.buf = append(e.buf, text...)
@@ -110,7 +110,7 @@ func (e *encoder) float(f float64) {
 	}
 }
 
-// push returns the map's members, sorted. The caller takes them off the stack.
+// push returns the map's members, sorted. The caller pops them from the stack.
 func (e *encoder) push(tree map[string]any) []member {
 	parents := len(e.members)
 	for key, value := range tree {
@@ -136,8 +136,8 @@ func (e *encoder) fail(err error) {
 	}
 }
 
-// appendString appends s as a JSON string. It escapes what JSON wants escaped and no more, and
-// puts U+FFFD where s is not UTF-8, as encoding/json does.
+// appendString appends s as a JSON string. It escapes only what JSON requires, and replaces invalid UTF-8 by
+// U+FFFD, as encoding/json does.
 func appendString(b []byte, s string) []byte {
 	b = append(b, '"')
 	start := 0

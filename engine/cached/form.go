@@ -13,42 +13,41 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Form says how a cache holds the objects of one resource. The zero Form holds them whole.
+// Form says how a cache holds the objects of one resource. The zero Form holds whole objects.
 type Form struct {
-	// Kind is the kind of the resource's objects. Only the profiles metadata and live use it: a
-	// server that sends metadata alone does not say the kind. Without it, trees of metadata have
-	// none.
+	// Kind is the kind of the resource's objects, for the profiles metadata and live: a server that sends metadata
+	// alone does not send the kind. Without it, trees of metadata have no kind.
 	Kind string
 	// Profile defaults to dsl.CacheCompact.
 	Profile dsl.CacheProfile
-	// Keep limits what the compact profile holds to apiVersion, kind, metadata and these paths;
-	// [Keep] writes it. Empty means the whole object. Other profiles ignore it.
+	// Keep limits the compact profile to apiVersion, kind, metadata and these paths; [Keep] formats it. Empty means
+	// the whole object. Other profiles ignore it.
 	Keep string
-	// Notes limits the annotations that the compact profile holds of objects that have few; see [FormOf]. Empty means all.
+	// Notes limits the held annotations in the compact profile, for objects with few annotations; see [FormOf].
+	// Empty means all.
 	Notes string
-	// Manager is the field manager whose entries in managedFields are held; all others are
-	// dropped, but for those that Markers and Made speak of. Empty drops all.
+	// Manager is the field manager whose managedFields entries are held. Others are dropped, except those of
+	// Markers and Made. Empty drops all.
 	Manager string
-	// Markers are other field managers whose entries are held, of every object, separated by commas. With a slash at the end
-	// one is how the names of some begin; what is before the slash is one, too. Optional.
+	// Markers are other field managers whose entries are held for every object, separated by commas. One that ends
+	// with a slash is a prefix; the part before the slash counts, too. Optional.
 	Markers string
-	// Vouches, where it is set, limits that to objects with an annotation of this key whose value begins
-	// with Vouched: only there does anybody ask whether the manager wrote it.
+	// Vouches, when set, limits Manager and Markers to objects with an annotation of this key whose value begins
+	// with Vouched, because only for these does the engine check who wrote it.
 	Vouches, Vouched string
-	// Made, where it is set, is the annotation that objects have which the operator has made: of those the entries of
-	// people's hands are held, too, by which it is known what somebody has changed.
+	// Made, when set, is the annotation of objects that the operator has made. For these, the entries of people are
+	// held, too, to find their changes.
 	Made string
-	// Owner is the key of the label by which objects name an owner that does not control them; see [Object.Owned]. Optional.
+	// Owner is the key of the label that names an owner other than the controller; see [Object.Owned]. Optional.
 	Owner string
 }
 
-// FormOf is the form of a profile in which no more is held than is needed.
+// FormOf returns the form of a profile that holds only what is needed.
 func FormOf(profile dsl.CacheProfile, held dsl.Held) Form {
 	return Form{Profile: profile, Keep: Keep(held.Fields), Notes: strings.Join(held.Annotations, ",")}
 }
 
-// WithDefaults fills in what is left open and drops what the profile ignores, so that forms that
-// mean the same are equal.
+// WithDefaults sets defaults and removes fields that the profile ignores, so that equivalent forms are equal.
 func (f Form) WithDefaults() Form {
 	if f.Profile == "" {
 		f.Profile = dsl.CacheCompact
@@ -62,8 +61,8 @@ func (f Form) WithDefaults() Form {
 	return f
 }
 
-// Shows returns a function that returns an object from the server as a cache of this form shows it. Values are shared
-// with it. The form is read once, not for each object.
+// Shows returns a function that reduces an object from the server to what a cache of this form has. The result
+// shares values with it. The form is parsed once, not for each object.
 func (f Form) Shows() func(*unstructured.Unstructured) *unstructured.Unstructured {
 	keep, err := parseKeep(f.Keep)
 	if f.Profile == dsl.CacheMetadata {
@@ -82,11 +81,10 @@ func (f Form) Shows() func(*unstructured.Unstructured) *unstructured.Unstructure
 	}
 }
 
-// Whole reports whether a cache of this form has all of an object that handlers may change.
+// Whole reports whether a cache of this form has all parts of an object that handlers may change.
 func (f Form) Whole() bool { return f.WithDefaults().Profile == dsl.CacheCompact && f.Keep == "" }
 
-// Keep writes paths as Form.Keep wants them: sorted, so that the order in which they were
-// declared makes no difference.
+// Keep formats paths for Form.Keep, sorted, so that the order of declaration does not matter.
 func Keep(paths []dsl.Path) string {
 	texts := make([]string, 0, len(paths))
 	for _, p := range paths {
@@ -96,11 +94,11 @@ func Keep(paths []dsl.Path) string {
 	return strings.Join(slices.Compact(texts), ",")
 }
 
-// projection says what of a map is kept: the keys it has, each with what is kept below it. An
-// empty projection keeps everything.
+// projection says which parts of a map are kept: its keys, each with a projection of the value. An empty projection
+// keeps everything.
 type projection map[string]projection
 
-// always is what every object keeps; encoding needs no exception for it then.
+// always returns the parts that are kept of every object, so that encoding needs no exception for them.
 func always() projection { return projection{"apiVersion": nil, "kind": nil, "metadata": nil} }
 
 func parseKeep(text string) (projection, error) {
@@ -118,7 +116,7 @@ func parseKeep(text string) (projection, error) {
 	return keep, nil
 }
 
-// splitPaths cuts at the commas that are not part of a quoted key.
+// splitPaths splits at the commas outside of quoted keys.
 func splitPaths(text string) []string {
 	var parts []string
 	start := 0
@@ -154,8 +152,7 @@ func (p projection) add(path dsl.Path) {
 	}
 }
 
-// of returns what is kept of a map, which is left as it is. A path that goes on where the value is not a map leads
-// nowhere.
+// of returns the kept parts of a map, which is not changed. Paths do not go on in values that are not maps.
 func (p projection) of(tree map[string]any) map[string]any {
 	if len(p) == 0 {
 		return tree

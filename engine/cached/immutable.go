@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// What client-go's interfaces ask of Object beyond reading it.
+// The methods of client-go's interfaces that do not read the object.
 
 // GetObjectKind returns the object itself.
 func (o *Object) GetObjectKind() schema.ObjectKind { return o }
 
-// DeepCopyObject returns a copy, which shares the bytes: they never change.
+// DeepCopyObject returns a copy, which shares the bytes, because they are immutable.
 func (o *Object) DeepCopyObject() runtime.Object {
 	same := *o
 	return &same
@@ -34,7 +34,7 @@ func (o *Object) GetDeletionGracePeriodSeconds() *int64 {
 	return o.decoded().DeletionGracePeriodSeconds
 }
 
-// immutable has the setters that are asked for. They do nothing.
+// immutable has the required setters. They do nothing.
 type immutable struct{}
 
 func (immutable) SetGroupVersionKind(schema.GroupVersionKind)  {}

@@ -11,12 +11,12 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cached/scan"
 )
 
-// fewNotes is how large annotations may be, as JSON in bytes, of which some are not held. How much room there is for one
-// more is worked out from those that are held, so what is left out has to be little beside the 256 KiB that the API
-// server takes.
+// fewNotes is the greatest size of annotations, as JSON in bytes, of which only a part is held. The room for
+// another annotation is computed from the held ones, so the rest must be small compared with the 256 KiB of the API
+// server.
 const fewNotes = 16 << 10
 
-// notes are the annotations that are held: keys, and beginnings of keys, with a slash at the end. Nil are all.
+// notes are the keys of held annotations; one that ends with a slash is a prefix. Nil means all.
 type notes []string
 
 func parseNotes(text string) notes {
@@ -35,7 +35,7 @@ func (n notes) hold(key string) bool {
 	return false
 }
 
-// append appends what is held of annotations. That there are any is known, for expressions may ask.
+// append appends the held annotations. The map itself is kept, because expressions may test its existence.
 func (n notes) append(out, key, annotations []byte) []byte {
 	if n == nil || len(annotations) > fewNotes || annotations[0] != '{' {
 		return append(appendKey(out, key), annotations...)
@@ -56,7 +56,7 @@ func (n notes) holdWritten(key []byte) bool {
 	return n.hold(string(key))
 }
 
-// of returns metadata with the annotations that are held of it, and leaves it as it is.
+// of returns metadata with the held annotations only. The argument is not changed.
 func (n notes) of(metadata map[string]any) map[string]any {
 	annotations, is := metadata["annotations"].(map[string]any)
 	if n == nil || !is {

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cached defines the objects of a cache: their metadata, and their JSON without managedFields. A tree is built from the
-// JSON for each reader, so readers share nothing and nothing is copied deeply. It is pure.
+// Package cached defines the objects of a cache: their metadata, and their JSON without managedFields. A tree is
+// built from the JSON for each reader, so readers share nothing and need no deep copies. It is pure.
 //
-// A [Form] says how much of each object is held, and [NewTransform] makes objects of what clients decode.
+// A [Form] says how much of each object is held, and [NewTransform] converts decoded objects.
 package cached
 
 import (
@@ -23,34 +23,33 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cached/scan"
 )
 
-// Object is an object as a cache holds it: the metadata that routing needs and, unless the
-// profile is live, its JSON. It never changes, so it may be read by any number of goroutines: the
-// setters that metav1.Object asks for do nothing.
+// Object is an object in a cache: the metadata for routing and, unless the profile is live, its JSON. It is
+// immutable, so several goroutines may read it: the setters of metav1.Object do nothing.
 //
-// Labels, annotations, finalizers and managedFields are not held but decoded from the JSON each
-// time; in the live profile there are none.
+// Labels, annotations, finalizers and managedFields are not held separately, but decoded from the JSON each time;
+// in the live profile they are missing.
 type Object struct {
 	immutable
 	kind      unique.Handle[typeMeta]
 	namespace unique.Handle[string]
 	name      string
 	uid       types.UID
-	// version is the resource version where that is a number, as API servers have them; otherwise it is among what is rare.
+	// version is the resource version if it is a number, as for API servers; otherwise rare has it.
 	version    uint64
 	generation int64
 	created    seconds
 	body       body
-	// metadata is where the value of the key metadata lies in the JSON.
+	// metadata is the position of the metadata in the JSON.
 	metadata struct{ from, to uint32 }
 	rare     *rare
 }
 
-// rare is what most objects of a cache do not have.
+// rare has the fields that most objects of a cache do not need.
 type rare struct {
 	version string
 	deleted seconds
 	owners  []owner
-	// owned is the value of the label that names an owner.
+	// owned is the value of the owner label.
 	owned string
 }
 
@@ -66,8 +65,8 @@ var (
 	_ metav1.Object  = (*Object)(nil)
 )
 
-// Tree decodes the object. The tree is the caller's own: a new one each time, with numbers as
-// int64 or float64. It is nil when the profile is live: the object must be read from the server.
+// Tree decodes the object. Each call returns a new tree, which belongs to the caller, with numbers as int64 or
+// float64. It returns nil if the profile is live: the object must be read from the server.
 func (o *Object) Tree() *unstructured.Unstructured {
 	var tree map[string]any
 	o.body.read(func(json []byte) { tree = scan.Tree(json) })
@@ -77,13 +76,13 @@ func (o *Object) Tree() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: tree}
 }
 
-// Size is how many bytes are held of the object's JSON, compressed; zero when the profile is live.
+// Size is the size of the held JSON in bytes, compressed; zero if the profile is live.
 func (o *Object) Size() int { return len(o.body.data) }
 
-// Length is how many bytes the object's JSON has, as far as it is held; zero when the profile is live.
+// Length is the length of the held JSON in bytes, uncompressed; zero if the profile is live.
 func (o *Object) Length() int { return o.body.length() }
 
-// Same reports whether another object has the same content, as far as it is held.
+// Same reports whether two objects have the same held content.
 func (o *Object) Same(other *Object) (same bool) {
 	if o.uid != other.uid || o.GetResourceVersion() != other.GetResourceVersion() || o.generation != other.generation {
 		return false
@@ -94,7 +93,7 @@ func (o *Object) Same(other *Object) (same bool) {
 	return same
 }
 
-// GetNamespace returns the namespace, empty for objects without one.
+// GetNamespace returns the namespace; empty for cluster-scoped objects.
 func (o *Object) GetNamespace() string { return o.namespace.Value() }
 
 // GetName returns the name.
@@ -117,7 +116,7 @@ func (o *Object) GetGeneration() int64 { return o.generation }
 // GetCreationTimestamp returns when the object was created.
 func (o *Object) GetCreationTimestamp() metav1.Time { return o.created.time() }
 
-// GetDeletionTimestamp returns since when the object is to be deleted, nil when it is not.
+// GetDeletionTimestamp returns the deletion timestamp, or nil.
 func (o *Object) GetDeletionTimestamp() *metav1.Time {
 	if o.rare == nil || o.rare.deleted == 0 {
 		return nil
@@ -140,7 +139,7 @@ func (o *Object) GetLabels() map[string]string {
 	return o.texts("labels")
 }
 
-// Owned returns the value of the label that names an owner, Form.Owner, empty when there is none. Unlike GetLabels it costs
+// Owned returns the value of the owner label, Form.Owner; empty if there is none. Unlike GetLabels, it decodes
 // nothing.
 func (o *Object) Owned() string { return o.rarely().owned }
 
@@ -153,23 +152,23 @@ func (o *Object) GetFinalizers() []string { return o.decoded().Finalizers }
 // GetManagedFields decodes the managedFields entries that are held; see [Form].
 func (o *Object) GetManagedFields() []metav1.ManagedFieldsEntry { return o.decoded().ManagedFields }
 
-// GroupVersionKind returns the kind. See Form.Kind for when it is unknown.
+// GroupVersionKind returns the kind. Form.Kind says when it is unknown.
 func (o *Object) GroupVersionKind() schema.GroupVersionKind {
 	kind := o.kind.Value()
 	return schema.FromAPIVersionAndKind(kind.apiVersion, kind.kind)
 }
 
-// Named returns an object of which the name is all that is known.
+// Named returns an object with nothing but a name.
 func Named(namespace, name string) *Object {
 	return &Object{kind: unique.Make(typeMeta{}), namespace: unique.Make(namespace), name: name}
 }
 
-// read gives the metadata's JSON to use, empty where none is held.
+// read calls use with the metadata's JSON; empty if it is not held.
 func (o *Object) read(use func(metadata []byte)) {
 	o.body.read(func(json []byte) { use(json[o.metadata.from:o.metadata.to]) })
 }
 
-// texts decodes a map of strings in the metadata, nil when there is none.
+// texts decodes a map of strings in the metadata, or nil.
 func (o *Object) texts(of string) (out map[string]string) {
 	o.read(func(metadata []byte) {
 		for key, value := range scan.Members(scan.Member(metadata, of)) {
@@ -182,8 +181,7 @@ func (o *Object) texts(of string) (out map[string]string) {
 	return out
 }
 
-// decoded is the metadata in full, as far as it is held. Where a field is not what it should be, the caller sees less of
-// the object, as one that asks an Unstructured does.
+// decoded returns the metadata as far as it is held. Fields of a wrong type are missing, as in an Unstructured.
 func (o *Object) decoded() (held metav1.ObjectMeta) {
 	if o.metadata.to > 0 {
 		o.read(func(metadata []byte) { _ = json.Unmarshal(metadata, &held) })
@@ -194,7 +192,7 @@ func (o *Object) decoded() (held metav1.ObjectMeta) {
 // typeMeta is shared by all objects of a kind.
 type typeMeta struct{ apiVersion, kind string }
 
-// seconds is a time since the epoch; Kubernetes has no finer times in metadata. Zero is no time.
+// seconds is a time since the epoch; Kubernetes has no finer times in metadata. Zero means no time.
 type seconds int64
 
 func (s seconds) time() metav1.Time {
@@ -204,7 +202,7 @@ func (s seconds) time() metav1.Time {
 	return metav1.Unix(int64(s), 0)
 }
 
-// owner is an owner reference. Most owners have the kind of many others.
+// owner is an owner reference. Many owners share a kind.
 type owner struct {
 	kind              unique.Handle[typeMeta]
 	name              string
@@ -220,7 +218,7 @@ func (w owner) reference() metav1.OwnerReference {
 	}
 }
 
-// Controller returns the uid of the owner that controls the object, empty when there is none.
+// Controller returns the uid of the controlling owner; empty if there is none.
 func (o *Object) Controller() types.UID {
 	for _, w := range o.rarely().owners {
 		if w.controller {

@@ -15,19 +15,18 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// NewTransform returns what turns an object that a client handed on, as a [Carrier], decoded or its metadata alone, into an
-// *[Object] of the form. It is an informer's transform, so it never fails: an error there would lose the
-// event. What it cannot encode it logs and holds as the live profile does. It may be called by any number
-// of goroutines. Anything else, and what it has made, it returns as it is: client-go shows it each object
-// of a streamed list twice.
+// NewTransform returns an informer's transform: it converts an object from a client, as a [Carrier], decoded, or
+// its metadata alone, to an *[Object] of the form. It never fails, because an error there would lose the event: an
+// object that cannot be encoded is logged and held as in the live profile. It is safe for use by several
+// goroutines. It returns other values, and its own results, as they are: client-go calls it twice for each object
+// of a streamed list.
 //
-// The group and version are those that the objects are watched at. NewTransform fails when Form.Keep
-// is faulty.
+// The group and version are those of the watch. NewTransform fails if Form.Keep is invalid.
 func NewTransform(form Form, gv schema.GroupVersion, log logr.Logger) (func(any) (any, error), error) {
 	return new(Press).NewTransform(form, gv, log)
 }
 
-// NewTransform is the function of this name for sources that share a press.
+// NewTransform is the function of the same name for sources that share a press.
 func (p *Press) NewTransform(form Form, gv schema.GroupVersion, log logr.Logger) (func(any) (any, error), error) {
 	keep, err := parseKeep(form.Keep)
 	if err != nil {
@@ -45,7 +44,7 @@ type transformer struct {
 	buffers    sync.Pool
 }
 
-// buffer is what one object after the other is worked on in.
+// buffer is working memory that is reused for each object.
 type buffer struct {
 	encoder
 	cut, pressed []byte
@@ -81,7 +80,7 @@ func (t *transformer) unstructured(b *buffer, u *unstructured.Unstructured) *Obj
 	return live.object(raw, b)
 }
 
-// partial is an object of which the metadata alone came. A server gives it the kind PartialObjectMetadata.
+// partial converts an object whose metadata alone was sent. Its kind is then PartialObjectMetadata.
 func (t *transformer) partial(b *buffer, p *metav1.PartialObjectMetadata) *Object {
 	kind := t.form.Kind
 	if kind == "" && p.GroupVersionKind().Group != metav1.GroupName {

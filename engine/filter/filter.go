@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package filter asks handlers' filters on labels and annotations. It keeps the answers of all filters about one object: those
-// of a pass, and from pass to pass which filters failed. It is pure.
+// Package filter evaluates handlers' filters on labels and annotations. It keeps the answers of all filters for one
+// object: those of a pass, and between passes the failures. It is pure.
 package filter
 
 import (
@@ -15,13 +15,13 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Chooses reports whether the handler's filters on labels and annotations hold for an object.
+// Chooses reports whether the handler's filters on labels and annotations match an object.
 func Chooses(h *dsl.Handler, object metav1.Object) bool {
 	return fulfils(object.GetLabels, h.Labels) && fulfils(object.GetAnnotations, h.Annotations)
 }
 
-// fulfils reports whether labels or annotations fulfil every condition. They are copied when they are asked for, and
-// most handlers have no conditions.
+// fulfils reports whether labels or annotations fulfil every condition. Get copies them, so it is only called if
+// there are conditions.
 func fulfils(get func() map[string]string, conditions []dsl.Match) bool {
 	if len(conditions) == 0 {
 		return true
@@ -30,33 +30,33 @@ func fulfils(get func() map[string]string, conditions []dsl.Match) bool {
 	return !slices.ContainsFunc(conditions, func(m dsl.Match) bool { return !m.Matches(set) })
 }
 
-// Question is what a pass asks a handler's filters: whether it sees the object, for a cause.
+// Question identifies an evaluation of a handler's filters, for a cause.
 type Question struct {
 	Handler *dsl.Handler
 	Cause   dsl.Cause
 }
 
-// Answer is what they say.
+// Answer is the result of an evaluation.
 type Answer struct {
 	Holds bool
 	Err   error
-	// Unread: they could not read children, which may be otherwise a moment later.
+	// Unread: the filters could not read children, which may succeed a moment later.
 	Unread bool
 }
 
-// Keeps reports whether the handler sees the object, or may see it.
+// Keeps reports whether the filters match, or may match.
 func (a Answer) Keeps() bool { return a.Holds || a.Err != nil }
 
-// Answers are those of one pass, each asked for once, as filters may be costly.
+// Answers are the answers of one pass. Each is evaluated once, because filters may be expensive.
 type Answers struct {
 	known map[Question]Answer
-	// unsure: whether a handler that holds the object sees it could not be told.
+	// unsure: for a handler that holds the object, it is not known whether its filters match.
 	unsure bool
-	// due are handlers that have something to do, if their filters hold, and these failed.
+	// due are handlers whose filters failed and that would have something to do if they matched.
 	due []string
 }
 
-// Known returns the answer to a question, if it was asked.
+// Known returns the answer to a question, if it was evaluated.
 func (a *Answers) Known(q Question) (Answer, bool) {
 	known, asked := a.known[q]
 	return known, asked
@@ -70,28 +70,27 @@ func (a *Answers) Note(q Question, answer Answer) {
 	a.known[q] = answer
 }
 
-// Reset has all filters asked once more: handlers have changed what they look at.
+// Reset drops the answers, because handlers have changed what filters look at.
 func (a *Answers) Reset() { a.known = nil }
 
-// Due notes that a handler has something to do if its filter holds, which failed. WasDue reports whether that was so of a
-// handler in the pass: what comes after it waits, as for one that failed.
+// Due notes that a handler would have something to do, and that its filter failed.
 func (a *Answers) Due(handler string) { a.due = append(a.due, handler) }
 
-// WasDue is described at [Answers.Due].
+// WasDue reports whether Due was called for the handler in this pass. Handlers that come after it wait, as after a
+// failure.
 func (a *Answers) WasDue(handler string) bool { return slices.Contains(a.due, handler) }
 
-// Doubt notes that it cannot be told whether a handler sees an object that it holds. Unsure reports whether that was
-// so of any in the pass.
+// Doubt notes that it is not known whether the filters of a handler match that holds an object.
 func (a *Answers) Doubt() { a.unsure = true }
 
-// Unsure is described at [Answers.Doubt].
+// Unsure reports whether Doubt was called in this pass.
 func (a *Answers) Unsure() bool { return a.unsure }
 
-// Faults are an object's filters that failed when they were asked last. The zero value has none.
+// Faults are the filters of an object whose last evaluation failed. The zero value has none.
 type Faults struct{ known map[kind]fault }
 
-// kind is a question as far as its failing is told apart: whether it is asked for a deletion, before which it is
-// asked of every object that lives.
+// kind is the part of a question that distinguishes failures: whether it is about a deletion. Before a deletion, it
+// is evaluated for every living object.
 type kind struct {
 	handler  string
 	deletion bool
@@ -99,30 +98,30 @@ type kind struct {
 
 func kindOf(q Question) kind { return kind{q.Handler.ID, q.Cause == dsl.Delete} }
 
-// fault is why a filter failed, and when it is asked again.
+// fault is a failure of a filter, with the time of the next evaluation.
 type fault struct {
 	text   string
 	unread bool // see Answer
-	// view is what it was asked about, failures how often it has failed with that in a row.
+	// view is the digest of the evaluated object; failures is how often in a row it failed.
 	view     string
 	failures int
-	// again is when it is to be asked again.
+	// again is the time of the next evaluation.
 	again time.Time
-	// failed: it has failed in this pass. mended: it has not, and has had an answer.
+	// failed: it has failed in this pass. mended: it has not failed in this pass, and has had an answer.
 	failed, mended bool
 }
 
-// Moment is when a filter is asked, and about what.
+// Moment is the time and the object of an evaluation.
 type Moment struct {
 	Now time.Time
-	// View is a digest of what it is asked about. With another one the back-off begins again.
+	// View is a digest of the evaluated object. If it changes, the back-off starts over.
 	View string
-	// Backoff returns how long to wait after so many failures in a row.
+	// Backoff returns the wait after a number of failures in a row.
 	Backoff func(failures int) time.Duration
 }
 
-// Failed notes that a filter failed. It reports whether it has failed with the same words before, and returns when it is to be
-// asked again. A failure before that time does not move it.
+// Failed notes a failure. It reports whether the filter has failed with the same text before, and returns the time
+// of the next evaluation. An earlier failure does not move that time.
 func (f *Faults) Failed(q Question, a Answer, m Moment) (before bool, again time.Time) {
 	text := a.Err.Error()
 	before = f.with(q.Handler.ID, text)
@@ -150,7 +149,7 @@ func (f *Faults) Begin() {
 	}
 }
 
-// Answered notes that a filter has an answer. In the same pass it may fail for another cause.
+// Answered notes that a filter has an answer. It may still fail for another cause in the same pass.
 func (f *Faults) Answered(q Question) {
 	if known, found := f.known[kindOf(q)]; found && !known.failed {
 		known.mended = true
@@ -158,8 +157,8 @@ func (f *Faults) Answered(q Question) {
 	}
 }
 
-// Mended forgets the filters that have not failed in a pass and had an answer. It names their handlers, except those with
-// another filter that fails with the same words.
+// Mended removes the filters that have not failed in a pass and had an answer. It returns their handlers, except
+// those with another filter that fails with the same text.
 func (f *Faults) Mended() (handlers []string) {
 	for k, one := range f.known {
 		if !one.mended {
@@ -177,13 +176,13 @@ func (f *Faults) Mended() (handlers []string) {
 	return handlers
 }
 
-// with reports whether a filter of the handler has failed with these words.
+// with reports whether a filter of the handler has failed with this text.
 func (f *Faults) with(handler, text string) bool {
 	living, deletion := f.known[kind{handler: handler}], f.known[kind{handler: handler, deletion: true}]
 	return living.text == text || deletion.text == text
 }
 
-// Of says why it cannot be told whether the handler sees the object, empty when it can, or may be in a moment.
+// Of says why it is not known whether the handler's filters match; empty if it is known, or will be in a moment.
 func (f *Faults) Of(h *dsl.Handler) string {
 	for _, deletion := range []bool{false, true} {
 		if found := f.known[kind{handler: h.ID, deletion: deletion}]; !found.unread && !found.mended && found.text != "" {

@@ -16,10 +16,10 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/patch"
 )
 
-// errParts is the error of actions that declare sub-handlers.
+// errParts is the error for actions that declare sub-handlers.
 var errParts = errors.New("declaring sub-handlers: actions of a machine have none (want states)")
 
-// enter runs the state's Enter unless that has succeeded, and reports whether it has.
+// enter runs the state's Enter unless it has succeeded before, and reports whether it has succeeded.
 func (x *Run) enter(ctx context.Context) bool {
 	if x.state.Enter == nil || !x.Entered.IsZero() {
 		return true
@@ -36,7 +36,7 @@ func (x *Run) enter(ctx context.Context) bool {
 	return true
 }
 
-// during runs the state's During, and reports whether the object is in that state still.
+// during runs the state's During, and reports whether the object is still in that state.
 func (x *Run) during(ctx context.Context) bool {
 	if b := x.state.Retries; b != nil && x.Failures > int64(b.AtMost) { // and the transition was not written
 		x.spend(fmt.Sprintf("during failed %s", times(x.Failures)))
@@ -54,21 +54,21 @@ func (x *Run) during(ctx context.Context) bool {
 	return true
 }
 
-// act is what came of an action.
+// act is the result of an action.
 type act struct {
 	name  string // enter or during
 	wants *dsl.Patch
 	err   error
 	step  int
 	again *time.Duration
-	// void: nothing of it counts.
+	// void: its changes are dropped.
 	void bool
-	// refused is what the server said of what the action wants; nil while nobody knows that it is to blame.
+	// refused is the server's refusal of the action's changes; nil if the action is not known to be the cause.
 	refused error
 }
 
-// do runs an action, unless the attempt before this one in the pass has, and takes over what it wants of the object. It reports
-// whether that is anything.
+// do runs an action, unless the previous attempt in the pass has, and adds its changes. It reports whether there
+// are any.
 func (x *Run) do(ctx context.Context, name string, action dsl.Func) (wanted bool, err error) {
 	a := x.Before.did(name)
 	if a == nil {
@@ -85,7 +85,7 @@ func (x *Run) do(ctx context.Context, name string, action dsl.Func) (wanted bool
 		x.request.RunAgain(*a.again)
 	}
 	outside, wrong := x.show(a.wants)
-	if err = a.err; wrong != nil { // what transforms the object
+	if err = a.err; wrong != nil { // a transformation failed
 		a.wants.Transforms, err = nil, wrong
 	}
 	x.outside = x.outside || outside && err == nil
@@ -108,7 +108,7 @@ func (x *Run) call(ctx context.Context, name string, action dsl.Func) *act {
 	return &act{name: name, wants: r.Patch, err: err, step: r.Step, again: r.Again, void: void}
 }
 
-// did is what came of an action in the attempt; nil where it was not run, or there was no attempt.
+// did returns the result of an action in the attempt; nil if it did not run, or there was no attempt.
 func (x *Run) did(name string) *act {
 	if x == nil {
 		return nil
@@ -120,8 +120,8 @@ func (x *Run) did(name string) *act {
 	return x.acts[i]
 }
 
-// Wishes are what the attempt wants of the object beside what it says of the machine; all of it where that is nothing. For these
-// it may be refused, and what it says then is not to be written with them.
+// Wishes returns the attempt's changes without the machine's own; if there are none, all changes. If the server
+// refuses the attempt, it refuses these, and the machine's own are then not written with them.
 func (x *Run) Wishes(all *dsl.Patch) *dsl.Patch {
 	if x == nil {
 		return all
@@ -138,9 +138,9 @@ func (x *Run) Wishes(all *dsl.Patch) *dsl.Patch {
 	return out
 }
 
-// Blame notes that the server does not take what the attempt came to. The last of its actions that wants something of the
-// object, and was not blamed before, has failed then: another attempt, with this one before it, says what comes of that, and
-// the pass has it written. It reports whether there is such an action.
+// Blame notes that the server refuses the attempt's changes. The last action with changes that was not blamed
+// before has failed then. Another attempt, with this one as Before, decides what follows, and the pass writes it.
+// It reports whether there is such an action.
 func (x *Run) Blame(said error) bool {
 	if x == nil {
 		return false
@@ -154,8 +154,8 @@ func (x *Run) Blame(said error) bool {
 	return false
 }
 
-// show makes what is wanted of the object a part of what is seen of it from here on. It reports whether that changes anything
-// beside its status.
+// show applies changes to the object as later actions see it. It reports whether they include changes outside the
+// status.
 func (x *Run) show(p *dsl.Patch) (outside bool, wrong error) {
 	made, err := x.made(p)
 	if err != nil {
@@ -172,11 +172,10 @@ func (x *Run) show(p *dsl.Patch) (outside bool, wrong error) {
 	return len(change) > 0, nil
 }
 
-// made is what is wanted of the object with what transformations make of it in their place: of all of the object, with what
-// is wanted of it so far.
+// made returns changes with transformations replaced by their results on the whole object with the changes so far.
 func (x *Run) made(p *dsl.Patch) (*dsl.Patch, error) {
 	if len(p.Transforms) == 0 || x.Full == nil {
-		return p, nil // which Lay makes of what is seen
+		return p, nil // Lay applies them to the visible object
 	}
 	full, err := x.Full.Object()
 	if err == nil && full != nil {
@@ -191,7 +190,7 @@ func (x *Run) made(p *dsl.Patch) (*dsl.Patch, error) {
 	return patch.ResolveMost(full, p, x.request.Object.GetGeneration(), time.Now())
 }
 
-// fail notes that an action has failed, or waits. An attempt too many takes the object to where the state's budget says.
+// fail notes that an action has failed, or waits. A failure too many takes the object to the state of the budget.
 func (x *Run) fail(err error, action, reason string) {
 	if _, waits := attempt.Waits(err); waits {
 		x.waits, x.idle = err, true
@@ -209,11 +208,11 @@ func (x *Run) fail(err error, action, reason string) {
 	x.spend(fmt.Sprintf("%s failed %s: %v", action, times(x.Failures), err))
 }
 
-// spend takes an object away whose state's budget is used up.
+// spend leaves a state whose budget is used up.
 func (x *Run) spend(why string) {
 	b := x.state.Retries
 	if x.outside { // by Enter, which has succeeded; see puts
-		x.Failures = max(x.Failures, int64(b.AtMost)+1) // should the process end before the transition is written
+		x.Failures = max(x.Failures, int64(b.AtMost)+1) // in case the process ends before the transition is written
 		x.then, x.why = b.Then, why
 		return
 	}
@@ -227,7 +226,8 @@ func times(n int64) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// choose takes the first transition whose condition holds. One that cannot be asked may be it, so none behind it is taken.
+// choose takes the first transition whose condition holds. If a condition fails, later transitions are not
+// evaluated, because the failed one may hold.
 func (x *Run) choose() {
 	about := x.request.Subject
 	about.Object = x.object.DeepCopy()
@@ -254,11 +254,11 @@ func (x *Run) choose() {
 	}
 }
 
-// ends is when the object has been in the state for too long. Times are kept in whole seconds, so it is up to one too late,
-// and never too early.
+// ends returns when the time limit of the state expires. Times are in whole seconds, so it is up to one second
+// late, and never early.
 func (x *Run) ends() time.Time { return x.Since.Add(x.state.Stay.AtMost + time.Second) }
 
-// expire takes an object away that has been in the state for too long.
+// expire leaves a state whose time limit has expired.
 func (x *Run) expire() {
 	if x.state.Stay != nil && !time.Now().Before(x.ends()) {
 		x.move(x.state.Stay.Then, fmt.Sprintf("it was in state %s for more than %s", x.State, x.state.Stay.AtMost))

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package machine runs state machines over objects: it reads from the book in the status where an object is, decides what to do,
-// does it, and writes into a patch where the object is then. It alone knows the form of that book. It sends no requests: actions
-// use the request that they get.
+// Package machine runs state machines over objects: it reads an object's state from the book in the status, decides
+// what to do, does it, and writes the new state into a patch. No other package knows the form of the book. It sends
+// no requests: actions use the request that they get.
 package machine
 
 import (
@@ -18,17 +18,18 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
-// Book is where an object is in a machine.
+// Book is the state of an object in a machine.
 type Book struct {
 	State string
-	// Since is when the state was entered, and Entered when its Enter had succeeded, zero before; both in whole seconds.
+	// Since is when the state was entered, and Entered when its Enter had succeeded, or zero; both in whole
+	// seconds.
 	Since, Entered time.Time
-	// Failures is how often actions have failed in the state, where it counts that.
+	// Failures is how often actions have failed in the state, for a state with Retries.
 	Failures int64
 }
 
-// Read reads an object's book. It is not found where the object has none, or that of another object. Since is zero where it is
-// no time, or one in the future: whoever may write the status would put off time-outs by it.
+// Read reads an object's book. It is not found if the object has none, or that of another object. Since is zero if
+// it is not a valid time, or in the future: otherwise anyone who may write the status could postpone time limits.
 func Read(m *dsl.Machine, o *unstructured.Unstructured) (b Book, found bool) {
 	value := func(name string) any {
 		out, _ := m.Field(name).In(o.Object)
@@ -47,7 +48,7 @@ func Read(m *dsl.Machine, o *unstructured.Unstructured) (b Book, found bool) {
 	return b, true
 }
 
-// moment reads a time; zero where there is none, as when somebody has written nonsense.
+// moment reads a time; zero if it is missing or invalid.
 func moment(value any) time.Time {
 	text, _ := value.(string)
 	at, err := time.Parse(time.RFC3339, text)
@@ -57,7 +58,7 @@ func moment(value any) time.Time {
 	return at.UTC()
 }
 
-// whole reads a number, zero where there is none.
+// whole reads a number; zero if it is missing.
 func whole(value any) int64 {
 	switch n := value.(type) {
 	case int64:
@@ -68,7 +69,7 @@ func whole(value any) int64 {
 	return 0
 }
 
-// stamp writes a time, nil for none.
+// stamp formats a time; nil for zero.
 func stamp(at time.Time) any {
 	if at.IsZero() {
 		return nil
@@ -76,8 +77,7 @@ func stamp(at time.Time) any {
 	return at.UTC().Format(time.RFC3339)
 }
 
-// tree is the book as the status has it, with nil for what it does not have. The history is left as it is unless there is
-// one to be written.
+// tree returns the book for the status, with nil for missing fields. It has the history only if told is set.
 func (b Book) tree(uid types.UID, history []any, told bool) map[string]any {
 	out := map[string]any{
 		dsl.BookState: b.State, dsl.BookSince: stamp(b.Since), dsl.BookEntered: stamp(b.Entered), dsl.BookUID: string(uid), dsl.BookFailures: nil,
@@ -94,7 +94,7 @@ func (b Book) tree(uid types.UID, history []any, told bool) map[string]any {
 	return out
 }
 
-// historyOf is the history that an object has.
+// historyOf returns an object's history.
 func historyOf(m *dsl.Machine, o *unstructured.Unstructured) []any {
 	value, _ := m.Field(dsl.BookHistory).In(o.Object)
 	list, _ := value.([]any)
@@ -104,20 +104,20 @@ func historyOf(m *dsl.Machine, o *unstructured.Unstructured) []any {
 // Move is a transition that was taken.
 type Move struct {
 	From, To string
-	// At is when, in whole seconds, and Stayed how long the object was in the state before.
+	// At is the time, in whole seconds, and Stayed how long the object was in the previous state.
 	At     time.Time
 	Stayed time.Duration
 	Why    string
-	// Failed: the state that it leads to is a bad end.
+	// Failed: the target state is Failed.
 	Failed bool
 }
 
-// String says it for people.
+// String describes it for people.
 func (v Move) String() string {
 	return strings.TrimSuffix(v.From+" → "+v.To+": "+v.Why, ": ")
 }
 
-// Kind is that of its Event.
+// Kind is the type of its Event.
 func (v Move) Kind() dsl.EventType {
 	if v.Failed {
 		return dsl.Warning
@@ -125,7 +125,7 @@ func (v Move) Kind() dsl.EventType {
 	return dsl.Normal
 }
 
-// Taken are the transitions of the attempt, if an object that was written has them: a schema may not have the book.
+// Taken returns the attempt's transitions, if the written object has them: a schema may lack the book.
 func (x *Run) Taken(written *unstructured.Unstructured) []Move {
 	b, found := Read(x.machine, written)
 	if n := len(x.Moves); n == 0 || !found || b.State != x.Moves[n-1].To || !b.Since.Equal(x.Moves[n-1].At) {
@@ -134,12 +134,12 @@ func (x *Run) Taken(written *unstructured.Unstructured) []Move {
 	return x.Moves
 }
 
-// entry is the move as the history has it.
+// entry returns the move for the history.
 func (v Move) entry() map[string]any {
 	return map[string]any{"from": v.From, "to": v.To, "when": stamp(v.At), "why": v.Why}
 }
 
-// kept is a history with one more move, as long as the machine keeps it.
+// kept returns a history with one more move, limited to the machine's length.
 func kept(m *dsl.Machine, history []any, v Move) []any {
 	most := m.History
 	if most == 0 {

@@ -14,20 +14,20 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
-// Census knows in which states the objects of a resource are: those that are there and have a book of their own, whatever
-// the filters of the machine's handler say. Passes tell it, as they read objects and as they leave them. Outside of a term of
-// leadership it knows nothing. Its methods may be called by any number of goroutines; those of a census of no machines do nothing.
+// Census counts the objects of a resource by state: objects with their own book, whatever the handler's filters.
+// Passes update it with the objects that they read and write. Outside of a term of leadership it is empty. Its
+// methods are safe for use by several goroutines; without machines they do nothing.
 type Census struct {
 	machines []*dsl.Machine
 
 	mu sync.Mutex
-	// posts are those of each machine; nil outside of a term.
+	// posts are the objects of each machine; nil outside of a term.
 	posts []map[cache.ObjectName]post
 }
 
-// post is where an object is in a machine.
+// post is the state of an object in a machine.
 type post struct {
-	// state is its number among all of the machine; that of one that is not declared is how many there are.
+	// state is the number of the state; for an undeclared one it is the number of states.
 	state int
 	since int64 // seconds
 }
@@ -35,7 +35,7 @@ type post struct {
 // NewCensus returns a census outside of a term.
 func NewCensus(machines []*dsl.Machine) *Census { return &Census{machines: machines} }
 
-// Begin begins a term, in which nothing is known yet.
+// Begin begins a term with an empty census.
 func (c *Census) Begin() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,7 +52,7 @@ func (c *Census) End() {
 	c.posts = nil
 }
 
-// Note notes where the object of a key is, nil for none.
+// Note notes the states of the object of a key; nil if it is gone.
 func (c *Census) Note(key cache.ObjectName, o *unstructured.Unstructured) {
 	if len(c.machines) == 0 {
 		return
@@ -65,7 +65,7 @@ func (c *Census) Note(key cache.ObjectName, o *unstructured.Unstructured) {
 		}
 		var b Book
 		if b, has[i] = Read(m, o); has[i] {
-			if b.Since.IsZero() { // which is put right when the machine runs
+			if b.Since.IsZero() { // the machine's next run corrects it
 				b.Since = now()
 			}
 			at[i] = post{numberOf(m, b.State), b.Since.Unix()}
@@ -82,7 +82,7 @@ func (c *Census) Note(key cache.ObjectName, o *unstructured.Unstructured) {
 	}
 }
 
-// numberOf is the number of a state among all of a machine.
+// numberOf returns the number of a state in a machine.
 func numberOf(m *dsl.Machine, name string) (n int) {
 	for s := range m.All() {
 		if s.Name == name {
@@ -93,8 +93,8 @@ func numberOf(m *dsl.Machine, name string) (n int) {
 	return n
 }
 
-// Stats counts the objects by machine and state, each state of each machine once; nothing outside of a term. Objects in states
-// that are not declared are counted together, where there are any.
+// Stats counts the objects by machine and state, with each state of each machine once; nothing outside of a term.
+// Objects in undeclared states are counted together, if there are any.
 func (c *Census) Stats() (out []ops.StateStats) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

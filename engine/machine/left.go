@@ -14,8 +14,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Leave is what takes a machine's book off an object, and the conditions that the machine tells: where the object was is of no
-// account when the operator sees it again. It is empty for an object that has no book of its own.
+// Leave returns a patch that removes a machine's book and conditions from an object. When the operator sees the
+// object again, its earlier state must not count. It is empty for an object without its own book.
 func Leave(m *dsl.Machine, o *unstructured.Unstructured) *dsl.Patch {
 	out := dsl.NewPatch()
 	if _, found := Read(m, o); !found {
@@ -37,10 +37,9 @@ func Leave(m *dsl.Machine, o *unstructured.Unstructured) *dsl.Patch {
 	return out
 }
 
-// retire takes away conditions that an earlier version of the machine has left behind, or a machine that there is no more: such a
-// one has for a reason the state in which its machine says that the object is, or what has failed. That nobody declares it, and
-// that the API server knows it for one of this operator's, is seen to where patches are written. Where code may set conditions
-// that nobody knows of, all stay.
+// retire removes conditions of an earlier version of the machine, or of a former machine: their reason is the state
+// in that machine's book, or a failure. When the patch is written, it is also checked that nothing declares the
+// condition and that this operator has set it. If some code may set unknown conditions, all stay.
 func (x *Run) retire() {
 	if !x.Told || x.Gone {
 		return
@@ -54,8 +53,8 @@ func (x *Run) retire() {
 	}
 }
 
-// reasons are those that machines' conditions have on the object: of one that there is no more the cache may not have the book, and
-// its own condition tells the state.
+// reasons returns the reasons of machines' conditions on the object. The cache may lack the book of a former
+// machine, but its own condition has the state.
 func (x *Run) reasons(all map[string]metav1.Condition) []string {
 	out := []string{EnterFailed, DuringFailed, WhenFailed, Looping, StateUnknown}
 	for _, m := range append(slices.Clip(x.Others), x.machine) {
@@ -71,7 +70,7 @@ func (x *Run) reasons(all map[string]metav1.Condition) []string {
 	return out
 }
 
-// conditionsOf are the conditions of an object by their types.
+// conditionsOf returns an object's conditions by type.
 func conditionsOf(o *unstructured.Unstructured) map[string]metav1.Condition {
 	out := map[string]metav1.Condition{}
 	list, _, _ := unstructured.NestedFieldNoCopy(o.Object, "status", "conditions")

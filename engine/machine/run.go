@@ -15,57 +15,60 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
-// Run is one attempt of a handler that is a machine. What comes of it is there when the attempt has ended.
+// Run is one attempt of a machine's handler. Its results are set when the attempt has ended.
 type Run struct {
 	// Of is the handler, and Others are the other machines of its resource.
 	Of     *dsl.Handler
 	Others []*dsl.Machine
-	// Prefix is that of the operator's annotations.
+	// Prefix is the prefix of the operator's annotations.
 	Prefix string
-	// Early: the attempt is made before it is due, so that a failure does not count.
+	// Early: the attempt is made before it is due, so a failure does not count.
 	Early bool
-	// Gone: the object is gone from sight, and where it is cannot be written any more. What is known of that is in Known and Sent.
+	// Gone: the object is out of sight, and its state cannot be written any more. Known and Sent have what is known
+	// of it.
 	Gone bool
-	// Told: which conditions handlers of the resource set is known of all of them.
+	// Told: for all handlers of the resource, the conditions that they set are known.
 	Told bool
-	// Full has the object as it is when the attempt begins with all that its cache does not hold, for actions that transform
-	// it; nil where nobody knows that. It may ask the API server. Full itself is nil where the cache holds all.
+	// Full returns the whole object at the beginning of the attempt, for actions that transform it; nil if it is
+	// not known. It may ask the API server. Full itself is nil if the cache holds whole objects.
 	Full interface {
 		Object() (*unstructured.Unstructured, error)
 	}
-	// Known is what was done in an attempt before this one, and is not written down.
+	// Known has what an earlier attempt has done and not written.
 	Known Done
-	// Before is the attempt before this one in the same pass, whose patch the server has refused, see [Run.Blame]; nil for none.
+	// Before is the previous attempt in the same pass, whose patch the server has refused, see [Run.Blame]; or nil.
 	Before *Run
 
-	// Moves are the transitions that the patch tells of. They were taken when it is written.
+	// Moves are the transitions in the patch. They are taken when it is written.
 	Moves []Move
-	// Done is what was done whatever becomes of the patch, and Sent what was when it is written; the next attempt is to know it.
+	// Done is what was done whether or not the patch is written, and Sent what is done when it is written; the next
+	// attempt must get it as Known.
 	Done, Sent Done
 
 	machine *dsl.Machine
 	request *dsl.Request
-	object  *unstructured.Unstructured // with what was wanted so far
+	object  *unstructured.Unstructured // with the changes so far
 
 	Book
-	state   *dsl.State // nil for one that is not declared
+	state   *dsl.State // nil for an undeclared state
 	history []any
-	told    bool // the history is to be written
+	told    bool // the history must be written
 	acts    []*act
-	// outside: an action that has succeeded wants something of the object beside its status; enters: so does Enter.
+	// outside: an action that has succeeded changes the object outside its status; enters: so does Enter.
 	outside, enters bool
-	// err is why an action, or a condition, failed, with the reason to say; waits is what one waits for. Idle: an action waits.
+	// err is the error of an action or a condition, with its reason; waits is the wait of an action. Idle: an
+	// action waits.
 	err, waits error
 	reason     string
 	idle       bool
-	// then is where the object goes when what is outside is written, and why; empty for where its transitions say.
+	// then is the state to go to after outside changes are written, and why; empty if the transitions decide.
 	then, why string
 }
 
-// Done says that the Enter of a state has succeeded, at a time that is zero where it has not, or that there is none. Since tells
-// one time in the state from others. Put: what actions want of the object beside its status was sent; looked: none of them has
-// failed, or waits, and During asks to be run again at a time, zero for none; then: the object goes there next, for a reason. Book
-// is where the object is, of one that is gone, or was when it came back.
+// Done records work in a state. The time is when its Enter had succeeded; zero if it has not, or there is none.
+// Since distinguishes stays in the state. Put: the actions' changes outside the status were sent. looked: no action
+// has failed or waits, and During asks for another run at a time, or zero. then: the object goes there next, with a
+// reason. Book is the state of an object that is out of sight, or was when it came back.
 type Done struct {
 	State     string
 	Since, At time.Time
@@ -76,14 +79,14 @@ type Done struct {
 	Book      *Book
 }
 
-// Handler returns a handler whose function is the attempt.
+// Handler returns a handler that runs the attempt.
 func (x *Run) Handler() *dsl.Handler {
 	out := *x.Of
-	out.Func, out.Timeout = x.run, 0 // the time of each action is limited
+	out.Func, out.Timeout = x.run, 0 // each action has its own timeout
 	return &out
 }
 
-// run is the attempt.
+// run runs the attempt.
 func (x *Run) run(ctx context.Context, r *dsl.Request) error {
 	x.machine, x.request, x.object = x.Of.Machine, r, r.Object
 	x.retire()
@@ -110,20 +113,20 @@ func (x *Run) run(ctx context.Context, r *dsl.Request) error {
 // deleting reports whether the object is being deleted.
 func (x *Run) deleting() bool { return x.request.Cause == dsl.Delete }
 
-// now is the time, in whole seconds.
+// now returns the time in whole seconds.
 func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
-// of reports whether it is about the time in a state that a book tells of.
+// of reports whether d is about the same stay in a state as a book.
 func (d Done) of(b Book) bool { return d.State == b.State && d.Since.Equal(b.Since) }
 
-// open reads the book, or begins one.
+// open reads the book, or starts one.
 func (x *Run) open() {
 	var found bool
 	if x.Known.Book != nil && x.Gone {
 		x.Book = *x.Known.Book
 		return
 	}
-	back := x.Known.Book != nil && !x.deleting() // which went through states of deletion, and begins anew
+	back := x.Known.Book != nil && !x.deleting() // it was in states of deletion, and starts over
 	if x.Book, found = Read(x.machine, x.object); found && !back {
 		x.history = historyOf(x.machine, x.object)
 		return
@@ -133,12 +136,12 @@ func (x *Run) open() {
 	if x.Known.State == x.State {
 		x.Since = x.Known.Since
 	}
-	_, _ = x.show(&dsl.Patch{Status: x.status()}) // so that actions see it in the first state as in all others
+	_, _ = x.show(&dsl.Patch{Status: x.status()}) // so that actions see it in the first state, too
 }
 
-// arrive finds the state that the book names, or where an object goes that is there no more.
+// arrive finds the state in the book, or for an unknown one the state in Migrate.
 func (x *Run) arrive() {
-	if x.Since.IsZero() { // somebody has taken it away, or written nonsense: the state counts from when that is seen
+	if x.Since.IsZero() { // it is missing or invalid: the time counts from now
 		x.Since = now()
 	}
 	var deletion bool
@@ -159,12 +162,12 @@ func (x *Run) arrive() {
 	}
 }
 
-// hand does what a person asks for with the annotation goto, and reports whether there is one. While there is, no other
-// transition is taken: it may have been written to the status, and the annotation not have been taken off.
+// hand handles the annotation goto, and reports whether there is one. While it exists, no other transition is
+// taken: the transition may have been written to the status, and the annotation not have been removed yet.
 func (x *Run) hand() bool {
 	key := x.machine.GotoKey(x.Prefix)
 	to, asked := x.request.Object.GetAnnotations()[key]
-	if !asked || x.Gone { // from an object that is gone from sight it could not be taken off
+	if !asked || x.Gone { // it cannot be removed from an object that is out of sight
 		return false
 	}
 	x.request.Patch.Remove(dsl.Path{"metadata", "annotations", key}.String())
@@ -189,11 +192,11 @@ func (x *Run) move(to, why string) {
 	x.Moves, x.history, x.told = append(x.Moves, v), kept(x.machine, x.history, v), true
 	x.Book, x.state = Book{State: to, Since: v.At}, next
 	x.err, x.waits, x.idle, x.request.Step = nil, nil, false, 0
-	_, _ = x.show(&dsl.Patch{Status: x.status()}) // which transforms nothing
+	_, _ = x.show(&dsl.Patch{Status: x.status()}) // it has no transformations
 }
 
-// work does what is to be done in the state, and in those that it leads to, as far as nothing is to be done on entering
-// them. It reports whether there is more to do at once.
+// work runs the actions of the state, and of the following states if they have no Enter. It reports whether there
+// is more to do at once.
 func (x *Run) work(ctx context.Context) (again bool) {
 	if x.Known.Put && x.Known.of(x.Book) && x.resume() {
 		return false
@@ -201,7 +204,7 @@ func (x *Run) work(ctx context.Context) (again bool) {
 	for range len(x.machine.States) + len(x.machine.Deletion) {
 		moves := len(x.Moves)
 		if moves > 0 && (x.state.Enter != nil || x.state.During != nil) {
-			return true // the transition is written down first
+			return true // the transition is written first
 		}
 		entered := x.enter(ctx) && x.during(ctx)
 		if len(x.Moves) == moves && x.puts() {
@@ -222,9 +225,9 @@ func (x *Run) work(ctx context.Context) (again bool) {
 	return false
 }
 
-// puts reports whether what actions want of the object beside its status is to be written before anything else: the status is
-// written first, and after a crash between the two it would say that what is not there was done. So no transition goes with it;
-// the next attempt begins with that, see resume.
+// puts reports whether the actions' changes outside the status must be written alone. The status is written first,
+// and after a crash between the two writes it would claim changes that were not made. So no transition is written
+// with them; the next attempt takes it, see resume.
 func (x *Run) puts() bool {
 	if !x.outside {
 		return false
@@ -239,12 +242,12 @@ func (x *Run) puts() bool {
 	return true
 }
 
-// resume goes on after an attempt that has put what its actions want on the object, and nothing else: the transition that it left
-// is taken now, before actions run once more. So an action that wants something else each time keeps no object where it is, and
-// what the server does not keep is put once. It reports whether that is all, because nothing has happened since.
+// resume continues after an attempt that has only written its actions' changes: the transition is taken now, before
+// actions run once more. So an action with a different change each time does not keep the object in its state, and
+// a change that the server drops is sent once. It reports whether that is all, because nothing has happened since.
 func (x *Run) resume() (all bool) {
 	x.Done = x.Known
-	x.Done.Put = x.Known.then != "" // else the next attempt runs them
+	x.Done.Put = x.Known.then != "" // otherwise the next attempt runs them
 	switch {
 	case x.Known.then != "":
 		x.move(x.Known.then, x.Known.why)
@@ -254,14 +257,14 @@ func (x *Run) resume() (all bool) {
 	if len(x.Moves) == 0 {
 		x.expire()
 	}
-	all = len(x.Moves) == 0 && x.Known.looked && (x.request.Cause == dsl.Again || x.deleting()) // which is tried again anyhow
+	all = len(x.Moves) == 0 && x.Known.looked && (x.request.Cause == dsl.Again || x.deleting()) // it runs again anyway
 	if all && !x.Known.again.IsZero() {
 		x.request.RunAgain(time.Until(x.Known.again))
 	}
 	return all
 }
 
-// outcome is what the attempt comes to.
+// outcome returns the result of the attempt.
 func (x *Run) outcome(again bool) error {
 	switch {
 	case x.state == nil:
@@ -282,8 +285,8 @@ func (x *Run) outcome(again bool) error {
 	return x.ending(again)
 }
 
-// failure is the error of an action. In a deletion it is final in a terminal state alone: else the deletion would be over, and
-// its states are not.
+// failure returns the error of an action. In a deletion it is permanent only in a terminal state: otherwise the
+// deletion would end before its states are through.
 func (x *Run) failure() error {
 	if x.deleting() && !x.state.Terminal && dsl.IsPermanent(x.err) {
 		return errors.New(x.err.Error())
@@ -291,7 +294,7 @@ func (x *Run) failure() error {
 	return x.err
 }
 
-// ending is what a deletion comes to in which nothing has failed.
+// ending returns the result in a deletion without failures.
 func (x *Run) ending(again bool) error {
 	entered := x.state.Enter == nil || !x.Entered.IsZero()
 	switch {

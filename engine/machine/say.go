@@ -15,30 +15,30 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
-// The reasons of conditions and Events that are no states.
+// The reasons of conditions and Events other than states.
 const (
-	// EnterFailed and DuringFailed: an action has failed, and is tried again.
+	// EnterFailed and DuringFailed: an action has failed, and is retried.
 	EnterFailed  = "EnterFailed"
 	DuringFailed = "DuringFailed"
-	// WhenFailed: whether a transition is to be taken cannot be told.
+	// WhenFailed: the condition of a transition failed.
 	WhenFailed = "WhenFailed"
-	// Looping: transitions lead round in a circle without anything to be done on it.
+	// Looping: transitions form a circle without an action.
 	Looping = "Looping"
-	// StateUnknown: the book names a state that the machine does not have.
+	// StateUnknown: the machine does not have the state in the book.
 	StateUnknown = "StateUnknown"
-	// GotoRefused: a person asked for a state to which there is no way.
+	// GotoRefused: a person asked for a state without a transition to it.
 	GotoRefused = "GotoRefused"
 	// AllReady: all machines of the object are in states that are ready.
 	AllReady = "AllReady"
 )
 
-// How long texts may be on an object, in bytes: an error may be of any length, and each object is kept in memory.
+// The limits of texts on an object in bytes: errors may be long, and all objects are kept in memory.
 const (
 	messageMost = 1024
 	whyMost     = 256
 )
 
-// refusal says why a person's wish is not done, and what can be.
+// refusal says why a goto is refused, and what is possible.
 func refusal(from *dsl.State, key, to string) string {
 	var ways []string
 	for _, w := range from.Ways() {
@@ -53,7 +53,7 @@ func refusal(from *dsl.State, key, to string) string {
 	return fmt.Sprintf("The annotation %s asks for %q, and the object is in state %s: %s", key, to, from.Name, can)
 }
 
-// hold says that the object is in a state of which nobody knows what to do in it.
+// hold reports that the object is in an undeclared state.
 func (x *Run) hold() {
 	var names []string
 	for s, deletion := range x.machine.All() {
@@ -67,7 +67,7 @@ func (x *Run) hold() {
 	x.request.Events.Event(dsl.Warning, StateUnknown, "Nothing is done: %v", x.err)
 }
 
-// status is what the book says, as a status has it.
+// status returns the book as a status.
 func (x *Run) status() map[string]any {
 	out := x.tree(x.request.Object.GetUID(), x.history, x.told)
 	for _, key := range slices.Backward(x.machine.Book()[1:]) {
@@ -76,14 +76,14 @@ func (x *Run) status() map[string]any {
 	return out
 }
 
-// write has the book written, unless nobody knows what it says.
+// write adds the book to the patch, unless the state is unknown.
 func (x *Run) write() {
 	if x.state != nil {
 		x.request.Patch.Join(&dsl.Patch{Status: x.status()})
 	}
 }
 
-// say tells how the object stands in conditions.
+// say sets the conditions.
 func (x *Run) say() {
 	ready := x.ready()
 	set := func(c metav1.Condition) {
@@ -103,7 +103,7 @@ func (x *Run) say() {
 	set(x.together(own))
 }
 
-// unknown is the reason where the state is not declared, empty where it is.
+// unknown returns the reason for an undeclared state; empty for a declared one.
 func (x *Run) unknown() string {
 	if x.state == nil {
 		return StateUnknown
@@ -111,7 +111,7 @@ func (x *Run) unknown() string {
 	return ""
 }
 
-// doc says for people what the state is.
+// doc describes the state for people.
 func (x *Run) doc() string {
 	if x.state == nil {
 		return x.err.Error()
@@ -119,7 +119,7 @@ func (x *Run) doc() string {
 	return x.state.Doc
 }
 
-// ready is the condition that says whether the object is ready, as far as this machine knows.
+// ready returns the condition for this machine's readiness.
 func (x *Run) ready() metav1.Condition {
 	out := metav1.Condition{Type: dsl.Ready, Reason: x.State, Message: x.doc()}
 	entered := x.state != nil && (x.state.Enter == nil || !x.Entered.IsZero())
@@ -133,8 +133,8 @@ func (x *Run) ready() metav1.Condition {
 	return out
 }
 
-// together is the condition for all machines of the object that have said how they stand. The first that is not ready
-// gives the reason.
+// together returns the condition for all machines of the object that have reported. The first machine that is not
+// ready gives the reason.
 func (x *Run) together(own metav1.Condition) metav1.Condition {
 	out := metav1.Condition{Type: dsl.Ready, Status: metav1.ConditionTrue, Reason: AllReady}
 	said := []metav1.Condition{own}

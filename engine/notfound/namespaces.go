@@ -11,26 +11,26 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// believed is how long nothing is created in a namespace whose deletion has refused a request. It is short, for a new
-// namespace of that name may come at any time.
+// believed is how long creations in a namespace are suppressed after its deletion has refused a request. It is
+// short, because a new namespace of that name may be created at any time.
 const believed = 10 * time.Second
 
-// Namespaces remembers namespaces that are being deleted, from refusals of the API server: each object in such a namespace
-// would otherwise be refused its children and its Events again and again. The zero value knows none. Its methods may be
-// called by any number of goroutines.
+// Namespaces remembers namespaces that are being deleted, from refusals of the API server: otherwise children and
+// Events of each object in such a namespace would be refused again and again. The zero value is empty. Its methods
+// are safe for use by several goroutines.
 type Namespaces struct {
 	mu      sync.Mutex
 	refused map[string]refusal
 }
 
-// refusal is the answer to a request that came too late for its namespace.
+// refusal is the response to a request in a terminating namespace.
 type refusal struct {
 	err   error
 	until time.Time
 }
 
-// Learn takes the outcome of a request that creates an object in a namespace, nil for success. It reports whether the
-// request was refused because the namespace is being deleted.
+// Learn takes the result of a request that creates an object in a namespace; nil for success. It reports whether
+// the request was refused because the namespace is being deleted.
 func (n *Namespaces) Learn(namespace string, err error) (ends bool) {
 	ends = apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 	n.mu.Lock()
@@ -50,8 +50,7 @@ func (n *Namespaces) Learn(namespace string, err error) (ends bool) {
 	return ends
 }
 
-// Refusal returns the answer to the last request that a namespace's deletion has refused, nil when there was none in the
-// last 10 seconds.
+// Refusal returns the last refusal by a namespace's deletion; nil if there was none in the last 10 seconds.
 func (n *Namespaces) Refusal(namespace string) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -18,8 +18,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
-// change is a merge patch; locked ones hold only for the version that they were made from. Marks: status.observedGeneration in it
-// is the engine's mark.
+// change is a merge patch. If it is locked, it is valid only for the version that it was made from. Marks:
+// status.observedGeneration in it is the engine's mark.
 type change struct {
 	tree          map[string]any
 	locked, marks bool
@@ -29,17 +29,17 @@ func (c change) join(other change) change {
 	return change{tree: overlay(c.tree, other.tree), locked: c.locked || other.locked}
 }
 
-// digest tells the change from others, and from the same one of an object that is otherwise in what is
-// to be changed. The time in a condition does not count: it is always that of the attempt.
+// digest identifies the change together with the current values of the changed fields. It ignores the time in a
+// condition, which is always that of the attempt.
 func (c change) digest(object map[string]any) uint64 {
 	sum, err := plain.Hash([]any{timeless(c.tree), timeless(covered(object, c.tree))})
 	if err != nil {
-		return rand.Uint64() // not JSON: it is sent, and the server says what is wrong with it
+		return rand.Uint64() // not JSON: it is sent, and the server reports the fault
 	}
 	return sum
 }
 
-// covered is the part of an object that a merge patch is about.
+// covered returns the part of an object that a merge patch changes.
 func covered(object, patch map[string]any) map[string]any {
 	out := map[string]any{}
 	for key, wanted := range patch {
@@ -56,7 +56,7 @@ func covered(object, patch map[string]any) map[string]any {
 	return out
 }
 
-// timeless is the tree without the transition times of its conditions.
+// timeless returns the tree without the transition times of its conditions.
 func timeless(tree map[string]any) map[string]any {
 	status, _ := tree["status"].(map[string]any)
 	list, _ := status["conditions"].([]any)
@@ -75,8 +75,8 @@ func timeless(tree map[string]any) map[string]any {
 	return overlay(tree, map[string]any{"status": map[string]any{"conditions": bare}})
 }
 
-// objectChange is what p and m ask for outside status and o does not have, and what may go along
-// with it.
+// objectChange returns the changes of p and m outside status that o does not have yet, with the annotations of
+// Along.
 func (t Target) objectChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks) change {
 	notes := t.notes(o, p, m)
 	c := wantedChange(o, p, m, notes)
@@ -91,14 +91,14 @@ func (t Target) objectChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks
 		case note.Text != "":
 			notes[key] = note.Text
 		case o.GetAnnotations()[key] == note.Was:
-			notes[key], m.Locked = nil, true // the cache may be old, and another value is not to be lost
+			notes[key], m.Locked = nil, true // the cache may be stale, and another value must not be lost
 		}
 	}
 	return wantedChange(o, p, m, notes)
 }
 
-// notes are the engine's own annotations as they are to be. A handler that removes all annotations means those of
-// others: what the engine knows of the object would be lost with its own. Nil is for none.
+// notes returns the desired state of the engine's own annotations. A handler that removes all annotations does not
+// remove the engine's, because these hold what it knows of the object. Nil means none.
 func (t Target) notes(o *unstructured.Unstructured, p *dsl.Patch, m Marks) map[string]any {
 	if m.Annotation == "" && !sweeps(p) {
 		return nil
@@ -130,10 +130,11 @@ func sweeps(p *dsl.Patch) bool {
 	return named && metadata == nil || given && annotations == nil || len(p.Replaced) > 0
 }
 
-// wantedChange is what p and m ask for outside status and o does not have, with annotations of the engine's own.
+// wantedChange returns the changes of p and m outside status that o does not have yet, with the engine's own
+// annotations.
 func wantedChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks, notes map[string]any) change {
 	c := change{tree: lacking(o.Object, plain.ValidMap(p.Object), p.Replaced)}
-	c.locked = m.Locked || len(c.tree) > 0 // nobody's change is overwritten unseen
+	c.locked = m.Locked || len(c.tree) > 0 // so that no change of others is overwritten unseen
 	if len(notes) > 0 {
 		wanted := dsl.NewPatch()
 		wanted.Join(p)
@@ -148,7 +149,7 @@ func wantedChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks, notes map
 	return c.join(change{tree: map[string]any{"metadata": map[string]any{"finalizers": list}}, locked: true})
 }
 
-// statusChange is what p and m ask for in status and o does not have.
+// statusChange returns the changes of p and m in status that o does not have yet.
 func (t Target) statusChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks) change {
 	status, _ := o.Object["status"].(map[string]any)
 	fields := p.Status
@@ -175,7 +176,7 @@ func (t Target) statusChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks
 	return c
 }
 
-// counted returns fields of the status with the engine's observedGeneration: the new one, or the present one.
+// counted returns fields of the status with the engine's observedGeneration: the new one, or the current one.
 func counted(status, fields map[string]any, observed int64) map[string]any {
 	has, found := status["observedGeneration"]
 	_, wanted := fields["observedGeneration"]
@@ -191,7 +192,7 @@ func counted(status, fields map[string]any, observed int64) map[string]any {
 	return fields
 }
 
-// conditioned returns fields of the status with the conditions that are wanted, and without those that are to go.
+// conditioned returns fields of the status with the wanted conditions added, and others removed.
 func (t Target) conditioned(o *unstructured.Unstructured, fields map[string]any, wanted []metav1.Condition, p *dsl.Patch, mended string) map[string]any {
 	status, _ := o.Object["status"].(map[string]any)
 	list, changed := conditions(remaining(status, p, wanted), wanted, t.Generation, t.Now)
@@ -209,8 +210,8 @@ func (t Target) conditioned(o *unstructured.Unstructured, fields map[string]any,
 	return fields
 }
 
-// remaining is the status in which conditions are set: of one that handlers set or remove the conditions of as a whole,
-// what they leave. Conditions that are removed and set again have the times of what they were.
+// remaining returns the status in which to set conditions. If handlers set or remove the conditions as a whole, it
+// has what they leave. Conditions that are removed and set again keep their transition times.
 func remaining(status map[string]any, p *dsl.Patch, wanted []metav1.Condition) map[string]any {
 	given, anew := p.Status["conditions"]
 	if !anew {
@@ -226,8 +227,8 @@ func remaining(status map[string]any, p *dsl.Patch, wanted []metav1.Condition) m
 	return map[string]any{"conditions": given}
 }
 
-// lacking returns the part of a merge patch that changes base, with maps at some paths taking the place of what base
-// has there.
+// lacking returns the part of a merge patch that changes base. At some paths, the patch's maps replace those of
+// base.
 func lacking(base, patch map[string]any, replaced []dsl.Path) map[string]any {
 	for _, path := range replaced {
 		has, _ := path.In(base)
@@ -235,7 +236,7 @@ func lacking(base, patch map[string]any, replaced []dsl.Path) map[string]any {
 		below, isMap := has.(map[string]any)
 		above, both := wanted.(map[string]any)
 		if !isMap || !both {
-			continue // then it takes that place anyhow
+			continue // then it replaces that anyway
 		}
 		removal := others(below, above)
 		for _, key := range slices.Backward(path) {
@@ -246,7 +247,7 @@ func lacking(base, patch map[string]any, replaced []dsl.Path) map[string]any {
 	return minimal(base, patch)
 }
 
-// others returns the merge patch that removes from a map what is not in the one that is to take its place.
+// others returns the merge patch that removes from a map the keys that its replacement lacks.
 func others(has, wanted map[string]any) map[string]any {
 	out := map[string]any{}
 	for key, value := range has {
@@ -279,7 +280,7 @@ func minimal(base, patch map[string]any) map[string]any {
 				out[key] = inner
 			}
 		case isMap:
-			// Removals inside a map that is not there would bring it into being, empty.
+			// Removals inside a missing map would create it, empty.
 			if inner := minimal(nil, sub); len(inner) > 0 || len(sub) == 0 {
 				out[key] = inner
 			}
@@ -290,7 +291,7 @@ func minimal(base, patch map[string]any) map[string]any {
 	return out
 }
 
-// same compares JSON values; numbers by value, for 1 and 1.0 are the same to the server.
+// same compares JSON values; numbers by value, because 1 and 1.0 are the same for the server.
 func same(a, b any) bool {
 	x, aFloat := a.(float64)
 	y, bFloat := b.(float64)
@@ -307,15 +308,13 @@ func same(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// whole reports whether a value is a whole number that equals a float, which cannot tell all of them
-// apart.
+// whole reports whether a value is an integer that equals a float; large integers may have no exact float.
 func whole(v any, f float64) bool {
 	n, is := v.(int64)
 	return is && f == math.Trunc(f) && math.Abs(f) < 1<<63 && int64(f) == n
 }
 
-// overlay returns base with over laid on it; neither is changed, and nil stays nil, so it joins
-// two merge patches.
+// overlay merges over into a copy of base. Nil stays nil, so it joins two merge patches.
 func overlay(base, over map[string]any) map[string]any {
 	out := maps.Clone(base)
 	if out == nil {
@@ -332,8 +331,8 @@ func overlay(base, over map[string]any) map[string]any {
 	return out
 }
 
-// dropped returns the leaves of a merge patch that did not arrive in the object. Bookkeeping of
-// the server's own (metadata) is not looked at.
+// dropped returns the leaves of a merge patch that are missing in the resulting object. It ignores metadata, which
+// the server changes itself.
 func dropped(path dsl.Path, patch, object map[string]any) []dsl.Path {
 	var out []dsl.Path
 	for _, key := range slices.Sorted(maps.Keys(patch)) {

@@ -18,10 +18,10 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
-// conditions returns status.conditions with the wanted ones set, and whether that changes them.
-// The list keeps its order and what others wrote; a transition time moves when the condition's
-// status changes and only then. Where the schema lets anybody write what is no list of conditions, that is repaired:
-// entries without a type go, and so do further ones of a wanted type, which readers would take for it.
+// conditions returns status.conditions with the wanted ones set, and whether that changes them. The list keeps its
+// order and the conditions of others; a transition time changes only when the condition's status changes. If the
+// schema allows invalid lists of conditions, it repairs them: it removes entries without a type, and further
+// entries of a wanted type, which readers could mistake for it.
 func conditions(status map[string]any, wanted []metav1.Condition, generation int64, now time.Time) ([]any, bool) {
 	before, isList := status["conditions"].([]any)
 	list := slices.DeleteFunc(slices.Clone(before), func(item any) bool { return typeOf(item) == "" })
@@ -38,21 +38,21 @@ func conditions(status map[string]any, wanted []metav1.Condition, generation int
 	return list, len(wanted) > 0 && (!isList || !reflect.DeepEqual(before, list))
 }
 
-// typeOf returns the type of a condition, empty for what is no condition.
+// typeOf returns the type of a condition; empty if the value is not one.
 func typeOf(item any) string {
 	c, _ := item.(map[string]any)
 	kind, _ := c["type"].(string)
 	return kind
 }
 
-// isPast reports whether a value is the time of a transition that was.
+// isPast reports whether a value is a transition time in the past.
 func isPast(value any, now time.Time) bool {
 	text, _ := value.(string)
 	at, err := time.Parse(time.RFC3339, text)
 	return err == nil && at.Sub(now) <= plain.ClockSkew
 }
 
-// without returns the conditions but for those of some types.
+// without returns the conditions without some types.
 func without(list []any, kinds []string) []any {
 	return slices.DeleteFunc(slices.Clone(list), func(item any) bool {
 		kind := typeOf(item)
@@ -65,8 +65,8 @@ func hasSet(o *unstructured.Unstructured, managers []string, kind string) bool {
 	return slices.Contains(ConditionsOf(o.GetManagedFields(), managers), kind)
 }
 
-// ConditionsOf returns the types of the conditions that one of these field managers has set, sorted, by an object's managedFields.
-// These do not say it where conditions are not a list of entries with keys.
+// ConditionsOf returns the types of conditions that one of these field managers has set, sorted, by managedFields.
+// It finds none if the schema's conditions are not a list with keys.
 func ConditionsOf(entries []metav1.ManagedFieldsEntry, managers []string) (out []string) {
 	for _, entry := range entries {
 		if !isOf(entry.Manager, managers) {
@@ -85,8 +85,8 @@ func ConditionsOf(entries []metav1.ManagedFieldsEntry, managers []string) (out [
 	return slices.Compact(out)
 }
 
-// Setter returns a field manager that has set a condition and is none of these, by managedFields; empty where there is none. What
-// a person does with kubectl does not count. Where conditions are not a list of entries with keys, it is who has set the list.
+// Setter returns a field manager, other than these, that has set a condition, by managedFields; empty if there is
+// none. kubectl does not count. If conditions are not a list with keys, it is the manager of the whole list.
 func Setter(o *unstructured.Unstructured, managers []string, kind string) string {
 	set, whole := setters(o, kind)
 	for _, m := range append(set, whole...) {
@@ -97,14 +97,14 @@ func Setter(o *unstructured.Unstructured, managers []string, kind string) string
 	return ""
 }
 
-// isOf reports whether a field manager is one of some, or writes the mark of one.
+// isOf reports whether a field manager is one of some, or has the name of a mark of one.
 func isOf(manager string, some []string) bool {
 	return slices.ContainsFunc(some, func(m string) bool {
 		return m != "" && (manager == m || strings.HasPrefix(manager+"/", Marker(m)))
 	})
 }
 
-// setters are the field managers that have set a condition, and those that have set all conditions as a whole.
+// setters returns the field managers of a condition, and those of the conditions as a whole.
 func setters(o *unstructured.Unstructured, kind string) (set, whole []string) {
 	for _, entry := range o.GetManagedFields() {
 		list := conditionFields(entry)
@@ -117,7 +117,7 @@ func setters(o *unstructured.Unstructured, kind string) (set, whole []string) {
 	return set, whole
 }
 
-// conditionFields are the fields of status.conditions that an entry has; nil where it has none of it.
+// conditionFields returns the fields of status.conditions in an entry, or nil.
 func conditionFields(entry metav1.ManagedFieldsEntry) map[string]any {
 	var fields struct {
 		Status struct {
@@ -145,7 +145,7 @@ func condition(before map[string]any, w metav1.Condition, generation int64, now 
 	after["message"] = w.Message
 	_, keeps := before["observedGeneration"]
 	if generation > 0 && (keeps || !unchanged) {
-		// A schema without this field drops it; asking for it again each time would never end.
+		// A schema without this field drops it; setting it again each time would never end.
 		after["observedGeneration"] = generation
 	}
 	return after

@@ -7,23 +7,24 @@ import (
 	"slices"
 )
 
-// Edit is one object without a patch, and with it.
+// Edit is one object before and after a patch.
 type Edit struct{ Before, After map[string]any }
 
-// Repeats reports whether an edit changes only what an earlier one changed too, from the same values to the same values.
-// The same patch made both, of the same object at two times: when it repeats the earlier edit, no value that it overwrites
-// has changed in between.
+// Repeats reports whether an edit changes only what an earlier one changed too, from the same values to the same
+// values. One patch made both edits, at two times of one object: if it repeats the earlier edit, the values that it
+// overwrites have not changed in between.
 //
-// A list whose entries have names, or are texts, is compared entry by entry. So conditions of other types may change.
+// A list whose entries have names, or are texts, is compared entry by entry. So conditions of other types may
+// change.
 func (e Edit) Repeats(first Edit) bool { return repeats(first.Before, first.After, e.Before, e.After) }
 
-// repeats is Edit.Repeats for values that stand at one place of the object. A value that is not there is nil.
+// repeats is Edit.Repeats for the values at one place of the object. A missing value is nil.
 func repeats(was, made, is, makes any) bool {
 	if same(is, makes) || same(was, is) && same(made, makes) {
 		return true
 	}
 	if empty(is) && makes == nil || is == nil && empty(makes) {
-		return false // there is nothing below to compare
+		return false // there is nothing to compare below
 	}
 	four := [...]any{was, made, is, makes}
 	if maps, ok := all[map[string]any](four); ok {
@@ -58,7 +59,7 @@ func repeatsIn(maps [4]map[string]any) bool {
 	return true
 }
 
-// repeatsInLists is repeats for each entry of lists. It does not hold where entries cannot be told apart, or where the
+// repeatsInLists is repeats for each entry of lists. It returns false if entries cannot be identified, or if the
 // patch changes their order.
 func repeatsInLists(lists [4][]any) bool {
 	var maps [4]map[string]any
@@ -80,8 +81,8 @@ func repeatsInLists(lists [4][]any) bool {
 	return repeatsIn(maps) && slices.Equal(stays(maps[3], order[2]), stays(maps[2], order[3]))
 }
 
-// entryName identifies an entry of a list: a text by itself, a map by the field that names entries in the
-// lists of Kubernetes. It is empty where there is no such field.
+// entryName identifies an entry of a list: a text by itself, a map by its identifying field in lists of Kubernetes.
+// It is empty if there is no such field.
 func entryName(entry any) string {
 	if text, is := entry.(string); is {
 		return "=" + text
@@ -95,7 +96,7 @@ func entryName(entry any) string {
 	return ""
 }
 
-// all returns values with their type, where all of them that are not nil have it.
+// all converts values to a type, if all values that are not nil have it.
 func all[T any](values [4]any) (out [4]T, ok bool) {
 	for i, value := range values {
 		if value == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// finalizers returns those that the object is to have with the operator's as the marks say, and whether that is another
-// list than there would be without. Handlers do not take the operator's off.
+// finalizers returns the object's finalizers with the operator's added or removed as the marks say, and whether
+// that changes the list. Handlers cannot remove the operator's.
 func (m Marks) finalizers(o *unstructured.Unstructured, c change) (list []any, changed bool) {
 	found, _ := dsl.Path{"metadata", "finalizers"}.In(o.Object)
 	if wanted, given := (dsl.Path{"metadata", "finalizers"}).In(c.tree); given {

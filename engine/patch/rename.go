@@ -22,14 +22,14 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/notfound"
 )
 
-// Renamer moves the marks that an operator has left under its earlier names to the name that it has now: the labels and
-// annotations of its prefix, its finalizer, and its entries in managedFields. A nil Renamer finds nothing.
+// Renamer moves the marks that an operator has left under its earlier names to its current name: labels and
+// annotations with its prefix, its finalizer, and its entries in managedFields. A nil Renamer finds nothing.
 type Renamer struct {
 	now *dsl.Operator
 	was []*dsl.Operator
 }
 
-// NewRenamer returns the renamer of an operator, nil where it never had another name.
+// NewRenamer returns the renamer of an operator; nil if it has no earlier names.
 func NewRenamer(op *dsl.Operator) *Renamer {
 	if was := op.Earlier(); len(was) > 0 {
 		return &Renamer{now: op, was: was}
@@ -37,8 +37,8 @@ func NewRenamer(op *dsl.Operator) *Renamer {
 	return nil
 }
 
-// Finds reports whether an object has marks of an earlier name that can be moved. The server takes no new finalizer for an
-// object that is being deleted, so the earlier finalizer of such an object stays.
+// Finds reports whether an object has marks of an earlier name that can be moved. The server accepts no new
+// finalizer for an object that is being deleted, so such an object keeps the earlier finalizer.
 func (r *Renamer) Finds(o metav1.Object) bool {
 	if r == nil {
 		return false
@@ -56,12 +56,12 @@ func (r *Renamer) Finds(o metav1.Object) bool {
 	return o.GetDeletionTimestamp() == nil && slices.ContainsFunc(o.GetFinalizers(), func(f string) bool { return r.key(f) != f })
 }
 
-// Joins reports whether an earlier name is a field manager that has applied an object.
+// Joins reports whether an earlier name is a field manager of applied fields of an object.
 func (r *Renamer) Joins(o *unstructured.Unstructured) bool {
 	return r != nil && slices.ContainsFunc(o.GetManagedFields(), r.applied)
 }
 
-// applied reports whether an entry is what an earlier name has applied.
+// applied reports whether an entry has the applied fields of an earlier name.
 func (r *Renamer) applied(e metav1.ManagedFieldsEntry) bool {
 	return e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == "" && r.manager(e.Manager) != e.Manager
 }
@@ -89,12 +89,13 @@ func changed(values map[string]string, change map[string]any) map[string]string 
 	return values
 }
 
-// Move moves the marks of a target. It reads the object first, for caches do not hold all of its managedFields. Wrote gets
-// the object after each write. The result is nil when the object is gone, or another one has its name.
+// Move moves the marks of a target. It reads the object first, because caches do not hold all of its managedFields.
+// Wrote is called with the object after each write. The result is nil if the object is gone, or another one has its
+// name.
 //
-// The earlier marks go last, so there is no moment at which an object has neither. Where some of them were applied, the new
-// ones come in a write before: that write makes them this operator's as an updater, and a label that an updater owns would
-// stay when it is applied no more. The last write adds nothing, so it can make them this operator's as an applier.
+// The earlier marks are removed last, so the object has one of the two at any time. Applied marks are first added
+// in a write of their own: that write makes this operator their updater, and a label that an updater owns would
+// stay when it is not applied any more. The last write adds nothing, so it can make this operator their applier.
 func (r *Renamer) Move(ctx context.Context, t Target, wrote func(*unstructured.Unstructured)) (*unstructured.Unstructured, error) {
 	o := t.Object
 	for attempt := 0; ; attempt++ {
@@ -142,7 +143,7 @@ func (r *Renamer) move(ctx context.Context, c Client, live *unstructured.Unstruc
 	return live, nil
 }
 
-// send writes metadata to the version that was looked at.
+// send writes metadata to the version that was read.
 func (r *Renamer) send(ctx context.Context, c Client, live *unstructured.Unstructured, metadata map[string]any) (*unstructured.Unstructured, error) {
 	metadata["uid"], metadata["resourceVersion"] = string(live.GetUID()), live.GetResourceVersion()
 	data, err := json.Marshal(map[string]any{"metadata": metadata})
@@ -152,8 +153,8 @@ func (r *Renamer) send(ctx context.Context, c Client, live *unstructured.Unstruc
 	return c.Patch(ctx, live.GetName(), types.MergePatchType, data, metav1.PatchOptions{FieldManager: r.now.Name})
 }
 
-// markedAs returns, under their new keys, the labels and annotations that were applied under an earlier name, and the set of
-// their fields.
+// markedAs returns the labels and annotations that were applied under an earlier name, with their new keys, and the
+// set of their fields.
 func (r *Renamer) markedAs(live *unstructured.Unstructured) (labels, notes map[string]any, marks *fieldpath.Set) {
 	own := fieldpath.NewSet()
 	for _, e := range live.GetManagedFields() {
@@ -175,7 +176,7 @@ func (r *Renamer) markedAs(live *unstructured.Unstructured) (labels, notes map[s
 	return pick("labels", live.GetLabels()), pick("annotations", live.GetAnnotations()), marks
 }
 
-// additions returns those of these labels and annotations that an object does not have yet.
+// additions returns the labels and annotations that an object does not have yet.
 func additions(live *unstructured.Unstructured, labels, notes map[string]any) map[string]any {
 	out := map[string]any{}
 	for field, add := range map[string]struct {
@@ -190,7 +191,8 @@ func additions(live *unstructured.Unstructured, labels, notes map[string]any) ma
 	return out
 }
 
-// moved returns the patch of labels, or of annotations, that moves those of earlier names. Where both are there, the new one stays.
+// moved returns the patch that moves the labels, or the annotations, of earlier names. If both keys exist, the new
+// one keeps its value.
 func (r *Renamer) moved(values map[string]string) map[string]any {
 	out := map[string]any{}
 	for key, value := range values {
@@ -215,8 +217,8 @@ func (r *Renamer) finalizers(before []string) (out []string) {
 	return out
 }
 
-// entries returns the managedFields with the entries of earlier names merged into those of the new one. Marks are the fields that
-// it is to manage as an applier.
+// entries returns the managedFields with the entries of earlier names merged into those of the current one. Marks
+// are the fields for which it becomes the applier.
 func (r *Renamer) entries(live *unstructured.Unstructured, marks *fieldpath.Set) (out []metav1.ManagedFieldsEntry) {
 	for _, e := range live.GetManagedFields() {
 		e.Manager = r.manager(e.Manager)
@@ -254,7 +256,7 @@ func encoded(fields *fieldpath.Set) *metav1.FieldsV1 {
 	return metav1.NewFieldsV1(string(data))
 }
 
-// key returns the present key of a label, an annotation or a finalizer.
+// key returns the current key of a label, an annotation or a finalizer.
 func (r *Renamer) key(key string) string {
 	prefix, rest, _ := strings.Cut(key, "/")
 	for _, was := range r.was {
@@ -265,7 +267,7 @@ func (r *Renamer) key(key string) string {
 	return key
 }
 
-// manager returns the present name of a field manager.
+// manager returns the current name of a field manager.
 func (r *Renamer) manager(name string) string {
 	for _, was := range r.was {
 		if name == was.Name {
@@ -278,7 +280,7 @@ func (r *Renamer) manager(name string) string {
 	return name
 }
 
-// fieldsOf returns the fields of an entry; none where it cannot be read.
+// fieldsOf returns the fields of an entry; empty if they are invalid.
 func fieldsOf(e metav1.ManagedFieldsEntry) *fieldpath.Set {
 	out := fieldpath.NewSet()
 	if e.FieldsV1 == nil || out.FromJSON(bytes.NewReader(e.FieldsV1.GetRawBytes())) != nil {

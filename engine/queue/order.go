@@ -9,44 +9,44 @@ import (
 	"time"
 )
 
-// penalties are what a key of each class is set back by when ages are compared.
+// penalties returns for each class the time that is subtracted from a key's age in comparisons.
 func penalties() [classes]time.Duration {
 	return [classes]time.Duration{Backlog: 30 * time.Second, Due: time.Second, Resync: 30 * time.Second}
 }
 
 const (
 	classes = int(Resync) + 1
-	// share: one in so many keys is the one of its tenant that has waited longest, whatever its class. A key
-	// of a lower class cannot starve so, and the many keys of a first listing, once they are
-	// old, do not hold up what is fresh.
+	// share: one in so many keys is the one that has waited longest in its tenant, whatever its class. So keys of a
+	// lower class do not starve, and the many keys of a first list, once they are old, do not delay fresh ones.
 	share = 4
-	// aFew keys may wait at any time: where there were more, their places are given back when none waits any more.
+	// aFew is the number of keys up to which memory is kept: if there were more, it is freed when none waits any
+	// more.
 	aFew = 64
 )
 
-// order is the workqueue's store of the keys that are ready: for each tenant a heap for each class.
+// order is the workqueue's store of ready keys: for each tenant a heap for each class.
 //
-// The workqueue calls Touch, Push, Pop and Len under its own lock, which guards places, most,
-// taken and count. The wanted ranks come from outside of that lock, as does the end of a key's work.
+// The workqueue calls Touch, Push, Pop and Len under its own lock, which guards places, most, taken and count. The
+// wanted ranks come from outside of that lock, as does the end of a key's work.
 type order[K comparable] struct {
 	closed atomic.Bool
 
 	tenants *tenants[K]
 	places  map[K]*place[K]
-	most    int // keys that were there at once, since there were none
+	most    int // most keys at once since it was last empty
 	taken   uint
 	count   uint64
 	tally   *tally[K]
 
 	mu     sync.Mutex
-	wanted map[K]rank // of the keys that are on their way to Push or Touch
+	wanted map[K]rank // for keys on their way to Push or Touch
 }
 
-// rank is a key's claim: its class, and its age as the time of its arrival and the penalty.
+// rank is a key's priority: its class, and its age as the time of its arrival plus the penalty.
 type rank struct {
 	class Class
 	since time.Time
-	// came is the time of its arrival, metered whether that was counted.
+	// came is the time of its arrival; metered says whether it was counted.
 	came    time.Time
 	metered bool
 }
@@ -56,7 +56,7 @@ type place[K comparable] struct {
 	rank
 	tenant *tenant[K]
 	key    K
-	number uint64 // of arrival, between those of one time
+	number uint64 // number of arrival, to order equal times
 	index  int
 }
 
@@ -64,7 +64,7 @@ func newOrder[K comparable](m *tally[K], of func(K) string) *order[K] {
 	return &order[K]{tally: m, tenants: newTenants(of), places: map[K]*place[K]{}, wanted: map[K]rank{}}
 }
 
-// want notes what the key is about to be added as.
+// want notes the class of a key that is about to be added.
 func (o *order[K]) want(key K, class Class, now time.Time) {
 	r := rank{class: class, since: now.Add(penalties()[class]), came: now}
 	if o.closed.Load() {
@@ -75,15 +75,15 @@ func (o *order[K]) want(key K, class Class, now time.Time) {
 	if known, found := o.wanted[key]; found {
 		r = r.best(known)
 	} else if o.tally.holds(key) {
-		// It is pushed when its worker is done, and waits from now on.
+		// It is pushed when its worker is done, and counts as waiting from now on.
 		o.tally.added()
 		r.metered = true
 	}
 	o.wanted[key] = r
 }
 
-// take returns what the key was wanted as. There is nothing when two additions crossed and the
-// first one took it for both.
+// take returns the noted rank of a key. There is none if two additions overlapped and the first one took it for
+// both.
 func (o *order[K]) take(key K) (rank, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -109,7 +109,7 @@ func (o *order[K]) Push(key K) {
 	o.tenants.push(p)
 }
 
-// Touch moves a key that is queued up when it was wanted as something better.
+// Touch moves a queued key up if it was added with a better class.
 func (o *order[K]) Touch(key K) {
 	r, found := o.take(key)
 	if !found {
@@ -118,13 +118,12 @@ func (o *order[K]) Touch(key K) {
 	p := o.places[key]
 	better := p.best(r)
 	if better.class == p.class && better.since.Equal(p.since) {
-		return // it came before
+		return // it was added before
 	}
 	o.tenants.lift(p, better)
 }
 
-// Len is the number of keys, none when the queue was shut down: that makes the workqueue hand out
-// nothing more.
+// Len is the number of keys; zero after shutdown, so that the workqueue hands out no more.
 func (o *order[K]) Len() int {
 	if o.closed.Load() {
 		return 0
@@ -132,19 +131,19 @@ func (o *order[K]) Len() int {
 	return len(o.places)
 }
 
-// Pop takes out the key whose turn it is.
+// Pop removes the next key.
 func (o *order[K]) Pop() K {
 	o.taken++
 	p := o.tenants.pop(o.taken%share == 0)
 	delete(o.places, p.key)
 	o.tally.taken(p.key, p.came)
 	if len(o.places) == 0 && o.most > aFew {
-		o.places, o.most = map[K]*place[K]{}, 0 // a map is not given back while it is in use
+		o.places, o.most = map[K]*place[K]{}, 0 // a map does not shrink while it is in use
 	}
 	return p.key
 }
 
-// best is the better class and the greater age of two claims to one key.
+// best returns the better class and the greater age of two ranks of one key.
 func (r rank) best(other rank) rank {
 	r.class, r.metered = min(r.class, other.class), r.metered || other.metered
 	if other.since.Before(r.since) {
@@ -163,7 +162,7 @@ func (l line[K]) Len() int { return len(l) }
 
 func (l line[K]) Less(i, j int) bool { return l[i].before(l[j]) }
 
-// before reports whether the place is that of the older key.
+// before reports whether the place has the older key.
 func (p *place[K]) before(other *place[K]) bool {
 	if p.since.Equal(other.since) {
 		return p.number < other.number

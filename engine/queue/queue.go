@@ -3,9 +3,9 @@
 
 // Package queue holds the keys of a resource until a worker takes them.
 //
-// It is client-go's workqueue with an order of its own: a key is queued at most once, a key that a worker has is not given to
-// another one, and a delayed key costs no goroutine. A key with a recent change goes before one that can wait, age lifts
-// everything that waits, and namespaces share the workers' time fairly.
+// It is client-go's workqueue with a different order: a key is queued at most once, a key is processed by one
+// worker at a time, and a delayed key costs no goroutine. A key with a recent change goes before one that can wait,
+// waiting keys rise with their age, and namespaces share the workers' time fairly.
 package queue
 
 import (
@@ -15,22 +15,22 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Class says why a key is queued, and with that how urgent it is.
+// Class says why a key is queued, and thereby how urgent it is.
 type Class int
 
 // The classes, most urgent first.
 const (
 	// Fresh: a change was just seen.
 	Fresh Class = iota
-	// Due: its time has come, as for a retry, a timer or a parked key that is woken.
+	// Due: its time has come, as for a retry, a timer or a waiting key that is woken.
 	Due
-	// Backlog: the key came with a first listing.
+	// Backlog: the key came with a first list.
 	Backlog
-	// Resync: nothing happened, but the object is looked at again.
+	// Resync: nothing happened, but the object is handled again.
 	Resync
 )
 
-// Queue hands out keys to workers. All methods may be called at any time from any goroutine.
+// Queue hands out keys to workers. All methods are safe for use by several goroutines.
 type Queue[K comparable] struct {
 	inner  *workqueue.Typed[K]
 	delays workqueue.TypedDelayingInterface[K]
@@ -38,32 +38,30 @@ type Queue[K comparable] struct {
 	tally  *tally[K]
 
 	mu    sync.Mutex
-	later map[K]Class // what the delayed keys will be queued as
+	later map[K]Class // the classes of delayed keys
 }
 
-// New returns an empty queue. The name is the name label of its metrics; nil means that there
-// are none. Of returns the name of a key's tenant. [Queue.ShutDown] must be called in the end, or goroutines are left.
+// New returns an empty queue. The name is the name label of its metrics; nil metrics means none. Of returns the
+// tenant of a key. [Queue.ShutDown] must be called in the end, or goroutines leak.
 func New[K comparable](name string, metrics Metrics, of func(K) string) *Queue[K] {
 	m := newTally[K](name, metrics)
 	q := &Queue[K]{order: newOrder(m, of), tally: m, later: map[K]Class{}}
-	// Without a name, client-go counts nothing.
+	// Without a name, client-go records no metrics.
 	q.inner = workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{Queue: q.order})
 	q.delays = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{Queue: delayed[K]{q.inner, q}})
 	return q
 }
 
-// Add queues the key. One that is queued already moves up if the class is better, and keeps the
-// place that its age has earned. One that a worker has is queued when the worker is done with it.
-// After ShutDown nothing happens.
+// Add queues the key. If it is queued already, it moves up if the class is better, and keeps its age. If a worker
+// has it, it is queued when the worker is done with it. After ShutDown nothing happens.
 func (q *Queue[K]) Add(key K, class Class) {
 	q.order.want(key, class, time.Now())
 	q.inner.Add(key)
 }
 
-// AddAfter queues the key after the time given, at once when that is not positive. Of several
-// delays of a key the earliest counts, with the best of their classes; the others are forgotten.
-// An Add meanwhile does not wait for the delay and does not end it: the key is queued a second
-// time when the delay is over.
+// AddAfter queues the key after the given time, or at once if that is not positive. Of several delays of a key the
+// earliest counts, with the best of their classes. An Add in the meantime does not end the delay: the key is queued
+// a second time when the delay is over.
 func (q *Queue[K]) AddAfter(key K, class Class, d time.Duration) {
 	if q.order.closed.Load() {
 		return
@@ -77,23 +75,23 @@ func (q *Queue[K]) AddAfter(key K, class Class, d time.Duration) {
 	q.delays.AddAfter(key, d)
 }
 
-// Get waits for a key and hands it to the caller, who must call Done with it. After ShutDown it
-// reports shutdown at once, also when keys are left.
+// Get waits for a key and returns it; the caller must call Done with it. After ShutDown it returns shutdown at
+// once, even if keys are left.
 func (q *Queue[K]) Get() (key K, shutdown bool) { return q.inner.Get() }
 
-// Done tells that the worker is done with a key that it had from Get.
+// Done says that the worker is done with a key from Get.
 func (q *Queue[K]) Done(key K) {
 	q.tally.done(key)
 	q.order.tenants.done(key)
 	q.inner.Done(key)
 }
 
-// Len is the number of keys that a worker could take now: without the delayed ones and those that
-// wait for their worker to be done. After ShutDown it is zero.
+// Len is the number of keys that a worker could take now, without delayed keys and keys that wait for their worker
+// to be done. After ShutDown it is zero.
 func (q *Queue[K]) Len() int { return q.inner.Len() }
 
-// ShutDown stops the handing out of keys. Those that are queued or delayed are dropped; those that
-// workers have stay theirs until Done. It may be called more than once.
+// ShutDown stops handing out keys. Queued and delayed keys are dropped; workers keep theirs until Done. It may be
+// called more than once.
 func (q *Queue[K]) ShutDown() {
 	if !q.order.closed.Swap(true) {
 		q.delays.ShutDown()
@@ -101,7 +99,7 @@ func (q *Queue[K]) ShutDown() {
 	}
 }
 
-// delayed is where the delaying queue brings a key when its time has come.
+// delayed is the target of the delaying queue for keys whose time has come.
 type delayed[K comparable] struct {
 	workqueue.TypedInterface[K]
 	queue *Queue[K]
@@ -113,24 +111,24 @@ func (d delayed[K]) Add(key K) {
 	class, found := q.later[key]
 	delete(q.later, key)
 	if len(q.later) == 0 {
-		q.later = map[K]Class{} // of the old one nothing would be given back
+		q.later = map[K]Class{} // the old one would not shrink
 	}
 	q.mu.Unlock()
 	if !found {
-		class = Due // two delays of the key crossed, and the first took the class
+		class = Due // two delays of the key overlapped, and the first took the class
 	}
 	q.Add(key, class)
 }
 
-// Next is when a key must be looked at again. The zero value means not before something happens.
+// Next is when a key must be processed again. The zero value means only after an event.
 type Next struct {
 	After time.Duration
 	Class Class
-	// Now: it is, as soon as the cache shows what was written.
+	// Now: at once, as soon as the cache has the writes.
 	Now bool
 }
 
-// AtOnce returns what is due now.
+// AtOnce returns a Next that is due now.
 func (n Next) AtOnce() Next { return Next{time.Nanosecond, Fresh, true} }
 
 // Sooner returns the earlier of two.

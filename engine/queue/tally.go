@@ -13,17 +13,16 @@ import (
 // lookPeriod is how often the work in progress is published while there is some.
 const lookPeriod = 500 * time.Millisecond
 
-// Metrics are where queues report to.
+// Metrics receive the metrics of queues.
 type Metrics interface {
 	workqueue.MetricsProvider
-	// Settle is told that the queue of a name was shut down, maybe with keys left: the next one of that name goes
-	// on with its gauges, and would never be empty again.
+	// Settle is called when the queue of a name was shut down, possibly with keys left: the next queue of that name
+	// continues with its gauges, which would otherwise never be zero again.
 	Settle(name string)
 }
 
-// tally counts what client-go's own metrics of a workqueue do, and means the same by them. Those have a map with an
-// entry for each key that is queued, which is never given back; here the order of the queue knows when a key came. Nil
-// counts nothing.
+// tally records the same metrics as client-go's workqueue. client-go keeps a map with an entry for each queued key,
+// which never shrinks; here the order of the queue knows when a key came. A nil tally records nothing.
 type tally[K comparable] struct {
 	depth              workqueue.GaugeMetric
 	adds, retries      workqueue.CounterMetric
@@ -33,7 +32,7 @@ type tally[K comparable] struct {
 
 	mu   sync.Mutex
 	held map[K]time.Time // since when workers have their keys
-	// look publishes the work in progress from time to time, while looks is true.
+	// look publishes the work in progress periodically, while looks is true.
 	look   *time.Timer
 	looks  bool
 	closed bool
@@ -51,7 +50,7 @@ func newTally[K comparable](name string, m Metrics) *tally[K] {
 	}
 }
 
-// added: one more key waits for a worker. After the end none does.
+// added records one more waiting key. After the end it does nothing.
 func (m *tally[K]) added() {
 	if m == nil {
 		return
@@ -75,14 +74,14 @@ func (m *tally[K]) holds(key K) bool {
 	return held
 }
 
-// delayed: a key is to be added later.
+// delayed records a key that will be added later.
 func (m *tally[K]) delayed() {
 	if m != nil {
 		m.retries.Inc()
 	}
 }
 
-// taken: a worker has a key that had come at this time.
+// taken records that a worker has a key that had come at this time.
 func (m *tally[K]) taken(key K, came time.Time) {
 	if m == nil {
 		return
@@ -104,7 +103,7 @@ func (m *tally[K]) taken(key K, came time.Time) {
 	m.looks = true
 }
 
-// done: the worker is done with it.
+// done records that the worker is done with a key.
 func (m *tally[K]) done(key K) {
 	if m == nil {
 		return
@@ -118,7 +117,7 @@ func (m *tally[K]) done(key K) {
 	}
 }
 
-// publish tells of the work in progress, and goes on doing so until there is none.
+// publish publishes the work in progress, and continues until there is none.
 func (m *tally[K]) publish() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -137,7 +136,7 @@ func (m *tally[K]) publish() {
 	}
 }
 
-// close ends it: what still waits does not count any more.
+// close ends the tally: keys that still wait do not count any more.
 func (m *tally[K]) close() {
 	if m == nil {
 		return

@@ -9,34 +9,36 @@ import (
 	"time"
 )
 
-// leastCharge is what a key costs its tenant at least, so that tenants take turns before the first pass of any has ended.
+// leastCharge is the least cost of a key for its tenant, so that tenants take turns before any pass has ended.
 const leastCharge = 100 * time.Microsecond
 
-// tenants share out the time of the workers: within a class, the next key is one of the tenant that has had the least of it. A
-// tenant whose keys take long, or that has many, so holds up its own keys, and others hardly at all. A tenant that begins to wait
-// begins where those are that are served. It is ahead of them where it had more: while other keys wait, no tenant is forgotten
-// that has had more than was served.
+// tenants share the time of the workers fairly: within a class, the next key is one of the tenant that has used the
+// least time. So a tenant with slow keys, or with many, delays its own keys, and others hardly at all. A tenant
+// that begins to wait starts at the level of the tenants being served, or above if it has used more: while other
+// keys wait, no tenant is forgotten that has used more than that level.
 type tenants[K comparable] struct {
 	of func(K) string
 
 	mu   sync.Mutex
 	all  map[string]*tenant[K]
 	work map[K]job[K]
-	// turns are the tenants with keys of each class, and at last those with any; who has had the least is first.
+	// turns are the tenants with keys of each class, and finally those with any; the one that has used the least
+	// time is first.
 	turns [classes + 1]turns[K]
-	// served is what the tenant had had that was served last, and idle is how many tenants have nothing queued and nothing at work.
+	// served is the used time of the tenant that was served last, and idle is the number of tenants without queued
+	// or processed keys.
 	served time.Duration
 	idle   int
-	// most is how many tenants there may be before those are forgotten that have had no more than was served.
+	// most is the number of tenants from which idle ones with no more than served are forgotten.
 	most int
 }
 
-// tenant is who shares the workers with others: a namespace.
+// tenant shares the workers with others; it is a namespace.
 type tenant[K comparable] struct {
 	name  string
 	lines [classes]line[K]
-	// had is the time that workers have spent on its keys. At work is what keys are taken to cost that workers have, each the charge:
-	// as much as the last one cost.
+	// had is the time that workers have spent on its keys. atWork is the estimated cost of the keys that workers
+	// have; each is estimated as charge, the cost of the last one.
 	had, atWork, charge time.Duration
 	queued              int
 	working             int
@@ -73,7 +75,7 @@ func (t *tenants[K]) push(p *place[K]) {
 	} else if of.rests() {
 		t.idle--
 	}
-	if p.tenant = of; of.queued == 0 { // it had no use for the time in which it did not wait
+	if p.tenant = of; of.queued == 0 { // time in which it did not wait does not count
 		of.had = max(of.had, t.served)
 	}
 	of.queued++
@@ -91,7 +93,7 @@ func (t *tenants[K]) lift(p *place[K], to rank) {
 	t.place(p.tenant)
 }
 
-// pop takes out the key whose turn it is: the most urgent one, or the one that has waited longest.
+// pop removes the next key: the most urgent one, or the one that has waited longest.
 func (t *tenants[K]) pop(longest bool) *place[K] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,7 +109,7 @@ func (t *tenants[K]) pop(longest bool) *place[K] {
 	return p
 }
 
-// next returns whose turn it is, and the line of the key.
+// next returns the next tenant, and the line of its key.
 func (t *tenants[K]) next(longest bool) (*tenant[K], *line[K]) {
 	for class := range classes {
 		if waiting := t.turns[class].all; len(waiting) > 0 && !longest {
@@ -138,7 +140,7 @@ func (t *tenants[K]) done(key K) {
 	t.tidy()
 }
 
-// place puts a tenant where it belongs among the others.
+// place moves a tenant to its position among the others.
 func (t *tenants[K]) place(of *tenant[K]) {
 	for n := range t.turns {
 		l, waits := &t.turns[n], of.queued > 0
@@ -156,8 +158,8 @@ func (t *tenants[K]) place(of *tenant[K]) {
 	}
 }
 
-// tidy forgets tenants at rest: all of them when no key waits, and those that would begin anywhere else where they are
-// when there are many.
+// tidy forgets idle tenants: all if no key waits, and otherwise, if there are many, those that would start at the
+// current level anyway.
 func (t *tenants[K]) tidy() {
 	waits := len(t.turns[classes].all) > 0
 	if t.idle == 0 || waits && len(t.all) < max(t.most, aFew) {
@@ -170,7 +172,7 @@ func (t *tenants[K]) tidy() {
 		}
 	}
 	t.most = 2 * len(t.all)
-	if len(t.all) == 0 { // neither maps nor what lies behind slices is given back while they are in use
+	if len(t.all) == 0 { // neither maps nor the capacity of slices shrink while they are in use
 		t.all, t.work = map[string]*tenant[K]{}, map[K]job[K]{}
 		for n := range t.turns {
 			t.turns[n].all = nil
@@ -178,10 +180,10 @@ func (t *tenants[K]) tidy() {
 	}
 }
 
-// rests reports whether a tenant has nothing queued and nothing at work.
+// rests reports whether a tenant has neither queued nor processed keys.
 func (of *tenant[K]) rests() bool { return of.queued+of.working == 0 }
 
-// oldest is the line whose first key has waited longest.
+// oldest returns the line whose first key has waited longest.
 func (of *tenant[K]) oldest() (best *line[K]) {
 	for class := range of.lines {
 		l := &of.lines[class]
@@ -192,7 +194,7 @@ func (of *tenant[K]) oldest() (best *line[K]) {
 	return best
 }
 
-// first is the key of a class, or of any, that says when the tenant came.
+// first returns the key of a class, or of any, whose age counts for the tenant.
 func (of *tenant[K]) first(n int) *place[K] {
 	if n < classes {
 		return of.lines[n][0]
@@ -200,8 +202,8 @@ func (of *tenant[K]) first(n int) *place[K] {
 	return (*of.oldest())[0]
 }
 
-// turns is a heap of the tenants with keys of one class, or of any: who has had the least is first, and of several the one whose
-// key came first.
+// turns is a heap of the tenants with keys of one class, or of any: the one that has used the least time is first,
+// and among equal ones the one with the oldest key.
 type turns[K comparable] struct {
 	of  int
 	all []*tenant[K]

@@ -9,12 +9,12 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Cleanup is who needs the rights of [OfCleanup].
+// Cleanup names the command cleanup in the reasons of [OfCleanup].
 const Cleanup = "cleanup"
 
-// OfCleanup returns every right that package cleanup needs to stop the operator's Deployment and to take away what the operator
-// has left, sorted, each once. Children stay: deleting them needs the verb delete, too. Kinds that only earlier versions of the
-// operator made children of are not among them.
+// OfCleanup returns every right that package cleanup needs to stop the operator's Deployment and to remove what the
+// operator has left, sorted, each once. Children stay: deleting them also needs the verb delete. Kinds of children
+// of earlier versions are not included.
 func OfCleanup(op *dsl.Operator, s Settings, deployment string) []Rule {
 	c := &collector{op: op, lookup: s.Lookup, spaces: plainNames(op.Scope.Namespaces)}
 	if c.lookup == nil {
@@ -44,10 +44,10 @@ func OfCleanup(op *dsl.Operator, s Settings, deployment string) []Rule {
 
 func forCleanup(why string) Reason { return Reason{Who: Cleanup, Why: why} }
 
-// unmarks adds what it takes to find and to change what bears marks.
+// unmarks adds the rights to find and to change objects with marks.
 func (c *collector) unmarks(a about, why string) { c.add(a, forCleanup(why), "get", "list", "patch") }
 
-// givesAway adds what it takes to change children that give rights away: what it took to make them.
+// givesAway adds the rights to change children that grant rights, which are those to make them.
 func (c *collector) givesAway(r *dsl.Resource) {
 	for _, h := range r.Handlers() {
 		for _, n := range h.Needs {
@@ -58,7 +58,7 @@ func (c *collector) givesAway(r *dsl.Resource) {
 	}
 }
 
-// stops adds what it takes to scale the Deployment to zero.
+// stops adds the rights to scale the Deployment to zero.
 func (c *collector) stops(namespace, deployment string) {
 	if namespace == "" || deployment == "" {
 		return
@@ -67,7 +67,7 @@ func (c *collector) stops(namespace, deployment string) {
 		forCleanup("stops the operator"), "get", "patch")
 }
 
-// forgets adds what it takes to delete the objects that an operator keeps for itself.
+// forgets adds the rights to delete the objects that an operator keeps for itself.
 func (c *collector) forgets(op *dsl.Operator, namespace string) {
 	if namespace == "" {
 		return

@@ -12,27 +12,26 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Settings are what rights depend on besides the operator.
+// Settings are further inputs of the rights.
 type Settings struct {
-	// Namespace is that of the operator's pod, where the leader's Lease and the register are unless the operator says
-	// another one. Without either there is no register.
+	// Namespace is the namespace of the operator's pod, for the leader's Lease and the register, unless the
+	// operator names another one. Without either there is no register.
 	Namespace string
-	// InstallCRDs: the operator brings its CRDs along.
+	// InstallCRDs: the operator installs its CRDs.
 	InstallCRDs bool
 	// SecureMetrics: the operator asks the API server who may read its metrics.
 	SecureMetrics bool
-	// Lookup knows what is served. Nil means [Guess].
+	// Lookup looks up resources. Nil means [Guess].
 	Lookup Lookup
-	// Resources are those that are worked on. Nil means all of the operator.
+	// Resources are the resources that the operator works on. Nil means all.
 	Resources []*dsl.Resource
 }
 
-// Engine is who needs what no handler does.
+// Engine names the engine in reasons, for rights that are not a handler's.
 const Engine = "engine"
 
-// Of returns every right that the operator needs, sorted, each once: what one right allows no second
-// one asks for. The rights that every account has, to discover what is served and to ask for its own
-// rights, are not among them.
+// Of returns every right that the operator needs, sorted, without rights that another one includes. It leaves out
+// the rights that every account has: discovery, and reviews of its own rights.
 func Of(op *dsl.Operator, s Settings) []Rule {
 	c := &collector{op: op, lookup: s.Lookup, spaces: plainNames(op.Scope.Namespaces)}
 	if c.lookup == nil {
@@ -64,7 +63,7 @@ func Of(op *dsl.Operator, s Settings) []Rule {
 	return c.sorted()
 }
 
-// Undeclared returns the handlers of which nobody knows what their code needs, as "foos/status".
+// Undeclared returns the handlers whose needs are not known, as "foos/status".
 func Undeclared(op *dsl.Operator) (out []string) {
 	for r, h := range op.Handlers() {
 		if !h.Declared {
@@ -79,7 +78,7 @@ func Undeclared(op *dsl.Operator) (out []string) {
 	return out
 }
 
-// activities is the code that runs for the operator as a whole.
+// activities returns the operator's activities.
 func activities(op *dsl.Operator) iter.Seq[*dsl.Handler] {
 	return func(yield func(*dsl.Handler) bool) {
 		for _, c := range []dsl.Cause{dsl.Startup, dsl.Cleanup, dsl.HealthProbe, dsl.ReadyProbe} {
@@ -96,7 +95,8 @@ func activityName(h *dsl.Handler) string { return string(h.Causes[0]) + "/" + h.
 
 func handlerName(r *dsl.Resource, h *dsl.Handler) string { return r.Name.Resource + "/" + h.ID }
 
-// plainNames returns the namespaces when they are names alone, nil when they are not known before.
+// plainNames returns the namespaces if all are names without globs; otherwise nil, because they are not known
+// before.
 func plainNames(patterns []string) []string {
 	if slices.ContainsFunc(patterns, func(p string) bool { return strings.ContainsAny(p, `*?[!\`) }) {
 		return nil
@@ -106,31 +106,31 @@ func plainNames(patterns []string) []string {
 	return slices.Compact(out)
 }
 
-// collector gathers the rights of an operator.
+// collector collects the rights of an operator.
 type collector struct {
 	op     *dsl.Operator
 	lookup Lookup
-	// spaces are the namespaces that it works in, empty when that is everywhere.
+	// spaces are the namespaces that the operator works in; empty for the whole cluster.
 	spaces []string
 	rules  []Rule
 }
 
-// about is what a right is about, before it is known what is served.
+// about is the object of a right, before the served resources are known.
 type about struct {
 	Name        dsl.ResourceName
 	Kind        Kind
 	subresource string
 	names       []string
-	// namespace is the only one; empty means where the operator works.
+	// namespace limits it to one namespace; empty means the operator's scope.
 	namespace string
-	// written is the kind of object that takes the right to write; see [dsl.Need]. Mostly empty.
+	// written is the kind of object that needs the right to be written; see [dsl.Need]. Mostly empty.
 	written Kind
 }
 
 // add adds rights for a reason.
 func (c *collector) add(a about, why Reason, verbs ...string) { c.put(a, why, false, verbs...) }
 
-// offer adds rights without which only what the reason says does not work.
+// offer adds optional rights: without them, only the purpose in the reason fails.
 func (c *collector) offer(a about, why Reason, verbs ...string) { c.put(a, why, true, verbs...) }
 
 func (c *collector) put(a about, why Reason, optional bool, verbs ...string) {
@@ -163,7 +163,8 @@ func (c *collector) put(a about, why Reason, optional bool, verbs ...string) {
 	}
 }
 
-// served says what is served of what a right is about. A right that goes with an object of another kind counts where that is.
+// served returns the served resource of a right. A right for writing an object of another kind is needed where that
+// object is.
 func (c *collector) served(a about) Served {
 	if a.written.Empty() {
 		return c.lookup(a.Name, a.Kind)
@@ -171,7 +172,7 @@ func (c *collector) served(a about) Served {
 	return Served{Resource: a.Name.Resource, Namespaced: c.lookup(dsl.ResourceName{}, a.written).Namespaced, Status: true}
 }
 
-// sorted merges rights that are the same, and leaves out what another one allows.
+// sorted merges equal rights, and drops rights that another one includes.
 func (c *collector) sorted() []Rule {
 	slices.SortStableFunc(c.rules, compare)
 	var out []Rule
@@ -191,13 +192,13 @@ func (c *collector) sorted() []Rule {
 	})
 }
 
-// merged is the first of some rights, with what all of them are for.
+// merged returns the first of equal rights with the reasons of all.
 func merged(rules ...Rule) Rule {
 	out := rules[0]
 	out.Reasons = slices.Clone(out.Reasons)
 	for _, r := range rules[1:] {
 		out.Optional = out.Optional && r.Optional
-		out.Namespaced = out.Namespaced && r.Namespaced // what goes with an object without a namespace counts everywhere
+		out.Namespaced = out.Namespaced && r.Namespaced // for a cluster-scoped object, the right is needed everywhere
 		for _, reason := range r.Reasons {
 			if !slices.Contains(out.Reasons, reason) {
 				out.Reasons = append(out.Reasons, reason)

@@ -10,7 +10,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// resource adds what the engine and the handlers do with a watched resource and what goes with it.
+// resource adds the rights of the engine and the handlers for a watched resource.
 func (c *collector) resource(r *dsl.Resource) {
 	own := about{Name: r.Name}
 	c.add(own, because("watches it"), "list", "watch")
@@ -41,12 +41,13 @@ func (c *collector) resource(r *dsl.Resource) {
 	}
 }
 
-// holdsUp is why owner references take a right on the owner. Nothing asks for it unless the plugin is on.
+// holdsUp is the purpose of a right on the owner for owner references. It is only required if the plugin is
+// enabled.
 const holdsUp = "children may hold up their owner's deletion, where the admission plugin OwnerReferencesPermissionEnforcement is on, as on OpenShift"
 
 func because(why string) Reason { return Reason{Who: Engine, Why: why} }
 
-// marks adds what the engine writes on the objects themselves, and the reading that goes with it.
+// marks adds the rights for the engine's writes to the objects themselves, and for the reads that belong to them.
 func (c *collector) marks(r *dsl.Resource, own about) {
 	reads := r.Cache == dsl.CacheLive
 	if c.records(r) {
@@ -78,8 +79,8 @@ func (c *collector) marks(r *dsl.Resource, own about) {
 	}
 }
 
-// records reports whether the resource has no namespaces, and handlers make children of it that have:
-// what lists them is kept on the object then.
+// records reports whether the resource is cluster-scoped, and handlers make namespaced children of it: their record
+// is then kept on the object.
 func (c *collector) records(r *dsl.Resource) bool {
 	if core := r.Name.Resource == "namespaces" && r.Name.Group == ""; core || c.lookup(r.Name, Kind{}).Namespaced {
 		return false
@@ -91,7 +92,7 @@ func (c *collector) records(r *dsl.Resource) bool {
 	})
 }
 
-// makesOwned reports whether a need is one to make what the resource owns.
+// makesOwned reports whether a need is to create a kind that the resource owns.
 func makesOwned(r *dsl.Resource, n dsl.Need) bool {
 	if !slices.Contains(n.Verbs, "create") || !n.For.Empty() {
 		return false
@@ -105,12 +106,12 @@ func makesOwned(r *dsl.Resource, n dsl.Need) bool {
 	return false
 }
 
-// needsOf are a handler's needs, without the conditions that built-in kinds do not get.
+// needsOf returns a handler's needs, without conditions that built-in kinds do not get.
 func needsOf(r *dsl.Resource, h *dsl.Handler) []dsl.Need {
 	return slices.DeleteFunc(slices.Clone(h.Needs), func(n dsl.Need) bool { return n.Offered && dsl.BuiltIn(r.Name.Group) })
 }
 
-// writesSelf reports whether a need is one to write the handled object by the engine.
+// writesSelf reports whether a need is for the engine's write of the handled object.
 func writesSelf(n dsl.Need) bool {
 	return ofSelf(n) && slices.Contains(n.Verbs, "patch") && (n.Subresource == "" || n.Subresource == "status")
 }
@@ -119,26 +120,26 @@ func ofSelf(n dsl.Need) bool {
 	return n.Resource == dsl.ResourceName{} && n.Kind.Empty() && n.Child == "" && n.Relation == ""
 }
 
-// byReference reports whether Go code makes children with an owner reference, as code that makes what
-// the resource owns is taken to; apply says so itself.
+// byReference reports whether Go code makes children with an owner reference. Code that creates kinds that the
+// resource owns is assumed to; apply declares it.
 func byReference(r *dsl.Resource) bool {
 	makes := func(n dsl.Need) bool { return n.Kind.Empty() && makesOwned(r, n) }
 	return slices.ContainsFunc(r.Handlers(), func(h *dsl.Handler) bool { return slices.ContainsFunc(h.Needs, makes) })
 }
 
-// givesAway reports whether a need is one to write objects that give rights away: roles and their bindings.
+// givesAway reports whether a need is to write objects that grant rights: roles and their bindings.
 func givesAway(n dsl.Need) bool {
 	return !n.For.Empty() || slices.Contains(n.Verbs, "bind") || slices.Contains(n.Verbs, "escalate")
 }
 
-// ofNeed is what a need is about, as it is declared.
+// ofNeed returns the object of a need, as declared.
 func ofNeed(n dsl.Need) about {
 	return about{Name: n.Resource, Kind: n.Kind, subresource: n.Subresource, names: n.Names, namespace: n.Namespace, written: n.For}
 }
 
-// need adds what a handler needs.
+// need adds the rights of a handler's need.
 func (c *collector) need(r *dsl.Resource, who string, h *dsl.Handler, n dsl.Need) {
-	action, _, _ := strings.Cut(h.Action, ": ${") // an expression says little here
+	action, _, _ := strings.Cut(h.Action, ": ${") // an expression is no useful description
 	why := Reason{Who: who, Why: action}
 	if n.Why != "" {
 		why.Why = n.Why
@@ -155,7 +156,7 @@ func (c *collector) need(r *dsl.Resource, who string, h *dsl.Handler, n dsl.Need
 			}
 		}
 		if of.Kind.Empty() {
-			return // worked out when it runs
+			return // it is computed at run time
 		}
 	case n.Relation != "":
 		i := slices.IndexFunc(r.Relations(), func(one dsl.Relation) bool { return one.Name == n.Relation })
@@ -173,19 +174,19 @@ func (c *collector) need(r *dsl.Resource, who string, h *dsl.Handler, n dsl.Need
 	for _, verb := range n.Verbs {
 		one := of
 		if verb == "list" || verb == "watch" {
-			one.names = nil // they take a field selector where they are allowed by name, and who knows
+			one.names = nil // limited to names, they need a field selector, which the code may not use
 		}
 		c.add(one, why, verb)
 	}
 }
 
-// renames is why an operator that had other names needs rights.
+// renames is the purpose of rights for an operator with earlier names.
 const renames = "moves what it has left under its earlier names (metadata.was)"
 
 const hears = "notices at once when somebody takes or deletes the leader's lock"
 
-// events adds the right to send Events: they are in the namespace of the object that they are about,
-// or in the namespace default when that has none.
+// events adds the right to send Events, which are in the namespace of their object, or in the namespace default for
+// cluster-scoped objects.
 func (c *collector) events() {
 	events := about{Name: dsl.ResourceName{Resource: "events", Group: "events.k8s.io"}}
 	c.add(events, because("sends Events"), "create", "patch")
@@ -197,7 +198,7 @@ func (c *collector) events() {
 	}
 }
 
-// leader adds what the election takes.
+// leader adds the rights for leader election.
 func (c *collector) leader(namespace string) {
 	set := c.op.Settings.LeaderElection
 	lock := about{Name: dsl.ResourceName{Resource: "leases", Group: "coordination.k8s.io"}, namespace: namespace}
@@ -219,7 +220,7 @@ func (c *collector) leader(namespace string) {
 	}
 }
 
-// earlierLocks adds what it takes to see whether a process leads under an earlier name.
+// earlierLocks adds the rights to check whether a process leads under an earlier name.
 func (c *collector) earlierLocks(lock about) {
 	for _, earlier := range c.op.Earlier() {
 		if lock.names = []string{earlier.LeaderLock()}; lock.names[0] != c.op.LeaderLock() {
@@ -228,8 +229,8 @@ func (c *collector) earlierLocks(lock about) {
 	}
 }
 
-// register adds what it takes to remember of which kinds there may be children. An operator that makes none may still have
-// to look for those of its earlier versions.
+// register adds the rights to record the kinds of children. An operator without children may still have to look for
+// those of its earlier versions.
 func (c *collector) register(namespace string) {
 	if namespace == "" {
 		return
@@ -253,7 +254,7 @@ func (c *collector) register(namespace string) {
 	c.add(all, because(why), "create")
 }
 
-// key adds what it takes to have a key for digests of Secrets, where such are stored.
+// key adds the rights for a key for digests of Secrets, if such digests are stored.
 func (c *collector) key(namespace string) {
 	if namespace == "" || !slices.ContainsFunc(c.op.Resources(), (*dsl.Resource).DigestsSecrets) {
 		return
@@ -266,7 +267,7 @@ func (c *collector) key(namespace string) {
 	c.add(all, because(why), "create")
 }
 
-// cluster adds what the engine looks at beside the operator's resources.
+// cluster adds the rights for the engine's reads beside the operator's resources.
 func (c *collector) cluster(install bool) {
 	if len(c.spaces) == 0 && len(c.op.Scope.Namespaces) > 0 {
 		namespaces := about{Name: dsl.ResourceName{Resource: "namespaces"}}
@@ -280,7 +281,7 @@ func (c *collector) cluster(install bool) {
 	}
 }
 
-// reviews adds what it takes to find out who may read the metrics.
+// reviews adds the rights to find out who may read the metrics.
 func (c *collector) reviews() {
 	const why = "asks who reads its metrics, and whether they may"
 	c.add(about{Name: dsl.ResourceName{Resource: "tokenreviews", Group: "authentication.k8s.io"}}, because(why), "create")

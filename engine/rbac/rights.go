@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rbac works out the rights that an operator's account needs: what the engine does with each resource (of.go,
-// resource.go), and what handlers declare. It makes roles of them (roles.go) and asks a reviewer which are missing. It sends no
-// requests itself.
+// Package rbac computes the rights that an operator's account needs: those of the engine for each resource (of.go,
+// resource.go), and those that handlers declare. It makes roles of them (roles.go), and asks a reviewer which are
+// missing. It sends no requests itself.
 package rbac
 
 import (
@@ -16,33 +16,33 @@ import (
 	authorization "k8s.io/api/authorization/v1"
 )
 
-// Rule is one right: one verb on one resource, in one namespace or everywhere.
+// Rule is one right: one verb on one resource, in one namespace or in the whole cluster.
 type Rule struct {
-	// Group and Resource name the resource by its plural, Subresource a part of it, as in "status".
+	// Group and Resource name the resource by its plural; Subresource is a subresource, as in "status".
 	Group, Resource, Subresource string
-	// Verb is one of RBAC's.
+	// Verb is a verb of RBAC.
 	Verb string
-	// Name is the only object that it is about. Empty means any.
+	// Name limits it to one object. Empty means any.
 	Name string
-	// Namespace is where. Empty means everywhere, which also resources without namespaces need.
+	// Namespace is the namespace. Empty means the whole cluster, as for cluster-scoped resources.
 	Namespace string
-	// Namespaced: its objects live in namespaces.
+	// Namespaced: its objects are namespaced.
 	Namespaced bool
 	// Reasons say who needs it. Never empty.
 	Reasons []Reason
-	// Optional: without it, the operator works but for what the reasons say.
+	// Optional: without it, only the purposes in the reasons fail.
 	Optional bool
 }
 
-// Reason says who needs a right and what for, for people.
+// Reason says for people who needs a right, and for what.
 type Reason struct {
 	// Who is [Engine], or "handler" with the resource and the id, as in "handler foos/status".
 	Who string
-	// Why is what is done with it.
+	// Why is the purpose.
 	Why string
 }
 
-// String is the reason as a sentence without an end.
+// String returns the reason as a sentence without a full stop.
 func (r Reason) String() string {
 	if r.Why == "" {
 		return r.Who
@@ -74,26 +74,26 @@ func (r Rule) Target() string {
 	return out
 }
 
-// covers reports whether who has this right has the other one too.
+// covers reports whether this right includes the other one.
 func (r Rule) covers(other Rule) bool {
 	return r.Group == other.Group && r.Resource == other.Resource && r.Subresource == other.Subresource &&
 		(r.Verb == other.Verb || r.Verb == "*") &&
 		(r.Name == "" || r.Name == other.Name) && (r.Namespace == "" || r.Namespace == other.Namespace)
 }
 
-// Has reports whether the rules allow a verb on a resource, anywhere and on any of its objects.
+// Has reports whether the rules allow a verb on a resource, in any namespace and on any of its objects.
 func Has(rules []Rule, group, resource, subresource, verb string) bool {
 	return slices.ContainsFunc(rules, func(r Rule) bool {
 		return r.Group == group && r.Resource == resource && r.Subresource == subresource && (r.Verb == verb || r.Verb == "*")
 	})
 }
 
-// verbs are the usual verbs in the order in which people write them.
+// verbs returns the usual verbs in the usual order.
 func verbs() []string {
 	return []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 }
 
-// compareVerbs orders verbs as people write them, the unusual ones behind by name.
+// compareVerbs compares verbs in the usual order; unusual ones come last, by name.
 func compareVerbs(a, b string) int {
 	place := func(verb string) int {
 		if i := slices.Index(verbs(), verb); i >= 0 {
@@ -108,7 +108,7 @@ func compare(a, b Rule) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), compareAnywhere(a, b))
 }
 
-// compareAnywhere is compare for rights whatever their namespaces.
+// compareAnywhere is compare without namespaces.
 func compareAnywhere(a, b Rule) int {
 	return cmp.Or(
 		strings.Compare(a.Group, b.Group), strings.Compare(a.Resource, b.Resource),
@@ -116,10 +116,10 @@ func compareAnywhere(a, b Rule) int {
 	)
 }
 
-// Reviewer asks whether an account may do something, mostly by a SelfSubjectAccessReview.
+// Reviewer asks whether an account has a right, mostly by a SelfSubjectAccessReview.
 type Reviewer func(context.Context, authorization.ResourceAttributes) (allowed bool, err error)
 
-// Attributes are the right as a review has it.
+// Attributes returns the right in the form for a review.
 func (r Rule) Attributes() authorization.ResourceAttributes {
 	return authorization.ResourceAttributes{
 		Group: r.Group, Resource: r.Resource, Subresource: r.Subresource,
@@ -127,8 +127,8 @@ func (r Rule) Attributes() authorization.ResourceAttributes {
 	}
 }
 
-// Check asks for each right and returns those that are missing, in order. The error tells that the
-// reviewer could not be asked.
+// Check asks for each right and returns the missing ones, in order. The error says that the reviewer could not be
+// asked.
 func Check(ctx context.Context, review Reviewer, rules []Rule) (missing []Rule, err error) {
 	for _, r := range rules {
 		allowed, err := review(ctx, r.Attributes())
@@ -142,16 +142,15 @@ func Check(ctx context.Context, review Reviewer, rules []Rule) (missing []Rule, 
 	return missing, nil
 }
 
-// Demand is one right in all namespaces where it is needed.
+// Demand is one right with all namespaces where it is needed.
 type Demand struct {
 	// Rule is the right; its Namespace is empty.
 	Rule
-	// Namespaces are where it is needed, sorted. One that is empty means everywhere. Never empty.
+	// Namespaces are the namespaces, sorted. An empty one means the whole cluster. There is at least one.
 	Namespaces []string
 }
 
-// Demands puts rights together that differ in their namespace alone. They come sorted by resource,
-// whatever their namespaces.
+// Demands joins rights that differ only in their namespace. They are sorted by resource.
 func Demands(rules []Rule) []Demand {
 	rules = slices.Clone(rules)
 	slices.SortStableFunc(rules, func(a, b Rule) int { return cmp.Or(compareAnywhere(a, b), compare(a, b)) })

@@ -8,28 +8,27 @@ import (
 	"strings"
 )
 
-// Role is a set of rights in one namespace, or everywhere.
+// Role is a set of rights in one namespace, or in the whole cluster.
 type Role struct {
-	// Namespace is empty for a role of the cluster.
+	// Namespace is empty for a ClusterRole.
 	Namespace string
-	// Policies are the rights, a policy for each resource, sorted.
+	// Policies are the rights, one policy for each resource, sorted.
 	Policies []Policy
 }
 
-// Policy is what a role allows of one resource.
+// Policy is what a role allows on one resource.
 type Policy struct {
 	// Group is the API group, Resource the plural, with a subresource behind a slash.
 	Group, Resource string
-	// Names are the only objects. Empty means any.
+	// Names limit it to objects of these names. Empty means any.
 	Names []string
-	// Verbs are in the order in which people write them.
+	// Verbs are in the usual order.
 	Verbs []string
-	// Reasons say for people who needs what of it, a line each.
+	// Reasons say for people who needs the rights, one line each.
 	Reasons []string
 }
 
-// Roles puts rights, in the order of [Of], together: a role for each namespace, that of the cluster
-// first.
+// Roles groups rights, in the order of [Of], to roles: one for each namespace, with the ClusterRole first.
 func Roles(rules []Rule) []Role {
 	var out []Role
 	for _, group := range chunks(rules, func(a, b Rule) bool { return a.Namespace == b.Namespace }) {
@@ -42,7 +41,7 @@ func Roles(rules []Rule) []Role {
 	return out
 }
 
-// policy makes one of rights that differ in their verbs.
+// policy joins rights that differ in their verbs.
 func policy(rules []Rule) Policy {
 	first := merged(rules...)
 	out := Policy{Group: first.Group, Resource: first.Resource}
@@ -61,7 +60,7 @@ func policy(rules []Rule) Policy {
 	return out
 }
 
-// verbsFor are the verbs that are needed for a reason.
+// verbsFor returns the verbs that are needed for a reason.
 func verbsFor(rules []Rule, reason Reason) string {
 	var verbs []string
 	optional := ""
@@ -76,7 +75,7 @@ func verbsFor(rules []Rule, reason Reason) string {
 	return strings.Join(verbs, ", ") + optional
 }
 
-// chunks cuts a list where neighbours are not the same.
+// chunks splits a list where neighbours differ.
 func chunks(rules []Rule, same func(a, b Rule) bool) (out [][]Rule) {
 	for i, r := range rules {
 		if i == 0 || !same(rules[i-1], r) {

@@ -16,21 +16,21 @@ import (
 // Kind is the kind of an object, with its group and version.
 type Kind = schema.GroupVersionKind
 
-// Served is what rights depend on of a resource.
+// Served has the properties of a resource that rights depend on.
 type Served struct {
-	// Resource is its plural.
+	// Resource is the plural.
 	Resource string
-	// Namespaced: its objects live in namespaces. Status: it has a status subresource.
+	// Namespaced: its objects are namespaced. Status: it has a status subresource.
 	Namespaced, Status bool
 }
 
-// Lookup tells what is served under a name or, where that is empty, of a kind. It answers always, with
-// a guess when it does not know.
+// Lookup returns the resource of a name or, if that is empty, of a kind. It always returns a result, which is a
+// guess if the resource is not known.
 type Lookup func(name dsl.ResourceName, kind Kind) Served
 
-// Guess returns a lookup that asks nobody: it knows the CRDs that the operator brings along and which
-// resources of Kubernetes itself have no namespaces. All others are taken to have some, and a status
-// subresource, and the plural that English has for their kind.
+// Guess returns a lookup that sends no requests: it knows the operator's own CRDs and the cluster-scoped built-in
+// resources. It assumes that all others are namespaced, have a status subresource, and have the regular English
+// plural of their kind.
 func Guess(op *dsl.Operator) Lookup {
 	known := map[schema.GroupResource]Served{}
 	plurals := map[schema.GroupKind]string{}

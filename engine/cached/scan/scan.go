@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scan walks JSON text and decodes it, without reflection, and without a tree where a reader wants only a part. It is
-// pure.
+// Package scan walks JSON text and decodes it, without reflection, and without a tree if a reader needs only a
+// part. It is pure.
 //
-// Text from elsewhere goes through [Regular] first. All other functions expect text that has passed it. They return what the
-// decoder of the API machinery (k8s.io/apimachinery/pkg/util/json) returns for it: integers as int64, other numbers as float64,
-// U+FFFD for bytes that are not UTF-8, and the last of several values for one key.
+// Text from elsewhere must be checked by [Regular] first; all other functions require it. They return the same as
+// the decoder of the API machinery (k8s.io/apimachinery/pkg/util/json): integers as int64, other numbers as
+// float64, U+FFFD for invalid UTF-8, and the last of several values of one key.
 package scan
 
 import (
@@ -16,19 +16,19 @@ import (
 	"unicode/utf8"
 )
 
-// deepest is how deep values are nested at most in what is regular. The API machinery goes to 10,000.
+// deepest is the greatest nesting of regular values. The API machinery accepts 10,000.
 const deepest = 1000
 
-// longest is how many bytes a number has at most in what is regular, and exponent how many digits its exponent.
-// No such number is beyond what a float64 holds, so none fails when it is decoded.
+// longest is the greatest length of a regular number in bytes, and exponent the greatest number of digits of its
+// exponent. Such numbers always fit into a float64, so decoding does not fail.
 const (
 	longest  = 200
 	exponent = 2
 )
 
-// Regular reports whether data is one JSON object that can be taken as it is. It is not where it is no JSON, and in
-// rare cases that an ordinary decoder must decide about: keys with an escape of what could stand there as it is,
-// which a search for the key would miss, or not in UTF-8, very deep nesting and very large numbers.
+// Regular reports whether data is one JSON object that this package can decode. It is false for invalid JSON, and
+// in rare cases that need an ordinary decoder: keys with unnecessary escapes, which a search for the key would
+// miss, or with invalid UTF-8, very deep nesting and very large numbers.
 func Regular(data []byte) bool {
 	c := checker{data: data}
 	at := c.space(0)
@@ -39,8 +39,8 @@ func Regular(data []byte) bool {
 	return end >= 0 && c.space(end) == len(data)
 }
 
-// checker checks a text. Its methods take where something begins and return where it ends, failed when it is not
-// what it must be.
+// checker checks a text. Its methods take a position and return the end of the value there, or failed if it is
+// invalid.
 type checker struct{ data []byte }
 
 const failed = -1
@@ -76,7 +76,7 @@ func (c checker) value(at, depth int) int {
 	}
 }
 
-// list checks an array or an object, whose items end with a comma or with this bracket.
+// list checks an array or an object with the given closing bracket, whose items are separated by commas.
 func (c checker) list(at int, bracket byte, depth int, item func(at, depth int) int) int {
 	at = c.space(at + 1)
 	if at < len(c.data) && c.data[at] == bracket {
@@ -113,7 +113,7 @@ func (c checker) member(at, depth int) int {
 	return c.value(c.space(at+1), depth)
 }
 
-// special are the bytes that a string does not have as they are.
+// special are the bytes that must be escaped in a string.
 var special = func() (out [256]bool) {
 	for b := range ' ' {
 		out[b] = true
@@ -139,8 +139,8 @@ func (c checker) text(at int) int {
 	return failed
 }
 
-// key is text in UTF-8, without escapes but for those of what has no other form: so keys are the same where their
-// bytes are. The managedFields of any object with a list have such ones, as k:{\"name\":\"a\"}.
+// key checks a key in UTF-8, with no escapes except necessary ones, so that equal keys have equal bytes. The
+// managedFields of any object with a list have such keys, as k:{\"name\":\"a\"}.
 func (c checker) key(at int) int {
 	start, all := at+1, byte(0)
 	for at++; at < len(c.data) && c.data[at] != '"'; at++ {
@@ -161,7 +161,7 @@ func (c checker) key(at int) int {
 	return at + 1
 }
 
-// escape checks what follows a backslash, and returns where its last byte is.
+// escape checks the text after a backslash, and returns the position of its last byte.
 func (c checker) escape(at int) int {
 	if at >= len(c.data) {
 		return failed
@@ -208,7 +208,7 @@ func (c checker) number(at int) int {
 	return at
 }
 
-// past returns where one of these characters ends, or where it was to begin when there is none.
+// past returns the end of a run of these characters; if there is none, the start position.
 func (c checker) past(at int, any string) int {
 	if at < len(c.data) && strings.IndexByte(any, c.data[at]) >= 0 {
 		return at + 1
@@ -223,8 +223,8 @@ func (c checker) digits(at int) int {
 	return at
 }
 
-// Members walks the members of an object: the keys as they are written between their quotes, see [Key], and the
-// values. Anything else has none.
+// Members iterates over the members of an object: the keys as written between their quotes, see [Key], and the
+// values. Other values have none.
 func Members(object []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, value []byte) bool) {
 		at := after(object, 0)
@@ -234,7 +234,7 @@ func Members(object []byte) iter.Seq2[[]byte, []byte] {
 		for at = after(object, at+1); at < len(object) && object[at] == '"'; at = after(object, at+1) {
 			end := skipText(object, at)
 			key := object[at+1 : end-1]
-			at = after(object, after(object, end)+1) // over the colon
+			at = after(object, after(object, end)+1) // skip the colon
 			end = skip(object, at)
 			if !yield(key, object[at:end]) {
 				return
@@ -246,7 +246,7 @@ func Members(object []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// Elements walks the values of an array. Anything else has none.
+// Elements iterates over the values of an array. Other values have none.
 func Elements(array []byte) iter.Seq[[]byte] {
 	return func(yield func(value []byte) bool) {
 		at := after(array, 0)
@@ -265,7 +265,7 @@ func Elements(array []byte) iter.Seq[[]byte] {
 	}
 }
 
-// Member returns the value of an object's member, the last one where there are several, nil when there is none.
+// Member returns the value of an object's member, the last one if there are several, or nil.
 func Member(object []byte, key string) (value []byte) {
 	for k, v := range Members(object) {
 		if string(k) == key {
@@ -275,7 +275,7 @@ func Member(object []byte, key string) (value []byte) {
 	return value
 }
 
-// after returns where the next byte is that is no space.
+// after returns the position of the next byte that is not a space.
 func after(data []byte, at int) int {
 	for at < len(data) && isSpace(data[at]) {
 		at++
@@ -283,7 +283,7 @@ func after(data []byte, at int) int {
 	return at
 }
 
-// skip returns where a value ends.
+// skip returns the end of a value.
 func skip(data []byte, at int) int {
 	if at >= len(data) {
 		return at
@@ -318,7 +318,7 @@ func skipNested(data []byte, at int) int {
 	return at
 }
 
-// skipText returns where a string ends.
+// skipText returns the end of a string.
 func skipText(data []byte, at int) int {
 	for at++; at < len(data); at++ {
 		next := bytes.IndexByte(data[at:], '"')
@@ -337,7 +337,7 @@ func skipText(data []byte, at int) int {
 	return at
 }
 
-// First cuts the first value off a text, which need not be regular.
+// First splits the first value off a text, which need not be regular.
 func First(data []byte) (value, rest []byte) {
 	at := after(data, 0)
 	end := min(skip(data, at), len(data))

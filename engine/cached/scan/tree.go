@@ -22,7 +22,7 @@ func Tree(data []byte) map[string]any {
 	return tree
 }
 
-// Slim is Tree without an object's managedFields, which often are the larger part of it.
+// Slim is Tree without managedFields, which often are the larger part of an object.
 func Slim(data []byte) map[string]any {
 	out := map[string]any{}
 	for key, value := range Members(data) {
@@ -51,7 +51,7 @@ func Value(data []byte) any {
 	return v
 }
 
-// Text decodes a value that is a string; of any other there is none.
+// Text decodes a string; for other values it returns an empty text.
 func Text(value []byte) string {
 	if len(value) < 2 || value[0] != '"' {
 		return ""
@@ -59,7 +59,7 @@ func Text(value []byte) string {
 	return unquote(value[1 : len(value)-1])
 }
 
-// Key decodes a key of [Members]. Most are as they are written.
+// Key decodes a key of [Members]. Most keys need no decoding.
 func Key(written []byte) string { return unquote(written) }
 
 var decoders = sync.Pool{New: func() any { return &decoder{seed: maphash.MakeSeed()} }}
@@ -68,7 +68,7 @@ var decoders = sync.Pool{New: func() any { return &decoder{seed: maphash.MakeSee
 type decoder struct {
 	data []byte
 	at   int
-	// keys has keys that came before: objects of a resource have the same ones.
+	// keys caches keys: objects of a resource have the same ones.
 	keys [512]string
 	seed maphash.Seed
 }
@@ -109,7 +109,7 @@ func (d *decoder) object() map[string]any {
 	out := map[string]any{}
 	for d.next('}') {
 		key := d.key(d.text())
-		d.at = after(d.data, after(d.data, d.at)+1) // over the colon
+		d.at = after(d.data, after(d.data, d.at)+1) // skip the colon
 		out[key] = d.value()
 	}
 	return out
@@ -123,7 +123,8 @@ func (d *decoder) array() []any {
 	return out
 }
 
-// next goes to the next item of an array or object, or behind its end, this bracket; it reports which.
+// next moves to the next item of an array or object, or behind its closing bracket; it reports whether there is an
+// item.
 func (d *decoder) next(bracket byte) bool {
 	d.at = after(d.data, d.at)
 	if d.at >= len(d.data) {
@@ -138,7 +139,7 @@ func (d *decoder) next(bracket byte) bool {
 	return false
 }
 
-// keyLimit is how long a key may be that is kept for the next object.
+// keyLimit is the greatest length of a cached key.
 const keyLimit = 64
 
 func (d *decoder) key(written []byte) string {
@@ -168,11 +169,11 @@ func (d *decoder) number() any {
 			return whole
 		}
 	}
-	float, _ := strconv.ParseFloat(string(written), 64) // what is regular has none that fails
+	float, _ := strconv.ParseFloat(string(written), 64) // regular numbers always parse
 	return float
 }
 
-// small decodes a whole number that is written with a few digits.
+// small decodes an integer with few digits.
 func small(written []byte) (n int64, ok bool) {
 	digits := written
 	if len(digits) > 0 && digits[0] == '-' {
@@ -193,7 +194,7 @@ func small(written []byte) (n int64, ok bool) {
 	return n, true
 }
 
-// unquote decodes a string from how it is written between its quotes.
+// unquote decodes a string from its text between the quotes.
 func unquote(written []byte) string {
 	if bytes.IndexByte(written, '\\') < 0 && utf8.Valid(written) {
 		return string(written)
@@ -211,8 +212,8 @@ func unquote(written []byte) string {
 	return string(out)
 }
 
-// appendUnescaped appends what an escape stands for, and returns where it ends. Half of a pair of surrogates alone
-// stands for U+FFFD.
+// appendUnescaped appends the character of an escape, and returns the end of the escape. A lone surrogate becomes
+// U+FFFD.
 func appendUnescaped(out, written []byte, at int) ([]byte, int) {
 	if written[at] != 'u' {
 		return append(out, plain[written[at]]), at + 1
@@ -229,10 +230,10 @@ func appendUnescaped(out, written []byte, at int) ([]byte, int) {
 	return utf8.AppendRune(out, utf8.RuneError), at
 }
 
-// plain has what the letter after a backslash stands for.
+// plain has the character for each letter after a backslash.
 var plain = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// hex4 decodes four hexadecimal digits; it is negative where there are none.
+// hex4 decodes four hexadecimal digits; invalid ones give a negative number.
 func hex4(written []byte) (n int32) {
 	if len(written) < 4 {
 		return -1

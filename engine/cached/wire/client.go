@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wire reads the API server's answers into cached objects without building a tree of each: it walks a frame of a watch
-// and copies the bytes. Everything unusual, such as a Status, a bookmark or text that is not JSON, goes to client-go's decoder
-// and keeps its meaning.
+// Package wire reads the API server's responses into cached objects without building trees: it scans a frame of a
+// watch and copies the bytes. Unusual responses, such as a Status, a bookmark or text that is not JSON, are left to
+// client-go's decoder.
 package wire
 
 import (
@@ -14,23 +14,23 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// New returns a dynamic client that does what dynamic.NewForConfigAndClient's do, always in JSON, with a decoder that
-// takes half the time.
+// New returns a dynamic client like dynamic.NewForConfigAndClient, always with JSON, and with a decoder that takes
+// half the time.
 func New(config *rest.Config, client *http.Client) (dynamic.Interface, error) {
 	return dial(config, client, whole)
 }
 
-// NewCached is New for objects that are cached: lists and watches give them as [cached.Carrier] makes them.
+// NewCached is New for objects that are cached: lists and watches return them as [cached.Carrier].
 func NewCached(config *rest.Config, client *http.Client) (dynamic.Interface, error) {
 	return dial(config, client, carried)
 }
 
-// NewSlim is New for who does not ask what others manage: objects come without managedFields.
+// NewSlim is New for objects without managedFields.
 func NewSlim(config *rest.Config, client *http.Client) (dynamic.Interface, error) {
 	return dial(config, client, slim)
 }
 
-// A style is what is made of an object.
+// A style is the form of decoded objects.
 type style int
 
 const (
@@ -41,7 +41,7 @@ const (
 
 func dial(config *rest.Config, client *http.Client, as style) (dynamic.Interface, error) {
 	config = dynamic.ConfigFor(config)
-	config.GroupVersion, config.APIPath = nil, "/" // the dynamic client gives whole paths
+	config.GroupVersion, config.APIPath = nil, "/" // the dynamic client uses whole paths
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	config.NegotiatedSerializer = serializer{config.NegotiatedSerializer, as}
 	c, err := rest.UnversionedRESTClientForConfigAndClient(config, client)
@@ -51,13 +51,13 @@ func dial(config *rest.Config, client *http.Client, as style) (dynamic.Interface
 	return dynamic.New(c), nil
 }
 
-// serializer puts our decoders before those of the dynamic client.
+// serializer uses our decoders before those of the dynamic client.
 type serializer struct {
 	runtime.NegotiatedSerializer
 	style style
 }
 
-// SupportedMediaTypes is JSON alone.
+// SupportedMediaTypes returns JSON alone.
 func (s serializer) SupportedMediaTypes() []runtime.SerializerInfo {
 	var out []runtime.SerializerInfo
 	for _, info := range s.NegotiatedSerializer.SupportedMediaTypes() {

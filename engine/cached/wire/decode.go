@@ -19,7 +19,7 @@ import (
 // events decodes the frames of a watch.
 type events struct{ runtime.Serializer }
 
-// Decode takes an event apart where it is written as API servers write it. The object's bytes are those of the frame.
+// Decode splits an event if it is written in the form of API servers. The object shares the bytes of the frame.
 func (e events) Decode(frame []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	event, is := into.(*metav1.WatchEvent)
 	kind, object := split(frame)
@@ -30,7 +30,7 @@ func (e events) Decode(frame []byte, defaults *schema.GroupVersionKind, into run
 	return event, &schema.GroupVersionKind{Version: "v1", Kind: "WatchEvent"}, nil
 }
 
-// split takes the type and the object out of an event, nil where it is written in another way.
+// split returns the type and the object of an event; nil if it is written in another form.
 func split(frame []byte) (kind string, object []byte) {
 	rest, begins := bytes.CutPrefix(frame, []byte(`{"type":"`))
 	name, rest, typed := bytes.Cut(rest, []byte(`","object":`))
@@ -50,7 +50,7 @@ type objects struct {
 	style style
 }
 
-// Decode copies an object's bytes where it keeps them, for it does not own them.
+// Decode copies an object's bytes if it keeps them, because they belong to the caller.
 func (o objects) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	switch of := into.(type) {
 	case nil:
@@ -74,8 +74,8 @@ func (o objects) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 	return o.Serializer.Decode(data, defaults, into)
 }
 
-// namesake returns the tree of an object whose kind is called Status and is not the API machinery's, as in a bookmark; nil for
-// all other objects. The decoder of the dynamic client takes such an object for an error.
+// namesake returns the tree of an object whose kind is Status in another group than the API machinery's, as in a
+// bookmark; nil for other objects. The dynamic client's decoder would read such an object as an error.
 func (o objects) namesake(data []byte) (*unstructured.Unstructured, *schema.GroupVersionKind) {
 	u := &unstructured.Unstructured{}
 	kind := o.decode(u, data)
@@ -85,8 +85,8 @@ func (o objects) namesake(data []byte) (*unstructured.Unstructured, *schema.Grou
 	return u, kind
 }
 
-// decode makes a tree of an object. It returns nil where client-go's decoder must say what is wrong, and leaves the
-// object as it was.
+// decode decodes an object to a tree. If client-go's decoder must report an error, it returns nil and leaves u
+// unchanged.
 func (o objects) decode(u *unstructured.Unstructured, data []byte) *schema.GroupVersionKind {
 	if !scan.Regular(data) {
 		return nil
@@ -104,8 +104,8 @@ func (o objects) decode(u *unstructured.Unstructured, data []byte) *schema.Group
 	return &kind
 }
 
-// carrier returns a carrier of an object that is stored, nil of anything else that is regular. The kind is that of an
-// object that has none, as those in lists of built-in kinds.
+// carrier returns a carrier of a stored object; nil for other regular data. The given kind is for objects without
+// one, as in lists of built-in kinds.
 func carrier(data []byte, of metav1.TypeMeta) (*unstructured.Unstructured, *schema.GroupVersionKind) {
 	var kind metav1.TypeMeta
 	var metadata []byte
@@ -137,11 +137,11 @@ func carrier(data []byte, of metav1.TypeMeta) (*unstructured.Unstructured, *sche
 	return &u, &gvk
 }
 
-// identity is what informers look at in metadata.
+// identity are the fields of metadata that informers use.
 type identity struct {
 	namespace, name, version string
-	// stored: it is the metadata of an object that is stored. A Status and a bookmark have no uid; a bookmark that
-	// had one is known by its annotation.
+	// stored: the metadata is that of a stored object. A Status and a bookmark have no uid; a bookmark with one is
+	// recognised by its annotation.
 	stored bool
 }
 
@@ -165,7 +165,7 @@ func identityIn(metadata []byte) (id identity) {
 	return id
 }
 
-// named returns an object's bytes with a kind before them.
+// named returns an object's bytes with a kind added.
 func named(object []byte, of metav1.TypeMeta) []byte {
 	rest := bytes.TrimLeft(bytes.TrimSpace(object)[1:], " \t\r\n")
 	out := make([]byte, 0, len(rest)+len(of.APIVersion)+len(of.Kind)+len(`{"apiVersion":"","kind":"",`))
@@ -175,8 +175,8 @@ func named(object []byte, of metav1.TypeMeta) []byte {
 	return append(out, rest...) // an object with a uid is not empty
 }
 
-// fill makes a list of carriers of a page. It returns nil where the page is not just a list of objects that are
-// stored, and leaves the list as it was.
+// fill converts a page to a list of carriers. If the page has anything but stored objects, it returns nil and
+// leaves the list unchanged.
 func (o objects) fill(list *unstructured.UnstructuredList, data []byte) *schema.GroupVersionKind {
 	if o.style != carried || !scan.Regular(data) {
 		return nil

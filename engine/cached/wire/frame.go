@@ -13,31 +13,32 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// framer finds the frames of a watch.
+// framer splits a watch into frames.
 type framer struct{ runtime.Framer }
 
-// NewFrameReader returns a reader of frames. Each call of Read returns one, or as much of it as the buffer takes along with
-// io.ErrShortBuffer.
+// NewFrameReader returns a reader of frames. Each call of Read returns one frame, or as much of it as fits into the
+// buffer, with io.ErrShortBuffer.
 func (framer) NewFrameReader(r io.ReadCloser) io.ReadCloser { return &frames{ReadCloser: r} }
 
 const (
-	// chunk is how much is read at once at least.
+	// chunk is the least amount to read at once.
 	chunk = 8 << 10
-	// spare is how large a buffer may be that is kept for the next frames.
+	// spare is the greatest size of a buffer that is kept for later frames.
 	spare = 64 << 10
-	// mostFrame bounds one event, in bytes: twice what the API server takes of an object (MaxRequestBodyBytes in
-	// k8s.io/apiserver/pkg/server/config.go). A larger one is a server's mistake or lie, and would fill the memory.
+	// mostFrame limits the size of an event in bytes: twice the API server's limit for an object
+	// (MaxRequestBodyBytes in k8s.io/apiserver/pkg/server/config.go). A larger event is a fault of the server, and
+	// would fill the memory.
 	mostFrame = 2 * 3 << 20
 )
 
-// errLarge is the error of an event that is too large.
+// errLarge is the error for an event that is too large.
 var errLarge = fmt.Errorf("reading event: it is larger than %d MiB", mostFrame>>20)
 
-// frames cuts a stream of JSON objects into these. An object ends with the bracket that closes it: no server need send
-// anything behind it until there is a next one.
+// frames splits a stream of JSON objects. An object ends with its closing bracket, because a server need not send
+// anything after it until there is a next one.
 type frames struct {
 	io.ReadCloser
-	// buf[from:to] is what was read and not returned, rest what is left of a frame of which a part was returned.
+	// buf[from:to] was read and not returned yet; rest is the remainder of a frame that was returned in part.
 	buf      []byte
 	from, to int
 	rest     []byte
@@ -85,7 +86,7 @@ func (f *frames) next() ([]byte, error) {
 
 const whitespace = " \t\r\n"
 
-// more reads more behind what there is, and returns by how much that has moved to the front.
+// more reads more data after the present data, and returns by how much that has moved to the front.
 func (f *frames) more() (moved int, err error) {
 	if f.err != nil {
 		if errors.Is(f.err, io.EOF) && len(bytes.Trim(f.buf[f.from:f.to], whitespace)) > 0 {
@@ -111,15 +112,15 @@ func (f *frames) more() (moved int, err error) {
 	return moved, nil
 }
 
-// ending finds the end of an object. It looks at brackets and strings alone: what is between them is for a decoder to
-// complain of.
+// ending finds the end of an object. It only checks brackets and strings; a decoder checks the rest.
 type ending struct {
 	depth   int
-	text    bool // in a string
-	escaped bool // behind a backslash
+	text    bool // inside a string
+	escaped bool // after a backslash
 }
 
-// find goes on with the text that follows. It returns how much of it belongs to the object, and whether that is over.
+// find continues with more text. It returns how much of it belongs to the object, and whether the object ends
+// there.
 func (e *ending) find(data []byte) (n int, over bool, err error) {
 	for i, b := range data {
 		switch {
