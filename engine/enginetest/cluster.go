@@ -17,8 +17,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/enginetest/internal/apiserver"
 )
 
-// Cluster is a cluster in memory. Its methods fail the test when what they are asked for is not
-// possible; those that write objects may be called from handlers too.
+// Cluster is a cluster in memory. Its methods fail the test when they cannot do what is asked. Handlers may call
+// those that write objects, too.
 type Cluster struct {
 	t      testing.TB
 	server *apiserver.Server
@@ -30,8 +30,8 @@ type Cluster struct {
 	faults    []*fault
 }
 
-// Run calls test in a bubble of its own with a new cluster. What test has started is stopped when
-// it returns. Test must use the t that it gets.
+// Run calls test in its own bubble with a new cluster. When test returns, everything that it has started is
+// stopped. Test must use the t that it gets.
 func Run(t *testing.T, test func(t *testing.T, c *Cluster)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -39,8 +39,8 @@ func Run(t *testing.T, test func(t *testing.T, c *Cluster)) {
 	})
 }
 
-// New returns a new cluster. It must be called in a bubble of testing/synctest; [Run] is the usual
-// way. What was started is stopped when the test ends.
+// New returns a new cluster. It must be called in a bubble of testing/synctest; [Run] is the usual way. Everything
+// that was started is stopped when the test ends.
 func New(t testing.TB) *Cluster {
 	t.Helper()
 	c := &Cluster{t: t, server: apiserver.New(), log: newTestLog(t)}
@@ -53,14 +53,13 @@ func New(t testing.TB) *Cluster {
 	return c
 }
 
-// Config reaches the cluster with all rights, for clients of the test's own. What they write does
-// not count as an operator's.
+// Config returns a config with all rights, for the test's own clients. Their writes do not count as an operator's.
 func (c *Cluster) Config() *rest.Config { return configFor(c.server.Admin(), "enginetest") }
 
-// Settle waits until nothing is left to do before time passes. No time passes.
+// Settle waits until nothing is left to do at the current time. No time passes.
 func (c *Cluster) Settle() { synctest.Wait() }
 
-// Advance lets time pass, and waits until nothing is left to do at its end.
+// Advance lets time pass, and then settles.
 func (c *Cluster) Advance(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
@@ -81,7 +80,7 @@ func (c *Cluster) running() []*Process {
 	return append([]*Process(nil), c.processes...)
 }
 
-// resource finds a resource by its name in kubectl's spelling.
+// resource finds a resource by its name in kubectl's form.
 func (c *Cluster) resource(name string) apiserver.Served {
 	c.t.Helper()
 	served, found := c.server.Lookup(c.parse(name))
@@ -91,7 +90,7 @@ func (c *Cluster) resource(name string) apiserver.Served {
 	return served
 }
 
-// parse reads a resource's name in kubectl's spelling.
+// parse parses a resource's name in kubectl's form.
 func (c *Cluster) parse(name string) schema.GroupVersionResource {
 	c.t.Helper()
 	n, err := dsl.ParseResourceName(name)

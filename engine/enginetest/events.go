@@ -10,19 +10,19 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Event is an Event that an operator has reported.
+// Event is an Event of an operator.
 type Event struct {
 	// Type is Normal or Warning.
 	Type string
-	// Kind, Namespace and Name say of which object.
+	// Kind, Namespace and Name identify the object.
 	Kind, Namespace, Name string
-	// Reason, Action and Note are what was reported; the action is a handler's id.
+	// Reason, Action and Note are those of the Event; the action is a handler's id.
 	Reason, Action, Note string
-	// Count is how often it was reported.
+	// Count is how often it was sent.
 	Count int64
 }
 
-// Events returns the Events that there are, the oldest first.
+// Events returns the existing Events, the oldest first.
 func (c *Cluster) Events() []Event {
 	c.t.Helper()
 	var out []Event

@@ -17,34 +17,34 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// patience is how long Await waits in real time. It bounds a test that fails and no other.
+// patience is how long Await waits in real time. Only a failing test waits that long.
 const patience = time.Minute
 
-// Journal keeps the calls of handlers, in order. The zero value is ready to use, by any number of
-// goroutines, in a bubble and out of it: tests against a real cluster use it too.
+// Journal records the calls of handlers, in order. The zero value is ready to use. It is safe for use by several
+// goroutines, in a bubble and outside of it: tests against a real cluster use it, too.
 type Journal struct {
 	mu sync.Mutex
-	// calls are all that there were; Take has told of those before taken.
+	// calls are all calls so far; Take has returned those before taken.
 	calls []Call
 	taken int
-	// changed is closed with each call; nil while nobody waits.
+	// changed is closed at each call; nil while no test waits.
 	changed chan struct{}
 }
 
-// Call is one attempt of a handler, as it began.
+// Call is the beginning of an attempt of a handler.
 type Call struct {
-	// Handler is the id under which it was noted.
+	// Handler is the id given to Note.
 	Handler string
 	Cause   dsl.Cause
 	Attempt int
-	// Object is what the handler saw. It must not be changed.
+	// Object is the object that the handler saw. It must not be changed.
 	Object *unstructured.Unstructured
 	At     time.Time
-	// line is a line of the test's own; all else is empty then.
+	// line is a line that the test has added; the other fields are empty then.
 	line string
 }
 
-// String writes the call as in "announce update", or "announce update 2" for the second attempt.
+// String formats the call as in "announce update", or "announce update 2" for the second attempt.
 func (c Call) String() string {
 	if c.line != "" {
 		return c.line
@@ -55,9 +55,9 @@ func (c Call) String() string {
 	return c.Handler + " " + string(c.Cause)
 }
 
-// Note returns a handler that notes each of its calls and then does what is given: at its first
-// call the first of them, at the next the second, and the last one from then on. Without any, and
-// where nil is given, it succeeds.
+// Note returns a handler that records each of its calls and then calls one of the given functions: the first
+// function at its first call, the second at the next, and the last one from then on. It succeeds without functions,
+// and for a nil function.
 func (j *Journal) Note(id string, then ...dsl.Func) dsl.Func {
 	var n atomic.Int32
 	return func(ctx context.Context, r *dsl.Request) error {
@@ -72,10 +72,10 @@ func (j *Journal) Note(id string, then ...dsl.Func) dsl.Func {
 	}
 }
 
-// Add adds a line of the test's own, as of something that a handler saw.
+// Add adds a line of the test itself, for example of something that a handler saw.
 func (j *Journal) Add(line string) { j.add(Call{line: line, At: time.Now()}) }
 
-// Take returns what was noted since it was called last, a line for each.
+// Take returns the records since the last call, one line each.
 func (j *Journal) Take() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -87,23 +87,22 @@ func (j *Journal) Take() []string {
 	return lines
 }
 
-// Len returns how many calls there were so far, lines of the test's own among them.
+// Len returns the number of records so far, including lines of the test itself.
 func (j *Journal) Len() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return len(j.calls)
 }
 
-// Of returns the calls of a handler for objects of that name so far. An empty handler stands for
-// all.
+// Of returns the calls so far of a handler for objects of that name. An empty handler means all.
 func (j *Journal) Of(handler, name string) []Call {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.of(handler, name)
 }
 
-// Await waits until a handler was called n times for an object of that name, and returns the calls.
-// It fails the test when that takes longer than a minute.
+// Await waits until a handler was called n times for an object of that name, and returns the calls. It fails the
+// test after a minute.
 func (j *Journal) Await(t testing.TB, n int, handler, name string) []Call {
 	t.Helper()
 	late := time.After(patience)
@@ -120,7 +119,7 @@ func (j *Journal) Await(t testing.TB, n int, handler, name string) []Call {
 	}
 }
 
-// look returns the calls so far, and what is closed with the next one.
+// look returns the calls so far, and a channel that is closed at the next one.
 func (j *Journal) look(handler, name string) ([]Call, <-chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

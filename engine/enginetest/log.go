@@ -14,19 +14,19 @@ import (
 	"github.com/go-logr/logr/funcr"
 )
 
-// mostLines is how many lines of a test's log are kept: the last ones.
+// mostLines is how many of the last lines of a test's log are kept.
 const mostLines = 1000
 
-// testLog keeps the last lines that the engines of a test log, and shows them when the test has failed.
+// testLog keeps the last log lines of a test's engines, and prints them if the test has failed.
 type testLog struct {
 	begin time.Time
 
 	mu    sync.Mutex
-	lines []string // a ring once there are mostLines
+	lines []string // a ring buffer from mostLines on
 	count int
 }
 
-// newTestLog returns a log that is shown at the end of the test. Cleanups that are added later run before that.
+// newTestLog returns a log that is printed at the end of the test, after cleanups that are registered later.
 func newTestLog(t testing.TB) *testLog {
 	l := &testLog{begin: time.Now()}
 	t.Cleanup(func() {
@@ -55,7 +55,7 @@ func (l *testLog) add(from, line string) {
 	l.count++
 }
 
-// text returns the lines that are kept, in order, and says how many are not. It is empty when nothing was logged.
+// text returns the kept lines in order, and says how many were dropped. It is empty if nothing was logged.
 func (l *testLog) text() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

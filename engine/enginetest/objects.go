@@ -24,9 +24,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/enginetest/internal/apiserver"
 )
 
-// Create creates an object and returns it, of several the last one. It may be given as YAML text,
-// also with several documents, or as anything that is an object in JSON. The namespace defaults to
-// default, and is created if it is not there. A status is written as well.
+// Create creates an object and returns it; for several, the last one. The object is YAML text, which may have
+// several documents, or any value that is an object in JSON. The namespace defaults to default, and is created if
+// it does not exist. A status is written, too.
 func (c *Cluster) Create(object any) *unstructured.Unstructured {
 	c.t.Helper()
 	var last *unstructured.Unstructured
@@ -36,7 +36,7 @@ func (c *Cluster) Create(object any) *unstructured.Unstructured {
 	return last
 }
 
-// CreateFile creates the objects that a YAML file has, such as a CRD, and returns the last one.
+// CreateFile creates the objects of a YAML file, such as a CRD, and returns the last one.
 func (c *Cluster) CreateFile(path string) *unstructured.Unstructured {
 	c.t.Helper()
 	text, err := os.ReadFile(path)
@@ -46,9 +46,9 @@ func (c *Cluster) CreateFile(path string) *unstructured.Unstructured {
 	return c.Create(string(text))
 }
 
-// Load puts an object in as it is, with its uid, generation, managed fields, deletion and status, as
-// when etcd is restored from a backup, and returns it. Nothing of its name may be there. It is for
-// objects as an earlier release of an operator left them.
+// Load stores an object unchanged, with its uid, generation, managed fields, deletion and status, like restoring
+// etcd from a backup, and returns it. No object of its name may exist. It is for objects in the form of an earlier
+// release of an operator.
 func (c *Cluster) Load(object any) *unstructured.Unstructured {
 	c.t.Helper()
 	var last *unstructured.Unstructured
@@ -62,8 +62,7 @@ func (c *Cluster) Load(object any) *unstructured.Unstructured {
 	return last
 }
 
-// Apply makes an object by server-side apply, as somebody else with this field manager would, and
-// takes over fields in conflict.
+// Apply does a server-side apply with this field manager, and takes over conflicting fields.
 func (c *Cluster) Apply(manager string, object any) *unstructured.Unstructured {
 	c.t.Helper()
 	var last *unstructured.Unstructured
@@ -76,8 +75,8 @@ func (c *Cluster) Apply(manager string, object any) *unstructured.Unstructured {
 	return last
 }
 
-// Update reads an object, lets change change it and writes it, to the status subresource too when
-// the status was changed. It returns the object as it is then.
+// Update reads an object, calls change and writes the result, to the status subresource too if the status was
+// changed. It returns the resulting object.
 func (c *Cluster) Update(resource, namespace, name string, change func(*unstructured.Unstructured)) *unstructured.Unstructured {
 	c.t.Helper()
 	for {
@@ -90,13 +89,13 @@ func (c *Cluster) Update(resource, namespace, name string, change func(*unstruct
 	}
 }
 
-// Delete deletes an object. Finalizers hold it, as ever.
+// Delete deletes an object. Finalizers hold it, as usual.
 func (c *Cluster) Delete(resource, namespace, name string) {
 	c.t.Helper()
 	c.check(c.reach(c.resource(resource), namespace).Delete(c.ctx(), name, metav1.DeleteOptions{}))
 }
 
-// Get returns an object, nil when there is none.
+// Get returns an object, or nil.
 func (c *Cluster) Get(resource, namespace, name string) *unstructured.Unstructured {
 	c.t.Helper()
 	o, err := c.reach(c.resource(resource), namespace).Get(c.ctx(), name, metav1.GetOptions{})
@@ -107,7 +106,7 @@ func (c *Cluster) Get(resource, namespace, name string) *unstructured.Unstructur
 	return o
 }
 
-// List returns the objects of a resource in a namespace, or in all when it is empty, sorted.
+// List returns the objects of a resource in a namespace, sorted; an empty namespace means all.
 func (c *Cluster) List(resource, namespace string) []*unstructured.Unstructured {
 	c.t.Helper()
 	list, err := c.reach(c.resource(resource), namespace).List(c.ctx(), metav1.ListOptions{})
@@ -168,7 +167,7 @@ func (c *Cluster) update(served apiserver.Served, namespace, name string, change
 	return reach.UpdateStatus(c.ctx(), out, metav1.UpdateOptions{})
 }
 
-// place finds an object's resource and gives it a namespace.
+// place finds an object's resource and sets the default namespace.
 func (c *Cluster) place(o *unstructured.Unstructured) apiserver.Served {
 	c.t.Helper()
 	served, found := c.server.LookupKind(o.GroupVersionKind())
@@ -192,7 +191,7 @@ func (c *Cluster) check(err error) {
 	}
 }
 
-// read returns the objects that a value holds.
+// read returns the objects in a value.
 func (c *Cluster) read(value any) []*unstructured.Unstructured {
 	c.t.Helper()
 	switch v := value.(type) {
@@ -208,7 +207,7 @@ func (c *Cluster) read(value any) []*unstructured.Unstructured {
 		c.t.Fatalf("%T is not an object", value)
 	}
 	o := &unstructured.Unstructured{Object: tree}
-	unstructured.RemoveNestedField(tree, "metadata", "creationTimestamp") // typed values bring it along empty
+	unstructured.RemoveNestedField(tree, "metadata", "creationTimestamp") // typed values contain it, empty
 	if typed, ok := value.(runtime.Object); ok && o.GetKind() == "" {
 		kinds, _, err := scheme.Scheme.ObjectKinds(typed)
 		c.check(err)
@@ -233,7 +232,7 @@ func (c *Cluster) readYAML(text string) []*unstructured.Unstructured {
 	return out
 }
 
-// dedent takes away the tabs that all lines begin with: YAML has none, Go code around it does.
+// dedent removes the common leading tabs: YAML has none, and Go code around it does.
 func dedent(text string) string {
 	least := math.MaxInt
 	for line := range strings.Lines(text) {
@@ -249,5 +248,6 @@ func dedent(text string) string {
 	return out.String()
 }
 
-// ctx does not end with the test, for handlers may run while processes are stopped after it.
+// ctx returns a context that does not end with the test, because handlers may run while processes are stopped after
+// it.
 func (c *Cluster) ctx() context.Context { return context.WithoutCancel(c.t.Context()) }

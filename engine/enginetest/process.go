@@ -14,7 +14,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/enginetest/internal/apiserver"
 )
 
-// Process is an operator that runs, as one pod of it does.
+// Process is a running operator, like one of its pods.
 type Process struct {
 	cluster *Cluster
 	op      *dsl.Operator
@@ -29,15 +29,14 @@ type Process struct {
 
 	// guarded by the cluster's lock
 	writes []Write
-	left   int // writes until the crash, when that is not zero
+	left   int // writes before the crash; 0 means no crash
 }
 
-// Start runs an operator until the test ends or the process is stopped, and waits until it has
-// nothing left to do. Several processes of one operator may run at once: in pods that are named
-// after the operator and numbered, as in foo-0, though these are no objects unless the test
-// creates them. The functions may adjust the engine's settings. Their log is shown when the test has
-// failed: its last 1,000 lines, those of handlers among them. A test that hangs shows nothing; there, set the
-// settings' Log to one that writes at once.
+// Start runs an operator until the test ends or the process is stopped, and settles. Several processes of one
+// operator may run at once. Their pods have the operator's name with a number, as in foo-0; they do not exist as
+// objects unless the test creates them. The functions may adjust the engine's settings. If the test has failed, the
+// last 1,000 lines of the log are printed, including those of handlers. A test that hangs prints nothing; for that,
+// set the settings' Log to one that writes at once.
 func (c *Cluster) Start(op *dsl.Operator, adjust ...func(*engine.Settings)) *Process {
 	c.t.Helper()
 	c.mu.Lock()
@@ -48,8 +47,8 @@ func (c *Cluster) Start(op *dsl.Operator, adjust ...func(*engine.Settings)) *Pro
 	return p
 }
 
-// Stop asks the process to stop, as the kubelet does, and waits until it has. The error is that of
-// its run. A process that does not run is left alone.
+// Stop asks the process to stop, as the kubelet does, waits for it, and returns its error. It does nothing if the
+// process does not run.
 func (p *Process) Stop() error {
 	if p.cancel == nil {
 		return nil
@@ -61,14 +60,14 @@ func (p *Process) Stop() error {
 	return p.err
 }
 
-// Kill ends the process at once: no request of it reaches the cluster any more. Handlers that run
-// are asked to stop, for a bubble cannot take goroutines away.
+// Kill ends the process at once: none of its requests reaches the cluster any more. Running handlers are asked to
+// stop, because a bubble cannot remove goroutines.
 func (p *Process) Kill() {
 	p.link.Sever()
-	_ = p.Stop() // nobody hears the last words of the dead
+	_ = p.Stop() // a killed process returns no error
 }
 
-// Restart starts the process anew, with an empty memory; if it still runs it is stopped first.
+// Restart starts the process again, with an empty memory; if it still runs, it is stopped first.
 func (p *Process) Restart() {
 	p.cluster.t.Helper()
 	if err := p.Stop(); err != nil {
@@ -77,25 +76,24 @@ func (p *Process) Restart() {
 	p.start()
 }
 
-// Sever separates the process from the cluster, as a broken network does; Restore joins them again.
+// Sever separates the process from the cluster, like a broken network; Restore reconnects them.
 func (p *Process) Sever() { p.link.Sever() }
 
 // Restore is the opposite of Sever.
 func (p *Process) Restore() { p.link.Restore() }
 
-// CrashAfter cuts the process off, for good, with its n-th write request from now: the cluster does
-// it, but the process does not get to know. Call Kill to clear it away.
+// CrashAfter disconnects the process for good at its n-th write request from now: the cluster handles that request,
+// but the process does not get the response. Call Kill to stop the process.
 func (p *Process) CrashAfter(n int) {
 	p.cluster.mu.Lock()
 	defer p.cluster.mu.Unlock()
 	p.left = n
 }
 
-// Engine is the engine, for its reports.
+// Engine returns the engine, for its reports.
 func (p *Process) Engine() *engine.Engine { return p.engine }
 
-// Config reaches the cluster as the process does: what is written through it counts as the
-// operator's.
+// Config returns the process's config for the cluster: writes through it count as the operator's.
 func (p *Process) Config() *rest.Config { return configFor(p.link, "handwerk/"+p.op.Name) }
 
 func (p *Process) start() {
@@ -127,7 +125,7 @@ func (p *Process) start() {
 	c.Settle()
 }
 
-// before sees a request of the process on its way to the cluster.
+// before is called for each request of the process before it reaches the cluster.
 func (p *Process) before(r apiserver.Request) error {
 	if err := p.cluster.before(r); err != nil || !counts(r) {
 		return err
@@ -137,12 +135,12 @@ func (p *Process) before(r apiserver.Request) error {
 	p.left = max(0, p.left-1)
 	p.cluster.mu.Unlock()
 	if crash {
-		p.link.Sever() // this request gets there still, its answer does not come back
+		p.link.Sever() // the cluster still gets this request, and its response is lost
 	}
 	return nil
 }
 
-// after sees the answer to a request of the process. An error loses the answer.
+// after is called for the response to a request of the process. An error loses the response.
 func (p *Process) after(ctx context.Context, r apiserver.Request, code int) error {
 	if counts(r) {
 		p.cluster.mu.Lock()

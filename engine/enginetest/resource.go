@@ -11,11 +11,11 @@ import (
 
 // Resource describes a custom resource to [Cluster.Serve].
 type Resource struct {
-	// Name is kubectl's spelling with a version, as in "foos.v1.example.com". Required.
+	// Name is the name in kubectl's form with a version, as in "foos.v1.example.com". Required.
 	Name string
-	// Kind is what its objects are, as in "Foo". Required.
+	// Kind is the kind of its objects, as in "Foo". Required.
 	Kind string
-	// ClusterScoped: its objects have no namespace.
+	// ClusterScoped: its objects are not namespaced.
 	ClusterScoped bool
 	// NoStatus: it has no status subresource.
 	NoStatus bool
@@ -23,8 +23,8 @@ type Resource struct {
 	ObservedGeneration bool
 }
 
-// Serve makes the cluster serve custom resources, by a CRD for each. A CRD from a file can be
-// served with [Cluster.CreateFile] as well. The usual built-in resources are always served.
+// Serve makes the cluster serve custom resources, with a CRD for each. CRDs from files can be created with
+// [Cluster.CreateFile]. The usual built-in resources are always served.
 func (c *Cluster) Serve(resources ...Resource) {
 	c.t.Helper()
 	for _, r := range resources {
@@ -32,8 +32,8 @@ func (c *Cluster) Serve(resources ...Resource) {
 	}
 }
 
-// Unserve deletes the CRDs of custom resources and with them their objects. Where finalizers hold
-// objects, the CRD goes when they are gone: a second later, as everywhere controllers take a moment.
+// Unserve deletes the CRDs of custom resources, and thereby their objects. If finalizers hold objects, a CRD is
+// removed a second after they are gone: real controllers also take a moment.
 func (c *Cluster) Unserve(names ...string) {
 	c.t.Helper()
 	for _, name := range names {

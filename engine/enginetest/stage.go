@@ -13,8 +13,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Stage is a cluster with one operator and the journal of its handlers' calls: what most tests of an
-// operator are about.
+// Stage is a cluster with one operator and the journal of its handlers' calls, which is what most tests of an
+// operator need.
 //
 //	s := enginetest.NewStage(c, dsl.New("shop"))
 //	s.Operator.Resource("orders.v1.example.com", func(order *dsl.Resource) {
@@ -29,7 +29,7 @@ import (
 type Stage struct {
 	*Cluster
 	Journal
-	// Operator is the operator under test, Process its process once Launch was called.
+	// Operator is the operator under test, and Process its process after Launch.
 	Operator *dsl.Operator
 	Process  *Process
 }
@@ -43,30 +43,30 @@ func (s *Stage) Launch() {
 	s.Process = s.Start(s.Operator)
 }
 
-// Forget settles, and forgets what was called and written so far.
+// Forget settles, and drops the calls and writes so far.
 func (s *Stage) Forget() {
 	s.Settle()
 	s.Take()
 	s.Writes()
 }
 
-// Called settles, and fails the test unless the handlers' calls since the last Called or Forget are
-// these, as [Call.String] writes them, in this order.
+// Called settles, and fails the test unless the handlers' calls since the last Called or Forget are exactly these,
+// in this order, in the form of [Call.String].
 func (s *Stage) Called(want ...string) {
 	s.t.Helper()
 	s.Settle()
 	compare(s.t, "calls", want, s.Take())
 }
 
-// CalledInAnyOrder is Called for calls for several objects, which come in no order.
+// CalledInAnyOrder is Called for calls for several objects, whose order is not defined.
 func (s *Stage) CalledInAnyOrder(want ...string) {
 	s.t.Helper()
 	s.Settle()
 	compare(s.t, "calls, sorted", slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(s.Take())))
 }
 
-// Wrote settles, and fails the test unless the operators' write requests since the last Wrote, Forget
-// or [Cluster.Writes] are these, as [Write.String] writes them, in this order.
+// Wrote settles, and fails the test unless the operators' write requests since the last Wrote, Forget or
+// [Cluster.Writes] are exactly these, in this order, in the form of [Write.String].
 func (s *Stage) Wrote(want ...string) {
 	s.t.Helper()
 	s.Settle()

@@ -12,20 +12,19 @@ import (
 
 // Write is a write request of an operator.
 type Write struct {
-	// Verb is the verb as RBAC has it.
+	// Verb is the verb in RBAC's form.
 	Verb string
 	// Resource is the plural name, with the subresource behind a slash, as in "foos/status".
 	Resource string
-	// Namespace and Name say which object.
+	// Namespace and Name identify the object.
 	Namespace, Name string
-	// Body is what was sent.
+	// Body is the body of the request.
 	Body map[string]any
-	// Code is the HTTP status of the answer.
+	// Code is the HTTP status of the response.
 	Code int
 }
 
-// String writes it as in "patch foos/status default/web", with the code behind it when the request
-// was refused.
+// String formats it as in "patch foos/status default/web", followed by the code if the request was refused.
 func (w Write) String() string {
 	text := w.Verb + " " + w.Resource + " " + strings.TrimPrefix(w.Namespace+"/"+w.Name, "/")
 	if w.Code >= 400 {
@@ -34,8 +33,8 @@ func (w Write) String() string {
 	return text
 }
 
-// counts reports whether a request is a write that counts: one by which an operator does its work,
-// and not one by which it talks to people or to its peers.
+// counts reports whether a request is a write that counts: part of the operator's work, and not an Event or a
+// Lease.
 func counts(r apiserver.Request) bool {
 	switch r.Resource.GroupResource().String() {
 	case "events", "events.events.k8s.io", "leases.coordination.k8s.io":
@@ -56,8 +55,7 @@ func writeOf(r apiserver.Request, code int) Write {
 	return w
 }
 
-// Writes returns the write requests of the process since it was called last, in order, without
-// those for Events and Leases.
+// Writes returns the process's write requests since the last call, in order, without those for Events and Leases.
 func (p *Process) Writes() []Write {
 	p.cluster.mu.Lock()
 	defer p.cluster.mu.Unlock()
@@ -66,8 +64,7 @@ func (p *Process) Writes() []Write {
 	return out
 }
 
-// Writes returns the write requests of all processes since it was called last, process by process;
-// see [Process.Writes].
+// Writes returns the write requests of all processes since the last call, process by process; see [Process.Writes].
 func (c *Cluster) Writes() []Write {
 	var out []Write
 	for _, p := range c.running() {

@@ -71,7 +71,7 @@ func run(ctx context.Context, once bool) error {
 	return quiet(ctx, s.watch(ctx, once, operator.ended))
 }
 
-// quiet makes the end that the user asked for no error.
+// quiet drops the error after an end that the user asked for.
 func quiet(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		say("ending")
@@ -84,8 +84,8 @@ func say(format string, args ...any) {
 	fmt.Printf("%s  "+format+"\n", append([]any{time.Now().Format(time.TimeOnly)}, args...)...)
 }
 
-// child is a program of the demo. It is in a process group of its own, so that Ctrl-C reaches it
-// when the demo has done with it, not before.
+// child is a program of the demo. It has its own process group, so that Ctrl-C does not reach it before the demo
+// stops it.
 type child struct {
 	cmd   *exec.Cmd
 	log   string

@@ -25,7 +25,7 @@ var (
 	pods        = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 )
 
-// stage is what the demo looks at.
+// stage has the clients of the demo.
 type stage struct {
 	client dynamic.Interface
 	said   map[string]string
@@ -54,8 +54,8 @@ func (s *stage) apply(ctx context.Context, file string) error {
 	return err
 }
 
-// watch prints what changes until ctx ends, a program of the demo ends, or with once until the
-// Foo's replicas are available.
+// watch prints changes until ctx ends or a program of the demo ends; with once, until the Foo's replicas are
+// available.
 func (s *stage) watch(ctx context.Context, once bool, ended <-chan error) error {
 	var streams [3]<-chan watch.Event
 	for i, gvr := range []schema.GroupVersionResource{foos, deployments, pods} {
@@ -87,8 +87,7 @@ func (s *stage) watch(ctx context.Context, once bool, ended <-chan error) error 
 	}
 }
 
-// tell prints an object when what there is to say of it is new, and reports whether it is a Foo
-// that has all it wants.
+// tell prints an object if its text is new, and reports whether it is a Foo with all replicas available.
 func (s *stage) tell(kind watch.EventType, o *unstructured.Unstructured) (complete bool) {
 	number := func(path ...string) int64 {
 		n, _, _ := unstructured.NestedInt64(o.Object, path...)

@@ -22,7 +22,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// index is the image for all platforms.
+// index returns the image for all platforms.
 func (o *options) index(programs []program, labels map[string]string, created time.Time) (v1.ImageIndex, error) {
 	base, err := layer(baseFiles(), created)
 	if err != nil {
@@ -39,7 +39,7 @@ func (o *options) index(programs []program, labels map[string]string, created ti
 	return index, nil
 }
 
-// image is the image for a platform.
+// image returns the image for a platform.
 func (o *options) image(p program, base v1.Layer, labels map[string]string, created time.Time) (v1.Image, error) {
 	files, err := programFiles(p)
 	if err != nil {
@@ -97,7 +97,7 @@ func (o *options) writeArchive(index v1.ImageIndex, dir string, created time.Tim
 	return out.Close()
 }
 
-// names are the forms of a name that Docker shows and that containerd stores.
+// names returns the forms of a name that Docker shows and that containerd stores.
 func names(tag name.Tag) (familiar, canonical string) {
 	if tag.RegistryStr() != name.DefaultRegistry {
 		return tag.Name(), tag.Name()

@@ -87,8 +87,8 @@ func (o *options) parsePlatforms() ([]*v1.Platform, error) {
 	return platforms, nil
 }
 
-// compile builds the program. The environment's settings that change the output have fixed values. GOFLAGS is not empty, for in place
-// of an empty one go takes that of go env -w.
+// compile builds the program. Environment variables that change the output have fixed values. GOFLAGS must not be
+// empty, because go would then use that of go env -w.
 func (o *options) compile(ctx context.Context, platform *v1.Platform, rev revision, dir string) (program, error) {
 	p := program{platform: platform, file: filepath.Join(dir, path.Base(programPath))}
 	args := append([]string{"build", "-buildvcs=" + strconv.FormatBool(rev.commit != ""), "-o", p.file}, buildFlags...)
@@ -105,8 +105,9 @@ func (o *options) compile(ctx context.Context, platform *v1.Platform, rev revisi
 	return p, err
 }
 
-// revision asks git. SOURCE_DATE_EPOCH in the environment replaces the time of the commit. Without both, the time is that of
-// the epoch. A file that is changed or not known to git makes the version dirty, as it does for go build. How many digits of a commit there are depends neither on the clone nor on a person's settings.
+// revision asks git. SOURCE_DATE_EPOCH in the environment replaces the time of the commit. Without both, the time
+// is that of the epoch. A changed or untracked file makes the version dirty, as for go build. The number of digits
+// of a commit depends neither on the clone nor on a person's settings.
 func (o *options) revision(ctx context.Context) (revision, error) {
 	rev := revision{version: "devel", created: time.Unix(0, 0).UTC()}
 	if out, err := o.git(ctx, "-c", "log.showSignature=false", "log", "-1", "--format=%H %ct"); err == nil {
@@ -151,7 +152,7 @@ func (o *options) git(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// labels are the image's labels, by the keys of the OCI image specification.
+// labels returns the image's labels, by the keys of the OCI image specification.
 func (o *options) labels(rev revision, info *buildinfo.BuildInfo) map[string]string {
 	labels := map[string]string{
 		"title": o.title, "version": rev.version, "revision": rev.commit, "licenses": o.licenses, "source": o.source,

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// options are what the command line says.
+// options are the options of the command line.
 type options struct {
 	// dir is the folder of the program's module; main is the program's package, relative to it.
 	dir, main string
@@ -25,7 +25,7 @@ type options struct {
 	platforms    string
 	// The rest are labels. An empty one gets its value from the module and from git, or is left out.
 	source, version, licenses, title string
-	// arguments are what the program gets when a container says nothing else.
+	// arguments are the default arguments of the program.
 	arguments []string
 }
 

@@ -45,8 +45,8 @@ func baseFiles() []file {
 	}
 }
 
-// certificates are Mozilla's root certificates in PEM. Those with a condition that a file cannot say (issued before a date) are
-// left out.
+// certificates returns Mozilla's root certificates in PEM, without those with a condition that a file cannot
+// express (issued before a date).
 func certificates() []byte {
 	var out bytes.Buffer
 	for root := range bundle.Roots() {
@@ -57,7 +57,7 @@ func certificates() []byte {
 	return out.Bytes()
 }
 
-// programFiles are the program.
+// programFiles returns the files of the program.
 func programFiles(p program) ([]file, error) {
 	content, err := os.ReadFile(p.file)
 	return []file{{name: programPath[1:], mode: 0o755, content: content}}, err

@@ -31,14 +31,14 @@ var ownModules string
 
 var rootsVersion = regexp.MustCompile(`\bgolang.org/x/crypto/x509roots/fallback (\S+)`)
 
-// bill is a bill of materials in the making.
+// bill is a bill of materials that is being made.
 type bill struct {
 	*spdx.Document
 	packages map[common.ElementID]bool
 }
 
-// writeSBOM writes what the image consists of: a program for each platform with the modules in it, as the program itself says,
-// and the certificates.
+// writeSBOM writes the contents of the image: a program for each platform, with the modules recorded in it, and the
+// certificates.
 func (o *options) writeSBOM(index v1.ImageIndex, programs []program, labels map[string]string, created time.Time) error {
 	digest, err := index.Digest()
 	if err != nil {
@@ -100,7 +100,7 @@ func (b *bill) addProgram(p program, license, version string) error {
 	return nil
 }
 
-// add adds a package, unless it is there, and how it relates to another element.
+// add adds a package, unless it exists, and its relationship to another element.
 func (b *bill) add(to common.ElementID, relationship string, p *spdx.Package) {
 	p.PackageDownloadLocation = cmp.Or(p.PackageDownloadLocation, unknown)
 	p.PackageLicenseConcluded, p.PackageCopyrightText = unknown, unknown
@@ -131,12 +131,12 @@ func module(m *debug.Module) *spdx.Package {
 
 var notOfIdentifiers = regexp.MustCompile(`[^A-Za-z0-9.-]`)
 
-// identifier replaces what an SPDX identifier must not have. Its number takes the place of a rune.
+// identifier replaces characters that an SPDX identifier cannot have by their numbers.
 func identifier(text string) string {
 	return notOfIdentifiers.ReplaceAllStringFunc(text, func(s string) string { return fmt.Sprintf("-%x-", s) })
 }
 
-// packageURL is the module's package URL. The specification of package URLs wants lower case for Go.
+// packageURL returns the module's package URL. Its specification requires lower case for Go.
 func packageURL(m *debug.Module) string {
 	elements := strings.Split(strings.ToLower(m.Path), "/")
 	for i := range elements {

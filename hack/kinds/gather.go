@@ -54,7 +54,7 @@ func schemas(ctx context.Context, client discovery.DiscoveryInterfaceWithContext
 	all, named := map[string]*spec.Schema{}, map[schema.GroupVersionKind]string{}
 	for path, document := range paths {
 		if path != "api/v1" && (!strings.HasPrefix(path, "apis/") || strings.Count(path, "/") != 2) {
-			continue // it is of no group and version
+			continue // it has no group and version
 		}
 		data, err := document.SchemaWithContext(ctx, runtime.ContentTypeJSON)
 		if err != nil {
@@ -78,7 +78,8 @@ func schemas(ctx context.Context, client discovery.DiscoveryInterfaceWithContext
 	return all, named, nil
 }
 
-// kindsOf returns what is served, without subresources: the core group first, of a group the preferred version.
+// kindsOf returns the served kinds, without subresources: the core group first, and the preferred version of a
+// group first.
 func kindsOf(groups []*metav1.APIGroup, lists []*metav1.APIResourceList) (out []kinds.Kind) {
 	served := map[string][]metav1.APIResource{}
 	for _, list := range lists {
@@ -104,8 +105,8 @@ func kindsOf(groups []*metav1.APIGroup, lists []*metav1.APIResourceList) (out []
 	return out
 }
 
-// archive packs the index, and the schemas that its kinds are made of: a file for each Go package that they come from,
-// so that one is read only where it is wanted. The same facts make the same bytes.
+// archive packs the index and the schemas of its kinds, one file for each Go package of the types, so that few
+// files are read. The same input gives the same bytes.
 func archive(index builtin.Index, all map[string]*spec.Schema) ([]byte, error) {
 	used := map[string]spec.Schema{}
 	for _, kind := range index.Kinds {
@@ -148,7 +149,7 @@ func add(w *zip.Writer, name string, value any) error {
 	return err
 }
 
-// use adds a schema, as far as it says what there can be, and those that it refers to.
+// use adds a schema without its texts, and the schemas that it refers to.
 func use(name string, all map[string]*spec.Schema, used map[string]spec.Schema) {
 	if _, done := used[name]; done || all[name] == nil {
 		return
@@ -157,7 +158,7 @@ func use(name string, all map[string]*spec.Schema, used map[string]spec.Schema) 
 	used[name] = bare(*all[name], func(name string) { use(name, all, used) })
 }
 
-// bare leaves out what is for people, and what says how objects are merged.
+// bare removes texts for people, and the rules for merging objects.
 func bare(s spec.Schema, refersTo func(name string)) spec.Schema {
 	out := spec.Schema{}
 	if name, is := openapi.Reference(&s); is {

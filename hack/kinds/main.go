@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kinds writes what package dsl/builtin knows of Kubernetes' own kinds: the facts that a real API server
-// serves of them. `make kinds` runs it.
+// Command kinds writes the archive of package dsl/builtin with the built-in kinds of Kubernetes, as a real API
+// server serves them. `make kinds` runs it.
 package main
 
 import (
@@ -33,7 +33,7 @@ func main() {
 	}
 }
 
-// run asks an API server that has nothing but what is built in, every version included.
+// run asks an API server with nothing but built-in kinds, in all versions.
 func run(plane, out string) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()

@@ -22,12 +22,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// manager is the field manager of what tests write.
+// manager is the field manager of tests' writes.
 const manager = "e2e"
 
-// Apply applies each YAML document of source, which is the text itself if it has several lines, and
-// otherwise a file, relative to the module. Objects go to the given namespace, if it is not empty
-// and their resource has namespaces. CRDs are served and discoverable when it returns.
+// Apply applies each YAML document of source, which is a text if it has several lines, and otherwise a file,
+// relative to the module. Objects get the given namespace if it is not empty and their resource is namespaced. When
+// Apply returns, CRDs are served and discoverable.
 func (c *Cluster) Apply(t testing.TB, namespace, source string) []*unstructured.Unstructured {
 	t.Helper()
 	ctx, cancel := bounded(t)
@@ -114,7 +114,7 @@ func (c *Cluster) serving(kind schema.GroupVersionKind) (metav1.APIResource, err
 	return metav1.APIResource{}, fmt.Errorf("no resource has kind %s", kind)
 }
 
-// AwaitServed waits until objects of a CRD that somebody has applied can be made.
+// AwaitServed waits until objects of an applied CRD can be created.
 func (c *Cluster) AwaitServed(t testing.TB, crd *unstructured.Unstructured) {
 	t.Helper()
 	ctx, cancel := bounded(t)
@@ -124,8 +124,8 @@ func (c *Cluster) AwaitServed(t testing.TB, crd *unstructured.Unstructured) {
 	}
 }
 
-// awaitServed waits until a CRD is established, and then for what follows from that with a little
-// delay and without a sign: that its versions can be listed and are discovered.
+// awaitServed waits until a CRD is established, and then for consequences that follow with a short delay and
+// without a signal: its versions can be listed and are discovered.
 func (c *Cluster) awaitServed(ctx context.Context, crd *unstructured.Unstructured) error {
 	crds := c.Objects("customresourcedefinitions.v1.apiextensions.k8s.io", "")
 	if err := crds.follow(ctx, crd.GetName(), func(o *unstructured.Unstructured) bool { return o != nil && Condition(o, "Established") == "True" }); err != nil {
@@ -155,7 +155,7 @@ func (c *Cluster) awaitServed(ctx context.Context, crd *unstructured.Unstructure
 	return nil
 }
 
-// Condition returns the status of an object's condition, empty when it has none of that type.
+// Condition returns the status of an object's condition; empty if it has none of that type.
 func Condition(object *unstructured.Unstructured, kind string) string {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, each := range conditions {
@@ -167,7 +167,7 @@ func Condition(object *unstructured.Unstructured, kind string) string {
 	return ""
 }
 
-// text is an object for people.
+// text formats an object for people.
 func text(object *unstructured.Unstructured) string {
 	if object == nil {
 		return "no object"

@@ -16,21 +16,21 @@ import (
 	"time"
 )
 
-// uncounted are resources whose writes are no work: Events, the lock, and questions.
+// uncounted are resources whose writes do not count as work: Events, the lock, and reviews.
 var uncounted = [...]string{"events", "leases", "selfsubjectaccessreviews", "selfsubjectreviews"}
 
 // Write is a write request that the API server answered.
 type Write struct {
 	Verb, Resource, Subresource, Namespace, Name string
-	// Code is the HTTP status of the answer.
+	// Code is the HTTP status of the response.
 	Code           int
 	User           string
 	UserAgent, URI string
-	// At is when the request came in.
+	// At is when the request arrived.
 	At time.Time
 }
 
-// String is the write in short, as in "patch foos/status ns/name 200".
+// String formats the write as in "patch foos/status ns/name 200".
 func (w Write) String() string {
 	resource := w.Resource
 	if w.Subresource != "" {
@@ -39,17 +39,17 @@ func (w Write) String() string {
 	return fmt.Sprintf("%s %s %s/%s %d", w.Verb, resource, w.Namespace, w.Name, w.Code)
 }
 
-// Writes are write requests in the order in which they came in.
+// Writes are write requests in the order of their arrival.
 type Writes []Write
 
-// Of returns those for one object, or, when name is empty, for all objects of the resource.
+// Of returns the writes for one object; an empty name means all objects of the resource.
 func (w Writes) Of(resource, name string) Writes {
 	return slices.DeleteFunc(slices.Clone(w), func(each Write) bool {
 		return each.Resource != resource || name != "" && each.Name != name
 	})
 }
 
-// String has a line for each.
+// String has one line for each write.
 func (w Writes) String() string {
 	lines := make([]string, len(w))
 	for i, each := range w {
@@ -58,11 +58,10 @@ func (w Writes) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// Mark is a place in the audit log.
+// Mark is a position in the audit log.
 type Mark int64
 
-// Mark returns the present end of the audit log, for [Cluster.Writes]. It skips the test when there
-// is none.
+// Mark returns the current end of the audit log, for [Cluster.Writes]. It skips the test if there is no audit log.
 func (c *Cluster) Mark(t testing.TB) Mark {
 	t.Helper()
 	c.needAudit(t)
@@ -73,10 +72,10 @@ func (c *Cluster) Mark(t testing.TB) Mark {
 	return Mark(info.Size())
 }
 
-// Writes returns a user's write requests that came in since the mark and before this call,
-// whatever their answers. A request that is still on its way is waited for, so whoever sees the effect of a
-// write finds it here. The user is the one impersonated, if any; the empty one stands for all.
-// Writes of Events, leases and access reviews are left out, save of resources in including.
+// Writes returns a user's write requests that arrived between the mark and this call, whatever their responses. It
+// waits for unfinished requests, so a test that sees the effect of a write finds the write here. The user is the
+// impersonated one, if any; an empty user means all. Writes of Events, leases and access reviews are left out,
+// except for resources in including.
 func (c *Cluster) Writes(t testing.TB, user string, since Mark, including ...string) Writes {
 	t.Helper()
 	c.needAudit(t)
@@ -104,8 +103,8 @@ func (c *Cluster) needAudit(t testing.TB) {
 	}
 }
 
-// auditLog is the API server's log of write requests: two lines for each, see auditPolicy. The
-// request itself writes them, the first one before anything else.
+// auditLog is the API server's log of write requests, with two lines for each, see auditPolicy. The request itself
+// writes them, the first one before anything else.
 type auditLog struct{ path string }
 
 type auditEvent struct {
@@ -128,8 +127,8 @@ func (e *auditEvent) write() Write {
 	return w
 }
 
-// since returns the requests that have come in from the mark until now, and waits for their
-// answers. Nobody tells of new lines in a file, so it looks again and again while any is missing.
+// since returns the requests that have arrived from the mark until now, and waits for their responses. It must poll
+// the file while a response is missing.
 func (a *auditLog) since(ctx context.Context, mark Mark) ([]*auditEvent, error) {
 	events, next, err := a.read(int64(mark))
 	pending := map[string]bool{}
@@ -160,7 +159,7 @@ func (a *auditLog) since(ctx context.Context, mark Mark) ([]*auditEvent, error) 
 	}
 }
 
-// read returns the events of the complete lines from an offset on, and the offset after them.
+// read returns the events in the complete lines from an offset on, and the offset after them.
 func (a *auditLog) read(from int64) (events []*auditEvent, next int64, err error) {
 	file, err := os.Open(a.path)
 	if err != nil {
@@ -174,8 +173,8 @@ func (a *auditLog) read(from int64) (events []*auditEvent, next int64, err error
 	text = text[:bytes.LastIndexByte(text, '\n')+1]
 	for line := range bytes.Lines(text) {
 		e := &auditEvent{}
-		// The first line is broken where the mark was set while it was being written. Its request
-		// came in neither before nor after.
+		// The first line is incomplete if the mark was set while it was being written. Its request arrived neither
+		// before nor after.
 		if err := json.Unmarshal(line, e); err == nil {
 			events = append(events, e)
 		}

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster gives integration tests a real API server, and the means to see and to disturb
-// what an operator does with it: waiting by watching, the audit log, users whose rights come and
-// go, a proxy that injects faults, and the operator itself, as a process or inside the test's.
+// Package cluster gives integration tests a real API server, and the means to observe and to disturb an operator:
+// waiting by watching, the audit log, users whose rights change, a proxy that injects faults, and the operator
+// itself, as a process or inside the test's.
 //
-// A test binary has one control plane. All its tests use it at the same time, each in namespaces
-// and with users of its own.
+// A test binary has one control plane. All its tests use it at the same time, each with its own namespaces and
+// users.
 package cluster
 
 import (
@@ -27,19 +27,19 @@ import (
 
 // Environment variables.
 const (
-	// ControlPlaneVariable names the program that starts a control plane. Without it, that is
-	// bin/controlplane in the module.
+	// ControlPlaneVariable names the program that starts a control plane. It defaults to bin/controlplane in the
+	// module.
 	ControlPlaneVariable = "HANDWERK_CONTROLPLANE"
-	// KubeconfigVariable names a kubeconfig of a cluster to use instead. Tests that read the audit
-	// log are skipped then. The user must be allowed everything, impersonation too.
+	// KubeconfigVariable names the kubeconfig of a cluster to use instead. Tests that read the audit log are then
+	// skipped. The user must have all rights, including impersonation.
 	KubeconfigVariable = "HANDWERK_TEST_KUBECONFIG"
 )
 
-// Patience bounds each wait of a test. It is generous: one that passes does not need it, not even on a busy
-// machine, where garbage collection alone may take half a minute.
+// Patience limits each wait of a test. It is generous: a passing test does not need it, even on a busy machine,
+// where garbage collection alone may take half a minute.
 const Patience = 2 * time.Minute
 
-// glance is the pause between two looks at what cannot be watched.
+// glance is the pause between two polls of something that cannot be watched.
 const glance = 5 * time.Millisecond
 
 // Cluster is the API server that the tests of a binary share. Its zero value is for [Main].
@@ -51,14 +51,14 @@ type Cluster struct {
 	config     *rest.Config
 	dynamic    dynamic.Interface
 	kubernetes kubernetes.Interface
-	audit      *auditLog // nil where the audit log is out of reach
-	// operator and measured build the operator's program, once.
+	audit      *auditLog // nil if the audit log is not available
+	// operator and measured build the operator's program once.
 	operator, measured func() (program string, err error)
 }
 
-// Main is for TestMain: it makes c ready, runs the tests and returns the exit code. No process is
-// left. The CRDs in the files that match the globs crds, relative to the module, are there from the
-// start; garbage collection takes up to 30 s to notice those that come later.
+// Main is for TestMain: it starts c, runs the tests and returns the exit code. It leaves no process behind. The
+// CRDs in the files that match the globs crds, relative to the module, exist from the start; garbage collection
+// takes up to 30 s to notice later ones.
 func Main(m *testing.M, c *Cluster, crds ...string) (code int) {
 	ctx := context.Background()
 	defer func() {
@@ -74,7 +74,7 @@ func Main(m *testing.M, c *Cluster, crds ...string) (code int) {
 	return m.Run()
 }
 
-// Config returns the admin's access, without client-side rate limit. It is the caller's own.
+// Config returns a copy of the admin's config, without a client-side rate limit.
 func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
 
 // Dynamic returns the admin's client for any resource.
@@ -141,7 +141,7 @@ func (c *Cluster) stop() error {
 	return c.stopPlane()
 }
 
-// moduleRoot is the nearest folder with a go.mod, from the present one upwards.
+// moduleRoot returns the nearest folder with a go.mod, from the current one upwards.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -158,7 +158,7 @@ func moduleRoot() (string, error) {
 	}
 }
 
-// bounded returns a context for one wait. It outlives the test's own, as cleanups wait too.
+// bounded returns a context for one wait. It outlives the test's own, because cleanups wait, too.
 func bounded(t testing.TB) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(context.WithoutCancel(t.Context()), Patience,
 		fmt.Errorf("nothing more to wait for after %s", Patience))

@@ -13,18 +13,17 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// When says which requests a fault befalls.
+// When selects the requests that a fault applies to.
 type When struct {
-	// Match chooses them. Required.
+	// Match selects requests. Required.
 	Match Match
-	// Skip lets so many go unharmed first.
+	// Skip is how many of them pass unharmed first.
 	Skip int
-	// Times is how many are befallen after that. Zero stands for all.
+	// Times is how many are affected after that. Zero means all.
 	Times int
 }
 
-// Fault does something to a request. Unless it forwards it, or writes an answer, the answer is an
-// empty one.
+// Fault acts on a request. Unless it forwards the request or writes a response, the response is empty.
 type Fault func(x *Exchange)
 
 // Exchange is one request on its way through a [Proxy].
@@ -32,16 +31,16 @@ type Exchange struct {
 	Request
 	// HTTP is the request itself. Its context ends when the client gives up.
 	HTTP *http.Request
-	// Answer takes the answer.
+	// Answer receives the response.
 	Answer http.ResponseWriter
 
 	left     []Fault
 	server   http.Handler
 	answered func(code int)
-	end      func() // makes the API server's answer end
+	end      func() // ends the API server's response
 }
 
-// Forward sends the request on, to the next fault or to the API server, and the answer back.
+// Forward passes the request on, to the next fault or to the API server, and the response back.
 func (x *Exchange) Forward() {
 	if len(x.left) > 0 {
 		next := x.left[0]
@@ -52,10 +51,10 @@ func (x *Exchange) Forward() {
 	x.server.ServeHTTP(x.Answer, x.HTTP)
 }
 
-// Break ends the client's connection without an answer. It does not return.
+// Break ends the client's connection without a response. It does not return.
 func (x *Exchange) Break() { panic(http.ErrAbortHandler) }
 
-// lose forwards the request and throws the answer away.
+// lose forwards the request and drops the response.
 func (x *Exchange) lose() {
 	answer := x.Answer
 	defer func() { x.Answer = answer }()
@@ -63,7 +62,7 @@ func (x *Exchange) lose() {
 	x.Forward()
 }
 
-// Wait waits for a channel to be closed. It breaks the exchange when the client gives up first.
+// Wait waits until a channel is closed. It breaks the exchange if the client gives up first.
 func (x *Exchange) Wait(done <-chan struct{}) {
 	select {
 	case <-done:
@@ -72,8 +71,8 @@ func (x *Exchange) Wait(done <-chan struct{}) {
 	}
 }
 
-// Answer answers without asking the API server, with any of apimachinery's errors: NewConflict,
-// NewResourceExpired, NewTooManyRequests, NewInternalError, NewForbidden, NewNotFound.
+// Answer responds without the API server, with an error of apimachinery: NewConflict, NewResourceExpired,
+// NewTooManyRequests, NewInternalError, NewForbidden, NewNotFound.
 func Answer(err *apierrors.StatusError) Fault {
 	return func(x *Exchange) {
 		status := err.Status()
@@ -87,13 +86,13 @@ func Answer(err *apierrors.StatusError) Fault {
 	}
 }
 
-// Page answers with the text "404 page not found", as the API server does for what it does not serve.
+// Page responds with the text "404 page not found", as the API server does for paths that it does not serve.
 func Page(x *Exchange) { http.NotFound(x.Answer, x.HTTP) }
 
 // Refuse breaks the connection before the API server gets the request.
 func Refuse(x *Exchange) { x.Break() }
 
-// LoseAnswer lets the API server handle the request, and breaks the connection instead of answering.
+// LoseAnswer lets the API server handle the request, and breaks the connection instead of responding.
 func LoseAnswer(x *Exchange) {
 	x.lose()
 	x.Break()
@@ -113,7 +112,7 @@ func Delay(by time.Duration) Fault {
 	}
 }
 
-// Block keeps requests back until gate is closed.
+// Block holds requests until gate is closed.
 func Block(gate <-chan struct{}) Fault {
 	return func(x *Exchange) {
 		x.Wait(gate)
@@ -129,8 +128,8 @@ func Before(hook func(Request)) Fault {
 	}
 }
 
-// After calls hook when the API server has answered and the answer is on its way. The client may
-// not see the end of it before hook returns.
+// After calls hook when the API server has responded. The client may not see the end of the response before hook
+// returns.
 func After(hook func(Request)) Fault {
 	return func(x *Exchange) {
 		x.Forward()
@@ -138,15 +137,14 @@ func After(hook func(Request)) Fault {
 	}
 }
 
-// CrashBefore calls kill when the n-th write arrives, which never gets to the API server; nor does
-// any request after it: the proxy is severed. It returns a channel that is closed after kill.
+// CrashBefore calls kill when the n-th write arrives. Neither that write nor any later request reaches the API
+// server: the proxy is severed. It returns a channel that is closed after kill.
 func (p *Proxy) CrashBefore(n int, kill func()) (crashed <-chan struct{}) {
 	return p.crash(n, kill, func(*Exchange) {})
 }
 
-// CrashAfter calls kill when the API server has handled the n-th write, whose answer is lost; no
-// request gets to the API server after it: the proxy is severed. It returns a channel that is
-// closed after kill.
+// CrashAfter calls kill when the API server has handled the n-th write. The response is lost, and no later request
+// reaches the API server: the proxy is severed. It returns a channel that is closed after kill.
 func (p *Proxy) CrashAfter(n int, kill func()) (crashed <-chan struct{}) {
 	return p.crash(n, kill, (*Exchange).lose)
 }
@@ -154,14 +152,14 @@ func (p *Proxy) CrashAfter(n int, kill func()) (crashed <-chan struct{}) {
 func (p *Proxy) crash(n int, kill func(), last func(*Exchange)) <-chan struct{} {
 	crashed := make(chan struct{})
 	var once sync.Once
-	// All later writes are befallen too. Those that arrive while the n-th is under way wait for
-	// its end, so that exactly n are handled.
+	// All later writes are affected, too. Those that arrive during the n-th wait for its end, so that exactly n are
+	// handled.
 	i := &Injection{proxy: p, when: When{Match: On("write", "*"), Skip: n - 1}}
 	i.fault = func(x *Exchange) {
 		once.Do(func() {
 			defer close(crashed)
 			defer kill()
-			defer i.Remove() // for who comes after Restore
+			defer i.Remove() // for requests after Restore
 			defer p.Sever()
 			last(x)
 		})
@@ -171,7 +169,7 @@ func (p *Proxy) crash(n int, kill func(), last func(*Exchange)) <-chan struct{} 
 	return crashed
 }
 
-// nowhere takes an answer that nobody gets.
+// nowhere receives a response and drops it.
 type nowhere struct {
 	header   http.Header
 	answered func(code int)

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// goroutineLabel is the label that goroutines inherit from the one that starts them.
+// goroutineLabel is the label that goroutines inherit from their parent.
 const goroutineLabel = "e2e-operator"
 
-// awaitNoGoroutines waits until no goroutine bears the label, and returns the stacks of those that
-// have not ended in time. Nothing but looking tells.
+// awaitNoGoroutines waits until no goroutine has the label, and returns the stacks of those that have not ended in
+// time. It must poll.
 func awaitNoGoroutines(id string, most time.Duration) (leak string) {
 	late, tick := time.After(most), time.NewTicker(glance)
 	defer tick.Stop()
@@ -31,8 +31,8 @@ func awaitNoGoroutines(id string, most time.Duration) (leak string) {
 	}
 }
 
-// goroutines returns the stacks of the goroutines of ours and client-go's that bear the label.
-// Connections are not among them: transports keep those for the next client.
+// goroutines returns the stacks of our and client-go's goroutines with the label. Connections are left out:
+// transports keep them for the next client.
 func goroutines(id string) string {
 	var all bytes.Buffer
 	_ = pprof.Lookup("goroutine").WriteTo(&all, 1) // a buffer takes all

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// WriteKubeconfig writes a kubeconfig for another process, and returns its path. The file ends with
-// the test. Credentials and impersonation come from config, which may also be a proxy's.
+// WriteKubeconfig writes a kubeconfig for another process, and returns its path. The file is removed when the test
+// ends. Credentials and impersonation are those of config, which may also be a proxy's.
 func WriteKubeconfig(t testing.TB, config *rest.Config) string {
 	t.Helper()
 	tls := config.TLSClientConfig

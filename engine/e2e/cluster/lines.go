@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// errorMarks are in the lines of errors: the operator's JSON, and [Run]'s plain text.
+// errorMarks occur in lines of errors: in the operator's JSON, and in [Run]'s plain text.
 var errorMarks = [...]string{`"level":"error"`, "ERROR "}
 
-// Lines are lines of a log that can be waited for. All methods may be called at the same time.
+// Lines are log lines that a test can wait for. All methods are safe for use by several goroutines.
 type Lines struct {
 	mu      sync.Mutex
 	lines   []string
@@ -31,11 +31,10 @@ type Lines struct {
 
 func newLines() *Lines { return &Lines{changed: newSignal()} }
 
-// notForPeople is what a line of a log has in it when somebody logs a Go value and not what it means, or
-// how the program came to where it is.
+// notForPeople matches log lines that contain a formatted Go value instead of its meaning, or a stack trace.
 var notForPeople = regexp.MustCompile(`&\{|\\u0026\{|0xc[0-9a-f]{8}|\(\*[a-z][a-z0-9]*\.[A-Z]|goroutine \d+ \[|"stacktrace":`)
 
-// checkWords fails the test for lines that are not in words. Only a panic may say where it came from.
+// checkWords fails the test for such lines. Only a panic may have a stack trace.
 func (l *Lines) checkWords(t testing.TB) {
 	t.Helper()
 	for _, line := range l.All() {
@@ -45,7 +44,7 @@ func (l *Lines) checkWords(t testing.TB) {
 	}
 }
 
-// newEcho returns lines that appear in the test's output too, and must be in words.
+// newEcho returns lines that are also printed in the test's output, and that checkWords checks.
 func newEcho(t testing.TB) *Lines {
 	l := newLines()
 	l.echo = t.Output()
@@ -58,7 +57,7 @@ func newEcho(t testing.TB) *Lines {
 	return l
 }
 
-// Write adds what is written, line by line.
+// Write adds the lines of a text.
 func (l *Lines) Write(text []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,15 +82,15 @@ func (l *Lines) With(substring string) []string {
 	return slices.DeleteFunc(slices.Clone(l.lines), func(line string) bool { return !strings.Contains(line, substring) })
 }
 
-// Errors returns the lines so far that were logged as errors.
+// Errors returns the lines so far that are errors.
 func (l *Lines) Errors() []string {
 	return slices.DeleteFunc(l.All(), func(line string) bool {
 		return !slices.ContainsFunc(errorMarks[:], func(mark string) bool { return strings.Contains(line, mark) })
 	})
 }
 
-// Await waits for a line that contains substring, unless there was one already, and returns it. It
-// fails the test when there is none in time or can be none any more.
+// Await returns the first line that contains substring, and waits for it if necessary. It fails the test if there
+// is none in time, or no more lines can come.
 func (l *Lines) Await(t testing.TB, substring string) string {
 	t.Helper()
 	return l.AwaitTimes(t, 1, substring)
@@ -126,7 +125,7 @@ func (l *Lines) wait(limit <-chan time.Time, n int, substring string) error {
 	}
 }
 
-// end says that no line will come any more.
+// end says that no more lines will come.
 func (l *Lines) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,7 +147,7 @@ func (l *Lines) addLocked(line string) {
 
 var errLate = errors.New("not in time")
 
-// signal wakes everybody who waits for a change. Its owner's lock guards it.
+// signal wakes all that wait for a change. Its owner's lock guards it.
 type signal struct{ next chan struct{} }
 
 func newSignal() signal { return signal{make(chan struct{})} }

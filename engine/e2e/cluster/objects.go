@@ -25,8 +25,8 @@ import (
 // rewatch is the pause after a watch that ended or could not begin.
 const rewatch = 50 * time.Millisecond
 
-// Namespace makes a namespace with a random name, ready for pods. It is deleted when the test ends,
-// and nobody waits for that.
+// Namespace creates a namespace with a random name, ready for pods. It is deleted when the test ends, without
+// waiting.
 func (c *Cluster) Namespace(t testing.TB) string {
 	t.Helper()
 	ctx, cancel := bounded(t)
@@ -48,20 +48,20 @@ func (c *Cluster) Namespace(t testing.TB) string {
 	return made.Name
 }
 
-// Objects are the objects of one resource in one namespace, as the admin sees them. Each method
-// fails the test when the API server refuses.
+// Objects are the objects of one resource in one namespace, accessed as admin. Each method fails the test if the
+// API server refuses.
 type Objects struct {
 	// Name is the resource.
 	Name schema.GroupVersionResource
-	// Namespace is empty for those of all namespaces, or of none.
+	// Namespace is empty for all namespaces, and for cluster-scoped resources.
 	Namespace string
 
 	client  dynamic.ResourceInterface
 	manager string
 }
 
-// Objects returns the objects of a resource, as in "deployments.v1.apps"; the version is needed. It
-// panics when that is no such name.
+// Objects returns the objects of a resource, as in "deployments.v1.apps"; the version is required. It panics if the
+// name is invalid.
 func (c *Cluster) Objects(resource, namespace string) *Objects {
 	n, err := dsl.ParseResourceName(resource)
 	if err != nil || n.Version == "" {
@@ -78,7 +78,7 @@ func (c *Cluster) objects(gvr schema.GroupVersionResource, namespace string) *Ob
 	return o
 }
 
-// Get returns an object, nil when there is none of that name.
+// Get returns an object, or nil.
 func (o *Objects) Get(t testing.TB, name string) *unstructured.Unstructured {
 	t.Helper()
 	return o.ask(t, "getting", name, true, func(ctx context.Context) (*unstructured.Unstructured, error) {
@@ -99,7 +99,7 @@ func (o *Objects) List(t testing.TB) (all []unstructured.Unstructured) {
 	return all
 }
 
-// Create creates an object and returns what the API server made of it.
+// Create creates an object and returns the API server's result.
 func (o *Objects) Create(t testing.TB, object *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	return o.ask(t, "creating", object.GetName(), false, func(ctx context.Context) (*unstructured.Unstructured, error) {
@@ -107,7 +107,7 @@ func (o *Objects) Create(t testing.TB, object *unstructured.Unstructured) *unstr
 	})
 }
 
-// By returns the same objects for another field manager.
+// By returns the same objects with another field manager.
 func (o *Objects) By(manager string) *Objects {
 	by := *o
 	by.manager = manager
@@ -132,7 +132,7 @@ func (o *Objects) Patch(t testing.TB, name, patch string, subresource ...string)
 	return o.Send(t, name, types.MergePatchType, patch, subresource...)
 }
 
-// Delete asks for an object's deletion, which finalizers may hold up. It may be gone already.
+// Delete requests an object's deletion, which finalizers may delay. The object may be gone already.
 func (o *Objects) Delete(t testing.TB, name string) {
 	t.Helper()
 	o.ask(t, "deleting", name, true, func(ctx context.Context) (*unstructured.Unstructured, error) {
@@ -140,14 +140,14 @@ func (o *Objects) Delete(t testing.TB, name string) {
 	})
 }
 
-// Await watches an object until met, and returns it as it was then. It fails the test with the
-// object as last seen when that does not happen in time; what says what was waited for.
+// Await watches an object until met is true, and returns the object. If that does not happen in time, it fails the
+// test with the last object; what describes the condition.
 func (o *Objects) Await(t testing.TB, name, what string, met func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
 	t.Helper()
 	return o.await(t, name, what, func(object *unstructured.Unstructured) bool { return object != nil && met(object) })
 }
 
-// AwaitGone watches an object until there is none of that name.
+// AwaitGone watches an object until it is gone.
 func (o *Objects) AwaitGone(t testing.TB, name string) {
 	t.Helper()
 	o.await(t, name, "its end", func(object *unstructured.Unstructured) bool { return object == nil })
@@ -167,7 +167,7 @@ func (o *Objects) await(t testing.TB, name, what string, met func(*unstructured.
 	return last
 }
 
-// follow shows the object, nil when there is none, and each change of it until seen returns true.
+// follow calls seen with the object, or nil, and again after each change until it returns true.
 func (o *Objects) follow(ctx context.Context, name string, seen func(*unstructured.Unstructured) bool) error {
 	for {
 		done, err := o.watch(ctx, name, seen)
@@ -182,7 +182,7 @@ func (o *Objects) follow(ctx context.Context, name string, seen func(*unstructur
 	}
 }
 
-// watch is one watch of follow. It begins with the present state, which is never a stale one.
+// watch is one watch of follow. It begins with the current state, which is never stale.
 func (o *Objects) watch(ctx context.Context, name string, seen func(*unstructured.Unstructured) bool) (done bool, err error) {
 	initial := true
 	w, err := o.client.Watch(ctx, metav1.ListOptions{
@@ -220,7 +220,7 @@ func (o *Objects) of(name string) string {
 	return o.Name.Resource + " " + name
 }
 
-// ask sends a request and fails the test when it is refused, save that there may be no such object.
+// ask sends a request and fails the test if it is refused; with mayMiss the object may be missing.
 func (o *Objects) ask(t testing.TB, doing, name string, mayMiss bool, send func(context.Context) (*unstructured.Unstructured, error)) *unstructured.Unstructured {
 	t.Helper()
 	ctx, cancel := bounded(t)

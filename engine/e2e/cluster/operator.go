@@ -20,35 +20,35 @@ import (
 
 // Launch says how to start the operator's program.
 type Launch struct {
-	// Program is the path of the program. Defaults to the operator, built as the tests are: the race detector is in it where
+	// Program is the path of the program. Defaults to the operator, built like the tests: with the race detector if
 	// they have it.
 	Program string
-	// Measured: the program is built without the race detector, which takes several times the memory.
+	// Measured: the program is built without the race detector, which needs several times the memory.
 	Measured bool
-	// Config is its way to the API server. Defaults to the admin's.
+	// Config is its config for the API server. Defaults to the admin's.
 	Config *rest.Config
-	// Args are its arguments, as in "run", "--config", "x.yaml". It runs in the module's folder.
+	// Args are its arguments, as in "run", "--config", "x.yaml". The working directory is the module's folder.
 	Args []string
-	// Env is added to the environment, which has no variables of Handwerk's own but addresses with
-	// free ports; a line of the log tells which.
+	// Env is added to the environment. That has no variables of Handwerk's except addresses with free ports, which
+	// the log names.
 	Env []string
 }
 
-// Operator is an operator's program in a process of its own.
+// Operator is an operator's program in its own process.
 type Operator struct {
 	*Lines // of its standard output and error
 
 	process *process
 }
 
-// Exit is how a process ended.
+// Exit is the end of a process.
 type Exit struct {
-	// Code is the exit code, -1 when a signal ended the process.
+	// Code is the exit code; -1 if a signal ended the process.
 	Code int
 }
 
-// Operator starts the operator's program. When the test ends, the process is killed, if it is still
-// there; so it is when the test's process dies.
+// Operator starts the operator's program. When the test ends, or the test's process dies, the process is killed if
+// it still runs.
 func (c *Cluster) Operator(t testing.TB, l Launch) *Operator {
 	t.Helper()
 	if l.Program == "" {
@@ -70,7 +70,7 @@ func (c *Cluster) Operator(t testing.TB, l Launch) *Operator {
 	return &Operator{Lines: p.lines, process: p}
 }
 
-// Program returns the path of the operator's program, as [Launch] says it is built.
+// Program returns the path of the operator's program, built as in [Launch].
 func (c *Cluster) Program(t testing.TB, measured bool) string {
 	t.Helper()
 	build := c.operator
@@ -92,8 +92,8 @@ func (o *Operator) Signal(t testing.TB, signal os.Signal) {
 	}
 }
 
-// Kill ends the process as a crash does, and returns when it is gone. It may be called from any
-// goroutine, and more than once.
+// Kill ends the process like a crash, and returns when it is gone. It is safe for use by several goroutines, and
+// may be called more than once.
 func (o *Operator) Kill() { o.process.kill() }
 
 // Wait waits until the process has ended.
@@ -108,18 +108,18 @@ func (o *Operator) Wait(t testing.TB) Exit {
 	}
 }
 
-// Stop asks the process to end, as the kubelet does, and returns how it did.
+// Stop asks the process to stop, as the kubelet does, and returns its exit.
 func (o *Operator) Stop(t testing.TB) Exit {
 	t.Helper()
 	o.Signal(t, syscall.SIGTERM)
 	return o.Wait(t)
 }
 
-// PID is the number of the process.
+// PID returns the process id.
 func (o *Operator) PID() int { return o.process.cmd.Process.Pid }
 
-// Peak returns how much memory the process has held at most so far, in bytes, as the kernel counts it. Zero is unknown: other
-// systems than Linux do not say.
+// Peak returns the peak memory of the process so far in bytes, as the kernel counts it. Zero means unknown: only
+// Linux reports it.
 func (o *Operator) Peak(t testing.TB) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", o.PID()))
@@ -154,7 +154,7 @@ func (c *Cluster) buildOperator(name string, raced bool) (string, error) {
 	return program, nil
 }
 
-// ownEnvironment is this process's environment without what would steer an operator.
+// ownEnvironment returns this process's environment without variables that affect an operator.
 func ownEnvironment() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		return strings.HasPrefix(variable, "HANDWERK_") || strings.HasPrefix(variable, "KUBECONFIG=") || strings.HasPrefix(variable, "POD_")

@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// Own is a control plane of one test, for faults that other tests would not survive: an API server and its etcd, and nothing else.
+// Own is the control plane of a single test, for faults that would break other tests: only an API server and its
+// etcd.
 type Own struct {
 	Cluster
 
@@ -21,7 +22,7 @@ type Own struct {
 	crds []string
 }
 
-// Own starts a control plane for the test, with the CRDs in these files of the module. It ends with the test.
+// Own starts a control plane for the test, with the CRDs in these files of the module. It stops when the test ends.
 func (c *Cluster) Own(t testing.TB, crds ...string) *Own {
 	t.Helper()
 	o := &Own{Cluster: Cluster{root: c.root, dir: t.TempDir(), bare: true}, t: t}
@@ -58,7 +59,7 @@ func (o *Own) Resume() {
 	}
 }
 
-// Backup copies etcd's data. The function that it returns puts the copy back. Both stop the control plane, and start it again.
+// Backup copies etcd's data. The returned function restores the copy. Both stop and restart the control plane.
 func (o *Own) Backup() (restore func()) {
 	o.t.Helper()
 	data, copied := filepath.Join(o.dir, "plane", "etcd"), filepath.Join(o.dir, "backup")
@@ -73,7 +74,7 @@ func (o *Own) Backup() (restore func()) {
 	}
 }
 
-// replace makes a folder a copy of another one.
+// replace replaces a folder by a copy of another.
 func (o *Own) replace(folder, by string) {
 	o.t.Helper()
 	err := os.RemoveAll(folder)
@@ -81,14 +82,14 @@ func (o *Own) replace(folder, by string) {
 		err = os.CopyFS(folder, os.DirFS(by))
 	}
 	if err == nil {
-		err = os.Chmod(folder, 0o700) // etcd insists
+		err = os.Chmod(folder, 0o700) // etcd requires it
 	}
 	if err != nil {
 		o.t.Fatalf("copying etcd's data: %v", err)
 	}
 }
 
-// FillDisk has etcd refuse all writes, as it does when its quota is spent, until the function that it returns is called.
+// FillDisk makes etcd refuse all writes, as when its quota is exhausted, until the returned function is called.
 func (o *Own) FillDisk() (free func()) {
 	o.t.Helper()
 	o.alarm("ACTIVATE")
@@ -98,7 +99,7 @@ func (o *Own) FillDisk() (free func()) {
 	}
 }
 
-// alarm raises or ends etcd's alarm for a lack of space, by etcd's JSON gateway.
+// alarm raises or clears etcd's alarm for lack of space, by etcd's JSON gateway.
 func (o *Own) alarm(action string) {
 	o.t.Helper()
 	socket := filepath.Join(o.dir, "plane", "etcd.sock")

@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// planeStart and planeStop are the control plane's time, on a machine that has other work too.
+	// planeStart and planeStop are the timeouts of the control plane, for a machine with other load.
 	planeStart = 3 * time.Minute
 	planeStop  = 30 * time.Second
 	tailLines  = 15
 )
 
-// auditPolicy logs each write twice, when it comes in and when it is answered: who sees a write's
-// effect can rely on the first line, and wait for the second.
+// auditPolicy logs each write twice, when it arrives and when it is answered: a test that sees a write's effect can
+// rely on the first line, and wait for the second.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 rules:
@@ -44,8 +44,8 @@ func (c *Cluster) startPlane(crds []string) (kubeconfig string, err error) {
 		return "", err
 	}
 	args := []string{"start", "--dir", state, "--audit-policy", policy}
-	// With its default of 20 requests a second the namespace controller falls ever further behind: each namespace that
-	// goes costs it a request or two for each resource, and each test has a namespace.
+	// With its default of 20 requests a second, the namespace controller falls ever further behind: each deleted
+	// namespace costs it a request or two for each resource, and each test has a namespace.
 	for _, arg := range []string{"--kube-api-qps=500", "--kube-api-burst=1000"} {
 		args = append(args, "--arg", "kube-controller-manager="+arg)
 	}
@@ -55,7 +55,7 @@ func (c *Cluster) startPlane(crds []string) (kubeconfig string, err error) {
 	for _, path := range crds {
 		args = append(args, "--crds", path)
 	}
-	// Asked to end, the launcher ends its components in order.
+	// The launcher stops its components in order when it is asked to stop.
 	if c.plane, err = startProcess(exec.Command(program, args...), newLines(), syscall.SIGTERM); err != nil {
 		return "", err
 	}
@@ -77,7 +77,8 @@ func (c *Cluster) controlPlane() string {
 	return filepath.Join(c.root, "bin", "controlplane")
 }
 
-// Kubectl returns the path of kubectl. It is built with the control plane, and lies beside it or in the folder KUBEBUILDER_ASSETS.
+// Kubectl returns the path of kubectl. It is built with the control plane, and is beside it or in the folder
+// KUBEBUILDER_ASSETS.
 func (c *Cluster) Kubectl(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv("KUBEBUILDER_ASSETS")
@@ -94,7 +95,7 @@ func (c *Cluster) Kubectl(t testing.TB) string {
 	return program
 }
 
-// stopPlane fails when the control plane had ended before, or does not end properly.
+// stopPlane returns an error if the control plane had ended before, or does not stop properly.
 func (c *Cluster) stopPlane() error {
 	select {
 	case <-c.plane.done:

@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// process is a child process whose output is read line by line.
+// process is a child process with its output as lines.
 type process struct {
 	cmd   *exec.Cmd
 	lines *Lines
 	done  chan struct{} // closed when it has ended and its output is read
 }
 
-// Command is [exec.CommandContext] for a program that is killed, too, when the thread ends that has started it, as with this
-// process: so the goroutine that starts it stays on its thread until the program has ended.
+// Command is [exec.CommandContext] for a program that is also killed when the thread that started it ends, as when
+// this process ends. So the goroutine that starts it keeps its thread until the program has ended.
 func Command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.SysProcAttr = attributes(syscall.SIGKILL)
 	return cmd
 }
 
-// startProcess starts cmd in a process group of its own. Should this process end first, however it
-// does, the child gets the signal orphaned.
+// startProcess starts cmd in its own process group. If this process ends first, for any reason, the child gets the
+// signal orphaned.
 func startProcess(cmd *exec.Cmd, lines *Lines, orphaned syscall.Signal) (*process, error) {
 	p := &process{cmd: cmd, lines: lines, done: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = lines, lines
@@ -49,8 +49,7 @@ func startProcess(cmd *exec.Cmd, lines *Lines, orphaned syscall.Signal) (*proces
 	return p, <-started
 }
 
-// stop asks the process to end, and kills it when it has not within limit. It reports whether the
-// process ended when asked.
+// stop asks the process to stop, and kills it after limit. It reports whether the process stopped when asked.
 func (p *process) stop(limit time.Duration) (heeded bool) {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM) // fails only when it is gone
 	select {

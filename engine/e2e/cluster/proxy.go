@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Proxy stands between a client and the API server, hands everything on at once and in order, and
-// injects faults where it is told to. It speaks plain HTTP and needs no credentials.
+// Proxy is between a client and the API server. It forwards everything at once and in order, and injects faults. It
+// uses plain HTTP and needs no credentials.
 type Proxy struct {
 	url     string
 	reverse *httputil.ReverseProxy
@@ -35,11 +35,11 @@ type Proxy struct {
 	changed    signal // of any of these
 }
 
-// NewProxy starts a proxy that forwards with the credentials of config. It ends with the test.
+// NewProxy starts a proxy that forwards with the credentials of config. It stops when the test ends.
 func NewProxy(t testing.TB, config *rest.Config) *Proxy {
 	t.Helper()
 	upstream := rest.CopyConfig(config)
-	upstream.DisableCompression = true // what is cut off must end between two events
+	upstream.DisableCompression = true // cut streams must end between two events
 	target, _, err := rest.DefaultServerUrlFor(upstream)
 	if err != nil {
 		t.Fatalf("starting proxy: %v", err)
@@ -71,10 +71,10 @@ func NewProxy(t testing.TB, config *rest.Config) *Proxy {
 	return p
 }
 
-// Config returns the way through the proxy, without client-side rate limit.
+// Config returns a config for the proxy, without a client-side rate limit.
 func (p *Proxy) Config() *rest.Config { return &rest.Config{Host: p.url, QPS: -1} }
 
-// Injection is a fault that is in force.
+// Injection is an active fault.
 type Injection struct {
 	proxy *Proxy
 	when  When
@@ -82,8 +82,8 @@ type Injection struct {
 	count int
 }
 
-// Inject puts a fault in force. Of several for one request, the one injected first is the outermost;
-// each counts the request, also where an outer one does not forward it.
+// Inject activates a fault. If several apply to one request, the one injected first is the outermost; each counts
+// the request, even if an outer one does not forward it.
 func (p *Proxy) Inject(when When, fault Fault) *Injection {
 	i := &Injection{proxy: p, when: when, fault: fault}
 	p.inject(i)
@@ -96,15 +96,15 @@ func (p *Proxy) inject(i *Injection) {
 	p.injections = append(p.injections, i)
 }
 
-// Remove ends the fault for requests to come.
+// Remove ends the fault for future requests.
 func (i *Injection) Remove() {
 	i.proxy.mu.Lock()
 	defer i.proxy.mu.Unlock()
 	i.proxy.injections = slices.DeleteFunc(i.proxy.injections, func(each *Injection) bool { return each == i })
 }
 
-// Sever cuts the client off, as if one of them had died: open requests break, also those that the
-// API server is handling, and no new one gets through.
+// Sever disconnects the client, as if one side had died: open requests break, also those that the API server is
+// handling, and new ones do not get through.
 func (p *Proxy) Sever() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,15 +114,14 @@ func (p *Proxy) Sever() {
 	}
 }
 
-// Restore ends what Sever began.
+// Restore reverts Sever.
 func (p *Proxy) Restore() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.severed = false
 }
 
-// Requests returns the requests that match, in the order in which they came, whatever became of
-// them.
+// Requests returns the matching requests in the order of their arrival, whatever happened to them.
 func (p *Proxy) Requests(match Match) []Request {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -135,8 +134,8 @@ func (p *Proxy) Requests(match Match) []Request {
 	return out
 }
 
-// Await waits until n requests that match have come, and returns those that have. To wait for
-// answers, match by [Request.Code]; for streams, a code means that the stream has begun.
+// Await waits until n matching requests have arrived, and returns those that have. To wait for responses, match by
+// [Request.Code]; for streams, a code means that the stream has begun.
 func (p *Proxy) Await(t testing.TB, n int, match Match) []Request {
 	t.Helper()
 	var found []Request
@@ -147,7 +146,7 @@ func (p *Proxy) Await(t testing.TB, n int, match Match) []Request {
 	return found
 }
 
-// await waits until met returns true, which is asked at each change, without the lock.
+// await waits until met returns true. Met is called at each change, without the lock.
 func (p *Proxy) await(t testing.TB, what string, met func() bool) {
 	t.Helper()
 	late := time.After(Patience)
@@ -171,7 +170,7 @@ func (p *Proxy) latest() []Request {
 	return all[max(0, len(all)-10):]
 }
 
-// serve handles requests until the test ends, and ends with the last of them.
+// serve handles requests until the test ends, and returns after the last of them.
 func (p *Proxy) serve(t testing.TB, listener net.Listener) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	server := &http.Server{
@@ -197,7 +196,7 @@ func (p *Proxy) serve(t testing.TB, listener net.Listener) {
 
 type exchangeKey struct{}
 
-// handle is one request's way through the faults.
+// handle passes one request through the faults.
 func (p *Proxy) handle(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -212,7 +211,7 @@ func (p *Proxy) handle(w http.ResponseWriter, r *http.Request) {
 	x.Forward()
 }
 
-// arrive logs a request and decides what is to befall it.
+// arrive logs a request and finds its faults.
 func (p *Proxy) arrive(x *Exchange, r *Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -254,7 +253,7 @@ func (p *Proxy) torn(r *Request) {
 	p.changed.raise()
 }
 
-// sentBody is a request's body as its sender sends it.
+// sentBody is a request's body from its sender.
 type sentBody struct {
 	io.ReadCloser
 	torn func()
@@ -268,7 +267,7 @@ func (b *sentBody) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// observed tells the status of an answer.
+// observed records the status of a response.
 type observed struct {
 	http.ResponseWriter
 	answered func(code int)
@@ -279,5 +278,5 @@ func (o *observed) WriteHeader(code int) {
 	o.ResponseWriter.WriteHeader(code)
 }
 
-// Unwrap lets the answer be flushed.
+// Unwrap makes the response flushable.
 func (o *observed) Unwrap() http.ResponseWriter { return o.ResponseWriter }

@@ -10,18 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 )
 
-// Quiesce returns when an operator has come past all that happened to these objects before: twice in
-// a row it creates what marker makes of a name, "marker-" and something random, waits until handled,
-// deletes it and waits until it is gone.
+// Quiesce returns when an operator has processed everything that happened to these objects before. Twice in a row,
+// it creates an object that marker makes from a name, "marker-" and a random suffix, waits until handled is true,
+// deletes it, and waits until it is gone.
 //
-// The events of one resource come over one stream, in order. So the first marker proves that the
-// operator was told of everything before; while the second one passes through the whole operator,
-// keys that were queued before the first one was done get their turn. A correct operator therefore
-// never fails a test because of Quiesce, and one that writes needlessly is caught, save where its
-// workers are slower than two markers. For children, handled should ask for something that the
-// operator can only know from the marker's own child.
+// The events of one resource come over one stream, in order. So the first marker proves that the operator has
+// received all earlier events; while the second one passes through the whole operator, keys that were queued before
+// the first one was done are processed. A correct operator therefore never fails a test because of Quiesce, and one
+// that writes needlessly is caught, unless its workers are slower than two markers. For children, handled should
+// check something that the operator can only know from the marker's own child.
 //
-// The markers' own requests are told apart by [Writes.Of].
+// [Writes.Of] tells the markers' own requests apart.
 func (o *Objects) Quiesce(t testing.TB, marker func(name string) *unstructured.Unstructured, handled func(*unstructured.Unstructured) bool) {
 	t.Helper()
 	for range 2 {

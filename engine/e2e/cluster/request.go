@@ -16,29 +16,28 @@ var requestInfo = request.RequestInfoFactory{
 	APIPrefixes: sets.NewString("apis", "api"), GrouplessAPIPrefixes: sets.NewString("api"),
 }
 
-// Request is a request that came to a [Proxy].
+// Request is a request to a [Proxy].
 type Request struct {
-	// Verb is the API's: get, list, watch, create, update, patch, delete or deletecollection.
+	// Verb is the API's verb: get, list, watch, create, update, patch, delete or deletecollection.
 	Verb string
-	// Resource is empty for what is none, as discovery. A subresource is a part of it, as in
-	// foos/status.
+	// Resource is empty for other paths, such as discovery. It includes a subresource, as in foos/status.
 	Group, Version, Resource, Namespace, Name string
 	// URI is the path with the query.
 	URI, UserAgent string
-	// Code is the HTTP status that the API server or a fault answered; zero while there is none.
+	// Code is the HTTP status of the API server or a fault; zero before the response.
 	Code int
-	// Torn: the sender broke it off before its end, so that nothing comes of it.
+	// Torn: the sender aborted it before its end, so it has no effect.
 	Torn bool
-	// At is when it came.
+	// At is when it arrived.
 	At time.Time
 }
 
-// Match chooses requests.
+// Match selects requests.
 type Match func(Request) bool
 
-// On matches a verb on a resource, with the subresource if any: On("patch", "foos/status"). The verb
-// "write" stands for all that change something, and "*" for any verb or resource. As in
-// [Cluster.Writes], writes of Events, leases and access reviews match only by the resource's name.
+// On matches a verb on a resource, with a subresource if given: On("patch", "foos/status"). The verb "write" stands
+// for all writes, and "*" for any verb or resource. As in [Cluster.Writes], writes of Events, leases and access
+// reviews match only by the resource's name.
 func On(verb, resource string) Match {
 	return func(r Request) bool {
 		if resource != "*" && resource != r.Resource || resource == "*" && verb == "write" && slices.Contains(uncounted[:], r.Resource) {
@@ -54,7 +53,7 @@ func (r Request) writes() bool {
 
 func newRequest(r *http.Request) *Request {
 	info, err := requestInfo.NewRequestInfo(r)
-	if err != nil { // for paths that the API server does not know either
+	if err != nil { // also for paths that the API server does not know
 		info = &request.RequestInfo{}
 	}
 	seen := &Request{

@@ -22,30 +22,30 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
-// verbosity is the highest V-level of the lines of [Running].
+// verbosity is the highest V-level in the log of [Running].
 const verbosity = 1
 
-// Running is an operator that runs inside the test's process.
+// Running is an operator inside the test's process.
 type Running struct {
-	*Lines // of its log, and client-go's; those of errors begin with "ERROR"
+	*Lines // of its log, and client-go's; errors begin with "ERROR"
 
 	// Engine runs it.
 	Engine *engine.Engine
-	// Metrics are those given, or its own.
+	// Metrics are the given ones, or new ones.
 	Metrics *ops.Metrics
-	// Lingering is how long its goroutines may take to end after it has. It is generous, and for tests
-	// to shorten in which one never ends.
+	// Lingering is how long its goroutines may take to end after it. It is generous; tests in which one never ends
+	// may shorten it.
 	Lingering time.Duration
 
 	id     string // labels its goroutines
 	cancel context.CancelFunc
 	done   chan struct{}
 	err    error // once done
-	left   bool  // whether its end has been looked at
+	left   bool  // whether its goroutines were checked at the end
 }
 
-// Run runs an operator until Stop, at the latest at the test's end. Of the settings, Config is
-// required; Log is set, and Metrics unless they are given.
+// Run runs an operator until Stop, or until the test's end. The settings must have Config. Run sets Log, and
+// Metrics unless given.
 func Run(t testing.TB, op *dsl.Operator, s engine.Settings) *Running {
 	t.Helper()
 	if s.Metrics == nil {
@@ -70,11 +70,11 @@ func Run(t testing.TB, op *dsl.Operator, s engine.Settings) *Running {
 	return r
 }
 
-// Cancel begins the stop and does not wait. It may be called from any goroutine.
+// Cancel begins the stop without waiting. It is safe for use by several goroutines.
 func (r *Running) Cancel() { r.cancel() }
 
-// Stop stops the operator, and fails the test when that is an error, takes too long or leaves
-// goroutines behind. A second call does nothing.
+// Stop stops the operator, and fails the test if that returns an error, takes too long or leaves goroutines behind.
+// A second call does nothing.
 func (r *Running) Stop(t testing.TB) {
 	t.Helper()
 	if err := r.Crash(t); err != nil {
@@ -82,9 +82,8 @@ func (r *Running) Stop(t testing.TB) {
 	}
 }
 
-// Crash stops the operator as Stop does, but returns its error instead of failing. Cut off by
-// [Proxy.Sever] before, the operator cannot do anything any more in the time that the stop takes:
-// for the API server it died at once.
+// Crash stops the operator as Stop does, but returns its error instead of failing. After [Proxy.Sever], the
+// operator cannot do anything during the stop: for the API server it died at once.
 func (r *Running) Crash(t testing.TB) error {
 	t.Helper()
 	if r.left {
@@ -103,7 +102,8 @@ func (r *Running) Crash(t testing.TB) error {
 	return r.err
 }
 
-// AwaitReady waits until the operator says that all of it is well, whatever becomes of objects. There is no event for it, so it asks.
+// AwaitReady waits until the operator reports that it is ready, whatever the state of objects. There is no event
+// for it, so it polls.
 func (r *Running) AwaitReady(t testing.TB) {
 	t.Helper()
 	late, tick := time.After(Patience), time.NewTicker(glance)
@@ -134,7 +134,7 @@ func OfObjects(check ops.Check) bool {
 	return slices.Contains([]string{"waiting", "failing", "held"}, about)
 }
 
-// labelled runs a function whose goroutines, and those they start, bear the operator's label.
+// labelled runs a function with the operator's label on its goroutines and those that they start.
 func (r *Running) labelled(ctx context.Context, run func(context.Context)) {
 	pprof.Do(ctx, pprof.Labels(goroutineLabel, r.id), run)
 }
@@ -142,14 +142,15 @@ func (r *Running) labelled(ctx context.Context, run func(context.Context)) {
 func (r *Running) logger() logr.Logger {
 	return funcr.New(func(name, args string) {
 		level := "ERROR"
-		if len(args) > 8 && args[:8] == `"level"=` { // which only information has
+		if len(args) > 8 && args[:8] == `"level"=` { // only information has it
 			level = "INFO"
 		}
 		fmt.Fprintf(r, "%s %s %s %s\n", time.Now().Format("15:04:05.000"), level, name, args)
 	}, funcr.Options{Verbosity: verbosity})
 }
 
-// Idle reports whether no worker is at work on the resource, as in an operator that has ended.
+// Idle reports whether no worker is processing a key of the resource, which is also true after the operator has
+// ended.
 func (r *Running) Idle(t testing.TB, resource string) bool {
 	t.Helper()
 	select {
@@ -157,12 +158,12 @@ func (r *Running) Idle(t testing.TB, resource string) bool {
 		return true
 	default:
 	}
-	// In this order: what is taken in between makes the two differ.
+	// The order matters: a key that is taken in between makes the two differ.
 	done := r.samples(t, "workqueue_work_duration_seconds", resource)
 	return done == r.samples(t, "workqueue_queue_duration_seconds", resource)
 }
 
-// samples is how many there are in a histogram of a resource's queue.
+// samples returns the number of samples in a histogram of a resource's queue.
 func (r *Running) samples(t testing.TB, name, resource string) (sum uint64) {
 	t.Helper()
 	families, err := r.Metrics.Registry().Gather()
@@ -179,7 +180,7 @@ func (r *Running) samples(t testing.TB, name, resource string) (sum uint64) {
 	return sum
 }
 
-// Goroutines counts the goroutines of ours and client-go's that the operator has at this moment.
+// Goroutines returns the current number of our and client-go's goroutines of the operator.
 func (r *Running) Goroutines() (count int) {
 	for stack := range strings.SplitSeq(goroutines(r.id), "\n\n") {
 		var same int

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Hold keeps back what the API server says in watch streams.
+// Hold holds back events of watch streams.
 type Hold struct {
 	proxy    *Proxy
 	match    Match
@@ -23,8 +23,8 @@ type Hold struct {
 	withheld map[*stream]struct{}
 }
 
-// Hold keeps back what comes in the watch streams that match, those that are open and those to come,
-// until it is released. Nothing is lost or reordered. Other requests see the present state.
+// Hold holds back the events of matching watch streams, open and future ones, until it is released. Nothing is lost
+// or reordered. Other requests have the current state.
 func (p *Proxy) Hold(match Match) *Hold {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -33,7 +33,7 @@ func (p *Proxy) Hold(match Match) *Hold {
 	return h
 }
 
-// Await waits until something is withheld from so many streams.
+// Await waits until that many streams have held events.
 func (h *Hold) Await(t testing.TB, streams int) {
 	t.Helper()
 	h.proxy.await(t, "withheld events", func() bool {
@@ -43,7 +43,7 @@ func (h *Hold) Await(t testing.TB, streams int) {
 	})
 }
 
-// Release lets everything go on. It may be called more than once.
+// Release releases the events. It may be called more than once.
 func (h *Hold) Release() {
 	h.proxy.mu.Lock()
 	defer h.proxy.mu.Unlock()
@@ -53,12 +53,12 @@ func (h *Hold) Release() {
 	}
 }
 
-// Cut ends the open watch streams that match, in good order, as the API server does from time to
-// time. What is withheld from them is lost. It returns how many there were.
+// Cut ends the matching open watch streams in an orderly way, as the API server does from time to time. Their held
+// events are lost. It returns the number of streams.
 func (p *Proxy) Cut(match Match) int { return p.cut(match, nil) }
 
-// Expire ends the open watch streams that match as Cut does, but with a last event that says "410
-// Gone": their resource version is too old, so that the client has to list anew.
+// Expire ends the matching open watch streams as Cut does, but with a last event "410 Gone": their resource version
+// is too old, so the client must list again.
 func (p *Proxy) Expire(match Match) int {
 	expired := apierrors.NewResourceExpired("too old resource version").Status()
 	expired.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
@@ -79,7 +79,7 @@ func (p *Proxy) cut(match Match, last []byte) (count int) {
 	return count
 }
 
-// modify puts a stream in the place of a watch's answer.
+// modify replaces the body of a watch's response by a stream.
 func (p *Proxy) modify(answer *http.Response) error {
 	x, _ := answer.Request.Context().Value(exchangeKey{}).(*Exchange)
 	if x == nil || x.Verb != "watch" || answer.StatusCode != http.StatusOK {
@@ -93,7 +93,7 @@ func (p *Proxy) modify(answer *http.Response) error {
 	return nil
 }
 
-// stream is what the API server says in one watch.
+// stream is the body of one watch.
 type stream struct {
 	proxy    *Proxy
 	exchange *Exchange
@@ -104,7 +104,7 @@ type stream struct {
 	last []byte
 }
 
-// Read reads on when nothing is held and the stream is not cut. What has come already waits too.
+// Read continues when nothing is held and the stream is not cut. Data that has arrived already waits, too.
 func (s *stream) Read(into []byte) (int, error) {
 	n, err := s.body.Read(into)
 	if n > 0 {

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// User is an identity with few rights: discovery, and what its roles allow.
+// User is an identity with few rights: discovery, and those of its roles.
 type User struct {
 	// Name is the user's name, also in the audit log.
 	Name string
@@ -26,12 +26,12 @@ type User struct {
 	cluster *Cluster
 }
 
-// User makes up a user. Its name begins with the given one and is used by nobody else.
+// User returns a new user. Its name begins with the given one and is unique.
 func (c *Cluster) User(name string) *User {
 	return &User{Name: name + "-" + rand.String(8), cluster: c}
 }
 
-// Config returns the user's access: the admin's, with impersonation.
+// Config returns the user's config: the admin's, with impersonation.
 func (u *User) Config() *rest.Config {
 	config := u.cluster.Config()
 	config.Impersonate.UserName = u.Name
@@ -43,7 +43,7 @@ func Rule(group, resources string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: strings.Split(resources, ","), Verbs: verbs}
 }
 
-// Role is a set of rules that is granted to a user, and can be taken away and given back.
+// Role is a set of rules for a user. It can be revoked and granted again.
 type Role struct {
 	user      *User
 	namespace string
@@ -51,8 +51,8 @@ type Role struct {
 	rule      rbacv1.PolicyRule // the first one
 }
 
-// Allow grants rules in the whole cluster. Roles of one user must not allow the same: Grant and
-// Revoke wait until they have taken effect, which could not be seen then.
+// Allow grants rules in the whole cluster. Roles of one user must not overlap: Grant and Revoke wait until they
+// have taken effect, which could not be observed otherwise.
 func (u *User) Allow(t testing.TB, rules ...rbacv1.PolicyRule) *Role {
 	t.Helper()
 	return u.AllowIn(t, "", rules...)
@@ -74,7 +74,7 @@ func (u *User) AllowIn(t testing.TB, namespace string, rules ...rbacv1.PolicyRul
 	return r
 }
 
-// Grant gives the role to its user, and returns when that is in force.
+// Grant grants the role to its user, and returns when that has taken effect.
 func (r *Role) Grant(t testing.TB) {
 	t.Helper()
 	ctx, cancel := bounded(t)
@@ -97,8 +97,7 @@ func (r *Role) Grant(t testing.TB) {
 	}
 }
 
-// Revoke takes the role away from its user, and returns when that is in force. Watches that are open
-// go on, as in every cluster.
+// Revoke revokes the role, and returns when that has taken effect. Open watches continue, as in every cluster.
 func (r *Role) Revoke(t testing.TB) {
 	t.Helper()
 	ctx, cancel := bounded(t)
@@ -112,8 +111,8 @@ func (r *Role) Revoke(t testing.TB) {
 	}
 }
 
-// await asks until the first rule is in force, or is not any more. The API server learns of roles
-// by watching them, and does not tell when it has.
+// await waits until the first rule is allowed, or is not allowed any more. The API server learns of roles by
+// watching them, and does not report when it has.
 func (r *Role) await(ctx context.Context, allowed bool) error {
 	resource, subresource, _ := strings.Cut(r.rule.Resources[0], "/")
 	about := &authorizationv1.ResourceAttributes{
@@ -141,7 +140,7 @@ func (r *Role) unbind(ctx context.Context) error {
 	return r.user.cluster.kubernetes.RbacV1().RoleBindings(r.namespace).Delete(ctx, r.name, metav1.DeleteOptions{})
 }
 
-// drop clears away what does not go with the namespace.
+// drop deletes the objects that are not deleted with the namespace.
 func (r *Role) drop(t testing.TB) {
 	ctx, cancel := bounded(t)
 	defer cancel()

@@ -34,7 +34,7 @@ func main() {
 // kubectl is the package of kubectl's program. The go command names a program by its package.
 const kubectl = "k8s.io/kubernetes/cmd/kubectl"
 
-// packages are those of the programs.
+// packages returns the packages of the programs.
 func packages() []string {
 	if os.Getenv("KUBEBUILDER_ASSETS") != "" {
 		return []string{"."}
@@ -69,7 +69,7 @@ func build(dir string) error {
 		return fmt.Errorf("running go build: %w", err)
 	}
 	for i, after := range programs(dir) {
-		// The go command touches a program that is up to date, and replaces one that is not.
+		// The go command only touches a program that is up to date, and replaces one that is not.
 		if os.SameFile(before[i], after) {
 			fmt.Printf("%s is up to date\n", filepath.Join(dir, after.Name()))
 			continue
@@ -79,7 +79,7 @@ func build(dir string) error {
 	return nil
 }
 
-// programs are the files of the programs in a folder, nil for each that is not there.
+// programs returns the files of the programs in a folder; nil for missing ones.
 func programs(dir string) (out []os.FileInfo) {
 	for _, name := range []string{"controlplane", "kubectl"}[:len(packages())] {
 		file, _ := os.Stat(filepath.Join(dir, name)) // there is none before the first build
@@ -88,7 +88,7 @@ func programs(dir string) (out []os.FileInfo) {
 	return out
 }
 
-// tags are those of the Kubernetes release build, or the one that leaves Kubernetes out.
+// tags returns the build tags of the Kubernetes release, or the tag that leaves Kubernetes out.
 func tags() string {
 	if os.Getenv("KUBEBUILDER_ASSETS") != "" {
 		return "assets"
@@ -96,7 +96,7 @@ func tags() string {
 	return "notest,grpcnotrace"
 }
 
-// linkerFlags make the API server, kubectl and the clients say their version, as a release does.
+// linkerFlags set the versions of the API server, kubectl and the clients, as in a release.
 func linkerFlags(version string) string {
 	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	minor, _, _ := strings.Cut(rest, ".")
@@ -124,8 +124,7 @@ func output(name string, args ...string) (string, error) {
 	return strings.TrimSpace(text.String()), nil
 }
 
-// command runs the same toolchain in the same way everywhere: without a C compiler, and whatever
-// workspace is around.
+// command runs the same toolchain in the same way everywhere: without a C compiler, and without a workspace.
 func command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")

@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// step is how many packages, or modules, go by for one line where lines cannot be overwritten.
+// step is the number of packages, or modules, per line if lines cannot be overwritten.
 const step = 100
 
-// progress reads what "go build -v" reports, line by line, and says how far the build is. What it does
-// not know, such as compile errors, it passes on.
+// progress reads the output of "go build -v" line by line, and shows the progress of the build. It passes on other
+// lines, such as compile errors.
 type progress struct {
 	out        io.Writer
 	live       bool                // one line that is overwritten, instead of a line now and then

@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/kwok/pkg/utils/signals"
 )
 
-// runKwok is kwok's own main function, save that it brings kwok's default stages along: without any
-// stage kwok refuses to start, and reading them from the cluster would need its CRDs there.
+// runKwok is kwok's own main function, with kwok's default stages added: without any stage kwok refuses to start,
+// and reading stages from the cluster would need its CRDs there.
 func runKwok() {
 	if err := kwok(); err != nil {
 		fmt.Fprintf(os.Stderr, "running kwok: %v\n", err)

@@ -19,7 +19,7 @@ import (
 // nodeName is the node that all pods run on.
 const nodeName = "kwok-0"
 
-// client asks an API server the few things that a launcher wants to know.
+// client sends the few requests to an API server that a launcher needs.
 type client struct {
 	http *http.Client
 	url  string
@@ -44,8 +44,7 @@ func (c *client) ready(ctx context.Context) error {
 	return err
 }
 
-// accountReady fails while pods of the default namespace would be turned away for want of their
-// service account.
+// accountReady fails while pods of the default namespace would be refused because their service account is missing.
 func (c *client) accountReady(ctx context.Context) error {
 	_, err := c.get(ctx, "/api/v1/namespaces/default/serviceaccounts/default")
 	return err

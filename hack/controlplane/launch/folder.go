@@ -50,7 +50,7 @@ var users = map[string][]string{
 func (f folder) path(name string) string { return filepath.Join(string(f), name) }
 func (f folder) log(name string) string  { return f.path(name + ".log") }
 
-// write puts a file in place at once: nobody ever reads half of it.
+// write writes a file atomically, so that readers never see a part of it.
 func (f folder) write(name string, data []byte) error {
 	temporary := f.path("." + name + ".new")
 	if err := os.WriteFile(temporary, data, 0o600); err != nil {
@@ -62,7 +62,7 @@ func (f folder) write(name string, data []byte) error {
 	return nil
 }
 
-// prepareKeys makes the authority and what it signs, save clients, and returns it.
+// prepareKeys makes the authority and its certificates, except those of clients, and returns it.
 func (f folder) prepareKeys() (*authority, error) {
 	ca, err := openAuthority(f.path(pkiDir))
 	if err != nil {

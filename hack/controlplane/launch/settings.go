@@ -43,8 +43,8 @@ type Settings struct {
 	// AuditPolicy is the file of the audit policy. Empty stands for one line at Metadata level
 	// for each request that was answered.
 	AuditPolicy string
-	// CRDs are files, or folders of YAML files, whose CustomResourceDefinitions are there from the
-	// start. The garbage collector looks for new kinds only every 30 seconds.
+	// CRDs are files, or folders of YAML files, whose CustomResourceDefinitions exist from the start. The garbage
+	// collector looks for new kinds only every 30 seconds.
 	CRDs []string
 	// FeatureGates goes to kube-apiserver, kube-controller-manager and kube-scheduler.
 	FeatureGates string

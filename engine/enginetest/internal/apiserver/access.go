@@ -16,34 +16,34 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// errUID is what is wrong with an apply that names a uid and finds no object.
+// errUID is the error of an apply with a uid for an object that does not exist.
 var errUID = errors.New("uid mismatch: the provided object specified a uid, and no existing object was found")
 
 // Rule takes a right away.
 type Rule struct {
-	// Verb is as RBAC has it; "*" means all.
+	// Verb is a verb of RBAC; "*" means all.
 	Verb string
-	// Resource and Subresource say what for.
+	// Resource and Subresource are those of the right.
 	Resource    schema.GroupResource
 	Subresource string
-	// Namespace limits the rule to one. Empty means everywhere.
+	// Namespace limits the rule to one namespace. Empty means everywhere.
 	Namespace string
 }
 
 func (r Rule) covers(verb string, resource schema.GroupResource, subresource, namespace string) bool {
-	// Who lacks a right in one namespace does not have it in all of them.
+	// A client that lacks a right in one namespace does not have it in all namespaces.
 	in := r.Namespace == "" || namespace == "" || r.Namespace == namespace
 	return in && (r.Verb == "*" || r.Verb == verb) && r.Resource == resource && r.Subresource == subresource
 }
 
-// Forbid takes a right away from every client but those of Admin. Watches that are open stay so.
+// Forbid takes a right from every client except those of Admin. Open watches continue.
 func (s *Server) Forbid(r Rule) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.denied = append(s.denied, r)
 }
 
-// Allow takes back what Forbid did by the same rule.
+// Allow reverts Forbid with the same rule.
 func (s *Server) Allow(r Rule) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +83,7 @@ func introductions() schema.GroupResource {
 	return schema.GroupResource{Group: "authentication.k8s.io", Resource: "selfsubjectreviews"}
 }
 
-// introduce answers who asks.
+// introduce answers a SelfSubjectReview.
 func introduce(r Request) (any, error) {
 	out := maps.Clone(r.Body)
 	if out == nil {
@@ -93,7 +93,7 @@ func introduce(r Request) (any, error) {
 	return out, nil
 }
 
-// review answers whether the one who asks may do something.
+// review answers an access review.
 func (s *Server) review(r Request) (any, error) {
 	asked, _, _ := unstructured.NestedMap(r.Body, "spec", "resourceAttributes")
 	text := func(key string) string {
@@ -109,7 +109,7 @@ func (s *Server) review(r Request) (any, error) {
 	return out, nil
 }
 
-// unsupported is the answer for a kind of patch that the resource does not know.
+// unsupported returns the error for a type of patch that the resource does not support.
 func unsupported(r Request) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,

@@ -22,14 +22,13 @@ import (
 // ErrRefused is the error of requests that do not reach the server.
 var ErrRefused = errors.New("connection refused")
 
-// Client is one process's way to the server, as an http.RoundTripper.
+// Client is the connection of one process to the server, as an http.RoundTripper.
 type Client struct {
 	server *Server
-	// before sees each request for objects. Its error is the answer when it is an API status, or
-	// else what becomes of the connection; the request does not reach the server then.
+	// before is called for each request for objects. An error keeps the request from the server: an API status is
+	// the response, any other error is one of the connection.
 	before func(Request) error
-	// after sees each answer, with the status code, and may take its time. Its error means that
-	// the answer gets lost.
+	// after is called for each response, with the status code, and may take time. An error loses the response.
 	after func(context.Context, Request, int) error
 	// trusted: it has all rights.
 	trusted bool
@@ -107,7 +106,7 @@ func (c *Client) RoundTrip(h *http.Request) (*http.Response, error) {
 	return answer(h, code, "application/json", result), nil
 }
 
-// handle asks the server, unless something is in the way.
+// handle passes a request to the server, unless a fault prevents it.
 func (c *Client) handle(ctx context.Context, r Request) (code int, result any, err error) {
 	result, err = nil, c.before(r)
 	if err == nil {
@@ -126,7 +125,7 @@ func (c *Client) handle(ctx context.Context, r Request) (code int, result any, e
 	return 0, nil, err
 }
 
-// streaming answers with a stream, unless the connection has ended since it was asked for.
+// streaming responds with a stream, unless the connection has ended since the request.
 func (c *Client) streaming(h *http.Request, s *stream) (*http.Response, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -167,7 +166,7 @@ func failure(h *http.Request, err error) *http.Response {
 	return answer(h, int(s.Code), "application/json", s)
 }
 
-// statusOf is the error as it is on the wire.
+// statusOf returns the error in its form on the wire.
 func statusOf(err error) metav1.Status {
 	var known apierrors.APIStatus
 	if !errors.As(err, &known) {
@@ -181,13 +180,13 @@ func statusOf(err error) metav1.Status {
 	return s
 }
 
-// notServed is the answer for what the server does not know: a page that is not found.
+// notServed returns the response for an unknown path: a page that is not found.
 func notServed() metav1.Status {
 	return apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "404 page not found", 0, true).Status()
 }
 
-// isPage reports whether an error is plain text on the wire: client-go's clients make an error with
-// this cause of it.
+// isPage reports whether an error is plain text on the wire: client-go's clients convert it to an error with this
+// cause.
 func isPage(s metav1.Status) bool {
 	return s.Code == http.StatusNotFound && s.Details != nil &&
 		slices.ContainsFunc(s.Details.Causes, func(c metav1.StatusCause) bool { return c.Type == metav1.CauseTypeUnexpectedServerResponse })

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// resourceOf reads what a CRD defines.
+// resourceOf returns the resource that a CRD defines.
 func resourceOf(crd *unstructured.Unstructured) (resource, error) {
 	text := func(path ...string) string {
 		value, _, _ := unstructured.NestedString(crd.Object, path...)
@@ -41,7 +41,7 @@ func resourceOf(crd *unstructured.Unstructured) (resource, error) {
 	return r, nil
 }
 
-// redefine serves the versions that a changed CRD has. Where they differ, the watches end.
+// redefine serves the versions of a changed CRD. If they differ, the watches end.
 func (s *Server) redefine(crd *unstructured.Unstructured) error {
 	r, err := resourceOf(crd)
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *Server) redefine(crd *unstructured.Unstructured) error {
 	return nil
 }
 
-// establish says on a CRD that it is served.
+// establish sets the conditions of a served CRD.
 func establish(crd *unstructured.Unstructured) {
 	names, _, _ := unstructured.NestedMap(crd.Object, "spec", "names")
 	condition := func(kind string) any {
@@ -69,7 +69,7 @@ func establish(crd *unstructured.Unstructured) {
 	}
 }
 
-// crdOf returns the CRD that a table comes from, nil when there is none.
+// crdOf returns the CRD of a table, or nil.
 func (s *Server) crdOf(t *table) *unstructured.Unstructured {
 	if !t.custom {
 		return nil

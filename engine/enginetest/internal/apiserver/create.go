@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// create stores a new object. Its managedFields are worked out here unless it comes from apply.
+// create stores a new object. It computes the managedFields unless the object comes from apply.
 func (s *Server) create(t *table, r Request, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if o.Object == nil || o.GetKind() != t.kind {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the kind of the object (%s) is not the resource's (%s)", o.GetKind(), t.kind))
@@ -49,7 +49,7 @@ func (s *Server) create(t *table, r Request, o *unstructured.Unstructured) (*uns
 	return s.created(t, o)
 }
 
-// created stores the object and does what its coming into being brings along.
+// created stores the object, with the consequences of its creation.
 func (s *Server) created(t *table, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if t.name() != crds() {
 		return s.commit(t, added, o), nil
@@ -66,7 +66,7 @@ func (s *Server) created(t *table, o *unstructured.Unstructured) (*unstructured.
 	return s.commit(t, added, o), nil
 }
 
-// place checks where an object is to be: under a name that is free, in a namespace that is there.
+// place checks that the name is free and that the namespace exists.
 func (s *Server) place(t *table, r Request, o *unstructured.Unstructured) error {
 	if o.GetName() == "" {
 		return apierrors.NewBadRequest("name or generateName is required")
@@ -91,7 +91,7 @@ func (s *Server) place(t *table, r Request, o *unstructured.Unstructured) error 
 	return s.acceptsKind(t)
 }
 
-// accepts reports why nothing can be created in a namespace, if so.
+// accepts returns why no objects can be created in a namespace, or nil.
 func (s *Server) accepts(namespace string) error {
 	if namespace == "" {
 		return nil
@@ -110,7 +110,7 @@ func (s *Server) accepts(namespace string) error {
 	return nil
 }
 
-// acceptsKind reports why no objects of a CRD can be created, if so.
+// acceptsKind returns why no objects of a CRD can be created, or nil.
 func (s *Server) acceptsKind(t *table) error {
 	if crd := s.crdOf(t); crd != nil && crd.GetDeletionTimestamp() != nil {
 		return apierrors.NewMethodNotSupported(t.name(), "create")
@@ -118,5 +118,5 @@ func (s *Server) acceptsKind(t *table) error {
 	return nil
 }
 
-// now is the time as metadata has it.
+// now returns the time in the form of metadata.
 func now() string { return after(0) }

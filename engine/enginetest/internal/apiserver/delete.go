@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// delete removes an object, or marks it while finalizers hold it or it takes its time. It returns the
+// delete removes an object, or marks it as deleted while finalizers or a grace period hold it. It returns the
 // marked object.
 func (s *Server) delete(t *table, o *unstructured.Unstructured, must metav1.Preconditions, asked *int64) (*unstructured.Unstructured, error) {
 	if must.UID != nil && *must.UID != o.GetUID() {
@@ -44,8 +44,7 @@ func (s *Server) delete(t *table, o *unstructured.Unstructured, must metav1.Prec
 	return marked, s.empty(t, marked)
 }
 
-// contains reports whether there are objects that have to go before this one can: those of a
-// namespace or of a CRD.
+// contains reports whether objects must be deleted before this one: those of a namespace or of a CRD.
 func (s *Server) contains(t *table, o *unstructured.Unstructured) bool {
 	return len(s.contents(t, o)) > 0
 }
@@ -77,7 +76,7 @@ func (s *Server) contents(t *table, o *unstructured.Unstructured) []content {
 	return out
 }
 
-// empty deletes what a namespace or a CRD contains.
+// empty deletes the objects of a namespace or a CRD.
 func (s *Server) empty(t *table, o *unstructured.Unstructured) error {
 	for _, c := range s.contents(t, o) {
 		if _, err := s.delete(c.table, c.object, metav1.Preconditions{}, nil); err != nil {
@@ -87,11 +86,11 @@ func (s *Server) empty(t *table, o *unstructured.Unstructured) error {
 	return nil
 }
 
-// lag is the time after which controllers of a real server notice that something is empty.
+// lag is how long a real server's controllers take to notice that a namespace or a CRD is empty.
 const lag = time.Second
 
-// sweepLater lets go, after a while, what is empty by then. It is so that the end of a namespace or
-// a CRD is seen after that of its objects.
+// sweepLater removes, after a while, namespaces and CRDs that are empty by then, so that their end is seen after
+// that of their objects.
 func (s *Server) sweepLater() {
 	if len(s.emptied()) > 0 {
 		time.AfterFunc(lag, func() {
@@ -102,7 +101,7 @@ func (s *Server) sweepLater() {
 	}
 }
 
-// emptied are the namespaces and CRDs that are to be deleted and have become empty.
+// emptied returns the namespaces and CRDs that are being deleted and have become empty.
 func (s *Server) emptied() []content {
 	var out []content
 	for _, name := range []schema.GroupResource{namespaces(), crds()} {

@@ -11,10 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// aggregated is the content type of discovery in one answer.
+// aggregated is the content type of aggregated discovery.
 const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// discover answers what is served, if that is what was asked.
+// discover answers a discovery request.
 func (s *Server) discover(path string) (kind string, body any, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,7 +34,7 @@ func (s *Server) discover(path string) (kind string, body any, found bool) {
 	return "", nil, false
 }
 
-// LagDiscovery makes the server go on saying that it serves what it serves now, or end that.
+// LagDiscovery freezes discovery at its current state, or ends that.
 func (s *Server) LagDiscovery(lag bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// usualGrace is the grace period, in seconds, of a Pod that names none.
+// usualGrace is the default grace period of a Pod in seconds.
 const usualGrace = 30
 
-// graceIn reads the grace period that is asked for, nil when none is.
+// graceIn reads the requested grace period, or nil.
 func graceIn(options map[string]any) *int64 {
 	if seconds, found, _ := unstructured.NestedInt64(options, "gracePeriodSeconds"); found {
 		return &seconds
@@ -21,8 +21,7 @@ func graceIn(options map[string]any) *int64 {
 	return nil
 }
 
-// graceOf is how many seconds an object that is deleted has to come to its end: a Pod on a node has some,
-// others have none.
+// graceOf returns the grace period of a deletion in seconds: only a Pod on a node has one.
 func graceOf(t *table, o *unstructured.Unstructured, asked *int64) int64 {
 	node, _, _ := unstructured.NestedString(o.Object, "spec", "nodeName")
 	phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
@@ -38,7 +37,7 @@ func graceOf(t *table, o *unstructured.Unstructured, asked *int64) int64 {
 	return usualGrace
 }
 
-// left is the grace period of an object that is being deleted.
+// left returns the grace period of an object that is being deleted.
 func left(o *unstructured.Unstructured) int64 {
 	if seconds := o.GetDeletionGracePeriodSeconds(); seconds != nil {
 		return *seconds
@@ -46,8 +45,8 @@ func left(o *unstructured.Unstructured) int64 {
 	return 0
 }
 
-// shorten gives an object that is being deleted less time, as who deletes it once more may ask for. Its end
-// is moved by the difference, though not into the past. It returns nil when that is the end.
+// shorten shortens the grace period of an object that is being deleted, after another delete request. Its end moves
+// by the difference, but not into the past. It returns nil if the object ends now.
 func (s *Server) shorten(t *table, o *unstructured.Unstructured, grace int64) *unstructured.Unstructured {
 	before := left(o)
 	if grace >= before {
@@ -68,7 +67,7 @@ func (s *Server) shorten(t *table, o *unstructured.Unstructured, grace int64) *u
 	return nil
 }
 
-// after is the time when so many seconds have passed.
+// after returns the time after a number of seconds.
 func after(seconds int64) string {
 	return time.Now().Add(time.Duration(seconds) * time.Second).UTC().Format(time.RFC3339)
 }

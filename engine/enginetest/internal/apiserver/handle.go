@@ -54,7 +54,7 @@ func (s *Server) handle(ctx context.Context, r Request) (any, error) {
 	return present(t, r, o), nil
 }
 
-// single does what concerns one object and returns it. It is nil when there is none to return.
+// single handles a request for one object and returns the object; nil if there is none to return.
 func (s *Server) single(t *table, r Request) (*unstructured.Unstructured, error) {
 	sent := &unstructured.Unstructured{Object: r.Body}
 	old, found := t.rows[types.NamespacedName{Namespace: r.Namespace, Name: r.Name}]
@@ -141,18 +141,18 @@ func (s *Server) watch(ctx context.Context, t *table, r Request) (any, error) {
 	return st, nil
 }
 
-// future is the error for a request that wants a version which has not been reached.
+// future returns the error for a request with a version that has not been reached.
 func (s *Server) future(r Request) error {
 	from, err := strconv.ParseInt(r.options.Get("resourceVersion"), 10, 64)
 	if err != nil || from <= s.version {
-		return nil // what is no number at all is refused elsewhere
+		return nil // an invalid number is refused elsewhere
 	}
 	out := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", from, s.version), 1)
 	out.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}}
 	return out
 }
 
-// present is an object as the client wants to see it.
+// present returns an object in the form that the client asks for.
 func present(t *table, r Request, o *unstructured.Unstructured) map[string]any {
 	if r.partial() {
 		return map[string]any{
@@ -164,7 +164,7 @@ func present(t *table, r Request, o *unstructured.Unstructured) map[string]any {
 	return out
 }
 
-// preconditions reads what must hold of an object that is to be deleted.
+// preconditions reads the preconditions of a deletion.
 func preconditions(options map[string]any) metav1.Preconditions {
 	var out metav1.Preconditions
 	if uid, found, _ := unstructured.NestedString(options, "preconditions", "uid"); found {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Served is a resource as it is served.
+// Served is a served resource.
 type Served struct {
 	GVR        schema.GroupVersionResource
 	Kind       string
@@ -18,7 +18,7 @@ type Served struct {
 	Status bool
 }
 
-// Lookup finds a resource by its plural name. Without a version it is the preferred one.
+// Lookup finds a resource by its plural name. Without a version it returns the preferred one.
 func (s *Server) Lookup(gvr schema.GroupVersionResource) (Served, bool) {
 	return s.lookup(gvr.Version, func(t *table) bool { return t.name() == gvr.GroupResource() })
 }

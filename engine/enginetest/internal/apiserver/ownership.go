@@ -16,15 +16,13 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// ownership keeps managedFields: who set what, and what server-side apply makes of it. It is guarded
-// by the server's lock.
+// ownership maintains managedFields and does server-side apply. It is guarded by the server's lock.
 type ownership struct {
 	custom  managedfields.TypeConverter
 	builtin managedfields.TypeConverter
 }
 
-// updated returns next with its managedFields after a write that is no apply. There is no old for
-// a new object.
+// updated returns next with its managedFields after a write other than apply. For a new object, old is nil.
 func (o *ownership) updated(t *table, r Request, old, next *unstructured.Unstructured) *unstructured.Unstructured {
 	manager, err := o.manager(t, r)
 	if err != nil {
@@ -36,7 +34,7 @@ func (o *ownership) updated(t *table, r Request, old, next *unstructured.Unstruc
 	return manager.UpdateNoErrors(old.DeepCopy(), next, r.manager()).(*unstructured.Unstructured)
 }
 
-// applied returns what apply makes of old, which is nil when there is none.
+// applied returns the result of an apply to old, which is nil for a new object.
 func (o *ownership) applied(t *table, r Request, old, intent *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	manager, err := o.manager(t, r)
 	if err != nil {
@@ -62,8 +60,8 @@ func (o *ownership) manager(t *table, r Request) (*managedfields.FieldManager, e
 		o.converter(t), asIs{}, asIs{}, asIs{}, kind, kind.GroupVersion(), r.Subresource, nil)
 }
 
-// converter knows the types of an object's fields. Those of built-in kinds take a while to parse,
-// so they are parsed when they are first needed.
+// converter returns the types of an object's fields. Those of built-in kinds take a while to parse, so they are
+// parsed on demand.
 func (o *ownership) converter(t *table) managedfields.TypeConverter {
 	switch {
 	case t.typed && o.builtin == nil:
@@ -84,8 +82,8 @@ func blank(t *table) *unstructured.Unstructured {
 	return u
 }
 
-// untyped converts objects of which nothing but the metadata is known, as those of a CRD whose
-// schema says nothing about lists: they are taken whole.
+// untyped converts objects with a known type of the metadata only, as for a CRD whose schema says nothing about
+// lists: lists are atomic.
 type untyped struct {
 	managedfields.TypeConverter
 	object typed.ParseableType
@@ -99,7 +97,7 @@ func newUntyped() untyped {
 	return untyped{managedfields.NewDeducedTypeConverter(), parser.Type("object")}
 }
 
-// ObjectToTyped gives an object's fields their types.
+// ObjectToTyped adds types to an object's fields.
 func (u untyped) ObjectToTyped(object runtime.Object, opts ...typed.ValidationOptions) (*typed.TypedValue, error) {
 	return u.object.FromUnstructured(object.(*unstructured.Unstructured).Object, opts...)
 }
@@ -135,13 +133,13 @@ const untypedSchema = `types:
   map: {elementRelationship: separable, elementType: {namedType: __untyped_deduced_}}
 `
 
-// asIs stands for the conversions and defaults that this server does not do.
+// asIs is a no-op for the conversions and defaults that this server does not do.
 type asIs struct{}
 
 // Convert is not used.
 func (asIs) Convert(any, any, any) error { return nil }
 
-// ConvertToVersion changes the version's name and nothing else.
+// ConvertToVersion changes only the name of the version.
 func (asIs) ConvertToVersion(o runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
 	kind, known := to.KindForGroupVersionKinds([]schema.GroupVersionKind{o.GetObjectKind().GroupVersionKind()})
 	if !known {

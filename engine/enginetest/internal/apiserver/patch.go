@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// patch changes an object as the request says. Only apply does with none.
+// patch applies a patch to an object. Only apply works without an object.
 func (s *Server) patch(t *table, r Request, old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	switch types.PatchType(r.contentType) {
 	case types.ApplyPatchType:
@@ -33,7 +33,7 @@ func (s *Server) patch(t *table, r Request, old *unstructured.Unstructured) (*un
 	return nil, unsupported(r)
 }
 
-// merge is a merge patch in the sense of RFC 7386. It changes base.
+// merge applies a merge patch (RFC 7386). It changes base.
 func merge(base, patch map[string]any) map[string]any {
 	for key, value := range patch {
 		over, isMap := value.(map[string]any)
@@ -53,7 +53,7 @@ func merge(base, patch map[string]any) map[string]any {
 	return base
 }
 
-// strategic is a strategic merge patch, which only built-in kinds know.
+// strategic applies a strategic merge patch, which only built-in kinds support.
 func strategic(old *unstructured.Unstructured, patch map[string]any) (*unstructured.Unstructured, error) {
 	shape, err := scheme.Scheme.New(old.GroupVersionKind())
 	if err != nil {
@@ -75,7 +75,7 @@ func strategic(old *unstructured.Unstructured, patch map[string]any) (*unstructu
 	return next, utiljson.Unmarshal(after, &next.Object)
 }
 
-// apply is server-side apply.
+// apply does a server-side apply.
 func (s *Server) apply(t *table, r Request, old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	intent := &unstructured.Unstructured{Object: maps.Clone(r.Body)}
 	if r.options.Get("fieldManager") == "" {
@@ -107,6 +107,6 @@ func (s *Server) apply(t *table, r Request, old *unstructured.Unstructured) (*un
 	if next.GetName() == "" {
 		next.SetName(r.Name)
 	}
-	next.SetResourceVersion("") // it is compared with that of what is there, and nothing is
+	next.SetResourceVersion("") // it would be compared with a version, and there is none
 	return s.create(t, r, next)
 }

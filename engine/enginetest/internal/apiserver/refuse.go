@@ -14,13 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// refusal says what a server does not store.
+// refusal says which objects the server refuses.
 type refusal struct {
 	review func(*unstructured.Unstructured) error
 }
 
-// Refuse makes the server not store objects of a resource for which review returns an error. What it
-// returns ends that.
+// Refuse makes the server refuse objects of a resource for which review returns an error. The returned function
+// ends that.
 func (s *Server) Refuse(resource schema.GroupResource, review func(*unstructured.Unstructured) error) (end func()) {
 	r := &refusal{review}
 	s.each([]schema.GroupResource{resource}, func(t *table) { t.refusals = append(t.refusals, r) })
@@ -31,8 +31,8 @@ func (s *Server) Refuse(resource schema.GroupResource, review func(*unstructured
 	}
 }
 
-// accept reports why an object cannot be stored, if so. An error of the API machinery is the answer; any
-// other is what a server says of a webhook that denies.
+// accept returns why an object cannot be stored, or nil. An error of the API machinery is the response; any other
+// becomes the denial of a webhook.
 func (t *table) accept(o *unstructured.Unstructured) error {
 	for _, r := range t.refusals {
 		err := r.review(o)

@@ -15,19 +15,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// Request is what a client asks for.
+// Request is a request of a client.
 type Request struct {
-	// Verb is the verb as RBAC has it.
+	// Verb is the verb in RBAC's form.
 	Verb string
-	// Resource is what is asked for, Subresource a part of it, such as "status".
+	// Resource is the resource, and Subresource a subresource, such as "status".
 	Resource    schema.GroupVersionResource
 	Subresource string
-	// Namespace and Name say which one; both may be empty.
+	// Namespace and Name identify the object; both may be empty.
 	Namespace, Name string
-	// Body is what the client sent, nil when that is nothing.
+	// Body is the body; nil if it is empty.
 	Body map[string]any
 
-	// trusted: no right is missing.
+	// trusted: the client has all rights.
 	trusted     bool
 	options     url.Values
 	contentType string
@@ -35,7 +35,7 @@ type Request struct {
 	agent       string
 }
 
-// Writes reports whether the request changes something.
+// Writes reports whether the request is a write.
 func (r Request) Writes() bool {
 	switch r.Verb {
 	case "get", "list", "watch":
@@ -45,7 +45,7 @@ func (r Request) Writes() bool {
 	return asked != reviews() && asked != introductions()
 }
 
-// manager is the field manager.
+// manager returns the field manager.
 func (r Request) manager() string {
 	if name := r.options.Get("fieldManager"); name != "" {
 		return name
@@ -59,7 +59,7 @@ func (r Request) manager() string {
 
 func (r Request) partial() bool { return strings.Contains(r.accept, "as=PartialObjectMetadata") }
 
-// parse reads a request for objects. It is not found when the path is none of a resource.
+// parse parses a request for objects. It is not found if the path is not that of a resource.
 func parse(h *http.Request) (Request, error) {
 	r := Request{
 		options: h.URL.Query(), contentType: h.Header.Get("Content-Type"),
@@ -83,7 +83,7 @@ func parse(h *http.Request) (Request, error) {
 	return r, nil
 }
 
-// locate reads a path.
+// locate parses a path.
 func (r *Request) locate(path []string) bool {
 	switch {
 	case len(path) > 2 && path[0] == "api":

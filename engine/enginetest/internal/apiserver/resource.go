@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// resource is what can be stored.
+// resource is a kind of objects that can be stored.
 type resource struct {
 	group, plural, kind string
 	versions            []string // the preferred one first
@@ -18,7 +18,7 @@ type resource struct {
 	status bool
 	// generation: its objects have one.
 	generation bool
-	// typed: server-side apply knows its fields; where not, lists are taken whole.
+	// typed: server-side apply knows its fields; otherwise lists are atomic.
 	typed bool
 	// custom: it comes from a CRD.
 	custom bool
@@ -42,8 +42,8 @@ func crds() schema.GroupResource {
 	return schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 }
 
-// builtins are the resources that every server has, as far as operators are likely to use them.
-// The last column: n namespaced, s status, g generation, t typed.
+// builtins returns the resources that every server has, as far as operators are likely to use them. The last
+// column: n namespaced, s status, g generation, t typed.
 func builtins() []resource {
 	const rows = `
 		/v1 configmaps ConfigMap n

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// selector says which objects a list or a watch is about. A field selector may ask for any field
-// that holds a plain value; a real server knows only some.
+// selector selects the objects of a list or a watch. A field selector may use any field with a plain value; a real
+// server supports only some.
 type selector struct {
 	labels labels.Selector
 	fields fields.Selector
@@ -40,10 +40,10 @@ func (s selector) matches(o *unstructured.Unstructured) bool {
 	return s.labels.Matches(labels.Set(o.GetLabels())) && s.fields.Matches(plain{o.Object})
 }
 
-// plain gives a field selector the values of an object.
+// plain makes an object's values available to a field selector.
 type plain struct{ tree map[string]any }
 
-// Has reports whether the field is there.
+// Has reports whether the field exists.
 func (p plain) Has(field string) bool { return p.Get(field) != "" }
 
 // Get returns the field's value as text.

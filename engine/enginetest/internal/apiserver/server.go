@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Server is an API server. Its methods may be called by any number of goroutines.
+// Server is an API server. Its methods are safe for use by several goroutines.
 type Server struct {
 	mu      sync.Mutex
 	owners  ownership
@@ -27,7 +27,7 @@ type Server struct {
 	tables  map[schema.GroupResource]*table
 	broken  map[string]bool // API groups that do not answer
 	denied  []Rule
-	lagging *discoveryv2.APIGroupDiscoveryList // what it goes on saying that it serves, nil when it says what is so
+	lagging *discoveryv2.APIGroupDiscoveryList // the frozen discovery; nil if it is current
 }
 
 // New returns a server with the usual built-in resources and the namespaces default and
@@ -47,8 +47,7 @@ func New() *Server {
 	return s
 }
 
-// Break makes an API group answer nothing but 503, as an aggregated one does whose server is
-// down. Mend ends that.
+// Break makes an API group answer only 503, like one whose aggregated server is down. Mend ends that.
 func (s *Server) Break(group string) { s.setBroken(group, true) }
 
 // Mend is the opposite of Break.
@@ -60,30 +59,30 @@ func (s *Server) setBroken(group string, broken bool) {
 	s.broken[group] = broken
 }
 
-// Hold keeps watch events of the resources back until Release. New watches list what is there, and
-// get what comes later at Release too. Lists are not affected.
+// Hold holds back watch events of the resources until Release. New watches list the current objects, and get later
+// events at Release, too. Lists are not affected.
 func (s *Server) Hold(resources ...schema.GroupResource) {
 	s.each(resources, func(t *table) { t.hold(true) })
 }
 
-// Release lets go what Hold kept back.
+// Release sends the events that Hold held back.
 func (s *Server) Release(resources ...schema.GroupResource) {
 	s.each(resources, func(t *table) { t.hold(false) })
 }
 
-// Cut ends the watches of the resources. A client that resumes misses nothing.
+// Cut ends the watches of the resources. A client that resumes has no gap.
 func (s *Server) Cut(resources ...schema.GroupResource) {
 	s.each(resources, func(t *table) { t.cut() })
 }
 
-// Expire ends the watches of the resources and forgets what happened: a client has to list again,
-// and events that were held are lost.
+// Expire ends the watches of the resources and drops their history: clients must list again, and held events are
+// lost.
 func (s *Server) Expire(resources ...schema.GroupResource) {
 	s.each(resources, func(t *table) { t.expire(s.version) })
 }
 
-// Snapshot remembers all objects and the version, as a backup of etcd does. What it returns puts them
-// back: versions begin anew from there, and watches end as expired.
+// Snapshot records all objects and the version, like a backup of etcd. The returned function restores them:
+// versions continue from there, and watches end as expired.
 func (s *Server) Snapshot() (restore func()) {
 	back := s.backup()
 	return func() {
@@ -96,8 +95,8 @@ func (s *Server) Snapshot() (restore func()) {
 	}
 }
 
-// Backup is Snapshot with a restore that leaves watches open. A watch that is resumed from a version which the server has
-// yet to reach is silent until then.
+// Backup is Snapshot, but restoring leaves watches open. A watch that is resumed from a version which the server
+// has yet to reach is silent until then.
 func (s *Server) Backup() (restore func()) {
 	back := s.backup()
 	return func() {
@@ -107,7 +106,7 @@ func (s *Server) Backup() (restore func()) {
 	}
 }
 
-// backup is Backup for callers that hold the lock when they restore.
+// backup is Backup for callers that hold the lock while restoring.
 func (s *Server) backup() (restoreLocked func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,16 +139,16 @@ func (s *Server) Restore(resources ...schema.GroupResource) {
 	s.each(resources, func(t *table) { t.withdrawn = false })
 }
 
-// Omit makes lists of the resource, and watches that begin with one, not show an object, or show it
-// again. It is there all the same.
+// Omit hides an object from lists of the resource, and from watches that begin with one, or shows it again. The
+// object exists all the same.
 func (s *Server) Omit(resource schema.GroupResource, namespace, name string, omit bool) {
 	s.each([]schema.GroupResource{resource}, func(t *table) {
 		t.omitted[types.NamespacedName{Namespace: namespace, Name: name}] = omit
 	})
 }
 
-// Rewrite makes the server change what is written to a resource, status included, before it is stored.
-// What it returns ends that.
+// Rewrite makes the server change all objects that are written to a resource, status included, before it stores
+// them. The returned function ends that.
 func (s *Server) Rewrite(resource schema.GroupResource, change func(*unstructured.Unstructured)) (end func()) {
 	r := &rewriting{change}
 	s.each([]schema.GroupResource{resource}, func(t *table) { t.rewrites = append(t.rewrites, r) })
@@ -165,7 +164,7 @@ func (s *Server) Load(resource schema.GroupResource, o *unstructured.Unstructure
 	s.each([]schema.GroupResource{resource}, func(t *table) { s.commit(t, added, o) })
 }
 
-// each calls do for the resources that are served, for all when none are named.
+// each calls do for these served resources, or for all if none are named.
 func (s *Server) each(resources []schema.GroupResource, do func(*table)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,8 +175,8 @@ func (s *Server) each(resources []schema.GroupResource, do func(*table)) {
 	}
 }
 
-// commit makes a write last: it gets a version, and the watches get to know it. Of a removal next
-// is the object as it was. The result is what is stored.
+// commit stores a write: it assigns a version and notifies the watches. For a removal, next is the last object. It
+// returns the stored object.
 func (s *Server) commit(t *table, what eventType, next *unstructured.Unstructured) *unstructured.Unstructured {
 	s.version++
 	next.SetResourceVersion(strconv.FormatInt(s.version, 10))
@@ -195,13 +194,13 @@ func (s *Server) commit(t *table, what eventType, next *unstructured.Unstructure
 	return next
 }
 
-// uid returns a uid that was not used before.
+// uid returns a new uid.
 func (s *Server) uid() types.UID {
 	s.uids++
 	return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", s.uids))
 }
 
-// find returns the table of a resource in a version that is served.
+// find returns the table of a resource in a served version.
 func (s *Server) find(gvr schema.GroupVersionResource) (*table, error) {
 	t, found := s.tables[gvr.GroupResource()]
 	switch {

@@ -18,22 +18,22 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// stream is a watch: the body of a response that goes on until its end.
+// stream is a watch: the body of a response without a fixed end.
 type stream struct {
 	table    *table
 	request  Request
 	selector selector
 	ctx      context.Context
 	timeout  <-chan time.Time
-	// after is the version after which changes are sent.
+	// after is the version from which on changes are sent.
 	after int64
 
 	mu      sync.Mutex
-	ready   bytes.Buffer // what can be read
-	kept    [][]byte     // what is held back
+	ready   bytes.Buffer // data to read
+	kept    [][]byte     // events that are held back
 	held    bool
 	ended   bool
-	changed chan struct{} // something of these has changed
+	changed chan struct{} // signals a change of the fields above
 }
 
 func newStream(ctx context.Context, t *table, r Request, sel selector) *stream {
@@ -78,7 +78,7 @@ func (s *stream) Close() error {
 	return nil
 }
 
-// tell sends what a change means to those who selected objects.
+// tell sends the event of a change to a watch with a selector.
 func (s *stream) tell(c change) {
 	key := keyOf(c.object)
 	if s.request.Namespace != "" && s.request.Namespace != key.Namespace || c.version <= s.after {
@@ -101,7 +101,7 @@ func (s *stream) send(what eventType, o *unstructured.Unstructured) {
 	s.push(string(what), present(s.table, s.request, o))
 }
 
-// bookmark says that all that was there has been sent.
+// bookmark says that the initial objects have been sent.
 func (s *stream) bookmark(version int64) {
 	s.push("BOOKMARK", present(s.table, s.request, &unstructured.Unstructured{Object: map[string]any{
 		"kind": s.table.kind,
@@ -145,7 +145,7 @@ func (s *stream) hold(held bool) {
 	})
 }
 
-// drop loses what is held back.
+// drop drops the held events.
 func (s *stream) drop() { s.update(func() { s.kept = nil }) }
 
 func (s *stream) end() { s.update(func() { s.ended = true }) }

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// eventType is a watch event's type, as it is on the wire.
+// eventType is the type of a watch event on the wire.
 type eventType string
 
 const (
@@ -17,11 +17,11 @@ const (
 	deleted  eventType = "DELETED"
 )
 
-// change is a write that happened. Its objects are never changed.
+// change is one write. Its objects are immutable.
 type change struct {
 	version int64
 	what    eventType
-	// object is the object as it was made; of a removal as it was last, with the removal's version.
+	// object is the written object; for a removal the last one, with the removal's version.
 	object *unstructured.Unstructured
 	before *unstructured.Unstructured
 }
@@ -29,29 +29,29 @@ type change struct {
 // table holds the objects of one resource. It is guarded by the server's lock.
 type table struct {
 	resource
-	// rows are never changed, only replaced.
+	// rows are replaced, and not changed in place.
 	rows map[types.NamespacedName]*unstructured.Unstructured
-	// history has what happened after the version forgotten.
+	// history has the changes after the version forgotten.
 	history   []change
 	forgotten int64
 	streams   map[*stream]bool
 	held      bool
-	// withdrawn: nothing of it is served.
+	// withdrawn: the resource is not served.
 	withdrawn bool
-	// omitted are objects that lists do not show.
+	// omitted are objects hidden from lists.
 	omitted map[types.NamespacedName]bool
-	// rewrites change what is written, on its way in.
+	// rewrites change objects before they are stored.
 	rewrites []*rewriting
-	// refusals keep objects out, after that.
+	// refusals are checked after the rewrites.
 	refusals []*refusal
 }
 
-// rewriting is a change that a server makes to what it is sent.
+// rewriting is a change that the server makes to written objects.
 type rewriting struct {
 	change func(*unstructured.Unstructured)
 }
 
-// rewrite does to an object what webhooks, defaults and schemas do.
+// rewrite changes an object as webhooks, defaults and schemas do.
 func (t *table) rewrite(o *unstructured.Unstructured) {
 	for _, r := range t.rewrites {
 		r.change(o)
@@ -99,7 +99,7 @@ func (t *table) expire(now int64) {
 	}
 }
 
-// selected returns the objects in a namespace, or in all when it is empty, that are selected.
+// selected returns the selected objects in a namespace; an empty namespace means all.
 func (t *table) selected(namespace string, sel selector) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for key, o := range t.rows {

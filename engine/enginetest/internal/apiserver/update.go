@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// update replaces an object, or its status, by what was sent.
+// update replaces an object, or its status, by the sent one.
 func (s *Server) update(t *table, r Request, old, sent *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if uid := sent.GetUID(); uid != "" && uid != old.GetUID() {
 		//nolint:staticcheck // the words are the API server's
@@ -27,7 +27,7 @@ func (s *Server) update(t *table, r Request, old, sent *unstructured.Unstructure
 	return s.replace(t, r, old, sent)
 }
 
-// replace makes next of old, as far as that is allowed. Next is the caller's to give away.
+// replace replaces old by next, as far as that is allowed. It takes ownership of next.
 func (s *Server) replace(t *table, r Request, old, next *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if next.GetName() != old.GetName() || next.GetNamespace() != old.GetNamespace() {
 		return nil, apierrors.NewBadRequest("the name of the object does not match the name on the URL")
@@ -64,7 +64,7 @@ func (s *Server) replace(t *table, r Request, old, next *unstructured.Unstructur
 	return s.commit(t, modified, next), nil
 }
 
-// agrees refuses a write that was worked out from another version.
+// agrees refuses a write with another resource version.
 func agrees(t *table, old, next *unstructured.Unstructured) error {
 	switch version := next.GetResourceVersion(); {
 	case version == "" && t.custom:
@@ -77,14 +77,14 @@ func agrees(t *table, old, next *unstructured.Unstructured) error {
 	return nil
 }
 
-// limit takes from next what the endpoint writes, and the rest from old.
+// limit returns the parts of next that the endpoint writes, and the rest of old.
 func limit(t *table, subresource string, old, next *unstructured.Unstructured) *unstructured.Unstructured {
 	status, found := next.Object["status"]
 	if subresource == "status" {
 		whole := old.DeepCopy()
 		whole.SetManagedFields(next.GetManagedFields())
 		if !t.custom {
-			whole.SetUID(next.GetUID()) // built-in ones look whether it is the same, custom ones do not
+			whole.SetUID(next.GetUID()) // built-in resources check that the uid is the same, custom ones do not
 		}
 		next = whole
 	} else if t.status {
@@ -108,7 +108,7 @@ func limit(t *table, subresource string, old, next *unstructured.Unstructured) *
 	return next
 }
 
-// immutable lists what must not change.
+// immutable returns errors for changes of immutable fields.
 func immutable(old, next *unstructured.Unstructured) field.ErrorList {
 	var out field.ErrorList
 	meta := field.NewPath("metadata")
@@ -127,7 +127,7 @@ func immutable(old, next *unstructured.Unstructured) field.ErrorList {
 	return out
 }
 
-// same reports whether a write changes nothing but times in managedFields.
+// same reports whether a write changes nothing except times in managedFields.
 func same(old, next *unstructured.Unstructured) bool {
 	a, b := maps.Clone(old.Object), maps.Clone(next.Object)
 	metaA, managedA := timeless(old)
@@ -148,7 +148,7 @@ func timeless(u *unstructured.Unstructured) (map[string]any, []metav1.ManagedFie
 	return meta, managed
 }
 
-// desired is the part of an object whose change makes a new generation.
+// desired returns the part of an object whose change increments the generation.
 func desired(t *table, u *unstructured.Unstructured) map[string]any {
 	out := maps.Clone(u.Object)
 	delete(out, "metadata")
