@@ -81,7 +81,6 @@ func (w *writer) fault(at []string, format string, args ...any) {
 	w.faults = append(w.faults, &shape.Misfit{Path: slices.Clone(at), Message: fmt.Sprintf(format, args...)})
 }
 
-// built is what an action returns whose effect is not all that follows from what it reads: it happened at
 // built returns the common result of actions whose effect depends on when they run, such as an Event. For these,
 // Reads is not enough to decide when to run, except in a machine, whose state decides that.
 func (w *writer) built(fn dsl.Func) actions.Built {

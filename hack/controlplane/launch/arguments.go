@@ -143,7 +143,7 @@ func kwokArguments() []string {
 		"--node-lease-duration-seconds=0",
 		"--cidr=10.244.0.1/16",
 		"--node-ip=192.0.2.1",
-		"--v=WARN", // it would tell of every single change of a pod
+		"--v=WARN", // it would log every change of a pod
 	}
 }
 
