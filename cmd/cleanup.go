@@ -97,7 +97,7 @@ func (p *program) cleanup(ctx context.Context, f *cleanupFlags, out io.Writer) e
 	if err != nil {
 		return fmt.Errorf("cleaning up after operator %s: %w", op.Name, err)
 	}
-	fmt.Fprintf(out, "looking in the cluster at %s\n", config.Host) // the current context may be another one than was thought
+	fmt.Fprintf(out, "looking in the cluster at %s\n", config.Host) // the current context may not be the intended one
 	failed, err := f.takeAway(ctx, p, op, c, out)
 	if err != nil {
 		return fmt.Errorf("cleaning up after operator %s: %w", op.Name, err)

@@ -26,10 +26,11 @@ const defaultNamespace = "handwerk-system"
 // objectName returns the name of the objects that deploy an operator, including its service account.
 func objectName(operator string) string { return "handwerk-" + operator }
 
-// outside is what an object outside of the operator's namespace is called: the operator may be deployed in another one, too.
+// outside returns the name of an object outside of the operator's namespace. It differs between namespaces, because
+// the operator may be deployed in several.
 func outside(name, namespace string) string { return name + ":" + namespace }
 
-// rbacFlags are the flags of rbac. What run has too, such as the namespaces, is read by run's own.
+// rbacFlags are the flags of rbac. Flags that run also has, such as the namespaces, are run's own.
 type rbacFlags struct {
 	run     runFlags
 	account string

@@ -44,7 +44,7 @@ type view struct {
 	Resource string `json:"resource"`
 	Handler  string `json:"handler"`
 	LooksAt  string `json:"looksAt"`
-	// Gated: it keeps its children as they are while its when is false. GatedSteps are its steps that do so with theirs.
+	// Gated: its children stay as they are while its when is false. GatedSteps are the steps for which the same holds.
 	Gated      bool     `json:"gated,omitempty"`
 	GatedSteps []string `json:"gatedSteps,omitempty"`
 }

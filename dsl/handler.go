@@ -68,9 +68,9 @@ type Handler struct {
 	// a step. Children of a name that no handler has are pruned. Nil means that the names are not known; see
 	// [Makes].
 	Makers []string
-	// Gated are those of Makers whose step has a filter of its own: while that is false its children stay as they are.
+	// Gated are the Makers whose step has its own filter. While that is false, the step's children stay as they are.
 	Gated []string
-	// Withdraws: its children are taken away when Labels or Annotations do not match the object any more.
+	// Withdraws: the handler's children are taken away when Labels or Annotations do not match the object any more.
 	Withdraws bool
 	// Sets are the fields of the object that the code is known to set, and Conditions the types of conditions.
 	Sets       []Path

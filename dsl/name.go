@@ -50,7 +50,8 @@ func (n *ResourceName) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// BuiltIn reports whether the API server itself, and no CRD, has the kinds of a group. Groups of CRDs have a dot.
+// BuiltIn reports whether the kinds of a group are built into the API server, and not defined by CRDs. Groups of CRDs
+// have a dot.
 func BuiltIn(group string) bool {
 	return !strings.Contains(group, ".") || slices.Contains([]string{
 		"admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "authentication.k8s.io",

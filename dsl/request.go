@@ -195,9 +195,9 @@ func (p Params) Into(out any) error {
 	return nil
 }
 
-// Into decodes what path leads to in the object into out, a pointer to a value of the author's own type,
-// with json tags where names differ: types without generated code. Out is left as it is when there is
-// nothing at the path. What the cache does not hold is an error for good: it would read as not there.
+// Into decodes the value at a path of the object into out, a pointer to a value of the author's type, with json tags
+// where names differ. The type needs no generated code. If there is no value at the path, out is left as it is. If the
+// cache does not hold the value, the error is permanent, because the value would seem to be missing.
 func (s *Subject) Into(path string, out any) error {
 	p, err := ParsePath(path)
 	if err != nil {

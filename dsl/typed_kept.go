@@ -83,7 +83,7 @@ func leftOut(of reflect.Type, kept *shape.Kept) error {
 	return outside(of, plain.Outside(of, kept.Lacks), kept)
 }
 
-// outside says that a type has fields which the cache does not hold.
+// outside returns the error that a type has fields which the cache does not hold.
 func outside(of reflect.Type, lacking [][]string, kept *shape.Kept) error {
 	if len(lacking) == 0 {
 		return nil
@@ -92,7 +92,8 @@ func outside(of reflect.Type, lacking [][]string, kept *shape.Kept) error {
 		"hold it in the cache, or take it out of the type", nameOf(of), firstOf(lacking), kept)
 }
 
-// leftOutAt says what a value at a path lacks of what the cache does not hold. Of a struct its fields count, of anything else all of it.
+// leftOutAt returns an error that names the parts of a value at a path that the cache does not hold. For a struct, only
+// its fields count; for other types, the whole value.
 func leftOutAt(path Path, of reflect.Type, kept *shape.Kept) error {
 	if kept == nil {
 		return nil
@@ -105,7 +106,7 @@ func leftOutAt(path Path, of reflect.Type, kept *shape.Kept) error {
 	case !isStruct(of):
 		return fmt.Errorf("%s leaves a part of it out of the cache: read fields of it", kept)
 	}
-	held := folded(kept) // as encoding/json takes names
+	held := folded(kept) // encoding/json ignores case
 	lacking := plain.Outside(of, func(below []string) (bool, bool) { return held.Lacks(lower(slices.Concat(path, below))) })
 	for i, below := range lacking {
 		lacking[i] = slices.Concat(path, below)
@@ -113,7 +114,7 @@ func leftOutAt(path Path, of reflect.Type, kept *shape.Kept) error {
 	return outside(of, lacking, kept)
 }
 
-// folded is what a cache holds, in lower case.
+// folded returns the paths that a cache holds, in lower case.
 func folded(kept *shape.Kept) *shape.Kept {
 	out := &shape.Kept{}
 	for _, field := range kept.Fields {
@@ -138,7 +139,7 @@ func isStruct(t reflect.Type) bool {
 	return t != nil && t.Kind() == reflect.Struct
 }
 
-// firstOf are paths of fields in a text, the first of them.
+// firstOf lists the first few paths of fields.
 func firstOf(lacking [][]string) string {
 	var names []string
 	for _, path := range lacking[:min(len(lacking), mostNamed)] {

@@ -64,7 +64,7 @@ type Built struct {
 	// Makers are the names under which Func makes children: [Build].ID if it makes any. Nil means that they are not
 	// known.
 	Makers []string
-	// Gated are those of them whose step has a filter of its own.
+	// Gated are the Makers whose step has its own filter.
 	Gated []string
 	// Children are those of them that have names.
 	Children []shape.NamedChild

@@ -116,8 +116,8 @@ func (f *Fields) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 // endsOpen matches a text that a comma has cut: its last marker has several values.
 var endsOpen = regexp.MustCompile(`\benum=[^"'\s]+$`)
 
-// uncut returns a text as it was before YAML cut it at its commas, within a map in {…}, and the values, which are not there, of the keys
-// that are its rest.
+// uncut restores a text that YAML has cut at its commas, within a map in {…}. It also returns the missing values of
+// the keys that are the rest of the text.
 func uncut(n, value *yaml.Node) (whole string, rests []*yaml.Node) {
 	odd := func(quote string) bool { return strings.Count(value.Value, quote)%2 == 1 }
 	i := slices.Index(n.Content, value)

@@ -89,7 +89,7 @@ func (n Number) Handled() int64 {
 	return 0
 }
 
-// Logger returns the log for what happens to an object. It is made when something is logged.
+// Logger returns the logger of an object. The logger is made when something is logged.
 type Logger interface{ Log() logr.Logger }
 
 // Ledger is an object's book in one pass. Only that pass uses it.

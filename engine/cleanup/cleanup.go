@@ -124,10 +124,11 @@ type Findings struct {
 	// Beside are the namespaces of other deployments of the operator, which work in other namespaces. Only objects
 	// in this deployment's scope were searched then, because all deployments have the same marks.
 	Beside []string
-	// Elsewhere are the namespaces of other deployments that work on the same objects. What they keep for themselves is there.
+	// Elsewhere are the namespaces of other deployments that work on the same objects, with the objects that these keep
+	// for themselves.
 	Elsewhere []string
-	// Alone: other deployments cannot be seen, for the account may not list Leases. Of objects that have a namespace, only those in
-	// namespaces of this one's scope were looked at.
+	// Alone: other deployments are not visible, because the account may not list Leases. Namespaced objects were only
+	// searched in this deployment's scope.
 	Alone bool
 }
 

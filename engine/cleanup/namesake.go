@@ -23,7 +23,8 @@ type namesake struct {
 	overlaps bool
 }
 
-// namesakes returns the other deployments of the operator, which their Leases show. The account needs the right to list Leases.
+// namesakes returns the other deployments of the operator, found by their Leases. The account needs the right to list
+// Leases.
 func (c *Cleaner) namesakes(ctx context.Context) (out []namesake, err error) {
 	for _, op := range c.names {
 		list, err := c.dynamic.Resource(leases).List(ctx, metav1.ListOptions{
@@ -43,8 +44,8 @@ func (c *Cleaner) namesakes(ctx context.Context) (out []namesake, err error) {
 	return out, nil
 }
 
-// runsElsewhere says which process in another namespace works on the same objects; empty where none is seen. An account that may
-// not list Leases sees none.
+// runsElsewhere names a process in another namespace that works on the same objects; empty if none is visible. An
+// account that may not list Leases finds none.
 func (c *Cleaner) runsElsewhere(ctx context.Context, now time.Time) (string, error) {
 	others, err := c.namesakes(ctx)
 	if err != nil && !apierrors.IsForbidden(err) {

@@ -192,8 +192,8 @@ func (f *Faults) Of(h *dsl.Handler) string {
 	return ""
 }
 
-// Unmatched names the first label or annotation of an object that the handler's filters do not accept, with its value. It is empty
-// where all match.
+// Unmatched names the first label or annotation of an object that does not match the handler's filters, with its
+// value. It is empty if all match.
 func Unmatched(h *dsl.Handler, object metav1.Object) string {
 	for _, m := range h.Labels {
 		if set := object.GetLabels(); !m.Matches(set) {
@@ -208,7 +208,7 @@ func Unmatched(h *dsl.Handler, object metav1.Object) string {
 	return ""
 }
 
-// unmatched says how a set does not fulfil a condition.
+// unmatched says why a set does not fulfil a condition.
 func unmatched(m dsl.Match, set map[string]string) string {
 	value, found := set[m.Key]
 	switch {
