@@ -103,15 +103,6 @@ func (e *Engine) Handled(gvr schema.GroupVersionResource, namespace string) patc
 	return transport.Handled{Clients: e.clients, Access: e.reach(gvr, namespace), GVR: gvr, Namespace: namespace}
 }
 
-// wentBack is called when the API server's versions have gone back: the register may have changed, and the versions of own
-// writes may belong to writes of others.
-func (e *Engine) wentBack() {
-	e.register.Doubt()
-	for r := range e.resources.All {
-		r.box.ForgetEchoes()
-	}
-}
-
 // serverBack is called when the API server answers again after an outage: what waits for it does not wait for its back-off.
 func (e *Engine) serverBack() {
 	for r := range e.resources.All {

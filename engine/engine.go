@@ -113,7 +113,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 		return nil, err
 	}
 	e.catalog = catalog.New(e.clients.Discovery, e.clients.Dynamic, e.clients.Kubernetes.AuthorizationV1())
-	e.watches = watch.New(watch.Settings{Dynamic: e.clients.Cached, Metadata: e.clients.Metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchChanged, Back: e.wentBack, Passing: e.outages.Covers})
+	e.watches = watch.New(watch.Settings{Dynamic: e.clients.Cached, Metadata: e.clients.Metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchChanged, Listener: calls{e}, Outages: e.outages})
 	e.feeds = e.newFeeds()
 	e.indexes = index.New(index.Settings{Indexes: op.Indexes(), NewFeed: e.feeds.New, Log: e.log})
 	e.others = pass.ClientSettings{Manager: op.Name, Renamer: e.renamer, Catalog: e.catalog, Clients: e, Feeds: e.feeds}

@@ -32,7 +32,7 @@ func (f *Feed) start(ctx context.Context, served catalog.Resource, namespace str
 	src := f.settings.Source
 	src.GVR, src.Kind, src.Namespace = served.GVR, served.Kind, namespace
 	l := newLedger(f.settings.On, silent)
-	h, err := f.settings.Watches.Open(ctx, src, l.take)
+	h, err := f.settings.Watches.Open(ctx, src, l)
 	if err != nil {
 		return nil, fmt.Errorf("watching %s: %w", f.settings.Name, err)
 	}
@@ -186,8 +186,8 @@ func newLedger(on func(watch.Event), silent bool) *ledger {
 	return &ledger{on: on, present: map[types.UID]*cached.Object{}, silent: silent}
 }
 
-// take is the informer's callback.
-func (l *ledger) take(ev watch.Event) {
+// OnEvent records an event of the informer, and passes it on.
+func (l *ledger) OnEvent(ev watch.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {

@@ -169,18 +169,18 @@ func TestFollow(t *testing.T) {
 	}
 	before, now := newLedger(on, false), newLedger(on, true)
 	for _, o := range []*cached.Object{object("same", "1"), object("changed", "1"), object("gone", "1")} {
-		before.take(watch.Event{Key: cache.MetaObjectToName(o), UID: o.GetUID(), Object: o})
+		before.OnEvent(watch.Event{Key: cache.MetaObjectToName(o), UID: o.GetUID(), Object: o})
 	}
 	told = nil
 	for _, o := range []*cached.Object{object("same", "1"), object("changed", "2"), object("new", "2")} {
-		now.take(watch.Event{Key: cache.MetaObjectToName(o), UID: o.GetUID(), Object: o})
+		now.OnEvent(watch.Event{Key: cache.MetaObjectToName(o), UID: o.GetUID(), Object: o})
 	}
 	if len(told) > 0 {
 		t.Errorf("a silent one tells %q", told)
 	}
 	now.follow(before)
 	last := told[len(told)-1]
-	now.take(watch.Event{Kind: watch.Deleted, Key: cache.ObjectName{Name: "new"}, UID: "new"})
+	now.OnEvent(watch.Event{Kind: watch.Deleted, Key: cache.ObjectName{Name: "new"}, UID: "new"})
 	slices.Sort(told)
 	want := []string{
 		"changed updated initial false unseen false", "gone deleted initial false unseen true",

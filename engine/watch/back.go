@@ -83,7 +83,7 @@ func (s *Set) wentBack(by *observer, listed bool, what fmt.Stringer, from, to st
 			s.mu.Lock()
 			s.alarmLocked(what, from, to)
 			s.mu.Unlock()
-			s.tell()
+			s.notify()
 		})
 	}
 	s.mu.Unlock()
@@ -91,15 +91,15 @@ func (s *Set) wentBack(by *observer, listed bool, what fmt.Stringer, from, to st
 		by.relisted()
 	}
 	if now && !known {
-		s.tell()
+		s.notify()
 	}
 	return now
 }
 
-// tell calls Back after an alarm.
-func (s *Set) tell() {
-	if s.settings.Back != nil {
-		s.settings.Back()
+// notify calls the listener after an alarm.
+func (s *Set) notify() {
+	if s.settings.Listener != nil {
+		s.settings.Listener.VersionsWentBack()
 	}
 }
 
@@ -212,7 +212,7 @@ func (o *observer) behind() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.pending {
-		at := o.version()
+		at := o.cacheVersion()
 		o.pending = at != "" && at != o.handed
 	}
 	return o.pending || o.got < o.wanted
@@ -250,11 +250,11 @@ func (n named) String() string { return n.src.String() + " " + n.key.String() }
 // compare looks whether a listing shows an older version of an object than the cache has. Etcd may be set back with a
 // higher revision, as its tool offers: then the listing's own version does not show it.
 func (o *observer) compare(shown metav1.Object) {
-	if o.find == nil {
+	if o.informer == nil {
 		return
 	}
 	key := cache.MetaObjectToName(shown)
-	had, found := o.find(key)
+	had, found := o.informer.object(key)
 	if found && had.GetUID() == shown.GetUID() && older(shown.GetResourceVersion(), had.GetResourceVersion()) {
 		o.back(true, named{o.health.src, key}, had.GetResourceVersion(), shown.GetResourceVersion())
 	}

@@ -149,7 +149,7 @@ func TestAlarmsAreRare(t *testing.T) {
 		settings.Log = lines.logger()
 		set := New(settings)
 		defer set.Close()
-		mustOpen(t, set, Source{GVR: foos}, j.on)
+		mustOpen(t, set, Source{GVR: foos}, &j)
 		synctest.Wait()
 		for i := range 24 * 60 {
 			s.mu.Lock()

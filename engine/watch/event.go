@@ -56,10 +56,15 @@ type Event struct {
 	Old *cached.Object
 }
 
+// Handler handles the events of a source for one owner; see [Set.Open].
+type Handler interface {
+	OnEvent(Event)
+}
+
 // sink turns an informer's notifications into events for one owner.
 type sink struct {
-	on   func(Event)
-	seen *observer
+	handler Handler
+	seen    *observer
 }
 
 var _ cache.ResourceEventHandler = sink{}
@@ -67,7 +72,7 @@ var _ cache.ResourceEventHandler = sink{}
 // OnAdd delivers a new object.
 func (s sink) OnAdd(obj any, initial bool) {
 	if o, ok := obj.(*cached.Object); ok {
-		s.on(Event{Kind: Added, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Initial: initial, Object: o})
+		s.handler.OnEvent(Event{Kind: Added, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Initial: initial, Object: o})
 	}
 }
 
@@ -78,11 +83,11 @@ func (s sink) OnUpdate(before, after any) {
 	switch {
 	case !was || !is:
 	case old.GetUID() != o.GetUID():
-		s.on(Event{Kind: Deleted, Key: cache.MetaObjectToName(old), UID: old.GetUID(), Unseen: true, Object: old})
+		s.handler.OnEvent(Event{Kind: Deleted, Key: cache.MetaObjectToName(old), UID: old.GetUID(), Unseen: true, Object: old})
 		s.OnAdd(o, false)
 	case old.GetResourceVersion() != o.GetResourceVersion() || o.GetResourceVersion() == "", // fakes have no versions
 		s.seen.epoch() > 0 && !old.Same(o): // a version that has gone back is given to another change
-		s.on(Event{Kind: Updated, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Object: o, Old: old})
+		s.handler.OnEvent(Event{Kind: Updated, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Object: o, Old: old})
 	}
 }
 
@@ -93,10 +98,10 @@ func (s sink) OnDelete(obj any) {
 		obj = gone.Obj
 	}
 	if o, ok := obj.(*cached.Object); ok {
-		s.on(Event{Kind: Deleted, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Unseen: unseen, Object: o})
+		s.handler.OnEvent(Event{Kind: Deleted, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Unseen: unseen, Object: o})
 		return
 	}
 	if key, err := cache.ParseObjectName(gone.Key); unseen && err == nil {
-		s.on(Event{Kind: Deleted, Key: key, Unseen: true, Object: cached.Named(key.Namespace, key.Name)})
+		s.handler.OnEvent(Event{Kind: Deleted, Key: key, Unseen: true, Object: cached.Named(key.Namespace, key.Name)})
 	}
 }

@@ -27,7 +27,7 @@ func TestEventsOfAllKinds(t *testing.T) {
 				s.put("a", "1")
 				s.put("b", "2")
 				var j journal
-				mustOpen(t, set, Source{GVR: foos, Form: cached.Form{Profile: profile}}, j.on)
+				mustOpen(t, set, Source{GVR: foos, Form: cached.Form{Profile: profile}}, &j)
 				wantEvents(t, &j, "added default/a 1 initial", "added default/b 2 initial")
 				s.put("c", "3")
 				s.put("a", "1")
@@ -62,7 +62,7 @@ func TestWhatAGapHidIsDelivered(t *testing.T) {
 				s.put("a", "1")
 				s.put("b", "2")
 				var j journal
-				mustOpen(t, set, Source{GVR: foos}, j.on)
+				mustOpen(t, set, Source{GVR: foos}, &j)
 				j.take()
 				s.gap(func() { tt.unseen(s) })
 				wantEvents(t, &j, tt.want...)
@@ -78,7 +78,7 @@ func TestEventsCarryTheObjects(t *testing.T) {
 		set := New(s.settings())
 		defer set.Close()
 		var j journal
-		mustOpen(t, set, Source{GVR: foos}, j.on)
+		mustOpen(t, set, Source{GVR: foos}, &j)
 		synctest.Wait()
 		s.put("a", "1", spec("red"))
 		s.put("a", "1", spec("blue"))
@@ -115,7 +115,7 @@ func TestAPoliteEndOfTheStreamIsFollowedByAWatchAlone(t *testing.T) {
 		set := New(s.settings())
 		defer set.Close()
 		var j journal
-		h := mustOpen(t, set, Source{GVR: foos}, j.on)
+		h := mustOpen(t, set, Source{GVR: foos}, &j)
 		synctest.Wait()
 		advance(time.Minute)
 		s.cut(nil)
@@ -130,7 +130,7 @@ func TestAPoliteEndOfTheStreamIsFollowedByAWatchAlone(t *testing.T) {
 
 func TestATombstoneWithoutAnObjectTellsTheKey(t *testing.T) {
 	var j journal
-	drain := sink{j.on, &observer{}}
+	drain := sink{&j, &observer{}}
 	drain.OnDelete(cache.DeletedFinalStateUnknown{Key: "default/a"})
 	drain.OnDelete(nil)
 	drain.OnAdd(nil, false)
@@ -151,7 +151,7 @@ func TestABrokenStreamIsFollowedByAnother(t *testing.T) {
 		set := New(s.settings())
 		defer set.Close()
 		var j journal
-		mustOpen(t, set, Source{GVR: foos}, j.on)
+		mustOpen(t, set, Source{GVR: foos}, &j)
 		synctest.Wait()
 		s.cut(apierrors.NewInternalError(errors.New("no route to host")))
 		s.put("a", "1")

@@ -84,7 +84,7 @@ func (h *Handle) WaitSynced(ctx context.Context) bool {
 // ResourceVersion returns the version that the cache has caught up to, empty before the first
 // listing. It moves with every event and, while nothing happens, about once a minute.
 func (h *Handle) ResourceVersion() string {
-	return h.informer.shared.GetIndexer().LastStoreSyncResourceVersion()
+	return h.informer.version()
 }
 
 // CaughtUp reports whether the cache holds what the server had at the version given, which must

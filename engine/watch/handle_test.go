@@ -154,7 +154,7 @@ func TestWaitSynced(t *testing.T) {
 		set := New(s.settings())
 		defer set.Close()
 		release := make(chan struct{})
-		h := mustOpen(t, set, Source{GVR: foos}, func(Event) { <-release })
+		h := mustOpen(t, set, Source{GVR: foos}, handle(func(Event) { <-release }))
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

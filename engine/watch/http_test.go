@@ -74,12 +74,12 @@ func TestStoppingUnderLoadSaysNothing(t *testing.T) {
 			src.Profile = dsl.CacheMetadata
 		}
 		changed := make(chan struct{}, 1)
-		h := mustOpen(t, set, src, func(e Event) {
+		h := mustOpen(t, set, src, handle(func(e Event) {
 			select {
 			case changed <- struct{}{}:
 			default:
 			}
-		})
+		}))
 		if !h.WaitSynced(t.Context()) {
 			t.Fatal("it was not listed")
 		}
@@ -150,10 +150,10 @@ func TestObjectsThatComeAsBytes(t *testing.T) {
 			}
 			set, events := New(Settings{Dynamic: client}), make(chan string, 100)
 			defer set.Close()
-			h := mustOpen(t, set, Source{GVR: foos}, func(e Event) {
+			h := mustOpen(t, set, Source{GVR: foos}, handle(func(e Event) {
 				n, _, _ := unstructured.NestedInt64(e.Object.Tree().Object, "spec", "n")
 				events <- fmt.Sprintf("%s %s %d", e.Kind, e.Key, n)
-			})
+			}))
 			var got []string
 			for i := range 6 {
 				if i == 3 {

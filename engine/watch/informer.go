@@ -26,6 +26,7 @@ const noResync = time.Duration(0)
 
 // informer is one of client-go's with what is known about it. It runs once.
 type informer struct {
+	set    *Set
 	src    Source
 	scope  scope
 	log    logr.Logger
@@ -39,7 +40,8 @@ type informer struct {
 	done   chan struct{}
 }
 
-func newInformer(s Settings, src Source, press *cached.Press) (*informer, error) {
+func newInformer(set *Set, src Source, press *cached.Press) (*informer, error) {
+	s := set.settings
 	log := s.Log.WithValues("resource", src.GVR.GroupResource().String(), "namespace", src.Namespace)
 	in, err := newScope(src)
 	if err != nil {
@@ -51,13 +53,11 @@ func newInformer(s Settings, src Source, press *cached.Press) (*informer, error)
 	if err != nil {
 		return nil, err
 	}
-	i := &informer{src: src, press: press, scope: in, log: log, done: make(chan struct{})}
-	i.seen = &observer{health: newHealth(src, log, s.Changed), passing: s.Passing, pace: pace{hurry: make(chan struct{}, 1)}}
+	i := &informer{set: set, src: src, press: press, scope: in, log: log, done: make(chan struct{})}
+	i.seen = &observer{informer: i, health: newHealth(src, log, s.Changed), pace: pace{hurry: make(chan struct{}, 1)}}
 	if i.shared, err = i.build(s); err != nil {
 		return nil, err
 	}
-	i.seen.version, i.seen.find = i.shared.GetIndexer().LastStoreSyncResourceVersion, i.object
-	i.seen.newest = newest(s.Metadata, src)
 	if err := i.shared.SetTransform(transform); err != nil {
 		return nil, err
 	}
@@ -97,7 +97,10 @@ func (i *informer) run(ctx context.Context) {
 	i.seen.health.end()
 }
 
-// object returns what the cache has under a key.
+// version returns the version that the cache has caught up to; empty before the first listing.
+func (i *informer) version() string { return i.shared.GetIndexer().LastStoreSyncResourceVersion() }
+
+// object returns the object that the cache has under a key.
 func (i *informer) object(key cache.ObjectName) (*cached.Object, bool) {
 	item, _, _ := i.shared.GetIndexer().GetByKey(key.String()) // it has no errors to return
 	o, found := item.(*cached.Object)
@@ -105,7 +108,7 @@ func (i *informer) object(key cache.ObjectName) (*cached.Object, bool) {
 }
 
 // join adds an owner's callback. It gets the objects that are there as initial.
-func (i *informer) join(on func(Event)) (cache.ResourceEventHandlerRegistration, error) {
+func (i *informer) join(on Handler) (cache.ResourceEventHandlerRegistration, error) {
 	log, never := i.log.V(1), noResync
 	return i.shared.AddEventHandlerWithOptions(sink{on, i.seen}, cache.HandlerOptions{Logger: &log, ResyncPeriod: &never})
 }

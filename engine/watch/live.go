@@ -77,7 +77,7 @@ func (c comparing) known(name string, sub []string) known {
 	var out known
 	for _, i := range c.set.showing(c.gvr, c.namespace) {
 		// The order counts: the cache has the object as it is at this version, or later.
-		at := i.seen.version()
+		at := i.version()
 		had, _ := i.object(key)
 		sight := sight{set: c.set, informer: i, key: key, at: at}
 		if had != nil {

@@ -101,7 +101,7 @@ func measure(b *testing.B, src Source, owned bool) {
 	})
 	before := heap()
 	set := New(Settings{Dynamic: s.dynamic, Metadata: s.metadata})
-	h, err := set.Open(b.Context(), src, func(Event) {})
+	h, err := set.Open(b.Context(), src, ignore)
 	if err != nil {
 		b.Fatal(err)
 	}

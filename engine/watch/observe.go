@@ -19,24 +19,15 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
-
-	"github.com/handwerk-dev/handwerk/engine/cached"
 )
 
-// observer stands between a reflector and its client and notes what becomes of the requests.
+// observer stands between the reflector of an informer and its client, and records the results of the requests.
 type observer struct {
 	health *health
 	pace   pace
-	// version returns the version that the cache has caught up to, and find the object under a key. Both may be nil.
-	version func() string
-	find    func(cache.ObjectName) (*cached.Object, bool)
-	// newest returns the server's newest version. It may be nil.
-	newest func(context.Context) (string, error)
-	// passing is [Settings].Passing. It may be nil.
-	passing func(error) bool
-	// back has every source list again, and reports whether they do; see [Set.wentBack].
-	back func(listed bool, what fmt.Stringer, from, to string) (now bool)
-	// streams counts the forwarding goroutines.
+	// informer has the cache that the reflector fills. An observer without one compares no versions.
+	informer *informer
+	// streams counts the goroutines that forward events.
 	streams sync.WaitGroup
 
 	mu sync.Mutex
@@ -135,9 +126,16 @@ func retriable(err error) bool {
 	return unanswered || utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
 }
 
-// resumes is retriable, or whether a refusal is one of a server that has just come back, and will allow later what it refuses.
+// resumes reports whether a watch can be resumed where it was: the error is retriable, or the server has just come back and
+// refuses requests that it will soon allow.
 func (o *observer) resumes(err error) bool {
-	return retriable(err) || o.passing != nil && o.passing(err)
+	if retriable(err) {
+		return true
+	}
+	if o.informer == nil || o.informer.set.settings.Outages == nil {
+		return false
+	}
+	return o.informer.set.settings.Outages.Covers(err)
 }
 
 // withoutRetry hides what makes the reflector try a streamed list again after a sleep that the
@@ -228,7 +226,7 @@ func (o *observer) distrust() bool {
 
 // arrived takes a listing, or a page of it.
 func (o *observer) arrived(list listed, first, last bool) {
-	version, had := list.GetResourceVersion(), o.had()
+	version, had := list.GetResourceVersion(), o.cacheVersion()
 	if first && older(version, had) {
 		o.back(true, o.health.src, had, version)
 	} else if had != "" {
@@ -244,10 +242,15 @@ func (o *observer) arrived(list listed, first, last bool) {
 	}
 }
 
-// had returns the version that the cache has caught up to; empty before the first listing.
-func (o *observer) had() string {
-	if o.version == nil {
+// cacheVersion returns the version that the cache has caught up to; empty before the first listing.
+func (o *observer) cacheVersion() string {
+	if o.informer == nil {
 		return ""
 	}
-	return o.version()
+	return o.informer.version()
+}
+
+// back makes every source list again, because versions have gone back; see [Set.wentBack].
+func (o *observer) back(listed bool, what fmt.Stringer, from, to string) (now bool) {
+	return o.informer.set.wentBack(o, listed, what, from, to)
 }

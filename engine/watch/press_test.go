@@ -18,7 +18,7 @@ func TestNamespacesShareADictionary(t *testing.T) {
 	presses := map[*cached.Press]int{}
 	for i := range 20 {
 		for _, keep := range []string{"", "spec.replicas"} {
-			h, err := s.Open(t.Context(), Source{GVR: foos, Namespace: fmt.Sprintf("namespace-%d", i), Form: cached.Form{Keep: keep}}, func(Event) {})
+			h, err := s.Open(t.Context(), Source{GVR: foos, Namespace: fmt.Sprintf("namespace-%d", i), Form: cached.Form{Keep: keep}}, ignore)
 			if err != nil {
 				t.Fatal(err)
 			}

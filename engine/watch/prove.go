@@ -9,22 +9,20 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/metadata"
 )
 
 // early is how much sooner than asked a server may end a watch that ends in its time.
 const early = 2 * time.Second
 
-// newest returns a function that asks for the server's newest version, by a list of one object. It asks for no label: a server
-// may have to look at all objects for one that has it.
-func newest(client metadata.Interface, src Source) func(context.Context) (string, error) {
-	return func(ctx context.Context) (string, error) {
-		list, err := client.Resource(src.GVR).Namespace(src.Namespace).List(ctx, metav1.ListOptions{Limit: 1, FieldSelector: src.FieldSelector})
-		if err != nil {
-			return "", fmt.Errorf("asking for the newest version of %s: %w", src, err)
-		}
-		return list.GetResourceVersion(), nil
+// newest returns the server's newest version, by a list of one object. The list has no label selector, because a server may have
+// to read all objects to find one with a label.
+func (i *informer) newest(ctx context.Context) (string, error) {
+	objects := i.set.settings.Metadata.Resource(i.src.GVR).Namespace(i.src.Namespace)
+	list, err := objects.List(ctx, metav1.ListOptions{Limit: 1, FieldSelector: i.src.FieldSelector})
+	if err != nil {
+		return "", fmt.Errorf("getting newest version of %s: %w", i.src, err)
 	}
+	return list.GetResourceVersion(), nil
 }
 
 // cut notes that a watch has ended. One that ends before its time may have lost its server, and the server may come back with
@@ -42,7 +40,7 @@ func (o *observer) cut(s *stream) {
 // has yet to reach says nothing. What fails is tried again until the source lists.
 func (o *observer) prove(ctx context.Context) {
 	o.mu.Lock()
-	begins := o.newest != nil && !o.proving && o.proven < o.cuts
+	begins := o.informer != nil && !o.proving && o.proven < o.cuts
 	o.proving = o.proving || begins
 	o.mu.Unlock()
 	if begins {
@@ -58,7 +56,7 @@ func (o *observer) ask(ctx context.Context) {
 		if !open {
 			return
 		}
-		version, err := o.newest(ctx)
+		version, err := o.informer.newest(ctx)
 		if err != nil {
 			o.health.log.V(1).Info("newest version cannot be asked for", "error", err.Error())
 			again.pause(ctx, err)

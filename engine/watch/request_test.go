@@ -83,7 +83,7 @@ func TestListsAreStreamedUnlessTheClientIsAFake(t *testing.T) {
 		set := New(settings)
 		defer set.Close()
 		var j journal
-		h := mustOpen(t, set, Source{GVR: foos}, j.on)
+		h := mustOpen(t, set, Source{GVR: foos}, &j)
 		wantEvents(t, &j, "added default/a 1 initial")
 		wantCounts(t, s, 0, 1, 1)
 		if got := h.ResourceVersion(); got != "101" || !h.Synced() {

@@ -260,7 +260,7 @@ type journal struct {
 	events []Event
 }
 
-func (j *journal) on(e Event) {
+func (j *journal) OnEvent(e Event) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.events = append(j.events, e)
@@ -370,7 +370,7 @@ func advance(d time.Duration) {
 	synctest.Wait()
 }
 
-func mustOpen(t testing.TB, set *Set, src Source, on func(Event)) *Handle {
+func mustOpen(t testing.TB, set *Set, src Source, on Handler) *Handle {
 	t.Helper()
 	h, err := set.Open(t.Context(), src, on)
 	if err != nil {
@@ -379,6 +379,11 @@ func mustOpen(t testing.TB, set *Set, src Source, on func(Event)) *Handle {
 	return h
 }
 
-func ignore(Event) {}
+// handle is a function as a handler.
+type handle func(Event)
+
+func (h handle) OnEvent(ev Event) { h(ev) }
+
+var ignore = handle(func(Event) {})
 
 func key(name string) cache.ObjectName { return cache.NewObjectName("default", name) }

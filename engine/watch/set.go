@@ -27,6 +27,7 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/handwerk-dev/handwerk/engine/cached"
+	"github.com/handwerk-dev/handwerk/engine/transport"
 )
 
 // Settings are what a set needs.
@@ -45,12 +46,18 @@ type Settings struct {
 	// last state, and none after its last handle was closed. The source has its defaults filled
 	// in, as [Handle.Source] has. It must be quick and must not call Close. Optional.
 	Changed func(Source, State)
-	// Passing reports whether a refusal will pass by itself, as those of a server that has just come back: then a watch goes on
-	// where it was. Optional.
-	Passing func(error) bool
-	// Back is called when the API server's versions have gone back, as after a restored backup: what was known of versions
-	// is void, and all sources list again. It must be quick. Optional.
-	Back func()
+	// Outages knows the refusals of a server that has just come back. After such a refusal a watch resumes where it was.
+	// Optional.
+	Outages *transport.Outages
+	// Listener is called when versions go back. Optional.
+	Listener Listener
+}
+
+// Listener is informed of events that concern all sources of a set. Its methods must be quick.
+type Listener interface {
+	// VersionsWentBack is called when the API server's versions have gone back, as after a restored backup: versions that
+	// were read before are void, and all sources list again.
+	VersionsWentBack()
 }
 
 // Set holds the informers of a process.
@@ -72,14 +79,14 @@ func New(s Settings) *Set {
 // Open makes the caller an owner of the source. The first owner starts the informer; later ones
 // get what it holds as initial events.
 //
-// The callback gets the events of all objects of the source one by one, in order for each object.
+// The handler gets the events of all objects of the source one by one, in order for each object.
 // It must be quick, as events wait in memory without a limit; it may read handles and open
 // sources, but must not close any.
 //
 // The values of ctx, but not its end, are passed on to the requests: the informer lives until its
 // last handle is closed. Open itself talks to nobody. It fails when a selector, profile or path of
 // the source is faulty and when the set is closed.
-func (s *Set) Open(ctx context.Context, src Source, on func(Event)) (*Handle, error) {
+func (s *Set) Open(ctx context.Context, src Source, on Handler) (*Handle, error) {
 	src.Form = src.WithDefaults()
 	i, err := s.acquire(ctx, src)
 	if err != nil {
@@ -119,15 +126,12 @@ func (s *Set) acquire(ctx context.Context, src Source) (*informer, error) {
 	i, found := s.informers[src]
 	if !found {
 		var err error
-		if i, err = newInformer(s.settings, src, s.pressLocked(src)); err != nil {
+		if i, err = newInformer(s, src, s.pressLocked(src)); err != nil {
 			return nil, err
 		}
 		run, stop := context.WithCancel(context.WithoutCancel(ctx))
 		i.stop = stop
 		i.seen.wanted = s.epoch
-		i.seen.back = func(listed bool, what fmt.Stringer, from, to string) bool {
-			return s.wentBack(i.seen, listed, what, from, to)
-		}
 		s.informers[src] = i
 		s.running.Go(func() { i.run(run) })
 	}

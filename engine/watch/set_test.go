@@ -47,8 +47,8 @@ func TestEqualSourcesShareAnInformer(t *testing.T) {
 		s := newServer()
 		set := New(s.settings())
 		var first, second journal
-		a := mustOpen(t, set, Source{GVR: foos}, first.on)
-		b := mustOpen(t, set, Source{GVR: foos, Form: cached.Form{Profile: dsl.CacheCompact}}, second.on)
+		a := mustOpen(t, set, Source{GVR: foos}, &first)
+		b := mustOpen(t, set, Source{GVR: foos, Form: cached.Form{Profile: dsl.CacheCompact}}, &second)
 		wantCounts(t, s, 1, 1, 1)
 
 		s.put("x", "1")
@@ -91,14 +91,14 @@ func TestAClosedSourceStartsAgainFromTheServer(t *testing.T) {
 		set := New(s.settings())
 		s.put("x", "1")
 		var j journal
-		h := mustOpen(t, set, Source{GVR: foos}, j.on)
+		h := mustOpen(t, set, Source{GVR: foos}, &j)
 		wantEvents(t, &j, "added default/x 1 initial")
 		h.Close()
 		s.drop("x")
 		s.put("y", "2")
 		wantEvents(t, &j)
 
-		h = mustOpen(t, set, Source{GVR: foos}, j.on)
+		h = mustOpen(t, set, Source{GVR: foos}, &j)
 		wantEvents(t, &j, "added default/y 2 initial")
 		wantCounts(t, s, 2, 2, 1)
 		h.Close()
@@ -113,12 +113,12 @@ func TestALaterOwnerGetsWhatIsThereAsInitial(t *testing.T) {
 		defer set.Close()
 		s.put("x", "1")
 		var first, second journal
-		mustOpen(t, set, Source{GVR: foos}, first.on)
+		mustOpen(t, set, Source{GVR: foos}, &first)
 		wantEvents(t, &first, "added default/x 1 initial")
 		s.put("y", "2")
 		wantEvents(t, &first, "added default/y 2")
 
-		h := mustOpen(t, set, Source{GVR: foos}, second.on)
+		h := mustOpen(t, set, Source{GVR: foos}, &second)
 		wantEvents(t, &second, "added default/x 1 initial", "added default/y 2 initial")
 		if !h.Synced() {
 			t.Error("a later owner that got everything is not synced")
@@ -149,12 +149,12 @@ func TestCloseWaitsForTheCallback(t *testing.T) {
 				}
 				running, release := false, make(chan struct{})
 				calls := 0
-				h := mustOpen(t, set, Source{GVR: foos}, func(Event) {
+				h := mustOpen(t, set, Source{GVR: foos}, handle(func(Event) {
 					calls++
 					running = true
 					<-release
 					running = false
-				})
+				}))
 				synctest.Wait()
 				s.put("x", "1")
 				s.put("y", "2")
@@ -211,7 +211,7 @@ func TestTheEndOfOpensContextStopsNothing(t *testing.T) {
 		defer set.Close()
 		var j journal
 		ctx, cancel := context.WithCancel(t.Context())
-		if _, err := set.Open(ctx, Source{GVR: foos}, j.on); err != nil {
+		if _, err := set.Open(ctx, Source{GVR: foos}, &j); err != nil {
 			t.Fatal(err)
 		}
 		cancel()

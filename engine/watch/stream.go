@@ -259,7 +259,7 @@ func (s *stream) note(event watch.Event) (version string, err error) {
 
 // listed notes the end of a streamed list, which is at this version.
 func (s *stream) listed(version string) {
-	if had := s.seen.had(); older(version, had) {
+	if had := s.seen.cacheVersion(); older(version, had) {
 		s.seen.back(true, s.seen.health.src, had, version)
 	}
 	s.seen.complete(version)
