@@ -168,25 +168,8 @@ func (e *Engine) newFeeds() *feed.Factory {
 		common.Source.Markers = strings.Join(e.markers(), ",")
 	}
 	return feed.NewFactory(feed.FactorySettings{
-		Common: common, Namespaces: e.op.Scope.Namespaces, CRDSeen: e.crdSeen, ScopeChanged: func() { e.access.Wake() },
-		Working: func() (out []*feed.Feed) {
-			for r := range e.resources.All {
-				out = append(append(out, r.Feeds()...), r.family.Retired.Feeds()...)
-			}
-			return append(out, e.indexes.Feeds()...)
-		},
+		Common: common, Namespaces: e.op.Scope.Namespaces, Owner: calls{e},
 	})
-}
-
-// crdSeen takes an event of a CRD.
-func (e *Engine) crdSeen(ev watch.Event) {
-	for r := range e.resources.All {
-		if !ev.Initial && r.own.Resource().GVR.GroupResource().String() == ev.Key.Name {
-			r.schemas.Add(1)
-		}
-	}
-	e.access.Wake()
-	e.recheck.CRDChanged()
 }
 
 // watchChanged is called when an informer's state has changed: perhaps what it watches has come.

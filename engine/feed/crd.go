@@ -89,8 +89,8 @@ func (f *Feed) unserved(ctx context.Context) {
 		text = "the API server does not serve it, and whether its CRD is installed cannot be told"
 	}
 	f.health.Set(State{Phase: Unserved, Text: text, NotFound: there}, f.failures())
-	if absent && f.settings.Absent != nil {
-		f.settings.Absent(ctx)
+	if absent && f.settings.Steps != nil {
+		f.settings.Steps.Absent(ctx)
 	}
 }
 

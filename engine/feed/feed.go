@@ -45,12 +45,8 @@ type Settings struct {
 	// those that nobody saw go. What handlers do besides, only they know. Default to false.
 	Patches, ObservedGeneration, Gets bool
 
-	// Listed is called with each step of the feed once the informers have told of all objects that there
-	// are; well says whether the feed runs. It reports whether to call it again soon. Optional.
-	Listed func(ctx context.Context, well bool) (again bool)
-	// Absent is called when the resource is known to be gone, or not to have come yet, with each step of the feed.
-	// Optional.
-	Absent func(ctx context.Context)
+	// Steps is called with each step of the feed. Optional.
+	Steps Steps
 	// Granted is called when something that kept objects out is over, and they are listed. Optional.
 	Granted func()
 
@@ -60,11 +56,19 @@ type Settings struct {
 	Metadata metadata.Interface
 	Watches  *watch.Set
 	Scope    *Scope
-	// Unserved is called when the resource is not served, so that somebody may watch for its CRD. It must
-	// be quick.
+	// Unserved is called when the resource is not served, so that the owner can watch CRDs. It must be quick.
 	Unserved func()
 	// Outages tells what the log tells already: of an API server that is away.
 	Outages *transport.Outages
+}
+
+// Steps follows the steps of a feed. The feed's own goroutine calls the methods.
+type Steps interface {
+	// Listed is called with each step once the handler has got all objects of the first listings. The feed runs if well is
+	// true. Listed reports whether to call it again soon.
+	Listed(ctx context.Context, well bool) (again bool)
+	// Absent is called with each step while the resource has no CRD.
+	Absent(ctx context.Context)
 }
 
 // Feed brings the objects of one resource in. [Feed.Run] does the work; the other methods may be called at
@@ -142,9 +146,12 @@ func (f *Feed) Run(ctx context.Context) {
 }
 
 // Nudge makes the feed look again soon. It never blocks.
-func (f *Feed) Nudge() {
+func (f *Feed) Nudge() { signal(f.wake) }
+
+// signal sends to a channel unless that is full.
+func signal(to chan<- struct{}) {
 	select {
-	case f.wake <- struct{}{}:
+	case to <- struct{}{}:
 	default:
 	}
 }

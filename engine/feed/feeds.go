@@ -25,12 +25,18 @@ type FactorySettings struct {
 	Common Settings
 	// Namespaces are those of the operator's scope; see [feed.ScopeSettings].
 	Namespaces []string
-	// Working returns the feeds that others run.
-	Working func() []*Feed
-	// ScopeChanged is called when the namespaces of the scope have changed, CRDSeen with each event of a CRD. Both
-	// must be quick.
-	ScopeChanged func()
-	CRDSeen      func(watch.Event)
+	// Owner runs the other feeds of the operator.
+	Owner Owner
+}
+
+// Owner runs the feeds of an operator. Its methods must be quick.
+type Owner interface {
+	// Feeds returns the feeds that the owner runs.
+	Feeds() []*Feed
+	// ScopeChanged is called when the namespaces of the scope have changed.
+	ScopeChanged()
+	// CRDSeen is called with each event of a CRD.
+	CRDSeen(watch.Event)
 }
 
 // Factory makes the feeds. Its methods may be called at any time by any number of goroutines.
@@ -61,12 +67,11 @@ func NewFactory(s FactorySettings) *Factory {
 	y := &Factory{settings: s, needCRDs: make(chan struct{}, 1)}
 	namespaces := dsl.ResourceName{Resource: "namespaces", Version: "v1"}
 	y.scope = NewScope(ScopeSettings{
-		Patterns: s.Namespaces, Log: s.Common.Log.WithValues("resource", namespaces.Resource), Gone: y.NamespaceGone, Fault: y.scopeFault,
-		Changed: func() { y.nudge(); s.ScopeChanged() },
+		Patterns: s.Namespaces, Log: s.Common.Log.WithValues("resource", namespaces.Resource), Namespaces: y,
 	})
 	if y.scope.Live() {
 		y.namespaces = y.newOwn(Settings{
-			Name: namespaces, Log: s.Common.Log.WithValues("resource", namespaces.Resource), On: y.namespaceSeen, Listed: y.scope.Listed,
+			Name: namespaces, Log: s.Common.Log.WithValues("resource", namespaces.Resource), On: y.namespaceSeen, Steps: namespaceSteps{y.scope},
 		})
 	}
 	crds := dsl.ResourceName{Resource: "customresourcedefinitions", Version: "v1", Group: "apiextensions.k8s.io"}
@@ -108,13 +113,8 @@ func (y *Factory) Run(ctx context.Context) {
 	}
 }
 
-// WantCRDs says that a CRD is missing, or may change: they are watched from here on, so that it is known at once.
-func (y *Factory) WantCRDs() {
-	select {
-	case y.needCRDs <- struct{}{}:
-	default:
-	}
-}
+// WantCRDs starts the watch of CRDs, unless it runs: a CRD is missing, or may change.
+func (y *Factory) WantCRDs() { signal(y.needCRDs) }
 
 // Scope has the namespaces that the operator works in.
 func (y *Factory) Scope() *Scope { return y.scope }
@@ -133,9 +133,9 @@ func (y *Factory) Settled(ctx context.Context) {
 // All returns the feeds that run from the start.
 func (y *Factory) All() []*Feed {
 	if y.namespaces == nil {
-		return y.settings.Working()
+		return y.settings.Owner.Feeds()
 	}
-	return append(y.settings.Working(), y.namespaces)
+	return append(y.settings.Owner.Feeds(), y.namespaces)
 }
 
 func (y *Factory) nudge() {
@@ -155,7 +155,7 @@ func (y *Factory) WatchChanged(gvr schema.GroupVersionResource) {
 // crdSeen takes an event of a CRD.
 func (y *Factory) crdSeen(ev watch.Event) {
 	y.settings.Common.Catalog.Invalidate()
-	y.settings.CRDSeen(ev)
+	y.settings.Owner.CRDSeen(ev)
 	for _, f := range y.All() {
 		f.CRDChanged(ev)
 	}
@@ -171,8 +171,20 @@ func (y *Factory) namespaceSeen(ev watch.Event) {
 	y.scope.Seen(ev.Key.Name, ev.Kind != watch.Deleted)
 }
 
-// scopeFault says why the namespaces of the scope are not known; empty while they are on their way.
-func (y *Factory) scopeFault() string {
+// namespaceSteps are the steps of the feed of namespaces.
+type namespaceSteps struct{ *Scope }
+
+// Absent does nothing: namespaces have no CRD.
+func (namespaceSteps) Absent(context.Context) {}
+
+// ScopeChanged implements [Namespaces].
+func (y *Factory) ScopeChanged() {
+	y.nudge()
+	y.settings.Owner.ScopeChanged()
+}
+
+// NamespacesFault implements [Namespaces].
+func (y *Factory) NamespacesFault() string {
 	now := y.namespaces.Status()
 	if now.Phase == Starting || now.Phase == Running {
 		return ""

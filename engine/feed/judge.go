@@ -36,8 +36,8 @@ func (f *Feed) judge(ctx context.Context, missing missingVerbs) (again bool) {
 	if f.health.Survey(now, f.failures(), seen.problems, seen.listing) && f.settings.Granted != nil {
 		f.settings.Granted()
 	}
-	if f.settings.Listed != nil && f.toldAll(ctx) {
-		again = f.settings.Listed(ctx, now.Phase == Running)
+	if f.settings.Steps != nil && f.toldAll(ctx) {
+		again = f.settings.Steps.Listed(ctx, now.Phase == Running)
 	}
 	return again || len(seen.problems) > 0
 }

@@ -124,6 +124,16 @@ func TestTelling(t *testing.T) {
 	})
 }
 
+// steps is a function that is called when all is listed.
+type steps func(well bool)
+
+func (s steps) Listed(_ context.Context, well bool) bool {
+	s(well)
+	return false
+}
+
+func (steps) Absent(context.Context) {}
+
 // TestListedIsToldOfAll holds that a listing counts when everything of it was told: the cache has it before.
 func TestListedIsToldOfAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -133,10 +143,7 @@ func TestListedIsToldOfAll(t *testing.T) {
 				<-gate
 				told = append(told, ev.Key.Name)
 			},
-			Listed: func(_ context.Context, well bool) bool {
-				told = append(told, fmt.Sprint("all, well: ", well))
-				return false
-			},
+			Steps: steps(func(well bool) { told = append(told, fmt.Sprint("all, well: ", well)) }),
 		}, "a", "b")
 		synctest.Wait() // the cache has them, and the first one is being told
 		if n := len(f.Objects("team-a")); n != 2 {

@@ -19,16 +19,21 @@ type ScopeSettings struct {
 	// Patterns are names of namespaces and globs. One that begins with ! takes out what it matches; where
 	// all do, the others are in. None at all means every namespace.
 	Patterns []string
-	// Changed is called when the namespaces of the scope have changed, and when they are first known. It
-	// must be quick.
-	Changed func()
-	// Gone asks the server for a namespace and reports whether it is gone. The error says why that cannot be
-	// told.
-	Gone func(ctx context.Context, name string) (bool, error)
-	// Fault says why nobody can tell which namespaces there are; empty while they are on their way.
-	Fault func() string
-	// Log gets, at V(1), of which namespaces cannot be told whether they are gone. Optional.
+	// Namespaces knows the namespaces of the cluster.
+	Namespaces Namespaces
+	// Log gets failed reads of namespaces, at V(1). Optional.
 	Log logr.Logger
+}
+
+// Namespaces answers a scope's questions about the namespaces of the cluster, as [Factory] does.
+type Namespaces interface {
+	// ScopeChanged is called when the namespaces of the scope have changed, and when they are first known. It
+	// must be quick.
+	ScopeChanged()
+	// NamespaceGone reads a namespace from the server and reports whether it is gone.
+	NamespaceGone(ctx context.Context, name string) (bool, error)
+	// NamespacesFault says why the list of namespaces is not available; empty while it is being read, and afterwards.
+	NamespacesFault() string
 }
 
 // Scope is the set of namespaces that an operator works in. Its methods may be called by any number of
@@ -81,7 +86,7 @@ func (s *Scope) Names(namespaced bool) (names []string, known bool) {
 }
 
 // Fault says why Names are not known; empty when they are on their way.
-func (s *Scope) Fault() string { return s.settings.Fault() }
+func (s *Scope) Fault() string { return s.settings.Namespaces.NamespacesFault() }
 
 // Matches reports whether a namespace of that name is in the scope, if it exists: some pattern takes it
 // in, or there are only patterns that take out, and none takes it out.
@@ -148,7 +153,7 @@ func (s *Scope) Seen(name string, there bool) {
 	changed := s.noteLocked(name, there)
 	s.mu.Unlock()
 	if changed {
-		s.settings.Changed()
+		s.settings.Namespaces.ScopeChanged()
 	}
 }
 
@@ -174,7 +179,7 @@ func (s *Scope) Listed(ctx context.Context, well bool) (again bool) {
 	doubtful := maps.Clone(s.doubtful)
 	s.mu.Unlock()
 	if first {
-		s.settings.Changed()
+		s.settings.Namespaces.ScopeChanged()
 	}
 	if !well {
 		return false
@@ -187,7 +192,7 @@ func (s *Scope) Listed(ctx context.Context, well bool) (again bool) {
 
 // confirm asks for a namespace that was lost, and reports whether to ask again.
 func (s *Scope) confirm(ctx context.Context, name string, doubt int) (again bool) {
-	gone, err := s.settings.Gone(ctx, name)
+	gone, err := s.settings.Namespaces.NamespaceGone(ctx, name)
 	if err != nil {
 		s.settings.Log.V(1).Info("whether a namespace is gone cannot be told", "namespace", name, "reason", err.Error())
 	}
@@ -201,7 +206,7 @@ func (s *Scope) confirm(ctx context.Context, name string, doubt int) (again bool
 	}
 	s.mu.Unlock()
 	if changed {
-		s.settings.Changed()
+		s.settings.Namespaces.ScopeChanged()
 	}
 	return now != doubt && now > 0
 }

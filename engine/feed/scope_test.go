@@ -32,7 +32,7 @@ func TestNames(t *testing.T) {
 	}
 	for title, tt := range tests {
 		t.Run(title, func(t *testing.T) {
-			s := feed.NewScope(feed.ScopeSettings{Patterns: tt.patterns, Changed: func() {}})
+			s := feed.NewScope(feed.ScopeSettings{Patterns: tt.patterns, Namespaces: &cluster{}})
 			for _, name := range exist {
 				s.Seen(name, true)
 			}
@@ -48,10 +48,22 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// cluster counts changes of a scope, and answers whether a namespace is gone.
+type cluster struct {
+	changes int
+	gone    func() (bool, error)
+}
+
+func (c *cluster) ScopeChanged() { c.changes++ }
+
+func (c *cluster) NamespaceGone(context.Context, string) (bool, error) { return c.gone() }
+
+func (c *cluster) NamespacesFault() string { return "" }
+
 // TestChanges holds when a scope says that it has changed, and what it knows not to be there.
 func TestChanges(t *testing.T) {
-	changes := 0
-	s := feed.NewScope(feed.ScopeSettings{Patterns: []string{"team-*"}, Changed: func() { changes++ }})
+	c := &cluster{}
+	s := feed.NewScope(feed.ScopeSettings{Patterns: []string{"team-*"}, Namespaces: c})
 	steps := []struct {
 		what  string
 		do    func()
@@ -68,8 +80,8 @@ func TestChanges(t *testing.T) {
 	}
 	for _, step := range steps {
 		step.do()
-		if changes != step.want || s.Lacks("team-a") != step.lacks {
-			t.Errorf("%s: %d changes, want %d; lacks it: %v", step.what, changes, step.want, s.Lacks("team-a"))
+		if c.changes != step.want || s.Lacks("team-a") != step.lacks {
+			t.Errorf("%s: %d changes, want %d; lacks it: %v", step.what, c.changes, step.want, s.Lacks("team-a"))
 		}
 	}
 	if s.Lacks("elsewhere") {
@@ -99,10 +111,10 @@ func TestANamespaceThatIsLost(t *testing.T) {
 	for title, tt := range tests {
 		t.Run(title, func(t *testing.T) {
 			var s *feed.Scope
-			s = feed.NewScope(feed.ScopeSettings{Patterns: []string{"team-*"}, Changed: func() {}, Gone: func(context.Context, string) (bool, error) {
+			s = feed.NewScope(feed.ScopeSettings{Patterns: []string{"team-*"}, Namespaces: &cluster{gone: func() (bool, error) {
 				tt.meanwhile(s)
 				return tt.gone, tt.err
-			}})
+			}}})
 			s.Seen(name, true)
 			s.Lost(name)
 			if again := s.Listed(t.Context(), false); again {

@@ -62,6 +62,12 @@ type kind struct {
 	told map[types.UID]bool
 }
 
+// steps are the steps of the feed of a kind.
+type steps struct {
+	retired *Retired
+	kind    *kind
+}
+
 // NewRetired returns the kinds of a resource. None is brought in yet.
 func NewRetired(s RetiredSettings) *Retired { return &Retired{settings: s} }
 
@@ -185,7 +191,16 @@ func (k *Retired) leave(of schema.GroupKind) {
 	k.over[of] = true
 }
 
-// feedOf says what brings in a kind: of its objects the metadata tells all.
+// Listed implements [feed.Steps]: a kind of which no child is left is closed.
+func (s steps) Listed(ctx context.Context, well bool) (again bool) {
+	left := s.retired.tellAll(s.kind)
+	return well && !left && s.kind.feed.Complete() == nil && s.retired.close(ctx, s.kind)
+}
+
+// Absent implements [feed.Steps]: a kind without a CRD has no children.
+func (s steps) Absent(ctx context.Context) { s.retired.close(ctx, s.kind) }
+
+// feedOf returns the settings of a kind's feed, whose cache holds the metadata of objects alone.
 func (k *Retired) feedOf(one *kind) feed.Settings {
 	gvk := one.WithVersion("")
 	guess, _ := meta.UnsafeGuessKindToResource(gvk)
@@ -199,11 +214,7 @@ func (k *Retired) feedOf(one *kind) feed.Settings {
 				one.feed.Nudge() // it may have been the last one
 			}
 		},
-		Listed: func(ctx context.Context, well bool) (again bool) {
-			left := k.tellAll(one)
-			return well && !left && one.feed.Complete() == nil && k.close(ctx, one)
-		},
-		Absent: func(ctx context.Context) { k.close(ctx, one) },
+		Steps: steps{k, one},
 	}
 }
 
