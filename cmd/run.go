@@ -98,7 +98,7 @@ func (p *program) run(ctx context.Context, f *runFlags) error {
 	}
 	server := ops.NewServer(ops.Settings{
 		HealthAddress: f.health, MetricsAddress: f.metricsAddress(), PprofAddress: f.pprof, Secure: secure,
-		Healthy: m.Healthy, Ready: m.Ready, Metrics: metrics, Log: log.WithName("http"),
+		Health: m, Metrics: metrics, Log: log.WithName("http"),
 	})
 	if err := server.Listen(ctx); err != nil {
 		return err

@@ -33,7 +33,7 @@ func (e *Engine) connect() error {
 	if e.settings.Config == nil {
 		return errors.New("connecting: no config is given")
 	}
-	fenced, err := transport.NewFence(e.settings.Config, e.held, func(ctx context.Context) { e.elector.Conflict(ctx) })
+	fenced, err := transport.NewFence(e.settings.Config, calls{e})
 	if err != nil {
 		return fmt.Errorf("connecting: %w", err)
 	}
@@ -51,8 +51,7 @@ func (e *Engine) connect() error {
 	}
 	e.elector, err = leader.New(leader.Settings{
 		LeaderElection: election, Earlier: earlier, Scope: scopeOf(e.op), Identity: e.settings.Identity, PodName: e.settings.PodName,
-		Client: e.clients.Lock, Watcher: e.clients.Kubernetes, Log: transport.Quiet(e.log, e.Logged),
-		Changed: func(leading bool) { e.metrics.Leader(election.Name, leading) },
+		Client: e.clients.Lock, Watcher: e.clients.Kubernetes, Log: transport.Quiet(e.log, e), Metrics: e.metrics,
 	})
 	e.metrics.Leader(election.Name, false) // a process that never leads says so, too
 	return err
@@ -208,8 +207,8 @@ func (e *Engine) checked(yield func(dsl.ResourceName, catalog.Resource) bool) {
 
 // newAccess prepares what asks for the rights that feeds do not ask for themselves.
 func (e *Engine) newAccess() *access.Monitor {
-	s := access.Settings{
-		Operator: e.op, Resources: e.specs, Namespace: e.settings.Namespace, Catalog: e.catalog, Reviews: e.clients.Kubernetes.AuthenticationV1(), Log: e.log,
+	return access.New(access.Settings{
+		Operator: e.op, Owner: calls{e}, Namespace: e.settings.Namespace, Catalog: e.catalog, Reviews: e.clients.Kubernetes.AuthenticationV1(), Log: e.log,
 		Askers: func(yield func(access.Asker) bool) {
 			for _, f := range e.feeds.All() {
 				if !yield(f) {
@@ -217,18 +216,5 @@ func (e *Engine) newAccess() *access.Monitor {
 				}
 			}
 		},
-		Given: func() {
-			e.register.Granted()
-			for r := range e.resources.All {
-				r.box.Grant()
-			}
-		},
-	}
-	if in := e.feeds.Scope(); in.Live() {
-		s.Namespaces = func() []string {
-			names, _ := in.Names(true)
-			return names
-		}
-	}
-	return access.New(s)
+	})
 }

@@ -115,21 +115,21 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	e.catalog = catalog.New(e.clients.Discovery, e.clients.Dynamic, e.clients.Kubernetes.AuthorizationV1())
 	e.watches = watch.New(watch.Settings{Dynamic: e.clients.Cached, Metadata: e.clients.Metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchChanged, Listener: calls{e}, Outages: e.outages})
 	e.feeds = e.newFeeds()
-	e.indexes = index.New(index.Settings{Indexes: op.Indexes(), NewFeed: e.feeds.New, Log: e.log})
+	e.indexes = index.New(index.Settings{Indexes: op.Indexes(), Feeds: e.feeds, Log: e.log})
 	e.others = pass.ClientSettings{Manager: op.Name, Renamer: e.renamer, Catalog: e.catalog, Clients: e, Feeds: e.feeds}
 	e.access = e.newAccess()
 	e.register = prune.NewRegister(prune.RegisterSettings{
-		Name: op.Register(), Earlier: earlierRegisters(op), Namespace: s.Namespace, Client: e.keeper(prune.RegisterResource, s.Namespace), Manager: op.Name, Managers: earlierNames(op), Said: e.Logged, Log: e.log,
+		Name: op.Register(), Earlier: earlierRegisters(op), Namespace: s.Namespace, Client: e.keeper(prune.RegisterResource, s.Namespace), Manager: op.Name, Managers: earlierNames(op), Logged: e, Log: e.log,
 	})
 	e.digests = book.NewKey()
 	e.key = prune.NewKey(prune.KeySettings{
-		Name: op.DigestKey(), Namespace: s.Namespace, Client: e.keeper(prune.Secrets, s.Namespace), Manager: op.Name, Make: book.RandomKey, Set: e.digests.Set,
+		Name: op.DigestKey(), Namespace: s.Namespace, Client: e.keeper(prune.Secrets, s.Namespace), Manager: op.Name, Digests: e.digests,
 	})
 	e.events = events.New(events.Settings{
-		Client: e.clients.Kubernetes, Operator: op.Name, Log: e.log, Dropped: e.metrics.EventDropped, Failed: e.access.Refused, Ending: &e.ending,
+		Client: e.clients.Kubernetes, Operator: op.Name, Log: e.log, Metrics: e.metrics, Access: e.access, Ending: &e.ending,
 	})
-	e.office = activity.New(activity.Settings{Operator: op, Log: e.log, Memo: &e.memo, Held: e.held, Client: e.others.Unnoted, Indexes: e.indexes.Live(), Unwatched: index.Unwatched{}, Grace: e.grace()})
-	e.recheck = preflight.NewRecheck(e.specs, e.op.Indexes(), e.catalog, e.checked, e.log)
+	e.office = activity.New(activity.Settings{Operator: op, Log: e.log, Memo: &e.memo, Held: e.held, Clients: &e.others, Indexes: e.indexes.Live(), Unwatched: index.Unwatched{}, Grace: e.grace()})
+	e.recheck = preflight.NewRecheck(calls{e}, e.op.Indexes(), e.catalog, e.checked, e.log)
 	for _, spec := range op.Resources() {
 		if err := e.start(spec); err != nil {
 			return nil, err
@@ -166,7 +166,7 @@ func earlierNames(op *dsl.Operator) (out []string) {
 // A missing CRD or permission is no error: the resource waits, visibly. The error is that of a startup, or of a
 // lock that cannot be used, or names handlers that did not end in time.
 func (e *Engine) Run(ctx context.Context) error {
-	ctx = logr.NewContext(ctx, transport.Quiet(e.log, e.Logged)) // client-go logs with it
+	ctx = logr.NewContext(ctx, transport.Quiet(e.log, e)) // client-go logs with it
 	outer, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	if through, err := e.begin(ctx); !through {
@@ -188,10 +188,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		e.register.Begin()
 		e.key.Begin()
 		feeds.Go(func() { e.register.Forsaken(feedsCtx, e.op.Resources()) })
-		leaveErr := e.resources.Work(ctx, term, controllers.Term{Grace: e.grace(), Log: e.log, Await: e.indexes.Settled, Working: func(on bool) {
-			e.started.Store(on)
-			e.leaving.Store(!on && ctx.Err() != nil)
-		}})
+		leaveErr := e.resources.Work(ctx, term, controllers.Term{Grace: e.grace(), Log: e.log, Owner: calls{e}})
 		if ctx.Err() != nil {
 			e.office.Clean(outer)
 			e.events.Stop()
@@ -279,15 +276,6 @@ func (e *Engine) stop(ctx context.Context, r *resource) {
 	e.access.Wake()
 	e.recheck.Wake()
 	r.log.Info("resource stopped")
-}
-
-// specs are the declarations of the resources that are worked on.
-func (e *Engine) specs() []*dsl.Resource {
-	out := []*dsl.Resource{}
-	for r := range e.resources.All {
-		out = append(out, r.spec)
-	}
-	return out
 }
 
 func (e *Engine) grace() time.Duration {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
@@ -63,7 +62,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 	rules := pass.NewRules(e.op, spec, e.digests)
 	form := cached.FormOf(spec.Cache, e.op.Held(spec))
 	r.texts = attempt.NewTexts(r.log)
-	r.box = inbox.New[pass.Memory](r.tombstone, r.sayWait)
+	r.box = inbox.New[pass.Memory](r)
 	r.own = e.feeds.New(feed.Settings{
 		Name: spec.Name, Log: r.log, On: r.seen, Granted: r.box.Grant,
 		Source:  watch.Source{LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector, Form: form},
@@ -75,19 +74,12 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		Box: r.box, Own: r.own, NewFeed: e.feeds.New, Borrow: e.feeds.Borrow, Feeds: r.Feeds, Client: e.Client, Read: e.Read, Announce: r.Announce, Register: e.register, Ending: &e.ending,
 		Extinct: e.feeds.Extinct, Refuses: e.own.refusal,
 	})
-	r.indexes = e.indexes.Readers(r.box.IndexSeen)
+	r.indexes = e.indexes.Readers(r.box)
 	r.related = related.New(related.Settings{
-		Resource: spec, Own: r.own, NewFeed: e.feeds.New, Inbox: r.box, All: rules.All, Log: r.log,
+		Resource: spec, Own: r.own, Feeds: e.feeds, Inbox: r.box, All: rules.All, Log: r.log,
 	})
 	r.fates = tombstone.New(tombstone.Settings{
-		LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector, Log: r.log,
-		Read: func(ctx context.Context, key cache.ObjectName) (*unstructured.Unstructured, error) {
-			return e.Read(ctx, r.own.Resource().GVR, key)
-		},
-		List: func(ctx context.Context, namespace string, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
-			return e.Client(r.own.Resource().GVR, namespace).List(ctx, options)
-		},
-		Absent: r.own.Absent, Lacks: e.feeds.Scope().Lacks, NamespaceGone: e.feeds.NamespaceGone,
+		LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector, Log: r.log, Resource: lookups{r},
 	})
 	r.site = r.newSite(rules, form)
 	return r
@@ -115,10 +107,10 @@ func (r *resource) newSite(rules pass.Rules, form cached.Form) *pass.Site {
 	return s
 }
 
-// tombstone reports whether an object that is gone gets a pass: handlers or daemons need it, or the object had the finalizer, by
+// Keeps implements [inbox.Owner]. An object that is gone gets a pass when handlers or daemons need it, or when it had the finalizer, by
 // which the engine holds owners until their children are deleted or released, or a record of children. A live cache shows neither,
 // so there each owner gets the pass.
-func (r *resource) tombstone(o *cached.Object) bool {
+func (r *resource) Keeps(o *cached.Object) bool {
 	rules := &r.site.Rules
 	return rules.Deletes || r.spec.Owner() && (r.spec.Cache == dsl.CacheLive || slices.Contains(o.GetFinalizers(), rules.Finalizer) || r.family.Recorded(o))
 }
@@ -229,8 +221,8 @@ func (r *resource) Refused(key cache.ObjectName, handler string, err error) {
 	}
 }
 
-// sayWait says in the log that a handler has waited for long, or does not wait any more. It runs beside passes.
-func (r *resource) sayWait(w inbox.Wait) {
+// LogWait implements [inbox.Owner]. It runs beside passes.
+func (r *resource) LogWait(w inbox.Wait) {
 	log := r.log
 	if !pass.IsSchedule(w.Key) {
 		log = log.WithValues("namespace", w.Key.Namespace, "name", w.Key.Name)

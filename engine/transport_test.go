@@ -14,6 +14,13 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/transport"
 )
 
+// leads is a process that leads.
+type leads struct{}
+
+func (leads) Sure(context.Context) bool { return true }
+
+func (leads) Conflict(context.Context) {}
+
 // TestTransportIsClientGos holds that what is in the way of requests leaves client-go's transport in place,
 // which pings an HTTP/2 connection that is silent for 30 s and closes one that does not answer.
 func TestTransportIsClientGos(t *testing.T) {
@@ -22,11 +29,13 @@ func TestTransportIsClientGos(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fenced, err := transport.NewFence(config, func(context.Context) bool { return true }, func(context.Context) {})
+	fence, err := transport.NewFence(config, leads{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return fenced(ops.NewMetrics().Transport(next)) })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return fence.Transport(ops.NewMetrics().Transport(next))
+	})
 	top, err := rest.TransportFor(transport.WithDeadline(config))
 	if err != nil {
 		t.Fatal(err)

@@ -18,8 +18,8 @@ const spacesMost = 10
 // where there are several, and then for some of them.
 func (m *Monitor) check(ctx context.Context, d rbac.Demand) (*gap, error) {
 	spaces := d.Namespaces
-	if m.settings.Namespaces != nil && d.Namespaced && spaces[0] == "" {
-		spaces = m.settings.Namespaces()
+	if scope, known := m.settings.Owner.Namespaces(); known && d.Namespaced && spaces[0] == "" {
+		spaces = scope
 	} else if len(spaces) == 1 {
 		return m.checkIn(ctx, d.Rule, spaces)
 	}

@@ -48,11 +48,21 @@ type Asker interface {
 	Missing() []ops.MissingRight
 }
 
-// Settings are what a Monitor works with. All are required but Namespace and Namespaces.
+// Owner is the operator whose rights a Monitor asks for.
+type Owner interface {
+	// Resources returns the resources that the operator works on now.
+	Resources() []*dsl.Resource
+	// Namespaces returns the namespaces in the operator's scope. They are known, and may be none, where the scope depends on
+	// the namespaces of the cluster; otherwise the rights name them.
+	Namespaces() (names []string, known bool)
+	// Given is called when a missing right was granted.
+	Given()
+}
+
+// Settings configure a Monitor. Namespace is optional.
 type Settings struct {
 	Operator *dsl.Operator
-	// Resources returns those of the operator that are worked on at the moment.
-	Resources func() []*dsl.Resource
+	Owner    Owner
 	// Catalog answers what is served, and what the account may do.
 	Catalog *catalog.Catalog
 	// Reviews tell who the account is.
@@ -61,11 +71,6 @@ type Settings struct {
 	Askers iter.Seq[Asker]
 	// Namespace is where the operator keeps what is its own; see [rbac.Settings].
 	Namespace string
-	// Namespaces returns those in the operator's scope, where they are known only while it runs; nil
-	// where the rights have them.
-	Namespaces func() []string
-	// Given is called when a right that was missing is there.
-	Given func()
 	// Log is told once of each right that is missing, and once when it is not any more.
 	Log logr.Logger
 }
@@ -195,7 +200,7 @@ func (m *Monitor) look(ctx context.Context) {
 // needed are the rights that the operator needs.
 func (m *Monitor) needed(ctx context.Context) []rbac.Rule {
 	s := m.settings
-	return rbac.Of(s.Operator, rbac.Settings{Lookup: lookup(ctx, s.Operator, s.Catalog), Resources: s.Resources(), Namespace: s.Namespace})
+	return rbac.Of(s.Operator, rbac.Settings{Lookup: lookup(ctx, s.Operator, s.Catalog), Resources: s.Owner.Resources(), Namespace: s.Namespace})
 }
 
 // elsewhere reports whether somebody else asks for a right.

@@ -92,6 +92,26 @@ func (others) Asks(r rbac.Rule) bool       { return r.Resource != "pods" }
 func (others) Missing() []ops.MissingRight { return nil }
 
 // watches runs a Monitor of an operator whose handler makes Pods; it needs no other rights that anybody asks for.
+// owner is an operator whose rights an account has.
+type owner struct {
+	*dsl.Operator
+	account    *account
+	namespaces func() []string
+}
+
+func (o owner) Namespaces() ([]string, bool) {
+	if o.namespaces == nil {
+		return nil, false
+	}
+	return o.namespaces(), true
+}
+
+func (o owner) Given() {
+	o.account.mu.Lock()
+	defer o.account.mu.Unlock()
+	o.account.given++
+}
+
 func watches(t *testing.T, a *account, namespaces func() []string) *Monitor {
 	t.Helper()
 	client := fake.NewClientset()
@@ -108,10 +128,8 @@ func watches(t *testing.T, a *account, namespaces func() []string) *Monitor {
 		node.OnReconcile("pod", func(context.Context, *dsl.Request) error { return nil }, dsl.Needs("create, delete", "pods"))
 	})
 	m := New(Settings{
-		Operator: op, Resources: op.Resources, Catalog: catalog.New(discover, nil, client.AuthorizationV1()), Reviews: client.AuthenticationV1(),
-		Askers:     slices.Values([]Asker{others{}}),
-		Namespaces: namespaces, Log: logr.Discard(),
-		Given: func() { a.mu.Lock(); defer a.mu.Unlock(); a.given++ },
+		Operator: op, Owner: owner{op, a, namespaces}, Catalog: catalog.New(discover, nil, client.AuthorizationV1()), Reviews: client.AuthenticationV1(),
+		Askers: slices.Values([]Asker{others{}}), Log: logr.Discard(),
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup

@@ -43,7 +43,7 @@ func (m *Monitor) found(missing []gap) {
 	}
 	if len(given) > 0 {
 		m.Retry() // rights are given together, and each is asked for at a time of its own
-		m.settings.Given()
+		m.settings.Owner.Given()
 	}
 }
 

@@ -42,12 +42,18 @@ type Settings struct {
 	Memo *dsl.Memo
 	// Held says whether writes may leave the process.
 	Held transport.Held
-	// Client makes the client of an attempt.
-	Client func(*transport.Span) dsl.Client
+	// Clients makes the client of an attempt.
+	Clients Clients
 	// Indexes are the operator's, for those that run once something is watched; Unwatched for the others.
 	Indexes, Unwatched dsl.Indexes
 	// Grace is the grace period.
 	Grace time.Duration
+}
+
+// Clients makes clients for activities, as [pass.ClientSettings] does.
+type Clients interface {
+	// Unnoted returns a client whose writes end with the span.
+	Unnoted(*transport.Span) dsl.Client
 }
 
 // Office runs the activities of one operator.
@@ -218,7 +224,7 @@ func (o *Office) request(h *dsl.Handler, n int, span *transport.Span) *dsl.Reque
 			Object: &unstructured.Unstructured{Object: map[string]any{}}, Handler: h.ID, Cause: h.Causes[0], Attempt: n, Now: time.Now(),
 			Log: o.log(h).WithValues("attempt", n), Children: children, Related: nothing{}, Secrets: o.set.Operator.Secrets(),
 		},
-		Patch: dsl.NewPatch(), Children: children, Client: o.set.Client(span), Memo: o.set.Memo, OperatorMemo: o.set.Memo,
+		Patch: dsl.NewPatch(), Children: children, Client: o.set.Clients.Unnoted(span), Memo: o.set.Memo, OperatorMemo: o.set.Memo,
 	}
 	if out.Indexes = o.set.Indexes; h.Causes[0] == dsl.Startup {
 		out.Indexes = o.set.Unwatched

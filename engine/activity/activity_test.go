@@ -32,10 +32,15 @@ func play(t *testing.T, declare func(*dsl.Operator), do func(t *testing.T, o *Of
 		declare(op)
 		do(t, New(Settings{
 			Operator: op, Log: logr.Discard(), Memo: &dsl.Memo{}, Grace: 20 * time.Second,
-			Held: func(context.Context) bool { return true }, Client: func(*transport.Span) dsl.Client { return nil },
+			Held: func(context.Context) bool { return true }, Clients: clients{},
 		}))
 	})
 }
+
+// clients are none.
+type clients struct{}
+
+func (clients) Unnoted(*transport.Span) dsl.Client { return nil }
 
 // notes is a list that several goroutines write to.
 type notes struct {

@@ -172,15 +172,20 @@ func (e *entry[R]) settled(ctx context.Context) bool {
 	return true
 }
 
-// Term is what a term needs of the outside.
+// Owner is the operator that works on the resources.
+type Owner interface {
+	// Await waits until handlers can read the operator's indexes, or until ctx ends.
+	Await(ctx context.Context)
+	// Working is called with true when the workers begin, and with false when they take no key any more.
+	Working(ctx context.Context, on bool)
+}
+
+// Term configures a term.
 type Term struct {
 	// Grace is how long handlers have when ctx ends.
 	Grace time.Duration
-	// Await waits for what handlers need beside their resources, or until its context ends. Optional.
-	Await func(context.Context)
-	// Working is called with true when the workers begin, and with false when they take no key any more.
-	Working func(bool)
-	Log     logr.Logger
+	Owner Owner
+	Log   logr.Logger
 }
 
 // Work works once all feeds have settled, until ctx ends, with the grace period for handlers, or until the term ends by
@@ -194,17 +199,15 @@ func (r *Roster[R]) Work(ctx, term context.Context, t Term) error {
 	both, stop := context.WithCancel(work)
 	defer context.AfterFunc(ctx, stop)()
 	defer stop()
-	if t.Await != nil {
-		t.Await(both)
-	}
+	t.Owner.Await(both)
 	settled := r.settled(both) // so that the first passes find children in the cache
 	if both.Err() != nil {
 		return nil
 	}
 	r.begin(work, settled)
-	t.Working(true)
+	t.Owner.Working(ctx, true)
 	<-both.Done()
-	t.Working(false)
+	t.Owner.Working(ctx, false)
 	r.end()
 	done := idle(r.list()...)
 	if term.Err() == nil {

@@ -55,6 +55,13 @@ func (f *fake) work(ctx context.Context) {
 	}
 }
 
+// works records when workers begin and end.
+type works []bool
+
+func (*works) Await(context.Context) {}
+
+func (w *works) Working(_ context.Context, on bool) { *w = append(*w, on) }
+
 func (f *fake) Begin() (int, func(context.Context)) {
 	f.terms++
 	return 1, f.work
@@ -96,10 +103,10 @@ func TestWork(t *testing.T) {
 					defer stop()
 					stop = lose
 				}
-				var working []bool
+				var working works
 				done := make(chan error)
 				go func() {
-					done <- r.Work(ctx, term, Term{Grace: grace, Working: func(on bool) { working = append(working, on) }, Log: logr.Discard()})
+					done <- r.Work(ctx, term, Term{Grace: grace, Owner: &working, Log: logr.Discard()})
 				}()
 				synctest.Wait()
 				begun := time.Now()
@@ -128,7 +135,7 @@ func TestStartAndStop(t *testing.T) {
 		r.Run(ctx)
 		done := make(chan error)
 		go func() {
-			done <- r.Work(ctx, context.WithoutCancel(ctx), Term{Working: func(bool) {}, Log: logr.Discard()})
+			done <- r.Work(ctx, context.WithoutCancel(ctx), Term{Owner: &works{}, Log: logr.Discard()})
 		}()
 		synctest.Wait()
 		late := &fake{name: "late", needs: 3 * time.Second}

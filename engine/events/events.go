@@ -50,7 +50,7 @@ type Recorder struct {
 	once        sync.Once
 	limit       limit
 	log         logr.Logger
-	dropped     func(ops.Reporter)
+	metrics     *ops.Metrics
 }
 
 // Settings are what a recorder needs.
@@ -59,19 +59,24 @@ type Settings struct {
 	// Operator is the name under which Events are reported.
 	Operator string
 	Log      logr.Logger
-	// Dropped is told of each Event that is not sent because there are too many, Failed of each error of
-	// sending one.
-	Dropped func(ops.Reporter)
-	Failed  func(error)
+	// Metrics count the Events that are dropped because there are too many.
+	Metrics *ops.Metrics
+	// Access receives the errors of sending Events.
+	Access Access
 	// Ending knows the namespaces that are being deleted.
 	Ending *notfound.Namespaces
 }
 
+// Access learns from refused requests which rights are missing, as [access.Monitor] does.
+type Access interface {
+	Refused(error)
+}
+
 // New returns a recorder that does not send yet.
 func New(s Settings) *Recorder {
-	to := &sink{EventSinkImpl: broadcast.EventSinkImpl{Interface: s.Client.EventsV1()}, failed: s.Failed, ending: s.Ending}
+	to := &sink{EventSinkImpl: broadcast.EventSinkImpl{Interface: s.Client.EventsV1()}, access: s.Access, ending: s.Ending}
 	b := broadcast.NewBroadcaster(to)
-	return &Recorder{broadcaster: b, sink: to, events: b.NewRecorder(runtime.NewScheme(), s.Operator), log: s.Log, dropped: s.Dropped}
+	return &Recorder{broadcaster: b, sink: to, events: b.NewRecorder(runtime.NewScheme(), s.Operator), log: s.Log, metrics: s.Metrics}
 }
 
 // Start begins to send; what is recorded earlier is sent then.
@@ -103,7 +108,7 @@ type sink struct {
 	broadcast.EventSinkImpl
 	active atomic.Int64
 	ending *notfound.Namespaces
-	failed func(error)
+	access Access
 }
 
 // Create sends a new Event. A namespace that is being deleted takes none, and a process that does not lead has nothing
@@ -118,7 +123,7 @@ func (s *sink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Eve
 	if s.ending.Learn(event.Namespace, err) || errors.Is(err, transport.ErrNotLeading) {
 		return event, nil
 	}
-	s.tell(err)
+	s.access.Refused(err)
 	return event, err
 }
 
@@ -130,7 +135,7 @@ func (s *sink) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*
 	if errors.Is(err, transport.ErrNotLeading) {
 		return event, nil
 	}
-	s.tell(err)
+	s.access.Refused(err)
 	return event, err
 }
 
@@ -150,12 +155,6 @@ func named(event *eventsv1.Event) *eventsv1.Event {
 	out := *event
 	out.Name = event.Name[:at] + strconv.FormatUint(nanoseconds^uint64(hash.Sum32()), 16)
 	return &out
-}
-
-func (s *sink) tell(err error) {
-	if err != nil {
-		s.failed(err)
-	}
 }
 
 // Warn records what the engine has to say of the object. Action says what was being done, as in a
@@ -194,7 +193,7 @@ func (r *Recorder) admits(by ops.Reporter, about *corev1.ObjectReference, what s
 	if admitted {
 		return true
 	}
-	r.dropped(by)
+	r.metrics.EventDropped(by)
 	if first {
 		r.log.Info("Events of an object are dropped: there are too many different ones", logmark.Warning, true, "kind", about.Kind,
 			"namespace", about.Namespace, "name", about.Name, "reporter", string(by), "reason", what.reason,
@@ -225,7 +224,7 @@ type Reporter struct {
 
 var _ dsl.Events = (*Reporter)(nil)
 
-// Reporter returns what a handler reports of the object with, until its attempt is over.
+// Reporter returns the Events of a handler about an object, until its attempt is over.
 func (r *Recorder) Reporter(o runtime.Object, handler string, over func() bool) *Reporter {
 	return &Reporter{recorder: r, object: o, handler: handler, over: over}
 }
@@ -244,7 +243,7 @@ func (r *Reporter) Event(kind dsl.EventType, reason, note string, args ...any) {
 // Warned reports whether the attempt has reported a warning of its own.
 func (r *Reporter) Warned() bool { return r.warned.Load() }
 
-// Log is dsl.Events where there is no object that an Event could be about: what is reported is logged, until it is over.
+// Log is [dsl.Events] for handlers without an object: it logs Events until the attempt is over.
 type Log struct {
 	Log  logr.Logger
 	Over func() bool
@@ -252,7 +251,7 @@ type Log struct {
 
 var _ dsl.Events = Log{}
 
-// Event logs what is reported.
+// Event logs an Event.
 func (l Log) Event(kind dsl.EventType, reason, note string, args ...any) {
 	if !l.Over() {
 		l.Log.Info("handler reports", "type", string(kind), "reason", reason, "note", fmt.Sprintf(note, args...))

@@ -53,7 +53,7 @@ func TestEventsThatCannotBeSent(t *testing.T) {
 					return sent == 1 && tt.err != nil, nil, tt.err
 				})
 				r := New(Settings{
-					Client: client, Operator: "op", Log: logr.Discard(), Dropped: func(ops.Reporter) {}, Failed: func(error) {}, Ending: &notfound.Namespaces{},
+					Client: client, Operator: "op", Log: logr.Discard(), Metrics: ops.NewMetrics(), Access: access(func(error) {}), Ending: &notfound.Namespaces{},
 				})
 				if err := r.Start(t.Context()); err != nil {
 					t.Fatal(err)
@@ -73,6 +73,11 @@ func TestEventsThatCannotBeSent(t *testing.T) {
 	}
 }
 
+// access is a function that gets the errors of requests.
+type access func(error)
+
+func (a access) Refused(err error) { a(err) }
+
 // TestEventsOfOneMoment holds that Events about one object get lost neither when they are reported in the same nanosecond, of
 // which client-go makes their names, nor when they are repeated.
 func TestEventsOfOneMoment(t *testing.T) {
@@ -82,8 +87,12 @@ func TestEventsOfOneMoment(t *testing.T) {
 			client := fake.NewClientset()
 			start := func(operator string) *Recorder {
 				r := New(Settings{
-					Client: client, Operator: operator, Log: logr.Discard(), Dropped: func(ops.Reporter) {}, Ending: &notfound.Namespaces{},
-					Failed: func(err error) { t.Errorf("sending an Event: %v", err) },
+					Client: client, Operator: operator, Log: logr.Discard(), Metrics: ops.NewMetrics(), Ending: &notfound.Namespaces{},
+					Access: access(func(err error) {
+						if err != nil {
+							t.Errorf("sending an Event: %v", err)
+						}
+					}),
 				})
 				if err := r.Start(t.Context()); err != nil {
 					t.Fatal(err)

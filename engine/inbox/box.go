@@ -32,10 +32,8 @@ type Key = cache.ObjectName
 // Box is the inbox of one resource. M is what passes remember of an object. It works within a term of
 // leadership; outside of one, nothing is kept. Its methods may be called at any time by anybody.
 type Box[M any] struct {
-	// keeps reports whether an object that is gone is kept for a pass.
-	keeps func(*cached.Object) bool
-	// waits writes a wait to the log. Flushing keeps the order.
-	waits    func(Wait)
+	owner Owner
+	// flushing keeps the order of waits in the log.
 	flushing sync.Mutex
 	// ready is the standing of an object without open handlers.
 	ready *stand
@@ -92,10 +90,17 @@ type Tombstone[M any] struct {
 	Told bool
 }
 
-// New returns an inbox outside of a term. Keeps reports whether a pass wants to hear of an object that is gone. Waits writes
-// waits that last, and their ends, to the log.
-func New[M any](keeps func(*cached.Object) bool, waits func(Wait)) *Box[M] {
-	b := &Box[M]{keeps: keeps, waits: waits, ready: &stand{how: ops.Ready}}
+// Owner is the resource of an inbox.
+type Owner interface {
+	// Keeps reports whether a deleted object gets a pass.
+	Keeps(*cached.Object) bool
+	// LogWait logs that a handler has waited for long, or does not wait any more.
+	LogWait(Wait)
+}
+
+// New returns an inbox outside of a term.
+func New[M any](owner Owner) *Box[M] {
+	b := &Box[M]{owner: owner, ready: &stand{how: ops.Ready}}
 	b.clear()
 	return b
 }
@@ -167,7 +172,7 @@ func (b *Box[M]) Seen(ev watch.Event) {
 	case watch.Updated:
 		s.uid, s.came, s.Event = ev.UID, true, cmp.Or(s.Event, apiwatch.Modified)
 	case watch.Deleted:
-		if b.keeps(ev.Object) {
+		if b.owner.Keeps(ev.Object) {
 			s.gone = append(s.gone, &Tombstone[M]{Object: ev.Object, Doubt: tombstone.Doubt{Unseen: ev.Unseen}})
 		}
 	}

@@ -35,11 +35,18 @@ type post struct {
 
 func newPost(t *testing.T) *post {
 	t.Helper()
-	p := &post{Box: New[remembered](func(*cached.Object) bool { return true }, func(Wait) {}), t: t, key: Key{Namespace: "default", Name: "web"}, in: queue.New("", nil, func(k Key) string { return k.Namespace })}
+	p := &post{Box: New[remembered](keeper{}), t: t, key: Key{Namespace: "default", Name: "web"}, in: queue.New("", nil, func(k Key) string { return k.Namespace })}
 	p.Begin(p.in)
 	t.Cleanup(p.End)
 	return p
 }
+
+// keeper keeps every object, and logs nothing.
+type keeper struct{}
+
+func (keeper) Keeps(*cached.Object) bool { return true }
+
+func (keeper) LogWait(Wait) {}
 
 // object is an object as a cache holds it.
 func (p *post) object(uid types.UID, version string) *cached.Object {
@@ -241,7 +248,7 @@ func TestHowKeysStand(t *testing.T) {
 
 // TestATermBeginsAnew holds that nothing of an earlier term is left, and that nothing is kept outside of one.
 func TestATermBeginsAnew(t *testing.T) {
-	b := New[remembered](func(*cached.Object) bool { return true }, func(Wait) {})
+	b := New[remembered](keeper{})
 	p := &post{Box: b, t: t, key: Key{Name: "web"}, in: queue.New("", nil, func(k Key) string { return k.Namespace })}
 	p.Seen(p.event(watch.Added, "u", "1"))
 	p.Begin(p.in)

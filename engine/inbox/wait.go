@@ -180,6 +180,6 @@ func (b *Box[M]) flush() {
 	b.hasLines.Store(false)
 	b.mu.Unlock()
 	for _, w := range all {
-		b.waits(w)
+		b.owner.LogWait(w)
 	}
 }

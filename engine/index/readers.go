@@ -62,7 +62,7 @@ type slot struct {
 type Readers struct {
 	set   *Set
 	order int
-	look  func(owner cache.ObjectName, woken breaker.Version)
+	inbox Inbox
 	// nothing is what passes see where there are no indexes.
 	nothing *View
 
@@ -70,13 +70,19 @@ type Readers struct {
 	of map[cache.ObjectName][]slot
 }
 
-// Readers returns new ones. Look wakes an owner because of this version of an object, where it is known; it must be quick and
-// must not call the set.
-func (s *Set) Readers(look func(owner cache.ObjectName, woken breaker.Version)) *Readers {
+// Inbox wakes the owners of a resource, as [inbox.Box] does.
+type Inbox interface {
+	// IndexSeen wakes an owner because of this version of an object, where it is known. It must be quick and must not call
+	// the set.
+	IndexSeen(owner cache.ObjectName, woken breaker.Version)
+}
+
+// Readers returns the readers of a resource whose owners are woken through this inbox.
+func (s *Set) Readers(inbox Inbox) *Readers {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.readers++
-	r := &Readers{set: s, order: s.readers, look: look, of: map[cache.ObjectName][]slot{}}
+	r := &Readers{set: s, order: s.readers, inbox: inbox, of: map[cache.ObjectName][]slot{}}
 	r.nothing = &View{readers: r}
 	return r
 }
@@ -145,7 +151,7 @@ type reader struct {
 	owner cache.ObjectName
 }
 
-func (r reader) look(woken breaker.Version) { r.of.look(r.owner, woken) }
+func (r reader) look(woken breaker.Version) { r.of.inbox.IndexSeen(r.owner, woken) }
 
 func compareReaders(a, b reader) int {
 	return cmp.Or(cmp.Compare(a.of.order, b.of.order), cmp.Compare(a.owner.Namespace, b.owner.Namespace), cmp.Compare(a.owner.Name, b.owner.Name))

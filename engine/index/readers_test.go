@@ -33,12 +33,16 @@ func newBench() *bench {
 	b := &bench{Set: &Set{}, looked: map[cache.ObjectName]bool{}}
 	for _, name := range []string{"x", "y"} {
 		b.all = append(b.all, &one{
-			IndexSpec: &dsl.IndexSpec{Name: name}, values: NewIndex(), feed: feed.New(feed.Settings{}), unread: func() error { return b.unread },
+			IndexSpec: &dsl.IndexSpec{Name: name}, values: NewIndex(), feed: feed.New(feed.Settings{}), cache: b,
 		})
 	}
-	b.readers = b.Readers(func(owner cache.ObjectName, _ breaker.Version) { b.looked[owner] = true })
+	b.readers = b.Readers(b)
 	return b
 }
+
+func (b *bench) Complete() error { return b.unread }
+
+func (b *bench) IndexSeen(owner cache.ObjectName, _ breaker.Version) { b.looked[owner] = true }
 
 func ownerOf(i int) cache.ObjectName {
 	return cache.ObjectName{Namespace: "default", Name: fmt.Sprint("o-", i)}

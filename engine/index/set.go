@@ -20,9 +20,9 @@ import (
 type Settings struct {
 	// Indexes are those of the operator.
 	Indexes []*dsl.IndexSpec
-	// NewFeed returns a feed that is not running.
-	NewFeed func(feed.Settings) *feed.Feed
-	Log     logr.Logger
+	// Feeds makes the feeds of the indexes.
+	Feeds *feed.Factory
+	Log   logr.Logger
 }
 
 // Set has the indexes of an operator. Its methods may be called at any time by any number of goroutines.
@@ -43,21 +43,24 @@ type one struct {
 	readers subscriptions
 	left    leftOut
 	log     logr.Logger
-	// unread returns why what the index has may not be all that there is, nil when it is. A resource that is not there has
-	// no objects, which can be told.
-	unread func() error
+	// cache is the feed, for the question whether its cache has all objects.
+	cache interface{ Complete() error }
 }
+
+// unread returns why values may be missing from the index, nil when it is complete. A resource without a CRD has no objects, so its
+// index is complete.
+func (x *one) unread() error { return x.cache.Complete() }
 
 // New returns the indexes of an operator, which are empty until [Set.Run].
 func New(s Settings) *Set {
 	out := &Set{settings: s}
 	for _, spec := range s.Indexes {
 		x := &one{IndexSpec: spec, values: NewIndex(), log: s.Log.WithValues("index", spec.Name, "resource", spec.Resource.String())}
-		x.feed = s.NewFeed(feed.Settings{
+		x.feed = s.Feeds.New(feed.Settings{
 			Name: spec.Resource, Log: x.log, On: x.seen, Granted: x.listed,
 			Source: watch.Source{LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector},
 		})
-		x.unread = x.feed.Complete
+		x.cache = x.feed
 		out.all = append(out.all, x)
 	}
 	return out

@@ -165,7 +165,7 @@ func (v *View) Keep(done bool) {
 	for _, s := range after {
 		for _, at := range s.sights {
 			if at.key == all && at.digest != at.read.digest() {
-				v.readers.look(v.owner, breaker.Version{}) // it changed before anybody was to be woken for all of it
+				v.readers.inbox.IndexSeen(v.owner, breaker.Version{}) // it changed before anybody was to be woken for all of it
 			}
 		}
 	}

@@ -189,6 +189,13 @@ func (c *cluster) watching(t *testing.T, name string, watch func() (apiwatch.Int
 	return c.startWith(t, name, dsl.LeaderLease, nil, nil, func(s *Settings) { s.Watcher = client })
 }
 
+// changes records in a process when it begins and ceases to lead.
+type changes process
+
+func (c *changes) Leader(_ string, leading bool) {
+	(*process)(c).locked(func() { c.changes = append(c.changes, leading) })
+}
+
 // startWith runs a process with a fault from the begin. Lead, when it is nil, works until its
 // context ends.
 func (c *cluster) startWith(
@@ -202,8 +209,7 @@ func (c *cluster) startWith(
 	}, funcr.Options{})
 	set := Settings{
 		LeaderElection: dsl.LeaderElection{Mode: mode, Name: "lock", Namespace: "ns"}, Identity: name, PodName: name, Log: log,
-		Client:  c.client(p.request),
-		Changed: func(leading bool) { p.locked(func() { p.changes = append(p.changes, leading) }) },
+		Client: c.client(p.request), Metrics: (*changes)(p),
 	}
 	for _, change := range adjust {
 		change(&set)

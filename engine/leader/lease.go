@@ -63,9 +63,13 @@ type Settings struct {
 	// right to watch the Lease it is not used.
 	Watcher kubernetes.Interface
 	Log     logr.Logger
-	// Changed, when set, is told when leadership begins and ends, for metrics. It must return
-	// quickly.
-	Changed func(leading bool)
+	// Metrics show whether the process leads. Optional.
+	Metrics Metrics
+}
+
+// Metrics show whether a process leads by a lock, as [ops.Metrics] does.
+type Metrics interface {
+	Leader(lock string, leading bool)
 }
 
 // Elector finds out whether this process leads. Leading, Held and Run may be called from any
@@ -80,9 +84,6 @@ type Elector struct {
 
 // New checks the settings. It asks nobody; Run does.
 func New(set Settings) (*Elector, error) {
-	if set.Changed == nil {
-		set.Changed = func(bool) {}
-	}
 	e := &Elector{set: set.withDefaults()}
 	e.fence.limit, e.fence.asked = e.set.RenewDeadline, make(chan struct{}, 1)
 	if err := e.set.fault(); err != nil {
@@ -173,8 +174,8 @@ func (e *Elector) term(ctx context.Context, lead func(context.Context) error) (l
 	case dsl.LeaderLife:
 		return e.lifeTerm(ctx, lead)
 	}
-	e.set.Changed(true)
-	defer e.set.Changed(false)
+	e.observe(true)
+	defer e.observe(false)
 	return false, lead(context.WithoutCancel(ctx))
 }
 
@@ -223,7 +224,7 @@ func (s Settings) fault() error {
 func (e *Elector) office(
 	ctx context.Context, lead func(context.Context) error, guard func(context.Context), ours holds,
 ) (lost bool, err error) {
-	e.set.Changed(true)
+	e.observe(true)
 	shut := e.fence.start()
 	inOffice, leave := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer leave(nil)
@@ -278,7 +279,14 @@ func (e *Elector) until(ctx context.Context, shut <-chan struct{}, guard func(co
 // leave closes the fence.
 func (e *Elector) leave() {
 	if e.fence.stop() {
-		e.set.Changed(false)
+		e.observe(false)
+	}
+}
+
+// observe shows in the metrics whether the process leads.
+func (e *Elector) observe(leading bool) {
+	if e.set.Metrics != nil {
+		e.set.Metrics.Leader(e.set.Name, leading)
 	}
 }
 

@@ -42,7 +42,7 @@ func (o *observer) Identity() string { return "a" }
 
 func TestRequestsComeToTheirEnd(t *testing.T) {
 	o := &observer{}
-	l := &lock{Interface: o, fence: &fence{}, lose: func() {}, patience: 10 * time.Second}
+	l := &lock{Interface: o, elector: &Elector{}, patience: 10 * time.Second}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, _, err := l.Get(ctx); err != nil {

@@ -98,7 +98,7 @@ func (e *Elector) newLock() *lock {
 		Client:     marking{e.set.Client.CoordinationV1(), e.set.Scope},
 		LockConfig: resourcelock.ResourceLockConfig{Identity: e.set.Identity},
 	}
-	return &lock{Interface: inner, fence: &e.fence, lose: e.leave, patience: e.set.RenewDeadline}
+	return &lock{Interface: inner, elector: e, patience: e.set.RenewDeadline}
 }
 
 func (e *Elector) release(ctx context.Context, l *lock) {
@@ -113,8 +113,7 @@ func (e *Elector) release(ctx context.Context, l *lock) {
 // loses the leadership when the Lease shows that it is not ours. It is for one campaign.
 type lock struct {
 	resourcelock.Interface
-	fence    *fence
-	lose     func()
+	elector  *Elector
 	patience time.Duration
 	tried    bool // to write, so the Lease may be ours
 }
@@ -128,7 +127,7 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	record, raw, err := l.Interface.Get(ctx)
 	if apierrors.IsNotFound(err) || err == nil && record.HolderIdentity != l.Identity() {
 		// A Lease that is gone is anybody's: whoever creates it leads, and may have done so.
-		l.lose()
+		l.elector.leave()
 	}
 	if err == nil {
 		raw = strconv.AppendInt(raw, record.RenewTime.UnixNano(), 10)
@@ -156,17 +155,17 @@ func (l *lock) write(
 	begun := time.Now()
 	err := send(ctx, record)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		l.fence.doubt() // somebody else wrote the Lease, or deleted it
+		l.elector.fence.doubt() // somebody else wrote the Lease, or deleted it
 	}
 	if err != nil {
 		return err
 	}
-	if l.fence.isOpen() && l.fence.left() <= 0 {
+	if l.elector.fence.isOpen() && l.elector.fence.left() <= 0 {
 		// Too late: writes were refused meanwhile and somebody else may have led. The term is
 		// over, and the next one begins anew.
-		l.lose()
+		l.elector.leave()
 	}
-	l.fence.renew(begun)
+	l.elector.fence.renew(begun)
 	return nil
 }
 

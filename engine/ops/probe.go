@@ -11,10 +11,16 @@ import (
 	"strings"
 )
 
+// The names of the probes.
+const (
+	healthz = "healthz"
+	readyz  = "readyz"
+)
+
 // probe answers /NAME and /NAME/CHECK the way the Kubernetes API server does.
 type probe struct {
 	name   string
-	checks func() []Check
+	health Health
 	// brief: the messages of checks are for the Pod itself alone.
 	brief bool
 }
@@ -88,8 +94,12 @@ func (p *probe) single(w http.ResponseWriter, r *http.Request) {
 // whenever the process answers.
 func (p *probe) all(r *http.Request) []Check {
 	var checks []Check
-	if p.checks != nil {
-		checks = p.checks()
+	switch {
+	case p.health == nil:
+	case p.name == healthz:
+		checks = p.health.Healthy()
+	default:
+		checks = p.health.Ready()
 	}
 	if len(checks) == 0 {
 		return []Check{{Name: "ping"}}

@@ -198,13 +198,20 @@ func TestTheAPIServerCannotBeAsked(t *testing.T) {
 	})
 }
 
+// health is the checks of /readyz.
+type health []Check
+
+func (h health) Ready() []Check { return h }
+
+func (health) Healthy() []Check { return nil }
+
 // TestSecureEndpoints holds what an operator serves with protection: /metrics and what checks say by TLS to who may get it, and to
 // everybody whether the checks pass.
 func TestSecureEndpoints(t *testing.T) {
 	v := &reviews{may: map[string]bool{"alice": true}}
 	s := NewServer(Settings{
 		HealthAddress: "127.0.0.1:0", MetricsAddress: "127.0.0.1:0", Metrics: NewMetrics(), Log: logr.Discard(),
-		Ready:  func() []Check { return []Check{{Name: "started", Message: "web waits"}} },
+		Health: health{{Name: "started", Message: "web waits"}},
 		Secure: &Secure{Tokens: (*tokens)(v), Access: (*accesses)(v)},
 	})
 	if err := s.Listen(t.Context()); err != nil {
@@ -266,8 +273,8 @@ func fetch(t *testing.T, client *http.Client, url, token string) (int, string) {
 
 // TestChecksFromOutsideAreBrief holds that another Pod does not read the names in checks, and the Pod itself does.
 func TestChecksFromOutsideAreBrief(t *testing.T) {
-	p := &probe{name: "readyz", brief: true, checks: func() []Check {
-		return []Check{{Name: "started", Message: "web waits", State: Fail}, {Name: "waiting/foos.v1.example.com/shop/web", OfObject: true}}
+	p := &probe{name: readyz, brief: true, health: health{
+		{Name: "started", Message: "web waits", State: Fail}, {Name: "waiting/foos.v1.example.com/shop/web", OfObject: true},
 	}}
 	mux := http.NewServeMux()
 	p.register(mux)

@@ -45,9 +45,8 @@ type Settings struct {
 	MetricsAddress string
 	// PprofAddress serves /debug/pprof/, which tells much about the process: keep it local.
 	PprofAddress string
-	// Healthy and Ready are asked for the checks of /healthz and /readyz at each request. They
-	// must be quick and may be called at the same time. Optional.
-	Healthy, Ready func() []Check
+	// Health has the checks of /healthz and /readyz. Optional.
+	Health Health
 	// Metrics is what /metrics shows. Required with MetricsAddress.
 	Metrics *Metrics
 	// Secure protects MetricsAddress, which serves /healthz and /readyz then, too. HealthAddress stays open for the kubelet,
@@ -55,6 +54,15 @@ type Settings struct {
 	Secure *Secure
 	// Log is told what goes wrong with single connections.
 	Log logr.Logger
+}
+
+// Health has the checks of a process. The methods are called at each request. They must be quick and may be called at the same
+// time.
+type Health interface {
+	// Healthy returns the checks of /healthz.
+	Healthy() []Check
+	// Ready returns the checks of /readyz.
+	Ready() []Check
 }
 
 // Server serves an operator's health, metrics and profiles. Its methods are called in this
@@ -87,8 +95,8 @@ func NewServer(s Settings) *Server {
 
 // probes adds the paths of /healthz and /readyz. Brief ones give the messages of checks to the Pod itself alone.
 func (s *Settings) probes(mux *http.ServeMux, brief bool) {
-	(&probe{name: "healthz", checks: s.Healthy, brief: brief}).register(mux)
-	(&probe{name: "readyz", checks: s.Ready, brief: brief}).register(mux)
+	(&probe{name: healthz, health: s.Health, brief: brief}).register(mux)
+	(&probe{name: readyz, health: s.Health, brief: brief}).register(mux)
 }
 
 // Listen takes the addresses. On an error, which names the address and its flag, none is taken.

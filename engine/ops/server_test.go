@@ -28,6 +28,18 @@ func readyz() []ops.Check {
 	}
 }
 
+// health is a function that returns the checks of /readyz, or nil.
+type health func() []ops.Check
+
+func (h health) Ready() []ops.Check {
+	if h == nil {
+		return nil
+	}
+	return h()
+}
+
+func (health) Healthy() []ops.Check { return []ops.Check{{Name: "workers"}} }
+
 func TestReadyz(t *testing.T) {
 	healthy := func() []ops.Check { return []ops.Check{{Name: "started"}, {Name: "resource/foos"}} }
 	draining := func() []ops.Check {
@@ -69,8 +81,7 @@ func TestReadyz(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, ops.Settings{
 				HealthAddress: "127.0.0.1:0",
-				Ready:         test.checks,
-				Healthy:       func() []ops.Check { return []ops.Check{{Name: "workers"}} },
+				Health:        health(test.checks),
 			})
 			resp, body := get(t, "http://"+s.HealthAddress()+test.path)
 			if resp.StatusCode != test.status {
@@ -180,11 +191,11 @@ func TestListenNamesAddressAndFlag(t *testing.T) {
 
 func TestShutdownWaitsForRequestsUnderWay(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
-	s := ops.NewServer(ops.Settings{HealthAddress: "127.0.0.1:0", Ready: func() []ops.Check {
+	s := ops.NewServer(ops.Settings{HealthAddress: "127.0.0.1:0", Health: health(func() []ops.Check {
 		close(entered)
 		<-release
 		return nil
-	}})
+	})})
 	if err := s.Listen(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -216,11 +227,11 @@ func TestShutdownWaitsForRequestsUnderWay(t *testing.T) {
 func TestShutdownCutsOffWhatLastsLongerThanItsContext(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
 	defer close(release)
-	s := serve(t, ops.Settings{HealthAddress: "127.0.0.1:0", Ready: func() []ops.Check {
+	s := serve(t, ops.Settings{HealthAddress: "127.0.0.1:0", Health: health(func() []ops.Check {
 		close(entered)
 		<-release
 		return nil
-	}})
+	})})
 	asked := make(chan int, 1)
 	go func() { asked <- status("http://" + s.HealthAddress() + "/readyz") }()
 	<-entered

@@ -48,13 +48,17 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if watching(req) {
 		return resp, err
 	}
-	observe := func() { t.metrics.latency.WithLabelValues(method, host).Observe(time.Since(start).Seconds()) }
 	if err != nil || resp.Body == nil || resp.StatusCode == http.StatusSwitchingProtocols {
-		observe()
+		t.observe(req, start)
 		return resp, err
 	}
-	resp.Body = &timedBody{ReadCloser: resp.Body, ended: sync.OnceFunc(observe)}
+	resp.Body = &timedBody{ReadCloser: resp.Body, transport: t, request: req, start: start}
 	return resp, nil
+}
+
+// observe observes the latency of a request that was sent at start.
+func (t *transport) observe(req *http.Request, start time.Time) {
+	t.metrics.latency.WithLabelValues(req.Method, req.URL.Host).Observe(time.Since(start).Seconds())
 }
 
 // WrappedRoundTripper lets client-go find the connections underneath, to close idle ones.
@@ -81,22 +85,28 @@ func watching(req *http.Request) bool {
 	return false
 }
 
-// timedBody tells when an answer's body was read to its end or given up.
+// timedBody observes the latency of a request when the body of its response was read to the end, or closed.
 type timedBody struct {
 	io.ReadCloser
+	transport *transport
+	request   *http.Request
+	start     time.Time
+	once      sync.Once
+}
 
-	ended func()
+func (b *timedBody) observe() {
+	b.once.Do(func() { b.transport.observe(b.request, b.start) })
 }
 
 func (b *timedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {
-		b.ended()
+		b.observe()
 	}
 	return n, err
 }
 
 func (b *timedBody) Close() error {
-	b.ended()
+	b.observe()
 	return b.ReadCloser.Close()
 }

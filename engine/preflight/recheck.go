@@ -37,12 +37,12 @@ const (
 //
 // Where there are no expressions it asks nothing.
 type Recheck struct {
-	resources func() []*dsl.Resource
-	indexes   []*dsl.IndexSpec
-	catalog   *catalog.Catalog
-	served    iter.Seq2[dsl.ResourceName, catalog.Resource]
-	log       logr.Logger
-	wake      chan struct{}
+	operator Operator
+	indexes  []*dsl.IndexSpec
+	catalog  *catalog.Catalog
+	served   iter.Seq2[dsl.ResourceName, catalog.Resource]
+	log      logr.Logger
+	wake     chan struct{}
 	// again: a CRD has changed, so that the same kinds may have other schemas.
 	again atomic.Bool
 
@@ -62,14 +62,20 @@ type checkable interface {
 	CheckSchemas(dsl.Knowledge) (faults, warnings []error)
 }
 
+// Operator has the resources that are checked.
+type Operator interface {
+	// Resources returns the resources that the operator works on now.
+	Resources() []*dsl.Resource
+}
+
 // NewRecheck returns a Recheck of an operator's indexes and of those of its resources that are worked on at the moment, which looks at
 // nothing before Run does. The catalog gives it the schemas. Served yields what the API server serves of the
 // resources that expressions speak of, each with the name that the operator has for it.
 func NewRecheck(
-	resources func() []*dsl.Resource, indexes []*dsl.IndexSpec, c *catalog.Catalog, served iter.Seq2[dsl.ResourceName, catalog.Resource], log logr.Logger,
+	operator Operator, indexes []*dsl.IndexSpec, c *catalog.Catalog, served iter.Seq2[dsl.ResourceName, catalog.Resource], log logr.Logger,
 ) *Recheck {
 	return &Recheck{
-		resources: resources, indexes: indexes, catalog: c, served: served, log: log, wake: make(chan struct{}, 1), findings: map[checkable][]string{},
+		operator: operator, indexes: indexes, catalog: c, served: served, log: log, wake: make(chan struct{}, 1), findings: map[checkable][]string{},
 	}
 }
 
@@ -80,7 +86,7 @@ func (c *Recheck) specs(yield func(checkable) bool) {
 			return
 		}
 	}
-	for _, r := range c.resources() {
+	for _, r := range c.operator.Resources() {
 		if len(r.Checks) > 0 && !yield(r) {
 			return
 		}

@@ -110,6 +110,11 @@ func declares(name, field string) *dsl.Resource {
 	return op.Resources()[0]
 }
 
+// working is a function that returns the resources that are worked on.
+type working func() []*dsl.Resource
+
+func (w working) Resources() []*dsl.Resource { return w() }
+
 // TestAnotherDeclarationIsCheckedAnew holds that a resource that is stopped and started otherwise is held against the
 // schemas as it is then, that nothing is said of what was before, and that one that starts as it was is checked, too.
 func TestAnotherDeclarationIsCheckedAnew(t *testing.T) {
@@ -148,7 +153,7 @@ func TestAnotherDeclarationIsCheckedAnew(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				c := NewRecheck(func() []*dsl.Resource { return *works.Load() }, nil, catalog.New(client, nil, nil), served, logr.Discard())
+				c := NewRecheck(working(func() []*dsl.Resource { return *works.Load() }), nil, catalog.New(client, nil, nil), served, logr.Discard())
 				ctx, cancel := context.WithCancel(t.Context())
 				var running sync.WaitGroup
 				works.Store(&test.left)
@@ -279,7 +284,7 @@ func TestARunningOperatorIsHeldAgainstSchemas(t *testing.T) {
 						}
 					}
 				}, funcr.Options{})
-				c := NewRecheck(wantsSize(!test.unchecked).Resources, nil, catalog.New(client, nil, nil), served, log)
+				c := NewRecheck(wantsSize(!test.unchecked), nil, catalog.New(client, nil, nil), served, log)
 				ctx, cancel := context.WithCancel(t.Context())
 				var running sync.WaitGroup
 				running.Go(func() { c.Run(ctx) })
@@ -324,7 +329,7 @@ func TestIndexesAreCheckedAgain(t *testing.T) {
 		}
 		var lines []string
 		log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
-		c := NewRecheck(func() []*dsl.Resource { return nil }, []*dsl.IndexSpec{x}, catalog.New(client, nil, nil), served, log)
+		c := NewRecheck(dsl.New("op"), []*dsl.IndexSpec{x}, catalog.New(client, nil, nil), served, log)
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { c.Run(ctx) })

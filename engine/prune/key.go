@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/handwerk-dev/handwerk/engine/book"
 )
 
 // Secrets is what Secrets are.
@@ -27,9 +29,13 @@ type KeySettings struct {
 	// Client reaches the Secrets of the namespace, Manager is the field manager.
 	Client  dynamic.ResourceInterface
 	Manager string
-	// Make makes a key, Set takes the one that there is.
-	Make func() []byte
-	Set  func([]byte)
+	// Digests gets the key.
+	Digests Digests
+}
+
+// Digests computes digests with a key, as [book.Key] does.
+type Digests interface {
+	Set(key []byte)
 }
 
 // Key is the Secret that has the key of digests. It is made once, by whoever needs it first.
@@ -70,7 +76,7 @@ func (k *Key) Ready(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("getting the key of digests of Secrets from Secret %s/%s: %w", k.settings.Namespace, k.settings.Name, err)
 	}
-	k.settings.Set(secret)
+	k.settings.Digests.Set(secret)
 	k.known.Store(true)
 	return nil
 }
@@ -81,7 +87,7 @@ func (k *Key) find(ctx context.Context) ([]byte, error) {
 	if !apierrors.IsNotFound(err) {
 		return secret, err
 	}
-	secret = k.settings.Make()
+	secret = book.RandomKey()
 	immutable := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "immutable": true,
 		"metadata": map[string]any{"name": k.settings.Name, "namespace": k.settings.Namespace},

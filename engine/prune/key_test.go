@@ -34,6 +34,11 @@ func (s *shared) Create(context.Context, *unstructured.Unstructured, metav1.Crea
 	return nil, apierrors.NewAlreadyExists(Secrets.GroupResource(), "op-key")
 }
 
+// digests records the key that was set.
+type digests string
+
+func (d *digests) Set(key []byte) { *d = digests(key) }
+
 // TestAKeyIsMadeOnce holds that who comes second takes the key of the first, and that a Secret without one is none.
 func TestAKeyIsMadeOnce(t *testing.T) {
 	for name, tt := range map[string]struct{ theirs, key, says string }{
@@ -42,13 +47,12 @@ func TestAKeyIsMadeOnce(t *testing.T) {
 		"a key that is too short":  {"eA==", "", "it has no key in data.key"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var set string
+			var set digests
 			k := NewKey(KeySettings{
-				Name: "op-key", Namespace: "ops", Client: &shared{theirs: tt.theirs}, Manager: "op",
-				Make: func() []byte { return []byte("ours is of no use") }, Set: func(key []byte) { set = string(key) },
+				Name: "op-key", Namespace: "ops", Client: &shared{theirs: tt.theirs}, Manager: "op", Digests: &set,
 			})
 			err := k.Ready(t.Context())
-			if set != tt.key || (err == nil) != (tt.says == "") || err != nil && !strings.Contains(err.Error(), tt.says) {
+			if string(set) != tt.key || (err == nil) != (tt.says == "") || err != nil && !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("the key is %q: %v", set, err)
 			}
 		})

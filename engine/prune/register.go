@@ -22,6 +22,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/backoff"
+	"github.com/handwerk-dev/handwerk/engine/transport"
 )
 
 // RegisterResource is what ConfigMaps are.
@@ -50,9 +51,9 @@ type RegisterSettings struct {
 	Client   dynamic.ResourceInterface
 	Manager  string
 	Managers []string
-	// Said reports whether an error is one of which the log tells elsewhere.
-	Said func(error) bool
-	Log  logr.Logger
+	// Logged knows the errors that the log reports elsewhere.
+	Logged transport.Logged
+	Log    logr.Logger
 }
 
 // Register is an operator's. Its methods may be called by any number of goroutines.
@@ -174,7 +175,7 @@ func (r *Register) Await(ctx context.Context) bool {
 				continue
 			}
 		}
-		if !told && !r.settings.Said(err) {
+		if !told && !r.settings.Logged.Logged(err) {
 			told = true
 			r.settings.Log.Error(err, "kinds of children could not be read; it is tried again")
 		}

@@ -28,7 +28,8 @@ type tally[K comparable] struct {
 	adds, retries      workqueue.CounterMetric
 	waited, worked     workqueue.HistogramMetric
 	unfinished, oldest workqueue.SettableGaugeMetric
-	settle             func()
+	metrics            Metrics
+	name               string
 
 	mu   sync.Mutex
 	held map[K]time.Time // since when workers have their keys
@@ -46,7 +47,7 @@ func newTally[K comparable](name string, m Metrics) *tally[K] {
 		depth: m.NewDepthMetric(name), adds: m.NewAddsMetric(name), retries: m.NewRetriesMetric(name),
 		waited: m.NewLatencyMetric(name), worked: m.NewWorkDurationMetric(name),
 		unfinished: m.NewUnfinishedWorkSecondsMetric(name), oldest: m.NewLongestRunningProcessorSecondsMetric(name),
-		settle: func() { m.Settle(name) }, held: map[K]time.Time{},
+		metrics: m, name: name, held: map[K]time.Time{},
 	}
 }
 
@@ -147,5 +148,5 @@ func (m *tally[K]) close() {
 	if m.look != nil {
 		m.look.Stop()
 	}
-	m.settle()
+	m.metrics.Settle(m.name)
 }

@@ -36,8 +36,8 @@ type Settings struct {
 	// Resource has the relations, and Own brings its objects in.
 	Resource *dsl.Resource
 	Own      *feed.Feed
-	// NewFeed returns a feed for a relation, which somebody else runs.
-	NewFeed func(feed.Settings) *feed.Feed
+	// Feeds makes the feeds of the relations, which the owner of the index runs.
+	Feeds *feed.Factory
 	// Inbox is told of changes.
 	Inbox Inbox
 	// All is the view of all that counts of an object of the resource itself.
@@ -68,7 +68,7 @@ func New(s Settings) *Index {
 	x.nothing = &View{index: x}
 	for i, spec := range s.Resource.Relations() {
 		one := &relation{Relation: spec, number: i, asked: newSubscriptions()}
-		one.feed = s.NewFeed(feed.Settings{
+		one.feed = s.Feeds.New(feed.Settings{
 			Name: spec.Resource, Log: s.Log.WithValues("related", spec.Name), Source: watch.Source{LabelSelector: spec.LabelSelector},
 			On: func(ev watch.Event) { x.seen(one, ev) }, Granted: s.Inbox.Grant,
 		})

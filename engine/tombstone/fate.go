@@ -36,17 +36,24 @@ const (
 type Settings struct {
 	// LabelSelector and FieldSelector are those of the operator.
 	LabelSelector, FieldSelector string
-	// Read reads an object from the server, nil when the answer says that it is gone. List lists those of a namespace.
-	Read func(ctx context.Context, key cache.ObjectName) (*unstructured.Unstructured, error)
-	List func(ctx context.Context, namespace string, options metav1.ListOptions) (*unstructured.UnstructuredList, error)
-	// Absent reports whether the resource is known to be gone, with all its objects.
-	Absent func() bool
-	// Lacks reports whether a namespace is known not to be there. NamespaceGone asks the server for it; the error says
-	// why that cannot be told.
-	Lacks         func(namespace string) bool
-	NamespaceGone func(ctx context.Context, namespace string) (bool, error)
+	// Resource answers questions about the objects.
+	Resource Resource
 	// Log gets each object once of which it cannot be told.
 	Log logr.Logger
+}
+
+// Resource answers questions about the objects of one resource.
+type Resource interface {
+	// Read reads an object from the server, nil when it is gone.
+	Read(ctx context.Context, key cache.ObjectName) (*unstructured.Unstructured, error)
+	// List lists the objects of a namespace.
+	List(ctx context.Context, namespace string, options metav1.ListOptions) (*unstructured.UnstructuredList, error)
+	// Absent reports whether the resource is gone, with all its objects.
+	Absent() bool
+	// Lacks reports whether the caches show that a namespace does not exist.
+	Lacks(namespace string) bool
+	// NamespaceGone reads a namespace from the server, and reports whether it is gone.
+	NamespaceGone(ctx context.Context, namespace string) (bool, error)
 }
 
 // Finder finds out what became of the objects of one resource. Its methods may be called by any number of
@@ -103,7 +110,7 @@ func (f *Finder) Prove(ctx context.Context, key cache.ObjectName, uid types.UID,
 // gone finds out whether an object is gone, or has left the operator's selector. An empty uid stands for any. The error
 // says why that cannot be told; without one, the object is there, and the cache will show it again.
 func (f *Finder) gone(ctx context.Context, key cache.ObjectName, uid types.UID) (bool, error) {
-	live, err := f.settings.Read(ctx, key)
+	live, err := f.settings.Resource.Read(ctx, key)
 	switch {
 	case err != nil:
 		return f.allGone(ctx, key, err)
@@ -118,14 +125,14 @@ func (f *Finder) gone(ctx context.Context, key cache.ObjectName, uid types.UID) 
 // tells why it cannot be asked for.
 func (f *Finder) allGone(ctx context.Context, key cache.ObjectName, why error) (bool, error) {
 	switch {
-	case f.settings.Absent():
+	case f.settings.Resource.Absent():
 		return true, nil
 	case key.Namespace == "":
 		return false, why
-	case f.settings.Lacks(key.Namespace):
+	case f.settings.Resource.Lacks(key.Namespace):
 		return true, nil
 	}
-	gone, err := f.settings.NamespaceGone(ctx, key.Namespace)
+	gone, err := f.settings.Resource.NamespaceGone(ctx, key.Namespace)
 	switch {
 	case gone:
 		return true, nil
@@ -142,7 +149,7 @@ func (f *Finder) selects(ctx context.Context, o *unstructured.Unstructured) (boo
 		return true, nil
 	}
 	one := fields.OneTermEqualSelector("metadata.name", o.GetName()).String()
-	list, err := s.List(ctx, o.GetNamespace(), metav1.ListOptions{
+	list, err := s.Resource.List(ctx, o.GetNamespace(), metav1.ListOptions{
 		LabelSelector: s.LabelSelector, FieldSelector: strings.Trim(s.FieldSelector+","+one, ","),
 	})
 	if err != nil {

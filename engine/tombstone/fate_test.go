@@ -37,24 +37,31 @@ type world struct {
 
 func (w *world) finder(selector string, log func(string)) *Finder {
 	return New(Settings{
-		LabelSelector: selector,
-		Read: func(context.Context, cache.ObjectName) (*unstructured.Unstructured, error) {
-			if w.unread != nil || w.live == "" {
-				return nil, w.unread
-			}
-			return object(w.live), nil
-		},
-		List: func(context.Context, string, metav1.ListOptions) (*unstructured.UnstructuredList, error) {
-			out := &unstructured.UnstructuredList{}
-			if w.selected {
-				out.Items = append(out.Items, *object(w.live))
-			}
-			return out, w.unlisted
-		},
-		Absent: func() bool { return w.absent }, Lacks: func(string) bool { return w.lacks },
-		NamespaceGone: func(context.Context, string) (bool, error) { return w.namespace, w.unnamespace },
-		Log:           funcr.New(func(_, args string) { log(args) }, funcr.Options{}),
+		LabelSelector: selector, Resource: w, Log: funcr.New(func(_, args string) { log(args) }, funcr.Options{}),
 	})
+}
+
+func (w *world) Read(context.Context, cache.ObjectName) (*unstructured.Unstructured, error) {
+	if w.unread != nil || w.live == "" {
+		return nil, w.unread
+	}
+	return object(w.live), nil
+}
+
+func (w *world) List(context.Context, string, metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	out := &unstructured.UnstructuredList{}
+	if w.selected {
+		out.Items = append(out.Items, *object(w.live))
+	}
+	return out, w.unlisted
+}
+
+func (w *world) Absent() bool { return w.absent }
+
+func (w *world) Lacks(string) bool { return w.lacks }
+
+func (w *world) NamespaceGone(context.Context, string) (bool, error) {
+	return w.namespace, w.unnamespace
 }
 
 func object(uid types.UID) *unstructured.Unstructured {

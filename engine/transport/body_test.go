@@ -15,6 +15,13 @@ import (
 	"testing"
 )
 
+// closes is the leadership of a process that leads until the value is true.
+type closes atomic.Bool
+
+func (c *closes) Sure(context.Context) bool { return !(*atomic.Bool)(c).Load() }
+
+func (*closes) Conflict(context.Context) {}
+
 // TestFenceIsAskedWhenTheConnectionIsThere loses leadership while a write waits for its connection.
 func TestFenceIsAskedWhenTheConnectionIsThere(t *testing.T) {
 	for name, lost := range map[string]bool{"leadership is lost meanwhile": true, "leadership is kept": false} {
@@ -32,7 +39,7 @@ func TestFenceIsAskedWhenTheConnectionIsThere(t *testing.T) {
 				return (&net.Dialer{}).DialContext(ctx, network, address)
 			}}
 			defer wire.CloseIdleConnections()
-			f := &fencedTransport{next: wire, held: func(context.Context) bool { return !shut.Load() }, reviews: []string{"/reviews"}, conflict: func(context.Context) {}}
+			f := (&Fence{leadership: (*closes)(&shut), reviews: []string{"/reviews"}}).Transport(wire)
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, server.URL, strings.NewReader("{}"))
 			if err != nil {
 				t.Fatal(err)

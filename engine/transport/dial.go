@@ -26,12 +26,17 @@ type Settings struct {
 	Config *rest.Config
 	// Operator has the limit on requests for work; without one there is none.
 	Operator *dsl.Operator
-	// Fence makes a transport of another that lets pass what may leave the process: that of [NewFence], or one
-	// that notes what there is and sends nothing. Retries of client-go, and its wait for the limit, come before it.
-	Fence func(http.RoundTripper) http.RoundTripper
+	// Fence decides which requests leave the process: a [Fence], or a wrapper that records requests and sends none. Retries of
+	// client-go, and its wait for the rate limit, come before it.
+	Fence Wrapper
 	// Metrics count what has passed the fence, Outages learn whether the server answers.
 	Metrics *ops.Metrics
 	Outages *Outages
+}
+
+// Wrapper puts a transport before another one.
+type Wrapper interface {
+	Transport(next http.RoundTripper) http.RoundTripper
 }
 
 // Clients are the ways to the API server.
@@ -72,7 +77,7 @@ func dial(s Settings) (*Clients, error) {
 	lock.Wrap(s.Outages.Transport)
 	config.QPS, config.Burst = limit(s.Operator.Settings)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return s.Fence(s.Outages.Transport(s.Metrics.Transport(next)))
+		return s.Fence.Transport(s.Outages.Transport(s.Metrics.Transport(next)))
 	})
 	config = WithDeadline(config)
 	shared, err := rest.HTTPClientFor(config)

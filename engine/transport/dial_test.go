@@ -24,6 +24,11 @@ type trip func(*http.Request) (*http.Response, error)
 
 func (t trip) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
+// instead is a transport that takes the place of the one that it wraps.
+type instead struct{ http.RoundTripper }
+
+func (i instead) Transport(http.RoundTripper) http.RoundTripper { return i.RoundTripper }
+
 // TestTheFence holds that any round tripper can be the fence: work goes through it, and the lock does not.
 func TestTheFence(t *testing.T) {
 	var noted, sent []string
@@ -35,7 +40,7 @@ func TestTheFence(t *testing.T) {
 	}
 	c, err := Dial(Settings{
 		Config: &rest.Config{Host: "http://server", Transport: note(&sent, errors.New("it is down"))}, Operator: dsl.New("op"),
-		Fence:   func(http.RoundTripper) http.RoundTripper { return note(&noted, errors.New("it was noted")) },
+		Fence:   instead{note(&noted, errors.New("it was noted"))},
 		Metrics: ops.NewMetrics(), Outages: NewOutages(logr.Discard()),
 	})
 	if err != nil {

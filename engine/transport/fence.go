@@ -22,26 +22,37 @@ var ErrNotLeading = errors.New("this process does not lead")
 // Held reports whether the process leads. While that is in doubt it waits, until ctx ends.
 type Held func(ctx context.Context) bool
 
-// fencedTransport is the last thing before the wire, so that a process which was stopped and woke up finds it
-// closed.
-type fencedTransport struct {
-	next     http.RoundTripper
-	held     Held
-	reviews  []string
-	conflict func(context.Context)
+// Leadership answers whether this process leads, as [leader.Elector] does.
+type Leadership interface {
+	// Sure reports whether the process leads. While that is in doubt it waits, until ctx ends.
+	Sure(ctx context.Context) bool
+	// Conflict is called when a write has failed with a conflict, before the writer gets the error: another process may lead.
+	Conflict(ctx context.Context)
 }
 
-// NewFence returns what puts a fence before the transport of requests that are made with this config: writes pass
-// while held says so, and fail with [ErrNotLeading] otherwise. Conflict is called before the writer gets the answer that
-// somebody else has written the object: that may have been another leader, of which this process does not know yet.
-func NewFence(config *rest.Config, held Held, conflict func(context.Context)) (func(http.RoundTripper) http.RoundTripper, error) {
+// Fence keeps writes from the API server while the process does not lead.
+type Fence struct {
+	leadership Leadership
+	reviews    []string
+}
+
+// NewFence returns a fence for requests that are made with this config.
+func NewFence(config *rest.Config, leadership Leadership) (*Fence, error) {
 	reviews, err := reviewPaths(config)
 	if err != nil {
 		return nil, err
 	}
-	return func(next http.RoundTripper) http.RoundTripper {
-		return &fencedTransport{next: next, held: held, reviews: reviews, conflict: conflict}
-	}, nil
+	return &Fence{leadership: leadership, reviews: reviews}, nil
+}
+
+// Transport puts the fence before a transport: writes pass while the process leads, and fail with [ErrNotLeading] otherwise.
+func (f *Fence) Transport(next http.RoundTripper) http.RoundTripper { return &fencedTransport{next, f} }
+
+// fencedTransport is the last step before the network connection, so that the fence stops the writes of a process that was
+// suspended and resumed.
+type fencedTransport struct {
+	next  http.RoundTripper
+	fence *Fence
 }
 
 // RoundTrip refuses writes when leadership is lost.
@@ -49,12 +60,12 @@ func (t *fencedTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	if !t.writes(request) {
 		return t.next.RoundTrip(request)
 	}
-	if !t.held(request.Context()) {
+	if !t.fence.leadership.Sure(request.Context()) {
 		return nil, fmt.Errorf("sending %s %s: %w", request.Method, request.URL.Path, ErrNotLeading)
 	}
-	response, err := t.next.RoundTrip(guarded(request, t.held))
+	response, err := t.next.RoundTrip(t.fence.guarded(request))
 	if err == nil && response.StatusCode == http.StatusConflict && overtaken(request) {
-		t.conflict(request.Context())
+		t.fence.leadership.Conflict(request.Context())
 	}
 	return response, err
 }
@@ -82,7 +93,7 @@ func (t *fencedTransport) writes(request *http.Request) bool {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 		return false
 	}
-	return !slices.Contains(t.reviews, request.URL.Path)
+	return !slices.Contains(t.fence.reviews, request.URL.Path)
 }
 
 // reviewPaths are the paths of reviews as this config's requests have them. The server's URL may have a path
@@ -102,12 +113,12 @@ func reviewPaths(config *rest.Config) ([]string, error) {
 // guarded returns the request with a body that asks the fence once more when it is sent. Between the
 // fence and the wire a request may wait for a connection, or its goroutine for its turn, and the
 // process may be stopped meanwhile. The API server does nothing with half a body.
-func guarded(request *http.Request, held Held) *http.Request {
+func (f *Fence) guarded(request *http.Request) *http.Request {
 	if request.Body == nil || request.Body == http.NoBody {
 		return request
 	}
 	guard := func(body io.ReadCloser) io.ReadCloser {
-		return &guardedBody{ReadCloser: body, held: func() bool { return held(request.Context()) }}
+		return &guardedBody{ReadCloser: body, request: request, fence: f}
 	}
 	out := request.WithContext(request.Context()) // a copy: the request is its sender's
 	out.Body = guard(request.Body)
@@ -125,11 +136,12 @@ func guarded(request *http.Request, held Held) *http.Request {
 
 type guardedBody struct {
 	io.ReadCloser
-	held func() bool
+	request *http.Request
+	fence   *Fence
 }
 
 func (b *guardedBody) Read(into []byte) (int, error) {
-	if !b.held() {
+	if !b.fence.leadership.Sure(b.request.Context()) {
 		return 0, ErrNotLeading
 	}
 	return b.ReadCloser.Read(into)

@@ -34,12 +34,12 @@ func TestFence(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			fenced, err := NewFence(&rest.Config{Host: test.host}, func(context.Context) bool { return false }, func(context.Context) {})
+			fence, err := NewFence(&rest.Config{Host: test.host}, &leadership{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			sent := false
-			f := fenced(fencedTrip(func(*http.Request) (*http.Response, error) {
+			f := fence.Transport(fencedTrip(func(*http.Request) (*http.Response, error) {
 				sent = true
 				return &http.Response{Body: http.NoBody}, nil
 			}))
@@ -57,6 +57,13 @@ func TestFence(t *testing.T) {
 		})
 	}
 }
+
+// leadership records whether a conflict was reported.
+type leadership struct{ leads, reported bool }
+
+func (l *leadership) Sure(context.Context) bool { return l.leads }
+
+func (l *leadership) Conflict(context.Context) { l.reported = true }
 
 type fencedTrip func(*http.Request) (*http.Response, error)
 
@@ -80,8 +87,8 @@ func TestWhichConflictsAreReported(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			reported := false
-			fenced, err := NewFence(&rest.Config{Host: "https://cluster"}, func(context.Context) bool { return true }, func(context.Context) { reported = true })
+			l := &leadership{leads: true}
+			fence, err := NewFence(&rest.Config{Host: "https://cluster"}, l)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -90,15 +97,15 @@ func TestWhichConflictsAreReported(t *testing.T) {
 				t.Fatal(err)
 			}
 			request.Header.Set("Content-Type", test.content)
-			response, err := fenced(fencedTrip(func(*http.Request) (*http.Response, error) {
+			response, err := fence.Transport(fencedTrip(func(*http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: test.code, Body: http.NoBody}, nil
 			})).RoundTrip(request)
 			if err != nil {
 				t.Fatal(err)
 			}
 			_ = response.Body.Close()
-			if reported != test.reported {
-				t.Errorf("reported: %v", reported)
+			if l.reported != test.reported {
+				t.Errorf("reported: %v", l.reported)
 			}
 		})
 	}

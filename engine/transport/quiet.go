@@ -20,16 +20,19 @@ import (
 // as an error.
 type quiet struct {
 	logr.LogSink
-	// said reports whether the log tells of an error once for all.
-	said func(error) bool
+	logged Logged
 }
 
-// Quiet returns a logger for client-go, which drops its errors of what was asked to end, and of what the log
-// tells once for all, as said reports: they are information for those who look closely (level 1). Bodies of
-// requests and answers are never logged.
-func Quiet(log logr.Logger, said func(error) bool) logr.Logger {
+// Logged knows the errors that the log reports once for all requests, as the outage of a server.
+type Logged interface {
+	Logged(error) bool
+}
+
+// Quiet returns a logger for client-go. It logs errors of cancelled requests, and errors that the log reports once for all requests,
+// at level 1 and not as errors. It never logs the bodies of requests and responses.
+func Quiet(log logr.Logger, logged Logged) logr.Logger {
 	if sink := log.GetSink(); sink != nil {
-		return log.WithSink(quiet{sink, said})
+		return log.WithSink(quiet{sink, logged})
 	}
 	return log
 }
@@ -44,7 +47,7 @@ func (q quiet) Error(err error, message string, values ...any) {
 	values = named(values)
 	late := apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 	switch {
-	case !errors.Is(err, context.Canceled) && !givenUp(err) && !late && !q.said(err):
+	case !errors.Is(err, context.Canceled) && !givenUp(err) && !late && !q.logged.Logged(err):
 		q.LogSink.Error(err, message, values...)
 	case q.Enabled(1):
 		q.Info(1, message, append(values, "reason", err.Error())...)
@@ -72,7 +75,7 @@ func named(values []any) []any {
 }
 
 func (q quiet) WithValues(values ...any) logr.LogSink {
-	return quiet{q.LogSink.WithValues(values...), q.said}
+	return quiet{q.LogSink.WithValues(values...), q.logged}
 }
 
-func (q quiet) WithName(name string) logr.LogSink { return quiet{q.LogSink.WithName(name), q.said} }
+func (q quiet) WithName(name string) logr.LogSink { return quiet{q.LogSink.WithName(name), q.logged} }

@@ -18,12 +18,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+var errKnown = errors.New("known")
+
+// known knows errKnown.
+type known struct{}
+
+func (known) Logged(err error) bool { return errors.Is(err, errKnown) }
+
 func TestQuiet(t *testing.T) {
 	var lines []string
 	sink := funcr.New(func(name, line string) { lines = append(lines, name+" "+line) }, funcr.Options{Verbosity: 1})
-	errKnown := errors.New("known")
-	said := func(err error) bool { return errors.Is(err, errKnown) }
-	log := Quiet(sink, said).WithName("client").WithValues("a", "b")
+	log := Quiet(sink, known{}).WithName("client").WithValues("a", "b")
 	cancelled := fmt.Errorf("reading: %w", context.Canceled)
 	log.Error(errors.New("broken"), "one")
 	log.Error(cancelled, "two", "c", "d")
@@ -47,11 +52,11 @@ func TestQuiet(t *testing.T) {
 
 	lines = nil
 	few := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
-	Quiet(few, said).Error(cancelled, "two")
+	Quiet(few, known{}).Error(cancelled, "two")
 	if len(lines) != 0 {
 		t.Errorf("a cancellation was logged where nobody looks closely: %q", lines)
 	}
-	Quiet(logr.Discard(), said).Error(cancelled, "nobody listens")
+	Quiet(logr.Discard(), known{}).Error(cancelled, "nobody listens")
 }
 
 // bodyTimeout is what the HTTP client says when its time is over while a body is read.
