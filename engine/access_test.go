@@ -122,7 +122,7 @@ func TestMissingRightsAreTold(t *testing.T) {
 			}
 			s.Allow("create", deployments)
 			s.Advance(5 * time.Minute)
-			if lines := log(); len(lines) != 1 || !strings.Contains(lines[0], `"right that was missing is there, or not needed any more" "right"="create deployments.apps"`) {
+			if lines := log(); len(lines) != 1 || !strings.Contains(lines[0], `"missing right was granted, or is no longer needed" "right"="create deployments.apps"`) {
 				s.t.Errorf("the log says %v", lines)
 			}
 		}},
@@ -145,7 +145,7 @@ func TestMissingRightsAreTold(t *testing.T) {
 		"those that are given together are told together": {declares, func(s *stage) {
 			s.Forbid("create", eventsOf)
 			s.Forbid("patch", eventsOf)
-			log := overheard(s, "that was missing")
+			log := overheard(s, "missing right was granted")
 			s.Advance(time.Hour)
 			s.Allow("create", eventsOf)
 			s.Allow("patch", eventsOf)

@@ -70,7 +70,7 @@ func TestKindsAreRegistered(t *testing.T) {
 			v.Forbid("create", "configmaps", inOps)
 			v.version(childOf("app", "Deployment", "a"))
 			v.has("Deployment a of app/a")
-			v.says("kinds of children are not registered", "operator rbac prints the roles")
+			v.says("kinds of children cannot be registered", "operator rbac prints the roles")
 			v.Advance(time.Minute)
 			v.says("right is missing", "create configmaps in namespace ops")
 			v.Allow("create", "configmaps", inOps)
@@ -147,7 +147,7 @@ func TestKindsThatAreDeclaredNoMore(t *testing.T) {
 			v.Forbid("delete", "deployments.apps")
 			v.version(seesIt)
 			v.has("Deployment b of old/b")
-			v.says("may not be taken away", "cannot delete")
+			v.says("removing children without a handler is forbidden", "cannot delete")
 			v.Allow("delete", "deployments.apps")
 			v.Advance(2 * time.Minute)
 			v.has()
@@ -300,7 +300,7 @@ func TestAResourceThatIsThereNoMore(t *testing.T) {
 	follow(t, func(v *versions) {
 		v.version(childOf("app", "Deployment", "a"))
 		v.resources(`{resource: bars.v1.example.org, handlers: [` + seesIt + `]}`)
-		v.says("does not have a resource any more", `"resource"="foos.example.com"`, "Deployment.apps")
+		v.says("resource is no longer in the configuration", `"resource"="foos.example.com"`, "Deployment.apps")
 		v.has("Deployment a of app/a")
 	})
 }

@@ -33,10 +33,10 @@ func TestARegisterThatSomebodyElseWrote(t *testing.T) {
 		looks   int
 		says    []string
 	}{
-		"lines of somebody else start no feed":                          {"kubectl-edit", 20000, 0, []string{"has lines that do not count", "kubectl-edit"}},
+		"lines of somebody else start no feed":                          {"kubectl-edit", 20000, 0, []string{"has invalid entries", "kubectl-edit"}},
 		"a line of the operator's does":                                 {"op", 1, 1, nil},
-		"of too many lines the first start feeds, and the rest is said": {"op", 20000, feed.Lent, []string{"has lines that do not count", `"tooMany"=19000`}},
-		"beyond the bound on feeds one line says so":                    {"op", 500, feed.Lent, []string{"than are looked for at once", `"number"=436`}},
+		"of too many lines the first start feeds, and the rest is said": {"op", 20000, feed.Lent, []string{"has invalid entries", `"tooMany"=19000`}},
+		"beyond the bound on feeds one line says so":                    {"op", 500, feed.Lent, []string{"too many kinds of children are no longer declared", `"number"=436`}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestARegisterThatSomebodyElseWrote(t *testing.T) {
 				v.Settle()
 				looks := 0
 				for _, line := range v.log.take() {
-					if strings.Contains(line, "children may be left of a kind that is not declared any more; they are looked for") {
+					if strings.Contains(line, "kind of children is no longer declared; looking for children that are left") {
 						looks++
 					}
 					v.log.all = append(v.log.all, line)
@@ -86,7 +86,7 @@ func TestARegisterThatCannotBeWritten(t *testing.T) {
 		v.version(childOf("app", "ConfigMap", "a", "ownership: labelled"), childOf("more", "Service", "c"))
 		v.Advance(time.Minute)
 		v.has("ConfigMap a of app/a", "Service c of more/c")
-		v.says("kinds of children are not registered", "it is immutable: make it again without immutable: true")
+		v.says("kinds of children cannot be registered", "it is immutable: make it again without immutable: true")
 		v.Advance(5 * time.Minute)
 		if n := tries.Load(); n > 2 {
 			v.t.Errorf("it was tried %d times", n)

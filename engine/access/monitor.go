@@ -221,7 +221,7 @@ func (m *Monitor) introduce(ctx context.Context) {
 	me, err := m.settings.Reviews.SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	m.introduced = err == nil || apierrors.IsForbidden(err) || apierrors.IsNotFound(err)
 	if err != nil {
-		m.settings.Log.V(1).Info("the operator's account is not known", "reason", err.Error())
+		m.settings.Log.V(1).Info("operator's account is unknown", "reason", err.Error())
 		return
 	}
 	m.mu.Lock()
@@ -251,7 +251,7 @@ func (m *Monitor) postpone(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	m.settings.Log.V(1).Info("rights are not known", "reason", err.Error())
+	m.settings.Log.V(1).Info("checking rights failed; it is retried", "reason", err.Error())
 	var in time.Duration
 	m.wait, in = backoff.Next(m.wait, askAgain, askLast)
 	m.soon(time.Now().Add(in))

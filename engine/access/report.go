@@ -39,7 +39,7 @@ func (m *Monitor) found(missing []gap) {
 	}
 	given := without(before, missing)
 	for _, g := range given {
-		m.logOf(g).Info("right that was missing is there, or not needed any more", "right", g.String())
+		m.logOf(g).Info("missing right was granted, or is no longer needed", "right", g.String())
 	}
 	if len(given) > 0 {
 		m.Retry() // rights are given together, and each is asked for at a time of its own

@@ -121,7 +121,7 @@ func (o *Office) Clean(ctx context.Context) {
 			// Its part of what is left, so that one which is tried again and again leaves time to those after it.
 			one, cancel := context.WithTimeout(ctx, time.Until(end)/time.Duration(len(all)-i))
 			if err := o.run(one, h); err != nil {
-				o.log(h).Error(err, "cleanup could not be finished")
+				o.log(h).Error(err, "cleanup failed")
 			}
 			cancel()
 		}

@@ -210,7 +210,7 @@ func TestNobodyMayRegister(t *testing.T) {
 	s.version(t, s.ns, keeper("app", "v1", "Secret", "b"))
 	s.works.Create(t, work("w", "a"))
 	is(t, s.secrets, "b", "app/b")
-	s.running.Await(t, "kinds of children are not registered")
+	s.running.Await(t, "kinds of children cannot be registered")
 	eventually(t, "the check of rights", func() (bool, string) {
 		for _, c := range s.running.Engine.Ready() {
 			if c.Name == "rights/configmaps" && containsAll(c.Message, "left-children", "in namespace "+s.ns) {
@@ -220,7 +220,7 @@ func TestNobodyMayRegister(t *testing.T) {
 		return false, "there is none"
 	})
 	s.user.AllowIn(t, s.ns, cluster.Rule("", "configmaps", "get", "create", "update"))
-	s.running.Await(t, "right that was missing is there")
+	s.running.Await(t, "missing right was granted")
 	s.works.Patch(t, "w", `{"spec":{"value":"b"},"metadata":{"labels":{"x":"y"}}}`)
 	s.registered(t, "Secret")
 }

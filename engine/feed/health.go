@@ -225,7 +225,7 @@ func (h *Health) say(now State, was *degradation, failures int) {
 		}
 		h.log.Info("resource is watched again", values...)
 	case now.Told, told && was.implies(now):
-		h.log.V(1).Info("resource is degraded, which is said already", "state", string(now.Phase), "reason", now.Text)
+		h.log.V(1).Info("resource is degraded, as logged before", "state", string(now.Phase), "reason", now.Text)
 	default:
 		h.log.Info("resource is degraded", logmark.Warning, true, "state", string(now.Phase), "reason", now.Text)
 	}

@@ -45,7 +45,7 @@ func (f *Feed) observable(ctx context.Context, served catalog.Resource) (bool, e
 	}
 	observes, err := f.settings.Catalog.ObservedGeneration(ctx, served)
 	if err == nil && !observes {
-		f.settings.Log.Info("its schema has no status.observedGeneration; what was handled is kept in an annotation")
+		f.settings.Log.Info("schema has no status.observedGeneration; progress is kept in an annotation")
 	}
 	return observes, err
 }

@@ -80,7 +80,7 @@ func (f *Feed) missingIn(ctx context.Context, ns string) ([]string, error) {
 		return nil, err
 	case err != nil:
 		missing = known.verbs
-		f.settings.Log.V(1).Info("asking for a right that was missing", "error", err.Error())
+		f.settings.Log.V(1).Info("checking a missing right failed; it is retried", "error", err.Error())
 	}
 	if len(missing) == 0 {
 		delete(f.lacking, ns)

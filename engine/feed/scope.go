@@ -194,7 +194,7 @@ func (s *Scope) Listed(ctx context.Context, well bool) (again bool) {
 func (s *Scope) confirm(ctx context.Context, name string, doubt int) (again bool) {
 	gone, err := s.settings.Namespaces.NamespaceGone(ctx, name)
 	if err != nil {
-		s.settings.Log.V(1).Info("whether a namespace is gone cannot be told", "namespace", name, "reason", err.Error())
+		s.settings.Log.V(1).Info("reading namespace failed; it stays in the scope", "namespace", name, "reason", err.Error())
 	}
 	if !gone {
 		return true // it is there: until the watch shows it, nothing else would tell of its end

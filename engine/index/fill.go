@@ -142,7 +142,7 @@ const toldOf = 3
 func (l *leftOut) failed(x *one, of types.NamespacedName, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	const line = "object cannot be indexed; the index has nothing of it until it changes"
+	const line = "object cannot be indexed; the index leaves it out until it changes"
 	log := x.log.WithValues("namespace", of.Namespace, "name", of.Name)
 	if len(l.objs) == 0 {
 		l.objs = map[types.NamespacedName]error{}
@@ -161,7 +161,7 @@ func (l *leftOut) mended(x *one, of types.NamespacedName) {
 		return
 	}
 	if delete(l.objs, of); len(l.objs) == 0 {
-		x.log.Info("no object is left out of the index any more")
+		x.log.Info("all objects are indexed again")
 	}
 }
 

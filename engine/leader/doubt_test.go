@@ -128,7 +128,7 @@ func TestDoubtWhileTheLockCannotBeRead(t *testing.T) {
 					t.Error("the write was let through")
 				}
 				between(t, "waiting", time.Since(begun), 0, DefaultRenewDeadline)
-				if n := p.logged("cannot tell who is the leader, writes wait"); n != 1 {
+				if n := p.logged("reading the lock failed; writes wait"); n != 1 {
 					t.Errorf("it was logged %d times, want once: %v", n, p.lines)
 				}
 				p.breaks(nil)

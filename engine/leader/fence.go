@@ -213,7 +213,7 @@ func (e *Elector) clear(ctx context.Context, ours holds) {
 			e.fence.trust(q)
 		default:
 			if !told && ctx.Err() == nil {
-				e.set.Log.Error(err, "cannot tell who is the leader, writes wait", "lock", e.lockName())
+				e.set.Log.Error(err, "reading the lock failed; writes wait", "lock", e.lockName())
 				told = true
 			}
 			e.pause(ctx)

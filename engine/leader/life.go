@@ -183,7 +183,7 @@ func (l *life) report(ctx context.Context, err error) {
 		return
 	}
 	l.trouble = err.Error()
-	l.set.Log.Error(err, "cannot tell who is the leader, trying on", "lock", l.lockName())
+	l.set.Log.Error(err, "reading the lock failed; it is retried", "lock", l.lockName())
 }
 
 func (l *life) failed(doing string, err error) error {

@@ -50,7 +50,7 @@ func withRivalry(log logr.Logger) logr.Logger {
 func (r rivalry) Error(err error, message string, values ...any) {
 	switch {
 	case !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) && !r.said.again(err):
-		r.LogSink.Error(err, "cannot read or write the lock, trying on", values...)
+		r.LogSink.Error(err, "reading or writing the lock failed; it is retried", values...)
 	case r.Enabled(1):
 		r.LogSink.Info(1, message, append(slices.Clip(values), "reason", err.Error())...)
 	}

@@ -25,7 +25,7 @@ func TestRivalry(t *testing.T) {
 		log.Error(errors.New("broken"), "one")
 		log.Error(taken, "two")
 		log.Error(changed, "three")
-		want := []string{`"msg"="cannot read or write the lock, trying on" "error"="broken" "a"="b"`}
+		want := []string{`"msg"="reading or writing the lock failed; it is retried" "error"="broken" "a"="b"`}
 		if verbosity == 1 {
 			want = append(want, `"level"=1 "msg"="two" "a"="b" "reason"="leases.coordination.k8s.io \"lock\" already exists"`,
 				`"level"=1 "msg"="three" "a"="b" "reason"="Operation cannot be fulfilled on leases.coordination.k8s.io \"lock\": changed"`)
@@ -53,7 +53,7 @@ func TestALockThatIsRefusedIsSaidOnce(t *testing.T) {
 		log.Error(broken, "Failed to update lock")
 		log.Info("Failed to renew lease", "err", "context canceled")
 		line := func(text string) string {
-			return `"msg"="cannot read or write the lock, trying on" "error"="` + text + `"`
+			return `"msg"="reading or writing the lock failed; it is retried" "error"="` + text + `"`
 		}
 		if diff := cmp.Diff([]string{line("refused"), line("broken"), line("broken")}, lines); diff != "" {
 			t.Errorf("lines (-want +got):\n%s", diff)

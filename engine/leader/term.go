@@ -105,7 +105,7 @@ func (e *Elector) release(ctx context.Context, l *lock) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.set.RenewDeadline)
 	defer cancel()
 	if err := l.release(ctx); err != nil {
-		e.set.Log.Error(err, "the others have to wait until the lease expires", "lock", e.lockName())
+		e.set.Log.Error(err, "releasing the lease failed; other processes wait until it expires", "lock", e.lockName())
 	}
 }
 

@@ -55,7 +55,7 @@ func (c *certificates) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		return nil, err
 	}
 	if err != nil {
-		c.log.Error(err, "certificate is not replaced; the one before goes on")
+		c.log.Error(err, "loading certificate failed; the previous one stays in use")
 		c.next = time.Now().Add(filesLookedAt)
 	}
 	return c.current, nil

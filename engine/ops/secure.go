@@ -240,7 +240,7 @@ func (g *gate) report(ctx context.Context, err error) {
 	g.failed = err.Error()
 	g.mu.Unlock()
 	if !again {
-		g.log.Error(err, "metrics are refused to everybody")
+		g.log.Error(err, "checking access to metrics failed; all requests are refused")
 	}
 }
 

@@ -35,7 +35,7 @@ func (r *Register) fault(err error) (again bool, granted <-chan struct{}) {
 		if fixed, _, _ := unstructured.NestedBool(r.contentLocked(), "immutable"); fixed {
 			values = append(values, "advice", "it is immutable: make it again without immutable: true")
 		}
-		r.settings.Log.Info("kinds of children are not registered; children of one that a later version does not make any more are left behind", values...)
+		r.settings.Log.Info("kinds of children cannot be registered; a later version leaves children behind if it no longer makes their kind", values...)
 	}
 	r.refused, r.again = true, time.Time{}
 	if untaken {

@@ -153,7 +153,7 @@ func (r *Register) Forsaken(ctx context.Context, all []*dsl.Resource) {
 		for _, kind := range kinds[resource] {
 			names = append(names, kind.String())
 		}
-		r.settings.Log.Info("the operator does not have a resource any more of which there may be children; they are left alone",
+		r.settings.Log.Info("resource is no longer in the configuration; children of its objects are left alone",
 			logmark.Warning, true, "resource", resource, "kinds", names, "configMap", r.name())
 	}
 }
@@ -177,7 +177,7 @@ func (r *Register) Await(ctx context.Context) bool {
 		}
 		if !told && !r.settings.Logged.Logged(err) {
 			told = true
-			r.settings.Log.Error(err, "kinds of children could not be read; it is tried again")
+			r.settings.Log.Error(err, "reading the register of kinds of children failed; it is retried")
 		}
 		var in time.Duration
 		wait, in = backoff.Next(wait, readAgain, readAgainMost)
@@ -377,7 +377,7 @@ func (r *Register) know(o *unstructured.Unstructured) {
 		return
 	}
 	r.said = said
-	r.settings.Log.Info("the register of kinds of children has lines that do not count; children of these kinds are looked for only where the configuration makes them",
+	r.settings.Log.Info("register of kinds of children has invalid entries; children of these kinds are found only where the configuration declares them",
 		logmark.Warning, true, "configMap", r.name(), "othersKeys", c.foreign[:min(len(c.foreign), shown)], "writers", writers(o, r.managers()),
 		"faulty", c.faulty, "tooMany", c.surplus)
 }

@@ -147,7 +147,7 @@ func (k *Retired) open(ctx context.Context) {
 		var ending context.Context
 		ending, one.end = context.WithCancel(ctx)
 		one.feed = k.settings.NewFeed(k.feedOf(one))
-		k.settings.Log.Info("children may be left of a kind that is not declared any more; they are looked for", "kind", one.String())
+		k.settings.Log.Info("kind of children is no longer declared; looking for children that are left", "kind", one.String())
 		k.mu.Lock()
 		k.all = append(slices.Clone(k.all), one)
 		k.mu.Unlock()
@@ -175,7 +175,7 @@ func (k *Retired) choose() (all []*kind) {
 		all = append(all, &kind{GroupKind: of, back: back, told: map[types.UID]bool{}})
 	}
 	if len(left) > 0 {
-		k.settings.Log.Info("children may be left of more kinds that are not declared any more than are looked for at once; those of the rest are left alone",
+		k.settings.Log.Info("too many kinds of children are no longer declared; children of some kinds are left alone",
 			logmark.Warning, true, "number", len(left), "kinds", left[:min(len(left), shownKinds)])
 	}
 	return all
@@ -245,11 +245,11 @@ func (k *Retired) close(ctx context.Context, one *kind) (again bool) {
 	log := k.settings.Log.WithValues("kind", one.String())
 	if !k.settings.Owns(one.GroupKind) {
 		if err := k.settings.Register.Leave(ctx, k.settings.Resource, one.GroupKind); err != nil {
-			log.V(1).Info("kind of which no child is left stays in the register for now", "error", err.Error())
+			log.V(1).Info("removing kind from the register failed; it is retried", "error", err.Error())
 			return true
 		}
 		k.leave(one.GroupKind) // the register may not take it
-		log.Info("no child is left of a kind that is not declared any more")
+		log.Info("kind of children is no longer declared, and no child is left")
 	}
 	one.end()
 	return false

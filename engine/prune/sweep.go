@@ -139,10 +139,10 @@ func (s *Sweeper) Sweep(ctx context.Context, m *SweepMemory, p Sweep) (again tim
 	case err == nil:
 		return 0, nil
 	case !apierrors.IsForbidden(err):
-		return 0, fmt.Errorf("taking away children that no handler has any more: %w", err)
+		return 0, fmt.Errorf("removing children without a handler: %w", err)
 	case m.refused != err.Error():
 		m.refused = err.Error()
-		p.Log().Info("children that no handler has any more may not be taken away", logmark.Warning, true, "error", m.refused)
+		p.Log().Info("removing children without a handler is forbidden", logmark.Warning, true, "error", m.refused)
 	}
 	return refusedLook, nil
 }
@@ -191,7 +191,7 @@ func (s *Sweeper) spare(p Sweep, maker string) {
 	s.told[maker] = true
 	s.mu.Unlock()
 	if !told {
-		p.Log().Info("a child names a handler that is not there; it is left alone, for Go code may make children under any name (dsl.Makes says which)",
+		p.Log().Info("child names an unknown handler; it is left alone, because Go code may make children under any name (dsl.Makes declares the names)",
 			logmark.Warning, true, "maker", maker)
 	}
 }

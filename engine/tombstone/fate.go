@@ -169,7 +169,7 @@ func (f *Finder) doubted(key cache.ObjectName, uid types.UID, err error) {
 	f.unclear[uid] = reason
 	f.mu.Unlock()
 	if !known {
-		f.settings.Log.Info("object is not in the cache any more and not known to be gone; its delete handlers wait, and its daemons run on", logmark.Warning, true,
+		f.settings.Log.Info("object left the cache, and its deletion is not confirmed; its delete handlers wait, and its daemons keep running", logmark.Warning, true,
 			"namespace", key.Namespace, "name", key.Name, "reason", reason)
 	}
 }

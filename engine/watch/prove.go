@@ -58,7 +58,7 @@ func (o *observer) ask(ctx context.Context) {
 		}
 		version, err := o.informer.newest(ctx)
 		if err != nil {
-			o.health.log.V(1).Info("newest version cannot be asked for", "error", err.Error())
+			o.health.log.V(1).Info("getting the newest version failed; it is retried", "error", err.Error())
 			again.pause(ctx, err)
 			continue
 		}

@@ -215,8 +215,10 @@ func (h *health) tell() {
 		return
 	}
 	switch {
+	case alike(h.told.Fault, now.Fault) && h.told.Synced == now.Synced && now.Blind:
+		h.log.V(1).Info("source gets no events; its cache may be stale")
 	case alike(h.told.Fault, now.Fault) && h.told.Synced == now.Synced:
-		h.log.V(1).Info("source is blind, or not any more", "blind", now.Blind)
+		h.log.V(1).Info("source gets events again")
 	case alike(h.told.Fault, now.Fault):
 		h.log.V(1).Info("source is synced")
 	case now.Fault == nil:

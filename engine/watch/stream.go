@@ -187,7 +187,7 @@ func (s *stream) overstayed() bool {
 	if s.patience() > 0 {
 		return false
 	}
-	s.seen.health.log.Info("watch did not end when its time was over; another one is opened", logmark.Warning, true, "after", s.limit.String())
+	s.seen.health.log.Info("watch outlasted its timeout; another one is opened", logmark.Warning, true, "after", s.limit.String())
 	return true
 }
 
@@ -205,7 +205,7 @@ func (s *stream) silent() (over bool, err error) {
 	if !s.seen.marks() {
 		log = log.V(1) // there may be nothing wrong
 	}
-	log.Info("watch is silent though bookmarks were to come; another one is opened", logmark.Warning, true, "since", s.heard.Format(time.RFC3339))
+	log.Info("watch got no bookmark in time; another one is opened", logmark.Warning, true, "since", s.heard.Format(time.RFC3339))
 	if !s.any && !s.filled && !s.seen.distrust() {
 		err = errSilent
 	}
