@@ -20,8 +20,7 @@ import (
 )
 
 // Lookup returns a lookup that asks the cluster that config reaches what it serves. What it does not
-// serve is guessed, as a resource whose CRD is still to come. The error tells that the cluster could
-// not be asked.
+// serve is guessed, as a resource whose CRD is still to come. An error means that the requests failed.
 func Lookup(ctx context.Context, op *dsl.Operator, config *rest.Config) (rbac.Lookup, error) {
 	c, err := catalog.Dial(ctx, config)
 	if err != nil {

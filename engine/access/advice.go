@@ -18,10 +18,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/notfound"
 )
 
-// Client returns a client like the given one of a resource. Where a right is missing, its errors say what to
-// do: whoever reads them learns whether the roles of the operator are old, or whether nobody knew that its
-// code would ask for this; and the Monitor asks for the right. A 404 of a path that is not served is no
-// NotFound, which handlers, and package children/apply, take for an object that is gone. Answers that may quote a Secret are withheld.
+// Client wraps a client of a resource. Its errors about a missing right advise whether to update the operator's roles or to declare
+// the right, and the Monitor checks the right. The 404 of a path that is not served becomes another error than NotFound, because
+// handlers and package children/apply treat NotFound as a deleted object. Responses that may quote a Secret are withheld.
 func (m *Monitor) Client(of dynamic.ResourceInterface, gvr schema.GroupVersionResource) dynamic.ResourceInterface {
 	return advising{of, m, gvr.Group == "" && gvr.Resource == "secrets"}
 }
@@ -34,8 +33,8 @@ type advising struct {
 	secrets bool
 }
 
-// said returns the error of a request for the log and for handlers: an answer that may quote a Secret is withheld.
-func (a advising) said(ctx context.Context, err error) error {
+// fault returns the error of a request for the log and for handlers: an answer that may quote a Secret is withheld.
+func (a advising) fault(ctx context.Context, err error) error {
 	advice, answer := a.monitor.advise(ctx, err)
 	if a.secrets || dsl.Discreet(ctx) {
 		return dsl.Withhold(answer, advice)
@@ -49,31 +48,31 @@ func (a advising) said(ctx context.Context, err error) error {
 // Get implements [dynamic.ResourceInterface], as the others.
 func (a advising) Get(ctx context.Context, name string, options metav1.GetOptions, sub ...string) (*unstructured.Unstructured, error) {
 	o, err := a.ResourceInterface.Get(ctx, name, options, sub...)
-	return o, a.said(ctx, err)
+	return o, a.fault(ctx, err)
 }
 
 func (a advising) List(ctx context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 	list, err := a.ResourceInterface.List(ctx, options)
-	return list, a.said(ctx, err)
+	return list, a.fault(ctx, err)
 }
 
 func (a advising) Create(ctx context.Context, object *unstructured.Unstructured, options metav1.CreateOptions, sub ...string) (*unstructured.Unstructured, error) {
 	o, err := a.ResourceInterface.Create(ctx, object, options, sub...)
-	return o, a.said(ctx, err)
+	return o, a.fault(ctx, err)
 }
 
 func (a advising) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, sub ...string) (*unstructured.Unstructured, error) {
 	o, err := a.ResourceInterface.Patch(ctx, name, kind, data, options, sub...)
-	return o, a.said(ctx, err)
+	return o, a.fault(ctx, err)
 }
 
 func (a advising) Apply(ctx context.Context, name string, object *unstructured.Unstructured, options metav1.ApplyOptions, sub ...string) (*unstructured.Unstructured, error) {
 	o, err := a.ResourceInterface.Apply(ctx, name, object, options, sub...)
-	return o, a.said(ctx, err)
+	return o, a.fault(ctx, err)
 }
 
 func (a advising) Delete(ctx context.Context, name string, options metav1.DeleteOptions, sub ...string) error {
-	return a.said(ctx, a.ResourceInterface.Delete(ctx, name, options, sub...))
+	return a.fault(ctx, a.ResourceInterface.Delete(ctx, name, options, sub...))
 }
 
 // unservedError is the error of a request for something that the API server does not serve. It does not

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package access finds out which of its rights the operator's account lacks, while the operator runs ([Monitor]) or for a
+// Package access finds the rights that the operator's account lacks, while the operator runs ([Monitor]) or for a
 // person ([Lookup], [Reviewer]), and adds advice to errors of requests that a missing right has caused. Package rbac
-// works out which rights an operator needs.
+// computes the rights that an operator needs.
 package access
 
 import (
@@ -40,11 +40,11 @@ const (
 	refusedMost = 100
 )
 
-// Asker asks for some rights itself and tells which of them are missing, as a feed does.
+// Asker checks some rights itself, as a feed does.
 type Asker interface {
-	// Asks reports whether it asks for a right.
+	// Asks reports whether the asker checks a right.
 	Asks(rbac.Rule) bool
-	// Missing are those that are missing, in no order.
+	// Missing returns the missing ones of these rights, in no order.
 	Missing() []ops.MissingRight
 }
 
@@ -65,26 +65,26 @@ type Settings struct {
 	Owner    Owner
 	// Catalog answers what is served, and what the account may do.
 	Catalog *catalog.Catalog
-	// Reviews tell who the account is.
+	// Reviews returns the name of the account.
 	Reviews authentication.SelfSubjectReviewsGetter
 	// Askers yields those who ask for rights themselves.
 	Askers iter.Seq[Asker]
 	// Namespace is where the operator keeps what is its own; see [rbac.Settings].
 	Namespace string
-	// Log is told once of each right that is missing, and once when it is not any more.
+	// Log gets each missing right once, and once when it is granted.
 	Log logr.Logger
 }
 
-// Monitor tells which rights the operator's account lacks of those that it needs. It asks about what is new
-// when something has come, about what a request was refused for, and about what is missing with a growing
-// wait. What is missing is shown and stops nobody. All methods may be called at any time from any goroutine.
+// Monitor finds the rights that the operator needs and its account lacks. It checks rights when they are first needed and after
+// refused requests, and missing rights again with back-off. Missing rights are shown; they stop no handler. All methods may be
+// called at any time from any goroutine.
 type Monitor struct {
 	settings Settings
 	wake     chan struct{}
 
 	// Only Run's goroutine uses these. answers are the server's, by what was asked, and looks counts how often
 	// it was looked what to ask; due is when to look again, zero when not by itself; wait is the last wait
-	// for a server that could not be asked; introduced: the account is known, or nobody tells it.
+	// after a failed check; introduced: the account is known, or the server does not serve reviews.
 	answers    map[string]*answer
 	looks      int
 	due        time.Time
@@ -92,7 +92,7 @@ type Monitor struct {
 	introduced bool
 
 	mu sync.Mutex
-	// refused are rights for lack of which a request was refused since the last look.
+	// refused are the rights that refused requests have needed since the last look.
 	refused []string
 	// retry: what is missing may have been given.
 	retry   bool
@@ -174,7 +174,7 @@ func (m *Monitor) Refused(err error) {
 	}
 }
 
-// look asks what is to be asked now, and tells what has changed.
+// look checks the rights that are due, and reports changes.
 func (m *Monitor) look(ctx context.Context) {
 	m.introduce(ctx)
 	m.doubt()
@@ -213,7 +213,7 @@ func (m *Monitor) elsewhere(r rbac.Rule) bool {
 	return false
 }
 
-// introduce asks who this process is to the API server, once. Where that is not told, nobody knows.
+// introduce reads the name of the account, once. Without it, messages leave the account out.
 func (m *Monitor) introduce(ctx context.Context) {
 	if m.introduced {
 		return

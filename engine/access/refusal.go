@@ -85,7 +85,7 @@ func (r *refusal) anyIn(all []rbac.Rule) bool {
 	})
 }
 
-// standIns are the rights of which one stands for all that a role or a binding gives away, by the resource that is written.
+// standIns returns the rights that replace the rights in a role or a binding, by the resource that is written. One of them is enough.
 func standIns(written string) (out []rbac.Rule) {
 	rule := func(verb, resource string) rbac.Rule {
 		return rbac.Rule{Group: rbacGroup, Resource: resource, Verb: verb}

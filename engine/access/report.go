@@ -27,8 +27,7 @@ type gap struct {
 	of int
 }
 
-// found notes what is missing now, and logs what is news. When something was given, those who were
-// refused are told.
+// found records the missing rights, and logs changes. It calls the owner when a right was granted.
 func (m *Monitor) found(missing []gap) {
 	m.mu.Lock()
 	before, account := m.missing, m.account
@@ -47,7 +46,7 @@ func (m *Monitor) found(missing []gap) {
 	}
 }
 
-// logOf is where a right is told of that is missing: not to everybody when the operator works without it.
+// logOf returns the logger for a missing right: at V(1) if the operator works without it.
 func (m *Monitor) logOf(g gap) logr.Logger {
 	if g.Optional {
 		return m.settings.Log.V(1)
@@ -62,7 +61,7 @@ func (m *Monitor) Lacks() bool {
 	return len(m.missing) > 0
 }
 
-// Told reports whether an error of a request is about a right that is told to be missing already.
+// Told reports whether the error of a request is about a missing right that the log has.
 func (m *Monitor) Told(err error) bool {
 	refusal := refused(err)
 	if refusal == nil {
@@ -75,7 +74,7 @@ func (m *Monitor) Told(err error) bool {
 	})
 }
 
-// without are those of which the others have none of the same right, wherever.
+// without returns the gaps whose right is not among the others, in any namespace.
 func without(all, others []gap) (out []gap) {
 	for _, g := range all {
 		same := func(o gap) bool { return o.Rule.String() == g.Rule.String() }

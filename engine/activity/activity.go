@@ -26,7 +26,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/transport"
 )
 
-// stuck is how long code has that does not heed the end of its context.
+// stuck is how long an attempt waits for code that ignores the end of its context.
 const stuck = 5 * time.Second
 
 var (
@@ -236,12 +236,12 @@ func (o *Office) request(h *dsl.Handler, n int, span *transport.Span) *dsl.Reque
 // nothing are related objects where there is no object.
 type nothing struct{}
 
-// Get says that there are none.
+// Get returns an error.
 func (nothing) Get(name string) ([]*unstructured.Unstructured, error) {
 	return nil, dsl.Permanent(fmt.Errorf("reading related objects of %s: %w", name, errNoObject))
 }
 
-// Relations are none.
+// Relations returns nil.
 func (nothing) Relations() []dsl.Relation { return nil }
 
 // Absent names nothing.

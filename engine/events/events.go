@@ -93,8 +93,8 @@ func (r *Recorder) Stop() {
 		<-time.After(quiet) // the recorder hands over each Event in a goroutine of its own
 		r.broadcaster.Shutdown()
 		for end := time.Now().Add(most); time.Now().Before(end); {
-			// The broadcaster starts a goroutine for each Event and tells nobody when it ends, so
-			// the end is when nothing is under way after a moment.
+			// The broadcaster starts a goroutine for each Event and does not report its end, so
+			// wait until no request is under way.
 			<-time.After(quiet)
 			if r.sink.active.Load() == 0 {
 				return

@@ -53,8 +53,7 @@ type bucket struct {
 	spilled bool
 }
 
-// admit reports whether an Event may be sent; first tells, of one that may not, that it is the first of
-// its flood, which goes on until the bucket is full again.
+// admit reports whether an Event may be sent. First is true for the first dropped Event since the bucket was last full.
 func (l *limit) admit(of subject, what sameness, now time.Time) (admitted, first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

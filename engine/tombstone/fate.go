@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tombstone finds out what became of objects that left a cache without an event of deletion: the listing without them
-// may come from a server that is behind, or may select other objects.
+// Package tombstone confirms the deletion of objects that left a cache without a deletion event: the listing without them may come
+// from a server that lags behind, or may select other objects.
 package tombstone
 
 import (
@@ -32,13 +32,13 @@ const (
 	lookAgainMost = 5 * time.Minute
 )
 
-// Settings are what a finder asks about the objects of one resource. All are required but the selectors.
+// Settings configure a finder. The selectors are optional.
 type Settings struct {
 	// LabelSelector and FieldSelector are those of the operator.
 	LabelSelector, FieldSelector string
 	// Resource answers questions about the objects.
 	Resource Resource
-	// Log gets each object once of which it cannot be told.
+	// Log gets each object once whose deletion is not confirmed.
 	Log logr.Logger
 }
 
@@ -56,33 +56,33 @@ type Resource interface {
 	NamespaceGone(ctx context.Context, namespace string) (bool, error)
 }
 
-// Finder finds out what became of the objects of one resource. Its methods may be called by any number of
-// goroutines, for one object by one.
+// Finder confirms deletions of the objects of one resource. Its methods may be called by any number of goroutines, but by one
+// goroutine for each object.
 type Finder struct {
 	settings Settings
 
 	mu sync.Mutex
-	// unclear says of objects why it cannot be told what became of them.
+	// unclear has the reasons why the deletions of objects are not confirmed.
 	unclear map[types.UID]string
 }
 
 // New returns a finder.
 func New(s Settings) *Finder { return &Finder{settings: s, unclear: map[types.UID]string{}} }
 
-// Doubt is how sure it is that one object is gone. The zero value is of one that was seen to go.
+// Doubt is the state of the confirmation for one object. The zero value is that of a confirmed deletion.
 type Doubt struct {
-	// Unseen: nobody saw it go, and nothing has said yet that it is gone.
+	// Unseen is true until the deletion is confirmed, if the watch missed it.
 	Unseen bool
 	// wait is the last wait between two looks, zero before the first, and next is when to look again.
 	wait time.Duration
 	next time.Time
 }
 
-// LookNow has the object looked for without a wait: something has come for lack of which nothing could be told.
+// LookNow ends the back-off, because the reason of the last failure may be gone.
 func (d *Doubt) LookNow() { d.next = time.Time{} }
 
-// Prove looks for an object whose fate is in doubt, when it is time to. It returns how long to wait before the next
-// look, zero when the object is gone for sure. The error is why a look told nothing, which the log knows.
+// Prove looks for an object whose deletion is not confirmed, unless its back-off lasts. It returns the wait until the next look,
+// zero when the object is gone. It logs the error of a failed look.
 func (f *Finder) Prove(ctx context.Context, key cache.ObjectName, uid types.UID, d *Doubt) (wait time.Duration, err error) {
 	if !d.Unseen {
 		if d.wait > 0 {
@@ -107,8 +107,8 @@ func (f *Finder) Prove(ctx context.Context, key cache.ObjectName, uid types.UID,
 	return wait, err
 }
 
-// gone finds out whether an object is gone, or has left the operator's selector. An empty uid stands for any. The error
-// says why that cannot be told; without one, the object is there, and the cache will show it again.
+// gone reports whether an object is gone, or has left the operator's selector. An empty uid stands for any. If it is false without an
+// error, the object exists, and the cache will show it again.
 func (f *Finder) gone(ctx context.Context, key cache.ObjectName, uid types.UID) (bool, error) {
 	live, err := f.settings.Resource.Read(ctx, key)
 	switch {
@@ -121,8 +121,8 @@ func (f *Finder) gone(ctx context.Context, key cache.ObjectName, uid types.UID) 
 	return !selected && err == nil, err
 }
 
-// allGone is gone for an object that cannot be asked for: it is when all of its resource or of its namespace are. Why
-// tells why it cannot be asked for.
+// allGone reports whether an object is gone with its resource or its namespace, when the object cannot be read because of the
+// error why.
 func (f *Finder) allGone(ctx context.Context, key cache.ObjectName, why error) (bool, error) {
 	switch {
 	case f.settings.Resource.Absent():
@@ -142,7 +142,7 @@ func (f *Finder) allGone(ctx context.Context, key cache.ObjectName, why error) (
 	return false, why
 }
 
-// selects asks the server, where the operator selects, whether it selects a living object.
+// selects reports whether the operator's selectors match an object. The server evaluates them.
 func (f *Finder) selects(ctx context.Context, o *unstructured.Unstructured) (bool, error) {
 	s := f.settings
 	if s.LabelSelector == "" && s.FieldSelector == "" {
@@ -158,7 +158,7 @@ func (f *Finder) selects(ctx context.Context, o *unstructured.Unstructured) (boo
 	return slices.ContainsFunc(list.Items, func(i unstructured.Unstructured) bool { return i.GetUID() == o.GetUID() }), nil
 }
 
-// doubted notes that nothing says that the object is gone. The error is nil when it lives.
+// doubted records that a deletion is not confirmed. The error is nil when the object exists.
 func (f *Finder) doubted(key cache.ObjectName, uid types.UID, err error) {
 	reason := "it is there, and a listing did not have it"
 	if err != nil {
@@ -174,7 +174,7 @@ func (f *Finder) doubted(key cache.ObjectName, uid types.UID, err error) {
 	}
 }
 
-// Known notes that it is known what became of an object, as the cache shows it again.
+// Known removes the doubt about an object: its deletion is confirmed, or the cache shows it again.
 func (f *Finder) Known(uid types.UID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -188,8 +188,7 @@ func (f *Finder) Clear() {
 	clear(f.unclear)
 }
 
-// Doubts says of how many objects it cannot be told whether they are gone, and why of one of them; empty when there
-// are none.
+// Doubts returns the number of objects whose deletion is not confirmed, with the reason for one of them; empty without such objects.
 func (f *Finder) Doubts() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

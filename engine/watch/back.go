@@ -56,14 +56,14 @@ func IsBack(err error) bool {
 	return is
 }
 
-// alarms are what a set knows of versions that have gone back. [Set.mu] guards them.
+// alarms is the knowledge of a set about versions that went back. [Set.mu] guards it.
 type alarms struct {
 	// epoch counts the alarms. After each one every source has to list again.
 	epoch uint64
 	// last is when the last one was, and quiet how long there is no other one after it.
 	last  time.Time
 	quiet time.Duration
-	// next is the alarm that waits for the end of that time, nil when there is none.
+	// next is the alarm that waits for the end of that time, or nil.
 	next *time.Timer
 }
 
@@ -122,7 +122,7 @@ func (s *Set) alarmLocked(what fmt.Stringer, from, to string) {
 	}
 }
 
-// era is what an observer knows of versions that have gone back. [observer.mu] guards it.
+// era is the knowledge of an observer about versions that went back. [observer.mu] guards it.
 type era struct {
 	// wanted is the alarm after which the source has to list, and got the one after which it has listed. Begun is the
 	// one after which the listing that is under way was begun.
@@ -132,8 +132,8 @@ type era struct {
 	// handed is the version that was handed to the reflector last. Pending: the cache may not show the last listing yet.
 	handed  string
 	pending bool
-	// cuts counts the watches that ended before their time, and proven is after which of them the server has told its newest version.
-	// Proving: it is being asked.
+	// cuts counts the watches that ended early. Proven is the value of cuts when the server last returned its newest
+	// version, and proving is true while a request for that is under way.
 	cuts, proven uint64
 	proving      bool
 }
@@ -184,7 +184,7 @@ func (o *observer) complete(version string) {
 	}
 }
 
-// relisted notes that the listing which is under way shows what there is after the last alarm.
+// relisted records that the current listing shows the state after the last alarm.
 func (o *observer) relisted() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

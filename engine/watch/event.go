@@ -35,7 +35,7 @@ func (k EventKind) String() string {
 	}
 }
 
-// Event tells an owner what happened to an object. When it arrives the cache shows this state of
+// Event is a change of an object. When it arrives the cache shows this state of
 // the object, or a later one.
 type Event struct {
 	Kind EventKind
@@ -43,8 +43,8 @@ type Event struct {
 	// UID is the object's uid. An object that was deleted and created again is a Deleted with
 	// the old uid and an Added with the new one, also when the watch saw neither.
 	UID types.UID
-	// Unseen: nobody saw the deletion, it follows from what a listing does not have, or has under
-	// another uid. A server that is behind lists so too: only a look at the object itself tells.
+	// Unseen is true when the watch missed the deletion: a listing lacks the object, or has another uid under its name. A
+	// server that lags behind lists so, too, so a read of the object has to confirm the deletion.
 	Unseen bool
 	// Initial: the object was there when the owner came, or in the first listing.
 	Initial bool
@@ -91,7 +91,7 @@ func (s sink) OnUpdate(before, after any) {
 	}
 }
 
-// OnDelete delivers that an object is gone. If nobody saw it go, obj is a tombstone.
+// OnDelete delivers a deletion. If the watch missed it, obj is a tombstone.
 func (s sink) OnDelete(obj any) {
 	gone, unseen := obj.(cache.DeletedFinalStateUnknown)
 	if unseen {

@@ -108,8 +108,8 @@ func (h *Handle) Behind() bool { return h.informer.seen.behind() }
 // Epoch counts how often the API server's versions had gone back when the listing began that the cache is from.
 func (h *Handle) Epoch() uint64 { return h.informer.seen.epoch() }
 
-// Retry makes the source try at once what it would try again later, because the reason for its fault
-// may be gone. It does no harm where there is none.
+// Retry ends the source's wait before its next attempt, because the reason for its fault may be gone. It has no effect on a
+// source without a fault.
 func (h *Handle) Retry() { h.informer.seen.pace.retry() }
 
 // State returns how the source is doing.

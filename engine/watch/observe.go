@@ -84,7 +84,7 @@ func list[L listed](ctx context.Context, o *observer, opts metav1.ListOptions, c
 func (o *observer) watch(ctx context.Context, opts metav1.ListOptions, call func(context.Context, metav1.ListOptions) (watch.Interface, error)) (watch.Interface, error) {
 	streamed := opts.SendInitialEvents != nil && *opts.SendInitialEvents
 	if err := o.release(); err != nil && !streamed {
-		return nil, err // the stream before this one told it
+		return nil, err // it ended the stream before this one
 	}
 	if streamed && o.begin() {
 		opts.ResourceVersion = ""
@@ -103,8 +103,8 @@ func (o *observer) watch(ctx context.Context, opts metav1.ListOptions, call func
 			}
 			return o.forward(ctx, inner, streamed, limitOf(opts)), nil
 		case streamed:
-			// A list request follows and tells what is wrong, if anything: a server without streamed
-			// lists refuses here.
+			// The reflector sends a list request next, which returns the error if there is one. A server without
+			// streamed lists refuses this request.
 			return nil, withoutRetry(err)
 		case ctx.Err() != nil:
 			return nil, err
@@ -173,14 +173,14 @@ func (o *observer) ended(s *stream) {
 	}
 }
 
-// hold keeps an error for the next request.
+// hold stores an error, which the next request returns.
 func (o *observer) hold(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.broken = err
 }
 
-// release returns what hold kept.
+// release returns the error that hold has stored, and removes it.
 func (o *observer) release() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

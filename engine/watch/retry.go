@@ -18,8 +18,8 @@ const (
 	retryFirst = time.Second
 	// retryMost bounds the wait after a failure.
 	retryMost = 20 * time.Second
-	// relistMost bounds the wait after the server forgot the version that a watch was at. Nothing is
-	// wrong then, and until the next listing nobody is told of changes.
+	// relistMost bounds the wait after the server has compacted the version that a watch was at. That is no fault, and
+	// events come again after the next listing.
 	relistMost = 10 * time.Second
 	// askedMost bounds the wait that the server asks for.
 	askedMost = time.Minute
@@ -27,12 +27,11 @@ const (
 	// time all do.
 	hurryEach   = 2 * time.Millisecond
 	hurryWithin = 1500 * time.Millisecond
-	// calmAfter is how long a stream must stay open for the waits to begin anew.
+	// calmAfter is how long a stream must stay open before the back-off starts over.
 	calmAfter = time.Minute
 )
 
-// pace says how long a source waits before its next attempt. The zero value is ready to use, but
-// for hurry.
+// pace is the back-off of a source. The zero value is ready to use, except for hurry.
 type pace struct {
 	// hurry ends a wait.
 	hurry chan struct{}
@@ -41,8 +40,8 @@ type pace struct {
 	last time.Duration
 }
 
-// pause waits before the next attempt after err, at most for as long as the context lasts. Nobody ends the time that the server
-// has asked for.
+// pause waits before the next attempt after err, or until the context ends. Only the context cuts short a wait that the server
+// asked for.
 func (p *pace) pause(ctx context.Context, err error) {
 	wait, hurry := p.next(err), p.hurry
 	if seconds, asked := apierrors.SuggestsClientDelay(err); asked && seconds > 0 {
@@ -72,7 +71,7 @@ func (p *pace) next(err error) time.Duration {
 	return wait/2 + rand.N(wait/2)
 }
 
-// calm lets the waits begin anew.
+// calm resets the back-off.
 func (p *pace) calm() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,8 +98,8 @@ func (s *Set) Hurry() {
 }
 
 // failed is called by the reflector when listing or watching has failed, and makes the next attempts
-// itself. The reflector would wait up to a minute between them, longer each time, also when the
-// server just forgot old versions; nobody could end that wait when a missing right is given.
+// itself. The reflector would wait up to a minute between them, longer each time, even when the
+// server just compacted old versions; and its wait could not be cut short when a missing right is granted.
 func (i *informer) failed(ctx context.Context, r *cache.Reflector, err error) {
 	for err != nil && ctx.Err() == nil {
 		i.seen.health.missed(err) // the observer has noted most of them

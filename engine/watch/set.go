@@ -84,7 +84,7 @@ func New(s Settings) *Set {
 // sources, but must not close any.
 //
 // The values of ctx, but not its end, are passed on to the requests: the informer lives until its
-// last handle is closed. Open itself talks to nobody. It fails when a selector, profile or path of
+// last handle is closed. Open itself sends no request. It fails when a selector, profile or path of
 // the source is faulty and when the set is closed.
 func (s *Set) Open(ctx context.Context, src Source, on Handler) (*Handle, error) {
 	src.Form = src.WithDefaults()

@@ -15,11 +15,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// blindAfter is how long after nothing told of changes any more a source counts as blind. It is longer
-// than the waits between attempts: one that fails now and then is not.
+// blindAfter is the time without a watch after which a source counts as blind. It is longer than the waits between attempts, so a
+// source that fails now and then is not blind.
 const blindAfter = 30 * time.Second
 
-// errBlind is what is wrong with a source whose requests neither fail nor come to an end.
+// errBlind is the fault of a source whose requests neither fail nor end.
 var errBlind = fmt.Errorf("nothing has told of changes for %s", blindAfter)
 
 // State is how a source is doing.
@@ -31,14 +31,13 @@ type State struct {
 	// not there, apierrors.IsForbidden that a permission is missing. Meanwhile the cache stays
 	// as it was.
 	Fault error
-	// Stale is since when nothing tells of changes: no watch is open, and no listing was complete since
-	// then. Zero while a watch is open, and before the first listing.
+	// Stale is the time of the last complete listing or open watch. Zero while a watch is open, and before the first
+	// listing.
 	Stale time.Time
-	// Blind: Stale is longer ago than half a minute. What the cache has is not to be taken for how
-	// things are.
+	// Blind is true when Stale is more than half a minute ago. The cache may be out of date then.
 	Blind bool
-	// LastEvent is when the server was last heard of: a listing, an event or a bookmark, of
-	// which most servers send one a minute. Zero before the first.
+	// LastEvent is the time of the last listing, event or bookmark. Most servers send a bookmark every minute. Zero before
+	// the first.
 	LastEvent time.Time
 	// Failures counts the failures to list or watch since the source was opened.
 	Failures int
@@ -49,14 +48,14 @@ type State struct {
 // Listing and watching fail separately, or a source that may be listed but not watched would
 // heal and fail with each retry.
 //
-// A source that nothing is wrong with, and that is blind all the same, is at fault too.
+// A blind source has a fault even if no request has failed.
 type health struct {
 	src     Source
 	log     logr.Logger
 	changed func(Source, State)
 
 	mu    sync.Mutex
-	state State // Fault is told from the next two
+	state State // its Fault comes from list and watch
 	list  error
 	watch error
 	// breaks counts the streams that broke in a row. One is a server going away politely.
@@ -64,10 +63,10 @@ type health struct {
 	// dim makes the state blind when its time comes; nil before the first listing.
 	dim *time.Timer
 
-	// telling is held while changed runs, so that calls come one by one and the last one tells
-	// of the last state.
-	telling sync.Mutex
-	told    State
+	// notifying is held while changed runs, so that calls come one by one and the last one has
+	// the last state.
+	notifying sync.Mutex
+	notified  State
 	ended   bool
 }
 
@@ -85,7 +84,7 @@ func (h *health) listed(err error) {
 	})
 }
 
-// followed notes that a watch is open which tells of all that comes after the last listing.
+// followed records that a watch is open which delivers all events after the last listing.
 func (h *health) followed() {
 	h.update(func() {
 		h.state.Stale, h.state.Blind = time.Time{}, false
@@ -98,7 +97,7 @@ func (h *health) followed() {
 // lost notes that the watch has ended.
 func (h *health) lost() { h.update(h.staleLocked) }
 
-// staleLocked begins the time in which nothing tells of changes.
+// staleLocked starts the time without a watch.
 func (h *health) staleLocked() {
 	h.state.Stale, h.state.Blind = time.Now(), false
 	if h.dim != nil {
@@ -110,8 +109,7 @@ func (h *health) staleLocked() {
 	})
 }
 
-// opened notes how a watch request ended. A stream that opens well proves nothing when the last
-// ones broke.
+// opened records the result of a watch request. After broken streams, an open stream alone does not end the fault.
 func (h *health) opened(err error) {
 	h.update(func() {
 		if err != nil {
@@ -142,7 +140,7 @@ func (h *health) broke(err error) {
 	})
 }
 
-// missed notes an error that the requests did not show, as of a list that makes no sense.
+// missed records an error that no request returned, such as that of a malformed list.
 func (h *health) missed(err error) {
 	h.update(func() {
 		if h.list == nil && h.watch == nil {
@@ -161,15 +159,15 @@ func (h *health) now() State {
 	return h.state
 }
 
-// end makes sure that nobody is told anything from here on.
+// end stops notifications.
 func (h *health) end() {
 	h.mu.Lock()
 	if h.dim != nil {
 		h.dim.Stop()
 	}
 	h.mu.Unlock()
-	h.telling.Lock()
-	defer h.telling.Unlock()
+	h.notifying.Lock()
+	defer h.notifying.Unlock()
 	h.ended = true
 }
 
@@ -203,30 +201,30 @@ func (h *health) update(change func()) {
 	same := before.same(h.state)
 	h.mu.Unlock()
 	if !same {
-		h.tell()
+		h.notify()
 	}
 }
 
-func (h *health) tell() {
-	h.telling.Lock()
-	defer h.telling.Unlock()
+func (h *health) notify() {
+	h.notifying.Lock()
+	defer h.notifying.Unlock()
 	now := h.now()
-	if h.ended || h.told.same(now) {
+	if h.ended || h.notified.same(now) {
 		return
 	}
 	switch {
-	case alike(h.told.Fault, now.Fault) && h.told.Synced == now.Synced && now.Blind:
+	case alike(h.notified.Fault, now.Fault) && h.notified.Synced == now.Synced && now.Blind:
 		h.log.V(1).Info("source gets no events; its cache may be stale")
-	case alike(h.told.Fault, now.Fault) && h.told.Synced == now.Synced:
+	case alike(h.notified.Fault, now.Fault) && h.notified.Synced == now.Synced:
 		h.log.V(1).Info("source gets events again")
-	case alike(h.told.Fault, now.Fault):
+	case alike(h.notified.Fault, now.Fault):
 		h.log.V(1).Info("source is synced")
 	case now.Fault == nil:
 		h.log.V(1).Info("source works again")
 	default:
-		h.log.V(1).Info("source fails", "fault", now.Fault.Error()) // who watches says it where it matters
+		h.log.V(1).Info("source fails", "fault", now.Fault.Error()) // the owners log it at their own level
 	}
-	h.told = now
+	h.notified = now
 	if h.changed != nil {
 		h.changed(h.src, now)
 	}
@@ -236,7 +234,7 @@ func (s State) same(t State) bool {
 	return s.Synced == t.Synced && s.Blind == t.Blind && alike(s.Fault, t.Fault)
 }
 
-// fault is what all errors in State.Fault are.
+// fault is the type of all errors in State.Fault.
 type fault struct {
 	doing string
 	src   Source
@@ -254,7 +252,7 @@ func (f *fault) Error() string {
 
 func (f *fault) Unwrap() error { return f.err }
 
-// alike reports whether two faults are the same to people.
+// alike reports whether two faults read the same to people.
 func alike(a, b error) bool {
 	f, _ := errors.AsType[*fault](a)
 	g, _ := errors.AsType[*fault](b)
@@ -264,7 +262,7 @@ func alike(a, b error) bool {
 	return f.doing == g.doing && rootOf(f.err) == rootOf(g.err)
 }
 
-// rootOf returns what does not differ from one attempt to the next, as ports in messages do.
+// rootOf returns the part of an error that stays the same between attempts. Ports in messages do not.
 func rootOf(err error) string {
 	if reason := apierrors.ReasonForError(err); reason != metav1.StatusReasonUnknown {
 		return string(reason)

@@ -302,7 +302,7 @@ func TestNobodyIsToldAfterTheEnd(t *testing.T) {
 	var told changes
 	h := newHealth(Source{GVR: foos}, logr.Discard(), told.on)
 	h.synced()
-	h.tell() // as when two changes were told as one
+	h.notify() // as when two changes were told as one
 	h.end()
 	h.listed(forbidden)
 	if len(told.told) != 1 {

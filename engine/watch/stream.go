@@ -38,17 +38,17 @@ const (
 	overdueAfter = time.Minute
 )
 
-// errStalled is what is wrong with a streamed list that does not go on.
+// errStalled is the error of a streamed list that stopped before its end.
 var errStalled = fmt.Errorf("the listing did not go on for %s", stalledAfter)
 
-// errSilent is what is wrong with a stream that was opened for one that fell silent, and is silent too.
-// A watch is, that begins at a version which its server has yet to come to: a listing shows it.
+// errSilent is the error of a second silent stream in a row. A watch is silent when it begins at a version that the server has not
+// reached; a listing shows that.
 var errSilent = errors.New("two watches in a row were silent")
 
 // errBack ends a stream that was opened before an alarm, or that shows older versions than it did before.
 var errBack = apierrors.NewResourceExpired("the server's versions have gone back")
 
-// errBrief is what is wrong with a stream that ends as soon as it begins.
+// errBrief is the error of a stream that ends as soon as it begins.
 var errBrief = errors.New("the server ended the watch at once")
 
 // stream is a watch whose events are noted as they pass.
@@ -58,8 +58,8 @@ type stream struct {
 	out   chan watch.Event
 	// listing: the events still are those of a streamed list, and the reflector deals with errors.
 	listing bool
-	// limit is when a stream without bookmarks must have ended; zero when it need not. A proxy that has
-	// lost its server says nothing any more, and no silence tells.
+	// limit is the time after which a stream without bookmarks is closed; zero for never. A proxy that has lost its server
+	// sends nothing, and its silence looks like that of a server without changes.
 	limit         time.Duration
 	opened, begun time.Time
 	// any: an event came, the last one when heard says. Marked is when the last bookmark came. Before
@@ -76,7 +76,7 @@ type stream struct {
 // ResultChan returns the channel that the events come through.
 func (s *stream) ResultChan() <-chan watch.Event { return s.out }
 
-// Stop ends the stream, also when nobody reads from it any more.
+// Stop ends the stream, even if its reader has stopped reading.
 func (s *stream) Stop() {
 	s.once.Do(func() { close(s.stopped) })
 	s.inner.Stop()
@@ -100,9 +100,8 @@ func (s *stream) run(ctx context.Context) {
 	s.linger()
 }
 
-// pass passes events on until the stream ends, with the error that ended it if there is one. That
-// error is not passed on but told by the next request, which follows at once: only then does the
-// reflector give the next attempt into our hands; see informer.failed.
+// pass forwards events until the stream ends, and returns the error that ended it. The next request returns that error to the
+// reflector, because only the error of a request makes the reflector call informer.failed.
 func (s *stream) pass(ctx context.Context) error {
 	h := s.seen.health
 	steady, silent := time.NewTimer(steadyAfter), time.NewTimer(s.patience())
@@ -181,8 +180,8 @@ func (s *stream) overdue() <-chan time.Time {
 	return time.After(s.limit)
 }
 
-// overstayed is called when the server should have ended the stream, and reports whether it is ended
-// here. Of a stream that has a time to be silent, that tells.
+// overstayed is called when the server should have ended the stream. It reports whether to end the stream now: a stream with
+// bookmarks goes on, because missing bookmarks would show a broken connection.
 func (s *stream) overstayed() bool {
 	if s.patience() > 0 {
 		return false
@@ -191,8 +190,8 @@ func (s *stream) overstayed() bool {
 	return true
 }
 
-// silent is called when the stream's time to be silent is over, if it has one. The error is that of a
-// stream that never said anything.
+// silent is called when no event came in time, and reports whether to end the stream. The error is that of a stream that never
+// delivered an event.
 func (s *stream) silent() (over bool, err error) {
 	if s.patience() == 0 {
 		return false, nil
@@ -212,7 +211,7 @@ func (s *stream) silent() (over bool, err error) {
 	return true, err
 }
 
-// patience is how long the stream may be silent; zero while it cannot be known whether its server sends bookmarks.
+// patience returns the longest time without an event; zero as long as the server has not shown that it sends bookmarks.
 func (s *stream) patience() time.Duration {
 	if s.listing {
 		return stalledAfter
@@ -224,7 +223,7 @@ func (s *stream) patience() time.Duration {
 	return max(silentBeats*beat, silentAfter)
 }
 
-// note notes an event, and returns its version. The error is the one that the event carries, or errBack.
+// note records an event, and returns its version. The error is the one in the event, or errBack.
 func (s *stream) note(event watch.Event) (version string, err error) {
 	h := s.seen.health
 	if event.Type == watch.Error {
@@ -270,7 +269,7 @@ func (s *stream) listed(version string) {
 	s.seen.health.followed()
 }
 
-// linger waits until the reflector takes the stream for one that has worked.
+// linger waits until the stream is old enough for the reflector to count it as successful.
 func (s *stream) linger() {
 	timer := time.NewTimer(brief - time.Since(s.begun))
 	defer timer.Stop()
