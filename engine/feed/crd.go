@@ -28,10 +28,9 @@ func (f *Feed) unfound() bool {
 	})
 }
 
-// inquire finds out what a 404 to a list or a watch means, and reports whether the resource is not
-// served as it was. It says nothing of objects: a server that is behind, an API that is registered
-// anew and a version that is served no more answer so. Until something says that the CRD is gone, the
-// cache stays as it is and nothing counts as deleted.
+// inquire finds the reason of a 404 to a list or a watch, and reports whether the resource is no longer served as before. The 404
+// does not mean that objects are deleted: a server that lags behind returns it, and so does one that registers the API again or no
+// longer serves the version. Until the CRD is known to be deleted, the cache keeps its objects.
 func (f *Feed) inquire(ctx context.Context) (lost bool) {
 	if time.Since(f.asked) < lookAgain {
 		if f.next != nil {
@@ -60,7 +59,7 @@ func (f *Feed) inquire(ctx context.Context) (lost bool) {
 	return f.lost
 }
 
-// unserved says how it is with a resource that is not served in the version that was declared.
+// unserved sets the state of a feed whose resource is not served in the declared version.
 func (f *Feed) unserved(ctx context.Context) {
 	f.settings.Unserved()
 	other := f.elsewhere(ctx)
@@ -94,9 +93,8 @@ func (f *Feed) unserved(ctx context.Context) {
 	}
 }
 
-// extinct reports whether the resource is gone, with all its objects: its CRD is; and whether that is known to be
-// there. The API server removes a CRD only when its last object is gone. A resource that never had a CRD, as one of
-// an aggregated API, is never known to be gone.
+// extinct reports whether the resource is gone with all its objects, because its CRD is gone, and whether the CRD is there. The API
+// server removes a CRD only after its last object. A resource without a CRD, as of an aggregated API, never counts as gone.
 func (f *Feed) extinct(ctx context.Context) (extinct, there bool) {
 	if len(f.opened()) > 0 && !f.now().hasCRD && !f.bereft {
 		return false, false
@@ -105,7 +103,7 @@ func (f *Feed) extinct(ctx context.Context) (extinct, there bool) {
 	return !there && err == nil, there
 }
 
-// readCRD asks whether the resource's CRD is there. The error says why that cannot be told.
+// readCRD reads the resource's CRD from the server, and reports whether it is there.
 func (f *Feed) readCRD(ctx context.Context) (there bool, err error) {
 	crds := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	name := f.crdName()
@@ -128,7 +126,7 @@ func (f *Feed) crdName() string {
 	return schema.GroupResource{Group: f.settings.Name.Group, Resource: f.settings.Name.Resource}.String()
 }
 
-// findCRD notes, once it can be told, whether the resource has a CRD.
+// findCRD records whether the resource has a CRD, unless that is known.
 func (f *Feed) findCRD(ctx context.Context) {
 	if f.now().crdKnown {
 		return
@@ -142,8 +140,7 @@ func (f *Feed) findCRD(ctx context.Context) {
 	f.hasCRD, f.crdKnown = there, err == nil || apierrors.IsForbidden(err)
 }
 
-// CRDChanged takes an event of a CRD, whose ever it is: what is served may have changed, so the feed looks
-// again. It never blocks.
+// CRDChanged handles an event of any CRD: other resources may be served now, so the feed takes a step. It never blocks.
 func (f *Feed) CRDChanged(ev watch.Event) {
 	if ev.Key.Name == f.crdName() {
 		f.mu.Lock()
@@ -159,15 +156,15 @@ func (f *Feed) CRDChanged(ev watch.Event) {
 	f.Nudge()
 }
 
-// end closes the informers of a resource that is gone, and tells of its objects' deletion.
+// end closes the informers of a resource that is gone, and delivers the deletion of its objects.
 func (f *Feed) end() {
 	f.mu.Lock()
-	f.absent = true // before anybody asks what became of an object
+	f.absent = true // before a tombstone asks for an object
 	f.known, f.crdKnown, f.hasCRD = false, false, false
 	f.mu.Unlock()
 	f.abandon(schema.GroupVersionResource{})
 	for _, ns := range f.opened() {
-		f.close(ns).told.closeAsDeleted()
+		f.close(ns).ledger.closeAsDeleted()
 	}
 	f.settings.Catalog.Invalidate()
 }

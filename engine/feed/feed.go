@@ -27,7 +27,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
-// Settings are what a feed needs. All are required but where it says so.
+// Settings configure a feed. All are required unless marked optional.
 type Settings struct {
 	// Name is the resource as it was declared, or as it is called for people where Kind is set.
 	Name dsl.ResourceName
@@ -40,9 +40,9 @@ type Settings struct {
 	// Log gets when the feed begins to be degraded and when it is well again. Optional.
 	Log logr.Logger
 
-	// Patches: the engine itself writes to the objects. ObservedGeneration: it writes to their status what
-	// was handled, where that has the field; see [Feed.KeepsGeneration]. Gets: it reads single objects, as
-	// those that nobody saw go. What handlers do besides, only they know. Default to false.
+	// Patches is true if the engine itself writes to the objects, ObservedGeneration if it writes
+	// status.observedGeneration (see [Feed.KeepsGeneration]), and Gets if it reads single objects, as to confirm
+	// deletions. Requests of handlers do not count. Default to false.
 	Patches, ObservedGeneration, Gets bool
 
 	// Steps is called with each step of the feed. Optional.
@@ -58,7 +58,7 @@ type Settings struct {
 	Scope    *Scope
 	// Unserved is called when the resource is not served, so that the owner can watch CRDs. It must be quick.
 	Unserved func()
-	// Outages tells what the log tells already: of an API server that is away.
+	// Outages knows whether the log has that the API server is away.
 	Outages *transport.Outages
 }
 
@@ -78,9 +78,9 @@ type Feed struct {
 	wake     chan struct{}
 	health   *Health
 
-	// Only Run's goroutine uses these. asked is when the feed last asked what a 404 means, and lost
-	// whether it meant something. lacking is what was found missing, by namespace. bereft: the CRD was seen to go,
-	// and the resource was not read since, though the server may say for a while that it serves it.
+	// Only Run's goroutine uses these. asked is the time when the feed last looked for the reason of a 404, and lost
+	// is the result. lacking has the missing rights by namespace. bereft is true when the CRD was deleted and the
+	// resource was not listed since; the server may serve it for a while.
 	asked   time.Time
 	lost    bool
 	lacking map[string]lack
@@ -89,19 +89,20 @@ type Feed struct {
 	mu sync.Mutex
 	facts
 	informers map[string]*informer
-	// next is what the feed is about to go over to, nil when it is not. Only Run's goroutine sets it.
+	// next is the version that the feed switches to, or nil. Only Run's goroutine sets it.
 	next *successor
-	// crdDeleted: the CRD was seen to go, and that is not dealt with yet.
+	// crdDeleted is true from a deletion of the CRD until the next step.
 	crdDeleted bool
-	// prompted: something has come for which the feed may wait.
+	// prompted is true after an event for which the feed may wait.
 	prompted bool
 	// suspects are namespaces where a request was refused.
 	suspects map[string]suspicion
 }
 
-// facts are what is known of the resource.
+// facts are the properties of the resource.
 type facts struct {
-	// served is what the API server serves under the name; known: it does, as far as the feed knows.
+	// served is the resource that the API server serves under the name. Known is true while it does, as far as the feed
+	// knows.
 	served catalog.Resource
 	known  bool
 	// observes: objects have status.observedGeneration.
@@ -112,7 +113,7 @@ type facts struct {
 	absent bool
 }
 
-// now returns what is known at the moment.
+// now returns the facts of the moment.
 func (f *Feed) now() facts {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -203,7 +204,7 @@ func (f *Feed) namespaces() (names []string, known bool) {
 	return f.settings.Scope.Names(f.Resource().Namespaced)
 }
 
-// awaitNamespaces says that they are not known, and reports whether nobody is about to tell.
+// awaitNamespaces sets the state of a feed without a list of namespaces, and reports whether to look again.
 func (f *Feed) awaitNamespaces() (again bool) {
 	if fault := f.settings.Scope.Fault(); fault != "" {
 		f.set(Faulty, fault)
@@ -217,7 +218,7 @@ func (f *Feed) awaitNamespaces() (again bool) {
 func (f *Feed) open(ctx context.Context, namespaces []string, missing missingVerbs) error {
 	for _, ns := range f.opened() {
 		if !slices.Contains(namespaces, ns) {
-			f.close(ns).told.closeAsDeleted()
+			f.close(ns).ledger.closeAsDeleted()
 		}
 	}
 	for _, ns := range namespaces {
@@ -238,33 +239,31 @@ func (f *Feed) open(ctx context.Context, namespaces []string, missing missingVer
 }
 
 const (
-	// lookAgain and lookAgainMost bound the wait before a feed that is not well looks again when
-	// nothing tells it to: it doubles from the first to the second.
+	// lookAgain and lookAgainMost bound the back-off of a feed that is not well: it doubles from the first to the second.
 	lookAgain     = time.Second
 	lookAgainMost = 10 * time.Second
-	// wellAfter is how long a feed must run for the waits to begin anew.
+	// wellAfter is how long a feed must run before its back-off starts over.
 	wellAfter = 30 * time.Second
 )
 
-// patience says when a feed that is not well looks again. The wait doubles with each look, whatever
-// wakes the feed in between, and begins anew only when the feed ran for a while, or when something
-// came for which it may have waited. The zero value is ready to use.
+// patience is the back-off of a feed that is not well. The wait doubles with each step. It starts over only when the feed ran for a
+// while, or after an event for which the feed may wait. The zero value is ready to use.
 type patience struct {
 	last time.Duration
-	// due is when to look again, zero when not by itself.
+	// due is the time of the next step, zero for none.
 	due time.Time
-	// running is since when the feed runs, zero when it does not.
+	// running is the time since which the feed runs, zero when it does not.
 	running time.Time
 }
 
-// wait returns a channel that brings the time of the next look, nil when there is none.
-func (p *patience) wait(again, running, news bool) <-chan time.Time {
+// wait returns a channel for the next step, nil if none is due. Prompted resets the back-off.
+func (p *patience) wait(again, running, prompted bool) <-chan time.Time {
 	now := time.Now()
 	switch {
 	case running && p.running.IsZero():
 		p.running = now
 	case !running:
-		if news || !p.running.IsZero() && now.Sub(p.running) >= wellAfter {
+		if prompted || !p.running.IsZero() && now.Sub(p.running) >= wellAfter {
 			p.last, p.due = 0, time.Time{}
 		}
 		p.running = time.Time{}

@@ -18,10 +18,10 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
-// FactorySettings are what a factory needs. All are required but the log.
+// FactorySettings configure a factory. The log is optional.
 type FactorySettings struct {
-	// Common are the settings that all feeds have in common: Catalog, Metadata, Watches, Outages, and of Source whose
-	// managedFields are held. Log gets what there is to say of namespaces and CRDs.
+	// Common has the settings of all feeds: Catalog, Metadata, Watches, Outages, and the field managers of Source. Its Log
+	// is that of the feeds of namespaces and CRDs.
 	Common Settings
 	// Namespaces are those of the operator's scope; see [feed.ScopeSettings].
 	Namespaces []string
@@ -49,7 +49,7 @@ type Factory struct {
 	lent             atomic.Int32
 }
 
-// Lent is how many feeds there are at once, in one process, that data ask for and no configuration.
+// Lent bounds the feeds in one process that data ask for, and not the configuration.
 const Lent = 64
 
 // Borrow counts a feed that data ask for, as lines of the register do, and reports whether there may be one more. Back is to be
@@ -86,7 +86,7 @@ func (y *Factory) newOwn(s Settings) *Feed {
 	return y.New(s)
 }
 
-// New returns a feed that is not running yet. What all have in common is filled in.
+// New returns a feed that is not running yet. It fills in the common settings.
 func (y *Factory) New(s Settings) *Feed {
 	common := y.settings.Common
 	s.Catalog, s.Watches, s.Metadata, s.Outages, s.Unserved = common.Catalog, common.Watches, common.Metadata, common.Outages, y.WantCRDs
@@ -119,7 +119,7 @@ func (y *Factory) WantCRDs() { signal(y.needCRDs) }
 // Scope has the namespaces that the operator works in.
 func (y *Factory) Scope() *Scope { return y.scope }
 
-// Settled waits until it is known which namespaces there are, or why not, or until ctx ends.
+// Settled waits until the namespaces are listed or the listing has failed, or until ctx ends.
 func (y *Factory) Settled(ctx context.Context) {
 	if y.namespaces == nil {
 		return
@@ -144,8 +144,7 @@ func (y *Factory) nudge() {
 	}
 }
 
-// WatchChanged tells every feed that the state of an informer of a resource has changed: perhaps what it watches has
-// come.
+// WatchChanged passes a change of the state of an informer on to the feeds of its resource.
 func (y *Factory) WatchChanged(gvr schema.GroupVersionResource) {
 	for _, f := range append(y.All(), y.crds) {
 		f.WatchChanged(gvr)
@@ -192,8 +191,7 @@ func (y *Factory) NamespacesFault() string {
 	return "namespaces are " + string(now.Phase) + ": " + now.Message
 }
 
-// NamespaceGone asks for a namespace and reports whether the answer says that it is gone. The error tells why that
-// cannot be said.
+// NamespaceGone reads a namespace from the server, and reports whether it is gone.
 func (y *Factory) NamespaceGone(ctx context.Context, name string) (bool, error) {
 	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	_, err := y.settings.Common.Metadata.Resource(namespaces).Get(ctx, name, metav1.GetOptions{})
@@ -206,8 +204,8 @@ func (y *Factory) NamespaceGone(ctx context.Context, name string) (bool, error) 
 	return false, nil
 }
 
-// Extinct reports whether a kind that the API server serves in no version is gone for good, with its objects: no CRD may be
-// its. Doubt says why that cannot be told; it is nil while the CRDs are being listed.
+// Extinct reports whether a kind that the API server does not serve is gone with its objects, because no CRD can be its CRD. Doubt
+// is the reason why that is not certain; it is nil while the CRDs are being listed.
 func (y *Factory) Extinct(ctx context.Context, kind schema.GroupKind) (extinct bool, doubt error) {
 	y.WantCRDs()
 	if err := y.crds.Complete(); err != nil || y.crds.Behind() {
@@ -221,7 +219,7 @@ func (y *Factory) Extinct(ctx context.Context, kind schema.GroupKind) (extinct b
 		if group != kind.Group {
 			continue
 		}
-		// Its name does not say of which kind it is. A CRD whose resource is served is another one's.
+		// The name does not show the kind. If the resource is served, the CRD is that of another kind.
 		if _, err := y.settings.Common.Catalog.Resolve(ctx, dsl.ResourceName{Resource: plural, Group: group}); err != nil {
 			return false, fmt.Errorf("its CRD %s is there", crd.GetName())
 		}
@@ -229,7 +227,7 @@ func (y *Factory) Extinct(ctx context.Context, kind schema.GroupKind) (extinct b
 	return true, nil
 }
 
-// Whole returns a feed whose cache has every object of the resource in the namespace, whole; nil when there is none.
+// Whole returns a feed whose cache has all objects of the resource in the namespace, with all fields; or nil.
 func (y *Factory) Whole(gvr schema.GroupVersionResource, namespace string) *Feed {
 	for _, f := range y.All() {
 		if f.Whole(gvr, namespace) {

@@ -13,12 +13,12 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
 )
 
-// Phase says how a feed is, in words for people.
+// Phase is the state of a feed, in words for people.
 type Phase string
 
 // The phases.
 const (
-	// Starting: it is too early to tell.
+	// Starting: the first listing is not complete.
 	Starting Phase = "starting"
 	// Unserved: the API server does not serve the resource.
 	Unserved Phase = "not served"
@@ -30,31 +30,31 @@ const (
 	Running Phase = "running"
 )
 
-// State is how a feed is, as a whole or in one namespace.
+// State is the state of a feed, as a whole or in one namespace.
 type State struct {
 	Phase Phase
-	// Text says why, for people. Empty where the phase says it all.
+	// Text is the reason, for people. May be empty.
 	Text string
-	// Missing are the verbs that are, where that is the reason.
+	// Missing are the missing verbs, if they are the reason.
 	Missing []string
-	// Told: the log tells of that already, as of a server that is away. NotFound: what is not served cannot be
-	// listed or watched, nor is it served at once when its CRD comes, which need not be said once more.
-	Told, NotFound bool
+	// Logged is true if the log has the reason already, as that the server is away. NotFound is true for a 404, which follows
+	// from a resource that is not served and needs no line of its own.
+	Logged, NotFound bool
 }
 
-// Status is how a feed is, for people.
+// Status is the status of a feed, for people.
 type Status struct {
 	Phase Phase
-	// Message says why. Empty while the feed runs.
+	// Message is the reason. Empty while the feed runs.
 	Message string
-	// Warning tells of problems in some namespaces while the feed runs. Empty when there are none.
+	// Warning has the problems in some namespaces while the feed runs. May be empty.
 	Warning string
 }
 
 // Well reports whether the feed runs, in every namespace.
 func (s Status) Well() bool { return s.Phase == Running && s.Warning == "" }
 
-// Health is how one feed is. Its methods may be called by any number of goroutines.
+// Health keeps the state of one feed. Its methods may be called by any number of goroutines.
 type Health struct {
 	log     logr.Logger
 	settled chan struct{}
@@ -64,7 +64,7 @@ type Health struct {
 	// degraded is the time for which the feed is degraded, nil when it is not.
 	degraded *degradation
 	problems Problems
-	// warning is what is said of the problems while the feed runs, warned whether it is in the log.
+	// warning is the text of the problems while the feed runs. Warned is true when the log has it.
 	warning string
 	warned  bool
 	// recovered are namespaces whose problem is over, and whose objects are not listed yet.
@@ -79,14 +79,14 @@ func NewHealth(log logr.Logger) *Health {
 // Settled is closed when the feed runs for the first time, or its first fault is known.
 func (h *Health) Settled() <-chan struct{} { return h.settled }
 
-// Status tells how the feed is.
+// Status returns the status of the feed.
 func (h *Health) Status() Status {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return Status{h.state.Phase, h.state.Text, h.warning}
 }
 
-// In tells how the feed is in a namespace where it has a problem, or else how it is as a whole.
+// In returns the state of the feed in a namespace with a problem, or else the state as a whole.
 func (h *Health) In(namespace string) State {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -98,7 +98,7 @@ func (h *Health) In(namespace string) State {
 	return h.state
 }
 
-// Missing counts for each missing verb the namespaces in which it is.
+// Missing returns the number of namespaces for each missing verb.
 func (h *Health) Missing() map[string]int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -111,11 +111,11 @@ func (h *Health) Missing() map[string]int {
 	return out
 }
 
-// Set notes how the feed is as a whole. Failures is how often its informers have failed until now.
+// Set sets the state of the feed as a whole. Failures is the number of failures of its informers so far.
 func (h *Health) Set(now State, failures int) {
 	h.mu.Lock()
 	was := h.degraded
-	changed := h.state.Phase != now.Phase || h.state.Text != now.Text || was != nil && was.last.Told && !now.Told
+	changed := h.state.Phase != now.Phase || h.state.Text != now.Text || was != nil && was.last.Logged && !now.Logged
 	h.state, h.degraded = now, was.next(now, failures)
 	if now.Phase != Starting {
 		select {
@@ -130,9 +130,8 @@ func (h *Health) Set(now State, failures int) {
 	}
 }
 
-// Survey notes how the feed is as a whole and in its namespaces, after a look at all of them; listing are those
-// whose objects are not listed yet. It reports whether a problem is over that hid objects, and they are listed,
-// however long other namespaces take.
+// Survey sets the state of the feed as a whole and in its namespaces; listing are the namespaces whose first listing is not
+// complete. It reports whether the objects of a namespace whose problem is over are listed now.
 func (h *Health) Survey(now State, failures int, all Problems, listing []string) (recovered bool) {
 	if now.Phase != Starting && now.Phase != Running {
 		h.mu.Lock()
@@ -160,38 +159,37 @@ func (h *Health) Survey(now State, failures int, all Problems, listing []string)
 	return recovered
 }
 
-// warn notes what is wrong in some namespaces while the feed runs, and logs it when it changes, unless
-// that is said already.
+// warn records the problems in some namespaces while the feed runs. It logs a change unless the log has the reason already.
 func (h *Health) warn(all Problems) {
-	text, told := all.String(), all.told()
+	text, logged := all.String(), all.logged()
 	h.mu.Lock()
 	before, warned := h.warning, h.warned
-	h.warning, h.warned = text, text != "" && (warned || !told)
+	h.warning, h.warned = text, text != "" && (warned || !logged)
 	h.mu.Unlock()
 	switch {
-	case before == text && (warned || told || text == ""):
+	case before == text && (warned || logged || text == ""):
 	case text == "" && warned:
 		h.log.Info("resource is watched in every namespace again")
-	case text != "" && !told:
+	case text != "" && !logged:
 		h.log.Info("resource is not watched well in every namespace", logmark.Warning, true, "reason", text)
 	default:
 		h.log.V(1).Info("resource is watched in other namespaces than before", "reason", text)
 	}
 }
 
-// degradation is a time for which a feed is degraded. It begins with a line in the log and ends with one, unless
-// its reason is said already; what comes in between is counted, and told when it is of another kind.
+// degradation is a time for which a feed is degraded. The log has a line for its beginning and one for its end, unless the log has
+// the reason already. Further failures are counted, and logged if they are of another kind.
 type degradation struct {
 	begun time.Time
-	// last is how the feed was last, but for when it was starting.
+	// last is the last state other than Starting.
 	last State
 	// before is how often the feed's informers had failed when it began.
 	before int
-	// told: a line says that it began.
-	told bool
+	// logged is true when the log has its beginning.
+	logged bool
 }
 
-// next is the degradation once the feed is otherwise; a nil one is none.
+// next returns the degradation in another state, nil when it is over. A nil degradation has not begun.
 func (d *degradation) next(now State, failures int) *degradation {
 	switch {
 	case now.Phase == Running:
@@ -199,12 +197,12 @@ func (d *degradation) next(now State, failures int) *degradation {
 	case now.Phase == Starting:
 		return d
 	case d == nil:
-		return &degradation{time.Now(), now, max(0, failures-1), !now.Told}
+		return &degradation{time.Now(), now, max(0, failures-1), !now.Logged}
 	}
-	return &degradation{d.begun, now, d.before, d.told || !now.Told}
+	return &degradation{d.begun, now, d.before, d.logged || !now.Logged}
 }
 
-// implies reports whether what was said of the feed says also how it is now.
+// implies reports whether the logged state implies another one.
 func (d *degradation) implies(now State) bool {
 	if d.last.Phase == Unserved && now.NotFound {
 		return true // as of a CRD that comes back
@@ -212,11 +210,11 @@ func (d *degradation) implies(now State) bool {
 	return d.last.Phase == now.Phase && (now.Phase == Faulty || d.last.Text == now.Text)
 }
 
-// say says how the feed is, when that is news after a degradation.
+// say logs a state, at V(1) if the log has it already.
 func (h *Health) say(now State, was *degradation, failures int) {
-	told := was != nil && was.told
+	logged := was != nil && was.logged
 	switch {
-	case now.Phase == Running && !told:
+	case now.Phase == Running && !logged:
 		h.log.V(1).Info("resource is watched")
 	case now.Phase == Running:
 		values := []any{"lasted", time.Since(was.begun).Round(time.Second).String()}
@@ -224,7 +222,7 @@ func (h *Health) say(now State, was *degradation, failures int) {
 			values = append(values, "failed", failures-was.before)
 		}
 		h.log.Info("resource is watched again", values...)
-	case now.Told, told && was.implies(now):
+	case now.Logged, logged && was.implies(now):
 		h.log.V(1).Info("resource is degraded, as logged before", "state", string(now.Phase), "reason", now.Text)
 	default:
 		h.log.Info("resource is degraded", logmark.Warning, true, "state", string(now.Phase), "reason", now.Text)

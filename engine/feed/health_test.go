@@ -18,7 +18,7 @@ func TestProblems(t *testing.T) {
 	forbidden := func(ns string, verbs ...string) State {
 		return State{Phase: Forbidden, Text: strings.Join(verbs, ", ") + " in namespace " + ns, Missing: verbs}
 	}
-	faulty := func(text string, silent bool) State { return State{Phase: Faulty, Text: text, Told: silent} }
+	faulty := func(text string, silent bool) State { return State{Phase: Faulty, Text: text, Logged: silent} }
 	many := Problems{}
 	for i := range 12 {
 		ns := fmt.Sprintf("team-%02d", i)
@@ -88,7 +88,7 @@ func TestDegradation(t *testing.T) {
 				t.Errorf("it is news: %v", news)
 			}
 			next := begun.next(tt.now, 7)
-			if next.begun != begun.begun || next.before != 2 || !next.told {
+			if next.begun != begun.begun || next.before != 2 || !next.logged {
 				t.Errorf("the degradation is another one: %+v after %+v", next, begun)
 			}
 			if next.next(of(Starting, ""), 7) != next || next.next(of(Running, ""), 7) != nil {

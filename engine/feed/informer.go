@@ -21,13 +21,13 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
-// informer is that of one namespace, with what was told of its objects.
+// informer is the informer of one namespace, with the ledger of its events.
 type informer struct {
 	*watch.Handle
-	told *ledger
+	ledger *ledger
 }
 
-// start opens the informer of a namespace. A silent one notes events, and tells of none.
+// start opens the informer of a namespace. A silent one records events and does not deliver them.
 func (f *Feed) start(ctx context.Context, served catalog.Resource, namespace string, silent bool) (*informer, error) {
 	src := f.settings.Source
 	src.GVR, src.Kind, src.Namespace = served.GVR, served.Kind, namespace
@@ -64,8 +64,8 @@ func (f *Feed) opened() []string {
 	return slices.Sorted(maps.Keys(f.informers))
 }
 
-// Informer returns the informer that has the namespace's objects, nil when there is none. For the empty
-// namespace it is the one of all namespaces, and of objects without.
+// Informer returns the informer with the namespace's objects, or nil. For the empty namespace it returns the informer of all
+// namespaces, or of a cluster-scoped resource.
 func (f *Feed) Informer(namespace string) *watch.Handle {
 	if i := f.informer(namespace); i != nil {
 		return i.Handle
@@ -99,12 +99,12 @@ func (f *Feed) Informers(namespace string) []*watch.Handle {
 	return out
 }
 
-// Behind reports whether the API server's versions have gone back, and some of the feed's caches may be those of before.
+// Behind reports whether the API server's versions have gone back, and some informer has not listed again.
 func (f *Feed) Behind() bool {
 	return slices.ContainsFunc(f.Informers(""), (*watch.Handle).Behind)
 }
 
-// Get returns what the cache has under the key.
+// Get returns the object that the cache has under the key.
 func (f *Feed) Get(key cache.ObjectName) (*cached.Object, bool) {
 	h := f.Informer(key.Namespace)
 	if h == nil {
@@ -113,10 +113,10 @@ func (f *Feed) Get(key cache.ObjectName) (*cached.Object, bool) {
 	return h.Object(key)
 }
 
-// Telling reports whether an object that the cache does not have any more is not told to be gone yet.
+// Telling reports whether the deletion of an object, which the cache no longer has, is not delivered yet.
 func (f *Feed) Telling(key cache.ObjectName) bool {
 	i := f.informer(key.Namespace)
-	return i != nil && i.told.names(key)
+	return i != nil && i.ledger.names(key)
 }
 
 // Objects returns what the cache has of a namespace, or of all when it is empty, in no order.
@@ -141,7 +141,7 @@ func (f *Feed) OwnedBy(owner string) []*cached.Object {
 	return out
 }
 
-// Stats returns how many objects the cache has, and when the server was last heard of.
+// Stats returns the number of objects in the cache, and the time of the last event.
 func (f *Feed) Stats() (objects int, last time.Time) {
 	for _, h := range f.Informers("") {
 		objects += h.Len()
@@ -152,8 +152,8 @@ func (f *Feed) Stats() (objects int, last time.Time) {
 	return objects, last
 }
 
-// Whole reports whether the cache has every object of a resource in the namespace, or everywhere when it is
-// empty, with all that is in them, and is told of changes.
+// Whole reports whether the cache has all objects of a resource in the namespace, or in all when it is empty, with all fields, and
+// follows changes.
 func (f *Feed) Whole(gvr schema.GroupVersionResource, namespace string) bool {
 	src := f.settings.Source
 	compact := src.Keep == "" && src.Notes == "" && (src.Profile == "" || src.Profile == dsl.CacheCompact)
@@ -164,21 +164,20 @@ func (f *Feed) Whole(gvr schema.GroupVersionResource, namespace string) bool {
 	return h != nil && h.Synced() && !h.State().Blind
 }
 
-// Chooses reports whether objects may leave what the feed brings in although they live.
+// Chooses reports whether an object may leave the cache without being deleted.
 func (f *Feed) Chooses() bool {
 	return f.settings.Source.LabelSelector != "" || f.settings.Source.FieldSelector != "" || f.settings.Scope.Live()
 }
 
-// ledger stands between an informer and those who are told of its events, and knows what they were
-// told is there. An informer that is closed throws away the events that it has not told yet, and its
-// store does not have the objects any more: without a ledger these deletions would be lost.
+// ledger delivers the events of an informer to the handler, and keeps the objects that the handler knows of. A closed informer drops
+// its pending events, and its store no longer has the objects: without the ledger their deletions would be lost.
 type ledger struct {
 	on func(watch.Event)
 
-	// mu is held while on runs, so that what is told of one object comes in order.
+	// mu is held while on runs, so that the events of one object are delivered in order.
 	mu      sync.Mutex
 	present map[types.UID]*cached.Object
-	// silent: events are noted and not told; see follow.
+	// silent is true while events are recorded and not delivered; see follow.
 	silent bool
 }
 
@@ -193,7 +192,7 @@ func (l *ledger) OnEvent(ev watch.Event) {
 	switch {
 	case ev.Kind != watch.Deleted:
 		l.present[ev.UID] = ev.Object
-	case ev.UID == "": // of one that nobody saw go, only the name may be known
+	case ev.UID == "": // the watch missed the deletion, and only the name is known
 		maps.DeleteFunc(l.present, func(_ types.UID, o *cached.Object) bool { return cache.MetaObjectToName(o) == ev.Key })
 	default:
 		delete(l.present, ev.UID)
@@ -203,7 +202,7 @@ func (l *ledger) OnEvent(ev watch.Event) {
 	}
 }
 
-// closeAsDeleted tells of the deletion of everything that is there still. The informer must be closed.
+// closeAsDeleted delivers the deletion of all remaining objects. The informer must be closed.
 func (l *ledger) closeAsDeleted() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -213,10 +212,8 @@ func (l *ledger) closeAsDeleted() {
 	clear(l.present)
 }
 
-// follow takes over from the ledger of an informer that showed the same objects before, and is
-// closed: it tells what differs between what that one told and what there is, and all events from here
-// on. What did not change is told as if it had been there when the owner came: who looks at it may
-// see another form of it.
+// follow continues the ledger of a closed informer with the same objects. It delivers the differences between the two, and all events
+// from then on. Unchanged objects are delivered as initial ones, because the handler may see them in another form.
 func (l *ledger) follow(before *ledger) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -238,8 +235,8 @@ func (l *ledger) follow(before *ledger) {
 	}
 }
 
-// names reports whether an object of that name was told to be there, and not that it is gone. While
-// something is being told, it may be that; nobody waits for the answer.
+// names reports whether the handler knows of an object of that name. It does not wait for an event that is being delivered, and
+// returns true then, because the event may be about the object.
 func (l *ledger) names(key cache.ObjectName) bool {
 	if !l.mu.TryLock() {
 		return true
@@ -253,7 +250,7 @@ func (l *ledger) names(key cache.ObjectName) bool {
 	return false
 }
 
-// deletion is the event of an object that nobody saw go.
+// deletion returns the event of a deletion that the watch missed.
 func deletion(o *cached.Object) watch.Event {
 	return watch.Event{Kind: watch.Deleted, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Unseen: true, Object: o}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
-// survey is what a look at a feed's informers shows.
+// survey is the state of a feed's informers.
 type survey struct {
 	problems Problems
 	// well is the number of namespaces where nothing is wrong; listing are those that are not listed yet.
@@ -25,8 +25,8 @@ type survey struct {
 	refused bool
 }
 
-// judge looks at the informers and says how the feed is. It is degraded as a whole when nothing works;
-// what is wrong in some namespaces, which people without rights may have made, is a warning.
+// judge sets the state of the feed by its informers. The feed is degraded when it works in no namespace. Problems in some
+// namespaces are a warning, because users without rights may create them.
 func (f *Feed) judge(ctx context.Context, missing missingVerbs) (again bool) {
 	seen := f.survey(ctx, missing)
 	if ctx.Err() != nil {
@@ -36,7 +36,7 @@ func (f *Feed) judge(ctx context.Context, missing missingVerbs) (again bool) {
 	if f.health.Survey(now, f.failures(), seen.problems, seen.listing) && f.settings.Granted != nil {
 		f.settings.Granted()
 	}
-	if f.settings.Steps != nil && f.toldAll(ctx) {
+	if f.settings.Steps != nil && f.delivered(ctx) {
 		again = f.settings.Steps.Listed(ctx, now.Phase == Running)
 	}
 	return again || len(seen.problems) > 0
@@ -56,7 +56,7 @@ func (f *Feed) survey(ctx context.Context, missing missingVerbs) survey {
 		case missing[ns] != nil:
 		case now.Fault != nil:
 			bad := f.faulty(now.Fault)
-			bad.Told = bad.Told || f.settings.Outages.Away() // a watch that is silent does not know why
+			bad.Logged = bad.Logged || f.settings.Outages.Away() // a silent watch does not know the reason
 			out.problems[ns] = bad
 			out.refused = out.refused || apierrors.IsForbidden(now.Fault)
 		case !now.Synced || !h.WaitSynced(ctx):
@@ -68,7 +68,7 @@ func (f *Feed) survey(ctx context.Context, missing missingVerbs) survey {
 	return out
 }
 
-// outcome says how a feed is after a survey. Lacking: a right is missing.
+// outcome returns the state of a feed after a survey. Lacking is true when a right is missing.
 func (s survey) outcome(before Phase, lacking bool) State {
 	switch {
 	case len(s.listing) > 0 && (s.well == 0 || before != Running):
@@ -81,28 +81,28 @@ func (s survey) outcome(before Phase, lacking bool) State {
 	return s.problems.Outcome()
 }
 
-// toldAll reports whether the informers have told of all that there is. It waits for their callbacks.
-func (f *Feed) toldAll(ctx context.Context) bool {
+// delivered reports whether the first listings are complete and delivered. It waits for the handler.
+func (f *Feed) delivered(ctx context.Context) bool {
 	all := f.Informers("")
 	return len(all) > 0 && !slices.ContainsFunc(all, func(h *watch.Handle) bool {
 		return !h.State().Synced || !h.WaitSynced(ctx)
 	})
 }
 
-// faulty is the state that an error makes.
+// faulty returns the state for an error.
 func (f *Feed) faulty(err error) State {
-	told := transport.Unanswered(err) || f.settings.Outages.Covers(err)
-	return State{Phase: Faulty, Text: err.Error(), Told: told, NotFound: apierrors.IsNotFound(err)}
+	logged := transport.Unanswered(err) || f.settings.Outages.Covers(err)
+	return State{Phase: Faulty, Text: err.Error(), Logged: logged, NotFound: apierrors.IsNotFound(err)}
 }
 
-// fail notes an error for which the feed does not run. One that says that the feed is being stopped is none.
+// fail sets the state of a feed that an error stops. It ignores the cancellation of the feed.
 func (f *Feed) fail(err error) {
 	if !errors.Is(err, context.Canceled) {
 		f.health.Set(f.faulty(err), f.failures())
 	}
 }
 
-// set notes how the feed is.
+// set sets the state.
 func (f *Feed) set(phase Phase, text string) {
 	f.health.Set(State{Phase: phase, Text: text}, f.failures())
 }
@@ -115,14 +115,14 @@ func (f *Feed) failures() (n int) {
 	return n
 }
 
-// Status tells how the feed is.
+// Status returns the status of the feed.
 func (f *Feed) Status() Status { return f.health.Status() }
 
 // Settled is closed when the feed runs for the first time, or its first fault is known.
 func (f *Feed) Settled() <-chan struct{} { return f.health.Settled() }
 
-// Check tells how the feed is, in a line of that name. Where a right is missing, the message ends with by, which says
-// whose. A listing again is no fault: one that fails or takes long is, and has another message then.
+// Check returns the status of the feed as a check of that name. If a right is missing, the message ends with by, which names the
+// account. A new listing is no fault unless it fails or takes long, and has another message then.
 func (f *Feed) Check(name, by string) ops.Check {
 	c, now := ops.Check{Name: name}, f.Status()
 	if now.Well() {

@@ -14,8 +14,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
-// successor is what a feed goes over to when its resource is served in another version only. It has
-// the informers of the namespaces that have not gone over yet.
+// successor is the version that a feed switches to when its resource is served in another version only. It has
+// the informers of the namespaces that have not switched yet.
 type successor struct {
 	served    catalog.Resource
 	informers map[string]*informer
@@ -45,7 +45,7 @@ func (f *Feed) move(ctx context.Context, served catalog.Resource) {
 	now := f.Resource().GVR
 	switch {
 	case now == served.GVR:
-		f.swap(next, ready) // how it is with the others is said of their namespaces
+		f.swap(next, ready) // the others have states of their own
 	case listing:
 		f.set(Unserved, fmt.Sprintf("version %s is served no more; version %s is being listed", now.Version, served.GVR.Version))
 	case len(ready) == 0 && fault != nil:
@@ -138,8 +138,7 @@ func (f *Feed) join(ctx context.Context, next *successor, namespace string) (*in
 	return opened, nil
 }
 
-// swap makes the successor's informers of these namespaces those of the feed, and tells what has
-// changed meanwhile.
+// swap makes the successor's informers of these namespaces those of the feed, and delivers the changes between the two.
 func (f *Feed) swap(next *successor, namespaces []string) {
 	for _, ns := range namespaces {
 		f.mu.Lock()
@@ -148,6 +147,6 @@ func (f *Feed) swap(next *successor, namespaces []string) {
 		delete(next.informers, ns)
 		f.mu.Unlock()
 		before.Close()
-		now.told.follow(before.told)
+		now.ledger.follow(before.ledger)
 	}
 }

@@ -13,19 +13,19 @@ import (
 // namesMost bounds how many namespaces a message names.
 const namesMost = 10
 
-// Problems are how a feed is in the namespaces where something is wrong.
+// Problems are the states of a feed in the namespaces with a problem.
 type Problems map[string]State
 
-// Lack enters that verbs are missing in a namespace, or everywhere when it is empty. Told is that of the state.
-func (all Problems) Lack(namespace string, verbs []string, told bool) {
+// Lack records missing verbs in a namespace, or everywhere when it is empty. Logged is that of the state.
+func (all Problems) Lack(namespace string, verbs []string, logged bool) {
 	text := strings.Join(verbs, ", ")
 	if namespace != "" {
 		text += " in namespace " + namespace
 	}
-	all[namespace] = State{Phase: Forbidden, Text: text, Missing: verbs, Told: told}
+	all[namespace] = State{Phase: Forbidden, Text: text, Missing: verbs, Logged: logged}
 }
 
-// lacks tells which verbs are missing where, empty when none is.
+// lacks returns the missing verbs with their namespaces, empty without any.
 func (all Problems) lacks() string {
 	var parts []string
 	for _, p := range all {
@@ -40,31 +40,31 @@ func (all Problems) lacks() string {
 	return strings.Join(parts, "; ")
 }
 
-// Outcome is how a feed is as a whole that has these problems in all of its namespaces.
+// Outcome returns the state of a feed that has these problems in all of its namespaces.
 func (all Problems) Outcome() State {
 	if lacks := all.lacks(); lacks != "" {
-		return State{Phase: Forbidden, Text: lacks, Told: all.told()}
+		return State{Phase: Forbidden, Text: lacks, Logged: all.logged()}
 	}
 	out := State{Phase: Running}
 	for i, ns := range slices.Sorted(maps.Keys(all)) {
-		if i == 0 || out.Told && !all[ns].Told {
+		if i == 0 || out.Logged && !all[ns].Logged {
 			out = all[ns]
 		}
 	}
 	return out
 }
 
-// told reports whether the log tells of all of them already.
-func (all Problems) told() bool {
+// logged reports whether the log has all of them already.
+func (all Problems) logged() bool {
 	for _, p := range all {
-		if !p.Told {
+		if !p.Logged {
 			return false
 		}
 	}
 	return true
 }
 
-// String tells of them for people, as a warning while other namespaces are well. Empty when there are none.
+// String returns the problems as a warning for people, empty without any.
 func (all Problems) String() string {
 	var parts []string
 	if lacks := all.lacks(); lacks != "" {

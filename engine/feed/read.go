@@ -18,19 +18,19 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
-// UnreadError is why a feed's objects cannot be read from the cache. Where a right is missing it comes with the
-// answer that the API server would give, so that apierrors.IsForbidden tells.
+// UnreadError is the error of a read from a cache that is not complete. If a right is missing, it wraps the error that the API server
+// would return, so that apierrors.IsForbidden is true.
 type UnreadError struct {
 	// Feed names the resource.
 	Feed string
-	// Phase and Reason are how the feed is, for a namespace or as a whole.
+	// Phase and Reason are those of the feed, in a namespace or as a whole.
 	Phase  Phase
 	Reason string
-	// answer is what the API server would say, nil where that is not asked for.
+	// answer is the error that the API server would return, or nil.
 	answer error
 }
 
-// Error names the resource and the reason, in the words of the API server where they are known.
+// Error returns the error of the API server, or the resource and the reason.
 func (e *UnreadError) Error() string {
 	if e.answer != nil {
 		return e.answer.Error()
@@ -41,7 +41,7 @@ func (e *UnreadError) Error() string {
 // Unwrap returns the answer of the API server.
 func (e *UnreadError) Unwrap() error { return e.answer }
 
-// Unread reports whether an error is that of a feed which may not read, or cannot, and logs so itself.
+// Unread reports whether an error is that of a forbidden or faulty feed. Such a feed logs its state itself.
 func Unread(err error) bool {
 	unread, is := errors.AsType[*UnreadError](err)
 	return is && (unread.Phase == Forbidden || unread.Phase == Faulty)
@@ -53,8 +53,7 @@ func Unanswered(err error) bool {
 	return is && unread.Phase == Faulty || transport.Unanswered(err)
 }
 
-// refusal says why objects cannot be read in the words of the API server, when it is that a right is missing:
-// then it is known from other errors by who handles them.
+// refusal adds the API server's error to an [UnreadError] about a missing right.
 func (f *Feed) refusal(err error) error {
 	unread, is := errors.AsType[*UnreadError](err)
 	if !is || unread.Phase != Forbidden {
@@ -64,14 +63,14 @@ func (f *Feed) refusal(err error) error {
 	return unread
 }
 
-// unread returns why the objects of a namespace cannot be read.
+// unread returns the error of a read in a namespace.
 func (f *Feed) unread(namespace string) error {
 	now := f.health.In(namespace)
 	return &UnreadError{Feed: f.settings.Name.String(), Phase: now.Phase, Reason: now.Text}
 }
 
-// Readable returns why the cache cannot be asked for objects of the namespace, or of any when it is empty; nil
-// when it can. In namespaces out of scope there is nothing, which can be told.
+// Readable returns an error unless the cache has the objects of the namespace, or of all when it is empty. A namespace out of scope
+// is readable and has no objects.
 func (f *Feed) Readable(namespace string) error {
 	found := f.Informers(namespace)
 	for _, h := range found {
@@ -85,8 +84,8 @@ func (f *Feed) Readable(namespace string) error {
 	return nil
 }
 
-// Complete returns why the cache may not have every object in the scope as it is; nil when it has. A resource
-// without a CRD has no objects; that it is not served says nothing.
+// Complete returns an error unless the cache has all objects in the scope. A resource without a CRD has no objects; one that is not
+// served may have some.
 func (f *Feed) Complete() error {
 	if f.Absent() {
 		return nil
@@ -94,9 +93,8 @@ func (f *Feed) Complete() error {
 	return f.refusal(f.lists("", f.unread))
 }
 
-// Listed returns why the cache may not have every object of a namespace, or of all when it is empty, as it is; nil
-// when it has. Other than [Feed.Complete] it makes no difference for a missing right: who needs what is not listed has
-// failed, whatever the reason.
+// Listed returns an error unless the cache has all objects of a namespace, or of all when it is empty. Unlike [Feed.Complete], its error
+// for a missing right is not that of the API server, because the caller fails for any reason.
 func (f *Feed) Listed(namespace string) error {
 	return f.lists(namespace, func(in string) error {
 		now := f.health.In(in)
@@ -104,7 +102,7 @@ func (f *Feed) Listed(namespace string) error {
 	})
 }
 
-// lists is Listed; unwatched says why a namespace has no informer.
+// lists implements Complete and Listed; unwatched returns the error for a namespace without an informer.
 func (f *Feed) lists(namespace string, unwatched func(string) error) error {
 	names, known := f.namespaces()
 	if !known || !f.Known() {
@@ -125,8 +123,7 @@ func (f *Feed) lists(namespace string, unwatched func(string) error) error {
 	return nil
 }
 
-// complete returns why an informer's cache is not to be taken for what there is: it is not complete yet, or it has
-// not been told of changes for long.
+// complete returns an error if an informer's first listing is not complete, or if the informer is blind.
 func (f *Feed) complete(h *watch.Handle) error {
 	if !h.Synced() {
 		return fmt.Errorf("reading %s: its first listing is not complete", f.settings.Name)
@@ -141,10 +138,10 @@ func (f *Feed) complete(h *watch.Handle) error {
 	return &UnreadError{Feed: f.settings.Name.String(), Phase: Faulty, Reason: now.Fault.Error()}
 }
 
-// ListingLook is how long to wait before one looks again whether a listing that runs is complete.
+// ListingLook is the interval of checks whether a listing is complete.
 const ListingLook = time.Second
 
-// Unwatched says why the objects of a namespace that has no informer are not watched.
+// Unwatched returns the reason why a namespace has no informer.
 func (f *Feed) Unwatched(namespace string) error {
 	names, _ := f.settings.Scope.Names(true)
 	switch {
@@ -164,8 +161,7 @@ func (f *Feed) Blank() *unstructured.Unstructured {
 	return o
 }
 
-// Tree returns an object of the cache as it was last seen, as much of it as is held: at least its kind, name, UID and
-// version. It is the caller's.
+// Tree returns a copy of an object of the cache, with the fields that the cache holds: at least kind, name, UID and version.
 func (f *Feed) Tree(o *cached.Object) *unstructured.Unstructured {
 	if t := o.Tree(); t != nil {
 		return t

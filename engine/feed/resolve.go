@@ -37,8 +37,7 @@ func (f *Feed) resolve(ctx context.Context) bool {
 	return true
 }
 
-// observable finds out whether what was handled can be kept in status.observedGeneration, where that
-// matters.
+// observable reports whether the engine keeps progress in status.observedGeneration.
 func (f *Feed) observable(ctx context.Context, served catalog.Resource) (bool, error) {
 	if !f.settings.ObservedGeneration {
 		return false, nil
@@ -103,8 +102,8 @@ func (f *Feed) Serves(gvr schema.GroupVersionResource) bool {
 	return now.known && now.served.GVR == gvr
 }
 
-// WatchChanged tells that the state of an informer of this resource, whose ever it is, has changed: where it may
-// be the feed's, it looks again. It never blocks.
+// WatchChanged handles a change of the state of an informer of this resource: if it may be the feed's, the feed takes a step. It
+// never blocks.
 func (f *Feed) WatchChanged(gvr schema.GroupVersionResource) {
 	f.mu.Lock()
 	mine := f.known && (f.served.GVR == gvr || f.next != nil && f.next.served.GVR == gvr)
@@ -114,8 +113,8 @@ func (f *Feed) WatchChanged(gvr schema.GroupVersionResource) {
 	}
 }
 
-// KeepsGeneration reports whether what was handled can be kept in status.observedGeneration. It is false where
-// [Settings].ObservedGeneration is.
+// KeepsGeneration reports whether the engine keeps progress in status.observedGeneration. It is false if [Settings].ObservedGeneration
+// is.
 func (f *Feed) KeepsGeneration() bool {
 	now := f.now()
 	return now.observes && now.served.Status

@@ -36,16 +36,15 @@ func (m missingVerbs) reads(namespace string) bool {
 	return !slices.Contains(m[namespace], "list") && !slices.Contains(m[namespace], "watch")
 }
 
-// lack is what was found missing in a namespace, and when that is asked again. The zero value is of one that lacks none.
+// lack has the missing verbs in a namespace, and the time of the next check. The zero value lacks no verb.
 type lack struct {
 	verbs []string
 	again time.Time
 	wait  time.Duration
 }
 
-// access returns which of the needed verbs are missing. It asks where it does not know yet, where
-// the informer, a pass or a handler was refused, and from time to time where something was missing.
-// Namespaces where all is well are not asked, whatever is missing in others.
+// access returns the missing verbs. It checks namespaces that were not checked, those where a request was refused, and, with
+// back-off, those with a missing verb. It does not check other namespaces again.
 func (f *Feed) access(ctx context.Context, namespaces []string) (missingVerbs, error) {
 	maps.DeleteFunc(f.lacking, func(ns string, _ lack) bool { return !slices.Contains(namespaces, ns) })
 	out := missingVerbs{}
@@ -95,8 +94,7 @@ func (f *Feed) missingIn(ctx context.Context, ns string) ([]string, error) {
 	return missing, nil
 }
 
-// ask asks for the verbs in a namespace. Where some were missing, the first of them tells whether
-// anything has changed.
+// ask checks the verbs in a namespace. If some were missing, it checks the first of them alone, until that is granted.
 func (f *Feed) ask(ctx context.Context, ns string, known []string) ([]string, error) {
 	f.mu.Lock()
 	if f.suspects[ns].open {
@@ -119,7 +117,7 @@ func (f *Feed) Verbs() []string {
 	s := f.settings
 	verbs := []string{"list", "watch"}
 	if s.Patches || s.ObservedGeneration || s.Gets || s.Source.Profile == dsl.CacheLive {
-		verbs = append(verbs, "get") // after a conflict, when nobody saw an object go, and for each pass in cache live
+		verbs = append(verbs, "get") // after a conflict, to confirm deletions, and for each pass with cache live
 	}
 	if s.Patches {
 		verbs = append(verbs, "patch")
@@ -130,8 +128,7 @@ func (f *Feed) Verbs() []string {
 	return verbs
 }
 
-// Asks reports whether the feed itself asks for a right, and tells when it is missing. The empty namespace stands for
-// all that are in scope.
+// Asks reports whether the feed itself checks a right. The empty namespace stands for all in scope.
 func (f *Feed) Asks(r rbac.Rule) bool {
 	verb := strings.TrimSpace(r.Verb + " " + r.Subresource)
 	if !f.Known() || f.Resource().GVR.GroupResource() != (schema.GroupResource{Group: r.Group, Resource: r.Resource}) || !slices.Contains(f.Verbs(), verb) {
@@ -155,15 +152,14 @@ func (f *Feed) Missing() []ops.MissingRight {
 	return out
 }
 
-// suspicion is that a right is missing, as a request was refused.
+// suspicion follows from a refused request: a right may be missing.
 type suspicion struct {
-	// open: the rights are to be asked for. asked is when they were last.
+	// open is true until the rights are checked. asked is the time of the last check.
 	open  bool
 	asked time.Time
 }
 
-// unsuspected reports whether nothing speaks for a missing right in the namespace: its informer is there
-// and was not refused, and nobody else was since the server was asked last.
+// unsuspected reports whether the namespace has an informer, and no request was refused since the last check.
 func (f *Feed) unsuspected(namespace string) bool {
 	if h := f.newest(namespace); h == nil || apierrors.IsForbidden(h.State().Fault) {
 		return false
@@ -173,21 +169,21 @@ func (f *Feed) unsuspected(namespace string) bool {
 	return !f.suspects[namespace].open
 }
 
-// Suspect tells that a request of the engine for an object of the namespace was refused. The rights
-// are asked for, so that what is missing is shown, and it is known when it is given. Refusals in the next
-// moments do not make them asked for again: there may be as many as there are objects.
+// Suspect is called when a request of the engine for an object of the namespace was refused. The feed checks its rights, shows the
+// missing ones, and finds out when they are granted. Further refusals cause no check for a moment: there may be one for each
+// object.
 func (f *Feed) Suspect(namespace string) {
 	f.mu.Lock()
 	if f.informers[""] != nil {
 		namespace = ""
 	}
 	s := f.suspects[namespace]
-	news := !s.open && time.Since(s.asked) >= askMost && f.informers[namespace] != nil
-	if news {
+	opens := !s.open && time.Since(s.asked) >= askMost && f.informers[namespace] != nil
+	if opens {
 		f.suspects[namespace] = suspicion{open: true}
 	}
 	f.mu.Unlock()
-	if news {
+	if opens {
 		f.Nudge()
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// ScopeSettings are what a scope needs. All but Patterns matter only where there is a glob; see [Scope.Live].
+// ScopeSettings configure a scope. Namespaces and Log are used only if some pattern is a glob; see [Scope.Live].
 type ScopeSettings struct {
 	// Patterns are names of namespaces and globs. One that begins with ! takes out what it matches; where
 	// all do, the others are in. None at all means every namespace.
@@ -44,15 +44,15 @@ type Scope struct {
 
 	mu       sync.Mutex
 	existing map[string]bool
-	// doubtful are namespaces that a listing did not have any more, until they are asked for: the value
-	// tells one doubt about a name from the next.
+	// doubtful has the namespaces that a listing lacks, until they are read. The values number the doubts, so that a later
+	// one about the same name differs.
 	doubtful map[string]int
 	doubts   int
-	// listed: all namespaces that exist were told of.
+	// listed is true when the first listing of namespaces is complete.
 	listed bool
 }
 
-// NewScope returns a scope that knows of no namespace yet.
+// NewScope returns a scope without namespaces.
 func NewScope(s ScopeSettings) *Scope {
 	return &Scope{
 		settings: s, existing: map[string]bool{}, doubtful: map[string]int{},
@@ -131,15 +131,15 @@ func FromText(text string) []string {
 	return strings.Split(text, comma)
 }
 
-// Lacks reports whether a namespace that would be in the scope is known not to be there.
+// Lacks reports whether a namespace matches the scope and does not exist.
 func (s *Scope) Lacks(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.live && s.listed && s.Matches(name) && !s.existing[name]
 }
 
-// Lost tells that a namespace is not listed any more, and nobody saw it go. It stays until [Scope.Listed]
-// has asked for it.
+// Lost is called when a listing lacks a namespace and the watch missed its deletion. The namespace stays until [Scope.Listed] has
+// read it.
 func (s *Scope) Lost(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +147,7 @@ func (s *Scope) Lost(name string) {
 	s.doubtful[name] = s.doubts
 }
 
-// Seen tells that a namespace was seen to be there, or to go.
+// Seen is called when a namespace was added or deleted.
 func (s *Scope) Seen(name string, there bool) {
 	s.mu.Lock()
 	changed := s.noteLocked(name, there)
@@ -169,9 +169,8 @@ func (s *Scope) noteLocked(name string, there bool) (changed bool) {
 	return before != there && s.listed && s.Matches(name)
 }
 
-// Listed says that all namespaces that exist were told of. While they are watched well, it asks for those
-// that were lost, and reports whether to call it again: one that can be neither found nor known to be gone
-// stays in the scope, and so does one that came while it was asked for.
+// Listed is called when all namespaces are listed. While the feed runs, it reads the lost namespaces, and reports whether to call it
+// again. A namespace whose deletion is not confirmed stays in the scope, and so does one that was added meanwhile.
 func (s *Scope) Listed(ctx context.Context, well bool) (again bool) {
 	s.mu.Lock()
 	first := !s.listed
@@ -197,7 +196,7 @@ func (s *Scope) confirm(ctx context.Context, name string, doubt int) (again bool
 		s.settings.Log.V(1).Info("reading namespace failed; it stays in the scope", "namespace", name, "reason", err.Error())
 	}
 	if !gone {
-		return true // it is there: until the watch shows it, nothing else would tell of its end
+		return true // it exists: until the watch shows it, no event would report its deletion
 	}
 	s.mu.Lock()
 	now, changed := s.doubtful[name], false

@@ -67,7 +67,7 @@ type health struct {
 	// the last state.
 	notifying sync.Mutex
 	notified  State
-	ended   bool
+	ended     bool
 }
 
 func newHealth(src Source, log logr.Logger, changed func(Source, State)) *health {
