@@ -28,9 +28,10 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// ErrMissing is wrapped by the errors of [Catalog.Resolve] and [Catalog.KindOf] if the API server does not serve
-// the group, the version or the resource: it may come with a CRD. All other errors say that the server could not be
-// asked, or not for that group, or that the resource cannot be used.
+// ErrMissing is wrapped by the errors of [Catalog.Resolve] and [Catalog.KindOf] when the API
+// server does not serve the group, the version or the resource: it may come with a CRD. All other
+// errors mean that the server could not be asked, or not about that group, or that the resource
+// is of no use.
 var ErrMissing = errors.New("not served by the API server")
 
 // freshness is the greatest age of a snapshot for saying that something is missing.
@@ -92,7 +93,8 @@ func New(
 	return &Catalog{discovery: discovery, dynamic: dynamic, access: access, turn: make(chan struct{}, 1)}
 }
 
-// Dial returns a catalog of the cluster in config. The error says that the cluster could not be asked.
+// Dial returns a catalog of the cluster that config reaches. An error means that the cluster could not
+// be asked.
 func Dial(ctx context.Context, config *rest.Config) (*Catalog, error) {
 	typed, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -137,8 +139,8 @@ func (c *Catalog) KindOf(ctx context.Context, gvk schema.GroupVersionKind) (Reso
 	return r, nil
 }
 
-// All returns the resources that the server serves, with groups by name and the preferred version of a group first;
-// and the groups that are only partly known. The error says that the server could not be asked.
+// All returns what the server serves: groups by their names, of a group the preferred version first; and the
+// groups of which it does not know all. An error means that the server could not be asked.
 func (c *Catalog) All(ctx context.Context) (all []Resource, broken []string, err error) {
 	known, _, _ := c.state()
 	if known == nil || !known.fresh() {
@@ -235,9 +237,10 @@ func (c *Catalog) ask(ctx context.Context) (*snapshot, error) {
 	return answer, err
 }
 
-// Access asks the server which of the verbs this process lacks for the resource in the namespace, or in all
-// namespaces if it is empty. A verb for a subresource is written "patch status". It returns the missing ones as
-// given, in order. The error says that the server could not be asked.
+// Access asks the server which of the verbs this process lacks for the resource in the namespace,
+// or in all of them when it is empty. A verb for a subresource is written "patch status". The
+// missing ones come back as they were given, in order. An error means that the server could not
+// be asked.
 func (c *Catalog) Access(
 	ctx context.Context, gvr schema.GroupVersionResource, namespace string, verbs ...string,
 ) (missing []string, err error) {
@@ -256,7 +259,7 @@ func (c *Catalog) Access(
 	return missing, nil
 }
 
-// Allowed asks the server whether this process has a right. The error says that the server could not be asked.
+// Allowed asks the server whether this process may do something. An error means that it could not be asked.
 func (c *Catalog) Allowed(ctx context.Context, what authorizationv1.ResourceAttributes) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &what}}
 	answer, err := c.access.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})

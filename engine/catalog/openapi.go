@@ -41,9 +41,10 @@ func (c *Catalog) Schemas() *Schemas {
 	return &Schemas{discovery: c.discovery, versions: map[schema.GroupVersion]published{}}
 }
 
-// Of returns the schemas of kinds, with references resolved and without descriptions. Kinds without a published
-// schema are missing in the result. It needs one request to find changes, and one for each changed group and
-// version. The error says that the server could not be asked.
+// Of returns the schemas of kinds, with what they refer to put in and without descriptions. A kind
+// of which the server publishes nothing is not among them. One request tells what has changed, and
+// one is needed for each group and version that has. An error means that the server could not be
+// asked.
 func (s *Schemas) Of(ctx context.Context, kinds ...schema.GroupVersionKind) (map[schema.GroupVersionKind]*spec.Schema, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

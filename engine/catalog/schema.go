@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// ObservedGeneration reports whether the resource keeps status.observedGeneration: it has a status subresource, and
-// its CRD's schema has that field. It is false for resources without a CRD, and if neither the CRD nor the server's
-// published schema may be read. The error says that the server could not be asked.
+// ObservedGeneration reports whether the resource keeps status.observedGeneration: it has a status
+// subresource and its CRD's schema has that field. It is false too for what is not from a CRD, and
+// when neither the CRD nor what the server publishes may be read. An error means that the server could not be asked.
 func (c *Catalog) ObservedGeneration(ctx context.Context, r Resource) (bool, error) {
 	if !r.Status {
 		return false, nil // without the subresource, writing the status changes the generation
@@ -29,9 +29,10 @@ func (c *Catalog) ObservedGeneration(ctx context.Context, r Resource) (bool, err
 	return fields.Has("observedGeneration"), err
 }
 
-// Conditions reports whether the resource keeps status.conditions: its CRD's schema has that field. It is false for
-// resources without a CRD: conditions of built-in kinds belong to their own controllers. The error says that the
-// server could not be asked, or that the CRD may not be read; then apierrors.IsForbidden is true.
+// Conditions reports whether the resource keeps status.conditions: its CRD's schema has that field.
+// It is false for what is not from a CRD: the conditions of built-in kinds are those of their own
+// controllers. An error means that the server could not be asked, or that the CRD may not be read;
+// apierrors.IsForbidden applies then.
 func (c *Catalog) Conditions(ctx context.Context, r Resource) (bool, error) {
 	fields, err := c.statusFields(ctx, r)
 	return fields.Has("conditions"), err

@@ -57,17 +57,17 @@ type Box[M any] struct {
 	lines    []Wait
 }
 
-// refusal is what a key lacks: who was refused, and as which of all keys the first was.
+// refusal has the handlers of a key whose requests were refused, and the number of the key's first refusal.
 type refusal struct {
 	who    []string
 	number uint64
 }
 
-// Changes are what has come up for a key since its last pass.
+// Changes are the changes for a key since its last pass.
 type Changes struct {
 	// Fresh: the object appeared after the first listing. This holds as long as the object lasts.
 	Fresh bool
-	// Event is what the watch has told of the object, empty for nothing.
+	// Event is the last event of the object, or empty.
 	Event apiwatch.EventType
 	// Child: a child has changed, and not by this operator alone.
 	Child bool
@@ -84,9 +84,9 @@ type Tombstone[M any] struct {
 	Object *cached.Object
 	// Memory is nil where no pass has seen the object.
 	Memory *M
-	// Doubt is whether it is known to be gone.
+	// Doubt is the state of the confirmation of its deletion.
 	tombstone.Doubt
-	// Told: handlers of events have heard of it.
+	// Told is true when handlers of events have run for its deletion.
 	Told bool
 }
 

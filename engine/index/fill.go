@@ -129,15 +129,15 @@ func (x *one) unguarded(o *unstructured.Unstructured) ([]dsl.Entry, error) {
 	return x.Entries(o)
 }
 
-// leftOut are the objects that an index has nothing of because its function failed. The log tells of the first one, and
-// when there is none any more. Its zero value is ready to use.
+// leftOut has the objects that an index leaves out because its function failed. It logs the first one, and the end of the last one.
+// Its zero value is ready to use.
 type leftOut struct {
 	mu   sync.Mutex
 	objs map[types.NamespacedName]error
 }
 
-// toldOf is how many objects that are left out are named.
-const toldOf = 3
+// namedMost bounds how many objects that are left out are named.
+const namedMost = 3
 
 func (l *leftOut) failed(x *one, of types.NamespacedName, err error) {
 	l.mu.Lock()
@@ -171,14 +171,14 @@ func (l *leftOut) count() int {
 	return len(l.objs)
 }
 
-// tell names them for people, empty when there are none.
-func (l *leftOut) tell() string {
+// String names the objects for people, empty without any.
+func (l *leftOut) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var out []string
 	for _, of := range slices.SortedFunc(maps.Keys(l.objs), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) }) {
-		if len(out) == toldOf {
-			out = append(out, fmt.Sprintf("and %d more", len(l.objs)-toldOf))
+		if len(out) == namedMost {
+			out = append(out, fmt.Sprintf("and %d more", len(l.objs)-namedMost))
 			break
 		}
 		out = append(out, strings.TrimPrefix(of.String(), "/")+": "+l.objs[of].Error())

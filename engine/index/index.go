@@ -25,7 +25,7 @@ type Entry struct {
 	Value string
 }
 
-// Change is what a change of an object has changed.
+// Change is the effect of an object's change on an index.
 type Change struct {
 	// Keys are those whose values are other ones, each once, in no order.
 	Keys []Key
@@ -58,7 +58,7 @@ type entry struct {
 // list is what is under one key, ordered by the objects' namespaces and names.
 type list struct {
 	entries []*entry
-	// digest is that of the values, zero while nobody has asked for it.
+	// digest is that of the values, zero before the first Get.
 	digest uint64
 }
 
@@ -167,7 +167,7 @@ func (l *list) find(e *entry) (at int, found bool) {
 	})
 }
 
-// digest is that of an entry with all that tells it from others.
+// digest returns the digest of an entry with its object, place and key.
 func (e *entry) digest() uint64 {
 	return digestOf(e.object.of.Namespace, e.object.of.Name, strconv.Itoa(int(e.at)), string(e.Key), e.Value)
 }

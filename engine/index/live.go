@@ -10,8 +10,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Live are the indexes for those who run beside passes: each call sees what is there at that moment, and wakes nobody. They
-// may be used by any number of goroutines.
+// Live returns the indexes for code that runs beside passes: each call sees the current values, and nothing is woken by their changes.
+// They may be used by any number of goroutines.
 func (s *Set) Live() dsl.Indexes { return live{s} }
 
 type live struct{ set *Set }

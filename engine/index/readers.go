@@ -157,7 +157,7 @@ func compareReaders(a, b reader) int {
 	return cmp.Or(cmp.Compare(a.of.order, b.of.order), cmp.Compare(a.owner.Namespace, b.owner.Namespace), cmp.Compare(a.owner.Name, b.owner.Name))
 }
 
-// subscriptions are who is to be looked at when something of an index changes. Its zero value has nobody.
+// subscriptions has the owners that a change of an index wakes. Its zero value is empty.
 type subscriptions struct {
 	mu sync.Mutex
 	// by has them by what they have read, sorted: most keys have one reader, and some have very many.
@@ -219,7 +219,7 @@ func (s *subscriptions) look(c Change, woken breaker.Version) {
 	}
 }
 
-// miss notes that somebody cannot read the index, found that this is over.
+// miss records that an owner cannot read the index, found that it can.
 func (s *subscriptions) miss(who reader) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -235,7 +235,7 @@ func (s *subscriptions) found(who reader) {
 	delete(s.missed, who)
 }
 
-// lookMissed has those looked at that could not read the index. They miss it again where they still cannot.
+// lookMissed wakes the owners that could not read the index. Those that still cannot call miss again.
 func (s *subscriptions) lookMissed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
-// Settings are what a set needs. All are required but the log.
+// Settings configure a set. The log is optional.
 type Settings struct {
 	// Indexes are those of the operator.
 	Indexes []*dsl.IndexSpec
@@ -83,7 +83,7 @@ func (s *Set) Run(ctx context.Context) {
 	}
 }
 
-// Settled waits until each index has all that there is, or it is known why not, or until ctx ends.
+// Settled waits until the feed of each index runs or has a fault, or until ctx ends.
 func (s *Set) Settled(ctx context.Context) {
 	for _, x := range s.all {
 		select {
@@ -104,21 +104,21 @@ func (s *Set) Listed(gvr schema.GroupVersionResource) {
 	}
 }
 
-// listed has those looked at that could not read the index.
+// listed wakes the owners that could not read the index.
 func (x *one) listed() { x.readers.lookMissed() }
 
-// Checks tells how the indexes are. By is how a message about a missing right ends.
+// Checks returns the checks of the indexes. A message about a missing right ends with by.
 func (s *Set) Checks(by string) (out []ops.Check) {
 	for _, x := range s.all {
 		out = append(out, x.feed.Check("index/"+x.Name, by))
-		if told := x.left.tell(); told != "" {
-			out = append(out, ops.Check{Name: "indexed/" + x.Name, State: ops.Warn, Message: told})
+		if text := x.left.String(); text != "" {
+			out = append(out, ops.Check{Name: "indexed/" + x.Name, State: ops.Warn, Message: text})
 		}
 	}
 	return out
 }
 
-// Stats is what metrics have of the indexes.
+// Stats returns the indexes for metrics.
 func (s *Set) Stats() (out []ops.IndexStats) {
 	for _, x := range s.all {
 		now := ops.IndexStats{Index: x.Name, Up: x.feed.Status().Phase == feed.Running, LeftOut: x.left.count(), Read: x.readers.size()}

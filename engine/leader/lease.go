@@ -82,7 +82,7 @@ type Elector struct {
 	namesakes namesakes
 }
 
-// New checks the settings. It asks nobody; Run does.
+// New checks the settings. It sends no request.
 func New(set Settings) (*Elector, error) {
 	e := &Elector{set: set.withDefaults()}
 	e.fence.limit, e.fence.asked = e.set.RenewDeadline, make(chan struct{}, 1)

@@ -107,7 +107,7 @@ func (l *life) try(ctx context.Context) (ours bool, err error) {
 	return l.create(ctx)
 }
 
-// tell says who leads and since when, once for each term.
+// tell logs who leads and since when, once for each term.
 func (l *life) tell(lock *coordinationv1.Lease) {
 	leader, since := "", lock.CreationTimestamp.Time
 	if lock.Spec.HolderIdentity != nil {

@@ -43,7 +43,7 @@ type Settings struct {
 	HealthAddress string
 	// MetricsAddress serves /metrics.
 	MetricsAddress string
-	// PprofAddress serves /debug/pprof/, which tells much about the process: keep it local.
+	// PprofAddress serves /debug/pprof/, which exposes internals of the process: keep it local.
 	PprofAddress string
 	// Health has the checks of /healthz and /readyz. Optional.
 	Health Health
@@ -52,7 +52,7 @@ type Settings struct {
 	// Secure protects MetricsAddress, which serves /healthz and /readyz then, too. HealthAddress stays open for the kubelet,
 	// and gives the messages of checks to the Pod itself alone, for they name objects. Nil serves plain HTTP.
 	Secure *Secure
-	// Log is told what goes wrong with single connections.
+	// Log gets the errors of single connections.
 	Log logr.Logger
 }
 

@@ -44,7 +44,7 @@ type Findings struct {
 // Check holds an operator against the cluster that config reaches: every resource, child and related
 // resource is looked for, and every expression and template checked against the schemas that are
 // served. The API server is asked, too, whether it would take the CRDs that the operator brings along,
-// if that is allowed. It writes nothing. The error tells that the cluster could not be asked.
+// if that is allowed. It writes nothing. An error means that the cluster could not be asked.
 func Check(ctx context.Context, op *dsl.Operator, config *rest.Config) (Findings, error) {
 	config = transport.WithDeadline(config)
 	config.QPS = -1

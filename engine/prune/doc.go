@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package prune finds and deletes children that no handler makes any more. A [Register] keeps in a ConfigMap of which kinds the
-// operator has made children, by the resource of their owners. [Retired] brings in the kinds that a later version does not make,
-// until no child of them is left. A [Sweeper] chooses which children of an object are deleted.
+// Package prune finds and deletes children that no handler makes any more. A [Register] keeps the kinds of the operator's children in a
+// ConfigMap, by the resource of their owners. [Retired] watches the kinds that the configuration no longer declares, until none of
+// their children is left. A [Sweeper] selects the children of an object that are deleted.
 package prune

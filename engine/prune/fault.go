@@ -16,13 +16,13 @@ import (
 // shown is how many keys the log shows.
 const shown = 5
 
-// full is the error about a kind that does not go into the register any more.
+// full returns the error about a kind for which the register has no room.
 func (r *Register) full() error {
 	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("ConfigMap %s has %d kinds", r.name(), MostKinds))
 }
 
-// fault takes an error of the server. Where it is that a right is missing, the register is not asked for before one is given; where it is
-// that the server does not take the register, not for a while. Both are said, once.
+// fault handles an error of the server. After a missing right, the register is not used until a right is granted; after a rejected
+// write, not for a while. Both are logged, once.
 func (r *Register) fault(err error) (again bool, granted <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

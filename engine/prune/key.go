@@ -19,12 +19,12 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/book"
 )
 
-// Secrets is what Secrets are.
+// Secrets is the resource of Secrets.
 var Secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
-// KeySettings say where the key of digests is. All are required but Namespace.
+// KeySettings configure the key of digests. Namespace is optional.
 type KeySettings struct {
-	// Name and Namespace are the Secret's. Without a namespace there is none.
+	// Name and Namespace are those of the Secret. Without a namespace the key is that of the process.
 	Name, Namespace string
 	// Client reaches the Secrets of the namespace, Manager is the field manager.
 	Client  dynamic.ResourceInterface
@@ -38,10 +38,10 @@ type Digests interface {
 	Set(key []byte)
 }
 
-// Key is the Secret that has the key of digests. It is made once, by whoever needs it first.
+// Key is the Secret with the key of digests. The first process that needs it creates it.
 type Key struct {
 	settings KeySettings
-	// turn is held by who asks the server.
+	// turn is held during requests.
 	turn chan struct{}
 	// known: the key was set in this term.
 	known atomic.Bool
@@ -58,7 +58,7 @@ func (k *Key) Is(namespace, name string) bool {
 	return k.settings.Namespace != "" && namespace == k.settings.Namespace && name == k.settings.Name
 }
 
-// Ready returns when the key was set. The error says why it cannot be read, or made.
+// Ready sets the key, unless that was done in this term.
 func (k *Key) Ready(ctx context.Context) error {
 	if k.known.Load() || k.settings.Namespace == "" {
 		return nil
@@ -81,7 +81,7 @@ func (k *Key) Ready(ctx context.Context) error {
 	return nil
 }
 
-// find reads the key, and makes it where there is none. Who comes second takes that of the first.
+// find reads the key, or creates it. If another process creates it first, find returns that key.
 func (k *Key) find(ctx context.Context) ([]byte, error) {
 	secret, err := k.read(ctx)
 	if !apierrors.IsNotFound(err) {

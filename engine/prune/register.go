@@ -25,7 +25,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/transport"
 )
 
-// RegisterResource is what ConfigMaps are.
+// RegisterResource is the resource of ConfigMaps.
 var RegisterResource = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
 const (
@@ -38,7 +38,7 @@ const (
 	writeAgain = 10 * time.Minute
 )
 
-// RegisterSettings say where the register is. All are required but Namespace.
+// RegisterSettings configure the register. Namespace is optional.
 type RegisterSettings struct {
 	// Name and Namespace are the ConfigMap's. Without a namespace no register is kept: all that is entered is
 	// forgotten, and there is never anything in it.
@@ -63,18 +63,18 @@ type Register struct {
 	turn chan struct{}
 
 	mu sync.Mutex
-	// object is the ConfigMap as it was seen last, nil when there is none. Read: that is known.
+	// object is the last known ConfigMap, or nil. Read is true when it was read.
 	object *unstructured.Unstructured
 	kinds  map[string][]schema.GroupKind
 	read   bool
-	// doubt: the ConfigMap may have changed since it was read.
+	// doubt is true when the ConfigMap may have changed since it was read.
 	doubt bool
 	// refused: a right is missing, or the server does not take the register. Granted is closed when a right may have been given; it is
 	// tried again after the time again, where that is set.
 	refused bool
 	again   time.Time
 	granted chan struct{}
-	// said is what the log says of the register's faults.
+	// said is the last logged fault of the contents.
 	said string
 }
 
@@ -83,7 +83,7 @@ func NewRegister(s RegisterSettings) *Register {
 	return &Register{settings: s, turn: make(chan struct{}, 1), granted: make(chan struct{})}
 }
 
-// Kept reports whether there is one at all.
+// Kept reports whether the operator has a register.
 func (r *Register) Kept() bool { return r.settings.Namespace != "" }
 
 // Begin begins a term: what is known is void, for another process may have written since.
@@ -119,7 +119,7 @@ func (r *Register) Has(resource dsl.ResourceName, kind schema.GroupKind) bool {
 	return slices.Contains(r.kinds[key(resource)], kind)
 }
 
-// Known reports whether all is known that will be for now: the register was read, or cannot be, or there is none.
+// Known reports whether the register was read, cannot be read, or does not exist.
 func (r *Register) Known() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -136,8 +136,8 @@ func (r *Register) Of(resource dsl.ResourceName) []schema.GroupKind {
 // key is what the register calls a resource.
 func key(resource dsl.ResourceName) string { return resource.Objects().String() }
 
-// Forsaken waits until the register was read, or ctx has ended, and tells of resources in it that are none of these:
-// nobody looks after their children any more.
+// Forsaken waits until the register was read, or ctx has ended, and logs the resources in it that are not among the given ones: the
+// operator leaves their children alone.
 func (r *Register) Forsaken(ctx context.Context, all []*dsl.Resource) {
 	if !r.Kept() || !r.Await(ctx) {
 		return
@@ -161,7 +161,7 @@ func (r *Register) Forsaken(ctx context.Context, all []*dsl.Resource) {
 // Await waits until the register was read, and reports whether it was: not when ctx has ended.
 func (r *Register) Await(ctx context.Context) bool {
 	var wait time.Duration
-	for told := false; ; {
+	for logged := false; ; {
 		err := r.load(ctx)
 		if err == nil || ctx.Err() != nil {
 			return err == nil && ctx.Err() == nil
@@ -175,8 +175,8 @@ func (r *Register) Await(ctx context.Context) bool {
 				continue
 			}
 		}
-		if !told && !r.settings.Logged.Logged(err) {
-			told = true
+		if !logged && !r.settings.Logged.Logged(err) {
+			logged = true
 			r.settings.Log.Error(err, "reading the register of kinds of children failed; it is retried")
 		}
 		var in time.Duration
@@ -189,8 +189,7 @@ func (r *Register) Await(ctx context.Context) bool {
 	}
 }
 
-// Enter enters a kind of which a child is about to be made, unless it is there. Where the right to it is missing that is
-// told, and no error.
+// Enter adds a kind before a child of that kind is made. A missing right is logged, and is no error.
 func (r *Register) Enter(ctx context.Context, resource dsl.ResourceName, kind schema.GroupKind) error {
 	err := r.change(ctx, key(resource), func(known []schema.GroupKind) []schema.GroupKind {
 		if slices.Contains(known, kind) {
@@ -204,7 +203,7 @@ func (r *Register) Enter(ctx context.Context, resource dsl.ResourceName, kind sc
 	return nil
 }
 
-// Leave takes a kind out of which no child is left. Where the right to it is missing it stays, and that is no error.
+// Leave removes a kind without children. A missing right is no error, and the kind stays.
 func (r *Register) Leave(ctx context.Context, resource dsl.ResourceName, kind schema.GroupKind) error {
 	err := r.change(ctx, key(resource), func(known []schema.GroupKind) []schema.GroupKind {
 		return slices.DeleteFunc(slices.Clone(known), func(other schema.GroupKind) bool { return other == kind })
@@ -229,7 +228,7 @@ func (r *Register) rests(resource string, to edit) bool {
 	return refused || r.read && !r.doubt && len(to(r.kinds[resource])) == len(r.kinds[resource])
 }
 
-// change makes the kinds of a resource what they are to be.
+// change edits the kinds of a resource.
 func (r *Register) change(ctx context.Context, resource string, to edit) error {
 	if !r.Kept() || r.rests(resource, to) {
 		return nil
@@ -324,7 +323,7 @@ func (r *Register) load(ctx context.Context) error {
 	return r.fetch(ctx)
 }
 
-// fetch is load for who has the turn.
+// fetch implements load. The caller has the turn.
 func (r *Register) fetch(ctx context.Context) error {
 	r.mu.Lock()
 	read, doubt := r.read, r.doubt
@@ -363,7 +362,7 @@ func (r *Register) get(ctx context.Context, name string) (*unstructured.Unstruct
 	return o, nil
 }
 
-// know notes the ConfigMap as it is, and says once what of it does not count.
+// know records the ConfigMap, and logs invalid entries once.
 func (r *Register) know(o *unstructured.Unstructured) {
 	c := read(o, r.managers())
 	r.mu.Lock()

@@ -21,7 +21,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
-// RetiredSettings are what it takes. All are required but Granted.
+// RetiredSettings configure the retired kinds of a resource. Granted is optional.
 type RetiredSettings struct {
 	Register *Register
 	// Resource is the one whose objects are the owners.
@@ -39,7 +39,7 @@ type RetiredSettings struct {
 	Seen   func(*feed.Feed, watch.Event)
 }
 
-// Retired are those of one resource. The methods may be called by any number of goroutines.
+// Retired has the retired kinds of one resource. The methods may be called by any number of goroutines.
 type Retired struct {
 	settings RetiredSettings
 	running  sync.WaitGroup
@@ -47,19 +47,19 @@ type Retired struct {
 	mu  sync.Mutex
 	end context.CancelFunc
 	all []*kind
-	// over are kinds in the register that are not looked for any more in this term: no child was found, or there are too
+	// over has the kinds in the register that are closed in this term: no child was found, or there are too
 	// many kinds.
 	over map[schema.GroupKind]bool
 }
 
-// kind is one of them.
+// kind is a retired kind.
 type kind struct {
 	schema.GroupKind
 	feed *feed.Feed
 	end  context.CancelFunc
 	back func()
-	// told are objects of which Seen was told. The feed's own goroutine uses it.
-	told map[types.UID]bool
+	// seen has the objects that were passed to Seen. The feed's own goroutine uses it.
+	seen map[types.UID]bool
 }
 
 // steps are the steps of the feed of a kind.
@@ -114,8 +114,7 @@ func (k *Retired) Feeds() (out []*feed.Feed) {
 	return out
 }
 
-// Searches reports whether it is about to be known which objects of a kind there are. It is not where they cannot be
-// looked for.
+// Searches reports whether the first listing of a kind is under way, or about to begin. It is false for a kind that cannot be listed.
 func (k *Retired) Searches(of schema.GroupKind) bool {
 	with := k.settings
 	switch {
@@ -172,7 +171,7 @@ func (k *Retired) choose() (all []*kind) {
 			k.leave(of)
 			continue
 		}
-		all = append(all, &kind{GroupKind: of, back: back, told: map[types.UID]bool{}})
+		all = append(all, &kind{GroupKind: of, back: back, seen: map[types.UID]bool{}})
 	}
 	if len(left) > 0 {
 		k.settings.Log.Info("too many kinds of children are no longer declared; children of some kinds are left alone",
@@ -193,7 +192,7 @@ func (k *Retired) leave(of schema.GroupKind) {
 
 // Listed implements [feed.Steps]: a kind of which no child is left is closed.
 func (s steps) Listed(ctx context.Context, well bool) (again bool) {
-	left := s.retired.tellAll(s.kind)
+	left := s.retired.passAll(s.kind)
 	return well && !left && s.kind.feed.Complete() == nil && s.retired.close(ctx, s.kind)
 }
 
@@ -209,7 +208,7 @@ func (k *Retired) feedOf(one *kind) feed.Settings {
 		Source: watch.Source{Form: cached.Form{Profile: dsl.CacheMetadata}},
 		Log:    k.settings.Log.WithValues("child", one.String()), Granted: k.settings.Granted,
 		On: func(ev watch.Event) {
-			k.tell(one, ev)
+			k.pass(one, ev)
 			if ev.Kind == watch.Deleted || ev.Old != nil && k.settings.Claims(ev.Old) {
 				one.feed.Nudge() // it may have been the last one
 			}
@@ -218,29 +217,30 @@ func (k *Retired) feedOf(one *kind) feed.Settings {
 	}
 }
 
-func (k *Retired) tell(one *kind, ev watch.Event) {
-	if !k.settings.Owns(one.GroupKind) { // or another feed does
+// pass passes an event on to Seen, unless the resource owns the kind.
+func (k *Retired) pass(one *kind, ev watch.Event) {
+	if !k.settings.Owns(one.GroupKind) {
 		k.settings.Seen(one.feed, ev)
 	}
 }
 
-// tellAll tells of objects that are listed, for the first passes over their owners were without them. It reports whether
+// passAll passes the listed children on to Seen, because the first passes over their owners did not see them. It reports whether
 // there are any.
-func (k *Retired) tellAll(one *kind) (some bool) {
+func (k *Retired) passAll(one *kind) (some bool) {
 	for _, o := range one.feed.Objects("") {
 		if !k.settings.Claims(o) {
 			continue
 		}
 		some = true
-		if !one.told[o.GetUID()] {
-			one.told[o.GetUID()] = true
-			k.tell(one, watch.Event{Kind: watch.Added, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Object: o})
+		if !one.seen[o.GetUID()] {
+			one.seen[o.GetUID()] = true
+			k.pass(one, watch.Event{Kind: watch.Added, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Object: o})
 		}
 	}
 	return some
 }
 
-// close ends a kind of which no child is left, and reports whether to try again.
+// close ends a kind without children, and reports whether to try again.
 func (k *Retired) close(ctx context.Context, one *kind) (again bool) {
 	log := k.settings.Log.WithValues("kind", one.String())
 	if !k.settings.Owns(one.GroupKind) {

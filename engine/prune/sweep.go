@@ -24,30 +24,29 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/filter"
 )
 
-// refusedLook is how long it is until what may not be taken away is tried again: nobody asks for the right.
+// refusedLook is the interval of attempts to remove children without the right to do so, because the right is not checked.
 const refusedLook = time.Minute
 
-// Sweeper knows who has children of a resource's objects.
+// Sweeper selects the children of a resource's objects that no handler makes.
 type Sweeper struct {
 	handlers []*dsl.Handler
-	// free: handlers may make children under names of which nobody knows.
+	// free is true when handlers may make children under undeclared names.
 	free bool
 
 	mu sync.Mutex
-	// said are the makers that handlers have named in this process, told those that are not there and that were
-	// told of.
-	said, told map[string]bool
+	// makers has the names that handlers have used in this process, logged the unknown names that the log has.
+	makers, logged map[string]bool
 }
 
 // NewSweeper returns the sweeper of a resource with these handlers.
 func NewSweeper(handlers []*dsl.Handler) *Sweeper {
-	return &Sweeper{handlers: handlers, free: slices.ContainsFunc(handlers, collision.Free), said: map[string]bool{}, told: map[string]bool{}}
+	return &Sweeper{handlers: handlers, free: slices.ContainsFunc(handlers, collision.Free), makers: map[string]bool{}, logged: map[string]bool{}}
 }
 
-// SweepMemory is what is known of an owner from one pass to the next. Its zero value knows nothing.
+// SweepMemory is kept for an owner from one pass to the next.
 type SweepMemory struct {
-	// done: there was no child that no handler has any more. Told: what passes for a child and is none was named in the
-	// log. Refused is why such may not be taken away, as it was said.
+	// done is true when each child had a handler. Told is true when the log has the objects that look like children and are
+	// not. Refused is the logged reason why children cannot be removed.
 	done, Told bool
 	refused    string
 }
@@ -78,7 +77,7 @@ func (s *Sweeper) unsure(p Sweep) bool {
 	return false
 }
 
-// Sweep is what is known of an owner in a pass.
+// Sweep has the owner and its children in a pass.
 type Sweep struct {
 	// Owner is the owner itself.
 	Owner metav1.Object
@@ -111,11 +110,11 @@ func (p Sweep) made(ctx context.Context, found dsl.ChildObject) (bool, error) {
 func (s *Sweeper) Note(maker string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.said[maker] = true
+	s.makers[maker] = true
 }
 
-// Sweep takes away children as their policy says. Again is when to look again, zero for not by itself. The error tells of
-// those that stay; that a right is missing is told in the log, and nothing waits for it.
+// Sweep removes children as their policy says. Again is the time until the next sweep, zero for none. The error names the children
+// that stay. A missing right is logged, and is no error.
 func (s *Sweeper) Sweep(ctx context.Context, m *SweepMemory, p Sweep) (again time.Duration, err error) {
 	var faults []error
 	m.done = true
@@ -181,16 +180,16 @@ func (s *Sweeper) left(p Sweep, found dsl.ChildObject) (why string) {
 func (s *Sweeper) named(maker string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.said[maker]
+	return s.makers[maker]
 }
 
-// spare tells, once, of a maker that is not there and whose children stay: Go code may have made them.
+// spare logs an unknown maker once. Its children stay, because Go code may have made them.
 func (s *Sweeper) spare(p Sweep, maker string) {
 	s.mu.Lock()
-	told := s.told[maker]
-	s.told[maker] = true
+	logged := s.logged[maker]
+	s.logged[maker] = true
 	s.mu.Unlock()
-	if !told {
+	if !logged {
 		p.Log().Info("child names an unknown handler; it is left alone, because Go code may make children under any name (dsl.Makes declares the names)",
 			logmark.Warning, true, "maker", maker)
 	}

@@ -79,7 +79,7 @@ func (q *Queue[K]) AddAfter(key K, class Class, d time.Duration) {
 // once, even if keys are left.
 func (q *Queue[K]) Get() (key K, shutdown bool) { return q.inner.Get() }
 
-// Done says that the worker is done with a key from Get.
+// Done ends the worker's turn with a key that it got from Get.
 func (q *Queue[K]) Done(key K) {
 	q.tally.done(key)
 	q.order.tenants.done(key)

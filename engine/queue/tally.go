@@ -13,11 +13,11 @@ import (
 // lookPeriod is how often the work in progress is published while there is some.
 const lookPeriod = 500 * time.Millisecond
 
-// Metrics receive the metrics of queues.
+// Metrics are the metrics of queues.
 type Metrics interface {
 	workqueue.MetricsProvider
-	// Settle is called when the queue of a name was shut down, possibly with keys left: the next queue of that name
-	// continues with its gauges, which would otherwise never be zero again.
+	// Settle is called when the queue of a name was shut down. It resets the gauges, because the next queue of that name
+	// continues them, and keys may be left.
 	Settle(name string)
 }
 
@@ -118,7 +118,7 @@ func (m *tally[K]) done(key K) {
 	}
 }
 
-// publish publishes the work in progress, and continues until there is none.
+// publish publishes the work in progress, again and again until no work is left.
 func (m *tally[K]) publish() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -127,8 +127,8 @@ func (r Rule) Attributes() authorization.ResourceAttributes {
 	}
 }
 
-// Check asks for each right and returns the missing ones, in order. The error says that the reviewer could not be
-// asked.
+// Check asks for each right and returns those that are missing, in order. An error means that the
+// reviewer could not be asked.
 func Check(ctx context.Context, review Reviewer, rules []Rule) (missing []Rule, err error) {
 	for _, r := range rules {
 		allowed, err := review(ctx, r.Attributes())

@@ -18,31 +18,30 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
-// Inbox is told what comes up for the resource's objects, here called owners. It must be quick and must not call the
-// index.
+// Inbox takes changes for the resource's objects, here called owners. It must be quick and must not call the index.
 type Inbox interface {
 	// RelatedSeen takes an event of an object for which an owner asked by the relation of this number.
 	RelatedSeen(owner cache.ObjectName, relation int, ev watch.Event)
-	// Look has an owner looked at.
+	// Look queues an owner.
 	Look(owner cache.ObjectName)
-	// Wake has those looked at that wait for an event of the object with this UID.
+	// Wake queues the owners that wait for an event of the object with this UID.
 	Wake(uid types.UID)
 	// Grant is called when something that kept related objects out is over.
 	Grant()
 }
 
-// Settings are what an index needs. All are required but the log.
+// Settings configure an index. The log is optional.
 type Settings struct {
 	// Resource has the relations, and Own brings its objects in.
 	Resource *dsl.Resource
 	Own      *feed.Feed
 	// Feeds makes the feeds of the relations, which the owner of the index runs.
 	Feeds *feed.Factory
-	// Inbox is told of changes.
+	// Inbox takes the changes.
 	Inbox Inbox
 	// All is the view of all that counts of an object of the resource itself.
 	All book.View
-	// Log gets what the feeds have to say, and is handed to selections.
+	// Log is that of the feeds and of selections.
 	Log logr.Logger
 }
 
@@ -62,7 +61,7 @@ type relation struct {
 	asked  *subscriptions
 }
 
-// New returns the index of a resource, for which nobody has asked for anything yet.
+// New returns the index of a resource, without subscriptions.
 func New(s Settings) *Index {
 	x := &Index{settings: s}
 	x.nothing = &View{index: x}

@@ -150,15 +150,14 @@ func (v *View) Refresh(was State, changes *inbox.Related) (again time.Duration) 
 	return again
 }
 
-// Changed reports whether what the relations select is other than handlers saw it before. It is not where they see
-// it for the first time.
+// Changed reports whether the selected objects differ from those that handlers saw before. It is false for the first pass.
 func (v *View) Changed() bool { return v.changed }
 
 // State returns what is to be remembered.
 func (v *View) State() State { return v.state }
 
-// Foresee enters how the pass leaves the object, where that is among its own related ones: it is not a change for the
-// next pass then. Where it is not, nobody asks how it is left.
+// Foresee records the state in which the pass leaves the object, if it is among its own related objects: the next pass does not see a
+// change then. Otherwise left is not called.
 func (v *View) Foresee(left func() *unstructured.Unstructured) {
 	for i := range v.state.relations {
 		if s := &v.state.relations[i]; s.self != "" {
@@ -198,8 +197,8 @@ func (v *View) look(one *relation, last sight) (now sight, again time.Duration) 
 	return now, 0
 }
 
-// steady reports whether a change of the object makes no difference to what a relation selects, as far as that can be
-// told without a look at the related objects.
+// steady reports whether a change of the object leaves a relation's selection as it is. It does not read the related objects, and
+// returns false when that would be necessary.
 func (v *View) steady(one *relation) bool {
 	if one.feed.Resource().GVR.GroupResource() == v.index.settings.Own.Resource().GVR.GroupResource() {
 		return false // the object may be among them
@@ -231,7 +230,7 @@ func (v *View) see(one *relation) *selection {
 	s.looked = true
 	if s.unsynced = one.feed.Listed(s.Namespace); s.unsynced != nil && !v.owner.Gone {
 		one.asked.missed(v.owner.Key)
-		s.unsynced = one.feed.Listed(s.Namespace) // once more, for nobody was to be woken before
+		s.unsynced = one.feed.Listed(s.Namespace) // once more, because a listing that completed before did not wake the owner
 	}
 	if s.unsynced == nil {
 		s.find(one.feed)

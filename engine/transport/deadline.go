@@ -29,7 +29,7 @@ func (e *noAnswerError) Error() string {
 	return fmt.Sprintf("no answer within %vs", e.within.Seconds())
 }
 
-// Timeout tells those who ask a net.Error that this is one.
+// Timeout makes it a timeout for code that checks a [net.Error].
 func (e *noAnswerError) Timeout() bool { return true }
 
 // deadline ends requests whose answer does not come: the worker that waits for one, and the object

@@ -20,11 +20,11 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
-// Settings say how to reach the API server. All are required.
+// Settings configure the clients. All are required.
 type Settings struct {
 	// Config is left as it is. Where it has no user agent, that is "handwerk/" and the operator's name.
 	Config *rest.Config
-	// Operator has the limit on requests for work; without one there is none.
+	// Operator may limit the rate of requests.
 	Operator *dsl.Operator
 	// Fence decides which requests leave the process: a [Fence], or a wrapper that records requests and sends none. Retries of
 	// client-go, and its wait for the rate limit, come before it.
@@ -47,14 +47,14 @@ type Clients struct {
 	Metadata              metadata.Interface
 	// Kubernetes sends Events and asks for access.
 	Kubernetes kubernetes.Interface
-	// Discovery tells what is served.
+	// Discovery reads which resources are served.
 	Discovery discovery.DiscoveryInterfaceWithContext
 	// Lock holds the leader's lock. It has a connection and a timeout of its own, so that a slow request of a
 	// handler cannot cost the lease.
 	Lock kubernetes.Interface
 }
 
-// Dial makes the clients. They talk to nobody yet.
+// Dial makes the clients. It sends no request.
 func Dial(s Settings) (*Clients, error) {
 	c, err := dial(s)
 	if err != nil {

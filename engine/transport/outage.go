@@ -193,8 +193,8 @@ func (w *Outages) back(part string, s *absence) {
 	}
 }
 
-// Transport notes what becomes of requests that are sent with next. The errors of those that nobody answered
-// are known to [Unanswered] from then on.
+// Transport records the results of requests that are sent with next. It marks the errors of requests without a response for
+// [Unanswered].
 func (w *Outages) Transport(next http.RoundTripper) http.RoundTripper {
 	return &deadlineTransport{next, w}
 }
@@ -268,14 +268,13 @@ func groupOf(path string) string {
 	return "the API group " + group
 }
 
-// noReplyError is the error of a request that nobody answered, of which a watch has told. It reads as what it
-// wraps.
+// noReplyError is the error of a request without a response. Its text is that of the wrapped error.
 type noReplyError struct{ err error }
 
 func (e *noReplyError) Error() string { return e.err.Error() }
 func (e *noReplyError) Unwrap() error { return e.err }
 
-// Timeout tells those who ask a net.Error whether this is one.
+// Timeout reports whether the wrapped error is a timeout, for code that checks a [net.Error].
 func (e *noReplyError) Timeout() bool {
 	inner, is := errors.AsType[net.Error](e.err)
 	return is && inner.Timeout()
