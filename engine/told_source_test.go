@@ -297,7 +297,7 @@ func TestARightThatIsMissingIsSaidOnce(t *testing.T) {
 	}{
 		"to send Events": {
 			[]string{"a"}, []string{"create"}, "events.v1.events.k8s.io",
-			[]string{"Server rejected event", `"msg"="right is missing" .*create events.events.k8s.io`, `"msg"="right that was missing is there`},
+			[]string{"Server rejected event", `"msg"="right is missing" .*create events.events.k8s.io`, `"msg"="missing right was granted`},
 		},
 		"to watch children": {
 			[]string{"a", "b", "c", "d", "e"}, []string{"list", "watch"}, deployments,

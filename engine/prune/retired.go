@@ -190,7 +190,7 @@ func (k *Retired) leave(of schema.GroupKind) {
 	k.over[of] = true
 }
 
-// Listed implements [feed.Steps]: a kind of which no child is left is closed.
+// Listed implements [feed.Steps]: a kind without children is closed.
 func (s steps) Listed(ctx context.Context, well bool) (again bool) {
 	left := s.retired.passAll(s.kind)
 	return well && !left && s.kind.feed.Complete() == nil && s.retired.close(ctx, s.kind)
