@@ -37,6 +37,9 @@ type Attempted struct {
 	Trouble *Trouble
 }
 
+// manyAtOnce is for how many handlers a pass makes room at once.
+const manyAtOnce = 16
+
 // Trouble is what is to be known of an attempt with an error.
 type Trouble struct {
 	// Before and After are the handler's record.
@@ -199,6 +202,9 @@ func (p *pass) enter(st State, j *Job, err error, took time.Duration) State {
 		if _, waits := attempt.Waits(err); waits {
 			j.Logged = done.Trouble.Logged
 		}
+	}
+	if st.Attempts == nil {
+		st.Attempts = make([]Attempted, 0, min(len(p.Rules.Readers), manyAtOnce))
 	}
 	st.Attempts = append(st.Attempts, done)
 	if j.Failed != nil {

@@ -227,11 +227,7 @@ func (p *pass) unsaid(st State, r book.Reader) bool {
 
 // because returns the state with the reason of a handler in place of an earlier one.
 func (st State) because(w Why) State {
-	if n := len(st.Why); n > 0 && st.Why[n-1].Handler == w.Handler {
-		st.Why[n-1] = w
-		return st
-	}
-	for i := range st.Why {
+	for i := len(st.Why) - 1; i >= 0; i-- {
 		if st.Why[i].Handler == w.Handler {
 			st.Why[i] = w
 			return st

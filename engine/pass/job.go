@@ -24,27 +24,26 @@ type Job struct {
 	// has come.
 	Entry  book.Entry
 	Record book.Record
-	Ran    bool
-	// Voided: what the handler did was not written, and it runs again.
-	Voided bool
+	// Wants is what the handler asked for in this pass. Again is when it asks to run again, nil for nothing.
+	Wants *dsl.Patch
+	Again *time.Duration
 	// Failed is the error of a sub-handler that failed in its attempt, nil for none.
 	Failed error
-	// Refused: the server did not take what it wants.
-	Refused bool
-	// Soon: it is run again because it asked for that at once. Again is what it asks for now, nil for nothing.
-	Soon  bool
-	Again *time.Duration
 	// Machine is its attempt where the handler is a machine, nil before it and for others.
 	Machine *machine.Run
+	// Saw and Left are digests of the handler's view, before it ran and with its own changes.
+	Saw, Left string
+	// Ran: it ran in this pass. Voided: what it did was not written, and it runs again. Refused: the server did not take what it
+	// wants.
+	Ran, Voided, Refused bool
+	// Soon: it is run again because it asked for that at once.
+	Soon bool
 	// Warned: its attempt has reported a warning of its own. Logged: the log has one line for all that wait for this.
 	Warned, Logged bool
-	// Wants is what the handler asked for in this pass; Offers: conditions of its own are among it.
-	Wants  *dsl.Patch
+	// Offers: conditions of its own are among what it wants.
 	Offers bool
 	// Blind: it ran before the whole object was read, and fields that the cache does not show may have changed in between.
 	Blind bool
-	// Saw and Left are digests of the handler's view, before it ran and with its own changes.
-	Saw, Left string
 }
 
 // Begin returns the job of a handler that is to run for a cause.
