@@ -83,8 +83,8 @@ func TestInitWritesAGoModule(t *testing.T) {
 
 func TestAGoModuleRequiresTheReleaseOfItsProgram(t *testing.T) {
 	for version, want := range map[string]struct{ required, next string }{
-		"v1.4.0":                               {"v1.4.0", "  go mod tidy\n  go test .\n"},
-		"v1.5.0-rc.1":                          {"v1.5.0-rc.1", "  go mod tidy\n  go test .\n"},
+		"v1.4.0":                               {"v1.4.0", "  go mod tidy\n  go test .  "},
+		"v1.5.0-rc.1":                          {"v1.5.0-rc.1", "  go mod tidy\n  go test .  "},
 		"devel":                                {"v0.0.0", "  go mod edit -replace"},
 		"":                                     {"v0.0.0", "  go mod edit -replace"},
 		"v0.0.0-20260102150405-0123456789ab":   {"v0.0.0", "  go mod edit -replace"},

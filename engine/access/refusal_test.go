@@ -116,7 +116,7 @@ func TestARefusalToGiveRightsAwaySaysWhatToDo(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := watches(t, &account{}, nil)
 				synctest.Wait()
-				if got := (advising{monitor: m}).said(t.Context(), test.err).Error(); !strings.HasSuffix(got, test.ends) || strings.Contains(got, "\n") {
+				if got := (advising{monitor: m}).fault(t.Context(), test.err).Error(); !strings.HasSuffix(got, test.ends) || strings.Contains(got, "\n") {
 					t.Errorf("the error is\n%s\nwant at its end\n%s", got, test.ends)
 				}
 			})
@@ -154,7 +154,7 @@ func TestARefusalToGiveRightsAwayIsToldOnce(t *testing.T) {
 		m := watches(t, a, nil)
 		synctest.Wait()
 		refusal := grants("roles", `{APIGroups:[""], Resources:["pods"], Verbs:["create"]}`)
-		if !m.Told(refusal) || !m.Told((advising{monitor: m}).said(t.Context(), refusal)) {
+		if !m.Told(refusal) || !m.Told((advising{monitor: m}).fault(t.Context(), refusal)) {
 			t.Error("what is missing is not said to be told")
 		}
 		if m.Told(grants("roles", deployments)) {
