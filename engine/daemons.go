@@ -32,17 +32,27 @@ func (r *resource) newCrew(s *pass.Site) *daemon.Crew {
 		handlers = append(handlers, d.Handler)
 	}
 	return daemon.New(daemon.Settings{
-		Resource: r.name, Handlers: handlers, Grace: e.grace(), Find: r.own.Get, Tree: r.own.Tree, Keys: r.spec.Cache == dsl.CacheLive,
-		View: func(h *dsl.Handler, o *unstructured.Unstructured) string {
-			return book.NewLook(o.Object).Digest(s.Rules.Daemon(h).View)
-		},
-		Shown: s.Writer.Shown, Look: r.box.Look, Equip: r.equip, Send: r.sendFor, Held: e.held, Said: e.Logged, Handled: e.metrics.Handled,
-		Warn: func(o *unstructured.Unstructured, handler, reason, note string) {
-			e.events.Warn(o, handler, reason, note)
-		},
-		Texts: r.texts, Log: r.log,
+		Resource: r.name, Handlers: handlers, Grace: e.grace(), Cache: r.own, Keys: r.spec.Cache == dsl.CacheLive, Host: hosted{r, s},
+		Texts: r.texts, Metrics: e.metrics, Events: e.events, Log: r.log,
 	})
 }
+
+// hosted is what daemons of a resource need of the process; see [daemon.Host].
+type hosted struct {
+	*resource
+	site *pass.Site
+}
+
+// Shown implements [daemon.Host], as the others.
+func (h hosted) Shown(o *unstructured.Unstructured) *unstructured.Unstructured {
+	return h.site.Writer.Shown(o)
+}
+
+func (h hosted) View(of *dsl.Handler, o *unstructured.Unstructured) string {
+	return book.NewLook(o.Object).Digest(h.site.Rules.Daemon(of).View)
+}
+
+func (h hosted) Look(key cache.ObjectName) { h.box.Look(key) }
 
 // seen takes an event of the resource's own objects.
 func (r *resource) seen(ev watch.Event) {
@@ -65,13 +75,13 @@ func (e *Engine) ends() dsl.Stop {
 	return dsl.StopLeadership
 }
 
-// equip gives a run of a daemon what it reads and acts with.
-func (r *resource) equip(run daemon.Run, to *dsl.DaemonRequest) {
+// Equip gives a run of a daemon what it reads and acts with.
+func (r hosted) Equip(run daemon.Run, to *dsl.DaemonRequest) {
 	e := r.engine
 	to.Kept = r.spec.Kept()
-	to.Children = children.Children{Family: r.family, Key: run.Key, Owner: run.Newest, Log: run.Log}
+	to.Children = children.Children{Family: r.family, Key: run.Key, Owner: run.Daemon, Log: run.Log}
 	to.Indexes, to.OperatorMemo, to.Events = e.indexes.Live(), &e.memo, e.events.Reporter(run.Object, run.Handler.ID, run.Span.Over)
-	to.Client = e.others.For(run.Span, daemonWrites{r, run.Log})
+	to.Client = e.others.For(run.Span, daemonWrites{r.resource, run.Log})
 }
 
 // daemonWrites notes what a daemon writes with its client.
@@ -96,8 +106,8 @@ func (d daemonWrites) say(deed apply.Deed, what string) {
 	d.log.Info(string(deed) + " " + what)
 }
 
-// sendFor sends what a daemon wants of its object, on the way of what handlers want. Passes wait until the cache shows it.
-func (r *resource) sendFor(ctx context.Context, w daemon.Write) (sent daemon.Sent, err error) {
+// Send sends what a daemon wants of its object, on the way of what handlers want. Passes wait until the cache shows it.
+func (r hosted) Send(ctx context.Context, w daemon.Write) (sent daemon.Sent, err error) {
 	writer := r.site.Writer
 	wants, err := writer.Conditions.Offered(ctx, w.Patch, nil)
 	if err != nil {

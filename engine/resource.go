@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -71,8 +72,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 	})
 	r.family = children.New(children.Settings{
 		Operator: e.op, Resource: spec, Handlers: rules.Handlers, Log: r.log, Metrics: e.metrics, Events: e.events, Catalog: e.catalog,
-		Box: r.box, Own: r.own, NewFeed: e.feeds.New, Borrow: e.feeds.Borrow, Feeds: r.Feeds, Client: e.Client, Read: e.Read, Announce: r.Announce, Register: e.register, Ending: &e.ending,
-		Extinct: e.feeds.Extinct, Refuses: e.own.refusal,
+		Box: r.box, Register: e.register, Ending: &e.ending, Own: r.own, Feeds: e.feeds, Host: r,
 	})
 	r.indexes = e.indexes.Readers(r.box)
 	r.related = related.New(related.Settings{
@@ -93,14 +93,12 @@ func (r *resource) newSite(rules pass.Rules, form cached.Form) *pass.Site {
 		Machines: pass.NewMachines(e.op, r.spec, e.metrics, e.events), Running: pass.NewRunning(r.log), Others: &e.others,
 		Trail: e.trail, Budget: e.budget, Memo: &e.memo,
 		Observer:    &pass.Observer{Resource: r.name, Log: r.log, Events: e.events, Metrics: e.metrics, Texts: r.texts},
-		Subhandlers: attempt.SubhandlerSettings{Resource: r.name, Handled: e.metrics.Handled, Said: e.Logged, Unreached: e.Unreached, Texts: r.texts},
+		Subhandlers: attempt.SubhandlerSettings{Resource: r.name, Metrics: e.metrics, Errors: e, Texts: r.texts},
 	}
 	s.Writer = pass.NewWriter(pass.Writer{
 		Rules: &s.Rules, Host: r, Own: r.own, Form: form, Clients: e, Renamer: e.renamer, Managers: e.managers(), Markers: e.markers(), Feeds: e.feeds,
-		Schemas: &r.schemas,
-		Conditions: pass.NewConditionsSchema(r.log, func(ctx context.Context) (bool, error) {
-			return e.catalog.Conditions(ctx, r.own.Resource())
-		}, e.outages.Away),
+		Schemas:    &r.schemas,
+		Conditions: pass.NewConditionsSchema(r.log, e.catalog, r.own, e.outages),
 	})
 	r.crew = r.newCrew(s)
 	s.Daemons = r.crew
@@ -187,6 +185,16 @@ func (r *resource) Held(ctx context.Context) bool { return r.engine.held(ctx) }
 // Read reads an object from the API server.
 func (r *resource) Read(ctx context.Context, gvr schema.GroupVersionResource, key cache.ObjectName) (*unstructured.Unstructured, error) {
 	return r.engine.Read(ctx, gvr, key)
+}
+
+// Client reaches a resource, in a namespace unless that is empty.
+func (r *resource) Client(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
+	return r.engine.Client(gvr, namespace)
+}
+
+// Refusal is the error about a write to one of the operator's own objects, nil for others.
+func (r *resource) Refusal(gvr schema.GroupVersionResource, key cache.ObjectName) error {
+	return r.engine.own.refusal(gvr, key)
 }
 
 // Logged reports whether one line of the log stands for all errors of this kind.

@@ -89,7 +89,9 @@ func TestNoObjectMakesAnExpressionCostMuch(t *testing.T) {
 			if err == nil {
 				t.Errorf("it gives %v, want an error", out)
 			}
-			if bytes > 128<<20 || took > 30*time.Second {
+			// A loop that ends by its time leaves garbage until then, more on a quick machine; a call that is let through takes
+			// gigabytes.
+			if bytes > 768<<20 || took > 30*time.Second {
 				t.Errorf("it took %d MiB and %v", bytes>>20, took)
 			}
 		})

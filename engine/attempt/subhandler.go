@@ -18,14 +18,20 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
+// Errors tells errors of an outage, and others that the log names once, from those of handlers.
+type Errors interface {
+	// Logged reports whether one line of the log stands for all errors of this kind.
+	Logged(err error) bool
+	// Unreached reports whether an attempt ended so because of an outage of the API server that the log names.
+	Unreached(err error) bool
+}
+
 // SubhandlerSettings are what sub-handlers of one resource need. All are required.
 type SubhandlerSettings struct {
 	// Resource is the resource's name, for metrics.
 	Resource string
-	// Handled counts a run that has ended. Said reports whether an error is one of which the log tells once for all.
-	Handled func(ops.HandlerRun)
-	// Unreached reports whether one says no more than that the server is away.
-	Said, Unreached func(error) bool
+	Metrics  *ops.Metrics
+	Errors   Errors
 	// Texts are those with which objects fail.
 	Texts *Texts
 }
@@ -160,9 +166,9 @@ func (a *Subhandlers) one(ctx context.Context, h *dsl.Handler, parent *dsl.Reque
 
 // note returns the record of a sub-handler after an attempt, and says what came of that.
 func (a *Subhandlers) note(h *dsl.Handler, r *dsl.Request, before book.Record, err error, took time.Duration) book.Record {
-	after := Note(h, before, err, time.Now(), a.Unreached)
+	after := Note(h, before, err, time.Now(), a.Errors.Unreached)
 	parent, _, _ := strings.Cut(r.Handler, "/")
-	a.Handled(ops.HandlerRun{
+	a.Metrics.Handled(ops.HandlerRun{
 		Resource: a.Resource, Handler: parent + "/*", Cause: r.Cause, Outcome: Outcome(err, after.Done, after.Failed), Duration: took,
 	})
 	_, waits := Waits(err)
@@ -195,7 +201,7 @@ func (a *Subhandlers) complain(r *dsl.Request, err error, known bool, before, af
 	if r.Object != nil {
 		f.Key = cache.MetaObjectToName(r.Object)
 	}
-	a.Troubles.Complain(a.Texts, Attempt{Failure: f, Before: before, After: after, Covered: a.Said(err)})
+	a.Troubles.Complain(a.Texts, Attempt{Failure: f, Before: before, After: after, Covered: a.Errors.Logged(err)})
 }
 
 // asked asks the filters of a sub-handler.

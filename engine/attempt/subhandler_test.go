@@ -39,7 +39,7 @@ func TestARefusalIsWhatASubHandlerFailedWith(t *testing.T) {
 	for why, refusal := range refusals {
 		for who, ask := range asks {
 			t.Run(who+": "+why, func(t *testing.T) {
-				settings := &SubhandlerSettings{Resource: "foos", Handled: func(ops.HandlerRun) {}, Said: func(error) bool { return false }, Unreached: func(error) bool { return false }, Texts: NewTexts(logr.Discard())}
+				settings := &SubhandlerSettings{Resource: "foos", Metrics: ops.NewMetrics(), Errors: noOutage{}, Texts: NewTexts(logr.Discard())}
 				run := &Subhandlers{SubhandlerSettings: settings, Troubles: &Troubles{}}
 				code := run.Around(func(_ context.Context, r *dsl.Request) error {
 					r.Handle("first", func(context.Context, *dsl.Request) error { return errors.New("not yet") })
@@ -58,3 +58,9 @@ func TestARefusalIsWhatASubHandlerFailedWith(t *testing.T) {
 		}
 	}
 }
+
+// noOutage takes no error for one of an outage.
+type noOutage struct{}
+
+func (noOutage) Logged(error) bool    { return false }
+func (noOutage) Unreached(error) bool { return false }

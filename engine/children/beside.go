@@ -21,9 +21,14 @@ import (
 type Children struct {
 	Family *Family
 	Key    inbox.Key
-	// Owner returns the owner as it is known.
-	Owner func() *unstructured.Unstructured
-	Log   logr.Logger
+	Owner  Owner
+	Log    logr.Logger
+}
+
+// Owner is the owner of children.
+type Owner interface {
+	// Newest returns the owner as it is known.
+	Newest() *unstructured.Unstructured
 }
 
 var _ dsl.ChildReader = Children{}
@@ -31,7 +36,7 @@ var _ dsl.ChildReader = Children{}
 // now is a reader for one call. What it remembers is for nobody, and it tells nobody of the owner.
 func (c Children) now() *Reader {
 	p := Pass{
-		Key: c.Key, Object: c.Owner(), Gone: true, Now: time.Now(), Asker: aside{c.Log},
+		Key: c.Key, Object: c.Owner.Newest(), Gone: true, Now: time.Now(), Asker: aside{c.Log},
 		Memory: &Memory{}, Sweep: &prune.SweepMemory{}, Awaits: &inbox.Writes{},
 	}
 	return c.Family.Begin(p).Reader()

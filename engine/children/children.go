@@ -132,7 +132,7 @@ func (c *children) send(ctx context.Context, w *wanted, spec dsl.ChildSpec, live
 		defer s.pass.Walk.Writing(live.GetUID(), c.attempt.Handler)()
 	}
 	w.applier.Between = func(o *unstructured.Unstructured) { c.wroteBetween(w.feed, w.gvr, o) }
-	result, deed, err = w.applier.Apply(ctx, s.family.settings.Client(w.gvr, w.key.Namespace), w.object, live)
+	result, deed, err = w.applier.Apply(ctx, s.family.settings.Host.Client(w.gvr, w.key.Namespace), w.object, live)
 	if live == nil {
 		s.family.settings.Ending.Learn(w.key.Namespace, err)
 	}
@@ -217,7 +217,7 @@ func (c *Reader) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*wa
 	if err := owner.Complete(object, served.Namespaced, spec); err != nil {
 		return nil, err
 	}
-	if err := s.family.settings.Refuses(served.GVR, cache.MetaObjectToName(object)); err != nil {
+	if err := s.family.settings.Host.Refusal(served.GVR, cache.MetaObjectToName(object)); err != nil {
 		return nil, err
 	}
 	stays := spec.ByReference() && spec.OnDelete == dsl.OrphanChild && !s.pass.Deleting
@@ -353,7 +353,7 @@ func (c *children) Remove(ctx context.Context, gone dsl.ChildObject) error {
 // release cuts a child loose from its owner.
 func (c *children) release(ctx context.Context, f *feed.Feed, found *unstructured.Unstructured) error {
 	with, gvr := c.session.family.settings, f.Resource().GVR
-	result, err := c.session.owner().Release(ctx, with.Client(gvr, found.GetNamespace()), with.Operator.Name, found)
+	result, err := c.session.owner().Release(ctx, with.Host.Client(gvr, found.GetNamespace()), with.Operator.Name, found)
 	if result != nil {
 		c.wrote(f, apply.Released, "", gvr, result)
 	}
@@ -371,7 +371,7 @@ func (c *children) deleteChild(ctx context.Context, f *feed.Feed, o *unstructure
 		return err
 	}
 	uid, background := o.GetUID(), metav1.DeletePropagationBackground
-	err := s.family.settings.Client(gvr, key.Namespace).Delete(ctx, key.Name, metav1.DeleteOptions{
+	err := s.family.settings.Host.Client(gvr, key.Namespace).Delete(ctx, key.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background,
 	})
 	if notfound.Says(err, gvr.GroupResource(), key.Name) || apierrors.IsConflict(err) {

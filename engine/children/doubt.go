@@ -98,7 +98,7 @@ func (s *Session) look(ctx context.Context, owner apply.Owner, place apply.Place
 		return false, s.family.unknown()
 	}
 	key := cache.ObjectName{Namespace: place.Namespace, Name: place.Name}
-	live, err := s.family.settings.Read(ctx, kind.Resource().GVR, key)
+	live, err := s.family.settings.Host.Read(ctx, kind.Resource().GVR, key)
 	if apierrors.IsForbidden(err) {
 		live, err = s.family.listOne(ctx, kind, key) // a list takes no right that the cache does not need
 	}
@@ -111,7 +111,7 @@ func (s *Session) look(ctx context.Context, owner apply.Owner, place apply.Place
 
 // listOne reads an object by a list. It returns nil where the list is empty.
 func (f *Family) listOne(ctx context.Context, kind *feed.Feed, key cache.ObjectName) (*unstructured.Unstructured, error) {
-	list, err := f.settings.Client(kind.Resource().GVR, key.Namespace).List(ctx, metav1.ListOptions{
+	list, err := f.settings.Host.Client(kind.Resource().GVR, key.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String(),
 	})
 	if err != nil || len(list.Items) == 0 {

@@ -55,24 +55,25 @@ type Settings struct {
 	Register *prune.Register
 	// Ending knows the namespaces that are being deleted.
 	Ending *notfound.Namespaces
-	// Extinct reports whether a kind that is not served is gone for good, with its objects; see [feed.Factory.Extinct].
-	Extinct func(context.Context, schema.GroupKind) (extinct bool, doubt error)
-	// Refuses says why there can be no child at a place: the operator keeps it for itself.
-	Refuses func(schema.GroupVersionResource, cache.ObjectName) error
+	// Own is the feed of the owners, and Feeds make those of kinds of children.
+	Own   *feed.Feed
+	Feeds *feed.Factory
+	Host  Host
+}
 
-	// Own is the feed of the owners. NewFeed makes one of a kind of children, and Feeds are all of the resource's,
-	// those of children among them.
-	Own *feed.Feed
-	// Borrow counts a feed that the register asks for; there is a bound on those.
-	NewFeed func(feed.Settings) *feed.Feed
-	Borrow  func() (back func(), ok bool)
-	Feeds   func() []*feed.Feed
-	// Client reaches a resource, in a namespace unless that is empty. Read reads one object from the server.
-	Client func(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface
-	Read   inbox.Read
-	// Announce is told of each write to an object, by a pass over the one with this key: the written one may have
+// Host is what children need of the process that runs their owners' resource.
+type Host interface {
+	// Client reaches a resource, in a namespace unless that is empty.
+	Client(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface
+	// Read reads one object from the API server. It is nil where the object is gone.
+	Read(ctx context.Context, gvr schema.GroupVersionResource, key cache.ObjectName) (*unstructured.Unstructured, error)
+	// Refusal says why there can be no child at a place: the operator keeps it for itself. It is nil elsewhere.
+	Refusal(gvr schema.GroupVersionResource, key cache.ObjectName) error
+	// Feeds are all feeds of the resource, those of children among them.
+	Feeds() []*feed.Feed
+	// Announce is called for each write to an object, by a pass over the one with this key: the written one may have
 	// passes of its own.
-	Announce func(by inbox.Key, gvr schema.GroupVersionResource, o *unstructured.Unstructured)
+	Announce(by inbox.Key, gvr schema.GroupVersionResource, o *unstructured.Unstructured)
 }
 
 // Family is what is known of the children of one resource's objects. Its methods may be called at any time by
@@ -97,11 +98,11 @@ func New(s Settings) *Family {
 	f := &Family{settings: s, keys: apply.KeysOf(s.Operator), earlier: earlierKeys(s.Operator), renamer: patch.NewRenamer(s.Operator), records: map[inbox.Key]*apply.Record{}}
 	for name, of := range s.Resource.Owned() {
 		var kind *feed.Feed
-		kind = s.NewFeed(feed.Settings{
+		kind = s.Feeds.New(feed.Settings{
 			Name: name, Kind: of, Log: s.Log.WithValues("child", name.String()), Granted: s.Box.Grant,
 			On: func(ev watch.Event) {
 				if !f.repeats(kind) {
-					f.seen(kind, ev)
+					f.Seen(kind, ev)
 				}
 			},
 		})
@@ -109,8 +110,7 @@ func New(s Settings) *Family {
 	}
 	f.sweeper = prune.NewSweeper(s.Handlers)
 	f.Retired = prune.NewRetired(prune.RetiredSettings{
-		Register: s.Register, Resource: s.Resource.Name, Log: s.Log, NewFeed: s.NewFeed, Granted: s.Box.Grant,
-		Borrow: s.Borrow, Owns: f.owns, Claims: f.claims, Seen: f.seen,
+		Register: s.Register, Resource: s.Resource.Name, Log: s.Log, Feeds: s.Feeds, Granted: s.Box, Family: f,
 	})
 	return f
 }
@@ -168,7 +168,7 @@ func (f *Family) kinds(yield func(*feed.Feed) bool) {
 		}
 	}
 	for _, kind := range f.Retired.Feeds() {
-		if kind.Known() && kind.Complete() == nil && !f.owns(kind.OfKind()) && !yield(kind) {
+		if kind.Known() && kind.Complete() == nil && !f.Owns(kind.OfKind()) && !yield(kind) {
 			return
 		}
 	}
@@ -263,9 +263,9 @@ func (f *Family) present(kind schema.GroupVersionKind, namespace string) (*feed.
 	return f.kind(kind, namespace)
 }
 
-// seen takes an event of an object that may be a child: its owner is looked at again. An object that changed owners
+// Seen takes an event of an object that may be a child: its owner is looked at again. An object that changed owners
 // is news for both.
-func (f *Family) seen(kind *feed.Feed, ev watch.Event) {
+func (f *Family) Seen(kind *feed.Feed, ev watch.Event) {
 	defer f.settings.Box.Wake(ev.UID)
 	owner := f.ownerKey(kind, ev.Object)
 	if owner != nil {

@@ -210,7 +210,7 @@ func (c *children) endUnseen(ctx context.Context, owner apply.Owner, place apply
 	key := cache.ObjectName{Namespace: place.Namespace, Name: place.Name}
 	var live *unstructured.Unstructured
 	if err == nil {
-		live, err = with.Read(ctx, served.GVR, key)
+		live, err = with.Host.Read(ctx, served.GVR, key)
 	}
 	if err == nil && live != nil && c.session.family.renamer.Finds(live) {
 		live, err = c.session.move(ctx, nil, id{served.GVR, key}, live)
@@ -222,7 +222,7 @@ func (c *children) endUnseen(ctx context.Context, owner apply.Owner, place apply
 		return 0, false, nil
 	}
 	if spec, _ := owner.Spec(live); spec.OnDelete == dsl.OrphanChild {
-		_, err = owner.Release(ctx, with.Client(served.GVR, key.Namespace), with.Operator.Name, live)
+		_, err = owner.Release(ctx, with.Host.Client(served.GVR, key.Namespace), with.Operator.Name, live)
 		return 0, false, err
 	}
 	open, err = c.deleteUnseen(ctx, served.GVR, place, live)
@@ -237,12 +237,12 @@ func (c *children) deleteUnseen(ctx context.Context, at schema.GroupVersionResou
 	with, uid := c.session.family.settings, live.GetUID()
 	background := metav1.DeletePropagationBackground // a Job would leave its Pods otherwise
 	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background}
-	err = with.Client(at, place.Namespace).Delete(ctx, place.Name, options)
+	err = with.Host.Client(at, place.Namespace).Delete(ctx, place.Name, options)
 	if err != nil && !notfound.Says(err, at.GroupResource(), place.Name) {
 		return true, fmt.Errorf("deleting %s: %w", place.People(), err)
 	}
 	c.session.count(ops.Child)
 	c.say(apply.Deleted, live, "")
-	live, err = with.Read(ctx, at, cache.ObjectName{Namespace: place.Namespace, Name: place.Name})
+	live, err = with.Host.Read(ctx, at, cache.ObjectName{Namespace: place.Namespace, Name: place.Name})
 	return err != nil || live != nil && live.GetUID() == uid, err
 }

@@ -52,7 +52,7 @@ func (s *Session) Sweep(ctx context.Context, span *transport.Span, news bool, ow
 	span.Begin(ctx)
 	defer span.End()
 	return s.family.sweeper.Sweep(ctx, s.pass.Sweep, prune.Sweep{
-		Owner: owner, All: all, Owns: s.family.owns, Unsure: unsure, Log: s.pass.Asker.Log, Read: s.live, Manager: s.family.settings.Operator.Name,
+		Owner: owner, All: all, Owns: s.family.Owns, Unsure: unsure, Log: s.pass.Asker.Log, Read: s.live, Manager: s.family.settings.Operator.Name,
 		Taker: func(why string) dsl.Children { return s.For(span, collision.Attempt{Why: why}) },
 	})
 }
@@ -63,18 +63,18 @@ func (s *Session) live(ctx context.Context, found dsl.ChildObject) (*unstructure
 	if err != nil {
 		return nil, err
 	}
-	return s.family.settings.Read(ctx, f.Resource().GVR, cache.MetaObjectToName(found.Object))
+	return s.family.settings.Host.Read(ctx, f.Resource().GVR, cache.MetaObjectToName(found.Object))
 }
 
-// owns reports whether a kind is one that the resource owns, as far as the API server has told what it serves.
-func (f *Family) owns(kind schema.GroupKind) bool {
+// Owns reports whether a kind is one that the resource owns, as far as the API server has told what it serves.
+func (f *Family) Owns(kind schema.GroupKind) bool {
 	return slices.ContainsFunc(f.feeds, func(declared *feed.Feed) bool {
 		return declared.OfKind() == kind || declared.Known() && declared.Resource().GroupKind() == kind
 	})
 }
 
-// claims reports whether an object says that it is a child of an object of the resource.
-func (f *Family) claims(o *cached.Object) bool {
+// Claims reports whether an object says that it is a child of an object of the resource.
+func (f *Family) Claims(o *cached.Object) bool {
 	keys := f.keysOf(o)
 	name, _, _ := keys.OwnerOf(o, true)
 	return keys.Made(o) && name.Name != "" && name.Kind == f.settings.Own.Resource().GroupKind()

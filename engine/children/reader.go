@@ -153,7 +153,7 @@ func (c *Reader) Stale(ctx context.Context, desired any, spec dsl.ChildSpec) (bo
 	}
 	live := c.session.known(w.feed, w.id)
 	if live == nil && (w.feed == nil || w.feed.Informer(w.key.Namespace) == nil) {
-		live, err = c.session.family.settings.Read(ctx, w.gvr, w.key)
+		live, err = c.session.family.settings.Host.Read(ctx, w.gvr, w.key)
 		if err != nil {
 			return false, nil, fmt.Errorf("reading %s: %w", w.place().People(), err)
 		}

@@ -202,7 +202,7 @@ func (s *Session) ensure(ctx context.Context) error {
 // outOfSight makes ready to write the record of an object that the cache does not show any more. It may be out of
 // sight alone, and live: what is made to see it off is found again by the record then as it would be otherwise.
 func (s *Session) outOfSight(ctx context.Context) error {
-	live, err := s.family.settings.Read(ctx, s.family.settings.Own.Resource().GVR, s.pass.Key)
+	live, err := s.family.settings.Host.Read(ctx, s.family.settings.Own.Resource().GVR, s.pass.Key)
 	switch {
 	case err != nil:
 		return fmt.Errorf("reading it: %w", err)
@@ -260,7 +260,7 @@ func (s *Session) writeRecord(ctx context.Context, record *apply.Record) error {
 func (s *Session) target(base *unstructured.Unstructured) patch.Target {
 	served := s.family.settings.Own.Resource()
 	return patch.Target{
-		Client: s.family.settings.Client(served.GVR, s.pass.Key.Namespace), Object: base,
+		Client: s.family.settings.Host.Client(served.GVR, s.pass.Key.Namespace), Object: base,
 		Resource: served.GVR.GroupResource(), Manager: s.family.settings.Operator.Name,
 	}
 }

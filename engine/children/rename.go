@@ -78,7 +78,7 @@ func (s *Session) rename(ctx context.Context, kind *feed.Feed, o *cached.Object)
 // move moves the marks of one child, and keeps the child as it is then. It returns nil when the child is gone. Kind is nil for a
 // child of a kind that is not declared.
 func (s *Session) move(ctx context.Context, kind *feed.Feed, which id, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	target := patch.Target{Client: s.family.settings.Client(which.gvr, which.key.Namespace), Object: o, Resource: which.gvr.GroupResource()}
+	target := patch.Target{Client: s.family.settings.Host.Client(which.gvr, which.key.Namespace), Object: o, Resource: which.gvr.GroupResource()}
 	moved, err := s.family.renamer.Move(ctx, target, func(now *unstructured.Unstructured) {
 		caches := []*feed.Feed{kind}
 		if kind == nil {
@@ -105,7 +105,7 @@ func (s *Session) present(ctx context.Context, w *wanted) (*unstructured.Unstruc
 	}
 	if live == nil && w.feed == nil {
 		var err error
-		if live, err = s.family.settings.Read(ctx, w.gvr, w.key); err != nil {
+		if live, err = s.family.settings.Host.Read(ctx, w.gvr, w.key); err != nil {
 			return nil, err
 		}
 	}

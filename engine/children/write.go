@@ -117,7 +117,7 @@ func (s *Session) DeletedOther(handler, kind string, gvr schema.GroupVersionReso
 	s.count(ops.Other)
 	w := Write{Handler: handler}
 	s.note(w)
-	for _, f := range s.family.settings.Feeds() {
+	for _, f := range s.family.settings.Host.Feeds() {
 		if o, found := f.Get(key); found && f.Resource().GVR == gvr {
 			s.noteGone(w, f, key, o.GetUID())
 		}
@@ -128,13 +128,13 @@ func (s *Session) DeletedOther(handler, kind string, gvr schema.GroupVersionReso
 // written notes a handler's write.
 func (s *Session) written(w Write, target ops.Target, caches []*feed.Feed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 	s.count(target)
-	s.family.settings.Announce(s.pass.Key, gvr, o)
+	s.family.settings.Host.Announce(s.pass.Key, gvr, o)
 	s.noteAll(w, caches, o)
 }
 
 // showing are the feeds whose informers may show an object.
 func (s *Session) showing(gvr schema.GroupVersionResource, o *unstructured.Unstructured) (out []*feed.Feed) {
-	for _, f := range s.family.settings.Feeds() {
+	for _, f := range s.family.settings.Host.Feeds() {
 		h := f.Informer(o.GetNamespace())
 		if f.Resource().GVR == gvr && h != nil && h.Selects(cache.MetaObjectToName(o), o.GetLabels()) {
 			out = append(out, f)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -31,30 +32,50 @@ type Settings struct {
 	Handlers []*dsl.Handler
 	// Grace is the time to stop of a daemon that names none.
 	Grace time.Duration
-	// Find returns an object from the cache, Tree its tree. Keys: caches have no more than keys.
-	Find func(cache.ObjectName) (*cached.Object, bool)
-	Tree func(*cached.Object) *unstructured.Unstructured
-	Keys bool
-	// Shown is what caches would show of an object that was written.
-	Shown func(*unstructured.Unstructured) *unstructured.Unstructured
-	// View digests what a daemon looks at of an object.
-	View func(*dsl.Handler, *unstructured.Unstructured) string
-	// Look has a pass look at a key.
-	Look func(cache.ObjectName)
-	// Equip gives a run what it reads and acts with, until its span is over.
-	Equip func(Run, *dsl.DaemonRequest)
-	// Send sends what a daemon wants of its object.
-	Send func(context.Context, Write) (Sent, error)
-	// Held is the fence. Said reports whether an error is one of which the log tells once for all.
-	Held transport.Held
-	Said func(error) bool
+	// Cache has the objects. Keys: it has no more than their keys.
+	Cache Cache
+	Keys  bool
+	Host  Host
 	// Texts are those with which objects fail.
 	Texts *attempt.Texts
-	// Handled counts a run that has ended.
-	Handled func(ops.HandlerRun)
-	// Warn says something on an object.
-	Warn func(o *unstructured.Unstructured, handler, reason, note string)
-	Log  logr.Logger
+	// Metrics count runs that have ended, and Events say something on an object.
+	Metrics Metrics
+	Events  Events
+	Log     logr.Logger
+}
+
+// Cache has the objects of a resource; see [feed.Feed].
+type Cache interface {
+	// Get returns an object.
+	Get(cache.ObjectName) (*cached.Object, bool)
+	// Tree returns the tree of an object.
+	Tree(*cached.Object) *unstructured.Unstructured
+}
+
+// Metrics count runs that have ended; see [ops.Metrics].
+type Metrics interface{ Handled(ops.HandlerRun) }
+
+// Events say something on an object; see [events.Recorder].
+type Events interface {
+	Warn(o runtime.Object, action, reason, note string)
+}
+
+// Host is what daemons need of the process that runs their resource.
+type Host interface {
+	// Shown returns an object that was written as caches would show it.
+	Shown(*unstructured.Unstructured) *unstructured.Unstructured
+	// View digests what a daemon looks at of an object.
+	View(*dsl.Handler, *unstructured.Unstructured) string
+	// Look has a pass look at a key.
+	Look(cache.ObjectName)
+	// Equip gives a run what it reads and acts with, until its span is over.
+	Equip(Run, *dsl.DaemonRequest)
+	// Send sends what a daemon wants of its object.
+	Send(context.Context, Write) (Sent, error)
+	// Held is the fence; see [transport.Held].
+	Held(context.Context) bool
+	// Logged reports whether one line of the log stands for all errors of this kind.
+	Logged(error) bool
 }
 
 // Run is one run of a daemon.
@@ -62,10 +83,16 @@ type Run struct {
 	Handler *dsl.Handler
 	Key     cache.ObjectName
 	Object  *unstructured.Unstructured
-	// Newest returns the object as it is known now. The daemon has not seen it by that.
-	Newest func() *unstructured.Unstructured
+	// Daemon is the daemon that runs.
+	Daemon Daemon
 	Span   *transport.Span
 	Log    logr.Logger
+}
+
+// Daemon is a daemon of an object.
+type Daemon interface {
+	// Newest returns the object as it is known now. The daemon has not seen it by that.
+	Newest() *unstructured.Unstructured
 }
 
 // Write is what a daemon wants of its object, which is worked out from the object as it knows it. Ignored is as in
@@ -143,7 +170,7 @@ func (c *Crew) Begin(ctx context.Context) {
 		return
 	}
 	for key, p := range c.posts { // objects may have gone between the terms
-		if o, found := c.settings.Find(key); !found || o.GetUID() != p.uid {
+		if o, found := c.settings.Cache.Get(key); !found || o.GetUID() != p.uid {
 			p.over = nil
 			c.tidyLocked(key)
 		}
@@ -278,7 +305,7 @@ func (c *Crew) tend(s Sight, h *dsl.Handler, wanted, known bool) (start bool) {
 func (c *Crew) start(s Sight, h *dsl.Handler, delay time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	seen, found := c.settings.Find(s.Key)
+	seen, found := c.settings.Cache.Get(s.Key)
 	if c.term == nil || !found || seen.GetUID() != s.UID || seen.GetDeletionTimestamp() != nil {
 		return // the next pass knows
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
@@ -45,24 +46,32 @@ func newDesk(t *testing.T, run dsl.DaemonFunc) *desk {
 	h := &dsl.Handler{ID: "watch", Causes: []dsl.Cause{dsl.Running}, Retries: dsl.Unlimited, Daemon: &dsl.Daemon{Func: run}}
 	d.Crew = New(Settings{
 		Resource: "foos", Handlers: []*dsl.Handler{h}, Grace: time.Minute, Log: logr.Discard(),
-		Find: func(cache.ObjectName) (*cached.Object, bool) { o := d.shown.Load(); return o, o != nil },
-		Tree: func(o *cached.Object) *unstructured.Unstructured { return o.Tree() },
-		View: func(_ *dsl.Handler, o *unstructured.Unstructured) string {
-			spec, _, _ := unstructured.NestedString(o.Object, "spec")
-			return spec
-		},
-		Shown:   func(o *unstructured.Unstructured) *unstructured.Unstructured { return o },
-		Look:    func(cache.ObjectName) { d.looked++ },
-		Equip:   func(Run, *dsl.DaemonRequest) {},
-		Send:    func(context.Context, Write) (Sent, error) { return d.sends(), nil },
-		Held:    func(context.Context) bool { return true },
-		Said:    func(error) bool { return false },
-		Texts:   attempt.NewTexts(logr.Discard()),
-		Handled: func(ops.HandlerRun) {},
-		Warn:    func(*unstructured.Unstructured, string, string, string) {},
+		Cache: d, Host: d, Texts: attempt.NewTexts(logr.Discard()), Metrics: ops.NewMetrics(), Events: d,
 	})
 	return d
 }
+
+// A desk is the cache, the host and the recorder of Events of its crew.
+
+func (d *desk) Get(cache.ObjectName) (*cached.Object, bool) {
+	o := d.shown.Load()
+	return o, o != nil
+}
+
+func (d *desk) Tree(o *cached.Object) *unstructured.Unstructured { return o.Tree() }
+
+func (d *desk) View(_ *dsl.Handler, o *unstructured.Unstructured) string {
+	spec, _, _ := unstructured.NestedString(o.Object, "spec")
+	return spec
+}
+
+func (d *desk) Shown(o *unstructured.Unstructured) *unstructured.Unstructured { return o }
+func (d *desk) Look(cache.ObjectName)                                         { d.looked++ }
+func (d *desk) Equip(Run, *dsl.DaemonRequest)                                 {}
+func (d *desk) Send(context.Context, Write) (Sent, error)                     { return d.sends(), nil }
+func (d *desk) Held(context.Context) bool                                     { return true }
+func (d *desk) Logged(error) bool                                             { return false }
+func (d *desk) Warn(apiruntime.Object, string, string, string)                {}
 
 // show makes the cache have a version of the object.
 func (d *desk) show(version string) *unstructured.Unstructured {

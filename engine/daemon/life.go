@@ -106,9 +106,9 @@ func (l *life) overstay(within time.Duration) {
 	l.cut()
 	l.log().Info("daemon was told to stop and still runs; its object does not wait for it any more", logmark.Warning, true,
 		"reason", string(why), "stopWithin", within.String())
-	l.crew.settings.Warn(l.newest(), l.handler.ID, "DaemonStillRuns",
+	l.crew.settings.Events.Warn(l.Newest(), l.handler.ID, "DaemonStillRuns",
 		fmt.Sprintf("Daemon %s was told to stop %s ago (%s) and still runs; nothing waits for it any more", l.handler.ID, within, why))
-	l.crew.settings.Look(l.key)
+	l.crew.settings.Host.Look(l.key)
 }
 
 // first is the record of a daemon that has not failed.
@@ -170,13 +170,13 @@ func (l *life) sleep(d time.Duration) bool {
 
 // run is one run. Its span ends with it, or when the time to stop is over.
 func (l *life) run(count int, log logr.Logger) error {
-	span := transport.NewSpan(l.crew.settings.Held)
+	span := transport.NewSpan(l.crew.settings.Host.Held)
 	span.Begin(l.limit)
 	defer span.End()
 	s := &session{life: l, span: span, log: log}
 	object := s.Current()
 	r := &dsl.DaemonRequest{Live: s, Object: object, Attempt: count, Log: log, Patch: dsl.NewPatch(), Memo: l.memo}
-	l.crew.settings.Equip(Run{Handler: l.handler, Key: l.key, Object: object, Newest: l.newest, Span: span, Log: log}, r)
+	l.crew.settings.Host.Equip(Run{Handler: l.handler, Key: l.key, Object: object, Daemon: l, Span: span, Log: log}, r)
 	err := l.call(r)
 	if attempt.Void(err) {
 		return err
@@ -214,7 +214,7 @@ func (l *life) judge(log logr.Logger, before book.Record, err error, took time.D
 		log.V(1).Info("daemon stopped with an error", "reason", context.Cause(l.ctx).Error(), "error", err.Error())
 		err = nil // it was told to, and mostly says so
 	}
-	l.crew.settings.Handled(ops.HandlerRun{
+	l.crew.settings.Metrics.Handled(ops.HandlerRun{
 		Resource: l.crew.settings.Resource, Handler: l.handler.ID, Cause: dsl.Running,
 		Outcome: attempt.Outcome(err, after.Done && err == nil, after.Failed), Duration: took,
 	})
@@ -233,7 +233,7 @@ func (l *life) judge(log logr.Logger, before book.Record, err error, took time.D
 // say says in the log, and on the object, how a run has ended.
 func (l *life) say(log logr.Logger, r book.Record, err error) {
 	again := max(0, time.Until(r.Due)).Round(time.Millisecond).String()
-	warn := func(reason, note string) { l.crew.settings.Warn(l.newest(), l.handler.ID, reason, note) }
+	warn := func(reason, note string) { l.crew.settings.Events.Warn(l.Newest(), l.handler.ID, reason, note) }
 	f := attempt.Failure{Log: log, Key: l.key, Handler: l.handler.ID, Err: err, Line: "daemon will be run again", Due: r.Due}
 	switch {
 	case err == nil:
@@ -245,7 +245,7 @@ func (l *life) say(log logr.Logger, r book.Record, err error) {
 		f.Final = "daemon failed for good"
 		l.crew.settings.Texts.Say(f, nil) // it ends now, and others may fail so
 		warn("DaemonFailed", fmt.Sprintf("Daemon %s failed for good: %s", l.handler.ID, r.Message))
-	case l.crew.settings.Said(err):
+	case l.crew.settings.Host.Logged(err):
 		f.Values = []any{"retryAfter", again}
 		f.Whisper()
 	default:
@@ -284,7 +284,7 @@ func (l *life) end() {
 	} else if why != "" {
 		l.log().V(1).Info("daemon stopped", "reason", string(why))
 	}
-	c.settings.Look(l.key)
+	c.settings.Host.Look(l.key)
 }
 
 // changedLocked takes a version of the object that it is known to have now.
@@ -303,7 +303,7 @@ func (l *life) changedLocked(version string) {
 // lookLocked looks at what the cache has. Where its versions have gone back, as after a restored backup, nothing counts
 // that was known of later ones.
 func (l *life) lookLocked() {
-	o, found := l.crew.settings.Find(l.key)
+	o, found := l.crew.settings.Cache.Get(l.key)
 	if !found || o.GetUID() != l.uid {
 		return
 	}

@@ -38,7 +38,7 @@ func (l *life) rest(due, least time.Time) (changed, goesOn bool) {
 
 // differs reports whether what the daemon looks at is otherwise than it has seen it last, or left it.
 func (l *life) differs() bool {
-	now := l.crew.settings.View(l.handler, l.newest())
+	now := l.crew.settings.Host.View(l.handler, l.Newest())
 	l.crew.mu.Lock()
 	defer l.crew.mu.Unlock()
 	return now != l.seen
@@ -47,7 +47,7 @@ func (l *life) differs() bool {
 // left notes what the daemon has made of an object: what it has changed itself is nothing that it has not seen. Where it
 // had not seen all of that object, it has not now.
 func (l *life) left(before, after *unstructured.Unstructured) {
-	was, is := l.crew.settings.View(l.handler, before), l.crew.settings.View(l.handler, after)
+	was, is := l.crew.settings.Host.View(l.handler, before), l.crew.settings.Host.View(l.handler, after)
 	l.crew.mu.Lock()
 	defer l.crew.mu.Unlock()
 	if l.seen == was {

@@ -25,8 +25,8 @@ var _ dsl.Live = (*session)(nil)
 
 // Current returns the object as it is known now.
 func (s *session) Current() *unstructured.Unstructured {
-	o := s.newest()
-	view := s.crew.settings.View(s.handler, o)
+	o := s.Newest()
+	view := s.crew.settings.Host.View(s.handler, o)
 	s.crew.mu.Lock()
 	defer s.crew.mu.Unlock()
 	version := o.GetResourceVersion()
@@ -58,16 +58,16 @@ func (s *session) Send(ctx context.Context, p *dsl.Patch) error {
 	defer done()
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	base := s.newest()
+	base := s.Newest()
 	s.crew.mu.Lock()
 	s.newsLocked(base.GetResourceVersion()) // an event that comes later would be taken for that of the write
 	s.sending, s.came = true, ""
 	ignored := s.ignored
 	s.crew.mu.Unlock()
-	sent, err := s.crew.settings.Send(ctx, Write{Key: s.key, Object: base, Patch: p, Ignored: ignored, Log: s.log})
+	sent, err := s.crew.settings.Host.Send(ctx, Write{Key: s.key, Object: base, Patch: p, Ignored: ignored, Log: s.log})
 	s.sent(sent, err)
 	if sent.Whole && sent.On != nil {
-		s.left(s.crew.settings.Shown(sent.On), s.crew.settings.Shown(sent.Object))
+		s.left(s.crew.settings.Host.Shown(sent.On), s.crew.settings.Host.Shown(sent.Object))
 	}
 	return err
 }
@@ -79,7 +79,7 @@ func (l *life) sent(sent Sent, err error) {
 	l.sending = false
 	if sent.Status || sent.Whole {
 		l.knows = sent.Object.GetResourceVersion()
-		l.written = l.crew.settings.Shown(sent.Object)
+		l.written = l.crew.settings.Host.Shown(sent.Object)
 	}
 	if err == nil {
 		l.ignored = sent.Ignored
@@ -92,14 +92,14 @@ func (l *life) sent(sent Sent, err error) {
 	}
 }
 
-// newest returns the object as it is known now: as the cache has it, unless what the daemon has written is newer; or
+// Newest returns the object as it is known now: as the cache has it, unless what the daemon has written is newer; or
 // as it was last seen.
-func (l *life) newest() *unstructured.Unstructured {
+func (l *life) Newest() *unstructured.Unstructured {
 	tree, last := l.known()
 	if tree != nil {
 		return tree.DeepCopy()
 	}
-	return l.crew.settings.Tree(last)
+	return l.crew.settings.Cache.Tree(last)
 }
 
 // known returns the object as it is known now: a tree, which is only read, or an object of the cache.

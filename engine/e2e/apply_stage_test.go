@@ -193,6 +193,7 @@ func (s *applyStage) pauses(t *testing.T, name string) []time.Duration {
 // they wrote nothing but once each to what is refused.
 func (s *applyStage) mustBackOff(t *testing.T, name string) {
 	t.Helper()
+	waitFor(t, "a first attempt in the log", func() bool { return len(s.pauses(t, name)) > 0 })
 	before, mark := len(s.pauses(t, name)), plane.Mark(t)
 	waitFor(t, "two more attempts", func() bool { return len(s.pauses(t, name)) >= before+2 })
 	writes, pauses := writesFor(plane.Writes(t, s.user.Name, mark), name), s.pauses(t, name)

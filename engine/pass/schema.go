@@ -18,7 +18,10 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
+	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/patch"
+	"github.com/handwerk-dev/handwerk/engine/transport"
 )
 
 // again is how long it is not asked again whether a resource has conditions, when this process may not know, and how
@@ -30,9 +33,10 @@ var errRefused = errors.New("the API server does not take the condition")
 
 // ConditionsSchema knows whether one resource has conditions.
 type ConditionsSchema struct {
-	log  logr.Logger
-	ask  func(context.Context) (bool, error)
-	away func() bool
+	log     logr.Logger
+	catalog *catalog.Catalog
+	own     *feed.Feed
+	outages *transport.Outages
 
 	mu    sync.Mutex
 	told  bool
@@ -41,10 +45,10 @@ type ConditionsSchema struct {
 	refused time.Time
 }
 
-// NewConditionsSchema returns what knows a resource's conditions. Ask asks the server whether its schema has status.conditions,
-// away reports whether it is known not to answer.
-func NewConditionsSchema(log logr.Logger, ask func(context.Context) (bool, error), away func() bool) *ConditionsSchema {
-	return &ConditionsSchema{log: log, ask: ask, away: away}
+// NewConditionsSchema returns what knows the conditions of the resource of a feed. The catalog asks the API server whether the
+// schema has status.conditions.
+func NewConditionsSchema(log logr.Logger, c *catalog.Catalog, own *feed.Feed, outages *transport.Outages) *ConditionsSchema {
+	return &ConditionsSchema{log: log, catalog: c, own: own, outages: outages}
 }
 
 // Offered returns the patch with its offered conditions set where the resource has conditions, and without them
@@ -76,8 +80,8 @@ func (s *ConditionsSchema) keeps(ctx context.Context) (bool, error) {
 	if wait > 0 {
 		return false, nil
 	}
-	keeps, err := s.ask(ctx)
-	if err != nil && (!apierrors.IsForbidden(err) || s.away()) {
+	keeps, err := s.catalog.Conditions(ctx, s.own.Resource())
+	if err != nil && (!apierrors.IsForbidden(err) || s.outages.Away()) {
 		return false, fmt.Errorf("asking whether the resource has conditions: %w", err)
 	}
 	s.mu.Lock()

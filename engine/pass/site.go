@@ -54,19 +54,11 @@ type Site struct {
 	Memo *dsl.Memo
 }
 
-// Errors tells errors of an outage, and others that the log names once, from those of handlers.
-type Errors interface {
-	// Logged reports whether one line of the log stands for all errors of this kind.
-	Logged(err error) bool
-	// Covered reports whether an error comes from an outage of the API server that the log names, and Unreached whether an attempt
-	// ended so because of such an outage.
-	Covered(err error) bool
-	Unreached(err error) bool
-}
-
 // Host is what passes ask of the process in which they run, for their resource.
 type Host interface {
-	Errors
+	attempt.Errors
+	// Covered reports whether an error comes from an outage of the API server that the log names.
+	Covered(err error) bool
 	// Held is the fence: it reports whether writes may leave the process. While that is in doubt, it waits.
 	Held(ctx context.Context) bool
 	// Keyed waits for the key with which handlers of the resource leave digests of Secrets. The error says why the key cannot be

@@ -27,16 +27,21 @@ type RetiredSettings struct {
 	// Resource is the one whose objects are the owners.
 	Resource dsl.ResourceName
 	Log      logr.Logger
-	// NewFeed makes a feed; Granted is as in its settings.
-	NewFeed func(feed.Settings) *feed.Feed
-	Granted func()
-	// Borrow counts a feed, and reports whether there may be one more; back is called when it has ended.
-	Borrow func() (back func(), ok bool)
+	// Feeds make the feeds of the kinds, and count them.
+	Feeds *feed.Factory
+	// Granted is called when a right that a feed lacked was given.
+	Granted interface{ Grant() }
+	Family  Family
+}
+
+// Family is what is known of the children of the resource's objects.
+type Family interface {
 	// Owns reports whether the resource owns a kind, as far as it is known what is served.
-	Owns func(schema.GroupKind) bool
-	// Claims reports whether an object says that it is a child of the resource's objects. Seen gets events of such.
-	Claims func(*cached.Object) bool
-	Seen   func(*feed.Feed, watch.Event)
+	Owns(schema.GroupKind) bool
+	// Claims reports whether an object says that it is a child of the resource's objects.
+	Claims(*cached.Object) bool
+	// Seen gets the events of such objects.
+	Seen(*feed.Feed, watch.Event)
 }
 
 // Retired has the retired kinds of one resource. The methods may be called by any number of goroutines.
@@ -118,7 +123,7 @@ func (k *Retired) Feeds() (out []*feed.Feed) {
 func (k *Retired) Searches(of schema.GroupKind) bool {
 	with := k.settings
 	switch {
-	case with.Owns(of):
+	case with.Family.Owns(of):
 		return false
 	case !with.Register.Known():
 		return true
@@ -145,7 +150,7 @@ func (k *Retired) open(ctx context.Context) {
 	for _, one := range k.choose() {
 		var ending context.Context
 		ending, one.end = context.WithCancel(ctx)
-		one.feed = k.settings.NewFeed(k.feedOf(one))
+		one.feed = k.settings.Feeds.New(k.feedOf(one))
 		k.settings.Log.Info("kind of children is no longer declared; looking for children that are left", "kind", one.String())
 		k.mu.Lock()
 		k.all = append(slices.Clone(k.all), one)
@@ -162,10 +167,10 @@ func (k *Retired) open(ctx context.Context) {
 func (k *Retired) choose() (all []*kind) {
 	var left []string
 	for _, of := range k.settings.Register.Of(k.settings.Resource) {
-		if k.settings.Owns(of) {
+		if k.settings.Family.Owns(of) {
 			continue
 		}
-		back, ok := k.settings.Borrow()
+		back, ok := k.settings.Feeds.Borrow()
 		if !ok {
 			left = append(left, of.String())
 			k.leave(of)
@@ -206,10 +211,10 @@ func (k *Retired) feedOf(one *kind) feed.Settings {
 	return feed.Settings{
 		Name: dsl.ResourceName{Resource: guess.Resource, Group: guess.Group}, Kind: gvk,
 		Source: watch.Source{Form: cached.Form{Profile: dsl.CacheMetadata}},
-		Log:    k.settings.Log.WithValues("child", one.String()), Granted: k.settings.Granted,
+		Log:    k.settings.Log.WithValues("child", one.String()), Granted: k.settings.Granted.Grant,
 		On: func(ev watch.Event) {
 			k.pass(one, ev)
-			if ev.Kind == watch.Deleted || ev.Old != nil && k.settings.Claims(ev.Old) {
+			if ev.Kind == watch.Deleted || ev.Old != nil && k.settings.Family.Claims(ev.Old) {
 				one.feed.Nudge() // it may have been the last one
 			}
 		},
@@ -219,8 +224,8 @@ func (k *Retired) feedOf(one *kind) feed.Settings {
 
 // pass passes an event on to Seen, unless the resource owns the kind.
 func (k *Retired) pass(one *kind, ev watch.Event) {
-	if !k.settings.Owns(one.GroupKind) {
-		k.settings.Seen(one.feed, ev)
+	if !k.settings.Family.Owns(one.GroupKind) {
+		k.settings.Family.Seen(one.feed, ev)
 	}
 }
 
@@ -228,7 +233,7 @@ func (k *Retired) pass(one *kind, ev watch.Event) {
 // there are any.
 func (k *Retired) passAll(one *kind) (some bool) {
 	for _, o := range one.feed.Objects("") {
-		if !k.settings.Claims(o) {
+		if !k.settings.Family.Claims(o) {
 			continue
 		}
 		some = true
@@ -243,7 +248,7 @@ func (k *Retired) passAll(one *kind) (some bool) {
 // close ends a kind without children, and reports whether to try again.
 func (k *Retired) close(ctx context.Context, one *kind) (again bool) {
 	log := k.settings.Log.WithValues("kind", one.String())
-	if !k.settings.Owns(one.GroupKind) {
+	if !k.settings.Family.Owns(one.GroupKind) {
 		if err := k.settings.Register.Leave(ctx, k.settings.Resource, one.GroupKind); err != nil {
 			log.V(1).Info("removing kind from the register failed; it is retried", "error", err.Error())
 			return true
