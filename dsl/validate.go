@@ -210,8 +210,7 @@ func (h *Handler) check(c check, earlier []*Handler) {
 	}
 }
 
-// checkMakers reports an id under which steps of another handler make children. The children of the two could not
-// be told apart.
+// checkMakers reports an id under which steps of another handler make children: the two would share these children.
 func (h *Handler) checkMakers(c check, earlier []*Handler) {
 	for _, other := range earlier {
 		switch {
@@ -224,8 +223,7 @@ func (h *Handler) checkMakers(c check, earlier []*Handler) {
 	}
 }
 
-// checkWas reports earlier ids that another handler has, or had. Their children and progress could not be told
-// apart.
+// checkWas reports earlier ids that another handler has, or had: the two would share children and progress.
 func (h *Handler) checkWas(c check) {
 	for i, id := range h.Was {
 		field := fmt.Sprintf("was[%d]", i)

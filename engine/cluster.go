@@ -133,6 +133,9 @@ func (e *Engine) Logged(err error) bool {
 	return silent || feed.Unread(err) || errors.Is(err, transport.ErrNotLeading) || e.access.Told(err) || e.outages.Covers(err) || watch.IsBack(err)
 }
 
+// Covered reports whether an error comes from an outage of the API server that the log names.
+func (e *Engine) Covered(err error) bool { return e.outages.Covers(err) }
+
 // Unreached reports whether an error is one of the outage that the log names: an attempt that ends so says nothing of the
 // handler.
 func (e *Engine) Unreached(err error) bool { return feed.Unanswered(err) && e.outages.Away() }

@@ -44,15 +44,15 @@ type hosted struct {
 }
 
 // Shown implements [daemon.Host], as the others.
-func (h hosted) Shown(o *unstructured.Unstructured) *unstructured.Unstructured {
-	return h.site.Writer.Shown(o)
+func (r hosted) Shown(o *unstructured.Unstructured) *unstructured.Unstructured {
+	return r.site.Writer.Shown(o)
 }
 
-func (h hosted) View(of *dsl.Handler, o *unstructured.Unstructured) string {
-	return book.NewLook(o.Object).Digest(h.site.Rules.Daemon(of).View)
+func (r hosted) View(of *dsl.Handler, o *unstructured.Unstructured) string {
+	return book.NewLook(o.Object).Digest(r.site.Rules.Daemon(of).View)
 }
 
-func (h hosted) Look(key cache.ObjectName) { h.box.Look(key) }
+func (r hosted) Look(key cache.ObjectName) { r.box.Look(key) }
 
 // seen takes an event of the resource's own objects.
 func (r *resource) seen(ev watch.Event) {

@@ -201,7 +201,7 @@ func (r *resource) Refusal(gvr schema.GroupVersionResource, key cache.ObjectName
 func (r *resource) Logged(err error) bool { return r.engine.Logged(err) }
 
 // Covered reports whether an error comes from an outage of the API server that the log names.
-func (r *resource) Covered(err error) bool { return r.engine.outages.Covers(err) }
+func (r *resource) Covered(err error) bool { return r.engine.Covered(err) }
 
 // Unreached reports whether an attempt ended so because of such an outage.
 func (r *resource) Unreached(err error) bool { return r.engine.Unreached(err) }

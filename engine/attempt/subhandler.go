@@ -22,7 +22,9 @@ import (
 type Errors interface {
 	// Logged reports whether one line of the log stands for all errors of this kind.
 	Logged(err error) bool
-	// Unreached reports whether an attempt ended so because of an outage of the API server that the log names.
+	// Covered reports whether an error comes from an outage of the API server that the log names, and Unreached whether an attempt
+	// ended so because of such an outage.
+	Covered(err error) bool
 	Unreached(err error) bool
 }
 

@@ -63,4 +63,5 @@ func TestARefusalIsWhatASubHandlerFailedWith(t *testing.T) {
 type noOutage struct{}
 
 func (noOutage) Logged(error) bool    { return false }
+func (noOutage) Covered(error) bool   { return false }
 func (noOutage) Unreached(error) bool { return false }

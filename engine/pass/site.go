@@ -57,8 +57,6 @@ type Site struct {
 // Host is what passes ask of the process in which they run, for their resource.
 type Host interface {
 	attempt.Errors
-	// Covered reports whether an error comes from an outage of the API server that the log names.
-	Covered(err error) bool
 	// Held is the fence: it reports whether writes may leave the process. While that is in doubt, it waits.
 	Held(ctx context.Context) bool
 	// Keyed waits for the key with which handlers of the resource leave digests of Secrets. The error says why the key cannot be
