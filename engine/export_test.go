@@ -7,6 +7,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -70,4 +71,11 @@ func Rests(e *Engine, namespace, name string) bool {
 		}
 	}
 	return true
+}
+
+// WatchPasses has passes of a running engine written to a log with all their details.
+func WatchPasses(e *Engine, log logr.Logger) {
+	for r := range e.resources.All {
+		r.site.Observer.Log = log
+	}
 }
