@@ -51,7 +51,11 @@ func (p *pass) handleChosen(ctx context.Context, st State) (State, error) {
 		st = st.noted(Note{Line: "lifecycle failed; the first handler runs", Err: err, Grave: true})
 	}
 	for _, j := range st.Jobs {
-		st = st.because(Why{Handler: j.Reader.ID, Cause: j.Cause, Reason: NotChosen})
+		why, _ := p.postponed(st, j)
+		if why.Reason == "" {
+			why.Reason = NotChosen
+		}
+		st = st.because(why)
 	}
 	for _, r := range chosen {
 		var j *Job
@@ -79,8 +83,11 @@ func (p *pass) decide(ctx context.Context, st State, r book.Reader) (State, *Job
 	e, c := Decide(r.Handler, e, s)
 	if c == "" || c == dsl.Delete && p.daemonsEnd() {
 		p.ledger.Put(r, e)
-		if c != "" {
+		switch {
+		case c != "":
 			st = st.because(Why{Handler: r.ID, Cause: c, Reason: DaemonsFirst})
+		case len(st.Why) > 0: // the pass may have listed it before it ran others
+			st.Why = slices.DeleteFunc(st.Why, func(w Why) bool { return w.Handler == r.ID })
 		}
 		return st, nil
 	}

@@ -136,7 +136,7 @@ func (s *Site) forget(key inbox.Key, t *Turn) {
 	}
 }
 
-// left returns the object as handlers have left it, for what only one of them looks at.
+// foreseen returns the object as handlers have left it, without the marks of the engine.
 func (p *pass) foreseen(st State) *unstructured.Unstructured {
 	at, _ := DraftOf(p.Object).With(st.Patch, p.generation(), p.Now) // which has no transformations any more
 	return at.Current

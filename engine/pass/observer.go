@@ -58,7 +58,7 @@ func (st State) noted(n Note) State {
 	return st
 }
 
-// Observer hears of passes: all that the log, Events and metrics say of them comes from here. All fields are required.
+// Observer hears of passes, and makes from their results what the log, Events and metrics say of handlers and objects. All fields are required.
 type Observer struct {
 	Resource string
 	Log      logr.Logger

@@ -49,7 +49,7 @@ func (p *pass) remember(st State, v verdict) Result {
 	return out
 }
 
-// abandon is the only place that gives up: the pass broke off, or its write has failed. What handlers did is remembered as far as
+// abandon is the place where a pass over an object gives up: it broke off, or its write has failed. What handlers did is remembered as far as
 // nothing of it is lost: those that wanted nothing of the object need not run again, unless they asked for it.
 func (p *pass) abandon(st State, err error) Result {
 	for _, j := range st.Jobs.Asking() {

@@ -53,7 +53,7 @@ func FirstTick(t *dsl.Timing, now time.Time, isNew bool) Tick {
 	return Tick{due: at, grid: at}
 }
 
-// DelayedTick is First for a handler that says how long after the first look at its object that is.
+// DelayedTick is FirstTick for a handler that says how long after the first look at its object that is.
 func DelayedTick(t *dsl.Timing, now time.Time, delay time.Duration) Tick {
 	from := now.Add(delay)
 	switch {

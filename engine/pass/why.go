@@ -16,8 +16,8 @@ type Reason string
 const (
 	// HasRun: the handler ran for Cause.
 	HasRun Reason = "Ran"
-	// NothingDue: what the handler looks at is as the handler left it, and nothing else came up for it. It is the reason of all
-	// handlers that a finished pass does not list.
+	// NothingDue: what the handler looks at is as the handler left it, and nothing came up for which it has to run. It is the reason
+	// of all handlers that a finished pass does not list.
 	NothingDue Reason = "NothingDue"
 	// NotMatched: a label or an annotation does not match. Detail names it, with its value.
 	NotMatched Reason = "NotMatched"
