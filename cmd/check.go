@@ -43,7 +43,7 @@ func (p *program) checkCluster(ctx context.Context, f *validateFlags, op *dsl.Op
 	return warnings, asError(config.Placed(found.Faults).Sorted())
 }
 
-// asError returns faults as an error; nil if there are none.
+// asError returns faults as an error. Without faults it returns nil.
 func asError(faults source.Faults) error {
 	if len(faults) == 0 {
 		return nil

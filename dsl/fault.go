@@ -93,7 +93,7 @@ func (c check) unwanted(field, format string, args ...any) {
 	c.note(Fault{Unwanted: true}, field, format, args...)
 }
 
-// either notes a contradiction between two fields, one of which may be absent.
+// either notes a contradiction between two fields. One of them may be absent.
 func (c check) either(first, second string, isFirst, isSecond bool, format string, args ...any) {
 	if !isFirst {
 		first, second = second, first

@@ -71,7 +71,7 @@ func (w *watched) each(at path, h *handler) *entries {
 	return out
 }
 
-// keyOf compiles the key of an entry; nil if there is none.
+// keyOf compiles the key of an entry. An entry without a key has nil.
 func (w *watched) keyOf(at path, h *handler) *expr.Template {
 	if h.Key == "" {
 		return nil

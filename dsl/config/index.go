@@ -72,7 +72,7 @@ var objectAlone = func() map[string]string {
 	return out
 }()
 
-// expression compiles an expression over an object; nil if there is none or it has a fault. It is checked again
+// expression compiles an expression over an object. A missing or faulty expression gives nil. It is checked again
 // when schemas are known; only then can it lead to warnings.
 func (w *watched) expression(
 	at path, text string, compile func(*expr.Compiler, string) (*expr.Program, error), holds func(*expr.Program, shape.Schemas) error,

@@ -117,7 +117,7 @@ func (m *assembly) state(at path, s *state, cause dsl.Cause) dsl.State {
 	return out
 }
 
-// doing makes the code for enter or during; nil if there is none.
+// doing makes the code for enter or during. A state without that action gets nil.
 func (m *assembly) doing(at path, h *handler, d *doings, word string, seen map[string]path) dsl.Func {
 	if len(d.list) == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// when compiles the handler's expression when; nil if there is none or it has a fault.
+// when compiles the handler's expression when. A missing or faulty expression gives nil.
 func (w *watched) when(at path, h *handler) *expr.Program {
 	if h.When == "" {
 		return nil

@@ -56,7 +56,7 @@ func (w *watched) relation(at path, of *relation) {
 	w.out.Relates(out)
 }
 
-// text compiles a text that may contain ${…}; nil if there is none or it has a fault.
+// text compiles a text that may contain ${…}. A missing or faulty text gives nil.
 func (w *watched) text(at path, text string) *expr.Template {
 	if text == "" || text == everywhere {
 		return nil

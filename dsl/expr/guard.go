@@ -48,7 +48,7 @@ func (p *Program) eval(a *activation) (ref.Val, error) {
 		out, _, err := p.program.Eval(a)
 		return out, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), p.longest) //nolint:forbidigo // an evaluation asks nobody, and has no caller's context
+	ctx, cancel := context.WithTimeout(context.Background(), p.longest) //nolint:forbidigo // an evaluation sends no request, and no caller passes a context
 	defer cancel()
 	out, _, err := p.program.ContextEval(ctx, a)
 	if errors.Is(err, interpreter.InterruptError{}) {

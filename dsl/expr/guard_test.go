@@ -42,7 +42,7 @@ func evaluated(t *testing.T, text string, self map[string]any) (out any, bytes i
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.longest = time.Second
+	p.longest = 100 * time.Millisecond // what a loop leaves as garbage until then is counted, too
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	began := time.Now()
@@ -89,9 +89,7 @@ func TestNoObjectMakesAnExpressionCostMuch(t *testing.T) {
 			if err == nil {
 				t.Errorf("it gives %v, want an error", out)
 			}
-			// A loop that ends by its time leaves garbage until then, more on a quick machine; a call that is let through takes
-			// gigabytes.
-			if bytes > 768<<20 || took > 30*time.Second {
+			if bytes > 128<<20 || took > 30*time.Second {
 				t.Errorf("it took %d MiB and %v", bytes>>20, took)
 			}
 		})

@@ -47,7 +47,7 @@ func unexpected(text string, at Place) string {
 	return "unexpected end of the expression"
 }
 
-// hint names the replacement for a word or sign of other languages; empty if there is none.
+// hint names the replacement for a word or sign of other languages. It is empty for all other words.
 func hint(word string) string {
 	return map[string]string{
 		"and": "write && for and",

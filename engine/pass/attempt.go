@@ -236,6 +236,33 @@ func (p *pass) close(st State, j *Job) {
 // void takes back what a handler did, as far as the book knows: it runs again.
 func (p *pass) void(j *Job) { p.ledger.Put(j.Reader, j.Void()) }
 
+// blocker names the first handler that this one comes after and that is not through yet, may have something to do, or failed for
+// good: this one has no outcome then. It is empty where none blocks it.
+func (p *pass) blocker(st State, h *dsl.Handler) string {
+	if len(h.After) == 0 {
+		return ""
+	}
+	for _, r := range p.Rules.Readers {
+		if slices.Contains(h.After, r.ID) && p.blocks(st, r) {
+			return r.ID
+		}
+	}
+	return ""
+}
+
+// blocks reports whether handlers that come after this one have to wait.
+func (p *pass) blocks(st State, r book.Reader) bool {
+	if j := st.Jobs.Of(r); j != nil {
+		return !j.Through()
+	}
+	if p.filters.WasDue(r.ID) {
+		return true
+	}
+	e := p.ledger.Entry(r)
+	failed := e.Lost != "" && p.Deletion == "" || p.Deletion != "" && e.DeleteDone(p.Deletion) && e.Try.Failed
+	return failed && p.sees(st.Draft, r, AskFor(r.Handler)).Keeps()
+}
+
 // postponed says why a job does not run in this pass: it is not due yet, or blocked. The reason is empty where it runs.
 func (p *pass) postponed(st State, j *Job) (why Why, wait time.Duration) {
 	why = Why{Handler: j.Reader.ID, Cause: j.Cause}
@@ -243,10 +270,8 @@ func (p *pass) postponed(st State, j *Job) (why Why, wait time.Duration) {
 		why.Reason, why.Detail = BackOff, p.Now.Add(wait).Format(time.RFC3339)
 		return why, wait
 	}
-	if len(j.Reader.After) > 0 {
-		if other := p.blocker(st, j.Reader.Handler); other != "" {
-			why.Reason, why.Detail = Blocked, other
-		}
+	if other := p.blocker(st, j.Reader.Handler); other != "" {
+		why.Reason, why.Detail = Blocked, other
 	}
 	return why, 0
 }

@@ -83,10 +83,10 @@ func (p *pass) decide(ctx context.Context, st State, r book.Reader) (State, *Job
 	e, c := Decide(r.Handler, e, s)
 	if c == "" || c == dsl.Delete && p.daemonsEnd() {
 		p.ledger.Put(r, e)
-		switch {
-		case c != "":
-			st = st.because(Why{Handler: r.ID, Cause: c, Reason: DaemonsFirst})
-		case len(st.Why) > 0: // the pass may have listed it before it ran others
+		if c != "" {
+			return p.listed(st, Why{Handler: r.ID, Cause: c, Reason: DaemonsFirst}), nil
+		}
+		if p.Rules.Spec.Lifecycle != nil { // the pass has listed it before it ran others
 			st.Why = slices.DeleteFunc(st.Why, func(w Why) bool { return w.Handler == r.ID })
 		}
 		return st, nil
@@ -99,9 +99,9 @@ func (p *pass) decide(ctx context.Context, st State, r book.Reader) (State, *Job
 	p.ledger.Put(r, e)
 	st, a := p.matches(ctx, st, j)
 	if !a.Holds {
-		return st.because(turnedAway(j, a, st.Current)), nil
+		return p.listed(st, turnedAway(j, a, st.Current)), nil
 	}
-	return st.because(Why{Handler: r.ID, Cause: c, Reason: HasRun}), j
+	return p.listed(st, Why{Handler: r.ID, Cause: c, Reason: HasRun}), j
 }
 
 // entry returns a handler's entry in the book. Where the handler begins with the object, the entry has the object as it is. Where
@@ -158,30 +158,6 @@ func (p *pass) factsFor(st State, r book.Reader) book.Facts {
 	return f
 }
 
-// blocker names the first handler that this one comes after and that is not through yet, may have something to do, or failed for
-// good: this one has no outcome then. It is empty where none blocks it.
-func (p *pass) blocker(st State, h *dsl.Handler) string {
-	for _, r := range p.Rules.Readers {
-		if slices.Contains(h.After, r.ID) && p.blocks(st, r) {
-			return r.ID
-		}
-	}
-	return ""
-}
-
-// blocks reports whether handlers that come after this one have to wait.
-func (p *pass) blocks(st State, r book.Reader) bool {
-	if j := st.Jobs.Of(r); j != nil {
-		return !j.Through()
-	}
-	if p.filters.WasDue(r.ID) {
-		return true
-	}
-	e := p.ledger.Entry(r)
-	failed := e.Lost != "" && p.Deletion == "" || p.Deletion != "" && e.DeleteDone(p.Deletion) && e.Try.Failed
-	return failed && p.sees(st.Draft, r, AskFor(r.Handler)).Keeps()
-}
-
 // othersMake reports whether others are still to be tried again for the object's creation, or wait for such a one: they may write
 // what this one looks at.
 func (p *pass) othersMake(st State, r book.Reader) bool {
@@ -230,6 +206,15 @@ func (p *pass) unsaid(st State, r book.Reader) bool {
 	}
 	sees, err := p.asks(st.Draft, r, c)
 	return sees || err != nil
+}
+
+// listed returns the state with the reason of a handler that is decided. Each is decided once, but for those of a lifecycle.
+func (p *pass) listed(st State, w Why) State {
+	if p.Rules.Spec.Lifecycle != nil {
+		return st.because(w)
+	}
+	st.Why = append(st.Why, w)
+	return st
 }
 
 // because returns the state with the reason of a handler in place of an earlier one.

@@ -188,7 +188,7 @@ func (p *pass) result(st State, err error) Result {
 	}
 	return Result{
 		Input: p.Input, Due: due, Err: err, Jobs: st.Jobs, Attempts: st.Attempts, Notes: slices.Concat(p.filters.notes, st.Notes),
-		Why: st.Why, Left: st.Left,
+		Why: st.Why,
 	}
 }
 

@@ -85,8 +85,6 @@ type Result struct {
 	// Stand is how the object stands; Stands: that is known.
 	Stand  ops.Stand
 	Stands bool
-	// Left is the object as the pass has written it, nil where it has not.
-	Left *unstructured.Unstructured
 }
 
 // pass is one pass at work: its input, and what it has opened for its object. What handlers do is kept only when the pass has

@@ -30,7 +30,7 @@ var (
 )
 
 // lookalike returns the part of a text that looks like an expression and is not, and the expression that was
-// probably meant. Both are empty if there is none. In a command line it looks only for $(…) with the names of
+// probably meant. Both are empty for other texts. In a command line it looks only for $(…) with the names of
 // variables, which neither shells nor containers use.
 func (f *fitter) lookalike(path []string, text string) (found, meant string) {
 	forms := []*regexp.Regexp{parentheses}
