@@ -100,3 +100,49 @@ func TestOwnWritesToHandledObjects(t *testing.T) {
 		})
 	}
 }
+
+// TestOwnWritesToAnObjectThatWasMadeAgain holds the same where the other object was deleted and made again while a pass over the
+// first one ran: what is remembered is about the first one, the write is to the second one.
+func TestOwnWritesToAnObjectThatWasMadeAgain(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"}, enginetest.Resource{Name: bars, Kind: "Bar"})
+		s := newStage(t, c)
+		s.Operator.Resource(foos, func(foo *dsl.Resource) {
+			foo.OnReconcile("write", func(c ctx, r *dsl.Request) error {
+				_, err := r.Client.MergePatch(c, bars, "default", "web", map[string]any{"spec": map[string]any{"size": value(r.Object, "spec.size")}})
+				return err
+			})
+		})
+		const blocks = 7
+		gate := make(chan struct{})
+		s.Operator.Resource(bars, func(bar *dsl.Resource) {
+			bar.OnReconcile("look", s.Note("look", func(_ ctx, r *dsl.Request) error {
+				if value(r.Object, "spec.size") == int64(blocks) {
+					<-gate
+				}
+				return nil
+			}))
+		})
+		bar := `{apiVersion: example.org/v1, kind: Bar, metadata: {name: web}, spec: {size: %d}}`
+		s.Create(fmt.Sprintf(bar, 0))
+		s.begin()
+		s.size(blocks)
+		s.Settle()
+		s.Delete(bars, "default", "web")
+		s.Create(fmt.Sprintf(bar, 0))
+		s.Settle()
+		s.HoldWatches(bars)
+		s.size(2)
+		s.Settle()
+		s.Forget()
+		before := len(s.Of("look", "web"))
+		close(gate)
+		s.Advance(10 * time.Second)
+		s.Called() // before the cache shows the write
+		s.ReleaseWatches(bars)
+		s.Advance(2 * time.Second)
+		if all := s.Of("look", "web")[before:]; len(all) != 1 || value(all[0].Object, "spec.size") != int64(2) {
+			t.Errorf("it ran %d times, want once for size 2", len(all))
+		}
+	})
+}

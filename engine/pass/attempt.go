@@ -58,10 +58,12 @@ func (p *pass) attempt(ctx context.Context, st State, j *Job) (State, error) {
 		st.Due = st.Due.Sooner(wait, queue.Due)
 	}
 	if why.Reason != "" {
-		return st.because(why), nil
+		st.Why = append(st.Why, why)
+		return st, nil
 	}
 	if late := j.Record.Overdue(j.Reader.Handler, time.Now()); late != nil {
-		st = p.enter(st, j, late, 0).because(Why{Handler: j.Reader.ID, Cause: j.Cause, Reason: DeadlineOver})
+		st = p.enter(st, j, late, 0)
+		st.Why = append(st.Why, Why{Handler: j.Reader.ID, Cause: j.Cause, Reason: DeadlineOver})
 		p.close(st, j)
 		return st, nil
 	}
@@ -80,7 +82,7 @@ func (p *pass) attempt(ctx context.Context, st State, j *Job) (State, error) {
 // call runs a job's code.
 func (p *pass) call(ctx context.Context, st State, j *Job) (State, error) {
 	p.family.Claims.Run(j.Reader.ID, j.Record.Past())
-	p.pause(st)
+	p.publish(st)
 	j.Saw = st.Look.Digest(j.Reader.View)
 	span := transport.NewSpan(p.Host.Held)
 	request := p.request(st, j, span)
@@ -94,7 +96,7 @@ func (p *pass) call(ctx context.Context, st State, j *Job) (State, error) {
 	}
 	err := attempt.Run(discreet(ctx, j.Reader), code, parts.Around(code.Func), request, j.Record.Ends(j.Reader.Handler), span)
 	leave()
-	st = p.at
+	st = p.published
 	if ctx.Err() != nil {
 		return st, ctx.Err()
 	}

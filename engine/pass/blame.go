@@ -44,8 +44,8 @@ func (p *pass) alone(ctx context.Context, st State, j *Job) (State, error) {
 	sent := false
 	st, result, err := p.send(ctx, st, p.family.Base(), func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
 		wishes := j.Machine.Wishes(j.Wants)
-		at := p.bare(p.at, live)
-		sent = !p.at.moved(live) || j.Holds(at.Look) && p.repeats(j, wishes, at, p.seen(p.at))
+		at := p.bare(p.published, live)
+		sent = !p.published.moved(live) || j.Holds(at.Look) && p.repeats(j, wishes, at, p.seen(p.published))
 		wants, err := patch.Resolve(live, wishes, p.generation(), p.Now)
 		if sent = sent && err == nil; !sent {
 			return dsl.NewPatch(), patch.Marks{}

@@ -55,15 +55,15 @@ func (js Jobs) waiting(blocked func(*dsl.Handler) bool, now time.Time) (out Jobs
 	return out
 }
 
-// Left reports whether there are handlers that could run at a time and were not chosen. Where there are none, again is how
-// long those wait at least that are to run later; zero when there are none of these either.
-func (js Jobs) Left(blocked func(*dsl.Handler) bool, now time.Time) (again time.Duration, some bool) {
+// NotRun reports whether there are handlers that could run at a time and were not chosen. Where there are none, wait is the
+// shortest time after which one is to run later; zero where no handler is.
+func (js Jobs) NotRun(blocked func(*dsl.Handler) bool, now time.Time) (wait time.Duration, some bool) {
 	for _, j := range js {
-		if wait := j.Record.Waits(now); wait > 0 && !j.Record.Done && (again == 0 || wait < again) {
-			again = wait
+		if w := j.Record.Waits(now); w > 0 && !j.Record.Done && (wait == 0 || w < wait) {
+			wait = w
 		}
 	}
-	return again, len(js.waiting(blocked, now)) > 0
+	return wait, len(js.waiting(blocked, now)) > 0
 }
 
 // Replace puts a job, nil for none, in the place of that of a handler.

@@ -51,11 +51,14 @@ func (p *pass) handleChosen(ctx context.Context, st State) (State, error) {
 		st = st.noted(Note{Line: "lifecycle failed; the first handler runs", Err: err, Grave: true})
 	}
 	for _, j := range st.Jobs {
+		if slices.ContainsFunc(chosen, func(r book.Reader) bool { return r.Handler == j.Reader.Handler }) {
+			continue
+		}
 		why, _ := p.postponed(st, j)
 		if why.Reason == "" {
 			why.Reason = NotChosen
 		}
-		st = st.because(why)
+		st.Why = append(st.Why, why)
 	}
 	for _, r := range chosen {
 		var j *Job
@@ -67,16 +70,16 @@ func (p *pass) handleChosen(ctx context.Context, st State) (State, error) {
 			return st, err
 		}
 	}
-	switch again, left := st.Jobs.Left(blocked, p.Now); {
-	case left:
+	switch wait, some := st.Jobs.NotRun(blocked, p.Now); {
+	case some:
 		st.Due = st.Due.AtOnce()
-	case again > 0:
-		st.Due = st.Due.Sooner(again, queue.Due)
+	case wait > 0:
+		st.Due = st.Due.Sooner(wait, queue.Due)
 	}
 	return st, nil
 }
 
-// decide returns what a handler has to do, nil when nothing. The state has the reason.
+// decide returns what a handler has to do, nil for nothing. The state has the reason of one that is due and does not run.
 func (p *pass) decide(ctx context.Context, st State, r book.Reader) (State, *Job) {
 	e := p.entry(st, r)
 	s := p.situation(st, r)
@@ -84,10 +87,7 @@ func (p *pass) decide(ctx context.Context, st State, r book.Reader) (State, *Job
 	if c == "" || c == dsl.Delete && p.daemonsEnd() {
 		p.ledger.Put(r, e)
 		if c != "" {
-			return p.listed(st, Why{Handler: r.ID, Cause: c, Reason: DaemonsFirst}), nil
-		}
-		if p.Rules.Spec.Lifecycle != nil { // the pass has listed it before it ran others
-			st.Why = slices.DeleteFunc(st.Why, func(w Why) bool { return w.Handler == r.ID })
+			st.Why = append(st.Why, Why{Handler: r.ID, Cause: c, Reason: DaemonsFirst})
 		}
 		return st, nil
 	}
@@ -99,9 +99,10 @@ func (p *pass) decide(ctx context.Context, st State, r book.Reader) (State, *Job
 	p.ledger.Put(r, e)
 	st, a := p.matches(ctx, st, j)
 	if !a.Holds {
-		return p.listed(st, turnedAway(j, a, st.Current)), nil
+		st.Why = append(st.Why, turnedAway(j, a, st.Current))
+		return st, nil
 	}
-	return p.listed(st, Why{Handler: r.ID, Cause: c, Reason: HasRun}), j
+	return st, j
 }
 
 // entry returns a handler's entry in the book. Where the handler begins with the object, the entry has the object as it is. Where
@@ -170,20 +171,20 @@ func (p *pass) othersMake(st State, r book.Reader) bool {
 	})
 }
 
-// pause sets the state of the pass while code runs that may ask it something: a handler, or a write.
-func (p *pass) pause(st State) {
-	p.asking.Lock()
-	defer p.asking.Unlock()
-	p.at = st
+// publish shows a state to code that runs while the step waits: a handler, or a write.
+func (p *pass) publish(st State) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.published = st
 }
 
 // Undecided names a handler, other than but, that may want a child of a kind and has not said so yet. It is empty when all
 // have: a handler that has succeeded since the last change has applied the children that it wants.
 func (p *pass) Undecided(but string, kind schema.GroupKind) (handler string) {
-	p.asking.Lock()
-	defer p.asking.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for _, r := range p.Rules.Readers {
-		if r.ID != but && !collision.Lasts(r.Handler) && collision.MayMake(p.Rules.Spec, r.Handler, kind) && p.unsaid(p.at, r) {
+		if r.ID != but && !collision.Lasts(r.Handler) && collision.MayMake(p.Rules.Spec, r.Handler, kind) && p.unsaid(p.published, r) {
 			return r.ID
 		}
 	}
@@ -206,27 +207,6 @@ func (p *pass) unsaid(st State, r book.Reader) bool {
 	}
 	sees, err := p.asks(st.Draft, r, c)
 	return sees || err != nil
-}
-
-// listed returns the state with the reason of a handler that is decided. Each is decided once, but for those of a lifecycle.
-func (p *pass) listed(st State, w Why) State {
-	if p.Rules.Spec.Lifecycle != nil {
-		return st.because(w)
-	}
-	st.Why = append(st.Why, w)
-	return st
-}
-
-// because returns the state with the reason of a handler in place of an earlier one.
-func (st State) because(w Why) State {
-	for i := len(st.Why) - 1; i >= 0; i-- {
-		if st.Why[i].Handler == w.Handler {
-			st.Why[i] = w
-			return st
-		}
-	}
-	st.Why = append(st.Why, w)
-	return st
 }
 
 // turnedAway says why a handler's filters keep it from running. Object is as the handler sees it.

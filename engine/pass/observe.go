@@ -29,7 +29,7 @@ type Found struct {
 
 // observe finds out what has come up for the object's handlers. Next is when its key is due for others.
 func (p *pass) observe(ctx context.Context, next queue.Next) (State, error) {
-	st := p.at
+	st := p.published
 	st.Due = next
 	p.memory.Filters.Begin()
 	p.hear(p.Changes.Event)
@@ -84,8 +84,8 @@ func (p *pass) tend(st State, starts bool) {
 		return
 	}
 	object := p.Object
-	if st.Left != nil {
-		object = p.Writer.Shown(st.Left)
+	if st.Written != nil {
+		object = p.Writer.Shown(st.Written)
 	}
 	p.Daemons.Tend(daemon.Sight{
 		Key: p.Key, UID: p.Object.GetUID(), Object: object, Deleting: p.Deletion != "", Starts: starts, Pass: sight{p, st.Draft},

@@ -91,8 +91,10 @@ func (o *Observer) Passed(p *pass, out Result) {
 	}
 	if o.Log.V(2).Enabled() {
 		log := p.Log()
-		for _, w := range out.Why {
-			log.V(2).Info("handler was looked at", "handler", w.Handler, "cause", string(w.Cause), "why", w.String())
+		for _, w := range out.Reasons(p.Rules.Readers) {
+			if w.Reason != NothingDue && w.Reason != "" {
+				log.V(2).Info("handler was looked at", "handler", w.Handler, "cause", string(w.Cause), "why", w.String())
+			}
 		}
 	}
 }

@@ -52,7 +52,7 @@ func (s *Site) Run(ctx context.Context, key cache.ObjectName) (queue.Next, error
 	share := s.share(key, t.Memory)
 	if share == nil {
 		s.Observer.Idle(key, MemoryShort)
-		return next, ErrShort
+		return next, cmp.Or(late, ErrShort)
 	}
 	defer share.Return()
 	next, err := s.runLiving(ctx, key, t, next, share)
@@ -76,7 +76,9 @@ func (s *Site) runLiving(ctx context.Context, key cache.ObjectName, t *Turn, nex
 	m := t.Memory
 	if m == nil || m.UID != object.GetUID() {
 		m.Gone()
-		m, current = NewMemory(object.GetUID()), true
+		m, current = NewMemory(object.GetUID()).Expecting(t.Expected), !slices.ContainsFunc(t.Expected, func(w inbox.Write) bool {
+			return w.UID == object.GetUID()
+		})
 	}
 	defer m.Sleep()
 	defer func() { m.Grown = share.Grown() }()
@@ -111,7 +113,9 @@ func (p *pass) run(ctx context.Context, next queue.Next) Result {
 		st, err = p.handle(ctx, st)
 	}
 	if errors.Is(err, patch.ErrGone) {
-		return p.result(st, nil) // the next pass finds out
+		out := p.result(st, nil) // the next pass finds out what became of it
+		out.Vanished = true
+		return out
 	}
 	if err == nil {
 		st, err = p.sweep(ctx, st)
@@ -166,7 +170,7 @@ func (s *Site) open(in Input, m *Memory) *pass {
 	p.ledger = book.Open(rules, &m.Ledger, book.Subject{
 		Object: in.Object, Deletion: in.Deletion, First: !m.Seen, Fresh: in.Changes.Fresh, Generation: s.Own.KeepsGeneration() && !in.resourceWide(), Number: in.Number, Now: in.Now,
 	}, st.Look, p)
-	p.at = st
+	p.published = st
 	p.related = s.Relations.View(related.Owner{Key: in.Key, Object: in.Object, Gone: in.Gone, Now: in.Now})
 	p.indexes = s.Indexes.View(in.Key, !m.Seen, !in.Gone && !in.resourceWide())
 	p.walk = p.woken()

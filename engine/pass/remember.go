@@ -33,7 +33,7 @@ func (p *pass) remember(st State, v verdict) Result {
 	p.indexes.Keep(true)
 	st = p.wind(st)
 	if p.Machines.Any() {
-		p.Machines.Finished(st.Left, st.Jobs, m)
+		p.Machines.Finished(st.Written, st.Jobs, m)
 	}
 	if !st.Due.Now && (st.Due.After <= 0 || st.Due.After > breaker.Slow) {
 		m.Woken = breaker.Woken{} // the next pass has another reason

@@ -58,7 +58,7 @@ func (s *Site) runSchedule(ctx context.Context, key cache.ObjectName, h book.Rea
 		return queue.Next{}, Park(t, m)
 	}
 	p := s.open(Input{Key: key, Object: s.Own.Blank(), Now: time.Now()}, m)
-	st := p.at
+	st := p.published
 	j := p.scheduled(h, len(t.Granted) > 0)
 	if j != nil {
 		if s.Own.Listed("") != nil {
@@ -107,7 +107,7 @@ func (p *pass) scheduled(r book.Reader, granted bool) *Job {
 	case granted:
 		e.Try.Due = time.Time{}
 	}
-	j := Begin(r, e.Try.Cause, e, p.ledger.Facts(r, p.at.Look))
+	j := Begin(r, e.Try.Cause, e, p.ledger.Facts(r, p.published.Look))
 	p.ledger.Put(r, j.Entry)
 	return j
 }

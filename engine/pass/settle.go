@@ -35,7 +35,7 @@ type verdict struct {
 
 // sweep takes away children that no handler has any more, once all handlers are through.
 func (p *pass) sweep(ctx context.Context, st State) (State, error) {
-	p.pause(st)
+	p.publish(st)
 	if st.Searched = true; p.Deletion != "" {
 		return p.endChildren(ctx, st)
 	}
@@ -97,7 +97,7 @@ func (p *pass) holdsUp(d Draft, r book.Reader) bool {
 
 // settle turns outcomes into what is to be stored.
 func (p *pass) settle(st State) (State, verdict) {
-	p.pause(st)
+	p.publish(st)
 	failed := slices.ContainsFunc(p.Rules.Readers, func(r book.Reader) bool { return p.holdsUp(st.Draft, r) })
 	if p.family.Applied() {
 		p.filters.Reset()

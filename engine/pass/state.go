@@ -58,8 +58,8 @@ type State struct {
 	// Known is the object as its handlers saw it, with the pass's own writes since then and no others, as the cache shows it.
 	// Entire is the whole object where the cache shows a part; nil until it is read.
 	Known, Entire *unstructured.Unstructured
-	// Left is the object as the pass has written it, nil before it does.
-	Left *unstructured.Unstructured
+	// Written is the object as the pass has written it, nil before it does.
+	Written *unstructured.Unstructured
 	// Searched: all that must be known about children before the object goes is known.
 	Searched bool
 	// Due is when the next pass is due.
@@ -80,8 +80,10 @@ type Result struct {
 	Jobs     Jobs
 	Attempts []Attempted
 	Notes    []Note
-	// Why says of each handler for which something was due why it ran, or why not. [Result.WhyOf] knows of the others.
+	// Why says of each handler for which something was due, and that did not run, why. [Result.Reasons] says it of all handlers.
 	Why []Why
+	// Vanished: the API server no longer had the object when the pass wrote, so handlers after that did not get their turn.
+	Vanished bool
 	// Stand is how the object stands; Stands: that is known.
 	Stand  ops.Stand
 	Stands bool
@@ -105,8 +107,9 @@ type pass struct {
 	walk *breaker.Walk
 	// marks: some handler that leaves a book on objects sees this one; nil before that is asked.
 	marks *bool
-	// at is the state of the pass while code runs that may ask it something: a handler, which may ask from several goroutines
-	// whether a child may go, or a write, which meets a conflict. Asking is held meanwhile.
-	asking sync.Mutex
-	at     State
+	// published is the state that code sees which runs while a step waits for it, and which may change it: a handler's code asks for
+	// the whole object, or, from any goroutine and with mu held, whether another handler may want a child; a write meets a
+	// conflict. The step goes on with the published state.
+	mu        sync.Mutex
+	published State
 }

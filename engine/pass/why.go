@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/book"
 )
 
 // Reason is why a handler ran in a pass, or why not.
@@ -16,8 +17,7 @@ type Reason string
 const (
 	// HasRun: the handler ran for Cause.
 	HasRun Reason = "Ran"
-	// NothingDue: what the handler looks at is as the handler left it, and nothing came up for which it has to run. It is the reason
-	// of all handlers that a finished pass does not list.
+	// NothingDue: what the handler looks at is as the handler left it, and nothing came up for which it has to run. 
 	NothingDue Reason = "NothingDue"
 	// NotMatched: a label or an annotation does not match. Detail names it, with its value.
 	NotMatched Reason = "NotMatched"
@@ -65,15 +65,27 @@ func (w Why) String() string {
 	return fmt.Sprintf("%s: %s", w.Reason, w.Detail)
 }
 
-// WhyOf says of a handler why it ran, or why not. The reason is empty where a broken pass did not come to the handler.
-func (r Result) WhyOf(handler string) Why {
+// Reasons says of each of a resource's handlers, in their order, why it ran in the pass, or why not. The reason is empty where the
+// pass broke off before it came to the handler.
+func (r Result) Reasons(readers []book.Reader) []Why {
+	rest := NothingDue
+	if r.Err != nil || r.Vanished {
+		rest = ""
+	}
+	found := make(map[string]Why, len(r.Attempts)+len(r.Why))
+	for _, a := range r.Attempts {
+		found[a.Handler.ID] = Why{Handler: a.Handler.ID, Cause: a.Cause, Reason: HasRun}
+	}
 	for _, w := range r.Why {
-		if w.Handler == handler {
-			return w
+		found[w.Handler] = w
+	}
+	out := make([]Why, 0, len(readers))
+	for _, reader := range readers {
+		w, is := found[reader.ID]
+		if !is {
+			w = Why{Handler: reader.ID, Reason: rest}
 		}
+		out = append(out, w)
 	}
-	if r.Err != nil {
-		return Why{Handler: handler}
-	}
-	return Why{Handler: handler, Reason: NothingDue}
+	return out
 }

@@ -47,11 +47,11 @@ func (p *pass) writeFrom(ctx context.Context, st State, base *unstructured.Unstr
 	st, result, err := p.send(ctx, st, base, func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
 		if live != seen {
 			seen = live
-			p.at, v = p.replay(p.at, live, v)
+			p.published, v = p.replay(p.published, live, v)
 		}
 		// What handlers foresaw is held against the answer, which is to have nobody else's changes in it.
-		v.marks.Locked = v.marks.Locked || !p.at.Patch.Empty()
-		return p.at.Patch, v.marks
+		v.marks.Locked = v.marks.Locked || !p.published.Patch.Empty()
+		return p.published.Patch, v.marks
 	})
 	if err == nil && result != base {
 		st, v.marks = p.correct(ctx, st, result, v.marks)
@@ -147,8 +147,8 @@ func (p *pass) wholeFor(ctx context.Context) *whole {
 
 // Object returns it. It may ask the API server.
 func (w *whole) Object() (*unstructured.Unstructured, error) {
-	st, full, err := w.pass.full(w.ctx, w.pass.at)
-	w.pass.pause(st)
+	st, full, err := w.pass.full(w.ctx, w.pass.published)
+	w.pass.publish(st)
 	return full, err
 }
 
@@ -164,8 +164,8 @@ func (p *pass) refused(st State, err error) State {
 	return st
 }
 
-// send writes what is wished of the object, and returns the object as it is then. While it is under way, the state is that at
-// which the pass pauses.
+// send writes what is wished of the object, and returns the object as it is then. While it is under way, the state is the one
+// that the pass has published.
 func (p *pass) send(ctx context.Context, st State, base *unstructured.Unstructured, wish patch.Wish) (State, *unstructured.Unstructured, error) {
 	for _, j := range st.Jobs.Asking() {
 		ctx = discreet(ctx, j.Reader)
@@ -177,12 +177,12 @@ func (p *pass) send(ctx context.Context, st State, base *unstructured.Unstructur
 	}
 	target.Client = walked{target.Client, p.walk, base.GetUID(), st.Jobs.Changers(p.family.Writes())}
 	target.Wrote = p.wrote
-	p.pause(st)
+	p.publish(st)
 	result, err := p.Writer.Conditions.Write(ctx, target, wish, &p.memory.Owes)
-	st = p.at
+	st = p.published
 	p.family.Wrote(result)
 	if result.Status || result.Whole {
-		st.Left = result.Object
+		st.Written = result.Object
 	}
 	if err == nil && !st.Patch.Empty() {
 		p.memory.Ignored, p.memory.Schemas = result.Ignored, schemas
@@ -199,8 +199,8 @@ func (p *pass) send(ctx context.Context, st State, base *unstructured.Unstructur
 // wrote makes a state of the object that the pass has written itself the one that later versions are compared with, unless somebody
 // else may have written before.
 func (p *pass) wrote(from, to *unstructured.Unstructured) {
-	if !p.at.moved(from) {
-		p.at = p.adopt(p.at, to)
+	if !p.published.moved(from) {
+		p.published = p.adopt(p.published, to)
 	}
 }
 
@@ -249,7 +249,7 @@ func (p *pass) correct(ctx context.Context, st State, written *unstructured.Unst
 	again.Locked = true
 	st, result, err := p.send(ctx, st, written, func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
 		if live != written {
-			p.at.Draft = p.looking(p.at, live) // somebody else wrote
+			p.published.Draft = p.looking(p.published, live) // somebody else wrote
 		}
 		return dsl.NewPatch(), again
 	})
