@@ -179,8 +179,8 @@ func (p *pass) lay(ctx context.Context, st State, j *Job, wants *dsl.Patch) (nex
 	return st, wrong, nil
 }
 
-// offered returns what a handler wants with the conditions that it offers, where the object has conditions and nobody has set
-// these, and without the ends of conditions that others set.
+// offered returns what a handler wants, with the conditions that it offers where the object has conditions and no handler has
+// set these, and without retiring conditions that others set.
 func (p *pass) offered(ctx context.Context, wants *dsl.Patch, set []metav1.Condition) (*dsl.Patch, error) {
 	var err error
 	if len(wants.Offered) > 0 {

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// long is how long a pass has run when people are told of it: a request without an answer has
+	// long is how long a pass runs before the log and the checks name it: a request without an answer has
 	// ended by then, or is about to.
 	long = time.Minute
 	// pauseMost is the longest pause between two lines of the log about one pass; the pauses double.
@@ -29,7 +29,7 @@ const (
 )
 
 // Running are those of a resource that run at this moment, and the handlers within them. A pass holds a worker
-// and its object's changes, so one that does not end is told to people.
+// and its object's changes, so the log and the checks name one that does not end.
 type Running struct {
 	log logr.Logger
 
@@ -39,8 +39,7 @@ type Running struct {
 	timer *time.Timer
 }
 
-// NewRunning returns passes of which none runs. Each that runs for a minute is told to the log, and again ever more
-// seldom while it runs.
+// NewRunning returns an empty set of passes. The log names each pass that runs for a minute, and again after pauses that double.
 func NewRunning(log logr.Logger) *Running {
 	return &Running{log: log, now: map[cache.ObjectName]*run{}}
 }
@@ -51,8 +50,8 @@ type run struct {
 	// handler runs within the pass since entered; it is empty when none does.
 	handler string
 	entered time.Time
-	// told is when people are told next.
-	told time.Time
+	// next is when the log names the pass next.
+	next time.Time
 }
 
 // Begin notes that a pass over the key runs, and returns what notes its end. A key has one pass at a
@@ -61,7 +60,7 @@ func (p *Running) Begin(key cache.ObjectName) (end func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	p.now[key] = &run{begun: now, told: now.Add(long)}
+	p.now[key] = &run{begun: now, next: now.Add(long)}
 	if p.timer == nil {
 		p.timer = time.AfterFunc(long, p.look)
 	}
@@ -86,19 +85,18 @@ func (p *Running) Enter(key cache.ObjectName, handler string) (leave func()) {
 	return func() { set("") }
 }
 
-// look tells of passes that have run for long, and comes again while any runs: within the time after
-// which one that begins meanwhile is long.
+// look logs the passes that have run for long. It runs again while any pass runs, early enough for one that begins meanwhile.
 func (p *Running) look() {
 	late := map[cache.ObjectName]run{}
 	p.mu.Lock()
 	now := time.Now()
 	wait := long
 	for key, one := range p.now {
-		if !one.told.After(now) {
-			one.told = now.Add(min(now.Sub(one.begun), pauseMost))
+		if !one.next.After(now) {
+			one.next = now.Add(min(now.Sub(one.begun), pauseMost))
 			late[key] = *one
 		}
-		wait = min(wait, one.told.Sub(now))
+		wait = min(wait, one.next.Sub(now))
 	}
 	if len(p.now) == 0 {
 		p.timer = nil
@@ -123,8 +121,7 @@ func (p *Running) List() []string {
 	return out
 }
 
-// Long tells people of the passes that have run for long, the longest first; it is empty when there
-// are none.
+// Long names the passes that have run for long, the longest first. It is empty when no pass has.
 func (p *Running) Long() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,7 +148,7 @@ func (one *run) of(key cache.ObjectName) string {
 	return one.handler + " of " + key.String()
 }
 
-// tell logs that a pass has run for long. Between handlers it mostly waits for the API server.
+// say logs that a pass has run for long. Between handlers it mostly waits for the API server.
 func (p *Running) tell(key cache.ObjectName, one run) {
 	log := p.log.WithValues("namespace", key.Namespace, "name", key.Name, "since", one.begun.Format(time.RFC3339),
 		"for", time.Since(one.begun).Truncate(time.Second).String())

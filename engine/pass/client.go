@@ -205,7 +205,7 @@ func (c *client) remove(ctx context.Context, key cache.ObjectName, uid types.UID
 	return err
 }
 
-// send reads a whole object, finds its resource, writes it and tells of the write.
+// send reads a whole object, finds its resource, writes it and notes the write.
 func (c *client) send(ctx context.Context, deed apply.Deed, object any, write func(context.Context, dynamic.ResourceInterface, *unstructured.Unstructured) (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
 	ctx, done, err := c.span.Write(ctx)
 	if err != nil {

@@ -173,7 +173,7 @@ func (p *pass) alarm(st State) State {
 }
 
 // Alarm is when a handler of an object asked to be run again, with those of other handlers behind it. It is never changed;
-// nil is none. There may be one for each object of a cluster, so it is one piece.
+// nil stands for no alarm. There may be one for each object of a cluster, so it is one piece.
 type Alarm struct {
 	handler string
 	at      time.Time
@@ -226,13 +226,13 @@ func (a *Alarm) Of(handler string) *Alarm {
 	return nil
 }
 
-// Passed reports whether the time of the first alarm has come; not where there is none.
+// Passed reports whether the time of the first alarm has come. It is false without an alarm.
 func (a *Alarm) Passed(now time.Time) bool { return a != nil && !now.Before(a.at) }
 
 // Soon reports whether the first alarm was to be at once.
 func (a *Alarm) Soon() bool { return a != nil && a.soon }
 
-// Next returns when the earliest is due; zero where there is none.
+// Next returns when the earliest is due, zero without an alarm.
 func (a *Alarm) Next() (at time.Time) {
 	for ; a != nil; a = a.next {
 		if at.IsZero() || a.at.Before(at) {

@@ -31,7 +31,7 @@ func (p conditions) Failing(operator string, marks *patch.Marks) {
 	}
 	handlers := make([]FailingHandler, 0, len(p.Rules.Readers))
 	for _, r := range p.Rules.Readers {
-		if !p.tellsItself(r) {
+		if !p.saysItself(r) {
 			handlers = append(handlers, p.standingOf(r, slices.Contains(said.Named, r.ID)))
 		}
 	}
@@ -66,14 +66,14 @@ func (p conditions) standingOf(reader book.Reader, named bool) FailingHandler {
 	return out
 }
 
-// tellsItself reports whether a handler has a condition of its own in which it says that it fails.
-func (p conditions) tellsItself(r book.Reader) bool {
+// saysItself reports whether a handler has a condition of its own in which it says that it fails.
+func (p conditions) saysItself(r book.Reader) bool {
 	j := p.Jobs.Of(r)
 	return j != nil && j.Offers || slices.ContainsFunc(r.Needs, func(n dsl.Need) bool { return n.Offered })
 }
 
-// Restate states anew what handlers said of an earlier generation, where nothing that they look at has
-// changed since: they need not run, and what they said is true of this one. A condition of an earlier
+// Restate repeats for this generation the conditions that handlers set for an earlier one, where nothing that they look at has
+// changed since: they need not run, and their conditions are true of this generation, too. A condition of an earlier
 // generation is out of date by Kubernetes' conventions.
 func (p conditions) Restate(into *dsl.Patch) {
 	for _, c := range EarlierConditions(p.Object) {
@@ -107,7 +107,7 @@ func (p *pass) keepsCondition(kind string) bool {
 	return kind == Failing || slices.Contains(p.memory.Settled, kind) || slices.ContainsFunc(p.Rules.Readers, sets)
 }
 
-// ConditionOf returns a condition of an object, nil where there is none of the type. It is only read.
+// ConditionOf returns an object's condition of a type, nil where it has no such condition. It is only read.
 func ConditionOf(o *unstructured.Unstructured, kind string) map[string]any {
 	for _, c := range ConditionsOf(o) {
 		if c["type"] == kind {
@@ -161,7 +161,7 @@ func EarlierConditions(o *unstructured.Unstructured) (out []metav1.Condition) {
 	return out
 }
 
-// ConditionText is a text in a condition, empty where there is none.
+// ConditionText is a text in a condition, empty where the key is absent.
 func ConditionText(condition map[string]any, key string) string {
 	text, _ := condition[key].(string)
 	return text
@@ -176,7 +176,7 @@ const (
 	Failed = "HandlerFailed"
 	// Retried: a handler fails, and is tried again.
 	Retried = "HandlerFailing"
-	// FilterFailed: whether a handler sees the object cannot be told.
+	// FilterFailed: a filter failed, so it is not known whether its handler sees the object.
 	FilterFailed = "FilterFailed"
 )
 
@@ -185,9 +185,9 @@ type FailingHandler struct {
 	ID string
 	// Reason is why it fails, empty when it does not; Message is in what words.
 	Reason, Message string
-	// Ran: it has run in this pass. One that did not was told when it did.
+	// Ran: it has run in this pass. The condition names one that did not since the pass in which it ran.
 	Ran bool
-	// Undecided: it is about to be tried again, which will tell whether it is mended.
+	// Undecided: it is about to be tried again; the outcome shows whether it is mended.
 	Undecided bool
 }
 
@@ -226,7 +226,7 @@ func SaidOf(o *unstructured.Unstructured, operator string) Said {
 // prefix is how the operator begins what it says.
 func (s Said) prefix() string { return "Operator " + s.operator + ": " }
 
-// Foreign reports whether the condition is somebody else's, and so nobody's to change.
+// Foreign reports whether the condition is another controller's. It is left alone then.
 func (s Said) Foreign() bool { return s.foreign }
 
 // Next returns what the condition is to say of the handlers, all of the object's that say so by no condition of their

@@ -132,7 +132,7 @@ func (p *pass) situation(st State, r book.Reader) Situation {
 		Named: slices.Contains(n.Named, r.ID), Resync: n.Resync,
 		Fires: n.Clock.Fires(r), Granted: slices.Contains(p.Changes.Granted, r.ID),
 		Again:    again.Passed(p.Now),
-		Chosen:   !r.Level() || filter.Chooses(r.Handler, st.Current), // nobody else asks
+		Chosen:   !r.Level() || filter.Chooses(r.Handler, st.Current), // no other code asks
 		Gone:     p.Gone,
 		Released: p.Deletion != "" && !p.Gone && !p.finalizer(),
 	}

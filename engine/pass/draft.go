@@ -25,7 +25,7 @@ type Draft struct {
 	Whole *unstructured.Unstructured
 }
 
-// DraftOf returns the draft of which nobody wants anything yet.
+// DraftOf returns the draft of an object before any handler wants anything of it.
 func DraftOf(o *unstructured.Unstructured) Draft {
 	return Draft{Patch: dsl.NewPatch(), Current: o, Look: book.NewLook(o.Object)}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/queue"
 )
 
-// unsureLook is how long it is until something is looked at again that no event tells of, and that holds others up.
+// unsureLook is the time after which the engine looks again at something that holds others up and for whose change no event comes.
 const unsureLook = 10 * time.Second
 
 // filters keeps the answers of handlers' filters in one pass, and what came of those that failed.
@@ -124,7 +124,7 @@ func (p *pass) matches(ctx context.Context, st State, j *Job) (State, filter.Ans
 		p.filters.Due(j.Reader.ID)
 	}
 	e := p.ledger.Entry(j.Reader)
-	begins := j.Reader.Level() && e.Seen == "" // of such a one no view tells later that it was to run
+	begins := j.Reader.Level() && e.Seen == "" // its view does not show later that it was to run
 	if j.Cause.Transient() && a.Err == nil && !begins {
 		e.Try = book.Record{}
 	}

@@ -41,7 +41,7 @@ type Memory struct {
 	Ready uint64
 	// Ledger is what the object's handlers have handled.
 	Ledger book.Memory
-	// Resync is when the object's resync period ends; nil before the first pass, and where there is none.
+	// Resync is when the object's resync period ends; nil before the first pass, and without a period.
 	Resync *time.Time
 	// Again are the handlers that asked to be run again; nil for none.
 	Again *Alarm
@@ -59,7 +59,7 @@ type Rest struct {
 	Rerun []string
 	// Refused are handlers whose changes the server did not take the last time.
 	Refused map[string]bool
-	// Event is what the watch told last to handlers of events.
+	// Event is the watch's last event, for handlers of cause event.
 	Event apiwatch.EventType
 	// Ticks are the resource's timers for this object, nil where there are none.
 	Ticks []Tick
@@ -74,7 +74,7 @@ type Rest struct {
 	Children children.Memory
 	// Filters are those of the object that failed when they were asked last.
 	Filters filter.Faults
-	// Troubles are failures of which the log tells, by handler; empty for those of passes themselves.
+	// Troubles are the failures that the log names, by handler; the key is empty for those of passes themselves.
 	Troubles attempt.Troubles
 	// Memo is what handlers keep, nil before one asks for it; see Kept.
 	Memo *dsl.Memo
@@ -96,7 +96,7 @@ type Rest struct {
 }
 
 // Itself stands for the pass's own requests among the handlers that were refused: its write, and its look for an
-// object that nobody saw go.
+// object whose deletion the watch did not show.
 const Itself = ""
 
 // Tombstone is an object that is gone, with what is remembered of it.
@@ -108,7 +108,7 @@ type Turn = inbox.Turn[Memory]
 // NewMemory returns the memory of an object that no pass has seen. It is awake.
 func NewMemory(uid types.UID) *Memory { return &Memory{UID: uid, Rest: &Rest{}} }
 
-// Wake makes the memory ready for use. That of an object that nobody remembers is nil.
+// Wake makes the memory ready for use. It is nil for an object that is not remembered.
 func (m *Memory) Wake() *Memory {
 	if m != nil && m.Rest == nil {
 		m.Rest = &Rest{}
@@ -152,7 +152,7 @@ func (m *Memory) Share() *dsl.Memo {
 }
 
 // Back is what is remembered of an object that is back in sight, now being what else is, nil for nothing: machines that have gone
-// through states of deletion meanwhile run, and begin anew.
+// through states of deletion meanwhile run from their beginning.
 func (m *Memory) Back(now *Memory) *Memory {
 	if m.Rest == nil {
 		return now
@@ -170,8 +170,8 @@ func (m *Memory) Back(now *Memory) *Memory {
 	return now
 }
 
-// Gone notes that the object is gone, or another one has its name: the log counts it no more. That of an object that nobody
-// remembers is nil.
+// Gone notes that the object is gone, or another one has its name: the log counts it no more. A nil memory is that of an
+// object that is not remembered.
 func (m *Memory) Gone() {
 	if m != nil && m.Rest != nil {
 		m.Troubles.Gone()

@@ -23,14 +23,14 @@ type Machines struct {
 	prefix  string
 	metrics *ops.Metrics
 	events  *events.Recorder
-	// told: which conditions handlers set is known of all of them.
-	told bool
+	// declared: the conditions of all handlers are known from their declarations.
+	declared bool
 }
 
 // NewMachines returns the machines of a resource, outside of a term.
 func NewMachines(op *dsl.Operator, r *dsl.Resource, m *ops.Metrics, e *events.Recorder) *Machines {
 	out := &Machines{resource: r, prefix: op.Prefix(), metrics: m, events: e}
-	out.told = !slices.ContainsFunc(r.Handlers(), func(h *dsl.Handler) bool { return !h.ResourceWide && !h.Reads.Only })
+	out.declared = !slices.ContainsFunc(r.Handlers(), func(h *dsl.Handler) bool { return !h.ResourceWide && !h.Reads.Only })
 	out.Census = machine.NewCensus(out.but(nil))
 	for _, one := range out.but(nil) {
 		m.DeclareMachine(r.Name.String(), one)
@@ -51,7 +51,7 @@ func (a *Machines) but(of *dsl.Handler) (out []*dsl.Machine) {
 // Any reports whether there is one.
 func (a *Machines) Any() bool { return len(a.resource.Machines()) > 0 }
 
-// Left is what takes the books of machines off an object that the operator selects no more, with what they tell in conditions:
+// Left is what takes the books of machines off an object that the operator selects no more, with their conditions:
 // when it comes back it is new.
 func (a *Machines) Left(o *unstructured.Unstructured) *dsl.Patch {
 	out := dsl.NewPatch()
@@ -66,7 +66,7 @@ func (a *Machines) Left(o *unstructured.Unstructured) *dsl.Patch {
 func (a *Machines) Code(j *Job, m *Memory, gone bool, full *whole) *dsl.Handler {
 	h := j.Reader.Handler
 	j.Machine = &machine.Run{
-		Of: h, Others: a.but(h), Prefix: a.prefix, Early: !j.Record.Early.IsZero(), Known: m.Done[h.ID], Before: j.Machine, Gone: gone, Told: a.told,
+		Of: h, Others: a.but(h), Prefix: a.prefix, Early: !j.Record.Early.IsZero(), Known: m.Done[h.ID], Before: j.Machine, Gone: gone, Told: a.declared,
 	}
 	if full != nil {
 		j.Machine.Full = full
@@ -100,7 +100,8 @@ func label(j *Job, state string) string {
 	return state
 }
 
-// Finished tells of the transitions that a pass with these jobs has written to its object, nil when it has written nothing.
+// Finished reports, in metrics and Events, the transitions that a pass with these jobs has written to its object. The object is nil when
+// the pass has written nothing.
 func (a *Machines) Finished(written *unstructured.Unstructured, jobs Jobs, m *Memory) {
 	for _, j := range jobs {
 		if j.Machine == nil || !j.Ran {

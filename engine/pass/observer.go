@@ -170,7 +170,7 @@ func (n Note) Log(log logr.Logger) {
 	}
 }
 
-// filterOf stands for a handler's filters among those of which the log says that they fail.
+// filterOf is the key of a handler's filters among the troubles.
 func filterOf(handler string) string { return "filter " + handler }
 
 // attempted says how an attempt of a handler has ended.

@@ -267,15 +267,15 @@ func TestWhatIsStillToCome(t *testing.T) {
 		retries bool
 		latest  time.Time
 		open    bool
-		// told: what is gone stays open, as somebody has not heard of it.
-		told bool
+		// covered: what is gone stays open, as somebody has not heard of it.
+		covered bool
 	}{
 		"nothing":                   {},
 		"a handler that has failed": {jobs: Jobs{fails}, retries: true, latest: noon.Add(time.Hour)},
 		"one that is done":          {jobs: Jobs{done}},
 		"one that failed for a child, of which that is not stored": {jobs: Jobs{child}},
 		"a delete handler that has not begun":                      {jobs: Jobs{deletes}, open: true},
-		"a handler of events that has failed":                      {jobs: Jobs{jobOf("h", dsl.Event, dsl.Event)}, told: true},
+		"a handler of events that has failed":                      {jobs: Jobs{jobOf("h", dsl.Event, dsl.Event)}, covered: true},
 		"several":                                                  {jobs: Jobs{done, fails, deletes}, retries: true, latest: noon.Add(time.Hour), open: true},
 	}
 	for name, tt := range tests {
@@ -287,8 +287,8 @@ func TestWhatIsStillToCome(t *testing.T) {
 			if open := tt.jobs.Open(false); open != tt.open {
 				t.Errorf("a deletion is open: %v, want %v", open, tt.open)
 			}
-			if open := tt.jobs.Open(true); open != (tt.open || tt.told) {
-				t.Errorf("what is gone is open: %v, want %v", open, tt.open || tt.told)
+			if open := tt.jobs.Open(true); open != (tt.open || tt.covered) {
+				t.Errorf("what is gone is open: %v, want %v", open, tt.open || tt.covered)
 			}
 		})
 	}

@@ -45,13 +45,13 @@ type obstacle struct {
 	reason, message, steady string
 	// idle names the handler whose when is false, of an obstacle that is no more than that.
 	idle string
-	// mild: it is no news about a generation of which the object was ready.
+	// mild: it does not make an object unready that was ready at this generation.
 	mild bool
 }
 
 // Ready returns the condition that says whether all handlers are through with the object, and its children are ready. It is nil
-// where that is nobody's to say: no handler sees the object, or one sets the condition. So it is where nothing is known
-// against what the condition says of this generation, as between two attempts.
+// where no handler sees the object, where one sets the condition itself, and where nothing is known against what the condition says
+// of this generation, as between two attempts.
 func (p conditions) Ready() *metav1.Condition {
 	said := ConditionOf(p.Object, dsl.Ready)
 	found, sees, acts := p.obstacles()
@@ -79,9 +79,9 @@ func (p conditions) Ready() *metav1.Condition {
 	}
 	worst := slices.MinFunc(found, func(a, b obstacle) int { return a.grade - b.grade })
 	out.Status, out.Reason, out.Message = worst.status, worst.reason, plain.Short(worst.message, mostMessage)
-	told := ConditionText(said, "message")
-	if worst.steady != "" && strings.HasPrefix(told, worst.steady) && ConditionText(said, "reason") == out.Reason {
-		out.Message = told
+	before := ConditionText(said, "message")
+	if worst.steady != "" && strings.HasPrefix(before, worst.steady) && ConditionText(said, "reason") == out.Reason {
+		out.Message = before
 	}
 	return out
 }
@@ -102,29 +102,29 @@ func (p conditions) grave(found []obstacle, said map[string]any) (rest []obstacl
 // with opposite whens.
 func (p conditions) obstacles() (out []obstacle, sees, acts bool) {
 	for _, r := range p.Rules.Readers {
-		told, known := p.toldBy(r)
-		counts := r.Level() && (p.Jobs.Of(r) != nil || p.sees(p.Draft, r, AskFor(r.Handler)).Keeps()) || known && told.status == metav1.ConditionUnknown
+		said, known := p.saidBy(r)
+		counts := r.Level() && (p.Jobs.Of(r) != nil || p.sees(p.Draft, r, AskFor(r.Handler)).Keeps()) || known && said.status == metav1.ConditionUnknown
 		sees = sees || counts
-		acts = acts || counts && (!known || told.idle == "")
-		if one := p.obstacleOf(r, counts, told, known); one != nil {
+		acts = acts || counts && (!known || said.idle == "")
+		if one := p.obstacleOf(r, counts, said, known); one != nil {
 			out = append(out, *one)
 		}
 	}
 	return out, sees, acts
 }
 
-// obstacleOf is that of one handler, nil for none. What the handler tells in a condition of its own counts while it sees the object.
-func (p conditions) obstacleOf(r book.Reader, counts bool, told obstacle, known bool) *obstacle {
+// obstacleOf is that of one handler, nil for none. The handler's own condition counts while the handler sees the object.
+func (p conditions) obstacleOf(r book.Reader, counts bool, said obstacle, known bool) *obstacle {
 	about := "Handler " + r.ID + ": "
 	failing, fails := p.failingOf(r, about)
 	switch {
-	case fails && known && told.status == metav1.ConditionFalse && told.reason != waiting:
-		told.grade = failing.grade
-		return &told
+	case fails && known && said.status == metav1.ConditionFalse && said.reason != waiting:
+		said.grade = failing.grade
+		return &said
 	case fails:
 		return &failing
-	case counts && known && told.status != metav1.ConditionTrue:
-		return &told
+	case counts && known && said.status != metav1.ConditionTrue:
+		return &said
 	}
 	return openOf(p.Jobs.Of(r), counts, about)
 }
@@ -155,13 +155,13 @@ func (p conditions) failingOf(r book.Reader, about string) (out obstacle, fails 
 	return out, standing.Reason != ""
 }
 
-// toldBy is what a handler tells of itself in a condition of its own.
-func (p conditions) toldBy(r book.Reader) (told obstacle, known bool) {
-	if len(r.Conditions) == 0 || !p.tellsItself(r) {
-		return told, false
+// saidBy is what a handler says of itself in a condition of its own.
+func (p conditions) saidBy(r book.Reader) (said obstacle, known bool) {
+	if len(r.Conditions) == 0 || !p.saysItself(r) {
+		return said, false
 	}
 	c := ConditionOf(p.Current, r.Conditions[0])
-	told = obstacle{
+	said = obstacle{
 		grade: handlerFails, status: metav1.ConditionStatus(ConditionText(c, "status")),
 		reason: ConditionText(c, "reason"), message: ConditionText(c, "message"),
 	}
@@ -169,17 +169,17 @@ func (p conditions) toldBy(r book.Reader) (told obstacle, known bool) {
 	switch {
 	case at >= 0:
 		now := p.Patch.Conditions[at]
-		told.status, told.reason, told.message = now.Status, now.Reason, now.Message
+		said.status, said.reason, said.message = now.Status, now.Reason, now.Message
 	case c == nil:
-		return told, false
+		return said, false
 	}
 	switch {
-	case told.status == metav1.ConditionUnknown:
-		told.grade, told.idle = handlerFiltered, r.ID
-	case told.reason == waiting:
-		told.grade = handlerWaits
+	case said.status == metav1.ConditionUnknown:
+		said.grade, said.idle = handlerFiltered, r.ID
+	case said.reason == waiting:
+		said.grade = handlerWaits
 	}
-	return told, true
+	return said, true
 }
 
 // unready returns which handlers have children, nil where that is not known, how many children there are, and those that are not
@@ -195,7 +195,7 @@ func (p conditions) unready() (makers map[string]bool, n int, out []obstacle) {
 	for _, child := range all {
 		makers[child.Handler] = true
 		if child.Ownership == dsl.Unowned {
-			continue // one that is not wanted any more is known to nobody
+			continue // no handler wants it any more
 		}
 		n++
 		if p.judged(child.ChildSpec) && child.Object.GetDeletionTimestamp() == nil {

@@ -74,7 +74,7 @@ func (p *pass) readiness(st State) (State, *metav1.Condition) {
 			st = st.noted(Note{Line: "objects get the condition Ready: a write for each", Once: true})
 		}
 	case m.Ready != digestOf(there) && digestOf(conditionMap(want)) != digestOf(there):
-		return st, nil // whose it is could not be told
+		return st, nil // its field manager could not be read
 	}
 	return st, want
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // release takes the marks of the operator from an object that is gone only from sight, because a selector
-// does not select it any more: nobody would do it later, it could never be deleted, and when it comes
+// does not select it any more. No later pass would do it, and the object could never be deleted. When it comes
 // back it is new.
 func (p *pass) release(ctx context.Context, st State, marks patch.Marks) (State, error) {
 	if !marks.Remove || !p.mayHaveMarks() {

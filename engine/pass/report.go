@@ -22,8 +22,8 @@ type Report struct {
 	Standers []ops.Standers
 }
 
-// Checks tells how the resource is: departed says which objects nobody knows to be gone, running which handlers run for
-// long, and daemons which of them do not stop; they are empty for none. By is how a message about a missing right ends.
+// Checks returns the checks of the resource. Departed names objects whose deletion is not confirmed, running the handlers that run
+// for long, and daemons those that do not stop; each is empty where there are no such objects, handlers or daemons. By is how a message about a missing right ends.
 func (r Report) Checks(by, departed, running, daemons string) []ops.Check {
 	out := []ops.Check{r.Own.Check("resource/"+r.Name, by)}
 	warn := func(about, message string) {
@@ -51,7 +51,7 @@ func (r Report) besides(do func(what, name string, f *feed.Feed)) {
 	}
 }
 
-// Stats is what metrics have of the resource, as far as its feeds tell.
+// Stats is what metrics have of the resource, as far as its feeds know.
 func (r Report) Stats() ops.ResourceStats {
 	s := ops.ResourceStats{Resource: r.Name, Up: r.Own.Status().Phase == feed.Running, Feeds: map[string]bool{}}
 	s.Objects, s.LastEvent = r.Own.Stats()

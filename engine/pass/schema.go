@@ -38,9 +38,9 @@ type ConditionsSchema struct {
 	own     *feed.Feed
 	outages *transport.Outages
 
-	mu    sync.Mutex
-	told  bool
-	after time.Time // ask again not before this
+	mu     sync.Mutex
+	failed bool
+	after  time.Time // ask again not before this
 	// refused is until when conditions of the engine's own are not sent, as the server did not take one.
 	refused time.Time
 }
@@ -52,8 +52,8 @@ func NewConditionsSchema(log logr.Logger, c *catalog.Catalog, own *feed.Feed, ou
 }
 
 // Offered returns the patch with its offered conditions set where the resource has conditions, and without them
-// otherwise. What handlers set themselves, this one or those before it (set), counts more. The error tells that it
-// cannot be found out now: a handler that is done would not offer them again.
+// otherwise. What handlers set themselves, this one or those before it (set), counts more. It returns an error
+// where the schema cannot be read now: a handler that is done would not offer them again.
 func (s *ConditionsSchema) Offered(ctx context.Context, p *dsl.Patch, set []metav1.Condition) (*dsl.Patch, error) {
 	if len(p.Offered) == 0 {
 		return p, nil
@@ -85,16 +85,16 @@ func (s *ConditionsSchema) keeps(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("asking whether the resource has conditions: %w", err)
 	}
 	s.mu.Lock()
-	told := s.told
-	s.told = err != nil
+	failed := s.failed
+	s.failed = err != nil
 	if err != nil {
 		s.after = time.Now().Add(again)
 	}
 	s.mu.Unlock()
 	switch {
-	case told && err == nil:
+	case failed && err == nil:
 		s.log.Info("conditions are set again")
-	case !told && err != nil:
+	case !failed && err != nil:
 		s.log.Info("conditions are not set, but for those that handlers insist on: whether the resource has conditions cannot be found out", logmark.Warning, true, "reason", err.Error())
 	}
 	return keeps, nil

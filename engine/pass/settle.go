@@ -161,7 +161,7 @@ type Ending struct {
 	// Finalizer: the object has the operator's. Wanted: a delete handler holds it.
 	Finalizer, Wanted bool
 	// Open: some are not finished. Failed: one has failed for good, and keeps a deletion from going on. Unsure:
-	// whether one sees the object cannot be told.
+	// a filter failed, so it is not known whether its handler sees the object.
 	Open, Failed, Unsure bool
 }
 

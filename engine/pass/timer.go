@@ -27,7 +27,7 @@ type Tick struct {
 	Ran bool
 }
 
-// stillness tells since when nothing has changed.
+// stillness is the time since which nothing has changed.
 type stillness struct {
 	// view is the digest of what the handler looks at.
 	view  string
@@ -80,7 +80,7 @@ func (k Tick) Fires(t *dsl.Timing, now time.Time) bool {
 }
 
 // Look notes what the handler of a timer with idle looks at now, by its digest. It reports whether that has
-// changed, so that the time of rest begins anew.
+// changed, so that the time of rest begins again.
 func (k Tick) Look(t *dsl.Timing, view string, now time.Time) (next Tick, changed bool) {
 	if t.Idle == 0 || k.still != nil && k.still.view == view {
 		return k, false

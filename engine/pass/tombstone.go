@@ -50,7 +50,7 @@ func (s *Site) finalize(ctx context.Context, key cache.ObjectName, t *Turn) (nex
 			t.Left = append(t.Left, t.Gone[i:]...)
 			return next, err
 		}
-		if d.Memory == t.Memory { // should a selector bring it back, all begins anew
+		if d.Memory == t.Memory { // should a selector bring it back, it is a new object
 			t.Memory = NewMemory(d.Memory.UID)
 			t.Memory.Writes = d.Memory.Writes
 		}
@@ -64,8 +64,8 @@ func (s *Site) finalize(ctx context.Context, key cache.ObjectName, t *Turn) (nex
 
 // forgetGone ends what is known of a key that has no object. It reports whether the object is known to be gone.
 func (s *Site) forgetGone(key cache.ObjectName, t *Turn) (gone bool) {
-	if s.Rules.Deletes && t.Memory != nil && !told(t) {
-		t.Keep(t.Memory) // the cache is ahead of what is told: the deletion is on its way
+	if s.Rules.Deletes && t.Memory != nil && !deleted(t) {
+		t.Keep(t.Memory) // the cache is ahead of the inbox: the deletion is on its way
 		t.Handled()
 		return false
 	}
@@ -79,11 +79,11 @@ func (s *Site) forgetGone(key cache.ObjectName, t *Turn) (gone bool) {
 	return !slices.ContainsFunc(t.Left, func(d *Tombstone) bool { return d.Unseen })
 }
 
-// told reports whether the deletion of the object that is remembered was told.
-func told(t *Turn) bool {
+// deleted reports whether the turn has the deletion of the object that is remembered.
+func deleted(t *Turn) bool {
 	return slices.ContainsFunc(t.Gone, func(d *Tombstone) bool {
 		uid := d.Object.GetUID()
-		return uid == t.Memory.UID || uid == "" // of one that nobody saw go, only the name may be known
+		return uid == t.Memory.UID || uid == "" // only the name may be known of an object whose deletion the watch did not show
 	})
 }
 
@@ -134,7 +134,7 @@ func (s *Site) back(key cache.ObjectName, d *Tombstone, t *Turn) bool {
 }
 
 // prove returns how long to wait before the delete handlers of an object may run; zero when they may now. Of a
-// deletion that nobody saw, the object itself is asked first.
+// deletion that the watch did not show, the API server is asked first.
 func (s *Site) prove(ctx context.Context, key cache.ObjectName, d *Tombstone) time.Duration {
 	wait, err := s.Tombstones.Prove(ctx, key, d.Object.GetUID(), &d.Doubt)
 	if apierrors.IsForbidden(err) {

@@ -17,7 +17,7 @@ type Reason string
 const (
 	// HasRun: the handler ran for Cause.
 	HasRun Reason = "Ran"
-	// NothingDue: what the handler looks at is as the handler left it, and nothing came up for which it has to run. 
+	// NothingDue: what the handler looks at is as the handler left it, and nothing came up for which it has to run.
 	NothingDue Reason = "NothingDue"
 	// NotMatched: a label or an annotation does not match. Detail names it, with its value.
 	NotMatched Reason = "NotMatched"

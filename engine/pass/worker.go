@@ -94,14 +94,14 @@ func (w Worker) unfinished(key cache.ObjectName, err error) (wait time.Duration)
 	}
 	wait += rand.N(wait / 5)
 	conflict := apierrors.IsConflict(err)
-	told := !w.Host.Logged(err) && (!conflict || before+1 >= ManyFailures)
+	named := !w.Host.Logged(err) && (!conflict || before+1 >= ManyFailures)
 	f := attempt.Failure{
 		Log: w.Observer.Log.WithValues("namespace", key.Namespace, "name", key.Name, "retryAfter", wait.Round(time.Millisecond).String()),
 		Key: key, Err: err, Line: "pass could not be finished",
 		Grave: !conflict && before > 0, // a first failure is tried again in half a second
 		Due:   time.Now().Add(wait),
 	}
-	if !told {
+	if !named {
 		m.Troubles.Failed(Itself, false)
 		f.Whisper()
 		return wait

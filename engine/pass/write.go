@@ -49,7 +49,7 @@ func (p *pass) writeFrom(ctx context.Context, st State, base *unstructured.Unstr
 			seen = live
 			p.published, v = p.replay(p.published, live, v)
 		}
-		// What handlers foresaw is held against the answer, which is to have nobody else's changes in it.
+		// What handlers foresaw is held against the answer, which must not have changes by others in it.
 		v.marks.Locked = v.marks.Locked || !p.published.Patch.Empty()
 		return p.published.Patch, v.marks
 	})
@@ -100,7 +100,7 @@ func (p *pass) readWhole(ctx context.Context, st State) (State, error) {
 }
 
 // full returns the object with what those before in the pass want of it, and with what its cache does not hold: that is read
-// once, and what the pass writes is worked out from it then. The object is nil where only a part is known, and nobody writes.
+// once, and what the pass writes is worked out from it then. The object is nil where only a part is known and the pass does not write.
 func (p *pass) full(ctx context.Context, st State) (State, *unstructured.Unstructured, error) {
 	if st.Whole == nil && !p.Writer.Form.Whole() {
 		if p.Gone || p.resourceWide() {
@@ -274,7 +274,7 @@ func (p *pass) corrected(st State, written *unstructured.Unstructured) State {
 	return st
 }
 
-// rewritten looks whether a write of nothing but the book has changed what handlers look at. Where nobody else
+// rewritten looks whether a write of nothing but the book has changed what handlers look at. Where no other client
 // can have written, the server did, as at each write: that is no change. Otherwise it may have been somebody;
 // from then on the book is written to the version alone that the pass has read.
 func (p *pass) rewritten(st State, written *unstructured.Unstructured, locked bool) State {
