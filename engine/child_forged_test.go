@@ -124,7 +124,7 @@ func TestForgedChildren(t *testing.T) {
 		"by the label of its uid":  func(*stage) []func(*unstructured.Unstructured) { return nil },
 		"by the label of its name": func(*stage) []func(*unstructured.Unstructured) { return []func(*unstructured.Unstructured){retained} },
 		"by an owner reference": func(s *stage) []func(*unstructured.Unstructured) {
-			return []func(*unstructured.Unstructured){s.referring}
+			return []func(*unstructured.Unstructured){func(u *unstructured.Unstructured) { s.referring(u) }}
 		},
 	}
 	all := map[string]scenario{}

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/enginetest"
 )
 
@@ -224,15 +223,6 @@ func TestALifeOfADaemon(t *testing.T) {
 			s.begin()
 			s.Process.Restart()
 			v.want("begins: 1", "stops: the operator stops", "begins: 1")
-		}},
-		"the end of work on its resource stops it, and a new start starts it": {watching(), func(s *stage, v *vigil) {
-			s.begin()
-			engine.StopResource(s.t.Context(), s.Process.Engine(), foos)
-			v.want("begins: 1", "stops: the resource is stopped")
-			if err := engine.StartResource(s.Process.Engine(), s.Operator.Resources()[0]); err != nil {
-				s.t.Error(err)
-			}
-			v.want("begins: 1")
 		}},
 		"one that leaves the operator's selector is gone": {func(foo *dsl.Resource, v *vigil) {
 			foo.LabelSelector = "team=a"

@@ -34,14 +34,6 @@ func StopResource(ctx context.Context, e *Engine, name string) {
 	}
 }
 
-// IndexesRead returns how much of its indexes the engine's resources have read.
-func IndexesRead(e *Engine) (n int) {
-	for _, x := range e.indexes.Stats() {
-		n += x.Read
-	}
-	return n
-}
-
 // Resync runs one pass over an object whose resync period has passed. Nothing else of it may be under way.
 func Resync(e *Engine, namespace, name string) {
 	for r := range e.resources.All {

@@ -5,14 +5,17 @@ package engine_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
 // TestIndexesStayExact holds that an index has what the cache shows: whatever is gone leaves nothing behind.
@@ -92,29 +95,32 @@ func TestIndexesStayExact(t *testing.T) {
 			last(s, "web index: b")
 		}},
 		"nothing is held of objects that are gone": {looksUp(dsl.Reconcile), func(s *stage) {
-			s.indexed()
+			metrics := ops.NewMetrics()
+			s.Operator.Index("owners", configMaps, byOwner)
+			s.Process = s.Start(s.Operator, func(e *engine.Settings) { e.Metrics = metrics })
+			read := func(keys int) {
+				s.t.Helper()
+				s.Settle()
+				want := "# HELP handwerk_index_read Keys of the index that handlers have read and are woken by, counted for each of their objects.\n" +
+					"# TYPE handwerk_index_read gauge\n" + fmt.Sprintf("handwerk_index_read{index=\"owners\"} %d\n", keys)
+				if err := testutil.GatherAndCompare(metrics.Registry(), strings.NewReader(want), "handwerk_index_read"); err != nil {
+					s.t.Error(err)
+				}
+			}
 			for i := range 5 {
 				s.Create(foo(fmt.Sprint("web-", i), fmt.Sprint("x", i)))
 			}
-			s.Settle()
-			if n := engine.IndexesRead(s.Process.Engine()); n != 5 {
-				s.t.Errorf("%d keys are read, want 5", n)
-			}
+			read(5)
 			for i := range 4 {
 				s.Delete(foos, "default", fmt.Sprint("web-", i))
 			}
-			s.Settle()
-			if n := engine.IndexesRead(s.Process.Engine()); n != 1 {
-				s.t.Errorf("%d keys are read by one object, want 1", n)
-			}
+			read(1)
 			s.HoldWatches(foos)
 			s.Delete(foos, "default", "web-4")
 			s.ExpireWatches(foos)
 			s.ReleaseWatches(foos)
 			s.Advance(time.Minute)
-			if n := engine.IndexesRead(s.Process.Engine()); n != 0 {
-				s.t.Errorf("%d keys are read by nobody", n)
-			}
+			read(0)
 		}},
 		"a namespace that goes and comes": {looksUp(dsl.Reconcile), func(s *stage) {
 			s.Operator.Scope.Namespaces = []string{"default", "team-*"}

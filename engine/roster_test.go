@@ -4,6 +4,7 @@
 package engine_test
 
 import (
+	"context"
 	"errors"
 	"net/http/httptest"
 	"strings"
@@ -177,6 +178,25 @@ func TestAResourceStopsAndStartsSingly(t *testing.T) {
 				})
 			})
 		}
+	})
+	t.Run("its daemons stop, and start again with it", func(t *testing.T) {
+		enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+			c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"})
+			s := &two{stage: newStage(t, c), metrics: ops.NewMetrics()}
+			s.Operator.Resource(foos, func(foo *dsl.Resource) {
+				foo.Daemon("watch", func(ctx context.Context, _ *dsl.DaemonRequest) error {
+					s.Add("begins")
+					<-ctx.Done()
+					s.Add("stops: " + context.Cause(ctx).Error())
+					return ctx.Err()
+				})
+			})
+			s.begin()
+			s.stopFoos()
+			s.Called("stops: the resource is stopped")
+			s.startFoos()
+			s.Called("begins")
+		})
 	})
 	t.Run("the others do not wait for one that was stopped before it could be watched", func(t *testing.T) {
 		enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
