@@ -14,6 +14,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
 // BenchmarkDaemons measures what each of 1,000 daemons that wait costs: the heap, stacks and goroutines of an operator
@@ -35,16 +36,16 @@ func BenchmarkDaemons(b *testing.B) {
 func atRest(b *testing.B, count int, daemons bool, into *runtime.MemStats) (goroutines int) {
 	b.Helper()
 	c := enginetest.New(b)
-	c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"})
+	c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
 	for i := range count {
-		c.Create(strings.Replace(web, "name: web", fmt.Sprintf("name: web-%d", i), 1))
+		c.Create(strings.Replace(scene.Web, "name: web", fmt.Sprintf("name: web-%d", i), 1))
 	}
 	var ready sync.WaitGroup
 	op := dsl.New("op")
 	op.Settings.LeaderElection.Mode = dsl.LeaderNone
-	op.Resource(foos, func(foo *dsl.Resource) {
+	op.Resource(scene.Foos, func(foo *dsl.Resource) {
 		if ready.Add(count); !daemons {
-			foo.OnReconcile("rest", func(ctx, *dsl.Request) error { ready.Done(); return nil })
+			foo.OnReconcile("rest", func(context.Context, *dsl.Request) error { ready.Done(); return nil })
 			return
 		}
 		foo.Daemon("watch", func(ctx context.Context, _ *dsl.DaemonRequest) error {

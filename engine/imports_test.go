@@ -39,7 +39,7 @@ var borders = []struct {
 }
 
 // kits are what tests run operators with. They may use everything.
-var kits = []string{"engine/enginetest", "engine/e2e"}
+var kits = []string{"engine/enginetest", "engine/e2e", "engine/scenarios"}
 
 // within reports whether a package is in an area.
 func within(name string, areas ...string) bool {

@@ -4,6 +4,7 @@
 package engine_test
 
 import (
+	"context"
 	"syscall"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
 // BenchmarkMachines measures what each of 10,000 objects costs that rest in a state of a machine with a time-out: the memory
@@ -22,7 +24,7 @@ func BenchmarkMachines(b *testing.B) {
 	const count = 10_000
 	for b.Loop() {
 		plain := restingIn(b, count, func(x *bustle, foo *dsl.Resource) {
-			foo.OnReconcile("plain", func(_ ctx, r *dsl.Request) error {
+			foo.OnReconcile("plain", func(_ context.Context, r *dsl.Request) error {
 				r.Patch.SetStatus("state", "Running")
 				r.Patch.SetStatus("stateSince", "2030-01-01T00:00:00Z")
 				r.Patch.SetStatus("stateUID", string(r.Object.GetUID()))
@@ -32,8 +34,8 @@ func BenchmarkMachines(b *testing.B) {
 		})
 		machine := restingIn(b, count, func(x *bustle, foo *dsl.Resource) {
 			foo.Machine(dsl.Machine{States: []dsl.State{
-				{Name: "Running", During: func(ctx, *dsl.Request) error { x.runs.Add(1); return nil }, Stay: &dsl.Stay{AtMost: time.Hour, Then: "Failed"},
-					Transitions: []dsl.Transition{{To: "Done", When: sizeOver(count)}}},
+				{Name: "Running", During: func(context.Context, *dsl.Request) error { x.runs.Add(1); return nil }, Stay: &dsl.Stay{AtMost: time.Hour, Then: "Failed"},
+					Transitions: []dsl.Transition{{To: "Done", When: scene.SizeOver(count)}}},
 				{Name: "Done", Terminal: true}, {Name: "Failed", Terminal: true, Failed: true},
 			}})
 		})
@@ -67,7 +69,7 @@ func restingIn(b *testing.B, count int, define func(*bustle, *dsl.Resource)) (ou
 	run := func() *ops.Metrics {
 		op, m := dsl.New("op"), ops.NewMetrics()
 		op.Settings.LeaderElection.Mode = dsl.LeaderNone
-		op.Resource(foos, func(foo *dsl.Resource) { define(x, foo) })
+		op.Resource(scene.Foos, func(foo *dsl.Resource) { define(x, foo) })
 		x.launch(op, engine.Settings{Config: x.cluster.Config(), Metrics: m})
 		return m
 	}
@@ -89,7 +91,7 @@ func restingIn(b *testing.B, count int, define func(*bustle, *dsl.Resource)) (ou
 	out.scrape = time.Since(began)
 	x.end()
 	out.heap = float64(with - liveHeap())
-	for _, o := range x.cluster.List(foos, "default")[:1] {
+	for _, o := range x.cluster.List(scene.Foos, "default")[:1] {
 		if state, _, _ := unstructured.NestedString(o.Object, "status", "state"); state != "Running" {
 			b.Fatalf("an object is in state %q", state)
 		}

@@ -4,6 +4,7 @@
 package engine_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
+	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
 // BenchmarkPass measures what is done for one object, in time and allocations.
@@ -64,7 +66,7 @@ func benchChange(b *testing.B) {
 	x.start(count)
 	b.ReportAllocs()
 	for n := 0; b.Loop(); n++ {
-		x.cluster.Update(foos, "default", fmt.Sprintf("foo-%d", n%count), func(foo *unstructured.Unstructured) {
+		x.cluster.Update(scene.Foos, "default", fmt.Sprintf("foo-%d", n%count), func(foo *unstructured.Unstructured) {
 			_ = unstructured.SetNestedField(foo.Object, int64(count+n), "spec", "size")
 		})
 		x.await(int64(count + n + 1))
@@ -74,7 +76,7 @@ func benchChange(b *testing.B) {
 
 // sizeInStatus sets a status.
 func sizeInStatus(x *bustle, foo *dsl.Resource) {
-	foo.OnReconcile("status", func(_ ctx, r *dsl.Request) error {
+	foo.OnReconcile("status", func(_ context.Context, r *dsl.Request) error {
 		size, _, _ := unstructured.NestedInt64(r.Object.Object, "spec", "size")
 		r.Patch.SetStatus("size", size)
 		x.runs.Add(1)
@@ -86,7 +88,7 @@ func sizeInStatus(x *bustle, foo *dsl.Resource) {
 func handlersThatRun(n int) func(*bustle, *dsl.Resource) {
 	return func(x *bustle, foo *dsl.Resource) {
 		for i := range n {
-			foo.OnReconcile(fmt.Sprintf("handler-%d", i), func(ctx, *dsl.Request) error {
+			foo.OnReconcile(fmt.Sprintf("handler-%d", i), func(context.Context, *dsl.Request) error {
 				x.runs.Add(1)
 				return nil
 			})
@@ -98,20 +100,20 @@ func handlersThatRun(n int) func(*bustle, *dsl.Resource) {
 func manyHandlers(x *bustle, foo *dsl.Resource) {
 	sizeInStatus(x, foo)
 	for n := range 9 {
-		foo.OnReconcile(fmt.Sprintf("other-%d", n), succeeds, dsl.Field("spec.color"))
+		foo.OnReconcile(fmt.Sprintf("other-%d", n), scene.Succeeds, dsl.Field("spec.color"))
 	}
 }
 
 // barAndSize keeps a child, and sets a status.
 func barAndSize(x *bustle, foo *dsl.Resource) {
 	foo.Owns("bars.v1.example.org")
-	foo.OnReconcile("bar", keepsBar)
+	foo.OnReconcile("bar", scene.KeepsBar)
 	sizeInStatus(x, foo)
 }
 
 // barAndSizeInYAML is barAndSize for authors of YAML.
 func barAndSizeInYAML(x *bustle) *dsl.Operator {
-	op, err := parse(`{resource: foos.v1.example.com, resync: 1h, owns: [bars.v1.example.org], handlers: [
+	op, err := scene.ParseYAML(`{resource: foos.v1.example.com, resync: 1h, owns: [bars.v1.example.org], handlers: [
 		{id: bar, apply: {bar: {apiVersion: example.org/v1, kind: Bar, metadata: {name: "${self.metadata.name}"}}}},
 		{id: status, set: {status: {size: "${self.spec.size}"}}}]}`)
 	if err != nil {
@@ -119,7 +121,7 @@ func barAndSizeInYAML(x *bustle) *dsl.Operator {
 	}
 	for _, h := range op.Handlers() {
 		if of := h.Func; h.ID == "status" {
-			h.Func = func(ctx ctx, r *dsl.Request) error {
+			h.Func = func(ctx context.Context, r *dsl.Request) error {
 				x.runs.Add(1)
 				return of(ctx, r)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
 // bustle is an operator at work on many Foos, in real time: a bubble is for tests alone.
@@ -30,7 +31,7 @@ type bustle struct {
 func newBustle(b *testing.B, count int) *bustle {
 	b.Helper()
 	x := &bustle{b: b, cluster: enginetest.New(b)}
-	x.cluster.Serve(enginetest.Resource{Name: foos, Kind: "Foo"}, enginetest.Resource{Name: "bars.v1.example.org", Kind: "Bar"})
+	x.cluster.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"}, enginetest.Resource{Name: "bars.v1.example.org", Kind: "Bar"})
 	note := strings.Repeat("x", 300)
 	for n := range count {
 		x.cluster.Create(map[string]any{
@@ -53,7 +54,7 @@ func inGo(define func(*bustle, *dsl.Resource)) func(*bustle) *dsl.Operator {
 	return func(x *bustle) *dsl.Operator {
 		op := dsl.New("op")
 		op.Settings.LeaderElection.Mode = dsl.LeaderNone
-		op.Resource(foos, func(foo *dsl.Resource) { define(x, foo) })
+		op.Resource(scene.Foos, func(foo *dsl.Resource) { define(x, foo) })
 		return op
 	}
 }

@@ -4,6 +4,7 @@
 package engine_test
 
 import (
+	"context"
 	"errors"
 	"regexp"
 	"strings"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
 // whys collects what passes say of handlers for which something was due.
@@ -48,33 +51,33 @@ func (r *whys) take() (out []string) {
 
 // TestWhyAHandlerRunsOrNot holds the reason that a pass gives for each handler for which something is due.
 func TestWhyAHandlerRunsOrNot(t *testing.T) {
-	type operator = func(foo *dsl.Resource, j *journal)
-	fine := func(_ ctx, _ *dsl.Request) error { return nil }
-	fails := func(_ ctx, _ *dsl.Request) error { return dsl.Temporary(errAgain, time.Hour) }
+	type operator = func(foo *dsl.Resource, j *enginetest.Journal)
+	fine := func(_ context.Context, _ *dsl.Request) error { return nil }
+	fails := func(_ context.Context, _ *dsl.Request) error { return dsl.Temporary(scene.ErrAgain, time.Hour) }
 	tests := map[string]struct {
 		operator operator
-		then     func(s *stage)
+		then     func(s *scene.Stage)
 		want     []string
 	}{
-		"a handler that is due has run": {func(foo *dsl.Resource, _ *journal) { foo.OnReconcile("app", fine) }, nil, []string{"app create Ran"}},
-		"a label does not match, and the reason has its value": {func(foo *dsl.Resource, _ *journal) {
+		"a handler that is due has run": {func(foo *dsl.Resource, _ *enginetest.Journal) { foo.OnReconcile("app", fine) }, nil, []string{"app create Ran"}},
+		"a label does not match, and the reason has its value": {func(foo *dsl.Resource, _ *enginetest.Journal) {
 			foo.OnReconcile("app", fine, dsl.Label("tier", "gold"))
 		}, nil, []string{`app create NotMatched: label tier is not set`}},
-		"a when is false": {func(foo *dsl.Resource, _ *journal) {
+		"a when is false": {func(foo *dsl.Resource, _ *enginetest.Journal) {
 			foo.OnReconcile("app", fine, dsl.When(func(*dsl.Subject) (bool, error) { return false, nil }))
 		}, nil, []string{"app create WhenFalse"}},
-		"a when fails, and the reason has its error": {func(foo *dsl.Resource, _ *journal) {
+		"a when fails, and the reason has its error": {func(foo *dsl.Resource, _ *enginetest.Journal) {
 			foo.OnReconcile("app", fine, dsl.When(func(*dsl.Subject) (bool, error) { return false, dsl.Permanent(errors.New("no size")) }))
 		}, nil, []string{"app create WhenFails: no size"}},
-		"a handler comes after one that has failed": {func(foo *dsl.Resource, _ *journal) {
+		"a handler comes after one that has failed": {func(foo *dsl.Resource, _ *enginetest.Journal) {
 			foo.OnReconcile("first", fails)
 			foo.OnReconcile("second", fine, dsl.After("first"))
 		}, nil, []string{"first create Ran", "second create Blocked: first"}},
-		"a handler that has failed is tried again later": {func(foo *dsl.Resource, _ *journal) {
+		"a handler that has failed is tried again later": {func(foo *dsl.Resource, _ *enginetest.Journal) {
 			foo.OnReconcile("app", fails, dsl.Field("spec.size"))
 			foo.OnReconcile("color", fine, dsl.Field("spec.color"))
-		}, func(s *stage) { s.set("blue", "spec", "color") }, []string{"app create BackOff: ", "color update Ran"}},
-		"the lifecycle of the resource chooses another one": {func(foo *dsl.Resource, _ *journal) {
+		}, func(s *scene.Stage) { s.Set("blue", "spec", "color") }, []string{"app create BackOff: ", "color update Ran"}},
+		"the lifecycle of the resource chooses another one": {func(foo *dsl.Resource, _ *enginetest.Journal) {
 			foo.Lifecycle = dsl.OneByOne
 			foo.OnReconcile("first", fine)
 			foo.OnReconcile("second", fine)
@@ -82,11 +85,11 @@ func TestWhyAHandlerRunsOrNot(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			perform(t, scenario{tt.operator, func(s *stage) {
+			scene.Play(t, scene.Scenario{Operator: tt.operator, Play: func(s *scene.Stage) {
 				s.Launch()
 				var r whys
 				engine.WatchPasses(s.Process.Engine(), funcr.New(r.add, funcr.Options{Verbosity: 2}))
-				s.Create(web)
+				s.Create(scene.Web)
 				s.Settle()
 				if tt.then != nil {
 					r.take()

@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package causes_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+)
+
+// TestAFieldThatIsWrittenWhileTheObjectIsMade holds that a handler of create is told, once, of a field that an earlier
+// one writes when it comes to that, however long it takes and whatever process it is.
+func TestAFieldThatIsWrittenWhileTheObjectIsMade(t *testing.T) {
+	waits := scene.Fails(dsl.Waiting("rain", 10*time.Minute))
+	second := func(foo *dsl.Resource, j *enginetest.Journal, options ...dsl.Option) {
+		foo.OnCreate("second", j.Note("second"), append(options, dsl.Field("spec.extra"))...)
+	}
+	tests := map[string]func(foo *dsl.Resource, j *enginetest.Journal){
+		"one that waits": func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.OnCreate("other", j.Note("other"))
+			foo.OnCreate("first", j.Note("first", waits, waits, scene.SetsYes("spec.extra")))
+			second(foo, j)
+		},
+		"a level-triggered one that waits": func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.OnCreate("other", j.Note("other"))
+			foo.OnReconcile("first", j.Note("first", waits, waits, scene.SetsYes("spec.extra")), dsl.Field("spec.size"))
+			second(foo, j)
+		},
+		"one that fails": func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.OnCreate("other", j.Note("other"))
+			foo.OnCreate("first", j.Note("first", scene.RetriesAfter(time.Minute), scene.SetsYes("spec.extra")))
+			second(foo, j)
+		},
+		"one that runs over its time": func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.OnCreate("first", j.Note("first", func(c context.Context, _ *dsl.Request) error {
+				<-c.Done()
+				return c.Err()
+			}, scene.SetsYes("spec.extra")), dsl.Timeout(time.Second))
+			second(foo, j)
+		},
+		"one that comes after one that waits": func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.OnCreate("other", j.Note("other"))
+			foo.OnCreate("zero", j.Note("zero", waits, waits, scene.Succeeds))
+			foo.OnCreate("first", j.Note("first", scene.SetsYes("spec.extra")), dsl.After("zero"))
+			second(foo, j, dsl.After("first"))
+		},
+		"one that comes after one that failed for good, until somebody mends that": func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.OnCreate("other", j.Note("other"))
+			foo.OnCreate("zero", j.Note("zero", scene.Fails(dsl.Permanent(scene.ErrAgain)), scene.Succeeds), dsl.Field("spec.size"))
+			foo.OnCreate("first", j.Note("first", scene.SetsYes("spec.extra")), dsl.After("zero"))
+			second(foo, j, dsl.After("first"))
+		},
+		"one that comes after a level-triggered one that waits": func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.OnCreate("other", j.Note("other"))
+			foo.OnReconcile("zero", j.Note("zero", waits, waits, scene.Succeeds))
+			foo.OnCreate("first", j.Note("first", scene.SetsYes("spec.extra")), dsl.After("zero"))
+			second(foo, j, dsl.After("first"))
+		},
+	}
+	for name, operator := range tests {
+		for process, restart := range map[string]func(s *scene.Stage){
+			"":                           func(*scene.Stage) {},
+			", and a restart in between": func(s *scene.Stage) { s.Process.Restart() },
+		} {
+			t.Run(name+process, func(t *testing.T) {
+				scene.Play(t, scene.Scenario{Operator: operator, Play: func(s *scene.Stage) {
+					s.Launch()
+					s.Create(scene.Web)
+					s.Advance(20 * time.Second)
+					restart(s)
+					s.Advance(time.Hour)
+					s.Resize(2)
+					s.Advance(time.Hour)
+					if calls := s.Of("second", "web"); len(calls) != 1 || calls[0].Cause != dsl.Create {
+						t.Errorf("second was called %v, want once, to create", calls)
+					}
+				}})
+			})
+		}
+	}
+}

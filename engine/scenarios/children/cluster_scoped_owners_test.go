@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package children_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+)
+
+const sites = "sites.v1.example.com"
+
+// listedSite is the write of a site's record.
+const listedSite = "patch sites web"
+
+// wide is a stage with an operator whose objects have no namespace, or are namespaces.
+func wide(t *testing.T, resource string, operator func(*dsl.Resource, *enginetest.Journal), play func(*scene.Stage)) {
+	t.Helper()
+	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		c.Serve(enginetest.Resource{Name: sites, Kind: "Site", ClusterScoped: true})
+		s := scene.NewStage(t, c)
+		s.CreateElsewhere()
+		s.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: attacker}}`)
+		s.Operator.Resource(resource, func(r *dsl.Resource) { operator(r, &s.Journal) })
+		play(s)
+	})
+}
+
+// keepsIn returns an operator that keeps an owned ConfigMap in a namespace, and lists what it has.
+func keepsIn(namespace string) func(*dsl.Resource, *enginetest.Journal) {
+	return func(r *dsl.Resource, j *enginetest.Journal) {
+		r.Owns(scene.ConfigMaps)
+		r.OnReconcile("keep", j.Note("keep", func(ctx context.Context, r *dsl.Request) error {
+			if r.Object.GetName() != "web" && r.Object.GetName() != namespace {
+				return nil
+			}
+			spec := dsl.ChildSpec{Handler: "keep", Name: "settings"}
+			_, err := r.Children.Apply(ctx, scene.ConfigMapWithValue(namespace, "x"), spec)
+			if color, _, _ := unstructured.NestedString(r.Object.Object, "spec", "color"); color == "both" && err == nil {
+				if _, err = r.Children.Apply(ctx, scene.ConfigMapWithValue(attacker, "x"), spec); err != nil {
+					j.Add(err.Error())
+				}
+			}
+			return err
+		}))
+		r.OnUpdate("list", scene.NotesChildren(j), dsl.NoOld())
+	}
+}
+
+// site returns the site web.
+func site(s *scene.Stage) *unstructured.Unstructured { return s.Get(sites, "", "web") }
+
+// bySite makes what names the site web as its controller, as whoever may create a ConfigMap can.
+func bySite(s *scene.Stage, namespace, name string) *unstructured.Unstructured {
+	s.T.Helper()
+	owner := site(s)
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"value": "forged"}}}
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	u.SetAnnotations(map[string]string{scene.ChildAnnotation: "keep/settings", "op.handwerk.dev/applied": "handwerk:forged"})
+	u.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(owner, owner.GroupVersionKind())})
+	return s.Create(u.Object)
+}
+
+// recolor changes the site, so that handlers look at it.
+func recolor(s *scene.Stage, color string) {
+	s.T.Helper()
+	s.Update(sites, "", "web", func(o *unstructured.Unstructured) { o.Object["spec"] = map[string]any{"color": color} })
+}
+
+// TestWideOwners holds that children in namespaces count for an owner that has none just as its
+// record lists them.
+func TestWideOwners(t *testing.T) {
+	const genuine = "keep/settings/=elsewhere/web:owned,delete"
+	begin := func(s *scene.Stage) {
+		s.Launch()
+		s.Create(`{apiVersion: example.com/v1, kind: Site, metadata: {name: web}, spec: {color: red}}`)
+	}
+	for name, play := range map[string]func(*scene.Stage){
+		"one is entered once, before it is made": func(s *scene.Stage) {
+			begin(s)
+			s.Wrote(listedSite, "patch configmaps elsewhere/web", listedSite)
+			s.Process.Restart()
+			s.Wrote()
+			s.Called("keep create", "keep resume")
+			s.ChangeConfigMap("elsewhere", scene.SpoilValue)
+			s.Called("keep child")
+			value(s, "elsewhere", "x")
+		},
+		"one that is forged wakes nobody, and is seen by nobody": func(s *scene.Stage) {
+			begin(s)
+			s.Forget()
+			bySite(s, attacker, "aaa")
+			s.Called()
+			s.Update(scene.ConfigMaps, attacker, "aaa", scene.SpoilValue)
+			s.Called()
+			recolor(s, "blue")
+			s.Called("keep update", genuine)
+			s.Process.Restart()
+			s.Forget()
+			recolor(s, "green")
+			s.Called("keep update", genuine)
+		},
+		"one from before the record is entered where it is wanted": func(s *scene.Stage) {
+			begin(s)
+			uid := value(s, "elsewhere", "x").GetUID()
+			s.Process.Kill()
+			s.Update(sites, "", "web", func(o *unstructured.Unstructured) {
+				notes := o.GetAnnotations()
+				delete(notes, scene.RecordAnnotation)
+				o.SetAnnotations(notes)
+			})
+			bySite(s, attacker, "aaa")
+			s.Advance(time.Minute)
+			s.Forget()
+			s.Process.Restart()
+			s.Wrote(listedSite)
+			recolor(s, "blue")
+			s.Called("keep resume", "keep update", genuine)
+			if now := value(s, "elsewhere", "x").GetUID(); now != uid {
+				s.T.Errorf("it was made again: %s", now)
+			}
+		},
+		"one in the place of a child to come is left alone": func(s *scene.Stage) {
+			begin(s)
+			s.Advance(time.Minute)
+			forged := bySite(s, attacker, "web")
+			s.Forget()
+			recolor(s, "both")
+			s.Called("keep update", "applying ConfigMap attacker/web: it exists and is not owned by this object; it names this object as its "+
+				"controller, but is not in its record of children (annotation op.handwerk.dev/children): delete it, or give the child another name",
+				genuine)
+			if now := s.Get(scene.ConfigMaps, attacker, "web"); now.GetResourceVersion() != forged.GetResourceVersion() {
+				s.T.Errorf("it was written to: %v", now.Object)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) { wide(t, sites, keepsIn("elsewhere"), play) })
+	}
+}
+
+// TestNamespacesAsOwners holds that what is in a namespace is near to it, and costs no record.
+func TestNamespacesAsOwners(t *testing.T) {
+	wide(t, "namespaces.v1", keepsIn("elsewhere"), func(s *scene.Stage) {
+		s.Launch()
+		s.Settle()
+		s.ChangeConfigMap("elsewhere", scene.SpoilValue)
+		value(s, "elsewhere", "x")
+		if notes := s.Get("namespaces.v1", "", "elsewhere").GetAnnotations(); notes[scene.RecordAnnotation] != "" {
+			s.T.Errorf("there is a record: %s", notes[scene.RecordAnnotation])
+		}
+	})
+}

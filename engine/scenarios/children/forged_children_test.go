@@ -1,0 +1,403 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package children_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine"
+	"github.com/handwerk-dev/handwerk/engine/children/apply"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+)
+
+const attacker = "attacker"
+
+// forge makes what whoever may create a ConfigMap in a namespace can make of it: everything that a
+// child of web has, but a line in web's record.
+func forge(s *scene.Stage, namespace, name, title string, change ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
+	s.T.Helper()
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"value": "forged"}}}
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	u.SetLabels(map[string]string{ownerLabel: string(s.Web().GetUID())})
+	u.SetAnnotations(map[string]string{
+		ownerLabel: "example.com/Foo/default/web", scene.ChildAnnotation: title, "op.handwerk.dev/applied": "handwerk:forged",
+	})
+	u.SetFinalizers([]string{"example.com/hold"})
+	for _, c := range change {
+		c(u)
+	}
+	return s.Create(u.Object)
+}
+
+// referring gives an object web as its owner, and no label.
+func referring(s *scene.Stage, u *unstructured.Unstructured) {
+	u.SetLabels(nil)
+	u.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(s.Web(), s.Web().GroupVersionKind())})
+}
+
+// retained gives an object the label of what is retained for web.
+func retained(u *unstructured.Unstructured) {
+	name, _ := apply.ParseOwnerName("example.com/Foo/default/web")
+	u.SetLabels(map[string]string{ownerLabel: name.Retained()})
+}
+
+// listed returns what web's record lists, as it is on web.
+func listed(s *scene.Stage) string {
+	s.T.Helper()
+	_, list, _ := strings.Cut(s.Web().GetAnnotations()[scene.RecordAnnotation], `"children":`)
+	return strings.ReplaceAll(strings.TrimSuffix(list, "}"), " keep/settings", "")
+}
+
+// grows returns an operator that keeps a ConfigMap in each of the first namespaces, so many as the
+// size of the object says.
+func grows(spec dsl.ChildSpec, namespaces ...string) func(*dsl.Resource, *enginetest.Journal) {
+	return func(foo *dsl.Resource, j *enginetest.Journal) {
+		foo.Owns(scene.ConfigMaps)
+		foo.OnReconcile("keep", j.Note("keep", func(ctx context.Context, r *dsl.Request) error {
+			size, _ := dsl.MustParsePath("spec.size").In(r.Object.Object)
+			all, err := r.Children.All()
+			if err != nil {
+				return err
+			}
+			for _, c := range all {
+				if !slices.Contains(namespaces[:size.(int64)], c.Object.GetNamespace()) {
+					if err := r.Children.Remove(ctx, c); err != nil {
+						return err
+					}
+				}
+			}
+			var wanted []dsl.DesiredChild
+			for _, ns := range namespaces[:size.(int64)] {
+				wanted = append(wanted, dsl.DesiredChild{ChildSpec: spec, Object: scene.ConfigMapWithValue(ns, "x")})
+			}
+			if err := r.Children.Enter(ctx, wanted...); err != nil {
+				j.Add(err.Error())
+				return err
+			}
+			for _, ns := range namespaces[:size.(int64)] {
+				if _, err := r.Children.Apply(ctx, scene.ConfigMapWithValue(ns, "x"), spec); err != nil {
+					j.Add(err.Error())
+					return err
+				}
+			}
+			return nil
+		}))
+		foo.OnDelete("leave", j.Note("leave", func(ctx context.Context, r *dsl.Request) error {
+			all, err := r.Children.All()
+			for _, c := range all {
+				if err := r.Children.Remove(ctx, c); err != nil {
+					return err
+				}
+			}
+			if len(all) > 0 {
+				return dsl.Waiting("children to be gone", 0)
+			}
+			return err
+		}))
+		foo.OnUpdate("list", scene.NotesChildren(j), dsl.NoOld())
+	}
+}
+
+// TestForgedChildren holds that nobody gives another's object a child by creating one somewhere.
+func TestForgedChildren(t *testing.T) {
+	labelled := dsl.ChildSpec{Handler: "keep", Name: "settings", Ownership: dsl.Labelled}
+	operator := grows(labelled, "elsewhere", attacker)
+	begin := func(s *scene.Stage) {
+		s.CreateElsewhere()
+		s.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: attacker}}`)
+		s.Begin()
+	}
+	const genuine = "keep/settings/=elsewhere/web:labelled,delete"
+	ways := map[string]func(*scene.Stage) []func(*unstructured.Unstructured){
+		"by the label of its uid": func(*scene.Stage) []func(*unstructured.Unstructured) { return nil },
+		"by the label of its name": func(*scene.Stage) []func(*unstructured.Unstructured) {
+			return []func(*unstructured.Unstructured){retained}
+		},
+		"by an owner reference": func(s *scene.Stage) []func(*unstructured.Unstructured) {
+			return []func(*unstructured.Unstructured){func(u *unstructured.Unstructured) { referring(s, u) }}
+		},
+	}
+	all := map[string]scene.Scenario{}
+	for way, of := range ways {
+		for when, before := range map[string]bool{"": false, ", found at the start": true} {
+			all["one that is forged "+way+when+" wakes nobody, is seen by nobody, and holds nothing up"] = scene.Scenario{Operator: operator, Play: func(s *scene.Stage) {
+				begin(s)
+				forge(s, attacker, "aaa", "keep/settings", of(s)...)
+				s.Called()
+				s.Update(scene.ConfigMaps, attacker, "aaa", scene.SpoilValue)
+				s.Called()
+				if before {
+					s.Process.Restart()
+					s.Forget()
+				}
+				s.Set("blue", "spec", "color")
+				s.Called("keep update", genuine)
+				s.Remove()
+				s.Advance(2 * time.Minute)
+				s.WantGone()
+				if o := s.Get(scene.ConfigMaps, attacker, "aaa"); o == nil || o.GetDeletionTimestamp() != nil || s.Get(scene.ConfigMaps, "elsewhere", "web") != nil {
+					s.T.Error("the wrong one is gone")
+				}
+			}}
+		}
+	}
+	maps.Copy(all, map[string]scene.Scenario{
+		"one in the place of a child to come is left alone, and told": {Operator: operator, Play: func(s *scene.Stage) {
+			begin(s)
+			forged := forge(s, attacker, "web", "keep/settings")
+			s.Settle() // or it may be seen too late, which is the next one
+			s.Resize(2)
+			s.Called("keep update", "applying ConfigMap attacker/web: it exists and is not owned by this object; it has the label of this object, "+
+				"but is not in its record of children (annotation op.handwerk.dev/children): delete it, or give the child another name",
+				genuine)
+			s.Wrote("patch foos default/web")
+			if o := s.Get(scene.ConfigMaps, attacker, "web"); o.GetResourceVersion() != forged.GetResourceVersion() || listed(s) != `["/ConfigMap/elsewhere/web"]` {
+				s.T.Errorf("the object is %v, and the record %s", o.Object, listed(s))
+			}
+			s.Resize(1)
+			s.Remove()
+			s.Advance(2 * time.Minute)
+			s.WantGone()
+		}},
+		"one that takes the place of the last child that went is left alone, for the empty record says that it came later": {Operator: operator, Play: func(s *scene.Stage) {
+			begin(s)
+			s.Advance(time.Minute)
+			s.Resize(0)
+			s.Settle()
+			s.Set("blue", "spec", "color") // its write takes the child out of the record
+			s.Advance(time.Minute)
+			forge(s, "elsewhere", "web", "keep/settings")
+			s.Settle()
+			s.Resize(1)
+			s.Advance(time.Minute)
+			value(s, "elsewhere", "forged")
+		}},
+		"one that comes while its place is entered is struck out again": {Operator: operator, Play: func(s *scene.Stage) {
+			begin(s)
+			s.HoldWatches(scene.ConfigMaps)
+			forge(s, attacker, "web", "keep/settings")
+			s.Resize(2)
+			s.Settle()
+			if value(s, attacker, "forged"); listed(s) != `["/ConfigMap/elsewhere/web"]` {
+				s.T.Errorf("the record is %s", listed(s))
+			}
+			s.ReleaseWatches(scene.ConfigMaps)
+			s.Advance(time.Minute)
+			value(s, attacker, "forged")
+		}},
+		"a child that is made to pass for another one is what it was entered as": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.Owns(scene.ConfigMaps)
+			foo.OnCreate("keep", func(ctx context.Context, r *dsl.Request) error {
+				other := labelled
+				other.Name = "other"
+				if _, err := r.Children.Apply(ctx, scene.ConfigMapWithValue("elsewhere", "x"), labelled); err != nil {
+					return err
+				}
+				_, err := r.Children.Apply(ctx, scene.ConfigMapWithValue(attacker, "x"), other)
+				return err
+			})
+			foo.OnUpdate("list", scene.NotesChildren(j), dsl.NoOld())
+		}, Play: func(s *scene.Stage) {
+			begin(s)
+			s.Update(scene.ConfigMaps, attacker, "web", func(o *unstructured.Unstructured) {
+				notes := o.GetAnnotations()
+				notes[scene.ChildAnnotation] = "keep/settings"
+				o.SetAnnotations(notes)
+				o.SetFinalizers([]string{"example.com/hold"})
+			})
+			s.Delete(scene.ConfigMaps, attacker, "web")
+			s.Forget()
+			s.Set("blue", "spec", "color")
+			s.Called("keep/other/=attacker/web:labelled,delete,going " + genuine)
+			s.Process.Restart()
+			s.Forget()
+			s.Set("green", "spec", "color")
+			s.Called("keep/other/=attacker/web:labelled,delete,going " + genuine)
+		}},
+		"one in a place that a child has left is none": {Operator: operator, Play: func(s *scene.Stage) {
+			begin(s)
+			s.Resize(2)
+			s.Resize(1)
+			s.Forget()
+			forge(s, attacker, "web", "keep/settings")
+			s.Called()
+			s.Set("blue", "spec", "color")
+			s.Called("keep update", genuine)
+			if listed(s) != `["/ConfigMap/elsewhere/web"]` {
+				s.T.Errorf("the record is %s", listed(s))
+			}
+		}},
+		"the record of an object that is restored from a copy is void": {Operator: operator, Play: func(s *scene.Stage) {
+			begin(s)
+			s.Resize(2)
+			s.Settle()
+			copied := s.Web().GetAnnotations()[scene.RecordAnnotation]
+			s.Remove()
+			s.Advance(2 * time.Minute)
+			s.WantGone()
+			s.Create(map[string]any{"apiVersion": "example.com/v1", "kind": "Foo", "spec": map[string]any{"size": int64(1)},
+				"metadata": map[string]any{"name": "web", "annotations": map[string]any{scene.RecordAnnotation: copied}}})
+			s.Forget()
+			forge(s, attacker, "web", "keep/settings", retained)
+			s.Set("blue", "spec", "color")
+			s.Called("keep update", genuine)
+		}},
+	})
+	scene.PlayAll(t, all)
+}
+
+// TestRecord holds what the record costs, and that it is never in the way.
+func TestRecord(t *testing.T) {
+	labelled := dsl.ChildSpec{Handler: "keep", Name: "settings", Ownership: dsl.Labelled}
+	operator := grows(labelled, "elsewhere", "default")
+	begin := func(s *scene.Stage) {
+		s.CreateElsewhere()
+		s.Begin()
+	}
+	// before takes back what an operator without a record would not have written.
+	before := func(s *scene.Stage, change ...func(*unstructured.Unstructured)) {
+		s.Process.Kill()
+		s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) {
+			notes := o.GetAnnotations()
+			delete(notes, scene.RecordAnnotation)
+			o.SetAnnotations(notes)
+			for _, c := range change {
+				c(o)
+			}
+		})
+		s.Forget()
+	}
+	scene.PlayAll(t, map[string]scene.Scenario{
+		"it is no news to anybody, and no reason to write again": {Operator: operator, Play: func(s *scene.Stage) {
+			begin(s)
+			s.Called()
+			s.Process.Restart()
+			s.Wrote()
+			if listed(s) != `["/ConfigMap/elsewhere/web"]` {
+				s.T.Errorf("the record is %s", listed(s))
+			}
+		}},
+		"children from before there was one are entered by one write": {Operator: operator, Play: func(s *scene.Stage) {
+			begin(s)
+			s.Resize(2)
+			s.Settle()
+			uids := []any{value(s, "elsewhere", "x").GetUID(), value(s, "default", "x").GetUID()}
+			before(s)
+			s.Process.Restart()
+			s.Wrote(recorded)
+			if now := []any{value(s, "elsewhere", "x").GetUID(), value(s, "default", "x").GetUID()}; fmt.Sprint(now) != fmt.Sprint(uids) {
+				s.T.Errorf("they were made again: %v", now)
+			}
+			s.Process.Restart()
+			s.Wrote()
+			s.Remove()
+			s.Advance(2 * time.Minute)
+			s.WantGone()
+			if len(s.List(scene.ConfigMaps, "elsewhere"))+len(s.List(scene.ConfigMaps, "default")) > 0 {
+				s.T.Error("children are left behind")
+			}
+		}},
+		"a crash while they are entered one by one leaves none behind": {Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+			foo.Owns(scene.ConfigMaps)
+			foo.OnReconcile("make", makes("elsewhere", labelled, dsl.ChildSpec{Handler: "keep", Name: "more", Ownership: dsl.Labelled}))
+		}, Play: func(s *scene.Stage) {
+			begin(s)
+			before(s)
+			s.Advance(time.Minute)
+			s.Process.Restart()
+			s.Process.CrashAfter(1)
+			s.Settle()
+			s.Process.Kill()
+			s.Forget()
+			s.Process.Restart()
+			s.Settle()
+			if listed(s) != `["/ConfigMap/elsewhere/more keep/more","/ConfigMap/elsewhere/settings"]` {
+				s.T.Errorf("the record is %s", listed(s))
+			}
+		}},
+		"those that are wanted no more are named, and left alone": {Operator: operator, Play: func(s *scene.Stage) {
+			begin(s)
+			s.Resize(2)
+			s.Settle()
+			before(s, func(o *unstructured.Unstructured) { o.Object["spec"] = map[string]any{"size": int64(1)} })
+			var mu sync.Mutex
+			var lines []string
+			s.Process = s.Start(s.Operator, func(e *engine.Settings) {
+				e.Log = funcr.New(func(_, line string) {
+					mu.Lock()
+					defer mu.Unlock()
+					lines = append(lines, line)
+				}, funcr.Options{})
+			})
+			s.Settle()
+			mu.Lock()
+			defer mu.Unlock()
+			value(s, "default", "x")
+			if !slices.ContainsFunc(lines, func(l string) bool {
+				return strings.Contains(l, "left alone") && strings.Contains(l, `"objects"="/ConfigMap/default/web"`)
+			}) {
+				s.T.Errorf("the log is %s", strings.Join(lines, "\n"))
+			}
+		}},
+		"an object that cannot keep it makes no child": {Operator: operator, Play: func(s *scene.Stage) {
+			s.CreateElsewhere()
+			s.Launch()
+			s.Create(map[string]any{"apiVersion": "example.com/v1", "kind": "Foo", "spec": map[string]any{"size": int64(1)},
+				"metadata": map[string]any{"name": "web", "annotations": map[string]any{"note": strings.Repeat("x", 262144-100)}}})
+			s.Advance(time.Hour)
+			got := s.Take()
+			if len(got) != 2 || !strings.Contains(got[1], "entering children of Foo default/web into its record: its annotations would have 26") {
+				s.T.Errorf("calls %v", got)
+			}
+			if s.Get(scene.ConfigMaps, "elsewhere", "web") != nil {
+				s.T.Error("there is a child")
+			}
+		}},
+		"an object that cannot be written to makes no child": {Operator: operator, Play: func(s *scene.Stage) {
+			s.CreateElsewhere()
+			s.Launch()
+			s.Create(strings.Replace(scene.Web, "size: 1", "size: 0", 1))
+			s.Forget()
+			s.FailNext("patch", scene.Foos, notFound())
+			s.Resize(1)
+			s.Settle()
+			if s.Get(scene.ConfigMaps, "elsewhere", "web") != nil {
+				s.T.Error("there is a child")
+			}
+			s.Advance(time.Minute)
+			value(s, "elsewhere", "x")
+		}},
+		"an answer that is lost loses no child": {Operator: operator, Play: func(s *scene.Stage) {
+			begin(s)
+			s.LoseNext("patch", scene.ConfigMaps)
+			s.HoldWatches(scene.ConfigMaps)
+			s.Resize(2)
+			s.Settle()
+			s.Set(int64(1), "spec", "size")
+			s.Settle()
+			s.ReleaseWatches(scene.ConfigMaps)
+			s.Advance(time.Minute)
+			if s.Set("blue", "spec", "color"); s.Get(scene.ConfigMaps, "default", "web") != nil {
+				s.Advance(time.Minute)
+			}
+			if s.Get(scene.ConfigMaps, "default", "web") != nil {
+				s.T.Error("what is wanted no more is there")
+			}
+		}},
+	})
+}

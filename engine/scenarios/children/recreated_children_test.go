@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package children_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+)
+
+// keepsSize keeps a Deployment with as many replicas as web's size.
+func keepsSize(spec dsl.ChildSpec) func(*dsl.Resource, *enginetest.Journal) {
+	return func(foo *dsl.Resource, j *enginetest.Journal) {
+		foo.Owns(scene.Deployments)
+		foo.OnReconcile("child", j.Note("child", func(ctx context.Context, r *dsl.Request) error {
+			size, _, _ := unstructured.NestedInt64(r.Object.Object, "spec", "size")
+			_, err := r.Children.Apply(ctx, map[string]any{
+				"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web"}, "spec": map[string]any{"replicas": size},
+			}, spec)
+			return err
+		}))
+	}
+}
+
+// fixes makes the replicas of web's Deployment, which has so many, a field that cannot be changed. More is what else is
+// wrong with it then.
+func fixes(s *scene.Stage, replicas int64, more ...*field.Error) {
+	uid := child(s).GetUID()
+	s.Refuse(scene.Deployments, func(o *unstructured.Unstructured) error {
+		if got, _, _ := unstructured.NestedInt64(o.Object, "spec", "replicas"); o.GetUID() != uid || got == replicas {
+			return nil
+		}
+		faults := append(field.ErrorList{field.Invalid(field.NewPath("spec", "replicas"), 2, "field is immutable")}, more...)
+		return apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "Deployment"}, "web", faults)
+	})
+}
+
+// TestAChildIsMadeAnew: where a field cannot be changed, and only then, a child is deleted and made anew.
+func TestAChildIsMadeAnew(t *testing.T) {
+	recreate := dsl.ChildSpec{OnImmutable: dsl.RecreateChild}
+	adopting := dsl.ChildSpec{OnImmutable: dsl.RecreateChild, Adopt: dsl.AdoptIfUnowned}
+	const patched, deleted = "patch deployments default/web", "delete deployments default/web"
+	stays := func(s *scene.Stage, wrote ...string) {
+		s.T.Helper()
+		s.Settle()
+		s.Wrote(wrote...)
+		replicas(s, 1)
+		s.Advance(time.Hour)
+		replicas(s, 1)
+	}
+	scene.PlayAll(t, map[string]scene.Scenario{
+		"it is, when the template comes to something else": {Operator: keepsSize(recreate), Play: func(s *scene.Stage) {
+			s.Begin()
+			fixes(s, 1)
+			before := child(s).GetUID()
+			s.Resize(2)
+			s.Settle()
+			s.Wrote(patched+": 422", deleted, patched)
+			replicas(s, 2)
+			if child(s).GetUID() == before {
+				s.T.Error("it is the same object")
+			}
+			s.Process.Kill()
+			s.Forget()
+			s.Process.Restart()
+			s.Advance(time.Hour)
+			s.Wrote()
+		}},
+		"it stays where nobody says so": {Operator: keepsSize(dsl.ChildSpec{}), Play: func(s *scene.Stage) {
+			s.Begin()
+			fixes(s, 1)
+			s.Resize(2)
+			stays(s, patched+": 422")
+		}},
+		"it stays where something else is wrong as well": {Operator: keepsSize(recreate), Play: func(s *scene.Stage) {
+			s.Begin()
+			fixes(s, 1, field.Required(field.NewPath("spec", "selector"), "must be given"))
+			s.Resize(2)
+			stays(s, patched+": 422")
+		}},
+		"it stays where it is to be adopted": {Operator: keepsSize(adopting), Play: func(s *scene.Stage) {
+			s.Launch()
+			s.Create(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: default}, spec: {replicas: 1}}`)
+			fixes(s, 1)
+			s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {size: 2}}`)
+			stays(s, patched+": 422")
+		}},
+		"it stays where somebody changed it, and not the template": {Operator: keepsSize(recreate), Play: func(s *scene.Stage) {
+			s.Begin()
+			s.Update(scene.Deployments, "default", "web", func(o *unstructured.Unstructured) { o.Object["spec"] = map[string]any{"replicas": int64(7)} })
+			s.Settle()
+			s.Forget()
+			s.Process.Kill()
+			s.Update(scene.Deployments, "default", "web", func(o *unstructured.Unstructured) { o.Object["spec"] = map[string]any{"replicas": int64(7)} })
+			fixes(s, 7)
+			uid := child(s).GetUID()
+			s.Process.Restart()
+			s.Advance(time.Hour)
+			if got := child(s); got == nil || got.GetUID() != uid {
+				s.T.Error("it was made anew")
+			}
+		}},
+		"one that a finalizer holds is waited for": {Operator: keepsSize(recreate), Play: func(s *scene.Stage) {
+			s.Begin()
+			s.Update(scene.Deployments, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"example.com/hold"}) })
+			fixes(s, 1)
+			s.Resize(2)
+			s.Advance(time.Minute)
+			replicas(s, 1)
+			s.Forget()
+			s.Update(scene.Deployments, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
+			s.Settle()
+			replicas(s, 2)
+			s.Wrote(patched)
+		}},
+	})
+}

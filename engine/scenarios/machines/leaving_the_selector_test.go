@@ -1,0 +1,220 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package machines_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+)
+
+// chosen is an operator for the objects alone that have no label other.
+func chosen(operator func(foo *dsl.Resource, j *enginetest.Journal)) func(foo *dsl.Resource, j *enginetest.Journal) {
+	return func(foo *dsl.Resource, j *enginetest.Journal) {
+		foo.LabelSelector = "!other"
+		operator(foo, j)
+	}
+}
+
+// twoMachines is an operator with the machine that most tests have, and another one beside it.
+func twoMachines(foo *dsl.Resource, j *enginetest.Journal) {
+	oneMachine(foo, j)
+	foo.Machine(dsl.Machine{Name: "traffic", States: []dsl.State{
+		{Name: "Open", Transitions: []dsl.Transition{{To: "Closed", When: scene.SizeOver(1)}}}, {Name: "Closed", Terminal: true},
+	}})
+}
+
+// leaves has web leave the selector, and comesBack has it come back.
+func leaves(s *scene.Stage) {
+	s.T.Helper()
+	s.Set("x", "metadata", "labels", "other")
+	s.Settle()
+}
+
+func comesBack(s *scene.Stage) {
+	s.T.Helper()
+	s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) { o.SetLabels(nil) })
+	s.Settle()
+}
+
+// statusHas checks which fields web's status has beside conditions.
+func statusHas(s *scene.Stage, want ...string) {
+	s.T.Helper()
+	status, _, _ := unstructured.NestedMap(s.Web().Object, "status")
+	var got []string
+	for key := range status {
+		if key != "conditions" {
+			got = append(got, key)
+		}
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		s.T.Errorf("fields of the status (-want +got):\n%s", diff)
+	}
+}
+
+// TestMachineOfWhatLeaves is law 7: an object that leaves the operator's selector is gone for it, and new when it comes back.
+func TestMachineOfWhatLeaves(t *testing.T) {
+	runs := func(s *scene.Stage) {
+		open(s)
+		s.Create(scene.Web)
+		s.Settle()
+		s.Resize(2)
+		s.WantState("Running")
+		s.Forget()
+	}
+	begins := func(s *scene.Stage) {
+		s.T.Helper()
+		s.Resize(1)
+		s.Forget()
+		comesBack(s)
+		s.WantState("Pending")
+		if got := history(s); len(got) > 0 {
+			s.T.Errorf("history %v", got)
+		}
+		s.Resize(2)
+		s.WantState("Running")
+		if got := s.Take(); len(got) == 0 || !strings.HasPrefix(got[0], "start ") {
+			s.T.Errorf("calls %v, want start first", got)
+		}
+	}
+	scene.PlayAll(t, map[string]scene.Scenario{
+		"without states of deletion its book is taken off with one request, and it begins anew": {Operator: chosen(oneMachine), Play: func(s *scene.Stage) {
+			runs(s)
+			leaves(s)
+			s.Wrote("patch foos/status default/web")
+			statusHas(s)
+			begins(s)
+		}},
+		"with states of deletion it begins anew, too": {Operator: chosen(leaving(scene.Succeeds)), Play: func(s *scene.Stage) {
+			open(s)
+			s.Create(scene.Web)
+			s.Resize(10)
+			s.WantState("Done")
+			s.Set("yes", "metadata", "labels", "drained")
+			s.Forget()
+			leaves(s)
+			s.Advance(10 * time.Second)
+			s.Called("drain delete", "bury delete")
+			statusHas(s)
+			s.Resize(1)
+			s.Forget()
+			comesBack(s)
+			s.WantState("Running")
+			s.Called("start create")
+			leaves(s)
+			s.Advance(10 * time.Second)
+			s.Called("drain delete")
+		}},
+		"of several machines each begins anew": {Operator: chosen(twoMachines), Play: func(s *scene.Stage) {
+			runs(s)
+			s.WantState("Closed", "traffic")
+			leaves(s)
+			s.Wrote("patch foos/status default/web")
+			statusHas(s)
+			begins(s)
+			s.WantState("Closed", "traffic")
+			if diff := cmp.Diff([]string{"Open Closed "}, history(s, "traffic")); diff != "" {
+				s.T.Errorf("history (-want +got):\n%s", diff)
+			}
+		}},
+		"what others have in the status stays": {Operator: chosen(twoMachines), Play: func(s *scene.Stage) {
+			runs(s)
+			s.Set("blue", "status", "color")
+			s.Set("tls", "status", "traffic", "kind")
+			leaves(s)
+			statusHas(s, "color", "traffic")
+			if diff := cmp.Diff(map[string]any{"kind": "tls"}, s.Web().Object["status"].(map[string]any)["traffic"]); diff != "" {
+				s.T.Errorf("status.traffic (-want +got):\n%s", diff)
+			}
+		}},
+		"a restart while it is away changes nothing": {Operator: chosen(oneMachine), Play: func(s *scene.Stage) {
+			runs(s)
+			leaves(s)
+			s.Process.Restart()
+			begins(s)
+		}},
+		"a write that fails is made again": {Operator: chosen(oneMachine), Play: func(s *scene.Stage) {
+			runs(s)
+			s.FailNext("patch", scene.Foos+"/status", apierrors.NewInternalError(scene.ErrAgain), apierrors.NewInternalError(scene.ErrAgain))
+			leaves(s)
+			s.Advance(time.Minute)
+			statusHas(s)
+			begins(s)
+		}},
+		"one that is back before its book could be taken off has not left": {Operator: chosen(oneMachine), Play: func(s *scene.Stage) {
+			runs(s)
+			end := s.FailWhile("patch", scene.Foos+"/status", apierrors.NewInternalError(scene.ErrAgain))
+			leaves(s)
+			statusHas(s, "history", "state", "stateEntered", "stateSince", "stateUID")
+			end()
+			comesBack(s)
+			s.Advance(time.Minute)
+			if got := s.MachineState(); got != "Running" {
+				s.T.Errorf("the state is %s", got)
+			}
+		}},
+		"in a process that began while it was away it goes on, for nobody saw it leave": {Operator: chosen(oneMachine), Play: func(s *scene.Stage) {
+			runs(s)
+			s.Process.Kill()
+			leaves(s)
+			s.Process.Restart()
+			comesBack(s)
+			s.WantState("Running")
+		}},
+		"it may leave while it is being worked on": {Operator: chosen(func(foo *dsl.Resource, j *enginetest.Journal) {
+			m := job(j)
+			m.States[1].Enter = j.Note("start", func(context.Context, *dsl.Request) error {
+				<-time.After(time.Minute)
+				return nil
+			})
+			foo.Machine(m)
+		}), Play: func(s *scene.Stage) {
+			open(s)
+			s.Create(scene.Web)
+			s.Settle()
+			s.Resize(2)
+			s.Advance(10 * time.Second)
+			s.Set("x", "metadata", "labels", "other")
+			s.Advance(5 * time.Minute)
+			statusHas(s)
+		}},
+		"one whose schema requires the book keeps it, and is not held": {Operator: chosen(leaving(scene.Succeeds)), Play: func(s *scene.Stage) {
+			open(s)
+			s.Create(scene.Web)
+			s.Set("yes", "metadata", "labels", "drained")
+			s.Settle()
+			s.Refuse(scene.Foos, func(o *unstructured.Unstructured) error {
+				if _, has, _ := unstructured.NestedString(o.Object, "status", "state"); !has {
+					return apierrors.NewInvalid(o.GroupVersionKind().GroupKind(), o.GetName(), nil)
+				}
+				return nil
+			})
+			leaves(s)
+			s.Advance(10 * time.Second)
+			if f := s.Web().GetFinalizers(); len(f) > 0 {
+				s.T.Errorf("finalizers %v", f)
+			}
+			if got := told(s); !slices.ContainsFunc(got, func(e string) bool { return strings.HasPrefix(e, "Warning WriteRefused") }) {
+				s.T.Errorf("Events %q", got)
+			}
+		}},
+		"of one that is deleted nothing is written": {Operator: chosen(oneMachine), Play: func(s *scene.Stage) {
+			runs(s)
+			s.Remove()
+			s.WantGone()
+			s.Wrote()
+		}},
+	})
+}
