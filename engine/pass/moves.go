@@ -10,7 +10,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/events"
 	"github.com/handwerk-dev/handwerk/engine/machine"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
@@ -20,16 +19,14 @@ type Machines struct {
 	*machine.Census
 	resource *dsl.Resource
 	// prefix is that of the operator's annotations.
-	prefix  string
-	metrics *ops.Metrics
-	events  *events.Recorder
+	prefix string
 	// declared: the conditions of all handlers are known from their declarations.
 	declared bool
 }
 
 // NewMachines returns the machines of a resource, outside of a term.
-func NewMachines(op *dsl.Operator, r *dsl.Resource, m *ops.Metrics, e *events.Recorder) *Machines {
-	out := &Machines{resource: r, prefix: op.Prefix(), metrics: m, events: e}
+func NewMachines(op *dsl.Operator, r *dsl.Resource, m *ops.Metrics) *Machines {
+	out := &Machines{resource: r, prefix: op.Prefix()}
 	out.declared = !slices.ContainsFunc(r.Handlers(), func(h *dsl.Handler) bool { return !h.ResourceWide && !h.Reads.Only })
 	out.Census = machine.NewCensus(out.but(nil))
 	for _, one := range out.but(nil) {
@@ -100,21 +97,13 @@ func label(j *Job, state string) string {
 	return state
 }
 
-// Finished reports, in metrics and Events, the transitions that a pass with these jobs has written to its object. The object is nil when
-// the pass has written nothing.
+// Finished remembers what the machines of these jobs have sent with the write of their pass, and counts the object in its state as
+// written; nil when the pass has written nothing.
 func (a *Machines) Finished(written *unstructured.Unstructured, jobs Jobs, m *Memory) {
 	for _, j := range jobs {
-		if j.Machine == nil || !j.Ran {
-			continue
-		}
-		delete(m.Done, j.Reader.ID)
-		a.remember(j.Reader.ID, j.Machine.Sent, m)
-		if written == nil {
-			continue
-		}
-		for _, v := range j.Machine.Taken(written) {
-			a.metrics.Moved(ops.Move{Resource: a.resource.Name.String(), Machine: j.Reader.ID, From: label(j, v.From), To: v.To, Stayed: v.Stayed})
-			a.events.Send(ops.ByHandler, written, j.Reader.ID, v.Kind(), v.To, v.String())
+		if j.Machine != nil && j.Ran {
+			delete(m.Done, j.Reader.ID)
+			a.remember(j.Reader.ID, j.Machine.Sent, m)
 		}
 	}
 	if written != nil {

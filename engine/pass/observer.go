@@ -86,6 +86,9 @@ func (o *Observer) Passed(p *pass, out Result) {
 	if troubles.Any() {
 		o.settled(p, out)
 	}
+	if out.Written != nil {
+		o.moved(out)
+	}
 	if out.Stands {
 		p.Box.Finished(p.Key, out.Stand)
 	}
@@ -188,6 +191,19 @@ func (o *Observer) attempted(p *pass, a Attempted) {
 		p.memory.Troubles.Works(p.logOf(p.Input, about), a.Handler.ID)
 	}
 	o.Metrics.Handled(run)
+}
+
+// moved reports the transitions of machines that a pass has written to its object.
+func (o *Observer) moved(out Result) {
+	for _, j := range out.Jobs {
+		if j.Machine == nil || !j.Ran {
+			continue
+		}
+		for _, v := range j.Machine.Taken(out.Written) {
+			o.Metrics.Moved(ops.Move{Resource: o.Resource, Machine: j.Reader.ID, From: label(j, v.From), To: v.To, Stayed: v.Stayed})
+			o.Events.Send(ops.ByHandler, out.Written, j.Reader.ID, v.Kind(), v.To, v.String())
+		}
+	}
 }
 
 // failed says that an attempt of a handler has failed, or waits.

@@ -43,6 +43,7 @@ func (p *pass) remember(st State, v verdict) Result {
 		p.tend(st, !v.vanished)
 	}
 	out := p.result(st, nil)
+	out.Written = st.Written
 	if !p.Gone { // the key may be that of another object
 		out.Stand, out.Stands = p.stand(st, p.Rules.Readers, v.Held), true
 	}

@@ -84,6 +84,8 @@ type Result struct {
 	Why []Why
 	// Vanished: the API server no longer had the object when the pass wrote, so handlers after that did not get their turn.
 	Vanished bool
+	// Written is the object as a finished pass has written it, nil where it has not.
+	Written *unstructured.Unstructured
 	// Stand is how the object stands; Stands: that is known.
 	Stand  ops.Stand
 	Stands bool
