@@ -112,8 +112,8 @@ func addLoop(op *dsl.Operator) {
 		r.Owns("configmaps")
 		fed := func(reads, sets string, children bool) dsl.Option {
 			return func(h *dsl.Handler) {
-				h.Reads = dsl.Reads{Paths: []dsl.Path{dsl.MustParsePath(reads)}, Children: children, Only: true}
-				h.Sets = []dsl.Path{dsl.MustParsePath(sets)}
+				h.Known.Reads = dsl.Reads{Paths: []dsl.Path{dsl.MustParsePath(reads)}, Children: children, Only: true}
+				h.Known.Sets = []dsl.Path{dsl.MustParsePath(sets)}
 			}
 		}
 		r.OnReconcile("ping", nothing, fed("status.pong", "status.ping", false))

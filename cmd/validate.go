@@ -152,7 +152,7 @@ func views(f *validateFlags, op *dsl.Operator, err error) (out []view) {
 		return nil
 	}
 	for r, h := range op.Handlers() {
-		out = append(out, view{r.Name.String(), h.ID, looksAt(op, r, h), h.When != nil && len(h.Makers) > 0, h.Gated})
+		out = append(out, view{r.Name.String(), h.ID, looksAt(op, r, h), h.When != nil && len(h.Makers) > 0, h.Known.Gated})
 	}
 	return out
 }

@@ -122,7 +122,7 @@ func (op *Operator) checkReads(c check, h *Handler) {
 	for _, x := range op.indexes {
 		names = append(names, x.Name)
 	}
-	for _, name := range h.Reads.Indexes {
+	for _, name := range h.Known.Reads.Indexes {
 		switch {
 		case h.Causes[0] == Startup:
 			c.fault("", "it reads index %q: a startup runs before anything is watched", name)

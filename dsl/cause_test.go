@@ -71,7 +71,7 @@ func TestWoken(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			h := &Handler{Causes: expandCauses(tt.causes), Reads: tt.reads}
+			h := &Handler{Causes: expandCauses(tt.causes), Known: Known{Reads: tt.reads}}
 			if got := h.Woken(); got != tt.want {
 				t.Errorf("woken = %v, want %v", got, tt.want)
 			}

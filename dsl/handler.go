@@ -46,45 +46,23 @@ type Handler struct {
 	// Causes must not be empty. When the handler is added, Reconcile is expanded, and they are sorted as in
 	// [Causes].
 	Causes []Cause
-	// Brings are additional causes that the code needs.
-	Brings []Cause
 	// Func is the code; nil for a daemon and a machine.
 	Func Func
 	// Daemon, when set, makes the handler a daemon. Its only cause is [Running].
 	Daemon *Daemon
 	// Machine, when set, makes the handler a state machine. Func is nil then.
 	Machine *Machine
-	// Action describes Func for people, as in "call: foo.Announce". Empty for Go code.
-	Action string
 	// Fields, when set, limit the handler's view to these fields: it runs for create and resume when one of them
 	// exists, and for update when one has changed. Fields in status and metadata are allowed, too.
 	Fields []Path
-	// Reads are the fields and objects that the code and the filters are known to read. If the code of a
-	// level-triggered handler depends on these alone, only a change of them triggers it. Another level-triggered
-	// handler is also triggered by changes of the fields in status and metadata that it reads. Reads has no effect
-	// on other handlers, and Fields takes precedence.
-	Reads Reads
 	// Makers are the names under which the code makes children: the handler's id, or the id, a dot and the name of
 	// a step. Children of a name that no handler has are pruned. Nil means that the names are not known; see
 	// [Makes].
 	Makers []string
-	// Gated are the Makers whose step has its own filter. While that is false, the step's children stay as they are.
-	Gated []string
-	// Withdraws: the handler's children are taken away when Labels or Annotations do not match the object any more.
-	Withdraws bool
-	// Sets are the fields of the object that the code is known to set, and Conditions the types of conditions.
-	Sets       []Path
-	Conditions []string
-	// Steady: the conditions depend only on the handler's view. They stay true for each generation in which the
-	// view is the same.
-	Steady bool
 	// Labels and Annotations must all match, or the handler ignores the object.
 	Labels, Annotations []Match
 	// When, when set, must hold for the handler to run. While it does not, its children stay as they are.
 	When Predicate
-	// Filtered, when set, runs instead of Func while When of a level-triggered handler is false. It reports this in
-	// conditions of the object, and makes no other changes.
-	Filtered func(s *Subject, says *Patch)
 	// Retries is how often the handler is retried after a failure, or Unlimited, the default.
 	Retries int
 	// Backoff is the wait between attempts.
@@ -120,6 +98,8 @@ type Handler struct {
 	// Declared says that Needs is complete. See [Needs].
 	Needs    []Need
 	Declared bool
+	// Known is what was found out about the code. Authors in Go leave it empty.
+	Known Known
 
 	of      *Resource // nil until the handler is added
 	given   []Cause
@@ -275,9 +255,9 @@ func (h *Handler) settle() {
 		return
 	}
 	if h.Machine != nil {
-		h.Machine.settle(h)
+		h.Machine.settle(&h.Known)
 	}
-	h.Causes = h.around(expandCauses(slices.Concat(h.given, h.Brings)))
+	h.Causes = h.around(expandCauses(slices.Concat(h.given, h.Known.Brings)))
 	if t := h.Timing; t != nil && t.Cron != "" {
 		t.schedule, _ = parseCron(t.Cron, t.TimeZone) // Validate reports the error
 	}

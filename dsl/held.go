@@ -68,7 +68,7 @@ func (op *Operator) needed(r *Resource) Held {
 		if !view.Only || h.ResourceWide || !h.Level() {
 			return Held{}
 		}
-		paths = append(append(paths, view.Beside...), h.Sets...)
+		paths = append(append(paths, view.Beside...), h.Known.Sets...)
 	}
 	out := Held{Annotations: []string{op.Prefix() + "/"}}
 	for _, earlier := range op.Earlier() {
@@ -111,7 +111,7 @@ func (op *Operator) shows(r *Resource) bool {
 // handler keeps set, so that changes by others are noticed.
 func (h *Handler) checkKept(c check) {
 	kept := c.Resource.Kept()
-	if h.Action == "" && !h.ResourceWide { // for functions of a configuration, the action call reports it
+	if h.Known.Action == "" && !h.ResourceWide { // for functions of a configuration, the action call reports it
 		if err := leftOut(typeOf(h.code()), kept); err != nil {
 			c.fault("", "%w", err)
 		}
@@ -119,7 +119,7 @@ func (h *Handler) checkKept(c check) {
 	if kept == nil || kept.Metadata || !h.Level() || h.Machine != nil { // a machine's book is checked elsewhere
 		return
 	}
-	for _, path := range h.Sets {
+	for _, path := range h.Known.Sets {
 		if lacks, _ := kept.Lacks(path); lacks {
 			c.fault("", "it sets %s, which %s leaves out of the cache, so it would not be set again when somebody else changes it: add %[1]s to it", path, kept)
 		}

@@ -15,12 +15,12 @@ func TestHeld(t *testing.T) {
 	nothing := func(context.Context, *Request) error { return nil }
 	known := func(sets string, reads ...string) Option {
 		return func(h *Handler) {
-			h.Reads.Only = true
+			h.Known.Reads.Only = true
 			for _, text := range reads {
-				h.Reads.Paths = append(h.Reads.Paths, path(text))
+				h.Known.Reads.Paths = append(h.Known.Reads.Paths, path(text))
 			}
 			if sets != "" {
-				h.Sets = append(h.Sets, path(sets))
+				h.Known.Sets = append(h.Known.Sets, path(sets))
 			}
 		}
 	}

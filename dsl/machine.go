@@ -147,7 +147,7 @@ func (r *Resource) Machine(m Machine, options ...Option) {
 
 // Handler returns the machine as a handler, for [Resource.Add].
 func (m Machine) Handler() Handler {
-	h := Handler{ID: m.ID(), Causes: []Cause{Reconcile}, Machine: &m, Action: "machine", Retries: Unlimited}
+	h := Handler{ID: m.ID(), Causes: []Cause{Reconcile}, Machine: &m, Known: Known{Action: "machine"}, Retries: Unlimited}
 	if len(m.Deletion) > 0 {
 		h.Causes = append(h.Causes, Delete)
 	}
@@ -321,18 +321,18 @@ func (s *State) Ways() (out []Way) {
 	return out
 }
 
-// settle sets the fields of a machine's handler that follow from the machine.
-func (m *Machine) settle(h *Handler) {
-	h.Conditions = slices.Concat(h.Conditions, m.Conditions(), []string{Ready})
-	h.Steady = true
-	h.Sets = append(h.Sets, m.BookFields()...)
-	if !h.Reads.Only {
-		h.Reads.Paths = append(h.Reads.Paths, Path{}) // Go code may read any field
+// settle notes what follows from the machine about its handler.
+func (m *Machine) settle(known *Known) {
+	known.Conditions = slices.Concat(known.Conditions, m.Conditions(), []string{Ready})
+	known.Steady = true
+	known.Sets = append(known.Sets, m.BookFields()...)
+	if !known.Reads.Only {
+		known.Reads.Paths = append(known.Reads.Paths, Path{}) // Go code may read any field
 		return
 	}
 	for _, p := range m.BookFields() {
 		if p[len(p)-1] != BookHistory { // handlers do not act on the history
-			h.Reads.Paths = append(h.Reads.Paths, p)
+			known.Reads.Paths = append(known.Reads.Paths, p)
 		}
 	}
 }

@@ -270,7 +270,7 @@ func TestConditionsOfMachines(t *testing.T) {
 			}
 			var got [][]string
 			for _, h := range r.Machines() {
-				got = append(got, h.Conditions)
+				got = append(got, h.Known.Conditions)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

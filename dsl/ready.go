@@ -16,7 +16,7 @@ func (r *Resource) KeepsReady() bool {
 	if r.Ready != nil {
 		return *r.Ready
 	}
-	unknown := func(h *Handler) bool { return !h.ResourceWide && !h.Reads.Told }
+	unknown := func(h *Handler) bool { return !h.ResourceWide && !h.Known.Reads.Told }
 	tells := func(h *Handler) bool {
 		return h.Level() && slices.ContainsFunc(h.Needs, func(n Need) bool { return n.Offered })
 	}
@@ -25,7 +25,7 @@ func (r *Resource) KeepsReady() bool {
 
 // setsReady returns the first handler that is known to set the condition Ready, or nil.
 func (r *Resource) setsReady() *Handler {
-	i := slices.IndexFunc(r.handlers, func(h *Handler) bool { return h.Machine != nil || slices.Contains(h.Conditions, Ready) })
+	i := slices.IndexFunc(r.handlers, func(h *Handler) bool { return h.Machine != nil || slices.Contains(h.Known.Conditions, Ready) })
 	if i < 0 {
 		return nil
 	}

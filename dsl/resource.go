@@ -291,7 +291,7 @@ func (r *Resource) Add(h Handler) *Handler {
 	if all := r.Machines(); h.Machine != nil && len(all) > 1 {
 		for i, m := range all {
 			if i == len(all)-1 || len(all) == 2 { // the first one was the only one until now
-				m.Conditions = append(m.Conditions, m.Machine.ReadyCondition(false))
+				m.Known.Conditions = append(m.Known.Conditions, m.Machine.ReadyCondition(false))
 			}
 		}
 	}

@@ -67,11 +67,11 @@ var secretKind = schema.GroupKind{Kind: "Secret"}
 // read everything that its resource declares. A kind that is computed counts as Secret.
 func (r *Resource) Secrets(h *Handler) Secrets {
 	out := Secrets{From: r.secretSources()}
-	if !h.Reads.Told {
+	if !h.Known.Reads.Told {
 		out.Read = len(out.From) > 0 || slices.ContainsFunc(h.Needs, Need.ofSecrets)
 		return out
 	}
-	out.Read = h.ResourceWide && r.OfSecrets() || out.In(h.Reads.Values)
+	out.Read = h.ResourceWide && r.OfSecrets() || out.In(h.Known.Reads.Values)
 	return out
 }
 

@@ -137,7 +137,7 @@ func (r *Resource) checkIgnore(c check) {
 			c.fault(field, "observedGeneration counts each change of it; a resource has one of the two")
 		}
 		for _, h := range r.handlers {
-			reads := slices.Concat(h.Fields, h.asked(), h.Reads.Parents)
+			reads := slices.Concat(h.Fields, h.asked(), h.Known.Reads.Parents)
 			for _, m := range h.Labels {
 				reads = append(reads, Path{"metadata", "labels", m.Key})
 			}

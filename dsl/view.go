@@ -33,7 +33,7 @@ func (h *Handler) View() View {
 	if !h.Level() {
 		return v
 	}
-	v.Only = h.Reads.Only && len(v.Fields) == 0
+	v.Only = h.Known.Reads.Only && len(v.Fields) == 0
 	for _, p := range h.asked() {
 		switch {
 		case len(p) == 0: // the whole object
@@ -44,7 +44,7 @@ func (h *Handler) View() View {
 		}
 	}
 	v.Beside = distinct(v.Beside)
-	for _, p := range h.Reads.Parents {
+	for _, p := range h.Known.Reads.Parents {
 		if len(p) > 0 && (len(v.Fields) == 0 || !p.Authored()) {
 			v.Parents = append(v.Parents, p)
 		}
@@ -54,7 +54,7 @@ func (h *Handler) View() View {
 
 // asked returns the fields of the object that the handler's code and filters are known to read.
 func (h *Handler) asked() []Path {
-	out := slices.Clone(h.Reads.Paths)
+	out := slices.Clone(h.Known.Reads.Paths)
 	for _, m := range h.Annotations {
 		out = append(out, Path{"metadata", "annotations", m.Key})
 	}
@@ -179,7 +179,7 @@ func back(first *Handler, next map[*Handler][]*Handler) []*Handler {
 
 // feeds reports whether the handler sets a field of the view.
 func (h *Handler) feeds(view []Path) bool {
-	return slices.ContainsFunc(view, func(p Path) bool { return slices.ContainsFunc(h.Sets, p.Covers) })
+	return slices.ContainsFunc(view, func(p Path) bool { return slices.ContainsFunc(h.Known.Sets, p.Covers) })
 }
 
 // Reads is what code is known to read of its object and of other objects.
@@ -225,16 +225,16 @@ func together(a, b []string) []string {
 // around removes the causes for changes of children, related objects and indexes if the handler's code depends only
 // on what it reads and reads none of these. Causes that were declared by name stay.
 func (h *Handler) around(causes []Cause) []Cause {
-	if !h.Reads.Only || !h.Level() {
+	if !h.Known.Reads.Only || !h.Level() {
 		return causes
 	}
 	return slices.DeleteFunc(causes, func(c Cause) bool {
 		reads := c.row().reads
-		return reads != nil && !reads(h.Reads) && !slices.Contains(h.given, c) && !slices.Contains(h.Brings, c)
+		return reads != nil && !reads(h.Known.Reads) && !slices.Contains(h.given, c) && !slices.Contains(h.Known.Brings, c)
 	})
 }
 
 // Woken reports whether the handler runs for every change of the other objects that it reads.
 func (h *Handler) Woken() bool {
-	return !slices.ContainsFunc(causeTable, func(row causeRow) bool { return row.reads != nil && row.reads(h.Reads) && !h.On(row.cause) })
+	return !slices.ContainsFunc(causeTable, func(row causeRow) bool { return row.reads != nil && row.reads(h.Known.Reads) && !h.On(row.cause) })
 }

@@ -117,7 +117,7 @@ func TestHandlersThatFeedEachOther(t *testing.T) {
 				r = into
 				for _, h := range test.handlers {
 					r.OnReconcile(h.id, idle, reading(dsl.Reads{Paths: paths(h.reads), Only: true}),
-						func(into *dsl.Handler) { into.Sets = paths(h.sets) })
+						func(into *dsl.Handler) { into.Known.Sets = paths(h.sets) })
 				}
 			})
 			if diff := cmp.Diff(test.want, r.Loops()); diff != "" {
@@ -146,4 +146,4 @@ func TestAHandlerOfEventsHasNoOtherCause(t *testing.T) {
 	}
 }
 
-func reading(reads dsl.Reads) dsl.Option { return func(h *dsl.Handler) { h.Reads = reads } }
+func reading(reads dsl.Reads) dsl.Option { return func(h *dsl.Handler) { h.Known.Reads = reads } }

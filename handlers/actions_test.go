@@ -346,8 +346,8 @@ steps:
 	if a.request.Step != 4 || len(a.deleted) != 2 || len(a.lines) != 0 {
 		t.Errorf("step %d, deleted %v, lines %v", a.request.Step, a.deleted, a.lines)
 	}
-	if want := "steps: event, log, delete, event"; a.handler.Action != want {
-		t.Errorf("described as %q", a.handler.Action)
+	if want := "steps: event, log, delete, event"; a.handler.Known.Action != want {
+		t.Errorf("described as %q", a.handler.Known.Action)
 	}
 }
 

@@ -199,6 +199,6 @@ func TestTextOfManyShapesLoads(t *testing.T) {
 	}
 }
 
-func described(action string) dsl.Option { return func(h *dsl.Handler) { h.Action = action } }
+func described(action string) dsl.Option { return func(h *dsl.Handler) { h.Known.Action = action } }
 
-func reading(reads dsl.Reads) dsl.Option { return func(h *dsl.Handler) { h.Reads = reads } }
+func reading(reads dsl.Reads) dsl.Option { return func(h *dsl.Handler) { h.Known.Reads = reads } }

@@ -120,9 +120,6 @@ func (w *watched) handler(at path, h *handler) {
 	}
 	out.Causes = append(slices.Clone(causes), out.Causes...)
 	out.Labels, out.Annotations, out.When = h.Labels, h.Annotations, when
-	if place := w.line(at.Key("when")); when != nil && built.Filtered != nil {
-		out.Filtered = func(s *dsl.Subject, says *dsl.Patch) { built.Filtered(s, place, says) }
-	}
 	if len(h.Field) > 0 {
 		out.Fields = []dsl.Path{h.Field}
 	}
@@ -130,19 +127,24 @@ func (w *watched) handler(at path, h *handler) {
 	out.NoFinalizer, out.Release = h.noFinalizer(), h.OnFailure == release
 	out.Deleted = h.Deleted
 	out.NoOld = built.NoOld && !back || h.Old != nil && !*h.Old
-	out.Makers, out.Gated, out.Withdraws = built.Makers, built.Gated, h.level && len(built.Makers) > 0
-	out.Brings, out.Sets, out.Conditions, out.Reads = built.Brings, built.Sets, built.Conditions, built.Reads.And(asks)
+	out.Makers = built.Makers
+	known := &out.Known
+	known.Brings, known.Sets, known.Conditions, known.Reads = built.Brings, built.Sets, built.Conditions, built.Reads.And(asks)
+	known.Gated, known.Withdraws = built.Gated, h.level && len(built.Makers) > 0
+	if place := w.line(at.Key("when")); when != nil && built.Filtered != nil {
+		known.Filtered = func(s *dsl.Subject, says *dsl.Patch) { built.Filtered(s, place, says) }
+	}
 	w.meddles(at.Key(cmp.Or(h.action, steps)), built.Sets, built.Conditions)
 	added := w.add(at, out)
-	added.Steady = steady(added, built)
+	added.Known.Steady = steady(added, built)
 }
 
 // steady reports whether the conditions that a handler sets depend only on its view.
 func steady(h *dsl.Handler, built actions.Built) bool {
 	reads := slices.DeleteFunc(slices.Clone(built.Reads.Paths), func(read dsl.Path) bool {
-		return slices.ContainsFunc(h.Sets, func(set dsl.Path) bool { return slices.Equal(set, read) })
+		return slices.ContainsFunc(h.Known.Sets, func(set dsl.Path) bool { return slices.Equal(set, read) })
 	})
-	return len(h.Conditions) > 0 && h.Woken() && !h.Reads.Passing && h.View().Holds(reads)
+	return len(h.Known.Conditions) > 0 && h.Woken() && !h.Known.Reads.Passing && h.View().Holds(reads)
 }
 
 // deletion checks fields that are for delete handlers alone, also if they have their default values: an author who
@@ -182,7 +184,8 @@ func (w *watched) built(at path, h *handler) (dsl.Handler, actions.Built) {
 		w.loader.refused[w.out] = true
 		built = &actions.Built{Func: func(context.Context, *dsl.Request) error { return nil }, Daemon: func(context.Context, *dsl.DaemonRequest) error { return nil }}
 	}
-	out := dsl.Handler{ID: h.ID, Func: built.Func, Action: described(h), Timeout: h.Timeout, Retries: dsl.Unlimited, Deadline: h.Deadline, Errors: h.Errors, NoOld: built.NoOld}
+	out := dsl.Handler{ID: h.ID, Func: built.Func, Timeout: h.Timeout, Retries: dsl.Unlimited, Deadline: h.Deadline, Errors: h.Errors, NoOld: built.NoOld}
+	out.Known.Action = described(h)
 	if h.Retries != nil {
 		out.Retries = *h.Retries
 	}

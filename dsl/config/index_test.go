@@ -102,7 +102,7 @@ func TestHandlersKnowWhichIndexesTheyRead(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			h := withIndex(t, index, tt.handler).Resources()[0].Handlers()[0]
-			if diff := cmp.Diff(tt.reads, h.Reads.Indexes, cmpopts.EquateEmpty()); diff != "" || h.On(dsl.IndexChange) != tt.runs {
+			if diff := cmp.Diff(tt.reads, h.Known.Reads.Indexes, cmpopts.EquateEmpty()); diff != "" || h.On(dsl.IndexChange) != tt.runs {
 				t.Errorf("it runs for indexes: %v, want %v; reads (-want +got):\n%s", h.On(dsl.IndexChange), tt.runs, diff)
 			}
 		})

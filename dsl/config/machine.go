@@ -61,7 +61,7 @@ func (w *watched) machine(i int) {
 // children that Kubernetes leaves in place.
 func (m *assembly) leaver() dsl.Handler {
 	out := dsl.Handler{
-		ID: m.handler.ID + ".leave", Func: allOf(m.leaves), Causes: []dsl.Cause{dsl.Delete}, Action: "takes away what the machine has made",
+		ID: m.handler.ID + ".leave", Func: allOf(m.leaves), Causes: []dsl.Cause{dsl.Delete}, Known: dsl.Known{Action: "takes away what the machine has made"},
 		Retries: dsl.Unlimited, Makers: []string{}, Needs: m.all.Needs, NoOld: true, Release: m.form.OnFailure == release,
 	}
 	if len(m.form.Deletion) > 0 && !out.Release { // its states may look at children that are being deleted
@@ -251,8 +251,9 @@ func (m *assembly) handlerOf(machine *dsl.Machine) dsl.Handler {
 	h := machine.Handler()
 	needs, declared := m.needs(m.at.Key("needs"), m.handler, &m.all)
 	h.Needs, h.Declared = append(h.Needs, needs...), declared
-	h.Reads, h.Sets, h.Conditions, h.Brings = m.all.Reads, m.all.Sets, m.all.Conditions, m.all.Brings
-	h.Makers, h.Gated = m.all.Makers, m.all.Gated
+	known := &h.Known
+	known.Reads, known.Sets, known.Conditions, known.Brings, known.Gated = m.all.Reads, m.all.Sets, m.all.Conditions, m.all.Brings, m.all.Gated
+	h.Makers = m.all.Makers
 	h.Timeout, h.Was, h.Release = m.form.Timeout, m.form.Was, m.form.OnFailure == release
 	if m.form.Backoff != nil {
 		h.Backoff = dsl.Backoff(*m.form.Backoff)

@@ -142,7 +142,7 @@ func TestWhatIsKnownOfTheStatesGoesToTheHandler(t *testing.T) {
 	if want := []string{"config ConfigMap", "job Job"}; !slices.Equal(makes, want) {
 		t.Errorf("children %v, want %v, of two states each once", makes, want)
 	}
-	if h.Withdraws {
+	if h.Known.Withdraws {
 		t.Error("what a state has made would be taken away with what it was made for")
 	}
 	if !h.On(dsl.Child) || !h.On(dsl.RelatedChange) || h.On(dsl.Delete) || h.On(dsl.IndexChange) {
@@ -158,12 +158,12 @@ func TestWhatIsKnownOfTheStatesGoesToTheHandler(t *testing.T) {
 		t.Errorf("it looks at too much: %s", view)
 	}
 	for _, path := range []dsl.Path{{"status", "seen"}, {"status", "history"}} {
-		if !slices.ContainsFunc(h.Sets, func(set dsl.Path) bool { return slices.Equal(set, path) }) {
+		if !slices.ContainsFunc(h.Known.Sets, func(set dsl.Path) bool { return slices.Equal(set, path) }) {
 			t.Errorf("nobody knows that it sets %s", path)
 		}
 	}
-	if want := []string{"Going", "Ready"}; !slices.Equal(h.Conditions, want) {
-		t.Errorf("conditions %v, want %v and none of apply", h.Conditions, want)
+	if want := []string{"Going", "Ready"}; !slices.Equal(h.Known.Conditions, want) {
+		t.Errorf("conditions %v, want %v and none of apply", h.Known.Conditions, want)
 	}
 	var needs []string
 	for _, n := range h.Needs {

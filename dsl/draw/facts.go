@@ -18,7 +18,7 @@ func facts(h *dsl.Handler) []string {
 	if h.Machine != nil { // its own drawing has the rest
 		return []string{has(h.Machine), why(h), only}
 	}
-	return []string{cmp.Or(h.Action, "in Go"), why(h), looks(h), only, sets(h)}
+	return []string{cmp.Or(h.Known.Action, "in Go"), why(h), looks(h), only, sets(h)}
 }
 
 // has describes the states of a machine.
@@ -92,17 +92,17 @@ func looks(h *dsl.Handler) string {
 // sets names the fields that a handler is known to set.
 func sets(h *dsl.Handler) string {
 	var what []string
-	for _, p := range h.Sets {
+	for _, p := range h.Known.Sets {
 		if !(dsl.Path{"status", "conditions"}).Leads(p) { // conditions are named by type
 			what = append(what, p.String())
 		}
 	}
-	if len(h.Conditions) > 0 {
+	if len(h.Known.Conditions) > 0 {
 		word := "conditions "
-		if len(h.Conditions) == 1 {
+		if len(h.Known.Conditions) == 1 {
 			word = "condition "
 		}
-		what = append(what, word+strings.Join(h.Conditions, ", "))
+		what = append(what, word+strings.Join(h.Known.Conditions, ", "))
 	}
 	if len(what) == 0 {
 		return ""
@@ -156,7 +156,7 @@ func activities(op *dsl.Operator, taken ids) Part {
 	for _, c := range []dsl.Cause{dsl.Startup, dsl.Cleanup, dsl.HealthProbe, dsl.ReadyProbe} {
 		for _, h := range op.Activities(c) {
 			out.Nodes = append(out.Nodes, Node{
-				ID: taken.of("activity", string(c), h.ID), Shape: Activity, Name: short(h.ID, nameWidth), Lines: lines([]string{cmp.Or(h.Action, "in Go"), moments[c]}),
+				ID: taken.of("activity", string(c), h.ID), Shape: Activity, Name: short(h.ID, nameWidth), Lines: lines([]string{cmp.Or(h.Known.Action, "in Go"), moments[c]}),
 			})
 		}
 	}

@@ -208,18 +208,18 @@ func (f *relatives) relations() {
 func (f *relatives) reads(h *dsl.Handler) {
 	id := f.handlers[h.ID]
 	for _, c := range f.of.Makes {
-		if read(h.Reads.ChildNames, c.Name) && f.maker(c.Maker) != id {
+		if read(h.Known.Reads.ChildNames, c.Name) && f.maker(c.Maker) != id {
 			f.edge(id, f.children[c.Name], Dotted, "reads")
 		}
 	}
-	known := h.Reads.Only || h.Reads.Related
+	known := h.Known.Reads.Only || h.Known.Reads.Related
 	for _, with := range f.of.Relations() {
-		if read(h.Reads.RelatedNames, with.Name) || !known && h.On(dsl.RelatedChange) { // Go code may read any
+		if read(h.Known.Reads.RelatedNames, with.Name) || !known && h.On(dsl.RelatedChange) { // Go code may read any
 			f.edge(id, f.related[with.Name], Dotted, "reads")
 		}
 	}
 	for _, x := range f.op.Indexes() {
-		if read(h.Reads.Indexes, x.Name) {
+		if read(h.Known.Reads.Indexes, x.Name) {
 			f.edge(id, f.indexes[x.Name], Dotted, "reads")
 		}
 	}

@@ -89,21 +89,21 @@ func (p conditions) Restate(into *dsl.Patch) {
 func (p conditions) holdsOn(kind string) bool {
 	holds := false
 	for _, r := range p.Rules.Readers {
-		if !slices.Contains(r.Conditions, kind) || !p.sees(p.Draft, r, AskFor(r.Handler)).Holds {
+		if !slices.Contains(r.Known.Conditions, kind) || !p.sees(p.Draft, r, AskFor(r.Handler)).Holds {
 			continue
 		}
 		e := p.ledger.Entry(r)
 		if p.Jobs.Of(r) != nil || e.Lost != "" {
 			return false
 		}
-		holds = holds || r.Steady && !e.Met && e.Seen == p.Look.Digest(r.View)
+		holds = holds || r.Known.Steady && !e.Met && e.Seen == p.Look.Digest(r.View)
 	}
 	return holds
 }
 
 // keepsCondition reports whether a condition is not to be retired: a handler is known to set it, or the engine does, or it was looked at before.
 func (p *pass) keepsCondition(kind string) bool {
-	sets := func(r book.Reader) bool { return slices.Contains(r.Conditions, kind) }
+	sets := func(r book.Reader) bool { return slices.Contains(r.Known.Conditions, kind) }
 	return kind == Failing || slices.Contains(p.memory.Settled, kind) || slices.ContainsFunc(p.Rules.Readers, sets)
 }
 

@@ -142,11 +142,11 @@ func (p *pass) matches(ctx context.Context, st State, j *Job) (State, filter.Ans
 // true, so a later version of the object has it, too, and what has not changed is not written.
 func (p *pass) sayFiltered(ctx context.Context, st State, j *Job) State {
 	r := j.Reader
-	if r.Filtered == nil || !r.Level() || p.Deletion != "" || p.Gone || !filter.Chooses(r.Handler, st.Current) {
+	if r.Known.Filtered == nil || !r.Level() || p.Deletion != "" || p.Gone || !filter.Chooses(r.Handler, st.Current) {
 		return st
 	}
 	wants := dsl.NewPatch()
-	r.Filtered(p.subject(st.Draft, r, j.Cause, j.Record, p.family.Reader(), p.indexes.For(r.ID, j.Cause)), wants)
+	r.Known.Filtered(p.subject(st.Draft, r, j.Cause, j.Record, p.family.Reader(), p.indexes.For(r.ID, j.Cause)), wants)
 	wants, err := p.offered(ctx, wants, st.Explicit)
 	if err != nil {
 		st = st.noted(Note{Level: 1, Line: "condition of a filtered handler could not be set yet", Values: []any{"handler", r.ID, "error", err.Error()}})

@@ -27,7 +27,7 @@ type Machines struct {
 // NewMachines returns the machines of a resource, outside of a term.
 func NewMachines(op *dsl.Operator, r *dsl.Resource, m *ops.Metrics) *Machines {
 	out := &Machines{resource: r, prefix: op.Prefix()}
-	out.declared = !slices.ContainsFunc(r.Handlers(), func(h *dsl.Handler) bool { return !h.ResourceWide && !h.Reads.Only })
+	out.declared = !slices.ContainsFunc(r.Handlers(), func(h *dsl.Handler) bool { return !h.ResourceWide && !h.Known.Reads.Only })
 	out.Census = machine.NewCensus(out.but(nil))
 	for _, one := range out.but(nil) {
 		m.DeclareMachine(r.Name.String(), one)

@@ -77,7 +77,7 @@ func (s Situation) enter(h *dsl.Handler, e book.Entry) book.Entry {
 // concerns reports whether something beside the object has changed that a handler is known to read. In a deletion
 // that is no cause, but what the handler waits for may have come.
 func (s Situation) concerns(h *dsl.Handler) bool {
-	return s.Child && h.Reads.Children || s.Related && h.Reads.Related || s.Index
+	return s.Child && h.Known.Reads.Children || s.Related && h.Known.Reads.Related || s.Index
 }
 
 // triggered returns the cause that a handler has by what happened beside the object, empty when there is

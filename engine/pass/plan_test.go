@@ -85,7 +85,7 @@ func TestWhatEndsAWait(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			c := dsl.Update
-			h := &dsl.Handler{ID: "h", Causes: []dsl.Cause{dsl.Update, dsl.Child, dsl.RelatedChange, dsl.Delete}, Reads: tt.reads}
+			h := &dsl.Handler{ID: "h", Causes: []dsl.Cause{dsl.Update, dsl.Child, dsl.RelatedChange, dsl.Delete}, Known: dsl.Known{Reads: tt.reads}}
 			if tt.s.Deletion != "" {
 				c = dsl.Delete
 			}

@@ -157,15 +157,15 @@ func (p conditions) failingOf(r book.Reader, about string) (out obstacle, fails 
 
 // saidBy is what a handler says of itself in a condition of its own.
 func (p conditions) saidBy(r book.Reader) (said obstacle, known bool) {
-	if len(r.Conditions) == 0 || !p.saysItself(r) {
+	if len(r.Known.Conditions) == 0 || !p.saysItself(r) {
 		return said, false
 	}
-	c := ConditionOf(p.Current, r.Conditions[0])
+	c := ConditionOf(p.Current, r.Known.Conditions[0])
 	said = obstacle{
 		grade: handlerFails, status: metav1.ConditionStatus(ConditionText(c, "status")),
 		reason: ConditionText(c, "reason"), message: ConditionText(c, "message"),
 	}
-	at := slices.IndexFunc(p.Patch.Conditions, func(c metav1.Condition) bool { return c.Type == r.Conditions[0] })
+	at := slices.IndexFunc(p.Patch.Conditions, func(c metav1.Condition) bool { return c.Type == r.Known.Conditions[0] })
 	switch {
 	case at >= 0:
 		now := p.Patch.Conditions[at]

@@ -64,7 +64,7 @@ func (s *Sweeper) Withdrawing(owner metav1.Object) bool {
 
 // withdraws reports whether a handler takes its children away, as labels or annotations of their owner keep it from that.
 func withdraws(h *dsl.Handler, owner metav1.Object) bool {
-	return h.Withdraws && !filter.Chooses(h, owner)
+	return h.Known.Withdraws && !filter.Chooses(h, owner)
 }
 
 // unsure reports whether the filter of some handler fails, which may take over what no handler has any more.

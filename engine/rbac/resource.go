@@ -139,7 +139,7 @@ func ofNeed(n dsl.Need) about {
 
 // need adds the rights of a handler's need.
 func (c *collector) need(r *dsl.Resource, who string, h *dsl.Handler, n dsl.Need) {
-	action, _, _ := strings.Cut(h.Action, ": ${") // an expression is no useful description
+	action, _, _ := strings.Cut(h.Known.Action, ": ${") // an expression is no useful description
 	why := Reason{Who: who, Why: action}
 	if n.Why != "" {
 		why.Why = n.Why

@@ -120,7 +120,7 @@ func TestWhoeverGivesRightsAwayNeedsThem(t *testing.T) {
 			op := dsl.New("x")
 			op.Resource("foos.v1.example.com", func(r *dsl.Resource) {
 				r.OwnsKind(built.Owns...)
-				r.Add(dsl.Handler{ID: "h", Causes: []dsl.Cause{dsl.Create}, Func: built.Func, Brings: built.Brings, NoOld: built.NoOld, Needs: built.Needs})
+				r.Add(dsl.Handler{ID: "h", Causes: []dsl.Cause{dsl.Create}, Func: built.Func, Known: dsl.Known{Brings: built.Brings}, NoOld: built.NoOld, Needs: built.Needs})
 			})
 			if err := op.Validate(); err != nil {
 				t.Error(err)

@@ -24,7 +24,7 @@ import (
 func TestMachineOfWhatComesBackEarly(t *testing.T) {
 	looks := func(foo *dsl.Resource, j *enginetest.Journal) { // at its book alone
 		leaving(scene.Succeeds)(foo, j)
-		foo.Machines()[0].Reads.Only = true
+		foo.Machines()[0].Known.Reads.Only = true
 	}
 	away := func(s *scene.Stage) {
 		open(s)

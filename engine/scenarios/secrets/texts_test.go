@@ -245,7 +245,7 @@ func TestWhatMayReadSecrets(t *testing.T) {
 			}
 			for r, h := range op.Handlers() {
 				if h.ID == "look" && r.Secrets(h).Read != tt.want {
-					t.Errorf("it reads Secrets: %t, want %t (of %v it reads %v)", !tt.want, tt.want, r.Secrets(h).From, h.Reads.Values)
+					t.Errorf("it reads Secrets: %t, want %t (of %v it reads %v)", !tt.want, tt.want, r.Secrets(h).From, h.Known.Reads.Values)
 				}
 			}
 		})
