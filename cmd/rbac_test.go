@@ -21,14 +21,14 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/engine/rbac"
-	"github.com/handwerk-dev/handwerk/handlers"
+	"github.com/handwerk-dev/handwerk/samples"
 )
 
 // standard is a bench that reads configurations with the stock actions.
 func standard(t *testing.T, env ...string) *bench {
 	t.Helper()
 	b := newBench(t, env...)
-	b.load, b.registry = config.Load, handlers.Standard()
+	b.load, b.registry = config.Load, samples.Registry()
 	return b
 }
 

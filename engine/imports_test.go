@@ -32,10 +32,11 @@ var borders = []struct {
 	never []string
 	why   string
 }{
-	{"dsl", nil, []string{"engine", "handlers", "cmd"}, "an operator is a value that others read"},
-	{"handlers", nil, []string{"engine", "cmd"}, "an action works with what its request offers"},
-	{"engine", kits, []string{"handlers", "cmd", "dsl/actions", "dsl/config", "dsl/crd", "dsl/draw", "dsl/expr", "dsl/form", "dsl/source"}, "the engine sees neither YAML nor CEL"},
+	{"dsl", nil, []string{"engine", "handlers", "cmd", "samples"}, "an operator is a value that others read"},
+	{"handlers", nil, []string{"engine", "cmd", "samples"}, "an action works with what its request offers"},
+	{"engine", kits, []string{"handlers", "cmd", "samples", "dsl/actions", "dsl/config", "dsl/crd", "dsl/draw", "dsl/expr", "dsl/form", "dsl/source"}, "the engine sees neither YAML nor CEL"},
 	{"cmd", []string{"cmd/operator"}, []string{"handlers"}, "main chooses the actions"},
+	{"cmd", nil, []string{"samples"}, "a sample is a program of its own"},
 }
 
 // kits are what tests run operators with. They may use everything.

@@ -6,6 +6,7 @@ package handlers
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -80,6 +81,9 @@ func TestTheStandardRegistryIsSound(t *testing.T) {
 		if action, _ := r.LookupAction(name); action.Doc == "" {
 			t.Errorf("action %s has no doc", name)
 		}
+	}
+	if want := []string{"foo.Deployment", "foo.Farewell", "foo.Status"}; !slices.Equal(r.Functions(), want) {
+		t.Errorf("its functions are %v, want %v", r.Functions(), want)
 	}
 }
 

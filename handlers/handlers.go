@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package handlers has the stock actions, one in each file: what handlers in YAML can do without Go code.
+// Package handlers has the stock actions, one in each file: what handlers in YAML can do without Go code. The handlers of
+// a Foo show how handlers are written in Go.
 package handlers
 
 import (
@@ -15,8 +16,7 @@ import (
 // compilerOf returns the compiler of expressions for actions.
 type compilerOf func() (*expr.Compiler, error)
 
-// Standard returns a registry with the stock actions and the functions of this package. Programs add their own
-// functions to it.
+// Standard returns a registry with the stock actions and the functions of a Foo. Programs add their own functions to it.
 func Standard() *actions.Registry {
 	r := actions.NewRegistry()
 	cel := sync.OnceValues(expr.New) // one compiler for all, made for the first expression
@@ -29,17 +29,8 @@ func Standard() *actions.Registry {
 	r.Action(remove(cel))
 	r.Action(apply(cel))
 
-	// The functions for call, one line for each file that has some.
+	// The functions for call.
 	Foo(r)
-	FooBar(r)
-	Etcd(r)
-	PodWatch(r)
-	Probes(r)
-	VolumeClaims(r)
-	Guests(r)
-	Fleets(r)
-	Attempts(r)
-	Doors(r)
 
 	return r
 }

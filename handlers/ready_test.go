@@ -226,7 +226,7 @@ func TestReadyIsTurnedOffAndOn(t *testing.T) {
 	if want := "ready: handler said sets the condition Ready itself"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("turned on where a handler sets it: %v, want %s", err, want)
 	}
-	inApp(t, "", "  - {id: door, call: door.Ready}\n", func(a *app) {
+	inApp(t, "", "  - {id: code, call: foo.Farewell}\n", func(a *app) {
 		a.says("where Go code may set it", "nothing")
 	})
 }

@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
-	"github.com/handwerk-dev/handwerk/handlers/etcd"
+	"github.com/handwerk-dev/handwerk/samples/etcd/etcd"
 )
 
 // etcdKubelet runs a real etcd process for each Pod of a namespace that no scheduler knows: with the Pod's flags, but for

@@ -19,7 +19,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/handwerk-dev/handwerk/handlers/etcd"
+	"github.com/handwerk-dev/handwerk/samples/etcd/etcd"
 )
 
 // etcdNetwork is the network of the Pods of a namespace: a proxy by which processes reach others at the addresses that their Pods

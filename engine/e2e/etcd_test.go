@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
-	"github.com/handwerk-dev/handwerk/handlers/etcd"
+	"github.com/handwerk-dev/handwerk/samples/etcd/etcd"
 )
 
 const etcdClusters = "etcdclusters.v1alpha1.samples.handwerk.dev"
@@ -59,7 +59,7 @@ func newEtcdStage(t *testing.T) *etcdStage {
 		cluster.Rule("", "configmaps", "get", "create", "update"), // the register
 		made("", "pods"), made("", "services"), made("policy", "poddisruptionbudgets"), made("networking.k8s.io", "networkpolicies"), eventRule())
 	s.launch = cluster.Launch{
-		Config: user.Config(), Args: []string{"run", "--config", write(t, sample), "-n", s.ns}, Env: s.network.environment(),
+		Main: "samples/etcd", Config: user.Config(), Args: []string{"run", "--config", write(t, sample), "-n", s.ns}, Env: s.network.environment(),
 	}
 	t.Cleanup(func() {
 		s.writer.stop()

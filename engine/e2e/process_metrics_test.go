@@ -58,7 +58,7 @@ func TestTheListOfMetricsIsThatOfARunningOperator(t *testing.T) {
 	if err := os.WriteFile(config, []byte(metricsOperator), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	program := plane.Operator(t, cluster.Launch{Config: user.Config(), Args: []string{"run", "--config", config, "-n", ns}})
+	program := plane.Operator(t, cluster.Launch{Main: "samples/daemon", Config: user.Config(), Args: []string{"run", "--config", config, "-n", ns}})
 	plane.Objects("works.v1.e2e.example.com", ns).Create(t, work("a", "1"))
 	address := addressesOf(t, program).Metrics
 	page, err := os.ReadFile(metricsPage)

@@ -56,7 +56,7 @@ func TestDaemonSample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := plane.Operator(t, cluster.Launch{Config: user.Config(), Args: []string{"run", "--config", write(t, string(text)), "-n", ns}})
+	program := plane.Operator(t, cluster.Launch{Main: "samples/daemon", Config: user.Config(), Args: []string{"run", "--config", write(t, string(text)), "-n", ns}})
 	awaitReadyz(t, program, "[+]resource/"+probes+" ok")
 	is := func(state string) func(*unstructured.Unstructured) bool {
 		return func(o *unstructured.Unstructured) bool {

@@ -12,14 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
-	"github.com/handwerk-dev/handwerk/handlers"
+	"github.com/handwerk-dev/handwerk/samples/foobar/foobar"
 )
 
 // TestFooBarSample walks one Foo from wrong to right and back, whichever way its operator is
 // written.
 func TestFooBarSample(t *testing.T) {
 	t.Parallel()
-	for name, start := range routes("samples/foobar/operator.yaml", handlers.FooBarOperator) {
+	for name, start := range routes("foobar", foobar.Operator) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ns, user := plane.Namespace(t), plane.User("foobar")

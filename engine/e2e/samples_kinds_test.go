@@ -20,6 +20,7 @@ import (
 type kindSample struct {
 	*cluster.Operator
 	ns      string
+	main    string
 	args    []string
 	user    *cluster.User
 	objects *cluster.Objects
@@ -29,7 +30,7 @@ type kindSample struct {
 // objects and do what the rules say, and makes its example. Each replacement is of an old text in the sample by a new one.
 func runKind(t *testing.T, name, plural string, rules []rbacv1.PolicyRule, replacements ...string) *kindSample {
 	t.Helper()
-	s := &kindSample{ns: plane.Namespace(t), user: plane.User(name), args: []string{"run", "--install-crds", "--config", sampleFile(t, name, replacements...)}}
+	s := &kindSample{ns: plane.Namespace(t), user: plane.User(name), main: sampleMain(name), args: []string{"run", "--install-crds", "--config", sampleFile(t, name, replacements...)}}
 	s.objects = plane.Objects(plural+".v1alpha1.samples.handwerk.dev", s.ns)
 	s.user.Allow(t, cluster.Rule("apiextensions.k8s.io", "customresourcedefinitions", "get", "list", "watch", "create", "patch"))
 	s.user.AllowIn(t, s.ns, append(rules, eventRule(), cluster.Rule("samples.handwerk.dev", plural, "get", "list", "watch", "patch"),
@@ -45,7 +46,7 @@ func runKind(t *testing.T, name, plural string, rules []rbacv1.PolicyRule, repla
 // start runs the program, once more when it was stopped.
 func (s *kindSample) start(t *testing.T) {
 	t.Helper()
-	s.Operator = plane.Operator(t, cluster.Launch{Config: s.user.Config(), Args: s.args})
+	s.Operator = plane.Operator(t, cluster.Launch{Main: s.main, Config: s.user.Config(), Args: s.args})
 	s.Await(t, "operator starts")
 }
 
@@ -216,7 +217,7 @@ func TestActivitiesSample(t *testing.T) {
 	t.Parallel()
 	ns, user := plane.Namespace(t), plane.User("activities")
 	user.AllowIn(t, ns, eventRule(), cluster.Rule("", "configmaps", "get", "list", "watch"))
-	p := plane.Operator(t, cluster.Launch{Config: user.Config(), Args: []string{"run", "--config", "samples/activities/operator.yaml", "-n", ns}})
+	p := plane.Operator(t, cluster.Launch{Main: "samples/activities", Config: user.Config(), Args: []string{"run", "--config", "samples/activities/operator.yaml", "-n", ns}})
 	awaitReadyz(t, p, "[+]probe/door ok")
 	for _, line := range []string{"this process begins", "the door is open"} {
 		p.Await(t, line)

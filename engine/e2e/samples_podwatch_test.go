@@ -32,7 +32,7 @@ func TestPodWatchSample(t *testing.T) {
 	nodes := plane.Objects("nodes.v1", "").List(t)
 	s := &watchStage{
 		ns: ns, kind: "Pod", objects: plane.Objects("pods.v1", ns), make: podOn(nodes[0].GetName()),
-		launch: cluster.Launch{Config: user.Config(), Args: []string{"run", "--config", hasty(t, "podwatch"), "-n", ns, "--zap-log-level=debug"}},
+		launch: cluster.Launch{Main: "samples/podwatch", Config: user.Config(), Args: []string{"run", "--config", hasty(t, "podwatch"), "-n", ns, "--zap-log-level=debug"}},
 	}
 	s.lives(t, "pods.v1", false)
 }
@@ -44,7 +44,7 @@ func TestItemWatchSample(t *testing.T) {
 	user.AllowIn(t, ns, cluster.Rule("podwatch.handwerk.dev", "items", "get", "list", "watch", "patch"), eventRule())
 	s := &watchStage{
 		ns: ns, kind: "Item", objects: plane.Objects("items.v1.podwatch.handwerk.dev", ns), make: item,
-		launch: cluster.Launch{Config: user.Config(), Args: []string{"run", "--config", hasty(t, "itemwatch"), "-n", ns, "--zap-log-level=debug"}},
+		launch: cluster.Launch{Main: "samples/itemwatch", Config: user.Config(), Args: []string{"run", "--config", hasty(t, "itemwatch"), "-n", ns, "--zap-log-level=debug"}},
 	}
 	s.lives(t, "items.v1.podwatch.handwerk.dev", true)
 }

@@ -38,10 +38,13 @@ func routes(sample string, inGo func() *dsl.Operator) map[string]route {
 	}
 }
 
-// byProgram runs a configuration, or the folder of one, by the operator's program. Its log has each attempt, as that of [cluster.Run].
-func byProgram(config string) route {
+// byProgram runs a sample by its program. Its log has each attempt, as that of [cluster.Run].
+func byProgram(sample string) route {
 	return func(t *testing.T, ns string, user *cluster.User) *cluster.Lines {
-		program := plane.Operator(t, cluster.Launch{Config: user.Config(), Args: []string{"run", "--config", config, "-n", ns, "--zap-log-level=debug"}})
+		program := plane.Operator(t, cluster.Launch{
+			Main: sampleMain(sample), Config: user.Config(),
+			Args: []string{"run", "--config", "samples/" + sample + "/operator.yaml", "-n", ns, "--zap-log-level=debug"},
+		})
 		t.Cleanup(func() {
 			if exit := program.Stop(t); exit.Code != 0 {
 				t.Errorf("the program ended with exit code %d", exit.Code)
@@ -70,10 +73,10 @@ func fooRules() []rbacv1.PolicyRule {
 
 // fooRoutes are the three ways in which kubernetes/sample-controller is written here.
 func fooRoutes() map[string]route {
-	ways := routes("samples/foo/operator.yaml", handlers.FooOperator)
+	ways := routes("foo", handlers.FooOperator)
 	ways["YAML alone"] = func(t *testing.T, ns string, user *cluster.User) *cluster.Lines {
 		user.AllowIn(t, ns, cluster.Rule("apps", "deployments", "delete")) // apply takes away what is wanted no more
-		return byProgram("samples/foo-yaml/operator.yaml")(t, ns, user)
+		return byProgram("foo-yaml")(t, ns, user)
 	}
 	return ways
 }

@@ -58,7 +58,7 @@ func newBeginner(t *testing.T) *beginner {
 	t.Helper()
 	b := &beginner{t: t, dir: t.TempDir(), ns: plane.Namespace(t)}
 	tools := t.TempDir()
-	for name, program := range map[string]string{"kubectl": plane.Kubectl(t), "operator": plane.Program(t, false)} {
+	for name, program := range map[string]string{"kubectl": plane.Kubectl(t), "operator": plane.Program(t, "cmd/operator", false)} {
 		if err := os.Symlink(program, filepath.Join(tools, name)); err != nil {
 			t.Fatal(err)
 		}

@@ -37,7 +37,7 @@ func runSample(t *testing.T, name string, namespaces []string, rules []rbacv1.Po
 		s.user.AllowIn(t, ns, append(rules, eventRule())...)
 		args = append(args, "-n", ns)
 	}
-	s.program = plane.Operator(t, cluster.Launch{Config: s.user.Config(), Args: args})
+	s.program = plane.Operator(t, cluster.Launch{Main: sampleMain(name), Config: s.user.Config(), Args: args})
 	t.Cleanup(func() {
 		if exit := s.program.Stop(t); exit.Code != 0 {
 			t.Errorf("the program ended with exit code %d", exit.Code)
@@ -46,6 +46,14 @@ func runSample(t *testing.T, name string, namespaces []string, rules []rbacv1.Po
 	})
 	s.program.Await(t, "operator starts")
 	return s
+}
+
+// sampleMain is the main package of a sample that has functions in Go, and otherwise the operator's.
+func sampleMain(name string) string {
+	if _, err := os.Stat(filepath.Join("../../samples", name, "main.go")); err != nil {
+		return "cmd/operator"
+	}
+	return "samples/" + name
 }
 
 // sampleFile is a copy of a sample in which each replacement is made of an old text by a new one.

@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -52,8 +51,7 @@ type Cluster struct {
 	dynamic    dynamic.Interface
 	kubernetes kubernetes.Interface
 	audit      *auditLog // nil if the audit log is not available
-	// operator and measured build the operator's program once.
-	operator, measured func() (program string, err error)
+	builds     builds
 }
 
 // Main is for TestMain: it starts c, runs the tests and returns the exit code. It leaves no process behind. The
@@ -98,8 +96,6 @@ func (c *Cluster) start(ctx context.Context, globs []string) (err error) {
 		}
 		crds = append(crds, found...)
 	}
-	c.operator = sync.OnceValues(func() (string, error) { return c.buildOperator("operator", raced) })
-	c.measured = sync.OnceValues(func() (string, error) { return c.buildOperator("measured", false) })
 	given := os.Getenv(KubeconfigVariable)
 	if given == "" {
 		kubeconfig, err := c.startPlane(crds)

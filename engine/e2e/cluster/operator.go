@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -20,9 +22,11 @@ import (
 
 // Launch says how to start the operator's program.
 type Launch struct {
-	// Program is the path of the program. Defaults to the operator, built like the tests: with the race detector if
+	// Program is the path of the program. Defaults to that of Main, built like the tests: with the race detector if
 	// they have it.
 	Program string
+	// Main is the main package, as in "samples/etcd". Defaults to "cmd/operator".
+	Main string
 	// Measured: the program is built without the race detector, which needs several times the memory.
 	Measured bool
 	// Config is its config for the API server. Defaults to the admin's.
@@ -52,7 +56,7 @@ type Exit struct {
 func (c *Cluster) Operator(t testing.TB, l Launch) *Operator {
 	t.Helper()
 	if l.Program == "" {
-		l.Program = c.Program(t, l.Measured)
+		l.Program = c.Program(t, cmp.Or(l.Main, "cmd/operator"), l.Measured)
 	}
 	if l.Config == nil {
 		l.Config = c.config
@@ -70,16 +74,12 @@ func (c *Cluster) Operator(t testing.TB, l Launch) *Operator {
 	return &Operator{Lines: p.lines, process: p}
 }
 
-// Program returns the path of the operator's program, built as in [Launch].
-func (c *Cluster) Program(t testing.TB, measured bool) string {
+// Program returns the path of the program of a main package, built as in [Launch].
+func (c *Cluster) Program(t testing.TB, main string, measured bool) string {
 	t.Helper()
-	build := c.operator
-	if measured {
-		build = c.measured
-	}
-	program, err := build()
+	program, err := c.builds.program(c, build{main, raced && !measured})
 	if err != nil {
-		t.Fatalf("building operator: %v", err)
+		t.Fatalf("building %s: %v", main, err)
 	}
 	return program
 }
@@ -139,15 +139,39 @@ func (o *Operator) Peak(t testing.TB) int {
 	return 0
 }
 
-// buildOperator builds cmd/operator into the temporary folder.
-func (c *Cluster) buildOperator(name string, raced bool) (string, error) {
-	program := filepath.Join(c.dir, name)
-	args := []string{"build", "-o", program}
-	if raced {
-		args = append(args, "-race")
+// build is a program to build: a main package, with or without the race detector.
+type build struct {
+	main  string
+	raced bool
+}
+
+// builds builds each program once.
+type builds struct {
+	mu   sync.Mutex
+	done map[build]func() (program string, err error)
+}
+
+func (b *builds) program(c *Cluster, which build) (string, error) {
+	b.mu.Lock()
+	if b.done == nil {
+		b.done = map[build]func() (string, error){}
 	}
-	build := exec.Command("go", append(args, "./cmd/operator")...)
-	build.Dir = c.root
+	if b.done[which] == nil {
+		b.done[which] = sync.OnceValues(func() (string, error) { return which.in(c.root, c.dir) })
+	}
+	once := b.done[which]
+	b.mu.Unlock()
+	return once()
+}
+
+// in builds the program from a folder of the module into another folder.
+func (b build) in(module, dir string) (string, error) {
+	program, args := filepath.Join(dir, filepath.Base(b.main)), []string{"build"}
+	if b.raced {
+		program, args = program+"-race", append(args, "-race")
+	}
+	build := exec.Command("go", append(args, "-o", program, "./"+b.main)...)
+	build.Dir = module
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w:\n%s", err, out)
 	}

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package handlers
+// Package fleets has the function of samples/sub-handlers.
+package fleets
 
 import (
 	"context"
@@ -20,9 +21,9 @@ type fleet struct {
 	Closed  []string `json:"closed"`
 }
 
-// FleetDeploy declares a sub-handler for each region of a Fleet. A failed one is retried alone; those that have
+// Deploy declares a sub-handler for each region of a Fleet. A failed one is retried alone; those that have
 // succeeded do not run again.
-func FleetDeploy(_ context.Context, r *dsl.Request) error {
+func Deploy(_ context.Context, r *dsl.Request) error {
 	var spec fleet
 	if err := r.Into("spec", &spec); err != nil {
 		return dsl.Permanent(err)
@@ -40,19 +41,19 @@ func FleetDeploy(_ context.Context, r *dsl.Request) error {
 	return nil
 }
 
-// Fleets registers the function of samples/sub-handlers.
-func Fleets(r *actions.Registry) {
+// Functions registers the function.
+func Functions(r *actions.Registry) {
 	r.Function(dsl.Function{
-		Name: "fleets.Deploy", Func: FleetDeploy, Doc: "has a sub-handler for each region of a Fleet",
+		Name: "fleets.Deploy", Func: Deploy, Doc: "has a sub-handler for each region of a Fleet",
 		Needs: []dsl.Need{dsl.MustParseNeed("patch", "self/status")},
 	})
 }
 
-// SubHandlersOperator is samples/sub-handlers/operator.yaml written in Go.
-func SubHandlersOperator() *dsl.Operator {
+// Operator is operator.yaml written in Go.
+func Operator() *dsl.Operator {
 	op := dsl.New("sub-handlers")
 	op.Resource("fleets.v1alpha1.samples.handwerk.dev", func(fleet *dsl.Resource) {
-		fleet.On([]dsl.Cause{dsl.Create, dsl.Update}, "deploy", FleetDeploy, dsl.Needs("patch", "self/status"))
+		fleet.On([]dsl.Cause{dsl.Create, dsl.Update}, "deploy", Deploy, dsl.Needs("patch", "self/status"))
 	})
 	return op
 }

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package handlers
+// Package foobar has the function of samples/foobar.
+package foobar
 
 import (
 	"context"
@@ -16,8 +17,8 @@ import (
 // errNotBar makes the engine retry with back-off until the value is changed.
 var errNotBar = errors.New(`spec.value is not "bar"`)
 
-// FooBarReady sets a Foo's condition Ready: True while spec.value is "bar", False otherwise.
-func FooBarReady(_ context.Context, r *dsl.Request) error {
+// Ready sets a Foo's condition Ready: True while spec.value is "bar", False otherwise.
+func Ready(_ context.Context, r *dsl.Request) error {
 	value, _ := dsl.Path{"spec", "value"}.In(r.Object.Object)
 	if value == "bar" {
 		r.Patch.SetCondition("Ready", metav1.ConditionTrue, "FooIsBar", `The value is "bar".`)
@@ -27,19 +28,19 @@ func FooBarReady(_ context.Context, r *dsl.Request) error {
 	return errNotBar
 }
 
-// FooBar registers the function of samples/foobar.
-func FooBar(r *actions.Registry) {
+// Functions registers the function.
+func Functions(r *actions.Registry) {
 	r.Function(dsl.Function{
-		Name: "foobar.Ready", Func: FooBarReady, Doc: `sets condition Ready: True while spec.value is "bar"`,
+		Name: "foobar.Ready", Func: Ready, Doc: `sets condition Ready: True while spec.value is "bar"`,
 		Needs: []dsl.Need{dsl.MustParseNeed("patch", "self/status")},
 	})
 }
 
-// FooBarOperator is samples/foobar/operator.yaml written in Go.
-func FooBarOperator() *dsl.Operator {
+// Operator is operator.yaml written in Go.
+func Operator() *dsl.Operator {
 	op := dsl.New("foobar")
 	op.Resource("foos.v1.foo.example.com", func(foo *dsl.Resource) {
-		foo.OnReconcile("ready", FooBarReady, dsl.Needs("patch", "self/status"))
+		foo.OnReconcile("ready", Ready, dsl.Needs("patch", "self/status"))
 	})
 	return op
 }

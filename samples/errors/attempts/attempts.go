@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package handlers
+// Package attempts has the function of samples/errors and samples/steps.
+package attempts
 
 import (
 	"context"
@@ -21,9 +22,9 @@ type attempt struct {
 	With string `json:"with,omitempty"`
 }
 
-// AttemptFail fails as often as its parameters say. It writes the number of attempts to the status, also when it
+// Fail fails as often as its parameters say. It writes the number of attempts to the status, also when it
 // fails.
-func AttemptFail(_ context.Context, r *dsl.Request) error {
+func Fail(_ context.Context, r *dsl.Request) error {
 	var want attempt
 	if err := r.Params.Into(&want); err != nil {
 		return dsl.Permanent(err)
@@ -46,10 +47,10 @@ func AttemptFail(_ context.Context, r *dsl.Request) error {
 	return dsl.Temporary(err, pause)
 }
 
-// Attempts registers the function of samples/errors and samples/steps.
-func Attempts(r *actions.Registry) {
+// Functions registers the function.
+func Functions(r *actions.Registry) {
 	r.Function(dsl.Function{
-		Name: "attempts.Fail", Func: AttemptFail, Doc: "fails as often as it is told to", Params: attempt{},
+		Name: "attempts.Fail", Func: Fail, Doc: "fails as often as it is told to", Params: attempt{},
 		Needs: []dsl.Need{dsl.MustParseNeed("patch", "self/status")},
 	})
 }

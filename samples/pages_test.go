@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package handlers_test
+package samples_test
 
 import (
 	"fmt"
@@ -11,7 +11,50 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/samples"
 )
+
+var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
+
+// TestDocumentsLoad holds that a reader can copy a configuration out of any page, and is told nothing of it.
+func TestDocumentsLoad(t *testing.T) {
+	found := 0
+	inPages(t, yamlBlock, func(page, block string) {
+		if !strings.Contains(block, "kind: Operator") {
+			return
+		}
+		found++
+		op, err := config.Parse(page, []byte(block), samples.Registry())
+		if err != nil {
+			t.Errorf("%v", err)
+			return
+		}
+		nothingIsToldOf(t, op)
+	})
+	if found == 0 {
+		t.Error("no page shows a configuration")
+	}
+}
+
+// inPages calls a function with what each match has in the pages of the documentation.
+func inPages(t *testing.T, match *regexp.Regexp, see func(page, block string)) {
+	t.Helper()
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range append(pages, "../README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range match.FindAllStringSubmatch(string(text), -1) {
+			see(page, block[1])
+		}
+	}
+}
 
 var goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
 

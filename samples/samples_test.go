@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package handlers_test
+package samples_test
 
 import (
 	"fmt"
@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,15 +16,22 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/handlers"
+	"github.com/handwerk-dev/handwerk/samples"
+	"github.com/handwerk-dev/handwerk/samples/daemon/probe"
+	"github.com/handwerk-dev/handwerk/samples/ephemeral-volume-claim/volumes"
+	"github.com/handwerk-dev/handwerk/samples/foobar/foobar"
+	"github.com/handwerk-dev/handwerk/samples/memo/guests"
+	"github.com/handwerk-dev/handwerk/samples/podwatch/podwatch"
+	"github.com/handwerk-dev/handwerk/samples/sub-handlers/fleets"
 )
 
 func TestSamplesLoad(t *testing.T) {
-	files, err := filepath.Glob("../samples/*/operator.yaml")
+	files, err := filepath.Glob("*/operator.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("samples: %v, %v", files, err)
 	}
 	for _, file := range files {
-		op, err := config.Load([]string{file}, handlers.Standard())
+		op, err := config.Load([]string{file}, samples.Registry())
 		if err != nil {
 			t.Errorf("%v", err)
 			continue
@@ -33,6 +39,29 @@ func TestSamplesLoad(t *testing.T) {
 		nothingIsToldOf(t, op)
 		if folder := filepath.Base(filepath.Dir(file)); op.Name != folder {
 			t.Errorf("%s: the operator's name is %s", file, op.Name)
+		}
+	}
+}
+
+var registered = regexp.MustCompile(`(\w+)\.Functions\(registry\)`)
+
+// TestSamplesRunByTheirPrograms holds that a sample loads with the functions of its own program, which is operator where it has
+// no main.go.
+func TestSamplesRunByTheirPrograms(t *testing.T) {
+	files, err := filepath.Glob("*/operator.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("samples: %v, %v", files, err)
+	}
+	for _, file := range files {
+		registry := handlers.Standard()
+		main, err := os.ReadFile(filepath.Join(filepath.Dir(file), "main.go"))
+		if found := registered.FindSubmatch(main); found != nil {
+			samples.Functions()[string(found[1])](registry)
+		} else if err == nil {
+			t.Errorf("the program of %s has no functions", file)
+		}
+		if _, err := config.Load([]string{file}, registry); err != nil {
+			t.Error(err)
 		}
 	}
 }
@@ -51,12 +80,12 @@ func nothingIsToldOf(t *testing.T, op *dsl.Operator) {
 
 // TestNothingIsToldOfKopfsExamples holds the same for the examples of kopf.
 func TestNothingIsToldOfKopfsExamples(t *testing.T) {
-	files, err := filepath.Glob("../samples/kopf/[0-9]*.yaml")
+	files, err := filepath.Glob("kopf/[0-9]*.yaml")
 	if err != nil || len(files) < 10 {
 		t.Fatalf("found %v (%v), want more", files, err)
 	}
 	for _, file := range files {
-		op, err := config.Load([]string{file}, handlers.Standard())
+		op, err := config.Load([]string{file}, samples.Registry())
 		if err != nil {
 			t.Errorf("%v", err)
 			continue
@@ -68,11 +97,11 @@ func TestNothingIsToldOfKopfsExamples(t *testing.T) {
 // TestSamplesAreTheSameInGo holds that both routes make one operator.
 func TestSamplesAreTheSameInGo(t *testing.T) {
 	for _, inGo := range []*dsl.Operator{
-		handlers.FooOperator(), handlers.FooBarOperator(), handlers.PodWatchOperator(), handlers.ItemWatchOperator(), handlers.DaemonOperator(),
-		handlers.VolumeClaimOperator(), handlers.MemoOperator(), handlers.SubHandlersOperator(),
+		handlers.FooOperator(), foobar.Operator(), podwatch.Operator(), podwatch.ItemOperator(), probe.Operator(),
+		volumes.Operator(), guests.Operator(), fleets.Operator(),
 	} {
 		t.Run(inGo.Name, func(t *testing.T) {
-			inYAML, err := config.Load([]string{filepath.Join("..", "samples", inGo.Name, "operator.yaml")}, handlers.Standard())
+			inYAML, err := config.Load([]string{filepath.Join(inGo.Name, "operator.yaml")}, samples.Registry())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,56 +129,4 @@ func summary(op *dsl.Operator) []string {
 			r.Name, h.ID, h.Causes, h.Fields, h.Retries, h.Timeout, !h.NoFinalizer))
 	}
 	return out
-}
-
-var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
-
-// TestDocumentsLoad holds that a reader can copy a configuration out of any page, and is told nothing of it.
-func TestDocumentsLoad(t *testing.T) {
-	found := 0
-	inPages(t, yamlBlock, func(page, block string) {
-		if !strings.Contains(block, "kind: Operator") {
-			return
-		}
-		found++
-		op, err := config.Parse(page, []byte(block), handlers.Standard())
-		if err != nil {
-			t.Errorf("%v", err)
-			return
-		}
-		nothingIsToldOf(t, op)
-	})
-	if found == 0 {
-		t.Error("no page shows a configuration")
-	}
-}
-
-// inPages calls a function with what each match has in the pages of the documentation.
-func inPages(t *testing.T, match *regexp.Regexp, see func(page, block string)) {
-	t.Helper()
-	pages, err := filepath.Glob("../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, page := range append(pages, "../README.md") {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, block := range match.FindAllStringSubmatch(string(text), -1) {
-			see(page, block[1])
-		}
-	}
-}
-
-func TestStandardHasNoFaults(t *testing.T) {
-	r := handlers.Standard()
-	if err := r.Err(); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"foo.Deployment", "foo.Status", "foobar.Ready", "podwatch.Print"} {
-		if !slices.Contains(r.Functions(), want) {
-			t.Errorf("function %s is not registered: %v", want, r.Functions())
-		}
-	}
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package handlers
+package members
 
 import (
 	"context"
@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
+	"github.com/handwerk-dev/handwerk/handlers"
 )
 
 // fakeMember is a member of a fakeEtcd.
@@ -160,8 +162,15 @@ func (f *fakePods) Delete(_ context.Context, _, name string) error {
 	return nil
 }
 
-// etcdRun is a run of a function.
-type etcdRun struct {
+// registry has the stock actions and the functions.
+func registry() *actions.Registry {
+	r := handlers.Standard()
+	Functions(r)
+	return r
+}
+
+// run is a run of a function.
+type run struct {
 	etcd *fakeEtcd
 	pods *fakePods
 	// size is how many members there should be, next the number of the next one, known those in the status.
@@ -172,26 +181,25 @@ type etcdRun struct {
 }
 
 // run runs a function, and returns what it says of members in the status, each as in c-1 learner alive healthy.
-func (e *etcdRun) run(t *testing.T, function string) (members []string, status map[string]any, err error) {
+func (e *run) run(t *testing.T, function string) (members []string, status map[string]any, err error) {
 	t.Helper()
-	r := registered(t)
-	Etcd(r)
-	fn, err := build(t, r, function, dsl.Params{
+	fn, found := registry().LookupFunction(function)
+	if !found {
+		t.Fatalf("there is no function %s", function)
+	}
+	params := dsl.Params{
 		"clientURL": e.etcd.URL + "/{member}", "peerURL": "http://{member}.peer",
 		"pod": map[string]any{
 			"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "{member}"},
 			"spec": map[string]any{"containers": []any{map[string]any{"args": []any{"{initialClusterState}", "{initialCluster}", "{peerURL}"}}}},
 		},
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": "c", "namespace": "ns"}, "spec": map[string]any{"size": e.size},
 		"status": map[string]any{"next": e.next, "members": e.known},
 	}}
-	request := &dsl.Request{Subject: dsl.Subject{Object: object, Log: logr.Discard()}, Patch: dsl.NewPatch(), Children: e.pods}
-	err = fn(t.Context(), request)
+	request := &dsl.Request{Subject: dsl.Subject{Object: object, Log: logr.Discard()}, Patch: dsl.NewPatch(), Children: e.pods, Params: params}
+	err = fn.Func(t.Context(), request)
 	e.again = request.Again
 	list, _ := request.Patch.Status["members"].([]any)
 	for _, one := range list {
@@ -208,7 +216,7 @@ func (e *etcdRun) run(t *testing.T, function string) (members []string, status m
 }
 
 // up are members with a vote that work, with their Pods.
-func up(t *testing.T, numbers ...int) *etcdRun {
+func up(t *testing.T, numbers ...int) *run {
 	t.Helper()
 	members, pods := map[string]*fakeMember{}, &fakePods{pods: map[string]map[string]any{}}
 	for _, n := range numbers {
@@ -216,23 +224,23 @@ func up(t *testing.T, numbers ...int) *etcdRun {
 		members[name] = &fakeMember{id: 100 + n}
 		pods.pods[name] = map[string]any{"metadata": map[string]any{"name": name}}
 	}
-	e := &etcdRun{etcd: newFakeEtcd(t, members), pods: pods, size: int64(len(numbers)), next: int64(len(numbers))}
+	e := &run{etcd: newFakeEtcd(t, members), pods: pods, size: int64(len(numbers)), next: int64(len(numbers))}
 	e.etcd.leader = 100 + numbers[0]
 	return e
 }
 
 // with changes a run before it runs.
-func (e *etcdRun) with(change func(*etcdRun)) *etcdRun {
+func (e *run) with(change func(*run)) *run {
 	change(e)
 	return e
 }
 
 // joins adds a learner.
-func (e *etcdRun) joins(name string, down bool) {
+func (e *run) joins(name string, down bool) {
 	e.etcd.members[name] = &fakeMember{id: 300, learner: true, down: down}
 }
 
 // pod adds a Pod.
-func (e *etcdRun) pod(name, phase string) {
+func (e *run) pod(name, phase string) {
 	e.pods.pods[name] = map[string]any{"metadata": map[string]any{"name": name}, "status": map[string]any{"phase": phase}}
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package handlers
+package members
 
 import (
 	"cmp"
@@ -17,13 +17,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/handlers/etcd"
+	"github.com/handwerk-dev/handwerk/samples/etcd/etcd"
 )
 
-// etcdParams are the parameters of the functions of samples/etcd. In all texts, also those of the Pod, {member}
+// parameters are the parameters of the functions. In all texts, also those of the Pod, {member}
 // stands for the member's name, {number} for its number, {cluster} for the object's name, and {namespace} for its
 // namespace.
-type etcdParams struct {
+type parameters struct {
 	// ClientURL and PeerURL are the URLs of a member for clients and for other members. The defaults are for a Pod
 	// with its own hostname in a headless Service of the cluster's name.
 	ClientURL string `json:"clientURL"`
@@ -36,28 +36,28 @@ type etcdParams struct {
 
 // The default URLs.
 const (
-	etcdClientURL = "http://{member}.{cluster}.{namespace}.svc:2379"
-	etcdPeerURL   = "http://{member}.{cluster}.{namespace}.svc:2380"
+	defaultClientURL = "http://{member}.{cluster}.{namespace}.svc:2379"
+	defaultPeerURL   = "http://{member}.{cluster}.{namespace}.svc:2380"
 )
 
-const etcdPods = "pods.v1"
+const podResource = "pods.v1"
 
-// etcdCluster has the fields of an EtcdCluster that the functions need.
-type etcdCluster struct {
+// cluster has the fields of an EtcdCluster that the functions need.
+type cluster struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
 		Size int `json:"size"`
 	} `json:"spec"`
 	Status struct {
-		Members []etcdMember `json:"members"`
+		Members []memberStatus `json:"members"`
 		// Next is the number of the next member. Numbers are not used again, so that a new member cannot be
 		// mistaken for an old one.
 		Next int `json:"next"`
 	} `json:"status"`
 }
 
-// etcdMember is a member in the status.
-type etcdMember struct {
+// memberStatus is a member in the status.
+type memberStatus struct {
 	Name string `json:"name"`
 	// ID is the id that etcdctl shows; empty until it is known.
 	ID string `json:"id,omitempty"`
@@ -67,42 +67,42 @@ type etcdMember struct {
 	Healthy bool `json:"healthy"`
 }
 
-// etcdSession is one run of one of the functions.
-type etcdSession struct {
+// session is one run of one of the functions.
+type session struct {
 	*dsl.Request
-	etcdCluster
-	params etcdParams
+	cluster
+	params parameters
 	// pods are the cluster's Pods, by name.
 	pods map[string]*corev1.Pod
 	// members are the members that a quorum reports, in the order of their numbers; nil without a quorum. Answers
 	// are the members' own statuses.
 	members []etcd.Member
-	answers map[string]etcdAnswer
+	answers map[string]answer
 	leader  etcd.ID
 }
 
-// etcdAnswer is a member's status, or the error of the request.
-type etcdAnswer struct {
+// answer is a member's status, or the error of the request.
+type answer struct {
 	etcd.Status
 	err error
 }
 
 // healthy reports whether a member answers, has a leader, and has no alarm.
-func (a etcdAnswer) healthy() bool { return a.err == nil && a.Leader != 0 && len(a.Errors) == 0 }
+func (a answer) healthy() bool { return a.err == nil && a.Leader != 0 && len(a.Errors) == 0 }
 
-// etcdFunc makes a function the code of a handler.
-func etcdFunc(step func(context.Context, *etcdSession) error) dsl.Func {
+// function makes a function the code of a handler.
+func function(step func(context.Context, *session) error) dsl.Func {
 	return func(ctx context.Context, r *dsl.Request) error {
-		s := &etcdSession{Request: r, params: etcdParams{ClientURL: etcdClientURL, PeerURL: etcdPeerURL}, pods: map[string]*corev1.Pod{}}
+		s := &session{Request: r, params: parameters{ClientURL: defaultClientURL, PeerURL: defaultPeerURL}, pods: map[string]*corev1.Pod{}}
 		if err := r.Params.Into(&s.params); err != nil {
 			return dsl.Permanent(err)
 		}
-		object, err := dsl.As[etcdCluster](r.Object)
+		object, err := dsl.As[cluster](r.Object)
 		if err != nil {
 			return err
 		}
-		s.etcdCluster = *object
-		pods, err := dsl.AsList[corev1.Pod](r.Children.List(etcdPods))
+		s.cluster = *object
+		pods, err := dsl.AsList[corev1.Pod](r.Children.List(podResource))
 		if err != nil {
 			return err
 		}
@@ -114,8 +114,8 @@ func etcdFunc(step func(context.Context, *etcdSession) error) dsl.Func {
 }
 
 // look asks all members for their status, and one of them for the list of members, and writes both to the status.
-func (s *etcdSession) look(ctx context.Context) error {
-	s.members, s.leader, s.answers = nil, 0, map[string]etcdAnswer{}
+func (s *session) look(ctx context.Context) error {
+	s.members, s.leader, s.answers = nil, 0, map[string]answer{}
 	s.ask(ctx)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -139,20 +139,20 @@ func (s *etcdSession) look(ctx context.Context) error {
 }
 
 // again makes the machine look again; soon if a member is not healthy, because no event reports a member's health.
-func (s *etcdSession) again() {
+func (s *session) again() {
 	for _, name := range slices.Sorted(maps.Keys(s.pods)) {
 		if a := s.answers[name]; !a.healthy() || a.Learner {
-			s.RunAgain(etcdSoon)
+			s.RunAgain(soon)
 		}
 	}
-	s.RunAgain(etcdLater)
+	s.RunAgain(later)
 }
 
 // ask asks the members that are alive for their status, all at once.
-func (s *etcdSession) ask(ctx context.Context) {
+func (s *session) ask(ctx context.Context) {
 	var asking sync.WaitGroup
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(s.pods)), func(name string) bool { return !s.alive(name) })
-	answers := make([]etcdAnswer, len(names))
+	answers := make([]answer, len(names))
 	for i, name := range names {
 		asking.Go(func() { answers[i].Status, answers[i].err = etcd.StatusOf(ctx, s.clientURL(name)) })
 	}
@@ -163,18 +163,18 @@ func (s *etcdSession) ask(ctx context.Context) {
 }
 
 // tell writes the members that a quorum reports to the status.
-func (s *etcdSession) tell() error {
-	numbers, found := map[etcd.ID]int{}, []etcdMember{}
+func (s *session) tell() error {
+	numbers, found := map[etcd.ID]int{}, []memberStatus{}
 	for _, m := range s.members {
 		name, err := s.nameOf(m)
 		if err != nil {
 			return err
 		}
 		numbers[m.ID] = s.number(name)
-		found = append(found, etcdMember{Name: name, ID: m.ID.String(), Learner: m.Learner})
+		found = append(found, memberStatus{Name: name, ID: m.ID.String(), Learner: m.Learner})
 	}
 	slices.SortFunc(s.members, func(a, b etcd.Member) int { return cmp.Compare(numbers[a.ID], numbers[b.ID]) })
-	slices.SortFunc(found, func(a, b etcdMember) int { return cmp.Compare(s.number(a.Name), s.number(b.Name)) })
+	slices.SortFunc(found, func(a, b memberStatus) int { return cmp.Compare(s.number(a.Name), s.number(b.Name)) })
 	for _, m := range found {
 		if a := s.answers[m.Name]; a.healthy() && !m.Learner {
 			s.leader = a.Leader
@@ -185,7 +185,7 @@ func (s *etcdSession) tell() error {
 }
 
 // note writes members with their current state to the status.
-func (s *etcdSession) note(members []etcdMember) {
+func (s *session) note(members []memberStatus) {
 	members = slices.Clone(members)
 	for i := range members {
 		m := &members[i]
@@ -196,14 +196,14 @@ func (s *etcdSession) note(members []etcdMember) {
 }
 
 // alive reports whether the Pod of a member exists, with its data.
-func (s *etcdSession) alive(name string) bool {
+func (s *session) alive(name string) bool {
 	pod := s.pods[name]
 	return pod != nil && !dead(pod)
 }
 
 // voter returns a member, other than the given one, that can be asked for a change; empty if there is none. It
 // prefers members that are not the leader.
-func (s *etcdSession) voter(but string) (found string) {
+func (s *session) voter(but string) (found string) {
 	for _, name := range slices.Sorted(maps.Keys(s.answers)) {
 		a := s.answers[name]
 		if name == but || !a.healthy() || a.Learner {
@@ -218,7 +218,7 @@ func (s *etcdSession) voter(but string) (found string) {
 
 // next returns the number of the member to add. If an earlier run has already added it as a learner, it returns the
 // learner, too.
-func (s *etcdSession) next(members []etcd.Member) (number int, learner *etcd.Member) {
+func (s *session) next(members []etcd.Member) (number int, learner *etcd.Member) {
 	for number = s.Status.Next; ; number++ {
 		name := s.numbered(number)
 		i := slices.IndexFunc(members, func(m etcd.Member) bool { return slices.Contains(m.PeerURLs, s.peerURL(name)) })
@@ -232,7 +232,7 @@ func (s *etcdSession) next(members []etcd.Member) (number int, learner *etcd.Mem
 }
 
 // start makes the Pod of a member that joins others, or of the first member.
-func (s *etcdSession) start(ctx context.Context, name string, members []etcd.Member) error {
+func (s *session) start(ctx context.Context, name string, members []etcd.Member) error {
 	if s.pods[name] != nil {
 		return nil // an earlier run has made it
 	}
@@ -262,8 +262,8 @@ func (s *etcdSession) start(ctx context.Context, name string, members []etcd.Mem
 }
 
 // stop deletes the Pod of a former member.
-func (s *etcdSession) stop(ctx context.Context, name string) error {
-	if err := s.Children.Delete(ctx, etcdPods, name); err != nil {
+func (s *session) stop(ctx context.Context, name string) error {
+	if err := s.Children.Delete(ctx, podResource, name); err != nil {
 		return fmt.Errorf("stopping %s, which is no member any more: %w", name, err)
 	}
 	delete(s.pods, name)
@@ -272,9 +272,9 @@ func (s *etcdSession) stop(ctx context.Context, name string) error {
 
 // numbered returns the name of the member with a number. Number returns the number of a name, or -1 for a foreign
 // name.
-func (s *etcdSession) numbered(number int) string { return s.Name + "-" + strconv.Itoa(number) }
+func (s *session) numbered(number int) string { return s.Name + "-" + strconv.Itoa(number) }
 
-func (s *etcdSession) number(name string) int {
+func (s *session) number(name string) int {
 	digits, ours := strings.CutPrefix(name, s.Name+"-")
 	n, err := strconv.Atoi(digits)
 	if !ours || err != nil {
@@ -283,19 +283,19 @@ func (s *etcdSession) number(name string) int {
 	return n
 }
 
-func (s *etcdSession) clientURL(member string) string {
+func (s *session) clientURL(member string) string {
 	return s.words(member).Replace(s.params.ClientURL)
 }
-func (s *etcdSession) peerURL(member string) string { return s.words(member).Replace(s.params.PeerURL) }
+func (s *session) peerURL(member string) string { return s.words(member).Replace(s.params.PeerURL) }
 
 // words replaces the placeholders of a member.
-func (s *etcdSession) words(member string) *strings.Replacer {
+func (s *session) words(member string) *strings.Replacer {
 	return strings.NewReplacer("{member}", member, "{number}", strconv.Itoa(s.number(member)), "{cluster}", s.Name, "{namespace}", s.Namespace)
 }
 
 // nameOf returns the name of a member by its peer URL, because etcd has no name for it before it has started. A
 // member that somebody else has added is an error.
-func (s *etcdSession) nameOf(m etcd.Member) (string, error) {
+func (s *session) nameOf(m etcd.Member) (string, error) {
 	template := strings.NewReplacer("{member}", s.Name+"-{number}", "{cluster}", s.Name, "{namespace}", s.Namespace).Replace(s.params.PeerURL)
 	before, after, _ := strings.Cut(template, "{number}")
 	for _, url := range m.PeerURLs {

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package handlers
+// Package volumes has the function of samples/ephemeral-volume-claim.
+package volumes
 
 import (
 	"context"
@@ -28,10 +29,10 @@ type volumeClaim struct {
 	} `json:"status"`
 }
 
-// VolumeClaim keeps a PersistentVolumeClaim for each EphemeralVolumeClaim, with its name, size and labels, and
+// Claim keeps a PersistentVolumeClaim for each EphemeralVolumeClaim, with its name, size and labels, and
 // reports its state. It changes the size only after the claim is bound, because the API server refuses the change
 // before.
-func VolumeClaim(ctx context.Context, r *dsl.TypedRequest[volumeClaim]) error {
+func Claim(ctx context.Context, r *dsl.TypedRequest[volumeClaim]) error {
 	claim, err := dsl.As[corev1.PersistentVolumeClaim](r.Children.Apply(ctx, &corev1.PersistentVolumeClaim{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
 		ObjectMeta: metav1.ObjectMeta{Name: r.Object.Name, Labels: r.Object.Labels},
@@ -57,20 +58,20 @@ const (
 	volumeChildren = "persistentvolumeclaims.v1"
 )
 
-// VolumeClaims registers the function of samples/ephemeral-volume-claim.
-func VolumeClaims(r *actions.Registry) {
+// Functions registers the function.
+func Functions(r *actions.Registry) {
 	r.Function(dsl.Function{
-		Name: "volumes.Claim", Func: dsl.Typed(VolumeClaim), Doc: "keeps a PersistentVolumeClaim as an EphemeralVolumeClaim asks for",
+		Name: "volumes.Claim", Func: dsl.Typed(Claim), Doc: "keeps a PersistentVolumeClaim as an EphemeralVolumeClaim asks for",
 		Needs: []dsl.Need{dsl.MustParseNeed(volumeVerbs, volumeChildren), dsl.MustParseNeed("patch", "self/status")},
 	})
 }
 
-// VolumeClaimOperator is samples/ephemeral-volume-claim/operator.yaml written in Go.
-func VolumeClaimOperator() *dsl.Operator {
+// Operator is operator.yaml written in Go.
+func Operator() *dsl.Operator {
 	op := dsl.New("ephemeral-volume-claim")
 	op.Resource("ephemeralvolumeclaims.v1alpha1.samples.handwerk.dev", func(claim *dsl.Resource) {
 		claim.Owns("persistentvolumeclaims.v1")
-		claim.OnReconcile("claim", dsl.Typed(VolumeClaim), dsl.Needs(volumeVerbs, volumeChildren), dsl.Needs("patch", "self/status"))
+		claim.OnReconcile("claim", dsl.Typed(Claim), dsl.Needs(volumeVerbs, volumeChildren), dsl.Needs("patch", "self/status"))
 	})
 	return op
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/handwerk-dev/handwerk/handlers/etcd"
+	"github.com/handwerk-dev/handwerk/samples/etcd/etcd"
 )
 
 // said is a gateway that gives one answer, and what it was asked.

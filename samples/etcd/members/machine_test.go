@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package handlers_test
+package members
 
 import (
 	"slices"
@@ -13,22 +13,21 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/config"
-	"github.com/handwerk-dev/handwerk/handlers"
 )
 
-// etcdMachine is the machine of samples/etcd.
-func etcdMachine(t *testing.T) *dsl.Machine {
+// machine is the machine of the sample.
+func machine(t *testing.T) *dsl.Machine {
 	t.Helper()
-	op, err := config.Load([]string{"../samples/etcd/operator.yaml"}, handlers.Standard())
+	op, err := config.Load([]string{"../operator.yaml"}, registry())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return op.Resources()[0].Machines()[0].Machine
 }
 
-// etcdObject is an EtcdCluster with members, each a letter: v has a vote, l is a learner, both healthy; V and L are not, and
+// object is an EtcdCluster with members, each a letter: v has a vote, l is a learner, both healthy; V and L are not, and
 // of x and y, with a vote and without, the data is gone.
-func etcdObject(size int64, letters string) *dsl.Subject {
+func object(size int64, letters string) *dsl.Subject {
 	members := []any{}
 	for _, letter := range letters {
 		members = append(members, map[string]any{
@@ -66,9 +65,9 @@ func goes(t *testing.T, m *dsl.Machine, from string, about *dsl.Subject) string 
 	return from
 }
 
-// TestEtcdMachineGoes holds where the states of samples/etcd lead.
+// TestEtcdMachineGoes holds where the states of the sample lead.
 func TestEtcdMachineGoes(t *testing.T) {
-	m := etcdMachine(t)
+	m := machine(t)
 	tests := map[string]struct {
 		from    string
 		size    int64
@@ -115,7 +114,7 @@ func TestEtcdMachineGoes(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := goes(t, m, test.from, etcdObject(test.size, test.members)); got != test.want {
+			if got := goes(t, m, test.from, object(test.size, test.members)); got != test.want {
 				t.Errorf("from %s, size %d, with %s it goes to %s, want %s", test.from, test.size, test.members, got, test.want)
 			}
 		})
@@ -125,7 +124,7 @@ func TestEtcdMachineGoes(t *testing.T) {
 // TestEtcdMachineComesToRest holds that no members have an object go round: states whose actions change nothing lead to one in
 // which it stays.
 func TestEtcdMachineComesToRest(t *testing.T) {
-	m := etcdMachine(t)
+	m := machine(t)
 	all := []string{""}
 	for range 4 {
 		for _, some := range slices.Clone(all) {
@@ -156,7 +155,7 @@ func TestEtcdMachineComesToRest(t *testing.T) {
 					if acts := does[at]; acts != nil && acts(int(size), members) {
 						break
 					}
-					next := goes(t, m, at, etcdObject(size, members))
+					next := goes(t, m, at, object(size, members))
 					if next == at {
 						break
 					}

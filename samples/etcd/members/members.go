@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package handlers
+// Package members has the functions of samples/etcd. They let etcd clusters grow and shrink member by member.
+package members
 
 import (
 	"context"
@@ -14,26 +15,26 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
-	"github.com/handwerk-dev/handwerk/handlers/etcd"
+	"github.com/handwerk-dev/handwerk/samples/etcd/etcd"
 )
 
 // The times until the next look: while a change is in progress, and when all members are healthy.
 const (
-	etcdSoon  = time.Second
-	etcdLater = 10 * time.Second
+	soon  = time.Second
+	later = 10 * time.Second
 )
 
-// etcdLook writes the members of an etcd cluster and their health to status.members. It deletes Pods that belong to
+// look writes the members of an etcd cluster and their health to status.members. It deletes Pods that belong to
 // no member.
-func etcdLook(ctx context.Context, s *etcdSession) error {
+func look(ctx context.Context, s *session) error {
 	if err := s.look(ctx); err != nil {
 		return err
 	}
 	return s.tidy(ctx)
 }
 
-// etcdCreate makes the Pod of the first member of a new cluster. It deletes Pods of an earlier cluster.
-func etcdCreate(ctx context.Context, s *etcdSession) error {
+// create makes the Pod of the first member of a new cluster. It deletes Pods of an earlier cluster.
+func create(ctx context.Context, s *session) error {
 	name := s.numbered(s.Status.Next)
 	for other := range s.pods {
 		if other != name {
@@ -45,15 +46,15 @@ func etcdCreate(ctx context.Context, s *etcdSession) error {
 	if err := s.start(ctx, name, nil); err != nil {
 		return err
 	}
-	s.note([]etcdMember{{Name: name}})
+	s.note([]memberStatus{{Name: name}})
 	s.Patch.SetStatus("next", s.Status.Next+1)
 	return nil
 }
 
-// etcdAdd adds a member as a learner, and makes its Pod, if the cluster has too few members and all are healthy. No
+// add adds a member as a learner, and makes its Pod, if the cluster has too few members and all are healthy. No
 // other function makes a Pod that joins a cluster. A new Pod for a member with a vote would have lost the data that
 // the member has acknowledged, so a Pod is made only if etcd says that the member is a learner.
-func etcdAdd(ctx context.Context, s *etcdSession) error {
+func add(ctx context.Context, s *session) error {
 	by, err := s.ready(ctx)
 	if err != nil || by == "" {
 		return err
@@ -79,8 +80,8 @@ func etcdAdd(ctx context.Context, s *etcdSession) error {
 	return s.look(ctx)
 }
 
-// etcdPromote promotes a learner that has caught up.
-func etcdPromote(ctx context.Context, s *etcdSession) error {
+// promote promotes a learner that has caught up.
+func promote(ctx context.Context, s *session) error {
 	if err := s.look(ctx); err != nil {
 		return err
 	}
@@ -102,9 +103,9 @@ func etcdPromote(ctx context.Context, s *etcdSession) error {
 	return nil
 }
 
-// etcdRemove removes a member if the cluster has too many and all are healthy. It prefers a learner, and otherwise
+// remove removes a member if the cluster has too many and all are healthy. It prefers a learner, and otherwise
 // the youngest member that is not the leader. The Pod is deleted afterwards.
-func etcdRemove(ctx context.Context, s *etcdSession) error {
+func remove(ctx context.Context, s *session) error {
 	by, err := s.ready(ctx)
 	if err != nil || by == "" {
 		return err
@@ -124,8 +125,8 @@ func etcdRemove(ctx context.Context, s *etcdSession) error {
 	return s.remove(ctx, s.members[victim])
 }
 
-// etcdReplace removes a member whose Pod and data are gone. The machine then decides whether to add another.
-func etcdReplace(ctx context.Context, s *etcdSession) error {
+// replace removes a member whose Pod and data are gone. The machine then decides whether to add another.
+func replace(ctx context.Context, s *session) error {
 	if err := s.look(ctx); err != nil {
 		return err
 	}
@@ -142,7 +143,7 @@ func etcdReplace(ctx context.Context, s *etcdSession) error {
 }
 
 // remove removes a member, and then its Pod.
-func (s *etcdSession) remove(ctx context.Context, m etcd.Member) error {
+func (s *session) remove(ctx context.Context, m etcd.Member) error {
 	name, err := s.nameOf(m)
 	if err != nil {
 		return err
@@ -162,7 +163,7 @@ func (s *etcdSession) remove(ctx context.Context, m etcd.Member) error {
 }
 
 // tidy deletes Pods that belong to no member, as after a crash, if the members are known.
-func (s *etcdSession) tidy(ctx context.Context) error {
+func (s *session) tidy(ctx context.Context) error {
 	for name := range s.pods {
 		member := slices.ContainsFunc(s.members, func(m etcd.Member) bool { return slices.Contains(m.PeerURLs, s.peerURL(name)) })
 		if member || s.members == nil {
@@ -179,14 +180,14 @@ func (s *etcdSession) tidy(ctx context.Context) error {
 // for five seconds.
 func notYet(err error) error {
 	if errors.Is(err, etcd.ErrNotYet) {
-		return dsl.Waiting("etcd: "+err.Error(), etcdSoon)
+		return dsl.Waiting("etcd: "+err.Error(), soon)
 	}
 	return err
 }
 
 // ready looks, and returns a member to ask for a change. It returns none if a voting member is not healthy, because
 // nothing may be changed then. That is not an error: the machine goes to the state that handles it.
-func (s *etcdSession) ready(ctx context.Context) (by string, err error) {
+func (s *session) ready(ctx context.Context) (by string, err error) {
 	if err := s.look(ctx); err != nil {
 		return "", err
 	}
@@ -199,21 +200,21 @@ func (s *etcdSession) ready(ctx context.Context) (by string, err error) {
 	return s.voter(""), nil
 }
 
-// Etcd registers the functions of samples/etcd.
-func Etcd(r *actions.Registry) {
-	pods, status := dsl.MustParseNeed("get,create,patch,delete", etcdPods), dsl.MustParseNeed("patch", "self/status")
+// Functions registers the functions.
+func Functions(r *actions.Registry) {
+	pods, status := dsl.MustParseNeed("get,create,patch,delete", podResource), dsl.MustParseNeed("patch", "self/status")
 	for _, f := range []struct {
 		name, doc string
-		step      func(context.Context, *etcdSession) error
+		step      func(context.Context, *session) error
 	}{
-		{"etcd.Look", "says in the status which members an etcd cluster has, and how they are", etcdLook},
-		{"etcd.Create", "makes the Pod of the first member of an etcd cluster", etcdCreate},
-		{"etcd.Add", "adds a member to an etcd cluster that has too few, as a learner, and makes its Pod", etcdAdd},
-		{"etcd.Promote", "gives a learner that has caught up its vote", etcdPromote},
-		{"etcd.Remove", "removes a member of an etcd cluster that has too many, and then its Pod", etcdRemove},
-		{"etcd.Replace", "removes a member of an etcd cluster whose Pod is gone", etcdReplace},
+		{"etcd.Look", "says in the status which members an etcd cluster has, and how they are", look},
+		{"etcd.Create", "makes the Pod of the first member of an etcd cluster", create},
+		{"etcd.Add", "adds a member to an etcd cluster that has too few, as a learner, and makes its Pod", add},
+		{"etcd.Promote", "gives a learner that has caught up its vote", promote},
+		{"etcd.Remove", "removes a member of an etcd cluster that has too many, and then its Pod", remove},
+		{"etcd.Replace", "removes a member of an etcd cluster whose Pod is gone", replace},
 	} {
-		r.Function(dsl.Function{Name: f.name, Doc: f.doc, Func: etcdFunc(f.step), Params: etcdParams{}, Needs: []dsl.Need{pods, status}})
+		r.Function(dsl.Function{Name: f.name, Doc: f.doc, Func: function(f.step), Params: parameters{}, Needs: []dsl.Need{pods, status}})
 	}
 }
 

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package handlers
+// Package guests has the function of samples/memo.
+package guests
 
 import (
 	"context"
@@ -32,9 +33,9 @@ type greeted struct {
 	Guests int `json:"guests"`
 }
 
-// GuestGreet writes a greeting to the status, with typed code. Its result has the number of greetings, from the
+// Greet writes a greeting to the status, with typed code. Its result has the number of greetings, from the
 // object's memo, and the number of guests in this process, from the operator's memo.
-func GuestGreet(_ context.Context, r *dsl.TypedRequest[guest]) error {
+func Greet(_ context.Context, r *dsl.TypedRequest[guest]) error {
 	seen := dsl.MemoOf[greetings](r.Memo)
 	seen.count++
 	guests := 0
@@ -50,19 +51,19 @@ func GuestGreet(_ context.Context, r *dsl.TypedRequest[guest]) error {
 	return nil
 }
 
-// Guests registers the function of samples/memo.
-func Guests(r *actions.Registry) {
+// Functions registers the function.
+func Functions(r *actions.Registry) {
 	r.Function(dsl.Function{
-		Name: "guests.Greet", Func: dsl.Typed(GuestGreet), Doc: "greets a guest, and counts how often",
+		Name: "guests.Greet", Func: dsl.Typed(Greet), Doc: "greets a guest, and counts how often",
 		Needs: []dsl.Need{dsl.MustParseNeed("patch", "self/status")},
 	})
 }
 
-// MemoOperator is samples/memo/operator.yaml written in Go.
-func MemoOperator() *dsl.Operator {
+// Operator is operator.yaml written in Go.
+func Operator() *dsl.Operator {
 	op := dsl.New("memo")
 	op.Resource("guests.v1alpha1.samples.handwerk.dev", func(guest *dsl.Resource) {
-		guest.OnReconcile("greet", dsl.Typed(GuestGreet), dsl.Field("spec.name"), dsl.Needs("patch", "self/status"))
+		guest.OnReconcile("greet", dsl.Typed(Greet), dsl.Field("spec.name"), dsl.Needs("patch", "self/status"))
 	})
 	return op
 }

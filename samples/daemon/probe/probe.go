@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package handlers
+// Package probe has the function of samples/daemon.
+package probe
 
 import (
 	"cmp"
@@ -29,9 +30,9 @@ type probe struct {
 	} `json:"status"`
 }
 
-// ProbeWatch is the daemon of samples/daemon: it checks periodically whether an address answers, and reports the
+// Watch is a daemon: it checks periodically whether an address answers, and reports the
 // result in the status. When the address changes, it checks it at once.
-func ProbeWatch(ctx context.Context, r *dsl.TypedDaemonRequest[probe]) error {
+func Watch(ctx context.Context, r *dsl.TypedDaemonRequest[probe]) error {
 	for {
 		current, err := r.Current()
 		if err != nil {
@@ -73,19 +74,19 @@ func ask(ctx context.Context, url string) (state, message string) {
 	return "Up", ""
 }
 
-// Probes registers the function of samples/daemon.
-func Probes(r *actions.Registry) {
+// Functions registers the function.
+func Functions(r *actions.Registry) {
 	r.Function(dsl.Function{
 		Name: "probe.Watch", Doc: "asks an address time and again, and says in the status whether it answers",
-		Daemon: dsl.TypedDaemon(ProbeWatch), Needs: []dsl.Need{dsl.MustParseNeed("patch", "self/status")},
+		Daemon: dsl.TypedDaemon(Watch), Needs: []dsl.Need{dsl.MustParseNeed("patch", "self/status")},
 	})
 }
 
-// DaemonOperator is samples/daemon/operator.yaml written in Go.
-func DaemonOperator() *dsl.Operator {
+// Operator is operator.yaml written in Go.
+func Operator() *dsl.Operator {
 	op := dsl.New("daemon")
 	op.Resource("probes.v1alpha1.samples.handwerk.dev", func(p *dsl.Resource) {
-		p.Daemon("watch", dsl.TypedDaemon(ProbeWatch), dsl.When(awake), dsl.StopWithin(10*time.Second), dsl.Needs("patch", "self/status"))
+		p.Daemon("watch", dsl.TypedDaemon(Watch), dsl.When(awake), dsl.StopWithin(10*time.Second), dsl.Needs("patch", "self/status"))
 	})
 	return op
 }
