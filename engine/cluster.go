@@ -18,7 +18,6 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/access"
-	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/leader"
@@ -162,11 +161,9 @@ func (e *Engine) managers() []string {
 // newFeeds prepares what makes the feeds.
 func (e *Engine) newFeeds() *feed.Factory {
 	common := feed.Settings{Catalog: e.catalog, Watches: e.watches, Metadata: e.clients.Metadata, Outages: e.outages, Log: e.log}
-	common.Source.Manager, common.Source.Vouches, common.Source.Vouched = e.op.Name, e.op.StateAnnotation(), book.UnsignedMark
 	common.Source.Made = e.op.AppliedAnnotation()
-	if all := e.op.Resources(); slices.ContainsFunc(all, (*dsl.Resource).KeepsGeneration) {
-		common.Source.Markers = strings.Join(append(e.markers(), e.managers()...), ",")
-	} else if slices.ContainsFunc(all, (*dsl.Resource).Recalls) {
+	keeps := func(r *dsl.Resource) bool { return r.KeepsGeneration() || r.Recalls() }
+	if slices.ContainsFunc(e.op.Resources(), keeps) {
 		common.Source.Markers = strings.Join(e.markers(), ",")
 	}
 	return feed.NewFactory(feed.FactorySettings{

@@ -37,24 +37,23 @@ func Deployed(key string) bool {
 	return false
 }
 
-// Later reports whether the first releases did not recognise the key: it is a key of [Deployed], or of a kopf
-// operator with its own prefix.
-func Later(key string) bool {
-	return Deployed(key) || !strings.HasPrefix(key, "kopf.zalando.org/") &&
-		(strings.HasSuffix(key, "/last-handled-configuration") || strings.HasSuffix(key, "/kopf-managed"))
-}
-
 // MayBe reports whether an annotation with that key may be bookkeeping, depending on its value.
 func MayBe(key string) bool {
 	return known(key) || strings.HasSuffix(key, "/state") || strings.HasSuffix(key, "/applied")
 }
 
 // known reports whether the key alone identifies its owner: an operator without a domain of its own, or a tool that
-// writes it while it handles an object.
+// writes it while it handles or deploys an object.
 func known(key string) bool {
 	switch key {
 	case "kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/revision":
 		return true
 	}
-	return strings.HasPrefix(key, "kopf.zalando.org/") || strings.Contains(key, "."+Domain+"/") || Later(key)
+	return Deployed(key) || ofKopf(key) || strings.Contains(key, "."+Domain+"/")
+}
+
+// ofKopf reports whether a kopf operator uses the key, with kopf's prefix or with its own.
+func ofKopf(key string) bool {
+	return strings.HasPrefix(key, "kopf.zalando.org/") ||
+		strings.HasSuffix(key, "/last-handled-configuration") || strings.HasSuffix(key, "/kopf-managed")
 }

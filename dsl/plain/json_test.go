@@ -11,7 +11,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// TestAppendJSON holds that the bytes are those of encoding/json, as digests on objects of earlier releases are of them.
+// TestAppendJSON holds that the bytes are those of encoding/json: digests on objects are of them.
 func TestAppendJSON(t *testing.T) {
 	type text string
 	tests := map[string]any{

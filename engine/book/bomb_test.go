@@ -60,7 +60,6 @@ func entries() map[string]string {
 	parts.WriteString(`"x":{}}}}}}}`)
 	return map[string]string{
 		"handlers": `{"handwerk":2,"uid":"0b1f","handlers":{` + many.String() + `"h":{"seen":"x"}}}`, "sub-handlers": parts.String(),
-		"records of version 1": `{"handwerk":1,"base":{},"handlers":{` + many.String() + `"h":{}}}`,
 	}
 }
 
@@ -86,7 +85,7 @@ func TestABombCostsLittle(t *testing.T) {
 			var b Book
 			var err, lost, unread error
 			if took := asks(func() {
-				if b, err = Load(text, uid, nil); err == nil {
+				if b, err = Load(text, uid); err == nil {
 					b = b.Meet([]Reader{h}, Moment{Look: NewLook(blue), Generation: 2})
 				}
 			}); took > 1<<20+2*len(text) || err != nil || !b.Known {
@@ -99,7 +98,7 @@ func TestABombCostsLittle(t *testing.T) {
 				t.Errorf("what was takes %d bytes: %v", took, unread)
 			}
 			if took := asks(func() {
-				b, _ = Load(text, uid, nil)
+				b, _ = Load(text, uid)
 				b = b.Meet([]Reader{size}, Moment{Look: NewLook(blue), Generation: 2, Lost: func(err error) { lost = err }})
 			}); took > mostForAText || !errors.Is(lost, ErrLarge) {
 				t.Errorf("a handler that looks at something else takes %d bytes: %v", took, lost)
@@ -121,7 +120,7 @@ func TestEntriesAreBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var b Book
 			var err error
-			if took := asks(func() { b, err = Load(text, uid, func() bool { return true }) }); took > 1<<20+2*len(text) || err == nil || b.Known {
+			if took := asks(func() { b, err = Load(text, uid) }); took > 1<<20+2*len(text) || err == nil || b.Known {
 				t.Errorf("it takes %d bytes; known %v, %v", took, b.Known, err)
 			}
 		})
@@ -149,7 +148,7 @@ func TestWhatIsStoredIsRead(t *testing.T) {
 			if err != nil || degraded != tt.degraded {
 				t.Fatalf("degraded %v, %v", degraded, err)
 			}
-			b, err := Load(text, uid, nil)
+			b, err := Load(text, uid)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -176,7 +175,7 @@ func FuzzLoad(f *testing.F) {
 	for _, text := range []string{
 		`{"handwerk":2,"uid":"0b1f","handlers":{"h":{"seen":"x"}},"old":{"spec":{"size":2}}}`,
 		`{"handwerk":2,"uid":"0b1f","handlers":{"h":{"of":"spec.size","seen":"?"}},"fields":["spec.size"],"olds":{"h":{"spec":{"size":2}}},"without":["h"]}`,
-		`{"handwerk":1,"base":{"":"x"},"old":{"spec":{}},"handlers":{"h":{"cause":"delete","done":true}}}`,
+		`{"handwerk":1,"handlers":{"h":{"cause":"delete","done":true}}}`,
 		`{"handwerk":2,"uid":"0b1f","packed":"` + pressed(f, `{"old":{"spec":{"size":2}}}`) + `"}`,
 	} {
 		f.Add(text)
@@ -187,7 +186,7 @@ func FuzzLoad(f *testing.F) {
 		}
 		readers := []Reader{h}
 		took := asks(func() {
-			b, err := Load(text, uid, func() bool { return true })
+			b, err := Load(text, uid)
 			if err != nil {
 				return
 			}
@@ -197,7 +196,7 @@ func FuzzLoad(f *testing.F) {
 			if err != nil && !errors.Is(err, ErrRoom) {
 				t.Fatal(err)
 			}
-			if _, err := Load(again, uid, nil); err != nil {
+			if _, err := Load(again, uid); err != nil {
 				t.Fatalf("%s is not read: %v", again, err)
 			}
 		})

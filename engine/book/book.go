@@ -54,8 +54,6 @@ type Book struct {
 	// text is the text that was stored last. Essences that entries do not hold are read from it on demand, because
 	// as trees they are several times as large.
 	text string
-	// legacy is the content of a book of version 1, until its handlers have been met.
-	legacy *legacy
 	// kept are the text's essences while the book is read; nil afterwards.
 	kept *sealed
 }
@@ -166,22 +164,11 @@ type Moment struct {
 // current view. It is for the first time that a process sees the object.
 func (b Book) Meet(readers []Reader, m Moment) Book {
 	b = b.renamed(readers)
-	for _, r := range readers {
-		if e, found := b.Entry(r.ID); found {
-			b = b.With(r.ID, e.renewed(r, m.Look))
-		}
-	}
 	out := b
-	out.entries, out.legacy, out.kept = nil, nil, nil
+	out.entries, out.kept = nil, nil
 	older := b.older(readers, m)
 	for _, r := range readers {
-		var e Entry
-		if b.legacy != nil {
-			e = b.legacy.entry(r, m).renewed(r, m.Look)
-		} else {
-			e = b.meet(r, m, older)
-		}
-		out.entries = append(out.entries, entryOf(r.ID, e))
+		out.entries = append(out.entries, entryOf(r.ID, b.meet(r, m, older)))
 	}
 	return out
 }
@@ -239,7 +226,7 @@ func (b Book) moved(e Entry, r Reader, m Moment) Entry {
 	tree, whole, fields := b.kept.met(m).of(r.ID)
 	switch {
 	case e.Seen != anew && tree != nil && r.View.within(whole, fields) && !r.View.lacks(e.Of):
-		then := lookBack(tree)
+		then := NewLook(tree)
 		e.Of, e.Seen, e.Old = r.View.Name(), then.Digest(r.View), nil
 		if r.Old {
 			e.Old = then.Kept(r.View)
@@ -252,11 +239,6 @@ func (b Book) moved(e Entry, r Reader, m Moment) Entry {
 	return e
 }
 
-// lookBack is NewLook for the kept state of an object.
-func lookBack(kept map[string]any) *Look {
-	return &Look{object: kept, essence: Unmarked(kept)}
-}
-
 // Old returns what a handler handled last; nil if it is not kept. The error says that it is kept, and cannot be
 // read, or is too large for the look's object.
 func (b Book) Old(r Reader, look *Look) (map[string]any, error) {
@@ -265,8 +247,8 @@ func (b Book) Old(r Reader, look *Look) (map[string]any, error) {
 	switch {
 	case e.Old != nil || !r.Old || e.Bare || e.Seen == "":
 		return e.Old, nil
-	case e.Seen == lookBack(nothing).Digest(r.View):
-		return nothing, nil // an empty view is not stored
+	case e.Seen == NewLook(nothing).Digest(r.View):
+		return nothing, nil // the digest of an empty view is enough
 	case b.text == "":
 		return nil, nil
 	}
@@ -284,8 +266,8 @@ func (b Book) Old(r Reader, look *Look) (map[string]any, error) {
 	if tree == nil || !r.View.within(whole, fields) && was.Of != r.View.Name() {
 		return nil, nil
 	}
-	then := lookBack(tree)
-	if e.Seen != anew && then.Digest(r.View) != e.Seen && !slices.Contains(then.formers(r.View), e.Seen) {
+	then := NewLook(tree)
+	if e.Seen != anew && then.Digest(r.View) != e.Seen {
 		return nil, nil // it is from another time
 	}
 	return then.Kept(r.View), nil

@@ -46,53 +46,6 @@ func Essence(object map[string]any) map[string]any {
 	return essence
 }
 
-// Marked returns the essence of an object with the annotations that earlier releases did not count as bookkeeping;
-// nil if it has none.
-func Marked(object, essence map[string]any) map[string]any {
-	metadata, _ := object["metadata"].(map[string]any)
-	annotations, _ := metadata["annotations"].(map[string]any)
-	var marks map[string]any
-	for key, value := range annotations {
-		if bookkeeping.Later(key) {
-			if marks == nil {
-				marks = map[string]any{}
-			}
-			marks[key] = value
-		}
-	}
-	if marks == nil {
-		return nil
-	}
-	own, _ := essence["metadata"].(map[string]any)
-	kept, _ := own["annotations"].(map[string]any)
-	maps.Copy(marks, kept)
-	out, inner := map[string]any{}, map[string]any{}
-	maps.Copy(out, essence)
-	maps.Copy(inner, own)
-	inner["annotations"], out["metadata"] = marks, inner
-	return out
-}
-
-// Unmarked returns an essence of an earlier release without the annotations that count as bookkeeping now.
-func Unmarked(kept map[string]any) map[string]any {
-	if Marked(kept, nil) == nil {
-		return kept
-	}
-	metadata, _ := kept["metadata"].(map[string]any)
-	annotations, _ := metadata["annotations"].(map[string]any)
-	annotations = maps.Clone(annotations)
-	maps.DeleteFunc(annotations, func(key string, _ any) bool { return bookkeeping.Later(key) })
-	out, inner := maps.Clone(kept), maps.Clone(metadata)
-	inner["annotations"], out["metadata"] = annotations, inner
-	if len(annotations) == 0 {
-		delete(inner, "annotations")
-	}
-	if len(inner) == 0 {
-		delete(out, "metadata")
-	}
-	return out
-}
-
 // Project returns the essence limited to the fields.
 func Project(essence map[string]any, fields []dsl.Path) map[string]any {
 	out := map[string]any{}

@@ -114,9 +114,9 @@ func TestProject(t *testing.T) {
 	}
 }
 
-// TestDigestsAreThoseOfEarlierReleases holds that a digest which lies on an object is that of the same value for ever:
-// another one would have every handler run.
-func TestDigestsAreThoseOfEarlierReleases(t *testing.T) {
+// TestDigestsStayAsTheyAre holds that equal values have equal digests in all versions of the engine: objects have them in their
+// books, and another digest would make every handler run.
+func TestDigestsStayAsTheyAre(t *testing.T) {
 	tests := map[string]any{
 		"ZnzpayuABvw_": tree{"spec": tree{"size": int64(3), "color": "red"}, "metadata": tree{"labels": tree{"app": "web"}}},
 		"cFTtwmQgFCrs": tree{"html": "<a href=\"x\">&</a>", "lines": "a\u2028b\u2029c", "text": "grüße 世界 \x7f\t"},

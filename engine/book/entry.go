@@ -4,7 +4,6 @@
 package book
 
 import (
-	"slices"
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -295,29 +294,6 @@ func (e Entry) Start(r Reader, look *Look, quiet bool) Entry {
 	e.Of, e.Seen, e.Quiet, e.Begins, e.Bare, e.Old = r.View.Name(), look.Digest(r.View), quiet, false, false, nil
 	e.Fresh = false
 	return e
-}
-
-// renewed updates an entry of an earlier release if the object is as it was handled then.
-func (e Entry) renewed(r Reader, look *Look) Entry {
-	formers, now := look.formers(r.View), look.Digest(r.View)
-	if slices.Contains(formers, e.Seen) {
-		e.Seen = now
-	}
-	if slices.Contains(formers, e.Try.View) {
-		e.Try.View = now
-	}
-	return e
-}
-
-// formers returns the digests of a view in earlier releases: those of former, and those from before annotations of
-// deployment tools counted as bookkeeping, if the object has such.
-func (l *Look) formers(v View) []string {
-	out := []string{l.former(v)}
-	if essence := Marked(l.object, l.essence); essence != nil {
-		then := &Look{object: l.object, essence: essence}
-		out = append(out, then.Digest(v), then.former(v))
-	}
-	return out
 }
 
 // Observed returns the entry of a handler that has handled an object at the observed generation in

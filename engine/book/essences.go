@@ -42,8 +42,6 @@ type sealed struct {
 
 	// also are renamed handlers: {was, is}.
 	also [][2]string
-	// legacy is the rest of a text of version 1, if they are of one.
-	legacy *legacy
 	// opened is the result of met.
 	opened *essences
 	asked  bool
@@ -68,11 +66,8 @@ func (s *sealed) open(look *Look) (*essences, error) {
 		if err != nil {
 			return nil, err
 		}
-		if t = (treesText{Old: data}); s.legacy == nil {
-			t = treesText{}
-			err = json.Unmarshal(data, &t)
-		}
-		if err != nil {
+		t = treesText{} // the packed trees take the place of those in the text
+		if err := json.Unmarshal(data, &t); err != nil {
 			return nil, err
 		}
 	}
@@ -82,9 +77,6 @@ func (s *sealed) open(look *Look) (*essences, error) {
 	x := &essences{Fields: s.Fields, Without: s.Without}
 	if err := t.into(x); err != nil {
 		return nil, err
-	}
-	if s.legacy != nil {
-		x = s.legacy.kept(x.Old)
 	}
 	for _, ids := range s.also {
 		x = x.renamed(ids[0], ids[1])
@@ -221,7 +213,7 @@ func (x essences) serves(v View, tree map[string]any) bool {
 	if len(x.Fields) == 0 && !v.within(true, nil) {
 		return false
 	}
-	return reflect.DeepEqual(lookBack(x.Old).Kept(v), tree)
+	return reflect.DeepEqual(NewLook(x.Old).Kept(v), tree)
 }
 
 // trees are the part of essences that is compressed.

@@ -17,8 +17,8 @@ import (
 type Rules struct {
 	// Readers are the handlers with an entry in the book, in their order.
 	Readers []Reader
-	// Annotation is the key of the state annotation; Manager is the operator's field manager for it.
-	Annotation, Manager string
+	// Annotation is the key of the state annotation.
+	Annotation string
 	// Stores: the book is stored, because a handler that is not level-triggered needs it.
 	Stores bool
 	// Partial: caches hold only a part of an object.

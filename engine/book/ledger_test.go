@@ -33,7 +33,7 @@ type shelf struct {
 func newShelf(t *testing.T) *shelf {
 	h := &dsl.Handler{ID: "deploy", Causes: []dsl.Cause{dsl.Create, dsl.Update, dsl.Delete}, Retries: dsl.Unlimited}
 	view := NewView(h.View(), Own{Annotations: []string{annotation}})
-	s := &shelf{t: t, rules: Rules{Readers: []Reader{{Handler: h, View: view}}, Annotation: annotation, Manager: "shop", Stores: true}}
+	s := &shelf{t: t, rules: Rules{Readers: []Reader{{Handler: h, View: view}}, Annotation: annotation, Stores: true}}
 	s.object = &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": int64(1)}}}
 	s.object.SetUID("u")
 	s.object.SetGeneration(1)
@@ -42,13 +42,8 @@ func newShelf(t *testing.T) *shelf {
 
 func (s *shelf) reader() Reader { return s.rules.Readers[0] }
 
-// text is the object's state annotation, as this operator has written it.
-func (s *shelf) text(text string) {
-	s.object.SetAnnotations(map[string]string{annotation: text})
-	s.object.SetManagedFields([]metav1.ManagedFieldsEntry{{
-		Manager: "shop", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{"f:` + annotation + `":{}}}}`),
-	}})
-}
+// text sets the object's state annotation.
+func (s *shelf) text(text string) { s.object.SetAnnotations(map[string]string{annotation: text}) }
 
 func (s *shelf) look() *Look { return NewLook(s.object.Object) }
 

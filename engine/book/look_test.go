@@ -4,7 +4,10 @@
 package book
 
 import (
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/plain"
@@ -56,28 +59,29 @@ func TestALookAfterAPatch(t *testing.T) {
 	}
 }
 
-// TestAnnotationsThatCountedBefore holds that an object whose marks of tools were a part of what was handled by an earlier release is not
-// handled again for that, and that old is what it was, without them.
-func TestAnnotationsThatCountedBefore(t *testing.T) {
-	h := &dsl.Handler{ID: "a", Causes: []dsl.Cause{dsl.Create, dsl.Update}}
-	for name, view := range map[string]dsl.View{"the essence": {}, "annotations": {Fields: []dsl.Path{{"metadata", "annotations"}}}} {
-		t.Run(name, func(t *testing.T) {
-			notes := map[string]any{"meta.helm.sh/release-name": "shop", "note": "x"}
-			object := map[string]any{"metadata": map[string]any{"annotations": notes}, "spec": map[string]any{"size": int64(1)}}
-			r := Reader{Handler: h, View: NewView(view, Own{})}
-			look := NewLook(object)
-			before := (&Look{object: object, essence: object}).Digest(r.View) // as a release did that knew no Helm
-			if now := look.Digest(r.View); now == before {
-				t.Fatal("the mark is still looked at")
+// TestAKeptAnnotationOfAToolCountsWhereItIsNamed holds that a handler which names the annotation of a tool has it in old, and that a
+// handler of all annotations, whose old is in the same text, has it not.
+func TestAKeptAnnotationOfAToolCountsWhereItIsNamed(t *testing.T) {
+	for _, key := range []string{"meta.helm.sh/release-name", "kubectl.kubernetes.io/last-applied-configuration", "shop.example.com/kopf-managed"} {
+		t.Run(key, func(t *testing.T) {
+			one := reading(updates, dsl.Field(`metadata.annotations["`+key+`"]`)).named("one")
+			all := reading(updates, dsl.Field("metadata.annotations")).named("all")
+			o := map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: "shop", "note": "x"}}}
+			b := Book{UID: uid}.handled(one, o).handled(all, o)
+			look := NewLook(map[string]any{})
+			got := reload(t, b, []Reader{one, all}, look.object, []Reader{one, all}, Moment{Look: look})
+			for r, want := range map[*Reader]map[string]any{&one: {key: "shop"}, &all: {"note": "x"}} {
+				if diff := cmp.Diff(map[string]any{"metadata": map[string]any{"annotations": want}}, oldOf(got, *r)); diff != "" {
+					t.Errorf("old of %s (-want +got):\n%s", r.ID, diff)
+				}
 			}
-			if e := (Entry{Of: r.View.Name(), Seen: before}).renewed(r, look); e.Seen != look.Digest(r.View) {
-				t.Error("it is handled again")
+			if text, _, _ := b.Encode([]Reader{one, all}, look, MaxSize); strings.Contains(text, "olds") {
+				t.Errorf("the text has more than one state: %s", text)
 			}
-			if e := (Entry{Of: r.View.Name(), Seen: "another"}).renewed(r, look); e.Seen != "another" {
-				t.Error("a change is lost")
-			}
-			if old := lookBack(object).Digest(r.View); old != look.Digest(r.View) {
-				t.Error("old has the mark")
+			wider := all.named("one")
+			got = reload(t, b, []Reader{one, all}, look.object, []Reader{wider, all}, Moment{Look: NewLook(o)})
+			if e, _ := got.Entry("one"); e.Seen != NewLook(o).Digest(wider.View) {
+				t.Error("the handler that comes to look at all annotations is due, though none has changed")
 			}
 		})
 	}

@@ -5,7 +5,6 @@ package book
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -77,7 +76,7 @@ func Open(rules *Rules, m *Memory, s Subject, look *Look, log Logger) *Ledger {
 
 // load reads the book from the object: its text, or status.observedGeneration if that is newer.
 func (l *Ledger) load(look *Look) Book {
-	b, err := Load(l.text, l.subject.Object.GetUID(), l.vouched)
+	b, err := Load(l.text, l.subject.Object.GetUID())
 	if err != nil {
 		l.log.Log().Error(err, "state annotation is not readable; the object is handled as a new one")
 	}
@@ -113,40 +112,22 @@ func (l *Ledger) byGeneration(look *Look, observed int64) Book {
 	return b
 }
 
-// vouched reports whether this operator wrote the state annotation, by managedFields.
-func (l *Ledger) vouched() bool {
-	return wrote(l.subject.Object, []string{l.rules.Manager}, "", "", "f:metadata", "f:annotations", "f:"+l.rules.Annotation)
-}
-
 // HasMarker reports whether status.observedGeneration is an operator's mark on this object, by managedFields. The
 // operator may keep its mark elsewhere now. Markers are the prefixes of its field managers for marks; see
 // [patch.Marker].
 func HasMarker(o *unstructured.Unstructured, markers []string) bool {
-	managers, bare := make([]string, 0, len(markers)), make([]string, 0, len(markers))
+	managers := make([]string, 0, len(markers))
 	for _, marker := range markers {
-		managers, bare = append(managers, patch.MarkerOf(marker, o)), append(bare, strings.TrimSuffix(marker, "/"))
+		managers = append(managers, patch.MarkerOf(marker, o))
 	}
-	return wrote(o, managers, "", "status", "f:status", "f:observedGeneration") || Inherited(o, bare) // from before markers had UIDs
-}
-
-// Inherited is the same for an earlier release, whose field managers were the operator's names. An entry that is
-// older than the object belongs to another object.
-func Inherited(o *unstructured.Unstructured, names []string) bool {
-	return wrote(o, names, o.GetCreationTimestamp().UTC().Format(time.RFC3339), "status", "f:status", "f:observedGeneration")
-}
-
-// wrote reports whether one of these managers wrote a field last, by managedFields. Since is the earliest time;
-// optional.
-func wrote(o *unstructured.Unstructured, managers []string, since, subresource string, path ...string) bool {
 	field, _, _ := unstructured.NestedFieldNoCopy(o.Object, "metadata", "managedFields")
 	entries, _ := field.([]any)
 	return slices.ContainsFunc(entries, func(item any) bool {
 		e, _ := item.(map[string]any)
 		manager, _ := e["manager"].(string)
-		at, _ := e["subresource"].(string)
-		when, _ := e["time"].(string) // the server writes one form, so texts can be compared
+		subresource, _ := e["subresource"].(string)
 		fields, _ := e["fieldsV1"].(map[string]any)
-		_, found := dsl.Path(path).In(fields)
-		return found && at == subresource && when >= since && slices.Contains(managers, manager)
+		_, found := dsl.Path{"f:status", "f:observedGeneration"}.In(fields)
+		return found && subresource == "status" && slices.Contains(managers, manager)
 	})
 }

@@ -22,8 +22,6 @@ const (
 	// ratio limits the size of unpacked data relative to its text. Whoever may edit an object can write its
 	// annotations, and flate alone would turn one megabyte into a gigabyte.
 	ratio = 32
-	// dense is the ratio for UnpackDense: lists of long names that differ only in a number need a good third of it.
-	dense = 128
 )
 
 // ErrLarge says that data is too large to pack or to unpack.
@@ -59,12 +57,8 @@ func limit(text string) int { return min(Most, From+ratio*len(text)) }
 
 // Unpack returns the data of a text. The error is ErrLarge if it is too large, absolutely or relative to its text;
 // otherwise the text is not from Pack.
-func Unpack(text string) ([]byte, error) { return unpack(text, limit(text)) }
-
-// UnpackDense is Unpack for texts of earlier releases, which compressed as much as possible and must not be lost.
-func UnpackDense(text string) ([]byte, error) { return unpack(text, min(Most, From+dense*len(text))) }
-
-func unpack(text string, most int) ([]byte, error) {
+func Unpack(text string) ([]byte, error) {
+	most := limit(text)
 	packed := base64.NewDecoder(base64.StdEncoding, strings.NewReader(text))
 	plain, err := io.ReadAll(io.LimitReader(flate.NewReader(packed), int64(most)+1))
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// version is the version of texts that are written.
+// version is the version of texts: the only one that is written and read.
 const version = 2
 
 // MaxSize is the size of the largest stored text in bytes. All annotations of an object share 256 KiB, so half of
@@ -112,30 +112,11 @@ func (s stored) encode() (string, error) {
 	return string(data), err
 }
 
-// Load reads an object's text. The text of another object is void. A text of version 1 does not identify its
-// object; then vouched reports whether this operator wrote it.
-func Load(text string, uid types.UID, vouched func() bool) (Book, error) {
+// Load reads an object's text. The text of another object is void.
+func Load(text string, uid types.UID) (Book, error) {
 	void := Book{UID: uid}
 	if text == "" {
 		return void, nil
-	}
-	found, err := versionOf(text)
-	if err != nil {
-		return void, err
-	}
-	switch found {
-	case 1:
-		if !vouched() {
-			return void, nil
-		}
-		l, err := parseLegacy(text)
-		if err != nil {
-			return void, err
-		}
-		return Book{UID: uid, Known: l.handled, legacy: l, text: text}, nil
-	case version:
-	default:
-		return void, fmt.Errorf("decoding state: version %d is not known", found)
 	}
 	in, err := parse(text)
 	if err != nil {
@@ -176,21 +157,14 @@ func decodeEntries(text []byte, into any) error {
 // parse reads a text of any object.
 func parse(text string) (Book, error) {
 	var in struct {
-		Version    int             `json:"handwerk"`
 		UID        types.UID       `json:"uid"`
 		Generation int64           `json:"generation"`
 		Counted    bool            `json:"counted"`
 		Handlers   json.RawMessage `json:"handlers"`
 		sealed
 	}
-	if version, err := versionOf(text); err != nil {
+	if err := checkVersion(text); err != nil {
 		return Book{}, err
-	} else if version == 1 {
-		l, err := parseLegacy(text)
-		if err != nil {
-			return Book{}, err
-		}
-		return Book{kept: l.sealed}, nil
 	}
 	var entries map[string]Entry
 	if err := decode([]byte(text), &in); err != nil {
@@ -206,13 +180,16 @@ func parse(text string) (Book, error) {
 	return b, nil
 }
 
-// versionOf returns the version of a text.
-func versionOf(text string) (int, error) {
+// checkVersion refuses a text of another version, whose other fields may mean something else.
+func checkVersion(text string) error {
 	var head struct {
 		Version int `json:"handwerk"`
 	}
 	if err := json.Unmarshal([]byte(text), &head); err != nil {
-		return 0, fmt.Errorf("decoding state: %w", err)
+		return fmt.Errorf("decoding state: %w", err)
 	}
-	return head.Version, nil
+	if head.Version != version {
+		return fmt.Errorf("decoding state: version %d is not known", head.Version)
+	}
+	return nil
 }

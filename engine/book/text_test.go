@@ -54,7 +54,7 @@ func reload(t *testing.T, b Book, was []Reader, stored map[string]any, is []Read
 	if !strings.HasPrefix(text, bookkeeping.StateMark) {
 		t.Errorf("%s is not marked as an operator's", text)
 	}
-	got, err := Load(text, uid, func() bool { t.Error("asked who wrote a text that says whose it is"); return false })
+	got, err := Load(text, uid)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,6 +93,38 @@ func TestOldIsWhatAHandlerHandled(t *testing.T) {
 				t.Errorf("of the other (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestOldOfNothing holds that what a handler has handled is known where that was nothing, and where nulls were
+// among it, also where no more than that it is undone is known.
+func TestOldOfNothing(t *testing.T) {
+	note, whole := reading(updates, dsl.Field("spec.note")).named("h"), reading(updates).named("h")
+	conf := reading(updates, dsl.Field("spec.conf")).named("h")
+	nothing, nulls := map[string]any{}, map[string]any{"spec": map[string]any{"conf": map[string]any{"a": nil, "b": int64(1)}}}
+	for name, tt := range map[string]struct {
+		reader    Reader
+		was, want map[string]any
+	}{
+		"a field that was not there": {note, object(1, "red"), nothing},
+		"an object of nothing":       {whole, nothing, nothing},
+		"a null below a field":       {conf, nulls, nulls},
+	} {
+		for _, seen := range []string{"", anew} {
+			t.Run(name+seen, func(t *testing.T) {
+				b := Book{UID: uid}.handled(tt.reader, tt.was)
+				if seen != "" {
+					e, _ := b.Entry("h")
+					e.Seen = seen
+					b = b.With("h", e)
+				}
+				now := map[string]any{"spec": map[string]any{"note": "x", "conf": "y"}}
+				got := reload(t, b, []Reader{tt.reader}, now, []Reader{tt.reader}, Moment{Look: NewLook(now)})
+				if diff := cmp.Diff(tt.want, oldOf(got, tt.reader)); diff != "" {
+					t.Errorf("old (-want +got):\n%s", diff)
+				}
+			})
+		}
 	}
 }
 
@@ -153,7 +185,7 @@ func TestHandlersThatTheBookDoesNotKnow(t *testing.T) {
 	if f := (Facts{Now: m.Look.Digest(newer.View), Present: true, First: true}); e.Due(newer.Handler, f) != "" {
 		t.Error("a handler that is new to a handled object has something to do")
 	}
-	fresh, _ := Load("", uid, nil)
+	fresh, _ := Load("", uid)
 	e, _ = fresh.Meet([]Reader{newer}, m).Entry("newer")
 	if f := (Facts{Now: m.Look.Digest(newer.View), Present: true, First: true, New: true}); e.Due(newer.Handler, f) != dsl.Create {
 		t.Error("a new object is no create")
@@ -217,7 +249,7 @@ func TestRoom(t *testing.T) {
 	if err != nil || !degraded || len(text) > 200 {
 		t.Fatalf("%d bytes, degraded %v, %v", len(text), degraded, err)
 	}
-	got, err := Load(text, uid, nil)
+	got, err := Load(text, uid)
 	if e, _ := got.Entry("h"); err != nil || e.Seen == "" || oldOf(got, h) != nil {
 		t.Errorf("entry %+v, %v", e, err)
 	}
@@ -227,22 +259,18 @@ func TestRoom(t *testing.T) {
 }
 
 func TestLoad(t *testing.T) {
-	const legacy = `{"handwerk":1,"base":{"":"abc"}}`
 	h := reading(updates).named("h")
 	for name, tt := range map[string]struct {
-		text    string
-		vouched bool
-		known   bool
+		text  string
+		known bool
 	}{
-		"a text of this object":            {`{"handwerk":2,"uid":"0b1f","handlers":{"h":{"seen":"x"}}}`, false, true},
-		"one of another":                   {`{"handwerk":2,"uid":"other","handlers":{"h":{"seen":"x"}}}`, false, false},
-		"one of nobody":                    {`{"handwerk":2,"handlers":{"h":{"seen":"x"}}}`, false, false},
-		"one of version 1 that is ours":    {legacy, true, true},
-		"one of version 1 that was copied": {legacy, false, false},
-		"none":                             {"", false, false},
+		"a text of this object":       {`{"handwerk":2,"uid":"0b1f","handlers":{"h":{"seen":"x"}}}`, true},
+		"a text of another object":    {`{"handwerk":2,"uid":"other","handlers":{"h":{"seen":"x"}}}`, false},
+		"a text that names no object": {`{"handwerk":2,"handlers":{"h":{"seen":"x"}}}`, false},
+		"no text":                     {"", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, err := Load(tt.text, uid, func() bool { return tt.vouched })
+			b, err := Load(tt.text, uid)
 			if err != nil || b.Known != tt.known {
 				t.Fatalf("known %v, %v", b.Known, err)
 			}
@@ -257,12 +285,13 @@ func TestLoad(t *testing.T) {
 func TestLoadRefuses(t *testing.T) {
 	for name, text := range map[string]string{
 		"what is not JSON":            "{",
-		"a version of the future":     `{"handwerk":3}`,
+		"a later version":             `{"handwerk":3,"uid":"0b1f","handlers":{"h":{"seen":"x"}}}`,
+		"an earlier version":          `{"handwerk":1,"uid":"0b1f","handlers":{"h":{"seen":"x"}}}`,
+		"no version":                  `{"uid":"0b1f","handlers":{"h":{"seen":"x"}}}`,
 		"a list where a map belongs":  `{"handwerk":2,"uid":"0b1f","handlers":[]}`,
-		"the same of version 1":       `{"handwerk":1,"base":[]}`,
 		"somebody else's annotation ": `hello`,
 	} {
-		b, err := Load(text, uid, func() bool { return true })
+		b, err := Load(text, uid)
 		if err == nil || b.Known || b.UID != uid {
 			t.Errorf("%s is read: %s", name, text)
 		}
@@ -325,7 +354,7 @@ func TestFormerIds(t *testing.T) {
 		if err != nil || degraded != tt.degraded || len(got) > tt.room {
 			t.Fatalf("room for %d: %d bytes, degraded %v, %v", tt.room, len(got), degraded, err)
 		}
-		read, err := Load(got, uid, nil)
+		read, err := Load(got, uid)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -142,19 +142,6 @@ func (v View) digest(value any) string {
 	return Digest(value)
 }
 
-// former returns the digest of a view as earlier releases computed it: with the operator's own finalizer, and for a
-// Secret without a key.
-func (l *Look) former(v View) string {
-	if v.own.Key != nil {
-		return Digest(l.value(v))
-	}
-	if !slices.ContainsFunc(v.Paths(), dsl.Path{"metadata", "finalizers"}.Covers) {
-		return l.Digest(v)
-	}
-	v.own.Finalizer = ""
-	return Digest(l.value(v))
-}
-
 // Seen reports whether some of the view exists: one of the handler's fields. A handler without fields always sees
 // something.
 func (l *Look) Seen(v View) bool {

@@ -123,29 +123,27 @@ func (r *rare) pick(key, value []byte, owner string) {
 
 // managers returns the field managers whose entries are held for an object.
 func (c *cutter) managers(metadata []byte) managers {
-	if c.form.Vouches == "" && c.form.Made == "" {
-		return managers{own: c.form.Manager, markers: c.form.Markers}
+	out := managers{markers: c.form.Markers}
+	if c.form.Made != "" {
+		notes := scan.Member(metadata, "annotations")
+		out.hands = strings.HasPrefix(scan.Text(scan.Member(notes, c.form.Made)), bookkeeping.AppliedMark)
 	}
-	notes, out := scan.Member(metadata, "annotations"), managers{markers: c.form.Markers}
-	if c.form.Vouches == "" || strings.HasPrefix(scan.Text(scan.Member(notes, c.form.Vouches)), c.form.Vouched) {
-		out.own = c.form.Manager
-	}
-	out.hands = c.form.Made != "" && strings.HasPrefix(scan.Text(scan.Member(notes, c.form.Made)), bookkeeping.AppliedMark)
 	return out
 }
 
+// managers are the field managers with one of these prefixes, and people's if hands is set.
 type managers struct {
-	own, markers string // empty if there is no such manager
-	hands        bool
+	markers string
+	hands   bool
 }
 
 func (m managers) hold(manager string) bool {
-	return manager != "" && (manager == m.own || m.marks(manager)) || m.hands && bookkeeping.HandOf(manager) != bookkeeping.NoHand
+	return m.marks(manager) || m.hands && bookkeeping.HandOf(manager) != bookkeeping.NoHand
 }
 
 func (m managers) marks(manager string) bool {
-	for one := range strings.SplitSeq(m.markers, ",") {
-		if one == manager || strings.HasSuffix(one, "/") && strings.HasPrefix(manager+"/", one) {
+	for prefix := range strings.SplitSeq(m.markers, ",") {
+		if prefix != "" && strings.HasPrefix(manager, prefix) {
 			return true
 		}
 	}

@@ -26,15 +26,9 @@ type Form struct {
 	// Notes limits the held annotations in the compact profile, for objects with few annotations; see [FormOf].
 	// Empty means all.
 	Notes string
-	// Manager is the field manager whose managedFields entries are held. Others are dropped, except those of
-	// Markers and Made. Empty drops all.
-	Manager string
-	// Markers are other field managers whose entries are held for every object, separated by commas. One that ends
-	// with a slash is a prefix; the part before the slash counts, too. Optional.
+	// Markers are prefixes of field managers, separated by commas. The managedFields entries of these managers are
+	// held. Others are dropped, except those of Made. Empty drops all.
 	Markers string
-	// Vouches, when set, limits Manager and Markers to objects with an annotation of this key whose value begins
-	// with Vouched, because only for these does the engine check who wrote it.
-	Vouches, Vouched string
 	// Made, when set, is the annotation of objects that the operator has made. For these, the entries of people are
 	// held, too, to find their changes.
 	Made string
@@ -56,7 +50,7 @@ func (f Form) WithDefaults() Form {
 		f.Keep, f.Notes = "", ""
 	}
 	if f.Profile == dsl.CacheLive {
-		f.Manager, f.Markers, f.Vouches, f.Vouched, f.Made = "", "", "", "", ""
+		f.Markers, f.Made = "", ""
 	}
 	return f
 }

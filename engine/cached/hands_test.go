@@ -15,20 +15,19 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// TestWhoseEntriesAreHeld: of what the operator has made the entries of people's hands are held, and nothing of others.
+// TestWhoseEntriesAreHeld holds that the entries of the operator's marks are held, and people's for objects that the operator has made.
 func TestWhoseEntriesAreHeld(t *testing.T) {
-	const made, state = "op.handwerk.dev/applied", "op.handwerk.dev/state"
-	form := Form{Manager: "op", Vouches: state, Vouched: "{", Made: made}
+	const made, mark = "op.handwerk.dev/applied", "op/observed/u-1"
+	form := Form{Markers: "was/observed/,op/observed/", Made: made}
 	tests := map[string]struct {
 		form  Form
 		notes map[string]string
 		want  []string
 	}{
-		"of an object that the operator has not made": {form, nil, nil},
-		"of one that it has made":                     {form, map[string]string{made: "handwerk:x"}, []string{"kubectl-edit", "handwerk-adopted"}},
-		"of one whose annotation is another thing":    {form, map[string]string{made: "x"}, nil},
-		"of one with a book":                          {form, map[string]string{state: "{}"}, []string{"op"}},
-		"of one with both":                            {form, map[string]string{made: "handwerk:x", state: "{}"}, []string{"op", "kubectl-edit", "handwerk-adopted"}},
+		"of an object that the operator has not made": {form, nil, []string{mark}},
+		"of one that it has made":                     {form, map[string]string{made: "handwerk:x"}, []string{mark, "kubectl-edit", "handwerk-adopted"}},
+		"of one whose annotation is another thing":    {form, map[string]string{made: "x"}, []string{mark}},
+		"where no marks are asked for":                {Form{Made: made}, map[string]string{made: "handwerk:x"}, []string{"kubectl-edit", "handwerk-adopted"}},
 		"where nobody asks for it":                    {Form{}, map[string]string{made: "handwerk:x"}, nil},
 		"where only metadata is held": {
 			Form{Profile: dsl.CacheMetadata, Made: made}, map[string]string{made: "handwerk:x"}, []string{"kubectl-edit", "handwerk-adopted"},
@@ -39,7 +38,7 @@ func TestWhoseEntriesAreHeld(t *testing.T) {
 			u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 			u.SetAnnotations(tt.notes)
 			var entries []metav1.ManagedFieldsEntry
-			for _, manager := range []string{"op", "kubectl-edit", "kube-controller-manager", "handwerk-adopted"} {
+			for _, manager := range []string{"op", mark, "kubectl-edit", "kube-controller-manager", "handwerk-adopted"} {
 				entries = append(entries, metav1.ManagedFieldsEntry{Manager: manager, FieldsV1: metav1.NewFieldsV1(`{"f:data":{}}`)})
 			}
 			u.SetManagedFields(entries)

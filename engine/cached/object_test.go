@@ -137,18 +137,19 @@ func TestStringsThatAreNotUTF8AreMended(t *testing.T) {
 	wantSame(t, "a\ufffdb\ufffd", hold(t, Form{}, u).Tree().Object["spec"].(string))
 }
 
-func TestManagedFieldsOfOneManagerAreHeld(t *testing.T) {
+func TestManagedFieldsOfMarkersAreHeld(t *testing.T) {
 	const text = `{"apiVersion":"v1","kind":"Foo","metadata":{"name":"a","managedFields":[
 		{"manager":"kubectl","operation":"Apply","fieldsV1":{"f:a":{}}},
+		{"manager":"foo/1","operation":"Apply","fieldsV1":{"f:b":{}}},
 		{"manager":"foo","operation":"Apply","fieldsV1":{"f:b":{}}},
-		{"manager":"foo","operation":"Update","subresource":"status","fieldsV1":{"f:c":{}}}]}}`
-	tests := map[string][]string{"": nil, "nobody": nil, "kubectl": {"Apply"}, "foo": {"Apply", "Update"}}
+		{"manager":"foo/2","operation":"Update","subresource":"status","fieldsV1":{"f:c":{}}}]}}`
+	tests := map[string][]string{"": nil, "other/": nil, "kubectl": {"Apply"}, "foo/": {"Apply", "Update"}, "x/,foo/": {"Apply", "Update"}}
 	for _, profile := range []dsl.CacheProfile{dsl.CacheCompact, dsl.CacheMetadata} {
-		for manager, want := range tests {
-			t.Run(string(profile)+" "+manager, func(t *testing.T) {
+		for markers, want := range tests {
+			t.Run(string(profile)+" "+markers, func(t *testing.T) {
 				u := parse(t, text)
 				before := u.DeepCopy()
-				o := hold(t, Form{Profile: profile, Manager: manager}, as(u, profile == dsl.CacheMetadata))
+				o := hold(t, Form{Profile: profile, Markers: markers}, as(u, profile == dsl.CacheMetadata))
 				var got []string
 				for _, f := range o.Tree().GetManagedFields() {
 					got = append(got, string(f.Operation))

@@ -90,8 +90,7 @@ func (y *Factory) newOwn(s Settings) *Feed {
 func (y *Factory) New(s Settings) *Feed {
 	common := y.settings.Common
 	s.Catalog, s.Watches, s.Metadata, s.Outages, s.Unserved = common.Catalog, common.Watches, common.Metadata, common.Outages, y.WantCRDs
-	s.Source.Manager, s.Source.Vouches, s.Source.Vouched, s.Source.Made = common.Source.Manager, common.Source.Vouches, common.Source.Vouched, common.Source.Made
-	s.Source.Markers = common.Source.Markers
+	s.Source.Made, s.Source.Markers = common.Source.Made, common.Source.Markers
 	if s.Scope == nil {
 		s.Scope = y.scope
 	}

@@ -247,7 +247,7 @@ func (s *Site) observed(ctx context.Context, key cache.ObjectName, object *unstr
 		}
 	}
 	n.Value, _, _ = unstructured.NestedInt64(object.Object, "status", "observedGeneration")
-	n.Own = n.Value > 0 && (book.HasMarker(object, s.Writer.Markers) || keeps && book.Inherited(object, s.Writer.Managers))
+	n.Own = n.Value > 0 && book.HasMarker(object, s.Writer.Markers)
 	return n, nil
 }
 

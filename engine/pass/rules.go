@@ -76,7 +76,7 @@ func NewRules(op *dsl.Operator, r *dsl.Resource, key *book.Key) Rules {
 	}
 	chooses := r.LabelSelector != "" || r.FieldSelector != ""
 	out.Deletes = out.Deletes || chooses && len(r.Machines()) > 0 // of an object that leaves the selector the book is taken off
-	out.Ledger.Readers, out.Ledger.Annotation, out.Ledger.Manager = out.Readers, op.StateAnnotation(), op.Name
+	out.Ledger.Readers, out.Ledger.Annotation = out.Readers, op.StateAnnotation()
 	out.Ledger.Partial = r.Cache == dsl.CacheMetadata || len(r.Keep) > 0
 	return out
 }

@@ -139,17 +139,16 @@ func TestDropped(t *testing.T) {
 func TestRetiredConditions(t *testing.T) {
 	o := &unstructured.Unstructured{Object: tree{"status": tree{"conditions": []any{
 		tree{"type": "Ours", "status": "True"}, tree{"type": "Former", "status": "True"}, tree{"type": "Theirs", "status": "True"}, tree{"type": "Again", "status": "True"},
-		tree{"type": "Marked", "status": "True"}, tree{"type": "MarkedBefore", "status": "True"},
+		tree{"type": "Marked", "status": "True"},
 	}}}}
 	o.SetManagedFields([]metav1.ManagedFieldsEntry{
 		{Manager: "op", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:conditions":{"k:{\"type\":\"Ours\"}":{},"k:{\"type\":\"Again\"}":{}}}}`)},
 		{Manager: "earlier", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:conditions":{"k:{\"type\":\"Former\"}":{}}}}`)},
 		{Manager: "other", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:conditions":{"k:{\"type\":\"Theirs\"}":{}}}}`)},
 		{Manager: "op/observed/1", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:conditions":{"k:{\"type\":\"Marked\"}":{}}}}`)},
-		{Manager: "op/observed", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:conditions":{"k:{\"type\":\"MarkedBefore\"}":{}}}}`)},
 	})
 	p := dsl.NewPatch()
-	for _, kind := range []string{"Ours", "Former", "Theirs", "Again", "None", "Marked", "MarkedBefore"} {
+	for _, kind := range []string{"Ours", "Former", "Theirs", "Again", "None", "Marked"} {
 		p.RetireCondition(kind)
 	}
 	p.SetCondition("Again", metav1.ConditionFalse, "Down", "")
@@ -169,7 +168,7 @@ func TestManagersAreRenamed(t *testing.T) {
 	op := dsl.New("new")
 	op.Was = []string{"old"}
 	r := NewRenamer(op)
-	want := map[string]string{"old": "new", "old/observed": "new/observed", "old/observed/1": "new/observed/1", "new": "new", "older": "older", "old/observer": "old/observer"}
+	want := map[string]string{"old": "new", "old/observed/1": "new/observed/1", "new": "new", "older": "older", "old/observer": "old/observer"}
 	for name, is := range want {
 		if got := r.manager(name); got != is {
 			t.Errorf("%s is %s, want %s", name, got, is)

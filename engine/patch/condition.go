@@ -100,7 +100,7 @@ func Setter(o *unstructured.Unstructured, managers []string, kind string) string
 // isOf reports whether a field manager is one of some, or has the name of a mark of one.
 func isOf(manager string, some []string) bool {
 	return slices.ContainsFunc(some, func(m string) bool {
-		return m != "" && (manager == m || strings.HasPrefix(manager+"/", Marker(m)))
+		return m != "" && (manager == m || strings.HasPrefix(manager, Marker(m)))
 	})
 }
 

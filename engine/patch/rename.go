@@ -222,7 +222,7 @@ func (r *Renamer) finalizers(before []string) (out []string) {
 func (r *Renamer) entries(live *unstructured.Unstructured, marks *fieldpath.Set) (out []metav1.ManagedFieldsEntry) {
 	for _, e := range live.GetManagedFields() {
 		e.Manager = r.manager(e.Manager)
-		own, fields := e.Manager == r.now.Name || strings.HasPrefix(e.Manager+"/", Marker(r.now.Name)), fieldsOf(e)
+		own, fields := e.Manager == r.now.Name || strings.HasPrefix(e.Manager, Marker(r.now.Name)), fieldsOf(e)
 		switch {
 		case e.Manager != r.now.Name || e.Subresource != "":
 		case e.Operation == metav1.ManagedFieldsOperationApply:
@@ -273,8 +273,8 @@ func (r *Renamer) manager(name string) string {
 		if name == was.Name {
 			return r.now.Name
 		}
-		if uid, is := strings.CutPrefix(name+"/", Marker(was.Name)); is {
-			return strings.TrimSuffix(Marker(r.now.Name)+uid, "/")
+		if uid, is := strings.CutPrefix(name, Marker(was.Name)); is {
+			return Marker(r.now.Name) + uid
 		}
 	}
 	return name

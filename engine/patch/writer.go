@@ -126,8 +126,7 @@ type Result struct {
 const longUID = 40
 
 // Marker is the prefix of the field managers that write the engine's mark into status.observedGeneration. They
-// distinguish the mark from numbers that others write there, including handlers. Objects that were marked before
-// markers had UIDs have the prefix without the last slash.
+// distinguish the mark from numbers that others write there, including handlers.
 func Marker(manager string) string { return manager + "/observed/" }
 
 // MarkerOf is the field manager that writes the mark of one object. Its name has the object's UID, so a copy that

@@ -329,8 +329,8 @@ func TestHandleSourceHasDefaults(t *testing.T) {
 	s := newServer()
 	set := New(s.settings())
 	defer set.Close()
-	h := mustOpen(t, set, Source{GVR: foos, Form: cached.Form{Keep: "spec.a", Manager: "m"}}, ignore)
-	wantSame(t, Source{GVR: foos, Form: cached.Form{Profile: dsl.CacheCompact, Keep: "spec.a", Manager: "m"}}, h.Source())
-	h = mustOpen(t, set, Source{GVR: foos, Form: cached.Form{Profile: dsl.CacheLive, Keep: "spec.a", Manager: "m"}}, ignore)
+	h := mustOpen(t, set, Source{GVR: foos, Form: cached.Form{Keep: "spec.a", Markers: "m/"}}, ignore)
+	wantSame(t, Source{GVR: foos, Form: cached.Form{Profile: dsl.CacheCompact, Keep: "spec.a", Markers: "m/"}}, h.Source())
+	h = mustOpen(t, set, Source{GVR: foos, Form: cached.Form{Profile: dsl.CacheLive, Keep: "spec.a", Markers: "m/"}}, ignore)
 	wantSame(t, Source{GVR: foos, Form: cached.Form{Profile: dsl.CacheLive}}, h.Source())
 }

@@ -37,7 +37,7 @@ var foos = schema.GroupVersionResource{Group: "example.com", Version: "v1", Reso
 // held is an object as a cache holds it, whatever client it came through.
 func held(t testing.TB, in runtime.Object) any {
 	t.Helper()
-	transform, err := cached.NewTransform(cached.Form{Manager: "foo"}.WithDefaults(), foos.GroupVersion(), logr.Discard())
+	transform, err := cached.NewTransform(cached.Form{Markers: "foo"}.WithDefaults(), foos.GroupVersion(), logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,7 +92,7 @@ func ParseRecord(text string, owner types.UID) (*Record, error) {
 		return nil, nil
 	}
 	if in.Packed != "" {
-		data, err := book.UnpackDense(in.Packed)
+		data, err := book.Unpack(in.Packed)
 		if err == nil && len(data) > 2*mostText {
 			err = book.ErrLarge
 		}

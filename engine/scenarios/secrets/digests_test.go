@@ -88,32 +88,6 @@ func TestDigestsOfSecretsAreKeyed(t *testing.T) {
 	})
 }
 
-// TestDigestsWithoutAKeyAreBelieved holds that a Secret which an earlier release has handled is handled, and written when there is
-// something to write.
-func TestDigestsWithoutAKeyAreBelieved(t *testing.T) {
-	keyed(t, func(s *scene.Stage) {
-		inOps(s)
-		s.Create(short)
-		s.Called("changed create")
-		if err := s.Process.Stop(); err != nil {
-			t.Fatal(err)
-		}
-		digest, text := digestOf(s, "pin")
-		bare := unkeyed(s, "pin")
-		s.Apply("op", fmt.Sprintf(`{apiVersion: v1, kind: Secret, metadata: {name: pin, annotations: {%q: %q}}}`, scene.StateAnnotation, strings.ReplaceAll(text, digest, bare)))
-		s.Forget()
-		inOps(s)
-		s.Advance(time.Hour)
-		s.Called()
-		s.Wrote()
-		s.Update(scene.Secrets, "default", "pin", func(o *unstructured.Unstructured) { o.Object["data"] = map[string]any{"pin": "NDMyMQ=="} })
-		s.Called("changed update")
-		if _, text := digestOf(s, "pin"); strings.Contains(text, bare) || strings.Contains(text, unkeyed(s, "pin")) {
-			t.Errorf("it was written without the key: %s", text)
-		}
-	})
-}
-
 // TestALostKeyIsOneChange holds that each Secret counts as changed once when the key is lost.
 func TestALostKeyIsOneChange(t *testing.T) {
 	keyed(t, func(s *scene.Stage) {
