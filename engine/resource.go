@@ -137,7 +137,7 @@ func (r *resource) Begin() (workers int, work func(context.Context)) {
 	r.texts.Begin()
 	q := queue.New(r.name, r.engine.metrics.Queues(), func(key cache.ObjectName) string { return key.Namespace })
 	r.box.Begin(q)
-	for _, h := range r.site.Rules.Schedules.Readers {
+	for _, h := range r.site.Rules.Schedules.Handlers {
 		q.Add(pass.ScheduleKey(h.ID), queue.Due)
 	}
 	for _, o := range r.own.Objects("") {

@@ -200,7 +200,7 @@ func Outcome(err error, done, failed bool) ops.Outcome {
 
 // Recall gives a subject what its handler handled last, and how that differs from what it sees now; nothing where old
 // is nil.
-func Recall(of *dsl.Subject, r book.Reader, old map[string]any, now *book.Look) {
+func Recall(of *dsl.Subject, r book.Handler, old map[string]any, now *book.Look) {
 	if old == nil {
 		return
 	}

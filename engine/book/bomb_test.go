@@ -86,7 +86,7 @@ func TestABombCostsLittle(t *testing.T) {
 			var err, lost, unread error
 			if took := asks(func() {
 				if b, err = Load(text, uid); err == nil {
-					b = b.Meet([]Reader{h}, Moment{Look: NewLook(blue), Generation: 2})
+					b = b.Meet([]Handler{h}, Moment{Look: NewLook(blue), Generation: 2})
 				}
 			}); took > 1<<20+2*len(text) || err != nil || !b.Known {
 				t.Errorf("opening it takes %d bytes; known %v, %v", took, b.Known, err)
@@ -99,14 +99,14 @@ func TestABombCostsLittle(t *testing.T) {
 			}
 			if took := asks(func() {
 				b, _ = Load(text, uid)
-				b = b.Meet([]Reader{size}, Moment{Look: NewLook(blue), Generation: 2, Lost: func(err error) { lost = err }})
+				b = b.Meet([]Handler{size}, Moment{Look: NewLook(blue), Generation: 2, Lost: func(err error) { lost = err }})
 			}); took > mostForAText || !errors.Is(lost, ErrLarge) {
 				t.Errorf("a handler that looks at something else takes %d bytes: %v", took, lost)
 			}
 			if e, _ := b.Entry("h"); e.Due(size.Handler, Facts{Now: NewLook(blue).Digest(size.View), Present: true, First: true}) != dsl.Update {
 				t.Errorf("that handler is not to run for a change: %+v", e)
 			}
-			next, _, err := b.handled(size, blue).Encode([]Reader{size}, NewLook(blue), MaxSize)
+			next, _, err := b.handled(size, blue).Encode([]Handler{size}, NewLook(blue), MaxSize)
 			if err != nil || len(next) > 300 {
 				t.Errorf("what is stored next has %d bytes, %v", len(next), err)
 			}
@@ -144,7 +144,7 @@ func TestWhatIsStoredIsRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			was := map[string]any{"spec": tt.spec}
-			text, degraded, err := Book{UID: uid}.handled(h, was).Encode([]Reader{h}, NewLook(was), MaxSize)
+			text, degraded, err := Book{UID: uid}.handled(h, was).Encode([]Handler{h}, NewLook(was), MaxSize)
 			if err != nil || degraded != tt.degraded {
 				t.Fatalf("degraded %v, %v", degraded, err)
 			}
@@ -152,7 +152,7 @@ func TestWhatIsStoredIsRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b = b.Meet([]Reader{h}, Moment{Look: NewLook(object(1, "red"))})
+			b = b.Meet([]Handler{h}, Moment{Look: NewLook(object(1, "red"))})
 			old, err := b.Old(h, NewLook(object(1, "red")))
 			if err != nil || !tt.degraded && !cmp.Equal(old, was) {
 				t.Errorf("it is read as %d values, %v", len(old), err)
@@ -184,15 +184,15 @@ func FuzzLoad(f *testing.F) {
 		if len(text) > MostOfAll {
 			return // no object has it
 		}
-		readers := []Reader{h}
+		handlers := []Handler{h}
 		took := asks(func() {
 			b, err := Load(text, uid)
 			if err != nil {
 				return
 			}
-			b = b.Meet(readers, Moment{Look: NewLook(red), Generation: 1})
+			b = b.Meet(handlers, Moment{Look: NewLook(red), Generation: 1})
 			_, _ = b.Old(h, NewLook(red))
-			again, _, err := b.Encode(readers, NewLook(red), MaxSize)
+			again, _, err := b.Encode(handlers, NewLook(red), MaxSize)
 			if err != nil && !errors.Is(err, ErrRoom) {
 				t.Fatal(err)
 			}

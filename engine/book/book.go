@@ -27,8 +27,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Reader is a handler from the view of books.
-type Reader struct {
+// Handler is a handler from the view of books.
+type Handler struct {
 	*dsl.Handler
 	// View is the handler's view.
 	View View
@@ -162,26 +162,26 @@ type Moment struct {
 
 // Meet updates a book that was read from an object to the current handlers, so that each has an entry for its
 // current view. It is for the first time that a process sees the object.
-func (b Book) Meet(readers []Reader, m Moment) Book {
-	b = b.renamed(readers)
+func (b Book) Meet(handlers []Handler, m Moment) Book {
+	b = b.renamed(handlers)
 	out := b
 	out.entries, out.kept = nil, nil
-	older := b.older(readers, m)
-	for _, r := range readers {
-		out.entries = append(out.entries, entryOf(r.ID, b.meet(r, m, older)))
+	older := b.older(handlers, m)
+	for _, h := range handlers {
+		out.entries = append(out.entries, entryOf(h.ID, b.meet(h, m, older)))
 	}
 	return out
 }
 
 // renamed returns the book with the entries of handlers' earlier ids under their current ids.
-func (b Book) renamed(readers []Reader) Book {
-	for _, r := range readers {
-		for _, was := range r.Was {
+func (b Book) renamed(handlers []Handler) Book {
+	for _, h := range handlers {
+		for _, was := range h.Was {
 			e, found := b.Entry(was)
-			if _, has := b.Entry(r.ID); has || !found {
+			if _, has := b.Entry(h.ID); has || !found {
 				continue
 			}
-			b, b.kept = b.With(r.ID, e), b.kept.renamed(was, r.ID)
+			b, b.kept = b.With(h.ID, e), b.kept.renamed(was, h.ID)
 		}
 	}
 	return b
@@ -189,65 +189,65 @@ func (b Book) renamed(readers []Reader) Book {
 
 // older reports whether the book may have been restored together with an old state of the object: the object has
 // changed since the book was written, and still all handlers have handled exactly this state.
-func (b Book) older(readers []Reader, m Moment) bool {
+func (b Book) older(handlers []Handler, m Moment) bool {
 	if b.Generation == 0 || b.Generation >= m.Generation || m.Partial {
 		return false
 	}
-	return !slices.ContainsFunc(readers, func(r Reader) bool {
-		e, found := b.Entry(r.ID)
-		return found && e.Of == r.View.Name() && e.Seen != "" && e.Seen != m.Look.Digest(r.View)
+	return !slices.ContainsFunc(handlers, func(h Handler) bool {
+		e, found := b.Entry(h.ID)
+		return found && e.Of == h.View.Name() && e.Seen != "" && e.Seen != m.Look.Digest(h.View)
 	})
 }
 
 // meet returns one handler's updated entry.
-func (b Book) meet(r Reader, m Moment, older bool) Entry {
-	e, found := b.Entry(r.ID)
+func (b Book) meet(h Handler, m Moment, older bool) Entry {
+	e, found := b.Entry(h.ID)
 	switch {
-	case !r.Stores():
+	case !h.Stores():
 		e.Of, e.Seen, e.Lost = "", "", "" // what it has seen is only kept in memory
 		return e
-	case !found && (b.Known || !r.On(dsl.Create) || !m.Look.Seen(r.View)):
-		return Entry{Of: r.View.Name(), Begins: true, Fresh: !b.Known && r.On(dsl.Create)}
+	case !found && (b.Known || !h.On(dsl.Create) || !m.Look.Seen(h.View)):
+		return Entry{Of: h.View.Name(), Begins: true, Fresh: !b.Known && h.On(dsl.Create)}
 	case !found, e.Seen == "":
-		e.Of = r.View.Name()
-		e.Begins = found && (e.Try.Cause == "" || !r.On(dsl.Create))
-		e.Fresh = e.Begins && r.On(dsl.Create)
+		e.Of = h.View.Name()
+		e.Begins = found && (e.Try.Cause == "" || !h.On(dsl.Create))
+		e.Fresh = e.Begins && h.On(dsl.Create)
 		return e
-	case e.Of != r.View.Name():
-		return b.moved(e, r, m)
-	case older && r.View.spec():
+	case e.Of != h.View.Name():
+		return b.moved(e, h, m)
+	case older && h.View.spec():
 		e.Seen = anew // the object was different in between, and may be as before again
 	}
 	return e
 }
 
 // moved returns the entry of a handler whose view is different from when the entry was written.
-func (b Book) moved(e Entry, r Reader, m Moment) Entry {
-	tree, whole, fields := b.kept.met(m).of(r.ID)
+func (b Book) moved(e Entry, h Handler, m Moment) Entry {
+	tree, whole, fields := b.kept.met(m).of(h.ID)
 	switch {
-	case e.Seen != anew && tree != nil && r.View.within(whole, fields) && !r.View.lacks(e.Of):
+	case e.Seen != anew && tree != nil && h.View.within(whole, fields) && !h.View.lacks(e.Of):
 		then := NewLook(tree)
-		e.Of, e.Seen, e.Old = r.View.Name(), then.Digest(r.View), nil
-		if r.Old {
-			e.Old = then.Kept(r.View)
+		e.Of, e.Seen, e.Old = h.View.Name(), then.Digest(h.View), nil
+		if h.Old {
+			e.Old = then.Kept(h.View)
 		}
-	case e.Seen != anew && r.View.generational() && b.Generation > 0 && b.Generation == m.Generation:
-		e = e.Start(r, m.Look, false)
+	case e.Seen != anew && h.View.generational() && b.Generation > 0 && b.Generation == m.Generation:
+		e = e.Start(h, m.Look, false)
 	default:
-		e.Of, e.Seen, e.Bare, e.Old = r.View.Name(), anew, true, nil
+		e.Of, e.Seen, e.Bare, e.Old = h.View.Name(), anew, true, nil
 	}
 	return e
 }
 
 // Old returns what a handler handled last; nil if it is not kept. The error says that it is kept, and cannot be
 // read, or is too large for the look's object.
-func (b Book) Old(r Reader, look *Look) (map[string]any, error) {
-	e, _ := b.Entry(r.ID)
+func (b Book) Old(h Handler, look *Look) (map[string]any, error) {
+	e, _ := b.Entry(h.ID)
 	nothing := map[string]any{}
 	switch {
-	case e.Old != nil || !r.Old || e.Bare || e.Seen == "":
+	case e.Old != nil || !h.Old || e.Bare || e.Seen == "":
 		return e.Old, nil
-	case e.Seen == NewLook(nothing).Digest(r.View):
+	case e.Seen == NewLook(nothing).Digest(h.View):
 		return nothing, nil // the digest of an empty view is enough
 	case b.text == "":
 		return nil, nil
@@ -256,21 +256,21 @@ func (b Book) Old(r Reader, look *Look) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	stored = stored.renamed([]Reader{r}) // the text may have an earlier id
-	was, _ := stored.Entry(r.ID)
+	stored = stored.renamed([]Handler{h}) // the text may have an earlier id
+	was, _ := stored.Entry(h.ID)
 	kept, err := stored.kept.open(look)
 	if err != nil {
 		return nil, fmt.Errorf("decoding what handlers have handled: %w", err)
 	}
-	tree, whole, fields := kept.of(r.ID)
-	if tree == nil || !r.View.within(whole, fields) && was.Of != r.View.Name() {
+	tree, whole, fields := kept.of(h.ID)
+	if tree == nil || !h.View.within(whole, fields) && was.Of != h.View.Name() {
 		return nil, nil
 	}
 	then := NewLook(tree)
-	if e.Seen != anew && then.Digest(r.View) != e.Seen {
+	if e.Seen != anew && then.Digest(h.View) != e.Seen {
 		return nil, nil // it is from another time
 	}
-	return then.Kept(r.View), nil
+	return then.Kept(h.View), nil
 }
 
 // Passed reports whether status.observedGeneration is newer than the book, so that the book is void.
@@ -292,9 +292,9 @@ func (b Book) Stored(text string) Book {
 func (b Book) Text() string { return b.text }
 
 // Mark identifies what is worth storing; empty if there is nothing.
-func (b Book) Mark(readers []Reader) string {
-	return b.sum(readers, func(r Reader, e Entry) []string {
-		t := e.lastingTry(r)
+func (b Book) Mark(handlers []Handler) string {
+	return b.sum(handlers, func(h Handler, e Entry) []string {
+		t := e.lastingTry(h)
 		return []string{
 			e.Of, e.Seen, string(e.Lost), e.Deletion, string(t.Cause), t.View, strconv.Itoa(t.Attempts), strconv.Itoa(t.Step),
 			strconv.FormatBool(t.Done), strconv.FormatBool(t.Waiting), strconv.FormatInt(t.Due.Unix(), 10),
@@ -304,19 +304,19 @@ func (b Book) Mark(readers []Reader) string {
 }
 
 // sum returns a checksum of parts of the entries that are worth storing; empty if there are none.
-func (b Book) sum(readers []Reader, parts func(Reader, Entry) []string) string {
+func (b Book) sum(handlers []Handler, parts func(Handler, Entry) []string) string {
 	hash, some := fnv.New64a(), false
-	for _, r := range readers {
-		e, found := b.Entry(r.ID)
-		if !found || e.Begins || e.Quiet || !worth(r, e) {
+	for _, h := range handlers {
+		e, found := b.Entry(h.ID)
+		if !found || e.Begins || e.Quiet || !worth(h, e) {
 			continue
 		}
-		said := parts(r, e)
+		said := parts(h, e)
 		if said == nil {
 			continue
 		}
 		some = true
-		for _, part := range append(said, r.ID) {
+		for _, part := range append(said, h.ID) {
 			_, _ = hash.Write([]byte(part)) // hashes return no errors
 			_, _ = hash.Write([]byte{0})
 		}
@@ -328,24 +328,24 @@ func (b Book) sum(readers []Reader, parts func(Reader, Entry) []string) string {
 }
 
 // worth reports whether an entry has information that the next process needs.
-func worth(r Reader, e Entry) bool {
-	return r.Stores() && e.Seen != "" || e.lastingTry(r).Cause != ""
+func worth(h Handler, e Entry) bool {
+	return h.Stores() && e.Seen != "" || e.lastingTry(h).Cause != ""
 }
 
 // Outcomes is Mark without the numbers of attempts: it identifies what handlers have finished or begun.
-func (b Book) Outcomes(readers []Reader) string {
-	return b.sum(readers, func(r Reader, e Entry) []string {
+func (b Book) Outcomes(handlers []Handler) string {
+	return b.sum(handlers, func(h Handler, e Entry) []string {
 		var out []string
 		if e.Seen != "" {
 			out = []string{e.Of, e.Seen, string(e.Lost)}
 		}
-		if e.undoes() || e.lastingTry(r).Step > 0 {
+		if e.undoes() || e.lastingTry(h).Step > 0 {
 			out = append(out, string(e.Try.Cause), e.Try.View, strconv.Itoa(e.Try.Step), e.Deletion)
 		}
-		if began := e.lastingTry(r).Began; !began.IsZero() {
+		if began := e.lastingTry(h).Began; !began.IsZero() {
 			out = append(out, began.Format(time.RFC3339Nano)) // a restart does not extend the deadline
 		}
-		if finished := e.lastingTry(r).Parts.Finished(); finished != "" {
+		if finished := e.lastingTry(h).Parts.Finished(); finished != "" {
 			out = append(out, finished)
 		}
 		if e.Try.Cause == dsl.Delete && e.Try.Done {

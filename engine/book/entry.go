@@ -275,9 +275,9 @@ func (e Entry) Again() Entry {
 // Meet returns the entry of a handler that is new to an object. The object is known if other handlers have handled
 // it. For a new object, the handler runs for create if some of its view exists by now, because it may have been
 // written since. Otherwise it waits for that while others are still making the object.
-func (e Entry) Meet(r Reader, look *Look, known, making bool) Entry {
+func (e Entry) Meet(h Handler, look *Look, known, making bool) Entry {
 	switch {
-	case e.Fresh && look.Seen(r.View):
+	case e.Fresh && look.Seen(h.View):
 		e.Begins, e.Fresh = false, false
 		return e
 	case e.Fresh && making:
@@ -286,20 +286,20 @@ func (e Entry) Meet(r Reader, look *Look, known, making bool) Entry {
 	e.Met = true
 	// A handler of updates must know in the next process where it began. A handler of creates starts again there,
 	// with the same outcome, unless the text says that it is due for create.
-	return e.Start(r, look, known && !e.Fresh && !r.On(dsl.Update))
+	return e.Start(h, look, known && !e.Fresh && !h.On(dsl.Update))
 }
 
 // Start returns the entry of a handler that takes the object's current state as given.
-func (e Entry) Start(r Reader, look *Look, quiet bool) Entry {
-	e.Of, e.Seen, e.Quiet, e.Begins, e.Bare, e.Old = r.View.Name(), look.Digest(r.View), quiet, false, false, nil
+func (e Entry) Start(h Handler, look *Look, quiet bool) Entry {
+	e.Of, e.Seen, e.Quiet, e.Begins, e.Bare, e.Old = h.View.Name(), look.Digest(h.View), quiet, false, false, nil
 	e.Fresh = false
 	return e
 }
 
 // Observed returns the entry of a handler that has handled an object at the observed generation in
 // status.observedGeneration; now is the object's generation.
-func Observed(r Reader, look *Look, observed, now int64) Entry {
-	e := Entry{Of: r.View.Name(), Seen: look.Digest(r.View)}
+func Observed(h Handler, look *Look, observed, now int64) Entry {
+	e := Entry{Of: h.View.Name(), Seen: look.Digest(h.View)}
 	if observed != now {
 		e.Seen = anew
 	}
@@ -308,21 +308,21 @@ func Observed(r Reader, look *Look, observed, now int64) Entry {
 
 // Counts reports whether a generation can replace a handler's entry: the handler has succeeded with its current
 // view, and has begun no other work.
-func (e Entry) Counts(r Reader, look *Look) bool {
-	made := e.Seen != "" && !r.On(dsl.Update) // a handler of creates ignores later changes
-	return (made || e.Seen == look.Digest(r.View)) && e.Lost == "" && e.lastingTry(r).Cause == ""
+func (e Entry) Counts(h Handler, look *Look) bool {
+	made := e.Seen != "" && !h.On(dsl.Update) // a handler of creates ignores later changes
+	return (made || e.Seen == look.Digest(h.View)) && e.Lost == "" && e.lastingTry(h).Cause == ""
 }
 
 // Corrected returns the entry of a handler whose changes the server dropped or rewrote. Wanted is the digest of its
 // view as intended, found is a look at the result.
-func (e Entry) Corrected(wanted string, found *Look, r Reader) Entry {
+func (e Entry) Corrected(wanted string, found *Look, h Handler) Entry {
 	if e.Try.View == wanted {
-		e.Try.View = found.Digest(r.View)
+		e.Try.View = found.Digest(h.View)
 	}
 	if e.Seen == wanted {
-		e.Seen = found.Digest(r.View)
+		e.Seen = found.Digest(h.View)
 		if e.Old != nil {
-			e.Old = found.Kept(r.View)
+			e.Old = found.Kept(h.View)
 		}
 	}
 	return e

@@ -22,9 +22,9 @@ func handler(causes []dsl.Cause, options ...dsl.Option) *dsl.Handler {
 }
 
 // reading is a handler as books know it.
-func reading(causes []dsl.Cause, options ...dsl.Option) Reader {
+func reading(causes []dsl.Cause, options ...dsl.Option) Handler {
 	h := handler(causes, options...)
-	return Reader{Handler: h, View: NewView(h.View(), Own{}), Old: WantsOld(h)}
+	return Handler{Handler: h, View: NewView(h.View(), Own{}), Old: WantsOld(h)}
 }
 
 var (

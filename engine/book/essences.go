@@ -164,29 +164,29 @@ func (x *essences) renamed(was, id string) *essences {
 }
 
 // gather collects the states to keep for handlers.
-func (b Book) gather(readers []Reader, look *Look) (x essences) {
-	trees := make([]map[string]any, len(readers))
-	for i, r := range readers {
-		if !r.Old {
+func (b Book) gather(handlers []Handler, look *Look) (x essences) {
+	trees := make([]map[string]any, len(handlers))
+	for i, h := range handlers {
+		if !h.Old {
 			continue
 		}
-		if e, _ := b.Entry(r.ID); e.Seen == look.Digest(r.View) {
-			trees[i] = look.Kept(r.View)
+		if e, _ := b.Entry(h.ID); e.Seen == look.Digest(h.View) {
+			trees[i] = look.Kept(h.View)
 		} else {
-			trees[i], _ = b.Old(r, look) // an unreadable state is dropped; the handler's last run reported it
+			trees[i], _ = b.Old(h, look) // an unreadable state is dropped; the handler's last run reported it
 		}
-		x.lay(r.View, trees[i])
+		x.lay(h.View, trees[i])
 	}
-	for i, r := range readers {
+	for i, h := range handlers {
 		switch {
-		case !r.Old || trees[i] != nil && x.serves(r.View, trees[i]):
+		case !h.Old || trees[i] != nil && x.serves(h.View, trees[i]):
 		case trees[i] == nil:
-			x.Without = append(x.Without, r.ID)
+			x.Without = append(x.Without, h.ID)
 		default:
 			if x.Olds == nil {
 				x.Olds = map[string]map[string]any{}
 			}
-			x.Olds[r.ID] = trees[i]
+			x.Olds[h.ID] = trees[i]
 		}
 	}
 	return x

@@ -15,8 +15,8 @@ import (
 
 // Rules are common to all objects of a resource.
 type Rules struct {
-	// Readers are the handlers with an entry in the book, in their order.
-	Readers []Reader
+	// Handlers are the handlers with an entry in the book, in their order.
+	Handlers []Handler
 	// Annotation is the key of the state annotation.
 	Annotation string
 	// Stores: the book is stored, because a handler that is not level-triggered needs it.
@@ -112,25 +112,25 @@ type Ledger struct {
 }
 
 // Entry returns a handler's entry.
-func (l *Ledger) Entry(r Reader) Entry {
-	e, _ := l.book.Entry(r.ID)
+func (l *Ledger) Entry(h Handler) Entry {
+	e, _ := l.book.Entry(h.ID)
 	return e
 }
 
 // Put puts a handler's entry into the book.
-func (l *Ledger) Put(r Reader, e Entry) {
-	if l.book.Rests(r.ID, e) {
+func (l *Ledger) Put(h Handler, e Entry) {
+	if l.book.Rests(h.ID, e) {
 		return
 	}
 	if !l.cloned {
 		l.book, l.cloned = l.book.Clone(), true
 	}
-	l.book.Put(r.ID, e)
+	l.book.Put(h.ID, e)
 }
 
 // Old returns what a handler handled last; nil if it is not kept, or cannot be read. Look is at the current object.
-func (l *Ledger) Old(r Reader, look *Look) map[string]any {
-	old, err := l.book.Old(r, look)
+func (l *Ledger) Old(h Handler, look *Look) map[string]any {
+	old, err := l.book.Old(h, look)
 	if err != nil {
 		l.lost(err)
 	}
@@ -141,21 +141,21 @@ func (l *Ledger) Old(r Reader, look *Look) map[string]any {
 func (l *Ledger) Known() bool { return l.book.Known }
 
 // Facts returns the facts for evaluating a handler's entry. Look is at the object as the handler sees it.
-func (l *Ledger) Facts(r Reader, look *Look) Facts {
+func (l *Ledger) Facts(h Handler, look *Look) Facts {
 	return Facts{
-		Deletion: l.subject.Deletion, Now: look.Digest(r.View), Present: look.Seen(r.View),
+		Deletion: l.subject.Deletion, Now: look.Digest(h.View), Present: look.Seen(h.View),
 		First: l.subject.First, New: l.isNew,
 	}
 }
 
 // Again gives another attempt to handlers that come after this one and have failed for good.
-func (l *Ledger) Again(after Reader) {
-	for _, r := range l.rules.Readers {
-		if !slices.Contains(r.After, after.ID) {
+func (l *Ledger) Again(after Handler) {
+	for _, h := range l.rules.Handlers {
+		if !slices.Contains(h.After, after.ID) {
 			continue // few handlers have After, and finding an entry costs more
 		}
-		if e := l.Entry(r); e.Lost != "" {
-			l.Put(r, e.Again())
+		if e := l.Entry(h); e.Lost != "" {
+			l.Put(h, e.Again())
 		}
 	}
 }
@@ -166,15 +166,15 @@ func (l *Ledger) DeleteDone() map[string]bool {
 		return nil
 	}
 	out := map[string]bool{}
-	for _, r := range l.rules.Readers {
-		e := l.Entry(r)
-		out[r.ID] = e.DeleteDone(l.subject.Deletion) && !e.Try.Failed
+	for _, h := range l.rules.Handlers {
+		e := l.Entry(h)
+		out[h.ID] = e.DeleteDone(l.subject.Deletion) && !e.Try.Failed
 	}
 	return out
 }
 
 // Outcomes returns a mark of what handlers have finished or begun.
-func (l *Ledger) Outcomes() string { return l.book.Outcomes(l.rules.Readers) }
+func (l *Ledger) Outcomes() string { return l.book.Outcomes(l.rules.Handlers) }
 
 // HasText reports whether the object has a state annotation.
 func (l *Ledger) HasText() bool { return l.text != "" }
@@ -187,7 +187,7 @@ func (l *Ledger) Stamps() { l.memory.stamped = true }
 func (l *Ledger) Stamped() bool { return l.memory.stamped }
 
 // Corrected notes that the current book is what was sent, even if it has changed since.
-func (l *Ledger) Corrected() { l.marked = l.book.Mark(l.rules.Readers) }
+func (l *Ledger) Corrected() { l.marked = l.book.Mark(l.rules.Handlers) }
 
 // Keep remembers the book after the pass has written the marks.
 func (l *Ledger) Keep(marks patch.Marks) {

@@ -33,14 +33,14 @@ type shelf struct {
 func newShelf(t *testing.T) *shelf {
 	h := &dsl.Handler{ID: "deploy", Causes: []dsl.Cause{dsl.Create, dsl.Update, dsl.Delete}, Retries: dsl.Unlimited}
 	view := NewView(h.View(), Own{Annotations: []string{annotation}})
-	s := &shelf{t: t, rules: Rules{Readers: []Reader{{Handler: h, View: view}}, Annotation: annotation, Stores: true}}
+	s := &shelf{t: t, rules: Rules{Handlers: []Handler{{Handler: h, View: view}}, Annotation: annotation, Stores: true}}
 	s.object = &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": int64(1)}}}
 	s.object.SetUID("u")
 	s.object.SetGeneration(1)
 	return s
 }
 
-func (s *shelf) reader() Reader { return s.rules.Readers[0] }
+func (s *shelf) reader() Handler { return s.rules.Handlers[0] }
 
 // text sets the object's state annotation.
 func (s *shelf) text(text string) { s.object.SetAnnotations(map[string]string{annotation: text}) }
@@ -253,10 +253,10 @@ func TestAPassOfManyHandlersCopiesTheBookOnce(t *testing.T) {
 	for n := range 199 {
 		h := *one.Handler
 		h.ID = fmt.Sprintf("other-%d", n)
-		s.rules.Readers = append(s.rules.Readers, Reader{Handler: &h, View: one.View})
+		s.rules.Handlers = append(s.rules.Handlers, Handler{Handler: &h, View: one.View})
 	}
 	handle := func(l *Ledger, digest string) {
-		for _, r := range s.rules.Readers {
+		for _, r := range s.rules.Handlers {
 			e := l.Entry(r)
 			e.Seen = digest
 			l.Put(r, e)
@@ -271,7 +271,7 @@ func TestAPassOfManyHandlersCopiesTheBookOnce(t *testing.T) {
 	if got := testing.AllocsPerRun(1, func() { runs++; handle(l, fmt.Sprint("b", runs)) }); got > 10 {
 		t.Errorf("%v allocations for the entries of 200 handlers, want few more than one copy needs", got)
 	}
-	for _, r := range s.rules.Readers {
+	for _, r := range s.rules.Handlers {
 		if e, _ := kept.Entry(r.ID); e.Seen != "a" {
 			t.Fatalf("what is remembered of %s changed to %q before the pass ended", r.ID, e.Seen)
 		}

@@ -69,17 +69,17 @@ func TestAKeptAnnotationOfAToolCountsWhereItIsNamed(t *testing.T) {
 			o := map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: "shop", "note": "x"}}}
 			b := Book{UID: uid}.handled(one, o).handled(all, o)
 			look := NewLook(map[string]any{})
-			got := reload(t, b, []Reader{one, all}, look.object, []Reader{one, all}, Moment{Look: look})
-			for r, want := range map[*Reader]map[string]any{&one: {key: "shop"}, &all: {"note": "x"}} {
+			got := reload(t, b, []Handler{one, all}, look.object, []Handler{one, all}, Moment{Look: look})
+			for r, want := range map[*Handler]map[string]any{&one: {key: "shop"}, &all: {"note": "x"}} {
 				if diff := cmp.Diff(map[string]any{"metadata": map[string]any{"annotations": want}}, oldOf(got, *r)); diff != "" {
 					t.Errorf("old of %s (-want +got):\n%s", r.ID, diff)
 				}
 			}
-			if text, _, _ := b.Encode([]Reader{one, all}, look, MaxSize); strings.Contains(text, "olds") {
+			if text, _, _ := b.Encode([]Handler{one, all}, look, MaxSize); strings.Contains(text, "olds") {
 				t.Errorf("the text has more than one state: %s", text)
 			}
 			wider := all.named("one")
-			got = reload(t, b, []Reader{one, all}, look.object, []Reader{wider, all}, Moment{Look: NewLook(o)})
+			got = reload(t, b, []Handler{one, all}, look.object, []Handler{wider, all}, Moment{Look: NewLook(o)})
 			if e, _ := got.Entry("one"); e.Seen != NewLook(o).Digest(wider.View) {
 				t.Error("the handler that comes to look at all annotations is due, though none has changed")
 			}

@@ -52,7 +52,7 @@ func Open(rules *Rules, m *Memory, s Subject, look *Look, log Logger) *Ledger {
 	}
 	if m.sent != nil && m.sent.Text() == l.text {
 		m.book, m.known, m.generation, m.sent = *m.sent, true, s.Generation, nil
-		m.mark, m.outcomes = m.book.Mark(rules.Readers), m.book.Outcomes(rules.Readers)
+		m.mark, m.outcomes = m.book.Mark(rules.Handlers), m.book.Outcomes(rules.Handlers)
 	}
 	if moves(m.deletion, s.Deletion) {
 		m.book = m.book.Moved(m.deletion, s.Deletion)
@@ -61,7 +61,7 @@ func Open(rules *Rules, m *Memory, s Subject, look *Look, log Logger) *Ledger {
 	switch {
 	case !m.known:
 		l.book = l.load(look)
-		l.stored, l.outcomes = l.book.Mark(rules.Readers), l.book.Outcomes(rules.Readers)
+		l.stored, l.outcomes = l.book.Mark(rules.Handlers), l.book.Outcomes(rules.Handlers)
 	case m.generation != s.Generation:
 		l.book = m.book // what others stored is not this book
 	default:
@@ -83,7 +83,7 @@ func (l *Ledger) load(look *Look) Book {
 	if observed := l.subject.Number.Handled(); observed > 0 && (b.Text() == "" || b.Passed(observed)) {
 		return l.byGeneration(look, observed)
 	}
-	return b.Meet(l.rules.Readers, Moment{
+	return b.Meet(l.rules.Handlers, Moment{
 		Look: look, Generation: l.subject.Object.GetGeneration(), Partial: l.rules.Partial, Deletion: l.subject.Deletion,
 		Lost: l.lost,
 	})
@@ -102,12 +102,12 @@ func (l *Ledger) lost(err error) {
 func (l *Ledger) byGeneration(look *Look, observed int64) Book {
 	o := l.subject.Object
 	b := Book{UID: o.GetUID(), Known: true}
-	for _, r := range l.rules.Readers {
+	for _, h := range l.rules.Handlers {
 		e := Entry{}
-		if r.Stores() {
-			e = Observed(r, look, observed, o.GetGeneration())
+		if h.Stores() {
+			e = Observed(h, look, observed, o.GetGeneration())
 		}
-		b = b.With(r.ID, e)
+		b = b.With(h.ID, e)
 	}
 	return b
 }

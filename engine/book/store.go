@@ -32,7 +32,7 @@ type Draft struct {
 // they may be kept only in memory; zero if there are none.
 func (l *Ledger) Save(d Draft, marks *patch.Marks) (wait time.Duration) {
 	l.marked = l.stored
-	mark := l.book.Mark(l.rules.Readers)
+	mark := l.book.Mark(l.rules.Handlers)
 	if l.subject.Generation && l.subject.Deletion == "" && l.allSeen(d.Look) {
 		if n := l.subject.Number; n.Own || n.Value == 0 {
 			l.marked = mark
@@ -56,11 +56,11 @@ func (l *Ledger) Save(d Draft, marks *patch.Marks) (wait time.Duration) {
 
 // allSeen reports whether a generation is enough to store for the handlers.
 func (l *Ledger) allSeen(look *Look) (all bool) {
-	for _, r := range l.rules.Readers {
-		if !r.Stores() {
+	for _, h := range l.rules.Handlers {
+		if !h.Stores() {
 			continue
 		}
-		if all = l.Entry(r).Counts(r, look); !all {
+		if all = l.Entry(h).Counts(h, look); !all {
 			return false
 		}
 	}
@@ -110,7 +110,7 @@ func (l *Ledger) postponed(d Draft) (is bool, wait time.Duration) {
 	if l.Outcomes() == l.outcomes {
 		return true, 0
 	}
-	if l.stored == "" && slices.ContainsFunc(l.rules.Readers, l.updated) {
+	if l.stored == "" && slices.ContainsFunc(l.rules.Handlers, l.updated) {
 		return false, 0 // to a process without the book the object would be new, and changes in the meantime would be lost
 	}
 	if l.memory.unsaved.IsZero() {
@@ -121,15 +121,15 @@ func (l *Ledger) postponed(d Draft) (is bool, wait time.Duration) {
 }
 
 // updated reports whether a handler without the cause create has run for a change.
-func (l *Ledger) updated(r Reader) bool {
-	e := l.Entry(r)
-	return r.Stores() && !r.On(dsl.Create) && e.Seen != "" && !e.Met
+func (l *Ledger) updated(h Handler) bool {
+	e := l.Entry(h)
+	return h.Stores() && !h.On(dsl.Create) && e.Seen != "" && !e.Met
 }
 
 // Store adds the book to the marks, and reports whether it could.
 func (l *Ledger) Store(d Draft, marks *patch.Marks) bool {
 	l.book.Generation, l.book.Counted = l.foreseen(d.Wanted), l.subject.Generation
-	text, degraded, err := l.book.Encode(l.rules.Readers, d.Look, Room(l.subject.Object.GetAnnotations(), l.rules.Annotation))
+	text, degraded, err := l.book.Encode(l.rules.Handlers, d.Look, Room(l.subject.Object.GetAnnotations(), l.rules.Annotation))
 	switch {
 	case errors.Is(err, ErrRoom):
 		l.log.Log().Error(err, "state could not be stored; what handlers have handled is known to this process alone")

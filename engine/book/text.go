@@ -39,8 +39,8 @@ type stored struct {
 
 // lastingTry returns the parts of the try that the next process needs. It leaves out changes of other objects,
 // which the next process detects itself, and waits, unless the handler waits with another view than it has handled.
-func (e Entry) lastingTry(r Reader) Record {
-	if !e.Try.Cause.Lasting() || !r.Stores() && e.Try.Cause != dsl.Delete {
+func (e Entry) lastingTry(h Handler) Record {
+	if !e.Try.Cause.Lasting() || !h.Stores() && e.Try.Cause != dsl.Delete {
 		return Record{}
 	}
 	if e.Try.Bare() && !e.undoes() {
@@ -53,26 +53,26 @@ func (e Entry) lastingTry(r Reader) Record {
 // everything fits, it first leaves out former ids of handlers. Then it leaves out the old states, and degraded is
 // true: the object is handled all the same. The error is ErrRoom if nothing fits. A book without information worth
 // storing has no text. The look is at the current object: it is the kept state of handlers that have handled it.
-func (b Book) Encode(readers []Reader, look *Look, room int) (text string, degraded bool, err error) {
+func (b Book) Encode(handlers []Handler, look *Look, room int) (text string, degraded bool, err error) {
 	out := stored{Version: version, UID: b.UID, Generation: b.Generation, Counted: b.Counted, Handlers: map[string]Entry{}}
 	some := false
-	for _, r := range readers {
-		e, _ := b.Entry(r.ID)
-		try := e.lastingTry(r)
-		if e.Begins && !e.Fresh || !r.Stores() && try.Cause == "" {
+	for _, h := range handlers {
+		e, _ := b.Entry(h.ID)
+		try := e.lastingTry(h)
+		if e.Begins && !e.Fresh || !h.Stores() && try.Cause == "" {
 			continue
 		}
-		some = some || worth(r, e)
+		some = some || worth(h, e)
 		e.Try = try
-		out.Handlers[r.ID] = e
+		out.Handlers[h.ID] = e
 	}
 	if !some {
 		return "", false, nil
 	}
-	out.essences = b.gather(readers, look)
+	out.essences = b.gather(handlers, look)
 	bare := out
 	bare.essences = essences{}
-	for i, form := range []stored{out.former(readers), out, bare.former(readers), bare} {
+	for i, form := range []stored{out.former(handlers), out, bare.former(handlers), bare} {
 		text, err = form.encode()
 		if degraded = i > 1; err == nil && (len(text) > min(room, MaxSize) || heavy([]byte(text))) || errors.Is(err, ErrLarge) {
 			text, err = "", ErrRoom
@@ -87,16 +87,16 @@ func (b Book) Encode(readers []Reader, look *Look, room int) (text string, degra
 }
 
 // former adds entries under former ids, so that an earlier version of the operator finds them after a roll-back.
-func (s stored) former(readers []Reader) stored {
-	if !slices.ContainsFunc(readers, func(r Reader) bool { return len(r.Was) > 0 }) {
+func (s stored) former(handlers []Handler) stored {
+	if !slices.ContainsFunc(handlers, func(h Handler) bool { return len(h.Was) > 0 }) {
 		return s
 	}
 	s.Handlers = maps.Clone(s.Handlers)
-	for _, r := range readers {
-		e, found := s.Handlers[r.ID]
-		for _, was := range r.Was {
+	for _, h := range handlers {
+		e, found := s.Handlers[h.ID]
+		for _, was := range h.Was {
 			if found {
-				s.Handlers[was], s.essences = e, *s.renamed(r.ID, was)
+				s.Handlers[was], s.essences = e, *s.renamed(h.ID, was)
 			}
 		}
 	}

@@ -24,7 +24,7 @@ func object(size int64, color string) map[string]any {
 }
 
 // named gives a reader an id.
-func (r Reader) named(id string) Reader {
+func (r Handler) named(id string) Handler {
 	h := *r.Handler
 	h.ID = id
 	r.Handler = &h
@@ -32,20 +32,20 @@ func (r Reader) named(id string) Reader {
 }
 
 // handled is a book in which the reader has handled an object.
-func (b Book) handled(r Reader, o map[string]any) Book {
+func (b Book) handled(h Handler, o map[string]any) Book {
 	look := NewLook(o)
 	e := Entry{Try: Record{Cause: dsl.Update, Done: true}}
-	return b.With(r.ID, e.End(r.View, look.Digest(r.View), look.Kept(r.View)))
+	return b.With(h.ID, e.End(h.View, look.Digest(h.View), look.Kept(h.View)))
 }
 
 // oldOf is what a handler of a small object gets to see of what was; nil where it cannot be read.
-func oldOf(b Book, r Reader) map[string]any {
-	old, _ := b.Old(r, NewLook(nil))
+func oldOf(b Book, h Handler) map[string]any {
+	old, _ := b.Old(h, NewLook(nil))
 	return old
 }
 
-// reload stores a book and reads it for the readers given, of an object that is so now.
-func reload(t *testing.T, b Book, was []Reader, stored map[string]any, is []Reader, now Moment) Book {
+// reload stores a book and reads it for the handlers given, of an object that is so now.
+func reload(t *testing.T, b Book, was []Handler, stored map[string]any, is []Handler, now Moment) Book {
 	t.Helper()
 	text, degraded, err := b.Encode(was, NewLook(stored), MaxSize)
 	if err != nil || degraded {
@@ -63,15 +63,15 @@ func reload(t *testing.T, b Book, was []Reader, stored map[string]any, is []Read
 
 func TestOldIsWhatAHandlerHandled(t *testing.T) {
 	whole, size := reading(updates).named("whole"), reading(updates, dsl.Field("spec.size")).named("size")
-	both := []Reader{whole, size}
+	both := []Handler{whole, size}
 	large := strings.Repeat("abcdefgh", 500)
 	tests := map[string]struct {
-		readers     []Reader
+		handlers    []Handler
 		whole, size map[string]any
 	}{
 		"when all have handled the same":          {both, object(1, "red"), object(1, "red")},
 		"when one has handled less":               {both, object(2, "red"), object(1, "red")},
-		"when all of them name fields":            {[]Reader{size}, nil, object(1, "red")},
+		"when all of them name fields":            {[]Handler{size}, nil, object(1, "red")},
 		"when it is large":                        {both, object(1, large), object(1, large)},
 		"when it is large and they are different": {both, object(2, large), object(1, large)},
 	}
@@ -82,7 +82,7 @@ func TestOldIsWhatAHandlerHandled(t *testing.T) {
 				b = b.handled(whole, tt.whole)
 			}
 			now := object(9, "blue")
-			got := reload(t, b, tt.readers, now, tt.readers, Moment{Look: NewLook(now), Generation: 4})
+			got := reload(t, b, tt.handlers, now, tt.handlers, Moment{Look: NewLook(now), Generation: 4})
 			if diff := cmp.Diff(map[string]any{"spec": map[string]any{"size": tt.size["spec"].(map[string]any)["size"]}}, oldOf(got, size)); diff != "" {
 				t.Errorf("of the one with a field (-want +got):\n%s", diff)
 			}
@@ -103,7 +103,7 @@ func TestOldOfNothing(t *testing.T) {
 	conf := reading(updates, dsl.Field("spec.conf")).named("h")
 	nothing, nulls := map[string]any{}, map[string]any{"spec": map[string]any{"conf": map[string]any{"a": nil, "b": int64(1)}}}
 	for name, tt := range map[string]struct {
-		reader    Reader
+		reader    Handler
 		was, want map[string]any
 	}{
 		"a field that was not there": {note, object(1, "red"), nothing},
@@ -119,7 +119,7 @@ func TestOldOfNothing(t *testing.T) {
 					b = b.With("h", e)
 				}
 				now := map[string]any{"spec": map[string]any{"note": "x", "conf": "y"}}
-				got := reload(t, b, []Reader{tt.reader}, now, []Reader{tt.reader}, Moment{Look: NewLook(now)})
+				got := reload(t, b, []Handler{tt.reader}, now, []Handler{tt.reader}, Moment{Look: NewLook(now)})
 				if diff := cmp.Diff(tt.want, oldOf(got, tt.reader)); diff != "" {
 					t.Errorf("old (-want +got):\n%s", diff)
 				}
@@ -135,7 +135,7 @@ func TestMeet(t *testing.T) {
 	labels := reading(updates, dsl.Field("metadata.labels")).named("h")
 	red, blue := object(1, "red"), object(1, "blue")
 	tests := map[string]struct {
-		was, is Reader
+		was, is Handler
 		now     map[string]any
 		// moved: the generation is another one.
 		moved, partial bool
@@ -161,7 +161,7 @@ func TestMeet(t *testing.T) {
 				m.Generation = 4
 			}
 			b := Book{UID: uid, Generation: 3}.handled(tt.was, red)
-			got := reload(t, b, []Reader{tt.was}, red, []Reader{tt.is}, m)
+			got := reload(t, b, []Handler{tt.was}, red, []Handler{tt.is}, m)
 			e, _ := got.Entry("h")
 			if c := e.Due(tt.is.Handler, Facts{Now: m.Look.Digest(tt.is.View), Present: true, First: true}); c != tt.want {
 				t.Errorf("it is due for %q, want %q", c, tt.want)
@@ -180,13 +180,13 @@ func TestHandlersThatTheBookDoesNotKnow(t *testing.T) {
 	known, newer := reading(both).named("known"), reading(both).named("newer")
 	red := object(1, "red")
 	m := Moment{Look: NewLook(red), Generation: 3}
-	b := reload(t, Book{UID: uid}.handled(known, red), []Reader{known}, red, []Reader{known, newer}, m)
+	b := reload(t, Book{UID: uid}.handled(known, red), []Handler{known}, red, []Handler{known, newer}, m)
 	e, _ := b.Entry("newer")
 	if f := (Facts{Now: m.Look.Digest(newer.View), Present: true, First: true}); e.Due(newer.Handler, f) != "" {
 		t.Error("a handler that is new to a handled object has something to do")
 	}
 	fresh, _ := Load("", uid)
-	e, _ = fresh.Meet([]Reader{newer}, m).Entry("newer")
+	e, _ = fresh.Meet([]Handler{newer}, m).Entry("newer")
 	if f := (Facts{Now: m.Look.Digest(newer.View), Present: true, First: true, New: true}); e.Due(newer.Handler, f) != dsl.Create {
 		t.Error("a new object is no create")
 	}
@@ -202,7 +202,7 @@ func TestTriesAreReadBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := Entry{Of: "", Seen: look.Digest(h.View), Try: try}
-			got := reload(t, Book{UID: uid}.With("h", want), []Reader{h}, object(1, "red"), []Reader{h}, Moment{Look: look})
+			got := reload(t, Book{UID: uid}.With("h", want), []Handler{h}, object(1, "red"), []Handler{h}, Moment{Look: look})
 			e, _ := got.Entry("h")
 			if diff := cmp.Diff(want, e, cmp.AllowUnexported(Entry{})); diff != "" {
 				t.Errorf("the entry (-want +got):\n%s", diff)
@@ -215,7 +215,7 @@ func TestTriesAreReadBack(t *testing.T) {
 // beside it.
 func TestWhatIsNotStored(t *testing.T) {
 	for name, tt := range map[string]struct {
-		reader Reader
+		reader Handler
 		entry  Entry
 	}{
 		"what a level-triggered handler has seen": {reading(level), Entry{Seen: "x"}},
@@ -227,10 +227,10 @@ func TestWhatIsNotStored(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := Book{UID: uid}.With("h", tt.entry)
-			if text, _, err := b.Encode([]Reader{tt.reader.named("h")}, NewLook(nil), MaxSize); text != "" || err != nil {
+			if text, _, err := b.Encode([]Handler{tt.reader.named("h")}, NewLook(nil), MaxSize); text != "" || err != nil {
 				t.Errorf("stored is %s, %v", text, err)
 			}
-			if mark := b.Mark([]Reader{tt.reader.named("h")}); mark != "" {
+			if mark := b.Mark([]Handler{tt.reader.named("h")}); mark != "" {
 				t.Errorf("it is marked as something to store: %s", mark)
 			}
 		})
@@ -245,7 +245,7 @@ func TestRoom(t *testing.T) {
 	}
 	full := map[string]any{"spec": noise}
 	b := Book{UID: uid}.handled(h, full)
-	text, degraded, err := b.Encode([]Reader{h}, NewLook(full), MaxSize)
+	text, degraded, err := b.Encode([]Handler{h}, NewLook(full), MaxSize)
 	if err != nil || !degraded || len(text) > 200 {
 		t.Fatalf("%d bytes, degraded %v, %v", len(text), degraded, err)
 	}
@@ -253,7 +253,7 @@ func TestRoom(t *testing.T) {
 	if e, _ := got.Entry("h"); err != nil || e.Seen == "" || oldOf(got, h) != nil {
 		t.Errorf("entry %+v, %v", e, err)
 	}
-	if _, _, err := b.Encode([]Reader{h}, NewLook(full), 20); !errors.Is(err, ErrRoom) {
+	if _, _, err := b.Encode([]Handler{h}, NewLook(full), 20); !errors.Is(err, ErrRoom) {
 		t.Errorf("with room for nothing: %v", err)
 	}
 }
@@ -274,7 +274,7 @@ func TestLoad(t *testing.T) {
 			if err != nil || b.Known != tt.known {
 				t.Fatalf("known %v, %v", b.Known, err)
 			}
-			e, _ := b.Meet([]Reader{h}, Moment{Look: NewLook(nil)}).Entry("h")
+			e, _ := b.Meet([]Handler{h}, Moment{Look: NewLook(nil)}).Entry("h")
 			if (e.Seen != "") != tt.known {
 				t.Errorf("entry %+v", e)
 			}
@@ -340,8 +340,8 @@ func TestFormerIds(t *testing.T) {
 	red, blue := object(1, strings.Repeat("red", 60)), object(1, strings.Repeat("blue", 60))
 	other := reading(updates).named("other")
 	b := Book{UID: uid}.handled(other, blue).handled(now, red)
-	readers := []Reader{other, now}
-	text, _, err := b.Encode(readers, NewLook(blue), MaxSize)
+	handlers := []Handler{other, now}
+	text, _, err := b.Encode(handlers, NewLook(blue), MaxSize)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +350,7 @@ func TestFormerIds(t *testing.T) {
 		former   bool
 		degraded bool
 	}{{len(text), true, false}, {len(text) - 1, false, false}, {160, true, true}, {120, false, true}} {
-		got, degraded, err := b.Encode(readers, NewLook(blue), tt.room)
+		got, degraded, err := b.Encode(handlers, NewLook(blue), tt.room)
 		if err != nil || degraded != tt.degraded || len(got) > tt.room {
 			t.Fatalf("room for %d: %d bytes, degraded %v, %v", tt.room, len(got), degraded, err)
 		}
@@ -358,7 +358,7 @@ func TestFormerIds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		read = read.Meet([]Reader{other, was}, Moment{Look: NewLook(blue)})
+		read = read.Meet([]Handler{other, was}, Moment{Look: NewLook(blue)})
 		e, _ := read.Entry("a")
 		if former := e.Seen == NewLook(red).Digest(was.View); former != tt.former {
 			t.Errorf("room for %d: the entry under the former id is %+v", tt.room, e)

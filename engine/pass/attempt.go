@@ -253,7 +253,7 @@ func (p *pass) blocker(st State, h *dsl.Handler) string {
 }
 
 // blocks reports whether handlers that come after this one have to wait.
-func (p *pass) blocks(st State, r book.Reader) bool {
+func (p *pass) blocks(st State, r book.Handler) bool {
 	if j := st.Jobs.Of(r); j != nil {
 		return !j.Through()
 	}
@@ -279,7 +279,7 @@ func (p *pass) postponed(st State, j *Job) (why Why, wait time.Duration) {
 }
 
 // subject is what a handler and its filters are asked about in this pass, with the object as the draft has it.
-func (p *pass) subject(d Draft, r book.Reader, c dsl.Cause, try book.Record, children dsl.ChildReader, indexes dsl.Indexes) *dsl.Subject {
+func (p *pass) subject(d Draft, r book.Handler, c dsl.Cause, try book.Record, children dsl.ChildReader, indexes dsl.Indexes) *dsl.Subject {
 	out := &dsl.Subject{
 		Object: d.Current.DeepCopy(), Handler: r.ID, Cause: c, Attempt: try.Attempts + 1, Made: p.Rules.Spec.Makes, Now: p.Now,
 		Log:      p.logOf(p.Input, attempt.About{Handler: r.ID, Cause: c, Attempt: try.Attempts + 1}),
@@ -335,8 +335,8 @@ func (o others) Deleted(kind string, gvr schema.GroupVersionResource, key cache.
 }
 
 // discreet returns the context for what handlers write: answers of the API server are not quoted where one of them may read Secrets.
-func discreet(ctx context.Context, readers ...book.Reader) context.Context {
-	if slices.ContainsFunc(readers, func(r book.Reader) bool { return r.Secrets.Read }) {
+func discreet(ctx context.Context, readers ...book.Handler) context.Context {
+	if slices.ContainsFunc(readers, func(r book.Handler) bool { return r.Secrets.Read }) {
 		return dsl.Discreetly(ctx)
 	}
 	return ctx

@@ -15,7 +15,7 @@ import (
 
 // Chosen are the handlers that run in a pass at a time by a resource's lifecycle, of those that are due and not blocked. The
 // error is its panic; the first one runs then.
-func (js Jobs) Chosen(lifecycle dsl.Lifecycle, blocked func(*dsl.Handler) bool, now time.Time) (out []book.Reader, err error) {
+func (js Jobs) Chosen(lifecycle dsl.Lifecycle, blocked func(*dsl.Handler) bool, now time.Time) (out []book.Handler, err error) {
 	var due []dsl.Due
 	for _, j := range js.waiting(blocked, now) {
 		due = append(due, dsl.Due{Handler: j.Reader.Handler, Cause: j.Cause, Attempt: j.Record.Attempts + 1})
@@ -26,13 +26,13 @@ func (js Jobs) Chosen(lifecycle dsl.Lifecycle, blocked func(*dsl.Handler) bool, 
 	chosen, err := choose(lifecycle, due)
 	for _, one := range chosen {
 		i := slices.IndexFunc(js, func(j *Job) bool { return j.Reader.Handler == one.Handler })
-		twice := slices.ContainsFunc(out, func(r book.Reader) bool { return r.Handler == one.Handler })
+		twice := slices.ContainsFunc(out, func(r book.Handler) bool { return r.Handler == one.Handler })
 		if i >= 0 && !twice {
 			out = append(out, js[i].Reader)
 		}
 	}
 	if len(out) == 0 {
-		out = []book.Reader{js.waiting(blocked, now)[0].Reader}
+		out = []book.Handler{js.waiting(blocked, now)[0].Reader}
 	}
 	return out, err
 }
@@ -67,7 +67,7 @@ func (js Jobs) NotRun(blocked func(*dsl.Handler) bool, now time.Time) (wait time
 }
 
 // Replace puts a job, nil for none, in the place of that of a handler.
-func (js Jobs) Replace(r book.Reader, now *Job) Jobs {
+func (js Jobs) Replace(r book.Handler, now *Job) Jobs {
 	i := slices.IndexFunc(js, func(j *Job) bool { return j.Reader.Handler == r.Handler })
 	if now == nil {
 		return slices.Delete(js, i, i+1)

@@ -16,7 +16,7 @@ import (
 // Clock are an object's timers in one pass.
 type Clock struct {
 	// Handlers are the timer handlers of the resource, Now is the time of the pass.
-	Handlers []book.Reader
+	Handlers []book.Handler
 	Now      time.Time
 	// Ticks are those of the handlers, as the pass leaves them; nil where there are none.
 	Ticks []Tick
@@ -59,20 +59,20 @@ func FirstTickOf(h *dsl.Handler, now time.Time, fresh bool, about func() *dsl.Su
 }
 
 // Fires reports whether a timer handler's time has come.
-func (c *Clock) Fires(h book.Reader) bool {
+func (c *Clock) Fires(h book.Handler) bool {
 	if c == nil {
 		return false
 	}
-	i := slices.IndexFunc(c.Handlers, func(t book.Reader) bool { return t.Handler == h.Handler })
+	i := slices.IndexFunc(c.Handlers, func(t book.Handler) bool { return t.Handler == h.Handler })
 	return i >= 0 && c.Ticks[i].Fires(h.Timing, c.Now)
 }
 
 // Ran reports whether a timer handler has run for the object in this process.
-func (c *Clock) Ran(h book.Reader) bool {
+func (c *Clock) Ran(h book.Handler) bool {
 	if c == nil {
 		return false
 	}
-	i := slices.IndexFunc(c.Handlers, func(t book.Reader) bool { return t.Handler == h.Handler })
+	i := slices.IndexFunc(c.Handlers, func(t book.Handler) bool { return t.Handler == h.Handler })
 	return i >= 0 && c.Ticks[i].Ran
 }
 

@@ -44,7 +44,7 @@ func (p conditions) Failing(operator string, marks *patch.Marks) {
 
 // standingOf says how a handler fares. Filters of one that the condition names are asked again when this process has
 // not heard of them.
-func (p conditions) standingOf(reader book.Reader, named bool) FailingHandler {
+func (p conditions) standingOf(reader book.Handler, named bool) FailingHandler {
 	h, r := reader.Handler, p.Jobs.Record(reader, p.ledger.Entry(reader))
 	out := FailingHandler{ID: h.ID, Undecided: !r.Done && r.Attempts > 0}
 	if j := p.Jobs.Of(reader); j != nil {
@@ -67,7 +67,7 @@ func (p conditions) standingOf(reader book.Reader, named bool) FailingHandler {
 }
 
 // saysItself reports whether a handler has a condition of its own in which it says that it fails.
-func (p conditions) saysItself(r book.Reader) bool {
+func (p conditions) saysItself(r book.Handler) bool {
 	j := p.Jobs.Of(r)
 	return j != nil && j.Offers || slices.ContainsFunc(r.Needs, func(n dsl.Need) bool { return n.Offered })
 }
@@ -103,7 +103,7 @@ func (p conditions) holdsOn(kind string) bool {
 
 // keepsCondition reports whether a condition is not to be retired: a handler is known to set it, or the engine does, or it was looked at before.
 func (p *pass) keepsCondition(kind string) bool {
-	sets := func(r book.Reader) bool { return slices.Contains(r.Known.Conditions, kind) }
+	sets := func(r book.Handler) bool { return slices.Contains(r.Known.Conditions, kind) }
 	return kind == Failing || slices.Contains(p.memory.Settled, kind) || slices.ContainsFunc(p.Rules.Readers, sets)
 }
 

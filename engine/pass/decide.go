@@ -21,7 +21,7 @@ import (
 func (p *pass) handle(ctx context.Context, st State) (State, error) {
 	readers, all := p.Rules.Readers, p.Rules.Spec.Lifecycle == nil
 	if p.Gone && p.memory.Finalized {
-		readers = slices.DeleteFunc(slices.Clone(readers), func(r book.Reader) bool { return !r.On(dsl.Event) })
+		readers = slices.DeleteFunc(slices.Clone(readers), func(r book.Handler) bool { return !r.On(dsl.Event) })
 	}
 	for _, r := range readers {
 		var j *Job
@@ -51,7 +51,7 @@ func (p *pass) handleChosen(ctx context.Context, st State) (State, error) {
 		st = st.noted(Note{Line: "lifecycle failed; the first handler runs", Err: err, Grave: true})
 	}
 	for _, j := range st.Jobs {
-		if slices.ContainsFunc(chosen, func(r book.Reader) bool { return r.Handler == j.Reader.Handler }) {
+		if slices.ContainsFunc(chosen, func(r book.Handler) bool { return r.Handler == j.Reader.Handler }) {
 			continue
 		}
 		why, _ := p.postponed(st, j)
@@ -80,7 +80,7 @@ func (p *pass) handleChosen(ctx context.Context, st State) (State, error) {
 }
 
 // decide returns what a handler has to do, nil for nothing. The state has the reason of one that is due and does not run.
-func (p *pass) decide(ctx context.Context, st State, r book.Reader) (State, *Job) {
+func (p *pass) decide(ctx context.Context, st State, r book.Handler) (State, *Job) {
 	e := p.entry(st, r)
 	s := p.situation(st, r)
 	e, c := Decide(r.Handler, e, s)
@@ -107,7 +107,7 @@ func (p *pass) decide(ctx context.Context, st State, r book.Reader) (State, *Job
 
 // entry returns a handler's entry in the book. Where the handler begins with the object, the entry has the object as it is. Where
 // its filter fails, it begins, too: a change that comes before the answer may be one for it. The filter is asked until it answers.
-func (p *pass) entry(st State, r book.Reader) book.Entry {
+func (p *pass) entry(st State, r book.Handler) book.Entry {
 	e := p.ledger.Entry(r)
 	unanswered := e.Met && p.memory.Filters.Of(r.Handler) != ""
 	if p.Deletion != "" || !e.Begins && !unanswered {
@@ -120,7 +120,7 @@ func (p *pass) entry(st State, r book.Reader) book.Entry {
 }
 
 // situation finds out what has come up for a handler.
-func (p *pass) situation(st State, r book.Reader) Situation {
+func (p *pass) situation(st State, r book.Handler) Situation {
 	n := st.Found
 	var again *Alarm
 	if p.memory.Again != nil {
@@ -140,13 +140,13 @@ func (p *pass) situation(st State, r book.Reader) Situation {
 
 // factsFor returns the facts that a handler's entry is compared with. The book says whether an object is new. Without a book, it
 // is new to a handler that stores nothing if it is fresh, or if some handler sees it that would have left a book.
-func (p *pass) factsFor(st State, r book.Reader) book.Facts {
+func (p *pass) factsFor(st State, r book.Handler) book.Facts {
 	f := p.ledger.Facts(r, st.Look)
 	if !f.New || !f.First || p.Changes.Fresh || !r.On(dsl.Resume) {
 		return f
 	}
 	if p.marks == nil {
-		marks := slices.ContainsFunc(p.Rules.Readers, func(other book.Reader) bool {
+		marks := slices.ContainsFunc(p.Rules.Readers, func(other book.Handler) bool {
 			if !other.Stores() {
 				return false
 			}
@@ -161,8 +161,8 @@ func (p *pass) factsFor(st State, r book.Reader) book.Facts {
 
 // othersMake reports whether others are still to be tried again for the object's creation, or wait for such a one: they may write
 // what this one looks at.
-func (p *pass) othersMake(st State, r book.Reader) bool {
-	return slices.ContainsFunc(p.Rules.Readers, func(other book.Reader) bool {
+func (p *pass) othersMake(st State, r book.Handler) bool {
+	return slices.ContainsFunc(p.Rules.Readers, func(other book.Handler) bool {
 		e := p.ledger.Entry(other)
 		if other.ID == r.ID || e.Seen != "" || e.Begins || !other.On(dsl.Create) {
 			return false
@@ -192,7 +192,7 @@ func (p *pass) Undecided(but string, kind schema.GroupKind) (handler string) {
 }
 
 // unsaid reports whether a handler is due in this pass and not through, has failed, or has a filter that cannot be asked.
-func (p *pass) unsaid(st State, r book.Reader) bool {
+func (p *pass) unsaid(st State, r book.Handler) bool {
 	if j := st.Jobs.Of(r); j != nil {
 		return !j.Through()
 	}

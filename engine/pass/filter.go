@@ -39,12 +39,12 @@ func (f *filters) about(o *unstructured.Unstructured) {
 }
 
 // sees asks the handler's filters for a cause.
-func (p *pass) sees(d Draft, r book.Reader, c dsl.Cause) filter.Answer {
+func (p *pass) sees(d Draft, r book.Handler, c dsl.Cause) filter.Answer {
 	return p.answer(d, r, c, book.Record{})
 }
 
 // answer asks the handler's filters for a try.
-func (p *pass) answer(d Draft, r book.Reader, c dsl.Cause, try book.Record) filter.Answer {
+func (p *pass) answer(d Draft, r book.Handler, c dsl.Cause, try book.Record) filter.Answer {
 	q := filter.Question{Handler: r.Handler, Cause: c}
 	p.filters.about(d.Current)
 	a, asked := p.filters.Known(q)
@@ -70,7 +70,7 @@ func (p *pass) answer(d Draft, r book.Reader, c dsl.Cause, try book.Record) filt
 }
 
 // asks evaluates a handler's filters without keeping the answer: others may change what they look at before its turn.
-func (p *pass) asks(d Draft, r book.Reader, c dsl.Cause) (bool, error) {
+func (p *pass) asks(d Draft, r book.Handler, c dsl.Cause) (bool, error) {
 	if !filter.Chooses(r.Handler, d.Current) || r.When == nil {
 		return filter.Chooses(r.Handler, d.Current), nil
 	}
@@ -79,7 +79,7 @@ func (p *pass) asks(d Draft, r book.Reader, c dsl.Cause) (bool, error) {
 
 // filterFailed deals with a filter that failed. The handler does not see the object until there is an answer, and a deletion
 // waits for it.
-func (p *pass) filterFailed(d Draft, q filter.Question, r book.Reader, a filter.Answer) {
+func (p *pass) filterFailed(d Draft, q filter.Question, r book.Handler, a filter.Answer) {
 	note := Note{Kind: FilterFails, Action: r.ID, Handler: r.ID, Err: a.Err, Known: p.retryFilter(d, q, r, a)}
 	if !note.Known && !a.Unread && p.Deletion == "" {
 		note.Reason, note.Message = FilterFailed, fmt.Sprintf("Handler %s does not see this object, for its filter failed: %v", r.ID, a.Err)
@@ -98,7 +98,7 @@ func (p *pass) filterFailed(d Draft, q filter.Question, r book.Reader, a filter.
 // retryFilter has a filter that failed asked again after its handler's back-off, or sooner where children could not be read, and
 // reports whether it has failed with the same words before. That is no attempt of the handler. A failure for good, as of an
 // expression that costs too much, waits for an event.
-func (p *pass) retryFilter(d Draft, q filter.Question, r book.Reader, a filter.Answer) (before bool) {
+func (p *pass) retryFilter(d Draft, q filter.Question, r book.Handler, a filter.Answer) (before bool) {
 	before, again := p.memory.Filters.Failed(q, a, filter.Moment{
 		Now: p.Now, View: d.Look.Digest(r.View) + p.Deletion,
 		Backoff: func(failures int) time.Duration { return book.Backoff(r.Backoff, failures) },
@@ -183,7 +183,7 @@ func (p *pass) handlersHold(d Draft) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(p.Rules.Daemons, func(r book.Reader) bool { return p.wantsEnd(d, r) })
+	return slices.ContainsFunc(p.Rules.Daemons, func(r book.Handler) bool { return p.wantsEnd(d, r) })
 }
 
 // generation is that of the object as the pass has read it.

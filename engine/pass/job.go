@@ -18,7 +18,7 @@ import (
 
 // Job is a handler with a cause in a pass.
 type Job struct {
-	Reader book.Reader
+	Reader book.Handler
 	Cause  dsl.Cause
 	// Entry is the handler's in the book as the pass found it, begun for the cause. Record is its try, as far as it
 	// has come.
@@ -47,7 +47,7 @@ type Job struct {
 }
 
 // Begin returns the job of a handler that is to run for a cause.
-func Begin(r book.Reader, c dsl.Cause, e book.Entry, f book.Facts) *Job {
+func Begin(r book.Handler, c dsl.Cause, e book.Entry, f book.Facts) *Job {
 	j := &Job{Reader: r, Cause: c, Entry: e.Begin(c, f)}
 	j.Record = j.Entry.Try
 	return j
@@ -76,7 +76,7 @@ func (j *Job) Void() book.Entry {
 type Jobs []*Job
 
 // Of returns what a handler has to do, nil when nothing, or when the pass has not come to it.
-func (js Jobs) Of(r book.Reader) *Job {
+func (js Jobs) Of(r book.Handler) *Job {
 	i := slices.IndexFunc(js, func(j *Job) bool { return j.Reader.Handler == r.Handler })
 	if i < 0 {
 		return nil
@@ -144,7 +144,7 @@ func (a Attempted) complaint(gone bool) (reason, note string) {
 
 // Record is a handler's as the pass leaves it; the entry is its in the book. Progress of one that has nothing to do any
 // more is over, but not that it failed for good.
-func (js Jobs) Record(r book.Reader, e book.Entry) book.Record {
+func (js Jobs) Record(r book.Handler, e book.Entry) book.Record {
 	if j := js.Of(r); j != nil {
 		return j.Record
 	}
@@ -155,7 +155,7 @@ func (js Jobs) Record(r book.Reader, e book.Entry) book.Record {
 }
 
 // stand is how the pass leaves its object with these handlers, and why. Held: its deletion waits.
-func (p *pass) stand(st State, readers []book.Reader, held bool) ops.Stand {
+func (p *pass) stand(st State, readers []book.Handler, held bool) ops.Stand {
 	out := ops.Stand{Standing: ops.Ready}
 	for _, reader := range readers {
 		open := p.unfinished(st, reader)
@@ -177,7 +177,7 @@ func (p *pass) stand(st State, readers []book.Reader, held bool) ops.Stand {
 }
 
 // unfinished says why a handler is not through; its standing is empty where it is, or has nothing to do.
-func (p *pass) unfinished(st State, reader book.Reader) ops.Open {
+func (p *pass) unfinished(st State, reader book.Handler) ops.Open {
 	r, out := st.Jobs.Record(reader, p.ledger.Entry(reader)), ops.Open{Handler: reader.ID, Standing: ops.Failing}
 	blind := p.memory.Filters.Of(reader.Handler)
 	switch {

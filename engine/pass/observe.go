@@ -114,7 +114,7 @@ func (s sight) About(h *dsl.Handler) *dsl.Subject {
 func (s sight) Memo() *dsl.Memo { return s.pass.memory.Share() }
 
 // wantsEnd reports whether the object's deletion is to wait for a daemon to end.
-func (p *pass) wantsEnd(at Draft, d book.Reader) bool {
+func (p *pass) wantsEnd(at Draft, d book.Handler) bool {
 	if d.NoFinalizer {
 		return false
 	}

@@ -184,7 +184,7 @@ func TestWhatBecomesOfTheFinalizer(t *testing.T) {
 }
 
 // jobsOf are jobs of handlers by their names.
-func jobsOf(js ...*Job) (out Jobs, readers []book.Reader) {
+func jobsOf(js ...*Job) (out Jobs, readers []book.Handler) {
 	for _, j := range js {
 		out, readers = append(out, j), append(readers, j.Reader)
 	}
@@ -192,7 +192,7 @@ func jobsOf(js ...*Job) (out Jobs, readers []book.Reader) {
 }
 
 func jobOf(id string, c dsl.Cause, causes ...dsl.Cause) *Job {
-	return &Job{Reader: book.Reader{Handler: &dsl.Handler{ID: id, Causes: causes}}, Cause: c}
+	return &Job{Reader: book.Handler{Handler: &dsl.Handler{ID: id, Causes: causes}}, Cause: c}
 }
 
 // TestWhoIsStirred holds that those that look at children run again for what others wrote to them later in the pass, and
@@ -329,7 +329,7 @@ func TestHowAHandlerFares(t *testing.T) {
 	busy.Record = book.Record{Cause: dsl.Update, Attempts: 2}
 	rests := jobOf("rests", dsl.Update, dsl.Update).Reader
 	tests := map[string]struct {
-		reader book.Reader
+		reader book.Handler
 		entry  book.Entry
 		want   book.Record
 	}{

@@ -114,7 +114,7 @@ func (p conditions) obstacles() (out []obstacle, sees, acts bool) {
 }
 
 // obstacleOf is that of one handler, nil for none. The handler's own condition counts while the handler sees the object.
-func (p conditions) obstacleOf(r book.Reader, counts bool, said obstacle, known bool) *obstacle {
+func (p conditions) obstacleOf(r book.Handler, counts bool, said obstacle, known bool) *obstacle {
 	about := "Handler " + r.ID + ": "
 	failing, fails := p.failingOf(r, about)
 	switch {
@@ -141,7 +141,7 @@ func openOf(j *Job, counts bool, about string) *obstacle {
 }
 
 // failingOf is how a handler fails. About is how the message begins.
-func (p conditions) failingOf(r book.Reader, about string) (out obstacle, fails bool) {
+func (p conditions) failingOf(r book.Handler, about string) (out obstacle, fails bool) {
 	standing := p.standingOf(r, false)
 	out = obstacle{status: metav1.ConditionFalse, reason: standing.Reason, message: about + standing.Message, steady: about}
 	switch standing.Reason {
@@ -156,7 +156,7 @@ func (p conditions) failingOf(r book.Reader, about string) (out obstacle, fails 
 }
 
 // saidBy is what a handler says of itself in a condition of its own.
-func (p conditions) saidBy(r book.Reader) (said obstacle, known bool) {
+func (p conditions) saidBy(r book.Handler) (said obstacle, known bool) {
 	if len(r.Known.Conditions) == 0 || !p.saysItself(r) {
 		return said, false
 	}

@@ -82,7 +82,7 @@ func (p *pass) readiness(st State) (State, *metav1.Condition) {
 // quiet reports whether nothing has come up that can change the condition Ready. Which handlers see the object may have changed where
 // they have filters.
 func (p *pass) quiet(st State) bool {
-	filtered := func(r book.Reader) bool {
+	filtered := func(r book.Handler) bool {
 		return r.Level() && (r.When != nil || len(r.Labels)+len(r.Annotations) > 0)
 	}
 	return p.memory.Seen && len(st.Jobs) == 0 && !p.Changes.Child && st.Patch.Empty() && !slices.ContainsFunc(p.Rules.Readers, filtered)

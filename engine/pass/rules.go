@@ -17,9 +17,9 @@ type Rules struct {
 	Resource string
 	// Readers are the handlers that run for objects, as books know them, Timers those of them that run by
 	// time.
-	Readers, Timers []book.Reader
+	Readers, Timers []book.Handler
 	// Daemons are the handlers that run all the time. They have no entry in a book.
-	Daemons []book.Reader
+	Daemons []book.Handler
 	// Handlers are those of the readers.
 	Handlers []*dsl.Handler
 	// Ledger is what books of objects are about, Schedules what those are about of handlers that run for the resource
@@ -58,7 +58,7 @@ func NewRules(op *dsl.Operator, r *dsl.Resource, key *book.Key) Rules {
 	}
 	out.All = book.NewView(dsl.View{Beside: []dsl.Path{{"metadata"}, {"status"}}}, own)
 	for _, h := range r.Handlers() {
-		reader := book.Reader{
+		reader := book.Handler{
 			Handler: h, View: book.NewView(op.View(h), own),
 			Old:     book.WantsOld(h) && !secret, // values of a Secret are never copied into annotations
 			Secrets: r.Secrets(h),
@@ -69,19 +69,19 @@ func NewRules(op *dsl.Operator, r *dsl.Resource, key *book.Key) Rules {
 			out.Deletes = true // a daemon goes on until it is known that its object is gone
 			out.Finalizes = out.Finalizes || h.Finalizes()
 		case h.ResourceWide:
-			out.Schedules.Readers = append(out.Schedules.Readers, reader)
+			out.Schedules.Handlers = append(out.Schedules.Handlers, reader)
 		default:
 			out.add(reader)
 		}
 	}
 	chooses := r.LabelSelector != "" || r.FieldSelector != ""
 	out.Deletes = out.Deletes || chooses && len(r.Machines()) > 0 // of an object that leaves the selector the book is taken off
-	out.Ledger.Readers, out.Ledger.Annotation = out.Readers, op.StateAnnotation()
+	out.Ledger.Handlers, out.Ledger.Annotation = out.Readers, op.StateAnnotation()
 	out.Ledger.Partial = r.Cache == dsl.CacheMetadata || len(r.Keep) > 0
 	return out
 }
 
-func (r *Rules) add(h book.Reader) {
+func (r *Rules) add(h book.Handler) {
 	r.Readers, r.Handlers = append(r.Readers, h), append(r.Handlers, h.Handler)
 	if h.On(dsl.Timer) {
 		r.Timers = append(r.Timers, h)
@@ -96,11 +96,11 @@ func (r *Rules) add(h book.Reader) {
 }
 
 // Daemon is a daemon as books would know it.
-func (r *Rules) Daemon(h *dsl.Handler) book.Reader {
+func (r *Rules) Daemon(h *dsl.Handler) book.Handler {
 	for _, d := range r.Daemons {
 		if d.Handler == h {
 			return d
 		}
 	}
-	return book.Reader{Handler: h}
+	return book.Handler{Handler: h}
 }

@@ -34,18 +34,18 @@ func ScheduleKey(handler string) cache.ObjectName {
 func IsSchedule(key cache.ObjectName) bool { return strings.HasPrefix(key.Name, schedulePrefix) }
 
 // scheduleOf returns the handler that the key is of, nil when it is an object's.
-func (s *Site) scheduleOf(key cache.ObjectName) *book.Reader {
+func (s *Site) scheduleOf(key cache.ObjectName) *book.Handler {
 	id, is := strings.CutPrefix(key.Name, schedulePrefix)
-	i := slices.IndexFunc(s.Rules.Schedules.Readers, func(h book.Reader) bool { return is && h.ID == id })
+	i := slices.IndexFunc(s.Rules.Schedules.Handlers, func(h book.Handler) bool { return is && h.ID == id })
 	if i < 0 {
 		return nil
 	}
-	return &s.Rules.Schedules.Readers[i]
+	return &s.Rules.Schedules.Handlers[i]
 }
 
 // runSchedule runs a handler for the resource as a whole when its time has come. What it is
 // remembered by lasts as long as the term, as that of objects does.
-func (s *Site) runSchedule(ctx context.Context, key cache.ObjectName, h book.Reader) (queue.Next, error) {
+func (s *Site) runSchedule(ctx context.Context, key cache.ObjectName, h book.Handler) (queue.Next, error) {
 	t := s.Box.Take(key)
 	defer t.Close()
 	if t.Memory == nil {
@@ -73,12 +73,12 @@ func (s *Site) runSchedule(ctx context.Context, key cache.ObjectName, h book.Rea
 	p.ledger.Abandon() // nothing of it is stored
 	st = p.windSchedule(p.alarm(st), h, j)
 	out := p.result(st, nil)
-	out.Stand, out.Stands = ops.Stand{Open: p.stand(st, []book.Reader{h}, false).Open}, true // there is no object to be counted
+	out.Stand, out.Stands = ops.Stand{Open: p.stand(st, []book.Handler{h}, false).Open}, true // there is no object to be counted
 	return p.finish(t, out)
 }
 
 // windSchedule sets when the handler runs next.
-func (p *pass) windSchedule(st State, h book.Reader, j *Job) State {
+func (p *pass) windSchedule(st State, h book.Handler, j *Job) State {
 	ticks := p.memory.Ticks
 	if j != nil && j.Ran && j.Record.Done {
 		ticks[0] = TickAfter(ticks[0], h.Timing, p.Now, time.Now())
@@ -93,7 +93,7 @@ func (p *pass) windSchedule(st State, h book.Reader, j *Job) State {
 
 // scheduled returns what the handler has to do, nil when its time has not come. One that is to be
 // tried again is not run twice for what falls due meanwhile.
-func (p *pass) scheduled(r book.Reader, granted bool) *Job {
+func (p *pass) scheduled(r book.Handler, granted bool) *Job {
 	e := p.ledger.Entry(r)
 	switch {
 	case e.Try.Cause == "" || e.Try.Done:

@@ -39,7 +39,7 @@ func (p *pass) sweep(ctx context.Context, st State) (State, error) {
 	if st.Searched = true; p.Deletion != "" {
 		return p.endChildren(ctx, st)
 	}
-	failed := func(r book.Reader) bool { return st.Jobs.Record(r, p.ledger.Entry(r)).Failed }
+	failed := func(r book.Handler) bool { return st.Jobs.Record(r, p.ledger.Entry(r)).Failed }
 	if !st.Jobs.Through() || slices.ContainsFunc(p.Rules.Readers, failed) {
 		p.memory.Sweep.Missed(p.Changes.Child)
 		return st, nil
@@ -62,7 +62,7 @@ func (p *pass) sweep(ctx context.Context, st State) (State, error) {
 func (p *pass) endChildren(ctx context.Context, st State) (State, error) {
 	lacks := !p.Gone && !p.finalizer()
 	over := p.memory.Finalized && (p.Gone || lacks)
-	holdsUp := func(r book.Reader) bool { return p.holdsUp(st.Draft, r) }
+	holdsUp := func(r book.Handler) bool { return p.holdsUp(st.Draft, r) }
 	if over || st.Jobs.Open(p.Gone) || p.daemonsEnd() || p.filters.Unsure() || !lacks && slices.ContainsFunc(p.Rules.Readers, holdsUp) {
 		return st, nil
 	}
@@ -90,7 +90,7 @@ func (p *pass) heldNote(err error) *Note {
 }
 
 // holdsUp reports whether a handler that has failed for good keeps a deletion from going on.
-func (p *pass) holdsUp(d Draft, r book.Reader) bool {
+func (p *pass) holdsUp(d Draft, r book.Handler) bool {
 	e := p.ledger.Entry(r)
 	return r.On(dsl.Delete) && !r.Release && e.DeleteDone(p.Deletion) && e.Try.Failed && p.sees(d, r, dsl.Delete).Keeps()
 }
@@ -98,7 +98,7 @@ func (p *pass) holdsUp(d Draft, r book.Reader) bool {
 // settle turns outcomes into what is to be stored.
 func (p *pass) settle(st State) (State, verdict) {
 	p.publish(st)
-	failed := slices.ContainsFunc(p.Rules.Readers, func(r book.Reader) bool { return p.holdsUp(st.Draft, r) })
+	failed := slices.ContainsFunc(p.Rules.Readers, func(r book.Handler) bool { return p.holdsUp(st.Draft, r) })
 	if p.family.Applied() {
 		p.filters.Reset()
 	}
@@ -188,7 +188,7 @@ func Settle(e Ending) Finalization {
 }
 
 // Rerun names the handlers that the next pass runs for children that others have written in this one, after them.
-func (js Jobs) Rerun(readers []book.Reader, writes []children.Write) (out []string) {
+func (js Jobs) Rerun(readers []book.Handler, writes []children.Write) (out []string) {
 	for _, w := range writes {
 		for _, r := range readers {
 			since := js[min(w.Turn, len(js)):].Of(r)

@@ -67,7 +67,7 @@ func (w Why) String() string {
 
 // Reasons says of each of a resource's handlers, in their order, why it ran in the pass, or why not. The reason is empty where the
 // pass broke off before it came to the handler.
-func (r Result) Reasons(readers []book.Reader) []Why {
+func (r Result) Reasons(readers []book.Handler) []Why {
 	rest := NothingDue
 	if r.Err != nil || r.Vanished {
 		rest = ""
