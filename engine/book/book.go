@@ -62,15 +62,15 @@ type Book struct {
 // large. Most entries only say that the handler is at rest; these are stored in compact form.
 type named struct {
 	id string
-	// of, seen and met are the fields of a compact entry. Whole is any other entry.
-	of, seen string
-	met      bool
-	whole    *Entry
+	// viewName, handled and asFound are the fields of a compact entry. Whole is any other entry.
+	viewName, handled string
+	asFound           bool
+	whole             *Entry
 }
 
 func entryOf(id string, e Entry) named {
 	if e.rests() {
-		return named{id: id, of: e.Of, seen: e.Seen, met: e.Met}
+		return named{id: id, viewName: e.ViewName, handled: e.Handled, asFound: e.AsFound}
 	}
 	whole := e // allocates only here, and not for compact entries
 	return named{id: id, whole: &whole}
@@ -78,14 +78,14 @@ func entryOf(id string, e Entry) named {
 
 // rests reports whether the entry equals this one and is compact.
 func (n named) rests(e Entry) bool {
-	return n.whole == nil && n.of == e.Of && n.seen == e.Seen && n.met == e.Met && e.rests()
+	return n.whole == nil && n.viewName == e.ViewName && n.handled == e.Handled && n.asFound == e.AsFound && e.rests()
 }
 
 func (n named) entry() Entry {
 	if n.whole != nil {
 		return *n.whole
 	}
-	return Entry{Of: n.of, Seen: n.seen, Met: n.met}
+	return Entry{ViewName: n.viewName, Handled: n.handled, AsFound: n.asFound}
 }
 
 // Entry returns a handler's entry, or the zero Entry.
@@ -160,15 +160,15 @@ type Moment struct {
 	Lost func(error)
 }
 
-// Meet updates a book that was read from an object to the current handlers, so that each has an entry for its
+// Adapt updates a book that was read from an object to the current handlers, so that each has an entry for its
 // current view. It is for the first time that a process sees the object.
-func (b Book) Meet(handlers []Handler, m Moment) Book {
+func (b Book) Adapt(handlers []Handler, m Moment) Book {
 	b = b.renamed(handlers)
 	out := b
 	out.entries, out.kept = nil, nil
 	older := b.older(handlers, m)
 	for _, h := range handlers {
-		out.entries = append(out.entries, entryOf(h.ID, b.meet(h, m, older)))
+		out.entries = append(out.entries, entryOf(h.ID, b.adapted(h, m, older)))
 	}
 	return out
 }
@@ -195,46 +195,46 @@ func (b Book) older(handlers []Handler, m Moment) bool {
 	}
 	return !slices.ContainsFunc(handlers, func(h Handler) bool {
 		e, found := b.Entry(h.ID)
-		return found && e.Of == h.View.Name() && e.Seen != "" && e.Seen != m.Look.Digest(h.View)
+		return found && e.ViewName == h.View.Name() && e.Handled != "" && e.Handled != m.Look.Digest(h.View)
 	})
 }
 
-// meet returns one handler's updated entry.
-func (b Book) meet(h Handler, m Moment, older bool) Entry {
+// adapted returns one handler's updated entry.
+func (b Book) adapted(h Handler, m Moment, older bool) Entry {
 	e, found := b.Entry(h.ID)
 	switch {
 	case !h.Stores():
-		e.Of, e.Seen, e.Lost = "", "", "" // what it has seen is only kept in memory
+		e.ViewName, e.Handled, e.FailedFor = "", "", "" // what it has seen is only kept in memory
 		return e
 	case !found && (b.Known || !h.On(dsl.Create) || !m.Look.Seen(h.View)):
-		return Entry{Of: h.View.Name(), Begins: true, Fresh: !b.Known && h.On(dsl.Create)}
-	case !found, e.Seen == "":
-		e.Of = h.View.Name()
-		e.Begins = found && (e.Try.Cause == "" || !h.On(dsl.Create))
-		e.Fresh = e.Begins && h.On(dsl.Create)
+		return Entry{ViewName: h.View.Name(), NewHandler: true, NewObject: !b.Known && h.On(dsl.Create)}
+	case !found, e.Handled == "":
+		e.ViewName = h.View.Name()
+		e.NewHandler = found && (e.Try.Cause == "" || !h.On(dsl.Create))
+		e.NewObject = e.NewHandler && h.On(dsl.Create)
 		return e
-	case e.Of != h.View.Name():
+	case e.ViewName != h.View.Name():
 		return b.moved(e, h, m)
 	case older && h.View.spec():
-		e.Seen = anew // the object was different in between, and may be as before again
+		e.Handled = anew // the object was different in between, and may be as before again
 	}
 	return e
 }
 
 // moved returns the entry of a handler whose view is different from when the entry was written.
 func (b Book) moved(e Entry, h Handler, m Moment) Entry {
-	tree, whole, fields := b.kept.met(m).of(h.ID)
+	tree, whole, fields := b.kept.openFor(m).of(h.ID)
 	switch {
-	case e.Seen != anew && tree != nil && h.View.within(whole, fields) && !h.View.lacks(e.Of):
+	case e.Handled != anew && tree != nil && h.View.within(whole, fields) && !h.View.lacks(e.ViewName):
 		then := NewLook(tree)
-		e.Of, e.Seen, e.Old = h.View.Name(), then.Digest(h.View), nil
+		e.ViewName, e.Handled, e.Old = h.View.Name(), then.Digest(h.View), nil
 		if h.Old {
 			e.Old = then.Kept(h.View)
 		}
-	case e.Seen != anew && h.View.generational() && b.Generation > 0 && b.Generation == m.Generation:
+	case e.Handled != anew && h.View.generational() && b.Generation > 0 && b.Generation == m.Generation:
 		e = e.Start(h, m.Look, false)
 	default:
-		e.Of, e.Seen, e.Bare, e.Old = h.View.Name(), anew, true, nil
+		e.ViewName, e.Handled, e.OldDropped, e.Old = h.View.Name(), anew, true, nil
 	}
 	return e
 }
@@ -245,9 +245,9 @@ func (b Book) Old(h Handler, look *Look) (map[string]any, error) {
 	e, _ := b.Entry(h.ID)
 	nothing := map[string]any{}
 	switch {
-	case e.Old != nil || !h.Old || e.Bare || e.Seen == "":
+	case e.Old != nil || !h.Old || e.OldDropped || e.Handled == "":
 		return e.Old, nil
-	case e.Seen == NewLook(nothing).Digest(h.View):
+	case e.Handled == NewLook(nothing).Digest(h.View):
 		return nothing, nil // the digest of an empty view is enough
 	case b.text == "":
 		return nil, nil
@@ -263,11 +263,11 @@ func (b Book) Old(h Handler, look *Look) (map[string]any, error) {
 		return nil, fmt.Errorf("decoding what handlers have handled: %w", err)
 	}
 	tree, whole, fields := kept.of(h.ID)
-	if tree == nil || !h.View.within(whole, fields) && was.Of != h.View.Name() {
+	if tree == nil || !h.View.within(whole, fields) && was.ViewName != h.View.Name() {
 		return nil, nil
 	}
 	then := NewLook(tree)
-	if e.Seen != anew && then.Digest(h.View) != e.Seen {
+	if e.Handled != anew && then.Digest(h.View) != e.Handled {
 		return nil, nil // it is from another time
 	}
 	return then.Kept(h.View), nil
@@ -282,7 +282,7 @@ func (b Book) Stored(text string) Book {
 	b.entries = slices.Clone(b.entries)
 	for i, n := range b.entries {
 		e := n.entry()
-		e.Old, e.Quiet = nil, false
+		e.Old, e.Implied = nil, false
 		b.entries[i] = entryOf(n.id, e)
 	}
 	return b
@@ -296,7 +296,7 @@ func (b Book) Mark(handlers []Handler) string {
 	return b.sum(handlers, func(h Handler, e Entry) []string {
 		t := e.lastingTry(h)
 		return []string{
-			e.Of, e.Seen, string(e.Lost), e.Deletion, string(t.Cause), t.View, strconv.Itoa(t.Attempts), strconv.Itoa(t.Step),
+			e.ViewName, e.Handled, string(e.FailedFor), e.Deletion, string(t.Cause), t.View, strconv.Itoa(t.Attempts), strconv.Itoa(t.Step),
 			strconv.FormatBool(t.Done), strconv.FormatBool(t.Waiting), strconv.FormatInt(t.Due.Unix(), 10),
 			t.Parts.Mark(),
 		}
@@ -308,7 +308,7 @@ func (b Book) sum(handlers []Handler, parts func(Handler, Entry) []string) strin
 	hash, some := fnv.New64a(), false
 	for _, h := range handlers {
 		e, found := b.Entry(h.ID)
-		if !found || e.Begins || e.Quiet || !worth(h, e) {
+		if !found || e.NewHandler || e.Implied || !worth(h, e) {
 			continue
 		}
 		said := parts(h, e)
@@ -329,15 +329,15 @@ func (b Book) sum(handlers []Handler, parts func(Handler, Entry) []string) strin
 
 // worth reports whether an entry has information that the next process needs.
 func worth(h Handler, e Entry) bool {
-	return h.Stores() && e.Seen != "" || e.lastingTry(h).Cause != ""
+	return h.Stores() && e.Handled != "" || e.lastingTry(h).Cause != ""
 }
 
 // Outcomes is Mark without the numbers of attempts: it identifies what handlers have finished or begun.
 func (b Book) Outcomes(handlers []Handler) string {
 	return b.sum(handlers, func(h Handler, e Entry) []string {
 		var out []string
-		if e.Seen != "" {
-			out = []string{e.Of, e.Seen, string(e.Lost)}
+		if e.Handled != "" {
+			out = []string{e.ViewName, e.Handled, string(e.FailedFor)}
 		}
 		if e.undoes() || e.lastingTry(h).Step > 0 {
 			out = append(out, string(e.Try.Cause), e.Try.View, strconv.Itoa(e.Try.Step), e.Deletion)

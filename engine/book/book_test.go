@@ -14,12 +14,12 @@ import (
 // TestAnEntryTakesThePlaceOfAnother holds that a book has the entry that was put into it last, and that other books keep theirs.
 func TestAnEntryTakesThePlaceOfAnother(t *testing.T) {
 	entries := []Entry{
-		{}, {Seen: "a"}, {Seen: "b"}, {Of: "spec", Seen: "a"}, {Seen: "a", Met: true}, {Seen: "a", Lost: dsl.Update},
-		{Try: Record{Cause: dsl.Update}}, {Seen: "a", Old: map[string]any{}}, {Begins: true},
+		{}, {Handled: "a"}, {Handled: "b"}, {ViewName: "spec", Handled: "a"}, {Handled: "a", AsFound: true}, {Handled: "a", FailedFor: dsl.Update},
+		{Try: Record{Cause: dsl.Update}}, {Handled: "a", Old: map[string]any{}}, {NewHandler: true},
 	}
 	for _, before := range entries {
 		for _, after := range entries {
-			first := Book{}.With("other", Entry{Seen: "x"}).With("h", before)
+			first := Book{}.With("other", Entry{Handled: "x"}).With("h", before)
 			second := first.With("h", after)
 			for of, held := range map[string]struct {
 				book Book

@@ -22,7 +22,7 @@ func TestTheTimeOfAllAttempts(t *testing.T) {
 	if want := now.Add(time.Minute); !waits.Due.Equal(want) {
 		t.Errorf("it waits until %v, want until its deadline, %v", waits.Due, want)
 	}
-	if waits.Bare() || !waits.Lasting().Began.Equal(now) {
+	if waits.OnlyWaits() || !waits.Lasting().Began.Equal(now) {
 		t.Errorf("the time of the first attempt is not kept: %+v", waits.Lasting())
 	}
 	if err := waits.Overdue(h, now.Add(time.Minute-1)); err != nil {

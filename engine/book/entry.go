@@ -9,39 +9,40 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// anew is the value of Entry.Seen for a handler that has handled something unknown and is to run once more. It
+// anew is the value of Entry.Handled for a handler that has handled something unknown and is to run once more. It
 // equals no digest.
 const anew = "?"
 
 // Entry is a handler's entry in a book. Fields with a JSON name are stored.
 type Entry struct {
-	// Of is the name of the view of Seen.
-	Of string `json:"of,omitempty"`
-	// Seen is the digest of the view that the handler handled last, by success or by failing for good; empty if it
-	// has handled nothing.
-	Seen string `json:"seen,omitempty"`
-	// Lost is the cause if the handler failed for good with Seen; empty after a success.
-	Lost dsl.Cause `json:"lost,omitempty"`
+	// ViewName is the name of the view that Handled is a digest of.
+	ViewName string `json:"of,omitempty"`
+	// Handled is the digest of the view that the handler handled last, by success or by failing for good; empty if
+	// it has handled nothing.
+	Handled string `json:"seen,omitempty"`
+	// FailedFor is the cause if the handler failed for good with Handled; empty after a success.
+	FailedFor dsl.Cause `json:"lost,omitempty"`
 	// Try is the handler's current work, or the work that it failed for good with.
 	Try Record `json:"try,omitzero"`
 	// Deletion is the moment of the deletion that Try is for; empty if it is for none.
 	Deletion string `json:"deletion,omitempty"`
-	// Met: the handler has met the object, and has not run for it since.
-	Met bool `json:"met,omitempty"`
-	// Begins: the handler is new to the object, and takes its first state as given: its filters may not match yet.
-	// Fresh: the object was new, too, so the handler runs for create. Quiet: the next process finds out the same
-	// itself, so this alone is not stored.
-	Begins, Fresh, Quiet bool `json:"-"`
-	// Bare: the old state is not kept, even if the text has one.
-	Bare bool `json:"-"`
+	// AsFound: Handled is the state in which the handler found the object. The handler has not run since.
+	AsFound bool `json:"met,omitempty"`
+	// NewHandler: the handler is new to the object, and its filters may not match yet. [Entry.Introduce] says what it
+	// begins with. NewObject: the object was new, too, so the handler runs for create.
+	NewHandler, NewObject bool `json:"-"`
+	// Implied: the next process finds out the same without the text, so this alone is not stored.
+	Implied bool `json:"-"`
+	// OldDropped: the old state is not kept, even if the text has one.
+	OldDropped bool `json:"-"`
 	// Old is the state that the handler handled last, for handlers that use it. Nil if it is not kept, and if it is
 	// in the text of the book.
 	Old map[string]any `json:"-"`
 }
 
-// rests reports whether the entry only says what its handler handled or met last.
+// rests reports whether the entry only says what its handler handled or found last.
 func (e Entry) rests() bool {
-	return e.Lost == "" && e.Deletion == "" && e.Old == nil && !e.Begins && !e.Fresh && !e.Quiet && !e.Bare && e.Try == Record{}
+	return e.FailedFor == "" && e.Deletion == "" && e.Old == nil && !e.NewHandler && !e.NewObject && !e.Implied && !e.OldDropped && e.Try == Record{}
 }
 
 // Facts are the inputs for evaluating an entry.
@@ -119,15 +120,15 @@ func (e Entry) DeleteDone(deletion string) bool {
 
 func (e Entry) dueByEdge(h *dsl.Handler, f Facts) dsl.Cause {
 	switch {
-	case e.Begins:
+	case e.NewHandler:
 		return ""
-	case e.Seen == "" && h.On(dsl.Create) && f.Present:
+	case e.Handled == "" && h.On(dsl.Create) && f.Present:
 		return dsl.Create
-	case e.Seen == "" || e.Seen == f.Now && !e.halfway(f.Now):
+	case e.Handled == "" || e.Handled == f.Now && !e.halfway(f.Now):
 		return ""
 	case h.On(dsl.Update):
 		return dsl.Update
-	case e.Lost == dsl.Create && f.Present:
+	case e.FailedFor == dsl.Create && f.Present:
 		return dsl.Create // the reason of the failure may be mended
 	}
 	return ""
@@ -135,9 +136,9 @@ func (e Entry) dueByEdge(h *dsl.Handler, f Facts) dsl.Cause {
 
 func (e Entry) dueByLevel(f Facts) dsl.Cause {
 	switch {
-	case e.Seen != "" && (e.Seen != f.Now || e.halfway(f.Now)):
+	case e.Handled != "" && (e.Handled != f.Now || e.halfway(f.Now)):
 		return e.update(f.Now)
-	case e.Seen != "":
+	case e.Handled != "":
 		return ""
 	case e.handling():
 		return e.Try.Cause
@@ -156,7 +157,7 @@ func (e Entry) dueByLevel(f Facts) dsl.Cause {
 // update returns the cause for a level-triggered handler whose view has changed: that of its current work, if the
 // difference is what the last attempt itself has changed.
 func (e Entry) update(now string) dsl.Cause {
-	if e.Seen != now && e.open() && e.Try.View == now {
+	if e.Handled != now && e.open() && e.Try.View == now {
 		return e.Try.Cause
 	}
 	return dsl.Update
@@ -164,7 +165,7 @@ func (e Entry) update(now string) dsl.Cause {
 
 // undoes reports whether the handler has begun work for another view than it has handled. If the object changes
 // back, the handler must run once more.
-func (e Entry) undoes() bool { return e.Seen != "" && e.handling() && e.Try.Begun() }
+func (e Entry) undoes() bool { return e.Handled != "" && e.handling() && e.Try.Begun() }
 
 // halfway reports whether the handler has begun with another view, and has failed so far, or waits. That work may
 // have to be undone although the view is as before again.
@@ -199,18 +200,18 @@ func (e Entry) Begin(c dsl.Cause, f Facts) Entry {
 		e.Try = Record{} // it was for another time
 	}
 	e.Try = e.Try.For(c, f.Now)
-	if e.handling() && e.Seen == f.Now {
-		e.Seen = anew
+	if e.handling() && e.Handled == f.Now {
+		e.Handled = anew
 	}
 	return e
 }
 
-// Vain returns the entry of a handler whose run after Begin has no lasting effect. It is to run once more, even if
+// WithoutEffect returns the entry of a handler whose run after Begin has no lasting effect. It is to run once more, even if
 // its view is as before in the meantime.
-func (e Entry) Vain() Entry {
+func (e Entry) WithoutEffect() Entry {
 	e.Try.Early = time.Time{}
-	if e.handling() && e.Seen != "" {
-		e.Seen = anew
+	if e.handling() && e.Handled != "" {
+		e.Handled = anew
 	}
 	return e
 }
@@ -218,16 +219,16 @@ func (e Entry) Vain() Entry {
 // End notes the outcome of a try. After is the digest of the view with the handler's own changes; kept is the state
 // to keep for the handler.
 func (e Entry) End(v View, after string, kept map[string]any) Entry {
-	e.Try.View, e.Quiet = after, false
+	e.Try.View, e.Implied = after, false
 	if e.Try.Done && e.Try.Cause != dsl.Delete {
 		e.Deletion = "" // it does not take part in that
 	}
 	if !e.Try.Done || e.Try.Cause == dsl.Delete {
 		return e
 	}
-	e.Of, e.Seen, e.Begins, e.Met, e.Bare, e.Old, e.Lost = v.Name(), after, false, false, false, kept, ""
+	e.ViewName, e.Handled, e.NewHandler, e.AsFound, e.OldDropped, e.Old, e.FailedFor = v.Name(), after, false, false, false, kept, ""
 	if e.Try.Failed {
-		e.Lost = e.Try.Cause
+		e.FailedFor = e.Try.Cause
 	} else {
 		e.Try = Record{}
 	}
@@ -242,75 +243,75 @@ func (e Entry) Living() Entry {
 	return e
 }
 
-// Averted returns the entry of a due level-triggered handler whose filters do not match. Others may undo its work
+// FilteredOut returns the entry of a due level-triggered handler whose filters do not match. Others may undo its work
 // in the meantime, so it runs when they match again.
-func (e Entry) Averted() Entry {
-	if e.Seen != "" {
-		e.Seen = anew
+func (e Entry) FilteredOut() Entry {
+	if e.Handled != "" {
+		e.Handled = anew
 	}
 	return e
 }
 
-// Wakes notes a change of other objects as the cause of the handler's next run.
-func (e Entry) Wakes(c dsl.Cause) Entry {
+// WakeFor notes a change of other objects as the cause of the handler's next run.
+func (e Entry) WakeFor(c dsl.Cause) Entry {
 	e.Try = Record{Cause: c}
 	return e
 }
 
-// Again gives another attempt to a handler that failed for good, because a handler that it comes after has
+// Retry gives another attempt to a handler that failed for good, because a handler that it comes after has
 // succeeded.
-func (e Entry) Again() Entry {
-	switch e.Lost {
+func (e Entry) Retry() Entry {
+	switch e.FailedFor {
 	case "":
 		return e
 	case dsl.Create:
-		e.Seen = ""
+		e.Handled = ""
 	default:
-		e.Seen = anew
+		e.Handled = anew
 	}
-	e.Lost, e.Try = "", Record{}
+	e.FailedFor, e.Try = "", Record{}
 	return e
 }
 
-// Meet returns the entry of a handler that is new to an object. The object is known if other handlers have handled
+// Introduce returns the entry of a handler that is new to an object. The object is known if other handlers have handled
 // it. For a new object, the handler runs for create if some of its view exists by now, because it may have been
 // written since. Otherwise it waits for that while others are still making the object.
-func (e Entry) Meet(h Handler, look *Look, known, making bool) Entry {
+func (e Entry) Introduce(h Handler, look *Look, known, making bool) Entry {
 	switch {
-	case e.Fresh && look.Seen(h.View):
-		e.Begins, e.Fresh = false, false
+	case e.NewObject && look.Seen(h.View):
+		e.NewHandler, e.NewObject = false, false
 		return e
-	case e.Fresh && making:
+	case e.NewObject && making:
 		return e
 	}
-	e.Met = true
+	e.AsFound = true
 	// A handler of updates must know in the next process where it began. A handler of creates starts again there,
 	// with the same outcome, unless the text says that it is due for create.
-	return e.Start(h, look, known && !e.Fresh && !h.On(dsl.Update))
+	return e.Start(h, look, known && !e.NewObject && !h.On(dsl.Update))
 }
 
 // Start returns the entry of a handler that takes the object's current state as given.
 func (e Entry) Start(h Handler, look *Look, quiet bool) Entry {
-	e.Of, e.Seen, e.Quiet, e.Begins, e.Bare, e.Old = h.View.Name(), look.Digest(h.View), quiet, false, false, nil
-	e.Fresh = false
+	e.ViewName, e.Handled, e.Implied, e.NewHandler, e.OldDropped, e.Old = h.View.Name(), look.Digest(h.View), quiet, false, false, nil
+	e.NewObject = false
 	return e
 }
 
 // Observed returns the entry of a handler that has handled an object at the observed generation in
 // status.observedGeneration; now is the object's generation.
 func Observed(h Handler, look *Look, observed, now int64) Entry {
-	e := Entry{Of: h.View.Name(), Seen: look.Digest(h.View)}
+	e := Entry{ViewName: h.View.Name(), Handled: look.Digest(h.View)}
 	if observed != now {
-		e.Seen = anew
+		e.Handled = anew
 	}
 	return e
 }
 
-// Counts reports whether a generation can replace a handler's entry: the handler has succeeded with its current
+// CoveredByGeneration reports whether a generation can replace a handler's entry: the handler has succeeded with its current
 // view, and has begun no other work.
-func (e Entry) Counts(h Handler, look *Look) bool {
-	made := e.Seen != "" && !h.On(dsl.Update) // a handler of creates ignores later changes
-	return (made || e.Seen == look.Digest(h.View)) && e.Lost == "" && e.lastingTry(h).Cause == ""
+func (e Entry) CoveredByGeneration(h Handler, look *Look) bool {
+	made := e.Handled != "" && !h.On(dsl.Update) // a handler of creates ignores later changes
+	return (made || e.Handled == look.Digest(h.View)) && e.FailedFor == "" && e.lastingTry(h).Cause == ""
 }
 
 // Corrected returns the entry of a handler whose changes the server dropped or rewrote. Wanted is the digest of its
@@ -319,8 +320,8 @@ func (e Entry) Corrected(wanted string, found *Look, h Handler) Entry {
 	if e.Try.View == wanted {
 		e.Try.View = found.Digest(h.View)
 	}
-	if e.Seen == wanted {
-		e.Seen = found.Digest(h.View)
+	if e.Handled == wanted {
+		e.Handled = found.Digest(h.View)
 		if e.Old != nil {
 			e.Old = found.Kept(h.View)
 		}

@@ -55,22 +55,22 @@ func TestDue(t *testing.T) {
 		want   dsl.Cause
 	}{
 		"what nobody handled is a create":                              {creates, Entry{}, now, dsl.Create},
-		"what one begins with is none":                                 {both, Entry{Begins: true}, now, ""},
+		"what one begins with is none":                                 {both, Entry{NewHandler: true}, now, ""},
 		"an update handler has nothing to do before it has begun":      {updates, Entry{}, now, ""},
 		"where there is nothing of the view nothing is created":        {creates, Entry{}, bare, ""},
-		"what was handled is done":                                     {both, Entry{Seen: "2"}, now, ""},
-		"what was handled otherwise is an update":                      {both, Entry{Seen: "2"}, other, dsl.Update},
-		"for a handler of create alone it is nothing":                  {creates, Entry{Seen: "2"}, other, ""},
-		"a view that goes away is an update":                           {updates, Entry{Seen: "2"}, bare, dsl.Update},
-		"what failed for good is not tried again as it is":             {creates, Entry{Seen: "2", Lost: dsl.Create}, now, ""},
-		"a create that failed for good is one again when it is mended": {creates, Entry{Seen: "2", Lost: dsl.Create}, other, dsl.Create},
-		"with an update handler too, that is an update":                {both, Entry{Seen: "2", Lost: dsl.Create}, other, dsl.Update},
-		"what was handled once, nobody knows what, is once more":       {updates, Entry{Seen: anew}, now, dsl.Update},
-		"a change taken back that was begun with is undone":            {updates, Entry{Seen: "2", Try: trying(dsl.Update, "1", 1)}, now, dsl.Update},
-		"one that was not begun with is none":                          {updates, Entry{Seen: "2", Try: trying(dsl.Update, "1", 0)}, now, ""},
+		"what was handled is done":                                     {both, Entry{Handled: "2"}, now, ""},
+		"what was handled otherwise is an update":                      {both, Entry{Handled: "2"}, other, dsl.Update},
+		"for a handler of create alone it is nothing":                  {creates, Entry{Handled: "2"}, other, ""},
+		"a view that goes away is an update":                           {updates, Entry{Handled: "2"}, bare, dsl.Update},
+		"what failed for good is not tried again as it is":             {creates, Entry{Handled: "2", FailedFor: dsl.Create}, now, ""},
+		"a create that failed for good is one again when it is mended": {creates, Entry{Handled: "2", FailedFor: dsl.Create}, other, dsl.Create},
+		"with an update handler too, that is an update":                {both, Entry{Handled: "2", FailedFor: dsl.Create}, other, dsl.Update},
+		"what was handled once, nobody knows what, is once more":       {updates, Entry{Handled: anew}, now, dsl.Update},
+		"a change taken back that was begun with is undone":            {updates, Entry{Handled: "2", Try: trying(dsl.Update, "1", 1)}, now, dsl.Update},
+		"one that was not begun with is none":                          {updates, Entry{Handled: "2", Try: trying(dsl.Update, "1", 0)}, now, ""},
 		"a living object is nothing for delete handlers":               {deletes, Entry{}, now, ""},
 		"a deletion is":                                                    {deletes, Entry{}, leaving, dsl.Delete},
-		"a deletion is nothing for others":                                 {both, Entry{Seen: "1"}, leaving, ""},
+		"a deletion is nothing for others":                                 {both, Entry{Handled: "1"}, leaving, ""},
 		"one that was seen off is done":                                    {deletes, left("monday", false), leaving, ""},
 		"one that was seen off at another time is not":                     {deletes, left("sunday", false), leaving, dsl.Delete},
 		"one that failed for good is done":                                 {deletes, left("monday", true), leaving, ""},
@@ -81,9 +81,9 @@ func TestDue(t *testing.T) {
 		"but creates nothing there":                                        {level, Entry{}, Facts{Now: "-", First: true, New: true}, ""},
 		"what comes later is an update":                                    {level, Entry{}, now, dsl.Update},
 		"it goes on with what it has begun":                                {level, Entry{Try: trying(dsl.Resume, "2", 1)}, now, dsl.Resume},
-		"a change is an update for it":                                     {level, Entry{Seen: "2"}, other, dsl.Update},
-		"no change is none":                                                {level, Entry{Seen: "2"}, now, ""},
-		"what happened beside the object is gone on with":                  {level, Entry{Seen: "2", Try: trying(dsl.Child, "2", 1)}, now, dsl.Child},
+		"a change is an update for it":                                     {level, Entry{Handled: "2"}, other, dsl.Update},
+		"no change is none":                                                {level, Entry{Handled: "2"}, now, ""},
+		"what happened beside the object is gone on with":                  {level, Entry{Handled: "2", Try: trying(dsl.Child, "2", 1)}, now, dsl.Child},
 		"a resume handler runs for what is found again":                    {resumes, Entry{}, first, dsl.Resume},
 		"not for what is new":                                              {resumes, Entry{}, fresh, ""},
 		"once in the life of a process":                                    {resumes, Entry{}, now, ""},
@@ -100,7 +100,7 @@ func TestDue(t *testing.T) {
 func TestTries(t *testing.T) {
 	h, at := reading(both), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	f := Facts{Now: "2", Present: true}
-	failing := Entry{Seen: "1"}.Begin(dsl.Update, f)
+	failing := Entry{Handled: "1"}.Begin(dsl.Update, f)
 	failing.Try = failing.Try.Fail(h.Handler, errors.New("no"), at)
 	if got := failing.Begin(dsl.Update, f); got.Try.Attempts != 1 || got.Try.Due.IsZero() {
 		t.Errorf("the same try does not go on: %+v", got.Try)
@@ -110,16 +110,16 @@ func TestTries(t *testing.T) {
 	}
 	done := failing
 	done.Try = failing.Try.Succeed()
-	if diff := cmp.Diff(Entry{Seen: "4"}, done.End(h.View, "4", nil), cmp.AllowUnexported(Entry{})); diff != "" {
+	if diff := cmp.Diff(Entry{Handled: "4"}, done.End(h.View, "4", nil), cmp.AllowUnexported(Entry{})); diff != "" {
 		t.Errorf("after a success (-want +got):\n%s", diff)
 	}
 	lost := failing
 	lost.Try = failing.Try.Fail(h.Handler, dsl.Permanent(errors.New("never")), at)
 	end := lost.End(h.View, "2", nil)
-	if end.Seen != "2" || end.Lost != dsl.Update || end.Try.Message != "never" {
+	if end.Handled != "2" || end.FailedFor != dsl.Update || end.Try.Message != "never" {
 		t.Errorf("after failing for good: %+v", end)
 	}
-	if again := end.Again(); again.Due(h.Handler, f) != dsl.Update || again.Lost != "" {
+	if again := end.Retry(); again.Due(h.Handler, f) != dsl.Update || again.FailedFor != "" {
 		t.Errorf("once more: %+v", again)
 	}
 }
@@ -129,12 +129,12 @@ func TestTries(t *testing.T) {
 func TestCorrected(t *testing.T) {
 	r := reading(both, dsl.Field("spec.size"))
 	look := func(size int64) *Look { return NewLook(map[string]any{"spec": map[string]any{"size": size}}) }
-	own := Entry{Seen: look(7).Digest(r.View)}.Corrected(look(7).Digest(r.View), look(8), r)
-	if own.Seen != look(8).Digest(r.View) {
+	own := Entry{Handled: look(7).Digest(r.View)}.Corrected(look(7).Digest(r.View), look(8), r)
+	if own.Handled != look(8).Digest(r.View) {
 		t.Error("the server's answer is not entered")
 	}
-	other := Entry{Seen: look(5).Digest(r.View)}
-	if got := other.Corrected(look(7).Digest(r.View), look(8), r); got.Seen != other.Seen {
+	other := Entry{Handled: look(5).Digest(r.View)}
+	if got := other.Corrected(look(7).Digest(r.View), look(8), r); got.Handled != other.Handled {
 		t.Error("what the handler has not seen is entered as seen")
 	}
 }
@@ -146,19 +146,19 @@ func TestABookHoldsEntriesWhole(t *testing.T) {
 		rests bool
 	}{
 		"nothing":                        {Entry{}, true},
-		"what was handled":               {Entry{Of: "spec", Seen: "d", Met: true}, true},
-		"a try":                          {Entry{Seen: "d", Try: Record{Cause: dsl.Update, Attempts: 2, Message: "no"}}, false},
-		"a failure for good":             {Entry{Seen: "d", Lost: dsl.Update}, false},
-		"a deletion":                     {Entry{Seen: "d", Deletion: "then"}, false},
-		"one that begins":                {Entry{Begins: true}, false},
-		"one that is to create":          {Entry{Fresh: true}, false},
-		"one that need not be stored":    {Entry{Seen: "d", Quiet: true}, false},
-		"one of which nothing is kept":   {Entry{Seen: "d", Bare: true}, false},
-		"one of which something is kept": {Entry{Seen: "d", Old: map[string]any{}}, false},
+		"what was handled":               {Entry{ViewName: "spec", Handled: "d", AsFound: true}, true},
+		"a try":                          {Entry{Handled: "d", Try: Record{Cause: dsl.Update, Attempts: 2, Message: "no"}}, false},
+		"a failure for good":             {Entry{Handled: "d", FailedFor: dsl.Update}, false},
+		"a deletion":                     {Entry{Handled: "d", Deletion: "then"}, false},
+		"one that begins":                {Entry{NewHandler: true}, false},
+		"one that is to create":          {Entry{NewObject: true}, false},
+		"one that need not be stored":    {Entry{Handled: "d", Implied: true}, false},
+		"one of which nothing is kept":   {Entry{Handled: "d", OldDropped: true}, false},
+		"one of which something is kept": {Entry{Handled: "d", Old: map[string]any{}}, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := Book{}.With("other", Entry{Seen: "o"}).With("h", Entry{Seen: "before"}).With("h", tt.entry)
+			b := Book{}.With("other", Entry{Handled: "o"}).With("h", Entry{Handled: "before"}).With("h", tt.entry)
 			got, found := b.Entry("h")
 			if diff := cmp.Diff(tt.entry, got); diff != "" || !found {
 				t.Errorf("entry (-want +got):\n%s", diff)

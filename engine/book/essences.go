@@ -42,7 +42,7 @@ type sealed struct {
 
 	// also are renamed handlers: {was, is}.
 	also [][2]string
-	// opened is the result of met.
+	// opened is the result of openFor.
 	opened *essences
 	asked  bool
 }
@@ -84,8 +84,9 @@ func (s *sealed) open(look *Look) (*essences, error) {
 	return x, nil
 }
 
-// met is open for a book that is being met. It decodes them once. Essences that cannot be read count as missing.
-func (s *sealed) met(m Moment) *essences {
+// openFor is open for a book that is being adapted to handlers. It decodes the essences once. Essences that cannot be
+// read count as missing.
+func (s *sealed) openFor(m Moment) *essences {
 	if s == nil {
 		return nil
 	}
@@ -170,7 +171,7 @@ func (b Book) gather(handlers []Handler, look *Look) (x essences) {
 		if !h.Old {
 			continue
 		}
-		if e, _ := b.Entry(h.ID); e.Seen == look.Digest(h.View) {
+		if e, _ := b.Entry(h.ID); e.Handled == look.Digest(h.View) {
 			trees[i] = look.Kept(h.View)
 		} else {
 			trees[i], _ = b.Old(h, look) // an unreadable state is dropped; the handler's last run reported it

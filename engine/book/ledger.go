@@ -148,14 +148,14 @@ func (l *Ledger) Facts(h Handler, look *Look) Facts {
 	}
 }
 
-// Again gives another attempt to handlers that come after this one and have failed for good.
-func (l *Ledger) Again(after Handler) {
+// RetryAfter gives another attempt to handlers that come after this one and have failed for good.
+func (l *Ledger) RetryAfter(done Handler) {
 	for _, h := range l.rules.Handlers {
-		if !slices.Contains(h.After, after.ID) {
+		if !slices.Contains(h.After, done.ID) {
 			continue // few handlers have After, and finding an entry costs more
 		}
-		if e := l.Entry(h); e.Lost != "" {
-			l.Put(h, e.Again())
+		if e := l.Entry(h); e.FailedFor != "" {
+			l.Put(h, e.Retry())
 		}
 	}
 }

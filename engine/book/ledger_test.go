@@ -258,9 +258,9 @@ func TestAPassOfManyHandlersCopiesTheBookOnce(t *testing.T) {
 	handle := func(l *Ledger, digest string) {
 		for _, r := range s.rules.Handlers {
 			e := l.Entry(r)
-			e.Seen = digest
+			e.Handled = digest
 			l.Put(r, e)
-			l.Again(r)
+			l.RetryAfter(r)
 		}
 	}
 	l := s.open()
@@ -272,8 +272,8 @@ func TestAPassOfManyHandlersCopiesTheBookOnce(t *testing.T) {
 		t.Errorf("%v allocations for the entries of 200 handlers, want few more than one copy needs", got)
 	}
 	for _, r := range s.rules.Handlers {
-		if e, _ := kept.Entry(r.ID); e.Seen != "a" {
-			t.Fatalf("what is remembered of %s changed to %q before the pass ended", r.ID, e.Seen)
+		if e, _ := kept.Entry(r.ID); e.Handled != "a" {
+			t.Fatalf("what is remembered of %s changed to %q before the pass ended", r.ID, e.Handled)
 		}
 	}
 }

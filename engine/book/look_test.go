@@ -80,7 +80,7 @@ func TestAKeptAnnotationOfAToolCountsWhereItIsNamed(t *testing.T) {
 			}
 			wider := all.named("one")
 			got = reload(t, b, []Handler{one, all}, look.object, []Handler{wider, all}, Moment{Look: NewLook(o)})
-			if e, _ := got.Entry("one"); e.Seen != NewLook(o).Digest(wider.View) {
+			if e, _ := got.Entry("one"); e.Handled != NewLook(o).Digest(wider.View) {
 				t.Error("the handler that comes to look at all annotations is due, though none has changed")
 			}
 		})

@@ -83,7 +83,7 @@ func (l *Ledger) load(look *Look) Book {
 	if observed := l.subject.Number.Handled(); observed > 0 && (b.Text() == "" || b.Passed(observed)) {
 		return l.byGeneration(look, observed)
 	}
-	return b.Meet(l.rules.Handlers, Moment{
+	return b.Adapt(l.rules.Handlers, Moment{
 		Look: look, Generation: l.subject.Object.GetGeneration(), Partial: l.rules.Partial, Deletion: l.subject.Deletion,
 		Lost: l.lost,
 	})

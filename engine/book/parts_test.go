@@ -25,7 +25,7 @@ func TestPartsFollowTheirHandler(t *testing.T) {
 		}
 	})
 	t.Run("one that failed has a look before its time, and keeps its back-off where it is stored", func(t *testing.T) {
-		peek := Record{Parts: all}.Peek(now)
+		peek := Record{Parts: all}.TryEarly(now)
 		if one := got(peek.Parts)["failed"]; one.Waits(now) > 0 || !one.Early.Equal(later) {
 			t.Errorf("the record is %+v", one)
 		}
@@ -44,7 +44,7 @@ func TestPartsFollowTheirHandler(t *testing.T) {
 	})
 	t.Run("where nothing changes they are the same", func(t *testing.T) {
 		idle := &Parts{Of: map[string]Record{"done": done}}
-		if r := (Record{Parts: idle}); r.RetryNow() != r || r.Peek(now) != r || r.Lasting() != r {
+		if r := (Record{Parts: idle}); r.RetryNow() != r || r.TryEarly(now) != r || r.Lasting() != r {
 			t.Error("the record is another one")
 		}
 	})

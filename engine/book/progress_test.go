@@ -87,7 +87,7 @@ func TestLongMessagesAreCut(t *testing.T) {
 func TestPeek(t *testing.T) {
 	h := &dsl.Handler{Retries: dsl.Unlimited}
 	failed := Record{Cause: dsl.Create, View: "v"}.Fail(h, errors.New("no"), now)
-	early := failed.Peek(now)
+	early := failed.TryEarly(now)
 	if early.Waits(now) > 0 {
 		t.Errorf("it waits for %s", early.Waits(now))
 	}
@@ -100,7 +100,7 @@ func TestPeek(t *testing.T) {
 	if got := early.Fail(h, dsl.Permanent(errors.New("never")), now); !got.Failed || got.Attempts != 2 {
 		t.Errorf("a failure for good counts at once: %+v", got)
 	}
-	if due := failed.Peek(failed.Due); !due.Early.IsZero() {
+	if due := failed.TryEarly(failed.Due); !due.Early.IsZero() {
 		t.Error("a try that is due is none before its time")
 	}
 }

@@ -44,7 +44,7 @@ type Record struct {
 	Missed int `json:"-"`
 	// Parts is the progress of the sub-handlers; nil if none has begun.
 	Parts *Parts `json:"parts,omitempty"`
-	// Early is the due time of the next attempt, for a handler that gets an early attempt before it; see Peek. It
+	// Early is the due time of the next attempt, for a handler that gets an early attempt before it; see TryEarly. It
 	// is zero for others.
 	Early time.Time `json:"-"`
 }
@@ -176,8 +176,8 @@ func (r Record) Granted() Record {
 	return r
 }
 
-// Bare reports whether the record only says that the handler waits.
-func (r Record) Bare() bool {
+// OnlyWaits reports whether the record only says that the handler waits.
+func (r Record) OnlyWaits() bool {
 	return r.Waiting && r.Attempts == 0 && r.Step == 0 && r.Began.IsZero() && r.Parts == nil
 }
 
@@ -290,10 +290,10 @@ func (r Record) Lasting() Record {
 	return r
 }
 
-// Peek gives an early attempt to a handler whose next attempt is not due, because an event may have ended its wait.
+// TryEarly gives an early attempt to a handler whose next attempt is not due, because an event may have ended its wait.
 // A failure of it does not count.
-func (r Record) Peek(now time.Time) Record {
-	r.Parts = r.Parts.each(func(part Record) Record { return part.Peek(now) })
+func (r Record) TryEarly(now time.Time) Record {
+	r.Parts = r.Parts.each(func(part Record) Record { return part.TryEarly(now) })
 	if r.Done || !r.Due.After(now) {
 		return r
 	}

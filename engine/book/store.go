@@ -60,7 +60,7 @@ func (l *Ledger) allSeen(look *Look) (all bool) {
 		if !h.Stores() {
 			continue
 		}
-		if all = l.Entry(h).Counts(h, look); !all {
+		if all = l.Entry(h).CoveredByGeneration(h, look); !all {
 			return false
 		}
 	}
@@ -123,7 +123,7 @@ func (l *Ledger) postponed(d Draft) (is bool, wait time.Duration) {
 // updated reports whether a handler without the cause create has run for a change.
 func (l *Ledger) updated(h Handler) bool {
 	e := l.Entry(h)
-	return h.Stores() && !h.On(dsl.Create) && e.Seen != "" && !e.Met
+	return h.Stores() && !h.On(dsl.Create) && e.Handled != "" && !e.AsFound
 }
 
 // Store adds the book to the marks, and reports whether it could.

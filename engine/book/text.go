@@ -43,7 +43,7 @@ func (e Entry) lastingTry(h Handler) Record {
 	if !e.Try.Cause.Lasting() || !h.Stores() && e.Try.Cause != dsl.Delete {
 		return Record{}
 	}
-	if e.Try.Bare() && !e.undoes() {
+	if e.Try.OnlyWaits() && !e.undoes() {
 		return Record{}
 	}
 	return e.Try.Lasting()
@@ -59,7 +59,7 @@ func (b Book) Encode(handlers []Handler, look *Look, room int) (text string, deg
 	for _, h := range handlers {
 		e, _ := b.Entry(h.ID)
 		try := e.lastingTry(h)
-		if e.Begins && !e.Fresh || !h.Stores() && try.Cause == "" {
+		if e.NewHandler && !e.NewObject || !h.Stores() && try.Cause == "" {
 			continue
 		}
 		some = some || worth(h, e)

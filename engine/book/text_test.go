@@ -58,7 +58,7 @@ func reload(t *testing.T, b Book, was []Handler, stored map[string]any, is []Han
 	if err != nil {
 		t.Fatal(err)
 	}
-	return got.Meet(is, now)
+	return got.Adapt(is, now)
 }
 
 func TestOldIsWhatAHandlerHandled(t *testing.T) {
@@ -115,7 +115,7 @@ func TestOldOfNothing(t *testing.T) {
 				b := Book{UID: uid}.handled(tt.reader, tt.was)
 				if seen != "" {
 					e, _ := b.Entry("h")
-					e.Seen = seen
+					e.Handled = seen
 					b = b.With("h", e)
 				}
 				now := map[string]any{"spec": map[string]any{"note": "x", "conf": "y"}}
@@ -186,7 +186,7 @@ func TestHandlersThatTheBookDoesNotKnow(t *testing.T) {
 		t.Error("a handler that is new to a handled object has something to do")
 	}
 	fresh, _ := Load("", uid)
-	e, _ = fresh.Meet([]Handler{newer}, m).Entry("newer")
+	e, _ = fresh.Adapt([]Handler{newer}, m).Entry("newer")
 	if f := (Facts{Now: m.Look.Digest(newer.View), Present: true, First: true, New: true}); e.Due(newer.Handler, f) != dsl.Create {
 		t.Error("a new object is no create")
 	}
@@ -201,7 +201,7 @@ func TestTriesAreReadBack(t *testing.T) {
 		"that it waits with a new view": {Cause: dsl.Update, View: "v", Waiting: true, Message: "m"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want := Entry{Of: "", Seen: look.Digest(h.View), Try: try}
+			want := Entry{ViewName: "", Handled: look.Digest(h.View), Try: try}
 			got := reload(t, Book{UID: uid}.With("h", want), []Handler{h}, object(1, "red"), []Handler{h}, Moment{Look: look})
 			e, _ := got.Entry("h")
 			if diff := cmp.Diff(want, e, cmp.AllowUnexported(Entry{})); diff != "" {
@@ -218,10 +218,10 @@ func TestWhatIsNotStored(t *testing.T) {
 		reader Handler
 		entry  Entry
 	}{
-		"what a level-triggered handler has seen": {reading(level), Entry{Seen: "x"}},
+		"what a level-triggered handler has seen": {reading(level), Entry{Handled: "x"}},
 		"what it tries":                    {reading(level), Entry{Try: Record{Cause: dsl.Update, Attempts: 3}}},
 		"a create that is still to come":   {reading(creates), Entry{}},
-		"what a handler begins with":       {reading(updates), Entry{Begins: true}},
+		"what a handler begins with":       {reading(updates), Entry{NewHandler: true}},
 		"a try for a child":                {reading(creates), Entry{Try: Record{Cause: dsl.Child, Attempts: 3}}},
 		"that one waits with a new object": {reading(creates), Entry{Try: Record{Cause: dsl.Create, Waiting: true}}},
 	} {
@@ -250,7 +250,7 @@ func TestRoom(t *testing.T) {
 		t.Fatalf("%d bytes, degraded %v, %v", len(text), degraded, err)
 	}
 	got, err := Load(text, uid)
-	if e, _ := got.Entry("h"); err != nil || e.Seen == "" || oldOf(got, h) != nil {
+	if e, _ := got.Entry("h"); err != nil || e.Handled == "" || oldOf(got, h) != nil {
 		t.Errorf("entry %+v, %v", e, err)
 	}
 	if _, _, err := b.Encode([]Handler{h}, NewLook(full), 20); !errors.Is(err, ErrRoom) {
@@ -274,8 +274,8 @@ func TestLoad(t *testing.T) {
 			if err != nil || b.Known != tt.known {
 				t.Fatalf("known %v, %v", b.Known, err)
 			}
-			e, _ := b.Meet([]Handler{h}, Moment{Look: NewLook(nil)}).Entry("h")
-			if (e.Seen != "") != tt.known {
+			e, _ := b.Adapt([]Handler{h}, Moment{Look: NewLook(nil)}).Entry("h")
+			if (e.Handled != "") != tt.known {
 				t.Errorf("entry %+v", e)
 			}
 		})
@@ -358,9 +358,9 @@ func TestFormerIds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		read = read.Meet([]Handler{other, was}, Moment{Look: NewLook(blue)})
+		read = read.Adapt([]Handler{other, was}, Moment{Look: NewLook(blue)})
 		e, _ := read.Entry("a")
-		if former := e.Seen == NewLook(red).Digest(was.View); former != tt.former {
+		if former := e.Handled == NewLook(red).Digest(was.View); former != tt.former {
 			t.Errorf("room for %d: the entry under the former id is %+v", tt.room, e)
 		}
 		if old := oldOf(read, was); tt.former && !tt.degraded && !cmp.Equal(old, red) {

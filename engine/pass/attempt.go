@@ -231,7 +231,7 @@ func (p *pass) close(st State, j *Job) {
 	e.Try = j.Record
 	p.ledger.Put(j.Reader, e.End(j.Reader.View, j.Left, kept))
 	if j.Record.Done && !j.Record.Failed {
-		p.ledger.Again(j.Reader)
+		p.ledger.RetryAfter(j.Reader)
 	}
 }
 
@@ -261,7 +261,7 @@ func (p *pass) blocks(st State, r book.Handler) bool {
 		return true
 	}
 	e := p.ledger.Entry(r)
-	failed := e.Lost != "" && p.Deletion == "" || p.Deletion != "" && e.DeleteDone(p.Deletion) && e.Try.Failed
+	failed := e.FailedFor != "" && p.Deletion == "" || p.Deletion != "" && e.DeleteDone(p.Deletion) && e.Try.Failed
 	return failed && p.sees(st.Draft, r, AskFor(r.Handler)).Keeps()
 }
 

@@ -93,10 +93,10 @@ func (p conditions) holdsOn(kind string) bool {
 			continue
 		}
 		e := p.ledger.Entry(r)
-		if p.Jobs.Of(r) != nil || e.Lost != "" {
+		if p.Jobs.Of(r) != nil || e.FailedFor != "" {
 			return false
 		}
-		holds = holds || r.Known.Steady && !e.Met && e.Seen == p.Look.Digest(r.View)
+		holds = holds || r.Known.Steady && !e.AsFound && e.Handled == p.Look.Digest(r.View)
 	}
 	return holds
 }

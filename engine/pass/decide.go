@@ -109,12 +109,12 @@ func (p *pass) decide(ctx context.Context, st State, r book.Handler) (State, *Jo
 // its filter fails, it begins, too: a change that comes before the answer may be one for it. The filter is asked until it answers.
 func (p *pass) entry(st State, r book.Handler) book.Entry {
 	e := p.ledger.Entry(r)
-	unanswered := e.Met && p.memory.Filters.Of(r.Handler) != ""
-	if p.Deletion != "" || !e.Begins && !unanswered {
+	unanswered := e.AsFound && p.memory.Filters.Of(r.Handler) != ""
+	if p.Deletion != "" || !e.NewHandler && !unanswered {
 		return e
 	}
-	if a := p.sees(st.Draft, r, dsl.Update); e.Begins && (a.Holds || a.Err != nil && !a.Unread && !e.Fresh) {
-		e = e.Meet(r, st.Look, p.ledger.Known(), p.othersMake(st, r))
+	if a := p.sees(st.Draft, r, dsl.Update); e.NewHandler && (a.Holds || a.Err != nil && !a.Unread && !e.NewObject) {
+		e = e.Introduce(r, st.Look, p.ledger.Known(), p.othersMake(st, r))
 	}
 	return e
 }
@@ -164,7 +164,7 @@ func (p *pass) factsFor(st State, r book.Handler) book.Facts {
 func (p *pass) othersMake(st State, r book.Handler) bool {
 	return slices.ContainsFunc(p.Rules.Readers, func(other book.Handler) bool {
 		e := p.ledger.Entry(other)
-		if other.ID == r.ID || e.Seen != "" || e.Begins || !other.On(dsl.Create) {
+		if other.ID == r.ID || e.Handled != "" || e.NewHandler || !other.On(dsl.Create) {
 			return false
 		}
 		return e.Try.Begun() || p.blocker(st, other.Handler) != ""

@@ -124,12 +124,12 @@ func (p *pass) matches(ctx context.Context, st State, j *Job) (State, filter.Ans
 		p.filters.Due(j.Reader.ID)
 	}
 	e := p.ledger.Entry(j.Reader)
-	begins := j.Reader.Level() && e.Seen == "" // its view does not show later that it was to run
+	begins := j.Reader.Level() && e.Handled == "" // its view does not show later that it was to run
 	if j.Cause.Transient() && a.Err == nil && !begins {
 		e.Try = book.Record{}
 	}
 	if j.Reader.Level() && (!j.Cause.FromClock() || j.Cause == dsl.Again) {
-		e = e.Averted()
+		e = e.FilteredOut()
 	}
 	p.ledger.Put(j.Reader, e)
 	if a.Err == nil {

@@ -67,7 +67,7 @@ func (j *Job) Through() bool { return j.Record.Done && !j.Record.Failed }
 
 // Void takes back what the handler did, as far as the book knows, and returns its entry.
 func (j *Job) Void() book.Entry {
-	e := j.Entry.Vain()
+	e := j.Entry.WithoutEffect()
 	j.Wants, j.Ran, j.Voided, j.Record = nil, false, true, e.Try
 	return e
 }
@@ -148,7 +148,7 @@ func (js Jobs) Record(r book.Handler, e book.Entry) book.Record {
 	if j := js.Of(r); j != nil {
 		return j.Record
 	}
-	if e.Try.Failed || e.Lost == "" {
+	if e.Try.Failed || e.FailedFor == "" {
 		return book.Record{Failed: e.Try.Failed, Message: e.Try.Message}
 	}
 	return book.Record{Failed: true, Message: "it failed for good"}

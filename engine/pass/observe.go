@@ -72,7 +72,7 @@ func (p *pass) hear(event apiwatch.EventType) {
 	p.memory.Event = event
 	for _, r := range p.Rules.Readers {
 		if r.On(dsl.Event) {
-			p.ledger.Put(r, p.ledger.Entry(r).Wakes(dsl.Event))
+			p.ledger.Put(r, p.ledger.Entry(r).WakeFor(dsl.Event))
 		}
 	}
 }

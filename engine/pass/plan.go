@@ -39,11 +39,11 @@ func Decide(h *dsl.Handler, e book.Entry, s Situation) (book.Entry, dsl.Cause) {
 	t := s.triggered(h)
 	switch {
 	case c == "" && t != "":
-		return e.Wakes(t), t
+		return e.WakeFor(t), t
 	case t.FromOthers(), c == dsl.Delete && s.concerns(h), s.Again:
-		e.Try = e.Try.Peek(s.Pass) // what it waits for may have come
+		e.Try = e.Try.TryEarly(s.Pass) // what it waits for may have come
 	case c == "" && h.Level() && !s.Chosen:
-		e = e.Averted()
+		e = e.FilteredOut()
 	}
 	if c == dsl.Resume && s.Gone {
 		c = ""

@@ -18,7 +18,7 @@ import (
 var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
 // handled is the entry of a handler that has handled what it looks at now.
-func handled() book.Entry { return book.Entry{Of: "essence", Seen: "now"} }
+func handled() book.Entry { return book.Entry{ViewName: "essence", Handled: "now"} }
 
 // failing is a record of a handler that has failed once for a cause, and waits for its next try.
 func failing(c dsl.Cause) book.Record {
@@ -36,14 +36,14 @@ func TestWhatAHandlerRunsFor(t *testing.T) {
 	}{
 		"an object that it has not handled":                 {all, book.Entry{}, Situation{}, dsl.Create},
 		"what it has handled":                               {all, handled(), Situation{}, ""},
-		"another view than it has handled":                  {all, book.Entry{Seen: "before"}, Situation{}, dsl.Update},
+		"another view than it has handled":                  {all, book.Entry{Handled: "before"}, Situation{}, dsl.Update},
 		"a child that has changed":                          {all, handled(), Situation{Child: true}, dsl.Child},
 		"the same for one that does not run for children":   {[]dsl.Cause{dsl.Update}, handled(), Situation{Child: true}, ""},
 		"being named":                                       {all, handled(), Situation{Named: true}, dsl.Child},
 		"being named, for one that runs at resyncs":         {[]dsl.Cause{dsl.Resync}, handled(), Situation{Named: true}, dsl.Resync},
 		"related objects that have changed":                 {all, handled(), Situation{Related: true}, dsl.RelatedChange},
 		"a timer":                                           {all, handled(), Situation{Fires: true}, dsl.Timer},
-		"a timer, beside a change":                          {all, book.Entry{Seen: "before"}, Situation{Fires: true}, dsl.Update},
+		"a timer, beside a change":                          {all, book.Entry{Handled: "before"}, Situation{Fires: true}, dsl.Update},
 		"the resync period":                                 {all, handled(), Situation{Resync: true}, dsl.Resync},
 		"a child and the resync period":                     {all, handled(), Situation{Child: true, Resync: true}, dsl.Child},
 		"a child of an object that is being deleted":        {all, handled(), Situation{Child: true, Facts: book.Facts{Deletion: "d"}}, ""},
@@ -91,7 +91,7 @@ func TestWhatEndsAWait(t *testing.T) {
 			}
 			s := tt.s
 			s.Pass, s.Now, s.Present, s.Chosen = noon, "now", true, true
-			e, _ := Decide(h, book.Entry{Seen: "before", Deletion: s.Deletion, Try: failing(c)}, s)
+			e, _ := Decide(h, book.Entry{Handled: "before", Deletion: s.Deletion, Try: failing(c)}, s)
 			if got := e.Try.Waits(noon) > 0; got != tt.waits {
 				t.Errorf("it waits: %v, want %v; its try is %+v", got, tt.waits, e.Try)
 			}
@@ -104,7 +104,7 @@ func TestWhatIsEntered(t *testing.T) {
 	level := &dsl.Handler{ID: "h", Causes: dsl.ReconcileCauses()}
 	edge := &dsl.Handler{ID: "h", Causes: []dsl.Cause{dsl.Update}}
 	waiting := book.Record{Cause: dsl.Update, View: "now", Waiting: true, Due: noon.Add(time.Hour)}
-	parted := book.Entry{Seen: "now", Deletion: "d", Try: book.Record{Cause: dsl.Delete, Done: true}}
+	parted := book.Entry{Handled: "now", Deletion: "d", Try: book.Record{Cause: dsl.Delete, Done: true}}
 	tests := map[string]struct {
 		h    *dsl.Handler
 		e    book.Entry
@@ -112,12 +112,12 @@ func TestWhatIsEntered(t *testing.T) {
 		want book.Entry
 	}{
 		"nothing, when nothing has come up":                            {level, handled(), Situation{Chosen: true}, handled()},
-		"that a level-triggered one runs when it sees the object":      {level, handled(), Situation{}, handled().Averted()},
+		"that a level-triggered one runs when it sees the object":      {level, handled(), Situation{}, handled().FilteredOut()},
 		"nothing, for an edge-triggered one that does not see it":      {edge, handled(), Situation{}, handled()},
-		"that nothing is done for a deletion, of an object that lives": {edge, parted, Situation{Chosen: true}, book.Entry{Seen: "now"}},
+		"that nothing is done for a deletion, of an object that lives": {edge, parted, Situation{Chosen: true}, book.Entry{Handled: "now"}},
 		"that a wait is over, when related objects have changed": {
-			edge, book.Entry{Seen: "now", Try: waiting}, Situation{Chosen: true, Related: true},
-			book.Entry{Seen: "now", Try: book.Record{Cause: dsl.Update, View: "now", Waiting: true}},
+			edge, book.Entry{Handled: "now", Try: waiting}, Situation{Chosen: true, Related: true},
+			book.Entry{Handled: "now", Try: book.Record{Cause: dsl.Update, View: "now", Waiting: true}},
 		},
 	}
 	for name, tt := range tests {
@@ -135,7 +135,7 @@ func TestWhatIsEntered(t *testing.T) {
 // TestStepsBeginAnew holds when a handler that is made of steps begins with its first one again.
 func TestStepsBeginAnew(t *testing.T) {
 	h := &dsl.Handler{ID: "h", Causes: []dsl.Cause{dsl.Update, dsl.Child}}
-	half := book.Entry{Seen: "before", Try: book.Record{Cause: dsl.Update, View: "now", Step: 2}}
+	half := book.Entry{Handled: "before", Try: book.Record{Cause: dsl.Update, View: "now", Step: 2}}
 	for name, tt := range map[string]struct {
 		s    Situation
 		want int
@@ -335,9 +335,9 @@ func TestHowAHandlerFares(t *testing.T) {
 	}{
 		"one that has something to do":         {busy.Reader, handled(), busy.Record},
 		"one that rests":                       {rests, handled(), book.Record{}},
-		"one that is not to be tried any more": {rests, book.Entry{Seen: "now", Try: failing(dsl.Child)}, book.Record{Message: failing(dsl.Child).Message}},
-		"one that failed for good":             {rests, book.Entry{Seen: "now", Lost: dsl.Update, Try: book.Record{Failed: true, Message: "No"}}, book.Record{Failed: true, Message: "No"}},
-		"one of an earlier process that did":   {rests, book.Entry{Seen: "now", Lost: dsl.Update}, book.Record{Failed: true, Message: "it failed for good"}},
+		"one that is not to be tried any more": {rests, book.Entry{Handled: "now", Try: failing(dsl.Child)}, book.Record{Message: failing(dsl.Child).Message}},
+		"one that failed for good":             {rests, book.Entry{Handled: "now", FailedFor: dsl.Update, Try: book.Record{Failed: true, Message: "No"}}, book.Record{Failed: true, Message: "No"}},
+		"one of an earlier process that did":   {rests, book.Entry{Handled: "now", FailedFor: dsl.Update}, book.Record{Failed: true, Message: "it failed for good"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -98,9 +98,9 @@ func (p *pass) scheduled(r book.Handler, granted bool) *Job {
 	switch {
 	case e.Try.Cause == "" || e.Try.Done:
 		if p.memory.Ticks[0].Passed(p.Now) {
-			e = e.Wakes(dsl.Timer)
+			e = e.WakeFor(dsl.Timer)
 		} else if p.memory.Again.Passed(p.Now) {
-			e = e.Wakes(dsl.Again)
+			e = e.WakeFor(dsl.Again)
 		} else {
 			return nil
 		}
