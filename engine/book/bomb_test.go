@@ -86,7 +86,7 @@ func TestABombCostsLittle(t *testing.T) {
 			var err, lost, unread error
 			if took := asks(func() {
 				if b, err = Load(text, uid); err == nil {
-					b = b.Adapt([]Handler{h}, Moment{Look: NewLook(blue), Generation: 2})
+					b = b.adapt([]Handler{h}, Moment{Look: NewLook(blue), Generation: 2})
 				}
 			}); took > 1<<20+2*len(text) || err != nil || !b.Known {
 				t.Errorf("opening it takes %d bytes; known %v, %v", took, b.Known, err)
@@ -99,7 +99,7 @@ func TestABombCostsLittle(t *testing.T) {
 			}
 			if took := asks(func() {
 				b, _ = Load(text, uid)
-				b = b.Adapt([]Handler{size}, Moment{Look: NewLook(blue), Generation: 2, Lost: func(err error) { lost = err }})
+				b, lost = b.Adapt([]Handler{size}, Moment{Look: NewLook(blue), Generation: 2})
 			}); took > mostForAText || !errors.Is(lost, ErrLarge) {
 				t.Errorf("a handler that looks at something else takes %d bytes: %v", took, lost)
 			}
@@ -152,7 +152,7 @@ func TestWhatIsStoredIsRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b = b.Adapt([]Handler{h}, Moment{Look: NewLook(object(1, "red"))})
+			b = b.adapt([]Handler{h}, Moment{Look: NewLook(object(1, "red"))})
 			old, err := b.Old(h, NewLook(object(1, "red")))
 			if err != nil || !tt.degraded && !cmp.Equal(old, was) {
 				t.Errorf("it is read as %d values, %v", len(old), err)
@@ -190,7 +190,7 @@ func FuzzLoad(f *testing.F) {
 			if err != nil {
 				return
 			}
-			b = b.Adapt(handlers, Moment{Look: NewLook(red), Generation: 1})
+			b = b.adapt(handlers, Moment{Look: NewLook(red), Generation: 1})
 			_, _ = b.Old(h, NewLook(red))
 			again, _, err := b.Encode(handlers, NewLook(red), MaxSize)
 			if err != nil && !errors.Is(err, ErrRoom) {

@@ -154,15 +154,12 @@ type Moment struct {
 	// Partial: the cache holds only a part of the spec, so the generation also changes for parts that are not
 	// visible.
 	Partial bool
-	// Deletion is as in Facts.
-	Deletion string
-	// Lost is called once if the old state is needed and cannot be read. Optional.
-	Lost func(error)
 }
 
 // Adapt updates a book that was read from an object to the current handlers, so that each has an entry for its
-// current view. It is for the first time that a process sees the object.
-func (b Book) Adapt(handlers []Handler, m Moment) Book {
+// current view. It is for the first time that a process sees the object. The error says that the old state is needed
+// and cannot be read; the book is complete without it.
+func (b Book) Adapt(handlers []Handler, m Moment) (Book, error) {
 	b = b.renamed(handlers)
 	out := b
 	out.entries, out.kept = nil, nil
@@ -170,7 +167,7 @@ func (b Book) Adapt(handlers []Handler, m Moment) Book {
 	for _, h := range handlers {
 		out.entries = append(out.entries, entryOf(h.ID, b.adapted(h, m, older)))
 	}
-	return out
+	return out, b.kept.unreadable()
 }
 
 // renamed returns the book with the entries of handlers' earlier ids under their current ids.
@@ -223,7 +220,7 @@ func (b Book) adapted(h Handler, m Moment, older bool) Entry {
 
 // moved returns the entry of a handler whose view is different from when the entry was written.
 func (b Book) moved(e Entry, h Handler, m Moment) Entry {
-	tree, whole, fields := b.kept.openFor(m).of(h.ID)
+	tree, whole, fields := b.kept.openOnce(m.Look).of(h.ID)
 	switch {
 	case e.Handled != anew && tree != nil && h.View.within(whole, fields) && !h.View.lacks(e.ViewName):
 		then := NewLook(tree)

@@ -291,8 +291,8 @@ func (e Entry) Introduce(h Handler, look *Look, known, making bool) Entry {
 }
 
 // Start returns the entry of a handler that takes the object's current state as given.
-func (e Entry) Start(h Handler, look *Look, quiet bool) Entry {
-	e.ViewName, e.Handled, e.Implied, e.NewHandler, e.OldDropped, e.Old = h.View.Name(), look.Digest(h.View), quiet, false, false, nil
+func (e Entry) Start(h Handler, look *Look, implied bool) Entry {
+	e.ViewName, e.Handled, e.Implied, e.NewHandler, e.OldDropped, e.Old = h.View.Name(), look.Digest(h.View), implied, false, false, nil
 	e.NewObject = false
 	return e
 }

@@ -43,8 +43,8 @@ type Memory struct {
 
 // rest is remembered for objects that have more than a book in memory.
 type rest struct {
-	// mark identifies what is stored, outcomes the outcomes among it.
-	mark, outcomes string
+	// saved is what is stored.
+	saved saved
 	// deletion is the moment of the object's deletion that the last pass knew; empty while the object lives.
 	deletion string
 	// unsaved is since when the book has an unstored outcome; zero if it has none.
@@ -54,6 +54,11 @@ type rest struct {
 	// sent is the book that was last sent; nil after the response.
 	sent *Book
 }
+
+// saved identifies what of a book is stored on the object: all of it, and the outcomes among it.
+type saved struct{ mark, outcomes string }
+
+func (b Book) saved(handlers []Handler) saved { return saved{b.Mark(handlers), b.Outcomes(handlers)} }
 
 // Known reports whether a pass of this process has kept a book.
 func (m *Memory) Known() bool { return m.known }
@@ -106,9 +111,9 @@ type Ledger struct {
 	isNew bool
 	// text is the state annotation on the object.
 	text string
-	// stored is the mark of what was stored when the pass began, marked when it ends. Outcomes is the mark of the
-	// outcomes among it.
-	stored, marked, outcomes string
+	// saved is what was stored when the pass began, marked the mark of what is stored when it ends.
+	saved  saved
+	marked string
 }
 
 // Entry returns a handler's entry.
@@ -198,10 +203,10 @@ func (l *Ledger) Keep(marks patch.Marks) {
 		}
 		l.book = l.book.Stored(marks.State)
 	}
-	if l.marked != l.stored {
-		l.outcomes, m.unsaved = l.Outcomes(), time.Time{}
+	if l.marked != l.saved.mark {
+		l.saved, m.unsaved = saved{l.marked, l.Outcomes()}, time.Time{}
 	}
-	m.book, m.known, m.mark, m.outcomes, m.generation, m.sent = l.book, true, l.marked, l.outcomes, l.subject.Generation, nil
+	m.book, m.known, m.saved, m.generation, m.sent = l.book, true, l.saved, l.subject.Generation, nil
 	l.cloned = false
 	m.close()
 }
@@ -210,7 +215,7 @@ func (l *Ledger) Keep(marks patch.Marks) {
 // before.
 func (l *Ledger) Abandon() {
 	m := l.memory
-	m.book, m.known, m.mark, m.outcomes, m.generation = l.book, true, l.stored, l.outcomes, l.subject.Generation
+	m.book, m.known, m.saved, m.generation = l.book, true, l.saved, l.subject.Generation
 	l.cloned = false
 	m.close()
 }

@@ -52,7 +52,7 @@ func Open(rules *Rules, m *Memory, s Subject, look *Look, log Logger) *Ledger {
 	}
 	if m.sent != nil && m.sent.Text() == l.text {
 		m.book, m.known, m.generation, m.sent = *m.sent, true, s.Generation, nil
-		m.mark, m.outcomes = m.book.Mark(rules.Handlers), m.book.Outcomes(rules.Handlers)
+		m.saved = m.book.saved(rules.Handlers)
 	}
 	if moves(m.deletion, s.Deletion) {
 		m.book = m.book.Moved(m.deletion, s.Deletion)
@@ -61,11 +61,11 @@ func Open(rules *Rules, m *Memory, s Subject, look *Look, log Logger) *Ledger {
 	switch {
 	case !m.known:
 		l.book = l.load(look)
-		l.stored, l.outcomes = l.book.Mark(rules.Handlers), l.book.Outcomes(rules.Handlers)
+		l.saved = l.book.saved(rules.Handlers)
 	case m.generation != s.Generation:
 		l.book = m.book // what others stored is not this book
 	default:
-		l.book, l.stored, l.outcomes = m.book, m.mark, m.outcomes
+		l.book, l.saved = m.book, m.saved
 	}
 	l.isNew = s.Fresh
 	if rules.Stores {
@@ -81,12 +81,13 @@ func (l *Ledger) load(look *Look) Book {
 		l.log.Log().Error(err, "state annotation is not readable; the object is handled as a new one")
 	}
 	if observed := l.subject.Number.Handled(); observed > 0 && (b.Text() == "" || b.Passed(observed)) {
-		return l.byGeneration(look, observed)
+		return handledAt(observed, l.rules.Handlers, l.subject.Object, look)
 	}
-	return b.Adapt(l.rules.Handlers, Moment{
-		Look: look, Generation: l.subject.Object.GetGeneration(), Partial: l.rules.Partial, Deletion: l.subject.Deletion,
-		Lost: l.lost,
-	})
+	b, err = b.Adapt(l.rules.Handlers, Moment{Look: look, Generation: l.subject.Object.GetGeneration(), Partial: l.rules.Partial})
+	if err != nil {
+		l.lost(err)
+	}
+	return b
 }
 
 // lost reports once that the old state cannot be read. That handlers have handled it is still known.
@@ -98,11 +99,10 @@ func (l *Ledger) lost(err error) {
 	l.log.Log().Error(err, "what handlers saw last could not be read; they get no old and diff for the next change")
 }
 
-// byGeneration returns the book of an object whose status.observedGeneration is the handled generation.
-func (l *Ledger) byGeneration(look *Look, observed int64) Book {
-	o := l.subject.Object
+// handledAt returns the book of an object whose status.observedGeneration is the handled generation.
+func handledAt(observed int64, handlers []Handler, o *unstructured.Unstructured, look *Look) Book {
 	b := Book{UID: o.GetUID(), Known: true}
-	for _, h := range l.rules.Handlers {
+	for _, h := range handlers {
 		e := Entry{}
 		if h.Stores() {
 			e = Observed(h, look, observed, o.GetGeneration())

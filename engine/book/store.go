@@ -31,9 +31,9 @@ type Draft struct {
 // Save adds the book to the marks if it has unstored parts, unless these may soon be obsolete. Wait is how long
 // they may be kept only in memory; zero if there are none.
 func (l *Ledger) Save(d Draft, marks *patch.Marks) (wait time.Duration) {
-	l.marked = l.stored
+	l.marked = l.saved.mark
 	mark := l.book.Mark(l.rules.Handlers)
-	if l.subject.Generation && l.subject.Deletion == "" && l.allSeen(d.Look) {
+	if l.subject.Generation && l.subject.Deletion == "" && l.book.coveredByGeneration(l.rules.Handlers, d.Look) {
 		if n := l.subject.Number; n.Own || n.Value == 0 {
 			l.marked = mark
 			l.observe(d, marks)
@@ -41,7 +41,7 @@ func (l *Ledger) Save(d Draft, marks *patch.Marks) (wait time.Duration) {
 		}
 		l.replace(marks)
 	}
-	if mark == l.stored && l.intact() {
+	if mark == l.saved.mark && l.intact() {
 		l.memory.unsaved = time.Time{}
 		return 0
 	}
@@ -54,13 +54,14 @@ func (l *Ledger) Save(d Draft, marks *patch.Marks) (wait time.Duration) {
 	return 0
 }
 
-// allSeen reports whether a generation is enough to store for the handlers.
-func (l *Ledger) allSeen(look *Look) (all bool) {
-	for _, h := range l.rules.Handlers {
+// coveredByGeneration reports whether a generation is enough to store for the handlers.
+func (b Book) coveredByGeneration(handlers []Handler, look *Look) (all bool) {
+	for _, h := range handlers {
 		if !h.Stores() {
 			continue
 		}
-		if all = l.Entry(h).CoveredByGeneration(h, look); !all {
+		e, _ := b.Entry(h.ID)
+		if all = e.CoveredByGeneration(h, look); !all {
 			return false
 		}
 	}
@@ -73,7 +74,7 @@ func (l *Ledger) allSeen(look *Look) (all bool) {
 func (l *Ledger) replace(marks *patch.Marks) {
 	marks.Observed, marks.Late = l.subject.Object.GetGeneration(), true
 	if l.book.Text() == "" {
-		l.stored, l.outcomes = "", "" // it was stored in the number
+		l.saved = saved{} // it was stored in the number
 	}
 }
 
@@ -82,7 +83,7 @@ func (l *Ledger) replace(marks *patch.Marks) {
 // request to the object goes last. If there is no annotation, or the generation makes it void, the generation is
 // the mark, and the request to the status goes last.
 func (l *Ledger) observe(d Draft, marks *patch.Marks) {
-	before, next := l.subject.Number.Handled(), l.foreseen(d.Wanted)
+	before, next := l.subject.Number.Handled(), l.subject.foreseen(d.Wanted)
 	marks.Observed = l.subject.Object.GetGeneration()
 	void := before < next && l.text == l.book.Text() && l.book.Passed(next)
 	switch {
@@ -97,7 +98,7 @@ func (l *Ledger) observe(d Draft, marks *patch.Marks) {
 // there is nothing to store. Neither does one that was replaced once and has come back: the engine does not fight
 // with whoever copies it there.
 func (l *Ledger) intact() bool {
-	return l.text == l.book.Text() || l.stored == "" || l.text != "" && l.text == l.memory.foreign
+	return l.text == l.book.Text() || l.saved.mark == "" || l.text != "" && l.text == l.memory.foreign
 }
 
 // postponed reports whether storing waits for later outcomes. A retry that is due soon does not justify a request,
@@ -107,10 +108,10 @@ func (l *Ledger) postponed(d Draft) (is bool, wait time.Duration) {
 	if !d.Retries || len(d.Wanted.Object) > 0 || d.Finalizer || time.Until(d.Again) > inMemory {
 		return false, 0
 	}
-	if l.Outcomes() == l.outcomes {
+	if l.Outcomes() == l.saved.outcomes {
 		return true, 0
 	}
-	if l.stored == "" && slices.ContainsFunc(l.rules.Handlers, l.updated) {
+	if l.saved.mark == "" && slices.ContainsFunc(l.rules.Handlers, l.book.updated) {
 		return false, 0 // to a process without the book the object would be new, and changes in the meantime would be lost
 	}
 	if l.memory.unsaved.IsZero() {
@@ -121,14 +122,14 @@ func (l *Ledger) postponed(d Draft) (is bool, wait time.Duration) {
 }
 
 // updated reports whether a handler without the cause create has run for a change.
-func (l *Ledger) updated(h Handler) bool {
-	e := l.Entry(h)
+func (b Book) updated(h Handler) bool {
+	e, _ := b.Entry(h.ID)
 	return h.Stores() && !h.On(dsl.Create) && e.Handled != "" && !e.AsFound
 }
 
 // Store adds the book to the marks, and reports whether it could.
 func (l *Ledger) Store(d Draft, marks *patch.Marks) bool {
-	l.book.Generation, l.book.Counted = l.foreseen(d.Wanted), l.subject.Generation
+	l.book.Generation, l.book.Counted = l.subject.foreseen(d.Wanted), l.subject.Generation
 	text, degraded, err := l.book.Encode(l.rules.Handlers, d.Look, Room(l.subject.Object.GetAnnotations(), l.rules.Annotation))
 	switch {
 	case errors.Is(err, ErrRoom):
@@ -145,8 +146,8 @@ func (l *Ledger) Store(d Draft, marks *patch.Marks) bool {
 }
 
 // foreseen returns the generation that the object will have after the write.
-func (l *Ledger) foreseen(wanted *dsl.Patch) int64 {
-	now := l.subject.Object.GetGeneration()
+func (s Subject) foreseen(wanted *dsl.Patch) int64 {
+	now := s.Object.GetGeneration()
 	for key := range wanted.Object {
 		if now > 0 && key != "metadata" {
 			return now + 1

@@ -44,6 +44,12 @@ func oldOf(b Book, h Handler) map[string]any {
 	return old
 }
 
+// adapt is Adapt for a book whose old state can be read.
+func (b Book) adapt(handlers []Handler, m Moment) Book {
+	b, _ = b.Adapt(handlers, m)
+	return b
+}
+
 // reload stores a book and reads it for the handlers given, of an object that is so now.
 func reload(t *testing.T, b Book, was []Handler, stored map[string]any, is []Handler, now Moment) Book {
 	t.Helper()
@@ -58,7 +64,7 @@ func reload(t *testing.T, b Book, was []Handler, stored map[string]any, is []Han
 	if err != nil {
 		t.Fatal(err)
 	}
-	return got.Adapt(is, now)
+	return got.adapt(is, now)
 }
 
 func TestOldIsWhatAHandlerHandled(t *testing.T) {
@@ -186,7 +192,7 @@ func TestHandlersThatTheBookDoesNotKnow(t *testing.T) {
 		t.Error("a handler that is new to a handled object has something to do")
 	}
 	fresh, _ := Load("", uid)
-	e, _ = fresh.Adapt([]Handler{newer}, m).Entry("newer")
+	e, _ = fresh.adapt([]Handler{newer}, m).Entry("newer")
 	if f := (Facts{Now: m.Look.Digest(newer.View), Present: true, First: true, New: true}); e.Due(newer.Handler, f) != dsl.Create {
 		t.Error("a new object is no create")
 	}
@@ -274,7 +280,7 @@ func TestLoad(t *testing.T) {
 			if err != nil || b.Known != tt.known {
 				t.Fatalf("known %v, %v", b.Known, err)
 			}
-			e, _ := b.Adapt([]Handler{h}, Moment{Look: NewLook(nil)}).Entry("h")
+			e, _ := b.adapt([]Handler{h}, Moment{Look: NewLook(nil)}).Entry("h")
 			if (e.Handled != "") != tt.known {
 				t.Errorf("entry %+v", e)
 			}
@@ -358,7 +364,7 @@ func TestFormerIds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		read = read.Adapt([]Handler{other, was}, Moment{Look: NewLook(blue)})
+		read = read.adapt([]Handler{other, was}, Moment{Look: NewLook(blue)})
 		e, _ := read.Entry("a")
 		if former := e.Handled == NewLook(red).Digest(was.View); former != tt.former {
 			t.Errorf("room for %d: the entry under the former id is %+v", tt.room, e)

@@ -42,8 +42,9 @@ type sealed struct {
 
 	// also are renamed handlers: {was, is}.
 	also [][2]string
-	// opened is the result of openFor.
+	// opened and err are the result of openOnce.
 	opened *essences
+	err    error
 	asked  bool
 }
 
@@ -84,20 +85,24 @@ func (s *sealed) open(look *Look) (*essences, error) {
 	return x, nil
 }
 
-// openFor is open for a book that is being adapted to handlers. It decodes the essences once. Essences that cannot be
-// read count as missing.
-func (s *sealed) openFor(m Moment) *essences {
+// openOnce is open for a book that is being adapted to handlers. Essences that cannot be read count as missing.
+func (s *sealed) openOnce(look *Look) *essences {
 	if s == nil {
 		return nil
 	}
 	if !s.asked {
-		var err error
-		if s.opened, err = s.open(m.Look); err != nil && m.Lost != nil {
-			m.Lost(fmt.Errorf("decoding what handlers have handled: %w", err))
-		}
+		s.opened, s.err = s.open(look)
 		s.asked = true
 	}
 	return s.opened
+}
+
+// unreadable returns why openOnce could not read the essences; nil if it could, or was not called.
+func (s *sealed) unreadable() error {
+	if s == nil || s.err == nil {
+		return nil
+	}
+	return fmt.Errorf("decoding what handlers have handled: %w", s.err)
 }
 
 // renamed adds essences for a handler under another id.
