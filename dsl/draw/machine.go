@@ -46,7 +46,7 @@ func states(all []dsl.State, made map[string][]string, initial, start string, ta
 		s := &all[i]
 		id := taken.of("state", s.Name)
 		g.ids[s.Name] = id
-		g.Nodes = append(g.Nodes, Node{ID: id, Shape: kindOf(s), Name: short(s.Name, nameWidth), Lines: lines(tells(s, made[s.Name]))})
+		g.Nodes = append(g.Nodes, Node{ID: id, Shape: kindOf(s), Name: short(s.Name, nameWidth), Lines: lines(linesOf(s, made[s.Name]))})
 	}
 	if len(all) > 0 {
 		g.edge(begin, cmp.Or(initial, all[0].Name), Solid, "")
@@ -74,8 +74,8 @@ func kindOf(s *dsl.State) Shape {
 	return State
 }
 
-// tells returns texts about a state.
-func tells(s *dsl.State, made []string) []string {
+// linesOf returns the lines of text in the box of a state.
+func linesOf(s *dsl.State, made []string) []string {
 	var does []string
 	if s.Enter != nil {
 		does = append(does, "enter")

@@ -85,7 +85,7 @@ func (e *unservedError) Error() string {
 }
 
 // advise says of an answer of the API server that a right is missing what can be done about it, and returns a copy of the answer in
-// one line. It tells a 404 of the path from one of an object: then the catalog, which named the path, asks again what is served.
+// one line. A 404 may be about the path and not about the object: then the catalog, which named the path, asks again what is served.
 // Other errors are left as they are.
 func (m *Monitor) advise(ctx context.Context, err error) (advice string, answer error) {
 	if notfound.Unserved(err) {

@@ -97,7 +97,7 @@ func (t timeout) Is(target error) bool {
 	return target == ErrTimeout || target == context.DeadlineExceeded
 }
 
-// Timeout tells net/http that it is one.
+// Timeout makes it a timeout for net/http.
 func (t timeout) Timeout() bool { return true }
 
 // wrongPatch returns what is wrong with what a handler wants, for which it fails for good.

@@ -18,7 +18,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
-// Errors tells errors of an outage, and others that the log names once, from those of handlers.
+// Errors recognises errors of an outage, and others that the log names once for all handlers.
 type Errors interface {
 	// Logged reports whether one line of the log stands for all errors of this kind.
 	Logged(err error) bool
@@ -41,7 +41,7 @@ type SubhandlerSettings struct {
 // Subhandlers is one attempt of a handler with its sub-handlers.
 type Subhandlers struct {
 	*SubhandlerSettings
-	// Troubles are what the log tells of failures of the object's handlers.
+	// Troubles are the logged failures of the object's handlers.
 	Troubles *Troubles
 	// Known is how far the sub-handlers had come; after the handler has run, how far they have.
 	Known *book.Parts

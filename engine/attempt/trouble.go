@@ -14,26 +14,26 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/book"
 )
 
-// Troubles are failures of which the log tells, each until it is over. The zero value has none.
+// Troubles are logged failures, each until it is over. The zero value has none.
 type Troubles struct{ by map[string]*trouble }
 
 type trouble struct {
 	begun  time.Time
 	failed int
-	// works: it is over once what the handler wants is written. The log is where that is said then.
+	// works: it is over once the handler's changes are written. This is logged to log then.
 	works bool
 	log   logr.Logger
 	voice Voice
 }
 
-// Failed counts a failure of somebody. Once the log tells of one (told), it is to tell when it is over.
-func (t *Troubles) Failed(who string, told bool) {
+// Failed counts a failure of a handler. From the first one that is logged on, the log will also say when it is over.
+func (t *Troubles) Failed(who string, logged bool) {
 	switch known := t.by[who]; {
 	case known != nil:
 		known.failed, known.works = known.failed+1, false
-	case told && t.by == nil:
+	case logged && t.by == nil:
 		t.by = map[string]*trouble{who: {begun: time.Now(), failed: 1}}
-	case told:
+	case logged:
 		t.by[who] = &trouble{begun: time.Now(), failed: 1}
 	}
 }
@@ -41,10 +41,10 @@ func (t *Troubles) Failed(who string, told bool) {
 // Has reports whether the log has a failure of who that is not over.
 func (t *Troubles) Has(who string) bool { return t.by[who] != nil }
 
-// Any reports whether the log told of something that is not over.
+// Any reports whether there is a failure that is not over.
 func (t *Troubles) Any() bool { return len(t.by) > 0 }
 
-// Mended says that what the log told of somebody is over.
+// Mended logs that the failures of a handler are over, if there were any.
 func (t *Troubles) Mended(log logr.Logger, who, line string) {
 	if known := t.by[who]; known != nil {
 		t.Over(who)
@@ -52,7 +52,7 @@ func (t *Troubles) Mended(log logr.Logger, who, line string) {
 	}
 }
 
-// Over forgets what the log told of somebody.
+// Over forgets the failures of a handler.
 func (t *Troubles) Over(who string) {
 	known := t.by[who]
 	if known == nil {
@@ -89,16 +89,16 @@ func (t *Troubles) Settle() {
 	}
 }
 
-// Attempt is one that failed: what is said of it, and the record of its handler before it and after it. Covered: the log tells of
-// such errors once for all.
+// Attempt is a failed attempt: its log line, and the record of its handler before and after it. Covered: one line of the
+// log stands for all such errors.
 type Attempt struct {
 	Failure
 	Before, After book.Record
 	Covered       bool
 }
 
-// Complain says in the log that an attempt failed. One that was no attempt, because children or related objects hurried it, is told
-// when it failed otherwise than before.
+// Complain logs that an attempt failed. An early attempt, which children or related objects have caused, is logged only
+// if its error is another one than before.
 func (t *Troubles) Complain(texts *Texts, a Attempt) {
 	f := a.Failure
 	again := max(0, time.Until(a.After.Due)).Round(time.Millisecond).String()
@@ -112,15 +112,15 @@ func (t *Troubles) Complain(texts *Texts, a Attempt) {
 	default:
 		f.Values = append(f.Values, "retryAfter", again)
 	}
-	switch told := a.After.Failed || !a.Covered; {
+	switch logged := a.After.Failed || !a.Covered; {
 	case a.After.Done && !a.After.Failed:
-		if told {
+		if logged {
 			texts.Say(f, nil)
 		} else {
 			f.Log.Info(f.Line, "error", f.Err.Error())
 		}
 		t.Mended(f.Log, f.Handler, "handler works again")
-	case told:
+	case logged:
 		t.Say(texts, f.Handler, f)
 	default:
 		t.Failed(f.Handler, false)
@@ -128,20 +128,20 @@ func (t *Troubles) Complain(texts *Texts, a Attempt) {
 	}
 }
 
-// Say says in the log that somebody failed, who is to be told of when that is over.
+// Say logs that a handler failed. The log will also say when that is over.
 func (t *Troubles) Say(texts *Texts, who string, f Failure) {
 	t.Failed(who, true)
 	texts.Say(f, &t.by[who].voice)
 }
 
-// Rest notes that somebody is not tried again for now.
+// Rest notes that a handler is not tried again for now.
 func (t *Troubles) Rest(who string) {
 	if known := t.by[who]; known != nil {
 		known.voice.Rest()
 	}
 }
 
-// Gone notes that the object is gone: nobody is told of it as one that fails still.
+// Gone notes that the object is gone: it is not counted among the failing ones any more.
 func (t *Troubles) Gone() {
 	for _, known := range t.by {
 		known.voice.Over()

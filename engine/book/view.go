@@ -177,8 +177,8 @@ func (l *Look) value(v View) any {
 	return values
 }
 
-// ends returns what expressions can tell about paths without a value: for each path, whether it is null rather than
-// missing, and for each parent, whether it is missing.
+// ends returns what expressions can find out about paths without a value: for each path, whether it is null rather
+// than missing, and for each parent, whether it is missing.
 func (l *Look) ends(v View) (out []bool) {
 	for _, p := range v.Beside {
 		value, found := p.In(l.around(v, p))

@@ -41,10 +41,9 @@ func (c *Catalog) Schemas() *Schemas {
 	return &Schemas{discovery: c.discovery, versions: map[schema.GroupVersion]published{}}
 }
 
-// Of returns the schemas of kinds, with what they refer to put in and without descriptions. A kind
-// of which the server publishes nothing is not among them. One request tells what has changed, and
-// one is needed for each group and version that has. An error means that the server could not be
-// asked.
+// Of returns the schemas of kinds, with their references resolved and without descriptions. It leaves out kinds for
+// which the server publishes no schema. One request finds out which groups and versions have changed, and each of
+// these takes another one. An error means that the server could not be asked.
 func (s *Schemas) Of(ctx context.Context, kinds ...schema.GroupVersionKind) (map[schema.GroupVersionKind]*spec.Schema, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

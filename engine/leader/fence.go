@@ -173,9 +173,8 @@ func (f *fence) left() time.Duration {
 	return f.leftLocked()
 }
 
-// leftLocked asks two clocks. The monotonic clock tells it when the process was stopped, also if
-// the wall clock was set back; the wall clock tells it when the machine was suspended, for which
-// the monotonic clock stands still.
+// leftLocked reads two clocks. The monotonic clock counts while the process is stopped, also if the wall clock is set
+// back. The wall clock counts while the machine is suspended, when the monotonic clock stands still.
 func (f *fence) leftLocked() time.Duration {
 	now := time.Now()
 	passed := max(now.Sub(f.renewed), now.Round(0).Sub(f.renewed.Round(0)))
@@ -185,7 +184,7 @@ func (f *fence) leftLocked() time.Duration {
 // jitter keeps processes from asking in step.
 const jitter = 0.2
 
-// holds tells of a lock whether it is ours.
+// holds reports whether a lock is ours.
 type holds func(*coordinationv1.Lease) bool
 
 // examine reads the lock at each sign that somebody else has it, and ends the term when it is so.
@@ -248,7 +247,7 @@ func (e *Elector) listen(ctx context.Context, ours holds) {
 	}
 }
 
-// hear takes the signs of one watch. A watch may tell what is over, so it decides nothing itself.
+// hear takes the signs of one watch. The events of a watch may be out of date, so hear decides nothing itself.
 func (e *Elector) hear(ctx context.Context, stream apiwatch.Interface, ours holds) {
 	defer stream.Stop()
 	for {

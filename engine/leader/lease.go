@@ -51,7 +51,7 @@ type Settings struct {
 	// Scope, when it has a key, keeps this process from leading while an operator of the same name leads by a Lease in another
 	// namespace, and their scopes overlap. It takes the right to list Leases by the lock's name in all namespaces.
 	Scope Scope
-	// Identity tells processes apart in mode lease. Defaults to the host's name and a random
+	// Identity identifies this process in mode lease. Defaults to the host's name and a random
 	// UUID. Two processes must not share one.
 	Identity string
 	// PodName is the pod that this process runs in. Required in mode life.
@@ -103,8 +103,8 @@ func New(set Settings) (*Elector, error) {
 // lead's result is then Run's, but for the context's own error.
 //
 // Lead's context ends with the cause [ErrLost] when leadership is lost; [Elector.Held] is false by
-// then. It does not end with ctx: lead has to see to that itself, may take its time then, and is
-// told of a loss in that time, too. After a loss Run waits for lead to return, and tries to become
+// then. It does not end with ctx: lead must watch ctx itself, and may take its time to end. If leadership is
+// lost in that time, its context ends. After a loss Run waits for lead to return, and tries to become
 // the leader again unless ctx has ended. When ctx ends, Run keeps the lease until lead has
 // returned, then releases it; the lock of mode life stays and goes with the pod.
 func (e *Elector) Run(ctx context.Context, lead func(context.Context) error) error {
@@ -195,7 +195,7 @@ func (s Settings) fault() error {
 	default:
 		return fmt.Errorf("unknown mode %q (want %s, %s or %s)", s.Mode, dsl.LeaderNone, dsl.LeaderLease, dsl.LeaderLife)
 	}
-	// The lease tells its duration to the others in whole seconds.
+	// Other processes read the duration from the lease, in whole seconds.
 	told := s.LeaseDuration.Truncate(time.Second)
 	longest := time.Duration(leaderelection.JitterFactor * float64(s.RetryPeriod))
 	switch {
@@ -217,7 +217,7 @@ func (s Settings) fault() error {
 
 // office is a term from its begin to its end: it opens the fence, calls lead, and closes the fence
 // after lead has returned, or when leadership is lost: when guard returns before its context ends,
-// or when the fence was closed from elsewhere. Ours tells whether a lock is this process's.
+// or when the fence was closed from elsewhere. Ours reports whether a lock is this process's.
 //
 // Lead's context does not end with ctx. Leadership is kept while lead comes to its end after that,
 // and it may be lost then as at any time.

@@ -96,7 +96,7 @@ func (l *life) try(ctx context.Context) (ours bool, err error) {
 	case l.owns(lock):
 		return true, nil // our container was restarted
 	}
-	l.tell(lock)
+	l.logLeader(lock)
 	if left, err := l.abandoned(ctx, lock); err != nil || !left {
 		return false, err
 	}
@@ -107,8 +107,8 @@ func (l *life) try(ctx context.Context) (ours bool, err error) {
 	return l.create(ctx)
 }
 
-// tell logs who leads and since when, once for each term.
-func (l *life) tell(lock *coordinationv1.Lease) {
+// logLeader logs who leads and since when, once for each term.
+func (l *life) logLeader(lock *coordinationv1.Lease) {
 	leader, since := "", lock.CreationTimestamp.Time
 	if lock.Spec.HolderIdentity != nil {
 		leader = *lock.Spec.HolderIdentity

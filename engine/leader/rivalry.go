@@ -19,17 +19,17 @@ type rivalry struct {
 	said *said
 }
 
-// said is the last error that a campaign told of.
+// said is the last error that a campaign logged.
 type said struct {
 	mu   sync.Mutex
 	text string
 	last time.Time
 }
 
-// forgotten is how long an error must not have come for it to be news.
+// forgotten is the time after which an error is logged again.
 const forgotten = time.Minute
 
-// again notes an error and reports whether it was told a moment ago.
+// again notes an error and reports whether it came a moment ago, too.
 func (s *said) again(err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +56,8 @@ func (r rivalry) Error(err error, message string, values ...any) {
 	}
 }
 
-// Info logs information. That a lease was not renewed is told as the end of the term, with the reason.
+// Info logs information. It drops the line about a lease that was not renewed: the line about the end of the term has the
+// reason.
 func (r rivalry) Info(level int, message string, values ...any) {
 	if message == "Failed to renew lease" {
 		level = max(level, 1)

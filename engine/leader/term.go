@@ -109,8 +109,8 @@ func (e *Elector) release(ctx context.Context, l *lock) {
 	}
 }
 
-// lock is the Lease as client-go's elector sees it. It tells the fence about each renewal, and
-// loses the leadership when the Lease shows that it is not ours. It is for one campaign.
+// lock is the Lease as client-go's elector sees it. It reports each renewal to the fence, and
+// gives up the leadership when the Lease shows that it is not ours. It is for one campaign.
 type lock struct {
 	resourcelock.Interface
 	elector  *Elector

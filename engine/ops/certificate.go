@@ -92,7 +92,7 @@ func (c *certificates) renew() error {
 }
 
 // selfSigned returns a certificate for the names by which this process may be reached without a Service: its host name and
-// localhost. A client that does not know it has to be told to trust it, as Prometheus is by insecure_skip_verify.
+// localhost. Clients must be configured to trust it, as Prometheus with insecure_skip_verify.
 func selfSigned(now time.Time) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

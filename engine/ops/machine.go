@@ -64,7 +64,7 @@ func (m machines) forget(of prometheus.Labels) {
 	m.times.DeletePartialMatch(of)
 }
 
-// describeStates describes the gauges of states of machines, and returns what tells those of a resource.
+// describeStates describes the gauges of states of machines, and returns the function that sets those of a resource.
 func (c *scraped[T]) describeStates() func(s ResourceStats, gauge func(d *prometheus.Desc, value float64, labels ...string)) {
 	objects := c.describe("handwerk_machine_objects", "Objects in a state of a machine, as their status says it.", "resource", "machine", "state")
 	oldest := c.describe("handwerk_machine_oldest_seconds",

@@ -148,9 +148,8 @@ func (s State) String() string {
 	}
 }
 
-// ResourceCheck begins the names of checks that each tell of one watched resource. An operator of
-// which all resources are degraded does nothing, so when none of these checks passes, the whole
-// fails.
+// ResourceCheck is the prefix of the names of checks of watched resources, one for each. If all resources are degraded,
+// the operator does nothing, so when all these checks fail, the whole fails.
 const ResourceCheck = "resource/"
 
 // Check is one line of /healthz or /readyz.

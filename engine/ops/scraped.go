@@ -49,8 +49,7 @@ type IndexStats struct {
 // DaemonStats counts the daemons of one handler: goroutines, each of one object.
 type DaemonStats struct {
 	Handler string
-	// Running are those that run, or wait for their next run. Late are those that were told to stop, and have not ended
-	// in their time.
+	// Running is how many run, or wait for their next run. Late is how many have not stopped within their time.
 	Running, Late int
 }
 

@@ -75,7 +75,7 @@ func Check(ctx context.Context, op *dsl.Operator, config *rest.Config) (Findings
 	faults, doubts := op.CheckSchemas(op.Resources(), dsl.Knowledge{OfResource: found.ofResource, OfKind: found.ofKind, Kinds: there})
 	out.Faults, out.Doubts = append(out.Faults, faults...), doubts
 	for _, absent := range found.absent {
-		if !there.told(absent.name, absent.kind) && !brought(op, absent.name) {
+		if !there.reported(absent.name, absent.kind) && !brought(op, absent.name) {
 			out.warn(absent.err)
 		}
 	}

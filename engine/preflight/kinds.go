@@ -16,8 +16,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 )
 
-// there are the kinds that a cluster has, and those that an operator brings along. They note which they have
-// something to say against: a check that asks tells it with its place.
+// there are the kinds that a cluster has, and those that an operator brings along. It notes the kinds that a check has
+// reported with its own place in the configuration.
 type there struct {
 	*kinds.List
 	kinds     []schema.GroupVersionKind
@@ -70,8 +70,8 @@ func (t *there) Resource(wanted schema.GroupVersionResource, watched bool) (shap
 	return known, err
 }
 
-// told reports whether a check has something to say against a kind, or where that is empty against a resource.
-func (t *there) told(name dsl.ResourceName, kind schema.GroupVersionKind) bool {
+// reported reports whether a check has reported a kind, or the resource if the kind is empty.
+func (t *there) reported(name dsl.ResourceName, kind schema.GroupVersionKind) bool {
 	if kind.Empty() {
 		return slices.Contains(t.resources, name.GVR())
 	}

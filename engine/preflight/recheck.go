@@ -143,8 +143,7 @@ func (c *Recheck) Run(ctx context.Context) {
 	}
 }
 
-// look checks every resource, unless all is as it was and it is not told to. It reports whether it
-// could.
+// look checks every resource if something has changed, or anyhow. It reports whether it could.
 func (c *Recheck) look(ctx context.Context, anyhow bool) bool {
 	specs, found := slices.Collect(c.specs), newServed()
 	c.keep(specs)

@@ -14,9 +14,9 @@ import (
 // askEvery is the time between two questions whether the server is back, on average.
 const askEvery = time.Second
 
-// Attend asks for the server while requests fail, about once a second for the whole process, until ctx ends. After an outage of
-// which the log tells, it calls back when the server answers, so that all that waits for it need not wait longer. A server that
-// has just come back may refuse what it will allow, so back is called again when ask has no error any more.
+// Attend asks for the server while requests fail, about once a second for the whole process, until ctx ends. After an outage
+// that was logged, it calls back when the server answers, so that waiting keys go on at once. A server that has just come back may
+// refuse what it will allow later, so back is called again when ask has no error any more.
 func (w *Outages) Attend(ctx context.Context, ask func(context.Context) error, back func()) {
 	for ctx.Err() == nil {
 		select {

@@ -13,11 +13,11 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// Handled reaches objects for those who handle them: what is written to one is known, so the answer comes without
-// managedFields. What is read has them. Most passes write nothing, so clients are made when they are used.
+// Handled is a client for the objects that handlers look at. Answers to writes lack managedFields, because the caller knows
+// what it wrote; objects that are read have them. Most passes write nothing, so clients are made when they are used.
 type Handled struct {
 	Clients *Clients
-	// Access is told of what is refused.
+	// Access gets the refused requests.
 	Access interface {
 		Client(c dynamic.ResourceInterface) dynamic.ResourceInterface
 	}

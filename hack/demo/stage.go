@@ -81,14 +81,14 @@ func (s *stage) watch(ctx context.Context, once bool, ended <-chan error) error 
 		if !open {
 			return fmt.Errorf("watching: the API server closed the stream")
 		}
-		if o, ok := ev.Object.(*unstructured.Unstructured); ok && s.tell(ev.Type, o) && once {
+		if o, ok := ev.Object.(*unstructured.Unstructured); ok && s.show(ev.Type, o) && once {
 			return nil
 		}
 	}
 }
 
-// tell prints an object if its text is new, and reports whether it is a Foo with all replicas available.
-func (s *stage) tell(kind watch.EventType, o *unstructured.Unstructured) (complete bool) {
+// show prints an object if its text is new, and reports whether it is a Foo with all replicas available.
+func (s *stage) show(kind watch.EventType, o *unstructured.Unstructured) (complete bool) {
 	number := func(path ...string) int64 {
 		n, _, _ := unstructured.NestedInt64(o.Object, path...)
 		return n
