@@ -80,7 +80,7 @@ func (r hosted) Equip(run daemon.Run, to *dsl.DaemonRequest) {
 	e := r.engine
 	to.Kept = r.spec.Kept()
 	to.Children = children.Children{Family: r.family, Key: run.Key, Owner: run.Daemon, Log: run.Log}
-	to.Indexes, to.OperatorMemo, to.Events = e.indexes.Live(), &e.memo, e.events.Reporter(run.Object, run.Handler.ID, run.Span.Over)
+	to.Indexes, to.OperatorMemo, to.Events = e.indexes.Live(), &e.memo, e.events.Reporter(run.Object, run.Handler.ID, run.Span)
 	to.Client = e.others.For(run.Span, daemonWrites{r.resource, run.Log})
 }
 

@@ -229,7 +229,7 @@ func (o *Office) request(h *dsl.Handler, n int, span *transport.Span) *dsl.Reque
 	if out.Indexes = o.set.Indexes; h.Causes[0] == dsl.Startup {
 		out.Indexes = o.set.Unwatched
 	}
-	out.Events = events.Log{Log: out.Log, Over: span.Over}
+	out.Events = events.Log{Log: out.Log, Attempt: span}
 	return out
 }
 

@@ -213,25 +213,30 @@ func regarding(o runtime.Object) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: version, Kind: kind, Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID()}
 }
 
+// Attempt is an attempt of a handler, which may send Events until it is over.
+type Attempt interface {
+	Over() bool
+}
+
 // Reporter is [dsl.Events] for one attempt of a handler.
 type Reporter struct {
 	recorder *Recorder
 	object   runtime.Object
 	handler  string
-	over     func() bool
+	attempt  Attempt
 	warned   atomic.Bool
 }
 
 var _ dsl.Events = (*Reporter)(nil)
 
 // Reporter returns the Events of a handler about an object, until its attempt is over.
-func (r *Recorder) Reporter(o runtime.Object, handler string, over func() bool) *Reporter {
-	return &Reporter{recorder: r, object: o, handler: handler, over: over}
+func (r *Recorder) Reporter(o runtime.Object, handler string, attempt Attempt) *Reporter {
+	return &Reporter{recorder: r, object: o, handler: handler, attempt: attempt}
 }
 
 // Event records an Event, unless the attempt is over.
 func (r *Reporter) Event(kind dsl.EventType, reason, note string, args ...any) {
-	if r.over() {
+	if r.attempt.Over() {
 		return
 	}
 	if kind == dsl.Warning {
@@ -245,15 +250,15 @@ func (r *Reporter) Warned() bool { return r.warned.Load() }
 
 // Log is [dsl.Events] for handlers without an object: it logs Events until the attempt is over.
 type Log struct {
-	Log  logr.Logger
-	Over func() bool
+	Log     logr.Logger
+	Attempt Attempt
 }
 
 var _ dsl.Events = Log{}
 
 // Event logs an Event.
 func (l Log) Event(kind dsl.EventType, reason, note string, args ...any) {
-	if !l.Over() {
+	if !l.Attempt.Over() {
 		l.Log.Info("handler reports", "type", string(kind), "reason", reason, "note", fmt.Sprintf(note, args...))
 	}
 }

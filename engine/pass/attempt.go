@@ -313,7 +313,7 @@ func (p *pass) request(st State, j *Job, span *transport.Span) *dsl.Request {
 	if p.resourceWide() {
 		p.withoutObject(request, span)
 	} else {
-		request.Events = p.Observer.Events.Reporter(p.Object, j.Reader.ID, func() bool { return span.Over() || span.Lost() })
+		request.Events = p.Observer.Events.Reporter(p.Object, j.Reader.ID, reporting{span})
 	}
 	return request
 }
@@ -341,3 +341,9 @@ func discreet(ctx context.Context, readers ...book.Handler) context.Context {
 	}
 	return ctx
 }
+
+// reporting is an attempt for its Events: when the process does not lead any more, it is over.
+type reporting struct{ *transport.Span }
+
+// Over reports whether the attempt may send no more Events.
+func (r reporting) Over() bool { return r.Span.Over() || r.Lost() }

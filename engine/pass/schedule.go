@@ -115,7 +115,7 @@ func (p *pass) scheduled(r book.Handler, granted bool) *Job {
 // withoutObject makes a request one for the resource as a whole.
 func (s *Site) withoutObject(request *dsl.Request, span *transport.Span) {
 	request.Objects, request.Related = s.objects(), s.Relations.None(errNoObject)
-	request.Events = events.Log{Log: request.Log, Over: span.Over}
+	request.Events = events.Log{Log: request.Log, Attempt: span}
 }
 
 // objects returns all objects of the resource as the cache has them, sorted.
