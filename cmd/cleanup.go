@@ -209,7 +209,7 @@ func (p *program) agreed(f *cleanupFlags, out io.Writer) error {
 		return nil
 	}
 	if p.In == nil || !p.asks(p.In) {
-		return errors.New("nothing is changed without --yes where no person can be asked")
+		return errors.New("without a terminal, nothing is changed unless --yes is given")
 	}
 	fmt.Fprint(out, "go on? [y/N] ")
 	line, _ := bufio.NewReader(p.In).ReadString('\n') // the end of the input means no

@@ -31,7 +31,7 @@ func TestCleanupAsks(t *testing.T) {
 		"a person says no":      {person: true, answer: "n\n", want: "nothing was changed"},
 		"a person says nothing": {person: true, answer: "\n", want: "nothing was changed"},
 		"the input ends":        {person: true, want: "nothing was changed"},
-		"no person is there":    {answer: "y\n", want: "nothing is changed without --yes where no person can be asked"},
+		"no person is there":    {answer: "y\n", want: "without a terminal, nothing is changed unless --yes is given"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestNothingStopsBeforeTheAnswer(t *testing.T) {
 		says     string
 	}{
 		"a person says no":           {person: true, answer: "n\n", replicas: 2, code: exitFailed, says: "nothing was changed"},
-		"no person is there":         {replicas: 2, code: exitFailed, says: "nothing is changed without --yes where no person can be asked"},
+		"no person is there":         {replicas: 2, code: exitFailed, says: "without a terminal, nothing is changed unless --yes is given"},
 		"a look":                     {args: " --dry-run", replicas: 2, says: "Deployment handwerk-system/handwerk-foo is scaled to zero first"},
 		"a person says yes":          {person: true, answer: "y\n", says: "Deployment handwerk-system/handwerk-foo is scaled to zero first"},
 		"a person who was not asked": {args: " --yes", says: "cleaned 0 of 0"},

@@ -101,7 +101,7 @@ func (p *program) completeInit(f *initFlags) error {
 	silent := p.In == nil || !p.asks(p.In)
 	switch {
 	case f.resource == "" && silent:
-		return errors.New("--resource is required where nobody can be asked")
+		return errors.New("--resource is required without a terminal")
 	case f.kind == "" && silent:
 		f.kind = guessKind(f.resource)
 	case f.resource == "" || f.kind == "":

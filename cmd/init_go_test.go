@@ -116,7 +116,7 @@ func TestInitOfAGoModuleRefuses(t *testing.T) {
 		"a checkout of something else":   {good + "--replace other", "error: reading --replace: other is not a checkout of github.com/handwerk-dev/handwerk\n"},
 		"a checkout without go.sum":      {good + "--replace half", "error: reading --replace: open half/go.sum: no such file or directory\n"},
 		"a file that is there":           {good + "--replace handwerk --dir handwerk", "error: handwerk/go.mod is there already (overwrite it with --force)\n"},
-		"no resource, and nobody to ask": {"init --go webapp", "error: --resource is required where nobody can be asked\n"},
+		"no resource, and nobody to ask": {"init --go webapp", "error: --resource is required without a terminal\n"},
 		"a folder whose name is none":    {strings.Replace(good, "webapp", "deep/Web_App", 1), "error: \"Web_App\" is not a name for an operator"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -110,7 +110,7 @@ func mustValidate(t *testing.T, b *bench, folder string) {
 func TestInitRefuses(t *testing.T) {
 	const good = "init --resource webapps.v1.example.com --kind WebApp "
 	for name, test := range map[string]struct{ args, want string }{
-		"where nobody can be asked":    {"init", "--resource is required where nobody can be asked"},
+		"where nobody can be asked":    {"init", "--resource is required without a terminal"},
 		"a resource without version":   {"init --resource webapps.example.com --kind WebApp", "has no version, or no group of its own"},
 		"a resource of the core":       {"init --resource webapps --kind WebApp", "has no version, or no group of its own"},
 		"a kind in lower case":         {"init --resource webapps.v1.example.com --kind webApp", "want CamelCase"},

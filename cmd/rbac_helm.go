@@ -30,7 +30,7 @@ func (f *rbacFlags) checkHelm() error {
 	case f.output != helmValues:
 		return nil
 	case f.check:
-		return errors.New("-o helm prints values, and --check prints none")
+		return errors.New("-o helm prints values, which --check does not")
 	case f.run.set.Changed("service-account"):
 		return errors.New("-o helm has no place for --service-account: the chart names the account")
 	case f.run.set.Changed("namespace"):

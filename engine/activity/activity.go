@@ -208,7 +208,7 @@ func (o *Office) attempt(ctx context.Context, h *dsl.Handler, n int, end time.Ti
 func once(ctx context.Context, h *dsl.Handler, request *dsl.Request, end time.Time, span *transport.Span) error {
 	err := attempt.Run(ctx, h, h.Func, request, end, span)
 	if err == nil && request.Parts.Any() {
-		return dsl.Permanent(fmt.Errorf("it declares sub-handlers, which %s has not", h.Causes[0]))
+		return dsl.Permanent(fmt.Errorf("it declares sub-handlers, which %s does not have", h.Causes[0]))
 	}
 	return err
 }

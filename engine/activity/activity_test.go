@@ -124,7 +124,7 @@ func TestHowStartupsEnd(t *testing.T) {
 		}, "running startup one: panic: nil map", 0, nil},
 		"there is no object to change": {func(op *dsl.Operator, n *notes) {
 			op.OnStartup("one", func(_ context.Context, r *dsl.Request) error { r.Patch.Set("spec.size", 1); return nil })
-		}, "running startup one: it wants to change its object, and runs for none", 0, nil},
+		}, "running startup one: it changes its object, but runs without one", 0, nil},
 		"nor children, nor related objects": {func(op *dsl.Operator, n *notes) {
 			op.OnStartup("one", func(_ context.Context, r *dsl.Request) error {
 				_, err := r.Children.Get("pods.v1", "x")

@@ -103,7 +103,7 @@ func (t timeout) Timeout() bool { return true }
 // wrongPatch returns what is wrong with what a handler wants, for which it fails for good.
 func wrongPatch(h *dsl.Handler, p *dsl.Patch) error {
 	if h.ResourceWide && !p.Empty() {
-		return errors.New("it wants to change its object, and runs for none: others are changed with the client")
+		return errors.New("it changes its object, but runs without one: change objects with the client")
 	}
 	return p.Err()
 }
@@ -124,7 +124,7 @@ func Delay(d *dsl.Delay, about func() *dsl.Subject) (out time.Duration) {
 	}
 	s := about()
 	if broke := guard.Call("function", func() { out = d.From(s) }); broke != nil {
-		s.Log.Error(broke, "initial delay cannot be worked out; there is none")
+		s.Log.Error(broke, "computing initial delay failed; the handler runs without it")
 		return 0
 	}
 	return max(out, 0)

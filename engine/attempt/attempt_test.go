@@ -55,7 +55,7 @@ func TestHowAnAttemptComesOut(t *testing.T) {
 		"it wants to change an object, and has none": {h: dsl.Handler{ResourceWide: true}, f: func(_ context.Context, r *dsl.Request) error {
 			r.Patch.Set("spec.size", 1)
 			return nil
-		}, says: "and runs for none", outcome: ops.Retry, permanent: true},
+		}, says: "but runs without one", outcome: ops.Retry, permanent: true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -191,7 +191,7 @@ func (i *installer) renamed(ctx context.Context, live *unstructured.Unstructured
 func (i *installer) apply(ctx context.Context, desired *unstructured.Unstructured, verb string) error {
 	_, err := i.client.Apply(ctx, desired.GetName(), desired, metav1.ApplyOptions{FieldManager: i.op.Name, Force: i.TakeOver})
 	if apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict) {
-		return fmt.Errorf("%w: where that was this operator under an earlier name, say so with metadata.was; where it should not be, take the CRD over with --install-crds=takeover", err)
+		return fmt.Errorf("%w: if that is this operator's earlier name, add it to metadata.was; otherwise take the CRD over with --install-crds=takeover", err)
 	}
 	return refusal(err, verb)
 }
@@ -237,12 +237,12 @@ func compatible(there, wanted *unstructured.Unstructured) error {
 	}
 	for _, version := range live.Status.StoredVersions {
 		if !apihelpers.HasServedCRDVersion(desired, version) {
-			return fmt.Errorf("objects may be stored as %s, which the configuration has not: their API would be gone (store them anew, and then take the version out of status.storedVersions)", version)
+			return fmt.Errorf("objects may be stored as %s, a version that the configuration does not have: their API would be gone (write them again, then remove the version from status.storedVersions)", version)
 		}
 	}
 	for _, version := range live.Spec.Versions {
 		if version.Served && !apihelpers.HasServedCRDVersion(desired, version.Name) {
-			return fmt.Errorf("version %s is served, which the configuration has not: who uses it would lose it (set served to false first)", version.Name)
+			return fmt.Errorf("version %s is served, and the configuration does not have it: its clients would lose it (set served to false first)", version.Name)
 		}
 	}
 	return nil

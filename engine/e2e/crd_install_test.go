@@ -203,7 +203,7 @@ func TestACRDThatMustNotBeChangedIsLeftAlone(t *testing.T) {
 		op   *dsl.Operator
 		want string
 	}{
-		"another version": {described(t, group, "v1", `image: string`), "objects may be stored as v1alpha1, which the configuration has not"},
+		"another version": {described(t, group, "v1", `image: string`), "objects may be stored as v1alpha1, a version that the configuration does not have"},
 		"another kind":    {changed(t, described(t, group, "v1alpha1", `image: string`), "Other", "spec", "names", "kind"), "its kind is WebApp on the cluster and Other in the configuration"},
 		"another scope":   {changed(t, described(t, group, "v1alpha1", `image: string`), "Cluster", "spec", "scope"), "its scope is Namespaced on the cluster and Cluster"},
 	}

@@ -106,7 +106,7 @@ func TestAnActivityHasNoSubHandlers(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: scene.Syncs, Play: func(s *scene.Stage) {
 		s.Operator.OnStartup("parts", scene.DeclaresSubHandlers(&s.Journal, nil, nil, "a"))
 		err := s.Start(s.Operator).Stop()
-		if want := "running startup parts: it declares sub-handlers, which startup has not"; err == nil || err.Error() != want {
+		if want := "running startup parts: it declares sub-handlers, which startup does not have"; err == nil || err.Error() != want {
 			s.T.Errorf("it ends with %v, want %s", err, want)
 		}
 		s.Called()
