@@ -43,7 +43,7 @@ func TestCrashes(t *testing.T) {
 	for at, happens := range life {
 		var want string
 		scene.Play(t, scene.Scenario{Operator: everything, Play: func(s *scene.Stage) {
-			want = live(s, at, happens, 0)
+			want = liveWithCrash(s, at, happens, 0)
 			if n := len(s.Process.Writes()); n < 2 && at != 3 {
 				s.T.Errorf("step %d: %d writes to crash after", at, n)
 			}
@@ -51,7 +51,7 @@ func TestCrashes(t *testing.T) {
 		for after := 1; after <= 5; after++ {
 			t.Run(fmt.Sprintf("in step %d after write %d", at, after), func(t *testing.T) {
 				scene.Play(t, scene.Scenario{Operator: everything, Play: func(s *scene.Stage) {
-					if diff := cmp.Diff(want, live(s, at, happens, after)); diff != "" {
+					if diff := cmp.Diff(want, liveWithCrash(s, at, happens, after)); diff != "" {
 						s.T.Errorf("the end (-without a crash +with one):\n%s", diff)
 					}
 				}})
@@ -60,9 +60,9 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// live lets web live up to a step, which happens to a process that crashes after so many writes,
+// liveWithCrash lets web live up to a step, which happens to a process that crashes after so many writes,
 // and tells how it ends.
-func live(s *scene.Stage, at int, happens func(*scene.Stage), after int) string {
+func liveWithCrash(s *scene.Stage, at int, happens func(*scene.Stage), after int) string {
 	s.Launch()
 	for _, before := range life[:at] {
 		before(s)

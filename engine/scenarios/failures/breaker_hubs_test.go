@@ -37,7 +37,7 @@ func TestAHubIsNoRing(t *testing.T) {
 						return err
 					})
 				})
-				bar(s, func(bar *dsl.Resource) {
+				declareBars(s, func(bar *dsl.Resource) {
 					bar.Workers = 2
 					bar.Relates(peer(scene.Foos))
 					bar.OnReconcile("work", func(_ context.Context, r *dsl.Request) error {
@@ -87,7 +87,7 @@ func TestAHubWhoseSpokesFollowItIsARing(t *testing.T) {
 						return sum, err
 					}))
 				})
-				bar(s, func(bar *dsl.Resource) {
+				declareBars(s, func(bar *dsl.Resource) {
 					bar.Relates(peer(scene.Foos))
 					bar.OnReconcile("follow", x.over(ofPeer("peer")))
 				})

@@ -78,8 +78,8 @@ func peer(resource string) dsl.Relation {
 	return dsl.Relation{Name: "peer", Resource: name, One: true, Select: scene.RelatedByName}
 }
 
-// bar declares the resource bars beside foos, which must be declared first.
-func bar(s *scene.Stage, declare func(bar *dsl.Resource)) {
+// declareBars declares the resource bars beside foos, which must be declared first.
+func declareBars(s *scene.Stage, declare func(bar *dsl.Resource)) {
 	s.T.Helper()
 	s.Serve(enginetest.Resource{Name: scene.Bars, Kind: "Bar"})
 	s.Operator.Resource(scene.Bars, declare)
@@ -165,7 +165,7 @@ func TestABreakerSeesARing(t *testing.T) {
 		"a parent and its child, both handled by the operator": {func(s *scene.Stage, foo *dsl.Resource) {
 			foo.Owns(scene.Bars)
 			foo.OnReconcile("count", x.over(ofChild))
-			bar(s, func(bar *dsl.Resource) {
+			declareBars(s, func(bar *dsl.Resource) {
 				bar.Relates(peer(scene.Foos))
 				bar.OnReconcile("follow", x.over(ofPeer("peer")))
 			})
@@ -182,7 +182,7 @@ func TestABreakerSeesARing(t *testing.T) {
 				})
 				return err
 			})
-			bar(s, func(bar *dsl.Resource) {
+			declareBars(s, func(bar *dsl.Resource) {
 				bar.OnReconcile("answer", x.over(func(r *dsl.Request) (int64, error) {
 					n, _ := scene.ValueAt(r.Object, "spec.n").(int64)
 					return n, nil
@@ -203,7 +203,7 @@ func TestABreakerSeesARing(t *testing.T) {
 				r.Patch.SetStatus("n", int64(len(all)))
 				return err
 			})
-			bar(s, func(bar *dsl.Resource) {
+			declareBars(s, func(bar *dsl.Resource) {
 				bar.OnCreate("work", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.SetStatus("n", int64(1))
 					return nil
@@ -311,7 +311,7 @@ func TestARollOutIsNoRing(t *testing.T) {
 		"children of the operator's own become ready one after another": {func(s *scene.Stage, foo *dsl.Resource) {
 			foo.Owns(scene.Bars)
 			foo.OnReconcile("wait", waits)
-			bar(s, func(bar *dsl.Resource) {
+			declareBars(s, func(bar *dsl.Resource) {
 				bar.Workers = 1
 				bar.OnCreate("work", func(_ context.Context, r *dsl.Request) error {
 					<-time.After(10 * time.Millisecond)
@@ -334,7 +334,7 @@ func TestARollOutIsNoRing(t *testing.T) {
 				return nil
 			})
 			foo.OnReconcile("wait", waits)
-			bar(s, func(bar *dsl.Resource) {
+			declareBars(s, func(bar *dsl.Resource) {
 				bar.Workers = 1
 				bar.OnCreate("work", func(_ context.Context, r *dsl.Request) error {
 					<-time.After(10 * time.Millisecond)

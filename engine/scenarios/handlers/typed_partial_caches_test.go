@@ -49,7 +49,7 @@ func TestTypedCodeWithinOtherCodeSeesNoPartOfAnObject(t *testing.T) {
 				all.Launch(s)
 				s.Create(scene.Web)
 				s.Advance(time.Minute)
-				const want = "its type engine_test.typedFoo has spec.size"
+				const want = "its type handlers_test.typedFoo has spec.size"
 				if text := all.All(s, scene.Foos); !strings.Contains(text, want) || called.Load() > 0 {
 					t.Errorf("it was called %d times, and nothing says %q:\n%s", called.Load(), want, text)
 				}

@@ -56,7 +56,7 @@ func TestMachineOfDeletion(t *testing.T) {
 			s.Settle()
 			s.Called("bury delete")
 			s.WantGone()
-			if got := told(s); !slices.Contains(got, "Normal Gone Draining → Gone: it is drained") {
+			if got := eventTexts(s); !slices.Contains(got, "Normal Gone Draining → Gone: it is drained") {
 				s.T.Errorf("Events %q", got)
 			}
 		}},
@@ -73,7 +73,7 @@ func TestMachineOfDeletion(t *testing.T) {
 				"Warning DeletionHeld Deletion is held: handler machine failed for good after 2 attempts: ending in state Stuck",
 				"Warning Stuck Draining → Stuck: enter failed 2 times: not yet",
 			}
-			if diff := cmp.Diff(want, told(s)); diff != "" {
+			if diff := cmp.Diff(want, eventTexts(s)); diff != "" {
 				s.T.Errorf("Events (-want +got):\n%s", diff)
 			}
 			s.Advance(24 * time.Hour)
@@ -236,7 +236,7 @@ func TestMachineWrites(t *testing.T) {
 			if len(history(s)) != 1 || s.Web().GetAnnotations()[gotoKey] != "" {
 				s.T.Errorf("history %v, annotations %v", history(s), s.Web().GetAnnotations())
 			}
-			if got := told(s); len(got) > 0 {
+			if got := eventTexts(s); len(got) > 0 {
 				s.T.Errorf("Events %q", got)
 			}
 		}},

@@ -79,8 +79,8 @@ func said(s *scene.Stage, kind, want string) {
 	}
 }
 
-// told returns the Events, without what is the same in all.
-func told(s *scene.Stage) (out []string) {
+// eventTexts returns the Events, without what is the same in all.
+func eventTexts(s *scene.Stage) (out []string) {
 	s.T.Helper()
 	s.Settle()
 	for _, e := range s.Events() {

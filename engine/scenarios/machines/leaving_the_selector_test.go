@@ -35,8 +35,8 @@ func twoMachines(foo *dsl.Resource, j *enginetest.Journal) {
 	}})
 }
 
-// leaves has web leave the selector, and comesBack has it come back.
-func leaves(s *scene.Stage) {
+// leaveSelector has web leave the selector, and comesBack has it come back.
+func leaveSelector(s *scene.Stage) {
 	s.T.Helper()
 	s.Set("x", "metadata", "labels", "other")
 	s.Settle()
@@ -92,7 +92,7 @@ func TestMachineOfWhatLeaves(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"without states of deletion its book is taken off with one request, and it begins anew": {Operator: chosen(oneMachine), Play: func(s *scene.Stage) {
 			runs(s)
-			leaves(s)
+			leaveSelector(s)
 			s.Wrote("patch foos/status default/web")
 			statusHas(s)
 			begins(s)
@@ -104,7 +104,7 @@ func TestMachineOfWhatLeaves(t *testing.T) {
 			s.WantState("Done")
 			s.Set("yes", "metadata", "labels", "drained")
 			s.Forget()
-			leaves(s)
+			leaveSelector(s)
 			s.Advance(10 * time.Second)
 			s.Called("drain delete", "bury delete")
 			statusHas(s)
@@ -113,14 +113,14 @@ func TestMachineOfWhatLeaves(t *testing.T) {
 			comesBack(s)
 			s.WantState("Running")
 			s.Called("start create")
-			leaves(s)
+			leaveSelector(s)
 			s.Advance(10 * time.Second)
 			s.Called("drain delete")
 		}},
 		"of several machines each begins anew": {Operator: chosen(twoMachines), Play: func(s *scene.Stage) {
 			runs(s)
 			s.WantState("Closed", "traffic")
-			leaves(s)
+			leaveSelector(s)
 			s.Wrote("patch foos/status default/web")
 			statusHas(s)
 			begins(s)
@@ -133,7 +133,7 @@ func TestMachineOfWhatLeaves(t *testing.T) {
 			runs(s)
 			s.Set("blue", "status", "color")
 			s.Set("tls", "status", "traffic", "kind")
-			leaves(s)
+			leaveSelector(s)
 			statusHas(s, "color", "traffic")
 			if diff := cmp.Diff(map[string]any{"kind": "tls"}, s.Web().Object["status"].(map[string]any)["traffic"]); diff != "" {
 				s.T.Errorf("status.traffic (-want +got):\n%s", diff)
@@ -141,14 +141,14 @@ func TestMachineOfWhatLeaves(t *testing.T) {
 		}},
 		"a restart while it is away changes nothing": {Operator: chosen(oneMachine), Play: func(s *scene.Stage) {
 			runs(s)
-			leaves(s)
+			leaveSelector(s)
 			s.Process.Restart()
 			begins(s)
 		}},
 		"a write that fails is made again": {Operator: chosen(oneMachine), Play: func(s *scene.Stage) {
 			runs(s)
 			s.FailNext("patch", scene.Foos+"/status", apierrors.NewInternalError(scene.ErrAgain), apierrors.NewInternalError(scene.ErrAgain))
-			leaves(s)
+			leaveSelector(s)
 			s.Advance(time.Minute)
 			statusHas(s)
 			begins(s)
@@ -156,7 +156,7 @@ func TestMachineOfWhatLeaves(t *testing.T) {
 		"one that is back before its book could be taken off has not left": {Operator: chosen(oneMachine), Play: func(s *scene.Stage) {
 			runs(s)
 			end := s.FailWhile("patch", scene.Foos+"/status", apierrors.NewInternalError(scene.ErrAgain))
-			leaves(s)
+			leaveSelector(s)
 			statusHas(s, "history", "state", "stateEntered", "stateSince", "stateUID")
 			end()
 			comesBack(s)
@@ -168,7 +168,7 @@ func TestMachineOfWhatLeaves(t *testing.T) {
 		"in a process that began while it was away it goes on, for nobody saw it leave": {Operator: chosen(oneMachine), Play: func(s *scene.Stage) {
 			runs(s)
 			s.Process.Kill()
-			leaves(s)
+			leaveSelector(s)
 			s.Process.Restart()
 			comesBack(s)
 			s.WantState("Running")
@@ -201,12 +201,12 @@ func TestMachineOfWhatLeaves(t *testing.T) {
 				}
 				return nil
 			})
-			leaves(s)
+			leaveSelector(s)
 			s.Advance(10 * time.Second)
 			if f := s.Web().GetFinalizers(); len(f) > 0 {
 				s.T.Errorf("finalizers %v", f)
 			}
-			if got := told(s); !slices.ContainsFunc(got, func(e string) bool { return strings.HasPrefix(e, "Warning WriteRefused") }) {
+			if got := eventTexts(s); !slices.ContainsFunc(got, func(e string) bool { return strings.HasPrefix(e, "Warning WriteRefused") }) {
 				s.T.Errorf("Events %q", got)
 			}
 		}},

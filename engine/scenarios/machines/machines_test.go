@@ -45,7 +45,7 @@ func TestMachine(t *testing.T) {
 				s.T.Errorf("history (-want +got):\n%s", diff)
 			}
 			events := []string{"Normal Finished Running → Finished: it is larger", "Normal Running Pending → Running: it is large"}
-			if diff := cmp.Diff(events, told(s)); diff != "" {
+			if diff := cmp.Diff(events, eventTexts(s)); diff != "" {
 				s.T.Errorf("Events (-want +got):\n%s", diff)
 			}
 			s.Advance(24 * time.Hour)
@@ -82,7 +82,7 @@ func TestMachine(t *testing.T) {
 			if got := history(s); got[1] != "Running Failed it was in state Running for more than 1h0m0s" {
 				s.T.Errorf("history %v", got)
 			}
-			if got := told(s); got[0][:7] != "Normal " || !strings.HasPrefix(got[1], "Warning Failed Running → Failed: ") {
+			if got := eventTexts(s); got[0][:7] != "Normal " || !strings.HasPrefix(got[1], "Warning Failed Running → Failed: ") {
 				s.T.Errorf("Events %q", got)
 			}
 		}},
@@ -170,7 +170,7 @@ func TestMachine(t *testing.T) {
 				s.T.Error("a wish that is refused stays")
 			}
 			want := `Warning GotoRefused The annotation op.handwerk.dev/goto asks for "Finished", and the object is in state Pending: one can go to Running, Cancelled`
-			if got := told(s); !slices.Contains(got, want) {
+			if got := eventTexts(s); !slices.Contains(got, want) {
 				s.T.Errorf("Events %q", got)
 			}
 			goes(s, "Cancelled")
@@ -215,7 +215,7 @@ func TestMachine(t *testing.T) {
 			s.WantState("Flying")
 			const text = `the machine has no state "Flying" for this object: set status.state to one of Pending, Running, Finished, Failed, Cancelled, or say in migrate where such objects go`
 			said(s, "Ready", "False StateUnknown "+text)
-			if got := told(s); len(got) != 1 || got[0] != "Warning StateUnknown Nothing is done: "+text {
+			if got := eventTexts(s); len(got) != 1 || got[0] != "Warning StateUnknown Nothing is done: "+text {
 				s.T.Errorf("Events %q", got)
 			}
 			s.Called()
@@ -261,7 +261,7 @@ func TestMachine(t *testing.T) {
 			s.Advance(time.Second)
 			s.Set("A", "metadata", "annotations", "op.handwerk.dev/build")
 			s.Settle()
-			if got := told(s); !slices.ContainsFunc(got, func(e string) bool { return strings.HasPrefix(e, "Warning GotoRefused") }) {
+			if got := eventTexts(s); !slices.ContainsFunc(got, func(e string) bool { return strings.HasPrefix(e, "Warning GotoRefused") }) {
 				s.T.Errorf("Events %q", got)
 			}
 		}},
@@ -338,7 +338,7 @@ func TestMachine(t *testing.T) {
 			if n := len(s.Process.Writes()); n > 3 {
 				s.T.Errorf("%d writes", n)
 			}
-			if got := told(s); len(got) > 0 {
+			if got := eventTexts(s); len(got) > 0 {
 				s.T.Errorf("Events %q of what was not written", got)
 			}
 		}},

@@ -32,7 +32,7 @@ func TestMachineOfWhatComesBackEarly(t *testing.T) {
 		s.WantState("Running")
 		s.Advance(time.Minute)
 		s.Forget()
-		leaves(s)
+		leaveSelector(s)
 		s.Advance(10 * time.Second)
 		s.Called("drain delete")
 	}
