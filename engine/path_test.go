@@ -26,7 +26,7 @@ const pathMost = 100
 // status. It traces entries and returns of functions of this package and of package pass, but for those of at most three lines,
 // and counts how often the path changes file. The trace has to read in the order of the path in docs/design.md.
 func TestAnEventsPath(t *testing.T) {
-	trace := traced(t, "TestOnePlainEvent", ".", "pass")
+	trace := traced(t, "TestAPlainEventCostsARunAndAWrite", ".", "pass")
 	changes := 0
 	for i, step := range trace[1:] {
 		if step.file != trace[i].file {

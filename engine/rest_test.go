@@ -16,8 +16,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestRestIsToldOnceForEachBurst is law 8: an operator at rest holds nothing that it needs no more, and does nothing.
-func TestRestIsToldOnceForEachBurst(t *testing.T) {
+// TestRestIsReportedOnceForEachBurst is law 8: an operator at rest holds nothing that it needs no more, and does nothing.
+func TestRestIsReportedOnceForEachBurst(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
 		op, rests := dsl.New("op"), atomic.Int64{}

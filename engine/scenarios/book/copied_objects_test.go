@@ -17,9 +17,9 @@ import (
 
 const replicasets = "replicasets.v1.apps"
 
-// TestControllersThatCopyAnnotations holds that an object which carries the state of another one is new,
+// TestAnObjectWithACopiedStateIsNew holds that an object which carries the state of another one is new,
 // and that nobody fights with who copies it there, as the Deployment controller does at each look.
-func TestControllersThatCopyAnnotations(t *testing.T) {
+func TestAnObjectWithACopiedStateIsNew(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		s := scene.NewStage(t, c)
 		for name, id := range map[string]string{scene.Deployments: "deployment", replicasets: "set"} {
@@ -75,9 +75,9 @@ func released(foo *dsl.Resource, j *enginetest.Journal) {
 	foo.OnUpdate("changed", scene.NotesOld(j))
 }
 
-// TestObjectsMadeFromOthers holds that an object which was made from the text of another one, a copy, a
+// TestAnObjectMadeFromTheTextOfAnotherIsNew holds that an object which was made from the text of another one, a copy, a
 // restore, gets its create handlers, whatever that one had come to.
-func TestObjectsMadeFromOthers(t *testing.T) {
+func TestAnObjectMadeFromTheTextOfAnotherIsNew(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a copy under another name": {Operator: released, Play: func(s *scene.Stage) {
 			s.Begin()

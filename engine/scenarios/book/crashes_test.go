@@ -38,8 +38,8 @@ var life = []func(s *scene.Stage){
 	func(s *scene.Stage) { s.Remove() },
 }
 
-// TestCrashes is law 2: a crash after any write skips no handler and ends where no crash ends.
-func TestCrashes(t *testing.T) {
+// TestACrashSkipsNoHandler is law 2: a crash after any write skips no handler and ends where no crash ends.
+func TestACrashSkipsNoHandler(t *testing.T) {
 	for at, happens := range life {
 		var want string
 		scene.Play(t, scene.Scenario{Operator: everything, Play: func(s *scene.Stage) {
@@ -115,8 +115,8 @@ func contentOf(o *unstructured.Unstructured) string {
 	return fmt.Sprint(o.Object["spec"], o.Object["status"].(map[string]any)["size"], conditions, bases, o.GetFinalizers())
 }
 
-// TestSuccessIsRemembered is law 2: what was recorded is not repeated.
-func TestSuccessIsRemembered(t *testing.T) {
+// TestARecordedSuccessIsNotRepeated is law 2: what was recorded is not repeated.
+func TestARecordedSuccessIsNotRepeated(t *testing.T) {
 	flaky := func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.On(scene.CreateAndUpdate(), "steady", j.Note("steady"))
 		foo.On(scene.CreateAndUpdate(), "flaky", j.Note("flaky", scene.RetriesAfter(time.Hour), scene.RetriesAfter(time.Hour), scene.Succeeds))

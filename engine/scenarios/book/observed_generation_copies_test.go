@@ -72,9 +72,9 @@ func TestAnObjectRestoredWithItsStatusIsNew(t *testing.T) {
 	}
 }
 
-// TestTheNumberOfSomebodyElseIsReplaced holds that what was handled is known although somebody has written the number that the
+// TestAnObservedGenerationOfAnotherWriterIsReplaced holds that what was handled is known although somebody has written the number that the
 // operator would have written, and that the number alone tells it again after the next change.
-func TestTheNumberOfSomebodyElseIsReplaced(t *testing.T) {
+func TestAnObservedGenerationOfAnotherWriterIsReplaced(t *testing.T) {
 	theirs := func(s *scene.Stage, n int64) { s.Set(n, "status", "observedGeneration") }
 	const untracked = "managedFields are taken away"
 	for name, play := range map[string]func(s *scene.Stage){
@@ -127,9 +127,9 @@ func TestTheNumberOfSomebodyElseIsReplaced(t *testing.T) {
 	}
 }
 
-// TestTheNumberThatAHandlerMakesTrue holds that what was handled is known where a handler's own change of the spec makes the
+// TestAnObservedGenerationOfAnotherWriterThatComesTrueIsReplaced holds that what was handled is known where a handler's own change of the spec makes the
 // generation to which somebody has set the number before.
-func TestTheNumberThatAHandlerMakesTrue(t *testing.T) {
+func TestAnObservedGenerationOfAnotherWriterThatComesTrueIsReplaced(t *testing.T) {
 	switched(t, true, func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.OnCreate("made", j.Note("made"))
 		foo.On(scene.CreateAndUpdate(), "h", j.Note("h", func(_ context.Context, r *dsl.Request) error {

@@ -14,9 +14,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestWhatComesBackIsNewForObservedGeneration holds that an object that has left the selector is new when it comes back, where
+// TestAnObjectThatComesBackIsNewDespiteItsObservedGeneration holds that an object that has left the selector is new when it comes back, where
 // status.observedGeneration says what was handled, or said so for an earlier version.
-func TestWhatComesBackIsNewForObservedGeneration(t *testing.T) {
+func TestAnObjectThatComesBackIsNewDespiteItsObservedGeneration(t *testing.T) {
 	selects := func(options ...dsl.Option) func(foo *dsl.Resource, j *enginetest.Journal) {
 		return func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.LabelSelector = "tier=gold"
@@ -135,8 +135,8 @@ func TestWhatComesBackIsNewForObservedGeneration(t *testing.T) {
 	}
 }
 
-// TestANumberPastTheGenerationTellsNothing holds that an object is new that was restored with the status of an earlier one.
-func TestANumberPastTheGenerationTellsNothing(t *testing.T) {
+// TestAnObservedGenerationPastTheGenerationDoesNotCount holds that an object is new that was restored with the status of an earlier one.
+func TestAnObservedGenerationPastTheGenerationDoesNotCount(t *testing.T) {
 	switched(t, true, madeAndChanged, func(s *scene.Stage, _ *dsl.Resource) {
 		s.Create(scene.Web)
 		s.Set(int64(5), "status", "observedGeneration")

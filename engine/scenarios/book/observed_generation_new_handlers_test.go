@@ -12,9 +12,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestAHandlerJoinsWhereANumberSaysWhatWasHandled is law 2 for a handler that is new in a version, where status.observedGeneration
+// TestANewHandlerJoinsWithObservedGeneration is law 2 for a handler that is new in a version, where status.observedGeneration
 // says what was handled: it is not created, and hears of what changes from then on, also while no process runs.
-func TestAHandlerJoinsWhereANumberSaysWhatWasHandled(t *testing.T) {
+func TestANewHandlerJoinsWithObservedGeneration(t *testing.T) {
 	first := func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.ObservedGeneration = true
 		foo.On(scene.CreateAndUpdate(), "first", j.Note("first", scene.ReportsSize), bySpec()...)

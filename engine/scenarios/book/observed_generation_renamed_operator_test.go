@@ -11,9 +11,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestARenamedOperatorKnowsItsNumber holds that an operator that is renamed, and keeps what was handled elsewhere from then on,
+// TestARenamedOperatorKnowsItsObservedGeneration holds that an operator that is renamed, and keeps what was handled elsewhere from then on,
 // knows what status.observedGeneration said under its earlier name.
-func TestARenamedOperatorKnowsItsNumber(t *testing.T) {
+func TestARenamedOperatorKnowsItsObservedGeneration(t *testing.T) {
 	holds := func(foo *dsl.Resource, j *enginetest.Journal) {
 		madeAndChanged(foo, j)
 		foo.OnDelete("left", j.Note("left"))

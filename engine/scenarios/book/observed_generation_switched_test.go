@@ -39,8 +39,8 @@ func madeAndChanged(foo *dsl.Resource, j *enginetest.Journal) {
 	foo.On(scene.CreateAndUpdate(), "h", j.Note("h"), bySpec()...)
 }
 
-// TestObservedGenerationIsSwitched holds law 2 where another version of an operator keeps what was handled elsewhere.
-func TestObservedGenerationIsSwitched(t *testing.T) {
+// TestObservedGenerationCanBeSwitchedOnAndOff holds law 2 where another version of an operator keeps what was handled elsewhere.
+func TestObservedGenerationCanBeSwitchedOnAndOff(t *testing.T) {
 	const gold = `{apiVersion: example.com/v1, kind: Foo, metadata: {name: gold}, spec: {size: 1}}`
 	tests := map[string]struct {
 		observes bool
@@ -160,9 +160,9 @@ func TestObservedGenerationIsSwitched(t *testing.T) {
 	}
 }
 
-// TestObservedGenerationAtRandom holds that an object is created once, and that no change is lost, however often the number is
+// TestSwitchingObservedGenerationAtRandomLosesNoChange holds that an object is created once, and that no change is lost, however often the number is
 // switched on and off, whatever cache there is, and wherever the operator crashes.
-func TestObservedGenerationAtRandom(t *testing.T) {
+func TestSwitchingObservedGenerationAtRandomLosesNoChange(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			dice := rand.New(rand.NewPCG(seed, 7))
@@ -220,8 +220,8 @@ func TestObservedGenerationAtRandom(t *testing.T) {
 	}
 }
 
-// TestWhatTheEngineReadsIsHeld holds laws 2 and 4 where the cache holds a part of the object.
-func TestWhatTheEngineReadsIsHeld(t *testing.T) {
+// TestAPartialCacheHasWhatTheEngineReads holds laws 2 and 4 where the cache holds a part of the object.
+func TestAPartialCacheHasWhatTheEngineReads(t *testing.T) {
 	made := func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("made", j.Note("made")) }
 	again := func(s *scene.Stage) {
 		s.T.Helper()
@@ -271,8 +271,8 @@ func TestWhatTheEngineReadsIsHeld(t *testing.T) {
 	}
 }
 
-// TestConditionsAreHeld holds that the engine keeps up conditions also where the cache holds a part of the object.
-func TestConditionsAreHeld(t *testing.T) {
+// TestAPartialCacheHasConditions holds that the engine keeps up conditions also where the cache holds a part of the object.
+func TestAPartialCacheHasConditions(t *testing.T) {
 	t.Run("one of a handler that rests is restated", func(t *testing.T) {
 		scene.PlayYAML(t, `{resource: foos.v1.example.com, keep: [spec.size], handlers: [
 			{id: a, set: {conditions: [{type: Sized, status: "${self.spec.size > 0}"}]}}]}`, func(s *scene.Stage) {

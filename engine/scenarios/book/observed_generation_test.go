@@ -154,9 +154,9 @@ func broken(s *scene.Stage, m moment, breaks func(s *scene.Stage) (mend func()))
 	return fmt.Sprint(o.Object["spec"], o.GetLabels(), o.Object["status"].(map[string]any)["size"], o.GetAnnotations(), slices.Compact(called))
 }
 
-// TestOthersWriteBetweenTheTwoRequests holds what becomes of the status, and of what it says was handled, when somebody writes
+// TestAWriteBetweenTheTwoRequestsIsNotLost holds what becomes of the status, and of what it says was handled, when somebody writes
 // between the request for the object and the one for its status.
-func TestOthersWriteBetweenTheTwoRequests(t *testing.T) {
+func TestAWriteBetweenTheTwoRequestsIsNotLost(t *testing.T) {
 	operator := func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.On(scene.CreateAndUpdate(), "quiet", j.Note("quiet"), bySpec()...)
 		foo.On(scene.CreateAndUpdate(), "h", j.Note("h", func(_ context.Context, r *dsl.Request) error {
@@ -234,8 +234,8 @@ func TestTheGenerationThatAHandlerMakesIsHandled(t *testing.T) {
 	}
 }
 
-// TestWhatANumberCannotSayStaysInABook holds what a process knows of an object besides the generation that was handled.
-func TestWhatANumberCannotSayStaysInABook(t *testing.T) {
+// TestABookHasWhatObservedGenerationCannotSay holds what a process knows of an object besides the generation that was handled.
+func TestABookHasWhatObservedGenerationCannotSay(t *testing.T) {
 	forGood := scene.Fails(dsl.Permanent(scene.ErrAgain))
 	mended := func(s *scene.Stage) {
 		s.Begin()

@@ -15,9 +15,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestSuccessBesideWhatIsOpen is law 2 for a handler that succeeded while another one of its object is not
+// TestASuccessIsStoredWhileAnotherHandlerIsUnfinished is law 2 for a handler that succeeded while another one of its object is not
 // done: its success is stored once it is clear that the other one takes its time, for one write.
-func TestSuccessBesideWhatIsOpen(t *testing.T) {
+func TestASuccessIsStoredWhileAnotherHandlerIsUnfinished(t *testing.T) {
 	waits := scene.Fails(dsl.Waiting("rain", time.Hour))
 	// beside declares a handler that succeeds and one that does not.
 	beside := func(open dsl.Func) func(foo *dsl.Resource, j *enginetest.Journal) {
@@ -105,9 +105,9 @@ func TestSuccessBesideWhatIsOpen(t *testing.T) {
 	})
 }
 
-// TestDeleteHandlersThatAreDone is law 2 for deletions: a delete handler that has succeeded is not run
+// TestADeleteHandlerThatSucceededIsNotRunAgain is law 2 for deletions: a delete handler that has succeeded is not run
 // again for the same deletion.
-func TestDeleteHandlersThatAreDone(t *testing.T) {
+func TestADeleteHandlerThatSucceededIsNotRunAgain(t *testing.T) {
 	beside := func(second ...dsl.Func) func(foo *dsl.Resource, j *enginetest.Journal) {
 		return func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.OnDelete("one", j.Note("one"))
@@ -180,9 +180,9 @@ func TestDeleteHandlersThatAreDone(t *testing.T) {
 	})
 }
 
-// TestDeleteHandlersAndTheirCRD holds the same when the object goes with its CRD, whatever becomes of the
+// TestADeleteHandlerRunsOnceWhenItsCRDGoes holds the same when the object goes with its CRD, whatever becomes of the
 // write that takes the finalizer.
-func TestDeleteHandlersAndTheirCRD(t *testing.T) {
+func TestADeleteHandlerRunsOnceWhenItsCRDGoes(t *testing.T) {
 	var s *scene.Stage
 	// forced: somebody takes the finalizer by hand while the handler runs, so object and CRD are gone when
 	// it returns.

@@ -24,8 +24,8 @@ func replace(s *scene.Stage, export *unstructured.Unstructured) {
 	})
 }
 
-// TestObjectsThatAreReplaced is law 1 for an object whose state goes back, or away, with its spec.
-func TestObjectsThatAreReplaced(t *testing.T) {
+// TestAnObjectThatIsReplacedIsHandled is law 1 for an object whose state goes back, or away, with its spec.
+func TestAnObjectThatIsReplacedIsHandled(t *testing.T) {
 	views := func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.OnCreate("made", j.Note("made"))
 		foo.OnUpdate("changed", j.Note("changed"))
@@ -127,9 +127,9 @@ func TestObjectsThatAreReplaced(t *testing.T) {
 	})
 }
 
-// TestObjectsThatComeBack is law 7: what left the operator's selector or scope, and was seen off, is new
+// TestAnObjectThatComesBackIsNew is law 7: what left the operator's selector or scope, and was seen off, is new
 // when it comes back.
-func TestObjectsThatComeBack(t *testing.T) {
+func TestAnObjectThatComesBackIsNew(t *testing.T) {
 	gold := func(options ...dsl.Option) func(foo *dsl.Resource, j *enginetest.Journal) {
 		return func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.LabelSelector = "tier=gold"

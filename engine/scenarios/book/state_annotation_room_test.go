@@ -21,9 +21,9 @@ func crowded(blob, room int) string {
 		spec: {size: 1, color: red, blob: %q}}`, strings.Repeat("x", 256<<10-len("theirs")-room), noise(blob))
 }
 
-// TestAnnotationsOfOthersLeaveLittleRoom holds that what is kept on an object gives way to what others
+// TestTheStateGivesWayToAnnotationsOfOthers holds that what is kept on an object gives way to what others
 // keep there: no write of the operator is refused for it, and nothing is repeated.
-func TestAnnotationsOfOthersLeaveLittleRoom(t *testing.T) {
+func TestTheStateGivesWayToAnnotationsOfOthers(t *testing.T) {
 	keeps := func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.On(scene.CreateAndUpdate(), "changed", j.Note("changed", scene.Reports))
 		foo.OnDelete("left", j.Note("left"))

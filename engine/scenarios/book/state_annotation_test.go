@@ -21,7 +21,7 @@ import (
 // large is a spec whose JSON is larger than what is kept as it is.
 func large(n int) string { return strings.Repeat("x", n) }
 
-func TestStateOnTheObject(t *testing.T) {
+func TestTheStateAnnotationHasWhatHandlersNeed(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"nothing for level-triggered handlers": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
 			s.Begin()
@@ -203,8 +203,8 @@ func noise(n int) string {
 	return string(out)
 }
 
-// TestTwoOperators holds that two operators on one object do not answer each other.
-func TestTwoOperators(t *testing.T) {
+// TestTwoOperatorsOfOneObjectDoNotAnswerEachOther holds that two operators on one object do not answer each other.
+func TestTwoOperatorsOfOneObjectDoNotAnswerEachOther(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: scene.EachCause, Play: func(s *scene.Stage) {
 		other := dsl.New("other")
 		other.Domain = "example.org"

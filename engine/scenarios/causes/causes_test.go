@@ -14,7 +14,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-func TestCausesOfEdgeHandlers(t *testing.T) {
+func TestEachHandlerRunsForItsCauses(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a new object is a create": {Operator: scene.EachCause, Play: func(s *scene.Stage) {
 			s.Launch()
@@ -83,7 +83,7 @@ func TestCausesOfEdgeHandlers(t *testing.T) {
 	})
 }
 
-func TestCausesOfLevelHandlers(t *testing.T) {
+func TestALevelTriggeredHandlerRunsForEachCause(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a new object is a create, a changed one an update": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
 			s.Begin()
@@ -144,7 +144,7 @@ func TestCausesOfLevelHandlers(t *testing.T) {
 	})
 }
 
-func TestHandlersThatAreNewToAnObject(t *testing.T) {
+func TestANewHandlerDoesNotCreateAHandledObject(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"get no create for what was handled before, but everything else": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("made", j.Note("made")) },
@@ -166,7 +166,7 @@ func TestHandlersThatAreNewToAnObject(t *testing.T) {
 	})
 }
 
-func TestFilters(t *testing.T) {
+func TestAHandlerRunsForObjectsThatItsFiltersMatch(t *testing.T) {
 	gold := func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.OnCreate("made", j.Note("made"), dsl.Label("tier", "gold"))
 		foo.OnUpdate("changed", j.Note("changed"), dsl.Label("tier", "gold"))
@@ -201,7 +201,7 @@ func TestFilters(t *testing.T) {
 	})
 }
 
-func TestResync(t *testing.T) {
+func TestAResyncRunsHandlersWithoutAChange(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"each object is looked at again once a period": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {

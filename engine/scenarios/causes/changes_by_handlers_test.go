@@ -30,8 +30,8 @@ func colors(j *enginetest.Journal, id string) dsl.Func {
 	}
 }
 
-// TestHandlersHearOfEachOther is law 1 for what one handler changes and another looks at.
-func TestHandlersHearOfEachOther(t *testing.T) {
+// TestAHandlersChangeRunsHandlersThatLookAtIt is law 1 for what one handler changes and another looks at.
+func TestAHandlersChangeRunsHandlersThatLookAtIt(t *testing.T) {
 	onSize, onColor := dsl.Field("spec.size"), dsl.Field("spec.color")
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a later one hears of it in the same pass, and it is one write": {

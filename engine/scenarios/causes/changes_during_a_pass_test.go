@@ -13,8 +13,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestChangesInTheMiddleOfACycle is law 1: nothing is lost.
-func TestChangesInTheMiddleOfACycle(t *testing.T) {
+// TestNoChangeWhileHandlersRunIsLost is law 1: nothing is lost.
+func TestNoChangeWhileHandlersRunIsLost(t *testing.T) {
 	var s *scene.Stage
 	meddle := func(n int64) dsl.Func {
 		return func(context.Context, *dsl.Request) error {
@@ -231,8 +231,8 @@ func TestChangesInTheMiddleOfACycle(t *testing.T) {
 	}
 }
 
-// TestOrder holds what handlers of one pass may rely on.
-func TestOrder(t *testing.T) {
+// TestHandlersRunInTheirOrder holds what handlers of one pass may rely on.
+func TestHandlersRunInTheirOrder(t *testing.T) {
 	chain := func(first ...dsl.Func) func(foo *dsl.Resource, j *enginetest.Journal) {
 		return func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.OnCreate("first", j.Note("first", first...))

@@ -16,9 +16,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestNewsOutliveFailedPasses is law 1 for what happens beside an object, when the pass that took the
+// TestNoEventIsLostWhenAPassFails is law 1 for what happens beside an object, when the pass that took the
 // news could not be finished.
-func TestNewsOutliveFailedPasses(t *testing.T) {
+func TestNoEventIsLostWhenAPassFails(t *testing.T) {
 	refused := apierrors.NewInternalError(errors.New("broken"))
 	// looks has a handler that is told of children, and one after it that makes one; third is another one.
 	looks := func(third func(foo *dsl.Resource)) func(foo *dsl.Resource, j *enginetest.Journal) {

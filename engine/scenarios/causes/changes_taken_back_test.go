@@ -16,9 +16,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestWhatAHandlerHasBegunWith is law 1: a change that is taken back while no process runs, and that a handler
+// TestAChangeThatIsTakenBackIsHandledOnceAHandlerHasBegunWithIt is law 1: a change that is taken back while no process runs, and that a handler
 // has begun with, is news for it.
-func TestWhatAHandlerHasBegunWith(t *testing.T) {
+func TestAChangeThatIsTakenBackIsHandledOnceAHandlerHasBegunWithIt(t *testing.T) {
 	takenBack := func(s *scene.Stage) {
 		s.Begin()
 		s.LabelTier("gold")
@@ -87,8 +87,8 @@ func TestWhatAHandlerHasBegunWith(t *testing.T) {
 	})
 }
 
-// TestWhatAHandlerHasBegunWithOfAPart is the same where the cache shows a part of the object, or none of it.
-func TestWhatAHandlerHasBegunWithOfAPart(t *testing.T) {
+// TestAChangeThatIsTakenBackIsHandledWithAPartialCache is the same where the cache shows a part of the object, or none of it.
+func TestAChangeThatIsTakenBackIsHandledWithAPartialCache(t *testing.T) {
 	for name, cached := range map[string]func(foo *dsl.Resource){
 		"metadata alone":   func(foo *dsl.Resource) { foo.Cache = dsl.CacheMetadata },
 		"nothing of it":    func(foo *dsl.Resource) { foo.Cache = dsl.CacheLive },
@@ -125,9 +125,9 @@ func offers(_ context.Context, r *dsl.Request) error {
 	return nil
 }
 
-// TestAPassThatEndsInTheMiddle is law 1 where what a handler wants cannot be worked out: those before it have
+// TestAPassThatEndsEarlyKeepsWhatItsHandlersDid is law 1 where what a handler wants cannot be worked out: those before it have
 // done what they did.
-func TestAPassThatEndsInTheMiddle(t *testing.T) {
+func TestAPassThatEndsEarlyKeepsWhatItsHandlersDid(t *testing.T) {
 	const crds = "customresourcedefinitions.v1.apiextensions.k8s.io"
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"they do not run again": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
@@ -172,9 +172,9 @@ func TestAPassThatEndsInTheMiddle(t *testing.T) {
 	})
 }
 
-// TestWhatComesLate holds that a handler of create is told of a field that comes while the object is still being
+// TestACreateHandlerRunsForAFieldThatComesLate holds that a handler of create is told of a field that comes while the object is still being
 // made, or before the handler's filter holds.
-func TestWhatComesLate(t *testing.T) {
+func TestACreateHandlerRunsForAFieldThatComesLate(t *testing.T) {
 	h := func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.On(scene.CreateAndUpdate(), "h", j.Note("h"), dsl.Field("spec.extra"), dsl.Label("tier", "gold"))
 	}
@@ -237,9 +237,9 @@ func TestWhatComesLate(t *testing.T) {
 	})
 }
 
-// TestTakenBackWhileItWaits is law 1 for a handler that has begun with a change and waits: when that is taken
+// TestAChangeThatIsTakenBackWhileItsHandlerWaitsIsHandled is law 1 for a handler that has begun with a change and waits: when that is taken
 // back, what it has begun may have to be undone.
-func TestTakenBackWhileItWaits(t *testing.T) {
+func TestAChangeThatIsTakenBackWhileItsHandlerWaitsIsHandled(t *testing.T) {
 	wait := func(c context.Context, r *dsl.Request) error {
 		if size, _ := dsl.MustParsePath("spec.size").In(r.Object.Object); size != int64(1) {
 			return dsl.Waiting("rain", 0)

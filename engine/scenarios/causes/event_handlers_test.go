@@ -28,9 +28,9 @@ func hears(j *enginetest.Journal, id string, then ...dsl.Func) dsl.Func {
 	}
 }
 
-// TestAnEventIsToldOnce holds that a handler of events which is through with one does not hear of it again when
+// TestAnEventHandlerRunsOnceForAnEvent holds that a handler of events which is through with one does not hear of it again when
 // the pass that told it could not be finished, and that one which is not through with it does.
-func TestAnEventIsToldOnce(t *testing.T) {
+func TestAnEventHandlerRunsOnceForAnEvent(t *testing.T) {
 	refused := errors.New("connection refused")
 	for name, c := range map[string]struct {
 		handlers func(foo *dsl.Resource, j *enginetest.Journal)
@@ -82,8 +82,8 @@ func TestAnEventIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestTheFirstEventIsToldOnce holds the same of an object that is new to the process.
-func TestTheFirstEventIsToldOnce(t *testing.T) {
+// TestAnEventHandlerRunsOnceForANewObject holds the same of an object that is new to the process.
+func TestAnEventHandlerRunsOnceForANewObject(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.OnEvent("see", hears(j, "see"))
 		foo.OnReconcile("status", scene.ReportsSize)
@@ -99,9 +99,9 @@ func TestTheFirstEventIsToldOnce(t *testing.T) {
 	}})
 }
 
-// TestADeletionIsToldAllTheSame holds that handlers of events hear of a deletion once, also where the pass that was to
+// TestAnEventHandlerRunsOnceForADeletion holds that handlers of events hear of a deletion once, also where the pass that was to
 // tell it broke off.
-func TestADeletionIsToldAllTheSame(t *testing.T) {
+func TestAnEventHandlerRunsOnceForADeletion(t *testing.T) {
 	offers := func(_ context.Context, r *dsl.Request) error {
 		if r.Event != "" && r.Event != "DELETED" {
 			return nil
@@ -132,8 +132,8 @@ func TestADeletionIsToldAllTheSame(t *testing.T) {
 	}})
 }
 
-// TestASuccessorIsAdded holds that handlers of events hear that an object is another one.
-func TestASuccessorIsAdded(t *testing.T) {
+// TestAnEventHandlerSeesThatAnObjectIsAnotherOne holds that handlers of events hear that an object is another one.
+func TestAnEventHandlerSeesThatAnObjectIsAnotherOne(t *testing.T) {
 	scene.Play(t, scene.Scenario{
 		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.OnEvent("see", func(_ context.Context, r *dsl.Request) error {

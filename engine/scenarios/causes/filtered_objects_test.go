@@ -14,9 +14,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestALevelTriggeredHandlerThatDidNotSeeTheObject is law 1 for filters: what others did to the object, or beside
+// TestALevelTriggeredHandlerRunsForWhatItDidNotSee is law 1 for filters: what others did to the object, or beside
 // it, while the handler did not see it is put right when it does.
-func TestALevelTriggeredHandlerThatDidNotSeeTheObject(t *testing.T) {
+func TestALevelTriggeredHandlerRunsForWhatItDidNotSee(t *testing.T) {
 	const (
 		active = `{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {active: true}}`
 		toggle = `{resource: foos.v1.example.com, handlers: [{id: on, when: self.spec.active, set: {status: {seen: "on"}}},
@@ -147,9 +147,9 @@ func TestALevelTriggeredHandlerThatDidNotSeeTheObject(t *testing.T) {
 	})
 }
 
-// TestTwoOperatorsOfWhichOneSeesTheObject holds that objects are at rest where each operator has a handler that waits,
+// TestTwoOperatorsRestThoughOneOfThemDoesNotSeeTheObject holds that objects are at rest where each operator has a handler that waits,
 // and one that sees what the other's does not.
-func TestTwoOperatorsOfWhichOneSeesTheObject(t *testing.T) {
+func TestTwoOperatorsRestThoughOneOfThemDoesNotSeeTheObject(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.OnUpdate("waits", j.Note("waits", scene.Fails(dsl.Waiting("rain", 0))))
 		foo.OnReconcile("with", j.Note("with"), dsl.Label("tier", "gold"))

@@ -59,9 +59,9 @@ func (d *doubt) since() []time.Time {
 	return slices.CompactFunc(slices.Clone(d.asked), time.Time.Equal)
 }
 
-// TestAFilterThatCannotBeAskedIsAskedAgain is law 1 for filters that fail: for each cause the handler runs when its filter has an
+// TestAFilterThatFailsIsEvaluatedAgain is law 1 for filters that fail: for each cause the handler runs when its filter has an
 // answer again, without any other change, and has spent no attempt.
-func TestAFilterThatCannotBeAskedIsAskedAgain(t *testing.T) {
+func TestAFilterThatFailsIsEvaluatedAgain(t *testing.T) {
 	// Each test has the filter of h fail when something happens, and wants h to be called for that.
 	tests := map[string]struct {
 		define func(foo *dsl.Resource, h dsl.Func, when dsl.Option)
@@ -139,8 +139,8 @@ func TestAFilterThatCannotBeAskedIsAskedAgain(t *testing.T) {
 	}
 }
 
-// TestHowAFilterIsAskedAgain holds the back-off of filters that fail, and what they cost.
-func TestHowAFilterIsAskedAgain(t *testing.T) {
+// TestAFilterThatFailsBacksOff holds the back-off of filters that fail, and what they cost.
+func TestAFilterThatFailsBacksOff(t *testing.T) {
 	d := &doubt{}
 	created := func(s *scene.Stage, times int) {
 		d.fail(times)
@@ -222,9 +222,9 @@ func TestHowAFilterIsAskedAgain(t *testing.T) {
 	})
 }
 
-// TestAFilterThatIsAskedAgainIsSaidOnce holds that the condition is written when a filter begins to fail and when it ends, however
+// TestAFilterThatFailsWritesItsConditionOnce holds that the condition is written when a filter begins to fail and when it ends, however
 // often it is asked.
-func TestAFilterThatIsAskedAgainIsSaidOnce(t *testing.T) {
+func TestAFilterThatFailsWritesItsConditionOnce(t *testing.T) {
 	d := &doubt{}
 	d.fail(30)
 	scene.PlayWithConditions(t, func(foo *dsl.Resource) { foo.OnCreate("picky", scene.Succeeds, dsl.When(d.ask)) }, func(s *scene.Stage) {
@@ -239,8 +239,8 @@ func TestAFilterThatIsAskedAgainIsSaidOnce(t *testing.T) {
 	})
 }
 
-// TestDaemonsWhoseFilterFails holds that a daemon starts when its filter has an answer.
-func TestDaemonsWhoseFilterFails(t *testing.T) {
+// TestADaemonStartsWhenItsFilterDoesNotFailAnyMore holds that a daemon starts when its filter has an answer.
+func TestADaemonStartsWhenItsFilterDoesNotFailAnyMore(t *testing.T) {
 	d := &doubt{}
 	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.Daemon("watch", func(ctx context.Context, _ *dsl.DaemonRequest) error {
@@ -258,8 +258,8 @@ func TestDaemonsWhoseFilterFails(t *testing.T) {
 	}})
 }
 
-// TestFiltersOfSubHandlersThatFail holds that they are asked again, spend no attempt, and say so once.
-func TestFiltersOfSubHandlersThatFail(t *testing.T) {
+// TestFiltersOfSubHandlersAreEvaluatedAgain holds that they are asked again, spend no attempt, and say so once.
+func TestFiltersOfSubHandlersAreEvaluatedAgain(t *testing.T) {
 	d := &doubt{}
 	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.OnCreate("h", func(_ context.Context, r *dsl.Request) error {
@@ -286,9 +286,9 @@ func TestFiltersOfSubHandlersThatFail(t *testing.T) {
 	}})
 }
 
-// TestWhatComesAfterAFilterThatFails holds that a handler which comes after another one waits while it cannot be known whether
+// TestAHandlerWaitsForOneWhoseFilterFails holds that a handler which comes after another one waits while it cannot be known whether
 // that one has something to do.
-func TestWhatComesAfterAFilterThatFails(t *testing.T) {
+func TestAHandlerWaitsForOneWhoseFilterFails(t *testing.T) {
 	tests := map[string]struct {
 		happen func(s *scene.Stage)
 		want   []string

@@ -13,9 +13,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestFiltersThatDoNotHoldYet is law 1 for what comes up while a handler does not see the object: it is
+// TestAChangeIsKeptForAHandlerUntilItsFilterHolds is law 1 for what comes up while a handler does not see the object: it is
 // not forgotten because others have handled it.
-func TestFiltersThatDoNotHoldYet(t *testing.T) {
+func TestAChangeIsKeptForAHandlerUntilItsFilterHolds(t *testing.T) {
 	gold := dsl.Label("tier", "gold")
 	size := dsl.Field("spec.size")
 	// filtered declares edge-triggered handlers that see the object where it is gold, beside others that

@@ -15,9 +15,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestIgnoredPaths holds that a change of what a resource ignores makes no handler run, and is in no difference, and that all else
+// TestAChangeOfAnIgnoredPathRunsNoHandler holds that a change of what a resource ignores makes no handler run, and is in no difference, and that all else
 // is seen as ever.
-func TestIgnoredPaths(t *testing.T) {
+func TestAChangeOfAnIgnoredPathRunsNoHandler(t *testing.T) {
 	diff := func(j *enginetest.Journal) dsl.Func {
 		return func(_ context.Context, r *dsl.Request) error {
 			line := string(r.Cause)
@@ -92,8 +92,8 @@ func TestIgnoredPaths(t *testing.T) {
 	}
 }
 
-// TestAPathThatIsNotIgnoredAnyMore holds that a handler is not told that a field was added which an earlier version ignored.
-func TestAPathThatIsNotIgnoredAnyMore(t *testing.T) {
+// TestAPathThatIsNoLongerIgnoredIsNoChange holds that a handler is not told that a field was added which an earlier version ignored.
+func TestAPathThatIsNoLongerIgnoredIsNoChange(t *testing.T) {
 	operator := func(ignored string, options ...dsl.Option) func(foo *dsl.Resource, j *enginetest.Journal) {
 		return func(foo *dsl.Resource, j *enginetest.Journal) {
 			if ignored != "" {
@@ -136,8 +136,8 @@ func TestAPathThatIsNotIgnoredAnyMore(t *testing.T) {
 	}
 }
 
-// TestWhatIsIgnoredAndRead holds that a path cannot be ignored and be looked at by itself.
-func TestWhatIsIgnoredAndRead(t *testing.T) {
+// TestAnIgnoredPathCannotBeAView holds that a path cannot be ignored and be looked at by itself.
+func TestAnIgnoredPathCannotBeAView(t *testing.T) {
 	tests := map[string]struct {
 		options []dsl.Option
 		counts  bool
@@ -167,9 +167,9 @@ func TestWhatIsIgnoredAndRead(t *testing.T) {
 	}
 }
 
-// TestPathsThatALaterVersionIgnores holds that a resource which ignores a path from a later version on runs no handler of cause update
+// TestAPathThatALaterVersionIgnoresIsNoUpdate holds that a resource which ignores a path from a later version on runs no handler of cause update
 // for that alone, but one without old: all that is known of what that handled is a digest, which has the path in it.
-func TestPathsThatALaterVersionIgnores(t *testing.T) {
+func TestAPathThatALaterVersionIgnoresIsNoUpdate(t *testing.T) {
 	away := map[string]func(s *scene.Stage){
 		"nothing":       func(*scene.Stage) {},
 		"the path":      func(s *scene.Stage) { s.Set("b", "spec", "lastSync") },

@@ -12,9 +12,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestFiltersThatLookBack holds that a filter in YAML which compares with what was is asked about each change: also about
+// TestAFilterOverOldIsEvaluatedForEachChange holds that a filter in YAML which compares with what was is asked about each change: also about
 // those before it held for the first time, through a restart, and with the object as it was before that change.
-func TestFiltersThatLookBack(t *testing.T) {
+func TestAFilterOverOldIsEvaluatedForEachChange(t *testing.T) {
 	tests := map[string]string{
 		"of one field":          `{id: look, causes: [update], field: spec.phase, when: old.spec.phase == 'a' && self.spec.phase == 'b', set: {status: {seen: "${self.spec.turn}"}}}`,
 		"by what differs":       `{id: look, causes: [update], when: "diff.exists(d, d.path == 'spec.phase' && d.old == 'a' && d.new == 'b')", set: {status: {seen: "${self.spec.turn}"}}}`,

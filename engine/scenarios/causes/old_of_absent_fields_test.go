@@ -34,9 +34,9 @@ func drop(s *scene.Stage, path ...string) {
 	s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) { unstructured.RemoveNestedField(o.Object, path...) })
 }
 
-// TestOldOfNothing holds that a handler which has handled that there was nothing is told so, and how that
+// TestAHandlerSeesThatAFieldWasAbsent holds that a handler which has handled that there was nothing is told so, and how that
 // differs from what is there now: after a restart, too.
-func TestOldOfNothing(t *testing.T) {
+func TestAHandlerSeesThatAFieldWasAbsent(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a field that was not there": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {

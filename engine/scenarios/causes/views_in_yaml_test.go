@@ -182,8 +182,8 @@ func TestConditionsAreOfThePresentGeneration(t *testing.T) {
 	})
 }
 
-// TestViewsOfOnePathAreTwo holds that a view of a path alone is another one than the essence with that path.
-func TestViewsOfOnePathAreTwo(t *testing.T) {
+// TestAViewOfAPathIsNotTheEssenceWithThatPath holds that a view of a path alone is another one than the essence with that path.
+func TestAViewOfAPathIsNotTheEssenceWithThatPath(t *testing.T) {
 	set := `{id: a, set: {status: {seen: "${self.status.phase}"}}}`
 	log := `{id: b, log: {message: "${self.status.phase}"}}`
 	for name, handlers := range map[string]string{"set first": set + "," + log, "log first": log + "," + set} {

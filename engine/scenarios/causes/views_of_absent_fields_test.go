@@ -12,9 +12,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestWhereAPathEndsIsLookedAt holds that a handler whose expression comes upon something that is not there
+// TestAnAbsentFieldThatAnExpressionReadsIsInItsView holds that a handler whose expression comes upon something that is not there
 // runs when that is so for another reason: what the expression makes of it may be another thing.
-func TestWhereAPathEndsIsLookedAt(t *testing.T) {
+func TestAnAbsentFieldThatAnExpressionReadsIsInItsView(t *testing.T) {
 	issuer := map[string]any{"issuer": "x"}
 	for name, c := range map[string]struct {
 		expression string
@@ -47,9 +47,9 @@ func TestWhereAPathEndsIsLookedAt(t *testing.T) {
 	}
 }
 
-// TestWhatMakesNoDifferenceIsNotLookedAt holds that a handler does not run for a map around a field which it
+// TestAMapAroundAFieldIsNotInTheViewOfTheField holds that a handler does not run for a map around a field which it
 // reads, where it asks for that map, too.
-func TestWhatMakesNoDifferenceIsNotLookedAt(t *testing.T) {
+func TestAMapAroundAFieldIsNotInTheViewOfTheField(t *testing.T) {
 	scene.PlayYAML(t, `{resource: foos.v1.example.com, handlers: [{id: a, set: {status: {
 			seen: "${self.?spec.?tls.?secret.orValue('none')}", also: "${self.metadata.?annotations.?note.orValue('')}"}}},
 		{id: stores, causes: [update], field: spec.size, log: {message: hello}}]}`, func(s *scene.Stage) {

@@ -21,9 +21,9 @@ func noted(key string) string {
 	return `{apiVersion: example.com/v1, kind: Foo, metadata: {name: web, annotations: {"` + key + `": "1"}}, spec: {size: 1}}`
 }
 
-// TestBookkeepingThatIsNamedIsLookedAt holds that a handler which names an annotation looks at it, also where
+// TestAnAnnotationThatAHandlerNamesIsInItsView holds that a handler which names an annotation looks at it, also where
 // operators and tools keep their books in it, so that it counts for nothing otherwise.
-func TestBookkeepingThatIsNamedIsLookedAt(t *testing.T) {
+func TestAnAnnotationThatAHandlerNamesIsInItsView(t *testing.T) {
 	keys := map[string]string{
 		"a tool's":                      "deployment.kubernetes.io/revision",
 		"another operator's":            "team.handwerk.dev/pause",
@@ -65,9 +65,9 @@ func TestBookkeepingThatIsNamedIsLookedAt(t *testing.T) {
 	}
 }
 
-// TestAnOperatorsStateThatIsNamedIsLookedAt holds the same for the state of another operator, which is known by
+// TestAStateOfAnotherOperatorThatAHandlerNamesIsInItsView holds the same for the state of another operator, which is known by
 // its value alone where its prefix is its own.
-func TestAnOperatorsStateThatIsNamedIsLookedAt(t *testing.T) {
+func TestAStateOfAnotherOperatorThatAHandlerNamesIsInItsView(t *testing.T) {
 	scene.PlayYAML(t, `{resource: foos.v1.example.com, handlers: [{id: a, log: {message: "${self.metadata.?annotations[?'foo.example.com/state'].hasValue()}"}}]}`, func(s *scene.Stage) {
 		s.Begin()
 		s.Set(`{"handwerk":2}`, "metadata", "annotations", "other.example.com/state")
@@ -77,9 +77,9 @@ func TestAnOperatorsStateThatIsNamedIsLookedAt(t *testing.T) {
 	})
 }
 
-// TestBookkeepingThatIsNotNamedIsNotLookedAt holds that a handler which names no annotation does not run for
+// TestBookkeepingThatNoHandlerNamesIsInNoView holds that a handler which names no annotation does not run for
 // those that operators and tools keep their books in.
-func TestBookkeepingThatIsNotNamedIsNotLookedAt(t *testing.T) {
+func TestBookkeepingThatNoHandlerNamesIsInNoView(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"by a level-triggered handler": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnReconcile("a", j.Note("a")) }, Play: func(s *scene.Stage) {
 			s.Begin()
@@ -98,8 +98,8 @@ func TestBookkeepingThatIsNotNamedIsNotLookedAt(t *testing.T) {
 	})
 }
 
-// TestDeployersMarksWakeNobody holds that a deployment by Helm, Argo CD or Flux is no change of an object by itself.
-func TestDeployersMarksWakeNobody(t *testing.T) {
+// TestADeploymentByHelmArgoCDOrFluxRunsNoHandler holds that a deployment by Helm, Argo CD or Flux is no change of an object by itself.
+func TestADeploymentByHelmArgoCDOrFluxRunsNoHandler(t *testing.T) {
 	scene.Play(t, scene.Scenario{
 		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.OnUpdate("a", j.Note("a"))
@@ -123,9 +123,9 @@ func TestDeployersMarksWakeNobody(t *testing.T) {
 	})
 }
 
-// TestAFilterForBookkeepingIsLookedAt holds that a handler in Go runs again when an annotation by which it is
+// TestAnAnnotationOfAFilterIsInTheView holds that a handler in Go runs again when an annotation by which it is
 // filtered was another one in between.
-func TestAFilterForBookkeepingIsLookedAt(t *testing.T) {
+func TestAnAnnotationOfAFilterIsInTheView(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.OnReconcile("a", j.Note("a"), dsl.AnnotationExists("team.handwerk.dev/pause"))
 	}, Play: func(s *scene.Stage) {
@@ -137,9 +137,9 @@ func TestAFilterForBookkeepingIsLookedAt(t *testing.T) {
 	}})
 }
 
-// TestTheOwnStateIsNotLookedAt holds that what the engine writes on an object for itself is in no view, also
+// TestTheOwnStateIsInNoView holds that what the engine writes on an object for itself is in no view, also
 // where a handler names it.
-func TestTheOwnStateIsNotLookedAt(t *testing.T) {
+func TestTheOwnStateIsInNoView(t *testing.T) {
 	for _, key := range []string{scene.StateAnnotation, scene.RecordAnnotation} {
 		t.Run(key, func(t *testing.T) {
 			scene.PlayYAML(t, `{resource: foos.v1.example.com, owns: [deployments.v1.apps], handlers: [
@@ -161,9 +161,9 @@ func TestTheOwnStateIsNotLookedAt(t *testing.T) {
 	}
 }
 
-// TestTheOwnFinalizerIsNotLookedAt holds that the finalizer which the engine adds is news to no handler, and
+// TestTheOwnFinalizerIsInNoView holds that the finalizer which the engine adds is news to no handler, and
 // that those of others are.
-func TestTheOwnFinalizerIsNotLookedAt(t *testing.T) {
+func TestTheOwnFinalizerIsInNoView(t *testing.T) {
 	others := func(s *scene.Stage) {
 		s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) {
 			o.SetFinalizers(append(o.GetFinalizers(), "example.com/other"))

@@ -112,8 +112,8 @@ func runsFor(s *scene.Stage, handler string, want, may []string) {
 	}
 }
 
-// TestViewsInGo holds what a handler in Go looks at: the essence, or the fields that it names.
-func TestViewsInGo(t *testing.T) {
+// TestTheViewOfAHandlerInGoIsTheEssenceOrItsFields holds what a handler in Go looks at: the essence, or the fields that it names.
+func TestTheViewOfAHandlerInGoIsTheEssenceOrItsFields(t *testing.T) {
 	for name, view := range map[string]struct {
 		fields []string
 		runs   []string
@@ -180,9 +180,9 @@ func unwatched(s *scene.Stage, handler, path string) {
 	}
 }
 
-// TestStatusOfOthersIsSeen holds that handlers over Pods and Deployments run when these become what one
+// TestAHandlerRunsForAStatusThatOthersWrite holds that handlers over Pods and Deployments run when these become what one
 // waits for.
-func TestStatusOfOthersIsSeen(t *testing.T) {
+func TestAHandlerRunsForAStatusThatOthersWrite(t *testing.T) {
 	status := func(s *scene.Stage, resource string, status map[string]any) {
 		s.Update(resource, "default", "web", func(o *unstructured.Unstructured) { o.Object["status"] = status })
 		s.Settle()
@@ -251,9 +251,9 @@ func TestStatusOfOthersIsSeen(t *testing.T) {
 	}
 }
 
-// TestEveryEvent holds that handlers of the cause event see all that happens to an object, and that
+// TestAnEventHandlerRunsForEveryEvent holds that handlers of the cause event see all that happens to an object, and that
 // nothing is remembered of it.
-func TestEveryEvent(t *testing.T) {
+func TestAnEventHandlerRunsForEveryEvent(t *testing.T) {
 	// kinds notes what the watch told instead of the cause.
 	kinds := func(j *enginetest.Journal, then ...dsl.Func) dsl.Func {
 		noted := j.Note("see", then...)

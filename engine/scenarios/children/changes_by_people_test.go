@@ -46,9 +46,9 @@ func wantPod(s *scene.Stage, want string) {
 
 const twice = "patch deployments default/web"
 
-// TestWhatPeopleAddToAChild: what kubectl adds goes where the policy says so, by two requests, and nothing is written for
+// TestTheDriftPolicyDecidesWhatPeopleMayAddToAChild: what kubectl adds goes where the policy says so, by two requests, and nothing is written for
 // what stays, nor after a restart.
-func TestWhatPeopleAddToAChild(t *testing.T) {
+func TestTheDriftPolicyDecidesWhatPeopleMayAddToAChild(t *testing.T) {
 	rests := func(s *scene.Stage, pod string) {
 		wantPod(s, pod)
 		s.Forget()

@@ -26,9 +26,9 @@ func makesDeployment(spec dsl.ChildSpec) dsl.Func {
 	}
 }
 
-// TestAChildThatIsBeingDeleted holds that applying a child that is being deleted is not taken for success: the handler waits
+// TestAnApplyWaitsForAChildThatIsBeingDeleted holds that applying a child that is being deleted is not taken for success: the handler waits
 // until the child is gone, and makes it again.
-func TestAChildThatIsBeingDeleted(t *testing.T) {
+func TestAnApplyWaitsForAChildThatIsBeingDeleted(t *testing.T) {
 	const hold = "example.com/hold"
 	holds := func(s *scene.Stage, finalizers ...string) {
 		s.T.Helper()

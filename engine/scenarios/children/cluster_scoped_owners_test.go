@@ -76,9 +76,9 @@ func recolor(s *scene.Stage, color string) {
 	s.Update(sites, "", "web", func(o *unstructured.Unstructured) { o.Object["spec"] = map[string]any{"color": color} })
 }
 
-// TestWideOwners holds that children in namespaces count for an owner that has none just as its
+// TestARecordDecidesOnChildrenOfAClusterScopedOwner holds that children in namespaces count for an owner that has none just as its
 // record lists them.
-func TestWideOwners(t *testing.T) {
+func TestARecordDecidesOnChildrenOfAClusterScopedOwner(t *testing.T) {
 	const genuine = "keep/settings/=elsewhere/web:owned,delete"
 	begin := func(s *scene.Stage) {
 		s.Launch()
@@ -147,8 +147,8 @@ func TestWideOwners(t *testing.T) {
 	}
 }
 
-// TestNamespacesAsOwners holds that what is in a namespace is near to it, and costs no record.
-func TestNamespacesAsOwners(t *testing.T) {
+// TestANamespaceOwnsObjectsInItWithoutARecord holds that what is in a namespace is near to it, and costs no record.
+func TestANamespaceOwnsObjectsInItWithoutARecord(t *testing.T) {
 	wide(t, "namespaces.v1", keepsIn("elsewhere"), func(s *scene.Stage) {
 		s.Launch()
 		s.Settle()

@@ -15,8 +15,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestAHolderThatDoesNotSeeTheObject holds that who does not see the object any more holds no child, also when another one was told before.
-func TestAHolderThatDoesNotSeeTheObject(t *testing.T) {
+// TestAHandlerThatDoesNotSeeTheObjectHoldsNoChild holds that who does not see the object any more holds no child, also when another one was told before.
+func TestAHandlerThatDoesNotSeeTheObjectHoldsNoChild(t *testing.T) {
 	one, two := `apply: {a: `+sharedBy("one", "one")+`}`, `apply: {b: `+sharedBy("two", "two")+`}`
 	for name, when := range map[string]struct {
 		filter string
@@ -54,8 +54,8 @@ func TestAHolderThatDoesNotSeeTheObject(t *testing.T) {
 	}
 }
 
-// TestAHolderOfUpdatesThatDoesNotSeeTheObject is the same of handlers that do not come back by themselves.
-func TestAHolderOfUpdatesThatDoesNotSeeTheObject(t *testing.T) {
+// TestAnUpdateHandlerThatDoesNotSeeTheObjectHoldsNoChild is the same of handlers that do not come back by themselves.
+func TestAnUpdateHandlerThatDoesNotSeeTheObjectHoldsNoChild(t *testing.T) {
 	scene.PlayYAML(t, `{resource: foos.v1.example.com, handlers: [
 		{id: first, causes: [create, update], when: self.spec.size <= 1, apply: {a: `+sharedBy("one", "one")+`}},
 		{id: second, causes: [create, update], field: spec.two, apply: {b: `+sharedBy("two", "two")+`}}]}`, func(s *scene.Stage) {
@@ -70,8 +70,8 @@ func TestAHolderOfUpdatesThatDoesNotSeeTheObject(t *testing.T) {
 	})
 }
 
-// TestARemovedHandlerHoldsNothing holds that a handler that is gone is not taken for a step of one that is there.
-func TestARemovedHandlerHoldsNothing(t *testing.T) {
+// TestARemovedHandlerHoldsNoChild holds that a handler that is gone is not taken for a step of one that is there.
+func TestARemovedHandlerHoldsNoChild(t *testing.T) {
 	for name, id := range map[string]string{"with a dot": "app.extra", "without": "extra"} {
 		t.Run(name, func(t *testing.T) {
 			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
@@ -128,8 +128,8 @@ func TestAChildIsHandedOver(t *testing.T) {
 	}})
 }
 
-// TestAForgedMaker holds that who writes into a child that another handler has made it gives it to nobody that does not want it.
-func TestAForgedMaker(t *testing.T) {
+// TestAForgedMakerDoesNotMoveAChild holds that who writes into a child that another handler has made it gives it to nobody that does not want it.
+func TestAForgedMakerDoesNotMoveAChild(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.Owns(scene.ConfigMaps)
 		foo.OnReconcile("first", j.Note("first", scene.Fails(dsl.Waiting("rain", 0))))
@@ -151,8 +151,8 @@ func TestAForgedMaker(t *testing.T) {
 	}})
 }
 
-// TestAChildThatMovesBetweenHandlers holds that the next version may have a child in another handler, or in a step, and nobody is told of a collision.
-func TestAChildThatMovesBetweenHandlers(t *testing.T) {
+// TestAChildMovesBetweenHandlersWithoutACollision holds that the next version may have a child in another handler, or in a step, and nobody is told of a collision.
+func TestAChildMovesBetweenHandlersWithoutACollision(t *testing.T) {
 	for name, two := range map[string][2]string{
 		"steps become handlers": {
 			`{id: both, steps: [{name: x, apply: {a: ` + sharedBy("one", "one") + `}}, {name: y, log: {message: hi}}]}`,
@@ -200,8 +200,8 @@ func TestAChildThatMovesBetweenHandlers(t *testing.T) {
 	}
 }
 
-// TestRivalsAndACrash holds that whatever request the process ends after, the child comes to be the first one's, and stays so.
-func TestRivalsAndACrash(t *testing.T) {
+// TestTheFirstHandlerKeepsAChildThroughACrash holds that whatever request the process ends after, the child comes to be the first one's, and stays so.
+func TestTheFirstHandlerKeepsAChildThroughACrash(t *testing.T) {
 	for n := range 5 {
 		scene.PlayYAML(t, same("${self.spec.one}", "${self.spec.two}"), func(s *scene.Stage) {
 			s.Launch()
@@ -228,8 +228,8 @@ func TestRivalsAndACrash(t *testing.T) {
 	}
 }
 
-// TestNamesThatGoRound holds that three handlers can exchange the names of their children in one change.
-func TestNamesThatGoRound(t *testing.T) {
+// TestThreeHandlersMayExchangeTheNamesOfTheirChildren holds that three handlers can exchange the names of their children in one change.
+func TestThreeHandlersMayExchangeTheNamesOfTheirChildren(t *testing.T) {
 	text := `{resource: foos.v1.example.com, handlers: [{id: first, apply: {a: ` + sharedBy("one", "one") + `}}, {id: second, apply: {b: ` + sharedBy("two", "two") + `}}, {id: third, apply: {c: ` + sharedBy("three", "three") + `}}]}`
 	for _, way := range [][3]string{{"b", "c", "a"}, {"c", "a", "b"}, {"b", "a", "c"}, {"c", "b", "a"}} {
 		scene.PlayYAML(t, text, func(s *scene.Stage) {

@@ -58,9 +58,9 @@ func quarrels(s *scene.Stage) {
 	}
 }
 
-// TestRivalsAreTold holds that the second one of two handlers that keep one child otherwise is told, however
+// TestTheSecondHandlerOfAChildIsRefused holds that the second one of two handlers that keep one child otherwise is told, however
 // they come to it, and leaves it as the first one has made it.
-func TestRivalsAreTold(t *testing.T) {
+func TestTheSecondHandlerOfAChildIsRefused(t *testing.T) {
 	long := func(options, field, text string) string {
 		return `{` + options + `, template: ` + sharedBy(field, text) + `}`
 	}

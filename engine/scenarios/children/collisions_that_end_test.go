@@ -25,8 +25,8 @@ func swap(s *scene.Stage, one, two string) {
 	})
 }
 
-// TestRivalsPart holds that who gives a child up leaves it to the other one, and that names may be swapped.
-func TestRivalsPart(t *testing.T) {
+// TestAHandlerThatGivesAChildUpLeavesItToTheOther holds that who gives a child up leaves it to the other one, and that names may be swapped.
+func TestAHandlerThatGivesAChildUpLeavesItToTheOther(t *testing.T) {
 	resource := same("${self.spec.one}", "${self.spec.two}")
 	t.Run("names are swapped", func(t *testing.T) {
 		scene.PlayYAML(t, resource, func(s *scene.Stage) {
@@ -172,9 +172,9 @@ func TestRivalsPart(t *testing.T) {
 	})
 }
 
-// TestWhatADeletionMakesIsOneHandlers holds that a delete handler does not take what another one has made for
+// TestAChildOfADeletionHasOneHandler holds that a delete handler does not take what another one has made for
 // its own: the object would go without the second backup.
-func TestWhatADeletionMakesIsOneHandlers(t *testing.T) {
+func TestAChildOfADeletionHasOneHandler(t *testing.T) {
 	job := func(field, n string) string {
 		return `{readyWhen: child.status.succeeded > 0, template: {apiVersion: batch/v1, kind: Job, metadata: {name: "${self.spec.` + field + `}"}, spec: {parallelism: ` + n + `}}}`
 	}
@@ -207,8 +207,8 @@ func TestWhatADeletionMakesIsOneHandlers(t *testing.T) {
 	}
 }
 
-// TestTheMakersNote is about children without names: they say who made them, and that is no reason to write.
-func TestTheMakersNote(t *testing.T) {
+// TestTheMakerOfAChildIsNotedWithoutAWrite is about children without names: they say who made them, and that is no reason to write.
+func TestTheMakerOfAChildIsNotedWithoutAWrite(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.Owns(scene.ConfigMaps)
 		foo.OnReconcile("first", j.Note("first", scene.MakesShared("one", "one")))

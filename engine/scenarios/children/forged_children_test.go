@@ -113,8 +113,8 @@ func grows(spec dsl.ChildSpec, namespaces ...string) func(*dsl.Resource, *engine
 	}
 }
 
-// TestForgedChildren holds that nobody gives another's object a child by creating one somewhere.
-func TestForgedChildren(t *testing.T) {
+// TestAForgedChildBelongsToNoOwner holds that nobody gives another's object a child by creating one somewhere.
+func TestAForgedChildBelongsToNoOwner(t *testing.T) {
 	labelled := dsl.ChildSpec{Handler: "keep", Name: "settings", Ownership: dsl.Labelled}
 	operator := grows(labelled, "elsewhere", attacker)
 	begin := func(s *scene.Stage) {
@@ -261,8 +261,8 @@ func TestForgedChildren(t *testing.T) {
 	scene.PlayAll(t, all)
 }
 
-// TestRecord holds what the record costs, and that it is never in the way.
-func TestRecord(t *testing.T) {
+// TestTheRecordCostsFewWrites holds what the record costs, and that it is never in the way.
+func TestTheRecordCostsFewWrites(t *testing.T) {
 	labelled := dsl.ChildSpec{Handler: "keep", Name: "settings", Ownership: dsl.Labelled}
 	operator := grows(labelled, "elsewhere", "default")
 	begin := func(s *scene.Stage) {

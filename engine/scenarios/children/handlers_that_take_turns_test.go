@@ -13,9 +13,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestHandlersThatTakeTurns holds that handlers which make one child at different times, or after one another,
+// TestHandlersThatTakeTurnsDoNotCollide holds that handlers which make one child at different times, or after one another,
 // are no rivals: nobody is told of anything, and the child is as the one wants it whose turn it is.
-func TestHandlersThatTakeTurns(t *testing.T) {
+func TestHandlersThatTakeTurnsDoNotCollide(t *testing.T) {
 	updates := []dsl.Cause{dsl.Update}
 	begins := func(s *scene.Stage) {
 		s.Launch()

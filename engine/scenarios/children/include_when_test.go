@@ -13,9 +13,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestIncludeWhenOfAHandler holds that all children of a handler go, as their policy says, while its includeWhen is false, and
+// TestIncludeWhenOfAHandlerDecidesOnAllItsChildren holds that all children of a handler go, as their policy says, while its includeWhen is false, and
 // are made again when it is true.
-func TestIncludeWhenOfAHandler(t *testing.T) {
+func TestIncludeWhenOfAHandlerDecidesOnAllItsChildren(t *testing.T) {
 	const include = "app, includeWhen: self.spec.size < 2"
 	tests := map[string]struct {
 		handlers []string
@@ -80,9 +80,9 @@ func TestIncludeWhenOfAHandler(t *testing.T) {
 	}
 }
 
-// TestIncludeWhenThatReadsARelatedObject holds that children come and go with it, and that one that cannot be read yet
+// TestIncludeWhenMayReadARelatedObject holds that children come and go with it, and that one that cannot be read yet
 // takes nothing away.
-func TestIncludeWhenThatReadsARelatedObject(t *testing.T) {
+func TestIncludeWhenMayReadARelatedObject(t *testing.T) {
 	scene.PlayVersionsWithConditions(t, func(v *scene.Versions) {
 		v.Create(`{apiVersion: example.org/v1, kind: Bar, metadata: {name: x}, spec: {open: true}}`)
 		of := `{resource: foos.v1.example.com, related: [{name: bar, resource: bars.v1.example.org, namespace: default, object: x}],
@@ -102,8 +102,8 @@ func TestIncludeWhenThatReadsARelatedObject(t *testing.T) {
 	})
 }
 
-// TestWhenAndIncludeWhen holds that a handler that may not act takes nothing away, also when the children are not wanted.
-func TestWhenAndIncludeWhen(t *testing.T) {
+// TestAFalseWhenKeepsChildrenThatIncludeWhenDoesNotWant holds that a handler that may not act takes nothing away, also when the children are not wanted.
+func TestAFalseWhenKeepsChildrenThatIncludeWhenDoesNotWant(t *testing.T) {
 	scene.PlayVersionsWithConditions(t, func(v *scene.Versions) {
 		v.Next(scene.AppliesTemplates(`app, when: self.spec.color == 'red', includeWhen: self.spec.size < 2`, scene.ConfigMapTemplate("a")))
 		v.WantChildren("ConfigMap a of app/a")

@@ -20,8 +20,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestKindsOfChildren holds that children may be declared by kind, whatever its plural is.
-func TestKindsOfChildren(t *testing.T) {
+// TestChildrenMayBeDeclaredByKind holds that children may be declared by kind, whatever its plural is.
+func TestChildrenMayBeDeclaredByKind(t *testing.T) {
 	fox := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Fox"}
 	for name, owns := range map[string]func(*dsl.Resource){
 		"by kind":            func(foo *dsl.Resource) { foo.OwnsKind(fox) },
@@ -56,8 +56,8 @@ func TestKindsOfChildren(t *testing.T) {
 	}
 }
 
-// TestErrorsOfApply holds that they are the server's still, and say what could not be applied.
-func TestErrorsOfApply(t *testing.T) {
+// TestAnErrorOfApplyNamesTheChild holds that they are the server's still, and say what could not be applied.
+func TestAnErrorOfApplyNamesTheChild(t *testing.T) {
 	var failure error
 	operator := func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.Owns(scene.ConfigMaps)

@@ -30,10 +30,10 @@ func (s slowly) MarshalJSON() ([]byte, error) {
 	return json.Marshal(s.object)
 }
 
-// TestWhatAHandlerLeavesBehindMeetsNoLaterPass holds that goroutines that handlers leave behind do nothing to what is
+// TestAGoroutineThatAHandlerLeavesBehindMeetsNoLaterPass holds that goroutines that handlers leave behind do nothing to what is
 // remembered of children while other passes run: what they begin later is refused, and what was under way when the
 // handler returned has ended when the pass goes on. The race detector sees the rest.
-func TestWhatAHandlerLeavesBehindMeetsNoLaterPass(t *testing.T) {
+func TestAGoroutineThatAHandlerLeavesBehindMeetsNoLaterPass(t *testing.T) {
 	spec := dsl.ChildSpec{Handler: "x", Name: "settings", Ownership: dsl.Labelled}
 	apply := func(c context.Context, r *dsl.Request, o any) error {
 		_, err := r.Children.Apply(c, o, spec)

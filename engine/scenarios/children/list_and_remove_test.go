@@ -42,8 +42,8 @@ func makes(namespace string, specs ...dsl.ChildSpec) dsl.Func {
 	}
 }
 
-// TestAllChildren holds which children a handler is told of.
-func TestAllChildren(t *testing.T) {
+// TestAHandlerListsAllChildrenOfItsObject holds which children a handler is told of.
+func TestAHandlerListsAllChildrenOfItsObject(t *testing.T) {
 	specs := []dsl.ChildSpec{
 		{Handler: "h", Name: "b", Key: "2", Ownership: dsl.Labelled},
 		{Handler: "h", Name: "b", Key: "1", Ownership: dsl.Labelled, OnDelete: dsl.OrphanChild},
@@ -110,8 +110,8 @@ func TestAllChildren(t *testing.T) {
 	})
 }
 
-// TestRemoveChildren holds what becomes of children that are wanted no more.
-func TestRemoveChildren(t *testing.T) {
+// TestChildrenThatAreNotWantedAreRemoved holds what becomes of children that are wanted no more.
+func TestChildrenThatAreNotWantedAreRemoved(t *testing.T) {
 	operator := func(specs ...dsl.ChildSpec) func(foo *dsl.Resource, j *enginetest.Journal) {
 		return func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.Owns(scene.ConfigMaps)
@@ -232,8 +232,8 @@ func TestRemoveChildren(t *testing.T) {
 	})
 }
 
-// TestStaleChildren holds that asking whether a child would be changed writes nothing.
-func TestStaleChildren(t *testing.T) {
+// TestAskingWhetherAChildIsStaleWritesNothing holds that asking whether a child would be changed writes nothing.
+func TestAskingWhetherAChildIsStaleWritesNothing(t *testing.T) {
 	spec := dsl.ChildSpec{Handler: "h", Name: "n", Ownership: dsl.Labelled}
 	asks := func(spec *dsl.ChildSpec) func(*dsl.Resource, *enginetest.Journal) {
 		return func(foo *dsl.Resource, j *enginetest.Journal) {
@@ -281,8 +281,8 @@ func TestStaleChildren(t *testing.T) {
 	})
 }
 
-// TestChildrenAtOnce holds that a handler may apply children from many goroutines.
-func TestChildrenAtOnce(t *testing.T) {
+// TestChildrenMayBeAppliedFromManyGoroutines holds that a handler may apply children from many goroutines.
+func TestChildrenMayBeAppliedFromManyGoroutines(t *testing.T) {
 	operator := func(ownership dsl.Ownership) func(foo *dsl.Resource, j *enginetest.Journal) {
 		return func(foo *dsl.Resource, j *enginetest.Journal) { applyAtOnce(foo, j, ownership) }
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestChildrenOfAnOwnerThatLostItsFinalizer holds that labelled children go with an owner that is being deleted without the
+// TestChildrenGoWithAnOwnerThatLostItsFinalizer holds that labelled children go with an owner that is being deleted without the
 // operator's finalizer, however it was lost.
-func TestChildrenOfAnOwnerThatLostItsFinalizer(t *testing.T) {
+func TestChildrenGoWithAnOwnerThatLostItsFinalizer(t *testing.T) {
 	keeps := func(foo *dsl.Resource, _ *enginetest.Journal) {
 		foo.Owns(scene.ConfigMaps)
 		foo.On([]dsl.Cause{dsl.Create, dsl.Update}, "child", scene.KeepsConfigMap(dsl.ChildSpec{Ownership: dsl.Labelled}))

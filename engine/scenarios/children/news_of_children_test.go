@@ -17,9 +17,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestStatusOfChildrenThatCameLate holds that what one handler does to children is news to another one
+// TestAHandlerSeesChildrenThatAnotherOneMadeLate holds that what one handler does to children is news to another one
 // that reads them, also when it took several tries.
-func TestStatusOfChildrenThatCameLate(t *testing.T) {
+func TestAHandlerSeesChildrenThatAnotherOneMadeLate(t *testing.T) {
 	const operator = `
 apiVersion: handwerk.dev/v1alpha1
 kind: Operator
@@ -125,9 +125,9 @@ resources:
 	}
 }
 
-// TestHandlersHearOfEachOthersChildren is the same for handlers in Go: an operator's own write to a child is
+// TestAWriteToAChildRunsOtherHandlersThatReadIt is the same for handlers in Go: an operator's own write to a child is
 // news for every handler that looks at children but the one that made it.
-func TestHandlersHearOfEachOthersChildren(t *testing.T) {
+func TestAWriteToAChildRunsOtherHandlersThatReadIt(t *testing.T) {
 	replicas := func(j *enginetest.Journal) dsl.Func {
 		return j.Note("report", func(_ context.Context, r *dsl.Request) error {
 			child, err := r.Children.Get(scene.Deployments, "web")

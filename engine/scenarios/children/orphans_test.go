@@ -222,8 +222,8 @@ func TestAnOrphanThatNoCacheShowsStays(t *testing.T) {
 	})
 }
 
-// TestTheRecordOfOrphans holds when a child with an owner reference which is to stay comes to be in its owner's record, and what that costs.
-func TestTheRecordOfOrphans(t *testing.T) {
+// TestAnOrphanIsRecordedBeforeItCouldBeLost holds when a child with an owner reference which is to stay comes to be in its owner's record, and what that costs.
+func TestAnOrphanIsRecordedBeforeItCouldBeLost(t *testing.T) {
 	const made = "patch configmaps default/"
 	named := func(name string) dsl.DesiredChild {
 		return dsl.DesiredChild{

@@ -147,9 +147,9 @@ func notesColor(foo *dsl.Resource) {
 	})
 }
 
-// TestAnOldCacheSaysNothingOfWhatIsAbsent holds that a child which its cache does not show yet stays in its owner's record, however
+// TestAnOldCacheDropsNoChildFromTheRecord holds that a child which its cache does not show yet stays in its owner's record, however
 // long nothing tells of it.
-func TestAnOldCacheSaysNothingOfWhatIsAbsent(t *testing.T) {
+func TestAnOldCacheDropsNoChildFromTheRecord(t *testing.T) {
 	operator := func(foo *dsl.Resource, j *enginetest.Journal) {
 		keepsOnChange(foo, j)
 		notesColor(foo)

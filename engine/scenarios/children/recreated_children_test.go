@@ -45,8 +45,8 @@ func fixes(s *scene.Stage, replicas int64, more ...*field.Error) {
 	})
 }
 
-// TestAChildIsMadeAnew: where a field cannot be changed, and only then, a child is deleted and made anew.
-func TestAChildIsMadeAnew(t *testing.T) {
+// TestAChildIsRecreatedForAFieldThatCannotBeChanged: where a field cannot be changed, and only then, a child is deleted and made anew.
+func TestAChildIsRecreatedForAFieldThatCannotBeChanged(t *testing.T) {
 	recreate := dsl.ChildSpec{OnImmutable: dsl.RecreateChild}
 	adopting := dsl.ChildSpec{OnImmutable: dsl.RecreateChild, Adopt: dsl.AdoptIfUnowned}
 	const patched, deleted = "patch deployments default/web", "delete deployments default/web"

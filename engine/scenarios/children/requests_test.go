@@ -38,8 +38,8 @@ func countReads(s *scene.Stage) (read func(want int)) {
 	}
 }
 
-// TestRequestsOfAChild follows a child through its life, and counts the requests for it, reads among them.
-func TestRequestsOfAChild(t *testing.T) {
+// TestAChildCostsFewRequests follows a child through its life, and counts the requests for it, reads among them.
+func TestAChildCostsFewRequests(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"one makes it, one changes it, one makes it anew, and none is for what is as it should be": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
@@ -120,9 +120,9 @@ func TestRequestsOfAChild(t *testing.T) {
 	})
 }
 
-// TestSomebodyIsFaster: what somebody else makes under the child's name, and the cache does not show yet, is not touched at
+// TestAnObjectThatSomebodyCreatesFirstIsNotTouched: what somebody else makes under the child's name, and the cache does not show yet, is not touched at
 // all, though nothing in it conflicts.
-func TestSomebodyIsFaster(t *testing.T) {
+func TestAnObjectThatSomebodyCreatesFirstIsNotTouched(t *testing.T) {
 	var failure error
 	keeps := func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.Owns(scene.Deployments)
@@ -170,9 +170,9 @@ func TestSomebodyIsFaster(t *testing.T) {
 	}
 }
 
-// TestServersThatMakeNothingWithAVersion: where a server does not take a version for what is not there, the child is looked
+// TestAChildIsCreatedOnServersThatRefuseAVersion: where a server does not take a version for what is not there, the child is looked
 // for and made without. What is wrong with the child itself, or with what it needs, is not asked about twice.
-func TestServersThatMakeNothingWithAVersion(t *testing.T) {
+func TestAChildIsCreatedOnServersThatRefuseAVersion(t *testing.T) {
 	name := schema.GroupResource{Group: "apps", Resource: "deployments"}
 	raw := &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: "resourceVersion should not be set on objects to be created",

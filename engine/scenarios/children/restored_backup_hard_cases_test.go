@@ -16,9 +16,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestVersionsThatGoBackInHardCases holds that no child which its restored owner wants is deleted, and that it is kept from then
+// TestARestoredBackupCostsNoWantedChildInHardCases holds that no child which its restored owner wants is deleted, and that it is kept from then
 // on, when other things happen while etcd is set back.
-func TestVersionsThatGoBackInHardCases(t *testing.T) {
+func TestARestoredBackupCostsNoWantedChildInHardCases(t *testing.T) {
 	keeps := func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.Owns(scene.ConfigMaps)
 		foo.OnReconcile("copies", j.Note("copies", scene.KeepsConfigMaps))
@@ -122,9 +122,9 @@ func removesUnwanted(ctx context.Context, r *dsl.Request) error {
 	return err
 }
 
-// TestNothingIsTakenAwayWhileVersionsAreBack holds that no child is deleted, and none leaves its owner's record, before the owner's
+// TestNoChildGoesUntilARestoredServerIsListed holds that no child is deleted, and none leaves its owner's record, before the owner's
 // feed and that of the child have listed again.
-func TestNothingIsTakenAwayWhileVersionsAreBack(t *testing.T) {
+func TestNoChildGoesUntilARestoredServerIsListed(t *testing.T) {
 	// slow makes it take a while until a resource is listed again.
 	slow := func(s *scene.Stage, resource string) {
 		s.DelayNext("list", resource, 20*time.Second)

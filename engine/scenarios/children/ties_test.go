@@ -52,8 +52,8 @@ func value(s *scene.Stage, namespace, want string) *unstructured.Unstructured {
 	return o
 }
 
-// TestLabelledChildren holds that a child in another namespace is kept as one in the owner's is.
-func TestLabelledChildren(t *testing.T) {
+// TestAChildInAnotherNamespaceIsKept holds that a child in another namespace is kept as one in the owner's is.
+func TestAChildInAnotherNamespaceIsKept(t *testing.T) {
 	labelled := &dsl.ChildSpec{Handler: "keep", Name: "settings", Ownership: dsl.Labelled}
 	operator := keeps(labelled, "elsewhere")
 	begin := func(s *scene.Stage) {
@@ -179,9 +179,9 @@ func TestLabelledChildren(t *testing.T) {
 	})
 }
 
-// TestTiesChange holds that a child whose tie is to be another one gets the other tie by one request, and is not made again. One
+// TestATieChangesWithOneRequest holds that a child whose tie is to be another one gets the other tie by one request, and is not made again. One
 // more holds the owner, or lets it go, where the engine has to see to the child at the owner's deletion, or not any more.
-func TestTiesChange(t *testing.T) {
+func TestATieChangesWithOneRequest(t *testing.T) {
 	spec := &dsl.ChildSpec{}
 	scene.PlayAll(t, map[string]scene.Scenario{"from each to the next": {Operator: keeps(spec, "default"), Play: func(s *scene.Stage) {
 		named := func(o dsl.Ownership, d dsl.DeletePolicy) dsl.ChildSpec {
@@ -229,8 +229,8 @@ func TestTiesChange(t *testing.T) {
 	}}})
 }
 
-// TestUnownedChildren holds that what is not owned is applied and then forgotten.
-func TestUnownedChildren(t *testing.T) {
+// TestAnUnownedChildIsAppliedAndForgotten holds that what is not owned is applied and then forgotten.
+func TestAnUnownedChildIsAppliedAndForgotten(t *testing.T) {
 	unowned := &dsl.ChildSpec{Handler: "keep", Name: "settings", Ownership: dsl.Unowned}
 	undeclared := func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.OnReconcile("keep", j.Note("keep", func(ctx context.Context, r *dsl.Request) error {
@@ -276,8 +276,8 @@ func TestUnownedChildren(t *testing.T) {
 	}
 }
 
-// TestAdoption holds what is taken when adopt says so, and what never is.
-func TestAdoption(t *testing.T) {
+// TestAdoptTakesOnlyWhatNobodyOwns holds what is taken when adopt says so, and what never is.
+func TestAdoptTakesOnlyWhatNobodyOwns(t *testing.T) {
 	owned := &dsl.ChildSpec{Adopt: dsl.AdoptIfUnowned}
 	labelled := &dsl.ChildSpec{Adopt: dsl.AdoptIfUnowned, Ownership: dsl.Labelled}
 	theirs := func(s *scene.Stage) *unstructured.Unstructured {

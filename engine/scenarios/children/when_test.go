@@ -103,8 +103,8 @@ func TestAWhenThatIsFalseLeavesChildrenAsTheyAre(t *testing.T) {
 	}
 }
 
-// TestWhatComesWhileAWhenIsFalse holds what becomes of children whose handler may not act.
-func TestWhatComesWhileAWhenIsFalse(t *testing.T) {
+// TestAFalseWhenKeepsChildrenThroughOtherVersions holds what becomes of children whose handler may not act.
+func TestAFalseWhenKeepsChildrenThroughOtherVersions(t *testing.T) {
 	app := scene.AppliesTemplates("app, "+small, scene.ConfigMapTemplate("a"))
 	tests := map[string]struct {
 		handlers []string
@@ -201,8 +201,8 @@ func TestWhatComesWhileAWhenIsFalse(t *testing.T) {
 	}
 }
 
-// TestAnOwnerThatIsDeletedWhileAWhenIsFalse holds that it goes, and its children with it, however they are tied.
-func TestAnOwnerThatIsDeletedWhileAWhenIsFalse(t *testing.T) {
+// TestAnOwnerGoesWithItsChildrenWhileAWhenIsFalse holds that it goes, and its children with it, however they are tied.
+func TestAnOwnerGoesWithItsChildrenWhileAWhenIsFalse(t *testing.T) {
 	for _, head := range []string{`{id: app, ` + small + `, `, `{id: app, steps: [{name: one, ` + small + `, `} {
 		for _, restarts := range []bool{false, true} {
 			scene.PlayVersionsWithConditions(t, func(v *scene.Versions) {
@@ -232,9 +232,9 @@ func TestAnOwnerThatIsDeletedWhileAWhenIsFalse(t *testing.T) {
 	}
 }
 
-// TestANewObjectWhoseWhenIsFalse holds what is said of an object of which nothing was applied yet, and of a handler that
+// TestANewObjectSaysThatItsWhenIsFalse holds what is said of an object of which nothing was applied yet, and of a handler that
 // waits for something before.
-func TestANewObjectWhoseWhenIsFalse(t *testing.T) {
+func TestANewObjectSaysThatItsWhenIsFalse(t *testing.T) {
 	scene.PlayVersionsWithConditions(t, func(v *scene.Versions) {
 		v.Next(scene.AppliesTemplates("app, when: self.spec.size > 1", scene.ConfigMapTemplate("a")))
 		v.WantCondition("Applied", closed(1, "nothing is applied yet"))

@@ -134,8 +134,8 @@ func red(s *dsl.Subject) (bool, error) {
 	return color == "red", err
 }
 
-// TestALifeOfADaemon holds when a daemon begins, what it sees, and when it stops.
-func TestALifeOfADaemon(t *testing.T) {
+// TestADaemonStartsAndStopsWithItsObject holds when a daemon begins, what it sees, and when it stops.
+func TestADaemonStartsAndStopsWithItsObject(t *testing.T) {
 	tests := map[string]struct {
 		operator func(*dsl.Resource, *vigil)
 		play     func(s *scene.Stage, v *vigil)
@@ -269,8 +269,8 @@ func TestALifeOfADaemon(t *testing.T) {
 	}
 }
 
-// TestADaemonIsNeverTwice holds that one begins after the last one has ended, however quickly things change.
-func TestADaemonIsNeverTwice(t *testing.T) {
+// TestADaemonNeverRunsTwiceAtOnce holds that one begins after the last one has ended, however quickly things change.
+func TestADaemonNeverRunsTwiceAtOnce(t *testing.T) {
 	slow := func(foo *dsl.Resource, v *vigil) {
 		foo.Daemon("watch", v.watches(func(context.Context, *dsl.DaemonRequest) {
 			<-time.After(10 * time.Second)

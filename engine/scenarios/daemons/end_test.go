@@ -191,8 +191,8 @@ func check(s *scene.Stage, name string) string {
 	return ""
 }
 
-// TestWhatADaemonWritesWhenItStops holds that it may write until its time is over, and not after.
-func TestWhatADaemonWritesWhenItStops(t *testing.T) {
+// TestADaemonMayWriteWhileItStops holds that it may write until its time is over, and not after.
+func TestADaemonMayWriteWhileItStops(t *testing.T) {
 	tests := map[string]struct {
 		after time.Duration
 		stop  func(s *scene.Stage)
@@ -231,9 +231,9 @@ func TestWhatADaemonWritesWhenItStops(t *testing.T) {
 	}
 }
 
-// TestALossOfLeadership holds that daemons stop with it, that nothing of them is written after it, and that the next
+// TestDaemonsStopWhenLeadershipIsLost holds that daemons stop with it, that nothing of them is written after it, and that the next
 // leader has its own.
-func TestALossOfLeadership(t *testing.T) {
+func TestDaemonsStopWhenLeadershipIsLost(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
 		s := scene.NewStage(t, c)
@@ -291,8 +291,8 @@ func TestTheProcessDoesNotWaitForADaemonForEver(t *testing.T) {
 	})
 }
 
-// TestHowManyDaemonsThereAre holds what metrics tell.
-func TestHowManyDaemonsThereAre(t *testing.T) {
+// TestMetricsCountDaemons holds what metrics tell.
+func TestMetricsCountDaemons(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
 		s, v, metrics := scene.NewStage(t, c), newVigil(t), ops.NewMetrics()
@@ -330,8 +330,8 @@ func TestHowManyDaemonsThereAre(t *testing.T) {
 	})
 }
 
-// TestNoGoroutineIsLeft holds that 10,000 daemons that were started and stopped leave nothing behind.
-func TestNoGoroutineIsLeft(t *testing.T) {
+// TestStoppedDaemonsLeaveNoGoroutine holds that 10,000 daemons that were started and stopped leave nothing behind.
+func TestStoppedDaemonsLeaveNoGoroutine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds")
 	}

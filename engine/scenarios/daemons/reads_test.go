@@ -49,8 +49,8 @@ func looksBeside(v *vigil) dsl.DaemonFunc {
 	}
 }
 
-// TestWhatDaemonsReadBesideTheirObject holds that they read children, indexes and memos as they are at that moment.
-func TestWhatDaemonsReadBesideTheirObject(t *testing.T) {
+// TestDaemonsReadChildrenIndexesAndMemos holds that they read children, indexes and memos as they are at that moment.
+func TestDaemonsReadChildrenIndexesAndMemos(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
 		s, v := scene.NewStage(t, c), newVigil(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestHowADaemonGoesOn holds what is made of what it returns.
-func TestHowADaemonGoesOn(t *testing.T) {
+// TestTheResultOfADaemonDecidesHowItGoesOn holds what is made of what it returns.
+func TestTheResultOfADaemonDecidesHowItGoesOn(t *testing.T) {
 	returning := func(results ...error) func(*dsl.Resource, *vigil) {
 		return func(foo *dsl.Resource, v *vigil) {
 			begun, n := time.Now(), 0

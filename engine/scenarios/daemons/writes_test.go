@@ -43,8 +43,8 @@ func (v *vigil) reportsSize(ctx context.Context, r *dsl.DaemonRequest) error {
 	return r.Flush(ctx)
 }
 
-// TestWhatADaemonWrites holds how a daemon's writes go out, and what they are to itself and to others.
-func TestWhatADaemonWrites(t *testing.T) {
+// TestADaemonsOwnWritesAreNoNewsToIt holds how a daemon's writes go out, and what they are to itself and to others.
+func TestADaemonsOwnWritesAreNoNewsToIt(t *testing.T) {
 	tests := map[string]struct {
 		operator func(*dsl.Resource, *vigil)
 		play     func(s *scene.Stage, v *vigil)
@@ -359,9 +359,9 @@ func saidOf(s *scene.Stage) string {
 	return strings.Join(out, ", ")
 }
 
-// TestADaemonOfTheNextTerm holds that a process which leads again starts daemons again, after those of the term before
+// TestDaemonsStartAgainInTheNextTerm holds that a process which leads again starts daemons again, after those of the term before
 // have ended, and that one which was done stays so.
-func TestADaemonOfTheNextTerm(t *testing.T) {
+func TestDaemonsStartAgainInTheNextTerm(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
 		s, v := scene.NewStage(t, c), newVigil(t)

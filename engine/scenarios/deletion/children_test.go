@@ -17,9 +17,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestChildrenOfGoHandlersAtTheirOwnersDeletion holds that the engine does at the owner's deletion what a ChildSpec promises, also
+// TestADeletionDoesWhatEachChildSpecPromises holds that the engine does at the owner's deletion what a ChildSpec promises, also
 // where no handler runs for deletions.
-func TestChildrenOfGoHandlersAtTheirOwnersDeletion(t *testing.T) {
+func TestADeletionDoesWhatEachChildSpecPromises(t *testing.T) {
 	const (
 		owner, made, deleted = "patch foos default/web", "patch configmaps default/web", "delete configmaps default/web"
 	)

@@ -31,9 +31,9 @@ func unpaint(s *scene.Stage) {
 	})
 }
 
-// TestFiltersThatFail holds that a filter without an answer lets no object go, and that what could
+// TestAFilterThatFailsHoldsADeletion holds that a filter without an answer lets no object go, and that what could
 // not be read is looked at again.
-func TestFiltersThatFail(t *testing.T) {
+func TestAFilterThatFailsHoldsADeletion(t *testing.T) {
 	guarded := func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnDelete("left", j.Note("left"), dsl.When(colour)) }
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a deletion waits until it is known whether the handler sees the object": {Operator: guarded, Play: func(s *scene.Stage) {
@@ -111,8 +111,8 @@ func TestFiltersThatFail(t *testing.T) {
 	})
 }
 
-// TestFiltersInADeletion holds that a deletion waits for handlers that see the object, and for no others.
-func TestFiltersInADeletion(t *testing.T) {
+// TestADeletionWaitsForHandlersThatSeeTheObject holds that a deletion waits for handlers that see the object, and for no others.
+func TestADeletionWaitsForHandlersThatSeeTheObject(t *testing.T) {
 	failed := func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.OnDelete("bye", j.Note("bye", scene.Fails(dsl.Permanent(scene.ErrAgain))), dsl.LabelAbsent("tier"))
 	}
@@ -163,8 +163,8 @@ func TestFiltersInADeletion(t *testing.T) {
 	})
 }
 
-// TestOutOfSight is about objects that a selector does not select any more.
-func TestOutOfSight(t *testing.T) {
+// TestAnObjectThatLeavesTheSelectorIsLetGo is about objects that a selector does not select any more.
+func TestAnObjectThatLeavesTheSelectorIsLetGo(t *testing.T) {
 	gold := func(profile dsl.CacheProfile, then ...dsl.Func) func(foo *dsl.Resource, j *enginetest.Journal) {
 		return func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.LabelSelector, foo.Cache = "tier=gold", profile

@@ -28,9 +28,9 @@ func optOut(s *scene.Stage) {
 	s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) { foo.OnDelete("left", s.Note("left"), dsl.NoFinalizer()) })
 }
 
-// TestFinalizer is law 7: the finalizer is there before the first side effect, and only where it
+// TestTheFinalizerIsThereOnlyWhereItIsNeeded is law 7: the finalizer is there before the first side effect, and only where it
 // is needed.
-func TestFinalizer(t *testing.T) {
+func TestTheFinalizerIsThereOnlyWhereItIsNeeded(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"it is there before the first handler runs": {
 			Operator: leaves(), Play: func(s *scene.Stage) {
@@ -156,8 +156,8 @@ func TestFinalizer(t *testing.T) {
 	})
 }
 
-// TestFailedDeletion is law 7: what a delete handler that fails does to its object.
-func TestFailedDeletion(t *testing.T) {
+// TestADeleteHandlerThatFailsHoldsItsObject is law 7: what a delete handler that fails does to its object.
+func TestADeleteHandlerThatFailsHoldsItsObject(t *testing.T) {
 	broken := scene.Fails(dsl.Permanent(scene.ErrAgain))
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"one that fails is tried again, and holds the object meanwhile": {Operator: leaves(scene.RetriesAfter(scene.Late), scene.Succeeds), Play: func(s *scene.Stage) {

@@ -16,9 +16,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestBackupOfWhatLeavesTheSelector holds that an object that leaves the operator's selector is seen off as a
+// TestAnObjectThatLeavesTheSelectorIsHandledAsDeleted holds that an object that leaves the operator's selector is seen off as a
 // deleted one is: what is applied for that is made and waited for, and then the finalizer goes.
-func TestBackupOfWhatLeavesTheSelector(t *testing.T) {
+func TestAnObjectThatLeavesTheSelectorIsHandledAsDeleted(t *testing.T) {
 	const job = `{apiVersion: batch/v1, kind: Job, metadata: {name: "${self.metadata.name}-backup"}, spec: {parallelism: 1}}`
 	gold := func(options string) string {
 		return strings.Replace(backup(`apply: {job: {`+options+`template: `+job+`}}`), "resync: 1h,", "selector: {matchLabels: {tier: gold}},", 1)
@@ -130,8 +130,8 @@ func TestBackupOfWhatLeavesTheSelector(t *testing.T) {
 	})
 }
 
-// TestABackupOfAnotherTime holds that what was made for a departure that was taken back is not taken for the next one's.
-func TestABackupOfAnotherTime(t *testing.T) {
+// TestAChildOfAnEarlierDepartureDoesNotCount holds that what was made for a departure that was taken back is not taken for the next one's.
+func TestAChildOfAnEarlierDepartureDoesNotCount(t *testing.T) {
 	const text = `{resource: foos.v1.example.com, owns: [jobs.v1.batch], selector: {matchLabels: {tier: gold}}, handlers: [
 		{id: app, apply: {web: {apiVersion: apps/v1, kind: Deployment, metadata: {name: "${self.metadata.name}"}, spec: {replicas: "${self.spec.size}"}}}},
 		{id: backup, causes: [delete], apply: {job: {readyWhen: child.status.succeeded > 0, template: {apiVersion: batch/v1, kind: Job, metadata: {name: "${self.metadata.name}-backup"}, spec: {parallelism: 1}}}}}]}`
@@ -170,9 +170,9 @@ func TestABackupOfAnotherTime(t *testing.T) {
 	}
 }
 
-// TestABackupWhoseNameChanges holds that what a delete handler made under another name, before the object was changed
+// TestAChildOfADeletionIsKnownUnderAnEarlierName holds that what a delete handler made under another name, before the object was changed
 // in its deletion, is known as its child, too.
-func TestABackupWhoseNameChanges(t *testing.T) {
+func TestAChildOfADeletionIsKnownUnderAnEarlierName(t *testing.T) {
 	scene.PlayYAML(t, backup(`apply: {job: {onDelete: delete, readyWhen: child.status.succeeded > 0, template:
 		{apiVersion: batch/v1, kind: Job, metadata: {name: "${self.metadata.name}-${string(self.spec.size)}"}, spec: {parallelism: 1}}}}`), func(s *scene.Stage) {
 		s.Begin()

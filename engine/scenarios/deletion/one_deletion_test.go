@@ -30,9 +30,9 @@ func backedUp(s *scene.Stage) {
 	})
 }
 
-// TestChildrenOfADeletion holds that what is applied for a deletion is applied then and not before, and
+// TestAChildOfADeletionHoldsItsOwner holds that what is applied for a deletion is applied then and not before, and
 // holds the object until it is done.
-func TestChildrenOfADeletion(t *testing.T) {
+func TestAChildOfADeletionHoldsItsOwner(t *testing.T) {
 	const job = `{apiVersion: batch/v1, kind: Job, metadata: {name: "${self.metadata.name}-backup"}, spec: {parallelism: 1}}`
 	const waiting = `apply: {job: {readyWhen: child.status.succeeded > 0, template: ` + job + `}}`
 	for name, action := range map[string]string{
@@ -143,9 +143,9 @@ func TestChildrenOfADeletion(t *testing.T) {
 	})
 }
 
-// TestADeletionIsSeenOffForItself is law 7: that a delete handler succeeded counts for the deletion that
+// TestADeleteHandlersSuccessCountsForItsDeletionAlone is law 7: that a delete handler succeeded counts for the deletion that
 // it was recorded in, and for no other.
-func TestADeletionIsSeenOffForItself(t *testing.T) {
+func TestADeleteHandlersSuccessCountsForItsDeletionAlone(t *testing.T) {
 	leaving := func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.OnDelete("first", j.Note("first"))
 		foo.OnDelete("second", j.Note("second", scene.RetriesAfter(10*time.Minute)))

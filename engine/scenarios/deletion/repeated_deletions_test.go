@@ -124,9 +124,9 @@ func TestTheEndOfAPodIsNoOtherDeletion(t *testing.T) {
 	}
 }
 
-// TestADeletionThatMovesAfterALostAnswer holds that the book with the new moment is written where the text on the
+// TestADeletionThatMovesAfterALostResponseIsRecorded holds that the book with the new moment is written where the text on the
 // object, which got there although its answer did not come back, has the earlier one.
-func TestADeletionThatMovesAfterALostAnswer(t *testing.T) {
+func TestADeletionThatMovesAfterALostResponseIsRecorded(t *testing.T) {
 	const pods = "pods.v1"
 	scene.Play(t, scene.Scenario{Operator: func(*dsl.Resource, *enginetest.Journal) {}, Play: func(s *scene.Stage) {
 		s.Operator = dsl.New("op")
@@ -217,9 +217,9 @@ func TestASuccessCountsForOneDeletion(t *testing.T) {
 	})
 }
 
-// TestALevelTriggeredHandlerOfADeletionThatIsUndone holds that a new process resumes the object with a handler that is
+// TestALevelTriggeredHandlerResumesAnUndoneDeletion holds that a new process resumes the object with a handler that is
 // level-triggered and sees it off, too, whatever the text says of what it had seen when the object was deleted.
-func TestALevelTriggeredHandlerOfADeletionThatIsUndone(t *testing.T) {
+func TestALevelTriggeredHandlerResumesAnUndoneDeletion(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.On([]dsl.Cause{dsl.Reconcile, dsl.Delete}, "h", j.Note("h", scene.Succeeds, scene.RetriesAfter(10*time.Minute), scene.Succeeds))
 	}, Play: func(s *scene.Stage) {
@@ -239,9 +239,9 @@ func TestALevelTriggeredHandlerOfADeletionThatIsUndone(t *testing.T) {
 	}})
 }
 
-// TestProgressOfADeletionByGeneration holds that status.observedGeneration, which says what was handled of an object
+// TestObservedGenerationDoesNotReplaceTheProgressOfADeletion holds that status.observedGeneration, which says what was handled of an object
 // that lives, does not take the place of what was done in its deletion.
-func TestProgressOfADeletionByGeneration(t *testing.T) {
+func TestObservedGenerationDoesNotReplaceTheProgressOfADeletion(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
 		s := scene.NewStage(t, c)
@@ -260,9 +260,9 @@ func TestProgressOfADeletionByGeneration(t *testing.T) {
 	})
 }
 
-// TestAChildHurriesADeletion holds that a delete handler that reads its children looks at once when one changes, also
+// TestAChangedChildRunsADeleteHandlerAtOnce holds that a delete handler that reads its children looks at once when one changes, also
 // when it is failing.
-func TestAChildHurriesADeletion(t *testing.T) {
+func TestAChangedChildRunsADeleteHandlerAtOnce(t *testing.T) {
 	scene.PlayYAML(t, backup(`apply: {job: {readyWhen: int(child.metadata.annotations.code) > 0, template:
 		{apiVersion: batch/v1, kind: Job, metadata: {name: "${self.metadata.name}-backup"}, spec: {parallelism: 1}}}}`), func(s *scene.Stage) {
 		s.Begin()
@@ -285,9 +285,9 @@ func TestAChildHurriesADeletion(t *testing.T) {
 	})
 }
 
-// TestWhatWentWithAWriteIsNotWrittenAgain is law 6 for the end of an object: what the cache shows of it between the write of its
+// TestAnObjectThatWentWithAWriteIsNotWrittenAgain is law 6 for the end of an object: what the cache shows of it between the write of its
 // status and its deletion starts no pass.
-func TestWhatWentWithAWriteIsNotWrittenAgain(t *testing.T) {
+func TestAnObjectThatWentWithAWriteIsNotWrittenAgain(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"of many objects": {
 			Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {

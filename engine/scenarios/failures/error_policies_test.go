@@ -21,8 +21,8 @@ func writesAndFails(_ context.Context, r *dsl.Request) error {
 	return scene.ErrAgain
 }
 
-// TestErrorsThatAreIgnored holds that they count as success in all that follows from one.
-func TestErrorsThatAreIgnored(t *testing.T) {
+// TestAnIgnoredErrorCountsAsSuccess holds that they count as success in all that follows from one.
+func TestAnIgnoredErrorCountsAsSuccess(t *testing.T) {
 	ignore := dsl.Errors(dsl.ErrorsIgnore)
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"the handler does not run again, not even after a restart, and what comes after it does": {
@@ -110,8 +110,8 @@ func TestErrorsThatAreIgnored(t *testing.T) {
 	})
 }
 
-// TestTheDeadlineOfAHandler holds that all attempts share it, in this process and the next.
-func TestTheDeadlineOfAHandler(t *testing.T) {
+// TestAllAttemptsShareTheDeadlineOfTheirHandler holds that all attempts share it, in this process and the next.
+func TestAllAttemptsShareTheDeadlineOfTheirHandler(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"attempts end when the next one would begin after it": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
@@ -226,8 +226,8 @@ func TestTheDeadlineOfAHandler(t *testing.T) {
 	})
 }
 
-// TestResumeOfWhatIsBeingDeleted holds that only handlers that say so hear of it, once in a process.
-func TestResumeOfWhatIsBeingDeleted(t *testing.T) {
+// TestADeletionIsResumedByHandlersThatSaySo holds that only handlers that say so hear of it, once in a process.
+func TestADeletionIsResumedByHandlersThatSaySo(t *testing.T) {
 	held := func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.OnResume("back", j.Note("back"))
 		n := 0

@@ -15,8 +15,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestPanics is law 9: a handler that panics costs itself alone.
-func TestPanics(t *testing.T) {
+// TestAPanicFailsItsHandlerAlone is law 9: a handler that panics costs itself alone.
+func TestAPanicFailsItsHandlerAlone(t *testing.T) {
 	panics := func(context.Context, *dsl.Request) error { panic("at the disco") }
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a panic is a failure like any other, of that handler": {
@@ -58,8 +58,8 @@ func TestPanics(t *testing.T) {
 	})
 }
 
-// TestTimeout is law 10: a handler's time ends, and with it what it may write.
-func TestTimeout(t *testing.T) {
+// TestAHandlerWritesNothingAfterItsTimeout is law 10: a handler's time ends, and with it what it may write.
+func TestAHandlerWritesNothingAfterItsTimeout(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a handler's context ends at its timeout": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
@@ -225,8 +225,8 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
-// TestBreaker is law 9: an object that loops is stopped, probed, and never kept from deletion.
-func TestBreaker(t *testing.T) {
+// TestTheBreakerStopsAnObjectThatLoops is law 9: an object that loops is stopped, probed, and never kept from deletion.
+func TestTheBreakerStopsAnObjectThatLoops(t *testing.T) {
 	side := func(which string) dsl.Func {
 		return func(_ context.Context, r *dsl.Request) error {
 			if r.Object.GetAnnotations()["mended"] == "" {
@@ -324,8 +324,8 @@ func TestBreaker(t *testing.T) {
 	})
 }
 
-// TestWriteRefused holds what happens when the server does not take what handlers want.
-func TestWriteRefused(t *testing.T) {
+// TestARefusedWriteIsRetriedMoreAndMoreSlowly holds what happens when the server does not take what handlers want.
+func TestARefusedWriteIsRetriedMoreAndMoreSlowly(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"the object is tried again, more and more slowly, and an Event says why": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("made", j.Note("made")) },

@@ -27,9 +27,9 @@ func exits(while *bool, times *int) func() {
 	}
 }
 
-// TestCodeThatEndsItsGoroutine is law 9 for runtime.Goexit, wherever an operator's code calls it: the resource's only worker
+// TestCodeThatCallsGoexitHoldsNothingUp is law 9 for runtime.Goexit, wherever an operator's code calls it: the resource's only worker
 // goes on with other objects, and with this one as soon as the code returns.
-func TestCodeThatEndsItsGoroutine(t *testing.T) {
+func TestCodeThatCallsGoexitHoldsNothingUp(t *testing.T) {
 	done := func(j *enginetest.Journal, do func()) dsl.Func {
 		return func(context.Context, *dsl.Request) error {
 			do()
@@ -123,8 +123,8 @@ func TestCodeThatEndsItsGoroutine(t *testing.T) {
 	}
 }
 
-// TestAHandlerThatEndsItsGoroutineHasFailed holds that an attempt which calls runtime.Goexit is one that has failed.
-func TestAHandlerThatEndsItsGoroutineHasFailed(t *testing.T) {
+// TestAHandlerThatCallsGoexitHasFailed holds that an attempt which calls runtime.Goexit is one that has failed.
+func TestAHandlerThatCallsGoexitHasFailed(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"the Event says so, and what it wanted is not sent": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {

@@ -23,8 +23,8 @@ func deaf(d time.Duration) dsl.Func {
 	}
 }
 
-// TestLongRuns is law 9: what holds a worker and does not end is seen, and makes nothing unready.
-func TestLongRuns(t *testing.T) {
+// TestARunThatDoesNotEndIsReported is law 9: what holds a worker and does not end is seen, and makes nothing unready.
+func TestARunThatDoesNotEndIsReported(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a handler without a timeout that blocks is in the log and in what is said, until it ends": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("deaf", deaf(70*time.Minute)) },

@@ -33,9 +33,9 @@ func mendedAfter(d time.Duration) dsl.Func {
 	}
 }
 
-// TestNewsIsNoAttempt holds that news lets a failing handler look early, at no cost: what counts is a try
+// TestAnEventIsNoAttempt holds that news lets a failing handler look early, at no cost: what counts is a try
 // that was due, or one of something new.
-func TestNewsIsNoAttempt(t *testing.T) {
+func TestAnEventIsNoAttempt(t *testing.T) {
 	failing := func(most int, mended time.Duration, causes ...dsl.Cause) func(*dsl.Resource, *enginetest.Journal) {
 		return func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.Owns(scene.Deployments)

@@ -17,9 +17,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestFailuresForGoodAreMended is law 1 for handlers that failed for good: they run again when what they
+// TestAPermanentFailureIsTriedAgainAfterAChange is law 1 for handlers that failed for good: they run again when what they
 // look at changes, for the cause that they failed with.
-func TestFailuresForGoodAreMended(t *testing.T) {
+func TestAPermanentFailureIsTriedAgainAfterAChange(t *testing.T) {
 	good := scene.Fails(dsl.Permanent(scene.ErrAgain))
 	alone := func(options ...dsl.Option) func(foo *dsl.Resource, j *enginetest.Journal) {
 		return func(foo *dsl.Resource, j *enginetest.Journal) {
@@ -104,9 +104,9 @@ func TestFailuresForGoodAreMended(t *testing.T) {
 	})
 }
 
-// TestAfterAHandlerThatFailed is law 1 for handlers that come after one that failed for good: they have
+// TestAHandlerRunsWhenTheOneBeforeItSucceedsAtLast is law 1 for handlers that come after one that failed for good: they have
 // not failed, and run when that one has succeeded at last, whatever it ran for.
-func TestAfterAHandlerThatFailed(t *testing.T) {
+func TestAHandlerRunsWhenTheOneBeforeItSucceedsAtLast(t *testing.T) {
 	good := scene.Fails(dsl.Permanent(scene.ErrAgain))
 	onSize, onColor := dsl.Field("spec.size"), dsl.Field("spec.color")
 	// chain declares first, which fails for good once, and second, which comes after it.

@@ -126,9 +126,9 @@ func (p prefixed) RoundTrip(request *http.Request) (*http.Response, error) {
 	return p.next.RoundTrip(request)
 }
 
-// TestBehindAPath holds that a server's URL may have a path: a process that stands by gets ready and
+// TestTheURLOfAServerMayHaveAPath holds that a server's URL may have a path: a process that stands by gets ready and
 // takes over.
-func TestBehindAPath(t *testing.T) {
+func TestTheURLOfAServerMayHaveAPath(t *testing.T) {
 	behind := func(e *engine.Settings) {
 		const prefix = "/k8s/clusters/c-1"
 		e.Config.Host += prefix + "/"

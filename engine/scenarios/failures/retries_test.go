@@ -36,8 +36,8 @@ func (c *clock) handler(then ...dsl.Func) dsl.Func {
 	}
 }
 
-// TestBackoff is law 8: the waits between attempts, to the nanosecond where there is no jitter.
-func TestBackoff(t *testing.T) {
+// TestTheBackOffGrows is law 8: the waits between attempts, to the nanosecond where there is no jitter.
+func TestTheBackOffGrows(t *testing.T) {
 	tests := map[string]struct {
 		then    []dsl.Func
 		options []dsl.Option
@@ -90,7 +90,7 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-func TestRetries(t *testing.T) {
+func TestAHandlerThatFailsIsRetried(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a new change cuts the wait short and starts the attempts anew": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
@@ -190,8 +190,8 @@ func TestRetries(t *testing.T) {
 	})
 }
 
-// TestWaitingCostsNothing is law 8: what waits holds no goroutine.
-func TestWaitingCostsNothing(t *testing.T) {
+// TestAWaitHoldsNoGoroutine is law 8: what waits holds no goroutine.
+func TestAWaitHoldsNoGoroutine(t *testing.T) {
 	const many = 1000
 	scene.Play(t, scene.Scenario{
 		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) { foo.OnReconcile("vain", scene.RetriesAfter(time.Hour)) },
@@ -209,8 +209,8 @@ func TestWaitingCostsNothing(t *testing.T) {
 	})
 }
 
-// TestWaitingHoldsNoWorker is law 8 as well: with one worker, others are handled while one waits.
-func TestWaitingHoldsNoWorker(t *testing.T) {
+// TestAWaitHoldsNoWorker is law 8 as well: with one worker, others are handled while one waits.
+func TestAWaitHoldsNoWorker(t *testing.T) {
 	const second = `{apiVersion: example.com/v1, kind: Foo, metadata: {name: second}, spec: {size: 1}}`
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"one that is to be tried again": {
@@ -255,8 +255,8 @@ func TestWaitingHoldsNoWorker(t *testing.T) {
 	})
 }
 
-// TestAttempt holds what a handler gets to know of its attempts.
-func TestAttempt(t *testing.T) {
+// TestAHandlerKnowsItsAttempt holds what a handler gets to know of its attempts.
+func TestAHandlerKnowsItsAttempt(t *testing.T) {
 	var got []int
 	scene.Play(t, scene.Scenario{
 		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {

@@ -13,9 +13,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestRetriesThatComeSoonCostNothing is the budget of writes: each retry that comes late costs one, and those that
+// TestRetriesThatComeSoonCostNoWrite is the budget of writes: each retry that comes late costs one, and those that
 // come within ten seconds cost none, also beside others.
-func TestRetriesThatComeSoonCostNothing(t *testing.T) {
+func TestRetriesThatComeSoonCostNoWrite(t *testing.T) {
 	two := func(causes ...dsl.Cause) func(foo *dsl.Resource, j *enginetest.Journal) {
 		return func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.On(causes, "soon", j.Note("soon", scene.RetriesAfter(scene.Soon)))

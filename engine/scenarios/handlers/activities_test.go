@@ -30,8 +30,8 @@ func counting(n *atomic.Int64) func(*engine.Settings) {
 	}
 }
 
-// TestTheLifeOfAProcess holds what runs before everything else, and after it.
-func TestTheLifeOfAProcess(t *testing.T) {
+// TestStartupsRunFirstAndCleanupsLast holds what runs before everything else, and after it.
+func TestStartupsRunFirstAndCleanupsLast(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.OnReconcile("slow", func(ctx context.Context, r *dsl.Request) error {
 			greeting, _ := r.OperatorMemo.Get("greeting")
@@ -86,8 +86,8 @@ func TestTheLifeOfAProcess(t *testing.T) {
 	}})
 }
 
-// TestAStartupThatFailsForGood holds that the process ends, with its error, and has asked nobody for anything.
-func TestAStartupThatFailsForGood(t *testing.T) {
+// TestAStartupThatFailsForGoodEndsTheProcess holds that the process ends, with its error, and has asked nobody for anything.
+func TestAStartupThatFailsForGoodEndsTheProcess(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: scene.Syncs, Play: func(s *scene.Stage) {
 		var requests atomic.Int64
 		s.Operator.OnStartup("vain", scene.Fails(dsl.Permanent(scene.ErrAgain)))
@@ -113,9 +113,9 @@ func TestAnActivityHasNoSubHandlers(t *testing.T) {
 	}})
 }
 
-// TestActivitiesOfReplicas holds that each process has its startup and its cleanup, and that the one which leads may write in
+// TestEachReplicaRunsItsActivities holds that each process has its startup and its cleanup, and that the one which leads may write in
 // its cleanup while the other one may not.
-func TestActivitiesOfReplicas(t *testing.T) {
+func TestEachReplicaRunsItsActivities(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: scene.Syncs, Play: func(s *scene.Stage) {
 		begin := func(id string) *enginetest.Process {
 			op := scene.Replica(&s.Journal, id, dsl.LeaderLease)

@@ -23,8 +23,8 @@ func once(do dsl.Func) func(foo *dsl.Resource, j *enginetest.Journal) {
 	return func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("once", j.Note("once", do)) }
 }
 
-// TestClient holds what handlers can do with objects that are not theirs.
-func TestClient(t *testing.T) {
+// TestHandlersReadAndWriteOtherObjects holds what handlers can do with objects that are not theirs.
+func TestHandlersReadAndWriteOtherObjects(t *testing.T) {
 	var got string
 	const config = `{apiVersion: v1, kind: ConfigMap, metadata: {name: other, labels: {a: b}}, data: {key: value}}`
 	scene.PlayAll(t, map[string]scene.Scenario{

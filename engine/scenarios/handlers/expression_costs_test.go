@@ -29,9 +29,9 @@ func words(n int) (out []any) {
 	return out
 }
 
-// TestWhatCostsTooMuchIsNotTriedAgain holds that an expression over the limit of costs is evaluated once for what it reads: each
+// TestAnExpressionThatCostsTooMuchIsNotTriedAgain holds that an expression over the limit of costs is evaluated once for what it reads: each
 // time takes a good part of a second of a core.
-func TestWhatCostsTooMuchIsNotTriedAgain(t *testing.T) {
+func TestAnExpressionThatCostsTooMuchIsNotTriedAgain(t *testing.T) {
 	for name, handler := range map[string]string{
 		"of a handler": "{id: h, set: {status: {same: '${" + costly + "}'}}}",
 		"of a filter":  "{id: h, when: '" + costly + "', set: {status: {same: true}}}",

@@ -98,8 +98,8 @@ const keepingHosts = `
       - {id: count, set: {status: {hosts: "${size(children.host)}"}}}
 `
 
-// TestEachEntry holds that a handler with forEach runs for each entry, each with progress of its own.
-func TestEachEntry(t *testing.T) {
+// TestAHandlerWithForEachRunsForEachEntry holds that a handler with forEach runs for each entry, each with progress of its own.
+func TestAHandlerWithForEachRunsForEachEntry(t *testing.T) {
 	minute := dsl.Temporary(scene.ErrAgain, time.Minute)
 	t.Run("an entry that has succeeded does not run again while another one is tried again", func(t *testing.T) {
 		forEach(t, noting, map[string]dsl.Func{"a.example.com": scene.FailsFirst(2, minute)}, func(s *scene.Stage) {
@@ -174,8 +174,8 @@ func TestEachEntry(t *testing.T) {
 	}
 }
 
-// TestChildrenOfEntries holds that each entry has children of its own, which go with it.
-func TestChildrenOfEntries(t *testing.T) {
+// TestEachEntryHasItsOwnChildren holds that each entry has children of its own, which go with it.
+func TestEachEntryHasItsOwnChildren(t *testing.T) {
 	all := func(names ...string) map[string]string {
 		out := map[string]string{}
 		for _, name := range names {

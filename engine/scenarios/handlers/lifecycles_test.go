@@ -23,8 +23,8 @@ func setting(field, from string) dsl.Func {
 	}
 }
 
-// TestLifecycles holds which handlers run in one pass, and in which order.
-func TestLifecycles(t *testing.T) {
+// TestALifecycleChoosesTheHandlersOfAPass holds which handlers run in one pass, and in which order.
+func TestALifecycleChoosesTheHandlersOfAPass(t *testing.T) {
 	three := func(foo *dsl.Resource, j *enginetest.Journal, causes ...dsl.Cause) {
 		foo.On(causes, "a", j.Note("a", setting("a", "spec.size")))
 		foo.On(causes, "b", j.Note("b", setting("b", "status.a")))
@@ -185,8 +185,8 @@ func TestLifecycles(t *testing.T) {
 	})
 }
 
-// TestALifecycleInYAML holds that a configuration says it.
-func TestALifecycleInYAML(t *testing.T) {
+// TestALifecycleCanBeGivenInYAML holds that a configuration says it.
+func TestALifecycleCanBeGivenInYAML(t *testing.T) {
 	handlers := `handlers: [{id: a, set: {status: {a: 1}}}, {id: b, set: {status: {b: 1}}}]}`
 	for lifecycle, writes := range map[string][]string{
 		"": {scene.StatusWrite}, "lifecycle: all, ": {scene.StatusWrite}, "lifecycle: oneByOne, ": {scene.StatusWrite, scene.StatusWrite},

@@ -28,9 +28,9 @@ func remembers(j *enginetest.Journal) dsl.Func {
 	}
 }
 
-// TestHowLongMemosLast holds that an object's memo lasts as long as the object, its process and its leadership, and the
+// TestAMemoLastsAsLongAsItsObjectAndProcess holds that an object's memo lasts as long as the object, its process and its leadership, and the
 // operator's as long as the process.
-func TestHowLongMemosLast(t *testing.T) {
+func TestAMemoLastsAsLongAsItsObjectAndProcess(t *testing.T) {
 	operator := func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.On(append(scene.CreateAndUpdate(), dsl.Resume), "count", remembers(j))
 		foo.OnDelete("farewell", remembers(j))

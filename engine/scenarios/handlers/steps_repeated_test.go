@@ -14,9 +14,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestStepsBeginAnew holds that steps which are done are repeated when what they did may not be so
+// TestDoneStepsAreRepeatedWhenTheirWorkMayBeUndone holds that steps which are done are repeated when what they did may not be so
 // any more, and not otherwise.
-func TestStepsBeginAnew(t *testing.T) {
+func TestDoneStepsAreRepeatedWhenTheirWorkMayBeUndone(t *testing.T) {
 	steps := func(j *enginetest.Journal) dsl.Func {
 		return dsl.Steps(j.Note("first", scene.KeepsDeployment), j.Note("second", scene.Fails(scene.ErrAgain)))
 	}
@@ -120,9 +120,9 @@ func TestStepsBeginAnew(t *testing.T) {
 	})
 }
 
-// TestStepsThatAreDone holds that a step is not repeated by the next process because the one after it waits, and that
+// TestADoneStepIsNotRepeated holds that a step is not repeated by the next process because the one after it waits, and that
 // it is when it was done for another view.
-func TestStepsThatAreDone(t *testing.T) {
+func TestADoneStepIsNotRepeated(t *testing.T) {
 	two := func(j *enginetest.Journal) dsl.Func {
 		return dsl.Steps(j.Note("one"), j.Note("two", scene.Fails(dsl.Waiting("rain", 0))))
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestSteps holds that a handler of steps goes on where it was, and begins anew for something new.
-func TestSteps(t *testing.T) {
+// TestStepsGoOnWhereTheyWere holds that a handler of steps goes on where it was, and begins anew for something new.
+func TestStepsGoOnWhereTheyWere(t *testing.T) {
 	steps := func(second ...dsl.Func) func(foo *dsl.Resource, j *enginetest.Journal) {
 		return func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.OnCreate("steps", dsl.Steps(j.Note("one"), j.Note("two", second...), j.Note("three")))

@@ -42,9 +42,9 @@ func breaksOff(ctx context.Context, r *dsl.Request) error {
 	return scene.Panics(ctx, r)
 }
 
-// TestStepsThatWereFinishedInTime holds that the end of their handler's time, and a panic, take back the step alone that was
+// TestATimeoutTakesBackTheRunningStepAlone holds that the end of their handler's time, and a panic, take back the step alone that was
 // under way, with what it wanted.
-func TestStepsThatWereFinishedInTime(t *testing.T) {
+func TestATimeoutTakesBackTheRunningStepAlone(t *testing.T) {
 	for how, once := range map[string]dsl.Func{"overruns": overruns, "ends too late": endsLate, "panics": breaksOff} {
 		steps := func(j *enginetest.Journal) dsl.Func {
 			return dsl.Steps(j.Note("one", writesStatus("one")), j.Note("two", once, writesStatus("two")), j.Note("three", writesStatus("three")))
@@ -143,8 +143,8 @@ func TestStepsThatWereFinishedInTime(t *testing.T) {
 	}
 }
 
-// TestStepsOfConfigurationsThatWereFinishedInTime holds the same of YAML, and of entries of forEach.
-func TestStepsOfConfigurationsThatWereFinishedInTime(t *testing.T) {
+// TestATimeoutTakesBackTheRunningStepAloneInYAML holds the same of YAML, and of entries of forEach.
+func TestATimeoutTakesBackTheRunningStepAloneInYAML(t *testing.T) {
 	slow := func() map[string]dsl.Func {
 		late := false
 		return map[string]dsl.Func{"b": func(ctx context.Context, r *dsl.Request) error {
@@ -184,8 +184,8 @@ func TestStepsOfConfigurationsThatWereFinishedInTime(t *testing.T) {
 	})
 }
 
-// TestAWrongPathInAStep holds that it fails the handler for good, as elsewhere, where the step waits for others, too.
-func TestAWrongPathInAStep(t *testing.T) {
+// TestAWrongPathInAStepFailsItsHandlerForGood holds that it fails the handler for good, as elsewhere, where the step waits for others, too.
+func TestAWrongPathInAStepFailsItsHandlerForGood(t *testing.T) {
 	wrong := func(then error) dsl.Func {
 		return func(_ context.Context, r *dsl.Request) error {
 			r.Patch.SetStatus("a..b", true)

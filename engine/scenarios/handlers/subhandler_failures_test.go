@@ -16,8 +16,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestWhatSubHandlersLookAt holds what their filters on fields and indexes say.
-func TestWhatSubHandlersLookAt(t *testing.T) {
+// TestSubHandlersRunForTheirOwnFieldsAndIndexes holds what their filters on fields and indexes say.
+func TestSubHandlersRunForTheirOwnFieldsAndIndexes(t *testing.T) {
 	fields := map[string][]dsl.Option{"size": {dsl.Field("spec.size")}, "color": {dsl.Field("spec.color")}, "none": {dsl.Field("spec.none", "spec.nothing")}}
 	diff := func(j *enginetest.Journal) dsl.Func {
 		return func(_ context.Context, r *dsl.Request) error {
@@ -82,8 +82,8 @@ func TestWhatSubHandlersLookAt(t *testing.T) {
 	})
 }
 
-// TestFailuresOfSubHandlersAreTold holds that they are seen as those of handlers are.
-func TestFailuresOfSubHandlersAreTold(t *testing.T) {
+// TestFailuresOfSubHandlersAreSeenLikeThoseOfHandlers holds that they are seen as those of handlers are.
+func TestFailuresOfSubHandlersAreSeenLikeThoseOfHandlers(t *testing.T) {
 	t.Run("from the third on there are an Event and the condition, until it works again", func(t *testing.T) {
 		scene.PlayWithConditions(t, func(foo *dsl.Resource) {
 			foo.OnReconcile("all", scene.DeclaresSubHandlers(new(enginetest.Journal), map[string]dsl.Func{"a": scene.FailsFirst(4, dsl.Temporary(scene.ErrAgain, time.Minute))}, nil, "a", "b"))

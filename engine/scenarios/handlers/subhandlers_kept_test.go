@@ -29,9 +29,9 @@ func works(d time.Duration) dsl.Func {
 	}
 }
 
-// TestSubHandlersThatAreThroughStaySo holds that neither the end of their handler's time nor what comes in the end takes back
+// TestADoneSubHandlerIsNotTakenBack holds that neither the end of their handler's time nor what comes in the end takes back
 // what they have done.
-func TestSubHandlersThatAreThroughStaySo(t *testing.T) {
+func TestADoneSubHandlerIsNotTakenBack(t *testing.T) {
 	slow := map[string]dsl.Func{"a": works(4 * time.Second), "b": works(4 * time.Second), "c": works(4 * time.Second)}
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"when its time is over, those that are through do not run again, and the one that it cut off has lost no attempt": {
@@ -91,8 +91,8 @@ func TestSubHandlersThatAreThroughStaySo(t *testing.T) {
 	})
 }
 
-// TestSubHandlersOfSteps holds that those of the last step are declared until they are through, and others fail for good.
-func TestSubHandlersOfSteps(t *testing.T) {
+// TestTheLastStepMayDeclareSubHandlers holds that those of the last step are declared until they are through, and others fail for good.
+func TestTheLastStepMayDeclareSubHandlers(t *testing.T) {
 	minute := dsl.Temporary(scene.ErrAgain, time.Minute)
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"those of the last step": {
@@ -125,8 +125,8 @@ func TestSubHandlersOfSteps(t *testing.T) {
 	})
 }
 
-// TestSubHandlersThatAreDeclaredTooLate holds that the handler fails for good, for nobody would run them.
-func TestSubHandlersThatAreDeclaredTooLate(t *testing.T) {
+// TestASubHandlerDeclaredTooLateFailsItsHandlerForGood holds that the handler fails for good, for nobody would run them.
+func TestASubHandlerDeclaredTooLateFailsItsHandlerForGood(t *testing.T) {
 	late := func(in func(parent *dsl.Request, declare dsl.Func)) scene.Scenario {
 		return scene.Scenario{
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {

@@ -17,8 +17,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestSubHandlers holds that each has progress of its own, and that the handler is through when all are.
-func TestSubHandlers(t *testing.T) {
+// TestEachSubHandlerHasItsOwnProgress holds that each has progress of its own, and that the handler is through when all are.
+func TestEachSubHandlerHasItsOwnProgress(t *testing.T) {
 	minute := dsl.Temporary(scene.ErrAgain, time.Minute)
 	only := func(name string, options ...dsl.Option) map[string][]dsl.Option {
 		return map[string][]dsl.Option{name: options}
@@ -212,8 +212,8 @@ func TestSubHandlers(t *testing.T) {
 	})
 }
 
-// TestTooManySubHandlers holds that their progress is bounded.
-func TestTooManySubHandlers(t *testing.T) {
+// TestTheNumberOfSubHandlersIsLimited holds that their progress is bounded.
+func TestTheNumberOfSubHandlersIsLimited(t *testing.T) {
 	var names []string
 	for i := range dsl.MostSubHandlers + 1 {
 		names = append(names, fmt.Sprint("n", i))

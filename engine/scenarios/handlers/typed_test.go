@@ -132,8 +132,8 @@ func requestsOf(t *testing.T, fn dsl.Func) (writes []enginetest.Write) {
 	return writes
 }
 
-// TestTypedHandlers holds what handlers with an object of their own type see and leave behind.
-func TestTypedHandlers(t *testing.T) {
+// TestTypedHandlersSeeAndChangeTheirObject holds what handlers with an object of their own type see and leave behind.
+func TestTypedHandlersSeeAndChangeTheirObject(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"the next handler sees what the one before it wrote, and fields that neither knows stay": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {

@@ -37,7 +37,7 @@ func waitsFor(most time.Duration) dsl.Func {
 	}
 }
 
-func TestWaiting(t *testing.T) {
+func TestWaitingIsNoAttempt(t *testing.T) {
 	keeping := func(causes ...dsl.Cause) func(foo *dsl.Resource, j *enginetest.Journal) {
 		return func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.Owns(scene.Deployments)
@@ -136,8 +136,8 @@ func TestWaiting(t *testing.T) {
 	})
 }
 
-// TestWaitingForChildrenToGo holds that a deletion goes on as soon as the last child is gone.
-func TestWaitingForChildrenToGo(t *testing.T) {
+// TestADeletionGoesOnWhenItsLastChildIsGone holds that a deletion goes on as soon as the last child is gone.
+func TestADeletionGoesOnWhenItsLastChildIsGone(t *testing.T) {
 	operator := func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.Owns(scene.Deployments)
 		foo.OnReconcile("child", scene.KeepsDeployment)
@@ -188,8 +188,8 @@ func TestWaitingForChildrenToGo(t *testing.T) {
 	})
 }
 
-// TestWaitingIsCounted holds that metrics tell waiting from failing.
-func TestWaitingIsCounted(t *testing.T) {
+// TestMetricsCountWaitingApartFromFailures holds that metrics tell waiting from failing.
+func TestMetricsCountWaitingApartFromFailures(t *testing.T) {
 	metrics := ops.NewMetrics()
 	scene.Play(t, scene.Scenario{
 		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {

@@ -14,7 +14,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-func TestLeaderElection(t *testing.T) {
+func TestOneReplicaWorks(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"only the leader works; who stands by has warm caches": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
 			_, second := scene.StartReplicas(s, dsl.LeaderLease)

@@ -24,9 +24,9 @@ func accepted(p *enginetest.Process) []enginetest.Write {
 	return slices.DeleteFunc(p.Writes(), func(w enginetest.Write) bool { return w.Code >= 400 })
 }
 
-// TestLeadershipLostInTheGracePeriod is law 10: a process that was asked to stop has its grace
+// TestTheGracePeriodEndsWithLeadership is law 10: a process that was asked to stop has its grace
 // period only while it leads.
-func TestLeadershipLostInTheGracePeriod(t *testing.T) {
+func TestTheGracePeriodEndsWithLeadership(t *testing.T) {
 	const grace = 2 * time.Minute
 	for _, mode := range []dsl.LeaderMode{dsl.LeaderLease, dsl.LeaderLife} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -78,9 +78,9 @@ func TestLeadershipLostInTheGracePeriod(t *testing.T) {
 	}
 }
 
-// TestFenceShutsAtTheFirstSign is law 10 for a lock that is taken from a leader that lives: it need
+// TestNothingIsWrittenAfterTheFirstSignOfAnotherLeader is law 10 for a lock that is taken from a leader that lives: it need
 // not renew to find that out. Each case takes no time, so that no renewal comes to help.
-func TestFenceShutsAtTheFirstSign(t *testing.T) {
+func TestNothingIsWrittenAfterTheFirstSignOfAnotherLeader(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Group: "example.com", Resource: "foos"}, "web", errors.New("modified"))
 	for _, mode := range []dsl.LeaderMode{dsl.LeaderLease, dsl.LeaderLife} {
 		t.Run(string(mode), func(t *testing.T) {

@@ -52,9 +52,9 @@ func scoped(namespaces ...string) func(*dsl.Operator) {
 	return func(op *dsl.Operator) { op.Scope.Namespaces = namespaces }
 }
 
-// TestNamesakesInTwoNamespaces holds that of two deployments of one operator whose Leases are in two namespaces, one alone works
+// TestOneOfTwoNamesakesWorksWhereTheirScopesOverlap holds that of two deployments of one operator whose Leases are in two namespaces, one alone works
 // where their scopes overlap.
-func TestNamesakesInTwoNamespaces(t *testing.T) {
+func TestOneOfTwoNamesakesWorksWhereTheirScopesOverlap(t *testing.T) {
 	// alone fails the test unless the process of the first namespace alone works.
 	alone := func(s *namesakes, first, second *enginetest.Process) {
 		s.T.Helper()

@@ -31,8 +31,8 @@ func stir(s *scene.Stage, replicas int64) {
 	s.Settle()
 }
 
-// TestAFailureIsSaidWithItsEnd holds what the log says of a failure: a line for each text, and one when it is over.
-func TestAFailureIsSaidWithItsEnd(t *testing.T) {
+// TestAFailureIsLoggedWithItsEnd holds what the log says of a failure: a line for each text, and one when it is over.
+func TestAFailureIsLoggedWithItsEnd(t *testing.T) {
 	const again = `"msg"="handler will be tried again" .*"name"="web" "handler"="child" .*`
 	errOther := errors.New("something else")
 	answers := func(errs ...error) func(*dsl.Resource, *enginetest.Journal) {
@@ -99,9 +99,9 @@ func TestAFailureIsSaidWithItsEnd(t *testing.T) {
 	}
 }
 
-// TestAWriteThatFailsIsSaidWithItsEnd holds what the log says of passes whose write fails: nothing of a
+// TestAWriteThatFailsIsLoggedWithItsEnd holds what the log says of passes whose write fails: nothing of a
 // conflict that passes, and otherwise how it begins and ends.
-func TestAWriteThatFailsIsSaidWithItsEnd(t *testing.T) {
+func TestAWriteThatFailsIsLoggedWithItsEnd(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Group: "example.com", Resource: "foos"}, "web", errors.New("it was modified"))
 	broken := apierrors.NewInternalError(fmt.Errorf("no space left"))
 	const line = `"msg"="pass could not be finished" .*`
@@ -140,8 +140,8 @@ func TestAWriteThatFailsIsSaidWithItsEnd(t *testing.T) {
 	}
 }
 
-// TestAFilterIsSaidWithItsEnd holds that a filter which fails is a line, and one when it can be asked again.
-func TestAFilterIsSaidWithItsEnd(t *testing.T) {
+// TestAFilterThatFailsIsLoggedWithItsEnd holds that a filter which fails is a line, and one when it can be asked again.
+func TestAFilterThatFailsIsLoggedWithItsEnd(t *testing.T) {
 	scene.Play(t, scene.Scenario{
 		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
 			foo.OnReconcile("picky", scene.Succeeds, dsl.When(func(r *dsl.Subject) (bool, error) {

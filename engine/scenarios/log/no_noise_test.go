@@ -22,9 +22,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestNothingIsSaidOfHealthyObjects holds that a fault which passes by itself, or is somebody else's, leaves no Event about
+// TestNothingIsLoggedOfHealthyObjects holds that a fault which passes by itself, or is somebody else's, leaves no Event about
 // an object and no error in the log.
-func TestNothingIsSaidOfHealthyObjects(t *testing.T) {
+func TestNothingIsLoggedOfHealthyObjects(t *testing.T) {
 	broken := errors.New("connection reset by peer")
 	tests := map[string]struct {
 		fault func(s *scene.Stage)

@@ -41,9 +41,9 @@ func warned(s *scene.Stage, warns func(r *http.Request) []string) (log func() []
 	})
 }
 
-// TestAWarningOfTheAPIServerIsSaidOnceForAKind holds that many objects of a kind with the same warning are one line, which
+// TestAWarningOfTheAPIServerIsLoggedOnceForAKind holds that many objects of a kind with the same warning are one line, which
 // names the first of them.
-func TestAWarningOfTheAPIServerIsSaidOnceForAKind(t *testing.T) {
+func TestAWarningOfTheAPIServerIsLoggedOnceForAKind(t *testing.T) {
 	const old = "metadata.annotations[example.com/old]: deprecated since v1.30"
 	keeps := func(foo *dsl.Resource, _ *enginetest.Journal) {
 		foo.Owns(scene.Deployments)

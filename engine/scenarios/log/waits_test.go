@@ -20,9 +20,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestAWaitThatLastsIsSaidWithItsEnd holds what the log says of handlers that wait: a line after ten seconds, though nothing
+// TestALongWaitIsLoggedWithItsEnd holds what the log says of handlers that wait: a line after ten seconds, though nothing
 // happens, and one when it is over.
-func TestAWaitThatLastsIsSaidWithItsEnd(t *testing.T) {
+func TestALongWaitIsLoggedWithItsEnd(t *testing.T) {
 	// waits is a handler that waits for these, one after the other.
 	waits := func(reasons ...string) dsl.Func {
 		return func(_ context.Context, _ *dsl.Request) error {

@@ -14,8 +14,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestAHandlerWorksAgainWhenItsWriteWasTaken holds that the log does not say so before.
-func TestAHandlerWorksAgainWhenItsWriteWasTaken(t *testing.T) {
+// TestAHandlerWorksAgainOnceItsWriteSucceeded holds that the log does not say so before.
+func TestAHandlerWorksAgainOnceItsWriteSucceeded(t *testing.T) {
 	tests := map[string]func(foo *dsl.Resource, j *enginetest.Journal, once dsl.Func){
 		"a handler": func(foo *dsl.Resource, j *enginetest.Journal, once dsl.Func) { foo.OnUpdate("status", once) },
 		"a sub-handler": func(foo *dsl.Resource, j *enginetest.Journal, once dsl.Func) {

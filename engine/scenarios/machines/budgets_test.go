@@ -18,8 +18,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestMachineSpentBudget holds that a budget that is used up takes the object away, whatever becomes of the write that says so.
-func TestMachineSpentBudget(t *testing.T) {
+// TestASpentBudgetMovesTheObject holds that a budget that is used up takes the object away, whatever becomes of the write that says so.
+func TestASpentBudgetMovesTheObject(t *testing.T) {
 	all := map[string]scene.Scenario{}
 	for name, failure := range map[string]error{"one failure too many": scene.ErrAgain, "a failure that is final": dsl.Permanent(scene.ErrAgain)} {
 		for most := range 3 {
@@ -70,8 +70,8 @@ func spentThroughErrors(s *scene.Stage) {
 	}
 }
 
-// TestMachineWithoutStatusSubresource holds that writes are few also where each one makes a new generation.
-func TestMachineWithoutStatusSubresource(t *testing.T) {
+// TestAMachineWritesLittleWithoutAStatusSubresource holds that writes are few also where each one makes a new generation.
+func TestAMachineWritesLittleWithoutAStatusSubresource(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo", NoStatus: true})
 		s := scene.NewStage(t, c)

@@ -47,8 +47,8 @@ var machineLife = []func(s *scene.Stage){
 	func(s *scene.Stage) { s.Remove() },
 }
 
-// TestMachineCrashes holds that a crash after any write loses no transition, takes none twice, and ends where no crash ends.
-func TestMachineCrashes(t *testing.T) {
+// TestACrashLosesNoTransition holds that a crash after any write loses no transition, takes none twice, and ends where no crash ends.
+func TestACrashLosesNoTransition(t *testing.T) {
 	for at := range machineLife {
 		var want string
 		scene.Play(t, scene.Scenario{Operator: mortalMachine, Play: func(s *scene.Stage) { want = liveInStates(s, at, 0) }})

@@ -35,8 +35,8 @@ func leaving(drain dsl.Func, options ...dsl.Option) func(foo *dsl.Resource, j *e
 	}
 }
 
-// TestMachineOfDeletion holds what becomes of objects that are deleted.
-func TestMachineOfDeletion(t *testing.T) {
+// TestAMachineGoesThroughItsStatesOfDeletion holds what becomes of objects that are deleted.
+func TestAMachineGoesThroughItsStatesOfDeletion(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"an object is held until it has gone through the states of deletion": {Operator: leaving(scene.Succeeds), Play: func(s *scene.Stage) {
 			open(s)
@@ -161,8 +161,8 @@ func TestMachineOfDeletion(t *testing.T) {
 	})
 }
 
-// TestMachineWrites holds what a machine does when its writes do not get there, or others write meanwhile.
-func TestMachineWrites(t *testing.T) {
+// TestAMachineGoesOnWhenWritesFail holds what a machine does when its writes do not get there, or others write meanwhile.
+func TestAMachineGoesOnWhenWritesFail(t *testing.T) {
 	starts := func(s *scene.Stage) {
 		open(s)
 		s.Create(scene.Web)

@@ -36,8 +36,8 @@ func lead(s *scene.Stage) (first, second *enginetest.Process) {
 	return first, second
 }
 
-// TestMachineLeadersCrash holds that a leader's end after any write loses no transition, takes none twice, and keeps times.
-func TestMachineLeadersCrash(t *testing.T) {
+// TestALeadersCrashLosesNoTransition holds that a leader's end after any write loses no transition, takes none twice, and keeps times.
+func TestALeadersCrashLosesNoTransition(t *testing.T) {
 	for after := 1; after <= 4; after++ {
 		t.Run(fmt.Sprintf("after write %d", after), func(t *testing.T) {
 			scene.Play(t, scene.Scenario{Operator: shortly, Play: func(s *scene.Stage) {
@@ -70,8 +70,8 @@ func TestMachineLeadersCrash(t *testing.T) {
 	}
 }
 
-// TestMachineLeadersFallAsleep holds the same of leaders that are cut off time and again, and come back without knowing.
-func TestMachineLeadersFallAsleep(t *testing.T) {
+// TestALeaderThatWasCutOffRepeatsNoTransition holds the same of leaders that are cut off time and again, and come back without knowing.
+func TestALeaderThatWasCutOffRepeatsNoTransition(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: shortly, Play: func(s *scene.Stage) {
 		first, second := lead(s)
 		s.Create(scene.Web)

@@ -64,8 +64,8 @@ func statusHas(s *scene.Stage, want ...string) {
 	}
 }
 
-// TestMachineOfWhatLeaves is law 7: an object that leaves the operator's selector is gone for it, and new when it comes back.
-func TestMachineOfWhatLeaves(t *testing.T) {
+// TestAnObjectThatLeavesTheSelectorIsNewToItsMachineWhenItComesBack is law 7: an object that leaves the operator's selector is gone for it, and new when it comes back.
+func TestAnObjectThatLeavesTheSelectorIsNewToItsMachineWhenItComesBack(t *testing.T) {
 	runs := func(s *scene.Stage) {
 		open(s)
 		s.Create(scene.Web)

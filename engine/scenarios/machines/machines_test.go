@@ -18,7 +18,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-func TestMachine(t *testing.T) {
+func TestAMachineGoesThroughItsStates(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"an object goes through the states, each entered once": {Operator: oneMachine, Play: func(s *scene.Stage) {
 			open(s)

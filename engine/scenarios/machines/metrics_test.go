@@ -55,8 +55,8 @@ func series(t *testing.T, m *ops.Metrics, name string) map[string]*dto.Metric {
 	return out
 }
 
-// TestMachineGauges holds that they tell how many objects are where, whatever becomes of objects and process.
-func TestMachineGauges(t *testing.T) {
+// TestMetricsCountObjectsByState holds that they tell how many objects are where, whatever becomes of objects and process.
+func TestMetricsCountObjectsByState(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
 		s := scene.NewStage(t, c)

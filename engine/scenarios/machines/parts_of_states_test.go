@@ -30,8 +30,8 @@ func stated(t *testing.T, states string, play func(s *scene.Stage)) {
 	})
 }
 
-// TestWhatPartsOfAStateSeeOfOneAnother holds which of the things that are done in a state see what those before them have set.
-func TestWhatPartsOfAStateSeeOfOneAnother(t *testing.T) {
+// TestAPartOfAStateSeesWhatEarlierPartsSet holds which of the things that are done in a state see what those before them have set.
+func TestAPartOfAStateSeesWhatEarlierPartsSet(t *testing.T) {
 	const sees = `"${has(self.status.first) ? 'seen' : 'not seen'}"`
 	stated(t, `
 		{name: One, transitions: [{to: Two, when: has(self.status.first)}],
@@ -48,9 +48,9 @@ func TestWhatPartsOfAStateSeeOfOneAnother(t *testing.T) {
 	})
 }
 
-// TestChildrenWhoseNamesChange holds what becomes of a child whose name is worked out from the object, when that comes to
+// TestAChildOfAStateFollowsItsNameInDuringAlone holds what becomes of a child whose name is worked out from the object, when that comes to
 // another one while the object is in a state.
-func TestChildrenWhoseNamesChange(t *testing.T) {
+func TestAChildOfAStateFollowsItsNameInDuringAlone(t *testing.T) {
 	for name, test := range map[string]struct {
 		action string
 		want   []string

@@ -302,9 +302,9 @@ func (w *line) way() (way []string) {
 	return append(way, "in "+state)
 }
 
-// TestMachinesInAnyLife holds what is promised of machines, whatever happens: to the object, by people's hands, to processes
+// TestMachinesKeepTheirPromisesInRandomLives holds what is promised of machines, whatever happens: to the object, by people's hands, to processes
 // and their requests.
-func TestMachinesInAnyLife(t *testing.T) {
+func TestMachinesKeepTheirPromisesInRandomLives(t *testing.T) {
 	for seed := range uint64(scene.RandomLives) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
@@ -341,9 +341,9 @@ func TestMachinesInAnyLife(t *testing.T) {
 	}
 }
 
-// TestMachinesComeToTheSameEnd holds that faults change nothing in what becomes of an object: it goes the same way to the
+// TestFaultsDoNotChangeTheWayOfAnObject holds that faults change nothing in what becomes of an object: it goes the same way to the
 // same end as without any.
-func TestMachinesComeToTheSameEnd(t *testing.T) {
+func TestFaultsDoNotChangeTheWayOfAnObject(t *testing.T) {
 	for seed := range uint64(scene.RandomLives / 2) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()

@@ -64,9 +64,9 @@ func denied(s *scene.Stage) {
 	})
 }
 
-// TestMachineRefused holds that what an action wants, and the server does not take, is a failure of the action and of nothing else:
+// TestARefusedWriteFailsItsActionAlone holds that what an action wants, and the server does not take, is a failure of the action and of nothing else:
 // the ways that an object has in such a state are open.
-func TestMachineRefused(t *testing.T) {
+func TestARefusedWriteFailsItsActionAlone(t *testing.T) {
 	for _, part := range []string{"status", "spec"} {
 		enter := func(s *dsl.State, j *enginetest.Journal) { s.Enter = j.Note("start", tooMuch(part)) }
 		during := func(s *dsl.State, j *enginetest.Journal) {
@@ -209,8 +209,8 @@ func TestMachineRefused(t *testing.T) {
 	}
 }
 
-// TestMachineRefusedAtDeletion holds the same of states of deletion.
-func TestMachineRefusedAtDeletion(t *testing.T) {
+// TestARefusedWriteFailsItsActionAloneInADeletion holds the same of states of deletion.
+func TestARefusedWriteFailsItsActionAloneInADeletion(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"the time in a state is over": {Operator: leaving(tooMuch("status")), Play: func(s *scene.Stage) {
 			s.Operator.Resources()[0].Machines()[0].Machine.Deletion[0].Retries = nil
@@ -224,9 +224,9 @@ func TestMachineRefusedAtDeletion(t *testing.T) {
 	})
 }
 
-// TestMachineBookRefused holds that nothing turns round and round where the server does not take the book itself, and that the machine
+// TestAMachineWaitsWhileItsBookIsRefused holds that nothing turns round and round where the server does not take the book itself, and that the machine
 // goes on when it does.
-func TestMachineBookRefused(t *testing.T) {
+func TestAMachineWaitsWhileItsBookIsRefused(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: oneMachine, Play: func(s *scene.Stage) {
 		end := s.Refuse(scene.Foos, func(o *unstructured.Unstructured) error {
 			if scene.ValueAt(o, "status.state") == "Running" {
@@ -250,8 +250,8 @@ func TestMachineBookRefused(t *testing.T) {
 	}})
 }
 
-// TestMachineForbidden holds that a missing right is nobody's failure.
-func TestMachineForbidden(t *testing.T) {
+// TestAMissingRightFailsNoAction holds that a missing right is nobody's failure.
+func TestAMissingRightFailsNoAction(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: refusing(func(s *dsl.State, j *enginetest.Journal) {
 		s.Enter, s.Retries = j.Note("start", copiesSize), &dsl.Budget{Then: "Failed"}
 	}), Play: func(s *scene.Stage) {

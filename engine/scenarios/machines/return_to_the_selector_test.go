@@ -19,9 +19,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestMachineOfWhatComesBackEarly is law 7 for an object that is back before it has gone through all states of deletion: what these
+// TestAnObjectMayComeBackBeforeItsMachineHasEnded is law 7 for an object that is back before it has gone through all states of deletion: what these
 // have done is done, so it is new.
-func TestMachineOfWhatComesBackEarly(t *testing.T) {
+func TestAnObjectMayComeBackBeforeItsMachineHasEnded(t *testing.T) {
 	looks := func(foo *dsl.Resource, j *enginetest.Journal) { // at its book alone
 		leaving(scene.Succeeds)(foo, j)
 		foo.Machines()[0].Known.Reads.Only = true
@@ -79,9 +79,9 @@ func TestMachineOfWhatComesBackEarly(t *testing.T) {
 	})
 }
 
-// TestMachineComesAndGoes is law 7 for an object that leaves the selector and comes back at any time, whatever fails meanwhile: it ends
+// TestAnObjectMayLeaveTheSelectorAndComeBackAtAnyTime is law 7 for an object that leaves the selector and comes back at any time, whatever fails meanwhile: it ends
 // in the states of the living, which it has entered after it was drained, or it goes through those of deletion.
-func TestMachineComesAndGoes(t *testing.T) {
+func TestAnObjectMayLeaveTheSelectorAndComeBackAtAnyTime(t *testing.T) {
 	for seed := range uint64(2 * scene.RandomLives) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		drain := []dsl.Func{scene.Succeeds, scene.Fails(dsl.Waiting("Godot", time.Second))}[r.IntN(2)]

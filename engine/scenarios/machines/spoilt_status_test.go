@@ -19,8 +19,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestMachineReadyWaits holds that an object is not ready while what is done for it in a state that is ready waits.
-func TestMachineReadyWaits(t *testing.T) {
+// TestAnObjectInAReadyStateIsNotReadyWhileAnActionWaits holds that an object is not ready while what is done for it in a state that is ready waits.
+func TestAnObjectInAReadyStateIsNotReadyWhileAnActionWaits(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.Machine(dsl.Machine{States: []dsl.State{{Name: "Serving", Terminal: true, Doc: "It serves.", During: func(_ context.Context, r *dsl.Request) error {
 			if size, _ := scene.ValueAt(r.Object, "spec.size").(int64); size > 1 {
@@ -38,8 +38,8 @@ func TestMachineReadyWaits(t *testing.T) {
 	}})
 }
 
-// TestMachineNonsense holds what becomes of a book in which somebody has written what is no time, and of metrics.
-func TestMachineNonsense(t *testing.T) {
+// TestAMachineCopesWithASpoiltBook holds what becomes of a book in which somebody has written what is no time, and of metrics.
+func TestAMachineCopesWithASpoiltBook(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
 		s := scene.NewStage(t, c)
@@ -118,8 +118,8 @@ func TestATimeInTheFuturePutsOffNoTimeOut(t *testing.T) {
 	})
 }
 
-// TestMachineUnknownStatesAreOneLabel holds that names which somebody writes to a status make no series of metrics.
-func TestMachineUnknownStatesAreOneLabel(t *testing.T) {
+// TestUnknownStatesAreOneLabelInMetrics holds that names which somebody writes to a status make no series of metrics.
+func TestUnknownStatesAreOneLabelInMetrics(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
 		s := scene.NewStage(t, c)

@@ -209,9 +209,9 @@ func TestAHandlerThatFailedForAnOutageRunsSoon(t *testing.T) {
 	}
 }
 
-// TestWhatWaitedForTheServerGoesByWhenItChanged holds the order of handling after an outage: what failed in it goes first, the one
+// TestObjectsAreHandledInTheOrderOfTheirChangesAfterAnOutage holds the order of handling after an outage: what failed in it goes first, the one
 // that changed first before the others.
-func TestWhatWaitedForTheServerGoesByWhenItChanged(t *testing.T) {
+func TestObjectsAreHandledInTheOrderOfTheirChangesAfterAnOutage(t *testing.T) {
 	scene.Play(t, scene.Scenario{
 		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.Workers = 1

@@ -23,8 +23,8 @@ import (
 // errLooping ends a loop that would else go on without time passing.
 var errLooping = dsl.Permanent(errors.New("called more than 100 times"))
 
-// TestVersionsThatGoBack holds what happens after etcd was set back to an older snapshot, when no watch tells of it.
-func TestVersionsThatGoBack(t *testing.T) {
+// TestARestoredBackupIsHandledThoughNoWatchShowsIt holds what happens after etcd was set back to an older snapshot, when no watch tells of it.
+func TestARestoredBackupIsHandledThoughNoWatchShowsIt(t *testing.T) {
 	keeps := func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.Owns(scene.ConfigMaps)
 		foo.OnReconcile("copies", j.Note("copies", scene.KeepsConfigMaps))

@@ -31,9 +31,9 @@ func reported(s *scene.Stage, line string) (after time.Duration) {
 	return time.Since(start)
 }
 
-// TestCachesThatCannotCatchUp holds that nobody waits for what will not be shown, and that nobody takes
+// TestNothingWaitsForACacheThatCannotCatchUp holds that nobody waits for what will not be shown, and that nobody takes
 // an old cache for how things are.
-func TestCachesThatCannotCatchUp(t *testing.T) {
+func TestNothingWaitsForACacheThatCannotCatchUp(t *testing.T) {
 	keeps := func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.Owns(scene.Deployments)
 		foo.OnReconcile("child", j.Note("child", scene.KeepsDeployment))
@@ -107,9 +107,9 @@ func TestCachesThatCannotCatchUp(t *testing.T) {
 	})
 }
 
-// TestARestoredServer holds that nothing is waited for that a server has forgotten: its versions have
+// TestNothingWaitsForWhatARestoredServerHasForgotten holds that nothing is waited for that a server has forgotten: its versions have
 // gone back.
-func TestARestoredServer(t *testing.T) {
+func TestNothingWaitsForWhatARestoredServerHasForgotten(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"writes that are forgotten are made again": {Operator: keepsOne, Play: func(s *scene.Stage) {
 			s.Begin()

@@ -21,9 +21,9 @@ const latin1 = "caf\xe9"
 
 type authors string
 
-// TestKeysThatAreNotUTF8 holds that neither an index nor who looks something up takes such a key for another one, and that
+// TestAKeyThatIsNotUTF8IsNoOtherKey holds that neither an index nor who looks something up takes such a key for another one, and that
 // both say so.
-func TestKeysThatAreNotUTF8(t *testing.T) {
+func TestAKeyThatIsNotUTF8IsNoOtherKey(t *testing.T) {
 	for name, key := range map[string]any{"a text": latin1, "a type of an author's": authors(latin1)} {
 		t.Run(name, func(t *testing.T) {
 			scene.Play(t, scene.Scenario{

@@ -34,8 +34,8 @@ func indexHealth(s *scene.Stage, check, want string) {
 	}
 }
 
-// TestIndexes holds that handlers see what an index has, and that those run again that have read what changes.
-func TestIndexes(t *testing.T) {
+// TestAnIndexWakesReadersOfItsKeys holds that handlers see what an index has, and that those run again that have read what changes.
+func TestAnIndexWakesReadersOfItsKeys(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"readers of the key are woken, also where there was nothing, and no others": {Operator: scene.LooksUp(dsl.Reconcile), Play: func(s *scene.Stage) {
 			s.Create(settingsMap("a", "", "x", "1"))

@@ -143,8 +143,8 @@ func TestWhatElseIsForbiddenIsNoMissingRight(t *testing.T) {
 	})
 }
 
-// TestWhatIsKeptOnTheObjectIsKnown: the engine's own writes are declared by what it is told to do.
-func TestWhatIsKeptOnTheObjectIsKnown(t *testing.T) {
+// TestTheEnginesOwnWritesAreDeclared: the engine's own writes are declared by what it is told to do.
+func TestTheEnginesOwnWritesAreDeclared(t *testing.T) {
 	scene.Play(t, scene.Scenario{
 		Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("make", j.Note("make")) },
 		Play: func(s *scene.Stage) {

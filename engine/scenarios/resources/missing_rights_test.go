@@ -75,9 +75,9 @@ func stillReady(s *scene.Stage) {
 	}
 }
 
-// TestMissingRightsAreTold: an account that may watch everything and write nothing is not well, and
+// TestMissingRightsAreReportedBeforeARefusal: an account that may watch everything and write nothing is not well, and
 // /readyz?verbose, a metric and the log say so before a handler is refused; /readyz passes.
-func TestMissingRightsAreTold(t *testing.T) {
+func TestMissingRightsAreReportedBeforeARefusal(t *testing.T) {
 	metrics := ops.NewMetrics()
 	measured := func(e *engine.Settings) { e.Metrics = metrics }
 	scene.PlayAll(t, map[string]scene.Scenario{
@@ -218,8 +218,8 @@ func TestMissingRightsAreTold(t *testing.T) {
 	})
 }
 
-// TestRightsAreAskedForWithMeasure: questions cost the API server something.
-func TestRightsAreAskedForWithMeasure(t *testing.T) {
+// TestRightsAreReviewedWithFewRequests: questions cost the API server something.
+func TestRightsAreReviewedWithFewRequests(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"nothing is asked while nothing changes": {Operator: declares, Play: func(s *scene.Stage) {
 			var asked questions

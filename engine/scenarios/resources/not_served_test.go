@@ -156,9 +156,9 @@ func TestA404IsNoDeletion(t *testing.T) {
 	})
 }
 
-// TestDeletionsThatNobodySaw holds that an object is asked for before its delete handlers run, when
+// TestAnUnseenDeletionIsConfirmed holds that an object is asked for before its delete handlers run, when
 // only a listing says that it is gone.
-func TestDeletionsThatNobodySaw(t *testing.T) {
+func TestAnUnseenDeletionIsConfirmed(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"an object that lives is not seen off, and known when it is shown again": {Operator: watched, Play: func(s *scene.Stage) {
 			s.Begin()
@@ -268,8 +268,8 @@ func TestDeletionsThatNobodySaw(t *testing.T) {
 	})
 }
 
-// TestNamespacesThatAreNotServed holds that a namespace leaves the scope by its own deletion alone.
-func TestNamespacesThatAreNotServed(t *testing.T) {
+// TestANamespaceLeavesTheScopeByItsDeletionAlone holds that a namespace leaves the scope by its own deletion alone.
+func TestANamespaceLeavesTheScopeByItsDeletionAlone(t *testing.T) {
 	operator := func(play func(s *scene.Stage)) scene.Scenario {
 		return scene.Scenario{Operator: watched, Play: func(s *scene.Stage) {
 			s.Operator.Scope.Namespaces = []string{"team-*"}
@@ -344,8 +344,8 @@ func TestDeletionsOfANamespaceAreComplete(t *testing.T) {
 	}})
 }
 
-// TestAFeedThatFailsHoldsBack is law 9: requests that fail are not repeated without end.
-func TestAFeedThatFailsHoldsBack(t *testing.T) {
+// TestAFeedThatFailsBacksOff is law 9: requests that fail are not repeated without end.
+func TestAFeedThatFailsBacksOff(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: watched, Play: func(s *scene.Stage) {
 		s.Begin()
 		s.Advance(time.Minute)
@@ -367,9 +367,9 @@ func TestAFeedThatFailsHoldsBack(t *testing.T) {
 	}})
 }
 
-// TestNamespacesWithTheLeastRights holds that who may list and watch namespaces, and no more, follows
+// TestNamespacesAreFollowedWithRightsToListAndWatchAlone holds that who may list and watch namespaces, and no more, follows
 // them; only one that nobody saw go stays in the scope then.
-func TestNamespacesWithTheLeastRights(t *testing.T) {
+func TestNamespacesAreFollowedWithRightsToListAndWatchAlone(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: watched, Play: func(s *scene.Stage) {
 		s.Operator.Scope.Namespaces = []string{"team-*"}
 		s.Forbid("get", namespaces)

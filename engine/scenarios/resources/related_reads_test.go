@@ -19,9 +19,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestRelatedThatComeLater holds that handlers see all of the related objects or none, and that they
+// TestHandlersSeeAllRelatedObjectsOrNone holds that handlers see all of the related objects or none, and that they
 // are run when those can be seen.
-func TestRelatedThatComeLater(t *testing.T) {
+func TestHandlersSeeAllRelatedObjectsOrNone(t *testing.T) {
 	bars := dsl.ResourceName{Resource: "bars", Version: "v1", Group: "example.org"}
 	const bar = `{apiVersion: example.org/v1, kind: Bar, metadata: {name: a}, data: {v: "1"}}`
 	serve := func(s *scene.Stage) { s.Serve(enginetest.Resource{Name: "bars.v1.example.org", Kind: "Bar"}) }
@@ -104,8 +104,8 @@ func last(s *scene.Stage, want string) {
 	}
 }
 
-// TestRelatedInFilters holds that filters see related objects and children.
-func TestRelatedInFilters(t *testing.T) {
+// TestFiltersSeeRelatedObjects holds that filters see related objects and children.
+func TestFiltersSeeRelatedObjects(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a new object is handled when its related one comes": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
@@ -126,8 +126,8 @@ func TestRelatedInFilters(t *testing.T) {
 	})
 }
 
-// TestRelatedOfClusterScoped holds that objects without namespaces relate and are related.
-func TestRelatedOfClusterScoped(t *testing.T) {
+// TestClusterScopedObjectsMayBeRelated holds that objects without namespaces relate and are related.
+func TestClusterScopedObjectsMayBeRelated(t *testing.T) {
 	const teams = "teams.v1.example.com"
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a related resource without namespaces has none to ask for": {
@@ -159,9 +159,9 @@ func TestRelatedOfClusterScoped(t *testing.T) {
 	})
 }
 
-// TestRelatedConditionsAreAskedSparingly holds that an event costs each owner a question or two, and
+// TestARelatedEventEvaluatesFewConditions holds that an event costs each owner a question or two, and
 // not one for every object.
-func TestRelatedConditionsAreAskedSparingly(t *testing.T) {
+func TestARelatedEventEvaluatesFewConditions(t *testing.T) {
 	const owners, objects = 100, 100
 	var asked, ran atomic.Int64
 	scene.Play(t, scene.Scenario{
@@ -200,8 +200,8 @@ func TestRelatedConditionsAreAskedSparingly(t *testing.T) {
 	})
 }
 
-// TestRelatedAnswerReads holds that the client reads what is watched from the cache.
-func TestRelatedAnswerReads(t *testing.T) {
+// TestTheClientReadsRelatedObjectsFromTheCache holds that the client reads what is watched from the cache.
+func TestTheClientReadsRelatedObjectsFromTheCache(t *testing.T) {
 	scene.Play(t, scene.Scenario{
 		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.Relates(dsl.Relation{Name: "them", Resource: dsl.ResourceName{Resource: "configmaps", Version: "v1"}})
@@ -220,9 +220,9 @@ func TestRelatedAnswerReads(t *testing.T) {
 	})
 }
 
-// TestRelatedOwnWrites is law 6 for what the relations watch: the next pass waits for what this one
+// TestAPassWaitsForItsOwnWritesToRelatedObjects is law 6 for what the relations watch: the next pass waits for what this one
 // wrote, and is woken when the cache has it, whether the object asked for it or not.
-func TestRelatedOwnWrites(t *testing.T) {
+func TestAPassWaitsForItsOwnWritesToRelatedObjects(t *testing.T) {
 	for name, want := range map[string]string{"other": "update 1", "another": "update 0"} {
 		scene.Play(t, scene.Scenario{
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {

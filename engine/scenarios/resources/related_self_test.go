@@ -10,9 +10,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestAnObjectAmongItsRelatedOnes holds that handlers which read related objects run when the object itself, which
+// TestAChangeOfAnObjectAmongItsRelatedOnesIsSeen holds that handlers which read related objects run when the object itself, which
 // is one of them, has changed: also when it is the only one, and when it comes to be one; and that they rest.
-func TestAnObjectAmongItsRelatedOnes(t *testing.T) {
+func TestAChangeOfAnObjectAmongItsRelatedOnesIsSeen(t *testing.T) {
 	const sum = `{id: a, set: {status: {seen: "${related.all.map(o, o.spec.size).sum()}"}}}`
 	for name, c := range map[string]struct {
 		relation, handlers string

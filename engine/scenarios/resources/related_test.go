@@ -56,7 +56,7 @@ func give(s *scene.Stage, name, key, value string) {
 	})
 }
 
-func TestRelated(t *testing.T) {
+func TestHandlersRunForRelatedObjects(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"by name: those that name the object are woken, and no others": {
 			Operator: scene.NotesRelated(dsl.Relation{Select: scene.RelatedByName}, dsl.Reconcile), Play: func(s *scene.Stage) {
@@ -236,9 +236,9 @@ func TestRelated(t *testing.T) {
 	})
 }
 
-// TestRelatedToItself holds that an object that is among its related ones is not news to itself, and
+// TestAnObjectAmongItsRelatedOnesRests holds that an object that is among its related ones is not news to itself, and
 // that two that are each other's come to rest.
-func TestRelatedToItself(t *testing.T) {
+func TestAnObjectAmongItsRelatedOnesRests(t *testing.T) {
 	any := func(*unstructured.Unstructured) (bool, error) { return true, nil }
 	operator := func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.Relates(dsl.Relation{

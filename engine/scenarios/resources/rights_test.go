@@ -62,8 +62,8 @@ func team(i int) string {
 	return fmt.Sprintf(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web, namespace: team-%d}}`, i)
 }
 
-// TestRightsInOneNamespace is law 9: what is missing in one namespace is a fault of that one.
-func TestRightsInOneNamespace(t *testing.T) {
+// TestAMissingRightIsAFaultOfItsNamespaceAlone is law 9: what is missing in one namespace is a fault of that one.
+func TestAMissingRightIsAFaultOfItsNamespaceAlone(t *testing.T) {
 	everything := []string{"list", "watch", "patch"}
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"one without rights among sixty leaves the others alone, and costs a question now and then": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
@@ -194,8 +194,8 @@ func TestRightsInOneNamespace(t *testing.T) {
 // noticed is a time in which a right that is given is found.
 const noticed = 12 * time.Second
 
-// TestRightsGivenBack holds that what waited for a right does not wait on when it is there.
-func TestRightsGivenBack(t *testing.T) {
+// TestARightThatIsGivenBackEndsAWait holds that what waited for a right does not wait on when it is there.
+func TestARightThatIsGivenBackEndsAWait(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a handler that may read its children again does so": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {

@@ -33,8 +33,8 @@ func serveVersions(s *scene.Stage, names ...string) {
 	})
 }
 
-// TestVersionsOfAResource holds that an object in another served version is the same object.
-func TestVersionsOfAResource(t *testing.T) {
+// TestAnObjectInAnotherServedVersionIsTheSame holds that an object in another served version is the same object.
+func TestAnObjectInAnotherServedVersionIsTheSame(t *testing.T) {
 	operator := func(resource string, profile dsl.CacheProfile) func(*dsl.Resource, *enginetest.Journal) {
 		return func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.Cache = profile
@@ -152,10 +152,10 @@ func TestVersionsOfAResource(t *testing.T) {
 	})
 }
 
-// TestWhatAnotherVersionKeeps is law 2 where the version that is served now does not have
+// TestHandledObjectsStayHandledInAnotherServedVersion is law 2 where the version that is served now does not have
 // status.observedGeneration, which the old one had: what is handled from then on is kept in the
 // annotation, and is not handled again by the next process.
-func TestWhatAnotherVersionKeeps(t *testing.T) {
+func TestHandledObjectsStayHandledInAnotherServedVersion(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
 		s := scene.NewStage(t, c)

@@ -15,9 +15,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestServing is law 9: a resource that is not served, or not allowed, degrades itself alone and
+// TestAResourceThatIsNotServedDegradesAloneAndHeals is law 9: a resource that is not served, or not allowed, degrades itself alone and
 // heals by itself.
-func TestServing(t *testing.T) {
+func TestAResourceThatIsNotServedDegradesAloneAndHeals(t *testing.T) {
 	beside := func(s *scene.Stage) {
 		s.Operator.Resource("configmaps.v1", func(cm *dsl.Resource) { cm.OnReconcile("beside", s.Note("beside")) })
 	}
@@ -192,8 +192,8 @@ func TestServing(t *testing.T) {
 	})
 }
 
-// TestScope holds which objects an operator sees.
-func TestScope(t *testing.T) {
+// TestTheScopeDecidesWhichObjectsAreHandled holds which objects an operator sees.
+func TestTheScopeDecidesWhichObjectsAreHandled(t *testing.T) {
 	in := func(namespace string) string {
 		return `{apiVersion: example.com/v1, kind: Foo, metadata: {name: web, namespace: ` + namespace + `}}`
 	}
@@ -281,8 +281,8 @@ func TestScope(t *testing.T) {
 	})
 }
 
-// TestCacheProfiles holds that handlers work the same whatever is held in memory.
-func TestCacheProfiles(t *testing.T) {
+// TestHandlersWorkTheSameWithEachCacheProfile holds that handlers work the same whatever is held in memory.
+func TestHandlersWorkTheSameWithEachCacheProfile(t *testing.T) {
 	for _, profile := range []dsl.CacheProfile{dsl.CacheCompact, dsl.CacheMetadata, dsl.CacheLive} {
 		t.Run(string(profile), func(t *testing.T) {
 			scene.Play(t, scene.Scenario{

@@ -40,8 +40,8 @@ func notes(options ...dsl.Option) func(foo *dsl.Resource, j *enginetest.Journal)
 	}
 }
 
-// TestGaps is law 7: what happens while nobody watches is made up for.
-func TestGaps(t *testing.T) {
+// TestEventsInAGapOfTheWatchAreMadeUpFor is law 7: what happens while nobody watches is made up for.
+func TestEventsInAGapOfTheWatchAreMadeUpFor(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"an object that was deleted is a delete of it as it was last seen": {Operator: notes(dsl.NoFinalizer()), Play: func(s *scene.Stage) {
 			s.Begin()
@@ -114,9 +114,9 @@ func TestGaps(t *testing.T) {
 	})
 }
 
-// TestForeignObjects holds that what a pass has worked out for one object is not written to
+// TestAPassDoesNotWriteToTheNextObjectOfItsName holds that what a pass has worked out for one object is not written to
 // another one that has its name meanwhile.
-func TestForeignObjects(t *testing.T) {
+func TestAPassDoesNotWriteToTheNextObjectOfItsName(t *testing.T) {
 	var s *scene.Stage
 	swaps := func(then dsl.Func) func(foo *dsl.Resource, j *enginetest.Journal) {
 		return func(foo *dsl.Resource, j *enginetest.Journal) {

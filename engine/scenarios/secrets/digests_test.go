@@ -107,9 +107,9 @@ func TestALostKeyIsOneChange(t *testing.T) {
 	})
 }
 
-// TestWithoutTheRightToTheKey holds that nothing of a Secret is handled then, that the log says which right is missing, that others
+// TestNoSecretIsHandledWithoutTheRightToTheKey holds that nothing of a Secret is handled then, that the log says which right is missing, that others
 // go on, and that it heals.
-func TestWithoutTheRightToTheKey(t *testing.T) {
+func TestNoSecretIsHandledWithoutTheRightToTheKey(t *testing.T) {
 	keyed(t, func(s *scene.Stage) {
 		s.Forbid("create", scene.Secrets, "ops")
 		var all scene.Texts

@@ -23,9 +23,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestSecretsAreKept holds that values of Secrets are never copied: into annotations, logs or
+// TestValuesOfSecretsAreNotCopied holds that values of Secrets are never copied: into annotations, logs or
 // Events.
-func TestSecretsAreKept(t *testing.T) {
+func TestValuesOfSecretsAreNotCopied(t *testing.T) {
 	const value = "aHVzaA=="
 	scene.Play(t, scene.Scenario{Operator: scene.Syncs, Play: func(s *scene.Stage) {
 		var mu sync.Mutex
@@ -84,9 +84,9 @@ func reading(handler string) string {
 // one is an expression that gives the first value in the open.
 const one = `string(base64.decode(related.creds.data.one))`
 
-// TestNoErrorTellsASecret holds that whatever goes wrong with an expression that reads a Secret, nobody reads its values in the
+// TestNoErrorShowsASecret holds that whatever goes wrong with an expression that reads a Secret, nobody reads its values in the
 // log, in an Event, in a condition or in an annotation: who names the Secret in an object of his own may not read it.
-func TestNoErrorTellsASecret(t *testing.T) {
+func TestNoErrorShowsASecret(t *testing.T) {
 	configMap := func(fields string) string { return `{apiVersion: v1, kind: ConfigMap, ` + fields + `}` }
 	handlers := map[string]struct{ handler, says string }{
 		"url()":                      {`{id: look, set: {status: {seen: "${url(` + one + `).getHost()}"}}}`, "set.status.seen"},
@@ -144,9 +144,9 @@ func TestNoErrorTellsASecret(t *testing.T) {
 	}
 }
 
-// TestErrorsOfOtherHandlersQuote holds that what reads no Secret tells its values, beside a handler that does, and that what a
+// TestErrorsOfHandlersWithoutSecretsShowValues holds that what reads no Secret tells its values, beside a handler that does, and that what a
 // Secret is called is no value of it.
-func TestErrorsOfOtherHandlersQuote(t *testing.T) {
+func TestErrorsOfHandlersWithoutSecretsShowValues(t *testing.T) {
 	for name, tt := range map[string]struct{ handler, says string }{
 		"an expression":           {`{id: look, log: {message: "${ip(self.spec.host).family()}"}}`, "far away"},
 		"a label":                 {`{id: look, set: {labels: {seen: "${self.spec.host}"}}}`, `setting labels.seen: "far away"`},
@@ -169,9 +169,9 @@ func TestErrorsOfOtherHandlersQuote(t *testing.T) {
 	}
 }
 
-// TestNoErrorTellsAHandledSecret holds the same of a Secret that is the object, of indexes over Secrets, and of what relations select
+// TestNoErrorShowsAHandledSecret holds the same of a Secret that is the object, of indexes over Secrets, and of what relations select
 // by one.
-func TestNoErrorTellsAHandledSecret(t *testing.T) {
+func TestNoErrorShowsAHandledSecret(t *testing.T) {
 	const self = `string(base64.decode(self.data.one))`
 	for name, tt := range map[string]struct{ resource, says string }{
 		"its own expressions": {`{resource: secrets.v1, handlers: [{id: look, log: {message: "${ip(` + self + `).family()}"}}]}`, "log.message"},
@@ -211,8 +211,8 @@ func TestNoErrorTellsAHandledSecret(t *testing.T) {
 	})
 }
 
-// TestWhatMayReadSecrets holds what is known of handlers without running them.
-func TestWhatMayReadSecrets(t *testing.T) {
+// TestHandlersThatMayReadSecretsAreKnown holds what is known of handlers without running them.
+func TestHandlersThatMayReadSecretsAreKnown(t *testing.T) {
 	apply := func(text string) string {
 		return `{id: look, apply: {copy: {apiVersion: v1, kind: ConfigMap, metadata: {name: copy}, data: {x: "${` + text + `}"}}}}`
 	}

@@ -27,8 +27,8 @@ func unless(mended *atomic.Bool, err error) dsl.Func {
 	}
 }
 
-// TestTheConditionOfFailures holds what status.conditions says of handlers that fail, and what it costs.
-func TestTheConditionOfFailures(t *testing.T) {
+// TestTheConditionSaysWhichHandlersFail holds what status.conditions says of handlers that fail, and what it costs.
+func TestTheConditionSaysWhichHandlersFail(t *testing.T) {
 	for name, pause := range map[string]struct {
 		err error
 		// second and third are when there were so many failures.
@@ -219,9 +219,9 @@ func TestAFilterThatFailsIsInTheCondition(t *testing.T) {
 	})
 }
 
-// TestTheConditionHindersNothing holds that a server which does not take the condition is asked seldom, and
+// TestARefusedFailureConditionHoldsNothingUp holds that a server which does not take the condition is asked seldom, and
 // all else goes on; and that it is said when the server takes it.
-func TestTheConditionHindersNothing(t *testing.T) {
+func TestARefusedFailureConditionHoldsNothingUp(t *testing.T) {
 	scene.PlayWithConditions(t, func(foo *dsl.Resource) {
 		foo.OnCreate("lost", scene.Fails(dsl.Permanent(scene.ErrAgain)))
 		foo.OnCreate("fine", scene.Succeeds)

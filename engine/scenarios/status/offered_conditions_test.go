@@ -16,8 +16,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestOfferedConditions holds that they are set where the resource has conditions, and nowhere else.
-func TestOfferedConditions(t *testing.T) {
+// TestOfferedConditionsAreSetWhereTheResourceHasConditions holds that they are set where the resource has conditions, and nowhere else.
+func TestOfferedConditionsAreSetWhereTheResourceHasConditions(t *testing.T) {
 	const crds = "customresourcedefinitions.v1.apiextensions.k8s.io"
 	tests := map[string]struct {
 		conditions, forbidden bool

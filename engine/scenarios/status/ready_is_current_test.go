@@ -93,9 +93,9 @@ func TestReadyWaitsForHandlersOfChanges(t *testing.T) {
 	}
 }
 
-// TestReadyThatAnotherOneSetsDuringAPass holds that the condition of another controller stays, though the pass began before it was
+// TestReadyOfAnotherControllerStaysDuringAPass holds that the condition of another controller stays, though the pass began before it was
 // there, or when it was the engine's own.
-func TestReadyThatAnotherOneSetsDuringAPass(t *testing.T) {
+func TestReadyOfAnotherControllerStaysDuringAPass(t *testing.T) {
 	for _, first := range []bool{true, false} {
 		var s *scene.Stage
 		var sets atomic.Bool

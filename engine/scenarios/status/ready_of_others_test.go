@@ -23,9 +23,9 @@ func theirReady(o *unstructured.Unstructured) {
 	}}}
 }
 
-// TestReadyThatAnotherOneTakesOver holds that the engine leaves the condition to another controller as long as there is one, that the
+// TestReadyIsLeftToAnotherController holds that the engine leaves the condition to another controller as long as there is one, that the
 // log says so once, and that the engine says it again later.
-func TestReadyThatAnotherOneTakesOver(t *testing.T) {
+func TestReadyIsLeftToAnotherController(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
 		foo.Ready = new(true)
 		foo.OnReconcile("seen", scene.Succeeds)
@@ -56,8 +56,8 @@ func TestReadyThatAnotherOneTakesOver(t *testing.T) {
 	}})
 }
 
-// TestReadyIsStillDuringADeletion holds that an object that is being deleted costs no write for the condition.
-func TestReadyIsStillDuringADeletion(t *testing.T) {
+// TestReadyIsNotWrittenDuringADeletion holds that an object that is being deleted costs no write for the condition.
+func TestReadyIsNotWrittenDuringADeletion(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
 		foo.Ready = new(true)
 		foo.OnReconcile("seen", scene.Succeeds)

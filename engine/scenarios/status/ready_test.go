@@ -48,7 +48,7 @@ func whenAsked(errs ...error) func(*dsl.Resource, *enginetest.Journal) {
 	}
 }
 
-func TestReadyOfHandlersInGo(t *testing.T) {
+func TestReadySumsUpHandlersInGo(t *testing.T) {
 	const status = "patch foos/status default/web"
 	all := map[string]scene.Scenario{
 		"it is asked for, and one write": {Operator: whenAsked(), Play: func(s *scene.Stage) {

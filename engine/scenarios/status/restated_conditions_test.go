@@ -15,9 +15,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestConditionsOfHandlersThatRest holds which conditions are restated for a generation for which their
+// TestConditionsOfHandlersThatRestAreRestated holds which conditions are restated for a generation for which their
 // handlers do not run, whatever it is that these look at.
-func TestConditionsOfHandlersThatRest(t *testing.T) {
+func TestConditionsOfHandlersThatRestAreRestated(t *testing.T) {
 	const sized = `set: {conditions: [{type: Sized, status: "${self.spec.size > 0}"}]}`
 	colored := func(color string) func(s *scene.Stage) {
 		return func(s *scene.Stage) { s.Set(color, "spec", "color") }
@@ -68,9 +68,9 @@ func TestConditionsOfHandlersThatRest(t *testing.T) {
 	}
 }
 
-// TestConditionsOfUnknownHandlers holds that a condition of a handler in Go, which does not say that it sets it,
+// TestUnknownConditionsAreNotRestated holds that a condition of a handler in Go, which does not say that it sets it,
 // is left as it is.
-func TestConditionsOfUnknownHandlers(t *testing.T) {
+func TestUnknownConditionsAreNotRestated(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
 		foo.OnReconcile("a", func(_ context.Context, r *dsl.Request) error {
 			r.Patch.SetCondition("Sized", metav1.ConditionTrue, "Fine", "")
@@ -86,9 +86,9 @@ func TestConditionsOfUnknownHandlers(t *testing.T) {
 	}})
 }
 
-// TestConditionsOfMoreThanTheView holds that a condition that is worked out of more than what its handler looks at is
+// TestConditionsOfMoreThanTheViewAreNotRestated holds that a condition that is worked out of more than what its handler looks at is
 // not restated.
-func TestConditionsOfMoreThanTheView(t *testing.T) {
+func TestConditionsOfMoreThanTheViewAreNotRestated(t *testing.T) {
 	for name, c := range map[string]struct {
 		status, options string
 		change          func(s *scene.Stage)

@@ -20,8 +20,8 @@ type outcome struct {
 	Color string `json:"color,omitempty"`
 }
 
-// TestResultsOfHandlers holds that they are in the status under the handler's id, and cost no request of their own.
-func TestResultsOfHandlers(t *testing.T) {
+// TestResultsAreInTheStatus holds that they are in the status under the handler's id, and cost no request of their own.
+func TestResultsAreInTheStatus(t *testing.T) {
 	operator := func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.OnReconcile("a.map", j.Note("a.map", func(_ context.Context, r *dsl.Request) error {
 			size := r.Object.Object["spec"].(map[string]any)["size"]
@@ -63,8 +63,8 @@ func TestResultsOfHandlers(t *testing.T) {
 	}}})
 }
 
-// TestAResultThatIsNone holds that what JSON cannot hold fails the handler for good.
-func TestAResultThatIsNone(t *testing.T) {
+// TestAResultThatJSONCannotHoldFailsForGood holds that what JSON cannot hold fails the handler for good.
+func TestAResultThatJSONCannotHoldFailsForGood(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{"a channel": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.OnReconcile("vain", j.Note("vain", func(_ context.Context, r *dsl.Request) error { r.Result(make(chan int)); return nil }))
 	}, Play: func(s *scene.Stage) {

@@ -22,7 +22,7 @@ func counts(_ context.Context, r *dsl.Request) error {
 	return nil
 }
 
-func TestIdle(t *testing.T) {
+func TestAnIdleTimerRunsWhenItsObjectRests(t *testing.T) {
 	alone := scene.WithoutJitter(dsl.Timing{Idle: 5 * time.Minute})
 	each := scene.WithoutJitter(dsl.Timing{Idle: 5 * time.Minute, Every: time.Minute})
 	changes := func(every time.Duration, times int) func(*scene.Stage) {
@@ -120,8 +120,8 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// TestIdleAfterARestart holds that a process counts from when it first sees an object.
-func TestIdleAfterARestart(t *testing.T) {
+// TestAnIdleTimerCountsFromTheStartOfItsProcess holds that a process counts from when it first sees an object.
+func TestAnIdleTimerCountsFromTheStartOfItsProcess(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{"a process counts anew": {
 		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.Idle(time.Hour, "rest", j.Note("rest"))
@@ -138,8 +138,8 @@ func TestIdleAfterARestart(t *testing.T) {
 	}})
 }
 
-// TestCron holds that a schedule is read in its time zone, also when clocks are changed there.
-func TestCron(t *testing.T) {
+// TestACronTimerKeepsItsTimeZone holds that a schedule is read in its time zone, also when clocks are changed there.
+func TestACronTimerKeepsItsTimeZone(t *testing.T) {
 	tests := map[string]struct {
 		cron  string
 		begin time.Time
@@ -184,8 +184,8 @@ func TestCron(t *testing.T) {
 	}
 }
 
-// TestCronJitter holds that objects do not run together, none early and none by more than a minute.
-func TestCronJitter(t *testing.T) {
+// TestCronTimersOfManyObjectsAreSpread holds that objects do not run together, none early and none by more than a minute.
+func TestCronTimersOfManyObjectsAreSpread(t *testing.T) {
 	b := &beats{}
 	scene.Play(t, scene.Scenario{
 		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) { foo.Cron("@hourly", "beat", b.handler()) },

@@ -11,8 +11,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestPause holds that a run comes when the last one has ended for as long, all its attempts counted in.
-func TestPause(t *testing.T) {
+// TestAPauseCountsFromTheEndOfARun holds that a run comes when the last one has ended for as long, all its attempts counted in.
+func TestAPauseCountsFromTheEndOfARun(t *testing.T) {
 	minute := scene.WithoutJitter(dsl.Timing{Pause: time.Minute})
 	passes := func(d time.Duration) func(*scene.Stage) { return func(s *scene.Stage) { s.Advance(d) } }
 	delayed := func(d time.Duration) []dsl.Option { return []dsl.Option{dsl.InitialDelay(d)} }

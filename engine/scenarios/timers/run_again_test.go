@@ -25,8 +25,8 @@ func again(after time.Duration, err error) dsl.Func {
 	}
 }
 
-// TestRunAgain holds that a handler which has succeeded is run again when it asked for that.
-func TestRunAgain(t *testing.T) {
+// TestAHandlerRunsAgainWhenItAsks holds that a handler which has succeeded is run again when it asked for that.
+func TestAHandlerRunsAgainWhenItAsks(t *testing.T) {
 	waits := dsl.Waiting("a bus", time.Hour)
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a handler that asks for it is run again, until it does not, and nothing is written": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
@@ -188,9 +188,9 @@ func TestRunAgain(t *testing.T) {
 	})
 }
 
-// TestWhoAsksToRunAtOnce holds that a handler waits a second each time after it has asked to run at once ten times in a row. A
+// TestAHandlerThatAsksToRunAtOnceIsSlowedDown holds that a handler waits a second each time after it has asked to run at once ten times in a row. A
 // handler with progress does not wait.
-func TestWhoAsksToRunAtOnce(t *testing.T) {
+func TestAHandlerThatAsksToRunAtOnceIsSlowedDown(t *testing.T) {
 	// atMost calls a handler a thousand times at most: virtual time stands still while handlers run.
 	atMost := func(then dsl.Func) dsl.Func {
 		n := 0

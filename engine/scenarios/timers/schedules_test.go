@@ -29,7 +29,7 @@ func names(r *dsl.Request) string {
 	return strings.Join(out, " ")
 }
 
-func TestSchedules(t *testing.T) {
+func TestAScheduleRunsForTheResourceAsAWhole(t *testing.T) {
 	sees := func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.Schedule(scene.Hourly(), "report", func(_ context.Context, r *dsl.Request) error {
 			j.Add(fmt.Sprint(r.Cause, " ", r.Object.GetKind(), r.Object.GetName(), " ", names(r)))
@@ -131,8 +131,8 @@ func TestSchedules(t *testing.T) {
 	})
 }
 
-// TestScheduleRequests holds what a handler for the resource as a whole can do.
-func TestScheduleRequests(t *testing.T) {
+// TestAScheduleMayWriteOtherObjects holds what a handler for the resource as a whole can do.
+func TestAScheduleMayWriteOtherObjects(t *testing.T) {
 	metrics := ops.NewMetrics()
 	scene.Play(t, scene.Scenario{
 		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
@@ -157,9 +157,9 @@ func TestScheduleRequests(t *testing.T) {
 	})
 }
 
-// TestSchedulePatches holds that what a schedule wants of an object fails it for good, and that its
+// TestAPatchOfAScheduleFailsForGood holds that what a schedule wants of an object fails it for good, and that its
 // next run comes.
-func TestSchedulePatches(t *testing.T) {
+func TestAPatchOfAScheduleFailsForGood(t *testing.T) {
 	metrics := ops.NewMetrics()
 	scene.Play(t, scene.Scenario{
 		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
@@ -181,8 +181,8 @@ func TestSchedulePatches(t *testing.T) {
 	})
 }
 
-// TestScheduleOwnWrites holds that a run sees what the one before it wrote.
-func TestScheduleOwnWrites(t *testing.T) {
+// TestAScheduleSeesItsOwnWrites holds that a run sees what the one before it wrote.
+func TestAScheduleSeesItsOwnWrites(t *testing.T) {
 	scene.Play(t, scene.Scenario{
 		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.Schedule(scene.Hourly(), "scale", func(ctx context.Context, r *dsl.Request) error {
@@ -205,9 +205,9 @@ func TestScheduleOwnWrites(t *testing.T) {
 	})
 }
 
-// TestScheduleIsTheLeaders holds that of several processes one runs it, and that the next leader
+// TestAScheduleRunsInTheLeaderAlone holds that of several processes one runs it, and that the next leader
 // begins anew.
-func TestScheduleIsTheLeaders(t *testing.T) {
+func TestAScheduleRunsInTheLeaderAlone(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
 		s := scene.NewStage(t, c)
@@ -233,8 +233,8 @@ func TestScheduleIsTheLeaders(t *testing.T) {
 	})
 }
 
-// TestScheduleEndsWithLeadership is law 10 for schedules.
-func TestScheduleEndsWithLeadership(t *testing.T) {
+// TestAScheduleEndsWithLeadership is law 10 for schedules.
+func TestAScheduleEndsWithLeadership(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
 		s := scene.NewStage(t, c)
@@ -264,8 +264,8 @@ func TestScheduleEndsWithLeadership(t *testing.T) {
 	})
 }
 
-// TestWrongSchedules holds that what cannot be is refused.
-func TestWrongSchedules(t *testing.T) {
+// TestAWrongScheduleIsRefused holds that what cannot be is refused.
+func TestAWrongScheduleIsRefused(t *testing.T) {
 	for name, option := range map[string]dsl.Option{
 		"a second cause": scene.AlsoFor(dsl.Create),
 		"a filter":       dsl.Label("a", "b"),

@@ -90,7 +90,7 @@ func timed(t *testing.T, timing dsl.Timing, options []dsl.Option, then []dsl.Fun
 	})
 }
 
-func TestEvery(t *testing.T) {
+func TestATimerRunsAtItsInterval(t *testing.T) {
 	minute := scene.WithoutJitter(dsl.Timing{Every: time.Minute})
 	passes := func(d time.Duration) func(*scene.Stage) { return func(s *scene.Stage) { s.Advance(d) } }
 	tests := map[string]struct {
@@ -135,7 +135,7 @@ func TestEvery(t *testing.T) {
 	}
 }
 
-func TestTimersBesideOtherCauses(t *testing.T) {
+func TestATimerChangesNothingForOtherCauses(t *testing.T) {
 	minute := dsl.At(scene.WithoutJitter(dsl.Timing{Every: time.Minute}))
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a level-triggered handler may have a timer": {
@@ -256,9 +256,9 @@ func TestTimersBesideOtherCauses(t *testing.T) {
 	})
 }
 
-// TestTimersOfManyObjects is law 8 for timers: two thousand of them hold no goroutine, come spread
+// TestTimersOfManyObjectsAreSpreadAndHoldNoGoroutine is law 8 for timers: two thousand of them hold no goroutine, come spread
 // over the period, and each in its own.
-func TestTimersOfManyObjects(t *testing.T) {
+func TestTimersOfManyObjectsAreSpreadAndHoldNoGoroutine(t *testing.T) {
 	const many, periods = 2000, 3
 	b := &beats{}
 	scene.Play(t, scene.Scenario{
@@ -307,8 +307,8 @@ func spread(t *testing.T, b *beats, many, periods int) {
 	}
 }
 
-// TestTimersAfterARestart holds that the runs are spread again, and none is caught up.
-func TestTimersAfterARestart(t *testing.T) {
+// TestTimersAreSpreadAgainAfterARestart holds that the runs are spread again, and none is caught up.
+func TestTimersAreSpreadAgainAfterARestart(t *testing.T) {
 	const many = 300
 	b := &beats{}
 	scene.Play(t, scene.Scenario{

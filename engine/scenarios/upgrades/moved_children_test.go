@@ -15,9 +15,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestAChildThatMovesToAnotherHandler holds that a child which another handler of the next version wants is not taken away
+// TestAChildMovesToAHandlerOfAnotherVersionWithoutADeletion holds that a child which another handler of the next version wants is not taken away
 // before: it is the same object afterwards, whatever keeps the handler from running at once.
-func TestAChildThatMovesToAnotherHandler(t *testing.T) {
+func TestAChildMovesToAHandlerOfAnotherVersionWithoutADeletion(t *testing.T) {
 	const there = "ConfigMap b of two/b"
 	same := func(v *scene.Versions, uid types.UID) {
 		v.T.Helper()
@@ -138,8 +138,8 @@ func TestAChildThatMovesToAnotherHandler(t *testing.T) {
 	}
 }
 
-// TestAChildThatNobodyWants holds that a child goes that no handler wants, and that asking them costs no request.
-func TestAChildThatNobodyWants(t *testing.T) {
+// TestAChildThatNoHandlerWantsGoes holds that a child goes that no handler wants, and that asking them costs no request.
+func TestAChildThatNoHandlerWantsGoes(t *testing.T) {
 	tests := map[string]struct {
 		next  func(v *scene.Versions)
 		wrote []string

@@ -15,9 +15,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestAnotherVersionNamesOtherFields holds what a handler gets to see as old, and whether it runs, when
+// TestAVersionWithOtherFieldsSeesTheRightOld holds what a handler gets to see as old, and whether it runs, when
 // an earlier version of it looked elsewhere: the truth or nothing.
-func TestAnotherVersionNamesOtherFields(t *testing.T) {
+func TestAVersionWithOtherFieldsSeesTheRightOld(t *testing.T) {
 	// watch is the handler in each of its versions.
 	watch := func(options ...dsl.Option) func(foo *dsl.Resource, j *enginetest.Journal) {
 		return func(foo *dsl.Resource, j *enginetest.Journal) {
@@ -104,8 +104,8 @@ func TestAnotherVersionNamesOtherFields(t *testing.T) {
 	}
 }
 
-// TestAnotherVersionHasOtherHandlers holds that a handler's neighbours do not take from what it sees.
-func TestAnotherVersionHasOtherHandlers(t *testing.T) {
+// TestAVersionWithOtherHandlersChangesNoView holds that a handler's neighbours do not take from what it sees.
+func TestAVersionWithOtherHandlersChangesNoView(t *testing.T) {
 	narrow := func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnField("spec.size", "sized", scene.NotesOld(j)) }
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a new one that looks at everything is not told that all is new": {Operator: narrow, Play: func(s *scene.Stage) {
@@ -178,8 +178,8 @@ func TestAnotherVersionHasOtherHandlers(t *testing.T) {
 	})
 }
 
-// TestFieldsThatGoWhileNobodyLooks holds that a level-triggered handler learns that its field is gone.
-func TestFieldsThatGoWhileNobodyLooks(t *testing.T) {
+// TestALevelTriggeredHandlerSeesThatItsFieldIsGone holds that a level-triggered handler learns that its field is gone.
+func TestALevelTriggeredHandlerSeesThatItsFieldIsGone(t *testing.T) {
 	operator := func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.OnReconcile("sync", j.Note("sync"), dsl.Field("spec.size"))
 	}

@@ -27,7 +27,7 @@ func lots(lines int) string {
 	return `{apiVersion: v1, kind: ConfigMap, metadata: {name: op-children, namespace: ops}, data: {foos.example.com: "` + text.String() + `"}}`
 }
 
-func TestARegisterThatSomebodyElseWrote(t *testing.T) {
+func TestARegisterThatSomebodyElseWroteStartsNoFeed(t *testing.T) {
 	tests := map[string]struct {
 		manager string
 		lines   int
@@ -69,8 +69,8 @@ func TestARegisterThatSomebodyElseWrote(t *testing.T) {
 	}
 }
 
-// TestARegisterThatCannotBeWritten has the server refuse each change of the register.
-func TestARegisterThatCannotBeWritten(t *testing.T) {
+// TestARegisterThatCannotBeWrittenHoldsNothingUp has the server refuse each change of the register.
+func TestARegisterThatCannotBeWrittenHoldsNothingUp(t *testing.T) {
 	scene.PlayVersions(t, func(v *scene.Versions) {
 		v.Next(scene.AppliesChild("app", "ConfigMap", "a", "ownership: labelled"), scene.AppliesChild("old", "Deployment", "b"))
 		v.Settle()

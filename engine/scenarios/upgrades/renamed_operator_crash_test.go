@@ -13,8 +13,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestACrashWhileAnOperatorIsRenamed holds that it ends where no crash ends, whatever the write after which it comes.
-func TestACrashWhileAnOperatorIsRenamed(t *testing.T) {
+// TestACrashWhileAnOperatorIsRenamedLosesNothing holds that it ends where no crash ends, whatever the write after which it comes.
+func TestACrashWhileAnOperatorIsRenamedLosesNothing(t *testing.T) {
 	for after := 1; after <= 14; after++ {
 		t.Run(fmt.Sprintf("after write %d", after), func(t *testing.T) {
 			rename(t, func(s *renaming) {

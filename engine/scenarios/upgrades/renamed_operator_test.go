@@ -168,9 +168,9 @@ func (s *renaming) kept() {
 	}
 }
 
-// TestAnOperatorIsRenamed holds that an operator with another name, or another domain, goes on with what it has left on
+// TestARenamedOperatorGoesOnWithItsObjects holds that an operator with another name, or another domain, goes on with what it has left on
 // objects under the earlier one.
-func TestAnOperatorIsRenamed(t *testing.T) {
+func TestARenamedOperatorGoesOnWithItsObjects(t *testing.T) {
 	names := map[string]struct{ name, domain, was, prefix string }{
 		"another name":                      {"new", "", "op", "new.handwerk.dev"},
 		"another domain":                    {"op", "example.com", "op.handwerk.dev", "op.example.com"},

@@ -12,9 +12,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestWhatIsStillToRunInAnotherVersion is law 1 across versions of an operator: what a handler has not handled, or has
+// TestAnotherVersionRunsWhatIsUnfinished is law 1 across versions of an operator: what a handler has not handled, or has
 // begun with, is not forgotten because the next version of it looks elsewhere.
-func TestWhatIsStillToRunInAnotherVersion(t *testing.T) {
+func TestAnotherVersionRunsWhatIsUnfinished(t *testing.T) {
 	averted := func(fields ...string) func(foo *dsl.Resource, j *enginetest.Journal) {
 		return func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.On(scene.CreateAndUpdate(), "other", j.Note("other"), dsl.NoOld())
@@ -65,9 +65,9 @@ func TestWhatIsStillToRunInAnotherVersion(t *testing.T) {
 	})
 }
 
-// TestAHandlerThatHasOtherCausesInAnotherVersion holds that one which was to create the object, and did not see it,
+// TestAHandlerWithOtherCausesInAnotherVersionSeesChanges holds that one which was to create the object, and did not see it,
 // is told of the changes that it is for now.
-func TestAHandlerThatHasOtherCausesInAnotherVersion(t *testing.T) {
+func TestAHandlerWithOtherCausesInAnotherVersionSeesChanges(t *testing.T) {
 	version := func(causes ...dsl.Cause) func(foo *dsl.Resource, j *enginetest.Journal) {
 		return func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.OnCreate("other", j.Note("other"))

@@ -129,9 +129,9 @@ func profiles() map[string]func(foo *dsl.Resource) {
 const othersToo = `{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {size: 1, color: red}, status: {old: 1, size: 1,
 	conditions: [{type: Theirs, status: "True", reason: Theirs, message: "", lastTransitionTime: "2020-01-01T00:00:00Z"}]}}`
 
-// TestWritesDoNotDependOnTheCache holds that what a handler wants is worked out against the object, also
+// TestAWriteDoesNotDependOnWhatTheCacheHolds holds that what a handler wants is worked out against the object, also
 // where the cache does not hold what is written to.
-func TestWritesDoNotDependOnTheCache(t *testing.T) {
+func TestAWriteDoesNotDependOnWhatTheCacheHolds(t *testing.T) {
 	ready := func(_ context.Context, r *dsl.Request) error {
 		r.Patch.SetCondition("Ready", "True", "Done", "All is well.")
 		return nil

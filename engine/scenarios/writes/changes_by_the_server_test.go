@@ -17,10 +17,10 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestWhatBecomesOfAWrite is law 1 and law 4 for a handler's own change that the server makes another one
+// TestAWriteThatTheServerChangesIsHandledOnce is law 1 and law 4 for a handler's own change that the server makes another one
 // of: it is no news to the handler that asked for it, whatever came of it, and it is over after one or two
 // writes, for this process and the next.
-func TestWhatBecomesOfAWrite(t *testing.T) {
+func TestAWriteThatTheServerChangesIsHandledOnce(t *testing.T) {
 	setsSize := func(_ context.Context, r *dsl.Request) error {
 		r.Patch.Set("spec.size", 7)
 		return nil

@@ -19,9 +19,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestWhatSomebodyWritesBeforeAWriteBySelfStays is law 1 for what is sent of one handler alone, since the server refused
+// TestWhatSomebodyWritesBeforeAPatchSentAloneStays is law 1 for what is sent of one handler alone, since the server refused
 // something.
-func TestWhatSomebodyWritesBeforeAWriteBySelfStays(t *testing.T) {
+func TestWhatSomebodyWritesBeforeAPatchSentAloneStays(t *testing.T) {
 	var s *scene.Stage
 	scene.Play(t, scene.Scenario{
 		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {

@@ -15,9 +15,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestOwnWritesFirst is law 6: no pass starts from a cache that is older than the operator's last
+// TestNoPassStartsFromACacheOlderThanTheLastWrite is law 6: no pass starts from a cache that is older than the operator's last
 // write. Watches are held, so that the cache cannot catch up.
-func TestOwnWritesFirst(t *testing.T) {
+func TestNoPassStartsFromACacheOlderThanTheLastWrite(t *testing.T) {
 	watching := func(write dsl.Func) func(foo *dsl.Resource, j *enginetest.Journal) {
 		return func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.Owns(scene.Deployments)
@@ -122,8 +122,8 @@ func passes(s *scene.Stage) int64 {
 	return n
 }
 
-// TestOwnEchoes holds that the events of the operator's own writes run nothing.
-func TestOwnEchoes(t *testing.T) {
+// TestEventsOfOwnWritesRunNothing holds that the events of the operator's own writes run nothing.
+func TestEventsOfOwnWritesRunNothing(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a child's creation and change by its owner's handler are no news": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {

@@ -14,9 +14,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestOwnWritesToHandledObjects is law 6 for an object that is written to by a handler of another resource
+// TestNoPassStartsBeforeAWriteOfAnotherResourceIsSeen is law 6 for an object that is written to by a handler of another resource
 // of the operator: its own pass begins from no older cache.
-func TestOwnWritesToHandledObjects(t *testing.T) {
+func TestNoPassStartsBeforeAWriteOfAnotherResourceIsSeen(t *testing.T) {
 	for name, write := range map[string]dsl.Func{
 		"with the client": func(c context.Context, r *dsl.Request) error {
 			_, err := r.Client.MergePatch(c, scene.Bars, "default", "web", map[string]any{"spec": map[string]any{"size": scene.ValueAt(r.Object, "spec.size")}})

@@ -31,9 +31,9 @@ func conditionTypes(o *unstructured.Unstructured) string {
 	return strings.Join(out, " ")
 }
 
-// TestOthersConditionsStay holds that what the cache does not show is there after the server has refused what a handler
+// TestConditionsOfOthersStayWithAPartialCache holds that what the cache does not show is there after the server has refused what a handler
 // wants: what others want, or the handler at its next try, is sent by itself then.
-func TestOthersConditionsStay(t *testing.T) {
+func TestConditionsOfOthersStayWithAPartialCache(t *testing.T) {
 	profiles := map[string]func(*dsl.Resource){
 		"all is cached":       func(*dsl.Resource) {},
 		"metadata is cached":  func(foo *dsl.Resource) { foo.Cache = dsl.CacheMetadata },
@@ -94,9 +94,9 @@ func conditionsStay(s *scene.Stage, set func(*dsl.Resource), alone bool) {
 	}
 }
 
-// TestTheObservedGenerationFollows holds that status.observedGeneration is that of what was handled, where a handler that
+// TestTheObservedGenerationFollowsWithAPartialCache holds that status.observedGeneration is that of what was handled, where a handler that
 // runs for creations alone is beside others, and that a process finds it also where the cache holds a part of the object.
-func TestTheObservedGenerationFollows(t *testing.T) {
+func TestTheObservedGenerationFollowsWithAPartialCache(t *testing.T) {
 	for name, keep := range map[string][]dsl.Path{"all is cached": nil, "one field is cached": {{"spec"}}} {
 		t.Run(name, func(t *testing.T) {
 			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
@@ -125,9 +125,9 @@ func TestTheObservedGenerationFollows(t *testing.T) {
 	}
 }
 
-// TestTheNextOfANameIsHandled holds that an object is handled while it cannot be found out what became of the one before
+// TestTheNextObjectOfANameIsHandled holds that an object is handled while it cannot be found out what became of the one before
 // it of its name.
-func TestTheNextOfANameIsHandled(t *testing.T) {
+func TestTheNextObjectOfANameIsHandled(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.LabelSelector = "tier=gold"
 		foo.OnCreate("c", j.Note("c"))

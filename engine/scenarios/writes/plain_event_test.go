@@ -13,9 +13,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestOnePlainEvent holds what the update of an object costs that has one handler in Go, which sets its status: a run and a
+// TestAPlainEventCostsARunAndAWrite holds what the update of an object costs that has one handler in Go, which sets its status: a run and a
 // write. [TestAnEventsPath] traces it.
-func TestOnePlainEvent(t *testing.T) {
+func TestAPlainEventCostsARunAndAWrite(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{"an update": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.OnReconcile("size", j.Note("size", func(_ context.Context, r *dsl.Request) error {
 			size := r.Object.Object["spec"].(map[string]any)["size"]

@@ -22,9 +22,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestWhatIsSentByItselfOverwritesNobody is law 1 for what the engine sends of one handler alone, since the server refused
+// TestAPatchSentAloneOverwritesNothing is law 1 for what the engine sends of one handler alone, since the server refused
 // something: what it made of an object that somebody has changed since is not written, and it runs again.
-func TestWhatIsSentByItselfOverwritesNobody(t *testing.T) {
+func TestAPatchSentAloneOverwritesNothing(t *testing.T) {
 	// meanwhile has somebody set the size to 5 while a handler runs that sees 30.
 	meanwhile := func(s **scene.Stage, then dsl.Func) dsl.Func {
 		return func(ctx context.Context, r *dsl.Request) error {

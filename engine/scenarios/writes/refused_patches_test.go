@@ -127,8 +127,8 @@ func TestARefusedPatchFailsItsHandler(t *testing.T) {
 	})
 }
 
-// TestLargeNumbersDiffer holds that whole numbers which no floating-point number tells apart are written.
-func TestLargeNumbersDiffer(t *testing.T) {
+// TestLargeNumbersThatDifferAreWritten holds that whole numbers which no floating-point number tells apart are written.
+func TestLargeNumbersThatDifferAreWritten(t *testing.T) {
 	const large = 1 << 53
 	writing := func(write dsl.Func) func(*dsl.Resource, *enginetest.Journal) {
 		return func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnReconcile("write", j.Note("write", write)) }

@@ -18,9 +18,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestRequestsBesideKopfs counts the writes for one object in situations of kopf's, and holds that docs/from-kopf.md says as
+// TestWritesAreAsManyAsThePageForKopfSays counts the writes for one object in situations of kopf's, and holds that docs/from-kopf.md says as
 // many. Status is a subresource; Events are not counted.
-func TestRequestsBesideKopfs(t *testing.T) {
+func TestWritesAreAsManyAsThePageForKopfSays(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/from-kopf.md")
 	if err != nil {
 		t.Fatal(err)

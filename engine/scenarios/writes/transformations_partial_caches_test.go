@@ -69,9 +69,9 @@ func readsWeb(s *scene.Stage) (read func(want int)) {
 	}
 }
 
-// TestTransformationsOfWhatIsCachedInPart holds that they are made of all of the object, whatever the cache has of it, and
+// TestTransformationsSeeAllOfAnObjectWithAPartialCache holds that they are made of all of the object, whatever the cache has of it, and
 // that it is read once for them.
-func TestTransformationsOfWhatIsCachedInPart(t *testing.T) {
+func TestTransformationsSeeAllOfAnObjectWithAPartialCache(t *testing.T) {
 	var s *scene.Stage
 	tests := map[string]struct {
 		operator func(foo *dsl.Resource, j *enginetest.Journal)
@@ -293,9 +293,9 @@ func TestTransformationsOfWhatIsCachedInPart(t *testing.T) {
 	}
 }
 
-// TestTransformationsOfWhatHandlersSayTheyRead holds that an operator whose handlers tell all that they read of the object,
+// TestTransformationsReadOnceWhatThePartialCacheLacks holds that an operator whose handlers tell all that they read of the object,
 // and that caches no more than that, transforms all of it.
-func TestTransformationsOfWhatHandlersSayTheyRead(t *testing.T) {
+func TestTransformationsReadOnceWhatThePartialCacheLacks(t *testing.T) {
 	scene.Play(t, scene.Scenario{
 		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.Add(dsl.Handler{ID: "one", Causes: []dsl.Cause{dsl.Reconcile}, Func: j.Note("one", wantsHost("one")), Retries: dsl.Unlimited,

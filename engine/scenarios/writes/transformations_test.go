@@ -33,8 +33,8 @@ func transformsLater() dsl.Func {
 	}
 }
 
-// TestATransformationThatFailsIsMadeUpFor holds that steps and sub-handlers whose changes could not be made are not through.
-func TestATransformationThatFailsIsMadeUpFor(t *testing.T) {
+// TestATransformationThatFailsIsRepeated holds that steps and sub-handlers whose changes could not be made are not through.
+func TestATransformationThatFailsIsRepeated(t *testing.T) {
 	minute := dsl.Temporary(scene.ErrAgain, time.Minute)
 	for name, fn := range map[string]func(j *enginetest.Journal) dsl.Func{
 		"of a sub-handler": func(j *enginetest.Journal) dsl.Func {
@@ -76,8 +76,8 @@ func withHost(host string) dsl.Transformation {
 	}
 }
 
-// TestTransformations holds that they see what is there, that nobody's entry is lost, and that they cost no request more.
-func TestTransformations(t *testing.T) {
+// TestTransformationsKeepEntriesOfOthers holds that they see what is there, that nobody's entry is lost, and that they cost no request more.
+func TestTransformationsKeepEntriesOfOthers(t *testing.T) {
 	var s *scene.Stage
 	hosts := func(want ...any) {
 		s.T.Helper()

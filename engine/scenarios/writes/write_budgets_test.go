@@ -14,8 +14,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestWriteBudget is law 5: the number of write requests of each situation.
-func TestWriteBudget(t *testing.T) {
+// TestEachSituationCostsItsBudgetOfWrites is law 5: the number of write requests of each situation.
+func TestEachSituationCostsItsBudgetOfWrites(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a level-triggered handler needs none": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
 			s.Launch()
@@ -145,8 +145,8 @@ func TestWriteBudget(t *testing.T) {
 	})
 }
 
-// TestWriteBudgetWithObservedGeneration is law 5 where the server keeps count.
-func TestWriteBudgetWithObservedGeneration(t *testing.T) {
+// TestEachSituationCostsItsBudgetWithObservedGeneration is law 5 where the server keeps count.
+func TestEachSituationCostsItsBudgetWithObservedGeneration(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
 		s := scene.NewStage(t, c)

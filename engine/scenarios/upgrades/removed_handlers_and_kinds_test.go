@@ -16,9 +16,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestKindsAreRegistered holds that the kinds of children are registered before the first child is made of one, and that
+// TestAKindIsRegisteredBeforeItsFirstChild holds that the kinds of children are registered before the first child is made of one, and that
 // it costs nothing afterwards.
-func TestKindsAreRegistered(t *testing.T) {
+func TestAKindIsRegisteredBeforeItsFirstChild(t *testing.T) {
 	tests := map[string]func(v *scene.Versions){
 		"a kind is registered before its first child, once": func(v *scene.Versions) {
 			v.Next(scene.AppliesChild("app", "ConfigMap", "a"), scene.AppliesChild("more", "Deployment", "b"))
@@ -105,9 +105,9 @@ func TestKindsAreRegistered(t *testing.T) {
 	}
 }
 
-// TestKindsThatAreDeclaredNoMore holds that children of kinds that no handler makes any more are found and taken away,
+// TestChildrenOfRetiredKindsGo holds that children of kinds that no handler makes any more are found and taken away,
 // and that the search ends when none is left.
-func TestKindsThatAreDeclaredNoMore(t *testing.T) {
+func TestChildrenOfRetiredKindsGo(t *testing.T) {
 	first := []string{scene.AppliesChild("app", "ConfigMap", "a"), scene.AppliesChild("old", "Deployment", "b")}
 	tests := map[string]func(v *scene.Versions){
 		"the handler is there no more": func(v *scene.Versions) {
@@ -204,8 +204,8 @@ func TestKindsThatAreDeclaredNoMore(t *testing.T) {
 	}
 }
 
-// TestPoliciesOfWhatIsLeft holds that what no handler has any more goes as its annotation says.
-func TestPoliciesOfWhatIsLeft(t *testing.T) {
+// TestAChildOfNoHandlerGoesAsItsPolicySays holds that what no handler has any more goes as its annotation says.
+func TestAChildOfNoHandlerGoesAsItsPolicySays(t *testing.T) {
 	tests := map[string]struct {
 		more []string
 		want []string
@@ -229,9 +229,9 @@ func TestPoliciesOfWhatIsLeft(t *testing.T) {
 	}
 }
 
-// TestAKindThatIsGone holds that a kind whose CRD is gone counts as empty, and one that is not served for a while does
+// TestAKindWithoutACRDHasNoChildren holds that a kind whose CRD is gone counts as empty, and one that is not served for a while does
 // not.
-func TestAKindThatIsGone(t *testing.T) {
+func TestAKindWithoutACRDHasNoChildren(t *testing.T) {
 	scene.PlayVersions(t, func(v *scene.Versions) {
 		v.Next(scene.AppliesChild("old", "Bar", "b"), scene.AppliesChild("app", "ConfigMap", "a"))
 		v.WantRegistered("Bar.example.org", "ConfigMap")
@@ -246,8 +246,8 @@ func TestAKindThatIsGone(t *testing.T) {
 	})
 }
 
-// TestHandlersThatAreThereNoMore holds what becomes of children whose kind is there still.
-func TestHandlersThatAreThereNoMore(t *testing.T) {
+// TestChildrenOfARemovedHandlerGo holds what becomes of children whose kind is there still.
+func TestChildrenOfARemovedHandlerGo(t *testing.T) {
 	app := scene.AppliesChild("app", "ConfigMap", "a")
 	tests := map[string]struct {
 		before, after []string
@@ -278,9 +278,9 @@ func TestHandlersThatAreThereNoMore(t *testing.T) {
 	}
 }
 
-// TestAnOwnerIsDeletedMeanwhile holds that children that nobody but the operator deletes go with their owner though no
+// TestChildrenOfARemovedHandlerGoWithTheirOwner holds that children that nobody but the operator deletes go with their owner though no
 // handler has them any more.
-func TestAnOwnerIsDeletedMeanwhile(t *testing.T) {
+func TestChildrenOfARemovedHandlerGoWithTheirOwner(t *testing.T) {
 	scene.PlayVersions(t, func(v *scene.Versions) {
 		v.Next(scene.AppliesChild("old", "ConfigMap", "b", "ownership: labelled"))
 		if err := v.Process.Stop(); err != nil {
@@ -296,8 +296,8 @@ func TestAnOwnerIsDeletedMeanwhile(t *testing.T) {
 	})
 }
 
-// TestAResourceThatIsThereNoMore holds that it is said, once, of which children there may be.
-func TestAResourceThatIsThereNoMore(t *testing.T) {
+// TestARemovedResourceIsLoggedOnce holds that it is said, once, of which children there may be.
+func TestARemovedResourceIsLoggedOnce(t *testing.T) {
 	scene.PlayVersions(t, func(v *scene.Versions) {
 		v.Next(scene.AppliesChild("app", "Deployment", "a"))
 		v.NextResources(`{resource: bars.v1.example.org, handlers: [` + scene.LabelsSeen + `]}`)
@@ -306,8 +306,8 @@ func TestAResourceThatIsThereNoMore(t *testing.T) {
 	})
 }
 
-// TestARenamedHandler holds that what is kept under an id that a handler had before is its own.
-func TestARenamedHandler(t *testing.T) {
+// TestARenamedHandlerKeepsItsChildren holds that what is kept under an id that a handler had before is its own.
+func TestARenamedHandlerKeepsItsChildren(t *testing.T) {
 	const at = `{id: %s, %s causes: [create], when: self.spec.size < 2, apply: {b: {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}}}`
 	handler := func(id, was string) string { return fmt.Sprintf(at, id, was) }
 	tests := map[string]struct {
@@ -341,8 +341,8 @@ func TestARenamedHandler(t *testing.T) {
 	}
 }
 
-// TestStepsOfARenamedHandler holds that steps are renamed with their handler.
-func TestStepsOfARenamedHandler(t *testing.T) {
+// TestStepsAreRenamedWithTheirHandler holds that steps are renamed with their handler.
+func TestStepsAreRenamedWithTheirHandler(t *testing.T) {
 	const steps = `{id: %s, %s steps: [{name: one, apply: {a: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}}}, {name: two, set: {labels: {seen: "yes"}}}]}`
 	scene.PlayVersions(t, func(v *scene.Versions) {
 		v.Next(fmt.Sprintf(steps, "old", ""))
@@ -353,9 +353,9 @@ func TestStepsOfARenamedHandler(t *testing.T) {
 	})
 }
 
-// TestWhatARenamedHandlerHasHandled holds that a handler that was renamed with was does not run again for what it has
+// TestARenamedHandlerDoesNotRunAgain holds that a handler that was renamed with was does not run again for what it has
 // handled.
-func TestWhatARenamedHandlerHasHandled(t *testing.T) {
+func TestARenamedHandlerDoesNotRunAgain(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
 		version := func(id string, options ...dsl.Option) *scene.Stage {

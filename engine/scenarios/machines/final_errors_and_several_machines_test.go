@@ -37,8 +37,8 @@ func openWeb(s *scene.Stage) {
 	s.Forget()
 }
 
-// TestMachineFinalErrors holds what a failure that is final means where no budget says where to go.
-func TestMachineFinalErrors(t *testing.T) {
+// TestAFinalErrorWithoutABudgetKeepsTheState holds what a failure that is final means where no budget says where to go.
+func TestAFinalErrorWithoutABudgetKeepsTheState(t *testing.T) {
 	never := running(func(j *enginetest.Journal) dsl.Func {
 		return j.Note("start", scene.Fails(dsl.Permanent(scene.ErrAgain)))
 	})
@@ -81,8 +81,8 @@ func TestMachineFinalErrors(t *testing.T) {
 	})
 }
 
-// TestMachineAside holds what machines do beside the ways that objects go.
-func TestMachineAside(t *testing.T) {
+// TestAMachineHoldsUpNothingBesideIt holds what machines do beside the ways that objects go.
+func TestAMachineHoldsUpNothingBesideIt(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a wish on an object that leaves the selector keeps nothing from going on": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.LabelSelector = "!other"
@@ -156,8 +156,8 @@ func askedAgain(s *scene.Stage) {
 	s.Called("watch again")
 }
 
-// TestMachinesShare holds that machines of one object do not stand in each other's way.
-func TestMachinesShare(t *testing.T) {
+// TestMachinesOfOneObjectDoNotDisturbEachOther holds that machines of one object do not stand in each other's way.
+func TestMachinesOfOneObjectDoNotDisturbEachOther(t *testing.T) {
 	two := func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.Machine(dsl.Machine{Name: "build", States: []dsl.State{
 			{Name: "A", Enter: j.Note("a", func(context.Context, *dsl.Request) error { panic("at the disco") }), Transitions: []dsl.Transition{{To: "B"}}, Stay: &dsl.Stay{AtMost: time.Hour, Then: "C"}},

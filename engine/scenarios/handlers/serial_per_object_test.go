@@ -48,8 +48,8 @@ func (b *busy) count(key string, n int) {
 	b.most[key] = max(b.most[key], b.now[key])
 }
 
-// TestSerialPerObject is law 3, whatever the trigger: event, retry, resync and child.
-func TestSerialPerObject(t *testing.T) {
+// TestHandlersOfOneObjectNeverRunAtOnce is law 3, whatever the trigger: event, retry, resync and child.
+func TestHandlersOfOneObjectNeverRunAtOnce(t *testing.T) {
 	b := &busy{}
 	scene.Play(t, scene.Scenario{
 		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
@@ -92,8 +92,8 @@ func TestSerialPerObject(t *testing.T) {
 	}
 }
 
-// TestSlowObjectsStarveNobody holds that what is slow costs its own workers alone.
-func TestSlowObjectsStarveNobody(t *testing.T) {
+// TestASlowResourceHoldsUpNoOther holds that what is slow costs its own workers alone.
+func TestASlowResourceHoldsUpNoOther(t *testing.T) {
 	b := &busy{}
 	scene.Play(t, scene.Scenario{
 		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {

@@ -91,8 +91,8 @@ func sums(object string, objects int, names string, minutes ...int) (out []strin
 	return out
 }
 
-// TestObjectsThatFailAlike holds that the log says a text once in full, names each object that fails with it, and counts then.
-func TestObjectsThatFailAlike(t *testing.T) {
+// TestObjectsThatFailAlikeAreLoggedInFullOnce holds that the log says a text once in full, names each object that fails with it, and counts then.
+func TestObjectsThatFailAlikeAreLoggedInFullOnce(t *testing.T) {
 	const names = `\["default/[a-d]" "default/[a-d]" "default/[a-d]"\]`
 	tests := map[string]func(s *scene.Stage, p *patients, log func() []string){
 		"four have a line each, of which one has the text, and then a summary ever more seldom": func(s *scene.Stage, _ *patients, log func() []string) {
@@ -177,9 +177,9 @@ func biggerYet(o *unstructured.Unstructured) {
 	_ = unstructured.SetNestedField(o.Object, size+1, "spec", "size")
 }
 
-// TestWhateverFailsIsSaidOnce holds the same for all that fails for an object: each has a line, one has the text, and after a minute
+// TestWhateverFailsIsLoggedInFullOnce holds the same for all that fails for an object: each has a line, one has the text, and after a minute
 // it is told that they fail still, where they do.
-func TestWhateverFailsIsSaidOnce(t *testing.T) {
+func TestWhateverFailsIsLoggedInFullOnce(t *testing.T) {
 	const sum = `"level"=0 "msg"="objects still fail" .*"handler"="app%s" "line"="%s" "(objects|subHandlers)"=4 .*"within"="1m0s"`
 	const waits = `"msg"="waits for sub-handlers`
 	const filter = "filter failed; the handler does not see the object"

@@ -44,7 +44,7 @@ func replicas(s *scene.Stage, want int64) {
 	}
 }
 
-func TestChildren(t *testing.T) {
+func TestAChildIsKeptAsItsHandlerMakesIt(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a child is owned and controlled by its object": {Operator: scene.OwnsDeployment, Play: func(s *scene.Stage) {
 			s.Begin()
@@ -201,9 +201,9 @@ func TestChildren(t *testing.T) {
 	})
 }
 
-// TestChildrenOfAnEarlierOwner holds that an object that is made again under its name waits for what
+// TestANewOwnerWaitsForTheChildrenOfAnEarlierOne holds that an object that is made again under its name waits for what
 // the garbage collector has yet to take, and goes on when that is gone.
-func TestChildrenOfAnEarlierOwner(t *testing.T) {
+func TestANewOwnerWaitsForTheChildrenOfAnEarlierOne(t *testing.T) {
 	tries := func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.Owns(scene.Deployments)
 		foo.OnReconcile("child", j.Note("child", func(ctx context.Context, r *dsl.Request) error {
@@ -262,8 +262,8 @@ func TestChildrenOfAnEarlierOwner(t *testing.T) {
 	})
 }
 
-// TestForeignChildren holds that objects of others are never adopted silently.
-func TestForeignChildren(t *testing.T) {
+// TestAnObjectOfOthersIsNotAdoptedSilently holds that objects of others are never adopted silently.
+func TestAnObjectOfOthersIsNotAdoptedSilently(t *testing.T) {
 	const theirs = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 7}}`
 	var failure error
 	tries := func(foo *dsl.Resource, j *enginetest.Journal) {
@@ -319,8 +319,8 @@ func TestForeignChildren(t *testing.T) {
 	})
 }
 
-// TestChildrenRequests holds what handlers see of their children.
-func TestChildrenRequests(t *testing.T) {
+// TestHandlersSeeTheirChildren holds what handlers see of their children.
+func TestHandlersSeeTheirChildren(t *testing.T) {
 	look := func(r *dsl.Request) string {
 		one, err1 := r.Children.Get(scene.Deployments, "web")
 		none, err2 := r.Children.Get(scene.Deployments, "nobody")
@@ -368,9 +368,9 @@ func TestChildrenRequests(t *testing.T) {
 	})
 }
 
-// TestChildrenOfClusterScoped holds that an object without a namespace can own some with one, which
+// TestAClusterScopedOwnerHasChildrenInNamespaces holds that an object without a namespace can own some with one, which
 // costs it a write of its record before the first.
-func TestChildrenOfClusterScoped(t *testing.T) {
+func TestAClusterScopedOwnerHasChildrenInNamespaces(t *testing.T) {
 	const teams = "teams.v1.example.com"
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: teams, Kind: "Team", ClusterScoped: true})

@@ -65,8 +65,8 @@ func TestHandlersSeeStatusOfEachOther(t *testing.T) {
 	})
 }
 
-// TestStatusFromStatus holds that an expression over status is worked out from what another handler sets.
-func TestStatusFromStatus(t *testing.T) {
+// TestAnExpressionReadsStatusThatAnotherHandlerSets holds that an expression over status is worked out from what another handler sets.
+func TestAnExpressionReadsStatusThatAnotherHandlerSets(t *testing.T) {
 	const head = `
 apiVersion: handwerk.dev/v1alpha1
 kind: Operator
@@ -115,9 +115,9 @@ resources:
 	}
 }
 
-// TestObservedGenerationSeesMetadata holds that handlers see changes of labels and annotations where
+// TestChangesOfMetadataAreSeenWithObservedGeneration holds that handlers see changes of labels and annotations where
 // status.observedGeneration says what of the spec was handled.
-func TestObservedGenerationSeesMetadata(t *testing.T) {
+func TestChangesOfMetadataAreSeenWithObservedGeneration(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
 		s := scene.NewStage(t, c)
@@ -147,9 +147,9 @@ func TestObservedGenerationSeesMetadata(t *testing.T) {
 	})
 }
 
-// TestProgressByGeneration holds that status.observedGeneration, which is behind while a handler is not through, does not
+// TestObservedGenerationDoesNotReplaceProgress holds that status.observedGeneration, which is behind while a handler is not through, does not
 // take the place of what the others have done.
-func TestProgressByGeneration(t *testing.T) {
+func TestObservedGenerationDoesNotReplaceProgress(t *testing.T) {
 	spec := dsl.Field("spec")
 	tests := map[string]scene.Scenario{
 		"a creation that one is still trying": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {

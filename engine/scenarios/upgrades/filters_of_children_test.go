@@ -13,9 +13,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestAFilterThatHoldsNoMore holds that children of a handler are taken away when labels keep it from their owner, and made
+// TestChildrenGoWhenTheirFilterHoldsNoMore holds that children of a handler are taken away when labels keep it from their owner, and made
 // again when these match.
-func TestAFilterThatHoldsNoMore(t *testing.T) {
+func TestChildrenGoWhenTheirFilterHoldsNoMore(t *testing.T) {
 	child := func(name string, more string) string {
 		return `apply: {` + name + `: {template: {apiVersion: v1, kind: ConfigMap, metadata: {name: ` + name + `}}` + more + `}}`
 	}
@@ -74,9 +74,9 @@ func merged(o *unstructured.Unstructured, more map[string]string) map[string]str
 	return out
 }
 
-// TestAFilterThatDoesNotHoldAtTheStart holds that children are taken away of which the filter ceased to hold while no
+// TestChildrenGoAfterARestartWhenTheirFilterHoldsNoMore holds that children are taken away of which the filter ceased to hold while no
 // process ran, and that it costs nothing where there are none.
-func TestAFilterThatDoesNotHoldAtTheStart(t *testing.T) {
+func TestChildrenGoAfterARestartWhenTheirFilterHoldsNoMore(t *testing.T) {
 	const app = `{id: app, labels: {off: {exists: false}}, apply: {a: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}}}`
 	scene.PlayVersions(t, func(v *scene.Versions) {
 		v.Next(app)

@@ -34,8 +34,8 @@ func reasons(s *scene.Stage) []string {
 	return out
 }
 
-// TestFailuresAreSaidOnTheObject holds that who looks at an object sees what fails for it.
-func TestFailuresAreSaidOnTheObject(t *testing.T) {
+// TestFailuresAreEventsOfTheirObject holds that who looks at an object sees what fails for it.
+func TestFailuresAreEventsOfTheirObject(t *testing.T) {
 	tests := map[string]struct {
 		define func(foo *dsl.Resource, j *enginetest.Journal)
 		play   func(s *scene.Stage)
@@ -94,8 +94,8 @@ func TestFailuresAreSaidOnTheObject(t *testing.T) {
 	}
 }
 
-// TestAnOperatorThatWorksSaysSo holds the lines of writes to children, and the Events where they are asked for.
-func TestAnOperatorThatWorksSaysSo(t *testing.T) {
+// TestWritesToChildrenAreLogged holds the lines of writes to children, and the Events where they are asked for.
+func TestWritesToChildrenAreLogged(t *testing.T) {
 	for _, mode := range []dsl.EventsMode{"", dsl.EventsChanges} {
 		t.Run("events "+string(mode), func(t *testing.T) {
 			scene.Play(t, scene.Scenario{
@@ -146,9 +146,9 @@ func TestAnOperatorThatWorksSaysSo(t *testing.T) {
 	}
 }
 
-// TestAServerThatIsAwayIsSaidOnce holds that a minute without the API server is a few lines, however many
+// TestAnOutageIsLoggedOnce holds that a minute without the API server is a few lines, however many
 // objects there are, and that they say how it began and ended.
-func TestAServerThatIsAwayIsSaidOnce(t *testing.T) {
+func TestAnOutageIsLoggedOnce(t *testing.T) {
 	scene.Play(t, scene.Scenario{
 		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
 			foo.Owns(scene.Deployments)
@@ -196,8 +196,8 @@ func TestAServerThatIsAwayIsSaidOnce(t *testing.T) {
 	})
 }
 
-// TestHowObjectsStand holds the numbers of handwerk_objects.
-func TestHowObjectsStand(t *testing.T) {
+// TestMetricsCountObjectsByTheirProgress holds the numbers of handwerk_objects.
+func TestMetricsCountObjectsByTheirProgress(t *testing.T) {
 	scene.Play(t, scene.Scenario{
 		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
 			foo.OnReconcile("depends", func(_ context.Context, r *dsl.Request) error {

@@ -13,9 +13,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestAFilterThatLooksAtWhatItsHandlerMakes holds that an object comes to rest whose filter becomes false by what its handler
+// TestAnObjectRestsWhoseFilterReadsItsOwnChild holds that an object comes to rest whose filter becomes false by what its handler
 // has made, and that the child stays.
-func TestAFilterThatLooksAtWhatItsHandlerMakes(t *testing.T) {
+func TestAnObjectRestsWhoseFilterReadsItsOwnChild(t *testing.T) {
 	const child = `apply: {a: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}}}`
 	tests := map[string]string{
 		"once it is there":          `{id: app, when: "!has(children.a.metadata)", ` + child,
@@ -48,9 +48,9 @@ func TestAFilterThatLooksAtWhatItsHandlerMakes(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftWhileHandlersAreNotThrough holds that what no handler has any more stays while one may want it, and goes
+// TestAChildOfNoHandlerStaysUntilHandlersAreThrough holds that what no handler has any more stays while one may want it, and goes
 // in the end.
-func TestWhatIsLeftWhileHandlersAreNotThrough(t *testing.T) {
+func TestAChildOfNoHandlerStaysUntilHandlersAreThrough(t *testing.T) {
 	tests := map[string]func(v *scene.Versions){
 		"a handler that takes it over cannot be asked": func(v *scene.Versions) {
 			v.Next(`{id: new, when: "1 / (self.spec.size - 1) > 0", apply: {b: {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}}}`)
@@ -81,9 +81,9 @@ func TestWhatIsLeftWhileHandlersAreNotThrough(t *testing.T) {
 	}
 }
 
-// TestAFilterOverRelatedObjectsAtTheStart holds that a filter takes nothing away for related objects that are not known
+// TestAFilterOverUnknownRelatedObjectsDeletesNoChild holds that a filter takes nothing away for related objects that are not known
 // yet.
-func TestAFilterOverRelatedObjectsAtTheStart(t *testing.T) {
+func TestAFilterOverUnknownRelatedObjectsDeletesNoChild(t *testing.T) {
 	const of = `{resource: foos.v1.example.com, related: [{name: all, resource: bars.v1.example.org, namespace: default, selector: {matchLabels: {of: all}}}],
 				handlers: [{id: new, when: "size(related.all) > 0", apply: {b: {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}}}]}`
 	scene.PlayVersions(t, func(v *scene.Versions) {
@@ -101,9 +101,9 @@ func TestAFilterOverRelatedObjectsAtTheStart(t *testing.T) {
 	})
 }
 
-// TestWhatIsFoundWhileAHandlerFails holds that what is found of a kind that is not declared any more goes in the end,
+// TestAChildOfARetiredKindGoesThoughAHandlerFails holds that what is found of a kind that is not declared any more goes in the end,
 // also when a handler fails as it is found.
-func TestWhatIsFoundWhileAHandlerFails(t *testing.T) {
+func TestAChildOfARetiredKindGoesThoughAHandlerFails(t *testing.T) {
 	scene.PlayVersions(t, func(v *scene.Versions) {
 		v.Next(scene.AppliesChild("old", "Deployment", "b"))
 		v.WantChildren("Deployment b of old/b")
@@ -122,9 +122,9 @@ func TestWhatIsFoundWhileAHandlerFails(t *testing.T) {
 	})
 }
 
-// TestACopyOfAChildsAnnotations holds that what a controller makes of a child, with its annotations, is nobody's child
+// TestACopyOfAChildsAnnotationsMakesNoChild holds that what a controller makes of a child, with its annotations, is nobody's child
 // for another resource of the operator.
-func TestACopyOfAChildsAnnotations(t *testing.T) {
+func TestACopyOfAChildsAnnotationsMakesNoChild(t *testing.T) {
 	scene.PlayVersions(t, func(v *scene.Versions) {
 		v.NextResources(`{resource: foos.v1.example.com, handlers: [` + scene.AppliesChild("app", "Bar", "a") + `]},
 			{resource: bars.v1.example.org, owns: [deployments.v1.apps], handlers: [` + scene.LabelsSeen + `]}`)

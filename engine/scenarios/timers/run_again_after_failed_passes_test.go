@@ -15,9 +15,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestRunAgainOutlivesFailedPasses holds that a handler runs again at the time that it asked for, whatever becomes of the requests
+// TestAHandlerRunsAgainInTimeThoughPassesFail holds that a handler runs again at the time that it asked for, whatever becomes of the requests
 // of the pass in which it asked, and of those at that time.
-func TestRunAgainOutlivesFailedPasses(t *testing.T) {
+func TestAHandlerRunsAgainInTimeThoughPassesFail(t *testing.T) {
 	internal := apierrors.NewInternalError(scene.ErrAgain)
 	polls := func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.OnReconcile("polls", j.Note("polls", again(time.Hour, nil), again(time.Hour, nil), scene.Succeeds))

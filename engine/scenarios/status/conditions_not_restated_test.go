@@ -15,9 +15,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestConditionsWithoutASubresourceRest holds that conditions are not restated where each write of the status is another
+// TestConditionsWithoutAStatusSubresourceAreNotRestated holds that conditions are not restated where each write of the status is another
 // generation.
-func TestConditionsWithoutASubresourceRest(t *testing.T) {
+func TestConditionsWithoutAStatusSubresourceAreNotRestated(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo", NoStatus: true})
 		s := scene.NewStage(t, c)
@@ -42,9 +42,9 @@ func TestConditionsWithoutASubresourceRest(t *testing.T) {
 	})
 }
 
-// TestWhatIsSaidNowCountsMore holds that a condition which one handler sets is not overwritten by what another one
+// TestAConditionThatIsSetNowIsNotRestated holds that a condition which one handler sets is not overwritten by what another one
 // that rests has said before.
-func TestWhatIsSaidNowCountsMore(t *testing.T) {
+func TestAConditionThatIsSetNowIsNotRestated(t *testing.T) {
 	scene.PlayYAML(t, `{resource: foos.v1.example.com, handlers: [
 		{id: a, set: {conditions: [{type: Ready, status: "${self.spec.size > 0}"}]}},
 		{id: b, when: self.spec.color == 'blue', set: {conditions: [{type: Ready, status: false, reason: Blue}]}}]}`, func(s *scene.Stage) {
@@ -57,8 +57,8 @@ func TestWhatIsSaidNowCountsMore(t *testing.T) {
 	})
 }
 
-// TestWhatFailedIsNotRestated holds that what a handler has said is not said of a generation that it failed with.
-func TestWhatFailedIsNotRestated(t *testing.T) {
+// TestTheConditionOfAFailedHandlerIsNotRestated holds that what a handler has said is not said of a generation that it failed with.
+func TestTheConditionOfAFailedHandlerIsNotRestated(t *testing.T) {
 	scene.PlayYAML(t, `{resource: foos.v1.example.com, handlers: [{id: a, set: {conditions: [{type: Sized, status: "${self.spec.size > 0}", reason: "${self.spec.why}"}]}}]}`, func(s *scene.Stage) {
 		s.Launch()
 		s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {size: 1, why: Good}}`)

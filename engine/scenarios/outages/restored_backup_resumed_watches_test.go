@@ -70,9 +70,9 @@ func TestResumedWatchesShowThatVersionsWentBack(t *testing.T) {
 	})
 }
 
-// TestWhatIsForgottenWhenVersionsGoBack holds that what was known of the operator's own writes does not count for versions that
+// TestOwnWritesAreForgottenWhenVersionsGoBack holds that what was known of the operator's own writes does not count for versions that
 // are given out again.
-func TestWhatIsForgottenWhenVersionsGoBack(t *testing.T) {
+func TestOwnWritesAreForgottenWhenVersionsGoBack(t *testing.T) {
 	var second atomic.Bool
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a child's change with the version of an own write is news": {Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {

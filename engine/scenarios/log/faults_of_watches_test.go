@@ -24,9 +24,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestASourceThatFailsIsSaidOnce holds that a fault of a source is a line when it begins and one when it
+// TestASourceThatFailsIsLoggedOnce holds that a fault of a source is a line when it begins and one when it
 // is over, with what lay between, however many objects and attempts there are.
-func TestASourceThatFailsIsSaidOnce(t *testing.T) {
+func TestASourceThatFailsIsLoggedOnce(t *testing.T) {
 	const (
 		begins = `"msg"="resource is degraded" "resource"="foos.v1.example.com" "handwerk.warning"=true "state"=`
 		ends   = `"msg"="resource is watched again" "resource"="foos.v1.example.com" "lasted"="\d+m\d+s"`
@@ -94,9 +94,9 @@ func TestASourceThatFailsIsSaidOnce(t *testing.T) {
 	}
 }
 
-// TestAnOutageIsToldByNobodyElse holds that a server which hangs, so that watches come to no end and no
+// TestAnOutageIsNotLoggedByEachWatch holds that a server which hangs, so that watches come to no end and no
 // request gets an answer, is a line when it begins and one when it is over.
-func TestAnOutageIsToldByNobodyElse(t *testing.T) {
+func TestAnOutageIsNotLoggedByEachWatch(t *testing.T) {
 	scene.Play(t, scene.Scenario{
 		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
 			foo.Owns(scene.Deployments)
@@ -125,9 +125,9 @@ func TestAnOutageIsToldByNobodyElse(t *testing.T) {
 	})
 }
 
-// TestAServerThatComesBackIsNotComplainedOf holds that a server which refuses everything for a moment, as the
+// TestAServerThatComesBackIsNotLoggedAsAFault holds that a server which refuses everything for a moment, as the
 // real one does until it knows its roles, is no line more; what it still refuses later is.
-func TestAServerThatComesBackIsNotComplainedOf(t *testing.T) {
+func TestAServerThatComesBackIsNotLoggedAsAFault(t *testing.T) {
 	const (
 		fails = `"msg"="requests fail; what needs them waits" "handwerk.warning"=true "to"="the API server"`
 		again = `"msg"="requests get through again" "to"="the API server" "failed"=`
@@ -191,9 +191,9 @@ func (u unknown) RoundTrip(request *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusUnauthorized, Body: http.NoBody, Header: http.Header{}, Request: request}, nil
 }
 
-// TestATokenThatIsNotAcceptedIsSaidOnce holds that a process whose token has expired says so in a line, however
+// TestARefusedTokenIsLoggedOnce holds that a process whose token has expired says so in a line, however
 // many resources there are.
-func TestATokenThatIsNotAcceptedIsSaidOnce(t *testing.T) {
+func TestARefusedTokenIsLoggedOnce(t *testing.T) {
 	scene.Play(t, scene.Scenario{
 		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
 			foo.Owns(scene.Deployments)
@@ -215,9 +215,9 @@ func TestATokenThatIsNotAcceptedIsSaidOnce(t *testing.T) {
 	})
 }
 
-// TestAResourceThatComesBackIsToldOnce holds that a CRD that goes and returns is a line each, also where its
+// TestAResourceThatComesBackIsLoggedOnce holds that a CRD that goes and returns is a line each, also where its
 // objects cannot be listed yet when discovery has it.
-func TestAResourceThatComesBackIsToldOnce(t *testing.T) {
+func TestAResourceThatComesBackIsLoggedOnce(t *testing.T) {
 	scene.Play(t, scene.Scenario{
 		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) { foo.OnReconcile("look", scene.Succeeds) },
 		Play: func(s *scene.Stage) {
@@ -289,9 +289,9 @@ func TestAStopIsNoFault(t *testing.T) {
 	})
 }
 
-// TestARightThatIsMissingIsSaidOnce holds that a right which is taken away is a line when it is missed and one
+// TestAMissingRightIsLoggedOnce holds that a right which is taken away is a line when it is missed and one
 // when it is there again, however many objects and Events there are. The request that found it out has one, too.
-func TestARightThatIsMissingIsSaidOnce(t *testing.T) {
+func TestAMissingRightIsLoggedOnce(t *testing.T) {
 	tests := map[string]struct {
 		objects  []string
 		verbs    []string

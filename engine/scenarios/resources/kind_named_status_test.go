@@ -11,8 +11,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestAResourceOfTheKindStatus holds that a resource whose kind is called as the API machinery's Status is handled.
-func TestAResourceOfTheKindStatus(t *testing.T) {
+// TestAResourceOfTheKindStatusIsHandled holds that a resource whose kind is called as the API machinery's Status is handled.
+func TestAResourceOfTheKindStatusIsHandled(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: "statuses.v1.example.com", Kind: "Status"})
 		s := scene.NewStage(t, c)

@@ -12,9 +12,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestWhatChangesBesidesWhileAWhenIsFalse holds what becomes of children when something else than their handler's when changes,
+// TestAFalseWhenKeepsChildrenThroughOtherChanges holds what becomes of children when something else than their handler's when changes,
 // and when the when is true again.
-func TestWhatChangesBesidesWhileAWhenIsFalse(t *testing.T) {
+func TestAFalseWhenKeepsChildrenThroughOtherChanges(t *testing.T) {
 	app := scene.AppliesTemplates("app, "+small, scene.ConfigMapTemplate("a"))
 	each := `{id: app, ` + small + `, forEach: "${self.spec.?items.orValue(['x', 'y'])}", key: "${item}", apply: {a: {apiVersion: v1, kind: ConfigMap, metadata: {name: "a-${item}"}}}}`
 	tests := map[string]struct {
@@ -96,9 +96,9 @@ func TestWhatChangesBesidesWhileAWhenIsFalse(t *testing.T) {
 	}
 }
 
-// TestAWhenOfAMachine holds that children of a machine, and of a part of a state, stay as they are while a when is false, and are
+// TestAFalseWhenOfAMachineLeavesChildrenAsTheyAre holds that children of a machine, and of a part of a state, stay as they are while a when is false, and are
 // put back later.
-func TestAWhenOfAMachine(t *testing.T) {
+func TestAFalseWhenOfAMachineLeavesChildrenAsTheyAre(t *testing.T) {
 	for name, where := range map[string][2]string{"of the machine": {small + ", ", ""}, "of a part of a state": {"", small + ", "}} {
 		t.Run(name, func(t *testing.T) {
 			scene.PlayVersionsWithConditions(t, func(v *scene.Versions) {

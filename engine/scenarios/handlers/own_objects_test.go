@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package upgrades_test
+package handlers_test
 
 import (
 	"context"
@@ -27,9 +27,9 @@ var ownObjects = map[string]map[string]any{
 	},
 }
 
-// TestTheOperatorsOwnObjectsAreNobodysChildren has templates whose names come from an object aim at what the operator keeps for
+// TestTheOperatorsOwnObjectsCannotBeChildren has templates whose names come from an object aim at what the operator keeps for
 // itself.
-func TestTheOperatorsOwnObjectsAreNobodysChildren(t *testing.T) {
+func TestTheOperatorsOwnObjectsCannotBeChildren(t *testing.T) {
 	const aims = `{apiVersion: example.com/v1, kind: Foo, metadata: {name: web, namespace: ops}, spec: {size: 1}}`
 	for resource, own := range ownObjects {
 		for _, there := range []bool{true, false} {
@@ -54,8 +54,8 @@ func TestTheOperatorsOwnObjectsAreNobodysChildren(t *testing.T) {
 	}
 }
 
-// TestCodeWritesNoneOfTheOperatorsOwnObjects tries each way in which a handler can write another object.
-func TestCodeWritesNoneOfTheOperatorsOwnObjects(t *testing.T) {
+// TestHandlersCannotWriteTheOperatorsOwnObjects tries each way in which a handler can write another object.
+func TestHandlersCannotWriteTheOperatorsOwnObjects(t *testing.T) {
 	ways := map[string]func(c context.Context, r *dsl.Request, resource string, o *unstructured.Unstructured) error{
 		"apply": func(c context.Context, r *dsl.Request, _ string, o *unstructured.Unstructured) error {
 			_, err := r.Client.Apply(c, o)
