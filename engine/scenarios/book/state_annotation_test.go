@@ -79,6 +79,12 @@ func TestTheStateAnnotationHasWhatHandlersNeed(t *testing.T) {
 				s.Called("update map[spec:map[size:1]] [change spec.size 1 2]")
 			},
 		},
+	})
+}
+
+// TestALargeEssenceIsPackedOrADigest holds that an essence of any size can be handled.
+func TestALargeEssenceIsPackedOrADigest(t *testing.T) {
+	scene.PlayAll(t, map[string]scene.Scenario{
 		"a large essence is compressed, and is old all the same": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.OnUpdate("changed", j.Note("changed", func(_ context.Context, r *dsl.Request) error {
@@ -120,6 +126,12 @@ func TestTheStateAnnotationHasWhatHandlersNeed(t *testing.T) {
 				s.Called("changed update")
 			},
 		},
+	})
+}
+
+// TestTheStateAnnotationHasTheProgressOfHandlers holds that people and later processes find what is not finished.
+func TestTheStateAnnotationHasTheProgressOfHandlers(t *testing.T) {
+	scene.PlayAll(t, map[string]scene.Scenario{
 		"handlers that are not finished, with what went wrong, and nothing when all are": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.OnCreate("made", j.Note("made", scene.RetriesAfter(scene.Late), scene.Succeeds))
@@ -146,6 +158,12 @@ func TestTheStateAnnotationHasWhatHandlersNeed(t *testing.T) {
 				s.WantStoredState("generation", "handlers", "handwerk", "uid")
 			},
 		},
+	})
+}
+
+// TestTheStateAnnotationSurvivesSchemasPeopleAndOtherDomains holds what becomes of the annotation under other conditions.
+func TestTheStateAnnotationSurvivesSchemasPeopleAndOtherDomains(t *testing.T) {
+	scene.PlayAll(t, map[string]scene.Scenario{
 		"an annotation where the schema has no observedGeneration, though it was asked for": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.ObservedGeneration = true

@@ -13,6 +13,15 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
+// threeViews declares a handler for the size, one for all, and one for the color. The second one does what it is given.
+func threeViews(second ...dsl.Func) func(foo *dsl.Resource, j *enginetest.Journal) {
+	return func(foo *dsl.Resource, j *enginetest.Journal) {
+		foo.On(scene.CreateAndUpdate(), "size", j.Note("size"), dsl.Field("spec.size"))
+		foo.On(scene.CreateAndUpdate(), "any", j.Note("any", second...))
+		foo.On(scene.CreateAndUpdate(), "color", j.Note("color"), dsl.Field("spec.color"))
+	}
+}
+
 // TestNoChangeWhileHandlersRunIsLost is law 1: nothing is lost.
 func TestNoChangeWhileHandlersRunIsLost(t *testing.T) {
 	var s *scene.Stage
@@ -22,23 +31,16 @@ func TestNoChangeWhileHandlersRunIsLost(t *testing.T) {
 			return nil
 		}
 	}
-	three := func(second ...dsl.Func) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
-			foo.On(scene.CreateAndUpdate(), "size", j.Note("size"), dsl.Field("spec.size"))
-			foo.On(scene.CreateAndUpdate(), "any", j.Note("any", second...))
-			foo.On(scene.CreateAndUpdate(), "color", j.Note("color"), dsl.Field("spec.color"))
-		}
-	}
 	tests := map[string]scene.Scenario{
 		"a change while the second of three runs re-runs those that look at it, also the first": {
-			Operator: three(meddle(2), scene.Succeeds), Play: func(s *scene.Stage) {
+			Operator: threeViews(meddle(2), scene.Succeeds), Play: func(s *scene.Stage) {
 				s.Launch()
 				s.Create(scene.Web)
 				s.Called("size create", "any create", "color create", "size update", "any update")
 			},
 		},
 		"a change while the first cycle still retries re-runs what succeeded, and cuts the wait short": {
-			Operator: three(scene.RetriesAfter(scene.Late), scene.Succeeds), Play: func(s *scene.Stage) {
+			Operator: threeViews(scene.RetriesAfter(scene.Late), scene.Succeeds), Play: func(s *scene.Stage) {
 				s.Launch()
 				s.Create(scene.Web)
 				s.Called("size create", "any create", "color create")
@@ -49,79 +51,12 @@ func TestNoChangeWhileHandlersRunIsLost(t *testing.T) {
 			},
 		},
 		"the same with a retry that is kept in memory": {
-			Operator: three(scene.RetriesAfter(scene.Soon), scene.Succeeds), Play: func(s *scene.Stage) {
+			Operator: threeViews(scene.RetriesAfter(scene.Soon), scene.Succeeds), Play: func(s *scene.Stage) {
 				s.Launch()
 				s.Create(scene.Web)
 				s.Called("size create", "any create", "color create")
 				s.Set("blue", "spec", "color")
 				s.Called("any create", "color update")
-			},
-		},
-		"a change that is taken back is seen as two by a handler that was done with the first": {
-			Operator: three(scene.Succeeds, scene.RetriesAfter(scene.Late), scene.Succeeds), Play: func(s *scene.Stage) {
-				s.Begin()
-				s.Resize(2)
-				s.Called("size update", "any update")
-				s.Resize(1)
-				s.Called("size update", "any update") // the second had begun with the change
-				s.Advance(time.Hour)
-				s.Called()
-				s.Set("blue", "spec", "color")
-				s.Called("any update", "color update")
-			},
-		},
-		"a change that is taken back across a restart is seen as two as well": {
-			Operator: three(scene.Succeeds, scene.RetriesAfter(scene.Late), scene.Succeeds), Play: func(s *scene.Stage) {
-				s.Begin()
-				s.Resize(2)
-				s.Called("size update", "any update")
-				scene.Stop(s)
-				s.Resize(1)
-				s.Process.Restart()
-				s.Called("size update", "any update")
-			},
-		},
-		"a change that is taken back is undone though that fails at first": {
-			Operator: three(scene.Succeeds, scene.RetriesAfter(scene.Late), scene.RetriesAfter(scene.Late), scene.Succeeds), Play: func(s *scene.Stage) {
-				s.Begin()
-				s.Resize(2)
-				s.Called("size update", "any update")
-				s.Resize(1)
-				s.Called("size update", "any update")
-				s.Process.Restart()
-				s.Called()
-				s.Advance(scene.Late)
-				s.Called("any update 2")
-				s.Advance(time.Hour)
-				s.Called()
-			},
-		},
-		"the same though it has to wait": {
-			Operator: three(scene.Succeeds, scene.RetriesAfter(scene.Late), scene.Fails(dsl.Waiting("the rollout", scene.Late)), scene.Succeeds), Play: func(s *scene.Stage) {
-				s.Begin()
-				s.Resize(2)
-				s.Called("size update", "any update")
-				s.Resize(1)
-				s.Called("size update", "any update")
-				s.Advance(scene.Late / 2)
-				s.Process.Restart()
-				s.Called("any update")
-				s.Advance(time.Hour)
-				s.Called()
-			},
-		},
-		"the same of a level-triggered handler that comes after one which fails": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-				foo.OnReconcile("first", j.Note("first", scene.Succeeds, scene.Succeeds, scene.RetriesAfter(scene.Soon), scene.Succeeds), dsl.Field("spec.size"))
-				foo.OnReconcile("second", j.Note("second", scene.Succeeds, scene.RetriesAfter(scene.Late), scene.Succeeds), dsl.Field("spec.size"), dsl.After("first"))
-			}, Play: func(s *scene.Stage) {
-				s.Begin()
-				s.Resize(2)
-				s.Called("first update", "second update")
-				s.Resize(1)
-				s.Called("first update")
-				s.Advance(scene.Soon)
-				s.Called("first update 2", "second update")
 			},
 		},
 		"a change that is taken back while a handler runs that wants to change the object is seen as two": {
@@ -164,7 +99,7 @@ func TestNoChangeWhileHandlersRunIsLost(t *testing.T) {
 			},
 		},
 		"a change that the cache shows late is seen when it does": {
-			Operator: three(scene.Succeeds), Play: func(s *scene.Stage) {
+			Operator: threeViews(scene.Succeeds), Play: func(s *scene.Stage) {
 				s.Begin()
 				s.HoldWatches(scene.Foos)
 				s.Resize(2)
@@ -174,7 +109,7 @@ func TestNoChangeWhileHandlersRunIsLost(t *testing.T) {
 			},
 		},
 		"changes while nothing is watched are one change": {
-			Operator: three(scene.Succeeds), Play: func(s *scene.Stage) {
+			Operator: threeViews(scene.Succeeds), Play: func(s *scene.Stage) {
 				s.Begin()
 				s.HoldWatches(scene.Foos)
 				s.Resize(2)
@@ -229,6 +164,79 @@ func TestNoChangeWhileHandlersRunIsLost(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) { scene.Play(t, one) })
 	}
+}
+
+// TestAChangeThatIsTakenBackIsSeenAsTwo is law 1 for a change that is taken back while handlers are not through with it.
+func TestAChangeThatIsTakenBackIsSeenAsTwo(t *testing.T) {
+	scene.PlayAll(t, map[string]scene.Scenario{
+		"a change that is taken back is seen as two by a handler that was done with the first": {
+			Operator: threeViews(scene.Succeeds, scene.RetriesAfter(scene.Late), scene.Succeeds), Play: func(s *scene.Stage) {
+				s.Begin()
+				s.Resize(2)
+				s.Called("size update", "any update")
+				s.Resize(1)
+				s.Called("size update", "any update") // the second had begun with the change
+				s.Advance(time.Hour)
+				s.Called()
+				s.Set("blue", "spec", "color")
+				s.Called("any update", "color update")
+			},
+		},
+		"a change that is taken back across a restart is seen as two as well": {
+			Operator: threeViews(scene.Succeeds, scene.RetriesAfter(scene.Late), scene.Succeeds), Play: func(s *scene.Stage) {
+				s.Begin()
+				s.Resize(2)
+				s.Called("size update", "any update")
+				scene.Stop(s)
+				s.Resize(1)
+				s.Process.Restart()
+				s.Called("size update", "any update")
+			},
+		},
+		"a change that is taken back is undone though that fails at first": {
+			Operator: threeViews(scene.Succeeds, scene.RetriesAfter(scene.Late), scene.RetriesAfter(scene.Late), scene.Succeeds), Play: func(s *scene.Stage) {
+				s.Begin()
+				s.Resize(2)
+				s.Called("size update", "any update")
+				s.Resize(1)
+				s.Called("size update", "any update")
+				s.Process.Restart()
+				s.Called()
+				s.Advance(scene.Late)
+				s.Called("any update 2")
+				s.Advance(time.Hour)
+				s.Called()
+			},
+		},
+		"the same though it has to wait": {
+			Operator: threeViews(scene.Succeeds, scene.RetriesAfter(scene.Late), scene.Fails(dsl.Waiting("the rollout", scene.Late)), scene.Succeeds), Play: func(s *scene.Stage) {
+				s.Begin()
+				s.Resize(2)
+				s.Called("size update", "any update")
+				s.Resize(1)
+				s.Called("size update", "any update")
+				s.Advance(scene.Late / 2)
+				s.Process.Restart()
+				s.Called("any update")
+				s.Advance(time.Hour)
+				s.Called()
+			},
+		},
+		"the same of a level-triggered handler that comes after one which fails": {
+			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+				foo.OnReconcile("first", j.Note("first", scene.Succeeds, scene.Succeeds, scene.RetriesAfter(scene.Soon), scene.Succeeds), dsl.Field("spec.size"))
+				foo.OnReconcile("second", j.Note("second", scene.Succeeds, scene.RetriesAfter(scene.Late), scene.Succeeds), dsl.Field("spec.size"), dsl.After("first"))
+			}, Play: func(s *scene.Stage) {
+				s.Begin()
+				s.Resize(2)
+				s.Called("first update", "second update")
+				s.Resize(1)
+				s.Called("first update")
+				s.Advance(scene.Soon)
+				s.Called("first update 2", "second update")
+			},
+		},
+	})
 }
 
 // TestHandlersRunInTheirOrder holds what handlers of one pass may rely on.

@@ -5,6 +5,7 @@ package children_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -157,5 +158,34 @@ func TestANamespaceOwnsObjectsInItWithoutARecord(t *testing.T) {
 		if notes := s.Get("namespaces.v1", "", "elsewhere").GetAnnotations(); notes[scene.RecordAnnotation] != "" {
 			s.T.Errorf("there is a record: %s", notes[scene.RecordAnnotation])
 		}
+	})
+}
+
+// TestAClusterScopedOwnerHasChildrenInNamespaces holds that an object without a namespace can own some with one, which
+// costs it a write of its record before the first.
+func TestAClusterScopedOwnerHasChildrenInNamespaces(t *testing.T) {
+	const teams = "teams.v1.example.com"
+	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		c.Serve(enginetest.Resource{Name: teams, Kind: "Team", ClusterScoped: true})
+		s := scene.NewStage(t, c)
+		s.Operator.Resource(teams, func(team *dsl.Resource) {
+			team.Owns("configmaps.v1", "namespaces.v1")
+			team.OnReconcile("keep", s.Note("keep", func(ctx context.Context, r *dsl.Request) error {
+				_, err1 := r.Children.Apply(ctx, map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "team"}})
+				_, err2 := r.Children.Apply(ctx, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a", "namespace": "team"}})
+				found, err3 := r.Children.Get("configmaps.v1", "team/a")
+				if found == nil {
+					s.Add("the child is not found")
+				}
+				return errors.Join(err1, err2, err3)
+			}))
+		})
+		s.Launch()
+		s.Create(`{apiVersion: example.com/v1, kind: Team, metadata: {name: one}}`)
+		s.Called("keep create")
+		s.Wrote("patch namespaces team", "patch teams one", "patch configmaps team/a")
+		s.Delete("configmaps.v1", "team", "a")
+		s.Called("keep child")
+		s.Wrote("patch configmaps team/a")
 	})
 }

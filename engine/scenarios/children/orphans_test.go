@@ -60,6 +60,14 @@ func unlist(s *scene.Stage) {
 	})
 }
 
+// showConfigMaps has the caches catch up with the ConfigMaps.
+func showConfigMaps(s *scene.Stage) {
+	s.T.Helper()
+	s.ReleaseWatches(scene.ConfigMaps)
+	s.Advance(2 * time.Minute)
+	leftMap(s)
+}
+
 // TestAnOrphanThatNoCacheShowsStays holds that a child with an owner reference which is to stay is released before its owner goes,
 // whatever the cache of its kind shows.
 func TestAnOrphanThatNoCacheShowsStays(t *testing.T) {
@@ -85,31 +93,6 @@ func TestAnOrphanThatNoCacheShowsStays(t *testing.T) {
 		first.Kill()
 		s.Advance(time.Minute)
 	}
-	// restored deletes the owner after etcd was set back to a time when the child was there, which the cache shows as gone.
-	restored := func(s *scene.Stage) {
-		s.Advance(time.Minute)
-		restore := s.Backup()
-		s.Delete(scene.ConfigMaps, "default", "web")
-		s.RaiseVersions("later", 100)
-		s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: later}, spec: {size: 0}}`) // its kind's cache is ahead, too
-		s.Advance(time.Minute)
-		s.Settle()
-		restore()
-		s.HoldWatches(scene.ConfigMaps)
-		s.CutWatches(scene.ConfigMaps)
-		s.Remove()
-		s.Advance(20 * time.Second)
-	}
-	leaves := func(foo *dsl.Resource, j *enginetest.Journal) {
-		leavesMap(foo, j)
-		foo.OnDelete("leave", scene.Succeeds)
-	}
-	shown := func(s *scene.Stage) {
-		s.T.Helper()
-		s.ReleaseWatches(scene.ConfigMaps)
-		s.Advance(2 * time.Minute)
-		leftMap(s)
-	}
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"its creation got no answer": {Operator: leavesMap, Play: func(s *scene.Stage) {
 			lost(s)
@@ -117,14 +100,14 @@ func TestAnOrphanThatNoCacheShowsStays(t *testing.T) {
 			held(s)
 			s.Advance(20 * time.Second)
 			held(s)
-			shown(s)
+			showConfigMaps(s)
 		}},
 		"its creation got no answer, and the next attempt finds it": {Operator: leavesMap, Play: func(s *scene.Stage) {
 			lost(s)
 			s.Advance(time.Minute)
 			s.Remove()
 			held(s)
-			shown(s)
+			showConfigMaps(s)
 		}},
 		"its creation got no answer in the deletion, and its handler says nothing of it": {Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
 			foo.Owns(scene.ConfigMaps)
@@ -142,14 +125,14 @@ func TestAnOrphanThatNoCacheShowsStays(t *testing.T) {
 			held(s)
 			s.Advance(20 * time.Second)
 			held(s)
-			shown(s)
+			showConfigMaps(s)
 		}},
 		"a next leader has a cache that lags behind": {Operator: leavesMap, Play: func(s *scene.Stage) {
 			taken(s)
 			s.Remove()
 			s.Advance(20 * time.Second)
 			held(s)
-			shown(s)
+			showConfigMaps(s)
 		}},
 		"a next leader has a cache that lags behind, and writes the owner first": {Operator: leavesMap, Play: func(s *scene.Stage) {
 			taken(s)
@@ -161,7 +144,7 @@ func TestAnOrphanThatNoCacheShowsStays(t *testing.T) {
 			s.Remove()
 			s.Advance(20 * time.Second)
 			held(s)
-			shown(s)
+			showConfigMaps(s)
 		}},
 		"an earlier version made it, and no watch of its kind is open": {Operator: leavesMap, Play: func(s *scene.Stage) {
 			s.Operator.Settings.LeaderElection = dsl.LeaderElection{Mode: dsl.LeaderLease, Namespace: "default"}
@@ -183,15 +166,40 @@ func TestAnOrphanThatNoCacheShowsStays(t *testing.T) {
 			s.Advance(2 * time.Minute)
 			leftMap(s)
 		}},
+	})
+}
+
+// TestAnOrphanOfARestoredBackupStays holds the same after a backup was restored.
+func TestAnOrphanOfARestoredBackupStays(t *testing.T) {
+	// restored deletes the owner after etcd was set back to a time when the child was there, which the cache shows as gone.
+	restored := func(s *scene.Stage) {
+		s.Advance(time.Minute)
+		restore := s.Backup()
+		s.Delete(scene.ConfigMaps, "default", "web")
+		s.RaiseVersions("later", 100)
+		s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: later}, spec: {size: 0}}`) // its kind's cache is ahead, too
+		s.Advance(time.Minute)
+		s.Settle()
+		restore()
+		s.HoldWatches(scene.ConfigMaps)
+		s.CutWatches(scene.ConfigMaps)
+		s.Remove()
+		s.Advance(20 * time.Second)
+	}
+	leaves := func(foo *dsl.Resource, j *enginetest.Journal) {
+		leavesMap(foo, j)
+		foo.OnDelete("leave", scene.Succeeds)
+	}
+	scene.PlayAll(t, map[string]scene.Scenario{
 		"the cache is that of before a restored backup": {Operator: leavesMap, Play: func(s *scene.Stage) {
 			s.Begin()
 			restored(s)
-			shown(s)
+			showConfigMaps(s)
 		}},
 		"the cache is that of before a restored backup, and a handler holds the owner, too": {Operator: leaves, Play: func(s *scene.Stage) {
 			s.Begin()
 			restored(s)
-			shown(s)
+			showConfigMaps(s)
 		}},
 		"its owner and the child are made again from a backup": {Operator: leaves, Play: func(s *scene.Stage) {
 			s.Begin()
@@ -211,13 +219,13 @@ func TestAnOrphanThatNoCacheShowsStays(t *testing.T) {
 			s.Remove()
 			s.Advance(20 * time.Second)
 			held(s)
-			shown(s)
+			showConfigMaps(s)
 		}},
 		"the cache is that of before a restored backup, and an earlier version made the child": {Operator: leavesMap, Play: func(s *scene.Stage) {
 			s.Begin()
 			unlist(s)
 			restored(s)
-			shown(s)
+			showConfigMaps(s)
 		}},
 	})
 }

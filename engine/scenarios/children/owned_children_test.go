@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -114,6 +113,12 @@ func TestAChildIsKeptAsItsHandlerMakesIt(t *testing.T) {
 				}
 			},
 		},
+	})
+}
+
+// TestADeletedChildIsMadeAgain holds that a child that is gone is made again, once.
+func TestADeletedChildIsMadeAgain(t *testing.T) {
+	scene.PlayAll(t, map[string]scene.Scenario{
 		"a child that is deleted is made again": {Operator: scene.OwnsDeployment, Play: func(s *scene.Stage) {
 			s.Begin()
 			s.Delete(scene.Deployments, "default", "web")
@@ -150,6 +155,12 @@ func TestAChildIsKeptAsItsHandlerMakesIt(t *testing.T) {
 			replicas(s, 1)
 			s.Wrote("patch deployments default/web")
 		}},
+	})
+}
+
+// TestAChildThatCannotBeOwnedIsRefusedForGood holds that a handler does not try again what cannot work.
+func TestAChildThatCannotBeOwnedIsRefusedForGood(t *testing.T) {
+	scene.PlayAll(t, map[string]scene.Scenario{
 		"a child in another namespace is refused for good": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.Owns(scene.Deployments)
@@ -179,143 +190,6 @@ func TestAChildIsKeptAsItsHandlerMakesIt(t *testing.T) {
 				}
 			},
 		},
-		"when children change owners both get to know": {Operator: scene.OwnsDeployment, Play: func(s *scene.Stage) {
-			s.Begin()
-			second := s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: second}, spec: {size: 1}}`)
-			s.Forget()
-			s.Update(scene.Deployments, "default", "web", func(o *unstructured.Unstructured) {
-				refs := o.GetOwnerReferences()
-				refs[0].Name, refs[0].UID = "second", second.GetUID()
-				o.SetOwnerReferences(refs)
-			})
-			s.Called("child child", "child child")
-		}},
-		"the children of an object that is deleted are no news to it": {Operator: scene.OwnsDeployment, Play: func(s *scene.Stage) {
-			s.Begin()
-			s.Remove()
-			s.Settle()
-			s.Delete(scene.Deployments, "default", "web")
-			s.Called()
-			s.Wrote()
-		}},
-	})
-}
-
-// TestANewOwnerWaitsForTheChildrenOfAnEarlierOne holds that an object that is made again under its name waits for what
-// the garbage collector has yet to take, and goes on when that is gone.
-func TestANewOwnerWaitsForTheChildrenOfAnEarlierOne(t *testing.T) {
-	tries := func(foo *dsl.Resource, j *enginetest.Journal) {
-		foo.Owns(scene.Deployments)
-		foo.OnReconcile("child", j.Note("child", func(ctx context.Context, r *dsl.Request) error {
-			err := scene.KeepsDeployment(ctx, r)
-			if err != nil {
-				j.Add(err.Error())
-			}
-			return err
-		}), dsl.Retries(1))
-	}
-	waits := []string{"child create", "waiting for Deployment default/web of an earlier Foo default/web to be collected"}
-	scene.PlayAll(t, map[string]scene.Scenario{
-		"it is no failure, however long it takes, and ends at once": {Operator: tries, Play: func(s *scene.Stage) {
-			s.Begin()
-			s.Remove()
-			s.WantGone()
-			s.Create(scene.Web)
-			s.Called(waits...)
-			s.Advance(10*time.Minute + 30*time.Second)
-			s.Called(slices.Repeat(waits, 10)...)
-			s.Wrote()
-			if len(s.Events()) > 0 {
-				s.T.Errorf("events %v", s.Events())
-			}
-			s.Delete(scene.Deployments, "default", "web")
-			s.Called("child create")
-			replicas(s, 1)
-			s.Wrote("patch deployments default/web")
-		}},
-		"one that is being deleted is waited for as well": {Operator: tries, Play: func(s *scene.Stage) {
-			s.Begin()
-			s.Update(scene.Deployments, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"example.com/x"}) })
-			s.Delete(scene.Deployments, "default", "web")
-			s.Remove()
-			s.Forget()
-			s.Create(scene.Web)
-			s.Called(waits...)
-			s.Update(scene.Deployments, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
-			s.Advance(time.Minute)
-			replicas(s, 1)
-		}},
-		"one of another object of the name is somebody's": {Operator: tries, Play: func(s *scene.Stage) {
-			s.Launch()
-			yes := true
-			for _, kind := range []string{"Foo", "Bar"} {
-				d := &unstructured.Unstructured{Object: scene.DeploymentNamed("web", int64(7))}
-				d.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "example.org/v1", Kind: kind, Name: "web", UID: "u-9", Controller: &yes}})
-				s.Create(d.Object)
-				s.Create(scene.Web)
-				s.Called("child create", "applying Deployment default/web: it exists and is not owned by this object (its owner is "+kind+" web); rename the child, or delete the object")
-				s.Remove()
-				s.Delete(scene.Deployments, "default", "web")
-				s.Forget()
-			}
-		}},
-	})
-}
-
-// TestAnObjectOfOthersIsNotAdoptedSilently holds that objects of others are never adopted silently.
-func TestAnObjectOfOthersIsNotAdoptedSilently(t *testing.T) {
-	const theirs = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 7}}`
-	var failure error
-	tries := func(foo *dsl.Resource, j *enginetest.Journal) {
-		foo.Owns(scene.Deployments)
-		foo.OnReconcile("child", j.Note("child", func(ctx context.Context, r *dsl.Request) error {
-			failure = scene.KeepsDeployment(ctx, r)
-			return failure
-		}))
-	}
-	refused := func(s *scene.Stage) {
-		s.T.Helper()
-		s.Settle()
-		if !errors.Is(failure, dsl.ErrNotOwned) {
-			s.T.Errorf("the error is %v", failure)
-		}
-		replicas(s, 7)
-		if refs := child(s).GetOwnerReferences(); len(refs) > 0 {
-			s.T.Errorf("the owners are %v", refs)
-		}
-		for _, m := range child(s).GetManagedFields() {
-			if m.Manager == "op" {
-				s.T.Error("the operator owns fields of it")
-			}
-		}
-	}
-	scene.PlayAll(t, map[string]scene.Scenario{
-		"one that the cache has": {Operator: tries, Play: func(s *scene.Stage) {
-			s.Create(theirs)
-			s.Launch()
-			s.Create(scene.Web)
-			refused(s)
-			s.Wrote()
-			s.Delete(scene.Deployments, "default", "web")
-			s.Advance(time.Minute)
-			replicas(s, 1)
-		}},
-		"one that the cache does not have yet": {Operator: tries, Play: func(s *scene.Stage) {
-			s.Launch()
-			s.HoldWatches(scene.Deployments)
-			s.Create(theirs)
-			s.Create(scene.Web)
-			refused(s)
-			s.Wrote("patch deployments default/web: 409")
-		}},
-		"one that is made in the very moment": {Operator: tries, Play: func(s *scene.Stage) {
-			s.Launch()
-			s.FailNext("get", scene.Deployments, notFound())
-			s.HoldWatches(scene.Deployments)
-			s.Create(theirs)
-			s.Create(scene.Web)
-			refused(s)
-		}},
 	})
 }
 
@@ -365,34 +239,5 @@ func TestHandlersSeeTheirChildren(t *testing.T) {
 				}
 			},
 		},
-	})
-}
-
-// TestAClusterScopedOwnerHasChildrenInNamespaces holds that an object without a namespace can own some with one, which
-// costs it a write of its record before the first.
-func TestAClusterScopedOwnerHasChildrenInNamespaces(t *testing.T) {
-	const teams = "teams.v1.example.com"
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: teams, Kind: "Team", ClusterScoped: true})
-		s := scene.NewStage(t, c)
-		s.Operator.Resource(teams, func(team *dsl.Resource) {
-			team.Owns("configmaps.v1", "namespaces.v1")
-			team.OnReconcile("keep", s.Note("keep", func(ctx context.Context, r *dsl.Request) error {
-				_, err1 := r.Children.Apply(ctx, map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "team"}})
-				_, err2 := r.Children.Apply(ctx, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a", "namespace": "team"}})
-				found, err3 := r.Children.Get("configmaps.v1", "team/a")
-				if found == nil {
-					s.Add("the child is not found")
-				}
-				return errors.Join(err1, err2, err3)
-			}))
-		})
-		s.Launch()
-		s.Create(`{apiVersion: example.com/v1, kind: Team, metadata: {name: one}}`)
-		s.Called("keep create")
-		s.Wrote("patch namespaces team", "patch teams one", "patch configmaps team/a")
-		s.Delete("configmaps.v1", "team", "a")
-		s.Called("keep child")
-		s.Wrote("patch configmaps team/a")
 	})
 }

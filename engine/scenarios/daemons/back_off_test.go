@@ -26,27 +26,46 @@ func (v *vigil) triesInVain(do func(ctx context.Context, r *dsl.DaemonRequest) e
 	}
 }
 
-// TestAChangeCutsTheBackOffOfADaemonShort holds which changes do, and that those of the daemon itself do not.
-func TestAChangeCutsTheBackOffOfADaemonShort(t *testing.T) {
-	hourly := dsl.WithBackoff(time.Hour, time.Hour)
-	vain := func(do func(ctx context.Context, r *dsl.DaemonRequest) error, more ...dsl.Option) func(*dsl.Resource, *vigil) {
-		return func(foo *dsl.Resource, v *vigil) {
-			foo.Daemon("watch", v.triesInVain(do), append(more, hourly)...)
-		}
+// backOffScenario is an operator with a daemon that fails, and what happens to it.
+type backOffScenario struct {
+	operator func(*dsl.Resource, *vigil)
+	play     func(v *vigil)
+}
+
+// failsHourly declares a daemon that does something and fails, with an hour between its attempts.
+func failsHourly(do func(ctx context.Context, r *dsl.DaemonRequest) error, more ...dsl.Option) func(*dsl.Resource, *vigil) {
+	return func(foo *dsl.Resource, v *vigil) {
+		foo.Daemon("watch", v.triesInVain(do), append(more, dsl.WithBackoff(time.Hour, time.Hour))...)
 	}
+}
+
+// playBackOff plays each scenario with web. S gets the stage.
+func playBackOff(t *testing.T, s **scene.Stage, tests map[string]backOffScenario) {
+	t.Helper()
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			attended(t, test.operator, func(of *scene.Stage, v *vigil) {
+				*s = of
+				of.Launch()
+				of.Create(scene.Web)
+				test.play(v)
+			})
+		})
+	}
+}
+
+// TestAChangeCutsTheBackOffOfADaemonShort holds which changes do.
+func TestAChangeCutsTheBackOffOfADaemonShort(t *testing.T) {
 	var s *scene.Stage
-	tests := map[string]struct {
-		operator func(*dsl.Resource, *vigil)
-		play     func(v *vigil)
-	}{
-		"a change of the spec does, and attempts are counted anew": {vain(nil), func(v *vigil) {
+	playBackOff(t, &s, map[string]backOffScenario{
+		"a change of the spec does, and attempts are counted anew": {failsHourly(nil), func(v *vigil) {
 			v.want("runs: 1, attempt 1")
 			s.Advance(90 * time.Minute)
 			v.want("runs: 1, attempt 2")
 			s.Resize(2)
 			v.want("runs: 2, attempt 1")
 		}},
-		"one that had used up its retries but for one has all of them again": {vain(nil, dsl.Retries(1)), func(v *vigil) {
+		"one that had used up its retries but for one has all of them again": {failsHourly(nil, dsl.Retries(1)), func(v *vigil) {
 			v.want("runs: 1, attempt 1")
 			s.Advance(time.Minute)
 			s.Resize(2)
@@ -56,7 +75,7 @@ func TestAChangeCutsTheBackOffOfADaemonShort(t *testing.T) {
 			s.Advance(90 * time.Minute)
 			v.want() // it has failed for good
 		}},
-		"a change of the status does not": {vain(nil), func(v *vigil) {
+		"a change of the status does not": {failsHourly(nil), func(v *vigil) {
 			v.want("runs: 1, attempt 1")
 			s.Advance(time.Minute)
 			s.Set("x", "status", "theirs")
@@ -66,7 +85,7 @@ func TestAChangeCutsTheBackOffOfADaemonShort(t *testing.T) {
 			v.want("runs: 2, attempt 1")
 		}},
 		"a wait for a time that it has asked for is cut short, too": {
-			vain(func(context.Context, *dsl.DaemonRequest) error { return dsl.Temporary(scene.ErrAgain, 2*time.Hour) }),
+			failsHourly(func(context.Context, *dsl.DaemonRequest) error { return dsl.Temporary(scene.ErrAgain, 2*time.Hour) }),
 			func(v *vigil) {
 				v.want("runs: 1, attempt 1")
 				s.Advance(time.Minute)
@@ -75,7 +94,7 @@ func TestAChangeCutsTheBackOffOfADaemonShort(t *testing.T) {
 			},
 		},
 		"so is one for others": {
-			vain(func(context.Context, *dsl.DaemonRequest) error { return dsl.Waiting("the others", 2*time.Hour) }),
+			failsHourly(func(context.Context, *dsl.DaemonRequest) error { return dsl.Waiting("the others", 2*time.Hour) }),
 			func(v *vigil) {
 				v.want("runs: 1, attempt 1")
 				s.Advance(time.Minute)
@@ -83,7 +102,49 @@ func TestAChangeCutsTheBackOffOfADaemonShort(t *testing.T) {
 				v.want("runs: 2, attempt 1")
 			},
 		},
-		"what the daemon has changed itself does not": {vain(func(ctx context.Context, r *dsl.DaemonRequest) error {
+		"changes that come one upon the other have it run once a second": {failsHourly(nil), func(v *vigil) {
+			v.want("runs: 1, attempt 1")
+			s.Advance(time.Minute)
+			for size := int64(2); size < 12; size++ {
+				s.Resize(size)
+				s.Advance(100 * time.Millisecond)
+			}
+			v.want("runs: 2, attempt 1", "runs: 11, attempt 1")
+		}},
+		"the delay before the first run is not cut short": {failsHourly(nil, dsl.InitialDelay(time.Hour)), func(v *vigil) {
+			s.Advance(time.Minute)
+			s.Resize(2)
+			s.Advance(50 * time.Minute)
+			v.want()
+			s.Advance(10 * time.Minute)
+			v.want("runs: 2, attempt 1")
+		}},
+		"where caches have keys alone, it does": {func(foo *dsl.Resource, v *vigil) {
+			foo.Cache = dsl.CacheLive
+			foo.OnReconcile("other", scene.Succeeds) // has passes look at it
+			failsHourly(nil)(foo, v)
+		}, func(v *vigil) {
+			v.want("runs: 1, attempt 1")
+			s.Advance(time.Minute)
+			s.Resize(2)
+			v.want("runs: 2, attempt 1")
+		}},
+		"one that is to stop meanwhile stops": {failsHourly(nil), func(v *vigil) {
+			v.want("runs: 1, attempt 1")
+			s.Remove()
+			s.Settle()
+			if s.Web() != nil {
+				t.Error("the object is held")
+			}
+		}},
+	})
+}
+
+// TestItsOwnChangesDoNotCutTheBackOffOfADaemonShort holds that a daemon which fails does not wake itself.
+func TestItsOwnChangesDoNotCutTheBackOffOfADaemonShort(t *testing.T) {
+	var s *scene.Stage
+	playBackOff(t, &s, map[string]backOffScenario{
+		"what the daemon has changed itself does not": {failsHourly(func(ctx context.Context, r *dsl.DaemonRequest) error {
 			r.Patch.Set("spec.tried", r.Attempt)
 			if err := r.Flush(ctx); err != nil {
 				return err
@@ -97,7 +158,7 @@ func TestAChangeCutsTheBackOffOfADaemonShort(t *testing.T) {
 			s.Resize(2)
 			v.want("runs: 2, attempt 1")
 		}},
-		"nor does what it has changed while somebody writes the status": {vain(func(ctx context.Context, r *dsl.DaemonRequest) error {
+		"nor does what it has changed while somebody writes the status": {failsHourly(func(ctx context.Context, r *dsl.DaemonRequest) error {
 			s.Set(scene.SizeOf(s.Web())+int64(r.Attempt), "status", "theirs")
 			r.Patch.Set("spec.tried", r.Attempt)
 			return r.Flush(ctx)
@@ -106,7 +167,7 @@ func TestAChangeCutsTheBackOffOfADaemonShort(t *testing.T) {
 			s.Advance(50 * time.Minute)
 			v.want()
 		}},
-		"what others have changed since it looked does": {vain(func(context.Context, *dsl.DaemonRequest) error {
+		"what others have changed since it looked does": {failsHourly(func(context.Context, *dsl.DaemonRequest) error {
 			if size := scene.SizeOf(s.Web()); size == 1 {
 				s.Resize(2)
 			}
@@ -118,7 +179,7 @@ func TestAChangeCutsTheBackOffOfADaemonShort(t *testing.T) {
 			s.Advance(30 * time.Minute)
 			v.want()
 		}},
-		"what it has seen while it ran does not": {vain(func(_ context.Context, r *dsl.DaemonRequest) error {
+		"what it has seen while it ran does not": {failsHourly(func(_ context.Context, r *dsl.DaemonRequest) error {
 			if size := scene.SizeOf(s.Web()); size == 1 {
 				s.Resize(2)
 				<-r.Changes()
@@ -130,7 +191,7 @@ func TestAChangeCutsTheBackOffOfADaemonShort(t *testing.T) {
 			s.Advance(30 * time.Minute)
 			v.want()
 		}},
-		"what others have changed beneath what it sends does": {vain(func(ctx context.Context, r *dsl.DaemonRequest) error {
+		"what others have changed beneath what it sends does": {failsHourly(func(ctx context.Context, r *dsl.DaemonRequest) error {
 			if size := scene.SizeOf(s.Web()); size == 1 {
 				s.Resize(2)
 			}
@@ -143,50 +204,5 @@ func TestAChangeCutsTheBackOffOfADaemonShort(t *testing.T) {
 			s.Advance(30 * time.Minute)
 			v.want()
 		}},
-		"changes that come one upon the other have it run once a second": {vain(nil), func(v *vigil) {
-			v.want("runs: 1, attempt 1")
-			s.Advance(time.Minute)
-			for size := int64(2); size < 12; size++ {
-				s.Resize(size)
-				s.Advance(100 * time.Millisecond)
-			}
-			v.want("runs: 2, attempt 1", "runs: 11, attempt 1")
-		}},
-		"the delay before the first run is not cut short": {vain(nil, dsl.InitialDelay(time.Hour)), func(v *vigil) {
-			s.Advance(time.Minute)
-			s.Resize(2)
-			s.Advance(50 * time.Minute)
-			v.want()
-			s.Advance(10 * time.Minute)
-			v.want("runs: 2, attempt 1")
-		}},
-		"where caches have keys alone, it does": {func(foo *dsl.Resource, v *vigil) {
-			foo.Cache = dsl.CacheLive
-			foo.OnReconcile("other", scene.Succeeds) // has passes look at it
-			vain(nil)(foo, v)
-		}, func(v *vigil) {
-			v.want("runs: 1, attempt 1")
-			s.Advance(time.Minute)
-			s.Resize(2)
-			v.want("runs: 2, attempt 1")
-		}},
-		"one that is to stop meanwhile stops": {vain(nil), func(v *vigil) {
-			v.want("runs: 1, attempt 1")
-			s.Remove()
-			s.Settle()
-			if s.Web() != nil {
-				t.Error("the object is held")
-			}
-		}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			attended(t, test.operator, func(of *scene.Stage, v *vigil) {
-				s = of
-				s.Launch()
-				s.Create(scene.Web)
-				test.play(v)
-			})
-		})
-	}
+	})
 }

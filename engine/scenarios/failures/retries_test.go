@@ -278,3 +278,32 @@ func TestAHandlerKnowsItsAttempt(t *testing.T) {
 		t.Errorf("attempts (-want +got):\n%s", diff)
 	}
 }
+
+// TestARefusedWriteIsRetriedMoreAndMoreSlowly holds what happens when the server does not take what handlers want.
+func TestARefusedWriteIsRetriedMoreAndMoreSlowly(t *testing.T) {
+	scene.PlayAll(t, map[string]scene.Scenario{
+		"the object is tried again, more and more slowly, and an Event says why": {
+			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("made", j.Note("made")) },
+			Play: func(s *scene.Stage) {
+				s.Forbid("patch", scene.Foos)
+				s.Launch()
+				s.Create(scene.Web)
+				s.Advance(10 * time.Minute)
+				if n := len(s.Process.Writes()); n < 5 || n > 20 {
+					s.T.Errorf("%d tries in ten minutes", n)
+				}
+				events := s.Events()
+				if len(events) != 1 || events[0].Reason != "WriteRefused" {
+					s.T.Errorf("events %+v", events)
+				}
+				scene.WantUnwell(s, "patch")
+				s.Allow("patch", scene.Foos)
+				s.Advance(10 * time.Minute)
+				if s.Web().GetAnnotations()[scene.StateAnnotation] == "" {
+					s.T.Error("the object is not marked as handled")
+				}
+				scene.WantWell(s)
+			},
+		},
+	})
+}

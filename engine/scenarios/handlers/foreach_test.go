@@ -174,40 +174,39 @@ func TestAHandlerWithForEachRunsForEachEntry(t *testing.T) {
 	}
 }
 
+// wantChildren checks that these entries have their children, and that the status counts them.
+func wantChildren(s *scene.Stage, names ...string) {
+	s.T.Helper()
+	want := map[string]string{}
+	for _, name := range names {
+		want[name] = "each.make/host/" + name
+	}
+	if diff := cmp.Diff(want, made(s)); diff != "" {
+		s.T.Errorf("children (-want +got):\n%s", diff)
+	}
+	if got := scene.ValueAt(s.Web(), "status.hosts"); got != int64(len(names)) {
+		s.T.Errorf("status.hosts is %v, want %d", got, len(names))
+	}
+}
+
 // TestEachEntryHasItsOwnChildren holds that each entry has children of its own, which go with it.
 func TestEachEntryHasItsOwnChildren(t *testing.T) {
-	all := func(names ...string) map[string]string {
-		out := map[string]string{}
-		for _, name := range names {
-			out[name] = "each.make/host/" + name
-		}
-		return out
-	}
-	check := func(s *scene.Stage, names ...string) {
-		s.T.Helper()
-		if diff := cmp.Diff(all(names...), made(s)); diff != "" {
-			s.T.Errorf("children (-want +got):\n%s", diff)
-		}
-		if got := scene.ValueAt(s.Web(), "status.hosts"); got != int64(len(names)) {
-			s.T.Errorf("status.hosts is %v, want %d", got, len(names))
-		}
-	}
 	t.Run("they come and go with their entries", func(t *testing.T) {
 		forEach(t, keepingHosts, nil, func(s *scene.Stage) {
 			s.Launch()
 			s.Create(hosted)
 			s.Settle()
-			check(s, "a.example.com", "b")
+			wantChildren(s, "a.example.com", "b")
 			s.Called("each/a.example.com a.example.com a.example.com create 1", "each/b b b create 1")
 			hosts(s, "b", "c")
-			check(s, "b", "c")
+			wantChildren(s, "b", "c")
 			s.Process.Kill()
 			hosts(s, "c")
 			s.Process.Restart()
 			s.Settle()
-			check(s, "c")
+			wantChildren(s, "c")
 			hosts(s)
-			check(s)
+			wantChildren(s)
 		})
 	})
 	t.Run("what a step has made stays when it is left out", func(t *testing.T) {
@@ -216,9 +215,9 @@ func TestEachEntryHasItsOwnChildren(t *testing.T) {
 			s.Create(hosted)
 			s.Settle()
 			hosts(s, "off a.example.com", "b")
-			check(s, "a.example.com", "b")
+			wantChildren(s, "a.example.com", "b")
 			hosts(s, "b")
-			check(s, "b")
+			wantChildren(s, "b")
 		})
 	})
 	t.Run("what somebody changes or takes away is put back", func(t *testing.T) {
@@ -229,12 +228,43 @@ func TestEachEntryHasItsOwnChildren(t *testing.T) {
 			s.Delete(scene.ConfigMaps, "default", "b")
 			s.Update(scene.ConfigMaps, "default", "a.example.com", func(o *unstructured.Unstructured) { o.Object["data"] = map[string]any{"key": "x"} })
 			s.Settle()
-			check(s, "a.example.com", "b")
+			wantChildren(s, "a.example.com", "b")
 			if got := scene.ValueAt(s.Get(scene.ConfigMaps, "default", "a.example.com"), "data.key"); got != "a.example.com" {
 				s.T.Errorf("the child has the key %v", got)
 			}
 		})
 	})
+	t.Run("in a steady state nothing is written", func(t *testing.T) {
+		forEach(t, keepingHosts, nil, func(s *scene.Stage) {
+			s.Launch()
+			s.Create(hosted)
+			s.Settle()
+			s.Forget()
+			s.Process.Restart()
+			s.Advance(time.Hour)
+			s.Wrote()
+		})
+	})
+	t.Run("they go before their object where nobody else deletes them", func(t *testing.T) {
+		labelled := strings.Replace(keepingHosts, "host: {", "host: {ownership: labelled, template: {", 1)
+		labelled = strings.Replace(labelled, `data: {key: "${key}"}}`, `data: {key: "${key}"}}}`, 1)
+		forEach(t, labelled, nil, func(s *scene.Stage) {
+			s.Launch()
+			s.Create(hosted)
+			s.Settle()
+			wantChildren(s, "a.example.com", "b")
+			s.Set(int64(3), "spec", "hosts") // which says nothing of what there is
+			s.Remove()
+			s.Advance(time.Minute)
+			if got := made(s); len(got) > 0 || s.Web() != nil {
+				s.T.Errorf("there are %v, and the object is %v", got, s.Web())
+			}
+		})
+	})
+}
+
+// TestAFailureOfOneEntryLeavesTheOthersAlone holds that children of an entry wait, fail and collide for themselves.
+func TestAFailureOfOneEntryLeavesTheOthersAlone(t *testing.T) {
 	t.Run("retries and errors are those of entries: a child that cannot be taken away at once is later", func(t *testing.T) {
 		for _, option := range []string{"retries: 0", "errors: fail", "errors: ignore"} {
 			forEach(t, strings.Replace(keepingHosts, "key: ${item.name}", "key: ${item.name}\n        "+option, 1), nil, func(s *scene.Stage) {
@@ -244,7 +274,7 @@ func TestEachEntryHasItsOwnChildren(t *testing.T) {
 				s.FailNext("delete", scene.ConfigMaps, apierrors.NewInternalError(scene.ErrAgain))
 				hosts(s, "b")
 				s.Advance(time.Minute)
-				check(s, "b")
+				wantChildren(s, "b")
 			})
 		}
 	})
@@ -256,7 +286,7 @@ func TestEachEntryHasItsOwnChildren(t *testing.T) {
 			s.Advance(time.Hour)
 			s.Process.Restart()
 			s.Advance(time.Hour)
-			if diff := cmp.Diff(all("a"), made(s)); diff != "" {
+			if diff := cmp.Diff(map[string]string{"a": "each.make/host/a"}, made(s)); diff != "" {
 				s.T.Errorf("children (-want +got):\n%s", diff)
 			}
 			if events := s.Events(); len(events) == 0 || !strings.Contains(fmt.Sprint(events), "ConfigMap default/a: handler each/a keeps it, too, and otherwise: give each a child of its own") {
@@ -280,7 +310,7 @@ func TestEachEntryHasItsOwnChildren(t *testing.T) {
 				s.T.Errorf("while c cannot be made there are %v", got)
 			}
 			s.Advance(time.Minute)
-			check(s, "c")
+			wantChildren(s, "c")
 		})
 	})
 	t.Run("an entry that waits for its child goes on when that is ready", func(t *testing.T) {
@@ -297,33 +327,6 @@ func TestEachEntryHasItsOwnChildren(t *testing.T) {
 			s.Update(scene.ConfigMaps, "default", "a.example.com", func(o *unstructured.Unstructured) { o.Object["data"].(map[string]any)["ready"] = "yes" })
 			s.Settle()
 			s.Called("each/a.example.com a.example.com a.example.com create 1", "each/b b b create 1")
-		})
-	})
-	t.Run("in a steady state nothing is written", func(t *testing.T) {
-		forEach(t, keepingHosts, nil, func(s *scene.Stage) {
-			s.Launch()
-			s.Create(hosted)
-			s.Settle()
-			s.Forget()
-			s.Process.Restart()
-			s.Advance(time.Hour)
-			s.Wrote()
-		})
-	})
-	t.Run("they go before their object where nobody else deletes them", func(t *testing.T) {
-		labelled := strings.Replace(keepingHosts, "host: {", "host: {ownership: labelled, template: {", 1)
-		labelled = strings.Replace(labelled, `data: {key: "${key}"}}`, `data: {key: "${key}"}}}`, 1)
-		forEach(t, labelled, nil, func(s *scene.Stage) {
-			s.Launch()
-			s.Create(hosted)
-			s.Settle()
-			check(s, "a.example.com", "b")
-			s.Set(int64(3), "spec", "hosts") // which says nothing of what there is
-			s.Remove()
-			s.Advance(time.Minute)
-			if got := made(s); len(got) > 0 || s.Web() != nil {
-				s.T.Errorf("there are %v, and the object is %v", got, s.Web())
-			}
 		})
 	})
 }

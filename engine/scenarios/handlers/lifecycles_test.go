@@ -23,18 +23,20 @@ func setting(field, from string) dsl.Func {
 	}
 }
 
-// TestALifecycleChoosesTheHandlersOfAPass holds which handlers run in one pass, and in which order.
-func TestALifecycleChoosesTheHandlersOfAPass(t *testing.T) {
-	three := func(foo *dsl.Resource, j *enginetest.Journal, causes ...dsl.Cause) {
-		foo.On(causes, "a", j.Note("a", setting("a", "spec.size")))
-		foo.On(causes, "b", j.Note("b", setting("b", "status.a")))
-		foo.On(causes, "c", j.Note("c", setting("c", "status.b")))
-	}
+// threeHandlers declares handlers a, b and c.
+func threeHandlers(foo *dsl.Resource, j *enginetest.Journal, causes ...dsl.Cause) {
+	foo.On(causes, "a", j.Note("a", setting("a", "spec.size")))
+	foo.On(causes, "b", j.Note("b", setting("b", "status.a")))
+	foo.On(causes, "c", j.Note("c", setting("c", "status.b")))
+}
+
+// TestHandlersMayRunOneByOne holds which handlers run in one pass where each of them has a pass of its own.
+func TestHandlersMayRunOneByOne(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"one by one, each has a write of its own, and sees those before it": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.Lifecycle = dsl.OneByOne
-				three(foo, j, dsl.Reconcile)
+				threeHandlers(foo, j, dsl.Reconcile)
 			},
 			Play: func(s *scene.Stage) {
 				s.Launch()
@@ -53,7 +55,7 @@ func TestALifecycleChoosesTheHandlersOfAPass(t *testing.T) {
 			},
 		},
 		"together they have one": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { three(foo, j, dsl.Reconcile) },
+			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { threeHandlers(foo, j, dsl.Reconcile) },
 			Play: func(s *scene.Stage) {
 				s.Launch()
 				s.Create(scene.Web)
@@ -130,13 +132,19 @@ func TestALifecycleChoosesTheHandlersOfAPass(t *testing.T) {
 				s.CalledInAnyOrder("e timer", "f timer")
 			},
 		},
+	})
+}
+
+// TestALifecycleChoosesTheHandlersOfAPass holds which handlers run in one pass, and in which order.
+func TestALifecycleChoosesTheHandlersOfAPass(t *testing.T) {
+	scene.PlayAll(t, map[string]scene.Scenario{
 		"a function chooses, and orders; what it leaves out comes later": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.Lifecycle = func(due []dsl.Due) []dsl.Due {
 					slices.Reverse(due)
 					return due[:min(2, len(due))]
 				}
-				three(foo, j, dsl.Reconcile)
+				threeHandlers(foo, j, dsl.Reconcile)
 			},
 			Play: func(s *scene.Stage) {
 				s.Launch()
@@ -174,7 +182,7 @@ func TestALifecycleChoosesTheHandlersOfAPass(t *testing.T) {
 					}
 					return nil
 				}
-				three(foo, j, dsl.Reconcile)
+				threeHandlers(foo, j, dsl.Reconcile)
 			},
 			Play: func(s *scene.Stage) {
 				s.Launch()

@@ -17,12 +17,11 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
+// minute is the error of a sub-handler that is to be tried again a minute later.
+var minute = dsl.Temporary(scene.ErrAgain, time.Minute)
+
 // TestEachSubHandlerHasItsOwnProgress holds that each has progress of its own, and that the handler is through when all are.
 func TestEachSubHandlerHasItsOwnProgress(t *testing.T) {
-	minute := dsl.Temporary(scene.ErrAgain, time.Minute)
-	only := func(name string, options ...dsl.Option) map[string][]dsl.Option {
-		return map[string][]dsl.Option{name: options}
-	}
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"those that have succeeded do not run again while another one is tried again, and what comes after waits": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
@@ -60,6 +59,27 @@ func TestEachSubHandlerHasItsOwnProgress(t *testing.T) {
 				s.Called("all/b create 3")
 			},
 		},
+		"when what the handler looks at changes, all begin anew": {
+			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+				foo.OnReconcile("all", scene.DeclaresSubHandlers(j, map[string]dsl.Func{"b": scene.Fails(minute)}, nil, "a", "b"))
+			},
+			Play: func(s *scene.Stage) {
+				s.Launch()
+				s.Create(scene.Web)
+				s.Called("all/a create 1", "all/b create 1")
+				s.Resize(2)
+				s.Called("all/a create 1", "all/b create 1")
+			},
+		},
+	})
+}
+
+// TestSubHandlersHaveTheirOwnOptions holds that retries, errors, filters and timeouts are those of each, and that faults are its handler's.
+func TestSubHandlersHaveTheirOwnOptions(t *testing.T) {
+	only := func(name string, options ...dsl.Option) map[string][]dsl.Option {
+		return map[string][]dsl.Option{name: options}
+	}
+	scene.PlayAll(t, map[string]scene.Scenario{
 		"one that failed for good fails the handler once the others have finished, which say what they come to": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.OnReconcile("all", scene.DeclaresSubHandlers(j, map[string]dsl.Func{
@@ -87,24 +107,6 @@ func TestEachSubHandlerHasItsOwnProgress(t *testing.T) {
 				s.Called("all/a update 1", "all/b update 1", "all/c update 1")
 			},
 		},
-		"a deletion waits for all of them": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-				foo.OnDelete("all", scene.DeclaresSubHandlers(j, map[string]dsl.Func{"a": scene.FailsFirst(1, minute)}, nil, "a", "b"))
-			},
-			Play: func(s *scene.Stage) {
-				s.Begin()
-				s.Remove()
-				s.Called("all/a delete 1", "all/b delete 1")
-				if s.Web() == nil {
-					s.T.Fatal("the object is gone")
-				}
-				s.Advance(time.Minute)
-				s.Called("all/a delete 2")
-				if s.Web() != nil {
-					s.T.Error("the object is held")
-				}
-			},
-		},
 		"retries, ignored errors, filters and timeouts are their own": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.OnReconcile("all", scene.DeclaresSubHandlers(j, map[string]dsl.Func{
@@ -125,6 +127,44 @@ func TestEachSubHandlerHasItsOwnProgress(t *testing.T) {
 				events := s.Events()
 				if len(events) != 1 || !strings.Contains(events[0].Note, "retried: not yet; slow: the timeout passed (1s): context deadline exceeded; torn: panic: nil map") {
 					s.T.Errorf("events %+v", events)
+				}
+			},
+		},
+		"what is wrong with them fails the handler for good": {
+			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+				foo.OnReconcile("all", scene.DeclaresSubHandlers(j, nil, only("b", dsl.Field("spec")), "a", "a", "b", "c d"))
+			},
+			Play: func(s *scene.Stage) {
+				s.Launch()
+				s.Create(scene.Web)
+				s.Called()
+				events := s.Events()
+				if len(events) != 1 || !strings.Contains(events[0].Note, "all/a: the id is used twice") {
+					s.T.Errorf("events %+v", events)
+				}
+			},
+		},
+	})
+}
+
+// TestAHandlerIsThroughWhenItsSubHandlersAre holds what comes before, beside and after them.
+func TestAHandlerIsThroughWhenItsSubHandlersAre(t *testing.T) {
+	scene.PlayAll(t, map[string]scene.Scenario{
+		"a deletion waits for all of them": {
+			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+				foo.OnDelete("all", scene.DeclaresSubHandlers(j, map[string]dsl.Func{"a": scene.FailsFirst(1, minute)}, nil, "a", "b"))
+			},
+			Play: func(s *scene.Stage) {
+				s.Begin()
+				s.Remove()
+				s.Called("all/a delete 1", "all/b delete 1")
+				if s.Web() == nil {
+					s.T.Fatal("the object is gone")
+				}
+				s.Advance(time.Minute)
+				s.Called("all/a delete 2")
+				if s.Web() != nil {
+					s.T.Error("the object is held")
 				}
 			},
 		},
@@ -181,32 +221,6 @@ func TestEachSubHandlerHasItsOwnProgress(t *testing.T) {
 				s.Called()
 				s.Advance(time.Minute)
 				s.Called("all/a create 1")
-			},
-		},
-		"what is wrong with them fails the handler for good": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-				foo.OnReconcile("all", scene.DeclaresSubHandlers(j, nil, only("b", dsl.Field("spec")), "a", "a", "b", "c d"))
-			},
-			Play: func(s *scene.Stage) {
-				s.Launch()
-				s.Create(scene.Web)
-				s.Called()
-				events := s.Events()
-				if len(events) != 1 || !strings.Contains(events[0].Note, "all/a: the id is used twice") {
-					s.T.Errorf("events %+v", events)
-				}
-			},
-		},
-		"when what the handler looks at changes, all begin anew": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-				foo.OnReconcile("all", scene.DeclaresSubHandlers(j, map[string]dsl.Func{"b": scene.Fails(minute)}, nil, "a", "b"))
-			},
-			Play: func(s *scene.Stage) {
-				s.Launch()
-				s.Create(scene.Web)
-				s.Called("all/a create 1", "all/b create 1")
-				s.Resize(2)
-				s.Called("all/a create 1", "all/b create 1")
 			},
 		},
 	})

@@ -64,38 +64,42 @@ func statusHas(s *scene.Stage, want ...string) {
 	}
 }
 
+// runsOnce creates web, and has its machine come to Running.
+func runsOnce(s *scene.Stage) {
+	open(s)
+	s.Create(scene.Web)
+	s.Settle()
+	s.Resize(2)
+	s.WantState("Running")
+	s.Forget()
+}
+
+// beginsAnew has web come back, and checks that its machine begins with the first state.
+func beginsAnew(s *scene.Stage) {
+	s.T.Helper()
+	s.Resize(1)
+	s.Forget()
+	comesBack(s)
+	s.WantState("Pending")
+	if got := history(s); len(got) > 0 {
+		s.T.Errorf("history %v", got)
+	}
+	s.Resize(2)
+	s.WantState("Running")
+	if got := s.Take(); len(got) == 0 || !strings.HasPrefix(got[0], "start ") {
+		s.T.Errorf("calls %v, want start first", got)
+	}
+}
+
 // TestAnObjectThatLeavesTheSelectorIsNewToItsMachineWhenItComesBack is law 7: an object that leaves the operator's selector is gone for it, and new when it comes back.
 func TestAnObjectThatLeavesTheSelectorIsNewToItsMachineWhenItComesBack(t *testing.T) {
-	runs := func(s *scene.Stage) {
-		open(s)
-		s.Create(scene.Web)
-		s.Settle()
-		s.Resize(2)
-		s.WantState("Running")
-		s.Forget()
-	}
-	begins := func(s *scene.Stage) {
-		s.T.Helper()
-		s.Resize(1)
-		s.Forget()
-		comesBack(s)
-		s.WantState("Pending")
-		if got := history(s); len(got) > 0 {
-			s.T.Errorf("history %v", got)
-		}
-		s.Resize(2)
-		s.WantState("Running")
-		if got := s.Take(); len(got) == 0 || !strings.HasPrefix(got[0], "start ") {
-			s.T.Errorf("calls %v, want start first", got)
-		}
-	}
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"without states of deletion its book is taken off with one request, and it begins anew": {Operator: chosen(oneMachine), Play: func(s *scene.Stage) {
-			runs(s)
+			runsOnce(s)
 			leaveSelector(s)
 			s.Wrote("patch foos/status default/web")
 			statusHas(s)
-			begins(s)
+			beginsAnew(s)
 		}},
 		"with states of deletion it begins anew, too": {Operator: chosen(leaving(scene.Succeeds)), Play: func(s *scene.Stage) {
 			open(s)
@@ -118,19 +122,19 @@ func TestAnObjectThatLeavesTheSelectorIsNewToItsMachineWhenItComesBack(t *testin
 			s.Called("drain delete")
 		}},
 		"of several machines each begins anew": {Operator: chosen(twoMachines), Play: func(s *scene.Stage) {
-			runs(s)
+			runsOnce(s)
 			s.WantState("Closed", "traffic")
 			leaveSelector(s)
 			s.Wrote("patch foos/status default/web")
 			statusHas(s)
-			begins(s)
+			beginsAnew(s)
 			s.WantState("Closed", "traffic")
 			if diff := cmp.Diff([]string{"Open Closed "}, history(s, "traffic")); diff != "" {
 				s.T.Errorf("history (-want +got):\n%s", diff)
 			}
 		}},
 		"what others have in the status stays": {Operator: chosen(twoMachines), Play: func(s *scene.Stage) {
-			runs(s)
+			runsOnce(s)
 			s.Set("blue", "status", "color")
 			s.Set("tls", "status", "traffic", "kind")
 			leaveSelector(s)
@@ -139,22 +143,28 @@ func TestAnObjectThatLeavesTheSelectorIsNewToItsMachineWhenItComesBack(t *testin
 				s.T.Errorf("status.traffic (-want +got):\n%s", diff)
 			}
 		}},
+	})
+}
+
+// TestAMachinesBookIsTakenOffWhateverHappens is law 7 where writes, processes and schemas do not behave.
+func TestAMachinesBookIsTakenOffWhateverHappens(t *testing.T) {
+	scene.PlayAll(t, map[string]scene.Scenario{
 		"a restart while it is away changes nothing": {Operator: chosen(oneMachine), Play: func(s *scene.Stage) {
-			runs(s)
+			runsOnce(s)
 			leaveSelector(s)
 			s.Process.Restart()
-			begins(s)
+			beginsAnew(s)
 		}},
 		"a write that fails is made again": {Operator: chosen(oneMachine), Play: func(s *scene.Stage) {
-			runs(s)
+			runsOnce(s)
 			s.FailNext("patch", scene.Foos+"/status", apierrors.NewInternalError(scene.ErrAgain), apierrors.NewInternalError(scene.ErrAgain))
 			leaveSelector(s)
 			s.Advance(time.Minute)
 			statusHas(s)
-			begins(s)
+			beginsAnew(s)
 		}},
 		"one that is back before its book could be taken off has not left": {Operator: chosen(oneMachine), Play: func(s *scene.Stage) {
-			runs(s)
+			runsOnce(s)
 			end := s.FailWhile("patch", scene.Foos+"/status", apierrors.NewInternalError(scene.ErrAgain))
 			leaveSelector(s)
 			statusHas(s, "history", "state", "stateEntered", "stateSince", "stateUID")
@@ -166,7 +176,7 @@ func TestAnObjectThatLeavesTheSelectorIsNewToItsMachineWhenItComesBack(t *testin
 			}
 		}},
 		"in a process that began while it was away it goes on, for nobody saw it leave": {Operator: chosen(oneMachine), Play: func(s *scene.Stage) {
-			runs(s)
+			runsOnce(s)
 			s.Process.Kill()
 			leaveSelector(s)
 			s.Process.Restart()
@@ -211,7 +221,7 @@ func TestAnObjectThatLeavesTheSelectorIsNewToItsMachineWhenItComesBack(t *testin
 			}
 		}},
 		"of one that is deleted nothing is written": {Operator: chosen(oneMachine), Play: func(s *scene.Stage) {
-			runs(s)
+			runsOnce(s)
 			s.Remove()
 			s.WantGone()
 			s.Wrote()

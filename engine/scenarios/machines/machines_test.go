@@ -18,6 +18,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
+// TestAMachineGoesThroughItsStates holds which states an object goes through by itself.
 func TestAMachineGoesThroughItsStates(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"an object goes through the states, each entered once": {Operator: oneMachine, Play: func(s *scene.Stage) {
@@ -66,6 +67,12 @@ func TestAMachineGoesThroughItsStates(t *testing.T) {
 				s.T.Errorf("history (-want +got):\n%s", diff)
 			}
 		}},
+	})
+}
+
+// TestTheTimeInAStateIsOver holds that the time that an object may stay in a state is kept, whatever happens.
+func TestTheTimeInAStateIsOver(t *testing.T) {
+	scene.PlayAll(t, map[string]scene.Scenario{
 		"one that was in a state for too long goes where its stay says, also when the process begins anew meanwhile": {Operator: oneMachine, Play: func(s *scene.Stage) {
 			open(s)
 			s.Create(scene.Web)
@@ -96,6 +103,28 @@ func TestAMachineGoesThroughItsStates(t *testing.T) {
 			s.Process.Restart()
 			s.WantState("Failed")
 		}},
+		"the time in a state is over also while its enter fails, or waits": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			m := job(j)
+			m.States[1].Enter = j.Note("start", scene.Fails(scene.ErrAgain), scene.Fails(dsl.Waiting("Godot", 24*time.Hour)))
+			foo.Machine(m, dsl.WithBackoff(50*time.Minute, 50*time.Minute))
+		}, Play: func(s *scene.Stage) {
+			open(s)
+			s.Create(scene.Web)
+			s.Resize(2)
+			s.Called("start again")
+			s.Advance(time.Hour)
+			said(s, "Ready", "False Running waiting for Godot")
+			s.Called("start again 2")
+			s.Advance(2 * time.Second)
+			s.Called("start again 2")
+			s.WantState("Failed")
+		}},
+	})
+}
+
+// TestAFailingActionSpendsTheBudgetOfItsState holds which failures count, and where they lead.
+func TestAFailingActionSpendsTheBudgetOfItsState(t *testing.T) {
+	scene.PlayAll(t, map[string]scene.Scenario{
 		"an action that fails is tried again, and one time too many takes the object away": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 			m := job(j)
 			m.States[1].Enter = j.Note("start", scene.Fails(scene.ErrAgain))
@@ -145,22 +174,12 @@ func TestAMachineGoesThroughItsStates(t *testing.T) {
 				s.T.Errorf("history %v", got)
 			}
 		}},
-		"the time in a state is over also while its enter fails, or waits": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-			m := job(j)
-			m.States[1].Enter = j.Note("start", scene.Fails(scene.ErrAgain), scene.Fails(dsl.Waiting("Godot", 24*time.Hour)))
-			foo.Machine(m, dsl.WithBackoff(50*time.Minute, 50*time.Minute))
-		}, Play: func(s *scene.Stage) {
-			open(s)
-			s.Create(scene.Web)
-			s.Resize(2)
-			s.Called("start again")
-			s.Advance(time.Hour)
-			said(s, "Ready", "False Running waiting for Godot")
-			s.Called("start again 2")
-			s.Advance(2 * time.Second)
-			s.Called("start again 2")
-			s.WantState("Failed")
-		}},
+	})
+}
+
+// TestPeopleMoveAnObject holds what people may do to the state of an object.
+func TestPeopleMoveAnObject(t *testing.T) {
+	scene.PlayAll(t, map[string]scene.Scenario{
 		"a person has an object go where a transition leads, and nowhere else": {Operator: oneMachine, Play: func(s *scene.Stage) {
 			open(s)
 			s.Create(scene.Web)
@@ -206,6 +225,12 @@ func TestAMachineGoesThroughItsStates(t *testing.T) {
 			s.Called("start update", "watch update")
 			s.WantState("Running")
 		}},
+	})
+}
+
+// TestAStateThatIsNotOfTheMachine holds what becomes of an object whose book is of another machine, version or object.
+func TestAStateThatIsNotOfTheMachine(t *testing.T) {
+	scene.PlayAll(t, map[string]scene.Scenario{
 		"an object in a state that nobody knows is held, and says so": {Operator: oneMachine, Play: func(s *scene.Stage) {
 			open(s)
 			s.Create(scene.Web)
@@ -241,6 +266,44 @@ func TestAMachineGoesThroughItsStates(t *testing.T) {
 				s.T.Errorf("history %v", got)
 			}
 		}},
+		"a state that a new version of the machine does not have any more leads to another one": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			m := job(j)
+			m.Migrate = map[string]string{"Starting": "Running"}
+			foo.Machine(m)
+		}, Play: func(s *scene.Stage) {
+			open(s)
+			s.Create(scene.Web)
+			s.Settle()
+			s.Set("Starting", "status", "state")
+			s.WantState("Running")
+			s.Called("start again", "watch again")
+			if diff := cmp.Diff([]string{"Starting Running the machine has no state Starting any more"}, history(s)); diff != "" {
+				s.T.Errorf("history (-want +got):\n%s", diff)
+			}
+		}},
+		"where the schema has no place for the book, nothing turns round and round": {Operator: oneMachine, Play: func(s *scene.Stage) {
+			s.Rewrite(scene.Foos, func(o *unstructured.Unstructured) {
+				for _, field := range []string{"state", "stateSince", "stateEntered", "stateUID", "history"} {
+					unstructured.RemoveNestedField(o.Object, "status", field)
+				}
+			})
+			open(s)
+			s.Create(scene.Web)
+			s.Resize(2)
+			s.Advance(10 * time.Second)
+			if n := len(s.Process.Writes()); n > 3 {
+				s.T.Errorf("%d writes", n)
+			}
+			if got := eventTexts(s); len(got) > 0 {
+				s.T.Errorf("Events %q of what was not written", got)
+			}
+		}},
+	})
+}
+
+// TestTwoMachinesOfOneObject holds that they have books and conditions of their own, and one Ready.
+func TestTwoMachinesOfOneObject(t *testing.T) {
+	scene.PlayAll(t, map[string]scene.Scenario{
 		"two machines have books and conditions of their own, and one for both": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.Machine(dsl.Machine{Name: "build", States: []dsl.State{{Name: "A", Transitions: []dsl.Transition{{To: "B", When: scene.SizeOver(1)}}}, {Name: "B", Terminal: true}}})
 			foo.Machine(dsl.Machine{States: []dsl.State{{Name: "X", Doc: "Not yet.", Transitions: []dsl.Transition{{To: "Y", When: scene.SizeOver(2)}}}, {Name: "Y", Terminal: true}}})
@@ -285,21 +348,12 @@ func TestAMachineGoesThroughItsStates(t *testing.T) {
 			said(s, "Ready", "False Z MachineReady is not")
 			s.Wrote("patch foos/status default/web")
 		}},
-		"a state that a new version of the machine does not have any more leads to another one": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-			m := job(j)
-			m.Migrate = map[string]string{"Starting": "Running"}
-			foo.Machine(m)
-		}, Play: func(s *scene.Stage) {
-			open(s)
-			s.Create(scene.Web)
-			s.Settle()
-			s.Set("Starting", "status", "state")
-			s.WantState("Running")
-			s.Called("start again", "watch again")
-			if diff := cmp.Diff([]string{"Starting Running the machine has no state Starting any more"}, history(s)); diff != "" {
-				s.T.Errorf("history (-want +got):\n%s", diff)
-			}
-		}},
+	})
+}
+
+// TestACycleThatNeverRestsIsStopped holds that the breaker stops a machine that writes without end.
+func TestACycleThatNeverRestsIsStopped(t *testing.T) {
+	scene.PlayAll(t, map[string]scene.Scenario{
 		"a cycle that never comes to rest is stopped": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.Machine(dsl.Machine{AllowCycles: true, History: -1, States: []dsl.State{
 				{Name: "A", Transitions: []dsl.Transition{{To: "B"}}}, {Name: "B", Transitions: []dsl.Transition{{To: "A"}}},
@@ -323,23 +377,6 @@ func TestAMachineGoesThroughItsStates(t *testing.T) {
 			s.Advance(10 * time.Second)
 			if n := len(s.Process.Writes()); n < 20 || n > 400 {
 				s.T.Errorf("%d writes", n)
-			}
-		}},
-		"where the schema has no place for the book, nothing turns round and round": {Operator: oneMachine, Play: func(s *scene.Stage) {
-			s.Rewrite(scene.Foos, func(o *unstructured.Unstructured) {
-				for _, field := range []string{"state", "stateSince", "stateEntered", "stateUID", "history"} {
-					unstructured.RemoveNestedField(o.Object, "status", field)
-				}
-			})
-			open(s)
-			s.Create(scene.Web)
-			s.Resize(2)
-			s.Advance(10 * time.Second)
-			if n := len(s.Process.Writes()); n > 3 {
-				s.T.Errorf("%d writes", n)
-			}
-			if got := eventTexts(s); len(got) > 0 {
-				s.T.Errorf("Events %q of what was not written", got)
 			}
 		}},
 	})

@@ -106,6 +106,12 @@ func TestAnIndexWakesReadersOfItsKeys(t *testing.T) {
 			s.Create(settingsMap("a", "", "x", "1"))
 			s.Called("web index: 1")
 		}},
+	})
+}
+
+// TestReadersOfAnIndexSeeAllOfItAfterARestart holds that nothing is handled before the first listing, and that a restart brings no news.
+func TestReadersOfAnIndexSeeAllOfItAfterARestart(t *testing.T) {
+	scene.PlayAll(t, map[string]scene.Scenario{
 		"a restart brings no news, and loses none": {Operator: scene.LooksUp(dsl.IndexChange, dsl.Create), Play: func(s *scene.Stage) {
 			s.LaunchWithIndex()
 			s.Create(scene.FooWithRef("web", "x"))
@@ -138,6 +144,12 @@ func TestAnIndexWakesReadersOfItsKeys(t *testing.T) {
 					}
 				}
 			}},
+	})
+}
+
+// TestAllKindsOfCodeReadIndexes holds that filters, schedules, and handlers of the indexed resource itself read them.
+func TestAllKindsOfCodeReadIndexes(t *testing.T) {
+	scene.PlayAll(t, map[string]scene.Scenario{
 		"an index over the handlers' own resource": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.OnReconcile("count", func(_ context.Context, r *dsl.Request) error {
@@ -186,6 +198,31 @@ func TestAnIndexWakesReadersOfItsKeys(t *testing.T) {
 				s.Create(settingsMap("a", "", "x", "2"))
 				s.Called("see update") // its filter held, and did not: nobody knows what happened meanwhile
 			}},
+		"a schedule reads": {
+			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+				foo.OnReconcile("none", scene.Succeeds)
+				foo.Schedule(dsl.Timing{Every: time.Hour}, "count", func(_ context.Context, r *dsl.Request) error {
+					owners, err := dsl.Index[string, any](r, "owners")
+					if err == nil {
+						j.Add(fmt.Sprint(owners.Len()))
+					}
+					return err
+				})
+			}, Play: func(s *scene.Stage) {
+				s.Create(settingsMap("a", "", "x", "1"))
+				s.LaunchWithIndex()
+				s.Advance(59 * time.Minute)
+				s.Forget()
+				s.Create(settingsMap("b", "", "u", "1"))
+				s.Advance(3 * time.Hour)
+				last(s, "2")
+			}},
+	})
+}
+
+// TestNewsOfAnIndexAreNotLost holds that a failed pass passes them on, and that they cut a wait for a retry short.
+func TestNewsOfAnIndexAreNotLost(t *testing.T) {
+	scene.PlayAll(t, map[string]scene.Scenario{
 		"news of a pass that failed are told to the next": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.On([]dsl.Cause{dsl.IndexChange, dsl.Create}, "see", func(_ context.Context, r *dsl.Request) error {
@@ -238,25 +275,6 @@ func TestAnIndexWakesReadersOfItsKeys(t *testing.T) {
 				s.Called("web create: 1")
 				give(s, "a", "v", "2")
 				s.Called()
-			}},
-		"a schedule reads": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-				foo.OnReconcile("none", scene.Succeeds)
-				foo.Schedule(dsl.Timing{Every: time.Hour}, "count", func(_ context.Context, r *dsl.Request) error {
-					owners, err := dsl.Index[string, any](r, "owners")
-					if err == nil {
-						j.Add(fmt.Sprint(owners.Len()))
-					}
-					return err
-				})
-			}, Play: func(s *scene.Stage) {
-				s.Create(settingsMap("a", "", "x", "1"))
-				s.LaunchWithIndex()
-				s.Advance(59 * time.Minute)
-				s.Forget()
-				s.Create(settingsMap("b", "", "u", "1"))
-				s.Advance(3 * time.Hour)
-				last(s, "2")
 			}},
 	})
 }

@@ -162,20 +162,12 @@ func TestHandlersRunForRelatedObjects(t *testing.T) {
 				s.Called("web related: default/b=1")
 			},
 		},
-		"a deletion in a gap of the watch counts": {
-			Operator: scene.NotesRelated(dsl.Relation{Select: scene.RelatedByName}, dsl.Reconcile), Play: func(s *scene.Stage) {
-				s.Create(settingsMap("a", "", "", "1"))
-				s.Launch()
-				s.Create(scene.FooWithRef("web", "a"))
-				s.Forget()
-				s.HoldWatches(scene.ConfigMaps)
-				s.Delete(scene.ConfigMaps, "default", "a")
-				s.ExpireWatches(scene.ConfigMaps)
-				s.ReleaseWatches(scene.ConfigMaps)
-				s.Advance(time.Minute)
-				s.Called("web related:")
-			},
-		},
+	})
+}
+
+// TestASelectionThatFailsFailsItsHandler holds that the code which selects related objects may fail and panic like a handler.
+func TestASelectionThatFailsFailsItsHandler(t *testing.T) {
+	scene.PlayAll(t, map[string]scene.Scenario{
 		"a selection that fails fails the handler, which is tried again": {
 			Operator: scene.NotesRelated(dsl.Relation{Select: func(*dsl.Subject) (dsl.Selection, error) { return dsl.Selection{}, scene.ErrAgain }}, dsl.Reconcile),
 			Play: func(s *scene.Stage) {
@@ -191,6 +183,26 @@ func TestHandlersRunForRelatedObjects(t *testing.T) {
 				s.Launch()
 				s.Create(scene.Web)
 				s.Called("web create: error")
+			},
+		},
+	})
+}
+
+// TestNewsOfRelatedObjectsAreNotLost holds that gaps, failed passes and restarts lose none and make none up.
+func TestNewsOfRelatedObjectsAreNotLost(t *testing.T) {
+	scene.PlayAll(t, map[string]scene.Scenario{
+		"a deletion in a gap of the watch counts": {
+			Operator: scene.NotesRelated(dsl.Relation{Select: scene.RelatedByName}, dsl.Reconcile), Play: func(s *scene.Stage) {
+				s.Create(settingsMap("a", "", "", "1"))
+				s.Launch()
+				s.Create(scene.FooWithRef("web", "a"))
+				s.Forget()
+				s.HoldWatches(scene.ConfigMaps)
+				s.Delete(scene.ConfigMaps, "default", "a")
+				s.ExpireWatches(scene.ConfigMaps)
+				s.ReleaseWatches(scene.ConfigMaps)
+				s.Advance(time.Minute)
+				s.Called("web related:")
 			},
 		},
 		"a change cuts a retry short": {

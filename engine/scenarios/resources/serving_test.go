@@ -15,25 +15,29 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
+// watchesConfigMapsToo declares a handler of another resource.
+func watchesConfigMapsToo(s *scene.Stage) {
+	s.Operator.Resource("configmaps.v1", func(cm *dsl.Resource) { cm.OnReconcile("beside", s.Note("beside")) })
+}
+
+// wantConfigMapHandled checks that the other resource is worked on.
+func wantConfigMapHandled(s *scene.Stage, name string) {
+	s.T.Helper()
+	s.Create(`{apiVersion: v1, kind: ConfigMap, metadata: {name: ` + name + `}}`)
+	s.Called("beside create")
+}
+
 // TestAResourceThatIsNotServedDegradesAloneAndHeals is law 9: a resource that is not served, or not allowed, degrades itself alone and
 // heals by itself.
 func TestAResourceThatIsNotServedDegradesAloneAndHeals(t *testing.T) {
-	beside := func(s *scene.Stage) {
-		s.Operator.Resource("configmaps.v1", func(cm *dsl.Resource) { cm.OnReconcile("beside", s.Note("beside")) })
-	}
-	works := func(s *scene.Stage, name string) {
-		s.T.Helper()
-		s.Create(`{apiVersion: v1, kind: ConfigMap, metadata: {name: ` + name + `}}`)
-		s.Called("beside create")
-	}
 	crd := enginetest.Resource{Name: scene.Foos, Kind: "Foo"}
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a CRD that is missing is waited for, and found at once when it comes": {Operator: scene.EachCause, Play: func(s *scene.Stage) {
-			beside(s)
+			watchesConfigMapsToo(s)
 			s.Unserve(scene.Foos)
 			s.Launch()
 			scene.WantUnwell(s, "resource/"+scene.Foos, "not served")
-			works(s, "a")
+			wantConfigMapHandled(s, "a")
 			s.Advance(10 * time.Minute)
 			s.Serve(crd)
 			s.Create(scene.Web)
@@ -60,13 +64,13 @@ func TestAResourceThatIsNotServedDegradesAloneAndHeals(t *testing.T) {
 			scene.WantWell(s)
 		}},
 		"a CRD that is deleted takes its objects along, and one that comes again is new": {Operator: scene.EachCause, Play: func(s *scene.Stage) {
-			beside(s)
+			watchesConfigMapsToo(s)
 			s.Begin()
 			s.Unserve(scene.Foos)
 			s.Called("left delete")
 			s.Advance(time.Minute)
 			scene.WantUnwell(s, "resource/"+scene.Foos, "not served")
-			works(s, "a")
+			wantConfigMapHandled(s, "a")
 			s.Serve(crd)
 			s.Create(scene.Web)
 			s.Advance(time.Second)
@@ -74,7 +78,7 @@ func TestAResourceThatIsNotServedDegradesAloneAndHeals(t *testing.T) {
 			scene.WantWell(s)
 		}},
 		"a CRD that is deleted is known to be gone though the server says for a while that it serves it": {Operator: scene.EachCause, Play: func(s *scene.Stage) {
-			beside(s)
+			watchesConfigMapsToo(s)
 			s.Unserve(scene.Foos)
 			s.Launch() // and watches for the CRD
 			s.Serve(crd)
@@ -88,7 +92,7 @@ func TestAResourceThatIsNotServedDegradesAloneAndHeals(t *testing.T) {
 			end()
 			s.Advance(time.Minute)
 			scene.WantUnwell(s, "resource/"+scene.Foos, "not served", "is its CRD installed?")
-			works(s, "a")
+			wantConfigMapHandled(s, "a")
 			s.Serve(crd)
 			s.Create(scene.Web)
 			s.Advance(time.Second)
@@ -117,13 +121,19 @@ func TestAResourceThatIsNotServedDegradesAloneAndHeals(t *testing.T) {
 				s.T.Errorf("calls %v", calls)
 			}
 		}},
+	})
+}
+
+// TestARefusedOrBrokenResourceDegradesAloneAndHeals is law 9 for missing rights, broken API groups and kinds of children.
+func TestARefusedOrBrokenResourceDegradesAloneAndHeals(t *testing.T) {
+	scene.PlayAll(t, map[string]scene.Scenario{
 		"a missing right is named, and found again when it is given": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
-			beside(s)
+			watchesConfigMapsToo(s)
 			s.Forbid("list", scene.Foos)
 			s.Launch()
 			s.Create(scene.Web)
 			scene.WantUnwell(s, "resource/"+scene.Foos, "forbidden", "list")
-			works(s, "a")
+			wantConfigMapHandled(s, "a")
 			s.Advance(10 * time.Minute)
 			s.Called()
 			s.Allow("list", scene.Foos)
@@ -144,11 +154,11 @@ func TestAResourceThatIsNotServedDegradesAloneAndHeals(t *testing.T) {
 			scene.WantWell(s)
 		}},
 		"a broken API group is no other's fault, and heals": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
-			beside(s)
+			watchesConfigMapsToo(s)
 			s.Break("example.com")
 			s.Launch()
 			scene.WantUnwell(s, "resource/"+scene.Foos, "broken")
-			works(s, "a")
+			wantConfigMapHandled(s, "a")
 			s.Advance(10 * time.Minute)
 			s.Mend("example.com")
 			s.Create(scene.Web)
@@ -157,13 +167,13 @@ func TestAResourceThatIsNotServedDegradesAloneAndHeals(t *testing.T) {
 			scene.WantWell(s)
 		}},
 		"a group that breaks while it is watched keeps what is known, and heals": {Operator: scene.EachCause, Play: func(s *scene.Stage) {
-			beside(s)
+			watchesConfigMapsToo(s)
 			s.Begin()
 			s.Break("example.com")
 			s.CutWatches(scene.Foos)
 			s.Advance(time.Minute)
 			scene.WantUnwell(s, "resource/"+scene.Foos)
-			works(s, "a")
+			wantConfigMapHandled(s, "a")
 			s.Called()
 			s.Mend("example.com")
 			s.Resize(2)

@@ -138,6 +138,10 @@ func TestTheConditionSaysWhichHandlersFail(t *testing.T) {
 			s.WantFailureCondition("Operator op: vain: xxx")
 		})
 	})
+}
+
+// TestTheFailureConditionNamesEachHandlerThatFails holds which handlers are in the condition, and which are not.
+func TestTheFailureConditionNamesEachHandlerThatFails(t *testing.T) {
 	t.Run("that of another operator is left alone", func(t *testing.T) {
 		scene.PlayWithConditions(t, func(foo *dsl.Resource) { foo.OnReconcile("fine", scene.Succeeds) }, func(s *scene.Stage) {
 			s.Set([]any{map[string]any{"type": "HandlersFailing", "status": "True", "message": "Operator other: a: b"}}, "status", "conditions")

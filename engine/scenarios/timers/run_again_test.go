@@ -27,7 +27,6 @@ func again(after time.Duration, err error) dsl.Func {
 
 // TestAHandlerRunsAgainWhenItAsks holds that a handler which has succeeded is run again when it asked for that.
 func TestAHandlerRunsAgainWhenItAsks(t *testing.T) {
-	waits := dsl.Waiting("a bus", time.Hour)
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a handler that asks for it is run again, until it does not, and nothing is written": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.OnReconcile("polls", j.Note("polls", again(time.Minute, nil), again(time.Hour, nil), scene.Succeeds))
@@ -73,60 +72,6 @@ func TestAHandlerRunsAgainWhenItAsks(t *testing.T) {
 			s.Process.Restart()
 			s.Called()
 			s.Wrote()
-		}},
-		"a run that was asked for and fails is tried again by its back-off": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-			foo.OnReconcile("polls", j.Note("polls", again(time.Minute, nil), scene.Fails(scene.ErrAgain), scene.Succeeds))
-		}, Play: func(s *scene.Stage) {
-			s.Begin()
-			s.Advance(time.Minute)
-			s.Called("polls again")
-			s.Advance(2 * time.Second)
-			s.Called("polls again 2")
-		}},
-		"one that changes what it looks at and fails waits for its back-off": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-			foo.OnReconcile("polls", j.Note("polls", again(time.Minute, nil), func(_ context.Context, r *dsl.Request) error {
-				r.Patch.Label("tried", "yes")
-				return scene.ErrAgain
-			}, scene.Succeeds), dsl.WithBackoff(time.Minute, time.Minute))
-		}, Play: func(s *scene.Stage) {
-			s.Begin()
-			s.Advance(time.Minute)
-			s.Called("polls again")
-			s.Advance(30 * time.Second)
-			s.Called()
-			s.Advance(time.Minute)
-			s.Called("polls again 2")
-		}},
-		"one that fails runs at the time it asked for, and that is no attempt when it fails again": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-			foo.OnReconcile("polls", j.Note("polls", again(time.Minute, scene.ErrAgain), scene.Fails(scene.ErrAgain), scene.Succeeds), dsl.WithBackoff(time.Hour, time.Hour))
-		}, Play: func(s *scene.Stage) {
-			s.Begin()
-			s.Advance(time.Minute)
-			s.Called("polls create 2")
-			s.Advance(30 * time.Minute)
-			s.Called()
-			s.Advance(45 * time.Minute)
-			s.Called("polls create 2")
-		}},
-		"one that waits, and one that has failed for good, run at the time they asked for": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-			foo.OnReconcile("waits", j.Note("waits", again(time.Minute, waits), scene.Succeeds))
-			foo.OnReconcile("broken", j.Note("broken", again(time.Minute, dsl.Permanent(scene.ErrAgain)), scene.Succeeds))
-		}, Play: func(s *scene.Stage) {
-			s.Begin()
-			s.Advance(time.Minute)
-			s.Called("waits create", "broken again")
-			s.Advance(24 * time.Hour)
-			s.Called()
-		}},
-		"one whose filter does not hold at the time runs when it holds again": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-			foo.OnReconcile("polls", j.Note("polls", again(time.Minute, nil), scene.Succeeds), dsl.LabelAbsent("off"))
-		}, Play: func(s *scene.Stage) {
-			s.Begin()
-			s.Set("yes", "metadata", "labels", "off")
-			s.Advance(time.Hour)
-			s.Called()
-			s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) { o.SetLabels(nil) })
-			s.Called("polls update")
 		}},
 		"each handler has a time of its own": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.OnReconcile("first", j.Note("first", again(time.Minute, nil), scene.Succeeds))
@@ -184,6 +129,67 @@ func TestAHandlerRunsAgainWhenItAsks(t *testing.T) {
 			if n := s.Len(); n < 3500 || n > 3601 {
 				s.T.Errorf("%d runs in an hour", n)
 			}
+		}},
+	})
+}
+
+// TestAHandlerThatFailsOrWaitsRunsAgainWhenItAsks holds how the time that a handler asks for goes with its back-off and its filter.
+func TestAHandlerThatFailsOrWaitsRunsAgainWhenItAsks(t *testing.T) {
+	waits := dsl.Waiting("a bus", time.Hour)
+	scene.PlayAll(t, map[string]scene.Scenario{
+		"a run that was asked for and fails is tried again by its back-off": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.OnReconcile("polls", j.Note("polls", again(time.Minute, nil), scene.Fails(scene.ErrAgain), scene.Succeeds))
+		}, Play: func(s *scene.Stage) {
+			s.Begin()
+			s.Advance(time.Minute)
+			s.Called("polls again")
+			s.Advance(2 * time.Second)
+			s.Called("polls again 2")
+		}},
+		"one that changes what it looks at and fails waits for its back-off": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.OnReconcile("polls", j.Note("polls", again(time.Minute, nil), func(_ context.Context, r *dsl.Request) error {
+				r.Patch.Label("tried", "yes")
+				return scene.ErrAgain
+			}, scene.Succeeds), dsl.WithBackoff(time.Minute, time.Minute))
+		}, Play: func(s *scene.Stage) {
+			s.Begin()
+			s.Advance(time.Minute)
+			s.Called("polls again")
+			s.Advance(30 * time.Second)
+			s.Called()
+			s.Advance(time.Minute)
+			s.Called("polls again 2")
+		}},
+		"one that fails runs at the time it asked for, and that is no attempt when it fails again": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.OnReconcile("polls", j.Note("polls", again(time.Minute, scene.ErrAgain), scene.Fails(scene.ErrAgain), scene.Succeeds), dsl.WithBackoff(time.Hour, time.Hour))
+		}, Play: func(s *scene.Stage) {
+			s.Begin()
+			s.Advance(time.Minute)
+			s.Called("polls create 2")
+			s.Advance(30 * time.Minute)
+			s.Called()
+			s.Advance(45 * time.Minute)
+			s.Called("polls create 2")
+		}},
+		"one that waits, and one that has failed for good, run at the time they asked for": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.OnReconcile("waits", j.Note("waits", again(time.Minute, waits), scene.Succeeds))
+			foo.OnReconcile("broken", j.Note("broken", again(time.Minute, dsl.Permanent(scene.ErrAgain)), scene.Succeeds))
+		}, Play: func(s *scene.Stage) {
+			s.Begin()
+			s.Advance(time.Minute)
+			s.Called("waits create", "broken again")
+			s.Advance(24 * time.Hour)
+			s.Called()
+		}},
+		"one whose filter does not hold at the time runs when it holds again": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.OnReconcile("polls", j.Note("polls", again(time.Minute, nil), scene.Succeeds), dsl.LabelAbsent("off"))
+		}, Play: func(s *scene.Stage) {
+			s.Begin()
+			s.Set("yes", "metadata", "labels", "off")
+			s.Advance(time.Hour)
+			s.Called()
+			s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) { o.SetLabels(nil) })
+			s.Called("polls update")
 		}},
 	})
 }

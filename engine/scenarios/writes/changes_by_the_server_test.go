@@ -21,10 +21,6 @@ import (
 // of: it is no news to the handler that asked for it, whatever came of it, and it is over after one or two
 // writes, for this process and the next.
 func TestAWriteThatTheServerChangesIsHandledOnce(t *testing.T) {
-	setsSize := func(_ context.Context, r *dsl.Request) error {
-		r.Patch.Set("spec.size", 7)
-		return nil
-	}
 	prunes := func(path ...string) func(o *unstructured.Unstructured) {
 		return func(o *unstructured.Unstructured) { unstructured.RemoveNestedField(o.Object, path...) }
 	}
@@ -136,6 +132,15 @@ func TestAWriteThatTheServerChangesIsHandledOnce(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// TestAChangeBesideAWriteIsHandled is law 1 for what others change while a handler's own write is under way, and law 4 for what a
+// webhook does with each write.
+func TestAChangeBesideAWriteIsHandled(t *testing.T) {
+	setsSize := func(_ context.Context, r *dsl.Request) error {
+		r.Patch.Set("spec.size", 7)
+		return nil
 	}
 	var on *scene.Stage
 	scene.PlayAll(t, map[string]scene.Scenario{

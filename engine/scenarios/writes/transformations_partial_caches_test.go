@@ -69,15 +69,37 @@ func readsWeb(s *scene.Stage) (read func(want int)) {
 	}
 }
 
+// partialScenario is an operator whose cache lacks what transformations are about, and what happens to it.
+type partialScenario struct {
+	operator func(foo *dsl.Resource, j *enginetest.Journal)
+	// play gets the number of reads of the object for transformations, less than zero where each pass reads it.
+	play func(reads int)
+}
+
+// playWithPartialCaches plays each scenario with each cache that has a part of an object. S gets the stage.
+func playWithPartialCaches(t *testing.T, s **scene.Stage, tests map[string]partialScenario) {
+	t.Helper()
+	for name, test := range tests {
+		for profile, set := range profiles() {
+			t.Run(name+", "+profile, func(t *testing.T) {
+				operator := func(foo *dsl.Resource, j *enginetest.Journal) {
+					set(foo)
+					test.operator(foo, j)
+				}
+				scene.Play(t, scene.Scenario{Operator: operator, Play: func(of *scene.Stage) {
+					*s = of
+					test.play(map[string]int{"keep": 1, "cache: metadata": 1, "cache: live": -1}[profile])
+				}})
+			})
+		}
+	}
+}
+
 // TestTransformationsSeeAllOfAnObjectWithAPartialCache holds that they are made of all of the object, whatever the cache has of it, and
 // that it is read once for them.
 func TestTransformationsSeeAllOfAnObjectWithAPartialCache(t *testing.T) {
 	var s *scene.Stage
-	tests := map[string]struct {
-		operator func(foo *dsl.Resource, j *enginetest.Journal)
-		// play is told how often the object has to be read for transformations, less than zero where each pass reads it.
-		play func(reads int)
-	}{
+	playWithPartialCaches(t, &s, map[string]partialScenario{
 		"two handlers transform it: each sees what others have added, with one request to read it and one to write": {
 			func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.OnReconcile("one", j.Note("one", wantsHost("one")), dsl.Field("metadata.labels"))
@@ -223,6 +245,13 @@ func TestTransformationsSeeAllOfAnObjectWithAPartialCache(t *testing.T) {
 				s.WantState("Old")
 			},
 		},
+	})
+}
+
+// TestTransformationsOfADaemonSeeAllOfAnObject holds the same of daemons.
+func TestTransformationsOfADaemonSeeAllOfAnObject(t *testing.T) {
+	var s *scene.Stage
+	playWithPartialCaches(t, &s, map[string]partialScenario{
 		"a transformation of a daemon fails, and the rest of what that wants is sent": {
 			func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.Daemon("watch", func(ctx context.Context, r *dsl.DaemonRequest) error {
@@ -276,21 +305,7 @@ func TestTransformationsSeeAllOfAnObjectWithAPartialCache(t *testing.T) {
 				lists(s, "theirs", "one")
 			},
 		},
-	}
-	for name, test := range tests {
-		for profile, set := range profiles() {
-			t.Run(name+", "+profile, func(t *testing.T) {
-				operator := func(foo *dsl.Resource, j *enginetest.Journal) {
-					set(foo)
-					test.operator(foo, j)
-				}
-				scene.Play(t, scene.Scenario{Operator: operator, Play: func(of *scene.Stage) {
-					s = of
-					test.play(map[string]int{"keep": 1, "cache: metadata": 1, "cache: live": -1}[profile])
-				}})
-			})
-		}
-	}
+	})
 }
 
 // TestTransformationsReadOnceWhatThePartialCacheLacks holds that an operator whose handlers tell all that they read of the object,

@@ -76,6 +76,31 @@ func withHost(host string) dsl.Transformation {
 	}
 }
 
+// addsHost returns a handler that adds a host by a transformation, and does more.
+func addsHost(host string, more ...dsl.Func) dsl.Func {
+	return func(ctx context.Context, r *dsl.Request) error {
+		r.Patch.Transform(withHost(host))
+		for _, do := range more {
+			if err := do(ctx, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// once returns a handler that does something at its first call.
+func once(do func()) dsl.Func {
+	done := false
+	return func(context.Context, *dsl.Request) error {
+		if !done {
+			done = true
+			do()
+		}
+		return nil
+	}
+}
+
 // TestTransformationsKeepEntriesOfOthers holds that they see what is there, that nobody's entry is lost, and that they cost no request more.
 func TestTransformationsKeepEntriesOfOthers(t *testing.T) {
 	var s *scene.Stage
@@ -87,35 +112,14 @@ func TestTransformationsKeepEntriesOfOthers(t *testing.T) {
 			s.T.Errorf("hosts (-want +got):\n%s", diff)
 		}
 	}
-	adds := func(host string, more ...dsl.Func) dsl.Func {
-		return func(ctx context.Context, r *dsl.Request) error {
-			r.Patch.Transform(withHost(host))
-			for _, do := range more {
-				if err := do(ctx, r); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-	}
-	once := func(do func()) dsl.Func {
-		done := false
-		return func(context.Context, *dsl.Request) error {
-			if !done {
-				done = true
-				do()
-			}
-			return nil
-		}
-	}
 	tests := map[string]scene.Scenario{
 		"entries of two handlers and of somebody else are all there, with one request": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-				foo.OnCreate("one", adds("one", func(_ context.Context, r *dsl.Request) error {
+				foo.OnCreate("one", addsHost("one", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.SetStatus("hosts", 1)
 					return nil
 				}))
-				foo.OnCreate("two", adds("two"))
+				foo.OnCreate("two", addsHost("two"))
 			}, Play: func(s *scene.Stage) {
 				s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {hosts: [theirs]}}`)
 				s.Launch()
@@ -127,7 +131,7 @@ func TestTransformationsKeepEntriesOfOthers(t *testing.T) {
 		},
 		"after somebody wrote beside what the handler looks at, they run again and the handler does not": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-				foo.On(scene.CreateAndUpdate(), "one", j.Note("one", adds("one", once(func() {
+				foo.On(scene.CreateAndUpdate(), "one", j.Note("one", addsHost("one", once(func() {
 					s.Set([]any{"theirs"}, "spec", "hosts")
 				}))), dsl.Field("spec.size"))
 			}, Play: func(s *scene.Stage) {
@@ -141,7 +145,7 @@ func TestTransformationsKeepEntriesOfOthers(t *testing.T) {
 		},
 		"after somebody changed what the handler looks at, the handler runs again": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-				foo.On(scene.CreateAndUpdate(), "one", j.Note("one", adds("one", once(func() { s.Set([]any{"theirs"}, "spec", "hosts") }))))
+				foo.On(scene.CreateAndUpdate(), "one", j.Note("one", addsHost("one", once(func() { s.Set([]any{"theirs"}, "spec", "hosts") }))))
 			}, Play: func(s *scene.Stage) {
 				s.Launch()
 				s.Create(scene.Web)
@@ -150,7 +154,7 @@ func TestTransformationsKeepEntriesOfOthers(t *testing.T) {
 			},
 		},
 		"one with nothing to do asks for nothing": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnReconcile("one", j.Note("one", adds("one"))) },
+			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnReconcile("one", j.Note("one", addsHost("one"))) },
 			Play: func(s *scene.Stage) {
 				s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {hosts: [one]}}`)
 				s.Launch()
