@@ -58,8 +58,8 @@ func TestAnObjectWithACopiedStateIsNew(t *testing.T) {
 	})
 }
 
-// export is web as kubectl get -o yaml shows it and an editor leaves it, to be made anew.
-func export(s *scene.Stage) *unstructured.Unstructured {
+// exportWeb is web as kubectl get -o yaml shows it and an editor leaves it, to be made anew.
+func exportWeb(s *scene.Stage) *unstructured.Unstructured {
 	s.T.Helper()
 	s.Settle()
 	o := s.Web()
@@ -69,8 +69,8 @@ func export(s *scene.Stage) *unstructured.Unstructured {
 	return o
 }
 
-// released is edges without what holds objects.
-func released(foo *dsl.Resource, j *enginetest.Journal) {
+// eachCauseWithoutFinalizer is edges without what holds objects.
+func eachCauseWithoutFinalizer(foo *dsl.Resource, j *enginetest.Journal) {
 	foo.OnCreate("made", j.Note("made"))
 	foo.OnUpdate("changed", scene.NotesOld(j))
 }
@@ -79,25 +79,25 @@ func released(foo *dsl.Resource, j *enginetest.Journal) {
 // restore, gets its create handlers, whatever that one had come to.
 func TestAnObjectMadeFromTheTextOfAnotherIsNew(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"a copy under another name": {Operator: released, Play: func(s *scene.Stage) {
+		"a copy under another name": {Operator: eachCauseWithoutFinalizer, Play: func(s *scene.Stage) {
 			s.Begin()
-			o := export(s)
+			o := exportWeb(s)
 			o.SetName("second")
 			s.Create(o)
 			s.Called("made create")
 			s.Process.Restart()
 			s.Called()
 		}},
-		"a copy in another namespace": {Operator: released, Play: func(s *scene.Stage) {
+		"a copy in another namespace": {Operator: eachCauseWithoutFinalizer, Play: func(s *scene.Stage) {
 			s.Begin()
-			o := export(s)
+			o := exportWeb(s)
 			o.SetNamespace("other")
 			s.Create(o)
 			s.Called("made create")
 		}},
-		"a copy with another spec, whose next change is one against its own": {Operator: released, Play: func(s *scene.Stage) {
+		"a copy with another spec, whose next change is one against its own": {Operator: eachCauseWithoutFinalizer, Play: func(s *scene.Stage) {
 			s.Begin()
-			o := export(s)
+			o := exportWeb(s)
 			o.SetName("second")
 			o.Object["spec"] = map[string]any{"size": int64(5)}
 			s.Create(o)
@@ -105,27 +105,27 @@ func TestAnObjectMadeFromTheTextOfAnotherIsNew(t *testing.T) {
 			s.Update(scene.Foos, "default", "second", func(o *unstructured.Unstructured) { o.Object["spec"] = map[string]any{"size": int64(6)} })
 			s.Called("update map[spec:map[size:5]] [change spec.size 5 6]")
 		}},
-		"a copy that was made before the operator came": {Operator: released, Play: func(s *scene.Stage) {
+		"a copy that was made before the operator came": {Operator: eachCauseWithoutFinalizer, Play: func(s *scene.Stage) {
 			s.Begin()
 			scene.Stop(s)
-			o := export(s)
+			o := exportWeb(s)
 			o.SetName("second")
 			s.Create(o)
 			s.Process.Restart()
 			s.Called("made create")
 		}},
-		"one that is restored under its name": {Operator: released, Play: func(s *scene.Stage) {
+		"one that is restored under its name": {Operator: eachCauseWithoutFinalizer, Play: func(s *scene.Stage) {
 			s.Begin()
-			o := export(s)
+			o := exportWeb(s)
 			s.Remove()
 			s.Create(o)
 			s.Called("made create")
 			s.Process.Restart()
 			s.Called()
 		}},
-		"one that is restored under its name while the operator is away": {Operator: released, Play: func(s *scene.Stage) {
+		"one that is restored under its name while the operator is away": {Operator: eachCauseWithoutFinalizer, Play: func(s *scene.Stage) {
 			s.Begin()
-			o := export(s)
+			o := exportWeb(s)
 			scene.Stop(s)
 			s.Remove()
 			s.Create(o)
@@ -138,7 +138,7 @@ func TestAnObjectMadeFromTheTextOfAnotherIsNew(t *testing.T) {
 			},
 			Play: func(s *scene.Stage) {
 				s.Begin()
-				o := export(s)
+				o := exportWeb(s)
 				o.SetName("second")
 				s.Create(o)
 				s.Called("made create")
@@ -150,7 +150,7 @@ func TestAnObjectMadeFromTheTextOfAnotherIsNew(t *testing.T) {
 			},
 			Play: func(s *scene.Stage) {
 				s.Begin()
-				o := export(s)
+				o := exportWeb(s)
 				o.SetName("second")
 				s.Create(o)
 				s.Called("made create")

@@ -45,19 +45,19 @@ func TestAnObjectRestoredWithItsStatusIsNew(t *testing.T) {
 	for what, restore := range restores {
 		for version, change := range versions {
 			t.Run(what+version, func(t *testing.T) {
-				switched(t, true, madeAndChanged, func(s *scene.Stage, foo *dsl.Resource) {
+				playSwitched(t, true, madeAndChanged, func(s *scene.Stage, foo *dsl.Resource) {
 					s.Begin()
 					was := s.Web()
 					s.Process.Kill()
 					s.Remove()
 					restore(s, was)
-					if observed(s) != s.Web().GetGeneration() {
+					if observedGeneration(s) != s.Web().GetGeneration() {
 						t.Fatal("the number was not restored")
 					}
 					change(foo)
 					s.Process.Restart()
 					s.Called("made create", "h create")
-					allObserved(s)
+					wantAllObserved(s)
 					s.Process.Restart()
 					s.Called()
 					s.Resize(2)
@@ -94,7 +94,7 @@ func TestAnObservedGenerationOfAnotherWriterIsReplaced(t *testing.T) {
 			theirs(s, 5)
 			s.Launch()
 			s.Called("made create", "h create")
-			allObserved(s)
+			wantAllObserved(s)
 		},
 		"it is written over the operator's": func(s *scene.Stage) {
 			s.Begin()
@@ -108,13 +108,13 @@ func TestAnObservedGenerationOfAnotherWriterIsReplaced(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			switched(t, true, madeAndChanged, func(s *scene.Stage, _ *dsl.Resource) {
+			playSwitched(t, true, madeAndChanged, func(s *scene.Stage, _ *dsl.Resource) {
 				play(s)
 				s.Process.Restart()
 				s.Called()
 				s.Resize(2)
 				s.Called("h update")
-				allObserved(s)
+				wantAllObserved(s)
 				if notes := s.Web().GetAnnotations(); len(notes) > 0 && name != untracked { // the server does not keep who writes then
 					t.Errorf("the number tells all, and there are annotations: %v", notes)
 				}
@@ -130,7 +130,7 @@ func TestAnObservedGenerationOfAnotherWriterIsReplaced(t *testing.T) {
 // TestAnObservedGenerationOfAnotherWriterThatComesTrueIsReplaced holds that what was handled is known where a handler's own change of the spec makes the
 // generation to which somebody has set the number before.
 func TestAnObservedGenerationOfAnotherWriterThatComesTrueIsReplaced(t *testing.T) {
-	switched(t, true, func(foo *dsl.Resource, j *enginetest.Journal) {
+	playSwitched(t, true, func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.OnCreate("made", j.Note("made"))
 		foo.On(scene.CreateAndUpdate(), "h", j.Note("h", func(_ context.Context, r *dsl.Request) error {
 			r.Patch.Set("spec.double", 2*scene.SizeOf(r.Object))
@@ -141,7 +141,7 @@ func TestAnObservedGenerationOfAnotherWriterThatComesTrueIsReplaced(t *testing.T
 		s.Set(int64(2), "status", "observedGeneration")
 		s.Launch()
 		s.Called("made create", "h create")
-		allObserved(s)
+		wantAllObserved(s)
 		s.Process.Restart()
 		s.Called()
 	})

@@ -53,13 +53,13 @@ func TestAnObjectThatComesBackIsNewDespiteItsObservedGeneration(t *testing.T) {
 			begins(s)
 			leaves(s)
 			returns(s)
-			allObserved(s)
+			wantAllObserved(s)
 			leaves(s)
 			s.Process.Restart()
 			returns(s)
 			s.Resize(2)
 			s.Called("h update")
-			allObserved(s)
+			wantAllObserved(s)
 		}},
 		"no handler holds it": {[]dsl.Option{dsl.NoFinalizer()}, func(s *scene.Stage, _ *dsl.Resource) {
 			begins(s)
@@ -131,18 +131,18 @@ func TestAnObjectThatComesBackIsNewDespiteItsObservedGeneration(t *testing.T) {
 		}},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) { switched(t, true, selects(test.options...), test.play) })
+		t.Run(name, func(t *testing.T) { playSwitched(t, true, selects(test.options...), test.play) })
 	}
 }
 
 // TestAnObservedGenerationPastTheGenerationDoesNotCount holds that an object is new that was restored with the status of an earlier one.
 func TestAnObservedGenerationPastTheGenerationDoesNotCount(t *testing.T) {
-	switched(t, true, madeAndChanged, func(s *scene.Stage, _ *dsl.Resource) {
+	playSwitched(t, true, madeAndChanged, func(s *scene.Stage, _ *dsl.Resource) {
 		s.Create(scene.Web)
 		s.Set(int64(5), "status", "observedGeneration")
 		s.Launch()
 		s.Called("made create", "h create")
-		allObserved(s)
+		wantAllObserved(s)
 		s.Process.Restart()
 		s.Called()
 		s.Wrote("patch foos default/web", "patch foos/status default/web", "patch foos default/web")

@@ -42,7 +42,7 @@ func TestANewHandlerJoinsWithObservedGeneration(t *testing.T) {
 			"after a write that fails":           func(s *scene.Stage) { s.FailNext("patch", scene.Foos, scene.ErrAgain) },
 		} {
 			t.Run(name+", "+how, func(t *testing.T) {
-				counted(t, scene.Scenario{Operator: first, Play: func(s *scene.Stage) {
+				playWithObservedGeneration(t, scene.Scenario{Operator: first, Play: func(s *scene.Stage) {
 					s.Begin()
 					ends(s)
 					s.Upgrade(next, nil)
@@ -53,7 +53,7 @@ func TestANewHandlerJoinsWithObservedGeneration(t *testing.T) {
 					s.Process.Restart()
 					s.Advance(time.Minute)
 					s.Called(test.want...)
-					allObserved(s)
+					wantAllObserved(s)
 				}})
 			})
 		}

@@ -51,7 +51,7 @@ func TestARenamedOperatorKnowsItsObservedGeneration(t *testing.T) {
 			},
 		} {
 			t.Run(title+": "+name, func(t *testing.T) {
-				switched(t, true, declare, func(s *scene.Stage, _ *dsl.Resource) {
+				playSwitched(t, true, declare, func(s *scene.Stage, _ *dsl.Resource) {
 					s.Create(scene.Web)
 					run(s, declare, true, "op")
 					s.Called("made create", "h create")

@@ -17,8 +17,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// switched plays with a resource whose declaration can be changed: that is what the next process has.
-func switched(t *testing.T, observes bool, operator func(foo *dsl.Resource, j *enginetest.Journal), play func(s *scene.Stage, foo *dsl.Resource)) {
+// playSwitched plays with a resource whose declaration can be changed: that is what the next process has.
+func playSwitched(t *testing.T, observes bool, operator func(foo *dsl.Resource, j *enginetest.Journal), play func(s *scene.Stage, foo *dsl.Resource)) {
 	t.Helper()
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
@@ -99,7 +99,7 @@ func TestObservedGenerationCanBeSwitchedOnAndOff(t *testing.T) {
 			s.Create(scene.Web)
 			s.Called("made create", "h create")
 			s.Process.Kill()
-			if observed(s) != 1 {
+			if observedGeneration(s) != 1 {
 				s.T.Error("the handler has set nothing")
 			}
 			s.Process.Restart()
@@ -129,7 +129,7 @@ func TestObservedGenerationCanBeSwitchedOnAndOff(t *testing.T) {
 			s.Called()
 			s.Advance(time.Hour)
 			s.Called("h update 2")
-			allObserved(s)
+			wantAllObserved(s)
 			if keys := s.Web().GetAnnotations(); len(keys) > 0 {
 				s.T.Errorf("annotations %v: the generation tells all", keys)
 			}
@@ -152,11 +152,11 @@ func TestObservedGenerationCanBeSwitchedOnAndOff(t *testing.T) {
 			s.Process.Kill()
 			s.Process.Restart()
 			s.Called("h create", "other create")
-			allObserved(s)
+			wantAllObserved(s)
 		}},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) { switched(t, test.observes, test.operator, test.play) })
+		t.Run(name, func(t *testing.T) { playSwitched(t, test.observes, test.operator, test.play) })
 	}
 }
 
@@ -173,7 +173,7 @@ func TestSwitchingObservedGenerationAtRandomLosesNoChange(t *testing.T) {
 				defer mu.Unlock()
 				return dice.IntN(n)
 			}
-			switched(t, roll(2) == 0, func(foo *dsl.Resource, j *enginetest.Journal) {
+			playSwitched(t, roll(2) == 0, func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.OnCreate("made", j.Note("made"))
 				foo.On(scene.CreateAndUpdate(), "h", j.Note("h", func(_ context.Context, r *dsl.Request) error {
 					seen := scene.SizeOf(r.Object)
@@ -267,7 +267,7 @@ func TestAPartialCacheHasWhatTheEngineReads(t *testing.T) {
 		},
 	}
 	for name, play := range tests {
-		t.Run(name, func(t *testing.T) { switched(t, true, made, play) })
+		t.Run(name, func(t *testing.T) { playSwitched(t, true, made, play) })
 	}
 }
 

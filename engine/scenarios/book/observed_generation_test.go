@@ -18,8 +18,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// counted plays a scenario with a resource whose objects keep in status.observedGeneration what was handled.
-func counted(t *testing.T, one scene.Scenario) {
+// playWithObservedGeneration plays a scenario with a resource whose objects keep in status.observedGeneration what was handled.
+func playWithObservedGeneration(t *testing.T, one scene.Scenario) {
 	t.Helper()
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
@@ -32,8 +32,8 @@ func counted(t *testing.T, one scene.Scenario) {
 	})
 }
 
-// observed is web's status.observedGeneration.
-func observed(s *scene.Stage) int64 {
+// observedGeneration is web's status.observedGeneration.
+func observedGeneration(s *scene.Stage) int64 {
 	s.T.Helper()
 	n, _, err := unstructured.NestedInt64(s.Web().Object, "status", "observedGeneration")
 	if err != nil {
@@ -42,10 +42,10 @@ func observed(s *scene.Stage) int64 {
 	return n
 }
 
-// allObserved fails the test unless status.observedGeneration says that all of web was handled.
-func allObserved(s *scene.Stage) {
+// wantAllObserved fails the test unless status.observedGeneration says that all of web was handled.
+func wantAllObserved(s *scene.Stage) {
 	s.T.Helper()
-	if n, now := observed(s), s.Web().GetGeneration(); n != now {
+	if n, now := observedGeneration(s), s.Web().GetGeneration(); n != now {
 		s.T.Errorf("status.observedGeneration is %d of %d", n, now)
 	}
 }
@@ -100,7 +100,7 @@ func TestTheLastRequestMarksAnObjectAsHandled(t *testing.T) {
 		}
 		for when, m := range moments {
 			var want string
-			counted(t, scene.Scenario{Operator: operator, Play: func(s *scene.Stage) { want = broken(s, m, nil) }})
+			playWithObservedGeneration(t, scene.Scenario{Operator: operator, Play: func(s *scene.Stage) { want = endOfBrokenMoment(s, m, nil) }})
 			breaks := map[string]func(s *scene.Stage) (mend func()){
 				"the server takes no status": func(s *scene.Stage) func() {
 					end := s.FailWhile("patch", scene.Foos+"/status", scene.ErrAgain)
@@ -119,8 +119,8 @@ func TestTheLastRequestMarksAnObjectAsHandled(t *testing.T) {
 			}
 			for how, breaks := range breaks {
 				t.Run(fmt.Sprintf("%s, %s, %s", wants, when, how), func(t *testing.T) {
-					counted(t, scene.Scenario{Operator: operator, Play: func(s *scene.Stage) {
-						if diff := cmp.Diff(want, broken(s, m, breaks)); diff != "" {
+					playWithObservedGeneration(t, scene.Scenario{Operator: operator, Play: func(s *scene.Stage) {
+						if diff := cmp.Diff(want, endOfBrokenMoment(s, m, breaks)); diff != "" {
 							s.T.Errorf("the end (-without a fault +with one):\n%s", diff)
 						}
 					}})
@@ -130,8 +130,8 @@ func TestTheLastRequestMarksAnObjectAsHandled(t *testing.T) {
 	}
 }
 
-// broken tells how a moment ends in which something breaks, and the process with it.
-func broken(s *scene.Stage, m moment, breaks func(s *scene.Stage) (mend func())) string {
+// endOfBrokenMoment tells how a moment ends in which something breaks, and the process with it.
+func endOfBrokenMoment(s *scene.Stage, m moment, breaks func(s *scene.Stage) (mend func())) string {
 	s.Launch()
 	m.before(s)
 	s.Forget()
@@ -147,7 +147,7 @@ func broken(s *scene.Stage, m moment, breaks func(s *scene.Stage) (mend func()))
 		s.Process.Restart()
 	}
 	s.Advance(time.Hour)
-	allObserved(s)
+	wantAllObserved(s)
 	called := handlersIn(s.Take())
 	slices.Sort(called)
 	o := s.Web()
@@ -177,7 +177,7 @@ func TestAWriteBetweenTheTwoRequestsIsNotLost(t *testing.T) {
 	}
 	ends := func(s *scene.Stage, size int64) {
 		s.T.Helper()
-		allObserved(s)
+		wantAllObserved(s)
 		if got := s.Web().Object["status"].(map[string]any)["size"]; got != size {
 			s.T.Errorf("the status has size %v, want %d", got, size)
 		}
@@ -204,7 +204,7 @@ func TestAWriteBetweenTheTwoRequestsIsNotLost(t *testing.T) {
 			ends(s, 3)
 		},
 	} {
-		t.Run(name, func(t *testing.T) { counted(t, scene.Scenario{Operator: operator, Play: play}) })
+		t.Run(name, func(t *testing.T) { playWithObservedGeneration(t, scene.Scenario{Operator: operator, Play: play}) })
 	}
 }
 
@@ -213,18 +213,18 @@ func TestAWriteBetweenTheTwoRequestsIsNotLost(t *testing.T) {
 func TestTheGenerationThatAHandlerMakesIsHandled(t *testing.T) {
 	for wants, handler := range marking {
 		t.Run(wants, func(t *testing.T) {
-			counted(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			playWithObservedGeneration(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.On(scene.CreateAndUpdate(), "h", j.Note("h", handler), bySpec()...)
 			}, Play: func(s *scene.Stage) {
 				s.Launch()
 				s.Create(scene.Web)
 				s.Called("h create")
 				s.Wrote("patch foos default/web", "patch foos/status default/web")
-				allObserved(s)
+				wantAllObserved(s)
 				s.Resize(2)
 				s.Called("h update")
 				s.Wrote("patch foos default/web", "patch foos/status default/web")
-				allObserved(s)
+				wantAllObserved(s)
 				s.Advance(time.Hour)
 				s.Process.Restart()
 				s.Called()
@@ -250,7 +250,7 @@ func TestABookHasWhatObservedGenerationCannotSay(t *testing.T) {
 		}, Play: func(s *scene.Stage) {
 			mended(s)
 			s.Called("made create", "h update")
-			allObserved(s)
+			wantAllObserved(s)
 			s.Process.Restart()
 			s.Called()
 		}},
@@ -278,7 +278,7 @@ func TestABookHasWhatObservedGenerationCannotSay(t *testing.T) {
 			s.Wrote()
 			s.Resize(3)
 			s.Called("h update", "other update")
-			allObserved(s)
+			wantAllObserved(s)
 		}},
 		"what comes after one that failed for good runs when that succeeds": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.OnCreate("first", j.Note("first", forGood, scene.Succeeds), dsl.Field("spec"))
@@ -286,7 +286,7 @@ func TestABookHasWhatObservedGenerationCannotSay(t *testing.T) {
 		}, Play: func(s *scene.Stage) {
 			mended(s)
 			s.Called("first create", "then create")
-			allObserved(s)
+			wantAllObserved(s)
 		}},
 		"an attempt at a change that is taken back while no process runs is undone": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.On(scene.CreateAndUpdate(), "h", j.Note("h", scene.Succeeds, scene.RetriesAfter(time.Hour), scene.Succeeds), bySpec()...)
@@ -298,13 +298,13 @@ func TestABookHasWhatObservedGenerationCannotSay(t *testing.T) {
 			s.Resize(1)
 			s.Process.Restart()
 			s.Called("h update")
-			allObserved(s)
+			wantAllObserved(s)
 			if book := s.Web().GetAnnotations()[scene.StateAnnotation]; book != "" {
 				s.T.Errorf("the generation tells all, and there is a book: %s", book)
 			}
 		}},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) { counted(t, test) })
+		t.Run(name, func(t *testing.T) { playWithObservedGeneration(t, test) })
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// replace is kubectl replace with an export of web.
-func replace(s *scene.Stage, export *unstructured.Unstructured) {
+// replaceWith is kubectl replace with an export of web.
+func replaceWith(s *scene.Stage, export *unstructured.Unstructured) {
 	s.T.Helper()
 	s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) {
 		o.Object["spec"] = export.DeepCopy().Object["spec"]
@@ -40,10 +40,10 @@ func TestAnObjectThatIsReplacedIsHandled(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"by an older one: what has changed since is a change back": {Operator: views, Play: func(s *scene.Stage) {
 			s.Begin()
-			old := export(s)
+			old := exportWeb(s)
 			s.Resize(2)
 			s.Called("changed update", "spec update", "sized update")
-			replace(s, old)
+			replaceWith(s, old)
 			s.Called("changed update", "spec update", "sized update")
 			s.Advance(time.Hour)
 			s.Called()
@@ -52,22 +52,22 @@ func TestAnObjectThatIsReplacedIsHandled(t *testing.T) {
 		}},
 		"by an older one, and then by the newer one again": {Operator: views, Play: func(s *scene.Stage) {
 			s.Begin()
-			first := export(s)
+			first := exportWeb(s)
 			s.Resize(2)
 			s.Forget()
-			second := export(s)
-			replace(s, first)
+			second := exportWeb(s)
+			replaceWith(s, first)
 			s.Called("changed update", "spec update", "sized update")
-			replace(s, second)
+			replaceWith(s, second)
 			s.Called("changed update", "spec update", "sized update")
 		}},
 		"by an older one while the operator is away: who looks at the whole spec runs once more": {Operator: views, Play: func(s *scene.Stage) {
 			s.Begin()
-			old := export(s)
+			old := exportWeb(s)
 			s.Resize(2)
 			s.Forget()
 			scene.Stop(s)
-			replace(s, old)
+			replaceWith(s, old)
 			s.Process.Restart()
 			s.Called("changed update", "spec update")
 			s.Advance(time.Hour)
@@ -77,12 +77,12 @@ func TestAnObjectThatIsReplacedIsHandled(t *testing.T) {
 		}},
 		"by an older one with another spec while the operator is away: who looks at what differs runs": {Operator: views, Play: func(s *scene.Stage) {
 			s.Begin()
-			old := export(s)
+			old := exportWeb(s)
 			s.Resize(2)
 			s.Forget()
 			scene.Stop(s)
 			old.Object["spec"] = map[string]any{"size": int64(1), "color": "blue"}
-			replace(s, old)
+			replaceWith(s, old)
 			s.Process.Restart()
 			s.Called("changed update", "spec update", "colored update")
 		}},
@@ -102,7 +102,7 @@ func TestAnObjectThatIsReplacedIsHandled(t *testing.T) {
 		}},
 		"by one whose state somebody has written by hand": {Operator: views, Play: func(s *scene.Stage) {
 			s.Begin()
-			other := export(s)
+			other := exportWeb(s)
 			s.Resize(2)
 			s.Forget()
 			s.Set(other.GetAnnotations()[scene.StateAnnotation], "metadata", "annotations", scene.StateAnnotation)
@@ -115,10 +115,10 @@ func TestAnObjectThatIsReplacedIsHandled(t *testing.T) {
 				foo.On(scene.CreateAndUpdate(), "size", j.Note("size", scene.Succeeds, scene.RetriesAfter(time.Hour), scene.Succeeds), dsl.Field("spec.size"))
 			}, Play: func(s *scene.Stage) {
 				s.Begin()
-				old := export(s)
+				old := exportWeb(s)
 				s.Resize(2)
 				s.Called("size update")
-				replace(s, old)
+				replaceWith(s, old)
 				s.Called("size update")
 				s.Advance(2 * time.Hour)
 				s.Called()

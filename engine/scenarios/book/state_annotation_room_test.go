@@ -14,9 +14,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// crowded is a web whose spec takes a lot of room, and which has annotations of others that leave room for
+// webWithLittleRoom is a web whose spec takes a lot of room, and which has annotations of others that leave room for
 // so many bytes.
-func crowded(blob, room int) string {
+func webWithLittleRoom(blob, room int) string {
 	return fmt.Sprintf(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web, annotations: {theirs: %s}},
 		spec: {size: 1, color: red, blob: %q}}`, strings.Repeat("x", 256<<10-len("theirs")-room), noise(blob))
 }
@@ -30,29 +30,29 @@ func TestTheStateGivesWayToAnnotationsOfOthers(t *testing.T) {
 	}
 	handled := func(s *scene.Stage) {
 		s.Advance(time.Hour)
-		taken(s)
+		wantNoRefusedWrite(s)
 		s.Called("changed create")
 		s.Resize(2)
 		s.Advance(time.Hour)
-		taken(s)
+		wantNoRefusedWrite(s)
 		s.Called("changed update")
 		s.WantField("status.size", int64(2))
 	}
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"the essence gives way": {Operator: keeps, Play: func(s *scene.Stage) {
 			s.Launch()
-			s.Create(crowded(130<<10, 60<<10))
+			s.Create(webWithLittleRoom(130<<10, 60<<10))
 			handled(s)
 			s.Process.Restart()
 			s.Advance(time.Hour)
 			s.Called()
 			s.Resize(3)
 			s.Called("changed update")
-			taken(s)
+			wantNoRefusedWrite(s)
 		}},
 		"it gives way when others come later": {Operator: keeps, Play: func(s *scene.Stage) {
 			s.Launch()
-			s.Create(crowded(100<<10, 140<<10))
+			s.Create(webWithLittleRoom(100<<10, 140<<10))
 			handled(s)
 			s.Set(strings.Repeat("x", 160<<10), "metadata", "annotations", "theirs")
 			s.Set(noise(150<<10), "spec", "blob")
@@ -61,15 +61,15 @@ func TestTheStateGivesWayToAnnotationsOfOthers(t *testing.T) {
 			s.Resize(3)
 			s.Advance(time.Hour)
 			s.Called("changed update")
-			taken(s)
+			wantNoRefusedWrite(s)
 		}},
 		"an object is handled and let go where there is no room at all": {Operator: keeps, Play: func(s *scene.Stage) {
 			s.Launch()
-			s.Create(crowded(0, 10))
+			s.Create(webWithLittleRoom(0, 10))
 			handled(s)
 			s.Remove()
 			s.Called("left delete")
-			taken(s)
+			wantNoRefusedWrite(s)
 			if s.Web() != nil {
 				s.T.Error("the object is still there")
 			}
@@ -77,8 +77,8 @@ func TestTheStateGivesWayToAnnotationsOfOthers(t *testing.T) {
 	})
 }
 
-// taken checks that no write since the last look was refused.
-func taken(s *scene.Stage) {
+// wantNoRefusedWrite checks that no write since the last look was refused.
+func wantNoRefusedWrite(s *scene.Stage) {
 	s.T.Helper()
 	s.Settle()
 	writes := s.Writes()

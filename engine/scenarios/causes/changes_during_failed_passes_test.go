@@ -70,7 +70,7 @@ func TestNoEventIsLostWhenAPassFails(t *testing.T) {
 			},
 		},
 		"children that another handler made, when the pass broke off": {
-			Operator: looks(func(foo *dsl.Resource) { foo.OnUpdate("third", offers) }), Play: func(s *scene.Stage) {
+			Operator: looks(func(foo *dsl.Resource) { foo.OnUpdate("third", offersCondition) }), Play: func(s *scene.Stage) {
 				s.Begin()
 				end := s.FailWhile("get", "customresourcedefinitions.v1.apiextensions.k8s.io", refused)
 				s.Resize(2)

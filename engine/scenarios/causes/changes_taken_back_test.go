@@ -119,8 +119,8 @@ func TestAChangeThatIsTakenBackIsHandledWithAPartialCache(t *testing.T) {
 	}
 }
 
-// offers asks for a condition if the resource has conditions, which the API server has to be asked.
-func offers(_ context.Context, r *dsl.Request) error {
+// offersCondition asks for a condition if the resource has conditions, which the API server has to be asked.
+func offersCondition(_ context.Context, r *dsl.Request) error {
 	r.Patch.OfferCondition("Applied", metav1.ConditionTrue, "Yes", "yes")
 	return nil
 }
@@ -132,7 +132,7 @@ func TestAPassThatEndsEarlyKeepsWhatItsHandlersDid(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"they do not run again": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.OnCreate("first", j.Note("first"))
-			foo.OnCreate("second", j.Note("second", offers))
+			foo.OnCreate("second", j.Note("second", offersCondition))
 		}, Play: func(s *scene.Stage) {
 			s.Launch()
 			end := s.FailWhile("get", crds, scene.ErrAgain)
@@ -148,7 +148,7 @@ func TestAPassThatEndsEarlyKeepsWhatItsHandlersDid(t *testing.T) {
 		}},
 		"they and it run again when the change is taken back": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.OnUpdate("first", j.Note("first"))
-			foo.OnUpdate("second", j.Note("second", offers))
+			foo.OnUpdate("second", j.Note("second", offersCondition))
 		}, Play: func(s *scene.Stage) {
 			s.Begin()
 			end := s.FailWhile("get", crds, scene.ErrAgain)

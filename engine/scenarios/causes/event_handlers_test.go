@@ -15,8 +15,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// hears notes the events that a handler is told, then does the rest.
-func hears(j *enginetest.Journal, id string, then ...dsl.Func) dsl.Func {
+// notesEvents notes the events that a handler is told, then does the rest.
+func notesEvents(j *enginetest.Journal, id string, then ...dsl.Func) dsl.Func {
 	return func(c context.Context, r *dsl.Request) error {
 		j.Add(fmt.Sprint(id, " ", r.Event, " ", scene.ValueAt(r.Object, "spec.size")))
 		for _, fn := range then {
@@ -40,27 +40,27 @@ func TestAnEventHandlerRunsOnceForAnEvent(t *testing.T) {
 	}{
 		"it is through, and another one's change is refused": {
 			func(foo *dsl.Resource, j *enginetest.Journal) {
-				foo.OnEvent("see", hears(j, "see"))
+				foo.OnEvent("see", notesEvents(j, "see"))
 				foo.OnReconcile("status", scene.ReportsSize)
 			}, "patch", scene.Foos + "/status", []string{"see MODIFIED 2", "see MODIFIED 2"}, // one is for the status
 		},
 		"it comes after the one whose change is refused": {
 			func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.OnReconcile("status", scene.ReportsSize)
-				foo.OnEvent("see", hears(j, "see"))
+				foo.OnEvent("see", notesEvents(j, "see"))
 			}, "patch", scene.Foos + "/status", []string{"see MODIFIED 2", "see MODIFIED 2"},
 		},
 		"one fails, and is tried again, and another one is through": {
 			func(foo *dsl.Resource, j *enginetest.Journal) {
-				foo.OnEvent("fails", hears(j, "fails", scene.FailsOnce))
-				foo.OnEvent("see", hears(j, "see"))
+				foo.OnEvent("fails", notesEvents(j, "fails", scene.FailsOnce))
+				foo.OnEvent("see", notesEvents(j, "see"))
 				foo.OnReconcile("status", scene.ReportsSize)
 			}, "patch", scene.Foos + "/status", []string{"fails MODIFIED 2", "see MODIFIED 2", "fails MODIFIED 2", "see MODIFIED 2", "fails MODIFIED 2"},
 		},
 		"before the one whose finalizer is refused": {
 			func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.OnDelete("bye", scene.Succeeds, dsl.When(func(r *dsl.Subject) (bool, error) { return scene.ValueAt(r.Object, "spec.size") != int64(1), nil }))
-				foo.OnEvent("see", hears(j, "see"))
+				foo.OnEvent("see", notesEvents(j, "see"))
 			}, "patch", scene.Foos, []string{"see MODIFIED 2", "see MODIFIED 2"}, // one is for the finalizer
 		},
 	} {
@@ -85,7 +85,7 @@ func TestAnEventHandlerRunsOnceForAnEvent(t *testing.T) {
 // TestAnEventHandlerRunsOnceForANewObject holds the same of an object that is new to the process.
 func TestAnEventHandlerRunsOnceForANewObject(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-		foo.OnEvent("see", hears(j, "see"))
+		foo.OnEvent("see", notesEvents(j, "see"))
 		foo.OnReconcile("status", scene.ReportsSize)
 	}, Play: func(s *scene.Stage) {
 		s.Launch()
@@ -110,9 +110,9 @@ func TestAnEventHandlerRunsOnceForADeletion(t *testing.T) {
 		return nil
 	}
 	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-		foo.OnEvent("early", hears(j, "early"))
-		foo.OnEvent("offers", hears(j, "offers", offers))
-		foo.OnEvent("late", hears(j, "late"))
+		foo.OnEvent("early", notesEvents(j, "early"))
+		foo.OnEvent("offers", notesEvents(j, "offers", offers))
+		foo.OnEvent("late", notesEvents(j, "late"))
 	}, Play: func(s *scene.Stage) {
 		s.Begin()
 		end := s.FailWhile("get", scene.CRDs, errors.New("connection refused"))

@@ -16,8 +16,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// tells notes what a handler is told of what was: its cause, what was, and how many differences there are.
-func tells(j *enginetest.Journal) dsl.Func {
+// notesOldAndDiff notes what a handler is told of what was: its cause, what was, and how many differences there are.
+func notesOldAndDiff(j *enginetest.Journal) dsl.Func {
 	return func(_ context.Context, r *dsl.Request) error {
 		was := "nothing is known"
 		if r.Old != nil {
@@ -28,8 +28,8 @@ func tells(j *enginetest.Journal) dsl.Func {
 	}
 }
 
-// drop takes a field from web.
-func drop(s *scene.Stage, path ...string) {
+// removeField takes a field from web.
+func removeField(s *scene.Stage, path ...string) {
 	s.T.Helper()
 	s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) { unstructured.RemoveNestedField(o.Object, path...) })
 }
@@ -40,17 +40,17 @@ func TestAHandlerSeesThatAFieldWasAbsent(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a field that was not there": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-				foo.On(scene.CreateAndUpdate(), "a", tells(j), dsl.Field("spec.note"))
+				foo.On(scene.CreateAndUpdate(), "a", notesOldAndDiff(j), dsl.Field("spec.note"))
 			},
 			Play: func(s *scene.Stage) {
 				s.Begin()
 				s.Set("x", "spec", "note")
 				s.Called("update map[] 1")
-				drop(s, "spec", "note")
+				removeField(s, "spec", "note")
 				s.Called("update map[spec:map[note:x]] 1")
 				s.Set("y", "spec", "note")
 				s.Called("update map[] 1")
-				drop(s, "spec", "note")
+				removeField(s, "spec", "note")
 				s.Forget()
 				s.Process.Restart()
 				s.Set("z", "spec", "note")
@@ -59,8 +59,8 @@ func TestAHandlerSeesThatAFieldWasAbsent(t *testing.T) {
 		},
 		"a field of status beside one of all": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-				foo.On(scene.CreateAndUpdate(), "a", tells(j), dsl.Field("status.phase"))
-				foo.On(scene.CreateAndUpdate(), "b", tells(j))
+				foo.On(scene.CreateAndUpdate(), "a", notesOldAndDiff(j), dsl.Field("status.phase"))
+				foo.On(scene.CreateAndUpdate(), "b", notesOldAndDiff(j))
 			},
 			Play: func(s *scene.Stage) {
 				s.Begin()
@@ -73,7 +73,7 @@ func TestAHandlerSeesThatAFieldWasAbsent(t *testing.T) {
 		},
 		"a null below a field": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-				foo.On(scene.CreateAndUpdate(), "a", tells(j), dsl.Field("spec.conf"))
+				foo.On(scene.CreateAndUpdate(), "a", notesOldAndDiff(j), dsl.Field("spec.conf"))
 			},
 			Play: func(s *scene.Stage) {
 				s.Launch()
@@ -87,12 +87,12 @@ func TestAHandlerSeesThatAFieldWasAbsent(t *testing.T) {
 		},
 		"several fields, one of which goes": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-				foo.On(scene.CreateAndUpdate(), "a", tells(j), dsl.Field("spec.size", "spec.color"))
-				foo.On(scene.CreateAndUpdate(), "b", tells(j), dsl.Field("spec.color", "metadata.labels.x"))
+				foo.On(scene.CreateAndUpdate(), "a", notesOldAndDiff(j), dsl.Field("spec.size", "spec.color"))
+				foo.On(scene.CreateAndUpdate(), "b", notesOldAndDiff(j), dsl.Field("spec.color", "metadata.labels.x"))
 			},
 			Play: func(s *scene.Stage) {
 				s.Begin()
-				drop(s, "spec", "color")
+				removeField(s, "spec", "color")
 				s.Called("update map[spec:map[color:red size:1]] 1", "update map[spec:map[color:red]] 1")
 				s.Process.Restart()
 				s.Set("red", "spec", "color")
@@ -102,7 +102,7 @@ func TestAHandlerSeesThatAFieldWasAbsent(t *testing.T) {
 		"a change that is taken back while its handler fails": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.On(scene.CreateAndUpdate(), "a", func(c context.Context, r *dsl.Request) error {
-					if err := tells(j)(c, r); err != nil || r.Attempt > 1 {
+					if err := notesOldAndDiff(j)(c, r); err != nil || r.Attempt > 1 {
 						return err
 					}
 					if note, _ := dsl.MustParsePath("spec.note").In(r.Object.Object); note != nil {
@@ -115,12 +115,12 @@ func TestAHandlerSeesThatAFieldWasAbsent(t *testing.T) {
 				s.Begin()
 				s.Set("x", "spec", "note")
 				s.Called("update map[] 1")
-				drop(s, "spec", "note")
+				removeField(s, "spec", "note")
 				s.Called("update map[] 0")
 			},
 		},
 		"a level-triggered handler, for which nothing is kept": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnReconcile("a", tells(j)) },
+			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnReconcile("a", notesOldAndDiff(j)) },
 			Play: func(s *scene.Stage) {
 				s.Begin()
 				s.Resize(2)
@@ -131,7 +131,7 @@ func TestAHandlerSeesThatAFieldWasAbsent(t *testing.T) {
 	t.Run("an object of nothing", func(t *testing.T) {
 		enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 			s := scene.NewStage(t, c)
-			s.Operator.Resource(scene.ConfigMaps, func(r *dsl.Resource) { r.On(scene.CreateAndUpdate(), "a", tells(&s.Journal)) })
+			s.Operator.Resource(scene.ConfigMaps, func(r *dsl.Resource) { r.On(scene.CreateAndUpdate(), "a", notesOldAndDiff(&s.Journal)) })
 			s.Launch()
 			s.Create(`{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}`)
 			s.Called("create nothing is known 0")

@@ -16,9 +16,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// looking is a resource whose objects have a child and look at a ConfigMap, with one more handler, that is
+// resourceThatLooks is a resource whose objects have a child and look at a ConfigMap, with one more handler, that is
 // given.
-func looking(handler string) string {
+func resourceThatLooks(handler string) string {
 	return `{resource: foos.v1.example.com, owns: [deployments.v1.apps],
 		related: [{name: settings, resource: configmaps.v1, object: settings}],
 		handlers: [
@@ -33,24 +33,24 @@ type viewOf struct {
 	runs, may []string
 }
 
-func looks(t *testing.T, views map[string]viewOf) {
+func playViews(t *testing.T, views map[string]viewOf) {
 	t.Helper()
 	for name, view := range views {
 		t.Run(name, func(t *testing.T) {
-			scene.PlayYAML(t, looking(view.handler), func(s *scene.Stage) {
+			scene.PlayYAML(t, resourceThatLooks(view.handler), func(s *scene.Stage) {
 				s.Create(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: low, other: x}}`)
 				s.Create(furnished)
 				s.Launch()
 				s.RollOut(1)
 				s.Settle()
-				runsFor(s, "look", view.runs, view.may)
+				wantRunsFor(s, "look", view.runs, view.may)
 			})
 		})
 	}
 }
 
-// and joins lists of changes.
-func and(lists ...[]string) []string { return slices.Concat(lists...) }
+// joined joins lists of changes.
+func joined(lists ...[]string) []string { return slices.Concat(lists...) }
 
 var childChanges = []string{"children.web.status.readyReplicas", "children.web.status.replicas"}
 
@@ -62,7 +62,7 @@ func TestExpressionsAreTheView(t *testing.T) {
 	set := func(expression string) string {
 		return `{id: look, set: {status: {seen: "${` + expression + `}"}}}`
 	}
-	looks(t, map[string]viewOf{
+	playViews(t, map[string]viewOf{
 		"a field of spec":               {set(`self.spec.size`), []string{"spec.size"}, nil},
 		"a field of status":             {set(`self.status.phase`), []string{"status.phase"}, nil},
 		"one of each":                   {set(`string(self.spec.size) + self.status.phase`), []string{"spec.size", "status.phase"}, nil},
@@ -81,8 +81,8 @@ func TestExpressionsAreTheView(t *testing.T) {
 		"what does not change":          {set(`self.metadata.name`), nil, nil},
 		"a child":                       {set(`children.web.?status.?readyReplicas.orValue(0)`), childChanges[:1], childChanges[1:]},
 		"a related object":              {set(`related.settings.?data.?level.orValue('')`), relatedChanges[:1], relatedChanges[1:]},
-		"a child and a field":           {set(`children.web.?status.?readyReplicas.orValue(0) + self.spec.size`), and(childChanges[:1], []string{"spec.size"}), childChanges[1:]},
-		"a whole object, to see whether it is ready": {set(`ready(self)`), []string{"spec.size", "metadata.labels.tier", "status.phase", "status.other"}, and(essence, []string{"metadata.finalizers"})},
+		"a child and a field":           {set(`children.web.?status.?readyReplicas.orValue(0) + self.spec.size`), joined(childChanges[:1], []string{"spec.size"}), childChanges[1:]},
+		"a whole object, to see whether it is ready": {set(`ready(self)`), []string{"spec.size", "metadata.labels.tier", "status.phase", "status.other"}, joined(essence, []string{"metadata.finalizers"})},
 		"a filter": {
 			`{id: look, when: self.spec.color != 'blue', set: {status: {seen: "${self.spec.size}"}}}`,
 			[]string{"spec.size", "spec.color"}, nil,
@@ -102,7 +102,7 @@ func TestExpressionsAreTheView(t *testing.T) {
 		"children that are made when, and for what": {
 			`{id: look, apply: {copy: {includeWhen: self.status.phase != '', forEach: "${self.spec.items}", key: "${string(index)}",
 				template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "copy-${key}", labels: {level: "${related.settings.data.level}"}}, data: {size: "${string(item.size)}"}}}}}`,
-			[]string{"spec.items", "status.phase", "related.settings.data.level"}, and(childChanges, relatedChanges[1:]),
+			[]string{"spec.items", "status.phase", "related.settings.data.level"}, joined(childChanges, relatedChanges[1:]),
 		},
 		"steps that work something out": {
 			`{id: look, steps: [{set: {status: {seen: "${self.spec.size}"}}}, {when: self.spec.color != 'blue', set: {status: {also: "${self.status.phase}"}}}]}`,
@@ -114,13 +114,13 @@ func TestExpressionsAreTheView(t *testing.T) {
 // TestOtherActionsLookAtTheEssence holds that all other handlers look at the essence, or at the field that
 // they name; level-triggered ones also at what of status and metadata their filters and texts read.
 func TestOtherActionsLookAtTheEssence(t *testing.T) {
-	beside := and(childChanges, relatedChanges)
-	looks(t, map[string]viewOf{
-		"a log, level-triggered":                   {`{id: look, log: {message: hello}}`, and(essence, beside), nil},
-		"a log that reads status":                  {`{id: look, log: {message: "${self.status.phase}"}}`, and(essence, []string{"status.phase"}, beside), nil},
-		"an event that reads finalizers":           {`{id: look, event: {reason: Seen, message: "${size(self.metadata.?finalizers.orValue([]))}"}}`, and(essence, []string{"metadata.finalizers"}, beside), nil},
-		"a call with a filter that reads status":   {`{id: look, when: self.status.phase != '', call: test.Nothing}`, and(essence, []string{"status.phase"}, beside), nil},
-		"steps with one of them":                   {`{id: look, steps: [{set: {status: {seen: "${self.status.phase}"}}}, {log: {message: hello}}]}`, and(essence, []string{"status.phase"}), beside},
+	beside := joined(childChanges, relatedChanges)
+	playViews(t, map[string]viewOf{
+		"a log, level-triggered":                   {`{id: look, log: {message: hello}}`, joined(essence, beside), nil},
+		"a log that reads status":                  {`{id: look, log: {message: "${self.status.phase}"}}`, joined(essence, []string{"status.phase"}, beside), nil},
+		"an event that reads finalizers":           {`{id: look, event: {reason: Seen, message: "${size(self.metadata.?finalizers.orValue([]))}"}}`, joined(essence, []string{"metadata.finalizers"}, beside), nil},
+		"a call with a filter that reads status":   {`{id: look, when: self.status.phase != '', call: test.Nothing}`, joined(essence, []string{"status.phase"}, beside), nil},
+		"steps with one of them":                   {`{id: look, steps: [{set: {status: {seen: "${self.status.phase}"}}}, {log: {message: hello}}]}`, joined(essence, []string{"status.phase"}), beside},
 		"one of create and update":                 {`{id: look, causes: [create, update], log: {message: hello}}`, essence, nil},
 		"one of create and update, reading status": {`{id: look, causes: [create, update], log: {message: "${self.status.phase}"}}`, essence, nil},
 		"a set of create and update":               {`{id: look, causes: [create, update], set: {status: {seen: "${self.spec.size}"}}}`, essence, nil},

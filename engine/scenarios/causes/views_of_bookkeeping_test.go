@@ -16,8 +16,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// noted is web with an annotation of this key.
-func noted(key string) string {
+// webWithAnnotation is web with an annotation of this key.
+func webWithAnnotation(key string) string {
 	return `{apiVersion: example.com/v1, kind: Foo, metadata: {name: web, annotations: {"` + key + `": "1"}}, spec: {size: 1}}`
 }
 
@@ -42,7 +42,7 @@ func TestAnAnnotationThatAHandlerNamesIsInItsView(t *testing.T) {
 			t.Run(whose+" "+how, func(t *testing.T) {
 				scene.PlayYAML(t, `{resource: foos.v1.example.com, handlers: [`+strings.ReplaceAll(handler, "KEY", key)+`]}`, func(s *scene.Stage) {
 					s.Launch()
-					s.Create(noted(key))
+					s.Create(webWithAnnotation(key))
 					s.Settle()
 					s.Set("2", "metadata", "annotations", key)
 					s.Advance(time.Hour)

@@ -43,10 +43,10 @@ var changes = []struct {
 	}},
 	{"status.phase", naming("status.phase")},
 	{"status.other", changing("status.other")},
-	{"children.web.status.readyReplicas", elsewhere(scene.Deployments, "web", "status.readyReplicas")},
-	{"children.web.status.replicas", elsewhere(scene.Deployments, "web", "status.replicas")},
-	{"related.settings.data.level", elsewhere(scene.ConfigMaps, "settings", "data.level")},
-	{"related.settings.data.other", elsewhere(scene.ConfigMaps, "settings", "data.other")},
+	{"children.web.status.readyReplicas", changingAnother(scene.Deployments, "web", "status.readyReplicas")},
+	{"children.web.status.replicas", changingAnother(scene.Deployments, "web", "status.replicas")},
+	{"related.settings.data.level", changingAnother(scene.ConfigMaps, "settings", "data.level")},
+	{"related.settings.data.other", changingAnother(scene.ConfigMaps, "settings", "data.other")},
 }
 
 // changing sets a number, naming a text.
@@ -58,8 +58,8 @@ func naming(path string) func(s *scene.Stage, n int64) {
 	return func(s *scene.Stage, n int64) { s.Set(fmt.Sprintf("v%d", n), dsl.MustParsePath(path)...) }
 }
 
-// elsewhere changes another object, if it is there.
-func elsewhere(resource, name, path string) func(s *scene.Stage, n int64) {
+// changingAnother changes another object, if it is there.
+func changingAnother(resource, name, path string) func(s *scene.Stage, n int64) {
 	return func(s *scene.Stage, n int64) {
 		if s.Get(resource, "default", name) == nil {
 			return
@@ -82,9 +82,9 @@ var essence = []string{
 	"metadata.labels.tier", "metadata.labels.other", "metadata.annotations.note",
 }
 
-// runsFor makes each change and checks for which of them a handler is called, once each. Of those in may it
+// wantRunsFor makes each change and checks for which of them a handler is called, once each. Of those in may it
 // may be either.
-func runsFor(s *scene.Stage, handler string, want, may []string) {
+func wantRunsFor(s *scene.Stage, handler string, want, may []string) {
 	s.T.Helper()
 	var missed, extra []string
 	for i, change := range changes {
@@ -147,9 +147,9 @@ func TestTheViewOfAHandlerInGoIsTheEssenceOrItsFields(t *testing.T) {
 				}, Play: func(s *scene.Stage) {
 					s.Create(furnished)
 					s.Launch()
-					runsFor(s, "look", view.runs, nil)
+					wantRunsFor(s, "look", view.runs, nil)
 					if !slices.Contains(causes, dsl.Resume) {
-						unwatched(s, "look", view.runs[len(view.runs)-1])
+						wantOneRunAfterUnseenChange(s, "look", view.runs[len(view.runs)-1])
 					}
 				}})
 			})
@@ -157,9 +157,9 @@ func TestTheViewOfAHandlerInGoIsTheEssenceOrItsFields(t *testing.T) {
 	}
 }
 
-// unwatched checks that a handler is not called after a restart, but once when there was a change that no
+// wantOneRunAfterUnseenChange checks that a handler is not called after a restart, but once when there was a change that no
 // process saw.
-func unwatched(s *scene.Stage, handler, path string) {
+func wantOneRunAfterUnseenChange(s *scene.Stage, handler, path string) {
 	s.T.Helper()
 	before := len(s.Of(handler, "web"))
 	s.Process.Restart()

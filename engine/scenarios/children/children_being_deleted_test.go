@@ -87,10 +87,10 @@ func TestAnApplyWaitsForAChildThatIsBeingDeleted(t *testing.T) {
 		"one that is made again because a field cannot be changed": {Operator: edges(dsl.ChildSpec{OnImmutable: dsl.RecreateChild}), Play: func(s *scene.Stage) {
 			s.Begin()
 			holds(s, hold)
-			fixes(s, 1)
+			makeReplicasImmutable(s, 1)
 			s.Resize(2)
 			again(s, patched, progress)
-			replicas(s, 2)
+			wantReplicas(s, 2)
 		}},
 		"a handler that deletes it and makes it again": {Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
 			foo.Owns(scene.Deployments)

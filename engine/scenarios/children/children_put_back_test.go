@@ -18,8 +18,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// copied declares a handler that keeps one child, with the data of the Foo's spec.
-func copied(kind string, spec dsl.ChildSpec) func(*dsl.Resource, *enginetest.Journal) {
+// copiesData declares a handler that keeps one child, with the data of the Foo's spec.
+func copiesData(kind string, spec dsl.ChildSpec) func(*dsl.Resource, *enginetest.Journal) {
 	return func(foo *dsl.Resource, _ *enginetest.Journal) {
 		foo.Owns(strings.ToLower(kind) + "s.v1")
 		foo.OnReconcile("copy", func(ctx context.Context, r *dsl.Request) error {
@@ -62,19 +62,19 @@ func TestAChangedChildSaysWhatChanged(t *testing.T) {
 			play: func(s *scene.Stage) { s.Set("secret2", "spec", "password") }, want: []string{"updated Secret default/web: data.password"}},
 		"a source has another key": {kind: "Secret", play: func(s *scene.Stage) { s.Set("x", "spec", "more") },
 			want: []string{"updated Secret default/web: data.more"}},
-		"somebody changes a Secret": {kind: "Secret", play: hand("Secret", "password", "c2VjcmV0Mg=="),
+		"somebody changes a Secret": {kind: "Secret", play: editsByHand("Secret", "password", "c2VjcmV0Mg=="),
 			want: []string{"put back Secret default/web: data.password changed by kubectl-edit"}},
-		"a controller changes a Secret": {kind: "Secret", play: other("rotator", "Secret", "password", "c2VjcmV0Mg=="),
+		"a controller changes a Secret": {kind: "Secret", play: appliesAs("rotator", "Secret", "password", "c2VjcmV0Mg=="),
 			want: []string{"put back Secret default/web: data.password changed by rotator"}},
 		"somebody takes a key of a Secret away": {kind: "Secret", play: func(s *scene.Stage) {
 			s.Update(scene.Secrets, "default", "web", func(o *unstructured.Unstructured) { unstructured.RemoveNestedField(o.Object, "data", "user") })
 		}, want: []string{"put back Secret default/web: data.user changed"}},
 		"a source is rotated, and somebody changes another key": {kind: "Secret", away: true, play: func(s *scene.Stage) {
-			hand("Secret", "user", "Ym9i")(s)
+			editsByHand("Secret", "user", "Ym9i")(s)
 			s.Set("secret2", "spec", "password")
 		}, want: []string{"updated Secret default/web: data.password; put back data.user changed by kubectl-edit"}},
 		"a source is rotated, and somebody adds a key": {kind: "Secret", away: true, play: func(s *scene.Stage) {
-			hand("Secret", "mine", "Ym9i")(s)
+			editsByHand("Secret", "mine", "Ym9i")(s)
 			s.Set("secret2", "spec", "password")
 		}, want: []string{"updated Secret default/web: data.password; put back data.mine added by kubectl-edit"}},
 		"a template comes to another value": {kind: "ConfigMap", play: func(s *scene.Stage) { s.Set("bob", "spec", "user") },
@@ -85,15 +85,15 @@ func TestAChangedChildSaysWhatChanged(t *testing.T) {
 		"a template has a field less": {kind: "ConfigMap", play: func(s *scene.Stage) { s.Set(map[string]any{"user": "ann"}, "spec") },
 			want: []string{"updated ConfigMap default/web: data.password"}},
 		"a template comes to another value of what somebody changes": {kind: "ConfigMap", away: true, play: func(s *scene.Stage) {
-			hand("ConfigMap", "user", "eve")(s)
+			editsByHand("ConfigMap", "user", "eve")(s)
 			s.Set("bob", "spec", "user")
 		}, want: []string{"updated ConfigMap default/web: data.user changed by kubectl-edit"}},
 		"a template comes to another value beside what somebody changes": {kind: "ConfigMap", away: true, play: func(s *scene.Stage) {
-			hand("ConfigMap", "user", "eve")(s)
+			editsByHand("ConfigMap", "user", "eve")(s)
 			s.Set("secret2", "spec", "password")
 		}, want: []string{"updated ConfigMap default/web: data.password; put back data.user changed by kubectl-edit"}},
 		"a template comes to another value beside what somebody has set alike": {kind: "ConfigMap", play: func(s *scene.Stage) {
-			hand("ConfigMap", "user", "ann")(s)
+			editsByHand("ConfigMap", "user", "ann")(s)
 			s.Settle()
 			s.Set("bob", "spec", "user")
 		}, want: []string{"updated ConfigMap default/web: data.user"}},
@@ -105,7 +105,7 @@ func TestAChangedChildSaysWhatChanged(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			scene.Play(t, scene.Scenario{Operator: copied(tt.kind, tt.spec), Play: func(s *scene.Stage) {
+			scene.Play(t, scene.Scenario{Operator: copiesData(tt.kind, tt.spec), Play: func(s *scene.Stage) {
 				log := scene.LaunchWithLog(s, " "+tt.kind+" default/web")
 				s.Create(source)
 				log()
@@ -181,11 +181,13 @@ func messages(lines []string) (out []string) {
 	return out
 }
 
-// hand sets a key of the child's data, as kubectl edit does.
-func hand(kind, key, value string) func(*scene.Stage) { return other("kubectl-edit", kind, key, value) }
+// editsByHand sets a key of the child's data, as kubectl edit does.
+func editsByHand(kind, key, value string) func(*scene.Stage) {
+	return appliesAs("kubectl-edit", kind, key, value)
+}
 
-// other sets a key of the child's data as another field manager.
-func other(manager, kind, key, value string) func(*scene.Stage) {
+// appliesAs sets a key of the child's data as another field manager.
+func appliesAs(manager, kind, key, value string) func(*scene.Stage) {
 	return func(s *scene.Stage) {
 		s.Apply(manager, `{apiVersion: v1, kind: `+kind+`, metadata: {name: web, namespace: default}, data: {`+key+`: `+value+`}}`)
 	}
@@ -194,7 +196,7 @@ func other(manager, kind, key, value string) func(*scene.Stage) {
 // TestAChildThatTheServerWritesOtherwiseIsNotPutBack holds that a process which asks for it once more, and changes nothing, does not
 // say that somebody has changed it.
 func TestAChildThatTheServerWritesOtherwiseIsNotPutBack(t *testing.T) {
-	scene.Play(t, scene.Scenario{Operator: copied("ConfigMap", dsl.ChildSpec{}), Play: func(s *scene.Stage) {
+	scene.Play(t, scene.Scenario{Operator: copiesData("ConfigMap", dsl.ChildSpec{}), Play: func(s *scene.Stage) {
 		s.Rewrite("configmaps.v1", func(o *unstructured.Unstructured) {
 			if data, is := o.Object["data"].(map[string]any); is {
 				data["user"] = "ANN"

@@ -22,8 +22,8 @@ const sites = "sites.v1.example.com"
 // listedSite is the write of a site's record.
 const listedSite = "patch sites web"
 
-// wide is a stage with an operator whose objects have no namespace, or are namespaces.
-func wide(t *testing.T, resource string, operator func(*dsl.Resource, *enginetest.Journal), play func(*scene.Stage)) {
+// playClusterScoped is a stage with an operator whose objects have no namespace, or are namespaces.
+func playClusterScoped(t *testing.T, resource string, operator func(*dsl.Resource, *enginetest.Journal), play func(*scene.Stage)) {
 	t.Helper()
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: sites, Kind: "Site", ClusterScoped: true})
@@ -56,13 +56,13 @@ func keepsIn(namespace string) func(*dsl.Resource, *enginetest.Journal) {
 	}
 }
 
-// site returns the site web.
-func site(s *scene.Stage) *unstructured.Unstructured { return s.Get(sites, "", "web") }
+// getSite returns the site web.
+func getSite(s *scene.Stage) *unstructured.Unstructured { return s.Get(sites, "", "web") }
 
-// bySite makes what names the site web as its controller, as whoever may create a ConfigMap can.
-func bySite(s *scene.Stage, namespace, name string) *unstructured.Unstructured {
+// createOwnedBySite makes what names the site web as its controller, as whoever may create a ConfigMap can.
+func createOwnedBySite(s *scene.Stage, namespace, name string) *unstructured.Unstructured {
 	s.T.Helper()
-	owner := site(s)
+	owner := getSite(s)
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"value": "forged"}}}
 	u.SetNamespace(namespace)
 	u.SetName(name)
@@ -71,8 +71,8 @@ func bySite(s *scene.Stage, namespace, name string) *unstructured.Unstructured {
 	return s.Create(u.Object)
 }
 
-// recolor changes the site, so that handlers look at it.
-func recolor(s *scene.Stage, color string) {
+// recolorSite changes the site, so that handlers look at it.
+func recolorSite(s *scene.Stage, color string) {
 	s.T.Helper()
 	s.Update(sites, "", "web", func(o *unstructured.Unstructured) { o.Object["spec"] = map[string]any{"color": color} })
 }
@@ -94,48 +94,48 @@ func TestARecordDecidesOnChildrenOfAClusterScopedOwner(t *testing.T) {
 			s.Called("keep create", "keep resume")
 			s.ChangeConfigMap("elsewhere", scene.SpoilValue)
 			s.Called("keep child")
-			value(s, "elsewhere", "x")
+			wantValue(s, "elsewhere", "x")
 		},
 		"one that is forged wakes nobody, and is seen by nobody": func(s *scene.Stage) {
 			begin(s)
 			s.Forget()
-			bySite(s, attacker, "aaa")
+			createOwnedBySite(s, attacker, "aaa")
 			s.Called()
 			s.Update(scene.ConfigMaps, attacker, "aaa", scene.SpoilValue)
 			s.Called()
-			recolor(s, "blue")
+			recolorSite(s, "blue")
 			s.Called("keep update", genuine)
 			s.Process.Restart()
 			s.Forget()
-			recolor(s, "green")
+			recolorSite(s, "green")
 			s.Called("keep update", genuine)
 		},
 		"one from before the record is entered where it is wanted": func(s *scene.Stage) {
 			begin(s)
-			uid := value(s, "elsewhere", "x").GetUID()
+			uid := wantValue(s, "elsewhere", "x").GetUID()
 			s.Process.Kill()
 			s.Update(sites, "", "web", func(o *unstructured.Unstructured) {
 				notes := o.GetAnnotations()
 				delete(notes, scene.RecordAnnotation)
 				o.SetAnnotations(notes)
 			})
-			bySite(s, attacker, "aaa")
+			createOwnedBySite(s, attacker, "aaa")
 			s.Advance(time.Minute)
 			s.Forget()
 			s.Process.Restart()
 			s.Wrote(listedSite)
-			recolor(s, "blue")
+			recolorSite(s, "blue")
 			s.Called("keep resume", "keep update", genuine)
-			if now := value(s, "elsewhere", "x").GetUID(); now != uid {
+			if now := wantValue(s, "elsewhere", "x").GetUID(); now != uid {
 				s.T.Errorf("it was made again: %s", now)
 			}
 		},
 		"one in the place of a child to come is left alone": func(s *scene.Stage) {
 			begin(s)
 			s.Advance(time.Minute)
-			forged := bySite(s, attacker, "web")
+			forged := createOwnedBySite(s, attacker, "web")
 			s.Forget()
-			recolor(s, "both")
+			recolorSite(s, "both")
 			s.Called("keep update", "applying ConfigMap attacker/web: it exists and is not owned by this object; it names this object as its "+
 				"controller, but is not in its record of children (annotation op.handwerk.dev/children): delete it, or give the child another name",
 				genuine)
@@ -144,17 +144,17 @@ func TestARecordDecidesOnChildrenOfAClusterScopedOwner(t *testing.T) {
 			}
 		},
 	} {
-		t.Run(name, func(t *testing.T) { wide(t, sites, keepsIn("elsewhere"), play) })
+		t.Run(name, func(t *testing.T) { playClusterScoped(t, sites, keepsIn("elsewhere"), play) })
 	}
 }
 
 // TestANamespaceOwnsObjectsInItWithoutARecord holds that what is in a namespace is near to it, and costs no record.
 func TestANamespaceOwnsObjectsInItWithoutARecord(t *testing.T) {
-	wide(t, "namespaces.v1", keepsIn("elsewhere"), func(s *scene.Stage) {
+	playClusterScoped(t, "namespaces.v1", keepsIn("elsewhere"), func(s *scene.Stage) {
 		s.Launch()
 		s.Settle()
 		s.ChangeConfigMap("elsewhere", scene.SpoilValue)
-		value(s, "elsewhere", "x")
+		wantValue(s, "elsewhere", "x")
 		if notes := s.Get("namespaces.v1", "", "elsewhere").GetAnnotations(); notes[scene.RecordAnnotation] != "" {
 			s.T.Errorf("there is a record: %s", notes[scene.RecordAnnotation])
 		}

@@ -41,7 +41,7 @@ func TestAHandlerThatDoesNotSeeTheObjectHoldsNoChild(t *testing.T) {
 						s.Set("shared", "spec", "two")
 					}
 					s.Advance(time.Hour)
-					if got := from(s, "shared"); got != "two" {
+					if got := sourceOf(s, "shared"); got != "two" {
 						t.Errorf("the child is from %v, and its maker does not see the object", got)
 					}
 					s.Forget()
@@ -64,7 +64,7 @@ func TestAnUpdateHandlerThatDoesNotSeeTheObjectHoldsNoChild(t *testing.T) {
 		s.Advance(10 * time.Minute)
 		s.Resize(2)
 		s.Advance(time.Hour)
-		if got := from(s, "shared"); got != "two" {
+		if got := sourceOf(s, "shared"); got != "two" {
 			t.Errorf("the child is from %v, and its maker does not see the object", got)
 		}
 	})
@@ -88,7 +88,7 @@ func TestARemovedHandlerHoldsNoChild(t *testing.T) {
 					foo.OnReconcile("second", scene.MakesShared("two", "two"))
 				}, nil)
 				s.Advance(time.Hour)
-				if got := from(s, "shared"); got != "two" {
+				if got := sourceOf(s, "shared"); got != "two" {
 					t.Errorf("the child is from %v, whose maker is not there any more", got)
 				}
 			}})
@@ -122,7 +122,7 @@ func TestAChildIsHandedOver(t *testing.T) {
 			foo.OnReconcile("second", scene.MakesShared("two", "two"))
 		}, nil)
 		s.Advance(time.Hour)
-		if got := from(s, "shared"); got != "two" {
+		if got := sourceOf(s, "shared"); got != "two" {
 			t.Errorf("the child is from %v: the one that had it waits for the one that wants it, and the other way round", got)
 		}
 	}})
@@ -145,7 +145,7 @@ func TestAForgedMakerDoesNotMoveAChild(t *testing.T) {
 			o.SetAnnotations(notes)
 		})
 		s.Advance(time.Hour)
-		if got := from(s, "shared"); got != "two" {
+		if got := sourceOf(s, "shared"); got != "two" {
 			t.Errorf("the child is from %v", got)
 		}
 	}})
@@ -190,10 +190,10 @@ func TestAChildMovesBetweenHandlersWithoutACollision(t *testing.T) {
 				s.Operator = op
 				s.Launch()
 				s.Advance(time.Minute)
-				if got := from(s, "shared"); got != "two" {
+				if got := sourceOf(s, "shared"); got != "two" {
 					t.Errorf("the child is from %v", got)
 				}
-				quarrels(s)
+				wantNoMoreWrites(s)
 				s.WantNoWarning()
 			})
 		})
@@ -203,7 +203,7 @@ func TestAChildMovesBetweenHandlersWithoutACollision(t *testing.T) {
 // TestTheFirstHandlerKeepsAChildThroughACrash holds that whatever request the process ends after, the child comes to be the first one's, and stays so.
 func TestTheFirstHandlerKeepsAChildThroughACrash(t *testing.T) {
 	for n := range 5 {
-		scene.PlayYAML(t, same("${self.spec.one}", "${self.spec.two}"), func(s *scene.Stage) {
+		scene.PlayYAML(t, twoHandlers("${self.spec.one}", "${self.spec.two}"), func(s *scene.Stage) {
 			s.Launch()
 			s.Create(apart)
 			s.Advance(time.Minute)
@@ -212,18 +212,18 @@ func TestTheFirstHandlerKeepsAChildThroughACrash(t *testing.T) {
 			s.Advance(10 * time.Minute)
 			s.Process.Restart()
 			s.Advance(10 * time.Minute)
-			if got := from(s, "shared"); got != "one" {
+			if got := sourceOf(s, "shared"); got != "one" {
 				t.Errorf("%d: the child is from %v", n, got)
 			}
-			quarrels(s)
-			swap(s, "other", "shared")
+			wantNoMoreWrites(s)
+			swapNames(s, "other", "shared")
 			s.Advance(time.Second)
 			s.Process.Restart()
 			s.Advance(20 * time.Minute)
-			if a, b := from(s, "other"), from(s, "shared"); a != "one" || b != "two" {
+			if a, b := sourceOf(s, "other"), sourceOf(s, "shared"); a != "one" || b != "two" {
 				t.Errorf("%d: other is from %v, shared from %v", n, a, b)
 			}
-			quarrels(s)
+			wantNoMoreWrites(s)
 		})
 	}
 }
@@ -240,10 +240,10 @@ func TestThreeHandlersMayExchangeTheNamesOfTheirChildren(t *testing.T) {
 				o.Object["spec"] = map[string]any{"one": way[0], "two": way[1], "three": way[2]}
 			})
 			s.Advance(20 * time.Minute)
-			if a, b, c := from(s, way[0]), from(s, way[1]), from(s, way[2]); a != "one" || b != "two" || c != "three" {
+			if a, b, c := sourceOf(s, way[0]), sourceOf(s, way[1]), sourceOf(s, way[2]); a != "one" || b != "two" || c != "three" {
 				t.Errorf("%v: %v %v %v", way, a, b, c)
 			}
-			quarrels(s)
+			wantNoMoreWrites(s)
 			s.WantNoWarning()
 			if t.Failed() {
 				t.Fatal(way)

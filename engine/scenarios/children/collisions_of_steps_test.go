@@ -14,8 +14,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// same returns a resource with two handlers that make a ConfigMap of the name that is given for each.
-func same(one, two string) string {
+// twoHandlers returns a resource with two handlers that make a ConfigMap of the name that is given for each.
+func twoHandlers(one, two string) string {
 	child := func(name, text string) string {
 		return `{apiVersion: v1, kind: ConfigMap, metadata: {name: "` + name + `"}, data: {from: ` + text + `}}`
 	}
@@ -26,15 +26,15 @@ func same(one, two string) string {
 // TestOneChildHasOneHandler holds that two handlers do not make one object and undo each other's work.
 func TestOneChildHasOneHandler(t *testing.T) {
 	t.Run("where names say so, it is a fault of the configuration", func(t *testing.T) {
-		_, err := scene.ParseYAML(same("shared", "shared"))
+		_, err := scene.ParseYAML(twoHandlers("shared", "shared"))
 		if err == nil || !strings.Contains(err.Error(), "first") || !strings.Contains(err.Error(), "second") {
 			t.Errorf("the error is %v, want one that names both handlers", err)
 		}
 		for name, resource := range map[string]string{
-			"other names":                 same("one", "two"),
-			"names that are worked out":   same("${self.spec.one}", "${self.spec.two}"),
-			"one that may be the same":    same("shared", "${self.spec.two}"),
-			"a kind or namespace besides": strings.Replace(same("shared", "shared"), "ConfigMap", "Secret", 1),
+			"other names":                 twoHandlers("one", "two"),
+			"names that are worked out":   twoHandlers("${self.spec.one}", "${self.spec.two}"),
+			"one that may be the same":    twoHandlers("shared", "${self.spec.two}"),
+			"a kind or namespace besides": strings.Replace(twoHandlers("shared", "shared"), "ConfigMap", "Secret", 1),
 		} {
 			if _, err := scene.ParseYAML(resource); err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -58,7 +58,7 @@ func TestOneChildHasOneHandler(t *testing.T) {
 		}
 	}
 	t.Run("where names come out the same, the second one is told", func(t *testing.T) {
-		scene.PlayYAML(t, same("${self.spec.one}", "${self.spec.two}"), func(s *scene.Stage) {
+		scene.PlayYAML(t, twoHandlers("${self.spec.one}", "${self.spec.two}"), func(s *scene.Stage) {
 			quarrel(s)
 			told := false
 			for _, e := range s.Events() {

@@ -36,14 +36,14 @@ func (r rivalry) perform(t *testing.T, play func(s *scene.Stage)) {
 	scene.PlayYAML(t, r.resource, play)
 }
 
-// from is what the ConfigMap of a name says that it is from.
-func from(s *scene.Stage, name string) any {
+// sourceOf is what the ConfigMap of a name says that it is from.
+func sourceOf(s *scene.Stage, name string) any {
 	s.T.Helper()
 	return scene.ValueAt(s.Get(scene.ConfigMaps, "default", name), "data.from")
 }
 
-// quarrels counts the writes to ConfigMaps in twenty minutes, of which there are to be none.
-func quarrels(s *scene.Stage) {
+// wantNoMoreWrites counts the writes to ConfigMaps in twenty minutes, of which there are to be none.
+func wantNoMoreWrites(s *scene.Stage) {
 	s.T.Helper()
 	s.Forget()
 	s.Advance(20 * time.Minute)
@@ -153,8 +153,8 @@ func TestTheSecondHandlerOfAChildIsRefused(t *testing.T) {
 				one.perform(t, func(s *scene.Stage) {
 					one.play(s)
 					s.Advance(5 * time.Minute)
-					quarrels(s)
-					if got := from(s, "shared"); got != "one" {
+					wantNoMoreWrites(s)
+					if got := sourceOf(s, "shared"); got != "one" {
 						s.T.Errorf("the child is from %v, want that of the first one", got)
 					}
 					told := false

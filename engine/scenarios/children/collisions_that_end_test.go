@@ -16,8 +16,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// swap sets the names of both children in one change.
-func swap(s *scene.Stage, one, two string) {
+// swapNames sets the names of both children in one change.
+func swapNames(s *scene.Stage, one, two string) {
 	s.T.Helper()
 	s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) {
 		spec := o.Object["spec"].(map[string]any)
@@ -27,16 +27,16 @@ func swap(s *scene.Stage, one, two string) {
 
 // TestAHandlerThatGivesAChildUpLeavesItToTheOther holds that who gives a child up leaves it to the other one, and that names may be swapped.
 func TestAHandlerThatGivesAChildUpLeavesItToTheOther(t *testing.T) {
-	resource := same("${self.spec.one}", "${self.spec.two}")
+	resource := twoHandlers("${self.spec.one}", "${self.spec.two}")
 	t.Run("names are swapped", func(t *testing.T) {
 		scene.PlayYAML(t, resource, func(s *scene.Stage) {
 			s.Launch()
 			s.Create(apart)
 			s.Advance(5 * time.Minute)
-			swap(s, "other", "shared")
+			swapNames(s, "other", "shared")
 			s.Advance(10 * time.Minute)
-			quarrels(s)
-			if a, b := from(s, "other"), from(s, "shared"); a != "one" || b != "two" {
+			wantNoMoreWrites(s)
+			if a, b := sourceOf(s, "other"), sourceOf(s, "shared"); a != "one" || b != "two" {
 				s.T.Errorf("other is from %v, shared from %v", a, b)
 			}
 		})
@@ -47,11 +47,11 @@ func TestAHandlerThatGivesAChildUpLeavesItToTheOther(t *testing.T) {
 			s.Create(apart)
 			s.Advance(5 * time.Minute)
 			s.Process.Kill()
-			swap(s, "other", "shared")
+			swapNames(s, "other", "shared")
 			s.Process.Restart()
 			s.Advance(10 * time.Minute)
-			quarrels(s)
-			if a, b := from(s, "other"), from(s, "shared"); a != "one" || b != "two" {
+			wantNoMoreWrites(s)
+			if a, b := sourceOf(s, "other"), sourceOf(s, "shared"); a != "one" || b != "two" {
 				s.T.Errorf("other is from %v, shared from %v", a, b)
 			}
 		})
@@ -63,8 +63,8 @@ func TestAHandlerThatGivesAChildUpLeavesItToTheOther(t *testing.T) {
 			s.Advance(10 * time.Minute)
 			s.Set("elsewhere", "spec", "one")
 			s.Advance(10 * time.Minute)
-			quarrels(s)
-			if a, b := from(s, "elsewhere"), from(s, "shared"); a != "one" || b != "two" {
+			wantNoMoreWrites(s)
+			if a, b := sourceOf(s, "elsewhere"), sourceOf(s, "shared"); a != "one" || b != "two" {
 				s.T.Errorf("elsewhere is from %v, shared from %v", a, b)
 			}
 		})
@@ -75,13 +75,13 @@ func TestAHandlerThatGivesAChildUpLeavesItToTheOther(t *testing.T) {
 			s.Launch()
 			s.Create(scene.WebThatShares)
 			s.Advance(10 * time.Minute)
-			if got := from(s, "shared"); got != "one" {
+			if got := sourceOf(s, "shared"); got != "one" {
 				s.T.Errorf("shared is from %v, want the first step's", got)
 			}
 			s.Set("elsewhere", "spec", "one")
 			s.Advance(10 * time.Minute)
-			quarrels(s)
-			if a, b := from(s, "elsewhere"), from(s, "shared"); a != "one" || b != "two" {
+			wantNoMoreWrites(s)
+			if a, b := sourceOf(s, "elsewhere"), sourceOf(s, "shared"); a != "one" || b != "two" {
 				s.T.Errorf("elsewhere is from %v, shared from %v", a, b)
 			}
 		})
@@ -101,8 +101,8 @@ func TestAHandlerThatGivesAChildUpLeavesItToTheOther(t *testing.T) {
 					writes = append(writes, w.String())
 				}
 			}
-			if len(writes) != 1 || from(s, "shared") != "one" {
-				s.T.Errorf("the child is from %v, and there are the writes %v", from(s, "shared"), writes)
+			if len(writes) != 1 || sourceOf(s, "shared") != "one" {
+				s.T.Errorf("the child is from %v, and there are the writes %v", sourceOf(s, "shared"), writes)
 			}
 			s.WantWarning("second")
 		}})
@@ -123,8 +123,8 @@ func TestAHandlerThatGivesAChildUpLeavesItToTheOther(t *testing.T) {
 			s.Advance(10 * time.Minute)
 			s.Set("blue", "spec", "color")
 			s.Advance(10 * time.Minute)
-			quarrels(s)
-			if got := from(s, "shared"); got != "one" {
+			wantNoMoreWrites(s)
+			if got := sourceOf(s, "shared"); got != "one" {
 				s.T.Errorf("shared is from %v, want the first one's, who has not given it up", got)
 			}
 		}})
@@ -138,13 +138,13 @@ func TestAHandlerThatGivesAChildUpLeavesItToTheOther(t *testing.T) {
 			s.Launch()
 			s.Create(scene.WebThatShares)
 			s.Advance(10 * time.Minute)
-			quarrels(s)
-			if got := from(s, "shared"); got != "one" {
+			wantNoMoreWrites(s)
+			if got := sourceOf(s, "shared"); got != "one" {
 				s.T.Errorf("shared is from %v, want the first one's as long as the object is as it was", got)
 			}
 			s.Resize(2)
 			s.Advance(time.Minute)
-			if got := from(s, "shared"); got != "two" {
+			if got := sourceOf(s, "shared"); got != "two" {
 				s.T.Errorf("shared is from %v, want the second one's", got)
 			}
 		}})
@@ -155,8 +155,8 @@ func TestAHandlerThatGivesAChildUpLeavesItToTheOther(t *testing.T) {
 			s.Launch()
 			s.Create(scene.WebThatShares)
 			s.Advance(10 * time.Minute)
-			quarrels(s)
-			if got := from(s, "shared"); got != "one" {
+			wantNoMoreWrites(s)
+			if got := sourceOf(s, "shared"); got != "one" {
 				s.T.Errorf("shared is from %v, want the first one's", got)
 			}
 			s.Set("elsewhere", "spec", "one")
@@ -165,7 +165,7 @@ func TestAHandlerThatGivesAChildUpLeavesItToTheOther(t *testing.T) {
 				o.Object["data"].(map[string]any)["ready"] = "yes"
 			})
 			s.Advance(20 * time.Minute)
-			if got := from(s, "shared"); got != "two" {
+			if got := sourceOf(s, "shared"); got != "two" {
 				s.T.Errorf("shared is from %v, want the second one's, for the first one has no use for it any more", got)
 			}
 		})

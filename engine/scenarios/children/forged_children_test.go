@@ -22,9 +22,9 @@ import (
 
 const attacker = "attacker"
 
-// forge makes what whoever may create a ConfigMap in a namespace can make of it: everything that a
+// forgeChild makes what whoever may create a ConfigMap in a namespace can make of it: everything that a
 // child of web has, but a line in web's record.
-func forge(s *scene.Stage, namespace, name, title string, change ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
+func forgeChild(s *scene.Stage, namespace, name, title string, change ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
 	s.T.Helper()
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"value": "forged"}}}
 	u.SetNamespace(namespace)
@@ -40,28 +40,28 @@ func forge(s *scene.Stage, namespace, name, title string, change ...func(*unstru
 	return s.Create(u.Object)
 }
 
-// referring gives an object web as its owner, and no label.
-func referring(s *scene.Stage, u *unstructured.Unstructured) {
+// referToWeb gives an object web as its owner, and no label.
+func referToWeb(s *scene.Stage, u *unstructured.Unstructured) {
 	u.SetLabels(nil)
 	u.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(s.Web(), s.Web().GroupVersionKind())})
 }
 
-// retained gives an object the label of what is retained for web.
-func retained(u *unstructured.Unstructured) {
+// labelAsRetained gives an object the label of what is retained for web.
+func labelAsRetained(u *unstructured.Unstructured) {
 	name, _ := apply.ParseOwnerName("example.com/Foo/default/web")
 	u.SetLabels(map[string]string{ownerLabel: name.Retained()})
 }
 
-// listed returns what web's record lists, as it is on web.
-func listed(s *scene.Stage) string {
+// listedInRecord returns what web's record lists, as it is on web.
+func listedInRecord(s *scene.Stage) string {
 	s.T.Helper()
 	_, list, _ := strings.Cut(s.Web().GetAnnotations()[scene.RecordAnnotation], `"children":`)
 	return strings.ReplaceAll(strings.TrimSuffix(list, "}"), " keep/settings", "")
 }
 
-// grows returns an operator that keeps a ConfigMap in each of the first namespaces, so many as the
+// keepsInNamespaces returns an operator that keeps a ConfigMap in each of the first namespaces, so many as the
 // size of the object says.
-func grows(spec dsl.ChildSpec, namespaces ...string) func(*dsl.Resource, *enginetest.Journal) {
+func keepsInNamespaces(spec dsl.ChildSpec, namespaces ...string) func(*dsl.Resource, *enginetest.Journal) {
 	return func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.Owns(scene.ConfigMaps)
 		foo.OnReconcile("keep", j.Note("keep", func(ctx context.Context, r *dsl.Request) error {
@@ -112,7 +112,7 @@ func grows(spec dsl.ChildSpec, namespaces ...string) func(*dsl.Resource, *engine
 // TestAForgedChildBelongsToNoOwner holds that nobody gives another's object a child by creating one somewhere.
 func TestAForgedChildBelongsToNoOwner(t *testing.T) {
 	labelled := dsl.ChildSpec{Handler: "keep", Name: "settings", Ownership: dsl.Labelled}
-	operator := grows(labelled, "elsewhere", attacker)
+	operator := keepsInNamespaces(labelled, "elsewhere", attacker)
 	begin := func(s *scene.Stage) {
 		s.CreateElsewhere()
 		s.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: attacker}}`)
@@ -122,10 +122,10 @@ func TestAForgedChildBelongsToNoOwner(t *testing.T) {
 	ways := map[string]func(*scene.Stage) []func(*unstructured.Unstructured){
 		"by the label of its uid": func(*scene.Stage) []func(*unstructured.Unstructured) { return nil },
 		"by the label of its name": func(*scene.Stage) []func(*unstructured.Unstructured) {
-			return []func(*unstructured.Unstructured){retained}
+			return []func(*unstructured.Unstructured){labelAsRetained}
 		},
 		"by an owner reference": func(s *scene.Stage) []func(*unstructured.Unstructured) {
-			return []func(*unstructured.Unstructured){func(u *unstructured.Unstructured) { referring(s, u) }}
+			return []func(*unstructured.Unstructured){func(u *unstructured.Unstructured) { referToWeb(s, u) }}
 		},
 	}
 	all := map[string]scene.Scenario{}
@@ -133,7 +133,7 @@ func TestAForgedChildBelongsToNoOwner(t *testing.T) {
 		for when, before := range map[string]bool{"": false, ", found at the start": true} {
 			all["one that is forged "+way+when+" wakes nobody, is seen by nobody, and holds nothing up"] = scene.Scenario{Operator: operator, Play: func(s *scene.Stage) {
 				begin(s)
-				forge(s, attacker, "aaa", "keep/settings", of(s)...)
+				forgeChild(s, attacker, "aaa", "keep/settings", of(s)...)
 				s.Called()
 				s.Update(scene.ConfigMaps, attacker, "aaa", scene.SpoilValue)
 				s.Called()
@@ -155,15 +155,15 @@ func TestAForgedChildBelongsToNoOwner(t *testing.T) {
 	maps.Copy(all, map[string]scene.Scenario{
 		"one in the place of a child to come is left alone, and told": {Operator: operator, Play: func(s *scene.Stage) {
 			begin(s)
-			forged := forge(s, attacker, "web", "keep/settings")
+			forged := forgeChild(s, attacker, "web", "keep/settings")
 			s.Settle() // or it may be seen too late, which is the next one
 			s.Resize(2)
 			s.Called("keep update", "applying ConfigMap attacker/web: it exists and is not owned by this object; it has the label of this object, "+
 				"but is not in its record of children (annotation op.handwerk.dev/children): delete it, or give the child another name",
 				genuine)
 			s.Wrote("patch foos default/web")
-			if o := s.Get(scene.ConfigMaps, attacker, "web"); o.GetResourceVersion() != forged.GetResourceVersion() || listed(s) != `["/ConfigMap/elsewhere/web"]` {
-				s.T.Errorf("the object is %v, and the record %s", o.Object, listed(s))
+			if o := s.Get(scene.ConfigMaps, attacker, "web"); o.GetResourceVersion() != forged.GetResourceVersion() || listedInRecord(s) != `["/ConfigMap/elsewhere/web"]` {
+				s.T.Errorf("the object is %v, and the record %s", o.Object, listedInRecord(s))
 			}
 			s.Resize(1)
 			s.Remove()
@@ -177,24 +177,24 @@ func TestAForgedChildBelongsToNoOwner(t *testing.T) {
 			s.Settle()
 			s.Set("blue", "spec", "color") // its write takes the child out of the record
 			s.Advance(time.Minute)
-			forge(s, "elsewhere", "web", "keep/settings")
+			forgeChild(s, "elsewhere", "web", "keep/settings")
 			s.Settle()
 			s.Resize(1)
 			s.Advance(time.Minute)
-			value(s, "elsewhere", "forged")
+			wantValue(s, "elsewhere", "forged")
 		}},
 		"one that comes while its place is entered is struck out again": {Operator: operator, Play: func(s *scene.Stage) {
 			begin(s)
 			s.HoldWatches(scene.ConfigMaps)
-			forge(s, attacker, "web", "keep/settings")
+			forgeChild(s, attacker, "web", "keep/settings")
 			s.Resize(2)
 			s.Settle()
-			if value(s, attacker, "forged"); listed(s) != `["/ConfigMap/elsewhere/web"]` {
-				s.T.Errorf("the record is %s", listed(s))
+			if wantValue(s, attacker, "forged"); listedInRecord(s) != `["/ConfigMap/elsewhere/web"]` {
+				s.T.Errorf("the record is %s", listedInRecord(s))
 			}
 			s.ReleaseWatches(scene.ConfigMaps)
 			s.Advance(time.Minute)
-			value(s, attacker, "forged")
+			wantValue(s, attacker, "forged")
 		}},
 		"a child that is made to pass for another one is what it was entered as": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.Owns(scene.ConfigMaps)
@@ -230,12 +230,12 @@ func TestAForgedChildBelongsToNoOwner(t *testing.T) {
 			s.Resize(2)
 			s.Resize(1)
 			s.Forget()
-			forge(s, attacker, "web", "keep/settings")
+			forgeChild(s, attacker, "web", "keep/settings")
 			s.Called()
 			s.Set("blue", "spec", "color")
 			s.Called("keep update", genuine)
-			if listed(s) != `["/ConfigMap/elsewhere/web"]` {
-				s.T.Errorf("the record is %s", listed(s))
+			if listedInRecord(s) != `["/ConfigMap/elsewhere/web"]` {
+				s.T.Errorf("the record is %s", listedInRecord(s))
 			}
 		}},
 		"the record of an object that is restored from a copy is void": {Operator: operator, Play: func(s *scene.Stage) {
@@ -249,7 +249,7 @@ func TestAForgedChildBelongsToNoOwner(t *testing.T) {
 			s.Create(map[string]any{"apiVersion": "example.com/v1", "kind": "Foo", "spec": map[string]any{"size": int64(1)},
 				"metadata": map[string]any{"name": "web", "annotations": map[string]any{scene.RecordAnnotation: copied}}})
 			s.Forget()
-			forge(s, attacker, "web", "keep/settings", retained)
+			forgeChild(s, attacker, "web", "keep/settings", labelAsRetained)
 			s.Set("blue", "spec", "color")
 			s.Called("keep update", genuine)
 		}},

@@ -133,7 +133,7 @@ func TestHandlersThatTakeTurnsDoNotCollide(t *testing.T) {
 			s.Launch()
 			s.Create(apart)
 			s.Advance(time.Minute)
-			swap(s, "none", "shared")
+			swapNames(s, "none", "shared")
 		}}, "two"},
 		"one that is called otherwise in the next version": {rivalry{resource: `{resource: foos.v1.example.com, handlers: [
 			{id: before, apply: {a: ` + sharedBy("one", "one") + `}}]}`, play: func(s *scene.Stage) {
@@ -153,11 +153,11 @@ func TestHandlersThatTakeTurnsDoNotCollide(t *testing.T) {
 			one.perform(t, func(s *scene.Stage) {
 				one.play(s)
 				s.Advance(3 * time.Second) // the first one may have to be asked
-				if got := from(s, "shared"); got != one.want {
+				if got := sourceOf(s, "shared"); got != one.want {
 					s.T.Errorf("the child is from %v, want %v", got, one.want)
 				}
-				quarrels(s)
-				if got := from(s, "shared"); got != one.want {
+				wantNoMoreWrites(s)
+				if got := sourceOf(s, "shared"); got != one.want {
 					s.T.Errorf("later the child is from %v, want %v", got, one.want)
 				}
 				s.WantNoWarning()

@@ -26,13 +26,13 @@ func TestALabelledChildGoesWithItsOwnerInHardCases(t *testing.T) {
 		s.HoldWatches(scene.ConfigMaps)
 		s.Create(scene.Web)
 		s.Settle()
-		value(s, "elsewhere", "x")
+		wantValue(s, "elsewhere", "x")
 		s.Forget()
 	}
 	begins := func(s *scene.Stage) {
 		s.CreateElsewhere()
 		s.Begin()
-		value(s, "elsewhere", "x")
+		wantValue(s, "elsewhere", "x")
 	}
 	other := func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnReconcile("other", scene.Succeeds) }
 	// next ends the process and starts another operator.
@@ -61,7 +61,7 @@ func TestALabelledChildGoesWithItsOwnerInHardCases(t *testing.T) {
 		"its creation got no answer, and the next version does not know its handler": {Operator: keepsOnChange, Play: func(s *scene.Stage) {
 			lost(s)
 			next(s, dsl.New("op"), other)
-			leavesNothing(s)
+			removeWithChild(s)
 		}},
 		"its creation is answered after the process has ended, and the next version does not know its handler": {Operator: keepsOnChange, Play: func(s *scene.Stage) {
 			s.CreateElsewhere()
@@ -70,7 +70,7 @@ func TestALabelledChildGoesWithItsOwnerInHardCases(t *testing.T) {
 			s.Create(scene.Web)
 			s.Settle()
 			next(s, dsl.New("op"), other)
-			leavesNothing(s)
+			removeWithChild(s)
 		}},
 		"its creation got no answer, and the operator is renamed while the owner is deleted": {Operator: keepsOnChange, Play: func(s *scene.Stage) {
 			lost(s)
@@ -79,7 +79,7 @@ func TestALabelledChildGoesWithItsOwnerInHardCases(t *testing.T) {
 			s.Advance(5 * time.Minute)
 			s.ReleaseWatches(scene.ConfigMaps)
 			s.Advance(5 * time.Minute)
-			leftNothing(s)
+			wantOwnerAndChildGone(s)
 		}},
 		"somebody has made another object of its name that no watch has shown": {Operator: keepsOnChange, Play: func(s *scene.Stage) {
 			begins(s)
@@ -91,7 +91,7 @@ func TestALabelledChildGoesWithItsOwnerInHardCases(t *testing.T) {
 			s.ReleaseWatches(scene.ConfigMaps)
 			s.Advance(3 * time.Minute)
 			s.WantGone()
-			value(s, "elsewhere", "theirs")
+			wantValue(s, "elsewhere", "theirs")
 		}},
 		"somebody has made another object of its name while no process ran, and the next version does not watch its kind": {Operator: keepsOnChange, Play: func(s *scene.Stage) {
 			begins(s)
@@ -102,7 +102,7 @@ func TestALabelledChildGoesWithItsOwnerInHardCases(t *testing.T) {
 			s.Remove()
 			s.Advance(3 * time.Minute)
 			s.WantGone()
-			value(s, "elsewhere", "theirs")
+			wantValue(s, "elsewhere", "theirs")
 		}},
 		"one that is to be left behind is deleted while its watch is held": {Operator: edge(dsl.ChildSpec{OnDelete: dsl.OrphanChild}), Play: func(s *scene.Stage) {
 			begins(s)
@@ -112,7 +112,7 @@ func TestALabelledChildGoesWithItsOwnerInHardCases(t *testing.T) {
 			s.Advance(3 * time.Minute)
 			s.ReleaseWatches(scene.ConfigMaps)
 			s.Advance(3 * time.Minute)
-			leftNothing(s)
+			wantOwnerAndChildGone(s)
 		}},
 		"a sub-handler's, and it is being deleted when it is applied": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.Owns(scene.ConfigMaps)
@@ -132,8 +132,8 @@ func TestALabelledChildGoesWithItsOwnerInHardCases(t *testing.T) {
 			s.Advance(10 * time.Minute)
 			s.ChangeConfigMap("elsewhere", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
 			s.Advance(10 * time.Minute)
-			value(s, "elsewhere", "x")
-			leavesNothing(s)
+			wantValue(s, "elsewhere", "x")
+			removeWithChild(s)
 		}},
 	})
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// removes is a handler that removes every child, and then tells which there are.
-func removes(j *enginetest.Journal) dsl.Func {
+// removesChildren is a handler that removes every child, and then tells which there are.
+func removesChildren(j *enginetest.Journal) dsl.Func {
 	return func(ctx context.Context, r *dsl.Request) error {
 		all, err := r.Children.All()
 		for _, c := range all {
@@ -30,8 +30,8 @@ func removes(j *enginetest.Journal) dsl.Func {
 	}
 }
 
-// makes is a handler that applies a ConfigMap for each spec, named after the spec's name and key.
-func makes(namespace string, specs ...dsl.ChildSpec) dsl.Func {
+// appliesConfigMaps is a handler that applies a ConfigMap for each spec, named after the spec's name and key.
+func appliesConfigMaps(namespace string, specs ...dsl.ChildSpec) dsl.Func {
 	return func(ctx context.Context, r *dsl.Request) error {
 		for _, spec := range specs {
 			if _, err := r.Children.Apply(ctx, scene.ConfigMapIn(namespace, spec.Name+spec.Key), spec); err != nil {
@@ -53,7 +53,7 @@ func TestAHandlerListsAllChildrenOfItsObject(t *testing.T) {
 	const found = "h/a/=elsewhere/a:labelled,retain h/b/1=elsewhere/b1:labelled,orphan h/b/2=elsewhere/b2:labelled,delete"
 	first := func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.Owns(scene.ConfigMaps, "foxen.v1.example.org")
-		foo.OnCreate("make", makes("elsewhere", specs...))
+		foo.OnCreate("make", appliesConfigMaps("elsewhere", specs...))
 		foo.OnCreate("list", scene.NotesChildren(j))
 		foo.OnUpdate("list-again", scene.NotesChildren(j))
 	}
@@ -115,8 +115,8 @@ func TestChildrenThatAreNotWantedAreRemoved(t *testing.T) {
 	operator := func(specs ...dsl.ChildSpec) func(foo *dsl.Resource, j *enginetest.Journal) {
 		return func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.Owns(scene.ConfigMaps)
-			foo.OnCreate("make", makes("default", specs...))
-			foo.OnUpdate("remove", removes(j))
+			foo.OnCreate("make", appliesConfigMaps("default", specs...))
+			foo.OnUpdate("remove", removesChildren(j))
 		}
 	}
 	each := func(o dsl.Ownership) []dsl.ChildSpec {

@@ -29,7 +29,7 @@ func TestADeletionLooksForChildrenWhoseCreationGotNoAnswer(t *testing.T) {
 		s.HoldWatches(scene.ConfigMaps)
 		s.Create(scene.Web)
 		s.Settle()
-		value(s, "elsewhere", "x")
+		wantValue(s, "elsewhere", "x")
 		s.Forget()
 	}
 	there := func(s *scene.Stage) {
@@ -47,7 +47,7 @@ func TestADeletionLooksForChildrenWhoseCreationGotNoAnswer(t *testing.T) {
 			there(s)
 			s.ReleaseWatches(scene.ConfigMaps)
 			s.Advance(time.Minute)
-			leftNothing(s)
+			wantOwnerAndChildGone(s)
 		}},
 		"it was made, and found by the next attempt": {Operator: keepsOnChange, Play: func(s *scene.Stage) {
 			lost(s)
@@ -57,7 +57,7 @@ func TestADeletionLooksForChildrenWhoseCreationGotNoAnswer(t *testing.T) {
 			there(s)
 			s.ReleaseWatches(scene.ConfigMaps)
 			s.Advance(time.Minute)
-			leftNothing(s)
+			wantOwnerAndChildGone(s)
 		}},
 		"it was made, and cannot be looked for at first": {Operator: keepsOnChange, Play: func(s *scene.Stage) {
 			lost(s)
@@ -70,7 +70,7 @@ func TestADeletionLooksForChildrenWhoseCreationGotNoAnswer(t *testing.T) {
 			there(s)
 			s.ReleaseWatches(scene.ConfigMaps)
 			s.Advance(time.Minute)
-			leftNothing(s)
+			wantOwnerAndChildGone(s)
 		}},
 		"it was made, and may not be looked for": {Operator: keepsOnChange, Play: func(s *scene.Stage) {
 			lost(s)
@@ -81,7 +81,7 @@ func TestADeletionLooksForChildrenWhoseCreationGotNoAnswer(t *testing.T) {
 			s.Advance(time.Minute)
 			s.ReleaseWatches(scene.ConfigMaps)
 			s.Advance(time.Minute)
-			leftNothing(s)
+			wantOwnerAndChildGone(s)
 		}},
 		"it was not made": {Operator: keepsOnChange, Play: func(s *scene.Stage) {
 			s.CreateElsewhere()
@@ -91,7 +91,7 @@ func TestADeletionLooksForChildrenWhoseCreationGotNoAnswer(t *testing.T) {
 			s.Create(scene.Web)
 			s.Remove()
 			s.Advance(time.Second)
-			leftNothing(s)
+			wantOwnerAndChildGone(s)
 		}},
 		"the server refused it, and it may not be looked for": {Operator: keepsOnChange, Play: func(s *scene.Stage) {
 			s.CreateElsewhere()
@@ -103,7 +103,7 @@ func TestADeletionLooksForChildrenWhoseCreationGotNoAnswer(t *testing.T) {
 			s.ForbidWatching(scene.ConfigMaps)
 			s.Remove()
 			s.Advance(time.Second)
-			leftNothing(s)
+			wantOwnerAndChildGone(s)
 		}},
 	})
 }
@@ -121,7 +121,7 @@ func TestANextLeaderKnowsOfChildrenThatItsCacheLacks(t *testing.T) {
 		s.Advance(time.Second)
 		s.HoldWatches(scene.ConfigMaps)
 		s.Create(scene.Web)
-		value(s, "elsewhere", "x")
+		wantValue(s, "elsewhere", "x")
 		first.Kill()
 		s.Advance(time.Minute)
 	}
@@ -138,7 +138,7 @@ func TestANextLeaderKnowsOfChildrenThatItsCacheLacks(t *testing.T) {
 			}
 			s.ReleaseWatches(scene.ConfigMaps)
 			s.Advance(time.Minute)
-			leftNothing(s)
+			wantOwnerAndChildGone(s)
 		}},
 		"the owner is written first": {Operator: operator, Play: func(s *scene.Stage) {
 			taken(s)
@@ -149,7 +149,7 @@ func TestANextLeaderKnowsOfChildrenThatItsCacheLacks(t *testing.T) {
 			}
 			s.ReleaseWatches(scene.ConfigMaps)
 			s.Advance(time.Minute)
-			leavesNothing(s)
+			removeWithChild(s)
 		}},
 	})
 }
@@ -199,13 +199,13 @@ func TestARecordWhoseWriteGotNoAnswerIsRead(t *testing.T) {
 	}
 	listed := func(s *scene.Stage) {
 		s.T.Helper()
-		value(s, "elsewhere", "x")
+		wantValue(s, "elsewhere", "x")
 		s.ReleaseWatches(scene.Foos)
 		s.Advance(time.Minute)
-		if listed := listed(s); listed != `["/ConfigMap/elsewhere/web"]` {
+		if listed := listedInRecord(s); listed != `["/ConfigMap/elsewhere/web"]` {
 			s.T.Errorf("the record is %s", listed)
 		}
-		leavesNothing(s)
+		removeWithChild(s)
 	}
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"by the next pass": {Operator: operator, Play: func(s *scene.Stage) {

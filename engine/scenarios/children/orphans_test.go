@@ -30,8 +30,8 @@ func leavesMap(foo *dsl.Resource, _ *enginetest.Journal) {
 	notesColor(foo)
 }
 
-// leftMap checks that web is gone, and that its ConfigMap is there and free: the garbage collector takes one that is tied.
-func leftMap(s *scene.Stage) {
+// wantOrphan checks that web is gone, and that its ConfigMap is there and free: the garbage collector takes one that is tied.
+func wantOrphan(s *scene.Stage) {
 	s.T.Helper()
 	s.WantGone()
 	switch o := s.Get(scene.ConfigMaps, "default", "web"); {
@@ -42,16 +42,16 @@ func leftMap(s *scene.Stage) {
 	}
 }
 
-// held checks that web is there.
-func held(s *scene.Stage) {
+// wantOwnerHeld checks that web is there.
+func wantOwnerHeld(s *scene.Stage) {
 	s.T.Helper()
 	if s.Settle(); s.Web() == nil {
 		s.T.Error("the owner is gone, and its child is tied still")
 	}
 }
 
-// unlist takes the record off web, as a version left it that had no record of such children.
-func unlist(s *scene.Stage) {
+// removeRecord takes the record off web, as a version left it that had no record of such children.
+func removeRecord(s *scene.Stage) {
 	s.T.Helper()
 	s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) {
 		notes := o.GetAnnotations()
@@ -65,7 +65,7 @@ func showConfigMaps(s *scene.Stage) {
 	s.T.Helper()
 	s.ReleaseWatches(scene.ConfigMaps)
 	s.Advance(2 * time.Minute)
-	leftMap(s)
+	wantOrphan(s)
 }
 
 // TestAnOrphanThatNoCacheShowsStays holds that a child with an owner reference which is to stay is released before its owner goes,
@@ -78,7 +78,7 @@ func TestAnOrphanThatNoCacheShowsStays(t *testing.T) {
 		s.HoldWatches(scene.ConfigMaps)
 		s.Create(scene.Web)
 		s.Settle()
-		value(s, "default", "x")
+		wantValue(s, "default", "x")
 	}
 	// taken makes the child in a first process, and has a second one take over whose cache does not show it.
 	taken := func(s *scene.Stage) {
@@ -89,7 +89,7 @@ func TestAnOrphanThatNoCacheShowsStays(t *testing.T) {
 		s.Advance(time.Second)
 		s.HoldWatches(scene.ConfigMaps)
 		s.Create(scene.Web)
-		value(s, "default", "x")
+		wantValue(s, "default", "x")
 		first.Kill()
 		s.Advance(time.Minute)
 	}
@@ -97,16 +97,16 @@ func TestAnOrphanThatNoCacheShowsStays(t *testing.T) {
 		"its creation got no answer": {Operator: leavesMap, Play: func(s *scene.Stage) {
 			lost(s)
 			s.Remove()
-			held(s)
+			wantOwnerHeld(s)
 			s.Advance(20 * time.Second)
-			held(s)
+			wantOwnerHeld(s)
 			showConfigMaps(s)
 		}},
 		"its creation got no answer, and the next attempt finds it": {Operator: leavesMap, Play: func(s *scene.Stage) {
 			lost(s)
 			s.Advance(time.Minute)
 			s.Remove()
-			held(s)
+			wantOwnerHeld(s)
 			showConfigMaps(s)
 		}},
 		"its creation got no answer in the deletion, and its handler says nothing of it": {Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
@@ -122,16 +122,16 @@ func TestAnOrphanThatNoCacheShowsStays(t *testing.T) {
 			s.LoseNext("patch", scene.ConfigMaps)
 			s.HoldWatches(scene.ConfigMaps)
 			s.Remove()
-			held(s)
+			wantOwnerHeld(s)
 			s.Advance(20 * time.Second)
-			held(s)
+			wantOwnerHeld(s)
 			showConfigMaps(s)
 		}},
 		"a next leader has a cache that lags behind": {Operator: leavesMap, Play: func(s *scene.Stage) {
 			taken(s)
 			s.Remove()
 			s.Advance(20 * time.Second)
-			held(s)
+			wantOwnerHeld(s)
 			showConfigMaps(s)
 		}},
 		"a next leader has a cache that lags behind, and writes the owner first": {Operator: leavesMap, Play: func(s *scene.Stage) {
@@ -143,7 +143,7 @@ func TestAnOrphanThatNoCacheShowsStays(t *testing.T) {
 			}
 			s.Remove()
 			s.Advance(20 * time.Second)
-			held(s)
+			wantOwnerHeld(s)
 			showConfigMaps(s)
 		}},
 		"an earlier version made it, and no watch of its kind is open": {Operator: leavesMap, Play: func(s *scene.Stage) {
@@ -155,16 +155,16 @@ func TestAnOrphanThatNoCacheShowsStays(t *testing.T) {
 			end := s.FailWhile("watch", scene.ConfigMaps, enginetest.ErrRefused)
 			s.CutWatches(scene.ConfigMaps)
 			s.Create(scene.Web)
-			value(s, "default", "x")
+			wantValue(s, "default", "x")
 			first.Kill()
-			unlist(s)
+			removeRecord(s)
 			s.Advance(time.Minute)
 			s.Remove()
 			s.Advance(20 * time.Second)
-			held(s)
+			wantOwnerHeld(s)
 			end()
 			s.Advance(2 * time.Minute)
-			leftMap(s)
+			wantOrphan(s)
 		}},
 	})
 }
@@ -208,7 +208,7 @@ func TestAnOrphanOfARestoredBackupStays(t *testing.T) {
 			s.Settle()
 			s.Set("blue", "spec", "color")
 			s.Settle()
-			if got := listed(s); got != "" {
+			if got := listedInRecord(s); got != "" {
 				s.T.Fatalf("the record lists %s", got)
 			}
 			s.HoldWatches(scene.ConfigMaps)
@@ -218,12 +218,12 @@ func TestAnOrphanOfARestoredBackupStays(t *testing.T) {
 			s.Settle()
 			s.Remove()
 			s.Advance(20 * time.Second)
-			held(s)
+			wantOwnerHeld(s)
 			showConfigMaps(s)
 		}},
 		"the cache is that of before a restored backup, and an earlier version made the child": {Operator: leavesMap, Play: func(s *scene.Stage) {
 			s.Begin()
-			unlist(s)
+			removeRecord(s)
 			restored(s)
 			showConfigMaps(s)
 		}},
@@ -271,7 +271,7 @@ func TestAnOrphanIsRecordedBeforeItCouldBeLost(t *testing.T) {
 	}
 	lists := func(s *scene.Stage, want string) {
 		s.T.Helper()
-		if got := listed(s); got != want {
+		if got := listedInRecord(s); got != want {
 			s.T.Errorf("the record lists %s, want %s", got, want)
 		}
 	}
@@ -305,23 +305,23 @@ func TestAnOrphanIsRecordedBeforeItCouldBeLost(t *testing.T) {
 		"that of an earlier version comes with the next write": {Operator: leavesMap, Play: func(s *scene.Stage) {
 			s.Begin()
 			s.Process.Kill()
-			unlist(s)
+			removeRecord(s)
 			quiet(s)
 			s.Resize(2)
 			s.Wrote(recorded)
 			lists(s, `["/ConfigMap/default/web"]`)
 			s.Remove()
 			s.Settle()
-			leftMap(s)
+			wantOrphan(s)
 		}},
 		"that of an earlier version that is entered with others comes with the next write": {Operator: many(true), Play: func(s *scene.Stage) {
 			s.Begin()
 			s.Process.Kill()
-			unlist(s)
+			removeRecord(s)
 			quiet(s)
 			s.Resize(2)
 			s.Wrote(recorded, made+"c2")
-			if got := listed(s); strings.Count(got, "/ConfigMap/default/") != 3 {
+			if got := listedInRecord(s); strings.Count(got, "/ConfigMap/default/") != 3 {
 				s.T.Errorf("the record lists %s", got)
 			}
 			quiet(s)
@@ -329,7 +329,7 @@ func TestAnOrphanIsRecordedBeforeItCouldBeLost(t *testing.T) {
 		"that of an earlier version comes with the finalizer": {Operator: leavesMap, Play: func(s *scene.Stage) {
 			s.Begin()
 			s.Process.Kill()
-			unlist(s)
+			removeRecord(s)
 			s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
 			s.Forget()
 			s.Resize(2)
@@ -339,10 +339,10 @@ func TestAnOrphanIsRecordedBeforeItCouldBeLost(t *testing.T) {
 		}},
 		"that of an earlier version is left behind without it": {Operator: leavesMap, Play: func(s *scene.Stage) {
 			s.Begin()
-			unlist(s)
+			removeRecord(s)
 			s.Remove()
 			s.Settle()
-			leftMap(s)
+			wantOrphan(s)
 		}},
 		"one that somebody deletes leaves it with the next write": {Operator: leavesMap, Play: func(s *scene.Stage) {
 			s.Begin()

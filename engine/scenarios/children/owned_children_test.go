@@ -20,7 +20,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-func notFound() error {
+func errNotFound() error {
 	return apierrors.NewNotFound(schema.GroupResource{Group: "apps", Resource: "deployments"}, "web")
 }
 
@@ -31,8 +31,8 @@ func child(s *scene.Stage) *unstructured.Unstructured {
 	return s.Get(scene.Deployments, "default", "web")
 }
 
-// replicas checks the child's spec.replicas.
-func replicas(s *scene.Stage, want int64) {
+// wantReplicas checks the child's spec.replicas.
+func wantReplicas(s *scene.Stage, want int64) {
 	s.T.Helper()
 	o := child(s)
 	if o == nil {
@@ -58,7 +58,7 @@ func TestAChildIsKeptAsItsHandlerMakesIt(t *testing.T) {
 				o.Object["spec"] = map[string]any{"replicas": int64(7)}
 			})
 			s.Called("child child")
-			replicas(s, 1)
+			wantReplicas(s, 1)
 			s.Wrote("patch deployments default/web")
 		}},
 		"what somebody sets besides is left alone": {Operator: scene.OwnsDeployment, Play: func(s *scene.Stage) {
@@ -70,7 +70,7 @@ func TestAChildIsKeptAsItsHandlerMakesIt(t *testing.T) {
 			s.Called("child child")
 			s.Wrote()
 			s.Resize(2)
-			replicas(s, 2)
+			wantReplicas(s, 2)
 			o := child(s)
 			if paused, _, _ := unstructured.NestedBool(o.Object, "spec", "paused"); !paused || o.GetLabels()["theirs"] == "" {
 				s.T.Errorf("what others had set is gone: %v", o.Object)
@@ -123,7 +123,7 @@ func TestADeletedChildIsMadeAgain(t *testing.T) {
 			s.Begin()
 			s.Delete(scene.Deployments, "default", "web")
 			s.Called("child child")
-			replicas(s, 1)
+			wantReplicas(s, 1)
 		}},
 		"one that is being deleted is left alone until it is gone": {Operator: scene.OwnsDeployment, Play: func(s *scene.Stage) {
 			s.Begin()
@@ -135,7 +135,7 @@ func TestADeletedChildIsMadeAgain(t *testing.T) {
 			s.Wrote()
 			s.Update(scene.Deployments, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
 			s.Advance(time.Minute)
-			replicas(s, 2)
+			wantReplicas(s, 2)
 		}},
 		"a deletion that no watch shows is noticed": {Operator: scene.OwnsDeployment, Play: func(s *scene.Stage) {
 			s.Begin()
@@ -145,14 +145,14 @@ func TestADeletedChildIsMadeAgain(t *testing.T) {
 			s.ReleaseWatches(scene.Deployments)
 			s.Advance(time.Minute)
 			s.Called("child child")
-			replicas(s, 1)
+			wantReplicas(s, 1)
 		}},
 		"an answer that is lost makes no second child": {Operator: scene.OwnsDeployment, Play: func(s *scene.Stage) {
 			s.Launch()
 			s.LoseNext("patch", scene.Deployments)
 			s.Create(scene.Web)
 			s.Advance(time.Minute)
-			replicas(s, 1)
+			wantReplicas(s, 1)
 			s.Wrote("patch deployments default/web")
 		}},
 	})

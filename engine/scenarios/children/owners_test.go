@@ -72,7 +72,7 @@ func TestANewOwnerWaitsForTheChildrenOfAnEarlierOne(t *testing.T) {
 			}
 			s.Delete(scene.Deployments, "default", "web")
 			s.Called("child create")
-			replicas(s, 1)
+			wantReplicas(s, 1)
 			s.Wrote("patch deployments default/web")
 		}},
 		"one that is being deleted is waited for as well": {Operator: tries, Play: func(s *scene.Stage) {
@@ -85,7 +85,7 @@ func TestANewOwnerWaitsForTheChildrenOfAnEarlierOne(t *testing.T) {
 			s.Called(waits...)
 			s.Update(scene.Deployments, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
 			s.Advance(time.Minute)
-			replicas(s, 1)
+			wantReplicas(s, 1)
 		}},
 		"one of another object of the name is somebody's": {Operator: tries, Play: func(s *scene.Stage) {
 			s.Launch()
@@ -121,7 +121,7 @@ func TestAnObjectOfOthersIsNotAdoptedSilently(t *testing.T) {
 		if !errors.Is(failure, dsl.ErrNotOwned) {
 			s.T.Errorf("the error is %v", failure)
 		}
-		replicas(s, 7)
+		wantReplicas(s, 7)
 		if refs := child(s).GetOwnerReferences(); len(refs) > 0 {
 			s.T.Errorf("the owners are %v", refs)
 		}
@@ -140,7 +140,7 @@ func TestAnObjectOfOthersIsNotAdoptedSilently(t *testing.T) {
 			s.Wrote()
 			s.Delete(scene.Deployments, "default", "web")
 			s.Advance(time.Minute)
-			replicas(s, 1)
+			wantReplicas(s, 1)
 		}},
 		"one that the cache does not have yet": {Operator: tries, Play: func(s *scene.Stage) {
 			s.Launch()
@@ -152,7 +152,7 @@ func TestAnObjectOfOthersIsNotAdoptedSilently(t *testing.T) {
 		}},
 		"one that is made in the very moment": {Operator: tries, Play: func(s *scene.Stage) {
 			s.Launch()
-			s.FailNext("get", scene.Deployments, notFound())
+			s.FailNext("get", scene.Deployments, errNotFound())
 			s.HoldWatches(scene.Deployments)
 			s.Create(theirs)
 			s.Create(scene.Web)

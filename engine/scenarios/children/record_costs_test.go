@@ -23,7 +23,7 @@ import (
 // TestTheRecordCostsFewWrites holds what the record costs, and that it is never in the way.
 func TestTheRecordCostsFewWrites(t *testing.T) {
 	labelled := dsl.ChildSpec{Handler: "keep", Name: "settings", Ownership: dsl.Labelled}
-	operator := grows(labelled, "elsewhere", "default")
+	operator := keepsInNamespaces(labelled, "elsewhere", "default")
 	begin := func(s *scene.Stage) {
 		s.CreateElsewhere()
 		s.Begin()
@@ -47,19 +47,19 @@ func TestTheRecordCostsFewWrites(t *testing.T) {
 			s.Called()
 			s.Process.Restart()
 			s.Wrote()
-			if listed(s) != `["/ConfigMap/elsewhere/web"]` {
-				s.T.Errorf("the record is %s", listed(s))
+			if listedInRecord(s) != `["/ConfigMap/elsewhere/web"]` {
+				s.T.Errorf("the record is %s", listedInRecord(s))
 			}
 		}},
 		"children from before there was one are entered by one write": {Operator: operator, Play: func(s *scene.Stage) {
 			begin(s)
 			s.Resize(2)
 			s.Settle()
-			uids := []any{value(s, "elsewhere", "x").GetUID(), value(s, "default", "x").GetUID()}
+			uids := []any{wantValue(s, "elsewhere", "x").GetUID(), wantValue(s, "default", "x").GetUID()}
 			before(s)
 			s.Process.Restart()
 			s.Wrote(recorded)
-			if now := []any{value(s, "elsewhere", "x").GetUID(), value(s, "default", "x").GetUID()}; fmt.Sprint(now) != fmt.Sprint(uids) {
+			if now := []any{wantValue(s, "elsewhere", "x").GetUID(), wantValue(s, "default", "x").GetUID()}; fmt.Sprint(now) != fmt.Sprint(uids) {
 				s.T.Errorf("they were made again: %v", now)
 			}
 			s.Process.Restart()
@@ -73,7 +73,7 @@ func TestTheRecordCostsFewWrites(t *testing.T) {
 		}},
 		"a crash while they are entered one by one leaves none behind": {Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
 			foo.Owns(scene.ConfigMaps)
-			foo.OnReconcile("make", makes("elsewhere", labelled, dsl.ChildSpec{Handler: "keep", Name: "more", Ownership: dsl.Labelled}))
+			foo.OnReconcile("make", appliesConfigMaps("elsewhere", labelled, dsl.ChildSpec{Handler: "keep", Name: "more", Ownership: dsl.Labelled}))
 		}, Play: func(s *scene.Stage) {
 			begin(s)
 			before(s)
@@ -85,8 +85,8 @@ func TestTheRecordCostsFewWrites(t *testing.T) {
 			s.Forget()
 			s.Process.Restart()
 			s.Settle()
-			if listed(s) != `["/ConfigMap/elsewhere/more keep/more","/ConfigMap/elsewhere/settings"]` {
-				s.T.Errorf("the record is %s", listed(s))
+			if listedInRecord(s) != `["/ConfigMap/elsewhere/more keep/more","/ConfigMap/elsewhere/settings"]` {
+				s.T.Errorf("the record is %s", listedInRecord(s))
 			}
 		}},
 		"those that are wanted no more are named, and left alone": {Operator: operator, Play: func(s *scene.Stage) {
@@ -106,7 +106,7 @@ func TestTheRecordCostsFewWrites(t *testing.T) {
 			s.Settle()
 			mu.Lock()
 			defer mu.Unlock()
-			value(s, "default", "x")
+			wantValue(s, "default", "x")
 			if !slices.ContainsFunc(lines, func(l string) bool {
 				return strings.Contains(l, "left alone") && strings.Contains(l, `"objects"="/ConfigMap/default/web"`)
 			}) {
@@ -132,14 +132,14 @@ func TestTheRecordCostsFewWrites(t *testing.T) {
 			s.Launch()
 			s.Create(strings.Replace(scene.Web, "size: 1", "size: 0", 1))
 			s.Forget()
-			s.FailNext("patch", scene.Foos, notFound())
+			s.FailNext("patch", scene.Foos, errNotFound())
 			s.Resize(1)
 			s.Settle()
 			if s.Get(scene.ConfigMaps, "elsewhere", "web") != nil {
 				s.T.Error("there is a child")
 			}
 			s.Advance(time.Minute)
-			value(s, "elsewhere", "x")
+			wantValue(s, "elsewhere", "x")
 		}},
 		"an answer that is lost loses no child": {Operator: operator, Play: func(s *scene.Stage) {
 			begin(s)

@@ -58,16 +58,16 @@ func keepsOnChange(foo *dsl.Resource, j *enginetest.Journal) {
 	foo.OnDelete("leave", removesAll)
 }
 
-// leavesNothing deletes web, and checks that its child in namespace elsewhere goes with it.
-func leavesNothing(s *scene.Stage) {
+// removeWithChild deletes web, and checks that its child in namespace elsewhere goes with it.
+func removeWithChild(s *scene.Stage) {
 	s.T.Helper()
 	s.Remove()
 	s.Advance(3 * time.Minute)
-	leftNothing(s)
+	wantOwnerAndChildGone(s)
 }
 
-// leftNothing checks that web and its child in namespace elsewhere are gone.
-func leftNothing(s *scene.Stage) {
+// wantOwnerAndChildGone checks that web and its child in namespace elsewhere are gone.
+func wantOwnerAndChildGone(s *scene.Stage) {
 	s.T.Helper()
 	s.WantGone()
 	if o := s.Get(scene.ConfigMaps, "elsewhere", "web"); o != nil {
@@ -97,7 +97,7 @@ func TestARecordOutlivesAFailedPass(t *testing.T) {
 			s.Resize(2)
 			s.Advance(time.Minute)
 			s.Called()
-			leavesNothing(s)
+			removeWithChild(s)
 		}},
 		"a child that is made again in a pass whose status is not written": {Operator: keepsOnChange, Play: func(s *scene.Stage) {
 			begin(s)
@@ -107,7 +107,7 @@ func TestARecordOutlivesAFailedPass(t *testing.T) {
 			s.Resize(2)
 			s.Advance(time.Minute)
 			s.Called()
-			leavesNothing(s)
+			removeWithChild(s)
 		}},
 		"a label that somebody takes off and puts on": {Operator: keepsOnChange, Play: func(s *scene.Stage) {
 			begin(s)
@@ -117,7 +117,7 @@ func TestARecordOutlivesAFailedPass(t *testing.T) {
 			s.Resize(2)
 			s.Advance(time.Minute)
 			s.Called()
-			leavesNothing(s)
+			removeWithChild(s)
 		}},
 		"a label that somebody takes off, and puts on after the owner was written": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
@@ -132,7 +132,7 @@ func TestARecordOutlivesAFailedPass(t *testing.T) {
 				s.Resize(2)
 				s.Advance(time.Minute)
 				s.Called()
-				leavesNothing(s)
+				removeWithChild(s)
 			},
 		},
 	})
@@ -160,7 +160,7 @@ func TestAnOldCacheDropsNoChildFromTheRecord(t *testing.T) {
 		s.Launch()
 		s.HoldWatches(scene.ConfigMaps)
 		s.Create(scene.Web)
-		value(s, "elsewhere", "x")
+		wantValue(s, "elsewhere", "x")
 		s.Advance(10 * time.Second) // a watch that ends sooner is begun with a list
 	}
 	noted := func(s *scene.Stage, color string) {
@@ -180,7 +180,7 @@ func TestAnOldCacheDropsNoChildFromTheRecord(t *testing.T) {
 			s.AllowWatching(scene.ConfigMaps)
 			s.ReleaseWatches(scene.ConfigMaps)
 			s.Advance(time.Minute)
-			leavesNothing(s)
+			removeWithChild(s)
 		}},
 		"the owner is deleted while the watch is away": {Operator: operator, Play: func(s *scene.Stage) {
 			made(s)
@@ -192,7 +192,7 @@ func TestAnOldCacheDropsNoChildFromTheRecord(t *testing.T) {
 			s.Advance(5 * time.Minute)
 			s.AllowWatching(scene.ConfigMaps)
 			s.ReleaseWatches(scene.ConfigMaps)
-			leavesNothing(s)
+			removeWithChild(s)
 		}},
 		"the watch is back, and has not told yet what it missed": {Operator: operator, Play: func(s *scene.Stage) {
 			made(s)
@@ -210,7 +210,7 @@ func TestAnOldCacheDropsNoChildFromTheRecord(t *testing.T) {
 			s.ReleaseWatches(scene.ConfigMaps)
 			s.Advance(time.Second)
 			noted(s, "green")
-			leavesNothing(s)
+			removeWithChild(s)
 		}},
 		"the owner is deleted when the watch is back, and has not told yet what it missed": {Operator: operator, Play: func(s *scene.Stage) {
 			made(s)
@@ -225,7 +225,7 @@ func TestAnOldCacheDropsNoChildFromTheRecord(t *testing.T) {
 			s.Advance(10 * time.Second) // the owner may go now: a watch that was cut asks for the newest version, and lists
 			s.ReleaseWatches(scene.ConfigMaps)
 			s.Advance(3 * time.Minute)
-			leftNothing(s)
+			wantOwnerAndChildGone(s)
 		}},
 	})
 }
@@ -234,7 +234,7 @@ func TestAnOldCacheDropsNoChildFromTheRecord(t *testing.T) {
 // no write of its own.
 func TestACopiedRecordGoes(t *testing.T) {
 	labelled := dsl.ChildSpec{Handler: "keep", Name: "settings", Ownership: dsl.Labelled}
-	operator := grows(labelled, "elsewhere")
+	operator := keepsInNamespaces(labelled, "elsewhere")
 	begin := func(s *scene.Stage) {
 		s.CreateElsewhere()
 		s.Begin()
@@ -253,7 +253,7 @@ func TestACopiedRecordGoes(t *testing.T) {
 		if text, has := s.Get(scene.Foos, "default", "copy").GetAnnotations()[scene.RecordAnnotation]; has {
 			s.T.Errorf("the record of another object is left on the copy: %s", text)
 		}
-		if listed(s) == "" {
+		if listedInRecord(s) == "" {
 			s.T.Error("the record is gone from the object that it is about")
 		}
 	}
@@ -305,7 +305,7 @@ func TestACopiedRecordGoes(t *testing.T) {
 				o.Object["spec"] = map[string]any{"size": int64(1), "color": "red"}
 			})
 			s.Settle()
-			if uid := string(s.Get(scene.Foos, "default", "copy").GetUID()); value(s, "elsewhere", "x").GetLabels()[ownerLabel] != uid {
+			if uid := string(s.Get(scene.Foos, "default", "copy").GetUID()); wantValue(s, "elsewhere", "x").GetLabels()[ownerLabel] != uid {
 				s.T.Error("the child is not the copy's")
 			}
 			s.Delete(scene.Foos, "default", "copy")

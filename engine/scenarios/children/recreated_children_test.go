@@ -32,9 +32,9 @@ func keepsSize(spec dsl.ChildSpec) func(*dsl.Resource, *enginetest.Journal) {
 	}
 }
 
-// fixes makes the replicas of web's Deployment, which has so many, a field that cannot be changed. More is what else is
+// makeReplicasImmutable makes the replicas of web's Deployment, which has so many, a field that cannot be changed. More is what else is
 // wrong with it then.
-func fixes(s *scene.Stage, replicas int64, more ...*field.Error) {
+func makeReplicasImmutable(s *scene.Stage, replicas int64, more ...*field.Error) {
 	uid := child(s).GetUID()
 	s.Refuse(scene.Deployments, func(o *unstructured.Unstructured) error {
 		if got, _, _ := unstructured.NestedInt64(o.Object, "spec", "replicas"); o.GetUID() != uid || got == replicas {
@@ -54,19 +54,19 @@ func TestAChildIsRecreatedForAFieldThatCannotBeChanged(t *testing.T) {
 		s.T.Helper()
 		s.Settle()
 		s.Wrote(wrote...)
-		replicas(s, 1)
+		wantReplicas(s, 1)
 		s.Advance(time.Hour)
-		replicas(s, 1)
+		wantReplicas(s, 1)
 	}
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"it is, when the template comes to something else": {Operator: keepsSize(recreate), Play: func(s *scene.Stage) {
 			s.Begin()
-			fixes(s, 1)
+			makeReplicasImmutable(s, 1)
 			before := child(s).GetUID()
 			s.Resize(2)
 			s.Settle()
 			s.Wrote(patched+": 422", deleted, patched)
-			replicas(s, 2)
+			wantReplicas(s, 2)
 			if child(s).GetUID() == before {
 				s.T.Error("it is the same object")
 			}
@@ -78,20 +78,20 @@ func TestAChildIsRecreatedForAFieldThatCannotBeChanged(t *testing.T) {
 		}},
 		"it stays where nobody says so": {Operator: keepsSize(dsl.ChildSpec{}), Play: func(s *scene.Stage) {
 			s.Begin()
-			fixes(s, 1)
+			makeReplicasImmutable(s, 1)
 			s.Resize(2)
 			stays(s, patched+": 422")
 		}},
 		"it stays where something else is wrong as well": {Operator: keepsSize(recreate), Play: func(s *scene.Stage) {
 			s.Begin()
-			fixes(s, 1, field.Required(field.NewPath("spec", "selector"), "must be given"))
+			makeReplicasImmutable(s, 1, field.Required(field.NewPath("spec", "selector"), "must be given"))
 			s.Resize(2)
 			stays(s, patched+": 422")
 		}},
 		"it stays where it is to be adopted": {Operator: keepsSize(adopting), Play: func(s *scene.Stage) {
 			s.Launch()
 			s.Create(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: default}, spec: {replicas: 1}}`)
-			fixes(s, 1)
+			makeReplicasImmutable(s, 1)
 			s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {size: 2}}`)
 			stays(s, patched+": 422")
 		}},
@@ -102,7 +102,7 @@ func TestAChildIsRecreatedForAFieldThatCannotBeChanged(t *testing.T) {
 			s.Forget()
 			s.Process.Kill()
 			s.Update(scene.Deployments, "default", "web", func(o *unstructured.Unstructured) { o.Object["spec"] = map[string]any{"replicas": int64(7)} })
-			fixes(s, 7)
+			makeReplicasImmutable(s, 7)
 			uid := child(s).GetUID()
 			s.Process.Restart()
 			s.Advance(time.Hour)
@@ -113,14 +113,14 @@ func TestAChildIsRecreatedForAFieldThatCannotBeChanged(t *testing.T) {
 		"one that a finalizer holds is waited for": {Operator: keepsSize(recreate), Play: func(s *scene.Stage) {
 			s.Begin()
 			s.Update(scene.Deployments, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"example.com/hold"}) })
-			fixes(s, 1)
+			makeReplicasImmutable(s, 1)
 			s.Resize(2)
 			s.Advance(time.Minute)
-			replicas(s, 1)
+			wantReplicas(s, 1)
 			s.Forget()
 			s.Update(scene.Deployments, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
 			s.Settle()
-			replicas(s, 2)
+			wantReplicas(s, 2)
 			s.Wrote(patched)
 		}},
 	})

@@ -86,7 +86,7 @@ func TestAChildCostsFewRequests(t *testing.T) {
 			s.Process.Restart()
 			s.Advance(time.Hour)
 			s.Wrote()
-			replicas(s, 1)
+			wantReplicas(s, 1)
 			read(0)
 		}},
 		"one that the cache does not show is not made twice": {Operator: scene.OwnsDeployment, Play: func(s *scene.Stage) {
@@ -98,7 +98,7 @@ func TestAChildCostsFewRequests(t *testing.T) {
 			s.Advance(time.Minute)
 			s.Wrote(oneChild, oneChild+": 409")
 			read(1)
-			replicas(s, 1)
+			wantReplicas(s, 1)
 		}},
 		"one that no cache shows is read first, for it would else be written to again and again": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
@@ -163,7 +163,7 @@ func TestAnObjectThatSomebodyCreatesFirstIsNotTouched(t *testing.T) {
 			}},
 			name + ", after a look": {Operator: unseen, Play: func(s *scene.Stage) {
 				s.Launch()
-				s.FailNext("get", scene.Deployments, notFound())
+				s.FailNext("get", scene.Deployments, errNotFound())
 				untouched(s, 1)
 			}},
 		})
@@ -208,7 +208,7 @@ func TestAChildIsCreatedOnServersThatRefuseAVersion(t *testing.T) {
 			s.Wrote(tt.wrote...)
 			read(tt.reads)
 			s.Advance(time.Minute)
-			replicas(s, 1)
+			wantReplicas(s, 1)
 		}}})
 	}
 }

@@ -183,8 +183,8 @@ func TestNoChildGoesUntilARestoredServerIsListed(t *testing.T) {
 			s.Set("green", "spec", "color")
 			s.Advance(10 * time.Minute)
 			s.WantField(`metadata.annotations["example.com/color"]`, "green")
-			value(s, "elsewhere", "x")
-			leavesNothing(s)
+			wantValue(s, "elsewhere", "x")
+			removeWithChild(s)
 		}},
 		"a child was gone, and its owner was not written since": {Operator: operator, Play: func(s *scene.Stage) {
 			begins(s)
@@ -195,8 +195,8 @@ func TestNoChildGoesUntilARestoredServerIsListed(t *testing.T) {
 			restore()
 			s.ExpireWatches(scene.Foos)
 			s.Advance(10 * time.Minute)
-			value(s, "elsewhere", "x")
-			leavesNothing(s)
+			wantValue(s, "elsewhere", "x")
+			removeWithChild(s)
 		}},
 		"a child was gone, and its owner is written before its kind is listed again": {Operator: operator, Play: func(s *scene.Stage) {
 			begins(s)
@@ -212,8 +212,8 @@ func TestNoChildGoesUntilARestoredServerIsListed(t *testing.T) {
 			s.Advance(time.Second)
 			s.Set("green", "spec", "color")
 			s.Advance(10 * time.Minute)
-			value(s, "elsewhere", "x")
-			leavesNothing(s)
+			wantValue(s, "elsewhere", "x")
+			removeWithChild(s)
 		}},
 		"an owner that is being deleted is back before its child": {Operator: operator, Play: func(s *scene.Stage) {
 			begins(s)
@@ -223,13 +223,13 @@ func TestNoChildGoesUntilARestoredServerIsListed(t *testing.T) {
 			s.Process.Restore()
 			s.RaiseVersions("later", 100)
 			s.Advance(10 * time.Minute)
-			leftNothing(s)
+			wantOwnerAndChildGone(s)
 			restore()
-			value(s, "elsewhere", "x")
+			wantValue(s, "elsewhere", "x")
 			slow(s, scene.ConfigMaps)
 			s.ExpireWatches(scene.Foos)
 			s.Advance(10 * time.Minute)
-			leftNothing(s)
+			wantOwnerAndChildGone(s)
 		}},
 	})
 }

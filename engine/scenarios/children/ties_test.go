@@ -38,8 +38,8 @@ func keeps(spec *dsl.ChildSpec, namespace string) func(*dsl.Resource, *enginetes
 	}
 }
 
-// value checks the ConfigMap.
-func value(s *scene.Stage, namespace, want string) *unstructured.Unstructured {
+// wantValue checks the ConfigMap.
+func wantValue(s *scene.Stage, namespace, want string) *unstructured.Unstructured {
 	s.T.Helper()
 	s.Settle()
 	o := s.Get(scene.ConfigMaps, namespace, "web")
@@ -63,7 +63,7 @@ func TestAChildInAnotherNamespaceIsKept(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"it has a label and no owner reference": {Operator: operator, Play: func(s *scene.Stage) {
 			begin(s)
-			o := value(s, "elsewhere", "x")
+			o := wantValue(s, "elsewhere", "x")
 			if len(o.GetOwnerReferences()) > 0 || o.GetLabels()[ownerLabel] != string(s.Web().GetUID()) ||
 				o.GetAnnotations()[ownerLabel] != "example.com/Foo/default/web" || o.GetAnnotations()[scene.ChildAnnotation] != "keep/settings" {
 				s.T.Errorf("the child is %v", o.Object["metadata"])
@@ -78,13 +78,13 @@ func TestAChildInAnotherNamespaceIsKept(t *testing.T) {
 			s.ChangeConfigMap("elsewhere", scene.SpoilValue)
 			s.Called("keep child")
 			s.Wrote("patch configmaps elsewhere/web")
-			value(s, "elsewhere", "x")
+			wantValue(s, "elsewhere", "x")
 		}},
 		"when it is deleted it is made again": {Operator: operator, Play: func(s *scene.Stage) {
 			begin(s)
 			s.Delete(scene.ConfigMaps, "elsewhere", "web")
 			s.Called("keep child")
-			value(s, "elsewhere", "x")
+			wantValue(s, "elsewhere", "x")
 		}},
 		"a label or an annotation that is taken off is put back": {Operator: operator, Play: func(s *scene.Stage) {
 			begin(s)
@@ -117,7 +117,7 @@ func TestAChildInAnotherNamespaceIsKept(t *testing.T) {
 			s.Writes()
 			s.ReleaseWatches(scene.ConfigMaps)
 			s.Process.Restart()
-			value(s, "elsewhere", "x")
+			wantValue(s, "elsewhere", "x")
 			s.Wrote()
 		}},
 		"a crash between its entry in the record and its creation leaves it to be made": {Operator: operator, Play: func(s *scene.Stage) {
@@ -129,7 +129,7 @@ func TestAChildInAnotherNamespaceIsKept(t *testing.T) {
 			s.Process.Kill()
 			s.Wrote(recorded)
 			s.Process.Restart()
-			value(s, "elsewhere", "x")
+			wantValue(s, "elsewhere", "x")
 			s.Wrote("patch configmaps elsewhere/web")
 		}},
 		"an answer that is lost makes no second one": {Operator: operator, Play: func(s *scene.Stage) {
@@ -138,7 +138,7 @@ func TestAChildInAnotherNamespaceIsKept(t *testing.T) {
 			s.LoseNext("patch", scene.ConfigMaps)
 			s.Create(scene.Web)
 			s.Advance(time.Minute)
-			value(s, "elsewhere", "x")
+			wantValue(s, "elsewhere", "x")
 			s.Wrote(recorded, "patch configmaps elsewhere/web")
 		}},
 		"no pass begins while the cache is behind it": {Operator: operator, Play: func(s *scene.Stage) {
@@ -155,7 +155,7 @@ func TestAChildInAnotherNamespaceIsKept(t *testing.T) {
 		}},
 		"a copy of its annotation is nobody's child": {Operator: operator, Play: func(s *scene.Stage) {
 			begin(s)
-			o := value(s, "elsewhere", "x")
+			o := wantValue(s, "elsewhere", "x")
 			s.Create(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
 				"name": "copy", "namespace": "elsewhere", "annotations": o.GetAnnotations()}})
 			s.Called()
@@ -174,7 +174,7 @@ func TestAChildInAnotherNamespaceIsKept(t *testing.T) {
 			s.Wrote()
 			s.Delete(scene.ConfigMaps, "elsewhere", "web")
 			s.Advance(time.Minute)
-			value(s, "elsewhere", "x")
+			wantValue(s, "elsewhere", "x")
 		}},
 	})
 }
@@ -191,7 +191,7 @@ func TestATieChangesWithOneRequest(t *testing.T) {
 		s.Launch()
 		made := s.Create(scene.Web)
 		s.Forget()
-		uid := value(s, "default", "x").GetUID()
+		uid := wantValue(s, "default", "x").GetUID()
 		for _, next := range []struct {
 			spec            dsl.ChildSpec
 			owned, labelled bool
@@ -219,7 +219,7 @@ func TestATieChangesWithOneRequest(t *testing.T) {
 			}
 			s.Process.Restart()
 			s.Wrote(want...)
-			o := value(s, "default", "x")
+			o := wantValue(s, "default", "x")
 			if o.GetUID() != uid || metav1.IsControlledBy(o, made) != next.owned || (o.GetLabels()[ownerLabel] != "") != next.labelled {
 				s.T.Errorf("with %+v the child is %v", next.spec, o.Object["metadata"])
 			}
@@ -249,7 +249,7 @@ func TestAnUnownedChildIsAppliedAndForgotten(t *testing.T) {
 				s.Resize(2)
 				s.Called("keep update")
 				s.Wrote("patch configmaps elsewhere/web")
-				value(s, "elsewhere", "x")
+				wantValue(s, "elsewhere", "x")
 				s.Resize(3)
 				s.Process.Restart()
 				s.Wrote()
@@ -269,7 +269,7 @@ func TestAnUnownedChildIsAppliedAndForgotten(t *testing.T) {
 				s.Create(scene.ConfigMapWithValue("elsewhere", "theirs"))
 				s.Settle()
 				s.Create(scene.Web)
-				value(s, "elsewhere", "theirs")
+				wantValue(s, "elsewhere", "theirs")
 				s.Wrote()
 			}},
 		})
@@ -291,13 +291,13 @@ func TestAdoptTakesOnlyWhatNobodyOwns(t *testing.T) {
 		s.Create(scene.Web)
 		s.Called("keep create")
 		s.Wrote(writes...)
-		o := value(s, "default", "x")
+		o := wantValue(s, "default", "x")
 		if more, _, _ := unstructured.NestedString(o.Object, "data", "more"); more != "y" || o.GetUID() != uid {
 			s.T.Errorf("the child is %v", o.Object)
 		}
 		s.ChangeConfigMap("default", scene.SpoilValue)
 		s.Called("keep child")
-		value(s, "default", "x")
+		wantValue(s, "default", "x")
 	}
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"what nobody owns is taken":            {Operator: keeps(owned, "default"), Play: func(s *scene.Stage) { takes(s, "patch configmaps default/web") }},
@@ -311,7 +311,7 @@ func TestAdoptTakesOnlyWhatNobodyOwns(t *testing.T) {
 			s.Forget()
 			s.Launch()
 			s.Wrote("patch configmaps default/web")
-			if refs := value(s, "default", "x").GetOwnerReferences(); len(refs) != 1 || refs[0].UID != uid {
+			if refs := wantValue(s, "default", "x").GetOwnerReferences(); len(refs) != 1 || refs[0].UID != uid {
 				s.T.Errorf("the child is owned by %v", refs)
 			}
 		}},
@@ -322,7 +322,7 @@ func TestAdoptTakesOnlyWhatNobodyOwns(t *testing.T) {
 			s.Update(scene.ConfigMaps, "default", "web", func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"a": "b"}) })
 			s.Create(scene.Web)
 			s.Wrote("patch configmaps default/web")
-			if o := value(s, "default", "x"); o.GetLabels()["a"] != "b" {
+			if o := wantValue(s, "default", "x"); o.GetLabels()["a"] != "b" {
 				s.T.Errorf("what was changed since is gone: %v", o.GetLabels())
 			}
 			s.ReleaseWatches(scene.ConfigMaps)
@@ -333,9 +333,9 @@ func TestAdoptTakesOnlyWhatNobodyOwns(t *testing.T) {
 			s.FailNext("patch", scene.ConfigMaps, apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "web", scene.ErrAgain))
 			s.Create(scene.Web)
 			s.Settle()
-			value(s, "default", "theirs")
+			wantValue(s, "default", "theirs")
 			s.Advance(time.Minute)
-			value(s, "default", "x")
+			wantValue(s, "default", "x")
 		}},
 		"what another object controls is not": {Operator: keeps(owned, "default"), Play: func(s *scene.Stage) {
 			s.Launch()
@@ -347,7 +347,7 @@ func TestAdoptTakesOnlyWhatNobodyOwns(t *testing.T) {
 			})
 			s.Settle()
 			s.Create(scene.Web)
-			value(s, "default", "theirs")
+			wantValue(s, "default", "theirs")
 			s.Wrote()
 		}},
 	})

@@ -44,7 +44,7 @@ func playBackOff(t *testing.T, s **scene.Stage, tests map[string]backOffScenario
 	t.Helper()
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			attended(t, test.operator, func(of *scene.Stage, v *vigil) {
+			playDaemon(t, test.operator, func(of *scene.Stage, v *vigil) {
 				*s = of
 				of.Launch()
 				of.Create(scene.Web)

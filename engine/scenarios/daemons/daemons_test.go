@@ -101,8 +101,8 @@ func (v *vigil) want(lines ...string) {
 	v.lines = nil
 }
 
-// attended plays with one daemon, watch, of Foos, and what else there is.
-func attended(t *testing.T, operator func(foo *dsl.Resource, v *vigil), play func(s *scene.Stage, v *vigil)) {
+// playDaemon plays with one daemon, watch, of Foos, and what else there is.
+func playDaemon(t *testing.T, operator func(foo *dsl.Resource, v *vigil), play func(s *scene.Stage, v *vigil)) {
 	t.Helper()
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
@@ -265,7 +265,7 @@ func TestADaemonStartsAndStopsWithItsObject(t *testing.T) {
 		}},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) { attended(t, tt.operator, tt.play) })
+		t.Run(name, func(t *testing.T) { playDaemon(t, tt.operator, tt.play) })
 	}
 }
 
@@ -366,6 +366,6 @@ func TestADaemonNeverRunsTwiceAtOnce(t *testing.T) {
 		},
 	}
 	for name, play := range tests {
-		t.Run(name, func(t *testing.T) { attended(t, slow, play) })
+		t.Run(name, func(t *testing.T) { playDaemon(t, slow, play) })
 	}
 }

@@ -153,7 +153,7 @@ func TestADeletionWaitsForDaemons(t *testing.T) {
 			gone(s, false)
 			s.Advance(time.Second)
 			gone(s, true)
-			if got := check(s, "daemons/"+scene.Foos); got != "watch of default/web was told to stop 1m0s ago and still runs" {
+			if got := checkMessage(s, "daemons/"+scene.Foos); got != "watch of default/web was told to stop 1m0s ago and still runs" {
 				s.T.Errorf("/readyz says %q", got)
 			}
 			s.Create(scene.Web)
@@ -161,7 +161,7 @@ func TestADeletionWaitsForDaemons(t *testing.T) {
 			v.want("begins: 1", "stops: the object is being deleted")
 			s.Advance(time.Minute)
 			v.want("ends", "begins: 1")
-			if got := check(s, "daemons/"+scene.Foos); got != "" {
+			if got := checkMessage(s, "daemons/"+scene.Foos); got != "" {
 				s.T.Errorf("/readyz says %q", got)
 			}
 		}},
@@ -177,12 +177,12 @@ func TestADeletionWaitsForDaemons(t *testing.T) {
 		}},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) { attended(t, tt.operator, tt.play) })
+		t.Run(name, func(t *testing.T) { playDaemon(t, tt.operator, tt.play) })
 	}
 }
 
-// check is the message of a check that is not well, empty when it is, or is not there.
-func check(s *scene.Stage, name string) string {
+// checkMessage is the message of a check that is not well, empty when it is, or is not there.
+func checkMessage(s *scene.Stage, name string) string {
 	for _, c := range s.Process.Engine().Ready() {
 		if c.Name == name {
 			return c.Message
@@ -205,7 +205,7 @@ func TestADaemonMayWriteWhileItStops(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			attended(t, func(foo *dsl.Resource, v *vigil) {
+			playDaemon(t, func(foo *dsl.Resource, v *vigil) {
 				foo.Daemon("watch", v.watches(func(ctx context.Context, r *dsl.DaemonRequest) {
 					<-time.After(tt.after)
 					r.Patch.SetStatus("watched", false)
@@ -274,7 +274,7 @@ func TestDaemonsStopWhenLeadershipIsLost(t *testing.T) {
 
 // TestTheProcessDoesNotWaitForADaemonForEver holds that one which does not stop is named when the process goes without it.
 func TestTheProcessDoesNotWaitForADaemonForEver(t *testing.T) {
-	attended(t, func(foo *dsl.Resource, v *vigil) {
+	playDaemon(t, func(foo *dsl.Resource, v *vigil) {
 		foo.Daemon("watch", v.watches(lasts(v, 10*time.Minute)))
 	}, func(s *scene.Stage, v *vigil) {
 		s.Operator.Settings.GracePeriod = 10 * time.Second
@@ -336,7 +336,7 @@ func TestStoppedDaemonsLeaveNoGoroutine(t *testing.T) {
 		t.Skip("it takes seconds")
 	}
 	const objects = 10_000
-	attended(t, func(foo *dsl.Resource, v *vigil) {
+	playDaemon(t, func(foo *dsl.Resource, v *vigil) {
 		foo.Workers = 16
 		foo.Daemon("watch", func(ctx context.Context, r *dsl.DaemonRequest) error {
 			defer v.enter(r)()

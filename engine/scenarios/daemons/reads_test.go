@@ -15,8 +15,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// looksBeside is a daemon that tells each minute what it sees beside its object.
-func looksBeside(v *vigil) dsl.DaemonFunc {
+// looksAtOthers is a daemon that tells each minute what it sees beside its object.
+func looksAtOthers(v *vigil) dsl.DaemonFunc {
 	return func(ctx context.Context, r *dsl.DaemonRequest) error {
 		tick := time.NewTicker(time.Minute)
 		defer tick.Stop()
@@ -63,7 +63,7 @@ func TestDaemonsReadChildrenIndexesAndMemos(t *testing.T) {
 				v.note("looks %v of %v", mine, all)
 				return nil
 			})
-			foo.Daemon("look", looksBeside(v))
+			foo.Daemon("look", looksAtOthers(v))
 		})
 		s.LaunchWithIndex()
 		s.Create(scene.Web)
@@ -88,7 +88,7 @@ func TestDaemonsReadChildrenIndexesAndMemos(t *testing.T) {
 
 // TestADaemonReadsWhilePassesWork holds that both may read and change at the same time.
 func TestADaemonReadsWhilePassesWork(t *testing.T) {
-	attended(t, func(foo *dsl.Resource, v *vigil) {
+	playDaemon(t, func(foo *dsl.Resource, v *vigil) {
 		foo.Owns(scene.Deployments)
 		foo.OnReconcile("child", func(c context.Context, r *dsl.Request) error {
 			r.Memo.Update("n", func(any) any { return scene.SizeOf(r.Object) })

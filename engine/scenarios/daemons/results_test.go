@@ -70,7 +70,7 @@ func TestTheResultOfADaemonDecidesHowItGoesOn(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			attended(t, returning(tt.results...), func(s *scene.Stage, v *vigil) {
+			playDaemon(t, returning(tt.results...), func(s *scene.Stage, v *vigil) {
 				s.Begin()
 				tt.play(s)
 				v.want(tt.want...)

@@ -56,7 +56,7 @@ func TestTheRunsOfADaemonAreRetriedAndTheirPatchesSent(t *testing.T) {
 			if len(conditions) != 1 {
 				s.T.Errorf("its conditions are %v", conditions)
 			}
-			if got := saidOf(s); got != "DaemonFailed" {
+			if got := eventTexts(s); got != "DaemonFailed" {
 				s.T.Errorf("Events: %s", got)
 			}
 		}},
@@ -86,7 +86,7 @@ func TestTheRunsOfADaemonAreRetriedAndTheirPatchesSent(t *testing.T) {
 			s.Advance(time.Minute)
 			v.want("run 1", "run 2", "run 3", "run 4")
 			s.Wrote()
-			if got := saidOf(s); got != "DaemonFailing" {
+			if got := eventTexts(s); got != "DaemonFailing" {
 				s.T.Errorf("Events: %s", got)
 			}
 		}},
@@ -146,7 +146,7 @@ func TestTheRunsOfADaemonAreRetriedAndTheirPatchesSent(t *testing.T) {
 			s.Launch()
 			s.Create(scene.Web)
 			s.Wrote("patch configmaps default/own")
-			if got := saidOf(s); got != "Watching" {
+			if got := eventTexts(s); got != "Watching" {
 				s.T.Errorf("Events: %s", got)
 			}
 		}},

@@ -188,8 +188,8 @@ func TestADaemonsOwnWritesAreNoNewsToIt(t *testing.T) {
 	})
 }
 
-// saidOf are those of the Events that there are, each once.
-func saidOf(s *scene.Stage) string {
+// eventTexts are those of the Events that there are, each once.
+func eventTexts(s *scene.Stage) string {
 	s.Advance(time.Second)
 	var out []string
 	for _, e := range s.Events() {

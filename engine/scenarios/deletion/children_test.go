@@ -37,14 +37,14 @@ func reconciles(spec dsl.ChildSpec, options ...dsl.Option) func(*dsl.Resource, *
 // small is a filter for objects of size 1.
 func small(s *dsl.Subject) (bool, error) { return scene.SizeOf(s.Object) == 1, nil }
 
-// child returns the ConfigMap web.
-func child(s *scene.Stage) *unstructured.Unstructured {
+// getChild returns the ConfigMap web.
+func getChild(s *scene.Stage) *unstructured.Unstructured {
 	s.T.Helper()
 	return s.Get(scene.ConfigMaps, "default", "web")
 }
 
-// begins creates web, checks what is written for it, and that nothing is after a restart.
-func begins(s *scene.Stage, wrote ...string) {
+// beginWithChild creates web, checks what is written for it, and that nothing is after a restart.
+func beginWithChild(s *scene.Stage, wrote ...string) {
 	s.T.Helper()
 	s.Launch()
 	s.Create(scene.Web)
@@ -56,10 +56,10 @@ func begins(s *scene.Stage, wrote ...string) {
 	s.Forget()
 }
 
-// free checks that the child is there, and that nothing ties it to its owner.
-func free(s *scene.Stage) {
+// wantFreeChild checks that the child is there, and that nothing ties it to its owner.
+func wantFreeChild(s *scene.Stage) {
 	s.T.Helper()
-	switch o := child(s); {
+	switch o := getChild(s); {
 	case o == nil:
 		s.T.Error("the child is gone")
 	case len(o.GetOwnerReferences())+len(o.GetLabels())+len(o.GetAnnotations()) > 0:
@@ -72,13 +72,13 @@ func free(s *scene.Stage) {
 func TestADeletionDoesWhatEachChildSpecPromises(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a labelled child goes": {Operator: reconciles(labelled), Play: func(s *scene.Stage) {
-			begins(s, owner, made)
+			beginWithChild(s, owner, made)
 			s.Remove()
 			s.WantGone()
 			s.Wrote(deleted, owner)
 		}},
 		"the owner waits until it is gone": {Operator: reconciles(labelled), Play: func(s *scene.Stage) {
-			begins(s, owner, made)
+			beginWithChild(s, owner, made)
 			s.Update(scene.ConfigMaps, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"example.com/hold"}) })
 			s.Forget()
 			s.Remove()
@@ -91,29 +91,29 @@ func TestADeletionDoesWhatEachChildSpecPromises(t *testing.T) {
 			s.Wrote(deleted, owner)
 		}},
 		"a child that is to be left behind is released": {Operator: reconciles(orphan), Play: func(s *scene.Stage) {
-			begins(s, owner, made)
+			beginWithChild(s, owner, made)
 			s.Remove()
 			s.WantGone()
-			free(s)
+			wantFreeChild(s)
 			s.Wrote(made, owner)
 		}},
 		"so is one with a name and a label": {Operator: reconciles(dsl.ChildSpec{Handler: "child", Name: "map", Ownership: dsl.Labelled, OnDelete: dsl.OrphanChild}), Play: func(s *scene.Stage) {
-			begins(s, owner, made)
+			beginWithChild(s, owner, made)
 			s.Remove()
 			s.WantGone()
-			free(s)
+			wantFreeChild(s)
 		}},
 		"one that is retained stays with its tie, and the owner has no finalizer": {Operator: reconciles(dsl.ChildSpec{OnDelete: dsl.RetainChild}), Play: func(s *scene.Stage) {
-			begins(s, owner, made)
+			beginWithChild(s, owner, made)
 			s.Remove()
 			s.WantGone()
-			if o := child(s); o == nil || o.GetLabels()["op.handwerk.dev/owner"] == "" {
+			if o := getChild(s); o == nil || o.GetLabels()["op.handwerk.dev/owner"] == "" {
 				s.T.Error("the child is gone, or free")
 			}
 			s.Wrote()
 		}},
 		"an owned one is left to Kubernetes, and costs nothing": {Operator: reconciles(dsl.ChildSpec{}), Play: func(s *scene.Stage) {
-			begins(s, made)
+			beginWithChild(s, made)
 			s.Remove()
 			s.WantGone()
 			s.Wrote()
@@ -125,31 +125,31 @@ func TestADeletionDoesWhatEachChildSpecPromises(t *testing.T) {
 func TestADeletionKeepsThePromisesOfAChildSpecWhateverHappens(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"the filter of its handler does not hold any more": {Operator: reconciles(labelled, dsl.When(small)), Play: func(s *scene.Stage) {
-			begins(s, owner, made)
+			beginWithChild(s, owner, made)
 			s.Resize(2)
 			s.Advance(time.Hour)
 			s.Remove()
 			s.WantGone()
-			if child(s) != nil {
+			if getChild(s) != nil {
 				s.T.Error("the child is there still")
 			}
 		}},
 		"the filter does not hold any more, and it is to be left behind": {Operator: reconciles(orphan, dsl.When(small)), Play: func(s *scene.Stage) {
-			begins(s, owner, made)
+			beginWithChild(s, owner, made)
 			s.Process.Kill()
 			s.Resize(2)
 			s.Remove()
 			s.Process.Restart()
 			s.WantGone()
-			free(s)
+			wantFreeChild(s)
 		}},
 		"it is deleted while no process runs": {Operator: reconciles(labelled), Play: func(s *scene.Stage) {
-			begins(s, owner, made)
+			beginWithChild(s, owner, made)
 			s.Process.Kill()
 			s.Remove()
 			s.Process.Restart()
 			s.WantGone()
-			if child(s) != nil {
+			if getChild(s) != nil {
 				s.T.Error("the child is there still")
 			}
 		}},
@@ -166,7 +166,7 @@ func TestADeletionKeepsThePromisesOfAChildSpecWhateverHappens(t *testing.T) {
 				s.Settle()
 				s.Process.Restart()
 				s.WantGone()
-				free(s)
+				wantFreeChild(s)
 				s.Delete(scene.ConfigMaps, "default", "web")
 				s.Process.Kill()
 			}
@@ -181,7 +181,7 @@ func TestADeletionKeepsThePromisesOfAChildSpecWhateverHappens(t *testing.T) {
 				return scene.KeepsConfigMap(orphan)(ctx, r)
 			})
 		}, Play: func(s *scene.Stage) {
-			begins(s, owner, made)
+			beginWithChild(s, owner, made)
 			s.Resize(2)
 			s.Settle()
 			if len(s.Web().GetFinalizers()) > 0 {
@@ -209,7 +209,7 @@ func TestADeletionKeepsThePromisesOfAChildSpecWhateverHappens(t *testing.T) {
 			s.Begin()
 			s.Remove()
 			s.WantGone()
-			if child(s) == nil {
+			if getChild(s) == nil {
 				s.T.Error("the child is gone")
 			}
 		}},
@@ -223,13 +223,13 @@ func TestADeletionKeepsThePromisesOfAChildSpecWhateverHappens(t *testing.T) {
 			s.Forget()
 			s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) { o.SetLabels(nil) })
 			s.Advance(10 * time.Minute)
-			if child(s) != nil || slices.Contains(s.Web().GetFinalizers(), scene.Finalizer) {
+			if getChild(s) != nil || slices.Contains(s.Web().GetFinalizers(), scene.Finalizer) {
 				s.T.Error("the child is there still, or the finalizer")
 			}
 			s.Wrote(deleted, owner)
 		}},
 		"the right to delete it is missing": {Operator: reconciles(labelled), Play: func(s *scene.Stage) {
-			begins(s, owner, made)
+			beginWithChild(s, owner, made)
 			s.Forbid("delete", "configmaps")
 			s.Remove()
 			s.Advance(time.Hour)
@@ -239,7 +239,7 @@ func TestADeletionKeepsThePromisesOfAChildSpecWhateverHappens(t *testing.T) {
 			s.Allow("delete", "configmaps")
 			s.Advance(10 * time.Minute)
 			s.WantGone()
-			if child(s) != nil {
+			if getChild(s) != nil {
 				s.T.Error("the child is there still")
 			}
 		}},
@@ -255,7 +255,7 @@ func TestADeletionKeepsThePromisesOfAChildSpecWhateverHappens(t *testing.T) {
 			s.Wrote(owner)
 			s.Remove()
 			s.WantGone()
-			if child(s) != nil {
+			if getChild(s) != nil {
 				s.T.Error("the child is there still")
 			}
 		}},

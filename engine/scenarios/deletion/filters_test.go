@@ -25,7 +25,7 @@ func colour(r *dsl.Subject) (bool, error) {
 	return got == "red", nil
 }
 
-func unpaint(s *scene.Stage) {
+func removeColor(s *scene.Stage) {
 	s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) {
 		unstructured.RemoveNestedField(o.Object, "spec", "color")
 	})
@@ -38,7 +38,7 @@ func TestAFilterThatFailsHoldsADeletion(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a deletion waits until it is known whether the handler sees the object": {Operator: guarded, Play: func(s *scene.Stage) {
 			s.Begin()
-			unpaint(s)
+			removeColor(s)
 			s.WantFinalizers(scene.Finalizer)
 			s.Remove()
 			s.WantFinalizers(scene.Finalizer)
@@ -51,7 +51,7 @@ func TestAFilterThatFailsHoldsADeletion(t *testing.T) {
 		}},
 		"one that does not hold lets it go": {Operator: guarded, Play: func(s *scene.Stage) {
 			s.Begin()
-			unpaint(s)
+			removeColor(s)
 			s.Remove()
 			s.WantFinalizers(scene.Finalizer)
 			s.Set("blue", "spec", "color")

@@ -22,8 +22,8 @@ func leaves(then ...dsl.Func) func(foo *dsl.Resource, j *enginetest.Journal) {
 	return func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnDelete("left", j.Note("left", then...)) }
 }
 
-// optOut makes the operator one whose delete handler holds no object.
-func optOut(s *scene.Stage) {
+// holdNoObject makes the operator one whose delete handler holds no object.
+func holdNoObject(s *scene.Stage) {
 	s.Operator = dsl.New("op")
 	s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) { foo.OnDelete("left", s.Note("left"), dsl.NoFinalizer()) })
 }
@@ -94,7 +94,7 @@ func TestTheFinalizerIsThereOnlyWhereItIsNeeded(t *testing.T) {
 			s.WantFinalizers(scene.Finalizer)
 			s.Forget()
 			scene.Stop(s)
-			optOut(s)
+			holdNoObject(s)
 			s.Launch()
 			s.WantFinalizers()
 			if n := len(s.Process.Writes()); n != 2 {
@@ -115,7 +115,7 @@ func TestTheFinalizerIsThereOnlyWhereItIsNeeded(t *testing.T) {
 			scene.Stop(s)
 			s.Remove()
 			s.WantFinalizers(scene.Finalizer)
-			optOut(s)
+			holdNoObject(s)
 			s.Launch()
 			s.WantGone()
 			s.Called("left delete")

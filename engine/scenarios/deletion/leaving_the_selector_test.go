@@ -50,14 +50,14 @@ func TestAnObjectThatLeavesTheSelectorIsHandledAsDeleted(t *testing.T) {
 			made(s)
 			s.Advance(3 * time.Hour)
 			s.WantFinalizers(scene.Finalizer)
-			backedUp(s)
+			finishBackup(s)
 			s.Advance(time.Second) // its change wakes the handler
 			s.WantFinalizers()
 			made(s)
 		}},
 		"one that is to go with it": {waits + "onDelete: delete, ", func(s *scene.Stage) {
 			made(s)
-			backedUp(s)
+			finishBackup(s)
 			s.Advance(time.Minute)
 			s.WantFinalizers()
 			if s.Get(scene.Jobs, "default", "web-backup") != nil {
@@ -66,7 +66,7 @@ func TestAnObjectThatLeavesTheSelectorIsHandledAsDeleted(t *testing.T) {
 		}},
 		"one for each time that it leaves": {waits, func(s *scene.Stage) {
 			made(s)
-			backedUp(s)
+			finishBackup(s)
 			s.Advance(time.Minute)
 			s.WantFinalizers()
 			first := s.Get(scene.Jobs, "default", "web-backup").GetUID()
@@ -83,7 +83,7 @@ func TestAnObjectThatLeavesTheSelectorIsHandledAsDeleted(t *testing.T) {
 			s.Advance(time.Hour)
 			made(s)
 			s.WantFinalizers(scene.Finalizer)
-			backedUp(s)
+			finishBackup(s)
 			s.Advance(time.Minute)
 			s.WantFinalizers()
 		}},
@@ -94,7 +94,7 @@ func TestAnObjectThatLeavesTheSelectorIsHandledAsDeleted(t *testing.T) {
 			if s.Web() == nil {
 				s.T.Fatal("the Job was not waited for")
 			}
-			backedUp(s)
+			finishBackup(s)
 			s.Advance(time.Minute)
 			s.WantGone()
 		}},

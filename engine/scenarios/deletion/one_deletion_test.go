@@ -22,8 +22,8 @@ func backup(action string) string {
 		{id: backup, causes: [delete], ` + action + `}]}`
 }
 
-// backedUp lets the backup's Job succeed.
-func backedUp(s *scene.Stage) {
+// finishBackup lets the backup's Job succeed.
+func finishBackup(s *scene.Stage) {
 	s.T.Helper()
 	s.Update(scene.Jobs, "default", "web-backup", func(o *unstructured.Unstructured) {
 		o.Object["status"] = map[string]any{"succeeded": int64(1)}
@@ -71,7 +71,7 @@ func TestAChildOfADeletionHoldsItsOwner(t *testing.T) {
 				if s.Web() == nil || s.Get(scene.Jobs, "default", "web-backup") == nil {
 					s.T.Fatal("the Job was not waited for")
 				}
-				backedUp(s)
+				finishBackup(s)
 				s.Advance(time.Minute)
 				if s.Web() != nil {
 					s.T.Errorf("the object is still there: %v", s.Events())
@@ -84,7 +84,7 @@ func TestAChildOfADeletionHoldsItsOwner(t *testing.T) {
 			s.Begin()
 			s.Remove()
 			s.Settle()
-			backedUp(s)
+			finishBackup(s)
 			s.Advance(time.Minute)
 			if s.Web() != nil || len(s.List(scene.Jobs, "")) > 0 {
 				s.T.Errorf("the object is gone: %v; the Job, too: %v", s.Web() == nil, len(s.List(scene.Jobs, "")) == 0)
@@ -111,7 +111,7 @@ func TestAChildOfADeletionHoldsItsOwner(t *testing.T) {
 			s.Begin()
 			s.Remove()
 			s.Settle()
-			backedUp(s)
+			finishBackup(s)
 			s.Advance(time.Minute)
 			s.Create(scene.Web)
 			s.Settle()

@@ -20,9 +20,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// hurries deletes the Pod once more with so many seconds of grace; its node does that with none when the Pod
+// deletePodAgain deletes the Pod once more with so many seconds of grace; its node does that with none when the Pod
 // has come to its end.
-func hurries(s *scene.Stage, grace int64) {
+func deletePodAgain(s *scene.Stage, grace int64) {
 	s.T.Helper()
 	client, err := dynamic.NewForConfig(s.Config())
 	if err != nil {
@@ -59,10 +59,10 @@ func TestTheEndOfAPodIsNoOtherDeletion(t *testing.T) {
 			}, func(s *scene.Stage) {
 				s.Called("left delete")
 				s.Advance(later)
-				hurries(s, 1)
+				deletePodAgain(s, 1)
 				s.Called()
 				s.Advance(time.Second)
-				hurries(s, 0)
+				deletePodAgain(s, 0)
 				s.Called()
 			}),
 			name + ", while another handler waits": onPods(func(pods *dsl.Resource, j *enginetest.Journal) {
@@ -71,7 +71,7 @@ func TestTheEndOfAPodIsNoOtherDeletion(t *testing.T) {
 			}, func(s *scene.Stage) {
 				s.Called("one delete", "two delete")
 				s.Advance(later)
-				hurries(s, 0)
+				deletePodAgain(s, 0)
 				s.Advance(11 * time.Second) // in which it is stored
 				s.Called()
 				s.Process.Restart()
@@ -84,7 +84,7 @@ func TestTheEndOfAPodIsNoOtherDeletion(t *testing.T) {
 			}, func(s *scene.Stage) {
 				s.Called("one delete", "two delete")
 				s.Advance(later)
-				hurries(s, 0)
+				deletePodAgain(s, 0)
 				s.Advance(11 * time.Second) // in which it is stored
 				s.Called()
 				s.Process.Restart()
@@ -97,7 +97,7 @@ func TestTheEndOfAPodIsNoOtherDeletion(t *testing.T) {
 			}, func(s *scene.Stage) {
 				s.Called("one delete")
 				s.Advance(later)
-				hurries(s, 0)
+				deletePodAgain(s, 0)
 				s.Called()
 				s.Process.Restart()
 				s.Called()
@@ -116,7 +116,7 @@ func TestTheEndOfAPodIsNoOtherDeletion(t *testing.T) {
 				if err := s.Process.Stop(); err != nil {
 					s.T.Error(err)
 				}
-				hurries(s, 0)
+				deletePodAgain(s, 0)
 				s.Process.Restart()
 				s.Called("one delete", "two delete")
 			}),
@@ -145,7 +145,7 @@ func TestADeletionThatMovesAfterALostResponseIsRecorded(t *testing.T) {
 		s.Called("one delete", "two delete")
 		end := s.FailWhile("patch", pods, scene.ErrAgain)
 		s.Advance(40 * time.Second)
-		hurries(s, 0)
+		deletePodAgain(s, 0)
 		if text := s.Get(pods, "default", "web").GetAnnotations()[scene.StateAnnotation]; text == "" {
 			t.Fatal("the write whose answer was lost is not there")
 		}

@@ -17,8 +17,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// exits returns code that ends its goroutine for as long as it is to, as t.FailNow does, and counts how often.
-func exits(while *bool, times *int) func() {
+// callsGoexit returns code that ends its goroutine for as long as it is to, as t.FailNow does, and counts how often.
+func callsGoexit(while *bool, times *int) func() {
 	return func() {
 		if *while {
 			*times++
@@ -101,7 +101,7 @@ func TestCodeThatCallsGoexitHoldsNothingUp(t *testing.T) {
 					s.Operator = dsl.New("op")
 					s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {
 						foo.Workers = 1
-						place(s.Operator, foo, &s.Journal, exits(&exiting, &times))
+						place(s.Operator, foo, &s.Journal, callsGoexit(&exiting, &times))
 					})
 					s.Launch()
 					s.Create(scene.Web)

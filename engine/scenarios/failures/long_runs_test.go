@@ -15,8 +15,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// deaf is a handler that heeds nothing for the time given.
-func deaf(d time.Duration) dsl.Func {
+// ignoresContext is a handler that heeds nothing for the time given.
+func ignoresContext(d time.Duration) dsl.Func {
 	return func(context.Context, *dsl.Request) error {
 		<-time.After(d)
 		return nil
@@ -27,7 +27,7 @@ func deaf(d time.Duration) dsl.Func {
 func TestARunThatDoesNotEndIsReported(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a handler without a timeout that blocks is in the log and in what is said, until it ends": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("deaf", deaf(70*time.Minute)) },
+			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("deaf", ignoresContext(70*time.Minute)) },
 			Play: func(s *scene.Stage) {
 				log := scene.LaunchWithLog(s, "has run for long")
 				s.Create(scene.Web)
@@ -81,7 +81,7 @@ func TestARunThatDoesNotEndIsReported(t *testing.T) {
 		},
 		"and a schedule": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-				foo.Schedule(scene.Hourly(), "sweep", deaf(10*time.Minute))
+				foo.Schedule(scene.Hourly(), "sweep", ignoresContext(10*time.Minute))
 			},
 			Play: func(s *scene.Stage) {
 				log := scene.LaunchWithLog(s, "has run for long")
@@ -95,7 +95,7 @@ func TestARunThatDoesNotEndIsReported(t *testing.T) {
 			},
 		},
 		"one that begins while another is long is seen as soon": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("deaf", deaf(8*time.Hour)) },
+			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("deaf", ignoresContext(8*time.Hour)) },
 			Play: func(s *scene.Stage) {
 				log := scene.LaunchWithLog(s, "has run for long")
 				s.Create(scene.Web)
@@ -113,7 +113,7 @@ func TestARunThatDoesNotEndIsReported(t *testing.T) {
 		"of many, a few are named": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.Workers = 8
-				foo.OnCreate("deaf", deaf(time.Hour))
+				foo.OnCreate("deaf", ignoresContext(time.Hour))
 			},
 			Play: func(s *scene.Stage) {
 				s.Launch()

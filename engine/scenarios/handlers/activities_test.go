@@ -18,8 +18,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// counting counts the requests of a process.
-func counting(n *atomic.Int64) func(*engine.Settings) {
+// countRequests counts the requests of a process.
+func countRequests(n *atomic.Int64) func(*engine.Settings) {
 	return func(s *engine.Settings) {
 		s.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 			return scene.RoundTripper(func(r *http.Request) (*http.Response, error) {
@@ -64,7 +64,7 @@ func TestStartupsRunFirstAndCleanupsLast(t *testing.T) {
 			return err
 		})
 		s.Operator.OnReady("mood", func(context.Context, *dsl.Request) error { return errors.New("sad") })
-		s.Process = s.Start(s.Operator, counting(&requests))
+		s.Process = s.Start(s.Operator, countRequests(&requests))
 		if got := scene.CheckNamed(s.Process.Engine().Ready(), "startup"); got != "[-]startup failed: first: not yet" {
 			s.T.Errorf("during the startup readiness has %q", got)
 		}
@@ -92,7 +92,7 @@ func TestAStartupThatFailsForGoodEndsTheProcess(t *testing.T) {
 		var requests atomic.Int64
 		s.Operator.OnStartup("vain", scene.Fails(dsl.Permanent(scene.ErrAgain)))
 		s.Operator.OnCleanup("bye", s.Note("bye"))
-		p := s.Start(s.Operator, counting(&requests))
+		p := s.Start(s.Operator, countRequests(&requests))
 		err := p.Stop()
 		if err == nil || err.Error() != "running startup vain: not yet" || requests.Load() > 0 {
 			s.T.Errorf("it ends with %v after %d requests", err, requests.Load())

@@ -18,8 +18,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// once declares a create handler that does one thing.
-func once(do dsl.Func) func(foo *dsl.Resource, j *enginetest.Journal) {
+// creates declares a create handler that does one thing.
+func creates(do dsl.Func) func(foo *dsl.Resource, j *enginetest.Journal) {
 	return func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("once", j.Note("once", do)) }
 }
 
@@ -50,7 +50,7 @@ func TestHandlersReadAndWriteOtherObjects(t *testing.T) {
 			},
 		},
 		"what is not watched is read from the server, and errors are the server's": {
-			Operator: once(func(ctx context.Context, r *dsl.Request) error {
+			Operator: creates(func(ctx context.Context, r *dsl.Request) error {
 				one, err1 := r.Client.Get(ctx, "configmaps", "default", "other")
 				list, err2 := r.Client.List(ctx, "configmaps.v1", "", "a=b")
 				_, err3 := r.Client.Get(ctx, "configmaps.v1", "default", "nobody")
@@ -65,7 +65,7 @@ func TestHandlersReadAndWriteOtherObjects(t *testing.T) {
 			},
 		},
 		"a page that is not found says nothing of an object": {
-			Operator: once(func(ctx context.Context, r *dsl.Request) error {
+			Operator: creates(func(ctx context.Context, r *dsl.Request) error {
 				_, err1 := r.Client.Get(ctx, "configmaps.v1", "default", "other")
 				err2 := r.Client.Delete(ctx, "configmaps.v1", "default", "other", "")
 				_, err3 := r.Client.MergePatch(ctx, "configmaps.v1", "default", "other", map[string]any{"data": nil})
@@ -83,7 +83,7 @@ func TestHandlersReadAndWriteOtherObjects(t *testing.T) {
 			},
 		},
 		"it writes under the operator's name": {
-			Operator: once(func(ctx context.Context, r *dsl.Request) error {
+			Operator: creates(func(ctx context.Context, r *dsl.Request) error {
 				_, err1 := r.Client.MergePatch(ctx, "configmaps.v1", "default", "other", map[string]any{"data": map[string]any{"key": "new"}})
 				made, err2 := r.Client.Create(ctx, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "made", "namespace": "default"}})
 				_, err3 := r.Client.Create(ctx, made.Object)
@@ -108,7 +108,7 @@ func TestHandlersReadAndWriteOtherObjects(t *testing.T) {
 			},
 		},
 		"an object at hand is deleted by its kind, whatever its resource is called": {
-			Operator: once(func(ctx context.Context, r *dsl.Request) error {
+			Operator: creates(func(ctx context.Context, r *dsl.Request) error {
 				o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "sea.io/v1", "kind": "Octopus"}}
 				o.SetNamespace("default")
 				o.SetName("ink")

@@ -24,9 +24,9 @@ import (
 // hosted is a Foo with hosts.
 const hosted = `{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {hosts: [{name: a.example.com, lit: true}, {name: b, lit: true}]}}`
 
-// forEach plays an operator whose functions are test.Note, which notes the handler, the attempt and what it is called with,
+// playForEach plays an operator whose functions are test.Note, which notes the handler, the attempt and what it is called with,
 // and fails for a host that then has something for.
-func forEach(t *testing.T, handler string, then map[string]dsl.Func, play func(s *scene.Stage)) {
+func playForEach(t *testing.T, handler string, then map[string]dsl.Func, play func(s *scene.Stage)) {
 	t.Helper()
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
@@ -58,8 +58,8 @@ resources:
 	})
 }
 
-// hosts sets the hosts of web, each a name, with "off " before it when its step is left out.
-func hosts(s *scene.Stage, names ...string) {
+// setHosts sets the hosts of web, each a name, with "off " before it when its step is left out.
+func setHosts(s *scene.Stage, names ...string) {
 	s.T.Helper()
 	list := []any{}
 	for _, name := range names {
@@ -70,8 +70,8 @@ func hosts(s *scene.Stage, names ...string) {
 	s.Settle()
 }
 
-// made are the names of the ConfigMaps that there are, with the key of each.
-func made(s *scene.Stage) map[string]string {
+// childrenByKey are the names of the ConfigMaps that there are, with the key of each.
+func childrenByKey(s *scene.Stage) map[string]string {
 	out := map[string]string{}
 	for _, o := range s.List(scene.ConfigMaps, "default") {
 		out[o.GetName()] = o.GetAnnotations()[scene.ChildAnnotation]
@@ -102,7 +102,7 @@ const keepingHosts = `
 func TestAHandlerWithForEachRunsForEachEntry(t *testing.T) {
 	minute := dsl.Temporary(scene.ErrAgain, time.Minute)
 	t.Run("an entry that has succeeded does not run again while another one is tried again", func(t *testing.T) {
-		forEach(t, noting, map[string]dsl.Func{"a.example.com": scene.FailsFirst(2, minute)}, func(s *scene.Stage) {
+		playForEach(t, noting, map[string]dsl.Func{"a.example.com": scene.FailsFirst(2, minute)}, func(s *scene.Stage) {
 			s.Launch()
 			s.Create(hosted)
 			s.Called("each/a.example.com a.example.com create 1", "each/b b create 1")
@@ -119,7 +119,7 @@ func TestAHandlerWithForEachRunsForEachEntry(t *testing.T) {
 	})
 	t.Run("retries are those of each entry, and one that failed for good does not keep the others back", func(t *testing.T) {
 		limited := strings.Replace(noting, "call:", "retries: 1, backoff: {initial: 10s}, call:", 1)
-		forEach(t, limited, map[string]dsl.Func{"a.example.com": scene.Fails(scene.ErrAgain)}, func(s *scene.Stage) {
+		playForEach(t, limited, map[string]dsl.Func{"a.example.com": scene.Fails(scene.ErrAgain)}, func(s *scene.Stage) {
 			s.Launch()
 			s.Create(hosted)
 			s.Called("each/a.example.com a.example.com create 1", "each/b b create 1")
@@ -136,7 +136,7 @@ func TestAHandlerWithForEachRunsForEachEntry(t *testing.T) {
 		handler := `
       - {id: each, forEach: "${self.spec.zones}", call: test.Note, with: {host: "${key}=${item}"}}
 `
-		forEach(t, handler, nil, func(s *scene.Stage) {
+		playForEach(t, handler, nil, func(s *scene.Stage) {
 			s.Launch()
 			s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {zones: {north: 1, "a b/c": 2}}}`)
 			s.Called("each/a-b-c-570e31cc a b/c=2 create 1", "each/north north=1 create 1")
@@ -144,7 +144,7 @@ func TestAHandlerWithForEachRunsForEachEntry(t *testing.T) {
 	})
 	t.Run("none, null and nothing are no entries", func(t *testing.T) {
 		for _, spec := range []string{"{}", "{hosts: []}", "{hosts: null}"} {
-			forEach(t, strings.Replace(noting, "self.spec.hosts", "self.spec.?hosts", 1), nil, func(s *scene.Stage) {
+			playForEach(t, strings.Replace(noting, "self.spec.hosts", "self.spec.?hosts", 1), nil, func(s *scene.Stage) {
 				s.Launch()
 				s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: ` + spec + `}`)
 				s.Called()
@@ -161,7 +161,7 @@ func TestAHandlerWithForEachRunsForEachEntry(t *testing.T) {
 		"no list":                {`{hosts: 3}`, "forEach gives a whole number, want a list or a map"},
 	} {
 		t.Run(name+" fail the handler", func(t *testing.T) {
-			forEach(t, noting, nil, func(s *scene.Stage) {
+			playForEach(t, noting, nil, func(s *scene.Stage) {
 				s.Launch()
 				s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: ` + one.spec + `}`)
 				s.Advance(time.Minute)
@@ -181,7 +181,7 @@ func wantChildren(s *scene.Stage, names ...string) {
 	for _, name := range names {
 		want[name] = "each.make/host/" + name
 	}
-	if diff := cmp.Diff(want, made(s)); diff != "" {
+	if diff := cmp.Diff(want, childrenByKey(s)); diff != "" {
 		s.T.Errorf("children (-want +got):\n%s", diff)
 	}
 	if got := scene.ValueAt(s.Web(), "status.hosts"); got != int64(len(names)) {
@@ -192,36 +192,36 @@ func wantChildren(s *scene.Stage, names ...string) {
 // TestEachEntryHasItsOwnChildren holds that each entry has children of its own, which go with it.
 func TestEachEntryHasItsOwnChildren(t *testing.T) {
 	t.Run("they come and go with their entries", func(t *testing.T) {
-		forEach(t, keepingHosts, nil, func(s *scene.Stage) {
+		playForEach(t, keepingHosts, nil, func(s *scene.Stage) {
 			s.Launch()
 			s.Create(hosted)
 			s.Settle()
 			wantChildren(s, "a.example.com", "b")
 			s.Called("each/a.example.com a.example.com a.example.com create 1", "each/b b b create 1")
-			hosts(s, "b", "c")
+			setHosts(s, "b", "c")
 			wantChildren(s, "b", "c")
 			s.Process.Kill()
-			hosts(s, "c")
+			setHosts(s, "c")
 			s.Process.Restart()
 			s.Settle()
 			wantChildren(s, "c")
-			hosts(s)
+			setHosts(s)
 			wantChildren(s)
 		})
 	})
 	t.Run("what a step has made stays when it is left out", func(t *testing.T) {
-		forEach(t, keepingHosts, nil, func(s *scene.Stage) {
+		playForEach(t, keepingHosts, nil, func(s *scene.Stage) {
 			s.Launch()
 			s.Create(hosted)
 			s.Settle()
-			hosts(s, "off a.example.com", "b")
+			setHosts(s, "off a.example.com", "b")
 			wantChildren(s, "a.example.com", "b")
-			hosts(s, "b")
+			setHosts(s, "b")
 			wantChildren(s, "b")
 		})
 	})
 	t.Run("what somebody changes or takes away is put back", func(t *testing.T) {
-		forEach(t, keepingHosts, nil, func(s *scene.Stage) {
+		playForEach(t, keepingHosts, nil, func(s *scene.Stage) {
 			s.Launch()
 			s.Create(hosted)
 			s.Settle()
@@ -235,7 +235,7 @@ func TestEachEntryHasItsOwnChildren(t *testing.T) {
 		})
 	})
 	t.Run("in a steady state nothing is written", func(t *testing.T) {
-		forEach(t, keepingHosts, nil, func(s *scene.Stage) {
+		playForEach(t, keepingHosts, nil, func(s *scene.Stage) {
 			s.Launch()
 			s.Create(hosted)
 			s.Settle()
@@ -248,7 +248,7 @@ func TestEachEntryHasItsOwnChildren(t *testing.T) {
 	t.Run("they go before their object where nobody else deletes them", func(t *testing.T) {
 		labelled := strings.Replace(keepingHosts, "host: {", "host: {ownership: labelled, template: {", 1)
 		labelled = strings.Replace(labelled, `data: {key: "${key}"}}`, `data: {key: "${key}"}}}`, 1)
-		forEach(t, labelled, nil, func(s *scene.Stage) {
+		playForEach(t, labelled, nil, func(s *scene.Stage) {
 			s.Launch()
 			s.Create(hosted)
 			s.Settle()
@@ -256,7 +256,7 @@ func TestEachEntryHasItsOwnChildren(t *testing.T) {
 			s.Set(int64(3), "spec", "hosts") // which says nothing of what there is
 			s.Remove()
 			s.Advance(time.Minute)
-			if got := made(s); len(got) > 0 || s.Web() != nil {
+			if got := childrenByKey(s); len(got) > 0 || s.Web() != nil {
 				s.T.Errorf("there are %v, and the object is %v", got, s.Web())
 			}
 		})
@@ -267,12 +267,12 @@ func TestEachEntryHasItsOwnChildren(t *testing.T) {
 func TestAFailureOfOneEntryLeavesTheOthersAlone(t *testing.T) {
 	t.Run("retries and errors are those of entries: a child that cannot be taken away at once is later", func(t *testing.T) {
 		for _, option := range []string{"retries: 0", "errors: fail", "errors: ignore"} {
-			forEach(t, strings.Replace(keepingHosts, "key: ${item.name}", "key: ${item.name}\n        "+option, 1), nil, func(s *scene.Stage) {
+			playForEach(t, strings.Replace(keepingHosts, "key: ${item.name}", "key: ${item.name}\n        "+option, 1), nil, func(s *scene.Stage) {
 				s.Launch()
 				s.Create(hosted)
 				s.Settle()
 				s.FailNext("delete", scene.ConfigMaps, apierrors.NewInternalError(scene.ErrAgain))
-				hosts(s, "b")
+				setHosts(s, "b")
 				s.Advance(time.Minute)
 				wantChildren(s, "b")
 			})
@@ -280,13 +280,13 @@ func TestAFailureOfOneEntryLeavesTheOthersAlone(t *testing.T) {
 	})
 	t.Run("where two make the same one, the later fails, and the child is the first one's", func(t *testing.T) {
 		same := strings.Replace(keepingHosts, `metadata: {name: "${item.name}"}`, `metadata: {name: "${item.?child.orValue(item.name)}"}`, 1)
-		forEach(t, same, nil, func(s *scene.Stage) {
+		playForEach(t, same, nil, func(s *scene.Stage) {
 			s.Launch()
 			s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {hosts: [{name: a, lit: true}, {name: b, lit: true, child: a}]}}`)
 			s.Advance(time.Hour)
 			s.Process.Restart()
 			s.Advance(time.Hour)
-			if diff := cmp.Diff(map[string]string{"a": "each.make/host/a"}, made(s)); diff != "" {
+			if diff := cmp.Diff(map[string]string{"a": "each.make/host/a"}, childrenByKey(s)); diff != "" {
 				s.T.Errorf("children (-want +got):\n%s", diff)
 			}
 			if events := s.Events(); len(events) == 0 || !strings.Contains(fmt.Sprint(events), "ConfigMap default/a: handler each/a keeps it, too, and otherwise: give each a child of its own") {
@@ -294,19 +294,19 @@ func TestAFailureOfOneEntryLeavesTheOthersAlone(t *testing.T) {
 			}
 			s.Set([]any{map[string]any{"name": "a", "lit": true, "child": "b"}, map[string]any{"name": "b", "lit": true, "child": "a"}}, "spec", "hosts")
 			s.Advance(time.Hour)
-			if diff := cmp.Diff(map[string]string{"a": "each.make/host/b", "b": "each.make/host/a"}, made(s)); diff != "" {
+			if diff := cmp.Diff(map[string]string{"a": "each.make/host/b", "b": "each.make/host/a"}, childrenByKey(s)); diff != "" {
 				s.T.Errorf("children that have changed places (-want +got):\n%s", diff)
 			}
 		})
 	})
 	t.Run("while one entry fails, none of the others goes", func(t *testing.T) {
-		forEach(t, keepingHosts, nil, func(s *scene.Stage) {
+		playForEach(t, keepingHosts, nil, func(s *scene.Stage) {
 			s.Launch()
 			s.Create(hosted)
 			s.Settle()
 			s.FailNext("patch", scene.ConfigMaps, apierrors.NewInternalError(scene.ErrAgain))
-			hosts(s, "c")
-			if got := made(s); len(got) != 2 {
+			setHosts(s, "c")
+			if got := childrenByKey(s); len(got) != 2 {
 				s.T.Errorf("while c cannot be made there are %v", got)
 			}
 			s.Advance(time.Minute)
@@ -316,7 +316,7 @@ func TestAFailureOfOneEntryLeavesTheOthersAlone(t *testing.T) {
 	t.Run("an entry that waits for its child goes on when that is ready", func(t *testing.T) {
 		waiting := strings.Replace(keepingHosts, "host: {", "host: {readyWhen: \"has(child.data.ready)\", template: {", 1)
 		waiting = strings.Replace(waiting, `data: {key: "${key}"}}`, `data: {key: "${key}"}}}`, 1)
-		forEach(t, waiting, nil, func(s *scene.Stage) {
+		playForEach(t, waiting, nil, func(s *scene.Stage) {
 			s.Launch()
 			s.Create(hosted)
 			s.Settle()

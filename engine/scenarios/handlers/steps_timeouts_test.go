@@ -155,7 +155,7 @@ func TestATimeoutTakesBackTheRunningStepAloneInYAML(t *testing.T) {
 			return overruns(ctx, r)
 		}}
 	}
-	forEach(t, `
+	playForEach(t, `
       - id: h
         timeout: 10s
         steps:
@@ -168,7 +168,7 @@ func TestATimeoutTakesBackTheRunningStepAloneInYAML(t *testing.T) {
 		s.Advance(time.Minute)
 		s.Called("h a create 1", "h b create 1", "h b create 2", "h c create 2")
 	})
-	forEach(t, `
+	playForEach(t, `
       - id: h
         timeout: 10s
         forEach: ${['x']}

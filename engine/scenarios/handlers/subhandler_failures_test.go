@@ -138,13 +138,13 @@ func TestFailuresOfSubHandlersAreSeenLikeThoseOfHandlers(t *testing.T) {
 			s.Launch()
 			s.Create(scene.WebThatShares)
 			s.Advance(time.Second)
-			if got := made(s); len(got) > 0 {
+			if got := childrenByKey(s); len(got) > 0 {
 				s.T.Fatalf("there are %v", got)
 			}
 			s.Allow("create", scene.ConfigMaps)
 			s.Allow("patch", scene.ConfigMaps)
 			s.Advance(5 * time.Minute)
-			if got := made(s); len(got) != 1 {
+			if got := childrenByKey(s); len(got) != 1 {
 				s.T.Errorf("with the right there are %v", got)
 			}
 		}})

@@ -24,11 +24,11 @@ func TestOneTenantsEditsCostFewReadsOfTheLease(t *testing.T) {
 				var reads, conflicts atomic.Int32
 				s.Forbid("watch", scene.Leases)
 				s.Create(`{apiVersion: v1, kind: Pod, metadata: {name: op-0}}`)
-				s.Start(scene.Replica(&s.Journal, "first", mode), tallied(&reads, func(r *http.Request, _ int) bool {
+				s.Start(scene.Replica(&s.Journal, "first", mode), countRequests(&reads, func(r *http.Request, _ int) bool {
 					return r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/leases/")
-				}), tallied(&conflicts, func(r *http.Request, code int) bool {
+				}), countRequests(&conflicts, func(r *http.Request, code int) bool {
 					return r.Method == http.MethodPatch && code == http.StatusConflict
-				}), edits(s))
+				}), editBeforeStatusWrites(s))
 				s.Advance(time.Second)
 				s.Create(scene.Web)
 				s.Advance(time.Second)
@@ -53,8 +53,8 @@ func TestOneTenantsEditsCostFewReadsOfTheLease(t *testing.T) {
 	}
 }
 
-// tallied counts requests.
-func tallied(n *atomic.Int32, which func(r *http.Request, code int) bool) func(*engine.Settings) {
+// countRequests counts requests.
+func countRequests(n *atomic.Int32, which func(r *http.Request, code int) bool) func(*engine.Settings) {
 	return func(e *engine.Settings) {
 		e.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 			return scene.RoundTripper(func(r *http.Request) (*http.Response, error) {
@@ -68,8 +68,8 @@ func tallied(n *atomic.Int32, which func(r *http.Request, code int) bool) func(*
 	}
 }
 
-// edits has somebody edit web right before each write of its status.
-func edits(s *scene.Stage) func(*engine.Settings) {
+// editBeforeStatusWrites has somebody edit web right before each write of its status.
+func editBeforeStatusWrites(s *scene.Stage) func(*engine.Settings) {
 	return func(e *engine.Settings) {
 		var n atomic.Int64
 		e.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {

@@ -19,8 +19,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// accepted returns the writes of a process that the server took.
-func accepted(p *enginetest.Process) []enginetest.Write {
+// acceptedWrites returns the writes of a process that the server took.
+func acceptedWrites(p *enginetest.Process) []enginetest.Write {
 	return slices.DeleteFunc(p.Writes(), func(w enginetest.Write) bool { return w.Code >= 400 })
 }
 
@@ -89,12 +89,12 @@ func TestNothingIsWrittenAfterTheFirstSignOfAnotherLeader(t *testing.T) {
 					first, _ := scene.StartReplicas(s, mode)
 					s.Create(scene.Web)
 					s.Forget()
-					accepted(first)
+					acceptedWrites(first)
 					scene.TakeLock(s, mode)
 					s.Settle()
 					s.Resize(2)
 					s.Called()
-					if writes := accepted(first); len(writes) > 0 {
+					if writes := acceptedWrites(first); len(writes) > 0 {
 						s.T.Errorf("without the lock it wrote %v", writes)
 					}
 				}},
@@ -102,30 +102,30 @@ func TestNothingIsWrittenAfterTheFirstSignOfAnotherLeader(t *testing.T) {
 					first, _ := scene.StartReplicas(s, mode)
 					s.Create(scene.Web)
 					s.Forget()
-					accepted(first)
+					acceptedWrites(first)
 					s.Forbid("create", scene.Leases) // or it is made again at once
 					s.Delete(scene.Leases, "default", "op-leader")
 					s.Settle()
 					s.Resize(2)
 					s.Called()
-					if writes := accepted(first); len(writes) > 0 {
+					if writes := acceptedWrites(first); len(writes) > 0 {
 						s.T.Errorf("without a lock it wrote %v", writes)
 					}
 					s.Allow("create", scene.Leases)
 					s.Advance(time.Minute)
-					holds(s, 2)
+					wantReportedSize(s, 2)
 				}},
 				"a conflict is a sign, where the lock may not be watched": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
 					s.Forbid("watch", scene.Leases)
 					first, _ := scene.StartReplicas(s, mode)
 					s.Create(scene.Web)
 					s.Forget()
-					accepted(first)
+					acceptedWrites(first)
 					scene.TakeLock(s, mode)
 					s.FailNext("patch", scene.Foos+"/status", conflict)
 					s.Resize(2)
 					s.Called("first update")
-					if writes := accepted(first); len(writes) > 0 {
+					if writes := acceptedWrites(first); len(writes) > 0 {
 						s.T.Errorf("after the conflict it wrote %v", writes)
 					}
 				}},
@@ -136,22 +136,22 @@ func TestNothingIsWrittenAfterTheFirstSignOfAnotherLeader(t *testing.T) {
 					s.FailNext("patch", scene.Foos+"/status", conflict)
 					s.Resize(2)
 					s.Called("first update")
-					holds(s, 2)
+					wantReportedSize(s, 2)
 				}},
 				"while the lock cannot be read, a write waits for the answer": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
 					first, _ := scene.StartReplicas(s, mode)
 					s.Create(scene.Web)
 					s.Forget()
-					accepted(first)
+					acceptedWrites(first)
 					s.FailNext("get", scene.Leases, enginetest.ErrRefused)
 					s.FailNext("patch", scene.Foos+"/status", conflict)
 					s.Resize(2)
 					s.Called("first update")
-					if writes := accepted(first); len(writes) > 0 {
+					if writes := acceptedWrites(first); len(writes) > 0 {
 						s.T.Errorf("in doubt it wrote %v", writes)
 					}
 					s.Advance(5 * time.Second)
-					holds(s, 2)
+					wantReportedSize(s, 2)
 					s.Called()
 				}},
 			})
@@ -159,8 +159,8 @@ func TestNothingIsWrittenAfterTheFirstSignOfAnotherLeader(t *testing.T) {
 	}
 }
 
-// holds checks that the size was reported in web's status.
-func holds(s *scene.Stage, size int64) {
+// wantReportedSize checks that the size was reported in web's status.
+func wantReportedSize(s *scene.Stage, size int64) {
 	s.T.Helper()
 	s.Settle()
 	if got, _, _ := unstructured.NestedInt64(s.Web().Object, "status", "size"); got != size {

@@ -20,8 +20,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// stir changes web's child as others do, which wakes its handlers.
-func stir(s *scene.Stage, replicas int64) {
+// changeChild changes web's child as others do, which wakes its handlers.
+func changeChild(s *scene.Stage, replicas int64) {
 	s.T.Helper()
 	s.Update(scene.Deployments, "default", "web", func(o *unstructured.Unstructured) {
 		if err := unstructured.SetNestedField(o.Object, replicas, "status", "replicas"); err != nil {
@@ -68,10 +68,10 @@ func TestAFailureIsLoggedWithItsEnd(t *testing.T) {
 		"one that children hurry, and that fails as before, has none": {
 			answers(scene.ErrAgain, scene.ErrAgain, scene.ErrAgain, errOther, scene.ErrAgain, nil), func(s *scene.Stage, log func() []string) {
 				log()
-				stir(s, 1)
-				stir(s, 2)
+				changeChild(s, 1)
+				changeChild(s, 2)
 				s.WantLines(log)
-				stir(s, 3)
+				changeChild(s, 3)
 				s.WantLines(log, again+`"error"="something else" "retryAfter"="1\d`)
 				s.Advance(time.Hour)
 				s.WantLines(log, again+`"attempt"=2`, `"msg"="handler works again" .*"failed"=5`)

@@ -23,8 +23,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// reasons are the Events about web, as "reason action type: note".
-func reasons(s *scene.Stage) []string {
+// eventTexts are the Events about web, as "reason action type: note".
+func eventTexts(s *scene.Stage) []string {
 	s.T.Helper()
 	s.Settle()
 	var out []string
@@ -86,7 +86,7 @@ func TestFailuresAreEventsOfTheirObject(t *testing.T) {
 				s.Create(scene.Web)
 				s.Settle()
 				tt.play(s)
-				if diff := cmp.Diff(tt.want, reasons(s)); diff != "" {
+				if diff := cmp.Diff(tt.want, eventTexts(s)); diff != "" {
 					t.Errorf("Events (-want +got):\n%s", diff)
 				}
 			}})
@@ -137,7 +137,7 @@ func TestWritesToChildrenAreLogged(t *testing.T) {
 					if mode == dsl.EventsChanges {
 						want = []string{"Normal ChildCreated child: created Deployment default/web", "Normal ChildDeleted child: deleted Deployment default/web"}
 					}
-					if diff := cmp.Diff(want, reasons(s)); diff != "" {
+					if diff := cmp.Diff(want, eventTexts(s)); diff != "" {
 						t.Errorf("Events (-want +got):\n%s", diff)
 					}
 				},

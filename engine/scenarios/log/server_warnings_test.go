@@ -34,8 +34,8 @@ func (w warner) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// warned starts the operator against a server that warns.
-func warned(s *scene.Stage, warns func(r *http.Request) []string) (log func() []string) {
+// launchWithWarnings starts the operator against a server that warns.
+func launchWithWarnings(s *scene.Stage, warns func(r *http.Request) []string) (log func() []string) {
 	return scene.LaunchWithLog(s, "warns", func(e *engine.Settings) {
 		e.Config.Wrap(func(next http.RoundTripper) http.RoundTripper { return warner{next, warns} })
 	})
@@ -95,7 +95,7 @@ func TestAWarningOfTheAPIServerIsLoggedOnceForAKind(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			scene.Play(t, scene.Scenario{Operator: keeps, Play: func(s *scene.Stage) {
-				log := warned(s, tt.warns)
+				log := launchWithWarnings(s, tt.warns)
 				log()
 				three(s)
 				s.WantLines(log, tt.want...)

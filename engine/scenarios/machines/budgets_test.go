@@ -36,7 +36,7 @@ func TestASpentBudgetMovesTheObject(t *testing.T) {
 			all[fmt.Sprintf("%s, of %d, and errors of the server", name, most)] = scene.Scenario{Operator: spends, Play: spentThroughErrors}
 			for after := range 10 {
 				all[fmt.Sprintf("%s, of %d, and a crash after write %d", name, most, after)] = scene.Scenario{Operator: spends, Play: func(s *scene.Stage) {
-					openWeb(s)
+					launchWithWeb(s)
 					s.Process.CrashAfter(after + 1)
 					s.Resize(2)
 					s.Advance(5 * time.Minute)
@@ -53,7 +53,7 @@ func TestASpentBudgetMovesTheObject(t *testing.T) {
 
 // spentThroughErrors has the server fail when the transition is written.
 func spentThroughErrors(s *scene.Stage) {
-	openWeb(s)
+	launchWithWeb(s)
 	failed := 0
 	s.Refuse(scene.Foos, func(o *unstructured.Unstructured) error {
 		if scene.ValueAt(o, "status.state") != "Failed" || failed == 2 {
@@ -81,7 +81,7 @@ func TestAMachineWritesLittleWithoutAStatusSubresource(t *testing.T) {
 			m.States[1].Stay.AtMost = 24 * time.Hour
 			foo.Machine(m)
 		})
-		open(s)
+		launchWithConditions(s)
 		s.Create(scene.Web)
 		s.Resize(2)
 		s.WantState("Running")
@@ -97,7 +97,7 @@ func TestAMachineWritesLittleWithoutAStatusSubresource(t *testing.T) {
 				t.Errorf("a condition is of generation %v, and the object has %d: who waits for it waits without end", of, s.Web().GetGeneration())
 			}
 		}
-		goes(s, "Failed")
+		requestState(s, "Failed")
 		s.WantState("Failed")
 	})
 }

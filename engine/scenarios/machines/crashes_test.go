@@ -43,7 +43,7 @@ var machineLife = []func(s *scene.Stage){
 	func(s *scene.Stage) { s.Create(scene.Web) },
 	func(s *scene.Stage) { s.Resize(2) },
 	func(s *scene.Stage) { s.Resize(3) },
-	func(s *scene.Stage) { goes(s, "Pending") }, // refused: it is finished
+	func(s *scene.Stage) { requestState(s, "Pending") }, // refused: it is finished
 	func(s *scene.Stage) { s.Remove() },
 }
 
@@ -51,11 +51,11 @@ var machineLife = []func(s *scene.Stage){
 func TestACrashLosesNoTransition(t *testing.T) {
 	for at := range machineLife {
 		var want string
-		scene.Play(t, scene.Scenario{Operator: mortalMachine, Play: func(s *scene.Stage) { want = liveInStates(s, at, 0) }})
+		scene.Play(t, scene.Scenario{Operator: mortalMachine, Play: func(s *scene.Stage) { want = liveWithCrash(s, at, 0) }})
 		for after := 1; after <= 6; after++ {
 			t.Run(fmt.Sprintf("in step %d after write %d", at, after), func(t *testing.T) {
 				scene.Play(t, scene.Scenario{Operator: mortalMachine, Play: func(s *scene.Stage) {
-					if diff := cmp.Diff(want, liveInStates(s, at, after)); diff != "" {
+					if diff := cmp.Diff(want, liveWithCrash(s, at, after)); diff != "" {
 						s.T.Errorf("the end (-without a crash +with one):\n%s", diff)
 					}
 				}})
@@ -64,9 +64,9 @@ func TestACrashLosesNoTransition(t *testing.T) {
 	}
 }
 
-// liveInStates lets web live up to a step, which happens to a process that crashes after so many writes, and tells how it ends.
-func liveInStates(s *scene.Stage, at, after int) string {
-	open(s)
+// liveWithCrash lets web live up to a step, which happens to a process that crashes after so many writes, and tells how it ends.
+func liveWithCrash(s *scene.Stage, at, after int) string {
+	launchWithConditions(s)
 	for _, before := range machineLife[:at] {
 		before(s)
 		s.Advance(time.Minute)
@@ -85,7 +85,7 @@ func liveInStates(s *scene.Stage, at, after int) string {
 		return fmt.Sprint("gone, after ", called)
 	}
 	side := s.MachineState("side")
-	return fmt.Sprint(s.MachineState(), history(s), side, history(s, "side"), condition(s, "Ready"), s.Web().GetLabels(), s.Web().GetAnnotations(), called, s.Get(scene.Deployments, "default", "web") != nil)
+	return fmt.Sprint(s.MachineState(), history(s), side, history(s, "side"), conditionText(s, "Ready"), s.Web().GetLabels(), s.Web().GetAnnotations(), called, s.Get(scene.Deployments, "default", "web") != nil)
 }
 
 // handlersOf are the actions that were called, but for what looks all the time.

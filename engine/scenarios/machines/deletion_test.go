@@ -39,13 +39,13 @@ func leaving(drain dsl.Func, options ...dsl.Option) func(foo *dsl.Resource, j *e
 func TestAMachineGoesThroughItsStatesOfDeletion(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"an object is held until it has gone through the states of deletion": {Operator: leaving(scene.Succeeds), Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Called("start create")
 			s.Remove()
 			s.WantState("Draining")
 			s.Called("drain delete")
-			said(s, "Ready", "False Draining")
+			wantCondition(s, "Ready", "False Draining")
 			s.Advance(30 * time.Minute)
 			s.WantState("Draining")
 			s.Called()
@@ -61,7 +61,7 @@ func TestAMachineGoesThroughItsStatesOfDeletion(t *testing.T) {
 			}
 		}},
 		"one that comes to a bad end is held, says so, and is let go by a person": {Operator: leaving(scene.Fails(scene.ErrAgain)), Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Forget()
 			s.Remove()
@@ -79,12 +79,12 @@ func TestAMachineGoesThroughItsStatesOfDeletion(t *testing.T) {
 			s.Advance(24 * time.Hour)
 			s.WantState("Stuck")
 			s.Called()
-			goes(s, "Gone")
+			requestState(s, "Gone")
 			s.Called("bury delete")
 			s.WantGone()
 		}},
 		"one that may go comes to a bad end and goes": {Operator: leaving(scene.Fails(dsl.Permanent(scene.ErrAgain)), dsl.Release()), Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Forget()
 			s.Remove()
@@ -92,7 +92,7 @@ func TestAMachineGoesThroughItsStatesOfDeletion(t *testing.T) {
 			s.WantGone()
 		}},
 		"the time in a state of deletion is over also while its enter waits": {Operator: leaving(scene.Fails(dsl.Waiting("Godot", 24*time.Hour))), Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Forget()
 			s.Remove()
@@ -107,7 +107,7 @@ func TestAMachineGoesThroughItsStatesOfDeletion(t *testing.T) {
 			foo.LabelSelector = "!other"
 			leaving(scene.Fails(dsl.Waiting("Godot", time.Minute)))(foo, j)
 		}, Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Forget()
 			s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"other": "x", "drained": "yes"}) })
@@ -127,7 +127,7 @@ func TestAMachineGoesThroughItsStatesOfDeletion(t *testing.T) {
 			foo.LabelSelector = "!other"
 			leaving(scene.Succeeds)(foo, j)
 		}, Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Forget()
 			s.Set("yes", "metadata", "labels", "drained")
@@ -140,7 +140,7 @@ func TestAMachineGoesThroughItsStatesOfDeletion(t *testing.T) {
 			}
 		}},
 		"a machine without states of deletion has no part in one": {Operator: oneMachine, Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Settle()
 			if f := s.Web().GetFinalizers(); len(f) > 0 {
@@ -150,7 +150,7 @@ func TestAMachineGoesThroughItsStatesOfDeletion(t *testing.T) {
 			s.WantGone()
 		}},
 		"an object that is deleted in a state that nobody knows goes through those of deletion": {Operator: leaving(scene.Succeeds), Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Settle()
 			s.Set("Flying", "status", "state")
@@ -164,7 +164,7 @@ func TestAMachineGoesThroughItsStatesOfDeletion(t *testing.T) {
 // TestAMachineGoesOnWhenWritesFail holds what a machine does when its writes do not get there, or others write meanwhile.
 func TestAMachineGoesOnWhenWritesFail(t *testing.T) {
 	starts := func(s *scene.Stage) {
-		open(s)
+		launchWithConditions(s)
 		s.Create(scene.Web)
 		s.Settle()
 		s.Forget()
@@ -225,7 +225,7 @@ func TestAMachineGoesOnWhenWritesFail(t *testing.T) {
 		"a wish that was written to the status, and not taken off before a crash, is taken off alone": {Operator: oneMachine, Play: func(s *scene.Stage) {
 			starts(s)
 			s.Process.CrashAfter(1)
-			goes(s, "Cancelled")
+			requestState(s, "Cancelled")
 			s.WantState("Cancelled")
 			if s.Web().GetAnnotations()[gotoKey] == "" {
 				s.T.Fatal("the annotation is off already")

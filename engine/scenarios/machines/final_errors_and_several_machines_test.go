@@ -29,10 +29,10 @@ func running(enter func(j *enginetest.Journal) dsl.Func) func(foo *dsl.Resource,
 	}
 }
 
-// openWeb starts the operator with web, which is in its first state.
-func openWeb(s *scene.Stage) {
+// launchWithWeb starts the operator with web, which is in its first state.
+func launchWithWeb(s *scene.Stage) {
 	s.T.Helper()
-	open(s)
+	launchWithConditions(s)
 	s.Create(scene.Web)
 	s.Forget()
 }
@@ -43,7 +43,7 @@ func TestAFinalErrorWithoutABudgetKeepsTheState(t *testing.T) {
 		return j.Note("start", scene.Fails(dsl.Permanent(scene.ErrAgain)))
 	})
 	begins := func(s *scene.Stage) {
-		open(s)
+		launchWithConditions(s)
 		s.Create(scene.Web)
 		s.Resize(2)
 		s.WantState("Running")
@@ -57,12 +57,12 @@ func TestAFinalErrorWithoutABudgetKeepsTheState(t *testing.T) {
 		}},
 		"a person has it go still": {Operator: never, Play: func(s *scene.Stage) {
 			begins(s)
-			goes(s, "Failed")
+			requestState(s, "Failed")
 			s.WantState("Failed")
 		}},
 		"an object that is deleted is not let go for one, before a bad end": {Operator: leaving(scene.Fails(dsl.Permanent(scene.ErrAgain)), dsl.Release()), Play: func(s *scene.Stage) {
 			s.Operator.Resources()[0].Machines()[0].Machine.Deletion[0].Retries = nil
-			openWeb(s)
+			launchWithWeb(s)
 			s.Remove()
 			s.WantState("Draining")
 			s.Advance(30 * time.Minute)
@@ -72,7 +72,7 @@ func TestAFinalErrorWithoutABudgetKeepsTheState(t *testing.T) {
 		}},
 		"an object that is deleted goes when its time is over": {Operator: leaving(scene.Fails(dsl.Permanent(scene.ErrAgain))), Play: func(s *scene.Stage) {
 			s.Operator.Resources()[0].Machines()[0].Machine.Deletion[0].Retries = nil
-			openWeb(s)
+			launchWithWeb(s)
 			s.Remove()
 			s.WantState("Draining")
 			s.Advance(61 * time.Minute)
@@ -88,11 +88,11 @@ func TestAMachineHoldsUpNothingBesideIt(t *testing.T) {
 			foo.LabelSelector = "!other"
 			leaving(scene.Succeeds)(foo, j)
 		}, Play: func(s *scene.Stage) {
-			openWeb(s)
+			launchWithWeb(s)
 			s.Set("yes", "metadata", "labels", "drained")
 			s.Forget()
 			end := s.FailWhile("patch", scene.Foos, apierrors.NewInternalError(scene.ErrAgain))
-			goes(s, "Done")
+			requestState(s, "Done")
 			s.Set("x", "metadata", "labels", "other")
 			s.Settle()
 			end()
@@ -107,11 +107,11 @@ func TestAMachineHoldsUpNothingBesideIt(t *testing.T) {
 		"an error as long as a novel is cut": {Operator: running(func(j *enginetest.Journal) dsl.Func {
 			return j.Note("start", scene.Fails(errors.New(strings.Repeat("é", 100_000))))
 		}), Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Resize(2)
 			s.Settle()
-			if n := len(condition(s, "Ready")); n > 1100 || n < 1000 {
+			if n := len(conditionText(s, "Ready")); n > 1100 || n < 1000 {
 				s.T.Errorf("the condition has %d bytes", n)
 			}
 		}},
@@ -120,7 +120,7 @@ func TestAMachineHoldsUpNothingBesideIt(t *testing.T) {
 			m.States[1].Enter, m.States[1].Retries = scene.Fails(errors.New(strings.Repeat("é", 100_000))), &dsl.Budget{Then: "Failed"}
 			foo.Machine(m)
 		}, Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Resize(2)
 			s.Settle()
@@ -130,8 +130,8 @@ func TestAMachineHoldsUpNothingBesideIt(t *testing.T) {
 				s.T.Errorf("the history has %d bytes: %q", len(last), last)
 			}
 		}},
-		"during asks to be run again before the time in the state is over": {Operator: asks("watch", func(s *dsl.State, asks dsl.Func) { s.During = asks }), Play: askedAgain},
-		"enter asks to be run again":                                       {Operator: asks("start", func(s *dsl.State, asks dsl.Func) { s.Enter = asks }), Play: askedAgain},
+		"during asks to be run again before the time in the state is over": {Operator: asks("watch", func(s *dsl.State, asks dsl.Func) { s.During = asks }), Play: wantAskedAgain},
+		"enter asks to be run again":                                       {Operator: asks("start", func(s *dsl.State, asks dsl.Func) { s.Enter = asks }), Play: wantAskedAgain},
 	})
 }
 
@@ -145,9 +145,9 @@ func asks(name string, put func(s *dsl.State, asks dsl.Func)) func(foo *dsl.Reso
 	}
 }
 
-// askedAgain holds that what Running asks for is done before its time is over.
-func askedAgain(s *scene.Stage) {
-	open(s)
+// wantAskedAgain holds that what Running asks for is done before its time is over.
+func wantAskedAgain(s *scene.Stage) {
+	launchWithConditions(s)
 	s.Create(scene.Web)
 	s.Resize(2)
 	s.WantState("Running")
@@ -170,18 +170,18 @@ func TestMachinesOfOneObjectDoNotDisturbEachOther(t *testing.T) {
 	}
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"one that panics keeps no other from its time": {Operator: two, Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Advance(31 * time.Minute)
 			s.WantState("A", "build")
 			s.WantState("Z", "ship")
 			s.Advance(31 * time.Minute)
 			s.WantState("C", "build")
-			said(s, "Ready", "False C BuildReady is not")
-			said(s, "ShipReady", "False Z")
+			wantCondition(s, "Ready", "False C BuildReady is not")
+			wantCondition(s, "ShipReady", "False Z")
 		}},
 		"wishes for both at once are done": {Operator: two, Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Settle()
 			s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) {

@@ -40,8 +40,8 @@ func job(j *enginetest.Journal) dsl.Machine {
 // oneMachine is an operator with that machine.
 func oneMachine(foo *dsl.Resource, j *enginetest.Journal) { foo.Machine(job(j)) }
 
-// open starts the operator with a resource that has conditions.
-func open(s *scene.Stage) {
+// launchWithConditions starts the operator with a resource that has conditions.
+func launchWithConditions(s *scene.Stage) {
 	s.T.Helper()
 	s.Update("customresourcedefinitions.v1.apiextensions.k8s.io", "", "foos.example.com", scene.AddConditions)
 	s.Launch()
@@ -58,23 +58,21 @@ func history(s *scene.Stage, book ...string) (out []string) {
 	return out
 }
 
-// condition returns a condition of web: its status, reason and message.
-func condition(s *scene.Stage, kind string) string {
+// conditionText returns a condition of web: its status, reason and message.
+func conditionText(s *scene.Stage, kind string) string {
 	s.T.Helper()
-	list, _, _ := unstructured.NestedSlice(s.Web().Object, "status", "conditions")
-	for _, item := range list {
-		if c := item.(map[string]any); c["type"] == kind {
-			return strings.TrimSpace(fmt.Sprint(c["status"], " ", c["reason"], " ", c["message"]))
-		}
+	c := scene.Condition(s.Web(), kind)
+	if c == nil {
+		return ""
 	}
-	return ""
+	return strings.TrimSpace(fmt.Sprint(c["status"], " ", c["reason"], " ", c["message"]))
 }
 
-// said checks a condition.
-func said(s *scene.Stage, kind, want string) {
+// wantCondition checks a condition.
+func wantCondition(s *scene.Stage, kind, want string) {
 	s.T.Helper()
 	s.Settle()
-	if got := condition(s, kind); got != want {
+	if got := conditionText(s, kind); got != want {
 		s.T.Errorf("condition %s is %q, want %q", kind, got, want)
 	}
 }
@@ -90,8 +88,8 @@ func eventTexts(s *scene.Stage) (out []string) {
 	return out
 }
 
-// goes annotates web with a person's wish.
-func goes(s *scene.Stage, state string) {
+// requestState annotates web with a person's wish.
+func requestState(s *scene.Stage, state string) {
 	s.T.Helper()
 	s.Set(state, "metadata", "annotations", gotoKey)
 	s.Settle()

@@ -22,8 +22,8 @@ func shortly(foo *dsl.Resource, j *enginetest.Journal) {
 	foo.Machine(m)
 }
 
-// lead starts two processes of the stage's operator with short leases; the first one leads.
-func lead(s *scene.Stage) (first, second *enginetest.Process) {
+// startTwoLeaders starts two processes of the stage's operator with short leases; the first one leads.
+func startTwoLeaders(s *scene.Stage) (first, second *enginetest.Process) {
 	s.T.Helper()
 	s.Operator.Settings.LeaderElection = dsl.LeaderElection{
 		Mode: dsl.LeaderLease, Namespace: "default", LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 500 * time.Millisecond,
@@ -41,7 +41,7 @@ func TestALeadersCrashLosesNoTransition(t *testing.T) {
 	for after := 1; after <= 4; after++ {
 		t.Run(fmt.Sprintf("after write %d", after), func(t *testing.T) {
 			scene.Play(t, scene.Scenario{Operator: shortly, Play: func(s *scene.Stage) {
-				first, second := lead(s)
+				first, second := startTwoLeaders(s)
 				s.Create(scene.Web)
 				s.WantState("Pending")
 				first.CrashAfter(after)
@@ -73,7 +73,7 @@ func TestALeadersCrashLosesNoTransition(t *testing.T) {
 // TestALeaderThatWasCutOffRepeatsNoTransition holds the same of leaders that are cut off time and again, and come back without knowing.
 func TestALeaderThatWasCutOffRepeatsNoTransition(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: shortly, Play: func(s *scene.Stage) {
-		first, second := lead(s)
+		first, second := startTwoLeaders(s)
 		s.Create(scene.Web)
 		s.WantState("Pending")
 		leads, other := first, second
@@ -99,7 +99,7 @@ func TestALeaderThatWasCutOffRepeatsNoTransition(t *testing.T) {
 				s.T.Errorf("it took %v", took)
 			}
 			s.Resize(1)
-			goes(s, "Pending")
+			requestState(s, "Pending")
 			s.WantState("Pending")
 			want = append(want, "Pending Running it is large", "Running Failed it was in state Running for more than 1m0s", "Failed Pending a person asked for it")
 		}

@@ -19,8 +19,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// chosen is an operator for the objects alone that have no label other.
-func chosen(operator func(foo *dsl.Resource, j *enginetest.Journal)) func(foo *dsl.Resource, j *enginetest.Journal) {
+// withSelector is an operator for the objects alone that have no label other.
+func withSelector(operator func(foo *dsl.Resource, j *enginetest.Journal)) func(foo *dsl.Resource, j *enginetest.Journal) {
 	return func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.LabelSelector = "!other"
 		operator(foo, j)
@@ -42,14 +42,14 @@ func leaveSelector(s *scene.Stage) {
 	s.Settle()
 }
 
-func comesBack(s *scene.Stage) {
+func comeBack(s *scene.Stage) {
 	s.T.Helper()
 	s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) { o.SetLabels(nil) })
 	s.Settle()
 }
 
-// statusHas checks which fields web's status has beside conditions.
-func statusHas(s *scene.Stage, want ...string) {
+// wantStatusFields checks which fields web's status has beside conditions.
+func wantStatusFields(s *scene.Stage, want ...string) {
 	s.T.Helper()
 	status, _, _ := unstructured.NestedMap(s.Web().Object, "status")
 	var got []string
@@ -64,9 +64,9 @@ func statusHas(s *scene.Stage, want ...string) {
 	}
 }
 
-// runsOnce creates web, and has its machine come to Running.
-func runsOnce(s *scene.Stage) {
-	open(s)
+// comeToRunning creates web, and has its machine come to Running.
+func comeToRunning(s *scene.Stage) {
+	launchWithConditions(s)
 	s.Create(scene.Web)
 	s.Settle()
 	s.Resize(2)
@@ -74,12 +74,12 @@ func runsOnce(s *scene.Stage) {
 	s.Forget()
 }
 
-// beginsAnew has web come back, and checks that its machine begins with the first state.
-func beginsAnew(s *scene.Stage) {
+// wantNewStart has web come back, and checks that its machine begins with the first state.
+func wantNewStart(s *scene.Stage) {
 	s.T.Helper()
 	s.Resize(1)
 	s.Forget()
-	comesBack(s)
+	comeBack(s)
 	s.WantState("Pending")
 	if got := history(s); len(got) > 0 {
 		s.T.Errorf("history %v", got)
@@ -94,15 +94,15 @@ func beginsAnew(s *scene.Stage) {
 // TestAnObjectThatLeavesTheSelectorIsNewToItsMachineWhenItComesBack is law 7: an object that leaves the operator's selector is gone for it, and new when it comes back.
 func TestAnObjectThatLeavesTheSelectorIsNewToItsMachineWhenItComesBack(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"without states of deletion its book is taken off with one request, and it begins anew": {Operator: chosen(oneMachine), Play: func(s *scene.Stage) {
-			runsOnce(s)
+		"without states of deletion its book is taken off with one request, and it begins anew": {Operator: withSelector(oneMachine), Play: func(s *scene.Stage) {
+			comeToRunning(s)
 			leaveSelector(s)
 			s.Wrote("patch foos/status default/web")
-			statusHas(s)
-			beginsAnew(s)
+			wantStatusFields(s)
+			wantNewStart(s)
 		}},
-		"with states of deletion it begins anew, too": {Operator: chosen(leaving(scene.Succeeds)), Play: func(s *scene.Stage) {
-			open(s)
+		"with states of deletion it begins anew, too": {Operator: withSelector(leaving(scene.Succeeds)), Play: func(s *scene.Stage) {
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Resize(10)
 			s.WantState("Done")
@@ -111,34 +111,34 @@ func TestAnObjectThatLeavesTheSelectorIsNewToItsMachineWhenItComesBack(t *testin
 			leaveSelector(s)
 			s.Advance(10 * time.Second)
 			s.Called("drain delete", "bury delete")
-			statusHas(s)
+			wantStatusFields(s)
 			s.Resize(1)
 			s.Forget()
-			comesBack(s)
+			comeBack(s)
 			s.WantState("Running")
 			s.Called("start create")
 			leaveSelector(s)
 			s.Advance(10 * time.Second)
 			s.Called("drain delete")
 		}},
-		"of several machines each begins anew": {Operator: chosen(twoMachines), Play: func(s *scene.Stage) {
-			runsOnce(s)
+		"of several machines each begins anew": {Operator: withSelector(twoMachines), Play: func(s *scene.Stage) {
+			comeToRunning(s)
 			s.WantState("Closed", "traffic")
 			leaveSelector(s)
 			s.Wrote("patch foos/status default/web")
-			statusHas(s)
-			beginsAnew(s)
+			wantStatusFields(s)
+			wantNewStart(s)
 			s.WantState("Closed", "traffic")
 			if diff := cmp.Diff([]string{"Open Closed "}, history(s, "traffic")); diff != "" {
 				s.T.Errorf("history (-want +got):\n%s", diff)
 			}
 		}},
-		"what others have in the status stays": {Operator: chosen(twoMachines), Play: func(s *scene.Stage) {
-			runsOnce(s)
+		"what others have in the status stays": {Operator: withSelector(twoMachines), Play: func(s *scene.Stage) {
+			comeToRunning(s)
 			s.Set("blue", "status", "color")
 			s.Set("tls", "status", "traffic", "kind")
 			leaveSelector(s)
-			statusHas(s, "color", "traffic")
+			wantStatusFields(s, "color", "traffic")
 			if diff := cmp.Diff(map[string]any{"kind": "tls"}, s.Web().Object["status"].(map[string]any)["traffic"]); diff != "" {
 				s.T.Errorf("status.traffic (-want +got):\n%s", diff)
 			}
@@ -149,41 +149,41 @@ func TestAnObjectThatLeavesTheSelectorIsNewToItsMachineWhenItComesBack(t *testin
 // TestAMachinesBookIsTakenOffWhateverHappens is law 7 where writes, processes and schemas do not behave.
 func TestAMachinesBookIsTakenOffWhateverHappens(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"a restart while it is away changes nothing": {Operator: chosen(oneMachine), Play: func(s *scene.Stage) {
-			runsOnce(s)
+		"a restart while it is away changes nothing": {Operator: withSelector(oneMachine), Play: func(s *scene.Stage) {
+			comeToRunning(s)
 			leaveSelector(s)
 			s.Process.Restart()
-			beginsAnew(s)
+			wantNewStart(s)
 		}},
-		"a write that fails is made again": {Operator: chosen(oneMachine), Play: func(s *scene.Stage) {
-			runsOnce(s)
+		"a write that fails is made again": {Operator: withSelector(oneMachine), Play: func(s *scene.Stage) {
+			comeToRunning(s)
 			s.FailNext("patch", scene.Foos+"/status", apierrors.NewInternalError(scene.ErrAgain), apierrors.NewInternalError(scene.ErrAgain))
 			leaveSelector(s)
 			s.Advance(time.Minute)
-			statusHas(s)
-			beginsAnew(s)
+			wantStatusFields(s)
+			wantNewStart(s)
 		}},
-		"one that is back before its book could be taken off has not left": {Operator: chosen(oneMachine), Play: func(s *scene.Stage) {
-			runsOnce(s)
+		"one that is back before its book could be taken off has not left": {Operator: withSelector(oneMachine), Play: func(s *scene.Stage) {
+			comeToRunning(s)
 			end := s.FailWhile("patch", scene.Foos+"/status", apierrors.NewInternalError(scene.ErrAgain))
 			leaveSelector(s)
-			statusHas(s, "history", "state", "stateEntered", "stateSince", "stateUID")
+			wantStatusFields(s, "history", "state", "stateEntered", "stateSince", "stateUID")
 			end()
-			comesBack(s)
+			comeBack(s)
 			s.Advance(time.Minute)
 			if got := s.MachineState(); got != "Running" {
 				s.T.Errorf("the state is %s", got)
 			}
 		}},
-		"in a process that began while it was away it goes on, for nobody saw it leave": {Operator: chosen(oneMachine), Play: func(s *scene.Stage) {
-			runsOnce(s)
+		"in a process that began while it was away it goes on, for nobody saw it leave": {Operator: withSelector(oneMachine), Play: func(s *scene.Stage) {
+			comeToRunning(s)
 			s.Process.Kill()
 			leaveSelector(s)
 			s.Process.Restart()
-			comesBack(s)
+			comeBack(s)
 			s.WantState("Running")
 		}},
-		"it may leave while it is being worked on": {Operator: chosen(func(foo *dsl.Resource, j *enginetest.Journal) {
+		"it may leave while it is being worked on": {Operator: withSelector(func(foo *dsl.Resource, j *enginetest.Journal) {
 			m := job(j)
 			m.States[1].Enter = j.Note("start", func(context.Context, *dsl.Request) error {
 				<-time.After(time.Minute)
@@ -191,17 +191,17 @@ func TestAMachinesBookIsTakenOffWhateverHappens(t *testing.T) {
 			})
 			foo.Machine(m)
 		}), Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Settle()
 			s.Resize(2)
 			s.Advance(10 * time.Second)
 			s.Set("x", "metadata", "labels", "other")
 			s.Advance(5 * time.Minute)
-			statusHas(s)
+			wantStatusFields(s)
 		}},
-		"one whose schema requires the book keeps it, and is not held": {Operator: chosen(leaving(scene.Succeeds)), Play: func(s *scene.Stage) {
-			open(s)
+		"one whose schema requires the book keeps it, and is not held": {Operator: withSelector(leaving(scene.Succeeds)), Play: func(s *scene.Stage) {
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Set("yes", "metadata", "labels", "drained")
 			s.Settle()
@@ -220,8 +220,8 @@ func TestAMachinesBookIsTakenOffWhateverHappens(t *testing.T) {
 				s.T.Errorf("Events %q", got)
 			}
 		}},
-		"of one that is deleted nothing is written": {Operator: chosen(oneMachine), Play: func(s *scene.Stage) {
-			runsOnce(s)
+		"of one that is deleted nothing is written": {Operator: withSelector(oneMachine), Play: func(s *scene.Stage) {
+			comeToRunning(s)
 			s.Remove()
 			s.WantGone()
 			s.Wrote()

@@ -22,24 +22,24 @@ import (
 func TestAMachineGoesThroughItsStates(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"an object goes through the states, each entered once": {Operator: oneMachine, Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.WantState("Pending")
-			said(s, "Scheduled", "True Pending Waits.")
-			said(s, "Ready", "False Pending Waits.")
+			wantCondition(s, "Scheduled", "True Pending Waits.")
+			wantCondition(s, "Ready", "False Pending Waits.")
 			s.Wrote("patch foos/status default/web")
 			s.Called()
 			s.Resize(2)
 			s.WantState("Running")
 			s.Called("start again", "watch again")
-			said(s, "Scheduled", "False Running")
+			wantCondition(s, "Scheduled", "False Running")
 			s.Wrote("patch foos/status default/web", "patch foos/status default/web")
 			s.Advance(30 * time.Minute)
 			s.Called()
 			s.Resize(3)
 			s.WantState("Finished")
 			s.Called("watch update")
-			said(s, "Ready", "True Finished")
+			wantCondition(s, "Ready", "True Finished")
 			s.Wrote("patch foos/status default/web")
 			want := []string{"Pending Running it is large", "Running Finished it is larger"}
 			if diff := cmp.Diff(want, history(s)); diff != "" {
@@ -59,7 +59,7 @@ func TestAMachineGoesThroughItsStates(t *testing.T) {
 				{Name: "A", Transitions: []dsl.Transition{{To: "B"}}}, {Name: "B", Transitions: []dsl.Transition{{To: "C", Why: "so it is"}}}, {Name: "C", Terminal: true},
 			}})
 		}, Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.WantState("C")
 			s.Wrote("patch foos/status default/web")
@@ -74,7 +74,7 @@ func TestAMachineGoesThroughItsStates(t *testing.T) {
 func TestTheTimeInAStateIsOver(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"one that was in a state for too long goes where its stay says, also when the process begins anew meanwhile": {Operator: oneMachine, Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Resize(2)
 			s.Advance(40 * time.Minute)
@@ -85,7 +85,7 @@ func TestTheTimeInAStateIsOver(t *testing.T) {
 			s.WantState("Running")
 			s.Advance(2 * time.Second)
 			s.WantState("Failed")
-			said(s, "Ready", "False Failed")
+			wantCondition(s, "Ready", "False Failed")
 			if got := history(s); got[1] != "Running Failed it was in state Running for more than 1h0m0s" {
 				s.T.Errorf("history %v", got)
 			}
@@ -94,7 +94,7 @@ func TestTheTimeInAStateIsOver(t *testing.T) {
 			}
 		}},
 		"a time that passes while no process runs has passed": {Operator: oneMachine, Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Resize(2)
 			s.Settle()
@@ -108,12 +108,12 @@ func TestTheTimeInAStateIsOver(t *testing.T) {
 			m.States[1].Enter = j.Note("start", scene.Fails(scene.ErrAgain), scene.Fails(dsl.Waiting("Godot", 24*time.Hour)))
 			foo.Machine(m, dsl.WithBackoff(50*time.Minute, 50*time.Minute))
 		}, Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Resize(2)
 			s.Called("start again")
 			s.Advance(time.Hour)
-			said(s, "Ready", "False Running waiting for Godot")
+			wantCondition(s, "Ready", "False Running waiting for Godot")
 			s.Called("start again 2")
 			s.Advance(2 * time.Second)
 			s.Called("start again 2")
@@ -130,12 +130,12 @@ func TestAFailingActionSpendsTheBudgetOfItsState(t *testing.T) {
 			m.States[1].Enter = j.Note("start", scene.Fails(scene.ErrAgain))
 			foo.Machine(m, dsl.WithBackoff(time.Minute, time.Minute))
 		}, Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Resize(2)
 			s.Called("start again")
 			s.WantState("Running")
-			said(s, "Ready", "False EnterFailed enter of state Running: not yet")
+			wantCondition(s, "Ready", "False EnterFailed enter of state Running: not yet")
 			s.Advance(90 * time.Second)
 			s.Called("start again 2")
 			s.Process.Kill()
@@ -158,15 +158,15 @@ func TestAFailingActionSpendsTheBudgetOfItsState(t *testing.T) {
 			m.States[1].Retries.AtMost = 5
 			foo.Machine(m, dsl.Timeout(10*time.Second))
 		}, Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Resize(2)
 			s.Called("start again")
-			said(s, "Ready", "False EnterFailed enter of state Running: panic: at the disco")
+			wantCondition(s, "Ready", "False EnterFailed enter of state Running: panic: at the disco")
 			s.Advance(time.Second * 3 / 2)
 			s.Called("start again 2")
 			s.Advance(10 * time.Second)
-			said(s, "Ready", "False EnterFailed enter of state Running: the timeout passed (10s): context deadline exceeded")
+			wantCondition(s, "Ready", "False EnterFailed enter of state Running: the timeout passed (10s): context deadline exceeded")
 			s.Advance(time.Minute)
 			s.Called("start again 3")
 			s.WantState("Failed")
@@ -181,9 +181,9 @@ func TestAFailingActionSpendsTheBudgetOfItsState(t *testing.T) {
 func TestPeopleMoveAnObject(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a person has an object go where a transition leads, and nowhere else": {Operator: oneMachine, Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
-			goes(s, "Finished")
+			requestState(s, "Finished")
 			s.WantState("Pending")
 			if s.Web().GetAnnotations()[gotoKey] != "" {
 				s.T.Error("a wish that is refused stays")
@@ -192,7 +192,7 @@ func TestPeopleMoveAnObject(t *testing.T) {
 			if got := eventTexts(s); !slices.Contains(got, want) {
 				s.T.Errorf("Events %q", got)
 			}
-			goes(s, "Cancelled")
+			requestState(s, "Cancelled")
 			s.WantState("Cancelled")
 			if diff := cmp.Diff([]string{"Pending Cancelled a person asked for it"}, history(s)); diff != "" {
 				s.T.Errorf("history (-want +got):\n%s", diff)
@@ -200,25 +200,25 @@ func TestPeopleMoveAnObject(t *testing.T) {
 			if s.Web().GetAnnotations()[gotoKey] != "" {
 				s.T.Error("a wish that is done stays")
 			}
-			goes(s, "Cancelled")
+			requestState(s, "Cancelled")
 			if len(history(s)) != 1 || s.Web().GetAnnotations()[gotoKey] != "" {
 				s.T.Errorf("history %v", history(s))
 			}
 		}},
 		"a person takes an object out of a terminal state, into one that is entered once more": {Operator: oneMachine, Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Resize(2)
 			s.Advance(2 * time.Hour)
 			s.Forget()
-			goes(s, "Pending")
+			requestState(s, "Pending")
 			s.WantState("Running")
 			s.Called("start again", "watch again")
 			s.Advance(59 * time.Minute)
 			s.WantState("Running")
 		}},
 		"a state that somebody has written to the status is where the object is": {Operator: oneMachine, Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Settle()
 			s.Set("Running", "status", "state")
@@ -232,14 +232,14 @@ func TestPeopleMoveAnObject(t *testing.T) {
 func TestAStateThatIsNotOfTheMachine(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"an object in a state that nobody knows is held, and says so": {Operator: oneMachine, Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Settle()
 			s.Set("Flying", "status", "state")
 			s.Resize(2)
 			s.WantState("Flying")
 			const text = `the machine has no state "Flying" for this object: set status.state to one of Pending, Running, Finished, Failed, Cancelled, or say in migrate where such objects go`
-			said(s, "Ready", "False StateUnknown "+text)
+			wantCondition(s, "Ready", "False StateUnknown "+text)
 			if got := eventTexts(s); len(got) != 1 || got[0] != "Warning StateUnknown Nothing is done: "+text {
 				s.T.Errorf("Events %q", got)
 			}
@@ -248,7 +248,7 @@ func TestAStateThatIsNotOfTheMachine(t *testing.T) {
 			s.WantState("Running")
 		}},
 		"the book of another object is none": {Operator: oneMachine, Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Resize(2)
 			s.Settle()
@@ -271,7 +271,7 @@ func TestAStateThatIsNotOfTheMachine(t *testing.T) {
 			m.Migrate = map[string]string{"Starting": "Running"}
 			foo.Machine(m)
 		}, Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Settle()
 			s.Set("Starting", "status", "state")
@@ -287,7 +287,7 @@ func TestAStateThatIsNotOfTheMachine(t *testing.T) {
 					unstructured.RemoveNestedField(o.Object, "status", field)
 				}
 			})
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Resize(2)
 			s.Advance(10 * time.Second)
@@ -308,19 +308,19 @@ func TestTwoMachinesOfOneObject(t *testing.T) {
 			foo.Machine(dsl.Machine{Name: "build", States: []dsl.State{{Name: "A", Transitions: []dsl.Transition{{To: "B", When: scene.SizeOver(1)}}}, {Name: "B", Terminal: true}}})
 			foo.Machine(dsl.Machine{States: []dsl.State{{Name: "X", Doc: "Not yet.", Transitions: []dsl.Transition{{To: "Y", When: scene.SizeOver(2)}}}, {Name: "Y", Terminal: true}}})
 		}, Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.WantState("A", "build")
 			s.WantState("X")
-			said(s, "Ready", "False A BuildReady is not")
+			wantCondition(s, "Ready", "False A BuildReady is not")
 			s.Resize(2)
 			s.WantState("B", "build")
-			said(s, "BuildReady", "True B")
-			said(s, "MachineReady", "False X Not yet.")
-			said(s, "Ready", "False X MachineReady is not: Not yet.")
+			wantCondition(s, "BuildReady", "True B")
+			wantCondition(s, "MachineReady", "False X Not yet.")
+			wantCondition(s, "Ready", "False X MachineReady is not: Not yet.")
 			s.Resize(3)
 			s.WantState("Y")
-			said(s, "Ready", "True AllReady")
+			wantCondition(s, "Ready", "True AllReady")
 			s.Advance(time.Second)
 			s.Set("A", "metadata", "annotations", "op.handwerk.dev/build")
 			s.Settle()
@@ -335,17 +335,17 @@ func TestTwoMachinesOfOneObject(t *testing.T) {
 				{Name: "Y", Ready: new(true), Transitions: []dsl.Transition{{To: "Z", When: scene.SizeOver(2)}}}, {Name: "Z", Terminal: true, Failed: true},
 			}})
 		}, Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
-			said(s, "BuildReady", "True A")
-			said(s, "Ready", "False X MachineReady is not")
+			wantCondition(s, "BuildReady", "True A")
+			wantCondition(s, "Ready", "False X MachineReady is not")
 			s.Wrote("patch foos/status default/web")
 			s.Resize(2)
-			said(s, "Ready", "True AllReady")
+			wantCondition(s, "Ready", "True AllReady")
 			s.Wrote("patch foos/status default/web")
 			s.Resize(3)
-			said(s, "BuildReady", "True B")
-			said(s, "Ready", "False Z MachineReady is not")
+			wantCondition(s, "BuildReady", "True B")
+			wantCondition(s, "Ready", "False Z MachineReady is not")
 			s.Wrote("patch foos/status default/web")
 		}},
 	})
@@ -359,20 +359,20 @@ func TestACycleThatNeverRestsIsStopped(t *testing.T) {
 				{Name: "A", Transitions: []dsl.Transition{{To: "B"}}}, {Name: "B", Transitions: []dsl.Transition{{To: "A"}}},
 			}})
 		}, Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Advance(10 * time.Minute)
 			if n := len(s.Process.Writes()); n > 40 {
 				s.T.Errorf("%d writes", n)
 			}
-			said(s, "Ready", "False Looping the states go round in a circle: after 2 transitions in one go it is in A again")
+			wantCondition(s, "Ready", "False Looping the states go round in a circle: after 2 transitions in one go it is in A again")
 		}},
 		"a cycle with actions that never comes to rest is stopped": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.Machine(dsl.Machine{AllowCycles: true, States: []dsl.State{
 				{Name: "A", Enter: scene.Succeeds, Transitions: []dsl.Transition{{To: "B"}}}, {Name: "B", During: scene.Succeeds, Transitions: []dsl.Transition{{To: "A"}}},
 			}})
 		}, Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Advance(10 * time.Second)
 			if n := len(s.Process.Writes()); n < 20 || n > 400 {

@@ -12,8 +12,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// stated plays an operator of foos with a machine of these states, as YAML has them.
-func stated(t *testing.T, states string, play func(s *scene.Stage)) {
+// playStates plays an operator of foos with a machine of these states, as YAML has them.
+func playStates(t *testing.T, states string, play func(s *scene.Stage)) {
 	t.Helper()
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
@@ -23,7 +23,7 @@ func stated(t *testing.T, states string, play func(s *scene.Stage)) {
 			t.Fatal(err)
 		}
 		s.Operator = op
-		open(s)
+		launchWithConditions(s)
 		s.Create(scene.Web)
 		s.Settle()
 		play(s)
@@ -33,7 +33,7 @@ func stated(t *testing.T, states string, play func(s *scene.Stage)) {
 // TestAPartOfAStateSeesWhatEarlierPartsSet holds which of the things that are done in a state see what those before them have set.
 func TestAPartOfAStateSeesWhatEarlierPartsSet(t *testing.T) {
 	const sees = `"${has(self.status.first) ? 'seen' : 'not seen'}"`
-	stated(t, `
+	playStates(t, `
 		{name: One, transitions: [{to: Two, when: has(self.status.first)}],
 		 enter: [{set: {status: {first: "yes"}}}, {set: {status: {second: `+sees+`}}}], during: {set: {status: {during: `+sees+`}}}},
 		{name: Two, terminal: true}`, func(s *scene.Stage) {
@@ -59,7 +59,7 @@ func TestAChildOfAStateFollowsItsNameInDuringAlone(t *testing.T) {
 		"made in during it is made anew":        {"during", []string{"web-2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stated(t, `{name: One, terminal: true, `+test.action+`: {apply: {a: {apiVersion: v1, kind: ConfigMap, metadata: {name: "web-${string(self.spec.size)}"}}}}}`, func(s *scene.Stage) {
+			playStates(t, `{name: One, terminal: true, `+test.action+`: {apply: {a: {apiVersion: v1, kind: ConfigMap, metadata: {name: "web-${string(self.spec.size)}"}}}}}`, func(s *scene.Stage) {
 				s.Resize(2)
 				s.Settle()
 				var got []string

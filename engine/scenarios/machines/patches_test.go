@@ -39,8 +39,8 @@ func (p *stamps) put(name string) dsl.Func {
 	}
 }
 
-// stamped checks that an object has the last stamp of each action.
-func stamped(s *scene.Stage, p *stamps, o *unstructured.Unstructured) {
+// wantStamps checks that an object has the last stamp of each action.
+func wantStamps(s *scene.Stage, p *stamps, o *unstructured.Unstructured) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.last) == 0 {
@@ -53,11 +53,11 @@ func stamped(s *scene.Stage, p *stamps, o *unstructured.Unstructured) {
 	}
 }
 
-// leavesStamped checks each write after which web is in a state: whatever is written later, a crash may take away.
-func leavesStamped(s *scene.Stage, p *stamps, state string) {
+// wantStampsAtEachWrite checks each write after which web is in a state: whatever is written later, a crash may take away.
+func wantStampsAtEachWrite(s *scene.Stage, p *stamps, state string) {
 	s.Refuse(scene.Foos, func(o *unstructured.Unstructured) error {
 		if scene.ValueAt(o, "status.state") == state {
-			stamped(s, p, o)
+			wantStamps(s, p, o)
 		}
 		return nil
 	})
@@ -105,8 +105,8 @@ func TestTheChangesOfAStateAreThereWhenItIsLeft(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, after write %d", name, after), func(t *testing.T) {
 				p := &stamps{}
 				scene.Play(t, scene.Scenario{Operator: stampedMachine(p, way.change), Play: func(s *scene.Stage) {
-					openWeb(s)
-					leavesStamped(s, p, way.want)
+					launchWithWeb(s)
+					wantStampsAtEachWrite(s, p, way.want)
 					s.Process.CrashAfter(after)
 					way.leave(s)
 					s.Advance(5 * time.Second)
@@ -128,12 +128,12 @@ func TestTheChangesOfAStateHoldNothingUp(t *testing.T) {
 	stays := func(st *dsl.State) { st.Transitions = []dsl.Transition{{To: "Finished", When: scene.SizeOver(3)}} }
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"During that wants something else each time is run once for each look": {Operator: stampedMachine(p, stays), Play: func(s *scene.Stage) {
-			openWeb(s)
+			launchWithWeb(s)
 			s.Resize(2)
 			s.Called("start again", "watch again")
 			s.Set("blue", "spec", "color")
 			s.Called("watch update")
-			stamped(s, p, s.Web())
+			wantStamps(s, p, s.Web())
 			s.Advance(59 * time.Minute)
 			s.Called()
 			s.Wrote("patch foos/status default/web", "patch foos default/web", "patch foos/status default/web", // entered
@@ -146,7 +146,7 @@ func TestTheChangesOfAStateHoldNothingUp(t *testing.T) {
 				st.Enter = scene.KeepsDeployment
 			})(foo, j)
 		}, Play: func(s *scene.Stage) {
-			openWeb(s)
+			launchWithWeb(s)
 			s.Resize(2)
 			s.WantState("Running")
 			for n := range int64(185) {
@@ -166,7 +166,7 @@ func TestTheChangesOfAStateHoldNothingUp(t *testing.T) {
 				return stamp(c, r)
 			}
 		}), Play: func(s *scene.Stage) {
-			openWeb(s)
+			launchWithWeb(s)
 			s.Resize(2)
 			s.Advance(55 * time.Minute)
 			if n := len(s.Of("watch", "web")); n != 6 {
@@ -178,7 +178,7 @@ func TestTheChangesOfAStateHoldNothingUp(t *testing.T) {
 				unstructured.RemoveNestedField(o.Object, "metadata", "annotations", "example.com/during")
 				unstructured.RemoveNestedField(o.Object, "metadata", "annotations", "example.com/enter")
 			})
-			openWeb(s)
+			launchWithWeb(s)
 			s.Resize(2)
 			s.Advance(5 * time.Minute)
 			if n := len(s.Of("start", "web")); n != 1 {
@@ -196,7 +196,7 @@ func TestTheChangesOfAStateHoldNothingUp(t *testing.T) {
 			}
 			foo.Machine(m)
 		}, Play: func(s *scene.Stage) {
-			openWeb(s)
+			launchWithWeb(s)
 			s.Remove()
 			s.Advance(5 * time.Second)
 			s.WantGone()

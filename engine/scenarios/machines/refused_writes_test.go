@@ -52,8 +52,8 @@ func refusing(change func(s *dsl.State, j *enginetest.Journal), options ...dsl.O
 	}
 }
 
-// denied makes the server refuse, as a webhook does, what limited refuses as a schema does.
-func denied(s *scene.Stage) {
+// refuseByWebhook makes the server refuse, as a webhook does, what limited refuses as a schema does.
+func refuseByWebhook(s *scene.Stage) {
 	s.Refuse(scene.Foos, func(o *unstructured.Unstructured) error {
 		for _, part := range []string{"spec", "status"} {
 			if n, _ := scene.ValueAt(o, part+".limit").(int64); n > 500 {
@@ -75,7 +75,7 @@ func TestARefusedWriteFailsItsActionAlone(t *testing.T) {
 		words := func(action, word string) func(s *scene.Stage) {
 			return func(s *scene.Stage) {
 				s.Settle()
-				got := condition(s, "Ready")
+				got := conditionText(s, "Ready")
 				want := "False " + action + " " + word + " of state Running: changing the object: writing "
 				if !strings.HasPrefix(got, want) || !strings.Contains(got, "must be at most 500") {
 					s.T.Errorf("condition Ready is %q, want %q and the server's words", got, want)
@@ -84,7 +84,7 @@ func TestARefusedWriteFailsItsActionAlone(t *testing.T) {
 		}
 		begins := func(s *scene.Stage) {
 			s.RefuseLargeLimits()
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Resize(2)
 			s.WantState("Running")
@@ -123,7 +123,7 @@ func TestARefusedWriteFailsItsActionAlone(t *testing.T) {
 			}},
 			part + ": a person has it go though Enter is refused": {Operator: refusing(enter), Play: func(s *scene.Stage) {
 				begins(s)
-				goes(s, "Failed")
+				requestState(s, "Failed")
 				s.WantState("Failed")
 			}},
 			part + ": a refusal counts for the budget": {Operator: refusing(func(s *dsl.State, j *enginetest.Journal) {
@@ -174,12 +174,12 @@ func TestARefusedWriteFailsItsActionAlone(t *testing.T) {
 				s.WantState("Failed")
 			}},
 			part + ": a webhook that denies is a server that refuses": {Operator: refusing(enter), Play: func(s *scene.Stage) {
-				denied(s)
-				open(s)
+				refuseByWebhook(s)
+				launchWithConditions(s)
 				s.Create(scene.Web)
 				s.Resize(2)
 				s.WantState("Running")
-				if got := condition(s, "Ready"); !strings.HasSuffix(got, `admission webhook "limits.example.com" denied the request: it is too much`) || !strings.HasPrefix(got, "False EnterFailed ") {
+				if got := conditionText(s, "Ready"); !strings.HasSuffix(got, `admission webhook "limits.example.com" denied the request: it is too much`) || !strings.HasPrefix(got, "False EnterFailed ") {
 					s.T.Errorf("condition Ready is %q", got)
 				}
 				s.Advance(61 * time.Minute)
@@ -215,7 +215,7 @@ func TestARefusedWriteFailsItsActionAloneInADeletion(t *testing.T) {
 		"the time in a state is over": {Operator: leaving(tooMuch("status")), Play: func(s *scene.Stage) {
 			s.Operator.Resources()[0].Machines()[0].Machine.Deletion[0].Retries = nil
 			s.RefuseLargeLimits()
-			openWeb(s)
+			launchWithWeb(s)
 			s.Remove()
 			s.WantState("Draining")
 			s.Advance(61 * time.Minute)
@@ -234,7 +234,7 @@ func TestAMachineWaitsWhileItsBookIsRefused(t *testing.T) {
 			}
 			return nil
 		})
-		open(s)
+		launchWithConditions(s)
 		s.Create(scene.Web)
 		s.WantState("Pending")
 		s.Resize(2)
@@ -255,7 +255,7 @@ func TestAMissingRightFailsNoAction(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: refusing(func(s *dsl.State, j *enginetest.Journal) {
 		s.Enter, s.Retries = j.Note("start", copiesSize), &dsl.Budget{Then: "Failed"}
 	}), Play: func(s *scene.Stage) {
-		open(s)
+		launchWithConditions(s)
 		s.Create(scene.Web)
 		s.Settle()
 		s.Forbid("patch", scene.Foos+"/status")

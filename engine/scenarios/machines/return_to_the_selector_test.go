@@ -27,7 +27,7 @@ func TestAnObjectMayComeBackBeforeItsMachineHasEnded(t *testing.T) {
 		foo.Machines()[0].Known.Reads.Only = true
 	}
 	away := func(s *scene.Stage) {
-		open(s)
+		launchWithConditions(s)
 		s.Create(scene.Web)
 		s.WantState("Running")
 		s.Advance(time.Minute)
@@ -37,7 +37,7 @@ func TestAnObjectMayComeBackBeforeItsMachineHasEnded(t *testing.T) {
 		s.Called("drain delete")
 	}
 	anew := func(s *scene.Stage) {
-		comesBack(s)
+		comeBack(s)
 		s.Advance(time.Minute)
 		s.WantState("Running")
 		if got := handlersOf(s.Take()); !slices.Equal(got, []string{"start"}) {
@@ -53,24 +53,24 @@ func TestAnObjectMayComeBackBeforeItsMachineHasEnded(t *testing.T) {
 		s.WantState("Draining")
 	}
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"it is entered once more": {Operator: chosen(leaving(scene.Succeeds)), Play: func(s *scene.Stage) {
+		"it is entered once more": {Operator: withSelector(leaving(scene.Succeeds)), Play: func(s *scene.Stage) {
 			away(s)
 			anew(s)
 		}},
-		"also where nothing that the machine reads has changed": {Operator: chosen(looks), Play: func(s *scene.Stage) {
+		"also where nothing that the machine reads has changed": {Operator: withSelector(looks), Play: func(s *scene.Stage) {
 			away(s)
 			anew(s)
 		}},
-		"also when that cannot be written at first": {Operator: chosen(looks), Play: func(s *scene.Stage) {
+		"also when that cannot be written at first": {Operator: withSelector(looks), Play: func(s *scene.Stage) {
 			away(s)
 			s.FailNext("patch", scene.Foos+"/status", apierrors.NewInternalError(scene.ErrAgain), apierrors.NewInternalError(scene.ErrAgain))
 			anew(s)
 		}},
-		"one that is deleted meanwhile goes through them": {Operator: chosen(looks), Play: func(s *scene.Stage) {
+		"one that is deleted meanwhile goes through them": {Operator: withSelector(looks), Play: func(s *scene.Stage) {
 			away(s)
 			s.Remove()
 			s.Settle()
-			comesBack(s)
+			comeBack(s)
 			s.WantState("Draining")
 			s.Set("yes", "metadata", "labels", "drained")
 			s.Advance(time.Minute)
@@ -86,14 +86,14 @@ func TestAnObjectMayLeaveTheSelectorAndComeBackAtAnyTime(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		drain := []dsl.Func{scene.Succeeds, scene.Fails(dsl.Waiting("Godot", time.Second))}[r.IntN(2)]
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			scene.Play(t, scene.Scenario{Operator: chosen(leaving(drain)), Play: func(s *scene.Stage) {
-				open(s)
+			scene.Play(t, scene.Scenario{Operator: withSelector(leaving(drain)), Play: func(s *scene.Stage) {
+				launchWithConditions(s)
 				s.Create(scene.Web)
 				s.Settle()
 				for range 3 + r.IntN(12) {
-					happens(s, r)
+					happenAtRandom(s, r)
 				}
-				comesBack(s)
+				comeBack(s)
 				s.Advance(30 * time.Minute)
 				s.WantState("Running")
 				if at := scene.ValueAt(s.Web(), "status.stateEntered"); at == nil {
@@ -116,8 +116,8 @@ func TestAnObjectMayLeaveTheSelectorAndComeBackAtAnyTime(t *testing.T) {
 	}
 }
 
-// happens is one thing that happens to an object that comes and goes.
-func happens(s *scene.Stage, r *rand.Rand) {
+// happenAtRandom is one thing that happens to an object that comes and goes.
+func happenAtRandom(s *scene.Stage, r *rand.Rand) {
 	s.T.Helper()
 	broken := []error{apierrors.NewInternalError(scene.ErrAgain), apierrors.NewInternalError(scene.ErrAgain)}
 	switch r.IntN(9) {

@@ -29,12 +29,12 @@ func TestAnObjectInAReadyStateIsNotReadyWhileAnActionWaits(t *testing.T) {
 			return nil
 		}}}})
 	}, Play: func(s *scene.Stage) {
-		openWeb(s)
-		said(s, "Ready", "True Serving It serves.")
+		launchWithWeb(s)
+		wantCondition(s, "Ready", "True Serving It serves.")
 		s.Resize(2)
-		said(s, "Ready", "False Serving waiting for the Deployment")
+		wantCondition(s, "Ready", "False Serving waiting for the Deployment")
 		s.Resize(1)
-		said(s, "Ready", "True Serving It serves.")
+		wantCondition(s, "Ready", "True Serving It serves.")
 	}})
 }
 
@@ -82,7 +82,7 @@ func TestAMachineCopesWithASpoiltBook(t *testing.T) {
 func TestATimeInTheFuturePutsOffNoTimeOut(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"one that is far ahead is replaced by when it is seen": {Operator: oneMachine, Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Resize(2)
 			s.WantState("Running")
@@ -94,7 +94,7 @@ func TestATimeInTheFuturePutsOffNoTimeOut(t *testing.T) {
 			s.WantState("Failed")
 		}},
 		"one that was written while no process ran is, too": {Operator: oneMachine, Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Resize(2)
 			s.WantState("Running")
@@ -106,7 +106,7 @@ func TestATimeInTheFuturePutsOffNoTimeOut(t *testing.T) {
 			s.WantState("Failed")
 		}},
 		"one of a process whose clock is a little ahead stays": {Operator: oneMachine, Play: func(s *scene.Stage) {
-			open(s)
+			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Resize(2)
 			s.WantState("Running")

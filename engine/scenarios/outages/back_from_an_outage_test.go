@@ -22,8 +22,8 @@ import (
 // backWithin is how long after the API server answers all that it held up is handled.
 const backWithin = 3 * time.Second
 
-// backSoon brings the API server back, and holds that what it held up is handled within backWithin.
-func backSoon(s *scene.Stage, handled func(s *scene.Stage) bool) {
+// endOutage brings the API server back, and holds that what it held up is handled within backWithin.
+func endOutage(s *scene.Stage, handled func(s *scene.Stage) bool) {
 	s.T.Helper()
 	s.Process.Restore()
 	begun := time.Now()
@@ -35,8 +35,8 @@ func backSoon(s *scene.Stage, handled func(s *scene.Stage) bool) {
 	}
 }
 
-// sever cuts the operator off from the server. Its watches show a change in the moment before.
-func sever(s *scene.Stage, change func()) {
+// cutOff cuts the operator off from the server. Its watches show a change in the moment before.
+func cutOff(s *scene.Stage, change func()) {
 	s.T.Helper()
 	var ends []func() int
 	for _, on := range []struct{ verb, resource string }{{"get", scene.ConfigMaps}, {"patch", scene.Foos + "/status"}, {"patch", scene.Deployments}} {
@@ -126,7 +126,7 @@ func TestAChangeDuringAnOutageIsHandledSoon(t *testing.T) {
 					s.Advance(away / 2)
 					tt.away(s)
 					s.Advance(away / 2)
-					backSoon(s, tt.handled)
+					endOutage(s, tt.handled)
 				}})
 			})
 		}
@@ -200,9 +200,9 @@ func TestAHandlerThatFailedForAnOutageRunsSoon(t *testing.T) {
 					s.Create(scene.Web)
 					s.Advance(time.Minute)
 					s.Forget()
-					sever(s, func() { s.Resize(2) })
+					cutOff(s, func() { s.Resize(2) })
 					s.Advance(away)
-					backSoon(s, tt.handled)
+					endOutage(s, tt.handled)
 				}})
 			})
 		}
@@ -237,7 +237,7 @@ func TestObjectsAreHandledInTheOrderOfTheirChangesAfterAnOutage(t *testing.T) {
 				})
 				s.Advance(time.Second)
 			}
-			sever(s, func() {
+			cutOff(s, func() {
 				for _, name := range names[:4] {
 					grow(name)
 				}

@@ -38,13 +38,13 @@ func TestIndexesStayExact(t *testing.T) {
 			s.Called("web create: 1 2 3")
 			s.HoldWatches(scene.ConfigMaps)
 			s.Delete(scene.ConfigMaps, "default", "a")
-			give(s, "b", "v", "8")
+			setData(s, "b", "v", "8")
 			s.Delete(scene.ConfigMaps, "default", "c")
 			s.Create(settingsMap("c", "", "x", "9"))
 			s.ExpireWatches(scene.ConfigMaps)
 			s.ReleaseWatches(scene.ConfigMaps)
 			s.Advance(time.Minute)
-			last(s, "web index: 8 9")
+			wantLastCall(s, "web index: 8 9")
 		}},
 		"a selector that flips": {Operator: scene.LooksUp(dsl.Reconcile), Play: func(s *scene.Stage) {
 			serve(s)
@@ -70,31 +70,31 @@ func TestIndexesStayExact(t *testing.T) {
 			}))
 			s.Create(scene.FooWithRef("web", "x"))
 			s.Called("web create: 1")
-			give(s, "a", "app", "blue")
+			setData(s, "a", "app", "blue")
 			s.Called("web index:")
-			give(s, "a", "app", "red")
+			setData(s, "a", "app", "red")
 			s.Called("web index: 1")
-			give(s, "a", "v", "0")
+			setData(s, "a", "v", "0")
 			s.Called("web index:")
 		}},
 		"a resource that goes and comes": {Operator: scene.LooksUp(dsl.Reconcile), Play: func(s *scene.Stage) {
 			overBars(s)
 			s.Launch()
-			indexHealth(s, "index", "not served")
+			wantIndexHealth(s, "index", "not served")
 			s.Create(scene.FooWithRef("web", "x"))
 			s.Called("web create:") // without a CRD there are no objects
 			serve(s)
 			s.Create(bar("a", "x"))
 			s.Advance(15 * time.Second)
-			last(s, "web index: a")
-			indexHealth(s, "index", "")
+			wantLastCall(s, "web index: a")
+			wantIndexHealth(s, "index", "")
 			s.Unserve(bars)
 			s.Advance(time.Minute)
-			last(s, "web index:")
+			wantLastCall(s, "web index:")
 			serve(s)
 			s.Create(bar("b", "x"))
 			s.Advance(15 * time.Second)
-			last(s, "web index: b")
+			wantLastCall(s, "web index: b")
 		}},
 		"nothing is held of objects that are gone": {Operator: scene.LooksUp(dsl.Reconcile), Play: func(s *scene.Stage) {
 			metrics := ops.NewMetrics()
@@ -134,11 +134,11 @@ func TestIndexesStayExact(t *testing.T) {
 			s.Called("web create: 1")
 			s.Delete("namespaces.v1", "", "team-a")
 			s.Advance(time.Minute)
-			last(s, "web index:")
+			wantLastCall(s, "web index:")
 			s.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: team-b}}`)
 			s.Create(settingsMap("team-b/a", "", "x", "2"))
 			s.Advance(time.Minute)
-			last(s, "web index: 2")
+			wantLastCall(s, "web index: 2")
 		}},
 	})
 }
@@ -154,7 +154,7 @@ func TestAnIndexThatCannotBeReadHoldsUpItsReadersAlone(t *testing.T) {
 			s.Create(settingsMap("a", "", "x", "1"))
 			s.Forbid("list", scene.ConfigMaps)
 			s.LaunchWithIndex()
-			indexHealth(s, "index", "forbidden: list")
+			wantIndexHealth(s, "index", "forbidden: list")
 			s.Create(scene.FooWithRef("web", "x"))
 			s.Called("web create: error", "free create")
 			s.Advance(10 * time.Minute)
@@ -162,7 +162,7 @@ func TestAnIndexThatCannotBeReadHoldsUpItsReadersAlone(t *testing.T) {
 			s.Allow("list", scene.ConfigMaps)
 			s.Advance(15 * time.Second)
 			s.Called("web create: 1")
-			indexHealth(s, "index", "")
+			wantIndexHealth(s, "index", "")
 		}},
 		"for a namespace that is not listed yet": {Operator: both, Play: func(s *scene.Stage) {
 			s.Operator.Scope.Namespaces = []string{"default", "team-*"}
@@ -202,15 +202,15 @@ func TestAnIndexThatCannotBeReadHoldsUpItsReadersAlone(t *testing.T) {
 			s.LaunchWithIndex()
 			s.Create(scene.FooWithRef("web", "x"))
 			s.Called("web create: 2 3")
-			indexHealth(s, "indexed", "default/a: not yet")
-			give(s, "c", "v", "panic")
+			wantIndexHealth(s, "indexed", "default/a: not yet")
+			setData(s, "c", "v", "panic")
 			s.Called("web index: 2")
-			indexHealth(s, "indexed", "default/c: panic: no")
-			give(s, "a", "v", "1")
+			wantIndexHealth(s, "indexed", "default/c: panic: no")
+			setData(s, "a", "v", "1")
 			s.Called("web index: 1 2")
 			s.Delete(scene.ConfigMaps, "default", "c")
 			s.Called()
-			indexHealth(s, "indexed", "")
+			wantIndexHealth(s, "indexed", "")
 		}},
 		"an index that there is not": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {

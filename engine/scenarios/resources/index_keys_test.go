@@ -54,7 +54,7 @@ func TestAKeyThatIsNotUTF8IsNoOtherKey(t *testing.T) {
 					s.Launch()
 					said := `[good] 1 reading index owners: a key is text in UTF-8, found "caf\xe9"`
 					s.CalledInAnyOrder(said, said)
-					indexHealth(s, "indexed", `default/web: a key is text in UTF-8, found "caf\xe9"`)
+					wantIndexHealth(s, "indexed", `default/web: a key is text in UTF-8, found "caf\xe9"`)
 				},
 			})
 		})

@@ -18,8 +18,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// indexHealth checks what /readyz has to say of the index.
-func indexHealth(s *scene.Stage, check, want string) {
+// wantIndexHealth checks what /readyz has to say of the index.
+func wantIndexHealth(s *scene.Stage, check, want string) {
 	s.T.Helper()
 	for _, c := range s.Process.Engine().Ready() {
 		if c.Name == check+"/owners" && want != "" && strings.Contains(c.Message, want) {
@@ -47,9 +47,9 @@ func TestAnIndexWakesReadersOfItsKeys(t *testing.T) {
 			s.Called("one index: 1 2")
 			s.Create(settingsMap("c", "", "z u", "3"))
 			s.Called("two index: 3")
-			give(s, "c", "for", "z")
+			setData(s, "c", "for", "z")
 			s.Called("two index:")
-			give(s, "a", "v", "9")
+			setData(s, "a", "v", "9")
 			s.Called("one index: 9 2")
 			s.Delete(scene.ConfigMaps, "default", "a")
 			s.Called("one index: 2")
@@ -60,8 +60,8 @@ func TestAnIndexWakesReadersOfItsKeys(t *testing.T) {
 			s.LaunchWithIndex()
 			s.Create(scene.FooWithRef("one", "x"))
 			s.Called("one create: 1")
-			give(s, "a", "app", "red")
-			give(s, "a", "for", "x z")
+			setData(s, "a", "app", "red")
+			setData(s, "a", "for", "x z")
 			s.Called()
 			s.HoldWatches(scene.ConfigMaps)
 			s.Delete(scene.ConfigMaps, "default", "a")
@@ -83,7 +83,7 @@ func TestAnIndexWakesReadersOfItsKeys(t *testing.T) {
 			s.Called("web index: 1")
 			s.Remove()
 			s.Settle()
-			give(s, "b", "v", "2")
+			setData(s, "b", "v", "2")
 			s.Called()
 			s.Create(scene.FooWithRef("web", "u"))
 			s.Called("web create: 2")
@@ -215,7 +215,7 @@ func TestAllKindsOfCodeReadIndexes(t *testing.T) {
 				s.Forget()
 				s.Create(settingsMap("b", "", "u", "1"))
 				s.Advance(3 * time.Hour)
-				last(s, "2")
+				wantLastCall(s, "2")
 			}},
 	})
 }
@@ -273,7 +273,7 @@ func TestNewsOfAnIndexAreNotLost(t *testing.T) {
 				s.Called("web create:")
 				s.Create(settingsMap("a", "", "x", "1"))
 				s.Called("web create: 1")
-				give(s, "a", "v", "2")
+				setData(s, "a", "v", "2")
 				s.Called()
 			}},
 	})

@@ -65,8 +65,8 @@ func refusesIntroductions(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// stillReady checks that /readyz does.
-func stillReady(s *scene.Stage) {
+// wantReady checks that /readyz does.
+func wantReady(s *scene.Stage) {
 	s.T.Helper()
 	for _, c := range s.Process.Engine().Ready() {
 		if c.State == ops.Fail {
@@ -85,7 +85,7 @@ func TestMissingRightsAreReportedBeforeARefusal(t *testing.T) {
 			s.Forbid("create", scene.Deployments)
 			s.Process = s.Start(s.Operator, measured)
 			scene.WantUnwell(s, "rights/deployments.apps: may not create deployments.apps (handler foos/child); account operator")
-			stillReady(s)
+			wantReady(s)
 			if diff := cmp.Diff([]string{"deployments.apps create 1"}, saysMissing(s, metrics)); diff != "" {
 				s.T.Errorf("metrics (-want +got):\n%s", diff)
 			}
@@ -265,7 +265,7 @@ func TestRightsAreReviewedWithFewRequests(t *testing.T) {
 		"rights in each namespace are as good as rights in all": {Operator: declares, Play: func(s *scene.Stage) {
 			var asked questions
 			s.Operator.Scope.Namespaces = []string{"team-*"}
-			teams(s, 5)
+			createTeams(s, 5)
 			s.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: other}}`)
 			s.Forbid("create", scene.Deployments, "other")
 			s.Process = s.Start(s.Operator, asked.count)
@@ -279,7 +279,7 @@ func TestRightsAreReviewedWithFewRequests(t *testing.T) {
 		"of sixty namespaces ten are asked for": {Operator: declares, Play: func(s *scene.Stage) {
 			var asked questions
 			s.Operator.Scope.Namespaces = []string{"team-*"}
-			teams(s, 60)
+			createTeams(s, 60)
 			s.Forbid("create", scene.Deployments, "team-0", "team-1")
 			s.Process = s.Start(s.Operator, asked.count)
 			scene.WantUnwell(s, "rights/deployments.apps: may not create deployments.apps in namespace team-0, team-1 (10 of 60 were asked for) (handler foos/child); account operator")
@@ -289,7 +289,7 @@ func TestRightsAreReviewedWithFewRequests(t *testing.T) {
 		}},
 		"a namespace that joins the scope is asked for": {Operator: declares, Play: func(s *scene.Stage) {
 			s.Operator.Scope.Namespaces = []string{"team-*"}
-			teams(s, 2)
+			createTeams(s, 2)
 			s.Forbid("create", scene.Deployments, "team-2")
 			s.Launch()
 			scene.WantWell(s)
@@ -299,7 +299,7 @@ func TestRightsAreReviewedWithFewRequests(t *testing.T) {
 		}},
 		"namespaces with names are asked for one by one where not all are allowed": {Operator: declares, Play: func(s *scene.Stage) {
 			s.Operator.Scope.Namespaces = []string{"team-0", "team-1"}
-			teams(s, 2)
+			createTeams(s, 2)
 			s.Forbid("create", scene.Deployments, "team-1")
 			s.Launch()
 			scene.WantUnwell(s, "may not create deployments.apps in namespace team-1 (handler foos/child)")

@@ -19,16 +19,16 @@ const namespaces = "namespaces.v1"
 
 const foos2 = "foos.v2.example.com"
 
-// hides makes lists not show an object any more, and operators list anew.
-func hides(s *scene.Stage, resource, namespace, name string) {
+// hideFromLists makes lists not show an object any more, and operators list anew.
+func hideFromLists(s *scene.Stage, resource, namespace, name string) {
 	s.T.Helper()
 	s.Omit(resource, namespace, name)
 	s.ExpireWatches(resource)
 	s.Advance(time.Minute)
 }
 
-// shows is the opposite of hides.
-func shows(s *scene.Stage, resource, namespace, name string) {
+// showInLists is the opposite of hides.
+func showInLists(s *scene.Stage, resource, namespace, name string) {
 	s.T.Helper()
 	s.Reveal(resource, namespace, name)
 	s.ExpireWatches(resource)
@@ -162,10 +162,10 @@ func TestAnUnseenDeletionIsConfirmed(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"an object that lives is not seen off, and known when it is shown again": {Operator: watched, Play: func(s *scene.Stage) {
 			s.Begin()
-			hides(s, scene.Foos, "default", "web")
+			hideFromLists(s, scene.Foos, "default", "web")
 			s.Called()
 			scene.WantUnwell(s, "departed/"+scene.Foos, "not known to be gone: 1")
-			shows(s, scene.Foos, "default", "web")
+			showInLists(s, scene.Foos, "default", "web")
 			s.Called()
 			s.Wrote()
 			scene.WantWell(s)
@@ -174,7 +174,7 @@ func TestAnUnseenDeletionIsConfirmed(t *testing.T) {
 		}},
 		"one that goes while it is not shown is seen off": {Operator: watched, Play: func(s *scene.Stage) {
 			s.Begin()
-			hides(s, scene.Foos, "default", "web")
+			hideFromLists(s, scene.Foos, "default", "web")
 			s.Remove()
 			s.Advance(5 * time.Minute)
 			s.Called("left delete")
@@ -183,7 +183,7 @@ func TestAnUnseenDeletionIsConfirmed(t *testing.T) {
 		"one that may not be read waits": {Operator: watched, Play: func(s *scene.Stage) {
 			s.Begin()
 			s.Forbid("get", scene.Foos)
-			gap(s, s.Remove)
+			happenUnseen(s, s.Remove)
 			s.Advance(time.Hour)
 			s.Called()
 			scene.WantUnwell(s, "departed/"+scene.Foos, "cannot get")
@@ -195,7 +195,7 @@ func TestAnUnseenDeletionIsConfirmed(t *testing.T) {
 		"one that may be read again is seen off at once": {Operator: watched, Play: func(s *scene.Stage) {
 			s.Begin()
 			s.Forbid("get", scene.Foos)
-			gap(s, s.Remove)
+			happenUnseen(s, s.Remove)
 			s.Advance(time.Hour)
 			s.Called()
 			s.Allow("get", scene.Foos)
@@ -211,7 +211,7 @@ func TestAnUnseenDeletionIsConfirmed(t *testing.T) {
 		"one that may not be read, and whose name is another's, holds nothing up": {Operator: watched, Play: func(s *scene.Stage) {
 			s.Begin()
 			s.Forbid("get", scene.Foos)
-			gap(s, func() {
+			happenUnseen(s, func() {
 				s.Remove()
 				s.Create(scene.Web)
 			})
@@ -225,7 +225,7 @@ func TestAnUnseenDeletionIsConfirmed(t *testing.T) {
 		"a page that is not found says nothing of the object": {Operator: watched, Play: func(s *scene.Stage) {
 			s.Begin()
 			end := s.FailWhile("get", scene.Foos, enginetest.ErrPage)
-			gap(s, s.Remove)
+			happenUnseen(s, s.Remove)
 			s.Advance(time.Hour)
 			s.Called()
 			if n := end(); n == 0 || n > 30 {
@@ -243,7 +243,7 @@ func TestAnUnseenDeletionIsConfirmed(t *testing.T) {
 				s.Create(scene.Web)
 				s.Set("gold", "metadata", "labels", "tier")
 				s.Called("sync create")
-				gap(s, func() { s.Set("iron", "metadata", "labels", "tier") })
+				happenUnseen(s, func() { s.Set("iron", "metadata", "labels", "tier") })
 				s.Called("left delete")
 				s.Set("gold", "metadata", "labels", "tier")
 				s.Called("sync create")
@@ -261,7 +261,7 @@ func TestAnUnseenDeletionIsConfirmed(t *testing.T) {
 				s.Omit(scene.Foos, "default", "web")
 				s.ExpireWatches(scene.Foos)
 				s.Advance(500 * time.Millisecond)
-				shows(s, scene.Foos, "default", "web")
+				showInLists(s, scene.Foos, "default", "web")
 				s.Called()
 			},
 		},
@@ -290,7 +290,7 @@ func TestANamespaceLeavesTheScopeByItsDeletionAlone(t *testing.T) {
 			scene.WantWell(s)
 		}),
 		"a list without one that is there": operator(func(s *scene.Stage) {
-			hides(s, namespaces, "", "team-a")
+			hideFromLists(s, namespaces, "", "team-a")
 			s.Called()
 			s.Delete(scene.Foos, "team-a", "web")
 			s.Called("left delete")
@@ -378,8 +378,8 @@ func TestNamespacesAreFollowedWithRightsToListAndWatchAlone(t *testing.T) {
 		s.Launch()
 		s.Called("sync resume")
 		scene.WantWell(s)
-		hides(s, namespaces, "", "team-a")
-		shows(s, namespaces, "", "team-a")
+		hideFromLists(s, namespaces, "", "team-a")
+		showInLists(s, namespaces, "", "team-a")
 		s.Called()
 		s.Delete(namespaces, "", "team-a")
 		s.Advance(time.Second)

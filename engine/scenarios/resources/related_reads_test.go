@@ -45,7 +45,7 @@ func TestHandlersSeeAllRelatedObjectsOrNone(t *testing.T) {
 			serve(s)
 			s.Create(bar)
 			s.Advance(10 * time.Second)
-			last(s, "default/a=1")
+			wantLastCall(s, "default/a=1")
 			health(s, "")
 			s.Unserve("bars.v1.example.org")
 			s.Advance(10 * time.Minute)
@@ -54,7 +54,7 @@ func TestHandlersSeeAllRelatedObjectsOrNone(t *testing.T) {
 			serve(s)
 			s.Create(bar)
 			s.Advance(10 * time.Second)
-			last(s, "web related: default/a=1")
+			wantLastCall(s, "web related: default/a=1")
 		}},
 		"one that has no objects": {Operator: scene.NotesRelated(dsl.Relation{Resource: bars}, dsl.Reconcile), Play: func(s *scene.Stage) {
 			s.Launch()
@@ -93,9 +93,9 @@ func TestHandlersSeeAllRelatedObjectsOrNone(t *testing.T) {
 	})
 }
 
-// last checks how the last call ends, and that none has failed: the listing may be over before the
+// wantLastCall checks how the last call ends, and that none has failed: the listing may be over before the
 // first object comes.
-func last(s *scene.Stage, want string) {
+func wantLastCall(s *scene.Stage, want string) {
 	s.T.Helper()
 	s.Settle()
 	calls := s.Take()
@@ -186,7 +186,7 @@ func TestARelatedEventEvaluatesFewConditions(t *testing.T) {
 			s.Launch()
 			asked.Store(0)
 			for i := range 10 {
-				give(s, fmt.Sprint("c", i), "v", "2")
+				setData(s, fmt.Sprint("c", i), "v", "2")
 				s.Settle()
 			}
 			if n := ran.Load(); n != 10 {

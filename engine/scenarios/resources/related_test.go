@@ -40,8 +40,8 @@ func settingsMap(name, app, owner, value string) string {
 		namespace, rest, app, owner, value)
 }
 
-// give sets the value of a ConfigMap's data.
-func give(s *scene.Stage, name, key, value string) {
+// setData sets the value of a ConfigMap's data.
+func setData(s *scene.Stage, name, key, value string) {
 	s.T.Helper()
 	namespace, rest, both := strings.Cut(name, "/")
 	if !both {
@@ -65,7 +65,7 @@ func TestHandlersRunForRelatedObjects(t *testing.T) {
 				s.Create(scene.FooWithRef("one", "a"))
 				s.Create(scene.FooWithRef("two", "b"))
 				s.CalledInAnyOrder("one create: default/a=1", "two create:")
-				give(s, "a", "v", "2")
+				setData(s, "a", "v", "2")
 				s.Called("one related: default/a=2")
 				s.Create(settingsMap("b", "", "", "1"))
 				s.Called("two related: default/b=1")
@@ -86,13 +86,13 @@ func TestHandlersRunForRelatedObjects(t *testing.T) {
 				s.Called("web create: default/a=1")
 				s.Set("b", "spec", "ref")
 				s.Called("web update: default/b=1")
-				give(s, "a", "v", "2")
+				setData(s, "a", "v", "2")
 				s.Called()
-				give(s, "b", "v", "2")
+				setData(s, "b", "v", "2")
 				s.Called("web related: default/b=2")
 				s.Remove()
 				s.Settle()
-				give(s, "b", "v", "3")
+				setData(s, "b", "v", "3")
 				s.Called()
 			},
 		},
@@ -117,9 +117,9 @@ func TestHandlersRunForRelatedObjects(t *testing.T) {
 				s.Called("one related: default/b=1")
 				s.Create(settingsMap("a", "one", "", "1"))
 				s.Called("one related: default/a=1 default/b=1")
-				give(s, "a", "app", "two")
+				setData(s, "a", "app", "two")
 				s.CalledInAnyOrder("one related: default/b=1", "two related: default/a=1")
-				give(s, "a", "app", "none")
+				setData(s, "a", "app", "none")
 				s.Called("two related:")
 				s.Create(settingsMap("other/a", "one", "", "1"))
 				s.Called()
@@ -133,11 +133,11 @@ func TestHandlersRunForRelatedObjects(t *testing.T) {
 				s.Forget()
 				s.Create(settingsMap("other/a", "", "one", "1"))
 				s.Called("one related: other/a=1")
-				give(s, "other/a", "for", "two")
+				setData(s, "other/a", "for", "two")
 				s.CalledInAnyOrder("one related:", "two related: other/a=1")
-				give(s, "other/a", "for", "nobody")
+				setData(s, "other/a", "for", "nobody")
 				s.Called("two related:")
-				give(s, "other/a", "v", "2")
+				setData(s, "other/a", "v", "2")
 				s.Delete(scene.ConfigMaps, "other", "a")
 				s.Called()
 			},
@@ -216,7 +216,7 @@ func TestNewsOfRelatedObjectsAreNotLost(t *testing.T) {
 				s.Called("vain create", "made create")
 				s.Create(settingsMap("a", "", "", "1"))
 				s.Called("web related: default/a=1", "vain create 2", "made create")
-				give(s, "a", "v", "2")
+				setData(s, "a", "v", "2")
 				s.Called("web related: default/a=2", "vain create 2")
 			},
 		},
@@ -226,7 +226,7 @@ func TestNewsOfRelatedObjectsAreNotLost(t *testing.T) {
 				s.Begin()
 				s.Process.Restart()
 				s.Called()
-				give(s, "a", "v", "2")
+				setData(s, "a", "v", "2")
 				s.Called("web related: default/a=2")
 			},
 		},

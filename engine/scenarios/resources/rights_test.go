@@ -51,8 +51,8 @@ func (q *questions) take() int {
 	return n
 }
 
-// teams makes namespaces with an object each.
-func teams(s *scene.Stage, n int) {
+// createTeams makes namespaces with an object each.
+func createTeams(s *scene.Stage, n int) {
 	for i := range n {
 		s.Create(team(i))
 	}
@@ -69,7 +69,7 @@ func TestAMissingRightIsAFaultOfItsNamespaceAlone(t *testing.T) {
 		"one without rights among sixty leaves the others alone, and costs a question now and then": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
 			var asked questions
 			s.Operator.Scope.Namespaces = []string{"team-*"}
-			teams(s, 60)
+			createTeams(s, 60)
 			for _, verb := range everything {
 				s.Forbid(verb, scene.Foos, "team-7")
 			}
@@ -78,7 +78,7 @@ func TestAMissingRightIsAFaultOfItsNamespaceAlone(t *testing.T) {
 				s.T.Errorf("%d objects are handled, want 59", n)
 			}
 			scene.WantUnwell(s, "resource/"+scene.Foos, "forbidden: list, watch in namespace team-7")
-			up(s, true)
+			wantWatched(s, true)
 			asked.take()
 			s.Advance(time.Hour)
 			if n := asked.take(); n > 60*60/8 {
@@ -99,12 +99,12 @@ func TestAMissingRightIsAFaultOfItsNamespaceAlone(t *testing.T) {
 			for _, verb := range everything {
 				s.Forbid(verb, scene.Foos, "team-3")
 			}
-			teams(s, 3)
+			createTeams(s, 3)
 			s.Process = s.Start(s.Operator, asked.count)
 			s.Take()
 			s.Create(team(3))
 			s.Advance(time.Second)
-			up(s, true)
+			wantWatched(s, true)
 			asked.take()
 			s.Create(team(4))
 			s.Advance(10 * time.Second)
@@ -121,7 +121,7 @@ func TestAMissingRightIsAFaultOfItsNamespaceAlone(t *testing.T) {
 		"many without rights cost a question a second": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
 			var asked questions
 			s.Operator.Scope.Namespaces = []string{"team-*"}
-			teams(s, 100)
+			createTeams(s, 100)
 			for i := range 99 {
 				s.Forbid("list", scene.Foos, fmt.Sprintf("team-%d", i))
 			}
@@ -136,29 +136,29 @@ func TestAMissingRightIsAFaultOfItsNamespaceAlone(t *testing.T) {
 		}},
 		"it is degraded as a whole when nothing works": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
 			s.Operator.Scope.Namespaces = []string{"team-*"}
-			teams(s, 3)
+			createTeams(s, 3)
 			s.Forbid("list", scene.Foos)
 			s.Launch()
-			up(s, false)
+			wantWatched(s, false)
 			scene.WantUnwell(s, "forbidden: list in namespace team-0; list in namespace team-1; list in namespace team-2")
 			s.Allow("list", scene.Foos)
 			s.Advance(25 * time.Second)
-			up(s, true)
+			wantWatched(s, true)
 			scene.WantWell(s)
 		}},
 		"a right that is taken away in one namespace is noticed, and when it is given again": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
 			s.Operator.Scope.Namespaces = []string{"team-*"}
-			teams(s, 5)
+			createTeams(s, 5)
 			s.Launch()
 			s.Take()
 			s.Forbid("list", scene.Foos, "team-2")
 			s.Forbid("watch", scene.Foos, "team-2")
 			s.CutWatches(scene.Foos)
 			s.Advance(time.Minute)
-			up(s, true)
+			wantWatched(s, true)
 			scene.WantUnwell(s, "forbidden: list, watch in namespace team-2")
-			s.Update(scene.Foos, "team-1", "web", resized)
-			s.Update(scene.Foos, "team-2", "web", resized)
+			s.Update(scene.Foos, "team-1", "web", resize)
+			s.Update(scene.Foos, "team-2", "web", resize)
 			s.Called("sync update")
 			s.Allow("list", scene.Foos, "team-2")
 			s.Allow("watch", scene.Foos, "team-2")
@@ -181,7 +181,7 @@ func TestAMissingRightIsAFaultOfItsNamespaceAlone(t *testing.T) {
 				})
 			}, Play: func(s *scene.Stage) {
 				s.Operator.Scope.Namespaces = []string{"team-*"}
-				teams(s, 2)
+				createTeams(s, 2)
 				s.Forbid("list", scene.ConfigMaps, "team-1")
 				s.Launch()
 				refused := "configmaps is forbidden: the operator may not list in namespace team-1"
@@ -240,9 +240,9 @@ func TestARightThatIsGivenBackEndsAWait(t *testing.T) {
 				s.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: team-1}}`)
 				s.Launch()
 				s.Forbid("patch", scene.Foos, "team-1")
-				teams(s, 2)
+				createTeams(s, 2)
 				s.Advance(15 * time.Minute)
-				up(s, true)
+				wantWatched(s, true)
 				scene.WantUnwell(s, "forbidden: patch in namespace team-1")
 				s.Allow("patch", scene.Foos, "team-1")
 				s.Advance(noticed)
@@ -259,7 +259,7 @@ func TestARightThatIsGivenBackEndsAWait(t *testing.T) {
 				s.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: team-0}}`)
 				s.Launch()
 				s.Forbid("patch", scene.Foos, "team-0")
-				teams(s, 1)
+				createTeams(s, 1)
 				s.Advance(15 * time.Minute)
 				s.DelayNext("watch", scene.Foos, time.Hour)
 				s.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: team-1}}`)
@@ -324,8 +324,8 @@ func TestARightThatIsGivenBackEndsAWait(t *testing.T) {
 	})
 }
 
-// up checks whether the resource is said to be watched, whatever the warnings.
-func up(s *scene.Stage, want bool) {
+// wantWatched checks whether the resource is said to be watched, whatever the warnings.
+func wantWatched(s *scene.Stage, want bool) {
 	s.T.Helper()
 	s.Settle()
 	for _, c := range s.Process.Engine().Ready() {
@@ -335,5 +335,5 @@ func up(s *scene.Stage, want bool) {
 	}
 }
 
-// resized is a change that a handler looks at.
-func resized(o *unstructured.Unstructured) { o.Object["spec"] = map[string]any{"size": int64(7)} }
+// resize is a change that a handler looks at.
+func resize(o *unstructured.Unstructured) { o.Object["spec"] = map[string]any{"size": int64(7)} }

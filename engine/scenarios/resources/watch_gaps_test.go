@@ -15,8 +15,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// gap lets something happen that no watch shows.
-func gap(s *scene.Stage, happens func()) {
+// happenUnseen lets something happen that no watch shows.
+func happenUnseen(s *scene.Stage, happens func()) {
 	s.T.Helper()
 	s.HoldWatches(scene.Foos)
 	happens()
@@ -46,13 +46,13 @@ func TestEventsInAGapOfTheWatchAreMadeUpFor(t *testing.T) {
 		"an object that was deleted is a delete of it as it was last seen": {Operator: notes(dsl.NoFinalizer()), Play: func(s *scene.Stage) {
 			s.Begin()
 			uid := string(s.Web().GetUID())
-			gap(s, func() { s.Remove() })
+			happenUnseen(s, func() { s.Remove() })
 			s.Called("left " + uid)
 		}},
 		"an object that was deleted and made again is a delete and a create": {Operator: notes(dsl.NoFinalizer()), Play: func(s *scene.Stage) {
 			s.Begin()
 			old := string(s.Web().GetUID())
-			gap(s, func() {
+			happenUnseen(s, func() {
 				s.Remove()
 				s.Create(scene.Web)
 			})
@@ -69,7 +69,7 @@ func TestEventsInAGapOfTheWatchAreMadeUpFor(t *testing.T) {
 		}},
 		"one that came and went is none": {Operator: notes(dsl.NoFinalizer()), Play: func(s *scene.Stage) {
 			s.Launch()
-			gap(s, func() {
+			happenUnseen(s, func() {
 				s.Create(scene.Web)
 				s.Remove()
 			})
@@ -78,7 +78,7 @@ func TestEventsInAGapOfTheWatchAreMadeUpFor(t *testing.T) {
 		"one whose deletion began is a delete": {Operator: notes(), Play: func(s *scene.Stage) {
 			s.Begin()
 			uid := string(s.Web().GetUID())
-			gap(s, func() { s.Remove() })
+			happenUnseen(s, func() { s.Remove() })
 			s.Called("left " + uid)
 			s.WantGone()
 		}},
@@ -87,7 +87,7 @@ func TestEventsInAGapOfTheWatchAreMadeUpFor(t *testing.T) {
 				foo.OnReconcile("vain", j.Note("vain", scene.RetriesAfter(time.Hour), scene.Succeeds))
 			}, Play: func(s *scene.Stage) {
 				s.Begin()
-				gap(s, func() {
+				happenUnseen(s, func() {
 					s.Remove()
 					s.Create(scene.Web)
 				})

@@ -21,8 +21,8 @@ import (
 // short is a Secret whose value is found by trying.
 const short = `{apiVersion: v1, kind: Secret, metadata: {name: pin}, data: {pin: MTIzNA==}}`
 
-// keyed plays with an operator for Secrets, whose own are in the namespace ops.
-func keyed(t *testing.T, play func(s *scene.Stage)) {
+// playWithSecrets plays with an operator for Secrets, whose own are in the namespace ops.
+func playWithSecrets(t *testing.T, play func(s *scene.Stage)) {
 	t.Helper()
 	scene.Play(t, scene.Scenario{Operator: scene.Syncs, Play: func(s *scene.Stage) {
 		s.Operator.Resource(scene.Secrets, func(secret *dsl.Resource) {
@@ -33,14 +33,14 @@ func keyed(t *testing.T, play func(s *scene.Stage)) {
 	}})
 }
 
-// inOps starts the operator in the namespace ops.
-func inOps(s *scene.Stage) {
+// launchInOps starts the operator in the namespace ops.
+func launchInOps(s *scene.Stage) {
 	s.T.Helper()
 	s.Process = s.Start(s.Operator, func(e *engine.Settings) { e.Namespace = "ops" })
 }
 
-// digestOf is the digest that the book has of a Secret.
-func digestOf(s *scene.Stage, name string) (digest, text string) {
+// storedDigest is the digest that the book has of a Secret.
+func storedDigest(s *scene.Stage, name string) (digest, text string) {
 	s.T.Helper()
 	text = s.Get(scene.Secrets, "default", name).GetAnnotations()[scene.StateAnnotation]
 	var found struct {
@@ -54,21 +54,21 @@ func digestOf(s *scene.Stage, name string) (digest, text string) {
 	return found.Handlers["changed"].Seen, text
 }
 
-// unkeyed is the digest that anybody can work out of a Secret.
-func unkeyed(s *scene.Stage, name string) string {
+// digestWithoutKey is the digest that anybody can work out of a Secret.
+func digestWithoutKey(s *scene.Stage, name string) string {
 	return book.Digest(book.Essence(s.Get(scene.Secrets, "default", name).Object))
 }
 
 // TestDigestsOfSecretsAreKeyed holds that a short Secret cannot be found by trying values until one comes to the digest that lies on
 // it, and that the key is there for every process, is made once, and is no handler's to see.
 func TestDigestsOfSecretsAreKeyed(t *testing.T) {
-	keyed(t, func(s *scene.Stage) {
-		inOps(s)
+	playWithSecrets(t, func(s *scene.Stage) {
+		launchInOps(s)
 		s.Create(short)
 		s.Create(strings.ReplaceAll(short, "pin}", "twin}"))
 		s.CalledInAnyOrder("changed create", "changed create")
-		digest, text := digestOf(s, "pin")
-		if digest == "" || strings.Contains(text, unkeyed(s, "pin")) {
+		digest, text := storedDigest(s, "pin")
+		if digest == "" || strings.Contains(text, digestWithoutKey(s, "pin")) {
 			t.Errorf("the digest is one that anybody can work out: %s", text)
 		}
 		key := s.Get(scene.Secrets, "ops", "op-key")
@@ -90,8 +90,8 @@ func TestDigestsOfSecretsAreKeyed(t *testing.T) {
 
 // TestALostKeyIsOneChange holds that each Secret counts as changed once when the key is lost.
 func TestALostKeyIsOneChange(t *testing.T) {
-	keyed(t, func(s *scene.Stage) {
-		inOps(s)
+	playWithSecrets(t, func(s *scene.Stage) {
+		launchInOps(s)
 		s.Create(short)
 		s.Called("changed create")
 		s.Delete(scene.Secrets, "ops", "op-key")
@@ -110,7 +110,7 @@ func TestALostKeyIsOneChange(t *testing.T) {
 // TestNoSecretIsHandledWithoutTheRightToTheKey holds that nothing of a Secret is handled then, that the log says which right is missing, that others
 // go on, and that it heals.
 func TestNoSecretIsHandledWithoutTheRightToTheKey(t *testing.T) {
-	keyed(t, func(s *scene.Stage) {
+	playWithSecrets(t, func(s *scene.Stage) {
 		s.Forbid("create", scene.Secrets, "ops")
 		var all scene.Texts
 		namespace := func(e *engine.Settings) { e.Namespace = "ops" }

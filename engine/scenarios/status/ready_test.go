@@ -16,8 +16,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// ready holds what web says in its condition Ready, and of which generation.
-func ready(s *scene.Stage, when, want string) {
+// wantReadyCondition holds what web says in its condition Ready, and of which generation.
+func wantReadyCondition(s *scene.Stage, when, want string) {
 	s.T.Helper()
 	s.Settle()
 	got := "nothing"
@@ -54,10 +54,10 @@ func TestReadySumsUpHandlersInGo(t *testing.T) {
 		"it is asked for, and one write": {Operator: whenAsked(), Play: func(s *scene.Stage) {
 			s.Launch()
 			s.Create(scene.Web)
-			ready(s, "at first", `1 True AllReady ""`)
+			wantReadyCondition(s, "at first", `1 True AllReady ""`)
 			s.Wrote(status)
 			s.Resize(2)
-			ready(s, "of a new generation", `2 True AllReady ""`)
+			wantReadyCondition(s, "of a new generation", `2 True AllReady ""`)
 			s.Wrote(status)
 			s.Process.Restart()
 			s.Advance(time.Hour)
@@ -67,28 +67,28 @@ func TestReadySumsUpHandlersInGo(t *testing.T) {
 			Operator: whenAsked(nil, scene.ErrAgain, scene.ErrAgain, nil), Play: func(s *scene.Stage) {
 				s.Begin()
 				s.Resize(2)
-				ready(s, "after a failure", `2 False Reconciling "Handler bar: it is not through yet"`)
+				wantReadyCondition(s, "after a failure", `2 False Reconciling "Handler bar: it is not through yet"`)
 				s.Advance(time.Minute)
-				ready(s, "in the end", `2 True AllReady ""`)
+				wantReadyCondition(s, "in the end", `2 True AllReady ""`)
 				s.Wrote(status, status)
 			},
 		},
 		"a failure of the same generation is told when it lasts": {Operator: whenAsked(nil, scene.ErrAgain, scene.ErrAgain, scene.ErrAgain, scene.ErrAgain), Play: func(s *scene.Stage) {
 			s.Begin()
 			s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"a": "b"}) })
-			ready(s, "after a failure", `1 True AllReady ""`)
+			wantReadyCondition(s, "after a failure", `1 True AllReady ""`)
 			s.Advance(2500 * time.Millisecond)
-			ready(s, "after three", `1 False HandlerFailing "Handler bar: not yet"`)
+			wantReadyCondition(s, "after three", `1 False HandlerFailing "Handler bar: not yet"`)
 			s.Advance(time.Minute)
-			ready(s, "in the end", `1 True AllReady ""`)
+			wantReadyCondition(s, "in the end", `1 True AllReady ""`)
 			s.Wrote(status, status)
 		}},
 		"what is waited for is told": {Operator: whenAsked(dsl.Waiting("the queue", 10*time.Second)), Play: func(s *scene.Stage) {
 			s.Launch()
 			s.Create(scene.Web)
-			ready(s, "at first", `1 False Waiting "Handler bar: waiting for the queue"`)
+			wantReadyCondition(s, "at first", `1 False Waiting "Handler bar: waiting for the queue"`)
 			s.Advance(time.Minute)
-			ready(s, "in the end", `1 True AllReady ""`)
+			wantReadyCondition(s, "in the end", `1 True AllReady ""`)
 		}},
 		"a handler that sets it has the say": {Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
 			foo.Ready = new(true)
@@ -99,7 +99,7 @@ func TestReadySumsUpHandlersInGo(t *testing.T) {
 		}, Play: func(s *scene.Stage) {
 			s.Launch()
 			s.Create(scene.Web)
-			ready(s, "at first", `1 Unknown Mine "Of mine."`)
+			wantReadyCondition(s, "at first", `1 Unknown Mine "Of mine."`)
 			s.Wrote(status)
 		}},
 		"it is asked for, and nothing of what timers do": {Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
@@ -110,7 +110,7 @@ func TestReadySumsUpHandlersInGo(t *testing.T) {
 			s.Launch()
 			s.Create(scene.Web)
 			s.Advance(time.Minute)
-			ready(s, "without a handler that sees it", "nothing")
+			wantReadyCondition(s, "without a handler that sees it", "nothing")
 			s.Wrote()
 		}},
 	}

@@ -110,7 +110,7 @@ func TestAnIdleTimerRunsWhenItsObjectRests(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			timed(t, test.timing, test.options, test.then, func(s *scene.Stage) {
+			playTimer(t, test.timing, test.options, test.then, func(s *scene.Stage) {
 				test.play(s)
 				if n := len(s.Writes()); n != test.writes {
 					s.T.Errorf("%d writes, want %d", n, test.writes)

@@ -54,6 +54,6 @@ func TestAPauseCountsFromTheEndOfARun(t *testing.T) {
 		}, scene.Seconds(60, 130)},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) { timed(t, tt.timing, tt.options, tt.then, tt.play, tt.want...) })
+		t.Run(name, func(t *testing.T) { playTimer(t, tt.timing, tt.options, tt.then, tt.play, tt.want...) })
 	}
 }

@@ -20,7 +20,7 @@ import (
 func TestAHandlerRunsAgainInTimeThoughPassesFail(t *testing.T) {
 	internal := apierrors.NewInternalError(scene.ErrAgain)
 	polls := func(foo *dsl.Resource, j *enginetest.Journal) {
-		foo.OnReconcile("polls", j.Note("polls", again(time.Hour, nil), again(time.Hour, nil), scene.Succeeds))
+		foo.OnReconcile("polls", j.Note("polls", runsAgain(time.Hour, nil), runsAgain(time.Hour, nil), scene.Succeeds))
 	}
 	// beside has another handler whose change the server does not take at first.
 	beside := func(foo *dsl.Resource, j *enginetest.Journal) {
@@ -56,7 +56,7 @@ func TestAHandlerRunsAgainInTimeThoughPassesFail(t *testing.T) {
 			s.Called("polls again")
 		}},
 		"what it has handled is not stored at first": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-			foo.OnCreate("polls", j.Note("polls", again(time.Hour, nil), scene.Succeeds))
+			foo.OnCreate("polls", j.Note("polls", runsAgain(time.Hour, nil), scene.Succeeds))
 		}, Play: func(s *scene.Stage) {
 			s.Launch()
 			s.FailNext("patch", scene.Foos, internal)
@@ -67,7 +67,7 @@ func TestAHandlerRunsAgainInTimeThoughPassesFail(t *testing.T) {
 			s.Called("polls again")
 		}},
 		"what it has handled is stored, and the answer is lost": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-			foo.OnCreate("polls", j.Note("polls", again(time.Hour, nil), scene.Succeeds))
+			foo.OnCreate("polls", j.Note("polls", runsAgain(time.Hour, nil), scene.Succeeds))
 		}, Play: func(s *scene.Stage) {
 			s.Launch()
 			s.LoseNext("patch", scene.Foos)
@@ -78,7 +78,7 @@ func TestAHandlerRunsAgainInTimeThoughPassesFail(t *testing.T) {
 			s.Called("polls again")
 		}},
 		"the finalizer cannot be set at the time": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-			foo.OnReconcile("polls", j.Note("polls", again(time.Hour, nil), scene.Succeeds), dsl.Field("spec.size"))
+			foo.OnReconcile("polls", j.Note("polls", runsAgain(time.Hour, nil), scene.Succeeds), dsl.Field("spec.size"))
 			foo.OnDelete("left", scene.Succeeds, dsl.Label("tier", "gold"))
 		}, Play: func(s *scene.Stage) {
 			s.Begin()
@@ -92,7 +92,7 @@ func TestAHandlerRunsAgainInTimeThoughPassesFail(t *testing.T) {
 		}},
 		"the finalizer cannot be set at the time, and another one has asked for the same": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 			for _, id := range []string{"first", "second"} {
-				foo.OnReconcile(id, j.Note(id, again(time.Hour, nil), scene.Succeeds), dsl.Field("spec.size"))
+				foo.OnReconcile(id, j.Note(id, runsAgain(time.Hour, nil), scene.Succeeds), dsl.Field("spec.size"))
 			}
 			foo.OnDelete("left", scene.Succeeds, dsl.Label("tier", "gold"))
 		}, Play: func(s *scene.Stage) {
@@ -122,7 +122,7 @@ func TestAHandlerRunsAgainInTimeThoughPassesFail(t *testing.T) {
 		}},
 		"its filter fails at the time": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 			asked := time.Now()
-			foo.OnReconcile("polls", j.Note("polls", again(time.Hour, nil), scene.Succeeds), dsl.When(func(*dsl.Subject) (bool, error) {
+			foo.OnReconcile("polls", j.Note("polls", runsAgain(time.Hour, nil), scene.Succeeds), dsl.When(func(*dsl.Subject) (bool, error) {
 				if since := time.Since(asked); since > 30*time.Minute && since < 90*time.Minute {
 					return false, scene.ErrAgain
 				}
@@ -136,8 +136,8 @@ func TestAHandlerRunsAgainInTimeThoughPassesFail(t *testing.T) {
 			s.Called("polls again")
 		}},
 		"one that comes before it fails at the time": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-			foo.OnReconcile("first", j.Note("first", again(time.Hour, nil), scene.Fails(dsl.Temporary(scene.ErrAgain, time.Minute)), scene.Succeeds))
-			foo.OnReconcile("polls", j.Note("polls", again(time.Hour, nil), scene.Succeeds), dsl.After("first"))
+			foo.OnReconcile("first", j.Note("first", runsAgain(time.Hour, nil), scene.Fails(dsl.Temporary(scene.ErrAgain, time.Minute)), scene.Succeeds))
+			foo.OnReconcile("polls", j.Note("polls", runsAgain(time.Hour, nil), scene.Succeeds), dsl.After("first"))
 		}, Play: func(s *scene.Stage) {
 			s.Begin()
 			s.Advance(time.Hour)
@@ -146,7 +146,7 @@ func TestAHandlerRunsAgainInTimeThoughPassesFail(t *testing.T) {
 			s.Called("first again 2", "polls again")
 		}},
 		"a person has set what its run at the time sets": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-			foo.OnReconcile("polls", j.Note("polls", again(time.Hour, nil), func(_ context.Context, r *dsl.Request) error {
+			foo.OnReconcile("polls", j.Note("polls", runsAgain(time.Hour, nil), func(_ context.Context, r *dsl.Request) error {
 				scene.DefaultColor(r)
 				return nil
 			}), dsl.Field("spec.size"))

@@ -17,8 +17,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// again is a handler that asks to be run again, and ends with an error.
-func again(after time.Duration, err error) dsl.Func {
+// runsAgain is a handler that asks to be run again, and ends with an error.
+func runsAgain(after time.Duration, err error) dsl.Func {
 	return func(_ context.Context, r *dsl.Request) error {
 		r.RunAgain(after)
 		return err
@@ -29,7 +29,7 @@ func again(after time.Duration, err error) dsl.Func {
 func TestAHandlerRunsAgainWhenItAsks(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a handler that asks for it is run again, until it does not, and nothing is written": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-			foo.OnReconcile("polls", j.Note("polls", again(time.Minute, nil), again(time.Hour, nil), scene.Succeeds))
+			foo.OnReconcile("polls", j.Note("polls", runsAgain(time.Minute, nil), runsAgain(time.Hour, nil), scene.Succeeds))
 		}, Play: func(s *scene.Stage) {
 			s.Begin()
 			s.Advance(59 * time.Second)
@@ -43,7 +43,7 @@ func TestAHandlerRunsAgainWhenItAsks(t *testing.T) {
 			s.Wrote()
 		}},
 		"what an earlier run asked for counts no more": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-			foo.OnReconcile("polls", j.Note("polls", again(time.Minute, nil), scene.Succeeds))
+			foo.OnReconcile("polls", j.Note("polls", runsAgain(time.Minute, nil), scene.Succeeds))
 		}, Play: func(s *scene.Stage) {
 			s.Begin()
 			s.Resize(2)
@@ -64,7 +64,7 @@ func TestAHandlerRunsAgainWhenItAsks(t *testing.T) {
 			s.Called("polls again")
 		}},
 		"one that is edge-triggered runs again, too, and what it handled is remembered": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-			foo.OnCreate("made", j.Note("made", again(time.Minute, nil), scene.Succeeds))
+			foo.OnCreate("made", j.Note("made", runsAgain(time.Minute, nil), scene.Succeeds))
 		}, Play: func(s *scene.Stage) {
 			s.Begin()
 			s.Advance(time.Minute)
@@ -74,8 +74,8 @@ func TestAHandlerRunsAgainWhenItAsks(t *testing.T) {
 			s.Wrote()
 		}},
 		"each handler has a time of its own": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-			foo.OnReconcile("first", j.Note("first", again(time.Minute, nil), scene.Succeeds))
-			foo.OnReconcile("second", j.Note("second", again(2*time.Minute, nil), scene.Succeeds))
+			foo.OnReconcile("first", j.Note("first", runsAgain(time.Minute, nil), scene.Succeeds))
+			foo.OnReconcile("second", j.Note("second", runsAgain(2*time.Minute, nil), scene.Succeeds))
 		}, Play: func(s *scene.Stage) {
 			s.Begin()
 			s.Advance(time.Minute)
@@ -85,7 +85,7 @@ func TestAHandlerRunsAgainWhenItAsks(t *testing.T) {
 		}},
 		"a sub-handler asks for its handler": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.OnReconcile("whole", j.Note("whole", func(_ context.Context, r *dsl.Request) error {
-				r.Handle("part", again(time.Minute, nil))
+				r.Handle("part", runsAgain(time.Minute, nil))
 				return nil
 			}, scene.Succeeds))
 		}, Play: func(s *scene.Stage) {
@@ -94,7 +94,7 @@ func TestAHandlerRunsAgainWhenItAsks(t *testing.T) {
 			s.Called("whole again")
 		}},
 		"a schedule runs again between its times": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-			foo.Schedule(dsl.Timing{Cron: "@daily", Jitter: -1}, "tidy", j.Note("tidy", again(time.Minute, nil), scene.Succeeds))
+			foo.Schedule(dsl.Timing{Cron: "@daily", Jitter: -1}, "tidy", j.Note("tidy", runsAgain(time.Minute, nil), scene.Succeeds))
 		}, Play: func(s *scene.Stage) {
 			s.Launch()
 			s.Advance(24 * time.Hour)
@@ -105,8 +105,8 @@ func TestAHandlerRunsAgainWhenItAsks(t *testing.T) {
 			s.Called()
 		}},
 		"a new process runs level-triggered handlers anyhow, and others when there is something to do": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-			foo.OnReconcile("level", j.Note("level", again(time.Minute, nil), scene.Succeeds))
-			foo.OnCreate("edge", j.Note("edge", again(time.Minute, nil), scene.Succeeds))
+			foo.OnReconcile("level", j.Note("level", runsAgain(time.Minute, nil), scene.Succeeds))
+			foo.OnCreate("edge", j.Note("edge", runsAgain(time.Minute, nil), scene.Succeeds))
 		}, Play: func(s *scene.Stage) {
 			s.Begin()
 			s.Process.Restart()
@@ -138,7 +138,7 @@ func TestAHandlerThatFailsOrWaitsRunsAgainWhenItAsks(t *testing.T) {
 	waits := dsl.Waiting("a bus", time.Hour)
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a run that was asked for and fails is tried again by its back-off": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-			foo.OnReconcile("polls", j.Note("polls", again(time.Minute, nil), scene.Fails(scene.ErrAgain), scene.Succeeds))
+			foo.OnReconcile("polls", j.Note("polls", runsAgain(time.Minute, nil), scene.Fails(scene.ErrAgain), scene.Succeeds))
 		}, Play: func(s *scene.Stage) {
 			s.Begin()
 			s.Advance(time.Minute)
@@ -147,7 +147,7 @@ func TestAHandlerThatFailsOrWaitsRunsAgainWhenItAsks(t *testing.T) {
 			s.Called("polls again 2")
 		}},
 		"one that changes what it looks at and fails waits for its back-off": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-			foo.OnReconcile("polls", j.Note("polls", again(time.Minute, nil), func(_ context.Context, r *dsl.Request) error {
+			foo.OnReconcile("polls", j.Note("polls", runsAgain(time.Minute, nil), func(_ context.Context, r *dsl.Request) error {
 				r.Patch.Label("tried", "yes")
 				return scene.ErrAgain
 			}, scene.Succeeds), dsl.WithBackoff(time.Minute, time.Minute))
@@ -161,7 +161,7 @@ func TestAHandlerThatFailsOrWaitsRunsAgainWhenItAsks(t *testing.T) {
 			s.Called("polls again 2")
 		}},
 		"one that fails runs at the time it asked for, and that is no attempt when it fails again": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-			foo.OnReconcile("polls", j.Note("polls", again(time.Minute, scene.ErrAgain), scene.Fails(scene.ErrAgain), scene.Succeeds), dsl.WithBackoff(time.Hour, time.Hour))
+			foo.OnReconcile("polls", j.Note("polls", runsAgain(time.Minute, scene.ErrAgain), scene.Fails(scene.ErrAgain), scene.Succeeds), dsl.WithBackoff(time.Hour, time.Hour))
 		}, Play: func(s *scene.Stage) {
 			s.Begin()
 			s.Advance(time.Minute)
@@ -172,8 +172,8 @@ func TestAHandlerThatFailsOrWaitsRunsAgainWhenItAsks(t *testing.T) {
 			s.Called("polls create 2")
 		}},
 		"one that waits, and one that has failed for good, run at the time they asked for": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-			foo.OnReconcile("waits", j.Note("waits", again(time.Minute, waits), scene.Succeeds))
-			foo.OnReconcile("broken", j.Note("broken", again(time.Minute, dsl.Permanent(scene.ErrAgain)), scene.Succeeds))
+			foo.OnReconcile("waits", j.Note("waits", runsAgain(time.Minute, waits), scene.Succeeds))
+			foo.OnReconcile("broken", j.Note("broken", runsAgain(time.Minute, dsl.Permanent(scene.ErrAgain)), scene.Succeeds))
 		}, Play: func(s *scene.Stage) {
 			s.Begin()
 			s.Advance(time.Minute)
@@ -182,7 +182,7 @@ func TestAHandlerThatFailsOrWaitsRunsAgainWhenItAsks(t *testing.T) {
 			s.Called()
 		}},
 		"one whose filter does not hold at the time runs when it holds again": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-			foo.OnReconcile("polls", j.Note("polls", again(time.Minute, nil), scene.Succeeds), dsl.LabelAbsent("off"))
+			foo.OnReconcile("polls", j.Note("polls", runsAgain(time.Minute, nil), scene.Succeeds), dsl.LabelAbsent("off"))
 		}, Play: func(s *scene.Stage) {
 			s.Begin()
 			s.Set("yes", "metadata", "labels", "off")
@@ -270,11 +270,11 @@ func TestAHandlerThatAsksToRunAtOnceIsSlowedDown(t *testing.T) {
 		}
 	}
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"one that succeeds":                   {Operator: always(again(0, nil)), Play: slowed},
-		"one that asks for a moment later":    {Operator: always(again(time.Millisecond, nil)), Play: slowed},
+		"one that succeeds":                   {Operator: always(runsAgain(0, nil)), Play: slowed},
+		"one that asks for a moment later":    {Operator: always(runsAgain(time.Millisecond, nil)), Play: slowed},
 		"one that fails and asks for it":      {Operator: always(scene.Fails(dsl.Temporary(scene.ErrAgain, 0))), Play: slowed},
-		"one that does both":                  {Operator: always(again(0, dsl.Temporary(scene.ErrAgain, time.Hour))), Play: slowed},
-		"one that writes each time":           {Operator: always(writes(again(time.Millisecond, nil))), Play: slowed},
+		"one that does both":                  {Operator: always(runsAgain(0, dsl.Temporary(scene.ErrAgain, time.Hour))), Play: slowed},
+		"one that writes each time":           {Operator: always(writes(runsAgain(time.Millisecond, nil))), Play: slowed},
 		"one that writes each time and fails": {Operator: always(writes(scene.Fails(dsl.Temporary(scene.ErrAgain, 0)))), Play: slowed},
 		"one that has a back-off of almost none": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.OnReconcile("asks", j.Note("asks", atMost(scene.Fails(scene.ErrAgain))), dsl.WithBackoff(time.Millisecond, time.Millisecond))
@@ -286,9 +286,9 @@ func TestAHandlerThatAsksToRunAtOnceIsSlowedDown(t *testing.T) {
 				return nil
 			})
 		}, Play: slowed},
-		"one that asks for a tenth of a second keeps this pace":              {Operator: always(again(100*time.Millisecond, nil)), Play: paced(100 * time.Millisecond)},
+		"one that asks for a tenth of a second keeps this pace":              {Operator: always(runsAgain(100*time.Millisecond, nil)), Play: paced(100 * time.Millisecond)},
 		"one that fails and asks for two tenths of a second keeps this pace": {Operator: always(scene.Fails(dsl.Temporary(scene.ErrAgain, 200*time.Millisecond))), Play: paced(200 * time.Millisecond)},
-		"one that asks for less than a tenth of a second": {Operator: always(again(99*time.Millisecond, nil)), Play: func(s *scene.Stage) {
+		"one that asks for less than a tenth of a second": {Operator: always(runsAgain(99*time.Millisecond, nil)), Play: func(s *scene.Stage) {
 			s.Launch()
 			s.Create(scene.Web)
 			s.Advance(time.Minute)

@@ -71,8 +71,8 @@ func floats(all []time.Duration) []float64 {
 	return out
 }
 
-// timed plays with one timer handler of web, which is new when the count begins.
-func timed(t *testing.T, timing dsl.Timing, options []dsl.Option, then []dsl.Func, play func(s *scene.Stage), want ...time.Duration) {
+// playTimer plays with one timer handler of web, which is new when the count begins.
+func playTimer(t *testing.T, timing dsl.Timing, options []dsl.Option, then []dsl.Func, play func(s *scene.Stage), want ...time.Duration) {
 	t.Helper()
 	b := &beats{}
 	scene.Play(t, scene.Scenario{
@@ -130,7 +130,7 @@ func TestATimerRunsAtItsInterval(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			timed(t, minute, test.options, test.then, test.play, test.want...)
+			playTimer(t, minute, test.options, test.then, test.play, test.want...)
 		})
 	}
 }
@@ -275,14 +275,14 @@ func TestTimersOfManyObjectsAreSpreadAndHoldNoGoroutine(t *testing.T) {
 				s.T.Errorf("%d timers hold %d goroutines", many, more)
 			}
 			s.Wrote()
-			spread(s.T, b, many, periods)
+			wantSpread(s.T, b, many, periods)
 		},
 	})
 }
 
-// spread checks that runs do not come together (evenly spread, a second has 1.7 of a hundred, and twice that
+// wantSpread checks that runs do not come together (evenly spread, a second has 1.7 of a hundred, and twice that
 // where the jitter of two periods meets), and that each object has one in each period.
-func spread(t *testing.T, b *beats, many, periods int) {
+func wantSpread(t *testing.T, b *beats, many, periods int) {
 	t.Helper()
 	perSecond := map[int]int{}
 	if len(b.at) != many {

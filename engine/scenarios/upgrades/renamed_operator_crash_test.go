@@ -17,7 +17,7 @@ import (
 func TestACrashWhileAnOperatorIsRenamedLosesNothing(t *testing.T) {
 	for after := 1; after <= 14; after++ {
 		t.Run(fmt.Sprintf("after write %d", after), func(t *testing.T) {
-			rename(t, func(s *renaming) {
+			playRenaming(t, func(s *renaming) {
 				s.Process.Kill()
 				s.full = false
 				s.crash(after)
@@ -37,7 +37,7 @@ func TestACrashWhileAnOperatorIsRenamedLosesNothing(t *testing.T) {
 			})
 		})
 		t.Run(fmt.Sprintf("in a deletion after write %d", after), func(t *testing.T) {
-			rename(t, func(s *renaming) {
+			playRenaming(t, func(s *renaming) {
 				s.Process.Kill()
 				s.Remove()
 				s.crash(after)

@@ -33,8 +33,8 @@ type renaming struct {
 	uids map[string]types.UID
 }
 
-// rename plays on a stage where the operator op has handled web.
-func rename(t *testing.T, play func(s *renaming)) {
+// playRenaming plays on a stage where the operator op has handled web.
+func playRenaming(t *testing.T, play func(s *renaming)) {
 	t.Helper()
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
@@ -279,7 +279,7 @@ func TestARenamedOperatorGoesOnWithItsObjects(t *testing.T) {
 			},
 		}
 		for what, play := range plays {
-			t.Run(title+": "+what, func(t *testing.T) { rename(t, play) })
+			t.Run(title+": "+what, func(t *testing.T) { playRenaming(t, play) })
 		}
 	}
 }

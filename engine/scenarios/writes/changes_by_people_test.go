@@ -213,20 +213,9 @@ func conditions(s *scene.Stage) string {
 	return out
 }
 
-// conditionOf returns a condition of the object, nil when it has none of this type.
-func conditionOf(o *unstructured.Unstructured, kind string) map[string]any {
-	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
-	for _, item := range list {
-		if c, _ := item.(map[string]any); c["type"] == kind {
-			return c
-		}
-	}
-	return nil
-}
-
 // transition is the time at which the condition Ready came to its status.
 func transition(o *unstructured.Unstructured) string {
-	text, _ := conditionOf(o, "Ready")["lastTransitionTime"].(string)
+	text, _ := scene.Condition(o, "Ready")["lastTransitionTime"].(string)
 	return text
 }
 
@@ -255,12 +244,12 @@ func TestAConditionSaysWhatItsHandlerSaw(t *testing.T) {
 				s.Launch()
 				s.Create(scene.Web)
 				s.Called("ready create", "ready create") // what the first wanted is void
-				if got := conditionOf(s.Web(), "Ready")["observedGeneration"]; got != nil && got != int64(1) {
+				if got := scene.Condition(s.Web(), "Ready")["observedGeneration"]; got != nil && got != int64(1) {
 					t.Errorf("before a handler has seen generation 2 through, a condition says %v", got)
 				}
 				s.Advance(time.Minute)
 				s.Called("ready create 2")
-				if got := conditionOf(s.Web(), "Ready")["observedGeneration"]; got != int64(2) {
+				if got := scene.Condition(s.Web(), "Ready")["observedGeneration"]; got != int64(2) {
 					t.Errorf("in the end the condition says generation %v, want 2", got)
 				}
 			})

@@ -112,21 +112,21 @@ func TestAWriteThatTheServerChangesIsHandledOnce(t *testing.T) {
 						s.Launch()
 						s.Create(scene.Web)
 						s.Advance(3 * time.Minute)
-						few(s, "writes create", 3)
+						wantFewWrites(s, "writes create", 3)
 						s.Process.Restart()
 						s.Advance(3 * time.Minute)
 						if level {
-							few(s, "writes resume", 1)
+							wantFewWrites(s, "writes resume", 1)
 						} else {
-							few(s, "", 0)
+							wantFewWrites(s, "", 0)
 						}
 						s.Resize(2)
 						s.Advance(3 * time.Minute)
-						few(s, "writes update", 3)
+						wantFewWrites(s, "writes update", 3)
 						s.Process.Restart()
 						s.Advance(3 * time.Minute)
 						if !level {
-							few(s, "", 0)
+							wantFewWrites(s, "", 0)
 						}
 					},
 				})
@@ -184,7 +184,7 @@ func TestAChangeBesideAWriteIsHandled(t *testing.T) {
 				}
 				s.Forget()
 				s.Process.Restart()
-				few(s, "", 0)
+				wantFewWrites(s, "", 0)
 			},
 		},
 		"a webhook that stamps each write is no loop": {
@@ -226,9 +226,9 @@ func TestAChangeBesideAWriteIsHandled(t *testing.T) {
 	})
 }
 
-// few compares what was called since the last look, which is once at the most, and that the writes were
+// wantFewWrites compares what was called since the last look, which is once at the most, and that the writes were
 // few.
-func few(s *scene.Stage, call string, writes int) {
+func wantFewWrites(s *scene.Stage, call string, writes int) {
 	s.T.Helper()
 	s.Settle()
 	calls, wrote := s.Take(), s.Process.Writes()

@@ -38,7 +38,7 @@ type meeting struct {
 // unready returns a handler's wish for a condition, unless the object has it.
 func unready(kind string) func(r *dsl.Request) {
 	return func(r *dsl.Request) {
-		if conditionOf(r.Object, kind) == nil {
+		if scene.Condition(r.Object, kind) == nil {
 			r.Patch.SetCondition(kind, metav1.ConditionTrue, "Begun", "")
 		}
 	}
@@ -239,7 +239,7 @@ func TestWhatTheCacheDoesNotShowStays(t *testing.T) {
 					},
 					Play: func(on *scene.Stage) {
 						s = on
-						meets(s, strings.Replace(scene.WebWithoutColor, "name: web", "name: web, labels: {tier: gold}", 1), 0, nil)
+						meetSomebody(s, strings.Replace(scene.WebWithoutColor, "name: web", "name: web, labels: {tier: gold}", 1), 0, nil)
 						s.WantField(reads, "green")
 						s.Called("one create", "one create")
 					},
@@ -265,8 +265,8 @@ func beforeEach(patches int, happens func(n int)) func(*engine.Settings) {
 	}
 }
 
-// meets starts an operator while somebody writes to web before each of its first patches.
-func meets(s *scene.Stage, object string, patches int, somebody func(n int) func(o *unstructured.Unstructured)) {
+// meetSomebody starts an operator while somebody writes to web before each of its first patches.
+func meetSomebody(s *scene.Stage, object string, patches int, somebody func(n int) func(o *unstructured.Unstructured)) {
 	s.T.Helper()
 	s.Create(object)
 	s.Process = s.Start(s.Operator, beforeEach(patches, func(n int) { s.Update(scene.Foos, "default", "web", somebody(n)) }))
@@ -285,7 +285,7 @@ func TestABusyWriterOfOtherFieldsCostsNoRun(t *testing.T) {
 		"a condition of another type": func(n int) func(o *unstructured.Unstructured) {
 			return func(o *unstructured.Unstructured) {
 				list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
-				ours := conditionOf(o, "Ready")
+				ours := scene.Condition(o, "Ready")
 				setCondition("Theirs", fmt.Sprint(n))(o)
 				if len(list) > 0 && ours != nil {
 					theirs, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
@@ -308,7 +308,7 @@ func TestABusyWriterOfOtherFieldsCostsNoRun(t *testing.T) {
 						}), dsl.Field("metadata.labels"))
 					},
 					Play: func(s *scene.Stage) {
-						meets(s, strings.Replace(scene.WebWithoutColor, "name: web", "name: web, labels: {tier: gold}", 1), 4, somebody)
+						meetSomebody(s, strings.Replace(scene.WebWithoutColor, "name: web", "name: web, labels: {tier: gold}", 1), 4, somebody)
 						s.WantField("status.phase", "Two")
 						s.WantField("metadata.annotations.team", "ours")
 						s.Called("one create", "two create")

@@ -57,7 +57,7 @@ func TestAPatchSentAloneOverwritesNothing(t *testing.T) {
 				s.Resize(30)
 				s.Advance(3 * time.Hour)
 				s.WantField("spec.size", int64(5))
-				lists(s, "theirs", "one")
+				wantList(s, "theirs", "one")
 			},
 		},
 		"another one is refused, and the first one meets a conflict": {

@@ -28,8 +28,8 @@ func limits(part string) dsl.Func {
 	}
 }
 
-// calls checks how often a handler was called for web since before.
-func calls(s *scene.Stage, handler string, before, least, most int) {
+// wantCalls checks how often a handler was called for web since before.
+func wantCalls(s *scene.Stage, handler string, before, least, most int) {
 	s.T.Helper()
 	s.Settle()
 	if n := len(s.Of(handler, "web")) - before; n < least || n > most {
@@ -60,9 +60,9 @@ func TestARefusedPatchFailsItsHandler(t *testing.T) {
 			}
 			s.Resize(2)
 			s.Advance(time.Hour)
-			calls(s, "good", before["good"], 1, 1)
-			calls(s, "bad", before["bad"], 1, 3)
-			calls(s, "last", before["last"], 1, 2) // it may have seen what the server then refused
+			wantCalls(s, "good", before["good"], 1, 1)
+			wantCalls(s, "bad", before["bad"], 1, 3)
+			wantCalls(s, "last", before["last"], 1, 2) // it may have seen what the server then refused
 			s.WantField("status.size", int64(2))
 			s.WantField("status.copy", int64(2))
 			s.WantWarning("bad")
@@ -91,7 +91,7 @@ func TestARefusedPatchFailsItsHandler(t *testing.T) {
 			before := len(s.Of("good", "web"))
 			s.Process.Restart()
 			s.Advance(time.Hour)
-			calls(s, "good", before, 0, 0)
+			wantCalls(s, "good", before, 0, 0)
 		}},
 		"it does not hold an object that its handler lets go": {Operator: deleting(dsl.Release()), Play: func(s *scene.Stage) {
 			s.RefuseLargeLimits()
@@ -99,8 +99,8 @@ func TestARefusedPatchFailsItsHandler(t *testing.T) {
 			s.Resize(2)
 			s.Remove()
 			s.Advance(time.Hour)
-			calls(s, "good", 0, 1, 1)
-			calls(s, "bad", 0, 1, 2)
+			wantCalls(s, "good", 0, 1, 1)
+			wantCalls(s, "bad", 0, 1, 2)
 			if s.Web() != nil {
 				s.T.Error("the object is still there")
 			}
@@ -111,15 +111,15 @@ func TestARefusedPatchFailsItsHandler(t *testing.T) {
 			s.Resize(2)
 			s.Remove()
 			s.Advance(time.Hour)
-			calls(s, "good", 0, 1, 1)
-			calls(s, "bad", 0, 1, 2)
+			wantCalls(s, "good", 0, 1, 1)
+			wantCalls(s, "bad", 0, 1, 2)
 			s.WantWarning("bad")
 			if s.Web() == nil {
 				s.T.Error("the object is gone")
 			}
 			s.Resize(1) // a person mends it
 			s.Advance(time.Minute)
-			calls(s, "good", 0, 1, 1)
+			wantCalls(s, "good", 0, 1, 1)
 			if s.Web() != nil {
 				s.T.Error("the object is still there")
 			}

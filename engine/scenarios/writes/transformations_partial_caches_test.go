@@ -45,8 +45,8 @@ func flushes(j *enginetest.Journal, want func(*dsl.Patch)) dsl.DaemonFunc {
 	}
 }
 
-// lists compares the list that others add to, too.
-func lists(s *scene.Stage, want ...any) {
+// wantList compares the list that others add to, too.
+func wantList(s *scene.Stage, want ...any) {
 	s.T.Helper()
 	s.Settle()
 	got, _, _ := unstructured.NestedSlice(s.Web().Object, "spec", "hosts")
@@ -55,9 +55,9 @@ func lists(s *scene.Stage, want ...any) {
 	}
 }
 
-// readsWeb counts requests that read web. The function that it returns checks how many there were, unless want is less than
+// countReads counts requests that read web. The function that it returns checks how many there were, unless want is less than
 // zero.
-func readsWeb(s *scene.Stage) (read func(want int)) {
+func countReads(s *scene.Stage) (read func(want int)) {
 	s.T.Helper()
 	counted := s.FailWhile("get", scene.Foos, nil)
 	return func(want int) {
@@ -106,10 +106,10 @@ func TestTransformationsSeeAllOfAnObjectWithAPartialCache(t *testing.T) {
 				foo.OnReconcile("two", j.Note("two", wantsHost("two")), dsl.Field("metadata.labels"))
 			}, func(reads int) {
 				s.Launch()
-				read := readsWeb(s)
+				read := countReads(s)
 				s.Create(labelled)
 				s.Called("one create", "two create")
-				lists(s, "theirs", "one", "two")
+				wantList(s, "theirs", "one", "two")
 				s.Wrote("patch foos default/web")
 				read(reads)
 			},
@@ -120,7 +120,7 @@ func TestTransformationsSeeAllOfAnObjectWithAPartialCache(t *testing.T) {
 			},
 			func(reads int) {
 				s.Launch()
-				read := readsWeb(s)
+				read := countReads(s)
 				s.Create(shared)
 				s.Called("one create")
 				s.Wrote()
@@ -131,7 +131,7 @@ func TestTransformationsSeeAllOfAnObjectWithAPartialCache(t *testing.T) {
 			func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnReconcile("one", j.Note("one")) },
 			func(reads int) {
 				s.Launch()
-				read := readsWeb(s)
+				read := countReads(s)
 				s.Create(shared)
 				s.Called("one create")
 				read(min(reads, 0))
@@ -148,7 +148,7 @@ func TestTransformationsSeeAllOfAnObjectWithAPartialCache(t *testing.T) {
 			}, func(int) {
 				s.Launch()
 				s.Create(shared)
-				lists(s, "theirs", "late", "one")
+				wantList(s, "theirs", "late", "one")
 			},
 		},
 		"an error of one is the handler's, and the rest of what that wanted is sent": {
@@ -166,7 +166,7 @@ func TestTransformationsSeeAllOfAnObjectWithAPartialCache(t *testing.T) {
 				if tried, _, _ := unstructured.NestedInt64(s.Web().Object, "status", "tried"); tried != 2 {
 					s.T.Errorf("the object is %v", s.Web().Object)
 				}
-				lists(s, "theirs")
+				wantList(s, "theirs")
 			},
 		},
 		"the server refuses what another handler wants": {
@@ -184,7 +184,7 @@ func TestTransformationsSeeAllOfAnObjectWithAPartialCache(t *testing.T) {
 				s.Launch()
 				s.Create(shared)
 				s.Advance(10 * time.Minute)
-				lists(s, "theirs", "one", "two")
+				wantList(s, "theirs", "one", "two")
 			},
 		},
 		"a sub-handler and a step transform it": {
@@ -196,9 +196,9 @@ func TestTransformationsSeeAllOfAnObjectWithAPartialCache(t *testing.T) {
 				foo.OnCreate("steps", dsl.Steps(wantsHost("two"), wantsHost("three")))
 			}, func(reads int) {
 				s.Launch()
-				read := readsWeb(s)
+				read := countReads(s)
 				s.Create(shared)
-				lists(s, "theirs", "one", "two", "three")
+				wantList(s, "theirs", "one", "two", "three")
 				read(reads)
 			},
 		},
@@ -217,7 +217,7 @@ func TestTransformationsSeeAllOfAnObjectWithAPartialCache(t *testing.T) {
 				s.Advance(time.Minute)
 				s.Called("leave delete")
 				s.WantFinalizers()
-				lists(s, "theirs")
+				wantList(s, "theirs")
 			},
 		},
 		"an action of a machine transforms it": {
@@ -241,7 +241,7 @@ func TestTransformationsSeeAllOfAnObjectWithAPartialCache(t *testing.T) {
 				s.Launch()
 				s.Create(shared)
 				s.Called("enters")
-				lists(s, "theirs", "one")
+				wantList(s, "theirs", "one")
 				s.WantState("Old")
 			},
 		},
@@ -267,7 +267,7 @@ func TestTransformationsOfADaemonSeeAllOfAnObject(t *testing.T) {
 				s.Launch()
 				s.Create(shared)
 				s.Called("it fails")
-				lists(s, "theirs")
+				wantList(s, "theirs")
 				if seen := scene.ValueAt(s.Web(), "status.seen"); seen != true {
 					s.T.Errorf("its status is %v", s.Web().Object["status"])
 				}
@@ -289,7 +289,7 @@ func TestTransformationsOfADaemonSeeAllOfAnObject(t *testing.T) {
 				s.Launch()
 				s.Create(shared)
 				s.Called()
-				lists(s, "theirs", "late", "one")
+				wantList(s, "theirs", "late", "one")
 			},
 		},
 		"a daemon transforms it": {
@@ -302,7 +302,7 @@ func TestTransformationsOfADaemonSeeAllOfAnObject(t *testing.T) {
 				s.Launch()
 				s.Create(shared)
 				s.Called()
-				lists(s, "theirs", "one")
+				wantList(s, "theirs", "one")
 			},
 		},
 	})
@@ -318,10 +318,10 @@ func TestTransformationsReadOnceWhatThePartialCacheLacks(t *testing.T) {
 		},
 		Play: func(s *scene.Stage) {
 			s.Launch()
-			read := readsWeb(s)
+			read := countReads(s)
 			s.Create(shared)
 			s.Called("one create")
-			lists(s, "theirs", "one")
+			wantList(s, "theirs", "one")
 			read(1)
 		},
 	})

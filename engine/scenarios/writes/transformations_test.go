@@ -89,8 +89,8 @@ func addsHost(host string, more ...dsl.Func) dsl.Func {
 	}
 }
 
-// once returns a handler that does something at its first call.
-func once(do func()) dsl.Func {
+// doesOnce returns a handler that does something at its first call.
+func doesOnce(do func()) dsl.Func {
 	done := false
 	return func(context.Context, *dsl.Request) error {
 		if !done {
@@ -131,7 +131,7 @@ func TestTransformationsKeepEntriesOfOthers(t *testing.T) {
 		},
 		"after somebody wrote beside what the handler looks at, they run again and the handler does not": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-				foo.On(scene.CreateAndUpdate(), "one", j.Note("one", addsHost("one", once(func() {
+				foo.On(scene.CreateAndUpdate(), "one", j.Note("one", addsHost("one", doesOnce(func() {
 					s.Set([]any{"theirs"}, "spec", "hosts")
 				}))), dsl.Field("spec.size"))
 			}, Play: func(s *scene.Stage) {
@@ -145,7 +145,7 @@ func TestTransformationsKeepEntriesOfOthers(t *testing.T) {
 		},
 		"after somebody changed what the handler looks at, the handler runs again": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-				foo.On(scene.CreateAndUpdate(), "one", j.Note("one", addsHost("one", once(func() { s.Set([]any{"theirs"}, "spec", "hosts") }))))
+				foo.On(scene.CreateAndUpdate(), "one", j.Note("one", addsHost("one", doesOnce(func() { s.Set([]any{"theirs"}, "spec", "hosts") }))))
 			}, Play: func(s *scene.Stage) {
 				s.Launch()
 				s.Create(scene.Web)
@@ -190,7 +190,7 @@ func TestTransformationsKeepEntriesOfOthers(t *testing.T) {
 		},
 		"one that fails on what somebody wrote meanwhile has its handler run again": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-				change := once(func() { s.Set("blue", "spec", "color") })
+				change := doesOnce(func() { s.Set("blue", "spec", "color") })
 				foo.On(scene.CreateAndUpdate(), "one", j.Note("one", func(ctx context.Context, r *dsl.Request) error {
 					r.Patch.JSON(dsl.JSONOp{Op: "test", Path: "/spec/color", Value: r.Object.Object["spec"].(map[string]any)["color"]},
 						dsl.JSONOp{Op: "add", Path: "/spec/hosts", Value: []string{"one"}})
