@@ -102,7 +102,7 @@ func TestARestoredBackupCostsNoWantedChildInHardCases(t *testing.T) {
 	}
 }
 
-// removesUnwanted is sized for children with names.
+// removesUnwanted is scene.KeepsConfigMaps for children with names.
 func removesUnwanted(ctx context.Context, r *dsl.Request) error {
 	all, err := r.Children.All()
 	for _, c := range all {

@@ -35,7 +35,7 @@ func twoMachines(foo *dsl.Resource, j *enginetest.Journal) {
 	}})
 }
 
-// leaveSelector has web leave the selector, and comesBack has it come back.
+// leaveSelector has web leave the selector, and comeBack has it come back.
 func leaveSelector(s *scene.Stage) {
 	s.T.Helper()
 	s.Set("x", "metadata", "labels", "other")

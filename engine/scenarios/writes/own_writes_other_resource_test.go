@@ -62,9 +62,9 @@ func TestNoPassStartsBeforeAWriteOfAnotherResourceIsSeen(t *testing.T) {
 	}
 }
 
-// TestOwnWritesToAnObjectThatWasMadeAgain holds the same where the other object was deleted and made again while a pass over the
+// TestNoPassStartsBeforeAWriteToAnObjectThatWasMadeAgainIsSeen holds the same where the other object was deleted and made again while a pass over the
 // first one ran: what is remembered is about the first one, the write is to the second one.
-func TestOwnWritesToAnObjectThatWasMadeAgain(t *testing.T) {
+func TestNoPassStartsBeforeAWriteToAnObjectThatWasMadeAgainIsSeen(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"}, enginetest.Resource{Name: scene.Bars, Kind: "Bar"})
 		s := scene.NewStage(t, c)
