@@ -91,8 +91,8 @@ const (
 	mapEnds   = "<!-- end of the map -->\n"
 )
 
-// TestTheMapIsWhatTheCodeSays holds the map of docs/design.md equal to the packages that there are, with the first sentence of the
-// doc of each. Within engine the order is that of the imports.
+// TestTheMapIsWhatTheCodeSays holds the map of docs/design.md equal to the packages that there are, with the first sentence
+// of the doc of each. Within engine the order is that of the imports.
 func TestTheMapIsWhatTheCodeSays(t *testing.T) {
 	const path = "../docs/design.md"
 	page, err := os.ReadFile(path)

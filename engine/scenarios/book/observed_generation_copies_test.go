@@ -72,8 +72,8 @@ func TestAnObjectRestoredWithItsStatusIsNew(t *testing.T) {
 	}
 }
 
-// TestAnObservedGenerationOfAnotherWriterIsReplaced holds that what was handled is known although somebody has written the number that the
-// operator would have written, and that the number alone tells it again after the next change.
+// TestAnObservedGenerationOfAnotherWriterIsReplaced holds that what was handled is known although somebody has written the
+// number that the operator would have written, and that the number alone tells it again after the next change.
 func TestAnObservedGenerationOfAnotherWriterIsReplaced(t *testing.T) {
 	theirs := func(s *scene.Stage, n int64) { s.Set(n, "status", "observedGeneration") }
 	const untracked = "managedFields are taken away"
@@ -127,8 +127,8 @@ func TestAnObservedGenerationOfAnotherWriterIsReplaced(t *testing.T) {
 	}
 }
 
-// TestAnObservedGenerationOfAnotherWriterThatComesTrueIsReplaced holds that what was handled is known where a handler's own change of the spec makes the
-// generation to which somebody has set the number before.
+// TestAnObservedGenerationOfAnotherWriterThatComesTrueIsReplaced holds that what was handled is known where a handler's own
+// change of the spec makes the generation to which somebody has set the number before.
 func TestAnObservedGenerationOfAnotherWriterThatComesTrueIsReplaced(t *testing.T) {
 	playSwitched(t, true, func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.OnCreate("made", j.Note("made"))

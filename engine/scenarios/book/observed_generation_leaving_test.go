@@ -14,8 +14,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestAnObjectThatComesBackIsNewDespiteItsObservedGeneration holds that an object that has left the selector is new when it comes back, where
-// status.observedGeneration says what was handled, or said so for an earlier version.
+// TestAnObjectThatComesBackIsNewDespiteItsObservedGeneration holds that an object that has left the selector is new when it
+// comes back, where status.observedGeneration says what was handled, or said so for an earlier version.
 func TestAnObjectThatComesBackIsNewDespiteItsObservedGeneration(t *testing.T) {
 	selects := func(options ...dsl.Option) func(foo *dsl.Resource, j *enginetest.Journal) {
 		return func(foo *dsl.Resource, j *enginetest.Journal) {
@@ -135,7 +135,8 @@ func TestAnObjectThatComesBackIsNewDespiteItsObservedGeneration(t *testing.T) {
 	}
 }
 
-// TestAnObservedGenerationPastTheGenerationDoesNotCount holds that an object is new that was restored with the status of an earlier one.
+// TestAnObservedGenerationPastTheGenerationDoesNotCount holds that an object is new that was restored with the status of an
+// earlier one.
 func TestAnObservedGenerationPastTheGenerationDoesNotCount(t *testing.T) {
 	playSwitched(t, true, madeAndChanged, func(s *scene.Stage, _ *dsl.Resource) {
 		s.Create(scene.Web)

@@ -11,8 +11,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestARenamedOperatorKnowsItsObservedGeneration holds that an operator that is renamed, and keeps what was handled elsewhere from then on,
-// knows what status.observedGeneration said under its earlier name.
+// TestARenamedOperatorKnowsItsObservedGeneration holds that an operator that is renamed, and keeps what was handled
+// elsewhere from then on, knows what status.observedGeneration said under its earlier name.
 func TestARenamedOperatorKnowsItsObservedGeneration(t *testing.T) {
 	holds := func(foo *dsl.Resource, j *enginetest.Journal) {
 		madeAndChanged(foo, j)

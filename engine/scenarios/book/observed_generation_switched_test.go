@@ -160,8 +160,8 @@ func TestObservedGenerationCanBeSwitchedOnAndOff(t *testing.T) {
 	}
 }
 
-// TestSwitchingObservedGenerationAtRandomLosesNoChange holds that an object is created once, and that no change is lost, however often the number is
-// switched on and off, whatever cache there is, and wherever the operator crashes.
+// TestSwitchingObservedGenerationAtRandomLosesNoChange holds that an object is created once, and that no change is lost,
+// however often the number is switched on and off, whatever cache there is, and wherever the operator crashes.
 func TestSwitchingObservedGenerationAtRandomLosesNoChange(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

@@ -154,8 +154,8 @@ func endOfBrokenMoment(s *scene.Stage, m moment, breaks func(s *scene.Stage) (me
 	return fmt.Sprint(o.Object["spec"], o.GetLabels(), o.Object["status"].(map[string]any)["size"], o.GetAnnotations(), slices.Compact(called))
 }
 
-// TestAWriteBetweenTheTwoRequestsIsNotLost holds what becomes of the status, and of what it says was handled, when somebody writes
-// between the request for the object and the one for its status.
+// TestAWriteBetweenTheTwoRequestsIsNotLost holds what becomes of the status, and of what it says was handled, when somebody
+// writes between the request for the object and the one for its status.
 func TestAWriteBetweenTheTwoRequestsIsNotLost(t *testing.T) {
 	operator := func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.On(scene.CreateAndUpdate(), "quiet", j.Note("quiet"), bySpec()...)

@@ -15,8 +15,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestASuccessIsStoredWhileAnotherHandlerIsUnfinished is law 2 for a handler that succeeded while another one of its object is not
-// done: its success is stored once it is clear that the other one takes its time, for one write.
+// TestASuccessIsStoredWhileAnotherHandlerIsUnfinished is law 2 for a handler that succeeded while another one of its object
+// is not done: its success is stored once it is clear that the other one takes its time, for one write.
 func TestASuccessIsStoredWhileAnotherHandlerIsUnfinished(t *testing.T) {
 	waits := scene.Fails(dsl.Waiting("rain", time.Hour))
 	// beside declares a handler that succeeds and one that does not.

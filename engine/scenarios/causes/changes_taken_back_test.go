@@ -16,8 +16,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestAChangeThatIsTakenBackIsHandledOnceAHandlerHasBegunWithIt is law 1: a change that is taken back while no process runs, and that a handler
-// has begun with, is news for it.
+// TestAChangeThatIsTakenBackIsHandledOnceAHandlerHasBegunWithIt is law 1: a change that is taken back while no process runs,
+// and that a handler has begun with, is news for it.
 func TestAChangeThatIsTakenBackIsHandledOnceAHandlerHasBegunWithIt(t *testing.T) {
 	takenBack := func(s *scene.Stage) {
 		s.Begin()
@@ -172,8 +172,8 @@ func TestAPassThatEndsEarlyKeepsWhatItsHandlersDid(t *testing.T) {
 	})
 }
 
-// TestACreateHandlerRunsForAFieldThatComesLate holds that a handler of create is told of a field that comes while the object is still being
-// made, or before the handler's filter holds.
+// TestACreateHandlerRunsForAFieldThatComesLate holds that a handler of create is told of a field that comes while the object
+// is still being made, or before the handler's filter holds.
 func TestACreateHandlerRunsForAFieldThatComesLate(t *testing.T) {
 	h := func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.On(scene.CreateAndUpdate(), "h", j.Note("h"), dsl.Field("spec.extra"), dsl.Label("tier", "gold"))
@@ -237,8 +237,8 @@ func TestACreateHandlerRunsForAFieldThatComesLate(t *testing.T) {
 	})
 }
 
-// TestAChangeThatIsTakenBackWhileItsHandlerWaitsIsHandled is law 1 for a handler that has begun with a change and waits: when that is taken
-// back, what it has begun may have to be undone.
+// TestAChangeThatIsTakenBackWhileItsHandlerWaitsIsHandled is law 1 for a handler that has begun with a change and waits:
+// when that is taken back, what it has begun may have to be undone.
 func TestAChangeThatIsTakenBackWhileItsHandlerWaitsIsHandled(t *testing.T) {
 	wait := func(c context.Context, r *dsl.Request) error {
 		if size, _ := dsl.MustParsePath("spec.size").In(r.Object.Object); size != int64(1) {

@@ -147,8 +147,8 @@ func TestALevelTriggeredHandlerRunsForWhatItDidNotSee(t *testing.T) {
 	})
 }
 
-// TestTwoOperatorsRestThoughOneOfThemDoesNotSeeTheObject holds that objects are at rest where each operator has a handler that waits,
-// and one that sees what the other's does not.
+// TestTwoOperatorsRestThoughOneOfThemDoesNotSeeTheObject holds that objects are at rest where each operator has a handler
+// that waits, and one that sees what the other's does not.
 func TestTwoOperatorsRestThoughOneOfThemDoesNotSeeTheObject(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.OnUpdate("waits", j.Note("waits", scene.Fails(dsl.Waiting("rain", 0))))

@@ -222,8 +222,8 @@ func TestAFilterThatFailsBacksOff(t *testing.T) {
 	})
 }
 
-// TestAFilterThatFailsWritesItsConditionOnce holds that the condition is written when a filter begins to fail and when it ends, however
-// often it is asked.
+// TestAFilterThatFailsWritesItsConditionOnce holds that the condition is written when a filter begins to fail and when it
+// ends, however often it is asked.
 func TestAFilterThatFailsWritesItsConditionOnce(t *testing.T) {
 	d := &doubt{}
 	d.fail(30)
@@ -286,8 +286,8 @@ func TestFiltersOfSubHandlersAreEvaluatedAgain(t *testing.T) {
 	}})
 }
 
-// TestAHandlerWaitsForOneWhoseFilterFails holds that a handler which comes after another one waits while it cannot be known whether
-// that one has something to do.
+// TestAHandlerWaitsForOneWhoseFilterFails holds that a handler which comes after another one waits while it cannot be known
+// whether that one has something to do.
 func TestAHandlerWaitsForOneWhoseFilterFails(t *testing.T) {
 	tests := map[string]struct {
 		happen func(s *scene.Stage)

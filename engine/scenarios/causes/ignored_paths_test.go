@@ -15,8 +15,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestAChangeOfAnIgnoredPathRunsNoHandler holds that a change of what a resource ignores makes no handler run, and is in no difference, and that all else
-// is seen as ever.
+// TestAChangeOfAnIgnoredPathRunsNoHandler holds that a change of what a resource ignores makes no handler run, and is in no
+// difference, and that all else is seen as ever.
 func TestAChangeOfAnIgnoredPathRunsNoHandler(t *testing.T) {
 	diff := func(j *enginetest.Journal) dsl.Func {
 		return func(_ context.Context, r *dsl.Request) error {
@@ -92,7 +92,8 @@ func TestAChangeOfAnIgnoredPathRunsNoHandler(t *testing.T) {
 	}
 }
 
-// TestAPathThatIsNoLongerIgnoredIsNoChange holds that a handler is not told that a field was added which an earlier version ignored.
+// TestAPathThatIsNoLongerIgnoredIsNoChange holds that a handler is not told that a field was added which an earlier version
+// ignored.
 func TestAPathThatIsNoLongerIgnoredIsNoChange(t *testing.T) {
 	operator := func(ignored string, options ...dsl.Option) func(foo *dsl.Resource, j *enginetest.Journal) {
 		return func(foo *dsl.Resource, j *enginetest.Journal) {
@@ -167,8 +168,9 @@ func TestAnIgnoredPathCannotBeAView(t *testing.T) {
 	}
 }
 
-// TestAPathThatALaterVersionIgnoresIsNoUpdate holds that a resource which ignores a path from a later version on runs no handler of cause update
-// for that alone, but one without old: all that is known of what that handled is a digest, which has the path in it.
+// TestAPathThatALaterVersionIgnoresIsNoUpdate holds that a resource which ignores a path from a later version on runs no
+// handler of cause update for that alone, but one without old: all that is known of what that handled is a digest, which has
+// the path in it.
 func TestAPathThatALaterVersionIgnoresIsNoUpdate(t *testing.T) {
 	away := map[string]func(s *scene.Stage){
 		"nothing":       func(*scene.Stage) {},

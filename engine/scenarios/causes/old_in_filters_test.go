@@ -12,8 +12,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestAFilterOverOldIsEvaluatedForEachChange holds that a filter in YAML which compares with what was is asked about each change: also about
-// those before it held for the first time, through a restart, and with the object as it was before that change.
+// TestAFilterOverOldIsEvaluatedForEachChange holds that a filter in YAML which compares with what was is asked about each
+// change: also about those before it held for the first time, through a restart, and with the object as it was before that
+// change.
 func TestAFilterOverOldIsEvaluatedForEachChange(t *testing.T) {
 	tests := map[string]string{
 		"of one field":          `{id: look, causes: [update], field: spec.phase, when: old.spec.phase == 'a' && self.spec.phase == 'b', set: {status: {seen: "${self.spec.turn}"}}}`,

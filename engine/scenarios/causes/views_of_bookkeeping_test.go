@@ -98,7 +98,8 @@ func TestBookkeepingThatNoHandlerNamesIsInNoView(t *testing.T) {
 	})
 }
 
-// TestADeploymentByHelmArgoCDOrFluxRunsNoHandler holds that a deployment by Helm, Argo CD or Flux is no change of an object by itself.
+// TestADeploymentByHelmArgoCDOrFluxRunsNoHandler holds that a deployment by Helm, Argo CD or Flux is no change of an object
+// by itself.
 func TestADeploymentByHelmArgoCDOrFluxRunsNoHandler(t *testing.T) {
 	scene.Play(t, scene.Scenario{
 		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {

@@ -46,8 +46,8 @@ func wantPod(s *scene.Stage, want string) {
 
 const twice = "patch deployments default/web"
 
-// TestTheDriftPolicyDecidesWhatPeopleMayAddToAChild: what kubectl adds goes where the policy says so, by two requests, and nothing is written for
-// what stays, nor after a restart.
+// TestTheDriftPolicyDecidesWhatPeopleMayAddToAChild: what kubectl adds goes where the policy says so, by two requests, and
+// nothing is written for what stays, nor after a restart.
 func TestTheDriftPolicyDecidesWhatPeopleMayAddToAChild(t *testing.T) {
 	rests := func(s *scene.Stage, pod string) {
 		wantPod(s, pod)

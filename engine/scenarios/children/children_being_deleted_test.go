@@ -26,8 +26,8 @@ func makesDeployment(spec dsl.ChildSpec) dsl.Func {
 	}
 }
 
-// TestAnApplyWaitsForAChildThatIsBeingDeleted holds that applying a child that is being deleted is not taken for success: the handler waits
-// until the child is gone, and makes it again.
+// TestAnApplyWaitsForAChildThatIsBeingDeleted holds that applying a child that is being deleted is not taken for success:
+// the handler waits until the child is gone, and makes it again.
 func TestAnApplyWaitsForAChildThatIsBeingDeleted(t *testing.T) {
 	const hold = "example.com/hold"
 	holds := func(s *scene.Stage, finalizers ...string) {

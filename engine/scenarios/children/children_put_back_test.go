@@ -193,8 +193,8 @@ func appliesAs(manager, kind, key, value string) func(*scene.Stage) {
 	}
 }
 
-// TestAChildThatTheServerWritesOtherwiseIsNotPutBack holds that a process which asks for it once more, and changes nothing, does not
-// say that somebody has changed it.
+// TestAChildThatTheServerWritesOtherwiseIsNotPutBack holds that a process which asks for it once more, and changes nothing,
+// does not say that somebody has changed it.
 func TestAChildThatTheServerWritesOtherwiseIsNotPutBack(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: copiesData("ConfigMap", dsl.ChildSpec{}), Play: func(s *scene.Stage) {
 		s.Rewrite("configmaps.v1", func(o *unstructured.Unstructured) {

@@ -77,8 +77,8 @@ func recolorSite(s *scene.Stage, color string) {
 	s.Update(sites, "", "web", func(o *unstructured.Unstructured) { o.Object["spec"] = map[string]any{"color": color} })
 }
 
-// TestARecordDecidesOnChildrenOfAClusterScopedOwner holds that children in namespaces count for an owner that has none just as its
-// record lists them.
+// TestARecordDecidesOnChildrenOfAClusterScopedOwner holds that children in namespaces count for an owner that has none just
+// as its record lists them.
 func TestARecordDecidesOnChildrenOfAClusterScopedOwner(t *testing.T) {
 	const genuine = "keep/settings/=elsewhere/web:owned,delete"
 	begin := func(s *scene.Stage) {

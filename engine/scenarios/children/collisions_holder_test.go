@@ -15,7 +15,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestAHandlerThatDoesNotSeeTheObjectHoldsNoChild holds that who does not see the object any more holds no child, also when another one was told before.
+// TestAHandlerThatDoesNotSeeTheObjectHoldsNoChild holds that who does not see the object any more holds no child, also when
+// another one was told before.
 func TestAHandlerThatDoesNotSeeTheObjectHoldsNoChild(t *testing.T) {
 	one, two := `apply: {a: `+sharedBy("one", "one")+`}`, `apply: {b: `+sharedBy("two", "two")+`}`
 	for name, when := range map[string]struct {
@@ -128,7 +129,8 @@ func TestAChildIsHandedOver(t *testing.T) {
 	}})
 }
 
-// TestAForgedMakerDoesNotMoveAChild holds that who writes into a child that another handler has made it gives it to nobody that does not want it.
+// TestAForgedMakerDoesNotMoveAChild holds that who writes into a child that another handler has made it gives it to nobody
+// that does not want it.
 func TestAForgedMakerDoesNotMoveAChild(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.Owns(scene.ConfigMaps)
@@ -151,7 +153,8 @@ func TestAForgedMakerDoesNotMoveAChild(t *testing.T) {
 	}})
 }
 
-// TestAChildMovesBetweenHandlersWithoutACollision holds that the next version may have a child in another handler, or in a step, and nobody is told of a collision.
+// TestAChildMovesBetweenHandlersWithoutACollision holds that the next version may have a child in another handler, or in a
+// step, and nobody is told of a collision.
 func TestAChildMovesBetweenHandlersWithoutACollision(t *testing.T) {
 	for name, two := range map[string][2]string{
 		"steps become handlers": {
@@ -200,7 +203,8 @@ func TestAChildMovesBetweenHandlersWithoutACollision(t *testing.T) {
 	}
 }
 
-// TestTheFirstHandlerKeepsAChildThroughACrash holds that whatever request the process ends after, the child comes to be the first one's, and stays so.
+// TestTheFirstHandlerKeepsAChildThroughACrash holds that whatever request the process ends after, the child comes to be the
+// first one's, and stays so.
 func TestTheFirstHandlerKeepsAChildThroughACrash(t *testing.T) {
 	for n := range 5 {
 		scene.PlayYAML(t, twoHandlers("${self.spec.one}", "${self.spec.two}"), func(s *scene.Stage) {
@@ -228,7 +232,8 @@ func TestTheFirstHandlerKeepsAChildThroughACrash(t *testing.T) {
 	}
 }
 
-// TestThreeHandlersMayExchangeTheNamesOfTheirChildren holds that three handlers can exchange the names of their children in one change.
+// TestThreeHandlersMayExchangeTheNamesOfTheirChildren holds that three handlers can exchange the names of their children in
+// one change.
 func TestThreeHandlersMayExchangeTheNamesOfTheirChildren(t *testing.T) {
 	text := `{resource: foos.v1.example.com, handlers: [{id: first, apply: {a: ` + sharedBy("one", "one") + `}}, {id: second, apply: {b: ` + sharedBy("two", "two") + `}}, {id: third, apply: {c: ` + sharedBy("three", "three") + `}}]}`
 	for _, way := range [][3]string{{"b", "c", "a"}, {"c", "a", "b"}, {"b", "a", "c"}, {"c", "b", "a"}} {

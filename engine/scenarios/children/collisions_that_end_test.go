@@ -25,7 +25,8 @@ func swapNames(s *scene.Stage, one, two string) {
 	})
 }
 
-// TestAHandlerThatGivesAChildUpLeavesItToTheOther holds that who gives a child up leaves it to the other one, and that names may be swapped.
+// TestAHandlerThatGivesAChildUpLeavesItToTheOther holds that who gives a child up leaves it to the other one, and that names
+// may be swapped.
 func TestAHandlerThatGivesAChildUpLeavesItToTheOther(t *testing.T) {
 	resource := twoHandlers("${self.spec.one}", "${self.spec.two}")
 	t.Run("names are swapped", func(t *testing.T) {
@@ -207,7 +208,8 @@ func TestAChildOfADeletionHasOneHandler(t *testing.T) {
 	}
 }
 
-// TestTheMakerOfAChildIsNotedWithoutAWrite is about children without names: they say who made them, and that is no reason to write.
+// TestTheMakerOfAChildIsNotedWithoutAWrite is about children without names: they say who made them, and that is no reason to
+// write.
 func TestTheMakerOfAChildIsNotedWithoutAWrite(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.Owns(scene.ConfigMaps)

@@ -13,8 +13,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestIncludeWhenOfAHandlerDecidesOnAllItsChildren holds that all children of a handler go, as their policy says, while its includeWhen is false, and
-// are made again when it is true.
+// TestIncludeWhenOfAHandlerDecidesOnAllItsChildren holds that all children of a handler go, as their policy says, while its
+// includeWhen is false, and are made again when it is true.
 func TestIncludeWhenOfAHandlerDecidesOnAllItsChildren(t *testing.T) {
 	const include = "app, includeWhen: self.spec.size < 2"
 	tests := map[string]struct {
@@ -102,7 +102,8 @@ func TestIncludeWhenMayReadARelatedObject(t *testing.T) {
 	})
 }
 
-// TestAFalseWhenKeepsChildrenThatIncludeWhenDoesNotWant holds that a handler that may not act takes nothing away, also when the children are not wanted.
+// TestAFalseWhenKeepsChildrenThatIncludeWhenDoesNotWant holds that a handler that may not act takes nothing away, also when
+// the children are not wanted.
 func TestAFalseWhenKeepsChildrenThatIncludeWhenDoesNotWant(t *testing.T) {
 	scene.PlayVersionsWithConditions(t, func(v *scene.Versions) {
 		v.Next(scene.AppliesTemplates(`app, when: self.spec.color == 'red', includeWhen: self.spec.size < 2`, scene.ConfigMapTemplate("a")))

@@ -154,8 +154,8 @@ func TestANextLeaderKnowsOfChildrenThatItsCacheLacks(t *testing.T) {
 	})
 }
 
-// TestARecordWhoseWriteGotNoAnswerIsRead holds that a child is listed which is made after its place left the record by a write whose
-// answer was lost.
+// TestARecordWhoseWriteGotNoAnswerIsRead holds that a child is listed which is made after its place left the record by a
+// write whose answer was lost.
 func TestARecordWhoseWriteGotNoAnswerIsRead(t *testing.T) {
 	var tick atomic.Bool // a timer reads it at any time
 	wanted, lose := true, func() {}

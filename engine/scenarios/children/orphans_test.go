@@ -68,8 +68,8 @@ func showConfigMaps(s *scene.Stage) {
 	wantOrphan(s)
 }
 
-// TestAnOrphanThatNoCacheShowsStays holds that a child with an owner reference which is to stay is released before its owner goes,
-// whatever the cache of its kind shows.
+// TestAnOrphanThatNoCacheShowsStays holds that a child with an owner reference which is to stay is released before its owner
+// goes, whatever the cache of its kind shows.
 func TestAnOrphanThatNoCacheShowsStays(t *testing.T) {
 	// lost makes the child with a request whose answer is lost, while the watch of its kind brings nothing.
 	lost := func(s *scene.Stage) {
@@ -230,7 +230,8 @@ func TestAnOrphanOfARestoredBackupStays(t *testing.T) {
 	})
 }
 
-// TestAnOrphanIsRecordedBeforeItCouldBeLost holds when a child with an owner reference which is to stay comes to be in its owner's record, and what that costs.
+// TestAnOrphanIsRecordedBeforeItCouldBeLost holds when a child with an owner reference which is to stay comes to be in its
+// owner's record, and what that costs.
 func TestAnOrphanIsRecordedBeforeItCouldBeLost(t *testing.T) {
 	const made = "patch configmaps default/"
 	named := func(name string) dsl.DesiredChild {

@@ -147,8 +147,8 @@ func notesColor(foo *dsl.Resource) {
 	})
 }
 
-// TestAnOldCacheDropsNoChildFromTheRecord holds that a child which its cache does not show yet stays in its owner's record, however
-// long nothing tells of it.
+// TestAnOldCacheDropsNoChildFromTheRecord holds that a child which its cache does not show yet stays in its owner's record,
+// however long nothing tells of it.
 func TestAnOldCacheDropsNoChildFromTheRecord(t *testing.T) {
 	operator := func(foo *dsl.Resource, j *enginetest.Journal) {
 		keepsOnChange(foo, j)
@@ -230,8 +230,8 @@ func TestAnOldCacheDropsNoChildFromTheRecord(t *testing.T) {
 	})
 }
 
-// TestACopiedRecordGoes holds that an object which has the record of another one loses it with its next write, and that this takes
-// no write of its own.
+// TestACopiedRecordGoes holds that an object which has the record of another one loses it with its next write, and that this
+// takes no write of its own.
 func TestACopiedRecordGoes(t *testing.T) {
 	labelled := dsl.ChildSpec{Handler: "keep", Name: "settings", Ownership: dsl.Labelled}
 	operator := keepsInNamespaces(labelled, "elsewhere")

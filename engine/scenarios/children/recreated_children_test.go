@@ -45,7 +45,8 @@ func makeReplicasImmutable(s *scene.Stage, replicas int64, more ...*field.Error)
 	})
 }
 
-// TestAChildIsRecreatedForAFieldThatCannotBeChanged: where a field cannot be changed, and only then, a child is deleted and made anew.
+// TestAChildIsRecreatedForAFieldThatCannotBeChanged: where a field cannot be changed, and only then, a child is deleted and
+// made anew.
 func TestAChildIsRecreatedForAFieldThatCannotBeChanged(t *testing.T) {
 	recreate := dsl.ChildSpec{OnImmutable: dsl.RecreateChild}
 	adopting := dsl.ChildSpec{OnImmutable: dsl.RecreateChild, Adopt: dsl.AdoptIfUnowned}

@@ -120,8 +120,8 @@ func TestAChildCostsFewRequests(t *testing.T) {
 	})
 }
 
-// TestAnObjectThatSomebodyCreatesFirstIsNotTouched: what somebody else makes under the child's name, and the cache does not show yet, is not touched at
-// all, though nothing in it conflicts.
+// TestAnObjectThatSomebodyCreatesFirstIsNotTouched: what somebody else makes under the child's name, and the cache does not
+// show yet, is not touched at all, though nothing in it conflicts.
 func TestAnObjectThatSomebodyCreatesFirstIsNotTouched(t *testing.T) {
 	var failure error
 	keeps := func(foo *dsl.Resource, j *enginetest.Journal) {
@@ -170,8 +170,8 @@ func TestAnObjectThatSomebodyCreatesFirstIsNotTouched(t *testing.T) {
 	}
 }
 
-// TestAChildIsCreatedOnServersThatRefuseAVersion: where a server does not take a version for what is not there, the child is looked
-// for and made without. What is wrong with the child itself, or with what it needs, is not asked about twice.
+// TestAChildIsCreatedOnServersThatRefuseAVersion: where a server does not take a version for what is not there, the child is
+// looked for and made without. What is wrong with the child itself, or with what it needs, is not asked about twice.
 func TestAChildIsCreatedOnServersThatRefuseAVersion(t *testing.T) {
 	name := schema.GroupResource{Group: "apps", Resource: "deployments"}
 	raw := &apierrors.StatusError{ErrStatus: metav1.Status{

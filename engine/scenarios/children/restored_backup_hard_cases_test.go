@@ -16,8 +16,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestARestoredBackupCostsNoWantedChildInHardCases holds that no child which its restored owner wants is deleted, and that it is kept from then
-// on, when other things happen while etcd is set back.
+// TestARestoredBackupCostsNoWantedChildInHardCases holds that no child which its restored owner wants is deleted, and that
+// it is kept from then on, when other things happen while etcd is set back.
 func TestARestoredBackupCostsNoWantedChildInHardCases(t *testing.T) {
 	keeps := func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.Owns(scene.ConfigMaps)
@@ -122,8 +122,8 @@ func removesUnwanted(ctx context.Context, r *dsl.Request) error {
 	return err
 }
 
-// TestNoChildGoesUntilARestoredServerIsListed holds that no child is deleted, and none leaves its owner's record, before the owner's
-// feed and that of the child have listed again.
+// TestNoChildGoesUntilARestoredServerIsListed holds that no child is deleted, and none leaves its owner's record, before the
+// owner's feed and that of the child have listed again.
 func TestNoChildGoesUntilARestoredServerIsListed(t *testing.T) {
 	// slow makes it take a while until a resource is listed again.
 	slow := func(s *scene.Stage, resource string) {

@@ -179,8 +179,9 @@ func TestAChildInAnotherNamespaceIsKept(t *testing.T) {
 	})
 }
 
-// TestATieChangesWithOneRequest holds that a child whose tie is to be another one gets the other tie by one request, and is not made again. One
-// more holds the owner, or lets it go, where the engine has to see to the child at the owner's deletion, or not any more.
+// TestATieChangesWithOneRequest holds that a child whose tie is to be another one gets the other tie by one request, and is
+// not made again. One more holds the owner, or lets it go, where the engine has to see to the child at the owner's deletion,
+// or not any more.
 func TestATieChangesWithOneRequest(t *testing.T) {
 	spec := &dsl.ChildSpec{}
 	scene.PlayAll(t, map[string]scene.Scenario{"from each to the next": {Operator: keeps(spec, "default"), Play: func(s *scene.Stage) {

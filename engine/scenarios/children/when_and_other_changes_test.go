@@ -12,8 +12,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestAFalseWhenKeepsChildrenThroughOtherChanges holds what becomes of children when something else than their handler's when changes,
-// and when the when is true again.
+// TestAFalseWhenKeepsChildrenThroughOtherChanges holds what becomes of children when something else than their handler's
+// when changes, and when the when is true again.
 func TestAFalseWhenKeepsChildrenThroughOtherChanges(t *testing.T) {
 	app := scene.AppliesTemplates("app, "+small, scene.ConfigMapTemplate("a"))
 	each := `{id: app, ` + small + `, forEach: "${self.spec.?items.orValue(['x', 'y'])}", key: "${item}", apply: {a: {apiVersion: v1, kind: ConfigMap, metadata: {name: "a-${item}"}}}}`
@@ -96,8 +96,8 @@ func TestAFalseWhenKeepsChildrenThroughOtherChanges(t *testing.T) {
 	}
 }
 
-// TestAFalseWhenOfAMachineLeavesChildrenAsTheyAre holds that children of a machine, and of a part of a state, stay as they are while a when is false, and are
-// put back later.
+// TestAFalseWhenOfAMachineLeavesChildrenAsTheyAre holds that children of a machine, and of a part of a state, stay as they
+// are while a when is false, and are put back later.
 func TestAFalseWhenOfAMachineLeavesChildrenAsTheyAre(t *testing.T) {
 	for name, where := range map[string][2]string{"of the machine": {small + ", ", ""}, "of a part of a state": {"", small + ", "}} {
 		t.Run(name, func(t *testing.T) {

@@ -10,7 +10,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestAppliedSumsUpSteps holds that a step which is through in the same attempt as one before it has heard what that one says now.
+// TestAppliedSumsUpSteps holds that a step which is through in the same attempt as one before it has heard what that one
+// says now.
 func TestAppliedSumsUpSteps(t *testing.T) {
 	scene.PlayVersionsWithConditions(t, func(v *scene.Versions) {
 		v.Next(`{id: app, steps: [{name: one, apply: {` + scene.ConfigMapTemplate("a", "readyWhen: self.spec.size > 1") + `}}, {name: two, apply: {` + scene.ConfigMapTemplate("b") + `}}]}`)

@@ -231,8 +231,8 @@ func TestADaemonMayWriteWhileItStops(t *testing.T) {
 	}
 }
 
-// TestDaemonsStopWhenLeadershipIsLost holds that daemons stop with it, that nothing of them is written after it, and that the next
-// leader has its own.
+// TestDaemonsStopWhenLeadershipIsLost holds that daemons stop with it, that nothing of them is written after it, and that
+// the next leader has its own.
 func TestDaemonsStopWhenLeadershipIsLost(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})

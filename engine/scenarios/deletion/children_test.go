@@ -121,7 +121,8 @@ func TestADeletionDoesWhatEachChildSpecPromises(t *testing.T) {
 	})
 }
 
-// TestADeletionKeepsThePromisesOfAChildSpecWhateverHappens holds the same where filters, versions, rights or crashes are in the way.
+// TestADeletionKeepsThePromisesOfAChildSpecWhateverHappens holds the same where filters, versions, rights or crashes are in
+// the way.
 func TestADeletionKeepsThePromisesOfAChildSpecWhateverHappens(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"the filter of its handler does not hold any more": {Operator: reconciles(labelled, dsl.When(small)), Play: func(s *scene.Stage) {

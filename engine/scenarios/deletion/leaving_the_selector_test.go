@@ -130,7 +130,8 @@ func TestAnObjectThatLeavesTheSelectorIsHandledAsDeleted(t *testing.T) {
 	})
 }
 
-// TestAChildOfAnEarlierDepartureDoesNotCount holds that what was made for a departure that was taken back is not taken for the next one's.
+// TestAChildOfAnEarlierDepartureDoesNotCount holds that what was made for a departure that was taken back is not taken for
+// the next one's.
 func TestAChildOfAnEarlierDepartureDoesNotCount(t *testing.T) {
 	const text = `{resource: foos.v1.example.com, owns: [jobs.v1.batch], selector: {matchLabels: {tier: gold}}, handlers: [
 		{id: app, apply: {web: {apiVersion: apps/v1, kind: Deployment, metadata: {name: "${self.metadata.name}"}, spec: {replicas: "${self.spec.size}"}}}},
@@ -170,8 +171,8 @@ func TestAChildOfAnEarlierDepartureDoesNotCount(t *testing.T) {
 	}
 }
 
-// TestAChildOfADeletionIsKnownUnderAnEarlierName holds that what a delete handler made under another name, before the object was changed
-// in its deletion, is known as its child, too.
+// TestAChildOfADeletionIsKnownUnderAnEarlierName holds that what a delete handler made under another name, before the object
+// was changed in its deletion, is known as its child, too.
 func TestAChildOfADeletionIsKnownUnderAnEarlierName(t *testing.T) {
 	scene.PlayYAML(t, backup(`apply: {job: {onDelete: delete, readyWhen: child.status.succeeded > 0, template:
 		{apiVersion: batch/v1, kind: Job, metadata: {name: "${self.metadata.name}-${string(self.spec.size)}"}, spec: {parallelism: 1}}}}`), func(s *scene.Stage) {

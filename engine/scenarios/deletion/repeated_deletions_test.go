@@ -239,8 +239,8 @@ func TestALevelTriggeredHandlerResumesAnUndoneDeletion(t *testing.T) {
 	}})
 }
 
-// TestObservedGenerationDoesNotReplaceTheProgressOfADeletion holds that status.observedGeneration, which says what was handled of an object
-// that lives, does not take the place of what was done in its deletion.
+// TestObservedGenerationDoesNotReplaceTheProgressOfADeletion holds that status.observedGeneration, which says what was
+// handled of an object that lives, does not take the place of what was done in its deletion.
 func TestObservedGenerationDoesNotReplaceTheProgressOfADeletion(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
@@ -260,8 +260,8 @@ func TestObservedGenerationDoesNotReplaceTheProgressOfADeletion(t *testing.T) {
 	})
 }
 
-// TestAChangedChildRunsADeleteHandlerAtOnce holds that a delete handler that reads its children looks at once when one changes, also
-// when it is failing.
+// TestAChangedChildRunsADeleteHandlerAtOnce holds that a delete handler that reads its children looks at once when one
+// changes, also when it is failing.
 func TestAChangedChildRunsADeleteHandlerAtOnce(t *testing.T) {
 	scene.PlayYAML(t, backup(`apply: {job: {readyWhen: int(child.metadata.annotations.code) > 0, template:
 		{apiVersion: batch/v1, kind: Job, metadata: {name: "${self.metadata.name}-backup"}, spec: {parallelism: 1}}}}`), func(s *scene.Stage) {
@@ -285,8 +285,8 @@ func TestAChangedChildRunsADeleteHandlerAtOnce(t *testing.T) {
 	})
 }
 
-// TestAnObjectThatWentWithAWriteIsNotWrittenAgain is law 6 for the end of an object: what the cache shows of it between the write of its
-// status and its deletion starts no pass.
+// TestAnObjectThatWentWithAWriteIsNotWrittenAgain is law 6 for the end of an object: what the cache shows of it between the
+// write of its status and its deletion starts no pass.
 func TestAnObjectThatWentWithAWriteIsNotWrittenAgain(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"of many objects": {

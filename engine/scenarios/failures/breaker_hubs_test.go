@@ -68,7 +68,8 @@ func TestAHubIsNoRing(t *testing.T) {
 	}
 }
 
-// TestAHubWhoseSpokesFollowItIsARing holds that the breaker stops a hub and its related objects where these follow it without end.
+// TestAHubWhoseSpokesFollowItIsARing holds that the breaker stops a hub and its related objects where these follow it
+// without end.
 func TestAHubWhoseSpokesFollowItIsARing(t *testing.T) {
 	const passes = 400 // of an object, at most: the breaker allows 300, and some until it sees the ring
 	for _, spokes := range []int64{5, 20, 60} {

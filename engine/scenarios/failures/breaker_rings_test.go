@@ -364,8 +364,8 @@ func TestARollOutIsNoRing(t *testing.T) {
 	}
 }
 
-// TestTwoOperatorsThatUndoEachOtherAreALoop holds that the breaker counts a pass that writes the same as one before it, also where
-// another operator undoes these writes.
+// TestTwoOperatorsThatUndoEachOtherAreALoop holds that the breaker counts a pass that writes the same as one before it, also
+// where another operator undoes these writes.
 func TestTwoOperatorsThatUndoEachOtherAreALoop(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.Owns(scene.ConfigMaps)

@@ -27,8 +27,8 @@ func callsGoexit(while *bool, times *int) func() {
 	}
 }
 
-// TestCodeThatCallsGoexitHoldsNothingUp is law 9 for runtime.Goexit, wherever an operator's code calls it: the resource's only worker
-// goes on with other objects, and with this one as soon as the code returns.
+// TestCodeThatCallsGoexitHoldsNothingUp is law 9 for runtime.Goexit, wherever an operator's code calls it: the resource's
+// only worker goes on with other objects, and with this one as soon as the code returns.
 func TestCodeThatCallsGoexitHoldsNothingUp(t *testing.T) {
 	done := func(j *enginetest.Journal, do func()) dsl.Func {
 		return func(context.Context, *dsl.Request) error {

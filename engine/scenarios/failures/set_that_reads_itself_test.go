@@ -10,8 +10,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestASetThatReadsWhatItSetsDoesNotLoop holds that a handler which works a field out from itself, or from the time, is not woken by
-// its own write. It writes once for each look: for a new object, a process that begins, and a change of what it reads.
+// TestASetThatReadsWhatItSetsDoesNotLoop holds that a handler which works a field out from itself, or from the time, is not
+// woken by its own write. It writes once for each look: for a new object, a process that begins, and a change of what it
+// reads.
 func TestASetThatReadsWhatItSetsDoesNotLoop(t *testing.T) {
 	const object, status = "patch foos default/web", "patch foos/status default/web"
 	for name, test := range map[string]struct {

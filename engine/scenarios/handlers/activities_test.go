@@ -113,8 +113,8 @@ func TestAnActivityHasNoSubHandlers(t *testing.T) {
 	}})
 }
 
-// TestEachReplicaRunsItsActivities holds that each process has its startup and its cleanup, and that the one which leads may write in
-// its cleanup while the other one may not.
+// TestEachReplicaRunsItsActivities holds that each process has its startup and its cleanup, and that the one which leads may
+// write in its cleanup while the other one may not.
 func TestEachReplicaRunsItsActivities(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: scene.Syncs, Play: func(s *scene.Stage) {
 		begin := func(id string) *enginetest.Process {

@@ -29,8 +29,8 @@ func words(n int) (out []any) {
 	return out
 }
 
-// TestAnExpressionThatCostsTooMuchIsNotTriedAgain holds that an expression over the limit of costs is evaluated once for what it reads: each
-// time takes a good part of a second of a core.
+// TestAnExpressionThatCostsTooMuchIsNotTriedAgain holds that an expression over the limit of costs is evaluated once for
+// what it reads: each time takes a good part of a second of a core.
 func TestAnExpressionThatCostsTooMuchIsNotTriedAgain(t *testing.T) {
 	for name, handler := range map[string]string{
 		"of a handler": "{id: h, set: {status: {same: '${" + costly + "}'}}}",
@@ -71,8 +71,8 @@ func TestAnExpressionThatCostsTooMuchIsNotTriedAgain(t *testing.T) {
 	}
 }
 
-// TestANamespaceHasAShareOfTheWorkers holds that the objects of one namespace, whatever they cost, hold up those of another one by
-// a pass and not by all of theirs.
+// TestANamespaceHasAShareOfTheWorkers holds that the objects of one namespace, whatever they cost, hold up those of another
+// one by a pass and not by all of theirs.
 func TestANamespaceHasAShareOfTheWorkers(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})

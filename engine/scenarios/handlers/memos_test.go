@@ -28,8 +28,8 @@ func remembers(j *enginetest.Journal) dsl.Func {
 	}
 }
 
-// TestAMemoLastsAsLongAsItsObjectAndProcess holds that an object's memo lasts as long as the object, its process and its leadership, and the
-// operator's as long as the process.
+// TestAMemoLastsAsLongAsItsObjectAndProcess holds that an object's memo lasts as long as the object, its process and its
+// leadership, and the operator's as long as the process.
 func TestAMemoLastsAsLongAsItsObjectAndProcess(t *testing.T) {
 	operator := func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.On(append(scene.CreateAndUpdate(), dsl.Resume), "count", remembers(j))

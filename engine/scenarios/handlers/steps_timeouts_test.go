@@ -42,8 +42,8 @@ func breaksOff(ctx context.Context, r *dsl.Request) error {
 	return scene.Panics(ctx, r)
 }
 
-// TestATimeoutTakesBackTheRunningStepAlone holds that the end of their handler's time, and a panic, take back the step alone that was
-// under way, with what it wanted.
+// TestATimeoutTakesBackTheRunningStepAlone holds that the end of their handler's time, and a panic, take back the step alone
+// that was under way, with what it wanted.
 func TestATimeoutTakesBackTheRunningStepAlone(t *testing.T) {
 	for how, once := range map[string]dsl.Func{"overruns": overruns, "ends too late": endsLate, "panics": breaksOff} {
 		steps := func(j *enginetest.Journal) dsl.Func {
@@ -184,7 +184,8 @@ func TestATimeoutTakesBackTheRunningStepAloneInYAML(t *testing.T) {
 	})
 }
 
-// TestAWrongPathInAStepFailsItsHandlerForGood holds that it fails the handler for good, as elsewhere, where the step waits for others, too.
+// TestAWrongPathInAStepFailsItsHandlerForGood holds that it fails the handler for good, as elsewhere, where the step waits
+// for others, too.
 func TestAWrongPathInAStepFailsItsHandlerForGood(t *testing.T) {
 	wrong := func(then error) dsl.Func {
 		return func(_ context.Context, r *dsl.Request) error {

@@ -91,7 +91,8 @@ func TestADoneSubHandlerIsNotTakenBack(t *testing.T) {
 	})
 }
 
-// TestTheLastStepMayDeclareSubHandlers holds that those of the last step are declared until they are through, and others fail for good.
+// TestTheLastStepMayDeclareSubHandlers holds that those of the last step are declared until they are through, and others
+// fail for good.
 func TestTheLastStepMayDeclareSubHandlers(t *testing.T) {
 	minute := dsl.Temporary(scene.ErrAgain, time.Minute)
 	scene.PlayAll(t, map[string]scene.Scenario{

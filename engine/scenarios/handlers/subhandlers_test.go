@@ -74,7 +74,8 @@ func TestEachSubHandlerHasItsOwnProgress(t *testing.T) {
 	})
 }
 
-// TestSubHandlersHaveTheirOwnOptions holds that retries, errors, filters and timeouts are those of each, and that faults are its handler's.
+// TestSubHandlersHaveTheirOwnOptions holds that retries, errors, filters and timeouts are those of each, and that faults are
+// its handler's.
 func TestSubHandlersHaveTheirOwnOptions(t *testing.T) {
 	only := func(name string, options ...dsl.Option) map[string][]dsl.Option {
 		return map[string][]dsl.Option{name: options}

@@ -52,8 +52,8 @@ func scoped(namespaces ...string) func(*dsl.Operator) {
 	return func(op *dsl.Operator) { op.Scope.Namespaces = namespaces }
 }
 
-// TestOneOfTwoNamesakesWorksWhereTheirScopesOverlap holds that of two deployments of one operator whose Leases are in two namespaces, one alone works
-// where their scopes overlap.
+// TestOneOfTwoNamesakesWorksWhereTheirScopesOverlap holds that of two deployments of one operator whose Leases are in two
+// namespaces, one alone works where their scopes overlap.
 func TestOneOfTwoNamesakesWorksWhereTheirScopesOverlap(t *testing.T) {
 	// alone fails the test unless the process of the first namespace alone works.
 	alone := func(s *namesakes, first, second *enginetest.Process) {

@@ -91,7 +91,8 @@ func sums(object string, objects int, names string, minutes ...int) (out []strin
 	return out
 }
 
-// TestObjectsThatFailAlikeAreLoggedInFullOnce holds that the log says a text once in full, names each object that fails with it, and counts then.
+// TestObjectsThatFailAlikeAreLoggedInFullOnce holds that the log says a text once in full, names each object that fails with
+// it, and counts then.
 func TestObjectsThatFailAlikeAreLoggedInFullOnce(t *testing.T) {
 	const names = `\["default/[a-d]" "default/[a-d]" "default/[a-d]"\]`
 	tests := map[string]func(s *scene.Stage, p *patients, log func() []string){
@@ -177,8 +178,8 @@ func biggerYet(o *unstructured.Unstructured) {
 	_ = unstructured.SetNestedField(o.Object, size+1, "spec", "size")
 }
 
-// TestWhateverFailsIsLoggedInFullOnce holds the same for all that fails for an object: each has a line, one has the text, and after a minute
-// it is told that they fail still, where they do.
+// TestWhateverFailsIsLoggedInFullOnce holds the same for all that fails for an object: each has a line, one has the text,
+// and after a minute it is told that they fail still, where they do.
 func TestWhateverFailsIsLoggedInFullOnce(t *testing.T) {
 	const sum = `"level"=0 "msg"="objects still fail" .*"handler"="app%s" "line"="%s" "(objects|subHandlers)"=4 .*"within"="1m0s"`
 	const waits = `"msg"="waits for sub-handlers`

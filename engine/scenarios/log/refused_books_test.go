@@ -16,8 +16,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestAnEventSaysThatABookIsRefused holds that an Event says that the API server refuses what the engine itself writes: at once where the
-// server does not take it, and with the second refusal where a right is missing, for a server that starts refuses for a moment.
+// TestAnEventSaysThatABookIsRefused holds that an Event says that the API server refuses what the engine itself writes: at
+// once where the server does not take it, and with the second refusal where a right is missing, for a server that starts
+// refuses for a moment.
 func TestAnEventSaysThatABookIsRefused(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Group: "example.com", Resource: "foos"}, "web", errors.New("RBAC: not yet"))
 	invalid := apierrors.NewInvalid(schema.GroupKind{Group: "example.com", Kind: "Foo"}, "web", nil)

@@ -18,7 +18,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestASpentBudgetMovesTheObject holds that a budget that is used up takes the object away, whatever becomes of the write that says so.
+// TestASpentBudgetMovesTheObject holds that a budget that is used up takes the object away, whatever becomes of the write
+// that says so.
 func TestASpentBudgetMovesTheObject(t *testing.T) {
 	all := map[string]scene.Scenario{}
 	for name, failure := range map[string]error{"one failure too many": scene.ErrAgain, "a failure that is final": dsl.Permanent(scene.ErrAgain)} {

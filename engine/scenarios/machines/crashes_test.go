@@ -47,7 +47,8 @@ var machineLife = []func(s *scene.Stage){
 	func(s *scene.Stage) { s.Remove() },
 }
 
-// TestACrashLosesNoTransition holds that a crash after any write loses no transition, takes none twice, and ends where no crash ends.
+// TestACrashLosesNoTransition holds that a crash after any write loses no transition, takes none twice, and ends where no
+// crash ends.
 func TestACrashLosesNoTransition(t *testing.T) {
 	for at := range machineLife {
 		var want string

@@ -36,7 +36,8 @@ func startTwoLeaders(s *scene.Stage) (first, second *enginetest.Process) {
 	return first, second
 }
 
-// TestALeadersCrashLosesNoTransition holds that a leader's end after any write loses no transition, takes none twice, and keeps times.
+// TestALeadersCrashLosesNoTransition holds that a leader's end after any write loses no transition, takes none twice, and
+// keeps times.
 func TestALeadersCrashLosesNoTransition(t *testing.T) {
 	for after := 1; after <= 4; after++ {
 		t.Run(fmt.Sprintf("after write %d", after), func(t *testing.T) {
@@ -70,7 +71,8 @@ func TestALeadersCrashLosesNoTransition(t *testing.T) {
 	}
 }
 
-// TestALeaderThatWasCutOffRepeatsNoTransition holds the same of leaders that are cut off time and again, and come back without knowing.
+// TestALeaderThatWasCutOffRepeatsNoTransition holds the same of leaders that are cut off time and again, and come back
+// without knowing.
 func TestALeaderThatWasCutOffRepeatsNoTransition(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: shortly, Play: func(s *scene.Stage) {
 		first, second := startTwoLeaders(s)

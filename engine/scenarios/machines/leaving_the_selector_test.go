@@ -91,7 +91,8 @@ func wantNewStart(s *scene.Stage) {
 	}
 }
 
-// TestAnObjectThatLeavesTheSelectorIsNewToItsMachineWhenItComesBack is law 7: an object that leaves the operator's selector is gone for it, and new when it comes back.
+// TestAnObjectThatLeavesTheSelectorIsNewToItsMachineWhenItComesBack is law 7: an object that leaves the operator's selector
+// is gone for it, and new when it comes back.
 func TestAnObjectThatLeavesTheSelectorIsNewToItsMachineWhenItComesBack(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"without states of deletion its book is taken off with one request, and it begins anew": {Operator: withSelector(oneMachine), Play: func(s *scene.Stage) {

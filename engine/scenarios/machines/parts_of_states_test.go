@@ -30,7 +30,8 @@ func playStates(t *testing.T, states string, play func(s *scene.Stage)) {
 	})
 }
 
-// TestAPartOfAStateSeesWhatEarlierPartsSet holds which of the things that are done in a state see what those before them have set.
+// TestAPartOfAStateSeesWhatEarlierPartsSet holds which of the things that are done in a state see what those before them
+// have set.
 func TestAPartOfAStateSeesWhatEarlierPartsSet(t *testing.T) {
 	const sees = `"${has(self.status.first) ? 'seen' : 'not seen'}"`
 	playStates(t, `
@@ -48,8 +49,8 @@ func TestAPartOfAStateSeesWhatEarlierPartsSet(t *testing.T) {
 	})
 }
 
-// TestAChildOfAStateFollowsItsNameInDuringAlone holds what becomes of a child whose name is worked out from the object, when that comes to
-// another one while the object is in a state.
+// TestAChildOfAStateFollowsItsNameInDuringAlone holds what becomes of a child whose name is worked out from the object, when
+// that comes to another one while the object is in a state.
 func TestAChildOfAStateFollowsItsNameInDuringAlone(t *testing.T) {
 	for name, test := range map[string]struct {
 		action string

@@ -76,8 +76,8 @@ func stampedMachine(p *stamps, change func(s *dsl.State)) func(foo *dsl.Resource
 	}
 }
 
-// TestTheChangesOfAStateAreThereWhenItIsLeft holds that what the actions of a state want of the object is there when the state is left, whichever
-// write the process crashes after, and whatever has the object leave.
+// TestTheChangesOfAStateAreThereWhenItIsLeft holds that what the actions of a state want of the object is there when the
+// state is left, whichever write the process crashes after, and whatever has the object leave.
 func TestTheChangesOfAStateAreThereWhenItIsLeft(t *testing.T) {
 	ways := map[string]struct {
 		change func(s *dsl.State)
@@ -122,7 +122,8 @@ func TestTheChangesOfAStateAreThereWhenItIsLeft(t *testing.T) {
 	}
 }
 
-// TestTheChangesOfAStateHoldNothingUp holds that what actions want of the object holds nothing up, though it is written before a transition.
+// TestTheChangesOfAStateHoldNothingUp holds that what actions want of the object holds nothing up, though it is written
+// before a transition.
 func TestTheChangesOfAStateHoldNothingUp(t *testing.T) {
 	p := &stamps{} // of all
 	stays := func(st *dsl.State) { st.Transitions = []dsl.Transition{{To: "Finished", When: scene.SizeOver(3)}} }

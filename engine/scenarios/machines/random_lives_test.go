@@ -302,8 +302,8 @@ func (w *line) way() (way []string) {
 	return append(way, "in "+state)
 }
 
-// TestMachinesKeepTheirPromisesInRandomLives holds what is promised of machines, whatever happens: to the object, by people's hands, to processes
-// and their requests.
+// TestMachinesKeepTheirPromisesInRandomLives holds what is promised of machines, whatever happens: to the object, by
+// people's hands, to processes and their requests.
 func TestMachinesKeepTheirPromisesInRandomLives(t *testing.T) {
 	for seed := range uint64(scene.RandomLives) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -341,8 +341,8 @@ func TestMachinesKeepTheirPromisesInRandomLives(t *testing.T) {
 	}
 }
 
-// TestFaultsDoNotChangeTheWayOfAnObject holds that faults change nothing in what becomes of an object: it goes the same way to the
-// same end as without any.
+// TestFaultsDoNotChangeTheWayOfAnObject holds that faults change nothing in what becomes of an object: it goes the same way
+// to the same end as without any.
 func TestFaultsDoNotChangeTheWayOfAnObject(t *testing.T) {
 	for seed := range uint64(scene.RandomLives / 2) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

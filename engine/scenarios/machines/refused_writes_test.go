@@ -64,8 +64,8 @@ func refuseByWebhook(s *scene.Stage) {
 	})
 }
 
-// TestARefusedWriteFailsItsActionAlone holds that what an action wants, and the server does not take, is a failure of the action and of nothing else:
-// the ways that an object has in such a state are open.
+// TestARefusedWriteFailsItsActionAlone holds that what an action wants, and the server does not take, is a failure of the
+// action and of nothing else: the ways that an object has in such a state are open.
 func TestARefusedWriteFailsItsActionAlone(t *testing.T) {
 	for _, part := range []string{"status", "spec"} {
 		enter := func(s *dsl.State, j *enginetest.Journal) { s.Enter = j.Note("start", tooMuch(part)) }
@@ -224,8 +224,8 @@ func TestARefusedWriteFailsItsActionAloneInADeletion(t *testing.T) {
 	})
 }
 
-// TestAMachineWaitsWhileItsBookIsRefused holds that nothing turns round and round where the server does not take the book itself, and that the machine
-// goes on when it does.
+// TestAMachineWaitsWhileItsBookIsRefused holds that nothing turns round and round where the server does not take the book
+// itself, and that the machine goes on when it does.
 func TestAMachineWaitsWhileItsBookIsRefused(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: oneMachine, Play: func(s *scene.Stage) {
 		end := s.Refuse(scene.Foos, func(o *unstructured.Unstructured) error {

@@ -19,8 +19,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestAnObjectMayComeBackBeforeItsMachineHasEnded is law 7 for an object that is back before it has gone through all states of deletion: what these
-// have done is done, so it is new.
+// TestAnObjectMayComeBackBeforeItsMachineHasEnded is law 7 for an object that is back before it has gone through all states
+// of deletion: what these have done is done, so it is new.
 func TestAnObjectMayComeBackBeforeItsMachineHasEnded(t *testing.T) {
 	looks := func(foo *dsl.Resource, j *enginetest.Journal) { // at its book alone
 		leaving(scene.Succeeds)(foo, j)
@@ -79,8 +79,9 @@ func TestAnObjectMayComeBackBeforeItsMachineHasEnded(t *testing.T) {
 	})
 }
 
-// TestAnObjectMayLeaveTheSelectorAndComeBackAtAnyTime is law 7 for an object that leaves the selector and comes back at any time, whatever fails meanwhile: it ends
-// in the states of the living, which it has entered after it was drained, or it goes through those of deletion.
+// TestAnObjectMayLeaveTheSelectorAndComeBackAtAnyTime is law 7 for an object that leaves the selector and comes back at any
+// time, whatever fails meanwhile: it ends in the states of the living, which it has entered after it was drained, or it goes
+// through those of deletion.
 func TestAnObjectMayLeaveTheSelectorAndComeBackAtAnyTime(t *testing.T) {
 	for seed := range uint64(2 * scene.RandomLives) {
 		r := rand.New(rand.NewPCG(seed, 3))

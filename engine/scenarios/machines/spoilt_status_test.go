@@ -19,7 +19,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestAnObjectInAReadyStateIsNotReadyWhileAnActionWaits holds that an object is not ready while what is done for it in a state that is ready waits.
+// TestAnObjectInAReadyStateIsNotReadyWhileAnActionWaits holds that an object is not ready while what is done for it in a
+// state that is ready waits.
 func TestAnObjectInAReadyStateIsNotReadyWhileAnActionWaits(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.Machine(dsl.Machine{States: []dsl.State{{Name: "Serving", Terminal: true, Doc: "It serves.", During: func(_ context.Context, r *dsl.Request) error {

@@ -209,8 +209,8 @@ func TestAHandlerThatFailedForAnOutageRunsSoon(t *testing.T) {
 	}
 }
 
-// TestObjectsAreHandledInTheOrderOfTheirChangesAfterAnOutage holds the order of handling after an outage: what failed in it goes first, the one
-// that changed first before the others.
+// TestObjectsAreHandledInTheOrderOfTheirChangesAfterAnOutage holds the order of handling after an outage: what failed in it
+// goes first, the one that changed first before the others.
 func TestObjectsAreHandledInTheOrderOfTheirChangesAfterAnOutage(t *testing.T) {
 	scene.Play(t, scene.Scenario{
 		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {

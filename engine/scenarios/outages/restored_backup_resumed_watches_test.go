@@ -28,8 +28,8 @@ func versionOf(t *testing.T, o *unstructured.Unstructured) int {
 	return n
 }
 
-// TestResumedWatchesShowThatVersionsWentBack holds that a set-back is noticed soon after watches were resumed, though they are silent
-// and the operator asks for nothing.
+// TestResumedWatchesShowThatVersionsWentBack holds that a set-back is noticed soon after watches were resumed, though they
+// are silent and the operator asks for nothing.
 func TestResumedWatchesShowThatVersionsWentBack(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"the restored object is handled": {Operator: func(foo *dsl.Resource, _ *enginetest.Journal) { foo.OnReconcile("see", scene.ReportsSeen) }, Play: func(s *scene.Stage) {
@@ -70,8 +70,8 @@ func TestResumedWatchesShowThatVersionsWentBack(t *testing.T) {
 	})
 }
 
-// TestOwnWritesAreForgottenWhenVersionsGoBack holds that what was known of the operator's own writes does not count for versions that
-// are given out again.
+// TestOwnWritesAreForgottenWhenVersionsGoBack holds that what was known of the operator's own writes does not count for
+// versions that are given out again.
 func TestOwnWritesAreForgottenWhenVersionsGoBack(t *testing.T) {
 	var second atomic.Bool
 	scene.PlayAll(t, map[string]scene.Scenario{

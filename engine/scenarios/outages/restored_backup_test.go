@@ -29,7 +29,8 @@ func keepsCopies(foo *dsl.Resource, j *enginetest.Journal) {
 	foo.OnReconcile("copies", j.Note("copies", scene.KeepsConfigMaps))
 }
 
-// TestARestoredBackupIsHandledThoughNoWatchShowsIt holds what happens after etcd was set back to an older snapshot, when no watch tells of it.
+// TestARestoredBackupIsHandledThoughNoWatchShowsIt holds what happens after etcd was set back to an older snapshot, when no
+// watch tells of it.
 func TestARestoredBackupIsHandledThoughNoWatchShowsIt(t *testing.T) {
 	// beats writes at each tick, from what the cache has.
 	beats := func(foo *dsl.Resource, j *enginetest.Journal) {

@@ -107,8 +107,8 @@ func TestNothingWaitsForACacheThatCannotCatchUp(t *testing.T) {
 	})
 }
 
-// TestNothingWaitsForWhatARestoredServerHasForgotten holds that nothing is waited for that a server has forgotten: its versions have
-// gone back.
+// TestNothingWaitsForWhatARestoredServerHasForgotten holds that nothing is waited for that a server has forgotten: its
+// versions have gone back.
 func TestNothingWaitsForWhatARestoredServerHasForgotten(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"writes that are forgotten are made again": {Operator: keepsOne, Play: func(s *scene.Stage) {

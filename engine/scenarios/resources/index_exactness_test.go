@@ -143,7 +143,8 @@ func TestIndexesStayExact(t *testing.T) {
 	})
 }
 
-// TestAnIndexThatCannotBeReadHoldsUpItsReadersAlone holds that an index that cannot be seen whole holds up those alone that read it.
+// TestAnIndexThatCannotBeReadHoldsUpItsReadersAlone holds that an index that cannot be seen whole holds up those alone that
+// read it.
 func TestAnIndexThatCannotBeReadHoldsUpItsReadersAlone(t *testing.T) {
 	both := func(foo *dsl.Resource, j *enginetest.Journal) {
 		scene.LooksUp(dsl.Reconcile)(foo, j)

@@ -21,8 +21,8 @@ const latin1 = "caf\xe9"
 
 type authors string
 
-// TestAKeyThatIsNotUTF8IsNoOtherKey holds that neither an index nor who looks something up takes such a key for another one, and that
-// both say so.
+// TestAKeyThatIsNotUTF8IsNoOtherKey holds that neither an index nor who looks something up takes such a key for another one,
+// and that both say so.
 func TestAKeyThatIsNotUTF8IsNoOtherKey(t *testing.T) {
 	for name, key := range map[string]any{"a text": latin1, "a type of an author's": authors(latin1)} {
 		t.Run(name, func(t *testing.T) {

@@ -34,7 +34,8 @@ func wantIndexHealth(s *scene.Stage, check, want string) {
 	}
 }
 
-// TestAnIndexWakesReadersOfItsKeys holds that handlers see what an index has, and that those run again that have read what changes.
+// TestAnIndexWakesReadersOfItsKeys holds that handlers see what an index has, and that those run again that have read what
+// changes.
 func TestAnIndexWakesReadersOfItsKeys(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"readers of the key are woken, also where there was nothing, and no others": {Operator: scene.LooksUp(dsl.Reconcile), Play: func(s *scene.Stage) {
@@ -109,7 +110,8 @@ func TestAnIndexWakesReadersOfItsKeys(t *testing.T) {
 	})
 }
 
-// TestReadersOfAnIndexSeeAllOfItAfterARestart holds that nothing is handled before the first listing, and that a restart brings no news.
+// TestReadersOfAnIndexSeeAllOfItAfterARestart holds that nothing is handled before the first listing, and that a restart
+// brings no news.
 func TestReadersOfAnIndexSeeAllOfItAfterARestart(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a restart brings no news, and loses none": {Operator: scene.LooksUp(dsl.IndexChange, dsl.Create), Play: func(s *scene.Stage) {

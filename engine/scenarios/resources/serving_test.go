@@ -27,8 +27,8 @@ func wantConfigMapHandled(s *scene.Stage, name string) {
 	s.Called("beside create")
 }
 
-// TestAResourceThatIsNotServedDegradesAloneAndHeals is law 9: a resource that is not served, or not allowed, degrades itself alone and
-// heals by itself.
+// TestAResourceThatIsNotServedDegradesAloneAndHeals is law 9: a resource that is not served, or not allowed, degrades itself
+// alone and heals by itself.
 func TestAResourceThatIsNotServedDegradesAloneAndHeals(t *testing.T) {
 	crd := enginetest.Resource{Name: scene.Foos, Kind: "Foo"}
 	scene.PlayAll(t, map[string]scene.Scenario{

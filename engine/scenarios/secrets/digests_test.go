@@ -59,8 +59,8 @@ func digestWithoutKey(s *scene.Stage, name string) string {
 	return book.Digest(book.Essence(s.Get(scene.Secrets, "default", name).Object))
 }
 
-// TestDigestsOfSecretsAreKeyed holds that a short Secret cannot be found by trying values until one comes to the digest that lies on
-// it, and that the key is there for every process, is made once, and is no handler's to see.
+// TestDigestsOfSecretsAreKeyed holds that a short Secret cannot be found by trying values until one comes to the digest that
+// lies on it, and that the key is there for every process, is made once, and is no handler's to see.
 func TestDigestsOfSecretsAreKeyed(t *testing.T) {
 	playWithSecrets(t, func(s *scene.Stage) {
 		launchInOps(s)
@@ -107,8 +107,8 @@ func TestALostKeyIsOneChange(t *testing.T) {
 	})
 }
 
-// TestNoSecretIsHandledWithoutTheRightToTheKey holds that nothing of a Secret is handled then, that the log says which right is missing, that others
-// go on, and that it heals.
+// TestNoSecretIsHandledWithoutTheRightToTheKey holds that nothing of a Secret is handled then, that the log says which right
+// is missing, that others go on, and that it heals.
 func TestNoSecretIsHandledWithoutTheRightToTheKey(t *testing.T) {
 	playWithSecrets(t, func(s *scene.Stage) {
 		s.Forbid("create", scene.Secrets, "ops")

@@ -144,8 +144,8 @@ func TestNoErrorShowsASecret(t *testing.T) {
 	}
 }
 
-// TestErrorsOfHandlersWithoutSecretsShowValues holds that what reads no Secret tells its values, beside a handler that does, and that what a
-// Secret is called is no value of it.
+// TestErrorsOfHandlersWithoutSecretsShowValues holds that what reads no Secret tells its values, beside a handler that does,
+// and that what a Secret is called is no value of it.
 func TestErrorsOfHandlersWithoutSecretsShowValues(t *testing.T) {
 	for name, tt := range map[string]struct{ handler, says string }{
 		"an expression":           {`{id: look, log: {message: "${ip(self.spec.host).family()}"}}`, "far away"},
@@ -169,8 +169,8 @@ func TestErrorsOfHandlersWithoutSecretsShowValues(t *testing.T) {
 	}
 }
 
-// TestNoErrorShowsAHandledSecret holds the same of a Secret that is the object, of indexes over Secrets, and of what relations select
-// by one.
+// TestNoErrorShowsAHandledSecret holds the same of a Secret that is the object, of indexes over Secrets, and of what
+// relations select by one.
 func TestNoErrorShowsAHandledSecret(t *testing.T) {
 	const self = `string(base64.decode(self.data.one))`
 	for name, tt := range map[string]struct{ resource, says string }{

@@ -15,8 +15,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestConditionsWithoutAStatusSubresourceAreNotRestated holds that conditions are not restated where each write of the status is another
-// generation.
+// TestConditionsWithoutAStatusSubresourceAreNotRestated holds that conditions are not restated where each write of the
+// status is another generation.
 func TestConditionsWithoutAStatusSubresourceAreNotRestated(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo", NoStatus: true})
@@ -57,7 +57,8 @@ func TestAConditionThatIsSetNowIsNotRestated(t *testing.T) {
 	})
 }
 
-// TestTheConditionOfAFailedHandlerIsNotRestated holds that what a handler has said is not said of a generation that it failed with.
+// TestTheConditionOfAFailedHandlerIsNotRestated holds that what a handler has said is not said of a generation that it
+// failed with.
 func TestTheConditionOfAFailedHandlerIsNotRestated(t *testing.T) {
 	scene.PlayYAML(t, `{resource: foos.v1.example.com, handlers: [{id: a, set: {conditions: [{type: Sized, status: "${self.spec.size > 0}", reason: "${self.spec.why}"}]}}]}`, func(s *scene.Stage) {
 		s.Launch()

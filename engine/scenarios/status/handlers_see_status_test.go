@@ -65,7 +65,8 @@ func TestHandlersSeeStatusOfEachOther(t *testing.T) {
 	})
 }
 
-// TestAnExpressionReadsStatusThatAnotherHandlerSets holds that an expression over status is worked out from what another handler sets.
+// TestAnExpressionReadsStatusThatAnotherHandlerSets holds that an expression over status is worked out from what another
+// handler sets.
 func TestAnExpressionReadsStatusThatAnotherHandlerSets(t *testing.T) {
 	const head = `
 apiVersion: handwerk.dev/v1alpha1
@@ -147,8 +148,8 @@ func TestChangesOfMetadataAreSeenWithObservedGeneration(t *testing.T) {
 	})
 }
 
-// TestObservedGenerationDoesNotReplaceProgress holds that status.observedGeneration, which is behind while a handler is not through, does not
-// take the place of what the others have done.
+// TestObservedGenerationDoesNotReplaceProgress holds that status.observedGeneration, which is behind while a handler is not
+// through, does not take the place of what the others have done.
 func TestObservedGenerationDoesNotReplaceProgress(t *testing.T) {
 	spec := dsl.Field("spec")
 	tests := map[string]scene.Scenario{

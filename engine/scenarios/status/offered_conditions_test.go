@@ -16,7 +16,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestOfferedConditionsAreSetWhereTheResourceHasConditions holds that they are set where the resource has conditions, and nowhere else.
+// TestOfferedConditionsAreSetWhereTheResourceHasConditions holds that they are set where the resource has conditions, and
+// nowhere else.
 func TestOfferedConditionsAreSetWhereTheResourceHasConditions(t *testing.T) {
 	const crds = "customresourcedefinitions.v1.apiextensions.k8s.io"
 	tests := map[string]struct {

@@ -93,8 +93,8 @@ func TestReadyWaitsForHandlersOfChanges(t *testing.T) {
 	}
 }
 
-// TestReadyOfAnotherControllerStaysDuringAPass holds that the condition of another controller stays, though the pass began before it was
-// there, or when it was the engine's own.
+// TestReadyOfAnotherControllerStaysDuringAPass holds that the condition of another controller stays, though the pass began
+// before it was there, or when it was the engine's own.
 func TestReadyOfAnotherControllerStaysDuringAPass(t *testing.T) {
 	for _, first := range []bool{true, false} {
 		var s *scene.Stage

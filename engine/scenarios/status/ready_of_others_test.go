@@ -23,8 +23,8 @@ func theirReady(o *unstructured.Unstructured) {
 	}}}
 }
 
-// TestReadyIsLeftToAnotherController holds that the engine leaves the condition to another controller as long as there is one, that the
-// log says so once, and that the engine says it again later.
+// TestReadyIsLeftToAnotherController holds that the engine leaves the condition to another controller as long as there is
+// one, that the log says so once, and that the engine says it again later.
 func TestReadyIsLeftToAnotherController(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
 		foo.Ready = new(true)
@@ -74,8 +74,8 @@ func TestReadyIsNotWrittenDuringADeletion(t *testing.T) {
 	}})
 }
 
-// TestAnUpgradeThatBringsReadySaysSoOnce holds the log line about the writes that it costs, however many objects there are, and that
-// none is written of an object that is new.
+// TestAnUpgradeThatBringsReadySaysSoOnce holds the log line about the writes that it costs, however many objects there are,
+// and that none is written of an object that is new.
 func TestAnUpgradeThatBringsReadySaysSoOnce(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
 		foo.Ready = new(false)

@@ -86,8 +86,8 @@ func TestUnknownConditionsAreNotRestated(t *testing.T) {
 	}})
 }
 
-// TestConditionsOfMoreThanTheViewAreNotRestated holds that a condition that is worked out of more than what its handler looks at is
-// not restated.
+// TestConditionsOfMoreThanTheViewAreNotRestated holds that a condition that is worked out of more than what its handler
+// looks at is not restated.
 func TestConditionsOfMoreThanTheViewAreNotRestated(t *testing.T) {
 	for name, c := range map[string]struct {
 		status, options string

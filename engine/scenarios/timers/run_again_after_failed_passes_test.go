@@ -15,8 +15,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestAHandlerRunsAgainInTimeThoughPassesFail holds that a handler runs again at the time that it asked for, whatever becomes of the requests
-// of the pass in which it asked, and of those at that time.
+// TestAHandlerRunsAgainInTimeThoughPassesFail holds that a handler runs again at the time that it asked for, whatever
+// becomes of the requests of the pass in which it asked, and of those at that time.
 func TestAHandlerRunsAgainInTimeThoughPassesFail(t *testing.T) {
 	internal := apierrors.NewInternalError(scene.ErrAgain)
 	polls := func(foo *dsl.Resource, j *enginetest.Journal) {

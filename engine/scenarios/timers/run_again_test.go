@@ -133,7 +133,8 @@ func TestAHandlerRunsAgainWhenItAsks(t *testing.T) {
 	})
 }
 
-// TestAHandlerThatFailsOrWaitsRunsAgainWhenItAsks holds how the time that a handler asks for goes with its back-off and its filter.
+// TestAHandlerThatFailsOrWaitsRunsAgainWhenItAsks holds how the time that a handler asks for goes with its back-off and its
+// filter.
 func TestAHandlerThatFailsOrWaitsRunsAgainWhenItAsks(t *testing.T) {
 	waits := dsl.Waiting("a bus", time.Hour)
 	scene.PlayAll(t, map[string]scene.Scenario{
@@ -194,8 +195,8 @@ func TestAHandlerThatFailsOrWaitsRunsAgainWhenItAsks(t *testing.T) {
 	})
 }
 
-// TestAHandlerThatAsksToRunAtOnceIsSlowedDown holds that a handler waits a second each time after it has asked to run at once ten times in a row. A
-// handler with progress does not wait.
+// TestAHandlerThatAsksToRunAtOnceIsSlowedDown holds that a handler waits a second each time after it has asked to run at
+// once ten times in a row. A handler with progress does not wait.
 func TestAHandlerThatAsksToRunAtOnceIsSlowedDown(t *testing.T) {
 	// atMost calls a handler a thousand times at most: virtual time stands still while handlers run.
 	atMost := func(then dsl.Func) dsl.Func {

@@ -13,8 +13,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestChildrenGoWhenTheirFilterHoldsNoMore holds that children of a handler are taken away when labels keep it from their owner, and made
-// again when these match.
+// TestChildrenGoWhenTheirFilterHoldsNoMore holds that children of a handler are taken away when labels keep it from their
+// owner, and made again when these match.
 func TestChildrenGoWhenTheirFilterHoldsNoMore(t *testing.T) {
 	child := func(name string, more string) string {
 		return `apply: {` + name + `: {template: {apiVersion: v1, kind: ConfigMap, metadata: {name: ` + name + `}}` + more + `}}`
@@ -74,8 +74,8 @@ func merged(o *unstructured.Unstructured, more map[string]string) map[string]str
 	return out
 }
 
-// TestChildrenGoAfterARestartWhenTheirFilterHoldsNoMore holds that children are taken away of which the filter ceased to hold while no
-// process ran, and that it costs nothing where there are none.
+// TestChildrenGoAfterARestartWhenTheirFilterHoldsNoMore holds that children are taken away of which the filter ceased to
+// hold while no process ran, and that it costs nothing where there are none.
 func TestChildrenGoAfterARestartWhenTheirFilterHoldsNoMore(t *testing.T) {
 	const app = `{id: app, labels: {off: {exists: false}}, apply: {a: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}}}`
 	scene.PlayVersions(t, func(v *scene.Versions) {

@@ -15,8 +15,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestAChildMovesToAHandlerOfAnotherVersionWithoutADeletion holds that a child which another handler of the next version wants is not taken away
-// before: it is the same object afterwards, whatever keeps the handler from running at once.
+// TestAChildMovesToAHandlerOfAnotherVersionWithoutADeletion holds that a child which another handler of the next version
+// wants is not taken away before: it is the same object afterwards, whatever keeps the handler from running at once.
 func TestAChildMovesToAHandlerOfAnotherVersionWithoutADeletion(t *testing.T) {
 	const there = "ConfigMap b of two/b"
 	same := func(v *scene.Versions, uid types.UID) {

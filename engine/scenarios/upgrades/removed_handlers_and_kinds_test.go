@@ -16,8 +16,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestAKindIsRegisteredBeforeItsFirstChild holds that the kinds of children are registered before the first child is made of one, and that
-// it costs nothing afterwards.
+// TestAKindIsRegisteredBeforeItsFirstChild holds that the kinds of children are registered before the first child is made of
+// one, and that it costs nothing afterwards.
 func TestAKindIsRegisteredBeforeItsFirstChild(t *testing.T) {
 	tests := map[string]func(v *scene.Versions){
 		"a kind is registered before its first child, once": func(v *scene.Versions) {
@@ -229,8 +229,8 @@ func TestAChildOfNoHandlerGoesAsItsPolicySays(t *testing.T) {
 	}
 }
 
-// TestAKindWithoutACRDHasNoChildren holds that a kind whose CRD is gone counts as empty, and one that is not served for a while does
-// not.
+// TestAKindWithoutACRDHasNoChildren holds that a kind whose CRD is gone counts as empty, and one that is not served for a
+// while does not.
 func TestAKindWithoutACRDHasNoChildren(t *testing.T) {
 	scene.PlayVersions(t, func(v *scene.Versions) {
 		v.Next(scene.AppliesChild("old", "Bar", "b"), scene.AppliesChild("app", "ConfigMap", "a"))
@@ -278,8 +278,8 @@ func TestChildrenOfARemovedHandlerGo(t *testing.T) {
 	}
 }
 
-// TestChildrenOfARemovedHandlerGoWithTheirOwner holds that children that nobody but the operator deletes go with their owner though no
-// handler has them any more.
+// TestChildrenOfARemovedHandlerGoWithTheirOwner holds that children that nobody but the operator deletes go with their owner
+// though no handler has them any more.
 func TestChildrenOfARemovedHandlerGoWithTheirOwner(t *testing.T) {
 	scene.PlayVersions(t, func(v *scene.Versions) {
 		v.Next(scene.AppliesChild("old", "ConfigMap", "b", "ownership: labelled"))

@@ -14,8 +14,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestWhatLeavesARenamedOperatorLosesItsEarlierMarks holds that an object that leaves the selector before the marks of the earlier
-// name are moved has none of them then, so it is new when it comes back.
+// TestWhatLeavesARenamedOperatorLosesItsEarlierMarks holds that an object that leaves the selector before the marks of the
+// earlier name are moved has none of them then, so it is new when it comes back.
 func TestWhatLeavesARenamedOperatorLosesItsEarlierMarks(t *testing.T) {
 	declare := func(foo *dsl.Resource, j *enginetest.Journal, options ...dsl.Option) {
 		foo.LabelSelector = "tier=gold"

@@ -168,8 +168,8 @@ func (s *renaming) kept() {
 	}
 }
 
-// TestARenamedOperatorGoesOnWithItsObjects holds that an operator with another name, or another domain, goes on with what it has left on
-// objects under the earlier one.
+// TestARenamedOperatorGoesOnWithItsObjects holds that an operator with another name, or another domain, goes on with what it
+// has left on objects under the earlier one.
 func TestARenamedOperatorGoesOnWithItsObjects(t *testing.T) {
 	names := map[string]struct{ name, domain, was, prefix string }{
 		"another name":                      {"new", "", "op", "new.handwerk.dev"},

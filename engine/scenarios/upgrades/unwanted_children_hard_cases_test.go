@@ -81,8 +81,8 @@ func TestAChildOfNoHandlerStaysUntilHandlersAreThrough(t *testing.T) {
 	}
 }
 
-// TestAFilterOverUnknownRelatedObjectsDeletesNoChild holds that a filter takes nothing away for related objects that are not known
-// yet.
+// TestAFilterOverUnknownRelatedObjectsDeletesNoChild holds that a filter takes nothing away for related objects that are not
+// known yet.
 func TestAFilterOverUnknownRelatedObjectsDeletesNoChild(t *testing.T) {
 	const of = `{resource: foos.v1.example.com, related: [{name: all, resource: bars.v1.example.org, namespace: default, selector: {matchLabels: {of: all}}}],
 				handlers: [{id: new, when: "size(related.all) > 0", apply: {b: {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}}}]}`
@@ -101,8 +101,8 @@ func TestAFilterOverUnknownRelatedObjectsDeletesNoChild(t *testing.T) {
 	})
 }
 
-// TestAChildOfARetiredKindGoesThoughAHandlerFails holds that what is found of a kind that is not declared any more goes in the end,
-// also when a handler fails as it is found.
+// TestAChildOfARetiredKindGoesThoughAHandlerFails holds that what is found of a kind that is not declared any more goes in
+// the end, also when a handler fails as it is found.
 func TestAChildOfARetiredKindGoesThoughAHandlerFails(t *testing.T) {
 	scene.PlayVersions(t, func(v *scene.Versions) {
 		v.Next(scene.AppliesChild("old", "Deployment", "b"))
@@ -122,8 +122,8 @@ func TestAChildOfARetiredKindGoesThoughAHandlerFails(t *testing.T) {
 	})
 }
 
-// TestACopyOfAChildsAnnotationsMakesNoChild holds that what a controller makes of a child, with its annotations, is nobody's child
-// for another resource of the operator.
+// TestACopyOfAChildsAnnotationsMakesNoChild holds that what a controller makes of a child, with its annotations, is nobody's
+// child for another resource of the operator.
 func TestACopyOfAChildsAnnotationsMakesNoChild(t *testing.T) {
 	scene.PlayVersions(t, func(v *scene.Versions) {
 		v.NextResources(`{resource: foos.v1.example.com, handlers: [` + scene.AppliesChild("app", "Bar", "a") + `]},

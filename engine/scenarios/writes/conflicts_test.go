@@ -319,7 +319,8 @@ func TestABusyWriterOfOtherFieldsCostsNoRun(t *testing.T) {
 	}
 }
 
-// TestAHandlerThatBuiltOnARefusedChangeRunsAgain holds that a handler whose change was built on that of another one runs again with it.
+// TestAHandlerThatBuiltOnARefusedChangeRunsAgain holds that a handler whose change was built on that of another one runs
+// again with it.
 func TestAHandlerThatBuiltOnARefusedChangeRunsAgain(t *testing.T) {
 	var s *scene.Stage
 	scene.Play(t, scene.Scenario{

@@ -62,8 +62,8 @@ func TestNoPassStartsBeforeAWriteOfAnotherResourceIsSeen(t *testing.T) {
 	}
 }
 
-// TestNoPassStartsBeforeAWriteToAnObjectThatWasMadeAgainIsSeen holds the same where the other object was deleted and made again while a pass over the
-// first one ran: what is remembered is about the first one, the write is to the second one.
+// TestNoPassStartsBeforeAWriteToAnObjectThatWasMadeAgainIsSeen holds the same where the other object was deleted and made
+// again while a pass over the first one ran: what is remembered is about the first one, the write is to the second one.
 func TestNoPassStartsBeforeAWriteToAnObjectThatWasMadeAgainIsSeen(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"}, enginetest.Resource{Name: scene.Bars, Kind: "Bar"})

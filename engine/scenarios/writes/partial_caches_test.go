@@ -31,8 +31,8 @@ func conditionTypes(o *unstructured.Unstructured) string {
 	return strings.Join(out, " ")
 }
 
-// TestConditionsOfOthersStayWithAPartialCache holds that what the cache does not show is there after the server has refused what a handler
-// wants: what others want, or the handler at its next try, is sent by itself then.
+// TestConditionsOfOthersStayWithAPartialCache holds that what the cache does not show is there after the server has refused
+// what a handler wants: what others want, or the handler at its next try, is sent by itself then.
 func TestConditionsOfOthersStayWithAPartialCache(t *testing.T) {
 	profiles := map[string]func(*dsl.Resource){
 		"all is cached":       func(*dsl.Resource) {},
@@ -94,8 +94,9 @@ func conditionsStay(s *scene.Stage, set func(*dsl.Resource), alone bool) {
 	}
 }
 
-// TestTheObservedGenerationFollowsWithAPartialCache holds that status.observedGeneration is that of what was handled, where a handler that
-// runs for creations alone is beside others, and that a process finds it also where the cache holds a part of the object.
+// TestTheObservedGenerationFollowsWithAPartialCache holds that status.observedGeneration is that of what was handled, where
+// a handler that runs for creations alone is beside others, and that a process finds it also where the cache holds a part of
+// the object.
 func TestTheObservedGenerationFollowsWithAPartialCache(t *testing.T) {
 	for name, keep := range map[string][]dsl.Path{"all is cached": nil, "one field is cached": {{"spec"}}} {
 		t.Run(name, func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestAPlainEventCostsARunAndAWrite holds what the update of an object costs that has one handler in Go, which sets its status: a run and a
-// write. [TestAnEventsPath] traces it.
+// TestAPlainEventCostsARunAndAWrite holds what the update of an object costs that has one handler in Go, which sets its
+// status: a run and a write. [TestAnEventsPath] traces it.
 func TestAPlainEventCostsARunAndAWrite(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{"an update": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.OnReconcile("size", j.Note("size", func(_ context.Context, r *dsl.Request) error {

@@ -18,8 +18,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestWritesAreAsManyAsThePageForKopfSays counts the writes for one object in situations of kopf's, and holds that docs/from-kopf.md says as
-// many. Status is a subresource; Events are not counted.
+// TestWritesAreAsManyAsThePageForKopfSays counts the writes for one object in situations of kopf's, and holds that
+// docs/from-kopf.md says as many. Status is a subresource; Events are not counted.
 func TestWritesAreAsManyAsThePageForKopfSays(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/from-kopf.md")
 	if err != nil {

@@ -95,8 +95,8 @@ func playWithPartialCaches(t *testing.T, s **scene.Stage, tests map[string]parti
 	}
 }
 
-// TestTransformationsSeeAllOfAnObjectWithAPartialCache holds that they are made of all of the object, whatever the cache has of it, and
-// that it is read once for them.
+// TestTransformationsSeeAllOfAnObjectWithAPartialCache holds that they are made of all of the object, whatever the cache has
+// of it, and that it is read once for them.
 func TestTransformationsSeeAllOfAnObjectWithAPartialCache(t *testing.T) {
 	var s *scene.Stage
 	playWithPartialCaches(t, &s, map[string]partialScenario{
@@ -308,8 +308,8 @@ func TestTransformationsOfADaemonSeeAllOfAnObject(t *testing.T) {
 	})
 }
 
-// TestTransformationsReadOnceWhatThePartialCacheLacks holds that an operator whose handlers tell all that they read of the object,
-// and that caches no more than that, transforms all of it.
+// TestTransformationsReadOnceWhatThePartialCacheLacks holds that an operator whose handlers tell all that they read of the
+// object, and that caches no more than that, transforms all of it.
 func TestTransformationsReadOnceWhatThePartialCacheLacks(t *testing.T) {
 	scene.Play(t, scene.Scenario{
 		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {

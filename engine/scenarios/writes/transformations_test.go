@@ -101,7 +101,8 @@ func doesOnce(do func()) dsl.Func {
 	}
 }
 
-// TestTransformationsKeepEntriesOfOthers holds that they see what is there, that nobody's entry is lost, and that they cost no request more.
+// TestTransformationsKeepEntriesOfOthers holds that they see what is there, that nobody's entry is lost, and that they cost
+// no request more.
 func TestTransformationsKeepEntriesOfOthers(t *testing.T) {
 	var s *scene.Stage
 	hosts := func(want ...any) {
