@@ -50,8 +50,8 @@ func TestEachRowForKopfNamesItsTests(t *testing.T) {
 	}
 }
 
-// TestRowsThatProveNothingAreTold holds that the rows of a page are looked at.
-func TestRowsThatProveNothingAreTold(t *testing.T) {
+// TestRowsThatProveNothingAreFaults holds that the rows of a page are looked at.
+func TestRowsThatProveNothingAreFaults(t *testing.T) {
 	const head = "| what | shown by |\n|---|---|\n"
 	tests := map[string]struct {
 		page   string
