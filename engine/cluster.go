@@ -18,6 +18,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/access"
+	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/leader"
@@ -160,14 +161,14 @@ func (e *Engine) managers() []string {
 
 // newFeeds prepares what makes the feeds.
 func (e *Engine) newFeeds() *feed.Factory {
-	common := feed.Settings{Catalog: e.catalog, Watches: e.watches, Metadata: e.clients.Metadata, Outages: e.outages, Log: e.log}
-	common.Source.Made = e.op.AppliedAnnotation()
+	form := cached.Form{Made: e.op.AppliedAnnotation()}
 	keeps := func(r *dsl.Resource) bool { return r.KeepsGeneration() || r.Recalls() }
 	if slices.ContainsFunc(e.op.Resources(), keeps) {
-		common.Source.Markers = strings.Join(e.markers(), ",")
+		form.Markers = strings.Join(e.markers(), ",")
 	}
 	return feed.NewFactory(feed.FactorySettings{
-		Common: common, Namespaces: e.op.Scope.Namespaces, Owner: calls{e},
+		Cluster: feed.Cluster{Catalog: e.catalog, Watches: e.watches, Metadata: e.clients.Metadata, Outages: e.outages},
+		Form:    form, Namespaces: e.op.Scope.Namespaces, Owner: calls{e}, Log: e.log,
 	})
 }
 

@@ -54,8 +54,8 @@ func (r hosted) View(of *dsl.Handler, o *unstructured.Unstructured) string {
 
 func (r hosted) Look(key cache.ObjectName) { r.box.Look(key) }
 
-// seen takes an event of the resource's own objects.
-func (r *resource) seen(ev watch.Event) {
+// OnEvent takes an event of the resource's own objects.
+func (r *resource) OnEvent(ev watch.Event) {
 	r.engine.indexes.Shown(r.own, ev)
 	if r.engine.own.has(r.own.Resource().GVR.GroupResource(), ev.Key) {
 		return // what the operator keeps for itself is handled by no handler
@@ -63,6 +63,9 @@ func (r *resource) seen(ev watch.Event) {
 	r.box.Seen(ev)
 	r.crew.Seen(ev)
 }
+
+// Grant implements [feed.Handler].
+func (r *resource) Grant() { r.box.Grant() }
 
 // ends is why a term ends that is about to.
 func (e *Engine) ends() dsl.Stop {

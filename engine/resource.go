@@ -65,7 +65,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 	r.texts = attempt.NewTexts(r.log)
 	r.box = inbox.New[pass.Memory](r)
 	r.own = e.feeds.New(feed.Settings{
-		Name: spec.Name, Log: r.log, On: r.seen, Granted: r.box.Grant,
+		Name: spec.Name, Log: r.log, Handler: r,
 		Source:  watch.Source{LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector, Form: form},
 		Patches: rules.Finalizes || rules.Ledger.Stores, ObservedGeneration: spec.KeepsGeneration(),
 		Gets: rules.Deletes,

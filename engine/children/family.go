@@ -97,16 +97,9 @@ type Family struct {
 func New(s Settings) *Family {
 	f := &Family{settings: s, keys: apply.KeysOf(s.Operator), earlier: earlierKeys(s.Operator), renamer: patch.NewRenamer(s.Operator), records: map[inbox.Key]*apply.Record{}}
 	for name, of := range s.Resource.Owned() {
-		var kind *feed.Feed
-		kind = s.Feeds.New(feed.Settings{
-			Name: name, Kind: of, Log: s.Log.WithValues("child", name.String()), Granted: s.Box.Grant,
-			On: func(ev watch.Event) {
-				if !f.repeats(kind) {
-					f.Seen(kind, ev)
-				}
-			},
-		})
-		f.feeds = append(f.feeds, kind)
+		handler := &kindHandler{family: f}
+		handler.feed = s.Feeds.New(feed.Settings{Name: name, Kind: of, Log: s.Log.WithValues("child", name.String()), Handler: handler})
+		f.feeds = append(f.feeds, handler.feed)
 	}
 	f.sweeper = prune.NewSweeper(s.Handlers)
 	f.Retired = prune.NewRetired(prune.RetiredSettings{
@@ -114,6 +107,22 @@ func New(s Settings) *Family {
 	})
 	return f
 }
+
+// kindHandler handles the events of children of one kind.
+type kindHandler struct {
+	family *Family
+	feed   *feed.Feed
+}
+
+// OnEvent implements [feed.Handler].
+func (k *kindHandler) OnEvent(ev watch.Event) {
+	if !k.family.repeats(k.feed) {
+		k.family.Seen(k.feed, ev)
+	}
+}
+
+// Grant implements [feed.Handler].
+func (k *kindHandler) Grant() { k.family.settings.Box.Grant() }
 
 // Kinds are the feeds of the kinds that the resource owns.
 func (f *Family) Kinds() []*feed.Feed { return f.feeds }

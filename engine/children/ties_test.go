@@ -53,8 +53,15 @@ func configMap() *unstructured.Unstructured {
 	}}
 }
 
+// handler handles the events of a feed.
+type handler func(watch.Event)
+
+func (h handler) OnEvent(ev watch.Event) { h(ev) }
+
+func (handler) Grant() {}
+
 // configMaps returns a feed of config maps in namespace far that is not running yet, and a client to change them.
-func configMaps(t *testing.T, on func(watch.Event)) (*feed.Feed, dynamic.ResourceInterface) {
+func configMaps(t *testing.T, on handler) (*feed.Feed, dynamic.ResourceInterface) {
 	t.Helper()
 	gvr := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{gvr: "ConfigMapList"}, configMap())
@@ -69,11 +76,10 @@ func configMaps(t *testing.T, on func(watch.Event)) (*feed.Feed, dynamic.Resourc
 	var f *feed.Feed
 	set := watch.New(watch.Settings{Dynamic: client, Changed: func(src watch.Source, _ watch.State) { f.WatchChanged(src.GVR) }})
 	t.Cleanup(set.Close)
-	f = feed.New(feed.Settings{
-		Name: dsl.ResourceName{Resource: "configmaps", Version: "v1"}, Watches: set, Catalog: catalog.New(served, client, reviews.AuthorizationV1()),
-		Scope:   feed.NewScope(feed.ScopeSettings{Patterns: []string{"far"}}),
-		Outages: transport.NewOutages(logr.Discard()), Unserved: func() {}, On: on,
-	})
+	f = feed.New(feed.Cluster{
+		Watches: set, Catalog: catalog.New(served, client, reviews.AuthorizationV1()), Scope: feed.NewScope(feed.ScopeSettings{Patterns: []string{"far"}}),
+		Outages: transport.NewOutages(logr.Discard()),
+	}, feed.Settings{Name: dsl.ResourceName{Resource: "configmaps", Version: "v1"}, Handler: on})
 	return f, client.Resource(gvr).Namespace("far")
 }
 

@@ -186,10 +186,10 @@ func TestAResourceThatIsBeingStoppedIsNotBegun(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				brought := feed.New(feed.Settings{
-					Name: dsl.ResourceName{Resource: "foos", Version: "v1", Group: "example.com"}, Catalog: catalog.New(client, nil, nil),
-					Outages: transport.NewOutages(logr.Discard()), Unserved: func() {},
-				})
+				brought := feed.New(
+					feed.Cluster{Catalog: catalog.New(client, nil, nil), Outages: transport.NewOutages(logr.Discard())},
+					feed.Settings{Name: dsl.ResourceName{Resource: "foos", Version: "v1", Group: "example.com"}},
+				)
 				one := &fake{name: "a", feeds: []*feed.Feed{brought}}
 				settled := make(chan struct{})
 				run := func() {

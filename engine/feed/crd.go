@@ -38,7 +38,7 @@ func (f *Feed) inquire(ctx context.Context) (lost bool) {
 		}
 		return f.lost
 	}
-	f.settings.Catalog.Invalidate()
+	f.cluster.Catalog.Invalidate()
 	served, err := f.look(ctx, f.settings.Name, f.settings.Kind)
 	now := f.Resource()
 	f.asked, f.lost = time.Now(), true
@@ -61,7 +61,7 @@ func (f *Feed) inquire(ctx context.Context) (lost bool) {
 
 // unserved sets the state of a feed whose resource is not served in the declared version.
 func (f *Feed) unserved(ctx context.Context) {
-	f.settings.Unserved()
+	f.cluster.CRDs.WantCRDs()
 	other := f.elsewhere(ctx)
 	absent, there := false, false
 	if other == "" {
@@ -107,7 +107,7 @@ func (f *Feed) extinct(ctx context.Context) (extinct, there bool) {
 func (f *Feed) readCRD(ctx context.Context) (there bool, err error) {
 	crds := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	name := f.crdName()
-	if _, err = f.settings.Metadata.Resource(crds).Get(ctx, name, metav1.GetOptions{}); notfound.Says(err, crds.GroupResource(), name) {
+	if _, err = f.cluster.Metadata.Resource(crds).Get(ctx, name, metav1.GetOptions{}); notfound.Says(err, crds.GroupResource(), name) {
 		return false, nil
 	}
 	return err == nil, err
@@ -166,5 +166,5 @@ func (f *Feed) end() {
 	for _, ns := range f.opened() {
 		f.close(ns).ledger.closeAsDeleted()
 	}
-	f.settings.Catalog.Invalidate()
+	f.cluster.Catalog.Invalidate()
 }

@@ -27,7 +27,21 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
-// Settings configure a feed. All are required unless marked optional.
+// Cluster is what the feeds of an operator share.
+type Cluster struct {
+	// Catalog says what is served and allowed, Metadata reads CRDs, Watches has the informers, and Scope
+	// the namespaces.
+	Catalog  *catalog.Catalog
+	Metadata metadata.Interface
+	Watches  *watch.Set
+	Scope    *Scope
+	// CRDs is asked to watch CRDs when a resource is not served. It must be quick.
+	CRDs interface{ WantCRDs() }
+	// Outages knows whether the log has that the API server is away.
+	Outages *transport.Outages
+}
+
+// Settings configure one feed. All are required unless marked optional.
 type Settings struct {
 	// Name is the resource as it was declared, or as it is called for people where Kind is set.
 	Name dsl.ResourceName
@@ -35,8 +49,10 @@ type Settings struct {
 	Kind schema.GroupVersionKind
 	// Source is what the informers have in common. The feed fills in GVR, Kind and Namespace.
 	Source watch.Source
-	// On gets the events, those of one object in order. It must be quick and must not wait for the feed.
-	On func(watch.Event)
+	// Handler gets the events.
+	Handler Handler
+	// Steps is called with each step of the feed. Optional.
+	Steps Steps
 	// Log gets when the feed begins to be degraded and when it is well again. Optional.
 	Log logr.Logger
 
@@ -44,22 +60,13 @@ type Settings struct {
 	// status.observedGeneration (see [Feed.KeepsGeneration]), and Gets if it reads single objects, as to confirm
 	// deletions. Requests of handlers do not count. Default to false.
 	Patches, ObservedGeneration, Gets bool
+}
 
-	// Steps is called with each step of the feed. Optional.
-	Steps Steps
-	// Granted is called when something that kept objects out is over, and they are listed. Optional.
-	Granted func()
-
-	// Catalog says what is served and allowed, Metadata reads CRDs, Watches has the informers, and Scope
-	// the namespaces.
-	Catalog  *catalog.Catalog
-	Metadata metadata.Interface
-	Watches  *watch.Set
-	Scope    *Scope
-	// Unserved is called when the resource is not served, so that the owner can watch CRDs. It must be quick.
-	Unserved func()
-	// Outages knows whether the log has that the API server is away.
-	Outages *transport.Outages
+// Handler takes the events of a feed, those of one object in order. It must be quick and must not wait for the feed.
+type Handler interface {
+	watch.Handler
+	// Grant is called when something that kept objects out is over, and they are listed.
+	Grant()
 }
 
 // Steps follows the steps of a feed. The feed's own goroutine calls the methods.
@@ -75,6 +82,7 @@ type Steps interface {
 // any time by any number of goroutines.
 type Feed struct {
 	settings Settings
+	cluster  Cluster
 	wake     chan struct{}
 	health   *Health
 
@@ -121,9 +129,9 @@ func (f *Feed) now() facts {
 }
 
 // New returns a feed that is not running yet.
-func New(s Settings) *Feed {
+func New(c Cluster, s Settings) *Feed {
 	return &Feed{
-		settings: s, wake: make(chan struct{}, 1), health: NewHealth(s.Log),
+		settings: s, cluster: c, wake: make(chan struct{}, 1), health: NewHealth(s.Log),
 		lacking: map[string]lack{}, informers: map[string]*informer{}, suspects: map[string]suspicion{},
 	}
 }
@@ -201,12 +209,12 @@ func (f *Feed) step(ctx context.Context) (again bool) {
 
 // namespaces are those of the scope, [""] meaning all at once, and false while they are not known.
 func (f *Feed) namespaces() (names []string, known bool) {
-	return f.settings.Scope.Names(f.Resource().Namespaced)
+	return f.cluster.Scope.Names(f.Resource().Namespaced)
 }
 
 // awaitNamespaces sets the state of a feed without a list of namespaces, and reports whether to look again.
 func (f *Feed) awaitNamespaces() (again bool) {
-	if fault := f.settings.Scope.Fault(); fault != "" {
+	if fault := f.cluster.Scope.Fault(); fault != "" {
 		f.set(Faulty, fault)
 		return true
 	}

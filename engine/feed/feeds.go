@@ -10,19 +10,24 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/notfound"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
 // FactorySettings configure a factory. The log is optional.
 type FactorySettings struct {
-	// Common has the settings of all feeds: Catalog, Metadata, Watches, Outages, and the field managers of Source. Its Log
-	// is that of the feeds of namespaces and CRDs.
-	Common Settings
+	// Cluster is what the feeds share. The factory fills in Scope and CRDs.
+	Cluster Cluster
+	// Form has what all caches hold: the field managers, and the annotations that go with them.
+	Form cached.Form
+	// Log is that of the feeds of namespaces and CRDs.
+	Log logr.Logger
 	// Namespaces are those of the operator's scope; see [feed.ScopeSettings].
 	Namespaces []string
 	// Owner runs the other feeds of the operator.
@@ -67,34 +72,33 @@ func NewFactory(s FactorySettings) *Factory {
 	y := &Factory{settings: s, needCRDs: make(chan struct{}, 1)}
 	namespaces := dsl.ResourceName{Resource: "namespaces", Version: "v1"}
 	y.scope = NewScope(ScopeSettings{
-		Patterns: s.Namespaces, Log: s.Common.Log.WithValues("resource", namespaces.Resource), Namespaces: y,
+		Patterns: s.Namespaces, Log: s.Log.WithValues("resource", namespaces.Resource), Namespaces: y,
 	})
 	if y.scope.Live() {
 		y.namespaces = y.newOwn(Settings{
-			Name: namespaces, Log: s.Common.Log.WithValues("resource", namespaces.Resource), On: y.namespaceSeen, Steps: namespaceSteps{y.scope},
+			Name: namespaces, Log: s.Log.WithValues("resource", namespaces.Resource), Handler: ofNamespaces{y}, Steps: ofNamespaces{y},
 		})
 	}
 	crds := dsl.ResourceName{Resource: "customresourcedefinitions", Version: "v1", Group: "apiextensions.k8s.io"}
-	y.crds = y.newOwn(Settings{Name: crds, Log: s.Common.Log.V(1).WithValues("resource", crds.String()), On: y.crdSeen})
+	y.crds = y.newOwn(Settings{Name: crds, Log: s.Log.V(1).WithValues("resource", crds.String()), Handler: ofCRDs{y}})
 	return y
 }
 
 // newOwn returns a feed of the factory itself: of metadata alone, cluster-wide.
 func (y *Factory) newOwn(s Settings) *Feed {
-	s.Scope = NewScope(ScopeSettings{})
 	s.Source.Profile = dsl.CacheLive
-	return y.New(s)
+	return y.newIn(NewScope(ScopeSettings{}), s)
 }
 
-// New returns a feed that is not running yet. It fills in the common settings.
-func (y *Factory) New(s Settings) *Feed {
-	common := y.settings.Common
-	s.Catalog, s.Watches, s.Metadata, s.Outages, s.Unserved = common.Catalog, common.Watches, common.Metadata, common.Outages, y.WantCRDs
-	s.Source.Made, s.Source.Markers = common.Source.Made, common.Source.Markers
-	if s.Scope == nil {
-		s.Scope = y.scope
-	}
-	return New(s)
+// New returns a feed that is not running yet. It fills in what all caches hold.
+func (y *Factory) New(s Settings) *Feed { return y.newIn(y.scope, s) }
+
+func (y *Factory) newIn(scope *Scope, s Settings) *Feed {
+	all := y.settings.Form
+	s.Source.Made, s.Source.Markers = all.Made, all.Markers
+	in := y.settings.Cluster
+	in.Scope, in.CRDs = scope, y
+	return New(in, s)
 }
 
 // Run runs the factory's own feeds until ctx ends. Without the right to watch CRDs, feeds find one that comes by
@@ -150,17 +154,26 @@ func (y *Factory) WatchChanged(gvr schema.GroupVersionResource) {
 	}
 }
 
-// crdSeen takes an event of a CRD.
-func (y *Factory) crdSeen(ev watch.Event) {
-	y.settings.Common.Catalog.Invalidate()
+// ofCRDs handles the events of CRDs.
+type ofCRDs struct{ *Factory }
+
+// OnEvent implements [Handler].
+func (y ofCRDs) OnEvent(ev watch.Event) {
+	y.settings.Cluster.Catalog.Invalidate()
 	y.settings.Owner.CRDSeen(ev)
 	for _, f := range y.All() {
 		f.CRDChanged(ev)
 	}
 }
 
-// namespaceSeen takes an event of a namespace.
-func (y *Factory) namespaceSeen(ev watch.Event) {
+// Grant does nothing: no request waits for CRDs.
+func (ofCRDs) Grant() {}
+
+// ofNamespaces handles the events of namespaces, and follows the steps of their feed.
+type ofNamespaces struct{ *Factory }
+
+// OnEvent implements [Handler].
+func (y ofNamespaces) OnEvent(ev watch.Event) {
 	if ev.Kind == watch.Deleted && ev.Unseen {
 		y.scope.Lost(ev.Key.Name)
 		y.namespaces.Nudge()
@@ -169,11 +182,16 @@ func (y *Factory) namespaceSeen(ev watch.Event) {
 	y.scope.Seen(ev.Key.Name, ev.Kind != watch.Deleted)
 }
 
-// namespaceSteps are the steps of the feed of namespaces.
-type namespaceSteps struct{ *Scope }
+// Grant does nothing: the scope changes with the events.
+func (ofNamespaces) Grant() {}
+
+// Listed implements [Steps].
+func (y ofNamespaces) Listed(ctx context.Context, well bool) (again bool) {
+	return y.scope.Listed(ctx, well)
+}
 
 // Absent does nothing: namespaces have no CRD.
-func (namespaceSteps) Absent(context.Context) {}
+func (ofNamespaces) Absent(context.Context) {}
 
 // ScopeChanged implements [Namespaces].
 func (y *Factory) ScopeChanged() {
@@ -193,7 +211,7 @@ func (y *Factory) NamespacesFault() string {
 // NamespaceGone reads a namespace from the server, and reports whether it is gone.
 func (y *Factory) NamespaceGone(ctx context.Context, name string) (bool, error) {
 	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	_, err := y.settings.Common.Metadata.Resource(namespaces).Get(ctx, name, metav1.GetOptions{})
+	_, err := y.settings.Cluster.Metadata.Resource(namespaces).Get(ctx, name, metav1.GetOptions{})
 	if notfound.Says(err, namespaces.GroupResource(), name) {
 		return true, nil
 	}
@@ -219,7 +237,7 @@ func (y *Factory) Extinct(ctx context.Context, kind schema.GroupKind) (extinct b
 			continue
 		}
 		// The name does not show the kind. If the resource is served, the CRD is that of another kind.
-		if _, err := y.settings.Common.Catalog.Resolve(ctx, dsl.ResourceName{Resource: plural, Group: group}); err != nil {
+		if _, err := y.settings.Cluster.Catalog.Resolve(ctx, dsl.ResourceName{Resource: plural, Group: group}); err != nil {
 			return false, fmt.Errorf("its CRD %s is there", crd.GetName())
 		}
 	}

@@ -31,8 +31,8 @@ type informer struct {
 func (f *Feed) start(ctx context.Context, served catalog.Resource, namespace string, silent bool) (*informer, error) {
 	src := f.settings.Source
 	src.GVR, src.Kind, src.Namespace = served.GVR, served.Kind, namespace
-	l := newLedger(f.settings.On, silent)
-	h, err := f.settings.Watches.Open(ctx, src, l)
+	l := newLedger(f.settings.Handler, silent)
+	h, err := f.cluster.Watches.Open(ctx, src, l)
 	if err != nil {
 		return nil, fmt.Errorf("watching %s: %w", f.settings.Name, err)
 	}
@@ -166,23 +166,23 @@ func (f *Feed) Whole(gvr schema.GroupVersionResource, namespace string) bool {
 
 // Chooses reports whether an object may leave the cache without being deleted.
 func (f *Feed) Chooses() bool {
-	return f.settings.Source.LabelSelector != "" || f.settings.Source.FieldSelector != "" || f.settings.Scope.Live()
+	return f.settings.Source.LabelSelector != "" || f.settings.Source.FieldSelector != "" || f.cluster.Scope.Live()
 }
 
 // ledger delivers the events of an informer to the handler, and keeps the objects that the handler knows of. A closed informer drops
 // its pending events, and its store no longer has the objects: without the ledger their deletions would be lost.
 type ledger struct {
-	on func(watch.Event)
+	handler watch.Handler
 
-	// mu is held while on runs, so that the events of one object are delivered in order.
+	// mu is held while the handler runs, so that the events of one object are delivered in order.
 	mu      sync.Mutex
 	present map[types.UID]*cached.Object
 	// silent is true while events are recorded and not delivered; see follow.
 	silent bool
 }
 
-func newLedger(on func(watch.Event), silent bool) *ledger {
-	return &ledger{on: on, present: map[types.UID]*cached.Object{}, silent: silent}
+func newLedger(on watch.Handler, silent bool) *ledger {
+	return &ledger{handler: on, present: map[types.UID]*cached.Object{}, silent: silent}
 }
 
 // OnEvent records an event of the informer, and passes it on.
@@ -198,7 +198,7 @@ func (l *ledger) OnEvent(ev watch.Event) {
 		delete(l.present, ev.UID)
 	}
 	if !l.silent {
-		l.on(ev)
+		l.handler.OnEvent(ev)
 	}
 }
 
@@ -207,7 +207,7 @@ func (l *ledger) closeAsDeleted() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, o := range l.present {
-		l.on(deletion(o))
+		l.handler.OnEvent(deletion(o))
 	}
 	clear(l.present)
 }
@@ -221,16 +221,16 @@ func (l *ledger) follow(before *ledger) {
 	for uid, o := range l.present {
 		switch was := before.present[uid]; {
 		case was == nil:
-			l.on(watch.Event{Kind: watch.Added, Key: cache.MetaObjectToName(o), UID: uid, Object: o})
+			l.handler.OnEvent(watch.Event{Kind: watch.Added, Key: cache.MetaObjectToName(o), UID: uid, Object: o})
 		case was.GetResourceVersion() != o.GetResourceVersion():
-			l.on(watch.Event{Kind: watch.Updated, Key: cache.MetaObjectToName(o), UID: uid, Object: o, Old: was})
+			l.handler.OnEvent(watch.Event{Kind: watch.Updated, Key: cache.MetaObjectToName(o), UID: uid, Object: o, Old: was})
 		default:
-			l.on(watch.Event{Kind: watch.Added, Key: cache.MetaObjectToName(o), UID: uid, Initial: true, Object: o})
+			l.handler.OnEvent(watch.Event{Kind: watch.Added, Key: cache.MetaObjectToName(o), UID: uid, Initial: true, Object: o})
 		}
 	}
 	for uid, o := range before.present {
 		if l.present[uid] == nil {
-			l.on(deletion(o))
+			l.handler.OnEvent(deletion(o))
 		}
 	}
 }

@@ -33,8 +33,8 @@ func (f *Feed) judge(ctx context.Context, missing missingVerbs) (again bool) {
 		return false
 	}
 	now := seen.outcome(f.Status().Phase, len(missing) > 0)
-	if f.health.Survey(now, f.failures(), seen.problems, seen.listing) && f.settings.Granted != nil {
-		f.settings.Granted()
+	if f.health.Survey(now, f.failures(), seen.problems, seen.listing) {
+		f.settings.Handler.Grant()
 	}
 	if f.settings.Steps != nil && f.delivered(ctx) {
 		again = f.settings.Steps.Listed(ctx, now.Phase == Running)
@@ -47,7 +47,7 @@ func (f *Feed) judge(ctx context.Context, missing missingVerbs) (again bool) {
 func (f *Feed) survey(ctx context.Context, missing missingVerbs) survey {
 	out := survey{problems: Problems{}}
 	for ns, verbs := range missing {
-		out.problems.Lack(ns, verbs, f.settings.Outages.Away()) // a server that has just come back refuses for a moment what it will allow
+		out.problems.Lack(ns, verbs, f.cluster.Outages.Away()) // a server that has just come back refuses for a moment what it will allow
 	}
 	for _, ns := range f.opened() {
 		h := f.newest(ns)
@@ -56,7 +56,7 @@ func (f *Feed) survey(ctx context.Context, missing missingVerbs) survey {
 		case missing[ns] != nil:
 		case now.Fault != nil:
 			bad := f.faulty(now.Fault)
-			bad.Logged = bad.Logged || f.settings.Outages.Away() // a silent watch does not know the reason
+			bad.Logged = bad.Logged || f.cluster.Outages.Away() // a silent watch does not know the reason
 			out.problems[ns] = bad
 			out.refused = out.refused || apierrors.IsForbidden(now.Fault)
 		case !now.Synced || !h.WaitSynced(ctx):
@@ -91,7 +91,7 @@ func (f *Feed) delivered(ctx context.Context) bool {
 
 // faulty returns the state for an error.
 func (f *Feed) faulty(err error) State {
-	logged := transport.Unanswered(err) || f.settings.Outages.Covers(err)
+	logged := transport.Unanswered(err) || f.cluster.Outages.Covers(err)
 	return State{Phase: Faulty, Text: err.Error(), Logged: logged, NotFound: apierrors.IsNotFound(err)}
 }
 

@@ -28,6 +28,13 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
+// handler handles the events of a feed.
+type handler func(watch.Event)
+
+func (h handler) OnEvent(ev watch.Event) { h(ev) }
+
+func (handler) Grant() {}
+
 // rig is a feed of foos, which is not run, and the server's foos in team-a.
 type rig struct {
 	*Feed
@@ -42,10 +49,9 @@ func rigged(t *testing.T, s Settings, names ...string) *rig {
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{served.GVR: "FooList"})
 	set := watch.New(watch.Settings{Dynamic: client})
 	t.Cleanup(set.Close)
-	s.Name, s.Watches = dsl.ResourceName{Resource: "foos", Group: "example.com"}, set
-	s.Scope = NewScope(ScopeSettings{Patterns: []string{"team-a"}})
-	s.Outages = transport.NewOutages(logr.Discard())
-	r := &rig{Feed: New(s), t: t, foos: client.Resource(served.GVR).Namespace("team-a")}
+	s.Name = dsl.ResourceName{Resource: "foos", Group: "example.com"}
+	in := Cluster{Watches: set, Scope: NewScope(ScopeSettings{Patterns: []string{"team-a"}}), Outages: transport.NewOutages(logr.Discard())}
+	r := &rig{Feed: New(in, s), t: t, foos: client.Resource(served.GVR).Namespace("team-a")}
 	r.served, r.known = served, true
 	for _, name := range names {
 		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Foo"}}
@@ -74,12 +80,12 @@ func TestNoDeletionIsLostWhenAnInformerIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate, told := make(chan struct{}), map[types.UID]int{}
 		all := []string{"a", "b", "c", "d", "e"}
-		f := rigged(t, Settings{On: func(ev watch.Event) {
+		f := rigged(t, Settings{Handler: handler(func(ev watch.Event) {
 			if ev.Kind == watch.Deleted {
 				<-gate
 				told[ev.UID]++
 			}
-		}}, all...)
+		})}, all...)
 		synctest.Wait()
 		for _, name := range all {
 			f.delete(name)
@@ -105,11 +111,11 @@ func TestNoDeletionIsLostWhenAnInformerIsClosed(t *testing.T) {
 func TestTelling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate, key := make(chan struct{}), cache.ObjectName{Namespace: "team-a", Name: "a"}
-		f := rigged(t, Settings{On: func(ev watch.Event) {
+		f := rigged(t, Settings{Handler: handler(func(ev watch.Event) {
 			if ev.Kind == watch.Deleted {
 				<-gate
 			}
-		}}, "a")
+		})}, "a")
 		synctest.Wait()
 		f.delete("a")
 		synctest.Wait()
@@ -139,10 +145,10 @@ func TestListedIsToldOfAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate, told := make(chan struct{}), []string{}
 		f := rigged(t, Settings{
-			On: func(ev watch.Event) {
+			Handler: handler(func(ev watch.Event) {
 				<-gate
 				told = append(told, ev.Key.Name)
-			},
+			}),
 			Steps: steps(func(well bool) { told = append(told, fmt.Sprint("all, well: ", well)) }),
 		}, "a", "b")
 		synctest.Wait() // the cache has them, and the first one is being told
@@ -171,9 +177,9 @@ func TestFollow(t *testing.T) {
 		return held(t, map[string]any{"name": uid, "uid": uid, "resourceVersion": version})
 	}
 	var told []string
-	on := func(ev watch.Event) {
+	on := handler(func(ev watch.Event) {
 		told = append(told, fmt.Sprintf("%s %s initial %v unseen %v", ev.Key.Name, ev.Kind, ev.Initial, ev.Unseen))
-	}
+	})
 	before, now := newLedger(on, false), newLedger(on, true)
 	for _, o := range []*cached.Object{object("same", "1"), object("changed", "1"), object("gone", "1")} {
 		before.OnEvent(watch.Event{Key: cache.MetaObjectToName(o), UID: o.GetUID(), Object: o})

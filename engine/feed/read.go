@@ -143,11 +143,11 @@ const ListingLook = time.Second
 
 // Unwatched returns the reason why a namespace has no informer.
 func (f *Feed) Unwatched(namespace string) error {
-	names, _ := f.settings.Scope.Names(true)
+	names, _ := f.cluster.Scope.Names(true)
 	switch {
 	case slices.Contains(names, namespace):
 		return f.refusal(f.unread(namespace))
-	case f.settings.Scope.Live() && f.settings.Scope.Matches(namespace): // and so does not exist, or the names would have it
+	case f.cluster.Scope.Live() && f.cluster.Scope.Matches(namespace): // and so does not exist, or the names would have it
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, namespace)
 	}
 	return errors.New("the namespace is not one that the operator watches")

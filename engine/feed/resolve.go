@@ -42,7 +42,7 @@ func (f *Feed) observable(ctx context.Context, served catalog.Resource) (bool, e
 	if !f.settings.ObservedGeneration {
 		return false, nil
 	}
-	observes, err := f.settings.Catalog.ObservedGeneration(ctx, served)
+	observes, err := f.cluster.Catalog.ObservedGeneration(ctx, served)
 	if err == nil && !observes {
 		f.settings.Log.Info("schema has no status.observedGeneration; progress is kept in an annotation")
 	}
@@ -52,13 +52,13 @@ func (f *Feed) observable(ctx context.Context, served catalog.Resource) (bool, e
 // look asks the catalog for a name, or for a kind where there is one.
 func (f *Feed) look(ctx context.Context, name dsl.ResourceName, kind schema.GroupVersionKind) (catalog.Resource, error) {
 	if !kind.Empty() {
-		served, err := f.settings.Catalog.KindOf(ctx, kind)
+		served, err := f.cluster.Catalog.KindOf(ctx, kind)
 		if err != nil {
 			return catalog.Resource{}, err
 		}
 		name = dsl.ResourceName{Resource: served.GVR.Resource, Version: served.GVR.Version, Group: served.GVR.Group}
 	}
-	return f.settings.Catalog.Resolve(ctx, name)
+	return f.cluster.Catalog.Resolve(ctx, name)
 }
 
 // elsewhere returns another version in which the API server has what was declared, empty when it

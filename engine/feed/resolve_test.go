@@ -48,7 +48,7 @@ func TestElsewhereIsAnotherVersion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := New(Settings{Name: parsed, Catalog: catalog.New(client, nil, nil)})
+		f := New(Cluster{Catalog: catalog.New(client, nil, nil)}, Settings{Name: parsed})
 		if got := f.elsewhere(t.Context()); got != want {
 			t.Errorf("%s is said to be there as %q, want %q", name, got, want)
 		}

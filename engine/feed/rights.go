@@ -103,12 +103,12 @@ func (f *Feed) ask(ctx context.Context, ns string, known []string) ([]string, er
 	f.mu.Unlock()
 	gvr, verbs := f.Resource().GVR, f.Verbs()
 	if len(known) > 0 && slices.Contains(verbs, known[0]) {
-		still, err := f.settings.Catalog.Access(ctx, gvr, ns, known[0])
+		still, err := f.cluster.Catalog.Access(ctx, gvr, ns, known[0])
 		if err != nil || len(still) > 0 {
 			return known, err
 		}
 	}
-	return f.settings.Catalog.Access(ctx, gvr, ns, verbs...)
+	return f.cluster.Catalog.Access(ctx, gvr, ns, verbs...)
 }
 
 // Verbs are what the engine itself does with the resource, as in "list" and "patch status". What the server

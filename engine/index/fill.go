@@ -25,9 +25,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
-// seen takes an event of an object that the index is over: it has what the cache shows of the object from then on.
+// OnEvent takes an event of an object that the index is over: it has what the cache shows of the object from then on.
 // Those that have read what that changes are looked at.
-func (x *one) seen(ev watch.Event) {
+func (x *one) OnEvent(ev watch.Event) {
 	x.filling.Lock() // so that what was read later is not put earlier
 	defer x.filling.Unlock()
 	of := types.NamespacedName{Namespace: ev.Key.Namespace, Name: ev.Key.Name}
@@ -52,7 +52,7 @@ func (s *Set) Shown(by *feed.Feed, ev watch.Event) {
 	for _, x := range s.all {
 		mine, theirs := x.feed.Informer(ev.Key.Namespace), by.Informer(ev.Key.Namespace)
 		if mine != nil && theirs != nil && mine.Source() == theirs.Source() {
-			x.seen(ev)
+			x.OnEvent(ev)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func newBench() *bench {
 	b := &bench{Set: &Set{}, looked: map[cache.ObjectName]bool{}}
 	for _, name := range []string{"x", "y"} {
 		b.all = append(b.all, &one{
-			IndexSpec: &dsl.IndexSpec{Name: name}, values: NewIndex(), feed: feed.New(feed.Settings{}), cache: b,
+			IndexSpec: &dsl.IndexSpec{Name: name}, values: NewIndex(), feed: feed.New(feed.Cluster{}, feed.Settings{}), cache: b,
 		})
 	}
 	b.readers = b.Readers(b)
@@ -287,7 +287,7 @@ func TestWhatIsReadMeanwhile(t *testing.T) {
 			}
 			v.Keep(true)
 			b.unread = nil
-			b.all[0].listed()
+			b.all[0].Grant()
 			if !b.looked[owner] || !b.pass(t, owner, false, keyed(t, "x", "a")) {
 				t.Error("who could not read it is not told when it can be")
 			}
@@ -305,7 +305,7 @@ func TestWhatIsReadMeanwhile(t *testing.T) {
 			}
 			clear(b.looked)
 			b.unread = nil
-			b.all[0].listed()
+			b.all[0].Grant()
 			if !b.looked[owner] || !b.pass(t, owner, false, nil) {
 				t.Error("the change is lost")
 			}

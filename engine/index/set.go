@@ -57,7 +57,7 @@ func New(s Settings) *Set {
 	for _, spec := range s.Indexes {
 		x := &one{IndexSpec: spec, values: NewIndex(), log: s.Log.WithValues("index", spec.Name, "resource", spec.Resource.String())}
 		x.feed = s.Feeds.New(feed.Settings{
-			Name: spec.Resource, Log: x.log, On: x.seen, Granted: x.listed,
+			Name: spec.Resource, Log: x.log, Handler: x,
 			Source: watch.Source{LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector},
 		})
 		x.cache = x.feed
@@ -99,13 +99,13 @@ func (s *Set) Settled(ctx context.Context) {
 func (s *Set) Listed(gvr schema.GroupVersionResource) {
 	for _, x := range s.all {
 		if x.feed.Serves(gvr) {
-			x.listed()
+			x.Grant()
 		}
 	}
 }
 
-// listed wakes the owners that could not read the index.
-func (x *one) listed() { x.readers.lookMissed() }
+// Grant implements [feed.Handler]: it wakes the owners that could not read the index.
+func (x *one) Grant() { x.readers.lookMissed() }
 
 // Checks returns the checks of the indexes. A message about a missing right ends with by.
 func (s *Set) Checks(by string) (out []ops.Check) {

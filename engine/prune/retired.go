@@ -21,7 +21,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
-// RetiredSettings configure the retired kinds of a resource. Granted is optional.
+// RetiredSettings configure the retired kinds of a resource.
 type RetiredSettings struct {
 	Register *Register
 	// Resource is the one whose objects are the owners.
@@ -67,8 +67,8 @@ type kind struct {
 	seen map[types.UID]bool
 }
 
-// steps are the steps of the feed of a kind.
-type steps struct {
+// handler handles the events of a kind, and follows the steps of its feed.
+type handler struct {
 	retired *Retired
 	kind    *kind
 }
@@ -195,14 +195,25 @@ func (k *Retired) leave(of schema.GroupKind) {
 	k.over[of] = true
 }
 
+// OnEvent implements [feed.Handler].
+func (h handler) OnEvent(ev watch.Event) {
+	h.retired.pass(h.kind, ev)
+	if ev.Kind == watch.Deleted || ev.Old != nil && h.retired.settings.Family.Claims(ev.Old) {
+		h.kind.feed.Nudge() // it may have been the last one
+	}
+}
+
+// Grant implements [feed.Handler].
+func (h handler) Grant() { h.retired.settings.Granted.Grant() }
+
 // Listed implements [feed.Steps]: a kind without children is closed.
-func (s steps) Listed(ctx context.Context, well bool) (again bool) {
-	left := s.retired.passAll(s.kind)
-	return well && !left && s.kind.feed.Complete() == nil && s.retired.close(ctx, s.kind)
+func (h handler) Listed(ctx context.Context, well bool) (again bool) {
+	left := h.retired.passAll(h.kind)
+	return well && !left && h.kind.feed.Complete() == nil && h.retired.close(ctx, h.kind)
 }
 
 // Absent implements [feed.Steps]: a kind without a CRD has no children.
-func (s steps) Absent(ctx context.Context) { s.retired.close(ctx, s.kind) }
+func (h handler) Absent(ctx context.Context) { h.retired.close(ctx, h.kind) }
 
 // feedOf returns the settings of a kind's feed, whose cache holds the metadata of objects alone.
 func (k *Retired) feedOf(one *kind) feed.Settings {
@@ -211,14 +222,7 @@ func (k *Retired) feedOf(one *kind) feed.Settings {
 	return feed.Settings{
 		Name: dsl.ResourceName{Resource: guess.Resource, Group: guess.Group}, Kind: gvk,
 		Source: watch.Source{Form: cached.Form{Profile: dsl.CacheMetadata}},
-		Log:    k.settings.Log.WithValues("child", one.String()), Granted: k.settings.Granted.Grant,
-		On: func(ev watch.Event) {
-			k.pass(one, ev)
-			if ev.Kind == watch.Deleted || ev.Old != nil && k.settings.Family.Claims(ev.Old) {
-				one.feed.Nudge() // it may have been the last one
-			}
-		},
-		Steps: steps{k, one},
+		Log:    k.settings.Log.WithValues("child", one.String()), Handler: handler{k, one}, Steps: handler{k, one},
 	}
 }
 

@@ -57,6 +57,7 @@ type Index struct {
 type relation struct {
 	dsl.Relation
 	number int
+	inbox  Inbox
 	feed   *feed.Feed
 	asked  *subscriptions
 }
@@ -66,10 +67,10 @@ func New(s Settings) *Index {
 	x := &Index{settings: s}
 	x.nothing = &View{index: x}
 	for i, spec := range s.Resource.Relations() {
-		one := &relation{Relation: spec, number: i, asked: newSubscriptions()}
+		one := &relation{Relation: spec, number: i, inbox: s.Inbox, asked: newSubscriptions()}
 		one.feed = s.Feeds.New(feed.Settings{
 			Name: spec.Resource, Log: s.Log.WithValues("related", spec.Name), Source: watch.Source{LabelSelector: spec.LabelSelector},
-			On: func(ev watch.Event) { x.seen(one, ev) }, Granted: s.Inbox.Grant,
+			Handler: one,
 		})
 		x.relations = append(x.relations, one)
 	}
@@ -85,13 +86,16 @@ func (x *Index) Feeds(yield func(relation string, f *feed.Feed) bool) {
 	}
 }
 
-// seen takes an event of a related object: the owners that asked for it are looked at again. What a first listing
+// OnEvent takes an event of a related object: the owners that asked for it are looked at again. What a first listing
 // brings counts too, as the resource may have come, or may be allowed, long after its owners; those that wait for the
 // listing as a whole are woken when it is complete.
-func (x *Index) seen(one *relation, ev watch.Event) {
-	x.settings.Inbox.Wake(ev.UID)
-	one.asked.eachAffected(ev, func(owner cache.ObjectName) { x.settings.Inbox.RelatedSeen(owner, one.number, ev) })
+func (one *relation) OnEvent(ev watch.Event) {
+	one.inbox.Wake(ev.UID)
+	one.asked.eachAffected(ev, func(owner cache.ObjectName) { one.inbox.RelatedSeen(owner, one.number, ev) })
 }
+
+// Grant implements [feed.Handler].
+func (one *relation) Grant() { one.inbox.Grant() }
 
 // Listed must be called when a listing of a resource is complete: owners that could not see its objects are looked
 // at again.
