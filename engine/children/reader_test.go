@@ -39,7 +39,7 @@ func TestReadersNoteWhatTheyCouldNotRead(t *testing.T) {
 						go f.Run(t.Context())
 						synctest.Wait()
 					}
-					of := &Family{settings: Settings{Own: &feed.Feed{}}, feeds: []*feed.Feed{f}, Retired: prune.NewRetired(prune.RetiredSettings{})}
+					of := &Family{settings: Settings{Own: feed.New(feed.Cluster{}, feed.Settings{})}, feeds: []*feed.Feed{f}, Retired: prune.NewRetired(prune.RetiredSettings{})}
 					c := of.Begin(Pass{Object: &unstructured.Unstructured{Object: configMap().Object}, Memory: &Memory{}}).Reader()
 					undeclared := test.resource != "configmaps.v1" && call != "all"
 					if err := read(c); dsl.IsPermanent(err) != undeclared || (err != nil) != (test.failed || undeclared) || c.Failed() != test.failed {

@@ -52,7 +52,7 @@ func rigged(t *testing.T, s Settings, names ...string) *rig {
 	s.Name = dsl.ResourceName{Resource: "foos", Group: "example.com"}
 	in := Cluster{Watches: set, Scope: NewScope(ScopeSettings{Patterns: []string{"team-a"}}), Outages: transport.NewOutages(logr.Discard())}
 	r := &rig{Feed: New(in, s), t: t, foos: client.Resource(served.GVR).Namespace("team-a")}
-	r.served, r.known = served, true
+	r.found(served, false)
 	for _, name := range names {
 		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Foo"}}
 		o.SetName(name)
@@ -61,7 +61,7 @@ func rigged(t *testing.T, s Settings, names ...string) *rig {
 			t.Fatal(err)
 		}
 	}
-	if err := r.open(t.Context(), []string{"team-a"}, nil); err != nil {
+	if err := r.informers.open(t.Context(), []string{"team-a"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -92,7 +92,7 @@ func TestNoDeletionIsLostWhenAnInformerIsClosed(t *testing.T) {
 		}
 		synctest.Wait() // the first one is being told, the others wait
 		closed := make(chan error)
-		go func() { closed <- f.open(t.Context(), nil, nil) }()
+		go func() { closed <- f.informers.open(t.Context(), nil, nil) }()
 		synctest.Wait()
 		close(gate)
 		if err := <-closed; err != nil {
@@ -156,7 +156,7 @@ func TestListedIsToldOfAll(t *testing.T) {
 			t.Errorf("the cache has %d objects", n)
 		}
 		judged := make(chan bool)
-		go func() { judged <- f.judge(t.Context(), nil) }()
+		go func() { judged <- f.runner.judge(t.Context(), nil) }()
 		synctest.Wait()
 		close(gate)
 		if again := <-judged; again {

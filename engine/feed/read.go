@@ -7,116 +7,172 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
 
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cached"
-	"github.com/handwerk-dev/handwerk/engine/transport"
+	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
-// UnreadError is the error of a read from a cache that is not complete. If a right is missing, it wraps the error that the API server
-// would return, so that apierrors.IsForbidden is true.
-type UnreadError struct {
-	// Feed names the resource.
-	Feed string
-	// Phase and Reason are those of the feed, in a namespace or as a whole.
-	Phase  Phase
-	Reason string
-	// answer is the error that the API server would return, or nil.
-	answer error
+// Reader reads the caches of a resource's informers, and says whether they have all objects. Its methods may be called by any number
+// of goroutines.
+type Reader struct {
+	at        *Location
+	informers *informers
+	health    *Health
+	scope     *Scope
 }
 
-// Error returns the error of the API server, or the resource and the reason.
-func (e *UnreadError) Error() string {
-	if e.answer != nil {
-		return e.answer.Error()
+// namespaces are those of the scope, [""] meaning all at once, and false while they are not known.
+func (r *Reader) namespaces() (names []string, known bool) {
+	return r.scope.Names(r.at.Resource().Namespaced)
+}
+
+// Informer returns the informer with the namespace's objects, or nil. For the empty namespace it returns the informer of all
+// namespaces, or of a cluster-scoped resource.
+func (r *Reader) Informer(namespace string) *watch.Handle {
+	if i := r.informers.of(namespace); i != nil {
+		return i.Handle
 	}
-	return fmt.Sprintf("reading %s: it is %s: %s", e.Feed, e.Phase, e.Reason)
+	return nil
 }
 
-// Unwrap returns the answer of the API server.
-func (e *UnreadError) Unwrap() error { return e.answer }
-
-// Unread reports whether an error is that of a forbidden or faulty feed. Such a feed logs its state itself.
-func Unread(err error) bool {
-	unread, is := errors.AsType[*UnreadError](err)
-	return is && (unread.Phase == Forbidden || unread.Phase == Faulty)
-}
-
-// Unanswered reports whether an error says that the API server did not answer, also to a feed.
-func Unanswered(err error) bool {
-	unread, is := errors.AsType[*UnreadError](err)
-	return is && unread.Phase == Faulty || transport.Unanswered(err)
-}
-
-// refusal adds the API server's error to an [UnreadError] about a missing right.
-func (f *Feed) refusal(err error) error {
-	unread, is := errors.AsType[*UnreadError](err)
-	if !is || unread.Phase != Forbidden {
-		return err
+// Informers returns the informers that have objects of the namespace, or all of them when it is empty.
+func (r *Reader) Informers(namespace string) []*watch.Handle {
+	if namespace == "" {
+		return r.informers.all()
 	}
-	unread.answer = apierrors.NewForbidden(f.Resource().GVR.GroupResource(), "", fmt.Errorf("the operator may not %s", unread.Reason))
-	return unread
+	if h := r.Informer(namespace); h != nil {
+		return []*watch.Handle{h}
+	}
+	return nil
 }
 
-// unread returns the error of a read in a namespace.
-func (f *Feed) unread(namespace string) error {
-	now := f.health.In(namespace)
-	return &UnreadError{Feed: f.settings.Name.String(), Phase: now.Phase, Reason: now.Text}
+// Behind reports whether the API server's versions have gone back, and some informer has not listed again.
+func (r *Reader) Behind() bool {
+	return slices.ContainsFunc(r.informers.all(), (*watch.Handle).Behind)
+}
+
+// Get returns the object that the cache has under the key.
+func (r *Reader) Get(key cache.ObjectName) (*cached.Object, bool) {
+	h := r.Informer(key.Namespace)
+	if h == nil {
+		return nil, false
+	}
+	return h.Object(key)
+}
+
+// Telling reports whether the deletion of an object, which the cache no longer has, is not delivered yet.
+func (r *Reader) Telling(key cache.ObjectName) bool {
+	i := r.informers.of(key.Namespace)
+	return i != nil && i.ledger.names(key)
+}
+
+// Objects returns the cached objects of a namespace, or of all when it is empty, in no order.
+func (r *Reader) Objects(namespace string) []*cached.Object {
+	var out []*cached.Object
+	for _, h := range r.Informers(namespace) {
+		for _, o := range h.Objects() {
+			if namespace == "" || o.GetNamespace() == namespace {
+				out = append(out, o)
+			}
+		}
+	}
+	return out
+}
+
+// OwnedBy returns the objects that the owner of this uid controls, or that have its label, in no order.
+func (r *Reader) OwnedBy(owner string) []*cached.Object {
+	var out []*cached.Object
+	for _, h := range r.informers.all() {
+		out = append(out, h.OwnedBy(owner)...)
+	}
+	return out
+}
+
+// Stats returns the number of objects in the cache, and the time of the last event.
+func (r *Reader) Stats() (objects int, last time.Time) {
+	for _, h := range r.informers.all() {
+		objects += h.Len()
+		if at := h.State().LastEvent; at.After(last) {
+			last = at
+		}
+	}
+	return objects, last
+}
+
+// Whole reports whether the cache has all objects of a resource in the namespace, or in all when it is empty, with all fields, and
+// follows changes.
+func (r *Reader) Whole(gvr schema.GroupVersionResource, namespace string) bool {
+	src := r.informers.source
+	compact := src.Keep == "" && src.Notes == "" && (src.Profile == "" || src.Profile == dsl.CacheCompact)
+	if !compact || src.LabelSelector != "" || src.FieldSelector != "" || r.at.Resource().GVR != gvr {
+		return false
+	}
+	h := r.Informer(namespace)
+	return h != nil && h.Synced() && !h.State().Blind
+}
+
+// Chooses reports whether an object may leave the cache without being deleted.
+func (r *Reader) Chooses() bool {
+	src := r.informers.source
+	return src.LabelSelector != "" || src.FieldSelector != "" || r.scope.Live()
 }
 
 // Readable returns an error unless the cache has the objects of the namespace, or of all when it is empty. A namespace out of scope
 // is readable and has no objects.
-func (f *Feed) Readable(namespace string) error {
-	found := f.Informers(namespace)
+func (r *Reader) Readable(namespace string) error {
+	found := r.Informers(namespace)
 	for _, h := range found {
-		if err := f.complete(h); err != nil {
-			return f.refusal(err)
+		if err := r.complete(h); err != nil {
+			return r.refusal(err)
 		}
 	}
-	if names, _ := f.namespaces(); len(found) == 0 && (len(f.opened()) == 0 || slices.Contains(names, namespace)) {
-		return f.refusal(f.unread(namespace))
+	if names, _ := r.namespaces(); len(found) == 0 && (len(r.informers.opened()) == 0 || slices.Contains(names, namespace)) {
+		return r.refusal(r.unread(namespace))
 	}
 	return nil
 }
 
 // Complete returns an error unless the cache has all objects in the scope. A resource without a CRD has no objects; one that is not
 // served may have some.
-func (f *Feed) Complete() error {
-	if f.Absent() {
+func (r *Reader) Complete() error {
+	if r.at.Absent() {
 		return nil
 	}
-	return f.refusal(f.lists("", f.unread))
+	return r.refusal(r.lists("", r.unread))
 }
 
-// Listed returns an error unless the cache has all objects of a namespace, or of all when it is empty. Unlike [Feed.Complete], its error
-// for a missing right is not that of the API server, because the caller fails for any reason.
-func (f *Feed) Listed(namespace string) error {
-	return f.lists(namespace, func(in string) error {
-		now := f.health.In(in)
-		return fmt.Errorf("%s is %s: %s", f.settings.Name, now.Phase, now.Text)
+// Listed returns an error unless the cache has all objects of a namespace, or of all when it is empty. Unlike [Reader.Complete], its
+// error for a missing right is not that of the API server, because the caller fails for any reason.
+func (r *Reader) Listed(namespace string) error {
+	return r.lists(namespace, func(in string) error {
+		now := r.health.In(in)
+		return fmt.Errorf("%s is %s: %s", r.at.name, now.Phase, now.Text)
 	})
 }
 
 // lists implements Complete and Listed; unwatched returns the error for a namespace without an informer.
-func (f *Feed) lists(namespace string, unwatched func(string) error) error {
-	names, known := f.namespaces()
-	if !known || !f.Known() {
+func (r *Reader) lists(namespace string, unwatched func(string) error) error {
+	names, known := r.namespaces()
+	if !known || !r.at.Known() {
 		return unwatched("")
 	}
 	for _, ns := range names {
 		if namespace != "" && ns != "" && ns != namespace {
 			continue
 		}
-		h := f.Informer(ns)
+		h := r.Informer(ns)
 		if h == nil {
 			return unwatched(ns)
 		}
-		if err := f.complete(h); err != nil {
+		if err := r.complete(h); err != nil {
 			return err
 		}
 	}
@@ -124,52 +180,87 @@ func (f *Feed) lists(namespace string, unwatched func(string) error) error {
 }
 
 // complete returns an error if an informer's first listing is not complete, or if the informer is blind.
-func (f *Feed) complete(h *watch.Handle) error {
+func (r *Reader) complete(h *watch.Handle) error {
 	if !h.Synced() {
-		return fmt.Errorf("reading %s: its first listing is not complete", f.settings.Name)
+		return fmt.Errorf("reading %s: its first listing is not complete", r.at.name)
 	}
 	now := h.State()
 	if !now.Blind {
 		return nil
 	}
-	if ns := h.Source().Namespace; f.health.In(ns).Phase == Forbidden {
-		return f.unread(ns)
+	if ns := h.Source().Namespace; r.health.In(ns).Phase == Forbidden {
+		return r.unread(ns)
 	}
-	return &UnreadError{Feed: f.settings.Name.String(), Phase: Faulty, Reason: now.Fault.Error()}
+	return &UnreadError{Feed: r.at.name.String(), Phase: Faulty, Reason: now.Fault.Error()}
 }
 
-// ListingLook is the interval of checks whether a listing is complete.
-const ListingLook = time.Second
-
 // Unwatched returns the reason why a namespace has no informer.
-func (f *Feed) Unwatched(namespace string) error {
-	names, _ := f.cluster.Scope.Names(true)
+func (r *Reader) Unwatched(namespace string) error {
+	names, _ := r.scope.Names(true)
 	switch {
 	case slices.Contains(names, namespace):
-		return f.refusal(f.unread(namespace))
-	case f.cluster.Scope.Live() && f.cluster.Scope.Matches(namespace): // and so does not exist, or the names would have it
+		return r.refusal(r.unread(namespace))
+	case r.scope.Live() && r.scope.Matches(namespace): // and so does not exist, or the names would have it
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, namespace)
 	}
 	return errors.New("the namespace is not one that the operator watches")
 }
 
-// Blank returns an object with nothing but the kind.
-func (f *Feed) Blank() *unstructured.Unstructured {
-	served := f.Resource()
-	o := &unstructured.Unstructured{Object: map[string]any{}}
-	o.SetGroupVersionKind(served.GVR.GroupVersion().WithKind(served.Kind))
-	return o
+// unread returns the error of a read in a namespace.
+func (r *Reader) unread(namespace string) error {
+	now := r.health.In(namespace)
+	return &UnreadError{Feed: r.at.name.String(), Phase: now.Phase, Reason: now.Text}
 }
 
-// Tree returns a copy of an object of the cache, with the fields that the cache holds: at least kind, name, UID and version.
-func (f *Feed) Tree(o *cached.Object) *unstructured.Unstructured {
-	if t := o.Tree(); t != nil {
-		return t
+// refusal adds the API server's error to an [UnreadError] about a missing right.
+func (r *Reader) refusal(err error) error {
+	unread, is := errors.AsType[*UnreadError](err)
+	if !is || unread.Phase != Forbidden {
+		return err
 	}
-	t := f.Blank()
-	t.SetNamespace(o.GetNamespace())
-	t.SetName(o.GetName())
-	t.SetUID(o.GetUID())
-	t.SetResourceVersion(o.GetResourceVersion())
-	return t
+	unread.answer = apierrors.NewForbidden(r.at.Resource().GVR.GroupResource(), "", fmt.Errorf("the operator may not %s", unread.Reason))
+	return unread
+}
+
+// Status returns the status of the feed.
+func (r *Reader) Status() Status { return r.health.Status() }
+
+// Settled is closed when the feed runs for the first time, or its first fault is known.
+func (r *Reader) Settled() <-chan struct{} { return r.health.Settled() }
+
+// Missing are the rights that the feed lacks, in no order.
+func (r *Reader) Missing() []ops.MissingRight {
+	var out []ops.MissingRight
+	for text, n := range r.health.Missing() {
+		verb, subresource, found := strings.Cut(text, " ")
+		one := ops.MissingRight{Resource: r.at.Resource().GVR.GroupResource().String(), Verb: verb, Namespaces: n}
+		if found {
+			one.Resource += "/" + subresource
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// Check returns the status of the feed as a check of that name. If a right is missing, the message ends with by, which names the
+// account. A new listing is no fault unless it fails or takes long, and has another message then.
+func (r *Reader) Check(name, by string) ops.Check {
+	c, now := ops.Check{Name: name}, r.Status()
+	if now.Well() {
+		if r.Behind() {
+			c.Message = "listing again, because the API server's versions have gone back"
+		}
+		return c
+	}
+	c.State, c.Message = ops.Warn, string(now.Phase)
+	switch {
+	case now.Phase == Running:
+		c.Message = "watched, but not in every namespace: " + now.Warning
+	case now.Message != "":
+		c.Message += ": " + now.Message
+	}
+	if len(r.Missing()) > 0 {
+		c.Message += by
+	}
+	return c
 }

@@ -48,8 +48,8 @@ func TestElsewhereIsAnotherVersion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := New(Cluster{Catalog: catalog.New(client, nil, nil)}, Settings{Name: parsed})
-		if got := f.elsewhere(t.Context()); got != want {
+		l := &locator{at: &Location{name: parsed}, catalog: catalog.New(client, nil, nil)}
+		if got := l.elsewhere(t.Context()); got != want {
 			t.Errorf("%s is said to be there as %q, want %q", name, got, want)
 		}
 	}
