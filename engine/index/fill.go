@@ -33,12 +33,12 @@ func (x *one) OnEvent(ev watch.Event) {
 	of := types.NamespacedName{Namespace: ev.Key.Namespace, Name: ev.Key.Name}
 	o, found := x.feed.Get(ev.Key)
 	if !found {
-		x.readers.look(x.values.Put(of, nil), breaker.Version{UID: ev.UID})
+		x.look(x.values.Put(of, nil), breaker.Version{UID: ev.UID})
 		x.left.mended(x, of)
 		return
 	}
 	entries, err := x.entries(o)
-	x.readers.look(x.values.Put(of, entries), breaker.Version{UID: o.GetUID(), Text: o.GetResourceVersion()}) // nothing after an error
+	x.look(x.values.Put(of, entries), breaker.Version{UID: o.GetUID(), Text: o.GetResourceVersion()}) // nothing after an error
 	if err != nil {
 		x.left.failed(x, of, err)
 	} else {

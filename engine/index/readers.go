@@ -5,6 +5,7 @@ package index
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 
@@ -79,10 +80,7 @@ type Inbox interface {
 
 // Readers returns the readers of a resource whose owners are woken through this inbox.
 func (s *Set) Readers(inbox Inbox) *Readers {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.readers++
-	r := &Readers{set: s, order: s.readers, inbox: inbox, of: map[cache.ObjectName][]slot{}}
+	r := &Readers{set: s, order: int(s.readers.Add(1)), inbox: inbox, of: map[cache.ObjectName][]slot{}}
 	r.nothing = &View{readers: r}
 	return r
 }
@@ -91,17 +89,14 @@ func (s *Set) Readers(inbox Inbox) *Readers {
 func (r *Readers) Forget(owner cache.ObjectName) {
 	r.put(owner, nil, nil)
 	for _, x := range r.set.all {
-		x.readers.found(reader{r, owner})
+		x.readers.Found(reader{r, owner})
 	}
 }
 
 // Clear drops what all owners have read.
 func (r *Readers) Clear() {
 	r.mu.Lock()
-	owners := make([]cache.ObjectName, 0, len(r.of))
-	for owner := range r.of {
-		owners = append(owners, owner)
-	}
+	owners := slices.Collect(maps.Keys(r.of))
 	r.mu.Unlock()
 	for _, owner := range owners {
 		r.Forget(owner)
@@ -130,7 +125,7 @@ func (r *Readers) put(owner cache.ObjectName, slots []slot, others []read) {
 	for _, list := range [][]read{readsOf(before), others} {
 		for _, one := range list {
 			if !slices.Contains(wanted, one) {
-				one.index.readers.drop(one.key, reader{r, owner})
+				one.index.readers.Drop(reader{r, owner}, one.key)
 			}
 		}
 	}
@@ -151,95 +146,24 @@ type reader struct {
 	owner cache.ObjectName
 }
 
-func (r reader) look(woken breaker.Version) { r.of.inbox.IndexSeen(r.owner, woken) }
-
-func compareReaders(a, b reader) int {
-	return cmp.Or(cmp.Compare(a.of.order, b.of.order), cmp.Compare(a.owner.Namespace, b.owner.Namespace), cmp.Compare(a.owner.Name, b.owner.Name))
-}
-
-// subscriptions has the owners that a change of an index wakes. Its zero value is empty.
-type subscriptions struct {
-	mu sync.Mutex
-	// by has them by what they have read, sorted: most keys have one reader, and some have very many.
-	by    map[Key][]reader
-	count int
-	// missed are those that could not read the index.
-	missed map[reader]struct{}
-}
-
-// put subscribes somebody.
-func (s *subscriptions) put(key Key, who reader) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.by == nil {
-		s.by = map[Key][]reader{}
-	}
-	if at, found := slices.BinarySearchFunc(s.by[key], who, compareReaders); !found {
-		s.by[key] = slices.Insert(s.by[key], at, who)
-		s.count++
-	}
-}
-
-// drop is the opposite of put.
-func (s *subscriptions) drop(key Key, who reader) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	at, found := slices.BinarySearchFunc(s.by[key], who, compareReaders)
-	if !found {
-		return
-	}
-	s.count--
-	if s.by[key] = slices.Delete(s.by[key], at, at+1); len(s.by[key]) == 0 {
-		delete(s.by, key)
-	}
-}
-
-// size is how much has been read: each key once for each reader.
-func (s *subscriptions) size() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.count
+// Compare implements [subscription.Reader].
+func (r reader) Compare(other reader) int {
+	return cmp.Or(cmp.Compare(r.of.order, other.of.order), cmp.Compare(r.owner.Namespace, other.owner.Namespace), cmp.Compare(r.owner.Name, other.owner.Name))
 }
 
 // look wakes each owner that a change concerns. This version of an object made the change.
-func (s *subscriptions) look(c Change, woken breaker.Version) {
+func (x *one) look(c Change, woken breaker.Version) {
 	if len(c.Keys) == 0 {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	keys := append(c.Keys, all)
 	if c.Set {
 		keys = append(keys, set)
 	}
-	for _, key := range keys {
-		for _, who := range s.by[key] {
-			who.look(woken) // an owner that is woken twice is queued once
-		}
-	}
+	x.readers.Each(func(who reader) { who.of.inbox.IndexSeen(who.owner, woken) }, keys...) // one that is woken twice is queued once
 }
 
-// miss records that an owner cannot read the index, found that it can.
-func (s *subscriptions) miss(who reader) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.missed == nil {
-		s.missed = map[reader]struct{}{}
-	}
-	s.missed[who] = struct{}{}
-}
-
-func (s *subscriptions) found(who reader) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.missed, who)
-}
-
-// lookMissed wakes the owners that could not read the index. Those that still cannot call miss again.
-func (s *subscriptions) lookMissed() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for who := range s.missed {
-		who.look(breaker.Version{})
-	}
+// Grant implements [feed.Handler]: it wakes the owners that could not read the index.
+func (x *one) Grant() {
+	x.readers.EachMissed(func(who reader) { who.of.inbox.IndexSeen(who.owner, breaker.Version{}) })
 }

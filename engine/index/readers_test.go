@@ -55,7 +55,7 @@ func (b *bench) put(at int, object, key, value string) {
 		k, _ := KeyOf(key)
 		entries = []Entry{{Key: k, Value: value}}
 	}
-	b.all[at].readers.look(b.all[at].values.Put(types.NamespacedName{Name: object}, entries), breaker.Version{})
+	b.all[at].look(b.all[at].values.Put(types.NamespacedName{Name: object}, entries), breaker.Version{})
 }
 
 // pass is one over an owner, whose handler h reads; it returns whether what h read before has changed.
@@ -89,7 +89,8 @@ func keyed(t testing.TB, name string, keys ...string) func(dsl.Indexes) {
 // left is how much is held of readers.
 func (b *bench) left() (n int) {
 	for _, x := range b.all {
-		n += len(x.readers.by) + len(x.readers.missed)
+		n += x.readers.Size()
+		x.readers.EachMissed(func(reader) { n++ })
 	}
 	return n + len(b.readers.of)
 }

@@ -6,6 +6,7 @@ package index
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,6 +14,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/subscription"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -29,9 +31,7 @@ type Settings struct {
 type Set struct {
 	settings Settings
 	all      []*one
-
-	mu      sync.Mutex
-	readers int // how many there were
+	readers  atomic.Int32 // how many there were
 }
 
 // one is an index at work.
@@ -40,7 +40,7 @@ type one struct {
 	values  *Index
 	feed    *feed.Feed
 	filling sync.Mutex
-	readers subscriptions
+	readers subscription.Book[Key, reader]
 	left    leftOut
 	log     logr.Logger
 	// cache is the feed, for the question whether its cache has all objects.
@@ -104,9 +104,6 @@ func (s *Set) Listed(gvr schema.GroupVersionResource) {
 	}
 }
 
-// Grant implements [feed.Handler]: it wakes the owners that could not read the index.
-func (x *one) Grant() { x.readers.lookMissed() }
-
 // Checks returns the checks of the indexes. A message about a missing right ends with by.
 func (s *Set) Checks(by string) (out []ops.Check) {
 	for _, x := range s.all {
@@ -121,7 +118,7 @@ func (s *Set) Checks(by string) (out []ops.Check) {
 // Stats returns the indexes for metrics.
 func (s *Set) Stats() (out []ops.IndexStats) {
 	for _, x := range s.all {
-		now := ops.IndexStats{Index: x.Name, Up: x.feed.Status().Phase == feed.Running, LeftOut: x.left.count(), Read: x.readers.size()}
+		now := ops.IndexStats{Index: x.Name, Up: x.feed.Status().Phase == feed.Running, LeftOut: x.left.count(), Read: x.readers.Size()}
 		now.Objects, now.Keys = x.values.Size()
 		out = append(out, now)
 	}

@@ -81,7 +81,9 @@ func (v *View) Refresh() (again time.Duration) {
 		next := slot{s.who, slices.Clone(s.sights)}
 		for i, was := range s.sights {
 			if v.unread(was.index) != nil {
-				again = sooner(again, was.index.patience())
+				if wait := was.index.patience(); again == 0 || wait < again {
+					again = wait
+				}
 				continue // what is known counts when it cannot be read now
 			}
 			if now := was.read.digest(); now != was.digest {
@@ -96,12 +98,11 @@ func (v *View) Refresh() (again time.Duration) {
 
 // unread returns why an index cannot be read now. The owner is looked at when it can.
 func (v *View) unread(x *one) error {
-	err := x.unread()
-	if err == nil || !v.recorded {
-		return err
+	if !v.recorded {
+		return x.unread()
 	}
-	x.readers.miss(reader{v.readers, v.owner})
-	if err = x.unread(); err != nil && !slices.Contains(v.missed, x) { // once more, for nobody was to be woken before
+	err := x.readers.Try(reader{v.readers, v.owner}, x.unread)
+	if err != nil && !slices.Contains(v.missed, x) {
 		v.missed = append(v.missed, x)
 	}
 	return err
@@ -120,13 +121,6 @@ func (x *one) patience() time.Duration {
 		return feed.ListingLook
 	}
 	return inbox.Patience
-}
-
-func sooner(a, b time.Duration) time.Duration {
-	if a == 0 {
-		return b
-	}
-	return min(a, b)
 }
 
 // Changed reports whether what a handler, or its filter, has read is not as it was.
@@ -159,7 +153,7 @@ func (v *View) Keep(done bool) {
 	v.readers.put(v.owner, after, others)
 	for _, x := range v.readers.set.all {
 		if !slices.Contains(v.missed, x) {
-			x.readers.found(reader{v.readers, v.owner})
+			x.readers.Found(reader{v.readers, v.owner})
 		}
 	}
 	for _, s := range after {
@@ -187,7 +181,7 @@ func (v *View) Failed() bool {
 // read before does not count any more, unless it was in this pass.
 func (v *View) For(handler string, filter dsl.Cause) dsl.Indexes {
 	if len(v.readers.set.all) == 0 {
-		return none{}
+		return v.readers.set.Live()
 	}
 	w := who{handler, filter}
 	v.mu.Lock()
@@ -230,7 +224,7 @@ func (v *View) subscribeLocked(r read) {
 	}
 	if _, known := v.news[r]; !known {
 		v.news[r] = struct{}{}
-		r.index.readers.put(r.key, reader{v.readers, v.owner})
+		r.index.readers.Add(reader{v.readers, v.owner}, r.key)
 	}
 }
 
@@ -336,12 +330,3 @@ func (o *opened) Keys() []any {
 	v.recordLocked(o.who, sight{r, o.seen.keysDigest})
 	return slices.Clone(o.seen.keys)
 }
-
-// none are the indexes of an operator that has none.
-type none struct{}
-
-// Names returns nothing.
-func (none) Names() []string { return nil }
-
-// Open returns an error.
-func (none) Open(name string) (dsl.IndexReader, error) { return nil, errNoIndex(name) }

@@ -59,7 +59,7 @@ type relation struct {
 	number int
 	inbox  Inbox
 	feed   *feed.Feed
-	asked  *subscriptions
+	asked  subscriptions
 }
 
 // New returns the index of a resource, without subscriptions.
@@ -67,7 +67,7 @@ func New(s Settings) *Index {
 	x := &Index{settings: s}
 	x.nothing = &View{index: x}
 	for i, spec := range s.Resource.Relations() {
-		one := &relation{Relation: spec, number: i, inbox: s.Inbox, asked: newSubscriptions()}
+		one := &relation{Relation: spec, number: i, inbox: s.Inbox}
 		one.feed = s.Feeds.New(feed.Settings{
 			Name: spec.Resource, Log: s.Log.WithValues("related", spec.Name), Source: watch.Source{LabelSelector: spec.LabelSelector},
 			Handler: one,
@@ -102,7 +102,7 @@ func (one *relation) Grant() { one.inbox.Grant() }
 func (x *Index) Listed(gvr schema.GroupVersionResource) {
 	for _, one := range x.relations {
 		if one.feed.Serves(gvr) {
-			one.asked.eachUnsynced(x.settings.Inbox.Look)
+			one.asked.readers.EachMissed(func(who *reader) { x.settings.Inbox.Look(who.owner) })
 		}
 	}
 }

@@ -19,7 +19,8 @@ import (
 // selection is what a relation selects for a pass.
 type selection struct {
 	dsl.Selection
-	// unchanged: the object asked for that before.
+	// reader is the object's subscription to that, nil when it has none. Unchanged: the object asked for the same before.
+	reader    *reader
 	unchanged bool
 	// err is that of the selection, unsynced says why the objects cannot be seen.
 	err, unsynced error

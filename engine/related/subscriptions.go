@@ -4,15 +4,16 @@
 package related
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cached"
+	"github.com/handwerk-dev/handwerk/engine/subscription"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -20,48 +21,50 @@ import (
 // Owners that name objects are found at once; the others are gone through, those of the event's namespace and of all
 // namespaces.
 type subscriptions struct {
+	// readers are by the objects that they name, or by their namespace with an empty name. An empty namespace is any.
+	readers subscription.Book[cache.ObjectName, *reader]
+
 	mu sync.Mutex
-	// of has what each owner asked for, without the condition that only a pass can ask.
-	of map[cache.ObjectName]dsl.Selection
-	// owners are the owners by the objects that they name, or by their namespace with an empty name. An empty
-	// namespace is any.
-	owners map[cache.ObjectName]sets.Set[cache.ObjectName]
-	// unsynced are owners that could not see the related objects.
-	unsynced sets.Set[cache.ObjectName]
+	of map[cache.ObjectName]*reader
 }
 
-func newSubscriptions() *subscriptions {
-	x := &subscriptions{}
-	x.clear()
-	return x
+// reader is an owner with what it asked for, without the condition that only a pass can ask. It does not change.
+type reader struct {
+	dsl.Selection
+	owner cache.ObjectName
+}
+
+// Compare implements [subscription.Reader].
+func (r *reader) Compare(other *reader) int {
+	return cmp.Or(cmp.Compare(r.owner.Namespace, other.owner.Namespace), cmp.Compare(r.owner.Name, other.owner.Name))
 }
 
 // clear forgets all owners.
 func (x *subscriptions) clear() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.of, x.owners = map[cache.ObjectName]dsl.Selection{}, map[cache.ObjectName]sets.Set[cache.ObjectName]{}
-	x.unsynced = sets.New[cache.ObjectName]()
+	for owner := range x.of {
+		x.dropLocked(owner)
+	}
 }
 
 // put notes what an owner asks for from now on, and reports whether it asked for the same before.
-func (x *subscriptions) put(owner cache.ObjectName, s dsl.Selection) (unchanged bool) {
+func (x *subscriptions) put(owner cache.ObjectName, s dsl.Selection) (who *reader, unchanged bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if old, found := x.of[owner]; found && asksTheSame(old, s) {
-		x.unsynced.Delete(owner)
-		return true
+	if old := x.of[owner]; old != nil && asksTheSame(old.Selection, s) {
+		x.readers.Found(old)
+		return old, true
 	}
 	x.dropLocked(owner)
 	s.Match = nil
-	x.of[owner] = s
-	for _, key := range keysOf(s) {
-		if x.owners[key] == nil {
-			x.owners[key] = sets.New[cache.ObjectName]()
-		}
-		x.owners[key].Insert(owner)
+	if x.of == nil {
+		x.of = map[cache.ObjectName]*reader{}
 	}
-	return false
+	who = &reader{s, owner}
+	x.of[owner] = who
+	x.readers.Add(who, keysOf(s)...)
+	return who, false
 }
 
 // drop forgets an owner.
@@ -72,35 +75,15 @@ func (x *subscriptions) drop(owner cache.ObjectName) {
 }
 
 func (x *subscriptions) dropLocked(owner cache.ObjectName) {
-	x.unsynced.Delete(owner)
-	for _, key := range keysOf(x.of[owner]) {
-		if x.owners[key].Delete(owner); len(x.owners[key]) == 0 {
-			delete(x.owners, key)
-		}
-	}
-	delete(x.of, owner)
-}
-
-// missed notes that an owner cannot see the related objects, until it is put or dropped.
-func (x *subscriptions) missed(owner cache.ObjectName) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.unsynced.Insert(owner)
-}
-
-// eachUnsynced visits the owners that cannot see the related objects.
-func (x *subscriptions) eachUnsynced(visit func(owner cache.ObjectName)) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for owner := range x.unsynced {
-		visit(owner)
+	if old := x.of[owner]; old != nil {
+		x.readers.Found(old)
+		x.readers.Drop(old, keysOf(old.Selection)...)
+		delete(x.of, owner)
 	}
 }
 
 // eachAffected visits each owner that asked for the event's object, as it is or as it was.
 func (x *subscriptions) eachAffected(ev watch.Event, visit func(owner cache.ObjectName)) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
 	oldAndNew := sync.OnceValue(func() (out []labels.Set) { // which are decoded where somebody asks
 		for _, o := range []*cached.Object{ev.Object, ev.Old} {
 			if o != nil {
@@ -113,15 +96,12 @@ func (x *subscriptions) eachAffected(ev watch.Event, visit func(owner cache.Obje
 	if ev.Key.Namespace == "" {
 		keys = []cache.ObjectName{ev.Key, {}}
 	}
-	for _, key := range keys {
-		for owner := range x.owners[key] { // each is under one of these alone
-			selector := x.of[owner].Labels
-			if selector == nil || ev.Object.GetUID() == "" || // of one that nobody saw go, only the name may be known
-				slices.ContainsFunc(oldAndNew(), func(s labels.Set) bool { return selector.Matches(s) }) {
-				visit(owner)
-			}
+	x.readers.Each(func(who *reader) { // each is under one of these alone
+		if who.Labels == nil || ev.Object.GetUID() == "" || // of one that nobody saw go, only the name may be known
+			slices.ContainsFunc(oldAndNew(), func(s labels.Set) bool { return who.Labels.Matches(s) }) {
+			visit(who.owner)
 		}
-	}
+	}, keys...)
 }
 
 // keysOf returns under what an owner that asks for this is found.

@@ -73,7 +73,7 @@ func TestWhoIsAffected(t *testing.T) {
 		"a name, when only the name is known":  {dsl.Selection{Names: []string{"b"}}, unknown, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSubscriptions()
+			s := &subscriptions{}
 			s.put(owner, tt.selection)
 			times := 0
 			s.eachAffected(tt.event, func(cache.ObjectName) { times++ })
@@ -81,8 +81,8 @@ func TestWhoIsAffected(t *testing.T) {
 				t.Errorf("it was visited %d times, want %d", times, want)
 			}
 			s.drop(owner)
-			if len(s.of) > 0 || len(s.owners) > 0 {
-				t.Errorf("of one that is dropped is left %v, %v", s.of, s.owners)
+			if len(s.of) > 0 || s.readers.Size() > 0 {
+				t.Errorf("something is left of one that is dropped: %v", s.of)
 			}
 		})
 	}
@@ -108,9 +108,9 @@ func TestWhetherSelectionsChange(t *testing.T) {
 		"all labels and any":              {dsl.Selection{Labels: labels.Everything()}, dsl.Selection{}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSubscriptions()
+			s := &subscriptions{}
 			s.put(owner, plain(tt.before, true))
-			if got := s.put(owner, plain(tt.now, true)); got != tt.unchanged {
+			if _, got := s.put(owner, plain(tt.now, true)); got != tt.unchanged {
 				t.Errorf("unchanged %v, want %v", got, tt.unchanged)
 			}
 		})
@@ -130,13 +130,13 @@ func TestUnsynced(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var woken []cache.ObjectName
-			wake := func(o cache.ObjectName) { woken = append(woken, o) }
-			s := newSubscriptions()
-			s.put(owner, dsl.Selection{})
-			s.missed(owner)
-			s.eachUnsynced(wake)
+			wake := func(who *reader) { woken = append(woken, who.owner) }
+			s := &subscriptions{}
+			who, _ := s.put(owner, dsl.Selection{})
+			_ = s.readers.Try(who, func() error { return errors.New("not listed") })
+			s.readers.EachMissed(wake)
 			over(s)
-			s.eachUnsynced(wake)
+			s.readers.EachMissed(wake)
 			if !slices.Equal(woken, []cache.ObjectName{owner}) {
 				t.Errorf("woken are %v, want the owner once", woken)
 			}

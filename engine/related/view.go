@@ -228,9 +228,11 @@ func (v *View) see(one *relation) *selection {
 		return s
 	}
 	s.looked = true
-	if s.unsynced = one.feed.Listed(s.Namespace); s.unsynced != nil && !v.owner.Gone {
-		one.asked.missed(v.owner.Key)
-		s.unsynced = one.feed.Listed(s.Namespace) // once more, because a listing that completed before did not wake the owner
+	listed := func() error { return one.feed.Listed(s.Namespace) }
+	if s.reader == nil {
+		s.unsynced = listed()
+	} else {
+		s.unsynced = one.asked.readers.Try(s.reader, listed)
 	}
 	if s.unsynced == nil {
 		s.find(one.feed)
@@ -255,7 +257,7 @@ func (v *View) chooseLocked(one *relation) *selection {
 	}
 	s.Selection = plain(s.Selection, one.feed.Resource().Namespaced)
 	if s.err == nil && !v.owner.Gone {
-		s.unchanged = one.asked.put(v.owner.Key, s.Selection)
+		s.reader, s.unchanged = one.asked.put(v.owner.Key, s.Selection)
 	}
 	return s
 }

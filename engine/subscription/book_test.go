@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package subscription
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// reader is a reader with a number.
+type reader int
+
+func (r reader) Compare(other reader) int { return cmp.Compare(r, other) }
+
+// book is a book of such readers by texts.
+type book = Book[string, reader]
+
+// visited returns the readers that are visited for keys, in order.
+func visited(b *book, keys ...string) (out []reader) {
+	b.Each(func(who reader) { out = append(out, who) }, keys...)
+	slices.Sort(out)
+	return out
+}
+
+func TestReadersAreVisitedByTheirKeys(t *testing.T) {
+	tests := map[string]struct {
+		do   func(b *book)
+		a, b []reader
+		size int
+	}{
+		"nobody subscribed":                 {func(*book) {}, nil, nil, 0},
+		"one reads a":                       {func(b *book) { b.Add(1, "a") }, []reader{1}, nil, 1},
+		"one reads both":                    {func(b *book) { b.Add(1, "a", "b") }, []reader{1}, []reader{1}, 2},
+		"one subscribes twice":              {func(b *book) { b.Add(1, "a", "a"); b.Add(1, "a") }, []reader{1}, nil, 1},
+		"two read the same":                 {func(b *book) { b.Add(1, "a"); b.Add(2, "a") }, []reader{1, 2}, nil, 2},
+		"one of two drops it":               {func(b *book) { b.Add(1, "a"); b.Add(2, "a"); b.Drop(1, "a") }, []reader{2}, nil, 1},
+		"one drops a key of two":            {func(b *book) { b.Add(1, "a", "b"); b.Drop(1, "a") }, nil, []reader{1}, 1},
+		"one drops a key that it never had": {func(b *book) { b.Add(1, "a"); b.Drop(1, "b"); b.Drop(2, "a") }, []reader{1}, nil, 1},
+		"all are dropped":                   {func(b *book) { b.Add(1, "a", "b"); b.Add(2, "a"); b.Drop(1, "a", "b"); b.Drop(2, "a") }, nil, nil, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := &book{}
+			tt.do(b)
+			if diff := gocmp.Diff([][]reader{tt.a, tt.b}, [][]reader{visited(b, "a"), visited(b, "b")}, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("visited are (-want +got):\n%s", diff)
+			}
+			if left := len(b.by) > 0; b.Size() != tt.size || left != (tt.size > 0) {
+				t.Errorf("the size is %d, want %d; keys are left: %v", b.Size(), tt.size, left)
+			}
+		})
+	}
+}
+
+func TestReadersThatCouldNotReadAreVisited(t *testing.T) {
+	forbidden := errors.New("forbidden")
+	tests := map[string]struct {
+		answers []error
+		then    func(*book)
+		want    error
+		missed  []reader
+	}{
+		"it can be read":                    {[]error{nil}, nil, nil, nil},
+		"it cannot be read":                 {[]error{forbidden, forbidden}, nil, forbidden, []reader{1}},
+		"it can be read a moment later":     {[]error{forbidden, nil}, nil, nil, []reader{1}},
+		"the reader has found it":           {[]error{forbidden, forbidden}, func(b *book) { b.Found(1) }, forbidden, nil},
+		"another one has found it":          {[]error{forbidden, forbidden}, func(b *book) { b.Found(2) }, forbidden, []reader{1}},
+		"a reader that drops all its keys":  {[]error{forbidden, forbidden}, func(b *book) { b.Drop(1, "a") }, forbidden, []reader{1}},
+		"it is visited again until it read": {[]error{forbidden, forbidden}, func(b *book) { b.EachMissed(func(reader) {}) }, forbidden, []reader{1}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			b, asked := &book{}, 0
+			err := b.Try(1, func() error {
+				asked++
+				return tt.answers[asked-1]
+			})
+			if !errors.Is(err, tt.want) || asked != len(tt.answers) {
+				t.Errorf("it was asked %d times, with the error %v", asked, err)
+			}
+			if tt.then != nil {
+				tt.then(b)
+			}
+			var missed []reader
+			b.EachMissed(func(who reader) { missed = append(missed, who) })
+			if diff := gocmp.Diff(tt.missed, missed, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("those that could not read are (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
