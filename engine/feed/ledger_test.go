@@ -10,69 +10,13 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
-	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cached"
-	"github.com/handwerk-dev/handwerk/engine/catalog"
-	"github.com/handwerk-dev/handwerk/engine/transport"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
-
-// handler handles the events of a feed.
-type handler func(watch.Event)
-
-func (h handler) OnEvent(ev watch.Event) { h(ev) }
-
-func (handler) Grant() {}
-
-// rig is a feed of foos, which is not run, and the server's foos in team-a.
-type rig struct {
-	*Feed
-	t    *testing.T
-	foos dynamic.ResourceInterface
-}
-
-// rigged returns a feed that watches these foos in team-a.
-func rigged(t *testing.T, s Settings, names ...string) *rig {
-	t.Helper()
-	served := catalog.Resource{GVR: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "foos"}, Kind: "Foo", Namespaced: true}
-	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{served.GVR: "FooList"})
-	set := watch.New(watch.Settings{Dynamic: client})
-	t.Cleanup(set.Close)
-	s.Name = dsl.ResourceName{Resource: "foos", Group: "example.com"}
-	in := Cluster{Watches: set, Scope: NewScope(ScopeSettings{Patterns: []string{"team-a"}}), Outages: transport.NewOutages(logr.Discard())}
-	r := &rig{Feed: New(in, s), t: t, foos: client.Resource(served.GVR).Namespace("team-a")}
-	r.found(served, false)
-	for _, name := range names {
-		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Foo"}}
-		o.SetName(name)
-		o.SetUID(types.UID(name))
-		if _, err := r.foos.Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := r.informers.open(t.Context(), []string{"team-a"}, nil); err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-func (r *rig) delete(name string) {
-	r.t.Helper()
-	if err := r.foos.Delete(r.t.Context(), name, metav1.DeleteOptions{}); err != nil {
-		r.t.Fatal(err)
-	}
-}
 
 // TestNoDeletionIsLostWhenAnInformerIsClosed closes the informer of a namespace while the deletions of
 // its objects wait to be told.
@@ -202,18 +146,4 @@ func TestFollow(t *testing.T) {
 	if diff := cmp.Diff(want, told); diff != "" || last != want[1] {
 		t.Errorf("last %q; what was told (-want +got):\n%s", last, diff)
 	}
-}
-
-// held returns an object as a cache holds it.
-func held(t *testing.T, metadata map[string]any) *cached.Object {
-	t.Helper()
-	transform, err := cached.NewTransform(cached.Form{}, schema.GroupVersion{Group: "example.com", Version: "v1"}, logr.Discard())
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := transform(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Foo", "metadata": metadata}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o.(*cached.Object)
 }
