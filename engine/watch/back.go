@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
 
@@ -88,7 +87,7 @@ func (s *Set) wentBack(by *observer, listed bool, what fmt.Stringer, from, to st
 	}
 	s.mu.Unlock()
 	if now && listed {
-		by.relisted()
+		by.era.relisted()
 	}
 	if now && !known {
 		s.notify()
@@ -122,116 +121,6 @@ func (s *Set) alarmLocked(what fmt.Stringer, from, to string) {
 	}
 }
 
-// era is the knowledge of an observer about versions that went back. [observer.mu] guards it.
-type era struct {
-	// wanted is the alarm after which the source has to list, and got the one after which it has listed. Begun is the
-	// one after which the listing that is under way was begun.
-	wanted, got, begun uint64
-	// again is closed when wanted changes; nil while no stream waits for that.
-	again chan struct{}
-	// handed is the version that was handed to the reflector last. Pending: the cache may not show the last listing yet.
-	handed  string
-	pending bool
-	// cuts counts the watches that ended early. Proven is the value of cuts when the server last returned its newest
-	// version, and proving is true while a request for that is under way.
-	cuts, proven uint64
-	proving      bool
-}
-
-// relist makes the source list again after an alarm.
-func (o *observer) relist(epoch uint64) {
-	o.mu.Lock()
-	o.wanted = epoch
-	if o.again != nil {
-		close(o.again)
-		o.again = nil
-	}
-	o.mu.Unlock()
-	o.pace.calm()
-}
-
-// turned returns a channel that is closed when the source has to list again, or has to already.
-func (o *observer) turned() <-chan struct{} {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.again == nil {
-		o.again = make(chan struct{})
-	}
-	out := o.again
-	if o.got < o.wanted {
-		close(o.again)
-		o.again = nil
-	}
-	return out
-}
-
-// begin notes that a listing begins. It reports whether the listing has to show the newest state, whatever versions
-// are known.
-func (o *observer) begin() (newest bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.begun = o.wanted
-	return o.got < o.wanted
-}
-
-// complete notes that the listing which was begun last is complete, at a version.
-func (o *observer) complete(version string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.handed, o.proven = version, o.cuts
-	if o.got < o.begun {
-		o.got, o.pending = o.begun, true
-	}
-}
-
-// relisted records that the current listing shows the state after the last alarm.
-func (o *observer) relisted() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.begun = o.wanted
-}
-
-// hand notes the version of an event that was handed to the reflector.
-func (o *observer) hand(version string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if version != "" {
-		o.handed = version
-	}
-}
-
-// due reports whether the source has to list again.
-func (o *observer) due() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.got < o.wanted
-}
-
-// behind reports whether the cache may be that of before the last alarm.
-func (o *observer) behind() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.pending {
-		at := o.cacheVersion()
-		o.pending = at != "" && at != o.handed
-	}
-	return o.pending || o.got < o.wanted
-}
-
-// epoch is the alarm after which the source has listed.
-func (o *observer) epoch() uint64 {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.got
-}
-
-// before reports whether a version is older than the one that was handed to the reflector last.
-func (o *observer) before(version string) (last string, is bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.handed, older(version, o.handed)
-}
-
 // older reports whether a version is known to be older than another one.
 func older(version, than string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, than)
@@ -246,16 +135,3 @@ type named struct {
 
 // String names the object.
 func (n named) String() string { return n.src.String() + " " + n.key.String() }
-
-// compare looks whether a listing shows an older version of an object than the cache has. Etcd may be set back with a
-// higher revision, as its tool offers: then the listing's own version does not show it.
-func (o *observer) compare(shown metav1.Object) {
-	if o.informer == nil {
-		return
-	}
-	key := cache.MetaObjectToName(shown)
-	had, found := o.informer.object(key)
-	if found && had.GetUID() == shown.GetUID() && older(shown.GetResourceVersion(), had.GetResourceVersion()) {
-		o.back(true, named{o.health.src, key}, had.GetResourceVersion(), shown.GetResourceVersion())
-	}
-}

@@ -106,7 +106,7 @@ func (h *Handle) CaughtUp(version string) bool {
 func (h *Handle) Behind() bool { return h.informer.seen.behind() }
 
 // Epoch counts how often the API server's versions had gone back when the listing began that the cache is from.
-func (h *Handle) Epoch() uint64 { return h.informer.seen.epoch() }
+func (h *Handle) Epoch() uint64 { return h.informer.seen.era.epoch() }
 
 // Retry ends the source's wait before its next attempt, because the reason for its fault may be gone. It has no effect on a
 // source without a fault.

@@ -23,8 +23,10 @@ import (
 
 // observer stands between the reflector of an informer and its client, and records the results of the requests.
 type observer struct {
-	health *health
-	pace   pace
+	health    *health
+	pace      pace
+	bookmarks bookmarks
+	era       era
 	// informer has the cache that the reflector fills. An observer without one compares no versions.
 	informer *informer
 	// streams counts the goroutines that forward events.
@@ -33,12 +35,6 @@ type observer struct {
 	mu sync.Mutex
 	// broken is what the last stream ended with, for the next request to return.
 	broken error
-	// beat is the longest time between two bookmarks so far, zero before there were two.
-	beat time.Duration
-	// expected: the server has ended a streamed list with a bookmark, so others are to come. Distrusted: none came, on two
-	// watches in a row.
-	expected, distrusted bool
-	era
 }
 
 // listed is what a list request returns.
@@ -67,7 +63,7 @@ func list[L listed](ctx context.Context, o *observer, opts metav1.ListOptions, c
 	// The reflector begins with version 0: whatever the server has at hand. A server that lags
 	// behind would show this process an older state than the one before it saw.
 	first := opts.Continue == ""
-	if newest := first && o.begin(); newest || opts.ResourceVersion == "0" {
+	if newest := first && o.era.begin(); newest || opts.ResourceVersion == "0" {
 		opts.ResourceVersion = ""
 	}
 	out, err := call(ctx, opts)
@@ -86,10 +82,10 @@ func (o *observer) watch(ctx context.Context, opts metav1.ListOptions, call func
 	if err := o.release(); err != nil && !streamed {
 		return nil, err // it ended the stream before this one
 	}
-	if streamed && o.begin() {
+	if streamed && o.era.begin() {
 		opts.ResourceVersion = ""
 	}
-	if !streamed && o.due() {
+	if !streamed && o.era.due() {
 		return nil, errBack
 	}
 	for {
@@ -169,7 +165,9 @@ func (o *observer) ended(s *stream) {
 	}
 	if !s.listing {
 		o.health.lost()
-		o.cut(s)
+		if s.early() {
+			o.era.cut()
+		}
 	}
 }
 
@@ -189,41 +187,6 @@ func (o *observer) release() error {
 	return err
 }
 
-// beats notes the time between two bookmarks, and returns the longest one so far, or the usual one where bookmarks are
-// expected. It is zero where none are.
-func (o *observer) beats(last time.Duration) time.Duration {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.beat = max(o.beat, last)
-	if o.beat == 0 && o.expected && !o.distrusted {
-		return usualBeat
-	}
-	return o.beat
-}
-
-// marks reports whether the server has sent bookmarks beside those that end lists.
-func (o *observer) marks() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.beat > 0
-}
-
-// expect notes that the server sends bookmarks: it has ended a streamed list with one.
-func (o *observer) expect() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.expected = true
-}
-
-// distrust notes that two watches in a row brought nothing. It reports whether that is no fault, because the server has
-// never sent the bookmarks that were expected of it: they are not expected any more.
-func (o *observer) distrust() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.distrusted = true
-	return o.beat == 0
-}
-
 // arrived takes a listing, or a page of it.
 func (o *observer) arrived(list listed, first, last bool) {
 	version, had := list.GetResourceVersion(), o.cacheVersion()
@@ -238,7 +201,7 @@ func (o *observer) arrived(list listed, first, last bool) {
 		})
 	}
 	if last {
-		o.complete(version)
+		o.era.complete(version)
 	}
 }
 
@@ -250,7 +213,29 @@ func (o *observer) cacheVersion() string {
 	return o.informer.version()
 }
 
+// behind reports whether the cache may be that of before the last alarm.
+func (o *observer) behind() bool { return o.era.behind(o.cacheVersion) }
+
 // back makes every source list again, because versions have gone back; see [Set.wentBack].
 func (o *observer) back(listed bool, what fmt.Stringer, from, to string) (now bool) {
 	return o.informer.set.wentBack(o, listed, what, from, to)
+}
+
+// relist makes the source list again after an alarm.
+func (o *observer) relist(epoch uint64) {
+	o.era.want(epoch)
+	o.pace.calm()
+}
+
+// compare looks whether a listing shows an older version of an object than the cache has. Etcd may be set back with a
+// higher revision, as its tool offers: then the listing's own version does not show it.
+func (o *observer) compare(shown metav1.Object) {
+	if o.informer == nil {
+		return
+	}
+	key := cache.MetaObjectToName(shown)
+	had, found := o.informer.object(key)
+	if found && had.GetUID() == shown.GetUID() && older(shown.GetResourceVersion(), had.GetResourceVersion()) {
+		o.back(true, named{o.health.src, key}, had.GetResourceVersion(), shown.GetResourceVersion())
+	}
 }

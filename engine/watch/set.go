@@ -131,7 +131,7 @@ func (s *Set) acquire(ctx context.Context, src Source) (*informer, error) {
 		}
 		run, stop := context.WithCancel(context.WithoutCancel(ctx))
 		i.stop = stop
-		i.seen.wanted = s.epoch
+		i.seen.era.wanted = s.epoch
 		s.informers[src] = i
 		s.running.Go(func() { i.run(run) })
 	}

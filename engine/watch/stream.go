@@ -148,7 +148,7 @@ func (s *stream) turned() <-chan struct{} {
 	if s.listing {
 		return nil
 	}
-	return s.seen.turned()
+	return s.seen.era.turned()
 }
 
 // forward notes an event and passes it on. It reports whether the stream is over, and the error that
@@ -164,7 +164,7 @@ func (s *stream) forward(ctx context.Context, event watch.Event) (over bool, err
 	select {
 	case s.out <- event:
 		if !s.listing {
-			s.seen.hand(version)
+			s.seen.era.hand(version)
 		}
 		return false, nil
 	case <-s.stopped:
@@ -201,11 +201,11 @@ func (s *stream) silent() (over bool, err error) {
 		return true, errStalled
 	}
 	log := s.seen.health.log
-	if !s.seen.marks() {
+	if !s.seen.bookmarks.came() {
 		log = log.V(1) // there may be nothing wrong
 	}
 	log.Info("watch got no bookmark in time; another one is opened", logmark.Warning, true, "since", s.heard.Format(time.RFC3339))
-	if !s.any && !s.filled && !s.seen.distrust() {
+	if !s.any && !s.filled && !s.seen.bookmarks.distrust() {
 		err = errSilent
 	}
 	return true, err
@@ -216,7 +216,7 @@ func (s *stream) patience() time.Duration {
 	if s.listing {
 		return stalledAfter
 	}
-	beat := s.seen.beats(0)
+	beat := s.seen.bookmarks.beats(0)
 	if beat == 0 {
 		return 0
 	}
@@ -247,10 +247,10 @@ func (s *stream) note(event watch.Event) (version string, err error) {
 		s.listed(version)
 		return version, nil
 	default:
-		s.seen.beats(s.heard.Sub(s.marked))
+		s.seen.bookmarks.beats(s.heard.Sub(s.marked))
 		s.marked = s.heard
 	}
-	if had, is := s.seen.before(version); is && (s.seen.back(false, s.seen.health.src, had, version) || event.Type == watch.Bookmark) {
+	if had, is := s.seen.era.before(version); is && (s.seen.back(false, s.seen.health.src, had, version) || event.Type == watch.Bookmark) {
 		return version, errBack
 	}
 	return version, nil
@@ -261,9 +261,9 @@ func (s *stream) listed(version string) {
 	if had := s.seen.cacheVersion(); older(version, had) {
 		s.seen.back(true, s.seen.health.src, had, version)
 	}
-	s.seen.complete(version)
+	s.seen.era.complete(version)
 	s.listing, s.any, s.filled = false, false, true
-	s.seen.expect()
+	s.seen.bookmarks.expect()
 	s.begun, s.marked = s.heard, s.heard
 	s.seen.health.listed(nil)
 	s.seen.health.followed()
@@ -277,4 +277,12 @@ func (s *stream) linger() {
 	case <-timer.C:
 	case <-s.stopped:
 	}
+}
+
+// early is how much sooner than asked a server may end a watch that ends in its time.
+const early = 2 * time.Second
+
+// early reports whether a watch that ends now ends before its time.
+func (s *stream) early() bool {
+	return s.limit == 0 || time.Since(s.opened) < s.limit-overdueAfter-early
 }
