@@ -8,10 +8,8 @@ package inbox
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -33,12 +31,9 @@ type Key = cache.ObjectName
 // leadership; outside of one, nothing is kept. Its methods may be called at any time by anybody.
 type Box[M any] struct {
 	owner Owner
-	// flushing keeps the order of waits in the log.
-	flushing sync.Mutex
+	lines lines
 	// ready is the standing of an object without open handlers.
 	ready *stand
-	// hasLines: there is something to log.
-	hasLines atomic.Bool
 
 	mu sync.Mutex
 	// queue is nil while this process does not lead.
@@ -46,21 +41,12 @@ type Box[M any] struct {
 	keys  map[Key]*state[M]
 	// waiting are parked keys by the UIDs of the objects whose events wake them.
 	waiting map[types.UID][]Key
-	// refused are the keys for which a right was missing, or the server, with who lacked it; refusals counts them.
-	refused  map[Key]refusal
-	refusals uint64
+	refused refusals
 	// unlogged are keys with waits that are to be logged later. The timer checks them, next at checkAt; it is nil while there
-	// are none. Lines are to be logged now, in this order.
+	// are none.
 	unlogged map[Key]bool
 	timer    *time.Timer
 	checkAt  time.Time
-	lines    []Wait
-}
-
-// refusal has the handlers of a key whose requests were refused, and the number of the key's first refusal.
-type refusal struct {
-	who    []string
-	number uint64
 }
 
 // Changes are the changes for a key since its last pass.
@@ -100,7 +86,7 @@ type Owner interface {
 
 // New returns an inbox outside of a term.
 func New[M any](owner Owner) *Box[M] {
-	b := &Box[M]{owner: owner, ready: &stand{how: ops.Ready}}
+	b := &Box[M]{owner: owner, lines: lines{owner: owner}, ready: &stand{how: ops.Ready}}
 	b.clear()
 	return b
 }
@@ -108,7 +94,7 @@ func New[M any](owner Owner) *Box[M] {
 func (b *Box[M]) clear() {
 	b.keys = map[Key]*state[M]{}
 	b.waiting = map[types.UID][]Key{}
-	b.refused = map[Key]refusal{}
+	b.refused = refusals{}
 	b.unlogged = map[Key]bool{}
 }
 
@@ -285,24 +271,7 @@ func (b *Box[M]) Expect(w Write) {
 func (b *Box[M]) Refused(key Key, who string, refused bool) (before bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	known, found := b.refused[key]
-	at := slices.Index(known.who, who)
-	switch {
-	case refused && at < 0:
-		if !found {
-			b.refusals++
-			known.number = b.refusals
-		}
-		known.who = append(known.who, who)
-		b.refused[key] = known
-	case !refused && at >= 0:
-		known.who = slices.Delete(known.who, at, at+1)
-		b.refused[key] = known
-	}
-	if len(known.who) == 0 {
-		delete(b.refused, key)
-	}
-	return at >= 0
+	return b.refused.note(key, who, refused)
 }
 
 // Grant lets everybody who was refused try again at once, those first who were refused first: a right that had been missing
@@ -313,13 +282,11 @@ func (b *Box[M]) Grant() {
 	if b.queue == nil {
 		return
 	}
-	keys := slices.SortedFunc(maps.Keys(b.refused), func(a, c Key) int { return cmp.Compare(b.refused[a].number, b.refused[c].number) })
-	for _, key := range keys {
+	b.refused.take(func(key Key, who []string) {
 		s := b.stateLocked(key)
-		s.Granted = append(s.Granted, b.refused[key].who...)
+		s.Granted = append(s.Granted, who...)
 		b.queue.Add(key, queue.Fresh)
-	}
-	clear(b.refused)
+	})
 }
 
 // Departs reports whether an object of this UID is gone and not finalized yet, and no pass has it in hand.

@@ -24,7 +24,7 @@ type stand struct {
 
 // Finished notes how a pass left its object.
 func (b *Box[M]) Finished(key Key, how ops.Stand) {
-	defer b.flush()
+	defer b.lines.flush()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.stateLocked(key)

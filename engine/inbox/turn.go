@@ -63,7 +63,7 @@ func together[M any](all []*Tombstone[M]) (out []*Tombstone[M]) {
 
 // Keep has an object remembered from here on, and what is left of the tombstones.
 func (t *Turn[M]) Keep(memory *M) {
-	defer t.box.flush()
+	defer t.box.lines.flush()
 	t.box.mu.Lock()
 	defer t.box.mu.Unlock()
 	t.keepLocked(memory)
@@ -86,7 +86,7 @@ func (t *Turn[M]) keepLocked(memory *M) *state[M] {
 func (t *Turn[M]) Forget() (all bool) {
 	t.handled = true
 	b := t.box
-	defer b.flush()
+	defer b.lines.flush()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := t.keepLocked(nil)
@@ -96,7 +96,7 @@ func (t *Turn[M]) Forget() (all bool) {
 		return false
 	}
 	delete(b.keys, t.key)
-	delete(b.refused, t.key)
+	b.refused.drop(t.key)
 	return true
 }
 

@@ -96,7 +96,7 @@ func (b *Box[M]) endedLocked(key Key, before, now *stand) {
 	for _, o := range before.open {
 		if o.logged != "" && now.find(o.Handler, ops.Waits) == nil {
 			o.Reason = o.logged
-			b.logLocked(Wait{Key: key, Open: o.Open, Lasted: time.Since(o.since), Over: true})
+			b.lines.add(Wait{Key: key, Open: o.Open, Lasted: time.Since(o.since), Over: true})
 		}
 	}
 }
@@ -116,7 +116,7 @@ func (b *Box[M]) checkLocked(at time.Time) {
 
 // checkWaits has the waits logged that have lasted.
 func (b *Box[M]) checkWaits() {
-	defer b.flush()
+	defer b.lines.flush()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.timer == nil {
@@ -153,33 +153,10 @@ func (b *Box[M]) dueLocked(key Key, now time.Time) (next time.Time) {
 		case at.IsZero():
 		case !at.After(now):
 			o.logged, o.at, o.pause = o.Reason, now, min(max(2*o.pause, logAfter), pauseMost)
-			b.logLocked(Wait{Key: key, Open: o.Open})
+			b.lines.add(Wait{Key: key, Open: o.Open})
 		case next.IsZero() || at.Before(next):
 			next = at
 		}
 	}
 	return next
-}
-
-// logLocked queues a line for the log, which is written in order when the lock is free. The lock is held.
-func (b *Box[M]) logLocked(w Wait) {
-	b.lines = append(b.lines, w)
-	b.hasLines.Store(true)
-}
-
-// flush writes the queued lines. The lock is not held.
-func (b *Box[M]) flush() {
-	if !b.hasLines.Load() {
-		return
-	}
-	b.flushing.Lock()
-	defer b.flushing.Unlock()
-	b.mu.Lock()
-	all := b.lines
-	b.lines = nil
-	b.hasLines.Store(false)
-	b.mu.Unlock()
-	for _, w := range all {
-		b.owner.LogWait(w)
-	}
 }
