@@ -7,8 +7,6 @@
 package machine
 
 import (
-	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -77,77 +75,13 @@ func stamp(at time.Time) any {
 	return at.UTC().Format(time.RFC3339)
 }
 
-// tree returns the book for the status, with nil for missing fields. It has the history only if told is set.
-func (b Book) tree(uid types.UID, history []any, told bool) map[string]any {
+// tree returns the book for the status, with nil for missing fields.
+func (b Book) tree(uid types.UID) map[string]any {
 	out := map[string]any{
 		dsl.BookState: b.State, dsl.BookSince: stamp(b.Since), dsl.BookEntered: stamp(b.Entered), dsl.BookUID: string(uid), dsl.BookFailures: nil,
 	}
 	if b.Failures > 0 {
 		out[dsl.BookFailures] = b.Failures
 	}
-	switch {
-	case told && len(history) > 0:
-		out[dsl.BookHistory] = history
-	case told:
-		out[dsl.BookHistory] = nil
-	}
 	return out
-}
-
-// historyOf returns an object's history.
-func historyOf(m *dsl.Machine, o *unstructured.Unstructured) []any {
-	value, _ := m.Field(dsl.BookHistory).In(o.Object)
-	list, _ := value.([]any)
-	return slices.Clone(list)
-}
-
-// Move is a transition that was taken.
-type Move struct {
-	From, To string
-	// At is the time, in whole seconds, and Stayed how long the object was in the previous state.
-	At     time.Time
-	Stayed time.Duration
-	Why    string
-	// Failed: the target state is Failed.
-	Failed bool
-}
-
-// String describes it for people.
-func (v Move) String() string {
-	return strings.TrimSuffix(v.From+" → "+v.To+": "+v.Why, ": ")
-}
-
-// Kind is the type of its Event.
-func (v Move) Kind() dsl.EventType {
-	if v.Failed {
-		return dsl.Warning
-	}
-	return dsl.Normal
-}
-
-// Taken returns the attempt's transitions, if the written object has them: a schema may lack the book.
-func (x *Run) Taken(written *unstructured.Unstructured) []Move {
-	b, found := Read(x.machine, written)
-	if n := len(x.Moves); n == 0 || !found || b.State != x.Moves[n-1].To || !b.Since.Equal(x.Moves[n-1].At) {
-		return nil
-	}
-	return x.Moves
-}
-
-// entry returns the move for the history.
-func (v Move) entry() map[string]any {
-	return map[string]any{"from": v.From, "to": v.To, "when": stamp(v.At), "why": v.Why}
-}
-
-// kept returns a history with one more move, limited to the machine's length.
-func kept(m *dsl.Machine, history []any, v Move) []any {
-	most := m.History
-	if most == 0 {
-		most = dsl.DefaultHistory
-	}
-	if most < 0 {
-		return nil
-	}
-	history = append(history, v.entry())
-	return history[max(0, len(history)-most):]
 }

@@ -12,23 +12,21 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
-// Run is one attempt of a machine's handler. Its results are set when the attempt has ended.
-type Run struct {
-	// Of is the handler, and Others are the other machines of its resource.
-	Of     *dsl.Handler
-	Others []*dsl.Machine
+// Input is what a pass gives an attempt. Nothing changes it.
+type Input struct {
+	// Handler is the machine's handler, and Others are the other machines of its resource.
+	Handler *dsl.Handler
+	Others  []*dsl.Machine
 	// Prefix is the prefix of the operator's annotations.
 	Prefix string
 	// Early: the attempt is made before it is due, so a failure does not count.
 	Early bool
-	// Gone: the object is out of sight, and its state cannot be written any more. Known and Sent have what is known
-	// of it.
+	// Gone: the object is out of sight, and its state cannot be written any more. Known has its state.
 	Gone bool
-	// Told: for all handlers of the resource, the conditions that they set are known.
-	Told bool
+	// Declared: all handlers of the resource declare the conditions that they set.
+	Declared bool
 	// Full returns the whole object at the beginning of the attempt, for actions that transform it; nil if it is
 	// not known. It may ask the API server. Full itself is nil if the cache holds whole objects.
 	Full interface {
@@ -36,272 +34,250 @@ type Run struct {
 	}
 	// Known has what an earlier attempt has done and not written.
 	Known Done
-	// Before is the previous attempt in the same pass, whose patch the server has refused, see [Run.Blame]; or nil.
-	Before *Run
+	// Before is the result of the previous attempt in the same pass, whose patch the server has refused, see
+	// [Result.Blame]; or nil.
+	Before *Result
+}
 
+// Result is what an attempt has come to, besides its patch and its error.
+type Result struct {
 	// Moves are the transitions in the patch. They are taken when it is written.
 	Moves []Move
 	// Done is what was done whether or not the patch is written, and Sent what is done when it is written; the next
 	// attempt must get it as Known.
 	Done, Sent Done
 
-	machine *dsl.Machine
-	request *dsl.Request
-	object  *unstructured.Unstructured // with the changes so far
-
-	Book
-	state   *dsl.State // nil for an undeclared state
-	history []any
-	told    bool // the history must be written
-	acts    []*act
-	// outside: an action that has succeeded changes the object outside its status; enters: so does Enter.
-	outside, enters bool
-	// err is the error of an action or a condition, with its reason; waits is the wait of an action. Idle: an
-	// action waits.
-	err, waits error
-	reason     string
-	idle       bool
-	// then is the state to go to after outside changes are written, and why; empty if the transitions decide.
-	then, why string
+	acts []act
 }
 
 // Done records work in a state. The time is when its Enter had succeeded; zero if it has not, or there is none.
 // Since distinguishes stays in the state. Put: the actions' changes outside the status were sent. looked: no action
-// has failed or waits, and During asks for another run at a time, or zero. then: the object goes there next, with a
-// reason. Book is the state of an object that is out of sight, or was when it came back.
+// has failed or waits, and During asks for another run at a time, or zero. goal: the object goes there next. Book is
+// the state of an object that is out of sight, or was when it came back.
 type Done struct {
 	State     string
 	Since, At time.Time
 	Put       bool
 	looked    bool
 	again     time.Time
-	then, why string
+	goal      goal
 	Book      *Book
 }
-
-// Handler returns a handler that runs the attempt.
-func (x *Run) Handler() *dsl.Handler {
-	out := *x.Of
-	out.Func, out.Timeout = x.run, 0 // each action has its own timeout
-	return &out
-}
-
-// run runs the attempt.
-func (x *Run) run(ctx context.Context, r *dsl.Request) error {
-	x.machine, x.request, x.object = x.Of.Machine, r, r.Object
-	x.retire()
-	x.open()
-	x.arrive()
-	again := false
-	switch {
-	case x.state == nil:
-		x.hold()
-	case x.hand():
-		again = true
-	default:
-		again = x.work(ctx)
-	}
-	if x.Gone {
-		b := x.Book
-		x.Sent.Book = &b
-	}
-	x.write()
-	x.say()
-	return x.outcome(again)
-}
-
-// deleting reports whether the object is being deleted.
-func (x *Run) deleting() bool { return x.request.Cause == dsl.Delete }
-
-// now returns the time in whole seconds.
-func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
 // of reports whether d is about the same stay in a state as a book.
 func (d Done) of(b Book) bool { return d.State == b.State && d.Since.Equal(b.Since) }
 
-// open reads the book, or starts one.
-func (x *Run) open() {
-	var found bool
+// goal is a state that an object goes to, and why. Without a state, the transitions decide.
+type goal struct{ to, why string }
+
+// run is what the steps of an attempt work with. The changes of the attempt go into the request's patch.
+type run struct {
+	Input
+	machine *dsl.Machine
+	request *dsl.Request
+}
+
+// state is what an attempt has come to so far. Each step returns the next one.
+type state struct {
+	place
+	problem
+	// object is the object with the changes so far.
+	object *unstructured.Unstructured
+	// acts are the actions that have run, in their order.
+	acts []act
+	// done and sent are those of the result.
+	done, sent Done
+	// goal is where the object goes after the actions' changes outside the status are written.
+	goal goal
+}
+
+// problem is why an attempt leaves its object not ready, or the attempt has failed.
+type problem struct {
+	// err is the error of an action or a condition, and reason is its reason in conditions.
+	err    error
+	reason string
+	// waits is the wait of an action or a condition. idle: it is an action's.
+	waits error
+	idle  bool
+}
+
+// Run makes an attempt of a machine's handler. The changes are added to the request's patch.
+func Run(ctx context.Context, in Input, r *dsl.Request) (Result, error) {
+	x := run{Input: in, machine: in.Handler.Machine, request: r}
+	x.retire()
+	s, again := x.arrive(x.open()), false
+	to, asked := x.asked()
+	switch {
+	case s.declared == nil:
+		s = x.hold(s)
+	case asked:
+		s, again = x.goTo(s, to), true
+	default:
+		s, again = x.work(ctx, s)
+	}
+	if in.Gone {
+		b := s.Book
+		s.sent.Book = &b
+	}
+	x.write(s)
+	return Result{Moves: s.moves, Done: s.done, Sent: s.sent, acts: s.acts}, x.outcome(s, again)
+}
+
+// deleting reports whether the object is being deleted.
+func (x run) deleting() bool { return x.request.Cause == dsl.Delete }
+
+// open reads where the object is, or has it begin.
+func (x run) open() state {
+	s := state{object: x.request.Object}
 	if x.Known.Book != nil && x.Gone {
-		x.Book = *x.Known.Book
-		return
+		s.Book = *x.Known.Book
+		return s
 	}
 	back := x.Known.Book != nil && !x.deleting() // it was in states of deletion, and starts over
-	if x.Book, found = Read(x.machine, x.object); found && !back {
-		x.history = historyOf(x.machine, x.object)
-		return
+	if p, found := placeOf(x.machine, s.object); found && !back {
+		s.place = p
+		return s
 	}
-	x.told = true
-	x.Book = Book{State: x.machine.First(x.deleting()).Name, Since: now()}
-	if x.Known.State == x.State {
-		x.Since = x.Known.Since
-	}
-	_, _ = x.show(&dsl.Patch{Status: x.status()}) // so that actions see it in the first state, too
+	s.place = begin(x.machine, x.deleting(), x.Known)
+	return x.showBook(s) // so that actions see it in the first state, too
 }
 
 // arrive finds the state in the book, or for an unknown one the state in Migrate.
-func (x *Run) arrive() {
-	if x.Since.IsZero() { // it is missing or invalid: the time counts from now
-		x.Since = now()
-	}
+func (x run) arrive(s state) state {
 	var deletion bool
-	x.state, deletion = x.machine.State(x.State)
-	if to, renamed := x.machine.Migrate[x.State]; renamed && x.state == nil {
+	s.place, deletion = s.find(x.machine)
+	if to, renamed := x.machine.Migrate[s.State]; renamed && s.declared == nil {
 		if _, of := x.machine.State(to); of == x.deleting() {
-			x.move(to, "the machine has no state "+x.State+" any more")
-			return
+			return x.move(s, to, "the machine has no state "+s.State+" any more")
 		}
 	}
 	switch {
-	case x.deleting() && (x.state == nil || !deletion):
-		x.move(x.machine.First(true).Name, "the object is being deleted")
+	case x.deleting() && !deletion: // also in an undeclared state
+		return x.move(s, x.machine.First(true).Name, "the object is being deleted")
 	case deletion && !x.deleting():
-		x.state = nil
-	case x.state != nil && x.state.Enter != nil && x.Entered.IsZero() && x.Known.of(x.Book):
-		x.Entered = x.Known.At
+		s.declared = nil
+	case s.declared != nil && !s.entered() && x.Known.of(s.Book):
+		s.Entered = x.Known.At
 	}
+	return s
 }
 
-// hand handles the annotation goto, and reports whether there is one. While it exists, no other transition is
-// taken: the transition may have been written to the status, and the annotation not have been removed yet.
-func (x *Run) hand() bool {
-	key := x.machine.GotoKey(x.Prefix)
-	to, asked := x.request.Object.GetAnnotations()[key]
-	if !asked || x.Gone { // it cannot be removed from an object that is out of sight
-		return false
-	}
-	x.request.Patch.Remove(dsl.Path{"metadata", "annotations", key}.String())
-	if to == x.State {
-		return true
-	}
-	for _, w := range x.state.Ways() {
-		if w.To == to {
-			x.move(to, "a person asked for it")
-			return true
-		}
-	}
-	x.request.Events.Event(dsl.Warning, GotoRefused, "%s", refusal(x.state, key, to))
-	return true
-}
-
-// move takes the object to a state.
-func (x *Run) move(to, why string) {
-	next, _ := x.machine.State(to)
-	v := Move{From: x.State, To: to, At: now(), Why: plain.Short(why, whyMost), Failed: next.Failed}
-	v.Stayed = max(0, v.At.Sub(x.Since))
-	x.Moves, x.history, x.told = append(x.Moves, v), kept(x.machine, x.history, v), true
-	x.Book, x.state = Book{State: to, Since: v.At}, next
-	x.err, x.waits, x.idle, x.request.Step = nil, nil, false, 0
-	_, _ = x.show(&dsl.Patch{Status: x.status()}) // it has no transformations
-}
-
-// work runs the actions of the state, and of the following states if they have no Enter. It reports whether there
+// work runs the actions of the state, and of the following states if they have no actions. It reports whether there
 // is more to do at once.
-func (x *Run) work(ctx context.Context) (again bool) {
-	if x.Known.Put && x.Known.of(x.Book) && x.resume() {
-		return false
+func (x run) work(ctx context.Context, s state) (_ state, again bool) {
+	if x.Known.Put && x.Known.of(s.Book) {
+		var all bool
+		if s, all = x.resume(s); all {
+			return s, false
+		}
 	}
 	for range len(x.machine.States) + len(x.machine.Deletion) {
-		moves := len(x.Moves)
-		if moves > 0 && (x.state.Enter != nil || x.state.During != nil) {
-			return true // the transition is written first
+		if len(s.moves) > 0 && s.acting() {
+			return s, true // the transition is written first
 		}
-		entered := x.enter(ctx) && x.during(ctx)
-		if len(x.Moves) == moves && x.puts() {
-			return true
+		moves := len(s.moves)
+		s = x.act(ctx, s)
+		if len(s.moves) == moves && outside(s.acts) {
+			return x.put(s), true
 		}
-		if entered {
-			x.choose()
+		if len(s.moves) == moves && s.entered() {
+			s = x.choose(s)
 		}
-		if len(x.Moves) == moves {
-			x.expire()
+		if len(s.moves) == moves {
+			s = x.expire(s)
 		}
-		if len(x.Moves) == moves {
-			return false
+		if len(s.moves) == moves {
+			return s, false
 		}
 	}
-	x.reason = Looping
-	x.err = fmt.Errorf("the states go round in a circle: after %d transitions in one go it is in %s again", len(x.Moves), x.State)
-	return false
+	s.reason = Looping
+	s.err = fmt.Errorf("the states go round in a circle: after %d transitions in one go it is in %s again", len(s.moves), s.State)
+	return s, false
 }
 
-// puts reports whether the actions' changes outside the status must be written alone. The status is written first,
-// and after a crash between the two writes it would claim changes that were not made. So no transition is written
-// with them; the next attempt takes it, see resume.
-func (x *Run) puts() bool {
-	if !x.outside {
-		return false
-	}
-	x.Sent = Done{State: x.State, Since: x.Since, At: x.Entered, Put: true, looked: x.err == nil && x.waits == nil, then: x.then, why: x.why}
+// put has the actions' changes outside the status written alone. The status is written first, and after a crash
+// between the two writes it would claim changes that were not made. So no transition is written with them; the next
+// attempt takes it, see resume.
+func (x run) put(s state) state {
+	s.sent = Done{State: s.State, Since: s.Since, At: s.Entered, Put: true, looked: s.err == nil && s.waits == nil, goal: s.goal}
 	if after := x.request.Again; after != nil {
-		x.Sent.again = time.Now().Add(*after)
+		s.sent.again = time.Now().Add(*after)
 	}
-	if x.enters {
-		x.Entered = time.Time{}
+	if enter, found := did(s.acts, enterName); found && enter.outside {
+		s.Entered = time.Time{}
 	}
-	return true
+	return s
 }
 
 // resume continues after an attempt that has only written its actions' changes: the transition is taken now, before
 // actions run once more. So an action with a different change each time does not keep the object in its state, and
 // a change that the server drops is sent once. It reports whether that is all, because nothing has happened since.
-func (x *Run) resume() (all bool) {
-	x.Done = x.Known
-	x.Done.Put = x.Known.then != "" // otherwise the next attempt runs them
+func (x run) resume(s state) (_ state, all bool) {
+	s.done = x.Known
+	s.done.Put = x.Known.goal.to != "" // otherwise the next attempt runs them
 	switch {
-	case x.Known.then != "":
-		x.move(x.Known.then, x.Known.why)
-	case x.state.Enter == nil || !x.Entered.IsZero():
-		x.choose()
+	case x.Known.goal.to != "":
+		s = x.move(s, x.Known.goal.to, x.Known.goal.why)
+	case s.entered():
+		s = x.choose(s)
 	}
-	if len(x.Moves) == 0 {
-		x.expire()
+	if len(s.moves) == 0 {
+		s = x.expire(s)
 	}
-	all = len(x.Moves) == 0 && x.Known.looked && (x.request.Cause == dsl.Again || x.deleting()) // it runs again anyway
+	all = len(s.moves) == 0 && x.Known.looked && (x.request.Cause == dsl.Again || x.deleting()) // it runs again anyway
 	if all && !x.Known.again.IsZero() {
 		x.request.RunAgain(time.Until(x.Known.again))
 	}
-	return all
+	return s, all
 }
 
-// outcome returns the result of the attempt.
-func (x *Run) outcome(again bool) error {
+// write adds the book, unless the state is unknown, and the conditions to the patch.
+func (x run) write(s state) {
+	if s.declared != nil {
+		x.request.Patch.Join(x.book(s))
+	}
+	for _, c := range x.conditions(s) {
+		x.request.Patch.OfferCondition(c.Type, c.Status, c.Reason, c.Message)
+	}
+}
+
+// outcome returns the error of the attempt, and asks for the next one.
+func (x run) outcome(s state, again bool) error {
 	switch {
-	case x.state == nil:
+	case s.declared == nil:
 		return nil
 	case again:
 		x.request.RunAgain(0)
-	case x.state.Stay != nil:
-		x.request.RunAgain(time.Until(x.ends()))
+	case s.declared.Stay != nil:
+		x.request.RunAgain(time.Until(s.ends()))
 	}
 	switch {
-	case x.err != nil:
-		return x.failure()
-	case x.waits != nil:
-		return x.waits
+	case s.err != nil:
+		return x.failure(s)
+	case s.waits != nil:
+		return s.waits
 	case !x.deleting():
 		return nil
 	}
-	return x.ending(again)
+	return ending(s.place, again)
 }
 
 // failure returns the error of an action. In a deletion it is permanent only in a terminal state: otherwise the
 // deletion would end before its states are through.
-func (x *Run) failure() error {
-	if x.deleting() && !x.state.Terminal && dsl.IsPermanent(x.err) {
-		return errors.New(x.err.Error())
+func (x run) failure(s state) error {
+	if x.deleting() && !s.declared.Terminal && dsl.IsPermanent(s.err) {
+		return errors.New(s.err.Error())
 	}
-	return x.err
+	return s.err
 }
 
-// ending returns the result in a deletion without failures.
-func (x *Run) ending(again bool) error {
-	entered := x.state.Enter == nil || !x.Entered.IsZero()
+// ending returns the error in a deletion without failures.
+func ending(p place, again bool) error {
 	switch {
-	case again || !x.state.Terminal || !entered:
-		return dsl.Waiting("a terminal state: it is in "+x.State, 0)
-	case x.state.Failed:
-		return dsl.Permanent(fmt.Errorf("ending in state %s", x.State))
+	case again || !p.declared.Terminal || !p.entered():
+		return dsl.Waiting("a terminal state: it is in "+p.State, 0)
+	case p.declared.Failed:
+		return dsl.Permanent(fmt.Errorf("ending in state %s", p.State))
 	}
 	return nil
 }

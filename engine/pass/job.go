@@ -29,8 +29,8 @@ type Job struct {
 	Again *time.Duration
 	// Failed is the error of a sub-handler that failed in its attempt, nil for none.
 	Failed error
-	// Machine is its attempt where the handler is a machine, nil before it and for others.
-	Machine *machine.Run
+	// Machine is the result of its attempt where the handler is a machine, nil before it and for others.
+	Machine *machine.Result
 	// Saw and Left are digests of the handler's view, before it ran and with its own changes.
 	Saw, Left string
 	// Ran: it ran in this pass. Voided: what it did was not written, and it runs again. Refused: the server did not take what it

@@ -4,6 +4,7 @@
 package pass
 
 import (
+	"context"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -58,17 +59,24 @@ func (a *Machines) Left(o *unstructured.Unstructured) *dsl.Patch {
 	return out
 }
 
-// Code is the handler that is run for the job of a machine: the machine's own attempt. An attempt that the job has had in the pass
-// was refused. Gone: the object is gone from sight. Full is that of [machine.Run].
+// Code is the handler that is run for the job of a machine: the machine's own attempt, whose result the job gets. A result that the job
+// has from an earlier attempt in the pass was refused. Gone: the object is gone from sight. Full is that of [machine.Input].
 func (a *Machines) Code(j *Job, m *Memory, gone bool, full *whole) *dsl.Handler {
 	h := j.Reader.Handler
-	j.Machine = &machine.Run{
-		Of: h, Others: a.but(h), Prefix: a.prefix, Early: !j.Record.Early.IsZero(), Known: m.Done[h.ID], Before: j.Machine, Gone: gone, Told: a.declared,
+	in := machine.Input{
+		Handler: h, Others: a.but(h), Prefix: a.prefix, Early: !j.Record.Early.IsZero(), Known: m.Done[h.ID], Before: j.Machine, Gone: gone, Declared: a.declared,
 	}
 	if full != nil {
-		j.Machine.Full = full
+		in.Full = full
 	}
-	return j.Machine.Handler()
+	out := *h
+	out.Timeout = 0 // each action has its own
+	out.Func = func(ctx context.Context, r *dsl.Request) error {
+		result, err := machine.Run(ctx, in, r)
+		j.Machine = &result
+		return err
+	}
+	return &out
 }
 
 // Did remembers what a machine has done, until that is written.

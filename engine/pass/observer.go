@@ -199,7 +199,7 @@ func (o *Observer) moved(out Result) {
 		if j.Machine == nil || !j.Ran {
 			continue
 		}
-		for _, v := range j.Machine.Taken(out.Written) {
+		for _, v := range j.Machine.Taken(j.Reader.Machine, out.Written) {
 			o.Metrics.Moved(ops.Move{Resource: o.Resource, Machine: j.Reader.ID, From: label(j, v.From), To: v.To, Stayed: v.Stayed})
 			o.Events.Send(ops.ByHandler, out.Written, j.Reader.ID, v.Kind(), v.To, v.String())
 		}

@@ -35,13 +35,13 @@ func TestWhichConditionsMayBeOnesOfBefore(t *testing.T) {
 			o := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"uid": "u"}, "status": map[string]any{
 				"state": "Up", "stateUID": "u", "door": map[string]any{"state": "Open", "stateUID": "u"}, "copy": map[string]any{"state": "Pulled", "stateUID": "x"}, "conditions": test.conditions,
 			}}}
-			x := &Run{
-				Of:     &dsl.Handler{ID: "machine", Machine: &dsl.Machine{States: []dsl.State{{Name: "Up", Terminal: true}}}},
-				Others: []*dsl.Machine{{Name: "door"}, {Name: "copy"}}, Told: !test.untold, Gone: test.gone,
+			in := Input{
+				Handler: &dsl.Handler{ID: "machine", Machine: &dsl.Machine{States: []dsl.State{{Name: "Up", Terminal: true}}}},
+				Others:  []*dsl.Machine{{Name: "door"}, {Name: "copy"}}, Declared: !test.untold, Gone: test.gone,
 			}
 			r := &dsl.Request{Patch: dsl.NewPatch()}
 			r.Object, r.Log = o, logr.Discard()
-			if err := x.Handler().Func(t.Context(), r); err != nil {
+			if _, err := Run(t.Context(), in, r); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(test.want, r.Patch.Retired, cmpopts.EquateEmpty()); diff != "" {
