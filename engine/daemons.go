@@ -24,8 +24,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
-// newCrew prepares the daemons of a resource.
-func (r *resource) newCrew(s *pass.Site) *daemon.Crew {
+// newDaemons prepares the daemons of a resource.
+func (r *resource) newDaemons(s *pass.Site) *daemon.Manager {
 	e := r.engine
 	var handlers []*dsl.Handler
 	for _, d := range s.Rules.Daemons {
@@ -61,7 +61,7 @@ func (r *resource) OnEvent(ev watch.Event) {
 		return // what the operator keeps for itself is handled by no handler
 	}
 	r.box.Seen(ev)
-	r.crew.Seen(ev)
+	r.daemons.Seen(ev)
 }
 
 // Grant implements [feed.Handler].

@@ -32,7 +32,7 @@ func (e *Engine) Ready() []ops.Check {
 	for r := range e.resources.All {
 		of := r.report()
 		of.Standers = r.box.Standers(standersMost)
-		out = append(out, of.Checks(by, r.fates.Doubts(), r.site.Running.Long(), r.crew.Late())...)
+		out = append(out, of.Checks(by, r.fates.Doubts(), r.site.Running.Long(), r.daemons.Late())...)
 	}
 	return slices.Concat(out, e.indexes.Checks(by), e.office.Checks(dsl.ReadyProbe), e.access.Checks(), e.recheck.Checks())
 }
@@ -59,7 +59,7 @@ func (e *Engine) stats() (out []ops.ResourceStats) {
 	for r := range e.resources.All {
 		s := r.report().Stats()
 		s.Parked, s.Broken = r.box.Held()
-		s.Standing, s.Daemons, s.States = r.box.Standings(), r.crew.Counts(), r.site.Machines.Stats()
+		s.Standing, s.Daemons, s.States = r.box.Standings(), r.daemons.Counts(), r.site.Machines.Stats()
 		out = append(out, s)
 	}
 	return out

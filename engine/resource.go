@@ -45,12 +45,12 @@ type resource struct {
 	own *feed.Feed
 	box *inbox.Box[pass.Memory]
 	// family, related and indexes serve objects with their children, related objects and indexes; fates finds out what became of
-	// objects whose deletion no event showed, and crew runs daemons.
+	// objects whose deletion no event showed, and daemons has the daemons.
 	family  *children.Family
 	related *related.Index
 	indexes *index.Readers
 	fates   *tombstone.Finder
-	crew    *daemon.Crew
+	daemons *daemon.Manager
 	// schemas counts changes of the resource's CRD, as far as CRDs are watched.
 	schemas atomic.Int64
 	// texts are those with which objects fail, as far as the log has them.
@@ -100,8 +100,8 @@ func (r *resource) newSite(rules pass.Rules, form cached.Form) *pass.Site {
 		Schemas:    &r.schemas,
 		Conditions: pass.NewConditionsSchema(r.log, e.catalog, r.own, e.outages),
 	})
-	r.crew = r.newCrew(s)
-	s.Daemons = r.crew
+	r.daemons = r.newDaemons(s)
+	s.Daemons = r.daemons
 	return s
 }
 
@@ -146,15 +146,15 @@ func (r *resource) Begin() (workers int, work func(context.Context)) {
 	w := pass.Worker{Site: r.site, Trim: r.engine.trim}
 	return cmp.Or(max(r.spec.Workers, 0), dsl.DefaultWorkers), func(ctx context.Context) {
 		r.family.Retired.Begin(ctx)
-		r.crew.Begin(ctx)
+		r.daemons.Begin(ctx)
 		w.Work(ctx, q)
-		r.crew.Wait()
+		r.daemons.Wait()
 	}
 }
 
 // End ends the term: no key is taken any more.
 func (r *resource) End() {
-	r.crew.End(r.engine.ends())
+	r.daemons.End(r.engine.ends())
 	r.box.End()
 	r.texts.End()
 	r.engine.budget.Drop(r.name)
@@ -163,7 +163,7 @@ func (r *resource) End() {
 }
 
 // Busy names the handlers that run at this moment, with their objects.
-func (r *resource) Busy() []string { return append(r.site.Running.List(), r.crew.Busy()...) }
+func (r *resource) Busy() []string { return append(r.site.Running.List(), r.daemons.Busy()...) }
 
 // Announce makes the passes over an object that the operator handles, too, wait for what one over another has
 // written to it.

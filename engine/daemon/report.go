@@ -15,16 +15,16 @@ import (
 // named is how many daemons a check names, the longest ones.
 const named = 5
 
-// Counts says how many daemons there are of each handler.
-func (c *Crew) Counts() (out []ops.DaemonStats) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, h := range c.settings.Handlers {
+// Counts counts the daemons of each handler.
+func (m *Manager) Counts() (out []ops.DaemonStats) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, h := range m.settings.Handlers {
 		one := ops.DaemonStats{Handler: h.ID}
-		for _, p := range c.posts {
-			switch l := p.of(h); {
-			case l == nil:
-			case l.late:
+		for _, at := range m.objects {
+			switch s := at.of(h); {
+			case s == nil:
+			case s.late:
 				one.Late++
 			default:
 				one.Running++
@@ -35,23 +35,23 @@ func (c *Crew) Counts() (out []ops.DaemonStats) {
 	return out
 }
 
-// Late tells people of the daemons that were told to stop and whose time is over, the longest first; it is empty when
-// there are none.
-func (c *Crew) Late() string {
-	var late []*life
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, p := range c.posts {
-		for _, l := range p.lives {
-			if l.late {
-				late = append(late, l)
+// Late describes the daemons whose time to stop is over and that still run, the longest first; it is empty if all have
+// stopped.
+func (m *Manager) Late() string {
+	var late []*slot
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, at := range m.objects {
+		for _, s := range at.running {
+			if s.late {
+				late = append(late, s)
 			}
 		}
 	}
-	slices.SortFunc(late, func(a, b *life) int { return a.told.Compare(b.told) })
+	slices.SortFunc(late, func(a, b *slot) int { return a.since.Compare(b.since) })
 	var out []string
-	for _, l := range late[:min(len(late), named)] {
-		out = append(out, fmt.Sprintf("%s of %s was told to stop %s ago and still runs", l.handler.ID, l.key, time.Since(l.told).Truncate(time.Second)))
+	for _, s := range late[:min(len(late), named)] {
+		out = append(out, fmt.Sprintf("%s of %s was told to stop %s ago and still runs", s.handler.ID, s.key, time.Since(s.since).Truncate(time.Second)))
 	}
 	if more := len(late) - named; more > 0 {
 		out = append(out, fmt.Sprintf("and %d more", more))
@@ -59,13 +59,13 @@ func (c *Crew) Late() string {
 	return strings.Join(out, "; ")
 }
 
-// Busy names the daemons that run, with their objects, sorted.
-func (c *Crew) Busy() (out []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for key, p := range c.posts {
-		for _, l := range p.lives {
-			out = append(out, l.handler.ID+" of "+key.String())
+// Busy returns the names of the daemons that run, with their objects, sorted.
+func (m *Manager) Busy() (out []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for key, at := range m.objects {
+		for _, s := range at.running {
+			out = append(out, s.handler.ID+" of "+key.String())
 		}
 	}
 	slices.Sort(out)

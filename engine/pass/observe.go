@@ -87,7 +87,7 @@ func (p *pass) tend(st State, starts bool) {
 	if st.Written != nil {
 		object = p.Writer.Shown(st.Written)
 	}
-	p.Daemons.Tend(daemon.Sight{
+	p.Daemons.Reconcile(daemon.Sight{
 		Key: p.Key, UID: p.Object.GetUID(), Object: object, Deleting: p.Deletion != "", Starts: starts, Pass: sight{p, st.Draft},
 	})
 }
@@ -132,7 +132,7 @@ func (s *Site) forget(key inbox.Key, t *Turn) {
 	t.Memory.Gone()
 	gone := s.forgetGone(key, t)
 	if s.Machines.Note(key, nil); gone {
-		s.Daemons.Tend(daemon.Sight{Key: key})
+		s.Daemons.Reconcile(daemon.Sight{Key: key})
 	}
 }
 

@@ -37,7 +37,7 @@ type Site struct {
 	Family     *children.Family
 	Relations  *related.Index
 	Indexes    *index.Readers
-	Daemons    *daemon.Crew
+	Daemons    *daemon.Manager
 	Machines   *Machines
 	Tombstones *tombstone.Finder
 

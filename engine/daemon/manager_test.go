@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -27,31 +28,37 @@ import (
 
 var web = cache.ObjectName{Namespace: "shop", Name: "web"}
 
-// desk is a crew with one daemon, of which a test says what the cache has and what writes come to.
+// desk is a manager with one daemon, of which a test says what the cache has and what writes come to.
 type desk struct {
-	*Crew
+	*Manager
 	t     *testing.T
 	shown atomic.Pointer[cached.Object]
 	// sends is what a write does.
-	sends  func() Sent
-	looked int
-	memo   dsl.Memo
-	// request is that of the run.
+	sends   func() Sent
+	looked  int
+	memo    dsl.Memo
+	handler *dsl.Handler
+	// request is that of the last run, and runs counts the runs. A daemon of untilStopped ends when release is closed.
 	request *dsl.DaemonRequest
+	runs    int
+	release chan struct{}
+	// deleting: the object is being deleted. unknown: its filters cannot be asked. spec is the daemon's view.
+	deleting, unknown bool
+	spec              string
 }
 
 func newDesk(t *testing.T, run dsl.DaemonFunc) *desk {
 	t.Helper()
-	d := &desk{t: t}
-	h := &dsl.Handler{ID: "watch", Causes: []dsl.Cause{dsl.Running}, Retries: dsl.Unlimited, Daemon: &dsl.Daemon{Func: run}}
-	d.Crew = New(Settings{
-		Resource: "foos", Handlers: []*dsl.Handler{h}, Grace: time.Minute, Log: logr.Discard(),
+	d := &desk{t: t, release: make(chan struct{})}
+	d.handler = &dsl.Handler{ID: "watch", Causes: []dsl.Cause{dsl.Running}, Retries: dsl.Unlimited, Daemon: &dsl.Daemon{Func: run}}
+	d.Manager = New(Settings{
+		Resource: "foos", Handlers: []*dsl.Handler{d.handler}, Grace: time.Minute, Log: logr.Discard(),
 		Cache: d, Host: d, Texts: attempt.NewTexts(logr.Discard()), Metrics: ops.NewMetrics(), Events: d,
 	})
 	return d
 }
 
-// A desk is the cache, the host and the recorder of Events of its crew.
+// A desk is the cache, the host and the recorder of Events of its manager.
 
 func (d *desk) Get(cache.ObjectName) (*cached.Object, bool) {
 	o := d.shown.Load()
@@ -76,7 +83,13 @@ func (d *desk) Warn(apiruntime.Object, string, string, string)                {}
 // show makes the cache have a version of the object.
 func (d *desk) show(version string) *unstructured.Unstructured {
 	d.t.Helper()
-	o := object(version)
+	o := foo(version)
+	if d.spec != "" {
+		o.Object["spec"] = d.spec
+	}
+	if d.deleting {
+		o.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+	}
 	transform, err := cached.NewTransform(cached.Form{}, schema.GroupVersion{Group: "example.com", Version: "v1"}, logr.Discard())
 	if err != nil {
 		d.t.Fatal(err)
@@ -89,7 +102,7 @@ func (d *desk) show(version string) *unstructured.Unstructured {
 	return o
 }
 
-func object(version string) *unstructured.Unstructured {
+func foo(version string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Foo"}}
 	o.SetNamespace(web.Namespace)
 	o.SetName(web.Name)
@@ -101,7 +114,7 @@ func object(version string) *unstructured.Unstructured {
 // pass is a pass over the object that the cache has.
 func (d *desk) pass(matches bool) {
 	o := d.shown.Load().Tree()
-	d.Tend(Sight{
+	d.Reconcile(Sight{
 		Key: web, UID: o.GetUID(), Object: o, Starts: true, Pass: answers{d, matches},
 	})
 }
@@ -112,7 +125,7 @@ type answers struct {
 	matches bool
 }
 
-func (a answers) Sees(*dsl.Handler) (bool, bool)  { return a.matches, true }
+func (a answers) Sees(*dsl.Handler) (bool, bool)  { return a.matches, !a.desk.unknown }
 func (a answers) About(*dsl.Handler) *dsl.Subject { return nil }
 func (a answers) Memo() *dsl.Memo                 { return &a.desk.memo }
 
@@ -124,7 +137,7 @@ func (d *desk) event() {
 // TestWhichVersionsAreNews holds what a daemon hears of, whatever comes first: the cache, the event or the answer.
 func TestWhichVersionsAreNews(t *testing.T) {
 	wrote := func(version string) Sent {
-		return Sent{Result: patch.Result{Object: object(version), Whole: true}}
+		return Sent{Result: patch.Result{Object: foo(version), Whole: true}}
 	}
 	tests := map[string]struct {
 		// play happens after the daemon has seen version 3, and what it sends is written as version 5.
@@ -212,22 +225,22 @@ func TestNothingIsKeptOfAnObjectThatIsGone(t *testing.T) {
 			d.pass(true)
 			synctest.Wait()
 		}
-		if runs != 1 || len(d.posts) != 1 {
-			t.Errorf("it ran %d times, and %d keys are known", runs, len(d.posts))
+		if runs != 1 || len(d.objects) != 1 {
+			t.Errorf("it ran %d times, and %d keys are known", runs, len(d.objects))
 		}
 		lose()
 		synctest.Wait()
 		d.shown.Store(nil)
 		d.Begin(t.Context())
-		if len(d.posts) != 0 {
+		if len(d.objects) != 0 {
 			t.Error("a key is known of an object that went between the terms")
 		}
 		d.show("3")
 		d.pass(true)
 		synctest.Wait()
-		d.Tend(Sight{Key: web})
-		if runs != 2 || len(d.posts) != 0 {
-			t.Errorf("it ran %d times, and %d keys are known", runs, len(d.posts))
+		d.Reconcile(Sight{Key: web})
+		if runs != 2 || len(d.objects) != 0 {
+			t.Errorf("it ran %d times, and %d keys are known", runs, len(d.objects))
 		}
 		d.End(dsl.StopShutdown)
 		d.Wait()
