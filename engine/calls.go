@@ -15,52 +15,60 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
-// calls has the methods that packages below call on the engine. They are not methods of [Engine] because that type is exported.
-type calls struct{ *Engine }
+// Packages below call the engine through small interfaces. Their methods are not those of [Engine], because that type is exported.
 
-// VersionsWentBack implements [watch.Listener]: the register may have changed, and the versions of own writes may be those of
-// other writes now.
-func (e calls) VersionsWentBack() {
-	e.register.Doubt()
-	for r := range e.resources.All {
+// listener implements [watch.Listener].
+type listener struct{ engine *Engine }
+
+// VersionsWentBack is called when the API server was restored: the register may have changed, and the versions of own writes may be
+// those of other writes now.
+func (l listener) VersionsWentBack() {
+	l.engine.register.Doubt()
+	for r := range l.engine.resources.All {
 		r.box.ForgetEchoes()
 	}
 }
 
-// Feeds implements [feed.Owner].
-func (e calls) Feeds() (out []*feed.Feed) {
-	for r := range e.resources.All {
+// feedOwner implements [feed.Owner].
+type feedOwner struct{ engine *Engine }
+
+// Feeds returns all feeds.
+func (o feedOwner) Feeds() (out []*feed.Feed) {
+	for r := range o.engine.resources.All {
 		out = append(append(out, r.Feeds()...), r.family.Retired.Feeds()...)
 	}
-	return append(out, e.indexes.Feeds()...)
+	return append(out, o.engine.indexes.Feeds()...)
 }
 
-// ScopeChanged implements [feed.Owner]: rights are needed in other namespaces.
-func (e calls) ScopeChanged() { e.access.Wake() }
+// ScopeChanged is called when rights are needed in other namespaces.
+func (o feedOwner) ScopeChanged() { o.engine.access.Wake() }
 
-// CRDSeen implements [feed.Owner]: the schema may have changed.
-func (e calls) CRDSeen(ev watch.Event) {
-	for r := range e.resources.All {
+// CRDSeen takes an event of a CRD: the schema may have changed.
+func (o feedOwner) CRDSeen(ev watch.Event) {
+	for r := range o.engine.resources.All {
 		if !ev.Initial && r.own.Resource().GVR.GroupResource().String() == ev.Key.Name {
 			r.schemas.Add(1)
 		}
 	}
-	e.access.Wake()
-	e.recheck.CRDChanged()
+	o.engine.access.Wake()
+	o.engine.recheck.CRDChanged()
 }
 
-// Resources implements [access.Owner] and [preflight.Operator].
-func (e calls) Resources() []*dsl.Resource {
+// accessOwner implements [access.Owner] and [preflight.Operator].
+type accessOwner struct{ engine *Engine }
+
+// Resources returns the resources that are worked on.
+func (o accessOwner) Resources() []*dsl.Resource {
 	out := []*dsl.Resource{}
-	for r := range e.resources.All {
+	for r := range o.engine.resources.All {
 		out = append(out, r.spec)
 	}
 	return out
 }
 
-// Namespaces implements [access.Owner].
-func (e calls) Namespaces() (names []string, known bool) {
-	in := e.feeds.Scope()
+// Namespaces returns the namespaces of the scope, if they are known.
+func (o accessOwner) Namespaces() (names []string, known bool) {
+	in := o.engine.feeds.Scope()
 	if !in.Live() {
 		return nil, false
 	}
@@ -68,39 +76,33 @@ func (e calls) Namespaces() (names []string, known bool) {
 	return names, true
 }
 
-// Given implements [access.Owner]: requests that were refused are sent again.
-func (e calls) Given() {
-	e.register.Granted()
-	for r := range e.resources.All {
+// Given is called when a right is given: requests that were refused are sent again.
+func (o accessOwner) Given() {
+	o.engine.register.Granted()
+	for r := range o.engine.resources.All {
 		r.box.Grant()
 	}
 }
 
-// Sure implements [transport.Leadership].
-func (e calls) Sure(ctx context.Context) bool { return e.held(ctx) }
+// leadership implements [transport.Leadership]. The elector is made after the clients that ask it.
+type leadership struct{ engine *Engine }
 
-// Conflict implements [transport.Leadership].
-func (e calls) Conflict(ctx context.Context) { e.elector.Conflict(ctx) }
+// Sure is the fence: whether writes may leave the process. While that is in doubt, it waits.
+func (l leadership) Sure(ctx context.Context) bool { return l.engine.elector.Sure(ctx) }
 
-// Await implements [controllers.Owner].
-func (e calls) Await(ctx context.Context) { e.indexes.Settled(ctx) }
-
-// Working implements [controllers.Owner].
-func (e calls) Working(ctx context.Context, on bool) {
-	e.started.Store(on)
-	e.leaving.Store(!on && ctx.Err() != nil)
-}
+// Conflict is called after a conflict of a write.
+func (l leadership) Conflict(ctx context.Context) { l.engine.elector.Conflict(ctx) }
 
 // lookups answers the questions of a resource's tombstones; see [tombstone.Resource].
 type lookups struct{ *resource }
 
 // Read implements [tombstone.Resource], as the other methods do.
 func (r lookups) Read(ctx context.Context, key cache.ObjectName) (*unstructured.Unstructured, error) {
-	return r.engine.Read(ctx, r.own.Resource().GVR, key)
+	return r.engine.server.Read(ctx, r.own.Resource().GVR, key)
 }
 
 func (r lookups) List(ctx context.Context, namespace string, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
-	return r.engine.Client(r.own.Resource().GVR, namespace).List(ctx, options)
+	return r.engine.server.Client(r.own.Resource().GVR, namespace).List(ctx, options)
 }
 
 func (r lookups) Absent() bool { return r.own.Absent() }

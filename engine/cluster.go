@@ -4,17 +4,10 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/access"
@@ -22,8 +15,6 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/leader"
-	"github.com/handwerk-dev/handwerk/engine/notfound"
-	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/transport"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -33,7 +24,7 @@ func (e *Engine) connect() error {
 	if e.settings.Config == nil {
 		return errors.New("connecting: no config is given")
 	}
-	fenced, err := transport.NewFence(e.settings.Config, calls{e})
+	fenced, err := transport.NewFence(e.settings.Config, leadership{e})
 	if err != nil {
 		return fmt.Errorf("connecting: %w", err)
 	}
@@ -43,15 +34,9 @@ func (e *Engine) connect() error {
 	}
 	election := e.op.Settings.LeaderElection
 	election.Name = e.op.LeaderLock()
-	var earlier []string
-	for _, op := range e.op.Earlier() {
-		if lock := op.LeaderLock(); lock != election.Name {
-			earlier = append(earlier, lock)
-		}
-	}
 	e.elector, err = leader.New(leader.Settings{
-		LeaderElection: election, Earlier: earlier, Scope: scopeOf(e.op), Identity: e.settings.Identity, PodName: e.settings.PodName,
-		Client: e.clients.Lock, Watcher: e.clients.Kubernetes, Log: transport.Quiet(e.log, e), Metrics: e.metrics,
+		LeaderElection: election, Earlier: e.names.locks(), Scope: scopeOf(e.op), Identity: e.settings.Identity, PodName: e.settings.PodName,
+		Client: e.clients.Lock, Watcher: e.clients.Kubernetes, Log: transport.Quiet(e.log, e.faults), Metrics: e.metrics,
 	})
 	e.metrics.Leader(election.Name, false) // a process that never leads says so, too
 	return err
@@ -62,44 +47,6 @@ func scopeOf(op *dsl.Operator) leader.Scope {
 	return leader.Scope{Key: op.ScopeAnnotation(), Text: feed.Text(op.Scope.Namespaces), Overlaps: func(text string) bool {
 		return feed.ScopesOverlap(op.Scope.Namespaces, feed.FromText(text))
 	}}
-}
-
-// Client reaches a resource, in a namespace unless that is empty.
-func (e *Engine) Client(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
-	return e.reach(gvr, namespace).Client(e.clients.Dynamic.Resource(gvr).Namespace(namespace))
-}
-
-// keeper is Client for what the operator keeps for itself, which handlers cannot write.
-func (e *Engine) keeper(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
-	return e.reach(gvr, namespace).open(e.clients.Dynamic.Resource(gvr).Namespace(namespace))
-}
-
-// reach returns what wraps the engine's clients of a resource.
-func (e *Engine) reach(gvr schema.GroupVersionResource, namespace string) reach {
-	return reach{e, gvr, namespace}
-}
-
-// reach wraps clients of a resource in a namespace: it reports missing rights, compares answers with the caches, and keeps
-// writes from the operator's own objects.
-type reach struct {
-	engine    *Engine
-	gvr       schema.GroupVersionResource
-	namespace string
-}
-
-// Client wraps a client.
-func (r reach) Client(c dynamic.ResourceInterface) dynamic.ResourceInterface {
-	return r.engine.own.guard(r.gvr, r.namespace, r.open(c))
-}
-
-// open is Client for the engine itself, which may write the operator's own objects.
-func (r reach) open(c dynamic.ResourceInterface) dynamic.ResourceInterface {
-	return r.engine.watches.Compare(r.gvr, r.namespace, r.engine.access.Client(c, r.gvr))
-}
-
-// Handled returns a client for the objects that handlers look at: answers to its writes lack managedFields.
-func (e *Engine) Handled(gvr schema.GroupVersionResource, namespace string) patch.Client {
-	return transport.Handled{Clients: e.clients, Access: e.reach(gvr, namespace), GVR: gvr, Namespace: namespace}
 }
 
 // serverBack is called when the API server answers again after an outage: what waits for it does not wait for its back-off.
@@ -116,59 +63,16 @@ func (e *Engine) serverBack() {
 	e.recheck.Wake()
 }
 
-// Read reads one object from the server, nil when the answer says that it is gone: a 404 that does
-// not name the object is an error like any other.
-func (e *Engine) Read(ctx context.Context, gvr schema.GroupVersionResource, key cache.ObjectName) (*unstructured.Unstructured, error) {
-	o, err := e.Client(gvr, key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
-	if notfound.Says(err, gvr.GroupResource(), key.Name) {
-		return nil, nil
-	}
-	return o, err
-}
-
-// Logged reports whether the log has one line for all errors of this kind: no server answers, this process does not
-// lead, a right is missing, to a feed or to others, or versions have gone back.
-func (e *Engine) Logged(err error) bool {
-	silent := transport.Unanswered(err) && e.outages.Logged()
-	return silent || feed.Unread(err) || errors.Is(err, transport.ErrNotLeading) || e.access.Told(err) || e.outages.Covers(err) || watch.IsBack(err)
-}
-
-// Covered reports whether an error comes from an outage of the API server that the log names.
-func (e *Engine) Covered(err error) bool { return e.outages.Covers(err) }
-
-// Unreached reports whether an error is one of the outage that the log names: an attempt that ends so says nothing of the
-// handler.
-func (e *Engine) Unreached(err error) bool { return feed.Unanswered(err) && e.outages.Away() }
-
-// markers are how the names of the field managers begin with which the operator has written status.observedGeneration, under all
-// its names.
-func (e *Engine) markers() []string {
-	out := e.managers()
-	for i, name := range out {
-		out[i] = patch.Marker(name)
-	}
-	return out
-}
-
-// managers are the operator's field managers, under all its names.
-func (e *Engine) managers() []string {
-	out := []string{e.op.Name}
-	for _, earlier := range e.op.Earlier() {
-		out = append(out, earlier.Name)
-	}
-	return out
-}
-
 // newFeeds prepares what makes the feeds.
 func (e *Engine) newFeeds() *feed.Factory {
 	form := cached.Form{Made: e.op.AppliedAnnotation()}
 	keeps := func(r *dsl.Resource) bool { return r.KeepsGeneration() || r.Recalls() }
 	if slices.ContainsFunc(e.op.Resources(), keeps) {
-		form.Markers = strings.Join(e.markers(), ",")
+		form.Markers = strings.Join(e.names.markers(), ",")
 	}
 	return feed.NewFactory(feed.FactorySettings{
 		Cluster: feed.Cluster{Catalog: e.catalog, Watches: e.watches, Metadata: e.clients.Metadata, Outages: e.outages},
-		Form:    form, Namespaces: e.op.Scope.Namespaces, Owner: calls{e}, Log: e.log,
+		Form:    form, Namespaces: e.op.Scope.Namespaces, Owner: feedOwner{e}, Log: e.log,
 	})
 }
 
@@ -209,7 +113,7 @@ func (e *Engine) checked(yield func(dsl.ResourceName, catalog.Resource) bool) {
 // newAccess prepares what asks for the rights that feeds do not ask for themselves.
 func (e *Engine) newAccess() *access.Monitor {
 	return access.New(access.Settings{
-		Operator: e.op, Owner: calls{e}, Namespace: e.settings.Namespace, Catalog: e.catalog, Reviews: e.clients.Kubernetes.AuthenticationV1(), Log: e.log,
+		Operator: e.op, Owner: accessOwner{e}, Namespace: e.settings.Namespace, Catalog: e.catalog, Reviews: e.clients.Kubernetes.AuthenticationV1(), Log: e.log,
 		Askers: func(yield func(access.Asker) bool) {
 			for _, f := range e.feeds.All() {
 				if !yield(f) {

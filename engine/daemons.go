@@ -32,32 +32,40 @@ func (r *resource) newDaemons(s *pass.Site) *daemon.Manager {
 		handlers = append(handlers, d.Handler)
 	}
 	return daemon.New(daemon.Settings{
-		Resource: r.name, Handlers: handlers, Grace: e.grace(), Cache: r.own, Keys: r.spec.Cache == dsl.CacheLive, Host: hosted{r, s},
+		Resource: r.name, Handlers: handlers, Grace: e.grace(), Cache: r.own, Keys: r.spec.Cache == dsl.CacheLive, Host: daemonHost{r, s},
 		Texts: r.texts, Metrics: e.metrics, Events: e.events, Log: r.log,
 	})
 }
 
-// hosted is what daemons of a resource need of the process; see [daemon.Host].
-type hosted struct {
-	*resource
-	site *pass.Site
+// daemonHost is what daemons of a resource need of the process; see [daemon.Host].
+type daemonHost struct {
+	resource *resource
+	site     *pass.Site
 }
 
-// Shown implements [daemon.Host], as the others.
-func (r hosted) Shown(o *unstructured.Unstructured) *unstructured.Unstructured {
-	return r.site.Writer.Shown(o)
+// Shown returns an object as the cache shows it.
+func (h daemonHost) Shown(o *unstructured.Unstructured) *unstructured.Unstructured {
+	return h.site.Writer.Shown(o)
 }
 
-func (r hosted) View(of *dsl.Handler, o *unstructured.Unstructured) string {
-	return book.NewLook(o.Object).Digest(r.site.Rules.Daemon(of).View)
+// View returns a digest of what a daemon looks at.
+func (h daemonHost) View(of *dsl.Handler, o *unstructured.Unstructured) string {
+	return book.NewLook(o.Object).Digest(h.site.Rules.Daemon(of).View)
 }
 
-func (r hosted) Look(key cache.ObjectName) { r.box.Look(key) }
+// Look has a pass look at an object.
+func (h daemonHost) Look(key cache.ObjectName) { h.resource.box.Look(key) }
+
+// Held is the fence.
+func (h daemonHost) Held(ctx context.Context) bool { return h.resource.Held(ctx) }
+
+// Logged reports whether one line of the log stands for all errors of this kind.
+func (h daemonHost) Logged(err error) bool { return h.resource.Logged(err) }
 
 // OnEvent takes an event of the resource's own objects.
 func (r *resource) OnEvent(ev watch.Event) {
 	r.engine.indexes.Shown(r.own, ev)
-	if r.engine.own.has(r.own.Resource().GVR.GroupResource(), ev.Key) {
+	if r.engine.server.own.has(r.own.Resource().GVR.GroupResource(), ev.Key) {
 		return // what the operator keeps for itself is handled by no handler
 	}
 	r.box.Seen(ev)
@@ -67,24 +75,14 @@ func (r *resource) OnEvent(ev watch.Event) {
 // Grant implements [feed.Handler].
 func (r *resource) Grant() { r.box.Grant() }
 
-// ends is why a term ends that is about to.
-func (e *Engine) ends() dsl.Stop {
-	switch {
-	case e.leaving.Load():
-		return dsl.StopShutdown
-	case e.started.Load():
-		return dsl.StopResource
-	}
-	return dsl.StopLeadership
-}
-
 // Equip gives a run of a daemon what it reads and acts with.
-func (r hosted) Equip(run daemon.Run, to *dsl.DaemonRequest) {
+func (h daemonHost) Equip(run daemon.Run, to *dsl.DaemonRequest) {
+	r := h.resource
 	e := r.engine
 	to.Kept = r.spec.Kept()
 	to.Children = children.Children{Family: r.family, Key: run.Key, Owner: run.Daemon, Log: run.Log}
 	to.Indexes, to.OperatorMemo, to.Events = e.indexes.Live(), &e.memo, e.events.Reporter(run.Object, run.Handler.ID, run.Span)
-	to.Client = e.others.For(run.Span, daemonWrites{r.resource, run.Log})
+	to.Client = e.others.For(run.Span, daemonWrites{r, run.Log})
 }
 
 // daemonWrites notes what a daemon writes with its client.
@@ -110,8 +108,8 @@ func (d daemonWrites) say(deed apply.Deed, what string) {
 }
 
 // Send sends what a daemon wants of its object, on the way of what handlers want. Passes wait until the cache shows it.
-func (r hosted) Send(ctx context.Context, w daemon.Write) (sent daemon.Sent, err error) {
-	writer := r.site.Writer
+func (h daemonHost) Send(ctx context.Context, w daemon.Write) (sent daemon.Sent, err error) {
+	r, writer := h.resource, h.site.Writer
 	wants, err := writer.Conditions.Offered(ctx, w.Patch, nil)
 	if err != nil {
 		return sent, err

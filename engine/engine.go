@@ -9,9 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -24,7 +22,6 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/breaker"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/children"
-	"github.com/handwerk-dev/handwerk/engine/controllers"
 	"github.com/handwerk-dev/handwerk/engine/events"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/index"
@@ -62,17 +59,21 @@ type Settings struct {
 // Engine runs one operator.
 type Engine struct {
 	op        *dsl.Operator
+	names     names
 	settings  Settings
 	log       logr.Logger
 	metrics   *ops.Metrics
 	clients   *transport.Clients
+	server    *server
+	faults    *faults
 	catalog   *catalog.Catalog
 	watches   *watch.Set
 	feeds     *feed.Factory
 	indexes   *index.Set
 	events    *events.Recorder
 	elector   *leader.Elector
-	resources controllers.Roster[*resource]
+	resources controllers[*resource]
+	phase     phase
 	recheck   *preflight.Recheck
 	outages   *transport.Outages
 	access    *access.Monitor
@@ -90,10 +91,6 @@ type Engine struct {
 	office *activity.Office
 	// ending are the namespaces that refuse requests because they are being deleted.
 	ending notfound.Namespaces
-	own    ownPlaces
-
-	started atomic.Bool
-	leaving atomic.Bool
 }
 
 // New prepares an engine. It talks to nobody yet. The error says what is wrong with the operator
@@ -104,32 +101,35 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 		return nil, fmt.Errorf("checking operator: %w", err)
 	}
 	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, outages: transport.NewOutages(s.Log), renamer: patch.NewRenamer(op), trim: ops.NewTrimmer(s.Rested), trail: breaker.NewTrail(),
-		own: ownPlacesOf(op, s.Namespace), budget: children.NewBudget(debug.SetMemoryLimit(-1)),
+		names: names{op}, budget: children.NewBudget(debug.SetMemoryLimit(-1)),
 	}
 	if e.metrics == nil {
 		e.metrics = ops.NewMetrics()
 	}
+	e.faults = &faults{outages: e.outages}
 	if err := e.connect(); err != nil {
 		return nil, err
 	}
 	e.catalog = catalog.New(e.clients.Discovery, e.clients.Dynamic, e.clients.Kubernetes.AuthorizationV1())
-	e.watches = watch.New(watch.Settings{Dynamic: e.clients.Cached, Metadata: e.clients.Metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchChanged, Listener: calls{e}, Outages: e.outages})
+	e.watches = watch.New(watch.Settings{Dynamic: e.clients.Cached, Metadata: e.clients.Metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchChanged, Listener: listener{e}, Outages: e.outages})
 	e.feeds = e.newFeeds()
 	e.indexes = index.New(index.Settings{Indexes: op.Indexes(), Feeds: e.feeds, Log: e.log})
-	e.others = pass.ClientSettings{Manager: op.Name, Renamer: e.renamer, Catalog: e.catalog, Clients: e, Feeds: e.feeds}
 	e.access = e.newAccess()
+	e.faults.access = e.access
+	e.server = &server{clients: e.clients, watches: e.watches, access: e.access, own: ownPlacesOf(op, s.Namespace)}
+	e.others = pass.ClientSettings{Manager: op.Name, Renamer: e.renamer, Catalog: e.catalog, Clients: e.server, Feeds: e.feeds}
 	e.register = prune.NewRegister(prune.RegisterSettings{
-		Name: op.Register(), Earlier: earlierRegisters(op), Namespace: s.Namespace, Client: e.keeper(prune.RegisterResource, s.Namespace), Manager: op.Name, Managers: earlierNames(op), Logged: e, Log: e.log,
+		Name: op.Register(), Earlier: e.names.registers(), Namespace: s.Namespace, Client: e.server.keeper(prune.RegisterResource, s.Namespace), Manager: op.Name, Managers: e.names.earlier(), Logged: e.faults, Log: e.log,
 	})
 	e.digests = book.NewKey()
 	e.key = prune.NewKey(prune.KeySettings{
-		Name: op.DigestKey(), Namespace: s.Namespace, Client: e.keeper(prune.Secrets, s.Namespace), Manager: op.Name, Digests: e.digests,
+		Name: op.DigestKey(), Namespace: s.Namespace, Client: e.server.keeper(prune.Secrets, s.Namespace), Manager: op.Name, Digests: e.digests,
 	})
 	e.events = events.New(events.Settings{
 		Client: e.clients.Kubernetes, Operator: op.Name, Log: e.log, Metrics: e.metrics, Access: e.access, Ending: &e.ending,
 	})
-	e.office = activity.New(activity.Settings{Operator: op, Log: e.log, Memo: &e.memo, Held: e.held, Clients: &e.others, Indexes: e.indexes.Live(), Unwatched: index.Unwatched{}, Grace: e.grace()})
-	e.recheck = preflight.NewRecheck(calls{e}, e.op.Indexes(), e.catalog, e.checked, e.log)
+	e.office = activity.New(activity.Settings{Operator: op, Log: e.log, Memo: &e.memo, Held: e.elector.Sure, Clients: &e.others, Indexes: e.indexes.Live(), Unwatched: index.Unwatched{}, Grace: e.grace()})
+	e.recheck = preflight.NewRecheck(accessOwner{e}, e.op.Indexes(), e.catalog, e.checked, e.log)
 	for _, spec := range op.Resources() {
 		if err := e.start(spec); err != nil {
 			return nil, err
@@ -141,24 +141,6 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	return e, nil
 }
 
-// earlierRegisters are the names of the operator's register under its earlier names. One with another domain has the same.
-func earlierRegisters(op *dsl.Operator) (out []string) {
-	for _, earlier := range op.Earlier() {
-		if name := earlier.Register(); name != op.Register() && !slices.Contains(out, name) {
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
-// earlierNames are the names that the operator had.
-func earlierNames(op *dsl.Operator) (out []string) {
-	for _, earlier := range op.Earlier() {
-		out = append(out, earlier.Name)
-	}
-	return out
-}
-
 // Run runs the operator until ctx ends. It starts from the outside in: startups, Events, informers,
 // leadership, workers; and stops in the order in which nothing is lost: keys are not taken any
 // more, handlers get the grace period, cleanups run, Events are sent, informers stop, the lease is released.
@@ -166,7 +148,7 @@ func earlierNames(op *dsl.Operator) (out []string) {
 // A missing CRD or permission is no error: the resource waits, visibly. The error is that of a startup, or of a
 // lock that cannot be used, or names handlers that did not end in time.
 func (e *Engine) Run(ctx context.Context) error {
-	ctx = logr.NewContext(ctx, transport.Quiet(e.log, e)) // client-go logs with it
+	ctx = logr.NewContext(ctx, transport.Quiet(e.log, e.faults)) // client-go logs with it
 	outer, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	if through, err := e.begin(ctx); !through {
@@ -184,11 +166,11 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	e.log.Info("operator starts", "operator", e.op.Name, "resources", names)
 
-	err := e.elector.Run(ctx, func(term context.Context) error {
+	err := e.elector.Run(ctx, func(leads context.Context) error {
 		e.register.Begin()
 		e.key.Begin()
 		feeds.Go(func() { e.register.Forsaken(feedsCtx, e.op.Resources()) })
-		leaveErr := e.resources.Work(ctx, term, controllers.Term{Grace: e.grace(), Log: e.log, Owner: calls{e}})
+		leaveErr := e.resources.Work(ctx, leads, term{grace: e.grace(), indexes: e.indexes, phase: &e.phase, log: e.log})
 		if ctx.Err() != nil {
 			e.office.Clean(outer)
 			e.events.Stop()
@@ -196,7 +178,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		}
 		return leaveErr
 	})
-	e.leaving.Store(true)
+	e.phase.leave()
 	e.office.Clean(outer)
 	endFeeds()
 	e.events.Stop()
@@ -281,6 +263,3 @@ func (e *Engine) stop(ctx context.Context, r *resource) {
 func (e *Engine) grace() time.Duration {
 	return cmp.Or(max(e.op.Settings.GracePeriod, 0), dsl.DefaultGracePeriod)
 }
-
-// held is the fence: whether writes may leave the process. While that is in doubt, it waits.
-func (e *Engine) held(ctx context.Context) bool { return e.elector.Sure(ctx) }

@@ -20,9 +20,9 @@ const standersMost = 20
 func (e *Engine) Ready() []ops.Check {
 	start := ops.Check{Name: "started"}
 	switch {
-	case e.leaving.Load():
+	case e.phase.leaving.Load():
 		start.State, start.Message = ops.Fail, "stopping"
-	case e.started.Load():
+	case e.phase.working.Load():
 	case e.standsBy():
 		start.Message = "standing by: another process leads"
 	default:

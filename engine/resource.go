@@ -93,10 +93,10 @@ func (r *resource) newSite(rules pass.Rules, form cached.Form) *pass.Site {
 		Machines: pass.NewMachines(e.op, r.spec, e.metrics), Running: pass.NewRunning(r.log), Others: &e.others,
 		Trail: e.trail, Budget: e.budget, Memo: &e.memo,
 		Observer:    &pass.Observer{Resource: r.name, Log: r.log, Events: e.events, Metrics: e.metrics, Texts: r.texts},
-		Subhandlers: attempt.SubhandlerSettings{Resource: r.name, Metrics: e.metrics, Errors: e, Texts: r.texts},
+		Subhandlers: attempt.SubhandlerSettings{Resource: r.name, Metrics: e.metrics, Errors: e.faults, Texts: r.texts},
 	}
 	s.Writer = pass.NewWriter(pass.Writer{
-		Rules: &s.Rules, Host: r, Own: r.own, Form: form, Clients: e, Renamer: e.renamer, Managers: e.managers(), Markers: e.markers(), Feeds: e.feeds,
+		Rules: &s.Rules, Host: r, Own: r.own, Form: form, Clients: e.server, Renamer: e.renamer, Managers: e.names.managers(), Markers: e.names.markers(), Feeds: e.feeds,
 		Schemas:    &r.schemas,
 		Conditions: pass.NewConditionsSchema(r.log, e.catalog, r.own, e.outages),
 	})
@@ -113,8 +113,8 @@ func (r *resource) Keeps(o *cached.Object) bool {
 	return rules.Deletes || r.spec.Owner() && (r.spec.Cache == dsl.CacheLive || slices.Contains(o.GetFinalizers(), rules.Finalizer) || r.family.Recorded(o))
 }
 
-// Name is the resource as its operator declares it. With the methods that follow, it takes part in the roster; see
-// [controllers.Resource].
+// Name is the resource as its operator declares it. With the methods that follow, it is a controller; see
+// [controllers].
 func (r *resource) Name() string { return r.name }
 
 // Feeds are the resource's feeds, its own first, but for those of kinds that it does not own any more.
@@ -154,7 +154,7 @@ func (r *resource) Begin() (workers int, work func(context.Context)) {
 
 // End ends the term: no key is taken any more.
 func (r *resource) End() {
-	r.daemons.End(r.engine.ends())
+	r.daemons.End(r.engine.phase.why())
 	r.box.End()
 	r.texts.End()
 	r.engine.budget.Drop(r.name)
@@ -180,31 +180,31 @@ func (r *resource) Announce(by inbox.Key, gvr schema.GroupVersionResource, o *un
 }
 
 // Held is the fence.
-func (r *resource) Held(ctx context.Context) bool { return r.engine.held(ctx) }
+func (r *resource) Held(ctx context.Context) bool { return r.engine.elector.Sure(ctx) }
 
 // Read reads an object from the API server.
 func (r *resource) Read(ctx context.Context, gvr schema.GroupVersionResource, key cache.ObjectName) (*unstructured.Unstructured, error) {
-	return r.engine.Read(ctx, gvr, key)
+	return r.engine.server.Read(ctx, gvr, key)
 }
 
 // Client reaches a resource, in a namespace unless that is empty.
 func (r *resource) Client(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
-	return r.engine.Client(gvr, namespace)
+	return r.engine.server.Client(gvr, namespace)
 }
 
 // Refusal is the error about a write to one of the operator's own objects, nil for others.
 func (r *resource) Refusal(gvr schema.GroupVersionResource, key cache.ObjectName) error {
-	return r.engine.own.refusal(gvr, key)
+	return r.engine.server.own.refusal(gvr, key)
 }
 
 // Logged reports whether one line of the log stands for all errors of this kind.
-func (r *resource) Logged(err error) bool { return r.engine.Logged(err) }
+func (r *resource) Logged(err error) bool { return r.engine.faults.Logged(err) }
 
 // Covered reports whether an error comes from an outage of the API server that the log names.
-func (r *resource) Covered(err error) bool { return r.engine.Covered(err) }
+func (r *resource) Covered(err error) bool { return r.engine.faults.Covered(err) }
 
 // Unreached reports whether an attempt ended so because of such an outage.
-func (r *resource) Unreached(err error) bool { return r.engine.Unreached(err) }
+func (r *resource) Unreached(err error) bool { return r.engine.faults.Unreached(err) }
 
 // Keyed waits for the key of the digests that the resource's handlers leave on Secrets. The error says why the key cannot be read or
 // made; no pass begins then, for without a key nothing of a Secret is stored.

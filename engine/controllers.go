@@ -1,9 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controllers keeps the resources that an engine works on. Each one starts and stops singly, at any time, without an
-// effect on the others. Their feeds always run, their workers only in the terms in which the process leads.
-package controllers
+package engine
 
 import (
 	"context"
@@ -21,10 +19,10 @@ import (
 // stuck is how long handlers have, after the grace period, that do not heed the end of their context.
 const stuck = 5 * time.Second
 
-// Resource is what is worked on.
-type Resource interface {
+// controller is one resource at work.
+type controller interface {
 	comparable
-	// Name is unique among the resources of a roster.
+	// Name is unique among the controllers.
 	Name() string
 	// Feeds are what brings its objects in.
 	Feeds() []*feed.Feed
@@ -37,18 +35,19 @@ type Resource interface {
 	Busy() []string
 }
 
-// Roster has the resources that are worked on. Its zero value has none. The methods may be called by any number of
-// goroutines.
-type Roster[R Resource] struct {
+// controllers are the resources that an engine works on. Each one starts and stops by itself, at any time, without an effect on
+// the others. Their feeds always run, their workers only in the terms in which the process leads. The zero value has none. The
+// methods may be called by any number of goroutines.
+type controllers[R controller] struct {
 	mu sync.Mutex
 	// entries are in the order in which the resources were started. The slice is never changed, only replaced.
 	entries []*entry[R]
-	// life is what feeds run in, nil before [Roster.Run]. Term is what handlers run in, nil outside of one.
+	// life is what feeds run in, nil before Run. term is what handlers run in, nil outside of one.
 	life, term context.Context
 }
 
-// entry is one resource. The lock of the roster guards what is set after it was made.
-type entry[R Resource] struct {
+// entry is one resource. The lock of the controllers guards what is set after it was made.
+type entry[R controller] struct {
 	resource R
 	// life is what the feeds run in until quit ends it, and drop ends what the handlers run in.
 	life       context.Context
@@ -58,14 +57,14 @@ type entry[R Resource] struct {
 	feeding, working sync.WaitGroup
 }
 
-func (r *Roster[R]) list() []*entry[R] {
+func (r *controllers[R]) list() []*entry[R] {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.entries
 }
 
 // All yields the resources that there are, in the order in which they were started.
-func (r *Roster[R]) All(yield func(R) bool) {
+func (r *controllers[R]) All(yield func(R) bool) {
 	for _, e := range r.list() {
 		if !yield(e.resource) {
 			return
@@ -75,7 +74,7 @@ func (r *Roster[R]) All(yield func(R) bool) {
 
 // Start begins with a resource: its feeds run as soon as those of others do, and its workers when a term lasts and the
 // feeds have settled. The error says that one of its name was started already.
-func (r *Roster[R]) Start(resource R) error {
+func (r *controllers[R]) Start(resource R) error {
 	e := &entry[R]{resource: resource, quit: func() {}, drop: func() {}}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,7 +93,7 @@ func (r *Roster[R]) Start(resource R) error {
 
 // Stop ends what Start began: no key of the resource is taken any more, its handlers get the grace period, or as long
 // as ctx lasts, and its feeds end. It returns when nothing of the resource runs any more.
-func (r *Roster[R]) Stop(ctx context.Context, resource R, grace time.Duration) {
+func (r *controllers[R]) Stop(ctx context.Context, resource R, grace time.Duration) {
 	all := r.list()
 	at := slices.IndexFunc(all, func(e *entry[R]) bool { return e.resource == resource })
 	if at < 0 {
@@ -117,8 +116,8 @@ func (r *Roster[R]) Stop(ctx context.Context, resource R, grace time.Duration) {
 	r.entries = slices.DeleteFunc(slices.Clone(r.entries), func(other *entry[R]) bool { return other == e })
 }
 
-// Run has the feeds of all resources run until ctx ends, and returns at once. [Roster.Wait] waits for their end.
-func (r *Roster[R]) Run(ctx context.Context) {
+// Run has the feeds of all resources run until ctx ends, and returns at once. Wait waits for their end.
+func (r *controllers[R]) Run(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.life = ctx
@@ -128,7 +127,7 @@ func (r *Roster[R]) Run(ctx context.Context) {
 }
 
 // Wait waits until no feed runs any more.
-func (r *Roster[R]) Wait() {
+func (r *controllers[R]) Wait() {
 	for _, e := range r.list() {
 		e.feeding.Wait()
 	}
@@ -146,11 +145,11 @@ func (e *entry[R]) run(ctx context.Context) {
 }
 
 // Settled waits until the feeds of all resources run or are known to be at fault, or until ctx ends. It must not be
-// called before [Roster.Run] was.
-func (r *Roster[R]) Settled(ctx context.Context) { r.settled(ctx) }
+// called before Run was.
+func (r *controllers[R]) Settled(ctx context.Context) { r.settled(ctx) }
 
 // settled returns the resources whose feeds have settled, after Settled.
-func (r *Roster[R]) settled(ctx context.Context) (out []*entry[R]) {
+func (r *controllers[R]) settled(ctx context.Context) (out []*entry[R]) {
 	for _, e := range r.list() {
 		if e.settled(ctx) {
 			out = append(out, e)
@@ -172,47 +171,42 @@ func (e *entry[R]) settled(ctx context.Context) bool {
 	return true
 }
 
-// Owner is the operator that works on the resources.
-type Owner interface {
-	// Await waits until handlers can read the operator's indexes, or until ctx ends.
-	Await(ctx context.Context)
-	// Working is called with true when the workers begin, and with false when they take no key any more.
-	Working(ctx context.Context, on bool)
+// term configures a term.
+type term struct {
+	// grace is how long handlers have when the process is asked to stop.
+	grace time.Duration
+	// indexes are what handlers read; the term begins once they can.
+	indexes interface{ Settled(context.Context) }
+	// phase is that of the process.
+	phase *phase
+	log   logr.Logger
 }
 
-// Term configures a term.
-type Term struct {
-	// Grace is how long handlers have when ctx ends.
-	Grace time.Duration
-	Owner Owner
-	Log   logr.Logger
-}
-
-// Work works once all feeds have settled, until ctx ends, with the grace period for handlers, or until the term ends by
-// the loss of leadership, without; also when that happens in the grace period. The error names handlers that did not
+// Work works once all feeds have settled, until ctx ends, with the grace period for handlers, or until leads ends by the
+// loss of leadership, without; also when that happens in the grace period. The error names handlers that did not
 // end in time.
-func (r *Roster[R]) Work(ctx, term context.Context, t Term) error {
+func (r *controllers[R]) Work(ctx, leads context.Context, t term) error {
 	// Requests that are cut off by a loss fail as cancelled ones do, which nobody logs.
-	work, cancel := context.WithCancel(context.WithoutCancel(term))
+	work, cancel := context.WithCancel(context.WithoutCancel(leads))
 	defer cancel()
-	defer context.AfterFunc(term, cancel)()
+	defer context.AfterFunc(leads, cancel)()
 	both, stop := context.WithCancel(work)
 	defer context.AfterFunc(ctx, stop)()
 	defer stop()
-	t.Owner.Await(both)
+	t.indexes.Settled(both)
 	settled := r.settled(both) // so that the first passes find children in the cache
 	if both.Err() != nil {
 		return nil
 	}
 	r.begin(work, settled)
-	t.Owner.Working(ctx, true)
+	t.phase.works()
 	<-both.Done()
-	t.Owner.Working(ctx, false)
+	t.phase.ends(ctx)
 	r.end()
 	done := idle(r.list()...)
-	if term.Err() == nil {
-		t.Log.Info("operator stops; handlers get the grace period", "grace", t.Grace.String())
-		wait(term, done, t.Grace)
+	if leads.Err() == nil {
+		t.log.Info("operator stops; handlers get the grace period", "grace", t.grace.String())
+		wait(leads, done, t.grace)
 	}
 	cancel()
 	if !wait(context.WithoutCancel(ctx), done, stuck) && ctx.Err() != nil {
@@ -222,13 +216,13 @@ func (r *Roster[R]) Work(ctx, term context.Context, t Term) error {
 		}
 		return fmt.Errorf("stopping operator: handlers are still running: %s", strings.Join(busy, ", "))
 	}
-	<-done // another term must not begin beside handlers of this one
+	<-done // another term must not begin while handlers of this one run
 	return nil
 }
 
 // begin has the workers work until ctx ends: at once for those resources whose feeds have settled, for others when they
 // have.
-func (r *Roster[R]) begin(ctx context.Context, settled []*entry[R]) {
+func (r *controllers[R]) begin(ctx context.Context, settled []*entry[R]) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.term = ctx
@@ -242,7 +236,7 @@ func (r *Roster[R]) begin(ctx context.Context, settled []*entry[R]) {
 }
 
 // join has a resource take part in a term that lasts, once its feeds have settled.
-func (r *Roster[R]) join(term context.Context, e *entry[R]) {
+func (r *controllers[R]) join(term context.Context, e *entry[R]) {
 	if !e.settled(term) {
 		return
 	}
@@ -265,7 +259,7 @@ func (e *entry[R]) begin(ctx context.Context) {
 }
 
 // end has no key taken any more.
-func (r *Roster[R]) end() {
+func (r *controllers[R]) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.term = nil
@@ -275,7 +269,7 @@ func (r *Roster[R]) end() {
 }
 
 // idle is closed when no worker of the entries is left.
-func idle[R Resource](entries ...*entry[R]) <-chan struct{} {
+func idle[R controller](entries ...*entry[R]) <-chan struct{} {
 	out := make(chan struct{})
 	go func() {
 		defer close(out)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package controllers
+package engine
 
 import (
 	"context"
@@ -55,19 +55,17 @@ func (f *fake) work(ctx context.Context) {
 	}
 }
 
-// works records when workers begin and end.
-type works []bool
+// settled are indexes that can be read.
+type settled struct{}
 
-func (*works) Await(context.Context) {}
-
-func (w *works) Working(_ context.Context, on bool) { *w = append(*w, on) }
+func (settled) Settled(context.Context) {}
 
 func (f *fake) Begin() (int, func(context.Context)) {
 	f.terms++
 	return 1, f.work
 }
 
-func TestWork(t *testing.T) {
+func TestControllersWork(t *testing.T) {
 	const grace = 20 * time.Second
 	tests := map[string]struct {
 		resource fake
@@ -84,7 +82,7 @@ func TestWork(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var r Roster[*fake]
+				var r controllers[*fake]
 				one := &test.resource
 				one.name = "a"
 				if err := r.Start(one); err != nil {
@@ -97,18 +95,21 @@ func TestWork(t *testing.T) {
 				defer quit()
 				r.Run(life)
 				ctx, stop := context.WithCancel(t.Context())
-				term, lose := context.WithCancel(context.WithoutCancel(ctx))
+				leads, lose := context.WithCancel(context.WithoutCancel(ctx))
 				defer lose()
 				if test.loss {
 					defer stop()
 					stop = lose
 				}
-				var working works
+				var at phase
 				done := make(chan error)
 				go func() {
-					done <- r.Work(ctx, term, Term{Grace: grace, Owner: &working, Log: logr.Discard()})
+					done <- r.Work(ctx, leads, term{grace: grace, indexes: settled{}, phase: &at, log: logr.Discard()})
 				}()
 				synctest.Wait()
+				if got := at.why(); got != dsl.StopResource {
+					t.Errorf("a resource that stops in the term stops because %q", got)
+				}
 				begun := time.Now()
 				stop()
 				err := <-done
@@ -118,8 +119,12 @@ func TestWork(t *testing.T) {
 				if (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
 					t.Errorf("the error is %v, want one with %q", err, test.err)
 				}
-				if !slices.Equal(working, []bool{true, false}) || one.terms != 1 {
-					t.Errorf("it was told to work %v, in %d terms", working, one.terms)
+				want := dsl.StopShutdown
+				if test.loss {
+					want = dsl.StopLeadership
+				}
+				if got := at.why(); got != want || one.terms != 1 {
+					t.Errorf("it stops because %q, want %q, and has begun %d terms", got, want, one.terms)
 				}
 				time.Sleep(2 * time.Hour) // for the one that hears nothing
 			})
@@ -127,15 +132,15 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// TestStartAndStop holds that a resource takes part in a term that lasts, and that nothing of it is left.
-func TestStartAndStop(t *testing.T) {
+// TestControllersStartAndStop holds that a resource takes part in a term that lasts, and that nothing of it is left.
+func TestControllersStartAndStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var r Roster[*fake]
+		var r controllers[*fake]
 		ctx, stop := context.WithCancel(t.Context())
 		r.Run(ctx)
 		done := make(chan error)
 		go func() {
-			done <- r.Work(ctx, context.WithoutCancel(ctx), Term{Owner: &works{}, Log: logr.Discard()})
+			done <- r.Work(ctx, context.WithoutCancel(ctx), term{indexes: settled{}, phase: &phase{}, log: logr.Discard()})
 		}()
 		synctest.Wait()
 		late := &fake{name: "late", needs: 3 * time.Second}
@@ -178,7 +183,7 @@ func TestAResourceThatIsBeingStoppedIsNotBegun(t *testing.T) {
 	for name, before := range map[string]bool{"the stop begins before the run": true, "the run begins before the stop": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var r Roster[*fake]
+				var r controllers[*fake]
 				life, quit := context.WithCancel(t.Context())
 				defer quit()
 				var server away

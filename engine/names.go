@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"slices"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/patch"
+)
+
+// names are the names that an operator has or had: what it wrote under an earlier name is its own.
+type names struct {
+	op *dsl.Operator
+}
+
+// earlier returns the operator's earlier names.
+func (n names) earlier() (out []string) {
+	for _, op := range n.op.Earlier() {
+		out = append(out, op.Name)
+	}
+	return out
+}
+
+// managers returns the operator's field managers, the current one first.
+func (n names) managers() []string { return append([]string{n.op.Name}, n.earlier()...) }
+
+// markers returns the beginnings of the field managers with which the operator has written status.observedGeneration.
+func (n names) markers() []string {
+	out := n.managers()
+	for i, name := range out {
+		out[i] = patch.Marker(name)
+	}
+	return out
+}
+
+// registers returns the names of the operator's register under its earlier names, unless that is the current one: an operator
+// that had another domain alone has one register.
+func (n names) registers() []string {
+	return n.others((*dsl.Operator).Register)
+}
+
+// locks returns the names of the leader's lock under its earlier names, unless that is the current one.
+func (n names) locks() []string {
+	return n.others((*dsl.Operator).LeaderLock)
+}
+
+// others returns the earlier values of a name that differ from the current one.
+func (n names) others(of func(*dsl.Operator) string) (out []string) {
+	current := of(n.op)
+	for _, op := range n.op.Earlier() {
+		if name := of(op); name != current && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}

@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/engine/access"
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/notfound"
+	"github.com/handwerk-dev/handwerk/engine/patch"
+	"github.com/handwerk-dev/handwerk/engine/transport"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+// server is the API server as the engine reaches it. Its clients report missing rights, compare answers with the caches, and keep
+// writes from the operator's own objects.
+type server struct {
+	clients *transport.Clients
+	watches *watch.Set
+	access  *access.Monitor
+	own     ownPlaces
+}
+
+// Client reaches a resource, in a namespace unless that is empty.
+func (s *server) Client(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
+	return reach{s, gvr, namespace}.Client(s.clients.Dynamic.Resource(gvr).Namespace(namespace))
+}
+
+// keeper is Client for the operator's own objects, which handlers cannot write.
+func (s *server) keeper(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
+	return reach{s, gvr, namespace}.open(s.clients.Dynamic.Resource(gvr).Namespace(namespace))
+}
+
+// Handled returns a client for the objects that handlers look at: answers to its writes lack managedFields.
+func (s *server) Handled(gvr schema.GroupVersionResource, namespace string) patch.Client {
+	return transport.Handled{Clients: s.clients, Access: reach{s, gvr, namespace}, GVR: gvr, Namespace: namespace}
+}
+
+// Read reads one object from the server, nil when the answer says that it is gone: a 404 that does
+// not name the object is an error like any other.
+func (s *server) Read(ctx context.Context, gvr schema.GroupVersionResource, key cache.ObjectName) (*unstructured.Unstructured, error) {
+	o, err := s.Client(gvr, key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	if notfound.Says(err, gvr.GroupResource(), key.Name) {
+		return nil, nil
+	}
+	return o, err
+}
+
+// reach wraps the clients of a resource in a namespace.
+type reach struct {
+	server    *server
+	gvr       schema.GroupVersionResource
+	namespace string
+}
+
+// Client wraps a client.
+func (r reach) Client(c dynamic.ResourceInterface) dynamic.ResourceInterface {
+	return r.server.own.guard(r.gvr, r.namespace, r.open(c))
+}
+
+// open is Client for the engine itself, which may write the operator's own objects.
+func (r reach) open(c dynamic.ResourceInterface) dynamic.ResourceInterface {
+	return r.server.watches.Compare(r.gvr, r.namespace, r.server.access.Client(c, r.gvr))
+}
+
+// faults tells errors of an outage, and others that the log reports once, from those of handlers; see [attempt.Errors].
+type faults struct {
+	outages *transport.Outages
+	access  *access.Monitor
+}
+
+// Logged reports whether the log has one line for all errors of this kind: no server answers, this process does not
+// lead, a right is missing, to a feed or to others, or versions have gone back.
+func (f *faults) Logged(err error) bool {
+	silent := transport.Unanswered(err) && f.outages.Logged()
+	return silent || feed.Unread(err) || errors.Is(err, transport.ErrNotLeading) || f.access.Told(err) || f.outages.Covers(err) || watch.IsBack(err)
+}
+
+// Covered reports whether an error comes from an outage of the API server that the log names.
+func (f *faults) Covered(err error) bool { return f.outages.Covers(err) }
+
+// Unreached reports whether an error is one of the outage that the log names: an attempt that ends so says nothing about the
+// handler.
+func (f *faults) Unreached(err error) bool { return feed.Unanswered(err) && f.outages.Away() }
