@@ -33,10 +33,10 @@ func (e *Elector) awaitEarlier(ctx context.Context, pod types.UID) bool {
 
 // awaitLock is awaitEarlier for one lock.
 func (e *Elector) awaitLock(ctx context.Context, name string, pod types.UID) bool {
-	looks, said := &life{Elector: e, uid: pod}, ""
+	looks, said := e.newLife(pod), ""
 	shown := e.set.Namespace + "/" + name
 	for ctx.Err() == nil {
-		lock, err := e.leases().Get(ctx, name, metav1.GetOptions{})
+		lock, err := e.set.leases().Get(ctx, name, metav1.GetOptions{})
 		free := apierrors.IsNotFound(err)
 		if err == nil {
 			free, err = looks.left(ctx, lock)
@@ -48,7 +48,7 @@ func (e *Elector) awaitLock(ctx context.Context, name string, pod types.UID) boo
 			}
 			return true
 		case err != nil:
-			looks.report(ctx, fmt.Errorf("looking whether a process leads under the operator's earlier name, by lease %s: %w", shown, err))
+			looks.complaints.report(ctx, fmt.Errorf("looking whether a process leads under the operator's earlier name, by lease %s: %w", shown, err))
 		default:
 			if leader := holder(lock); said != leader+"." {
 				said = leader + "."
@@ -56,7 +56,7 @@ func (e *Elector) awaitLock(ctx context.Context, name string, pod types.UID) boo
 					logmark.Warning, true, "lock", shown, "leader", leader)
 			}
 		}
-		e.pause(ctx)
+		e.set.pause(ctx)
 	}
 	return false
 }

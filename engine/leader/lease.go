@@ -21,6 +21,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection"
@@ -35,6 +36,9 @@ const (
 	DefaultRenewDeadline = 10 * time.Second
 	DefaultRetryPeriod   = 2 * time.Second
 )
+
+// jitter keeps processes from asking in step.
+const jitter = 0.2
 
 // ErrLost is the cause with which a leader's context ends when leadership is lost.
 var ErrLost = errors.New("leadership is lost")
@@ -85,6 +89,7 @@ type Elector struct {
 // New checks the settings. It sends no request.
 func New(set Settings) (*Elector, error) {
 	e := &Elector{set: set.withDefaults()}
+	e.namesakes.set = &e.set
 	e.fence.limit, e.fence.asked = e.set.RenewDeadline, make(chan struct{}, 1)
 	if err := e.set.fault(); err != nil {
 		return nil, fmt.Errorf("setting up leader election: %w", err)
@@ -112,7 +117,7 @@ func (e *Elector) Run(ctx context.Context, lead func(context.Context) error) err
 		lost, err := e.term(ctx, lead)
 		switch {
 		case errors.Is(err, errNamesake):
-			e.awaitNamesake(ctx)
+			e.namesakes.await(ctx)
 		case ctx.Err() != nil && errors.Is(err, context.Canceled):
 			return nil
 		case !lost || ctx.Err() != nil:
@@ -215,18 +220,18 @@ func (s Settings) fault() error {
 	return nil
 }
 
-// office is a term from its begin to its end: it opens the fence, calls lead, and closes the fence
+// hold is a term from its begin to its end: it opens the fence, calls lead, and closes the fence
 // after lead has returned, or when leadership is lost: when guard returns before its context ends,
-// or when the fence was closed from elsewhere. Ours reports whether a lock is this process's.
+// or when the fence was closed from elsewhere. ours reports whether a lock is this process's.
 //
 // Lead's context does not end with ctx. Leadership is kept while lead comes to its end after that,
 // and it may be lost then as at any time.
-func (e *Elector) office(
+func (e *Elector) hold(
 	ctx context.Context, lead func(context.Context) error, guard func(context.Context), ours holds,
 ) (lost bool, err error) {
 	e.observe(true)
 	shut := e.fence.start()
-	inOffice, leave := context.WithCancelCause(context.WithoutCancel(ctx))
+	leads, leave := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer leave(nil)
 	watch, relax := context.WithCancel(context.WithoutCancel(ctx))
 	defer relax()
@@ -238,10 +243,10 @@ func (e *Elector) office(
 			reason := loss(shut)
 			e.leave()
 			leave(ErrLost)
-			e.set.Log.Info("lost leadership", logmark.Warning, true, "lock", e.lockName(), "reason", reason)
+			e.set.Log.Info("lost leadership", logmark.Warning, true, "lock", e.set.lockName(), "reason", reason)
 		}
 	})
-	err = lead(inOffice)
+	err = lead(leads)
 	relax()
 	guards.Wait()
 	e.leave()
@@ -262,8 +267,9 @@ func loss(shut <-chan struct{}) string {
 func (e *Elector) until(ctx context.Context, shut <-chan struct{}, guard func(context.Context), ours holds) {
 	ctx, stop := context.WithCancel(ctx)
 	var helpers sync.WaitGroup
-	helpers.Go(func() { e.examine(ctx, ours) })
-	helpers.Go(func() { e.listen(ctx, ours) })
+	x := &examiner{set: &e.set, fence: &e.fence, ours: ours, term: e}
+	helpers.Go(func() { x.examine(ctx) })
+	helpers.Go(func() { x.listen(ctx) })
 	helpers.Go(func() {
 		defer stop()
 		select {
@@ -290,8 +296,35 @@ func (e *Elector) observe(leading bool) {
 	}
 }
 
-func (e *Elector) lockName() string { return e.set.Namespace + "/" + e.set.Name }
+// lockName returns the namespace and the name of the lock.
+func (s *Settings) lockName() string { return s.Namespace + "/" + s.Name }
 
-func (e *Elector) leases() coordination.LeaseInterface {
-	return e.set.Client.CoordinationV1().Leases(e.set.Namespace)
+// leases returns the Leases in the namespace of the lock.
+func (s *Settings) leases() coordination.LeaseInterface {
+	return s.Client.CoordinationV1().Leases(s.Namespace)
+}
+
+// pause waits for about the retry period. It returns false when ctx has ended.
+func (s *Settings) pause(ctx context.Context) bool {
+	select {
+	case <-time.After(wait.Jitter(s.RetryPeriod, jitter)):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// complaints log errors of reads of the lock, and an error that comes again once.
+type complaints struct {
+	set  *Settings
+	last string
+}
+
+// report logs an error.
+func (c *complaints) report(ctx context.Context, err error) {
+	if ctx.Err() != nil || err.Error() == c.last {
+		return
+	}
+	c.last = err.Error()
+	c.set.Log.Error(err, "reading the lock failed; it is retried", "lock", c.set.lockName())
 }

@@ -21,24 +21,29 @@ import (
 // life is one campaign and, when it is won, one term in mode life.
 type life struct {
 	*Elector
-	uid     types.UID // of our pod
-	trouble string    // the last error that was logged
-	leads   string    // who the log says leads, and since when
-	foreign sighting
+	complaints complaints
+	uid        types.UID // of our pod
+	leads      string    // who the log says leads, and since when
+	foreign    sighting
+}
+
+// newLife returns a campaign of this process, whose pod may be unknown yet.
+func (e *Elector) newLife(pod types.UID) *life {
+	return &life{Elector: e, complaints: complaints{set: &e.set}, uid: pod}
 }
 
 // lifeTerm waits until the lock is ours and leads.
 func (e *Elector) lifeTerm(ctx context.Context, lead func(context.Context) error) (lost bool, err error) {
-	l := &life{Elector: e}
-	e.set.Log.Info("Trying to become the leader", "lock", e.lockName())
+	l := e.newLife("")
+	e.set.Log.Info("Trying to become the leader", "lock", e.set.lockName())
 	if err := l.identify(ctx); err != nil {
 		return false, err
 	}
 	if !e.awaitEarlier(ctx, l.uid) || !l.win(ctx) {
 		return false, nil
 	}
-	e.set.Log.Info("Became the leader.", "lock", e.lockName())
-	lost, err = e.office(ctx, e.alone(ctx, lead), l.keep, l.owns)
+	e.set.Log.Info("Became the leader.", "lock", e.set.lockName())
+	lost, err = e.hold(ctx, e.namesakes.alone(ctx, lead), l.keep, l.owns)
 	if errors.Is(err, errNamesake) {
 		l.resign(ctx)
 	}
@@ -57,8 +62,8 @@ func (l *life) identify(ctx context.Context) error {
 		if apierrors.IsNotFound(err) {
 			return fmt.Errorf("%w (POD_NAME must be metadata.name, and the lock in the pod's namespace)", err)
 		}
-		l.report(ctx, err)
-		if !l.pause(ctx) {
+		l.complaints.report(ctx, err)
+		if !l.set.pause(ctx) {
 			return nil
 		}
 	}
@@ -75,19 +80,19 @@ func (l *life) win(ctx context.Context) bool {
 			l.fence.renew(begun)
 			return true
 		case err != nil:
-			l.report(ctx, err)
+			l.complaints.report(ctx, err)
 		case !waiting:
 			waiting = true
-			l.set.Log.Info("Not the leader. Waiting.", "lock", l.lockName())
+			l.set.Log.Info("Not the leader. Waiting.", "lock", l.set.lockName())
 		}
-		l.pause(ctx)
+		l.set.pause(ctx)
 	}
 	return false
 }
 
 // try looks at the lock once, and takes it if it is free.
 func (l *life) try(ctx context.Context) (ours bool, err error) {
-	lock, err := l.leases().Get(ctx, l.set.Name, metav1.GetOptions{})
+	lock, err := l.set.leases().Get(ctx, l.set.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return l.create(ctx)
@@ -100,7 +105,7 @@ func (l *life) try(ctx context.Context) (ours bool, err error) {
 	if left, err := l.abandoned(ctx, lock); err != nil || !left {
 		return false, err
 	}
-	l.set.Log.Info("deleting the lock of a leader that is gone", "lock", l.lockName())
+	l.set.Log.Info("deleting the lock of a leader that is gone", "lock", l.set.lockName())
 	if err := l.remove(ctx, lock); err != nil {
 		return false, err
 	}
@@ -119,12 +124,12 @@ func (l *life) logLeader(lock *coordinationv1.Lease) {
 	at := since.UTC().Format(time.RFC3339)
 	if known := l.leads; leader != "" && known != leader+at {
 		l.leads = leader + at
-		l.set.Log.Info("another process leads", "lock", l.lockName(), "leader", leader, "since", at)
+		l.set.Log.Info("another process leads", "lock", l.set.lockName(), "leader", leader, "since", at)
 	}
 }
 
 func (l *life) create(ctx context.Context) (ours bool, err error) {
-	_, err = l.leases().Create(ctx, l.ownLock(), metav1.CreateOptions{})
+	_, err = l.set.leases().Create(ctx, l.ownLock(), metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return false, nil // somebody else was faster
 	}
@@ -133,7 +138,7 @@ func (l *life) create(ctx context.Context) (ours bool, err error) {
 
 // remove deletes a lock, but no other one than that which was looked at.
 func (l *life) remove(ctx context.Context, lock *coordinationv1.Lease) error {
-	err := l.leases().Delete(ctx, l.set.Name, metav1.DeleteOptions{
+	err := l.set.leases().Delete(ctx, l.set.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &lock.UID, ResourceVersion: &lock.ResourceVersion},
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
@@ -146,7 +151,7 @@ func (l *life) remove(ctx context.Context, lock *coordinationv1.Lease) error {
 func (l *life) resign(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.set.RenewDeadline)
 	defer cancel()
-	lock, err := l.leases().Get(ctx, l.set.Name, metav1.GetOptions{})
+	lock, err := l.set.leases().Get(ctx, l.set.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return
@@ -156,41 +161,32 @@ func (l *life) resign(ctx context.Context) {
 		err = l.remove(ctx, lock)
 	}
 	if err != nil {
-		l.report(ctx, err)
+		l.complaints.report(ctx, err)
 	}
 }
 
 // keep looks at the lock until it is not ours. While it cannot be read, the fence closes after the
 // limit, and opens when it is seen to be ours still.
 func (l *life) keep(ctx context.Context) {
-	for l.pause(ctx) {
+	for l.set.pause(ctx) {
 		begun := time.Now()
-		lock, err := l.leases().Get(ctx, l.set.Name, metav1.GetOptions{})
+		lock, err := l.set.leases().Get(ctx, l.set.Name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err), err == nil && !l.owns(lock):
 			return
 		case err != nil:
-			l.report(ctx, l.failed("reading", err))
+			l.complaints.report(ctx, l.failed("reading", err))
 		default:
 			l.fence.renew(begun)
 		}
 	}
 }
 
-// report logs an error, but not each time that it comes again.
-func (l *life) report(ctx context.Context, err error) {
-	if ctx.Err() != nil || err.Error() == l.trouble {
-		return
-	}
-	l.trouble = err.Error()
-	l.set.Log.Error(err, "reading the lock failed; it is retried", "lock", l.lockName())
-}
-
 func (l *life) failed(doing string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s lease %s: %w", doing, l.lockName(), err)
+	return fmt.Errorf("%s lease %s: %w", doing, l.set.lockName(), err)
 }
 
 // ownLock is a Lease that the garbage collector deletes with our pod. Processes that run in mode

@@ -50,38 +50,39 @@ func (s Scope) mark(lock *coordinationv1.Lease) {
 // namesakes are the Leases of the same name in other namespaces, as far as they were looked at. They are for the goroutine of
 // [Elector.Run].
 type namesakes struct {
-	seen map[string]*sighting // by namespace
-	said string               // what was last logged of the one that leads
+	set    *Settings
+	seen   map[string]*sighting // by namespace
+	logged string               // the one that leads, as the log has it
 }
 
 // alone wraps lead: it is called when no namesake leads. The process has its own Lease by then. Of two processes that take their
 // Leases at the same time, the one that lists later sees the Lease of the other one.
-func (e *Elector) alone(ctx context.Context, lead func(context.Context) error) func(context.Context) error {
-	if e.set.Scope.Key == "" {
+func (n *namesakes) alone(ctx context.Context, lead func(context.Context) error) func(context.Context) error {
+	if n.set.Scope.Key == "" {
 		return lead
 	}
 	return func(term context.Context) error {
-		if err := e.searchNamesake(ctx, term); err != nil {
+		if err := n.search(ctx, term); err != nil {
 			return err
 		}
 		return lead(term)
 	}
 }
 
-// searchNamesake looks until it knows whether a namesake leads. It returns [errNamesake] when one does, and [context.Canceled]
+// search looks until it knows whether a namesake leads. It returns [errNamesake] when one does, and [context.Canceled]
 // when ctx or the term has ended before.
-func (e *Elector) searchNamesake(ctx, term context.Context) error {
-	looks := &life{Elector: e}
+func (n *namesakes) search(ctx, term context.Context) error {
+	looks := complaints{set: n.set}
 	for ctx.Err() == nil {
-		found, err := e.namesake(term)
+		found, err := n.find(term)
 		switch {
 		case term.Err() != nil:
 			return context.Canceled
 		case err != nil:
 			looks.report(ctx, err)
-			e.pause(ctx)
+			n.set.pause(ctx)
 		case found != nil:
-			e.refuse(found)
+			n.refuse(found)
 			return errNamesake
 		default:
 			return nil
@@ -90,55 +91,55 @@ func (e *Elector) searchNamesake(ctx, term context.Context) error {
 	return context.Canceled
 }
 
-// awaitNamesake waits until no namesake leads, or until ctx has ended.
-func (e *Elector) awaitNamesake(ctx context.Context) {
-	looks := &life{Elector: e}
+// await waits until no namesake leads, or until ctx has ended.
+func (n *namesakes) await(ctx context.Context) {
+	looks := complaints{set: n.set}
 	for {
 		select {
-		case <-time.After(wait.Jitter(rest*e.set.RetryPeriod, 1)): // two that found each other do not meet again
+		case <-time.After(wait.Jitter(rest*n.set.RetryPeriod, 1)): // two that found each other do not meet again
 		case <-ctx.Done():
 			return
 		}
-		found, err := e.namesake(ctx)
+		found, err := n.find(ctx)
 		switch {
 		case err != nil:
 			looks.report(ctx, err)
 		case found == nil:
 			return
 		default:
-			e.refuse(found)
+			n.refuse(found)
 		}
 	}
 }
 
 // refuse says once of each namesake that this process does not lead because of it.
-func (e *Elector) refuse(found *coordinationv1.Lease) {
+func (n *namesakes) refuse(found *coordinationv1.Lease) {
 	other := found.Namespace + "/" + found.Name
-	if said := other + " " + holder(found); e.namesakes.said != said {
-		e.namesakes.said = said
-		e.set.Log.Info("an operator of this name holds its Lease in another namespace, and the scopes overlap; this process does not lead",
-			logmark.Warning, true, "lock", e.lockName(), "other", other, "leader", holder(found),
+	if line := other + " " + holder(found); n.logged != line {
+		n.logged = line
+		n.set.Log.Info("an operator of this name holds its Lease in another namespace, and the scopes overlap; this process does not lead",
+			logmark.Warning, true, "lock", n.set.lockName(), "other", other, "leader", holder(found),
 			"do", "stop one of the two, or give them names of their own or scopes without a common namespace; delete the other Lease if no process holds it")
 	}
 }
 
-// namesake returns a Lease by which an operator of the same name leads in another namespace, with a scope that overlaps, or nil.
+// find returns a Lease by which an operator of the same name leads in another namespace, with a scope that overlaps, or nil.
 // An account that may not list Leases finds none.
-func (e *Elector) namesake(ctx context.Context) (*coordinationv1.Lease, error) {
-	ctx, cancel := context.WithTimeout(ctx, e.set.RenewDeadline)
+func (n *namesakes) find(ctx context.Context) (*coordinationv1.Lease, error) {
+	ctx, cancel := context.WithTimeout(ctx, n.set.RenewDeadline)
 	defer cancel()
-	list, err := e.set.Client.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, e.set.Name).String(),
+	list, err := n.set.Client.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, n.set.Name).String(),
 	})
 	switch {
 	case apierrors.IsForbidden(err):
-		e.set.Log.V(1).Info("this process may not list Leases, so it does not see operators of its name with Leases in other namespaces", "lock", e.lockName())
+		n.set.Log.V(1).Info("this process may not list Leases, so it does not see operators of its name with Leases in other namespaces", "lock", n.set.lockName())
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("looking for operators of this name with Leases in other namespaces: %w", err)
 	}
 	for i := range list.Items {
-		if lock := &list.Items[i]; e.rivals(lock) {
+		if lock := &list.Items[i]; n.rivals(lock) {
 			return lock, nil
 		}
 	}
@@ -146,21 +147,21 @@ func (e *Elector) namesake(ctx context.Context) (*coordinationv1.Lease, error) {
 }
 
 // rivals reports whether an operator of the same name leads by a Lease in another namespace, with a scope that overlaps.
-func (e *Elector) rivals(lock *coordinationv1.Lease) bool {
-	text, marked := lock.Annotations[e.set.Scope.Key]
-	if lock.Name != e.set.Name || lock.Namespace == e.set.Namespace || !marked || !e.set.Scope.Overlaps(text) {
+func (n *namesakes) rivals(lock *coordinationv1.Lease) bool {
+	text, marked := lock.Annotations[n.set.Scope.Key]
+	if lock.Name != n.set.Name || lock.Namespace == n.set.Namespace || !marked || !n.set.Scope.Overlaps(text) {
 		return false
 	}
 	if len(lock.OwnerReferences) > 0 {
 		return true // the garbage collector deletes the lock of mode life with its pod
 	}
-	if e.namesakes.seen == nil {
-		e.namesakes.seen = map[string]*sighting{}
+	if n.seen == nil {
+		n.seen = map[string]*sighting{}
 	}
-	seen := e.namesakes.seen[lock.Namespace]
+	seen := n.seen[lock.Namespace]
 	if seen == nil {
 		seen = &sighting{}
-		e.namesakes.seen[lock.Namespace] = seen
+		n.seen[lock.Namespace] = seen
 	}
 	return !seen.expired(lock) && !longOver(lock)
 }

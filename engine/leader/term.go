@@ -56,7 +56,7 @@ func (e *Elector) leaseTerm(ctx context.Context, lead func(context.Context) erro
 			e.awaitExpiry(ctx)
 			stop()
 		}
-		lost, err = e.office(ctx, e.alone(ctx, lead), guard, e.holdsLease)
+		lost, err = e.hold(ctx, e.namesakes.alone(ctx, lead), guard, e.holdsLease)
 	case <-ctx.Done():
 	}
 	stop()
@@ -73,7 +73,7 @@ func (e *Elector) led(identity string) {
 		return
 	}
 	if before := e.leader.Swap(&identity); identity != e.set.Identity && (before == nil || *before != identity) {
-		e.set.Log.Info("another process leads", "lock", e.lockName(), "leader", identity)
+		e.set.Log.Info("another process leads", "lock", e.set.lockName(), "leader", identity)
 	}
 }
 
@@ -105,7 +105,7 @@ func (e *Elector) release(ctx context.Context, l *lock) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.set.RenewDeadline)
 	defer cancel()
 	if err := l.release(ctx); err != nil {
-		e.set.Log.Error(err, "releasing the lease failed; other processes wait until it expires", "lock", e.lockName())
+		e.set.Log.Error(err, "releasing the lease failed; other processes wait until it expires", "lock", e.set.lockName())
 	}
 }
 
