@@ -88,7 +88,7 @@ type Engine struct {
 	budget *children.Budget
 	memo   dsl.Memo
 	others pass.ClientSettings
-	office *activity.Office
+	hooks  *activity.Hooks
 	// ending are the namespaces that refuse requests because they are being deleted.
 	ending notfound.Namespaces
 }
@@ -128,7 +128,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	e.events = events.New(events.Settings{
 		Client: e.clients.Kubernetes, Operator: op.Name, Log: e.log, Metrics: e.metrics, Access: e.access, Ending: &e.ending,
 	})
-	e.office = activity.New(activity.Settings{Operator: op, Log: e.log, Memo: &e.memo, Held: e.elector.Sure, Clients: &e.others, Indexes: e.indexes.Live(), Unwatched: index.Unwatched{}, Grace: e.grace()})
+	e.hooks = activity.New(activity.Settings{Operator: op, Log: e.log, Memo: &e.memo, Held: e.elector.Sure, Clients: &e.others, Indexes: e.indexes.Live(), Unwatched: index.Unwatched{}, Grace: e.grace()})
 	e.recheck = preflight.NewRecheck(accessOwner{e}, e.op.Indexes(), e.catalog, e.checked, e.log)
 	for _, spec := range op.Resources() {
 		if err := e.start(spec); err != nil {
@@ -172,14 +172,14 @@ func (e *Engine) Run(ctx context.Context) error {
 		feeds.Go(func() { e.register.Forsaken(feedsCtx, e.op.Resources()) })
 		leaveErr := e.resources.Work(ctx, leads, term{grace: e.grace(), indexes: e.indexes, phase: &e.phase, log: e.log})
 		if ctx.Err() != nil {
-			e.office.Clean(outer)
+			e.hooks.Clean(outer)
 			e.events.Stop()
 			endFeeds()
 		}
 		return leaveErr
 	})
 	e.phase.leave()
-	e.office.Clean(outer)
+	e.hooks.Clean(outer)
 	endFeeds()
 	e.events.Stop()
 	e.log.Info("operator stopped", "operator", e.op.Name)
@@ -217,7 +217,7 @@ func (e *Engine) bring(outer context.Context) (ctx context.Context, running *syn
 
 // begin runs the startups, and reports whether they are through. That the process was asked to stop meanwhile is no error.
 func (e *Engine) begin(ctx context.Context) (through bool, err error) {
-	if err = e.office.Start(ctx); err == nil {
+	if err = e.hooks.Start(ctx); err == nil {
 		return true, nil
 	}
 	e.events.Stop()

@@ -34,7 +34,7 @@ func (e *Engine) Ready() []ops.Check {
 		of.Standers = r.box.Standers(standersMost)
 		out = append(out, of.Checks(by, r.fates.Doubts(), r.site.Running.Long(), r.daemons.Late())...)
 	}
-	return slices.Concat(out, e.indexes.Checks(by), e.office.Checks(dsl.ReadyProbe), e.access.Checks(), e.recheck.Checks())
+	return slices.Concat(out, e.indexes.Checks(by), e.hooks.Checks(dsl.ReadyProbe), e.access.Checks(), e.recheck.Checks())
 }
 
 // report is the resource as it is now.
@@ -45,7 +45,7 @@ func (r *resource) report() pass.Report {
 // Healthy tells whether the process should be left alone. A degraded resource is no reason to
 // restart it: a restart mends nothing. What is, the operator's own probes say.
 func (e *Engine) Healthy() []ops.Check {
-	return append([]ops.Check{{Name: "ping"}}, e.office.Checks(dsl.HealthProbe)...)
+	return append([]ops.Check{{Name: "ping"}}, e.hooks.Checks(dsl.HealthProbe)...)
 }
 
 // standsBy reports whether this process is ready to lead: its caches are warm.

@@ -56,14 +56,14 @@ type Clients interface {
 	Unnoted(*transport.Span) dsl.Client
 }
 
-// Office runs the activities of one operator.
-type Office struct {
+// Hooks runs the activities of one operator.
+type Hooks struct {
 	set    Settings
 	probes []*probe
 	cleans sync.Once
 
 	mu sync.Mutex // guards what follows
-	// begun: the startups are through. Now is the one that runs, with its last error.
+	// begun: the startups are through. now is the one that runs, with its last error.
 	begun bool
 	now   string
 	// ctx is that of the process, once the startups are through; probes end with it.
@@ -72,47 +72,47 @@ type Office struct {
 	asked time.Time
 }
 
-// New returns the office of an operator that has not begun.
-func New(s Settings) *Office {
-	o := &Office{set: s}
+// New returns the activities of an operator that has not begun.
+func New(s Settings) *Hooks {
+	x := &Hooks{set: s}
 	for _, c := range []dsl.Cause{dsl.HealthProbe, dsl.ReadyProbe} {
 		for _, h := range s.Operator.Activities(c) {
-			o.probes = append(o.probes, newProbe(o, h))
+			x.probes = append(x.probes, newProbe(x, h))
 		}
 	}
-	return o
+	return x
 }
 
 // Start runs the startups, in order. The error is that of one that has failed for good, or of ctx.
-func (o *Office) Start(ctx context.Context) error {
+func (x *Hooks) Start(ctx context.Context) error {
 	context.AfterFunc(ctx, func() {
-		o.mu.Lock()
-		o.asked = time.Now()
-		o.mu.Unlock()
+		x.mu.Lock()
+		x.asked = time.Now()
+		x.mu.Unlock()
 	})
-	for _, h := range o.set.Operator.Activities(dsl.Startup) {
-		o.say(h.ID)
-		if err := o.run(ctx, h); err != nil {
+	for _, h := range x.set.Operator.Activities(dsl.Startup) {
+		x.say(h.ID)
+		if err := x.run(ctx, h); err != nil {
 			return fmt.Errorf("running startup %s: %w", h.ID, err)
 		}
 	}
-	o.mu.Lock()
-	o.begun, o.ctx = true, ctx
-	o.mu.Unlock()
+	x.mu.Lock()
+	x.begun, x.ctx = true, ctx
+	x.mu.Unlock()
 	return nil
 }
 
 // Clean runs the cleanups, in order and once, in what is left of the grace period or a tenth of it: each in its part of what
 // those before it have left. Where the startups are not through, there is nothing to clean up.
-func (o *Office) Clean(ctx context.Context) {
-	o.cleans.Do(func() {
-		o.mu.Lock()
-		begun, left := o.begun, o.set.Grace
-		if !o.asked.IsZero() {
-			left = max(left-time.Since(o.asked), left/10)
+func (x *Hooks) Clean(ctx context.Context) {
+	x.cleans.Do(func() {
+		x.mu.Lock()
+		begun, left := x.begun, x.set.Grace
+		if !x.asked.IsZero() {
+			left = max(left-time.Since(x.asked), left/10)
 		}
-		o.mu.Unlock()
-		all := o.set.Operator.Activities(dsl.Cleanup)
+		x.mu.Unlock()
+		all := x.set.Operator.Activities(dsl.Cleanup)
 		if !begun || len(all) == 0 {
 			return
 		}
@@ -120,8 +120,8 @@ func (o *Office) Clean(ctx context.Context) {
 		for i, h := range all {
 			// Its part of what is left, so that one which is tried again and again leaves time to those after it.
 			one, cancel := context.WithTimeout(ctx, time.Until(end)/time.Duration(len(all)-i))
-			if err := o.run(one, h); err != nil {
-				o.log(h).Error(err, "cleanup failed")
+			if err := x.run(one, h); err != nil {
+				x.log(h).Error(err, "cleanup failed")
 			}
 			cancel()
 		}
@@ -129,14 +129,14 @@ func (o *Office) Clean(ctx context.Context) {
 }
 
 // run runs an activity until it has succeeded, or failed for good.
-func (o *Office) run(ctx context.Context, h *dsl.Handler) error {
+func (x *Hooks) run(ctx context.Context, h *dsl.Handler) error {
 	r := book.Record{Cause: h.Causes[0]}
 	var last error
 	for ctx.Err() == nil {
 		r = r.Start(h, time.Now())
 		err := r.Overdue(h, time.Now())
 		if err == nil {
-			err = o.attempt(ctx, h, r.Attempts+1, r.Ends(h))
+			err = x.attempt(ctx, h, r.Attempts+1, r.Ends(h))
 		}
 		if err != nil && ctx.Err() != nil {
 			return cause(ctx, err, last)
@@ -144,19 +144,19 @@ func (o *Office) run(ctx context.Context, h *dsl.Handler) error {
 		last = err
 		_, waits := attempt.Waits(err)
 		if r = attempt.Note(h, r, err, time.Now(), func(error) bool { return false }); err == nil {
-			o.log(h).V(1).Info("activity succeeded")
+			x.log(h).V(1).Info("activity succeeded")
 			return nil
 		}
 		switch {
 		case r.Failed:
 			return err
 		case r.Done:
-			o.log(h).Info("activity failed, which counts as success", logmark.Warning, true, "error", err.Error())
+			x.log(h).Info("activity failed, which counts as success", logmark.Warning, true, "error", err.Error())
 			return nil
 		}
-		o.say(h.ID + ": " + r.Message)
+		x.say(h.ID + ": " + r.Message)
 		wait := max(0, r.Waits(time.Now()))
-		o.log(h).Info("activity will be tried again", logmark.Warning, !waits, "error", err.Error(), "retryAfter", wait.Round(time.Millisecond).String())
+		x.log(h).Info("activity will be tried again", logmark.Warning, !waits, "error", err.Error(), "retryAfter", wait.Round(time.Millisecond).String())
 		pause(ctx, wait)
 	}
 	return cause(ctx, nil, last)
@@ -184,9 +184,9 @@ func pause(ctx context.Context, wait time.Duration) {
 }
 
 // attempt runs an activity once. It returns some time after ctx has ended also where the code does not.
-func (o *Office) attempt(ctx context.Context, h *dsl.Handler, n int, end time.Time) error {
-	span := transport.NewSpan(o.set.Held)
-	request := o.request(h, n, span)
+func (x *Hooks) attempt(ctx context.Context, h *dsl.Handler, n int, end time.Time) error {
+	span := transport.NewSpan(x.set.Held)
+	request := x.request(h, n, span)
 	done := make(chan error, 1)
 	go func() { done <- once(ctx, h, request, end, span) }()
 	select {
@@ -213,21 +213,21 @@ func once(ctx context.Context, h *dsl.Handler, request *dsl.Request, end time.Ti
 	return err
 }
 
-func (o *Office) log(h *dsl.Handler) logr.Logger {
-	return o.set.Log.WithValues("activity", string(h.Causes[0]), "handler", h.ID)
+func (x *Hooks) log(h *dsl.Handler) logr.Logger {
+	return x.set.Log.WithValues("activity", string(h.Causes[0]), "handler", h.ID)
 }
 
-func (o *Office) request(h *dsl.Handler, n int, span *transport.Span) *dsl.Request {
+func (x *Hooks) request(h *dsl.Handler, n int, span *transport.Span) *dsl.Request {
 	children := apply.None(errNoObject)
 	out := &dsl.Request{
 		Subject: dsl.Subject{
 			Object: &unstructured.Unstructured{Object: map[string]any{}}, Handler: h.ID, Cause: h.Causes[0], Attempt: n, Now: time.Now(),
-			Log: o.log(h).WithValues("attempt", n), Children: children, Related: nothing{}, Secrets: o.set.Operator.Secrets(),
+			Log: x.log(h).WithValues("attempt", n), Children: children, Related: nothing{}, Secrets: x.set.Operator.Secrets(),
 		},
-		Patch: dsl.NewPatch(), Children: children, Client: o.set.Clients.Unnoted(span), Memo: o.set.Memo, OperatorMemo: o.set.Memo,
+		Patch: dsl.NewPatch(), Children: children, Client: x.set.Clients.Unnoted(span), Memo: x.set.Memo, OperatorMemo: x.set.Memo,
 	}
-	if out.Indexes = o.set.Indexes; h.Causes[0] == dsl.Startup {
-		out.Indexes = o.set.Unwatched
+	if out.Indexes = x.set.Indexes; h.Causes[0] == dsl.Startup {
+		out.Indexes = x.set.Unwatched
 	}
 	out.Events = events.Log{Log: out.Log, Attempt: span}
 	return out
@@ -247,25 +247,25 @@ func (nothing) Relations() []dsl.Relation { return nil }
 // Absent names nothing.
 func (nothing) Absent(string) string { return "" }
 
-func (o *Office) say(now string) {
-	o.mu.Lock()
-	o.now = now
-	o.mu.Unlock()
+func (x *Hooks) say(now string) {
+	x.mu.Lock()
+	x.now = now
+	x.mu.Unlock()
 }
 
 // Checks are those of probes that are asked with the others of a cause, all at the same time. While startups are under way,
 // no probe is asked, and the one that runs is said to those who ask for readiness.
-func (o *Office) Checks(c dsl.Cause) []ops.Check {
-	o.mu.Lock()
-	begun, now := o.begun, o.now
-	o.mu.Unlock()
+func (x *Hooks) Checks(c dsl.Cause) []ops.Check {
+	x.mu.Lock()
+	begun, now := x.begun, x.now
+	x.mu.Unlock()
 	if !begun {
 		if c == dsl.ReadyProbe && now != "" {
 			return []ops.Check{{Name: "startup", State: ops.Fail, Message: now}}
 		}
 		return nil
 	}
-	probes := slices.DeleteFunc(slices.Clone(o.probes), func(p *probe) bool { return p.h.Causes[0] != c })
+	probes := slices.DeleteFunc(slices.Clone(x.probes), func(p *probe) bool { return p.h.Causes[0] != c })
 	out := make([]ops.Check, len(probes))
 	var all sync.WaitGroup
 	for i, p := range probes {

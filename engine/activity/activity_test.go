@@ -24,8 +24,8 @@ import (
 
 var errDown = errors.New("the database is down")
 
-// play runs a test in virtual time with the office of an operator whose grace period is 20 s.
-func play(t *testing.T, declare func(*dsl.Operator), do func(t *testing.T, o *Office)) {
+// play runs a test in virtual time with the activities of an operator whose grace period is 20 s.
+func play(t *testing.T, declare func(*dsl.Operator), do func(t *testing.T, o *Hooks)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		op := dsl.New("op")
@@ -136,7 +136,7 @@ func TestHowStartupsEnd(t *testing.T) {
 	for name, tt := range tests {
 		n := &notes{}
 		t.Run(name, func(t *testing.T) {
-			play(t, func(op *dsl.Operator) { tt.declare(op, n) }, func(t *testing.T, o *Office) {
+			play(t, func(op *dsl.Operator) { tt.declare(op, n) }, func(t *testing.T, o *Hooks) {
 				begun := time.Now()
 				err := o.Start(t.Context())
 				if (err == nil) != (tt.says == "") || err != nil && !strings.Contains(err.Error(), tt.says) {
@@ -157,7 +157,7 @@ func TestAStopDuringStartup(t *testing.T) {
 	play(t, func(op *dsl.Operator) {
 		op.OnStartup("one", n.then("one", dsl.Temporary(errDown, time.Hour)))
 		op.OnCleanup("bye", n.then("bye", nil))
-	}, func(t *testing.T, o *Office) {
+	}, func(t *testing.T, o *Hooks) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := o.Start(ctx); !errors.Is(err, context.DeadlineExceeded) {
@@ -188,7 +188,7 @@ func TestWhenCleanupsRun(t *testing.T) {
 				op.OnCleanup("one", until)
 				op.OnCleanup("again", func(context.Context, *dsl.Request) error { return errDown }) // until its time is over
 				op.OnCleanup("two", n.then("bye", nil))
-			}, func(t *testing.T, o *Office) {
+			}, func(t *testing.T, o *Hooks) {
 				ctx, cancel := context.WithCancel(t.Context())
 				if err := o.Start(ctx); err != nil {
 					t.Fatal(err)
@@ -207,7 +207,7 @@ func TestWhenCleanupsRun(t *testing.T) {
 func TestCodeThatDoesNotHeedItsContext(t *testing.T) {
 	play(t, func(op *dsl.Operator) {
 		op.OnCleanup("deaf", func(context.Context, *dsl.Request) error { time.Sleep(time.Hour); return nil })
-	}, func(t *testing.T, o *Office) {
+	}, func(t *testing.T, o *Hooks) {
 		if err := o.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +234,7 @@ func TestCodeThatEndsItsGoroutine(t *testing.T) {
 	play(t, func(op *dsl.Operator) {
 		op.OnStartup("first", exits(&begun), dsl.WithBackoff(time.Minute, time.Minute))
 		op.OnReady("ready", exits(&probed))
-	}, func(t *testing.T, o *Office) {
+	}, func(t *testing.T, o *Hooks) {
 		if err := o.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -264,7 +264,7 @@ func TestProbes(t *testing.T) {
 		op.OnReady("bad", n.then("bad", errDown))
 		op.OnReady("torn", func(context.Context, *dsl.Request) error { panic("nil map") })
 		op.OnHealth("slow", slow)
-	}, func(t *testing.T, o *Office) {
+	}, func(t *testing.T, o *Hooks) {
 		go func() {
 			if err := o.Start(t.Context()); err != nil {
 				t.Error(err)

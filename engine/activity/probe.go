@@ -16,8 +16,8 @@ import (
 
 // probe is a check in Go.
 type probe struct {
-	office *Office
-	h      *dsl.Handler
+	hooks *Hooks
+	h     *dsl.Handler
 
 	mu  sync.Mutex
 	run *inquiry // the one that is under way, nil when none is
@@ -30,10 +30,10 @@ type inquiry struct {
 	err   error // once it is done
 }
 
-func newProbe(o *Office, h *dsl.Handler) *probe {
+func newProbe(x *Hooks, h *dsl.Handler) *probe {
 	limited := *h
 	limited.Timeout = cmp.Or(h.Timeout, dsl.DefaultProbeTimeout)
-	return &probe{office: o, h: &limited}
+	return &probe{hooks: x, h: &limited}
 }
 
 // check asks the probe, or joins the question that is under way. One that does not heed its timeout is not asked again before
@@ -72,6 +72,6 @@ func (p *probe) ask(run *inquiry) {
 		p.mu.Unlock()
 		close(run.done)
 	}()
-	span := transport.NewSpan(p.office.set.Held)
-	run.err = once(p.office.ctx, p.h, p.office.request(p.h, 1, span), time.Time{}, span)
+	span := transport.NewSpan(p.hooks.set.Held)
+	run.err = once(p.hooks.ctx, p.h, p.hooks.request(p.h, 1, span), time.Time{}, span)
 }

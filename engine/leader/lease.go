@@ -222,7 +222,7 @@ func (s Settings) fault() error {
 
 // hold is a term from its begin to its end: it opens the fence, calls lead, and closes the fence
 // after lead has returned, or when leadership is lost: when guard returns before its context ends,
-// or when the fence was closed from elsewhere. ours reports whether a lock is this process's.
+// or when the fence was closed from elsewhere. Ours reports whether a lock is this process's.
 //
 // Lead's context does not end with ctx. Leadership is kept while lead comes to its end after that,
 // and it may be lost then as at any time.
