@@ -22,28 +22,28 @@ import (
 )
 
 const (
-	// selfSignedLife is how long a certificate that the process signs itself is valid. It makes the next one after half of it.
+	// selfSignedLife is the validity of a self-signed certificate. The process makes the next one after half of it.
 	selfSignedLife = 365 * 24 * time.Hour
-	// filesLookedAt is how often the files of a certificate are read again, at most. A kubelet or cert-manager replaces them
-	// long before the old ones are over.
+	// filesLookedAt is the least time between two reads of a certificate's files. A kubelet or cert-manager replaces them
+	// long before the old certificate expires.
 	filesLookedAt = 10 * time.Second
 )
 
-// certificates gives a TLS server its certificate.
+// certificates provides a TLS server with its certificate.
 type certificates struct {
 	// certFile and keyFile have the certificate and its key as PEM. Without them the process signs its own.
 	certFile, keyFile string
 	log               logr.Logger
 
 	mu sync.Mutex
-	// current is what the next client gets, cert and key are the texts that it was read from, and next is when to look again.
+	// current is the certificate for the next client, read from the texts cert and key. Next is when to read the files again.
 	current   *tls.Certificate
 	cert, key []byte
 	next      time.Time
 }
 
-// get returns the certificate for a client that connects now. Files that have become unreadable, or do not fit together, are
-// logged, and the certificate before them goes on.
+// get returns the certificate for a client that connects now. If the files cannot be read or do not match, it logs the error
+// and returns the previous certificate.
 func (c *certificates) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

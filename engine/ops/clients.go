@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// mostConnections is how many connections an endpoint keeps, and mostOfClient how many of these from one address: so no
+// mostConnections is the greatest number of open connections of an endpoint, and mostOfClient that from one address. So no
 // client can keep the kubelet or Prometheus out.
 const (
 	mostConnections = 512
@@ -23,7 +23,7 @@ type clients struct {
 	of  map[string]int
 }
 
-// connState is the server's hook: it closes a new connection that is one too many.
+// connState is the server's hook. It closes a new connection if there are too many.
 func (c *clients) connState(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

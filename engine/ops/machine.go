@@ -13,10 +13,10 @@ import (
 
 // Move is a transition of an object in a machine, for [Metrics.Moved].
 type Move struct {
-	// Resource and Machine say in which machine: the id of its handler.
+	// Resource and Machine identify the machine. Machine is the id of its handler.
 	Resource, Machine string
 	From, To          string
-	// Stayed is how long the object was in the state that it left.
+	// Stayed is how long the object was in its previous state.
 	Stayed time.Duration
 }
 
@@ -58,7 +58,7 @@ func (m *Metrics) DeclareMachine(resource string, of *dsl.Machine) {
 	}
 }
 
-// forget takes away the series of a resource.
+// forget removes the series of a resource.
 func (m machines) forget(of prometheus.Labels) {
 	m.moves.DeletePartialMatch(of)
 	m.times.DeletePartialMatch(of)

@@ -29,7 +29,7 @@ const (
 	Timeout Outcome = "timeout"
 	// Panic: it panicked, and will run again.
 	Panic Outcome = "panic"
-	// Waiting: it waits for what others do, and will run again. See [dsl.Waiting].
+	// Waiting: it waits for other objects, and will run again. See [dsl.Waiting].
 	Waiting Outcome = "waiting"
 	// Ignored: it returned an error that counts as success.
 	Ignored Outcome = "ignored"
@@ -38,7 +38,7 @@ const (
 // Outcomes returns all outcomes.
 func Outcomes() []Outcome { return []Outcome{Success, Retry, Failed, Timeout, Panic, Waiting, Ignored} }
 
-// Target is what a write request was sent to.
+// Target is the kind of object that a write request was for.
 type Target string
 
 // The targets.
@@ -47,7 +47,7 @@ const (
 	Object Target = "object"
 	// Status: the handled object's status subresource.
 	Status Target = "status"
-	// Child: an object that the handled one owns.
+	// Child: an object that the handled object owns.
 	Child Target = "child"
 	// Other: any other object.
 	Other Target = "other"
@@ -56,21 +56,20 @@ const (
 // Targets returns all targets.
 func Targets() []Target { return []Target{Object, Status, Child, Other} }
 
-// Reporter is who reports an Event.
+// Reporter is the part of an operator that reports an Event.
 type Reporter string
 
 // The reporters.
 const (
-	// ByHandler: a handler reports it, through its request.
+	// ByHandler: a handler, through its request.
 	ByHandler Reporter = "handler"
-	// ByEngine: the engine itself does, as of a deletion that is held.
+	// ByEngine: the engine itself, as for a deletion that a handler holds up.
 	ByEngine Reporter = "engine"
-	// ByChange: the engine does, of what it created and deleted, where the settings ask for that.
+	// ByChange: the engine, for objects that it has created and deleted, if the settings ask for it.
 	ByChange Reporter = "change"
 )
 
-// Metrics are an operator's metrics in a registry of their own. All methods may be called at the
-// same time.
+// Metrics are an operator's metrics in a registry of their own. Its methods are safe for use by several goroutines.
 type Metrics struct {
 	registry  *prometheus.Registry
 	queues    *queueMetrics
@@ -125,10 +124,10 @@ func NewMetrics() *Metrics {
 	return m
 }
 
-// Registry is where the metrics are registered. Metrics of an operator's own may be added to it.
+// Registry returns the registry of the metrics. Operators may add metrics of their own.
 func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
 
-// Handler serves the metrics. What cannot be collected is left out of the answer and logged.
+// Handler serves the metrics. It leaves out metrics that cannot be collected, and logs the error.
 func (m *Metrics) Handler(log logr.Logger) http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
 		Registry:      m.registry,
@@ -137,14 +136,14 @@ func (m *Metrics) Handler(log logr.Logger) http.Handler {
 	})
 }
 
-// Declare makes the series of a resource appear with 0. Those of a handler appear when it has run.
+// Declare creates the series of a resource, with 0. Those of a handler are created when it has run.
 func (m *Metrics) Declare(resource string) {
 	for _, target := range Targets() {
 		m.writes.WithLabelValues(resource, string(target))
 	}
 }
 
-// Forget takes away the series of a resource that nobody works on any more.
+// Forget removes the series of a resource that the operator does not work on any more.
 func (m *Metrics) Forget(resource string) {
 	of := prometheus.Labels{"resource": resource}
 	m.runs.forget(resource)
@@ -158,7 +157,7 @@ func (m *Metrics) Leader(name string, leading bool) {
 	m.leader.WithLabelValues(name).Set(number(leading))
 }
 
-// Wrote counts what was written of an object that handlers look at: its status, the rest of it, or both.
+// Wrote counts the write requests for a handled object: to its status, to the rest of it, or both.
 func (m *Metrics) Wrote(resource string, status, whole bool) {
 	if status {
 		m.Written(resource, Status)

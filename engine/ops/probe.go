@@ -21,7 +21,7 @@ const (
 type probe struct {
 	name   string
 	health Health
-	// brief: the messages of checks are for the Pod itself alone.
+	// brief: only the Pod itself sees the messages of checks.
 	brief bool
 }
 
@@ -31,8 +31,8 @@ func (p *probe) register(mux *http.ServeMux) {
 	mux.HandleFunc("GET /"+p.name+"/{check...}", p.single)
 }
 
-// whole answers for all checks. Passed, it says "ok", or every line with ?verbose; failed, it
-// always says every line. ?exclude=CHECK, also several, leaves checks out.
+// whole answers a request for all checks. If they pass, the answer is "ok", or with ?verbose every line. If one fails, it is
+// always every line. Each ?exclude=CHECK leaves a check out.
 func (p *probe) whole(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	text := &strings.Builder{}
@@ -68,8 +68,7 @@ func (p *probe) whole(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, text.String())
 }
 
-// single answers for one check, strictly: who asks for one thing wants to know of that thing, so
-// here a warning fails too.
+// single answers a request for one check. Here a warning fails, too, because the request is about this check alone.
 func (p *probe) single(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("check")
 	if name == "" {
@@ -90,8 +89,8 @@ func (p *probe) single(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// all returns the checks as the sender of a request may see them; without any of its own, the probe has one that passes
-// whenever the process answers.
+// all returns the checks as the sender of a request may see them. A probe without checks has one that passes whenever the
+// process answers.
 func (p *probe) all(r *http.Request) []Check {
 	var checks []Check
 	switch {
@@ -118,7 +117,7 @@ func answer(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-cache, no-store")
 	w.WriteHeader(status)
-	// An error here means that nobody reads the answer any more.
+	// An error here means that the client has closed the connection.
 	_, _ = io.WriteString(w, text)
 }
 
@@ -129,8 +128,8 @@ type State int
 const (
 	// Pass: all is well.
 	Pass State = iota
-	// Warn: what the check looks at is degraded, the rest is not. The whole passes, unless that
-	// is so of every resource: see [ResourceCheck].
+	// Warn: this part of the operator is degraded. The whole passes, unless all resources are degraded; see
+	// [ResourceCheck].
 	Warn
 	// Fail: the whole fails.
 	Fail
@@ -154,14 +153,13 @@ const ResourceCheck = "resource/"
 
 // Check is one line of /healthz or /readyz.
 type Check struct {
-	// Name says what was looked at, as in "started" or "resource/foos.v1.example.com". Required,
-	// and unique.
+	// Name is the name of the check, as in "started" or "resource/foos.v1.example.com". Required and unique.
 	Name string
 	// State defaults to Pass.
 	State State
 	// Message says why, for people. Optional.
 	Message string
-	// OfObject: the name is that of an object, which others than the Pod itself may not learn.
+	// OfObject: the name is that of an object. Only the Pod itself may see it.
 	OfObject bool
 }
 

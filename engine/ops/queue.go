@@ -8,11 +8,11 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Queues is what work queues report to, under the names that client-go's own have everywhere. A
-// queue's name becomes the labels "name" and, as controller-runtime has it, "controller".
+// Queues receives the metrics of work queues, under the names of client-go's metrics. A queue's name becomes the label "name"
+// and, as in controller-runtime, the label "controller".
 func (m *Metrics) Queues() interface {
 	workqueue.MetricsProvider
-	// Settle empties the gauges of a queue that was shut down, which does not count out what it still held.
+	// Settle resets the gauges of a queue that was shut down with keys in it.
 	Settle(name string)
 } {
 	return m.queues
@@ -48,10 +48,10 @@ func newQueueMetrics() *queueMetrics {
 	}
 }
 
-// queueBuckets reach from a key that is taken at once to a quarter of an hour.
+// queueBuckets reach from no wait at all to a quarter of an hour.
 func queueBuckets() []float64 { return prometheus.ExponentialBuckets(10e-6, 10, 9) }
 
-// series are those of one metric, one for each queue.
+// series are the series of one metric, one for each queue.
 type series interface {
 	prometheus.Collector
 	DeleteLabelValues(...string) bool
@@ -61,7 +61,7 @@ func (q *queueMetrics) collectors() []series {
 	return []series{q.depth, q.unfinished, q.longest, q.adds, q.retries, q.waiting, q.working}
 }
 
-// forget takes away the series of a queue that was shut down.
+// forget removes the series of a queue that was shut down.
 func (q *queueMetrics) forget(name string) {
 	for _, c := range q.collectors() {
 		c.DeleteLabelValues(name, name)

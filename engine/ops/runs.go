@@ -14,13 +14,13 @@ import (
 
 // HandlerRun is one run of a handler, for [Metrics.Handled].
 type HandlerRun struct {
-	// Resource and Handler say which handler ran.
+	// Resource and Handler identify the handler.
 	Resource, Handler string
-	// Cause says why.
+	// Cause is why it ran.
 	Cause dsl.Cause
-	// Outcome says how it ended.
+	// Outcome is how the run ended.
 	Outcome Outcome
-	// Duration is how long it took.
+	// Duration is how long the run took.
 	Duration time.Duration
 }
 
@@ -30,7 +30,7 @@ type runs struct {
 	durations *prometheus.HistogramVec
 
 	mu sync.RWMutex
-	// known are the series that there are: to find them by their labels costs more than to count.
+	// known are the existing series. Finding one by its labels costs more than counting.
 	known map[runsOf]*runSeries
 }
 
@@ -61,15 +61,15 @@ func newRuns() *runs {
 	}
 }
 
-// Handled counts one run of a handler. With the first run for a cause the series of all its outcomes
-// appear, so that a first failure after it is an increase and not a new series, which rate() does not see.
+// Handled counts one run of a handler. The first run for a cause creates the series of all its outcomes. So a first failure
+// after that is an increase, and not a new series, which rate() would not see.
 func (m *Metrics) Handled(run HandlerRun) {
 	series := m.runs.of(runsOf{run.Resource, run.Handler, run.Cause})
 	series.counts[run.Outcome].Inc()
 	series.duration.Observe(run.Duration.Seconds())
 }
 
-// of returns the series of runs, making them appear.
+// of returns the series of runs. It creates them if necessary.
 func (r *runs) of(which runsOf) *runSeries {
 	r.mu.RLock()
 	known := r.known[which]
@@ -87,7 +87,7 @@ func (r *runs) of(which runsOf) *runSeries {
 	return series
 }
 
-// forget takes away the series of a resource.
+// forget removes the series of a resource.
 func (r *runs) forget(resource string) {
 	of := prometheus.Labels{"resource": resource}
 	r.mu.Lock()

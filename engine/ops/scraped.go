@@ -12,44 +12,45 @@ import (
 
 // ResourceStats is the state of one watched resource at the moment of a scrape.
 type ResourceStats struct {
-	// Resource is the resource as its operator declares it. Each may occur once.
+	// Resource is the resource as its operator declares it. Unique.
 	Resource string
 	// Up: it is synced and its handlers run.
 	Up bool
-	// Feeds are those of its children and related objects, by name, and whether they bring them in.
+	// Feeds says of the feeds of its children and related objects, by name, whether they work.
 	Feeds map[string]bool
 	// Objects is how many the cache holds.
 	Objects int
-	// Standing counts the objects that were handled by how they stand.
+	// Standing counts the handled objects by their standing.
 	Standing map[Standing]int
-	// Parked is how many keys wait for the cache to catch up with the operator's own writes.
+	// Parked is the number of keys that wait for the cache to catch up with the operator's own writes.
 	Parked int
-	// Broken is how many objects the breaker holds because they loop without progress.
+	// Broken is the number of objects that the breaker holds because they loop without progress.
 	Broken int
-	// Daemons are its daemons, each handler once.
+	// Daemons are its daemons, with one entry for each handler.
 	Daemons []DaemonStats
-	// States are those of its machines, each once.
+	// States are the states of its machines, with one entry for each.
 	States []StateStats
-	// LastEvent is when the last event or bookmark came. Zero, when none has, gives no age.
+	// LastEvent is when the last event or bookmark came; zero if none came yet, and then there is no series.
 	LastEvent time.Time
 }
 
 // IndexStats is the state of one index at the moment of a scrape.
 type IndexStats struct {
-	// Index is its name. Each may occur once.
+	// Index is its name. Unique.
 	Index string
-	// Up: it has all that there is.
+	// Up: it has all objects.
 	Up bool
-	// Objects is how many it has something of, and Keys how many keys have values. LeftOut is how many objects it has
-	// nothing of because its function failed. Read is how many keys were read, each counted once for each object whose
-	// handlers have.
+	// Objects is the number of objects with values in the index, and Keys the number of keys with values. LeftOut is the
+	// number of objects without values because the index function failed. Read is the number of keys that handlers have
+	// read, counted once for each of their objects.
 	Objects, Keys, LeftOut, Read int
 }
 
-// DaemonStats counts the daemons of one handler: goroutines, each of one object.
+// DaemonStats counts the daemons of one handler. A daemon is a goroutine for one object.
 type DaemonStats struct {
 	Handler string
-	// Running is how many run, or wait for their next run. Late is how many have not stopped within their time.
+	// Running is the number of those that run, or wait for their next run. Late is the number of those that have not stopped
+	// within their time.
 	Running, Late int
 }
 
@@ -57,37 +58,36 @@ type DaemonStats struct {
 type StateStats struct {
 	Machine, State string
 	Objects        int
-	// Oldest is since when the object is in it that has been so for the longest time; zero where there is none.
+	// Oldest is when the first of these objects entered the state; zero without objects.
 	Oldest time.Time
 }
 
 // MissingRight is a right that the operator's account lacks at the moment of a scrape.
 type MissingRight struct {
-	// Resource is what it is about, with its group and subresource, as in "foos.example.com/status",
-	// Verb what may not be done with it. Each pair may occur once.
+	// Resource has its group and subresource, as in "foos.example.com/status". Verb is what the account may not do with it.
+	// Each pair is unique.
 	Resource, Verb string
-	// Namespaces is in how many it is known to be missing; 1 also when that is everywhere.
+	// Namespaces is the number of namespaces in which the right is known to be missing; 1 if it is missing everywhere.
 	Namespaces int
 }
 
-// Resources sets what is asked for the state of the resources at each scrape. The function must
-// be quick and may be called at the same time from several goroutines. A later call replaces the
-// function.
+// Resources sets the function that returns the state of the resources at each scrape. It must be quick, and is called by
+// several goroutines at the same time. A later call replaces the function.
 func (m *Metrics) Resources(stats func() []ResourceStats) { m.resources.ask.Store(&stats) }
 
-// Indexes sets what is asked for the state of the indexes at each scrape. The function is as for Resources.
+// Indexes sets the function that returns the state of the indexes, as Resources does.
 func (m *Metrics) Indexes(stats func() []IndexStats) { m.indexes.ask.Store(&stats) }
 
-// MissingRights sets what is asked for the rights that are missing at each scrape. The function is as for
-// Resources.
+// MissingRights sets the function that returns the missing rights, as Resources does.
 func (m *Metrics) MissingRights(missing func() []MissingRight) { m.rights.ask.Store(&missing) }
 
-// scraped is a collector that asks when it is scraped, so gauges cannot go stale: a right that was given has no series.
+// scraped is a collector that calls a function at each scrape, so gauges cannot go stale: a right that was granted has no
+// series.
 type scraped[T any] struct {
 	ask   atomic.Pointer[func() []T]
 	descs []*prometheus.Desc
-	// tell gives the gauges of one answer.
-	tell func(of T, gauge func(d *prometheus.Desc, value float64, labels ...string))
+	// gauges sets the gauges of one answer.
+	gauges func(of T, gauge func(d *prometheus.Desc, value float64, labels ...string))
 }
 
 func (c *scraped[T]) Describe(out chan<- *prometheus.Desc) {
@@ -102,7 +102,7 @@ func (c *scraped[T]) Collect(out chan<- prometheus.Metric) {
 		return
 	}
 	for _, of := range (*ask)() {
-		c.tell(of, func(d *prometheus.Desc, value float64, labels ...string) {
+		c.gauges(of, func(d *prometheus.Desc, value float64, labels ...string) {
 			out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 		})
 	}
@@ -134,7 +134,7 @@ func newResourceCollector() *scraped[ResourceStats] {
 	states := c.describeStates()
 	age := c.describe("handwerk_informer_age_seconds",
 		"Seconds since the last event or bookmark of the resource's watch. Bookmarks come about every minute.", "resource")
-	c.tell = func(s ResourceStats, gauge func(*prometheus.Desc, float64, ...string)) {
+	c.gauges = func(s ResourceStats, gauge func(*prometheus.Desc, float64, ...string)) {
 		gauge(up, number(s.Up), s.Resource)
 		for feed, watched := range s.Feeds {
 			gauge(feeds, number(watched), s.Resource, feed)
@@ -164,7 +164,7 @@ func newIndexCollector() *scraped[IndexStats] {
 	keys := c.describe("handwerk_index_keys", "Keys of the index that have values.", "index")
 	left := c.describe("handwerk_index_left_out", "Objects of which the index has nothing because its function or its expressions failed for them.", "index")
 	read := c.describe("handwerk_index_read", "Keys of the index that handlers have read and are woken by, counted for each of their objects.", "index")
-	c.tell = func(s IndexStats, gauge func(*prometheus.Desc, float64, ...string)) {
+	c.gauges = func(s IndexStats, gauge func(*prometheus.Desc, float64, ...string)) {
 		gauge(up, number(s.Up), s.Index)
 		gauge(objects, float64(s.Objects), s.Index)
 		gauge(keys, float64(s.Keys), s.Index)
@@ -179,7 +179,7 @@ func newRightsCollector() *scraped[MissingRight] {
 	missing := c.describe("handwerk_missing_rights",
 		"Rights that the operator needs and its account lacks: in how many namespaces, 1 also for all of them. No series while nothing is missing.",
 		"resource", "verb")
-	c.tell = func(m MissingRight, gauge func(*prometheus.Desc, float64, ...string)) {
+	c.gauges = func(m MissingRight, gauge func(*prometheus.Desc, float64, ...string)) {
 		gauge(missing, float64(m.Namespaces), m.Resource, m.Verb)
 	}
 	return c

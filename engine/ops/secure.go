@@ -30,36 +30,36 @@ const (
 	KeyFileFlag  = "metrics-tls-private-key-file"
 )
 
-// Secure says how the endpoint of metrics is protected: by TLS, and by the API server, which is asked who sends a bearer token
-// and whether that one may get the path (a ClusterRole with the nonResourceURL /metrics). The operator's account needs the
-// right to create tokenreviews.authentication.k8s.io and subjectaccessreviews.authorization.k8s.io.
+// Secure protects the endpoint of metrics by TLS and by bearer tokens. The API server reviews a token and whether its user
+// may get the path (by a ClusterRole with the nonResourceURL /metrics). The operator's account needs the right to create
+// tokenreviews.authentication.k8s.io and subjectaccessreviews.authorization.k8s.io.
 type Secure struct {
-	// Tokens and Access ask the API server. Required.
+	// Tokens and Access send the reviews. Required.
 	Tokens authentication.TokenReviewInterface
 	Access authorization.SubjectAccessReviewInterface
-	// CertFile and KeyFile have the certificate and its key as PEM; they are read again when they change. Without them the
-	// process signs a certificate of its own.
+	// CertFile and KeyFile have the certificate and its key as PEM. They are read again when they change. Without them the
+	// certificate is self-signed.
 	CertFile, KeyFile string
 }
 
 const (
-	// allowedFor and deniedFor are how long an answer of the API server counts. A right that is taken away is gone after
-	// allowedFor, one that is given counts after deniedFor.
+	// allowedFor and deniedFor are how long an answer of the API server is kept. So a right is lost at most allowedFor after
+	// it was revoked, and holds at most deniedFor after it was granted.
 	allowedFor = time.Minute
 	deniedFor  = 10 * time.Second
-	// mostAnswers is how many answers of each kind are kept, so that invented tokens cannot fill the memory, nor push out
-	// the answers for real ones.
+	// mostAnswers is the greatest number of answers of each kind that are kept. So invented tokens cannot fill the memory,
+	// or push out the answers for real ones.
 	mostAnswers = 256
-	// reviewTime is how long the API server may take for one request.
+	// reviewTime is the timeout of a review.
 	reviewTime = 5 * time.Second
-	// askedAtOnce and askedPerSecond bound for how many new tokens of one address the API server is asked.
+	// askedAtOnce and askedPerSecond limit the reviews of new tokens from one address.
 	askedAtOnce    = 10
 	askedPerSecond = 1
-	// mostAddresses is how many addresses are counted apart.
+	// mostAddresses is the greatest number of addresses with a limit of their own.
 	mostAddresses = 1024
 )
 
-// gate lets the requests through whose sender may get the path.
+// gate lets a request through if its sender may get the path.
 type gate struct {
 	secure *Secure
 	log    logr.Logger
@@ -71,7 +71,7 @@ type gate struct {
 	failed  string                             // the text of the failure that was logged last
 }
 
-// question is what the API server was asked. The token itself is not kept.
+// question identifies a review. It does not have the token itself.
 type question struct {
 	token [sha256.Size]byte
 	path  string
@@ -82,7 +82,7 @@ type denial struct {
 	until   time.Time
 }
 
-// refusal is an answer to somebody who does not get the path.
+// refusal is the answer to a request that does not get through.
 type refusal struct {
 	status int
 	text   string
@@ -92,7 +92,7 @@ func newGate(s *Secure, log logr.Logger) *gate {
 	return &gate{secure: s, log: log, allowed: map[question]time.Time{}, denied: map[question]denial{}, asking: map[string]flowcontrol.RateLimiter{}}
 }
 
-// guard returns a handler that lets through to the next one who may get the path.
+// guard returns a handler that passes requests on to next if their sender may get the path.
 func (g *gate) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -120,7 +120,7 @@ func refuse(w http.ResponseWriter, no refusal) {
 
 func unknown(text string) refusal { return refusal{http.StatusUnauthorized, text} }
 
-// judge returns why the sender of a request does not get its path, nil where it does.
+// judge returns why the sender of a request may not get its path; nil if it may.
 func (g *gate) judge(r *http.Request, token string) *refusal {
 	asked := question{sha256.Sum256([]byte(token)), r.URL.Path}
 	if known, no := g.known(asked); known {
@@ -140,7 +140,7 @@ func (g *gate) judge(r *http.Request, token string) *refusal {
 	return no
 }
 
-// ask asks the API server who has the token, and whether that one may get the path.
+// ask reviews a token, and whether its user may get the path.
 func (g *gate) ask(ctx context.Context, token, path string) (*refusal, error) {
 	review, err := g.secure.Tokens.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
 	if err != nil {
@@ -168,7 +168,7 @@ func (g *gate) ask(ctx context.Context, token, path string) (*refusal, error) {
 	return nil, nil
 }
 
-// known returns what the API server said of a question before, while that counts.
+// known returns the answer to an earlier review, if it is kept and still valid.
 func (g *gate) known(asked question) (bool, *refusal) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -182,7 +182,7 @@ func (g *gate) known(asked question) (bool, *refusal) {
 	return false, nil
 }
 
-// keep remembers an answer. Where there is no room, the API server is asked again.
+// keep remembers an answer. If there is no room, the next request needs another review.
 func (g *gate) keep(asked question, no *refusal) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -203,7 +203,7 @@ func (g *gate) keep(asked question, no *refusal) {
 	}
 }
 
-// drop takes away what is over, once a map is full.
+// drop removes expired entries, once a map is full.
 func drop[V any](m map[question]V, over func(V) bool) {
 	if len(m) < mostAnswers {
 		return
@@ -215,7 +215,7 @@ func drop[V any](m map[question]V, over func(V) bool) {
 	}
 }
 
-// mayAsk reports whether the API server may be asked for one more token of an address.
+// mayAsk reports whether the limit allows a review of one more token from an address.
 func (g *gate) mayAsk(from string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -230,7 +230,7 @@ func (g *gate) mayAsk(from string) bool {
 	return limit.TryAccept()
 }
 
-// report logs a failure, once until it changes or an answer came. A client that went away is none of the operator's.
+// report logs a failure once, until it changes or a review succeeds. It does not log that a client went away.
 func (g *gate) report(ctx context.Context, err error) {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return
@@ -244,7 +244,7 @@ func (g *gate) report(ctx context.Context, err error) {
 	}
 }
 
-// local reports whether a request comes from the Pod itself, as those of kubectl port-forward do.
+// local reports whether a request comes from the Pod itself, as with kubectl port-forward.
 func local(r *http.Request) bool {
 	ip := net.ParseIP(host(r.RemoteAddr))
 	return ip != nil && ip.IsLoopback()

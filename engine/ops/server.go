@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ops serves what a person or a cluster sees of an operator from outside: metrics and health over HTTP.
+// Package ops serves the metrics and the health of an operator over HTTP, for people and for the cluster.
 //
-// [Metrics] counts. It has a registry of its own, so two operators in one process do not mix. It uses the names that the
-// ecosystem has (workqueue_*, rest_client_*, leader_election_master_status), so existing dashboards and alerts work; all other
-// names begin with "handwerk_". The label "resource" is always a resource as its operator declares it, see [dsl.ResourceName].
+// [Metrics] has a registry of its own, so two operators in one process do not mix. It uses common names where they exist
+// (workqueue_*, rest_client_*, leader_election_master_status), so existing dashboards and alerts work. All other names begin
+// with "handwerk_". The label "resource" is always a resource as its operator declares it, see [dsl.ResourceName].
 //
-// [Server] serves. /healthz and /readyz answer as those of the Kubernetes API server do, with ?verbose, ?exclude=CHECK and a
-// path for each check; /metrics and the profiles have addresses of their own. A check that warns shows what is degraded and does
-// not make the whole unready: see [State].
+// [Server] has /healthz and /readyz, as the Kubernetes API server has them, with ?verbose, ?exclude=CHECK and a path for each
+// check. /metrics and the profiles have addresses of their own. A check that warns names a degraded part and does not make the
+// whole unready; see [State].
 //
 // [Trimmer] gives memory back to the system after a burst of work.
 package ops
@@ -29,15 +29,15 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// The flags that set a server's addresses. Errors name them, so a person knows what to change.
+// The flags for a server's addresses. Errors name them.
 const (
 	HealthFlag  = "health-probe-bind-address"
 	MetricsFlag = "metrics-bind-address"
 	PprofFlag   = "pprof-bind-address"
 )
 
-// Settings say what a [Server] serves and where. An address is host:port, as in ":8081" or
-// "127.0.0.1:0"; an empty one or "0" turns its part off.
+// Settings configure a [Server]. An address is host:port, as in ":8081" or "127.0.0.1:0". An empty one or "0" turns its
+// part off.
 type Settings struct {
 	// HealthAddress serves /healthz and /readyz.
 	HealthAddress string
@@ -47,17 +47,17 @@ type Settings struct {
 	PprofAddress string
 	// Health has the checks of /healthz and /readyz. Optional.
 	Health Health
-	// Metrics is what /metrics shows. Required with MetricsAddress.
+	// Metrics are the metrics of /metrics. Required with MetricsAddress.
 	Metrics *Metrics
-	// Secure protects MetricsAddress, which serves /healthz and /readyz then, too. HealthAddress stays open for the kubelet,
-	// and gives the messages of checks to the Pod itself alone, for they name objects. Nil serves plain HTTP.
+	// Secure protects MetricsAddress, which then serves /healthz and /readyz, too. HealthAddress stays open for the kubelet.
+	// It shows the messages of checks only to the Pod itself, because they name objects. Nil serves plain HTTP.
 	Secure *Secure
 	// Log gets the errors of single connections.
 	Log logr.Logger
 }
 
-// Health has the checks of a process. The methods are called at each request. They must be quick and may be called at the same
-// time.
+// Health has the checks of a process. The methods are called for each request. They must be quick and safe for use by
+// several goroutines.
 type Health interface {
 	// Healthy returns the checks of /healthz.
 	Healthy() []Check
@@ -65,8 +65,8 @@ type Health interface {
 	Ready() []Check
 }
 
-// Server serves an operator's health, metrics and profiles. Its methods are called in this
-// order: Listen, Serve, and Shutdown while Serve runs.
+// Server serves an operator's health, metrics and profiles. Call its methods in this order: Listen, Serve, and Shutdown while
+// Serve runs.
 type Server struct {
 	health, metrics, pprof *endpoint
 }
@@ -93,13 +93,13 @@ func NewServer(s Settings) *Server {
 	return out
 }
 
-// probes adds the paths of /healthz and /readyz. Brief ones give the messages of checks to the Pod itself alone.
+// probes adds the paths of /healthz and /readyz. Brief ones show the messages of checks only to the Pod itself.
 func (s *Settings) probes(mux *http.ServeMux, brief bool) {
 	(&probe{name: healthz, health: s.Health, brief: brief}).register(mux)
 	(&probe{name: readyz, health: s.Health, brief: brief}).register(mux)
 }
 
-// Listen takes the addresses. On an error, which names the address and its flag, none is taken.
+// Listen opens the addresses. If one fails, it closes all, and the error names the address and its flag.
 func (s *Server) Listen(ctx context.Context) error {
 	for _, e := range s.endpoints() {
 		if err := e.listen(ctx); err != nil {
@@ -110,18 +110,17 @@ func (s *Server) Listen(ctx context.Context) error {
 	return nil
 }
 
-// HealthAddress is the address on which /healthz and /readyz are served after Listen, empty when
-// they are off. With port 0 it holds the port that was found.
+// HealthAddress returns the address of /healthz and /readyz after Listen; empty if they are off. Instead of port 0 it has the
+// chosen port.
 func (s *Server) HealthAddress() string { return s.health.bound() }
 
-// MetricsAddress is the address on which /metrics is served after Listen, empty when it is off.
+// MetricsAddress returns the address of /metrics after Listen; empty if it is off.
 func (s *Server) MetricsAddress() string { return s.metrics.bound() }
 
-// PprofAddress is the address on which profiles are served after Listen, empty when they are off.
+// PprofAddress returns the address of the profiles after Listen; empty if they are off.
 func (s *Server) PprofAddress() string { return s.pprof.bound() }
 
-// Serve answers requests until Shutdown is called; it returns nil then. When one address fails,
-// all are given up and the error says why.
+// Serve answers requests until Shutdown, and then returns nil. If one address fails, it closes all and returns the error.
 func (s *Server) Serve() error {
 	endpoints := s.endpoints()
 	failures := make([]error, len(endpoints))
@@ -137,8 +136,7 @@ func (s *Server) Serve() error {
 	return errors.Join(failures...)
 }
 
-// Shutdown stops listening and waits for the requests that are under way. When ctx ends first
-// they are cut off, and the error says so.
+// Shutdown stops listening and waits for current requests. If ctx ends first, it cuts them off and returns an error.
 func (s *Server) Shutdown(ctx context.Context) error {
 	endpoints := s.endpoints()
 	failures := make([]error, len(endpoints))
@@ -158,7 +156,7 @@ func (s *Server) close() {
 	}
 }
 
-// profiles serves the runtime's profiles without the mux that is global to the process.
+// profiles serves the runtime's profiles without the global mux.
 func profiles() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
@@ -174,13 +172,12 @@ type endpoint struct {
 	flag, address string
 	server        *http.Server
 	listener      net.Listener
-	// certs are those of an endpoint with TLS, nil for plain HTTP.
+	// certs are the certificates; nil for plain HTTP.
 	certs *certificates
 }
 
-// What one client may hold of an endpoint. A request has no body, so all of it comes within readTime; writeTime is for the
-// metrics of many resources over a slow connection. With mostHeader bytes of headers, all connections together hold less
-// than 10 MB.
+// The limits for one client of an endpoint. A request has no body, so readTime is for all of it. WriteTime is for the metrics of
+// many resources over a slow connection. With mostHeader bytes of headers, all connections together take less than 10 MB.
 const (
 	readTime   = 10 * time.Second
 	writeTime  = time.Minute
@@ -188,7 +185,7 @@ const (
 	mostHeader = 8 << 10
 )
 
-// newEndpoint returns an endpoint that does not listen yet. Write is how long an answer may take, zero for any time.
+// newEndpoint returns an endpoint that does not listen yet. Write is the greatest time for an answer; zero for no limit.
 func newEndpoint(flag, address string, handler http.Handler, write time.Duration, log logr.Logger) *endpoint {
 	return &endpoint{flag: flag, address: address, server: &http.Server{
 		Handler:        handler,
@@ -201,8 +198,8 @@ func newEndpoint(flag, address string, handler http.Handler, write time.Duration
 	}}
 }
 
-// secure has the endpoint speak TLS. HTTP/2 is off: metrics have no use for it, and one connection of it can carry any number
-// of requests.
+// secure makes the endpoint use TLS. HTTP/2 is off: metrics do not need it, and one connection of it can carry any number of
+// requests.
 func (e *endpoint) secure(s *Secure, log logr.Logger) {
 	e.certs = &certificates{certFile: s.CertFile, keyFile: s.KeyFile, log: log}
 	e.server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: e.certs.get}
@@ -262,7 +259,7 @@ func (e *endpoint) shutdown(ctx context.Context) error {
 	return nil
 }
 
-// close ends everything at once. What it could complain about is closed already.
+// close closes everything at once. Its errors are about connections that are closed already.
 func (e *endpoint) close() {
 	if e.listener != nil {
 		_ = e.server.Close()

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// Standing is how an object stands with an operator.
+// Standing is the state of an object as its operator sees it.
 type Standing string
 
 // The standings.
 const (
 	// Ready: its handlers are done.
 	Ready Standing = "ready"
-	// Waits: a handler waits for what others do, or the object for the cache.
+	// Waits: a handler waits for other objects, or the object for the cache.
 	Waits Standing = "waiting"
 	// Failing: a handler has failed, and is tried again or has failed for good.
 	Failing Standing = "failing"
@@ -27,22 +27,22 @@ const (
 // Standings returns all standings.
 func Standings() []Standing { return []Standing{Ready, Waits, Failing, Held} }
 
-// Stand is how an object stands, and why.
+// Stand is the standing of an object, with the reasons.
 type Stand struct {
 	Standing
-	// Open is what its handlers are not through with; nil where it is ready.
+	// Open are the unfinished handlers; nil if the object is ready.
 	Open []Open
 }
 
-// Open says why a handler of an object is not through.
+// Open says why a handler of an object is not finished.
 type Open struct {
-	// Handler is empty for what passes do themselves.
+	// Handler is empty if the reason is not about a handler.
 	Handler string
 	// Standing is [Waits] or [Failing].
 	Standing Standing
 	// Reason is the rest of a line that begins with the handler, as in "waits for Secret shop/registry".
 	Reason string
-	// Blocked: it waits for another handler of the object, which is not through.
+	// Blocked: it waits for another, unfinished handler of the object.
 	Blocked bool
 	// Logged: the log has one line for all objects that wait for this.
 	Logged bool
@@ -56,23 +56,23 @@ func (o Open) String() string {
 	return "handler " + o.Handler + " " + o.Reason
 }
 
-// Standers are the objects of a resource that stand one way.
+// Standers are the objects of a resource with the same standing.
 type Standers struct {
 	Standing Standing
-	// Count is how many there are. Oldest are those that have stood so for the longest time, these first.
+	// Count is their number. Oldest are the first few of them, by the time when they got this standing.
 	Count  int
 	Oldest []Stander
 }
 
 // Stander is an object that is not ready.
 type Stander struct {
-	// Object is its namespace and name.
+	// Object has the namespace and the name.
 	Object string
 	Since  time.Time
 	Open   []Open
 }
 
-// Checks are the lines about them: how many there are, and one for each that is named. That objects wait is no fault.
+// Checks returns one line with their number, and one for each of the oldest. Waiting objects are no fault.
 func (s Standers) Checks(resource string) []Check {
 	state := Warn
 	if s.Standing == Waits {

@@ -9,28 +9,28 @@ import (
 )
 
 const (
-	// period is how long the work of which the rate counts takes.
+	// period is the time in which passes are counted.
 	period = 3 * time.Second
-	// busy is from how many passes within a period on there is a burst.
+	// busy is the number of passes in a period that make it a burst.
 	busy = 20
-	// many passes of a burst leave enough behind for memory to be given back.
+	// many is the number of passes of a burst after which memory is given back.
 	many = 300
 )
 
-// Trimmer knows when a burst is over. Nil knows of none. Its methods may be called at any time from any goroutine.
+// Trimmer finds out when a burst is over. A nil Trimmer does nothing. Its methods are safe for use by several goroutines.
 type Trimmer struct {
 	free func()
 
 	mu sync.Mutex
-	// look ends a period, while looks is true: nobody looks when nothing happens.
+	// look ends a period, while looks is true. No timer runs when nothing happens.
 	look  *time.Timer
 	looks bool
-	// passes are those of the period, burst those of the burst so far.
+	// passes is the number of passes in the period, burst that in the burst so far.
 	passes, burst int
 	ended         bool
 }
 
-// NewTrimmer returns a trimmer that calls free some seconds after each burst, once. Nil means that there is none.
+// NewTrimmer returns a trimmer that calls free some seconds after each burst, once. Without free it is nil.
 func NewTrimmer(free func()) *Trimmer {
 	if free == nil {
 		return nil
@@ -38,7 +38,7 @@ func NewTrimmer(free func()) *Trimmer {
 	return &Trimmer{free: free}
 }
 
-// Begin begins a burst of which it does not matter how many passes it takes: a process that starts leaves garbage.
+// Begin begins a burst that counts however few passes it has: a process that starts leaves garbage.
 func (t *Trimmer) Begin() { t.count(0, many) }
 
 // Passed counts a pass.
@@ -63,7 +63,7 @@ func (t *Trimmer) count(passes, burst int) {
 	t.looks = true
 }
 
-// rest ends a period. Nobody who counts waits while memory is given back.
+// rest ends a period. It gives memory back without the lock, so counting does not wait.
 func (t *Trimmer) rest() {
 	if t.over() {
 		t.free()
@@ -88,7 +88,7 @@ func (t *Trimmer) over() bool {
 	return burst >= many
 }
 
-// End ends it: nothing is given back any more.
+// End stops the trimmer: it gives no memory back any more.
 func (t *Trimmer) End() {
 	if t == nil {
 		return
