@@ -11,11 +11,11 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// askTimeout is how long the API server has to say whether it is ready: it answers at once, and a connection that was lost on the
-// way is given up for another one.
+// askTimeout is the timeout for the question whether the API server is ready. It answers at once, so a later answer means a lost
+// connection, and the next question uses another one.
 const askTimeout = 2 * time.Second
 
-// Ask asks whether the API server is ready: once, and whatever limit there is on requests. It needs no right but that of everybody.
+// Ask asks the API server whether it is ready, once, and regardless of the limit on requests. Every account has the right to it.
 func (c *Clients) Ask(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

@@ -11,10 +11,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// askEvery is the time between two questions whether the server is back, on average.
+// askEvery is the mean time between two questions whether the server is back.
 const askEvery = time.Second
 
-// Attend asks for the server while requests fail, about once a second for the whole process, until ctx ends. After an outage
+// Attend asks about once a second whether the server is back while requests fail, for the whole process, until ctx ends. After an outage
 // that was logged, it calls back when the server answers, so that waiting keys go on at once. A server that has just come back may
 // refuse what it will allow later, so back is called again when ask has no error any more.
 func (w *Outages) Attend(ctx context.Context, ask func(context.Context) error, back func()) {
@@ -32,7 +32,7 @@ func (w *Outages) Attend(ctx context.Context, ask func(context.Context) error, b
 	}
 }
 
-// await asks until the server answers anything. It reports whether it was away for long enough for the log to say so.
+// await asks until the server gives any answer. It reports whether the outage was long enough to be logged.
 func (w *Outages) await(ctx context.Context, ask func(context.Context) error) (outage bool) {
 	var err error
 	for ctx.Err() == nil {
@@ -48,7 +48,7 @@ func (w *Outages) await(ctx context.Context, ask func(context.Context) error) (o
 	return false
 }
 
-// welcome asks a server that answers again until it is ready, or until it is clear that it does not say so, or is away again.
+// welcome asks a server that answers again until it is ready, is away again, or has had time enough to become ready.
 func (w *Outages) welcome(ctx context.Context, ask func(context.Context) error, back func()) {
 	begun, late := time.Now(), false
 	for ctx.Err() == nil && time.Since(begun) < reopening {
@@ -68,7 +68,7 @@ func (w *Outages) welcome(ctx context.Context, ask func(context.Context) error, 
 	}
 }
 
-// pause waits before the next question, until something turns at most. A server that has asked for a longer time gets that.
+// pause waits before the next question, at most until something turns. It waits longer if the server has asked for that.
 func (w *Outages) pause(ctx context.Context, last error, turned <-chan struct{}) {
 	wait := askEvery*3/4 + rand.N(askEvery/2)
 	if seconds, asked := apierrors.SuggestsClientDelay(last); asked {
@@ -83,7 +83,7 @@ func (w *Outages) pause(ctx context.Context, last error, turned <-chan struct{})
 	}
 }
 
-// down reports whether the last request to the server failed, and whether the log says so.
+// down reports whether the last request to the server failed, and whether the outage is logged.
 func (w *Outages) down() (down, logged bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -91,7 +91,7 @@ func (w *Outages) down() (down, logged bool) {
 	return s != nil && s.end == nil, s != nil && s.logged
 }
 
-// drain forgets that requests were answered, which is known.
+// drain forgets turns that are known already.
 func (w *Outages) drain() {
 	select {
 	case <-w.turned:
@@ -102,7 +102,7 @@ func (w *Outages) drain() {
 	}
 }
 
-// turn notes that requests begin to fail, or are answered again.
+// turn notes that requests begin to fail, or get answers again.
 func (w *Outages) turn() {
 	select {
 	case w.turned <- struct{}{}:

@@ -15,16 +15,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// requestDeadline is how long a request may take, from its first byte to the last one of its answer.
-// The API server ends what takes it longer than 60 s (--request-timeout of kube-apiserver), so
-// what takes longer than this was lost on the way.
+// requestDeadline is the greatest time of a request, from its first byte to the last one of the response. The API server ends
+// requests after 60 s (--request-timeout of kube-apiserver), so a response that takes longer was lost on the way.
 const requestDeadline = 65 * time.Second
 
-// noAnswerError is the error of a request whose time was over. What became of it on the server is
-// unknown.
+// noAnswerError is the error of a request without a response before its deadline. The server may have handled it.
 type noAnswerError struct{ within time.Duration }
 
-// Error says for how long an answer was waited for.
+// Error has the time that the request has waited.
 func (e *noAnswerError) Error() string {
 	return fmt.Sprintf("no answer within %vs", e.within.Seconds())
 }
@@ -32,16 +30,14 @@ func (e *noAnswerError) Error() string {
 // Timeout makes it a timeout for code that checks a [net.Error].
 func (e *noAnswerError) Timeout() bool { return true }
 
-// deadline ends requests whose answer does not come: the worker that waits for one, and the object
-// that it works on, would wait as long as the network likes. The answer to a watch has no end, so only
-// its begin has a deadline; whether it is alive after that is for its informer to see.
+// deadline ends requests without a response. Otherwise their workers and objects would wait until the network gives up. The
+// response to a watch has no end, so the deadline is for its begin alone. Its informer watches whether it is alive after that.
 type deadline struct {
 	next  http.RoundTripper
 	limit time.Duration
 }
 
-// RoundTrip sends a request. Its time ends when the answer's body is closed, not when it begins: a
-// body may stall as well.
+// RoundTrip sends a request. The deadline also holds for the body of the response, because a body may stall.
 func (d *deadline) RoundTrip(request *http.Request) (*http.Response, error) {
 	switch {
 	case asks(request, "follow"): // its answer begins with the first line of the log
@@ -59,8 +55,7 @@ func (d *deadline) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// begin sends a request for a watch. Its time ends when the answer begins: the API server sends the
-// header at once.
+// begin sends a request for a watch. The deadline holds until the response begins: the API server sends the header at once.
 func (d *deadline) begin(request *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(request.Context())
 	late := time.AfterFunc(d.limit, func() { cancel(&noAnswerError{d.limit}) })
@@ -77,8 +72,7 @@ func (d *deadline) begin(request *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets client-go find the connections underneath.
 func (d *deadline) WrappedRoundTripper() http.RoundTripper { return d.next }
 
-// asks reports whether a request asks for a stream without end: "watch", which a streamed list is too,
-// or "follow" of a log.
+// asks reports whether a request asks for a stream without end: "watch", also for a streamed list, or "follow" of a log.
 func asks(request *http.Request, stream string) bool {
 	yes, err := strconv.ParseBool(request.URL.Query().Get(stream))
 	return request.Method == http.MethodGet && err == nil && yes
@@ -92,7 +86,7 @@ func overdue(ctx context.Context, err error) error {
 	return err
 }
 
-// limitedBody is an answer's body that ends with its request's context.
+// limitedBody is the body of a response. It ends with the request's context.
 type limitedBody struct {
 	io.ReadCloser
 	ctx    context.Context
@@ -114,8 +108,8 @@ func (b *limitedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// WithDeadline returns a config like the given one, of whose requests each has a deadline of 65 s: the API server
-// ends what takes it longer than 60. Watches, and logs that are followed, have one for their beginning alone.
+// WithDeadline returns a copy of the config with a deadline of 65 s for each request: the API server ends requests after 60 s.
+// For watches and followed logs, the deadline is for their begin alone.
 func WithDeadline(given *rest.Config) *rest.Config {
 	config := rest.CopyConfig(given)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {

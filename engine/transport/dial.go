@@ -22,14 +22,14 @@ import (
 
 // Settings configure the clients. All are required.
 type Settings struct {
-	// Config is left as it is. Where it has no user agent, that is "handwerk/" and the operator's name.
+	// Config is not changed. The default of its user agent is "handwerk/" and the operator's name.
 	Config *rest.Config
 	// Operator may limit the rate of requests.
 	Operator *dsl.Operator
-	// Fence decides which requests leave the process: a [Fence], or a wrapper that records requests and sends none. Retries of
-	// client-go, and its wait for the rate limit, come before it.
+	// Fence decides which requests leave the process: a [Fence], or a wrapper that records requests and sends none. It comes
+	// after client-go's retries and its wait for the rate limit.
 	Fence Wrapper
-	// Metrics count what has passed the fence, Outages learn whether the server answers.
+	// Metrics count the requests that have passed the fence. Outages record which requests get a response.
 	Metrics *ops.Metrics
 	Outages *Outages
 }
@@ -41,16 +41,16 @@ type Wrapper interface {
 
 // Clients are the ways to the API server.
 type Clients struct {
-	// Dynamic reads and writes objects, Cached lists and watches those that are cached, as package cached/wire gives them, and
-	// Metadata watches where metadata is enough. Slim writes where nobody asks for the managedFields of the answer.
+	// Dynamic reads and writes objects. Cached lists and watches objects for caches, in the form of package cached/wire.
+	// Metadata watches metadata alone. Slim writes, and its responses have no managedFields.
 	Dynamic, Cached, Slim dynamic.Interface
 	Metadata              metadata.Interface
 	// Kubernetes sends Events and asks for access.
 	Kubernetes kubernetes.Interface
-	// Discovery reads which resources are served.
+	// Discovery finds the served resources.
 	Discovery discovery.DiscoveryInterfaceWithContext
-	// Lock holds the leader's lock. It has a connection and a timeout of its own, so that a slow request of a
-	// handler cannot cost the lease.
+	// Lock is for the leader's lock. It has a connection and a timeout of its own, so that a slow request of a handler cannot
+	// cost the lease.
 	Lock kubernetes.Interface
 }
 
@@ -106,7 +106,7 @@ func dial(s Settings) (*Clients, error) {
 	return c, err
 }
 
-// limit returns how many requests a second there may be, and how many at once; none is a negative number.
+// limit returns the rate limit of requests and its burst; negative for no limit.
 func limit(s dsl.Settings) (qps float32, burst int) {
 	switch {
 	case s.QPS <= 0:

@@ -16,13 +16,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// ErrNotLeading is wrapped by the errors of writes by a process that does not lead, or does not any more.
+// ErrNotLeading is the cause of the error of a write by a process that does not lead, or does not lead any more.
 var ErrNotLeading = errors.New("this process does not lead")
 
 // Held reports whether the process leads. While that is in doubt it waits, until ctx ends.
 type Held func(ctx context.Context) bool
 
-// Leadership answers whether this process leads, as [leader.Elector] does.
+// Leadership knows whether this process leads, as [leader.Elector] does.
 type Leadership interface {
 	// Sure reports whether the process leads. While that is in doubt it waits, until ctx ends.
 	Sure(ctx context.Context) bool
@@ -36,7 +36,7 @@ type Fence struct {
 	reviews    []string
 }
 
-// NewFence returns a fence for requests that are made with this config.
+// NewFence returns a fence for the requests of clients with this config.
 func NewFence(config *rest.Config, leadership Leadership) (*Fence, error) {
 	reviews, err := reviewPaths(config)
 	if err != nil {
@@ -70,9 +70,9 @@ func (t *fencedTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	return response, err
 }
 
-// overtaken reports whether a conflict says that somebody has written the object since the writer read it. That to a POST
-// says that the name is taken, that to an apply that there is an object, or that fields are another manager's, and that to a deletion that another object
-// has the name: none of them is about who leads.
+// overtaken reports whether a conflict means that somebody has written the object since the writer read it. Other conflicts say
+// nothing about who leads: for a POST the name is taken, for an apply the object exists or its fields are another manager's, and
+// for a deletion another object has the name.
 func overtaken(request *http.Request) bool {
 	switch request.Method {
 	case http.MethodPut:
@@ -86,8 +86,8 @@ func overtaken(request *http.Request) bool {
 // WrappedRoundTripper lets client-go find the connections underneath.
 func (t *fencedTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// writes reports whether the request changes something. Reviews, of access and of who asks, are posted, but
-// they are questions: a process that stands by asks them too.
+// writes reports whether the request changes something. Reviews of access and of the own user are POSTs, but they are
+// questions, which standbys ask, too.
 func (t *fencedTransport) writes(request *http.Request) bool {
 	switch request.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
@@ -96,9 +96,9 @@ func (t *fencedTransport) writes(request *http.Request) bool {
 	return !slices.Contains(t.fence.reviews, request.URL.Path)
 }
 
-// reviewPaths are the paths of reviews as this config's requests have them. The server's URL may have a path
-// of its own, before that of the API, as behind Rancher or kubectl proxy --api-prefix. It is the whole path
-// that is compared, so no other resource can pass for one.
+// reviewPaths returns the paths of reviews in requests with this config. The server's URL may have a path of its own before
+// that of the API, as behind Rancher or kubectl proxy --api-prefix. The fence compares whole paths, so no other resource can
+// look like a review.
 func reviewPaths(config *rest.Config) ([]string, error) {
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
@@ -110,9 +110,9 @@ func reviewPaths(config *rest.Config) ([]string, error) {
 	}, nil
 }
 
-// guarded returns the request with a body that asks the fence once more when it is sent. Between the
-// fence and the wire a request may wait for a connection, or its goroutine for its turn, and the
-// process may be stopped meanwhile. The API server does nothing with half a body.
+// guarded returns the request with a body that asks the fence once more when it is sent. Between the fence and the network a
+// request may wait for a connection, and the process may be suspended in that time. The API server ignores a request with half
+// a body.
 func (f *Fence) guarded(request *http.Request) *http.Request {
 	if request.Body == nil || request.Body == http.NoBody {
 		return request

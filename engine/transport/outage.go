@@ -20,58 +20,58 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
 )
 
-// calmAgain is how long no request must have failed before it is said that requests get through again:
-// a server that comes and goes is one fault, not many.
+// calmAgain is the time without failed requests after which an outage is over. So a server that comes and goes is one outage,
+// not many.
 const calmAgain = 15 * time.Second
 
-// doubt is how long requests must have failed, with no answer between them, before the server counts as away. One
-// request of many that comes to nothing, or all that were on a connection which broke, are no outage.
+// doubt is the time in which all requests must fail before it is an outage. One failed request of many is no outage, and
+// neither are all requests of a broken connection.
 const doubt = 250 * time.Millisecond
 
-// early is how long after the first failure an error is not logged by itself: it may belong to an outage.
+// early is the time after the first failure in which errors are not logged by themselves: they may belong to an outage.
 const early = time.Second
 
-// mostFailed is how many requests may fail in an absence before the log speaks of it though others are answered, where
-// they are more than one in answeredShare.
+// mostFailed is the number of failed requests from which an absence is an outage although other requests get responses, if
+// more than one request in answeredShare fails.
 const (
 	mostFailed    = 5
 	answeredShare = 4
 )
 
-// reopening is how long after that a server may still refuse what it will allow, or ask to be left alone.
+// reopening is the time after an outage in which a server may still refuse requests that it will allow later.
 const reopening = 35 * time.Second
 
-// Outages says in the log when requests begin to fail because no server answers, and when they get through again: once
-// each, however many requests, objects and informers that is about. One request that comes to nothing among others
-// that are answered is no outage. What fails in an outage is logged by itself at level 1 alone.
+// Outages logs once when requests begin to fail because no server answers, and once when they get through again, for any number
+// of requests, objects and informers. One failed request among others with a response is no outage. In an outage, single errors
+// are logged at level 1 only.
 type Outages struct {
 	log logr.Logger
-	// heard is when the last request was answered, in nanoseconds since 1970.
+	// heard is when the last response came, in nanoseconds since 1970.
 	heard atomic.Int64
 
 	mu sync.Mutex
-	// lost are the parts of the API that do not answer: all of it, or groups.
+	// lost are the parts of the API without responses: all of it, or groups.
 	lost map[string]*absence
-	// returned is when all of it was said to answer again.
+	// returned is when the end of the last outage of all of it was logged.
 	returned time.Time
-	// turned has something when requests begin to fail, and when one is answered after that.
+	// turned receives when requests begin to fail, and when one gets a response after that.
 	turned chan struct{}
 }
 
 // absence is a time in which requests to a part of the API fail.
 type absence struct {
 	begun, over time.Time
-	// alone is when the first request was sent of those that failed since the last answer; zero after an answer.
+	// alone is when the first failed request since the last response was sent; zero after a response.
 	alone time.Time
-	// failed and answered count requests since it began.
+	// failed and answered count the requests since the absence began.
 	failed, answered int
-	// logged: the log says that requests fail.
+	// logged: it is a logged outage.
 	logged bool
 	end    *time.Timer // runs once something was answered
 }
 
-// fail counts a request that was sent at begun and came to nothing, and reports whether the absence is to be logged now.
-// Certain: this failure alone proves it.
+// fail counts a failed request that was sent at begun, and reports whether to log an outage now. Certain: this failure alone
+// proves it.
 func (s *absence) fail(begun time.Time, certain bool) bool {
 	s.failed++
 	if s.alone.IsZero() {
@@ -89,18 +89,18 @@ func (s *absence) fail(begun time.Time, certain bool) bool {
 	return true
 }
 
-// everything is the part of the API that is all of it.
+// everything is the name of the whole API.
 const everything = "the API server"
 
-// storage is the part of the API that writes need: etcd, whose disk or quota may be full while reads are answered.
+// storage is the name of the part of the API for writes: the disk or the quota of etcd may be full while reads work.
 const storage = "the storage of the API server"
 
-// NewOutages returns a watch that has seen no request yet.
+// NewOutages returns an Outages without any requests yet.
 func NewOutages(log logr.Logger) *Outages {
 	return &Outages{log: log, lost: map[string]*absence{}, turned: make(chan struct{}, 1)}
 }
 
-// failed notes a request that was sent at begun and came to nothing; see [absence.fail].
+// failed notes a failed request that was sent at begun; see [absence.fail].
 func (w *Outages) failed(part string, err error, begun time.Time, certain bool) {
 	if heard := time.Unix(0, w.heard.Load()); part == everything && heard.After(begun) {
 		begun = heard
@@ -122,8 +122,8 @@ func (w *Outages) failed(part string, err error, begun time.Time, certain bool) 
 	}
 }
 
-// Away reports whether the log says that the API server does not answer, or said so until a moment ago: watches are
-// opened again after a wait that has grown by then.
+// Away reports whether there is a logged outage of the API server, or was one until a moment ago: watches are opened again
+// after a wait that has grown by then.
 func (w *Outages) Away() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -131,8 +131,8 @@ func (w *Outages) Away() bool {
 	return s != nil && s.logged || time.Since(w.returned) < reopening
 }
 
-// Logged reports whether the log says that requests to some part of the API fail, or said so until a moment ago. The
-// first second of an absence counts, too: it may become an outage, and failed requests are tried again at once.
+// Logged reports whether there is a logged outage of some part of the API, or was one until a moment ago. The first second of
+// an absence counts, too: it may become an outage, and failed requests are tried again at once.
 func (w *Outages) Logged() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -144,20 +144,20 @@ func (w *Outages) Logged() bool {
 	return time.Since(w.returned) < reopening
 }
 
-// Covers reports whether a refusal is due to what is said already: who is not known may do nothing, and a server
-// that has just come back refuses for a moment what it will allow.
+// Covers reports whether a refusal belongs to a logged outage: an unknown user may do nothing, and a server that has just come
+// back refuses requests for a moment that it will allow later.
 func (w *Outages) Covers(err error) bool {
 	return (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)) && w.Away()
 }
 
-// lacks reports whether some part of the API does not answer.
+// lacks reports whether some part of the API gives no responses.
 func (w *Outages) lacks() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.lost) > 0
 }
 
-// answered notes a request that was answered.
+// answered notes a request with a response.
 func (w *Outages) answered(part string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -176,7 +176,7 @@ func (w *Outages) answered(part string) {
 	}
 }
 
-// back says that a part of the API answers again, where the log says that it does not.
+// back logs that a part of the API answers again, if its outage was logged.
 func (w *Outages) back(part string, s *absence) {
 	w.mu.Lock()
 	over := w.lost[part] == s && s.end != nil
@@ -238,13 +238,13 @@ func (t *deadlineTransport) RoundTrip(request *http.Request) (*http.Response, er
 // WrappedRoundTripper lets client-go find the connections underneath.
 func (t *deadlineTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// errLate says that the time of a request was over, which errors of the HTTP client do in many ways.
+// errLate replaces the many errors of the HTTP client for a timeout.
 var errLate = errors.New("no answer in time")
 
-// errUnknown is what is wrong when the API server does not know who asks, whatever is asked.
+// errUnknown is the error of all requests when the API server does not accept the credentials.
 var errUnknown = errors.New("401 Unauthorized: the API server does not accept the token or certificate; it may have expired")
 
-// plain is why a request was not answered, for people.
+// plain returns why a request got no response, for people.
 func plain(request *http.Request, err error) error {
 	// The client may end the request itself, a moment before its context does.
 	if end, has := request.Context().Deadline(); has && time.Until(end) < 100*time.Millisecond {
@@ -257,8 +257,7 @@ func unavailable(code int) bool {
 	return code == http.StatusBadGateway || code == http.StatusServiceUnavailable || code == http.StatusGatewayTimeout
 }
 
-// groupOf names the part of the API that a path is in. The server's URL may have a path of its own
-// before it.
+// groupOf returns the name of the part of the API with this path. The server's URL may have a path of its own before it.
 func groupOf(path string) string {
 	_, rest, found := strings.Cut(path, "/apis/")
 	if !found {
@@ -280,8 +279,8 @@ func (e *noReplyError) Timeout() bool {
 	return is && inner.Timeout()
 }
 
-// Unanswered reports whether an error says that the API server did not answer, or that its storage did not. The error of
-// another server, which a handler asked, says neither.
+// Unanswered reports whether an error means that the API server or its storage did not answer. An error of another server, which
+// a handler has called, does not count.
 func Unanswered(err error) bool {
 	_, silent := errors.AsType[*noReplyError](err)
 	_, late := errors.AsType[*noAnswerError](err)

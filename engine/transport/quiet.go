@@ -16,8 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// quiet is the sink of such a logger. Client-go logs a request that is cancelled while its answer is being read
-// as an error.
+// quiet is the sink of such a logger. Client-go logs an error if a request is cancelled while its response is being read.
 type quiet struct {
 	logr.LogSink
 	logged Logged
@@ -37,12 +36,11 @@ func Quiet(log logr.Logger, logged Logged) logr.Logger {
 	return log
 }
 
-// Enabled leaves out the bodies of requests and answers, which client-go logs from here on: they
-// may be those of Secrets.
+// Enabled disables the levels at which client-go logs the bodies of requests and responses, because they may have Secrets.
 func (q quiet) Enabled(level int) bool { return level < 8 && q.LogSink.Enabled(level) }
 
-// Error logs an error, but a cancellation and what is said already, as information for those who look
-// closely; so is an Event that comes too late for its namespace. Events are named, not written out.
+// Error logs an error. It logs cancellations, errors that are logged already, and Events that come too late for their namespace
+// at level 1. It logs the names of Events, not their content.
 func (q quiet) Error(err error, message string, values ...any) {
 	values = named(values)
 	late := apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
@@ -54,15 +52,14 @@ func (q quiet) Error(err error, message string, values ...any) {
 	}
 }
 
-// givenUp reports whether a request was given up because its time was over. The HTTP client puts an error
-// of its own in the place of the transport's: a *url.Error before there is an answer, one without an exported
-// type while the body is read.
+// givenUp reports whether a request timed out. The HTTP client replaces the transport's error by one of its own: a *url.Error
+// before the response, and one without an exported type while the body is read.
 func givenUp(err error) bool {
 	request, is := errors.AsType[net.Error](err)
 	return is && request.Timeout()
 }
 
-// named returns the values with names in the place of Events.
+// named returns the values with Events replaced by their names.
 func named(values []any) []any {
 	out := slices.Clone(values)
 	for i, value := range out {

@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 )
 
-// Span is the time in which one attempt of a handler may act: until its timeout, its return, the end of the
-// process or of its leadership. Whatever context a handler passes on, its requests end with the span. What it has
-// entered ends before the span has: when the pass goes on, nothing that a handler left behind is under way.
+// Span is the time in which one attempt of a handler may act: until its timeout, its return, the end of the process or of its
+// leadership. The handler's requests end with the span, whatever context it uses. The span ends when all entered calls have
+// returned, so when the pass goes on, no request of the handler is running.
 type Span struct {
 	held Held
 	ctx  context.Context
@@ -26,14 +26,14 @@ type Span struct {
 // NewSpan returns a span whose attempt has not begun.
 func NewSpan(held Held) *Span { return &Span{held: held} }
 
-// Begin begins the attempt, which ends with ctx at the latest, and returns its context: it ends with the span. It must be called
-// once, before the span is used.
+// Begin begins the attempt, which ends with ctx at the latest, and returns its context, which ends with the span. Call it once,
+// before using the span.
 func (s *Span) Begin(ctx context.Context) context.Context {
 	s.ctx, s.over = context.WithCancel(ctx)
 	return s.ctx
 }
 
-// End ends the attempt, and returns when nothing that was entered is under way any more.
+// End ends the attempt. It returns when all entered calls have returned.
 func (s *Span) End() {
 	s.mu.Lock()
 	s.over()
@@ -44,20 +44,20 @@ func (s *Span) End() {
 // Over reports whether the attempt has ended.
 func (s *Span) Over() bool { return s.ctx.Err() != nil }
 
-// Lost reports whether a write of the attempt was refused because the process did not lead. What the attempt came to says
-// nothing about its object then.
+// Lost reports whether a write of the attempt was refused because the process did not lead. Then the outcome of the attempt says
+// nothing about its object.
 func (s *Span) Lost() bool { return s.lost.Load() }
 
-// Read returns a context for requests that read: it ends with ctx and with the span. The function gives
-// back what it holds, and must be called.
+// Read returns a context for requests that read. It ends with ctx and with the span. The function releases it, and must be
+// called.
 func (s *Span) Read(ctx context.Context) (context.Context, context.CancelFunc) {
 	joined, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })
 	return joined, func() { stop(); cancel(nil) }
 }
 
-// Enter is Read for what leaves something with the pass, or with what is remembered beyond it: the pass goes on when
-// the function was called. The error says that the span is over.
+// Enter is Read for calls that change the state of the pass, or the memory that outlives it: the span does not end before the
+// function was called. The error means that the span is over.
 func (s *Span) Enter(ctx context.Context) (context.Context, context.CancelFunc, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,8 +70,7 @@ func (s *Span) Enter(ctx context.Context) (context.Context, context.CancelFunc, 
 	return joined, func() { once.Do(func() { cancel(); s.inside.Done() }) }, nil
 }
 
-// Write is Enter for a write. The error, which wraps [ErrNotLeading] where that is the reason, says that there is to
-// be none: the span is over, or leadership is lost.
+// Write is Enter for a write. The error means that the span is over, or that leadership is lost; then it wraps [ErrNotLeading].
 func (s *Span) Write(ctx context.Context) (context.Context, context.CancelFunc, error) {
 	joined, done, err := s.Enter(ctx)
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// mostPeeked is how much of an answer is looked at, in bytes: the Status of an error of etcd is shorter.
+// mostPeeked is the number of bytes of a response to look at. The Status of an error of etcd is shorter.
 const mostPeeked = 1024
 
-// unstored reports whether an answer is an error of the API server's storage. It leaves the answer as it is.
+// unstored reports whether a response is an error of the API server's storage. The caller can still read the response.
 func unstored(response *http.Response) bool {
 	if response.Body == nil {
 		return false
@@ -27,8 +27,8 @@ func unstored(response *http.Response) bool {
 	return ofStorage(string(head))
 }
 
-// ofStorage reports whether a text is an error of etcd about itself. It has others about a single request: one that is
-// too large stays so.
+// ofStorage reports whether a text is an error of etcd about itself. Errors about a single request, such as one that is too
+// large, do not count.
 func ofStorage(text string) bool {
 	_, said, found := strings.Cut(text, "etcdserver: ")
 	return found && !strings.HasPrefix(said, "request is too large")

@@ -16,11 +16,11 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
 )
 
-// warningsMost bounds the warnings that are known to be logged. Past that, each is logged once more.
+// warningsMost is the greatest number of remembered warnings. When it is reached, all are logged once more.
 const warningsMost = 1000
 
-// warnings logs the warnings of answers, each text once for a resource, with the first object that it is about. It leaves
-// out those that may quote a Secret.
+// warnings logs the warnings of responses, each text once for a resource, with the first object. It does not log warnings that
+// may quote a Secret.
 type warnings struct {
 	mu    sync.Mutex
 	known map[warning]bool
@@ -29,7 +29,7 @@ type warnings struct {
 // warning is a text about a resource, without the name of an object.
 type warning struct{ resource, text string }
 
-// wrap makes a transport that looks at the answers of another.
+// wrap returns a transport that looks at the responses of another one.
 func (w *warnings) wrap(next http.RoundTripper) http.RoundTripper { return warningTransport{next, w} }
 
 type warningTransport struct {
@@ -49,7 +49,7 @@ func (t warningTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets client-go find the connections underneath, to close idle ones.
 func (t warningTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// hear logs the warnings of a request's answer that are new.
+// hear logs the new warnings of a response.
 func (w *warnings) hear(r *http.Request, headers []string) {
 	if dsl.Discreet(r.Context()) {
 		return
@@ -78,10 +78,10 @@ func (w *warnings) first(one warning) bool {
 	return true
 }
 
-// about is what a request is about: a resource, and mostly one object of it.
+// about is the resource of a request, and mostly one object.
 type about struct{ resource, namespace, name string }
 
-// aboutOf reads it from the path of a request. One that creates an object has its name in the body.
+// aboutOf reads the resource and the object from the path of a request. A request that creates an object has the name in its body.
 func aboutOf(r *http.Request) (out about) {
 	path := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	version, group := "", ""
@@ -104,7 +104,7 @@ func aboutOf(r *http.Request) (out about) {
 	return out
 }
 
-// nameIn returns the name in a request's body; empty where it cannot be read.
+// nameIn returns the name in a request's body; empty if it cannot be read.
 func nameIn(r *http.Request) string {
 	if r.GetBody == nil {
 		return ""
@@ -123,7 +123,7 @@ func nameIn(r *http.Request) string {
 	return object.Metadata.Name + object.Metadata.GenerateName
 }
 
-// String names it.
+// String returns the resource and the object.
 func (a about) String() string {
 	switch {
 	case a.name == "":
