@@ -89,8 +89,7 @@ func (m *machines) ReadForm(d *form.Decoder, at path, n *yaml.Node) bool {
 
 // DescribeForm describes the machine or the list.
 func (m *machines) DescribeForm(d *form.Describer) *form.Schema {
-	one := d.Struct(reflect.TypeFor[machine]())
-	return &form.Schema{OneOf: []*form.Schema{one, {Type: "array", Items: one, MinItems: 1}}}
+	return describeOneOrList(d.Struct(reflect.TypeFor[machine]()))
 }
 
 // at returns the place of machine i.
@@ -114,6 +113,11 @@ func oneOrList[T any](d *form.Decoder, at path, n *yaml.Node, list *[]T, single 
 	return d.Value(at, n, &(*list)[0])
 }
 
+// describeOneOrList describes what oneOrList reads.
+func describeOneOrList(one *form.Schema) *form.Schema {
+	return &form.Schema{OneOf: []*form.Schema{one, {Type: "array", Items: one, MinItems: 1}}}
+}
+
 // doings are the actions of enter or during: one action, or several steps.
 type doings struct {
 	list   []step
@@ -127,8 +131,7 @@ func (s *doings) ReadForm(d *form.Decoder, at path, n *yaml.Node) bool {
 
 // DescribeForm describes the action or the steps.
 func (s *doings) DescribeForm(d *form.Describer) *form.Schema {
-	one := d.Define("step", func() *form.Schema { return withAction(d, reflect.TypeFor[step](), anyAction) })
-	return &form.Schema{OneOf: []*form.Schema{one, {Type: "array", Items: one, MinItems: 1}}}
+	return describeOneOrList(d.Define("step", func() *form.Schema { return withAction(d, reflect.TypeFor[step](), anyAction) }))
 }
 
 // does describes the actions of a state for people.

@@ -4,6 +4,7 @@
 package form
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -45,16 +46,25 @@ type Predicate string
 
 // ReadForm accepts text, true or false.
 func (p *Predicate) ReadForm(d *Decoder, at Path, n *yaml.Node) bool {
-	text := strings.TrimRight(n.Value, " \n")
-	if n.Kind != yaml.ScalarNode || !IsText(n) && n.Tag != "!!bool" || text == "" {
+	text, is := codeIn(n, "!!bool")
+	if !is {
 		d.FaultAt(n, at, "want an expression that is true or false, found %s", Found(n))
 		return false
+	}
+	*p = Predicate(text)
+	return true
+}
+
+// codeIn returns the expression that a scalar is: a text, or a value with one of the tags.
+func codeIn(n *yaml.Node, tags ...string) (text string, is bool) {
+	text = strings.TrimRight(n.Value, " \n")
+	if n.Kind != yaml.ScalarNode || !IsText(n) && !slices.Contains(tags, n.Tag) || text == "" {
+		return "", false
 	}
 	if always := false; n.Tag == "!!bool" && n.Decode(&always) == nil {
 		text = strconv.FormatBool(always) // CEL has true, and not True
 	}
-	*p = Predicate(text)
-	return true
+	return text, true
 }
 
 // DescribeForm describes the accepted values.
@@ -67,14 +77,10 @@ type Expression string
 
 // ReadForm accepts text, a number, true or false.
 func (e *Expression) ReadForm(d *Decoder, at Path, n *yaml.Node) bool {
-	text := strings.TrimRight(n.Value, " \n")
-	number := n.Tag == "!!int" || n.Tag == "!!float"
-	if n.Kind != yaml.ScalarNode || !IsText(n) && n.Tag != "!!bool" && !number || text == "" {
+	text, is := codeIn(n, "!!bool", "!!int", "!!float")
+	if !is {
 		d.FaultAt(n, at, "want an expression, found %s", Found(n))
 		return false
-	}
-	if always := false; n.Tag == "!!bool" && n.Decode(&always) == nil {
-		text = strconv.FormatBool(always) // CEL has true, and not True
 	}
 	*e = Expression(text)
 	return true
