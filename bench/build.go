@@ -14,7 +14,7 @@ import (
 // build compiles the programs that are measured, all in the same way: static and stripped, as the released program is.
 func (p plan) build(ctx context.Context) error {
 	run := func(dir string, args ...string) error {
-		cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-trimpath", "-ldflags", os.Getenv("BENCH_LDFLAGS")}, args...)...)
+		cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-trimpath", "-ldflags", "-s -w"}, args...)...)
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
