@@ -74,8 +74,12 @@ bench-quick: controlplane ## Measure in small (4 minutes), and say which ratios 
 	cd bench && go run . -quick -compare baseline.json $(BENCH_FLAGS)
 
 .PHONY: bench-large
-bench-large: controlplane ## Measure with up to 100,000 objects (an hour), and draw the curves.
-	cd bench && go run . -large 5000,20000,50000,100000 -rounds 1 $(BENCH_FLAGS)
+bench-large: controlplane ## Measure with up to 100,000 objects (an hour).
+	cd bench && for n in 5000 20000 100000; do go run . -subjects minimal,go -scenarios restart,memory,react,resync -rounds 1 -n $$n -part $$n $(BENCH_FLAGS) || exit; done
+
+.PHONY: bench-families
+bench-families: controlplane ## Measure operators with more children (5 minutes).
+	cd bench && go run . -subjects families,sample -scenarios backlog,storm,memory,restart,resync -rounds 1 -n 1000 -part families $(BENCH_FLAGS)
 
 .PHONY: schema
 schema: ## Write docs/operator.schema.json and the reference in docs/language.md anew.

@@ -23,11 +23,7 @@ func (p plan) build(ctx context.Context) error {
 		}
 		return nil
 	}
-	tags := ""
-	if p.profile != "" {
-		tags = "profile"
-	}
-	if err := run(".", "-tags", tags, "-o", p.dir+"/", "./minimal", "./operator", "./runtime"); err != nil {
+	if err := run(".", "-o", p.dir+"/", "./minimal", "./operator", "./runtime"); err != nil {
 		return err
 	}
 	// The released program is the main module's: with the versions that it is released with.

@@ -10,11 +10,7 @@ import (
 
 // childrenLife starts the subject over Foos without ConfigMaps, and then deletes some of those that it has made.
 func (s *session) childrenLife(ctx context.Context, sub subject, out take) error {
-	f := newFoos(s.client, "bench-children")
-	if err := f.fresh(ctx, s.parents, s.size); err != nil {
-		return err
-	}
-	statuses, err := follow(ctx, s.client, f.path, availableCell, f.all())
+	f, statuses, err := s.fresh(ctx, "bench-children", s.parents, s.size)
 	if err != nil {
 		return err
 	}
@@ -85,11 +81,7 @@ func (s *session) heal(ctx context.Context, sub subject, p *process, f *foos, co
 
 // deletionLife starts the subject over Foos, waits until all have its finalizer, and deletes them all.
 func (s *session) deletionLife(ctx context.Context, sub subject, out take) error {
-	f := newFoos(s.client, "bench-deletion")
-	if err := f.fresh(ctx, s.parents, s.size); err != nil {
-		return err
-	}
-	w, err := follow(ctx, s.client, f.path, availableCell, f.all())
+	f, w, err := s.fresh(ctx, "bench-deletion", s.parents, s.size)
 	if err != nil {
 		return err
 	}

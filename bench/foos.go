@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -43,14 +44,18 @@ func newFoos(client *wire.Client, namespace string) *foos {
 
 func nameOf(i int) string { return fmt.Sprintf("foo-%06d", i) }
 
-// fresh takes away what there is in the namespace and makes new Foos, so that each subject finds the same, and no trace
-// of another one.
-func (f *foos) fresh(ctx context.Context, count, size int) error {
+// fresh takes away what there is in a namespace and makes new Foos there, so that each subject finds the same, and no trace of
+// another one. The follower must be closed in the end.
+func (s *session) fresh(ctx context.Context, namespace string, count, size int) (*foos, *follower, error) {
+	f := newFoos(s.client, namespace)
 	if err := f.clear(ctx); err != nil {
-		return err
+		return nil, nil, err
 	}
-	f.asked = nil
-	return f.grow(ctx, count, size)
+	if err := f.fill(ctx, count, size); err != nil {
+		return nil, nil, err
+	}
+	w, err := follow(ctx, s.client, f.path, availableCell, f.all())
+	return f, w, err
 }
 
 // clear takes away everything, finalizers and all, and makes the namespace if there is none.
@@ -92,15 +97,12 @@ func (f *foos) empty(ctx context.Context, path string) error {
 	})
 }
 
-// grow makes Foos until there are so many. Their JSON without managedFields is about size bytes long: what a Foo does
+// fill makes so many Foos. Their JSON without managedFields is about size bytes long: what a Foo does
 // not need it has in annotations, as real objects do, in words that differ from one to the other.
-func (f *foos) grow(ctx context.Context, count, size int) error {
-	first := len(f.asked)
-	for range count - first {
-		f.asked = append(f.asked, 1)
-	}
-	return f.some(ctx, count-first, func(ctx context.Context, i int) error {
-		return f.client.Send(ctx, http.MethodPost, f.path, wire.JSON, newFoo(first+i, size))
+func (f *foos) fill(ctx context.Context, count, size int) error {
+	f.asked = slices.Repeat([]int64{1}, count)
+	return f.some(ctx, count, func(ctx context.Context, i int) error {
+		return f.client.Send(ctx, http.MethodPost, f.path, wire.JSON, newFoo(i, size))
 	})
 }
 

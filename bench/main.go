@@ -15,7 +15,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -36,10 +35,10 @@ func main() {
 // flags reads the command line.
 func flags() (plan, error) {
 	p := plan{log: os.Stderr}
-	var names, lives, large string
+	var names, lives string
 	quick := flag.Bool("quick", false, "measure all in small, once")
-	flag.StringVar(&names, "subjects", "", "measure these alone, of minimal,yaml,go,typed,unstructured")
-	flag.StringVar(&lives, "scenarios", "", "measure these alone, of idle,backlog,storm,memory,restart,react,children,heal,deletion,memory20k (a storm needs a backlog, react a restart, heal children)")
+	flag.StringVar(&names, "subjects", "", "measure these alone, of minimal,yaml,go,typed,unstructured; or families,sample, which have more children, or minimal-http2")
+	flag.StringVar(&lives, "scenarios", "", "measure these alone, of idle,backlog,storm,memory,restart,react,children,heal,deletion,memory20k (a storm needs a backlog, react a restart, heal children, memory one of the first two); or resync, which is measured only when it is named. Without a backlog the minimal client writes all statuses before")
 	flag.IntVar(&p.objects, "n", 5000, "how many Foos there are")
 	flag.IntVar(&p.size, "size", 1500, "how large the JSON of a Foo is without managedFields, in `bytes`")
 	flag.IntVar(&p.parents, "parents", 2000, "how many Foos have a ConfigMap each, or a finalizer")
@@ -48,29 +47,18 @@ func flags() (plan, error) {
 	flag.IntVar(&p.rounds, "rounds", 3, "how often everything is measured, in alternation")
 	flag.IntVar(&p.many, "many", 20000, "how many Foos of 2.45 KB there are when memory is measured with more of them")
 	flag.DurationVar(&p.rest, "rest", 15*time.Second, "how long a program has nothing to do before its memory is read")
-	flag.Float64Var(&p.quiet, "noise", 0.05, "the part of the machine that other programs may take; what they disturb more is measured again")
-	flag.IntVar(&p.repeats, "repeats", 2, "how often at most")
 	flag.StringVar(&p.controlplane, "controlplane", "../bin/controlplane", "the program that starts a control plane")
-	flag.StringVar(&p.profile, "profile", "", "write pprof profiles of what is measured into this `folder`; the figures are not to be used then")
+	flag.StringVar(&p.profile, "profile", "", "write pprof profiles of all but the minimal client into this `folder`; the figures are not to be used then")
 	flag.StringVar(&p.compare, "compare", "", "compare the ratios with those in this `file`, and print what has moved by more than a tenth")
 	flag.StringVar(&p.baseline, "write-baseline", "", "write the ratios into this `file`")
-	flag.StringVar(&large, "large", "", "measure minimal and go with these many objects instead, as in 20000,100000, and draw curves")
-	flag.IntVar(&p.families, "families", 0, "measure operators with more children instead, with so many Foos")
-	flag.StringVar(&p.doc, "doc", "", "put the tables into this `file`, too, as ../docs/performance.md, where its marks for them are")
-	flag.StringVar(&p.curves, "curves", "../docs", "draw the curves into this `folder`")
-	flag.StringVar(&p.raw, "raw", "", "write what was measured into this `file`, a line of JSON a run, as it comes")
+	flag.StringVar(&p.doc, "doc", "", "put the tables into this `file`, too, as ../docs/performance.md")
+	flag.StringVar(&p.part, "part", mainPart, "where in it: between the marks of this `name`")
 	flag.BoolVar(&p.keep, "keep", false, "keep the folder of logs, the audit log among them")
 	flag.Parse()
 	if *quick {
 		p.small()
 	}
 	var err error
-	if p.sizes, err = sizes(large); err != nil {
-		return p, err
-	}
-	if large != "" && names == "" {
-		names = "minimal,go"
-	}
 	if p.subjects, err = chosen(names); err != nil {
 		return p, err
 	}
@@ -83,7 +71,7 @@ func (p *plan) small() {
 	given := map[string]bool{}
 	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	for name, value := range map[string]string{
-		"n": "600", "parents": "300", "lost": "50", "samples": "100", "rounds": "1", "many": "0", "rest": "3s", "repeats": "0",
+		"n": "600", "parents": "300", "lost": "50", "samples": "100", "rounds": "1", "many": "0", "rest": "3s",
 	} {
 		if !given[name] {
 			_ = flag.Set(name, value) // they are flags, and these their values
@@ -136,27 +124,14 @@ func (p plan) run(ctx context.Context, out *os.File) (err error) {
 }
 
 // tell writes what came of it.
-func (r *result) tell(out *os.File) error {
-	write, part := r.write, "main"
-	switch {
-	case len(r.sizes) > 0:
-		write, part = r.writeLarge, "large"
-	case r.families > 0:
-		write, part = r.writeLarger, "families"
+func (r *result) tell(out io.Writer) error {
+	text := r.write()
+	if _, err := io.WriteString(out, text); err != nil {
+		return err
 	}
-	var text strings.Builder
-	err := write(&text)
-	if _, outErr := io.WriteString(out, text.String()); outErr != nil {
-		return outErr
+	var err error
+	if r.doc != "" {
+		err = insert(r.doc, r.part, text)
 	}
-	if err == nil && r.doc != "" {
-		err = insert(r.doc, part, text.String())
-	}
-	switch part {
-	case "main":
-		err = errors.Join(err, r.hold(out))
-	case "large":
-		err = errors.Join(err, r.draw(r.curves))
-	}
-	return errors.Join(err, r.failure())
+	return errors.Join(err, r.hold(out), r.failure())
 }

@@ -4,10 +4,8 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -16,14 +14,9 @@ import (
 // record is what was measured of one life of a subject.
 type record struct {
 	Subject, Life string
-	Round         int
-	// Repeats is how often it was measured again because others disturbed it, Others the part of the machine that these
-	// took in the run that counts.
-	Repeats int
-	Others  float64
-	Values  take
+	Values        take
 	// Failure is why there are no values, or not all.
-	Failure string `json:",omitempty"`
+	Failure string
 }
 
 func (r record) String() string {
@@ -33,7 +26,7 @@ func (r record) String() string {
 			parts = append(parts, fmt.Sprintf("%s %.4g", key, r.Values[key]))
 		}
 	}
-	text := fmt.Sprintf("%s; others took %.0f %%", strings.Join(parts, ", "), 100*r.Others)
+	text := strings.Join(parts, ", ")
 	if r.Failure != "" {
 		text += "; FAILED: " + r.Failure
 	}
@@ -45,19 +38,6 @@ type result struct {
 	plan
 	begun   time.Time
 	records []record
-}
-
-// add notes a record, at once in the file for them.
-func (r *result) add(rec record) error {
-	r.records = append(r.records, rec)
-	if r.raw == "" {
-		return nil
-	}
-	file, err := os.OpenFile(r.raw, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	return errors.Join(json.NewEncoder(file).Encode(rec), file.Close())
 }
 
 // values are those of a row for a subject, in order.

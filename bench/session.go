@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -21,17 +22,11 @@ type plan struct {
 	// objects of size bytes are most scenarios about, parents those that have children or finalizers, lost of whose
 	// ConfigMaps are deleted.
 	objects, size, parents, lost, samples, rounds, many int
-	// families is how many Foos have several children each, where these are measured.
-	families int
-	rest     time.Duration
-	// quiet is the part of the machine that others may take, repeats how often a run is repeated for it.
-	quiet   float64
-	repeats int
+	rest                                                time.Duration
 
-	// sizes are the numbers of objects that the curves are drawn from.
-	sizes []int
-
-	controlplane, profile, compare, baseline, raw, curves, doc string
+	controlplane, profile, compare, baseline string
+	// doc is the file that the tables are put into, part the marks between which they are.
+	doc, part string
 	// from is what is measured: versions of everything.
 	from string
 	keep bool
@@ -52,18 +47,19 @@ const (
 	heal     = "heal"
 	deletion = "deletion"
 	crowd    = "memory20k"
+	resync   = "resync"
 )
 
 // scenarios are those of these names, with what they need.
 func scenarios(names string) (map[string]bool, error) {
 	needs := map[string][]string{
-		idle: nil, backlog: nil, storm: {backlog}, resting: {idle, backlog}, restart: {backlog}, react: {backlog, restart},
-		children: nil, heal: {children}, deletion: nil, crowd: {idle},
+		idle: nil, backlog: nil, storm: {backlog}, resting: nil, restart: nil, react: {restart},
+		children: nil, heal: {children}, deletion: nil, crowd: nil, resync: nil,
 	}
 	out := map[string]bool{}
 	if names == "" {
 		for name := range needs {
-			out[name] = true
+			out[name] = name != resync
 		}
 		return out, nil
 	}
@@ -77,6 +73,9 @@ func scenarios(names string) (map[string]bool, error) {
 			out[other] = true
 		}
 	}
+	if out[resting] && !out[backlog] && !out[restart] {
+		return nil, errors.New("memory is measured after a backlog or after a restart: name one of these, too")
+	}
 	return out, nil
 }
 
@@ -87,6 +86,8 @@ type session struct {
 	client *wire.Client
 	// round numbers what is asked of all Foos, so that each time it is something else.
 	round int64
+	// handled are the Foos that all subjects begin with where they do not begin with a backlog.
+	handled *foos
 }
 
 // life is what a subject goes through in one go, with all that is measured of it.
@@ -100,7 +101,7 @@ type life struct {
 
 var lives = []life{
 	{idle, []string{idle}, true, (*session).idleLife},
-	{"status", []string{backlog, storm, resting, restart, react}, false, (*session).statusLife},
+	{"status", []string{backlog, storm, resting, restart, react, resync}, false, (*session).statusLife},
 	{"children", []string{children, heal}, false, (*session).childrenLife},
 	{"deletion", []string{deletion}, false, (*session).deletionLife},
 	{crowd, []string{crowd}, true, (*session).crowdLife},
@@ -122,11 +123,10 @@ func (p plan) measure(ctx context.Context, plane *plane) (*result, error) {
 	}
 	s := &session{plan: p, plane: plane, client: client}
 	r := &result{plan: p, begun: time.Now()}
-	switch {
-	case len(p.sizes) > 0:
-		return r, s.large(ctx, r)
-	case p.families > 0:
-		return r, s.measureLarger(ctx, r)
+	if (p.wanted[restart] || p.wanted[resync]) && !p.wanted[backlog] {
+		if s.handled, err = s.prepare(ctx); err != nil {
+			return nil, fmt.Errorf("preparing %d Foos: %w", p.objects, err)
+		}
 	}
 	for round := range p.rounds {
 		for _, l := range lives {
@@ -135,9 +135,9 @@ func (p plan) measure(ctx context.Context, plane *plane) (*result, error) {
 			}
 			for i := range p.subjects {
 				sub := p.subjects[(i+round)%len(p.subjects)] // none is always the first
-				if err := r.add(s.lived(ctx, sub, l, round)); err != nil {
-					return r, err
-				}
+				rec := s.lived(ctx, sub, l)
+				r.records = append(r.records, rec)
+				s.say("%d/%d %-12s %-8s %s", round+1, s.rounds, sub.name, l.name, rec)
 				if ctx.Err() != nil {
 					return r, context.Cause(ctx)
 				}
@@ -147,33 +147,14 @@ func (p plan) measure(ctx context.Context, plane *plane) (*result, error) {
 	return r, nil
 }
 
-// lived measures one life, and does so again when others have disturbed it. Of several the least disturbed counts.
-func (s *session) lived(ctx context.Context, sub subject, l life, round int) record {
-	best := record{Subject: sub.name, Life: l.name, Round: round, Others: 2}
-	for try := range 1 + s.repeats {
-		now := s.once(ctx, sub, l)
-		now.Round, now.Repeats = round, try
-		s.say("%d/%d %-12s %-8s %s", round+1, s.rounds, sub.name, l.name, now)
-		if now.Others < best.Others || best.Failure != "" {
-			best = now
-		}
-		best.Repeats = try
-		if now.Failure != "" || best.Others <= s.quiet {
-			break
-		}
-	}
-	return best
-}
-
-func (s *session) once(ctx context.Context, sub subject, l life) record {
+// lived measures one life.
+func (s *session) lived(ctx context.Context, sub subject, l life) record {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errSlow)
 	defer cancel()
 	out := record{Subject: sub.name, Life: l.name, Values: take{}}
-	heard := listen()
 	if err := l.run(s, ctx, sub, out.Values); err != nil {
 		out.Failure = err.Error()
 	}
-	out.Others = heard.share()
 	return out
 }
 

@@ -5,7 +5,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"slices"
@@ -68,6 +67,7 @@ func (p plan) rows() []row {
 		{"memory20k/object", "… its own an object", "", bytes, false},
 		{"crowd/wall", "backlog of " + many + ": all statuses from a cold start", "", seconds, true},
 		{"crowd/cpu", "… processor time", "", seconds, true},
+		{"resync/cpu", fmt.Sprintf("one resync of all, within %s: processor time", again), "", seconds, false},
 	}
 }
 
@@ -102,37 +102,37 @@ func (r *result) derive() {
 	}
 }
 
-// write writes the tables.
-func (r *result) write(out io.Writer) error {
+// mainPart is the part of the documentation whose rows have goals.
+const mainPart = "main"
+
+// write returns the tables.
+func (r *result) write() string {
 	r.derive()
-	var lines strings.Builder
-	r.writeHead(&lines)
-	lines.WriteString("\n")
-	r.writeRows(&lines, "", r.rows())
-	r.writeKinds(&lines)
-	r.writeNoise(&lines)
-	_, err := io.WriteString(out, lines.String())
-	return err
+	var out strings.Builder
+	r.writeHead(&out)
+	r.writeRows(&out)
+	r.writeKinds(&out)
+	return out.String()
 }
 
 // writeHead says where the figures are from.
 func (r *result) writeHead(to *strings.Builder) {
-	fmt.Fprintf(to, "`%s`, %s; %s.\n", strings.Join(append([]string{"go run ."}, os.Args[1:]...), " "), r.begun.UTC().Format(time.DateOnly), r.from)
+	fmt.Fprintf(to, "`%s`, %s; %s.\n\n", strings.Join(append([]string{"go run ."}, os.Args[1:]...), " "), r.begun.UTC().Format(time.DateOnly), r.from)
 }
 
 // writeRows writes a table of the rows of which anything was measured.
-func (r *result) writeRows(to *strings.Builder, title string, rows []row) {
-	head := []string{title}
+func (r *result) writeRows(to *strings.Builder) {
+	head := []string{""}
 	for _, sub := range r.subjects {
 		head = append(head, sub.title)
 	}
-	aimed := slices.ContainsFunc(rows, func(r row) bool { return r.goal != "" })
+	aimed := r.part == mainPart
 	if aimed {
 		head = append(head, "goal")
 	}
 	line(to, head...)
 	to.WriteString("|" + strings.Repeat("---|", len(head)) + "\n")
-	for _, row := range rows {
+	for _, row := range r.rows() {
 		cells, any := r.cells(row)
 		if !any {
 			continue
@@ -204,23 +204,4 @@ func (r *result) writeKinds(out *strings.Builder) {
 		cells, _ := r.cells(row{key: key, form: func(v float64) string { return fmt.Sprintf("%.4g", v) }})
 		line(out, append([]string{scenario, kind}, cells...)...)
 	}
-}
-
-// writeNoise says what others did meanwhile.
-func (r *result) writeNoise(out *strings.Builder) {
-	var others []float64
-	repeated, left := 0, 0
-	for _, rec := range r.records {
-		others = append(others, 100*rec.Others)
-		repeated += rec.Repeats
-		if rec.Others > r.quiet {
-			left++
-		}
-	}
-	slices.Sort(others)
-	if len(others) == 0 {
-		return
-	}
-	fmt.Fprintf(out, "\nOther programs took %.0f %% of the machine meanwhile (%.0f–%.0f %%). Of %d runs %d were repeated because others took more than %.0f %%; %d of those that count are still disturbed so.\n",
-		median(others), others[0], others[len(others)-1], len(others), repeated, 100*r.quiet, left)
 }

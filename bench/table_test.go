@@ -11,11 +11,12 @@ import (
 
 func testResult() *result {
 	r := &result{begun: time.Unix(0, 0)}
+	r.part = mainPart
 	r.subjects = subjects[:2]
-	for round, v := range []float64{1, 3, 2} {
+	for _, v := range []float64{1, 3, 2} {
 		r.records = append(r.records,
-			record{Subject: subjects[0].name, Round: round, Values: take{"backlog/cpu": v, "backlog/requests": 1, "idle/anon": 10}},
-			record{Subject: subjects[1].name, Round: round, Values: take{"backlog/cpu": 2 * v, "memory/anon": 110}})
+			record{Subject: subjects[0].name, Values: take{"backlog/cpu": v, "backlog/requests": 1, "idle/anon": 10}},
+			record{Subject: subjects[1].name, Values: take{"backlog/cpu": 2 * v, "memory/anon": 110}})
 	}
 	r.objects = 10
 	return r
@@ -24,7 +25,7 @@ func testResult() *result {
 func TestTheTableHasMediansSpreadAndRatios(t *testing.T) {
 	var got strings.Builder
 	r := testResult()
-	r.writeRows(&got, "", r.rows())
+	r.writeRows(&got)
 	if want := "| … processor time | 2 s (1–3) | 4 s (2–6), **× 2.00** | × 2 |"; !strings.Contains(got.String(), want) {
 		t.Errorf("got %s, want a line %s", got.String(), want)
 	}

@@ -116,3 +116,34 @@ func readStat(pid int) (stat, error) {
 		ofChildren: time.Duration(number(13)+number(14)) * tick,
 	}, nil
 }
+
+// tree is the processor time of a program and everything that it started.
+func tree(root int) time.Duration {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return 0
+	}
+	all := map[int]stat{}
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		if s, err := readStat(pid); err == nil {
+			all[pid] = s
+		}
+	}
+	var sum time.Duration
+	for pid, s := range all {
+		for at, found := pid, true; found && at > 1; {
+			if at == root {
+				sum += s.own + s.ofChildren
+				break
+			}
+			var up stat
+			up, found = all[at]
+			at = up.parent
+		}
+	}
+	return sum
+}

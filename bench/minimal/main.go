@@ -24,13 +24,10 @@ func main() {
 	expected := flag.Int("n", 0, "how many Foos there are")
 	traced := flag.Bool("trace", false, "tell of each look, when it stops")
 	http2 := flag.Bool("http2", false, "use one connection of HTTP/2 rather than a connection of HTTP/1.1 a worker")
-	profile := flag.String("profile", "", "write pprof profiles to files that begin so (built with -tags profile)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	done := profiled(*profile)
 	err := run(ctx, *job, *namespace, *http2, tell.New(os.Stdout, *expected, *traced))
-	done()
 	if err != nil && ctx.Err() == nil {
 		fmt.Fprintln(os.Stderr, "minimal:", err)
 		os.Exit(1)
