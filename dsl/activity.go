@@ -4,7 +4,6 @@
 package dsl
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -103,16 +102,8 @@ func (op *Operator) checkActivities(found *[]error) {
 		for _, w := range h.invalid {
 			c.fault(w.Field, "%w", w.Err)
 		}
-		h.checkAttempts(c)
-		h.checkActivity(c)
+		h.checkOptions(c)
 		op.checkReads(c, h)
-		for i, need := range h.Needs {
-			if need.Resource == (ResourceName{}) && need.Kind.Empty() {
-				c.fault("needs", "the need of %s is about an object, and there is none", need.Text())
-				continue
-			}
-			need.check(c, fmt.Sprintf("needs[%d]", i))
-		}
 	}
 }
 
@@ -129,35 +120,6 @@ func (op *Operator) checkReads(c check, h *Handler) {
 			return
 		case name != "*" && !slices.Contains(names, name):
 			c.fault("", "it reads an unknown index %q (%s)", name, words.Hint(name, names))
-		}
-	}
-}
-
-// checkActivity reports options that need an object.
-func (h *Handler) checkActivity(c check) {
-	for _, has := range []struct {
-		field string
-		any   bool
-	}{
-		{"field", len(h.Fields) > 0}, {"labels", len(h.Labels) > 0}, {"annotations", len(h.Annotations) > 0}, {"when", h.When != nil},
-		{"every", h.Timing != nil}, {"after", len(h.After) > 0}, {"was", len(h.Was) > 0}, {"finalizer", h.NoFinalizer},
-		{"onFailure", h.Release}, {"old", h.NoOld}, {"deleted", h.Deleted}, {"initialDelay", h.Delay != nil},
-	} {
-		if has.any {
-			c.unwanted(has.field, "is for handlers of objects, which %s has not", h.Causes[0])
-		}
-	}
-	if h.Causes[0] != HealthProbe && h.Causes[0] != ReadyProbe {
-		return
-	}
-	for _, has := range []struct {
-		field string
-		any   bool
-	}{
-		{"retries", h.Retries != Unlimited}, {"backoff", h.Backoff != Backoff{}}, {"deadline", h.Deadline > 0}, {"errors", h.Errors != ""},
-	} {
-		if has.any {
-			c.unwanted(has.field, "is not for probes, which are asked once each time")
 		}
 	}
 }

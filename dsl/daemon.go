@@ -198,7 +198,7 @@ func (h *Handler) Finalizes() bool {
 	return (h.On(Delete) || h.Daemon != nil) && !h.NoFinalizer
 }
 
-// checkDaemon reports options that daemons cannot have.
+// checkDaemon reports faults of what only daemons have.
 func (h *Handler) checkDaemon(c check) {
 	if h.Daemon == nil {
 		return
@@ -208,27 +208,6 @@ func (h *Handler) checkDaemon(c check) {
 	}
 	if h.Daemon.StopWithin < 0 {
 		c.fault("stopWithin", "must not be negative")
-	}
-	for _, has := range []struct {
-		field string
-		any   bool
-		why   string
-	}{
-		{"causes", len(h.given) != 1 || h.given[0] != Running, "is not for daemons, which run all the time"},
-		{"every", h.Timing != nil, "is not for daemons, which run all the time"},
-		{"field", len(h.Fields) > 0, "is not for daemons, which hear of every change"},
-		{"timeout", h.Timeout != 0, "is not for daemons, which run as long as they like (want stopWithin for the time to end)"},
-		{"deadline", h.Deadline != 0, "is not for daemons, which run as long as they like"},
-		{"errors", h.Errors != "", "is not for daemons: an error has them run again, Permanent ends them"},
-		{"deleted", h.Deleted, "is not for daemons, which end before their object goes"},
-		{"after", len(h.After) > 0, "is not for daemons, which run beside handlers"},
-		{"was", len(h.Was) > 0, "is not for daemons, of which nothing is kept"},
-		{"onFailure", h.Release, "is not for daemons: a deletion does not wait for one that has ended"},
-		{"old", h.NoOld, "is not for daemons, of which nothing is kept"},
-	} {
-		if has.any {
-			c.unwanted(has.field, "%s", has.why)
-		}
 	}
 }
 

@@ -115,7 +115,9 @@ func (x *IndexSpec) check(c check, earlier []*IndexSpec) {
 	for _, wrong := range x.invalid {
 		c.fault(wrong.Field, "%w", wrong.Err)
 	}
-	(&Handler{Labels: x.Labels, Annotations: x.Annotations}).checkMatches(c)
+	filters := &Handler{Labels: x.Labels, Annotations: x.Annotations}
+	filters.checkLabels(c)
+	filters.checkAnnotations(c)
 }
 
 // CheckSchemas checks the index against known schemas. It returns faults, and warnings for uncertain ones.

@@ -190,24 +190,11 @@ func (h *Handler) check(c check, earlier []*Handler) {
 	for _, w := range h.invalid {
 		c.fault(w.Field, "%w", w.Err)
 	}
-	h.checkCauses(c)
-	h.checkField(c)
+	h.checkOptions(c)
 	h.checkKept(c)
-	h.checkMatches(c)
-	h.checkAttempts(c)
-	for i, need := range h.Needs {
-		need.check(c, fmt.Sprintf("needs[%d]", i))
-	}
-	h.checkTiming(c)
-	h.checkDelay(c)
-	h.checkWhole(c)
-	h.checkDeletion(c)
+	h.checkSchedule(c)
 	h.checkDaemon(c)
 	h.checkMachine(c, earlier)
-	h.checkWas(c)
-	for i, id := range h.After {
-		h.checkAfter(c, fmt.Sprintf("after[%d]", i), id, earlier)
-	}
 }
 
 // checkMakers reports an id under which steps of another handler make children: the two would share these children.
@@ -278,70 +265,54 @@ func (h *Handler) checkField(c check) {
 	}
 }
 
-// checkMatches reports labels and annotations that objects cannot have.
-func (h *Handler) checkMatches(c check) {
-	wrongKey := func(field, key, as string) {
-		if faults := validation.IsQualifiedName(as); len(faults) > 0 {
-			c.fault(field, "the key %q is not one that objects may have: %s", key, faults[0])
-		}
-	}
+// checkLabels reports labels that objects cannot have.
+func (h *Handler) checkLabels(c check) {
 	for _, m := range h.Labels {
-		wrongKey("labels", m.Key, m.Key)
+		checkKey(c, "labels", m.Key, m.Key)
 		if faults := validation.IsValidLabelValue(m.Value); len(faults) > 0 {
 			c.fault("labels", "the value %q is not one that labels may have: %s", m.Value, faults[0])
 		}
 	}
+}
+
+// checkAnnotations reports annotations that objects cannot have.
+func (h *Handler) checkAnnotations(c check) {
 	for _, m := range h.Annotations {
-		wrongKey("annotations", m.Key, strings.ToLower(m.Key)) // as the API server does
+		checkKey(c, "annotations", m.Key, strings.ToLower(m.Key)) // as the API server does
 	}
 }
 
-// checkWhole reports options that a handler that runs for the resource as a whole cannot have.
-func (h *Handler) checkWhole(c check) {
-	if !h.ResourceWide {
-		return
+// checkKey reports a key of a field that the API server, which reads it in another form, refuses.
+func checkKey(c check, field, key, as string) {
+	if faults := validation.IsQualifiedName(as); len(faults) > 0 {
+		c.fault(field, "the key %q is not one that objects may have: %s", key, faults[0])
 	}
-	t := h.Timing
-	if t == nil || t.Every == 0 && t.Pause == 0 && t.Cron == "" {
+}
+
+// checkSchedule reports a schedule without a time.
+func (h *Handler) checkSchedule(c check) {
+	if t := h.Timing; h.ResourceWide && (t == nil || t.Every == 0 && t.Pause == 0 && t.Cron == "") {
 		c.note(Fault{From: []string{"every", "pause", "cron"}}, "", "a schedule has a time (want every, pause or cron)")
 	}
-	for _, has := range []struct {
-		field string
-		any   bool
-	}{
-		{"causes", len(h.Causes) > 1}, {"when", h.When != nil}, {"field", len(h.Fields) > 0}, {"labels", len(h.Labels) > 0},
-		{"annotations", len(h.Annotations) > 0}, {"idle", t != nil && t.Idle > 0}, {"after", len(h.After) > 0},
-	} {
-		if has.any {
-			c.unwanted(has.field, "is not for a schedule, which has no one object")
-		}
-	}
 }
 
-// checkDeletion checks the options of delete handlers. It ignores causes in Brings.
-func (h *Handler) checkDeletion(c check) {
-	if h.Daemon != nil {
-		return // a resource-wide handler may have NoFinalizer, too
-	}
-	given := slices.Contains(h.given, Delete)
-	for _, option := range []struct {
-		field string
-		set   bool
-	}{{"finalizer", h.NoFinalizer}, {"onFailure", h.Release}} {
-		if option.set && !given && len(h.Causes) > 0 {
-			c.unwanted(option.field, "is only for handlers with cause delete")
-		}
-	}
-	if h.Deleted && len(h.Causes) > 0 && (!slices.Contains(h.given, Resume) || h.Level() || h.On(Delete)) {
-		c.unwanted("deleted", "is only for handlers with cause resume that are not level-triggered and have no cause delete")
-	}
-	if given && h.NoFinalizer && h.Release {
+// checkRelease reports an onFailure that has no effect, because the handler has no finalizer.
+func (h *Handler) checkRelease(c check) {
+	if h.Daemon == nil && forDeletions.met(h) && h.NoFinalizer && h.Release {
 		c.unwanted("onFailure", "says nothing with finalizer: false, which holds no object")
 	}
 }
 
 // checkAfter checks that the handlers in After are declared earlier.
-func (h *Handler) checkAfter(c check, field, id string, earlier []*Handler) {
+func (h *Handler) checkAfter(c check) {
+	earlier := c.Resource.handlers[:slices.Index(c.Resource.handlers, h)]
+	for i, id := range h.After {
+		h.checkAfterOne(c, fmt.Sprintf("after[%d]", i), id, earlier)
+	}
+}
+
+// checkAfterOne checks one id in After.
+func (h *Handler) checkAfterOne(c check, field, id string, earlier []*Handler) {
 	named := func(other *Handler) bool { return other.ID == id }
 	switch {
 	case slices.ContainsFunc(earlier, named):
@@ -381,6 +352,17 @@ func (h *Handler) checkCauses(c check) {
 	}
 	if alone >= 0 && len(h.Fields) > 0 {
 		c.fault("field", "it has the cause %s, for which no field is looked at", h.Causes[alone])
+	}
+}
+
+// checkNeeds reports faults of the declared rights.
+func (h *Handler) checkNeeds(c check) {
+	for i, need := range h.Needs {
+		if c.Resource == nil && need.Resource == (ResourceName{}) && need.Kind.Empty() {
+			c.fault("needs", "the need of %s is about an object, and there is none", need.Text())
+			continue
+		}
+		need.check(c, fmt.Sprintf("needs[%d]", i))
 	}
 }
 

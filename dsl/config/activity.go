@@ -19,7 +19,7 @@ func (l *loader) activities(op *dsl.Operator, p *part, c dsl.Cause, all []handle
 		h.whole, h.active = true, true
 		w := &watched{part: p, loader: l, form: &resource{}, out: &dsl.Resource{}, made: map[string]maker{}, kept: map[string]keeper{}}
 		out, _ := w.built(at, h)
-		out.NoOld, out.Known.Reads = false, dsl.Reads{} // activities do not need these; the checks report unknown indexes with their place
+		out.Known.Reads = dsl.Reads{} // activities do not need them; the checks report unknown indexes with their place
 		l.places[op.AddActivity(c, out)] = place{p, at}
 		op.Checks = append(op.Checks, w.out.Checks...)
 		for _, check := range w.out.Checks {

@@ -44,7 +44,7 @@ func (c *called) DescribeForm(d *form.Describer) *form.Schema {
 // daemon adds a daemon to the resource.
 func (w *watched) daemon(at path, d *attendant) {
 	h := &handler{
-		ID: d.ID, When: d.When, Labels: d.Labels, Annotations: d.Annotations, Retries: d.Retries, Backoff: d.Backoff,
+		ID: d.ID, When: d.When, Labels: d.Labels, Annotations: d.Annotations, attempts: attempts{Retries: d.Retries, Backoff: d.Backoff},
 		Finalizer: d.Finalizer, Needs: d.Needs, With: d.With, daemon: true,
 	}
 	h.action = "call"

@@ -53,7 +53,7 @@ func (w *watched) each(at path, h *handler) *entries {
 		}
 		return nil
 	}
-	out := &entries{id: h.ID, deletes: slices.Contains(h.Causes, dsl.Delete), params: h.With, options: optionsOf(h)}
+	out := &entries{id: h.ID, deletes: slices.Contains(h.Causes, dsl.Delete), params: h.With, options: h.attempts.options()}
 	out.Most = dsl.MostSubHandlers
 	h.vars = expr.ItemVariables()
 	if out.Key = w.keyOf(at, h); h.ForEach.Value == nil {
@@ -150,17 +150,6 @@ func (e *entries) names() []string {
 		return nil
 	}
 	return e.made
-}
-
-// optionsOf returns the options of a handler that apply to each of its entries.
-func optionsOf(h *handler) (out []dsl.Option) {
-	if h.Retries != nil {
-		out = append(out, dsl.Retries(*h.Retries))
-	}
-	if h.Backoff != nil {
-		out = append(out, dsl.WithBackoff(h.Backoff.Initial, h.Backoff.Max))
-	}
-	return append(out, dsl.Timeout(h.Timeout), dsl.Deadline(h.Deadline), dsl.Errors(h.Errors))
 }
 
 // forEntries makes the code that an action has built run for each entry.

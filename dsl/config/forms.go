@@ -71,19 +71,16 @@ type schedule []handler
 
 const notForSchedule = "is not for a schedule, which has no one object"
 
-// notScheduled are the fields that need an object, and that schedules therefore cannot have.
-var notScheduled = []string{"causes", "when", "includeWhen", "field", "labels", "annotations", "idle", "after", "was", "finalizer", "onFailure", "old", "deleted", forEach, entryKey}
-
-// ReadForm reads handlers without the fields that schedules cannot have.
+// ReadForm reads handlers without the options that schedules cannot have.
 func (s *schedule) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
-	return barring(d, p, n, (*[]handler)(s), notScheduled, notForSchedule)
+	return barring(d, p, n, (*[]handler)(s), dsl.ScheduleHandler, notForSchedule)
 }
 
-// barring reads handlers that cannot have the named fields, for the reason why.
-func barring(d *form.Decoder, p path, n *yaml.Node, into *[]handler, names []string, why string) bool {
+// barring reads handlers of a kind; why says that this kind cannot have an option.
+func barring(d *form.Decoder, p path, n *yaml.Node, into *[]handler, kind dsl.HandlerKind, why string) bool {
 	ok := d.Value(p, n, into)
 	for i := range *into {
-		for _, name := range names {
+		for _, name := range dsl.OptionsNotFor(kind) {
 			if at := p.Index(i).Key(name); d.Has(at) {
 				d.FaultKey(at, "%s", why)
 			}
@@ -95,7 +92,7 @@ func barring(d *form.Decoder, p path, n *yaml.Node, into *[]handler, names []str
 // DescribeForm describes the handlers of a schedule.
 func (s *schedule) DescribeForm(d *form.Describer) *form.Schema {
 	out := withAction(d, reflect.TypeFor[handler](), wholeAction)
-	for _, name := range notScheduled {
+	for _, name := range dsl.OptionsNotFor(dsl.ScheduleHandler) {
 		delete(out.Properties, name)
 	}
 	out.Properties[steps].Items = withAction(d, reflect.TypeFor[step](), wholeAction)
@@ -108,17 +105,14 @@ type activities []handler
 
 const notForActivity = "is not for startup, cleanup and probes, which have no object"
 
-// notActive are the fields that activities cannot have.
-var notActive = append(slices.Clone(notScheduled), "every", "pause", "cron", "timeZone", "jitter", "initialDelay", steps)
-
-// ReadForm reads handlers without the fields that activities cannot have.
+// ReadForm reads handlers without the options that activities cannot have.
 func (a *activities) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
-	return barring(d, p, n, (*[]handler)(a), notActive, notForActivity)
+	return barring(d, p, n, (*[]handler)(a), dsl.ActivityHandler, notForActivity)
 }
 
 // DescribeForm describes activities.
 func (a *activities) DescribeForm(d *form.Describer) *form.Schema {
-	return listOf(d, notActive)
+	return listOf(d, dsl.ActivityHandler)
 }
 
 // probes are a list of probes of the process.
@@ -126,21 +120,18 @@ type probes []handler
 
 const notForProbe = "is not for probes, which are asked once each time, and have no object"
 
-// notProbing are the fields that probes cannot have.
-var notProbing = append(slices.Clone(notActive), "retries", "errors", "backoff", "deadline")
-
-// ReadForm reads handlers without the fields that probes cannot have.
+// ReadForm reads handlers without the options that probes cannot have.
 func (a *probes) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
-	return barring(d, p, n, (*[]handler)(a), notProbing, notForProbe)
+	return barring(d, p, n, (*[]handler)(a), dsl.ProbeHandler, notForProbe)
 }
 
 // DescribeForm describes probes.
-func (a *probes) DescribeForm(d *form.Describer) *form.Schema { return listOf(d, notProbing) }
+func (a *probes) DescribeForm(d *form.Describer) *form.Schema { return listOf(d, dsl.ProbeHandler) }
 
-// listOf describes a list of handlers without an object, which lack the given fields.
-func listOf(d *form.Describer, without []string) *form.Schema {
+// listOf describes a list of handlers of a kind that has no object.
+func listOf(d *form.Describer, kind dsl.HandlerKind) *form.Schema {
 	out := withAction(d, reflect.TypeFor[handler](), func(a actions.Action) bool { return !a.OneObject && !a.Objects })
-	for _, name := range without {
+	for _, name := range dsl.OptionsNotFor(kind) {
 		delete(out.Properties, name)
 	}
 	out.OneOf = slices.DeleteFunc(out.OneOf, func(s *form.Schema) bool { return slices.Equal(s.Required, []string{steps}) })

@@ -17,29 +17,25 @@ import (
 )
 
 type handler struct {
-	ID          string          `yaml:"id" required:"true" mistaken:"name" doc:"Unique within the resource. Progress is kept under it, so a renamed handler is a new one, unless it says was."`
-	Was         form.Texts      `yaml:"was" doc:"An id that the handler had in an earlier version, or several. Children that say so, and what it has handled, are its own."`
-	Causes      []dsl.Cause     `yaml:"causes" unique:"true" mistaken:"on,events,triggers" doc:"Why the handler runs. Without it a handler with a timer runs by that alone, any other one for reconcile."`
-	When        form.Predicate  `yaml:"when" mistaken:"if,condition,filter" doc:"A CEL expression that must be true, or the handler does not act: its children stay as they are. Variables: self, old, diff, cause, event, params, now, children, related, indexes."`
-	IncludeWhen form.Predicate  `yaml:"includeWhen" doc:"For handlers that apply: a CEL expression that says whether the children are wanted, all of them. While it is false they are taken away. Variables as in when, but for old, diff and event. Absent: they are."`
-	Field       dsl.Path        `yaml:"field" doc:"All that the handler looks at, as in spec.replicas."`
-	Labels      matches         `yaml:"labels" min:"1" doc:"Labels that the object must have: a value, or {exists: true} or {exists: false}."`
-	Annotations matches         `yaml:"annotations" min:"1" doc:"Annotations that the object must have, in the form of labels."`
-	Retries     *int            `yaml:"retries" min:"0" doc:"How often the handler is run again after failing. Absent: until it succeeds."`
-	Errors      dsl.ErrorPolicy `yaml:"errors" default:"retry" doc:"What becomes of an error. retry: the handler runs again, as often as retries says. fail: it has failed for good. ignore: the log tells it, and it counts as success."`
-	Backoff     *backoff        `yaml:"backoff" doc:"The wait between attempts; it doubles from initial to max."`
-	Timeout     time.Duration   `yaml:"timeout" doc:"The time that one attempt may take. Absent: no limit."`
-	Deadline    time.Duration   `yaml:"deadline" doc:"The time that all attempts have together, from the beginning of the first on, with the waits between them. Then the handler has failed for good. Absent: no limit."`
-	After       []string        `yaml:"after" unique:"true" doc:"Handlers declared before this one that must have succeeded."`
-	Finalizer   *bool           `yaml:"finalizer" default:"true" doc:"For cause delete: whether the object's deletion waits for the handler."`
-	OnFailure   onFailure       `yaml:"onFailure" default:"hold" doc:"For cause delete: whether an object is held or released when the handler has failed for good."`
-	Deleted     bool            `yaml:"deleted" doc:"For cause resume: whether the handler runs for an object that is being deleted, too."`
-	Old         *bool           `yaml:"old" default:"true" doc:"Whether the handler uses the old object and the difference. Without, less is kept on the object."`
-	With        map[string]any  `yaml:"with" doc:"The parameters of the function that the handler calls."`
-	ForEach     form.Items      `yaml:"forEach" doc:"A list or a map, mostly an expression: the action, or the steps, run for each entry, which expressions in them know as item (also value), index and key. Each entry has progress and attempts of its own, and children; at most 100. Absent: they run once."`
-	Key         form.ItemKey    `yaml:"key" doc:"For forEach: an expression that says which entry is which, text or a number, as in ${item.name}. By default the entry, when it is text or a number; the key of a map."`
-	Steps       []step          `yaml:"steps" doc:"Several actions, in order, instead of one. Each is remembered: after a failure those before it are not repeated."`
-	Needs       []need          `yaml:"needs" doc:"What the handler does that nobody can see in it: rights of Go functions that do not declare theirs, and for children whose kind is worked out. For operator rbac."`
+	ID          string         `yaml:"id" required:"true" mistaken:"name" doc:"Unique within the resource. Progress is kept under it, so a renamed handler is a new one, unless it says was."`
+	Was         form.Texts     `yaml:"was" doc:"An id that the handler had in an earlier version, or several. Children that say so, and what it has handled, are its own."`
+	Causes      []dsl.Cause    `yaml:"causes" unique:"true" mistaken:"on,events,triggers" doc:"Why the handler runs. Without it a handler with a timer runs by that alone, any other one for reconcile."`
+	When        form.Predicate `yaml:"when" mistaken:"if,condition,filter" doc:"A CEL expression that must be true, or the handler does not act: its children stay as they are. Variables: self, old, diff, cause, event, params, now, children, related, indexes."`
+	IncludeWhen form.Predicate `yaml:"includeWhen" doc:"For handlers that apply: a CEL expression that says whether the children are wanted, all of them. While it is false they are taken away. Variables as in when, but for old, diff and event. Absent: they are."`
+	Field       dsl.Path       `yaml:"field" doc:"All that the handler looks at, as in spec.replicas."`
+	Labels      matches        `yaml:"labels" min:"1" doc:"Labels that the object must have: a value, or {exists: true} or {exists: false}."`
+	Annotations matches        `yaml:"annotations" min:"1" doc:"Annotations that the object must have, in the form of labels."`
+	attempts
+	After     []string       `yaml:"after" unique:"true" doc:"Handlers declared before this one that must have succeeded."`
+	Finalizer *bool          `yaml:"finalizer" default:"true" doc:"For cause delete: whether the object's deletion waits for the handler."`
+	OnFailure onFailure      `yaml:"onFailure" default:"hold" doc:"For cause delete: whether an object is held or released when the handler has failed for good."`
+	Deleted   bool           `yaml:"deleted" doc:"For cause resume: whether the handler runs for an object that is being deleted, too."`
+	Old       *bool          `yaml:"old" default:"true" doc:"Whether the handler uses the old object and the difference. Without, less is kept on the object."`
+	With      map[string]any `yaml:"with" doc:"The parameters of the function that the handler calls."`
+	ForEach   form.Items     `yaml:"forEach" doc:"A list or a map, mostly an expression: the action, or the steps, run for each entry, which expressions in them know as item (also value), index and key. Each entry has progress and attempts of its own, and children; at most 100. Absent: they run once."`
+	Key       form.ItemKey   `yaml:"key" doc:"For forEach: an expression that says which entry is which, text or a number, as in ${item.name}. By default the entry, when it is text or a number; the key of a map."`
+	Steps     []step         `yaml:"steps" doc:"Several actions, in order, instead of one. Each is remembered: after a failure those before it are not repeated."`
+	Needs     []need         `yaml:"needs" doc:"What the handler does that nobody can see in it: rights of Go functions that do not declare theirs, and for children whose kind is worked out. For operator rbac."`
 	timing
 
 	doing
@@ -64,6 +60,27 @@ type handler struct {
 type doing struct {
 	action string // its key; "" for none
 	config any    // the value of the key; nil if it has a fault
+}
+
+// attempts are the options for failures and times. With forEach, they apply to each entry.
+type attempts struct {
+	Retries  *int            `yaml:"retries" min:"0" doc:"How often the handler is run again after failing. Absent: until it succeeds."`
+	Errors   dsl.ErrorPolicy `yaml:"errors" default:"retry" doc:"What becomes of an error. retry: the handler runs again, as often as retries says. fail: it has failed for good. ignore: the log tells it, and it counts as success."`
+	Backoff  *backoff        `yaml:"backoff" doc:"The wait between attempts; it doubles from initial to max."`
+	Timeout  time.Duration   `yaml:"timeout" doc:"The time that one attempt may take. Absent: no limit."`
+	Deadline time.Duration   `yaml:"deadline" doc:"The time that all attempts have together, from the beginning of the first on, with the waits between them. Then the handler has failed for good. Absent: no limit."`
+}
+
+// options returns the options of the engine's handler.
+func (a *attempts) options() []dsl.Option {
+	out := []dsl.Option{dsl.Timeout(a.Timeout), dsl.Deadline(a.Deadline), dsl.Errors(a.Errors)}
+	if a.Retries != nil {
+		out = append(out, dsl.Retries(*a.Retries))
+	}
+	if a.Backoff != nil {
+		out = append(out, dsl.WithBackoff(a.Backoff.Initial, a.Backoff.Max))
+	}
+	return out
 }
 
 type timing struct {
@@ -184,16 +201,14 @@ func (w *watched) built(at path, h *handler) (dsl.Handler, actions.Built) {
 		w.loader.refused[w.out] = true
 		built = &actions.Built{Func: func(context.Context, *dsl.Request) error { return nil }, Daemon: func(context.Context, *dsl.DaemonRequest) error { return nil }}
 	}
-	out := dsl.Handler{ID: h.ID, Func: built.Func, Timeout: h.Timeout, Retries: dsl.Unlimited, Deadline: h.Deadline, Errors: h.Errors, NoOld: built.NoOld}
+	out := dsl.Handler{ID: h.ID, Func: built.Func, Retries: dsl.Unlimited, NoOld: built.NoOld && !h.whole}
 	out.Known.Action = described(h)
-	if h.Retries != nil {
-		out.Retries = *h.Retries
-	}
-	if h.Backoff != nil {
-		out.Backoff = dsl.Backoff(*h.Backoff)
-	}
+	own := h.attempts
 	if h.entries != nil {
-		out.Timeout, out.Deadline, out.Retries, out.Errors = 0, 0, dsl.Unlimited, "" // these apply to each entry
+		own = attempts{Backoff: h.Backoff}
+	}
+	for _, set := range own.options() {
+		set(&out)
 	}
 	out.Delay = delay(h.InitialDelay)
 	if t := h.timing; t != (timing{InitialDelay: t.InitialDelay}) {

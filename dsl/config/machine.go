@@ -36,7 +36,7 @@ func (w *watched) machine(i int) {
 	m := &assembly{
 		watched: w, at: w.form.Machine.at(w.at, i), form: given,
 		handler: &handler{
-			ID: given.id(), When: given.When, Labels: given.Labels, Annotations: given.Annotations, Backoff: given.Backoff,
+			ID: given.id(), When: given.When, Labels: given.Labels, Annotations: given.Annotations, attempts: attempts{Backoff: given.Backoff, Timeout: given.Timeout},
 			Needs: given.Needs, OnFailure: given.OnFailure, level: true, state: given.id(),
 		},
 		all: actions.Built{Needs: []dsl.Need{}, Makers: []string{}, Reads: dsl.Reads{Only: true, Told: true}},
@@ -254,9 +254,9 @@ func (m *assembly) handlerOf(machine *dsl.Machine) dsl.Handler {
 	known := &h.Known
 	known.Reads, known.Sets, known.Conditions, known.Brings, known.Gated = m.all.Reads, m.all.Sets, m.all.Conditions, m.all.Brings, m.all.Gated
 	h.Makers = m.all.Makers
-	h.Timeout, h.Was, h.Release = m.form.Timeout, m.form.Was, m.form.OnFailure == release
-	if m.form.Backoff != nil {
-		h.Backoff = dsl.Backoff(*m.form.Backoff)
+	h.Was, h.Release = m.form.Was, m.form.OnFailure == release
+	for _, set := range m.handler.options() {
+		set(&h)
 	}
 	return h
 }
