@@ -21,7 +21,8 @@ func Standard() *actions.Registry {
 	r := actions.NewRegistry()
 	cel := sync.OnceValues(expr.New) // one compiler for all, made for the first expression
 
-	// The actions.
+	// The actions, and what runs several of them.
+	r.Compose(composer{})
 	r.Action(call(cel))
 	r.Action(set(cel))
 	r.Action(event(cel))

@@ -22,6 +22,7 @@ import (
 type Registry struct {
 	functions map[string]dsl.Function
 	actions   map[string]Action
+	composer  Composer
 	faults    []error
 }
 

@@ -69,7 +69,7 @@ func (w *watched) params(at path, h *handler) {
 func (w *watched) declare(at path, h *handler, built actions.Built) {
 	w.out.OwnsKind(built.Owns...)
 	if h.entries != nil {
-		h.entries.makers = append(h.entries.makers, built.Makers...)
+		h.entries.Makers = append(h.entries.Makers, built.Makers...)
 	}
 	for _, child := range built.Children {
 		place := at.Key(h.action).Key(child.Name)
@@ -89,7 +89,7 @@ func (w *watched) declare(at path, h *handler, built actions.Built) {
 			continue
 		}
 		if h.entries != nil {
-			h.entries.made = append(h.entries.made, child.Name)
+			h.entries.Children = append(h.entries.Children, child.Name)
 		}
 		w.keeps(place, h, child)
 	}

@@ -4,7 +4,6 @@
 package config
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -26,21 +25,41 @@ const (
 	entryKey = "key"
 )
 
-// entries are the entries of a handler with forEach. It runs for each of them as a sub-handler.
+// entries are the compiled entries of a handler with forEach.
 type entries struct {
 	expr.Each
-	// id is the handler's id. Deletes: the handler also runs for deletions, for more than taking its children away.
-	id      string
-	deletes bool
-	params  dsl.Params
-	// options are the options of each sub-handler.
-	options []dsl.Option
-	// made are the names of the children of an entry; makers are the names under which the handler makes children.
-	made, makers []string
+	params dsl.Params
+}
+
+// Entries computes the entries for an object.
+func (e *entries) Entries(s *dsl.Subject) ([]actions.Entry, error) {
+	list, err := e.Elements(func(vars map[string]any) expr.Scope {
+		return expr.Scope{Subject: s, Params: e.params, Vars: vars}
+	})
+	if many, is := errors.AsType[*expr.TooManyError](err); is {
+		return nil, dsl.Permanent(many)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("working out forEach: %w", err)
+	}
+	out := make([]actions.Entry, len(list))
+	for i, one := range list {
+		out[i] = actions.Entry(one)
+	}
+	return out, nil
+}
+
+// reads returns what the expressions of the entries read.
+func (e *entries) reads() dsl.Reads {
+	programs := e.Of.Programs()
+	if e.Key != nil {
+		programs = append(programs, e.Key.Programs()...)
+	}
+	return expr.ReadsOf(programs...)
 }
 
 // each compiles the entries of a handler. It returns nil without forEach, or if forEach has a fault.
-func (w *watched) each(at path, h *handler) *entries {
+func (w *watched) each(at path, h *handler) *actions.Entries {
 	switch {
 	case h.daemon:
 		return nil
@@ -53,7 +72,7 @@ func (w *watched) each(at path, h *handler) *entries {
 		}
 		return nil
 	}
-	out := &entries{id: h.ID, deletes: slices.Contains(h.Causes, dsl.Delete), params: h.With, options: h.attempts.options()}
+	out := &entries{params: h.With}
 	out.Most = dsl.MostSubHandlers
 	h.vars = expr.ItemVariables()
 	if out.Key = w.keyOf(at, h); h.ForEach.Value == nil {
@@ -68,7 +87,7 @@ func (w *watched) each(at path, h *handler) *entries {
 	}
 	h.sure = append(h.sure, check.Asked(out.Of)...)
 	h.item = func(s shape.Schemas) shape.Shape { return itemOf(out.Of, s) }
-	return out
+	return &actions.Entries{ID: h.ID, Of: out, Options: h.attempts.options(), Deletes: slices.Contains(h.Causes, dsl.Delete)}
 }
 
 // keyOf compiles the key of an entry. An entry without a key has nil.
@@ -136,7 +155,7 @@ func (h *handler) within(s shape.Schemas) shape.Schemas {
 	item := h.item(s)
 	s = s.With(expr.Item, item).With(expr.Value, item)
 	s.Children = maps.Clone(s.Children)
-	for _, name := range h.entries.names() {
+	for _, name := range h.entries.Children {
 		if child, known := s.Children[name]; known {
 			child.List = false
 			s.Children[name] = child
@@ -145,115 +164,26 @@ func (h *handler) within(s shape.Schemas) shape.Schemas {
 	return s
 }
 
-func (e *entries) names() []string {
-	if e == nil {
-		return nil
-	}
-	return e.made
-}
-
 // forEntries makes the code that an action has built run for each entry.
-func (h *handler) forEntries(built *actions.Built) {
-	e := h.entries
-	fn := built.Func
-	built.Func = func(_ context.Context, r *dsl.Request) error { return e.run(r, fn) }
-	programs := e.Of.Programs()
-	if e.Key != nil {
-		programs = append(programs, e.Key.Programs()...)
-	}
-	reads := expr.ReadsOf(programs...)
+func (w *watched) forEntries(at path, h *handler, built *actions.Built) {
+	built.Func = w.composer(at.Key(forEach)).Each(h.entries, built.Func)
+	reads := h.entries.Of.(*entries).reads()
 	built.Reads = built.Reads.And(reads)
 	built.NoOld = built.NoOld && reads.Only
 }
 
-// run declares a sub-handler for each entry. After all have succeeded, it takes away the children of entries that
-// no longer exist.
-func (e *entries) run(r *dsl.Request, fn dsl.Func) error {
-	list, err := e.list(r)
-	if many, is := errors.AsType[*expr.TooManyError](err); is {
-		return dsl.Permanent(many)
+// composer returns the registry's composer of handlers. Without one, it notes a fault.
+func (w *watched) composer(at path) actions.Composer {
+	if c := w.loader.registry.Composer(); c != nil {
+		return c
 	}
-	if err != nil {
-		return fmt.Errorf("working out forEach: %w", err)
-	}
-	made := &taken{namespace: r.Object.GetNamespace()}
-	for _, one := range list {
-		r.Handle(entryID(one.Key), e.one(one, fn, made), e.options...)
-	}
-	if e.leaves(r) {
-		return nil // each entry has taken its own children away
-	}
-	r.Then(func(ctx context.Context, r *dsl.Request) error {
-		return e.remove(ctx, r, func(c dsl.ChildObject) bool {
-			return e.makes(c.Handler) && !slices.ContainsFunc(list, func(one expr.Element) bool { return one.Key == c.Key })
-		})
-	})
-	return nil
+	w.Fault(at, "this program has no code for it (its registry has no composer, as that of package handlers has)")
+	return noComposer{}
 }
 
-// leaves reports whether the object is being deleted and the handler only has to take its children away.
-func (e *entries) leaves(r *dsl.Request) bool {
-	return e != nil && r.Cause == dsl.Delete && !e.deletes
-}
+// noComposer stands for a composer where a fault has been noted.
+type noComposer struct{}
 
-// list returns the entries of a request. If the handler only has to take children away, it returns the entries that
-// have children; the expression is not evaluated then.
-func (e *entries) list(r *dsl.Request) ([]expr.Element, error) {
-	if !e.leaves(r) {
-		return e.Elements(func(vars map[string]any) expr.Scope {
-			return expr.Scope{Subject: &r.Subject, Params: e.params, Vars: vars}
-		})
-	}
-	all, err := r.Children.All()
-	if err != nil {
-		return nil, err
-	}
-	var out []expr.Element
-	for _, found := range all {
-		if e.makes(found.Handler) && !slices.ContainsFunc(out, func(one expr.Element) bool { return one.Key == found.Key }) {
-			out = append(out, expr.Element{Key: found.Key})
-		}
-	}
-	return out, nil
-}
-
-// makes reports whether the handler makes children under a name.
-func (e *entries) makes(maker string) bool { return slices.Contains(e.makers, maker) }
-
-// one returns the code for one entry.
-func (e *entries) one(of expr.Element, fn dsl.Func, made *taken) dsl.Func {
-	return func(ctx context.Context, r *dsl.Request) error {
-		own := *r
-		own.Vars = of.Vars
-		own.Children = ofEntry{r.Children, e, of.Key, made}
-		own.Subject.Children = own.Children
-		own.Made = slices.Clone(r.Made)
-		for i := range own.Made {
-			if slices.Contains(e.made, own.Made[i].Name) {
-				own.Made[i].List = false
-			}
-		}
-		defer func() { r.Step = own.Step }() // also after a panic
-		return fn(ctx, &own)
-	}
-}
-
-// remove takes away children that are not desired any more.
-func (e *entries) remove(ctx context.Context, r *dsl.Request, unwanted func(dsl.ChildObject) bool) error {
-	if len(e.makers) == 0 {
-		return nil
-	}
-	all, err := r.Children.All()
-	if err != nil {
-		return fmt.Errorf("reading children: %w", err)
-	}
-	var failed []error
-	for _, found := range all {
-		kept := found.Ownership == dsl.Unowned || found.OnDelete == dsl.RetainChild
-		leaving := found.OnDelete != dsl.OrphanChild && found.Object.GetDeletionTimestamp() != nil
-		if unwanted(found) && !kept && !leaving {
-			failed = append(failed, r.Children.Remove(ctx, found))
-		}
-	}
-	return errors.Join(failed...)
-}
+func (noComposer) Step(s actions.Step) dsl.Func                    { return s.Func }
+func (noComposer) All(code []dsl.Func) dsl.Func                    { return code[0] }
+func (noComposer) Each(_ *actions.Entries, code dsl.Func) dsl.Func { return code }

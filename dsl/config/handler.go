@@ -51,7 +51,7 @@ type handler struct {
 	sure   []string // the paths in the object that exist when it runs
 
 	include *actions.Predicate              // whether its children are desired; nil means that they are
-	entries *entries                        // nil without forEach
+	entries *actions.Entries                // nil without forEach
 	vars    []string                        // the variables of an entry, nil without forEach
 	item    func(shape.Schemas) shape.Shape // the shape of an entry; nil if it is not known
 }
@@ -133,7 +133,9 @@ func (w *watched) handler(at path, h *handler) {
 	when, asks, back := w.filters(at, h)
 	out, built := w.built(at, h)
 	if back && !slices.Contains(causes, dsl.Delete) {
-		out.Func, when = asked(when, out.Func), nil
+		// A filter that uses the old state is the first part of the code. The handler then handles each change,
+		// whatever the filter says, and the filter compares with the object before that change.
+		out.Func, when = w.composer(at.Key("when")).Step(actions.Step{Func: out.Func, When: when}), nil
 	}
 	out.Causes = append(slices.Clone(causes), out.Causes...)
 	out.Labels, out.Annotations, out.When = h.Labels, h.Annotations, when
@@ -195,7 +197,7 @@ func (w *watched) built(at path, h *handler) (dsl.Handler, actions.Built) {
 	}
 	built := w.action(at, h)
 	if built != nil && h.entries != nil {
-		h.forEntries(built)
+		w.forEntries(at, h, built)
 	}
 	if built == nil {
 		w.loader.refused[w.out] = true
@@ -241,17 +243,6 @@ func (w *watched) filters(at path, h *handler) (when dsl.Predicate, reads dsl.Re
 		return nil, reads, false
 	}
 	return program.Predicate("when", h.With), reads.And(program.Reads()), program.Uses(expr.Old) || program.Uses(expr.Diff)
-}
-
-// asked runs a filter that uses the old state as the first part of the handler's code. The handler then handles
-// each change, whatever the filter says, and the filter compares with the object before that change.
-func asked(when dsl.Predicate, fn dsl.Func) dsl.Func {
-	return func(ctx context.Context, r *dsl.Request) error {
-		if holds, err := when(&r.Subject); err != nil || !holds {
-			return err
-		}
-		return fn(ctx, r)
-	}
 }
 
 // needs returns the rights that a handler needs: those that it declares, and those that its actions are known to

@@ -61,7 +61,7 @@ func (w *watched) machine(i int) {
 // children that Kubernetes leaves in place.
 func (m *assembly) leaver() dsl.Handler {
 	out := dsl.Handler{
-		ID: m.handler.ID + ".leave", Func: allOf(m.leaves), Causes: []dsl.Cause{dsl.Delete}, Known: dsl.Known{Action: "takes away what the machine has made"},
+		ID: m.handler.ID + ".leave", Func: m.composer(m.at).All(m.leaves), Causes: []dsl.Cause{dsl.Delete}, Known: dsl.Known{Action: "takes away what the machine has made"},
 		Retries: dsl.Unlimited, Makers: []string{}, Needs: m.all.Needs, NoOld: true, Release: m.form.OnFailure == release,
 	}
 	if len(m.form.Deletion) > 0 && !out.Release { // its states may look at children that are being deleted
@@ -139,21 +139,9 @@ func (m *assembly) doing(at path, h *handler, d *doings, word string, seen map[s
 	case len(each) == 1:
 		return each[0].Func
 	case word == "during":
-		return allOf(codeOf(each))
+		return m.composer(at).All(codeOf(each))
 	}
 	return dsl.Steps(codeOf(each)...)
-}
-
-// allOf runs each function, in order.
-func allOf(code []dsl.Func) dsl.Func {
-	return func(ctx context.Context, r *dsl.Request) error {
-		for i, fn := range code {
-			if err := fn(ctx, r); err != nil {
-				return fmt.Errorf("step %d of %d: %w", i+1, len(code), err)
-			}
-		}
-		return nil
-	}
 }
 
 // knows adds the properties of one action.

@@ -58,7 +58,9 @@ func nothing(context.Context, *dsl.Request) error { return nil }
 func registry(t testing.TB) *actions.Registry {
 	t.Helper()
 	r := actions.NewRegistry()
-	call, found := handlers.Standard().LookupAction("call")
+	standard := handlers.Standard()
+	r.Compose(standard.Composer())
+	call, found := standard.LookupAction("call")
 	if !found {
 		t.Fatal("the standard registry has no action call")
 	}

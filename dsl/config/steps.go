@@ -4,7 +4,6 @@
 package config
 
 import (
-	"context"
 	"fmt"
 	"reflect"
 	"slices"
@@ -147,53 +146,36 @@ func (w *watched) stepOf(q sequence, i int) (built *actions.Built, asks dsl.Read
 	if built = w.action(place, one); built == nil {
 		return nil, asks
 	}
-	asks = w.onlyWhen(place.Key("when"), one, s, built)
-	if s.When != "" {
+	step := actions.Step{Func: built.Func, Entries: h.entries}
+	step.NotOnDelete = !slices.Contains(slices.Concat(h.Causes, built.Brings), dsl.Delete)
+	asks = dsl.Reads{Only: true, Told: true}
+	if at := place.Key("when"); s.When != "" {
 		built.Gated = built.Makers
+		step.When, asks = w.stepWhen(at, one, s)
+		if filtered, line := built.Filtered, w.line(at); filtered != nil && h.level {
+			step.Filtered = func(s *dsl.Subject, says *dsl.Patch) { filtered(s, line, says) }
+		}
 	}
-	if !slices.Contains(slices.Concat(h.Causes, built.Brings), dsl.Delete) {
-		built.Func = notOnDelete(built.Func) // another step brings the cause delete
+	if step.When != nil || step.NotOnDelete {
+		built.Func = w.composer(place).Step(step)
 	}
 	return built, asks
 }
 
-func notOnDelete(fn dsl.Func) dsl.Func {
-	return func(ctx context.Context, r *dsl.Request) error {
-		if r.Cause == dsl.Delete {
-			return nil
-		}
-		return fn(ctx, r)
-	}
-}
-
-// onlyWhen makes a step depend on its own when, and returns what the expression reads.
-func (w *watched) onlyWhen(at path, h *handler, s *step, built *actions.Built) (reads dsl.Reads) {
-	if s.When == "" {
-		return dsl.Reads{Only: true, Told: true}
-	}
+// stepWhen compiles the filter of a step, and returns what it reads. A faulty filter is nil.
+func (w *watched) stepWhen(at path, h *handler, s *step) (dsl.Predicate, dsl.Reads) {
 	program := w.predicateFor(h, at, string(s.When))
 	if program == nil {
-		return dsl.Reads{}
+		return nil, dsl.Reads{}
 	}
 	h.sure = append(h.sure, check.Sure(program)...)
-	fn, filtered, place := built.Func, built.Filtered, w.line(at)
-	built.Func = func(ctx context.Context, r *dsl.Request) error {
-		if h.entries.leaves(r) {
-			return fn(ctx, r)
-		}
-		holds, err := program.Bool(expr.Scope{Subject: &r.Subject, Params: s.With, Vars: objectsOf(&r.Subject)})
+	return func(of *dsl.Subject) (bool, error) {
+		holds, err := program.Bool(expr.Scope{Subject: of, Params: s.With, Vars: objectsOf(of)})
 		if err != nil {
-			return fmt.Errorf("evaluating when: %w", err)
+			return false, fmt.Errorf("evaluating when: %w", err)
 		}
-		switch {
-		case holds:
-			return fn(ctx, r)
-		case filtered != nil && h.level && r.Cause != dsl.Delete:
-			filtered(&r.Subject, place, r.Patch)
-		}
-		return nil
-	}
-	return program.Reads()
+		return holds, nil
+	}, program.Reads()
 }
 
 // objectsOf is the variable of schedules.

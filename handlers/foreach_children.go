@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package config
+package handlers
 
 import (
 	"cmp"
@@ -17,13 +17,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 )
 
-// ofEntry are the children of an object as one entry of a handler sees them. Of the handler's children, it has only
+// entryChildren are the children of an object as one entry of a handler sees them. Of the handler's children, it has only
 // the entry's own, so each name is unique.
-type ofEntry struct {
+type entryChildren struct {
 	dsl.Children
-	entries *entries
+	entries *actions.Entries
 	key     string
 	taken   *taken
 }
@@ -58,11 +59,11 @@ func (t *taken) take(desired any, key, handler string) error {
 }
 
 // All returns the children of other handlers and of the entry.
-func (c ofEntry) All() ([]dsl.ChildObject, error) {
+func (c entryChildren) All() ([]dsl.ChildObject, error) {
 	all, err := c.Children.All()
 	out := make([]dsl.ChildObject, 0, len(all))
 	for _, found := range all {
-		if c.entries.makes(found.Handler) {
+		if makes(c.entries, found.Handler) {
 			if found.Key != c.key {
 				continue
 			}
@@ -85,23 +86,23 @@ func whose(desired any) (out metav1.PartialObjectMetadata, known bool) {
 }
 
 // take records that the entry makes a child, if the child is one of the handler.
-func (c ofEntry) take(desired any, specs ...dsl.ChildSpec) error {
-	if len(specs) == 0 || !c.entries.makes(specs[0].Handler) || specs[0].Name == "" {
+func (c entryChildren) take(desired any, specs ...dsl.ChildSpec) error {
+	if len(specs) == 0 || !makes(c.entries, specs[0].Handler) || specs[0].Name == "" {
 		return nil
 	}
-	return c.taken.take(desired, c.key, c.entries.id)
+	return c.taken.take(desired, c.key, c.entries.ID)
 }
 
 // keyed adds the entry's key to a child of the handler.
-func (c ofEntry) keyed(s dsl.ChildSpec) dsl.ChildSpec {
-	if c.entries.makes(s.Handler) && s.Name != "" {
+func (c entryChildren) keyed(s dsl.ChildSpec) dsl.ChildSpec {
+	if makes(c.entries, s.Handler) && s.Name != "" {
 		s.Key = c.key
 	}
 	return s
 }
 
 // Stale calls Stale with the entry's key.
-func (c ofEntry) Stale(ctx context.Context, desired any, s dsl.ChildSpec) (bool, *unstructured.Unstructured, error) {
+func (c entryChildren) Stale(ctx context.Context, desired any, s dsl.ChildSpec) (bool, *unstructured.Unstructured, error) {
 	if err := c.take(desired, s); err != nil {
 		return false, nil, err
 	}
@@ -109,7 +110,7 @@ func (c ofEntry) Stale(ctx context.Context, desired any, s dsl.ChildSpec) (bool,
 }
 
 // Apply calls Apply with the entry's key.
-func (c ofEntry) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpec) (*unstructured.Unstructured, error) {
+func (c entryChildren) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpec) (*unstructured.Unstructured, error) {
 	if err := c.take(desired, specs...); err != nil {
 		return nil, err
 	}
@@ -121,7 +122,7 @@ func (c ofEntry) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpec)
 }
 
 // Enter calls Enter with the entry's key.
-func (c ofEntry) Enter(ctx context.Context, children ...dsl.DesiredChild) error {
+func (c entryChildren) Enter(ctx context.Context, children ...dsl.DesiredChild) error {
 	children = slices.Clone(children)
 	for i := range children {
 		children[i].ChildSpec = c.keyed(children[i].ChildSpec)
@@ -130,7 +131,7 @@ func (c ofEntry) Enter(ctx context.Context, children ...dsl.DesiredChild) error 
 }
 
 // Remove calls Remove with the entry's key.
-func (c ofEntry) Remove(ctx context.Context, child dsl.ChildObject) error {
+func (c entryChildren) Remove(ctx context.Context, child dsl.ChildObject) error {
 	child.ChildSpec = c.keyed(child.ChildSpec)
 	return c.Children.Remove(ctx, child)
 }

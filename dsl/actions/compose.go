@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package actions
+
+import "github.com/handwerk-dev/handwerk/dsl"
+
+// Composer makes the code of a handler from several pieces of code: steps, and the entries of forEach. Package
+// handlers has one. Package config only passes on the pieces that it has compiled.
+type Composer interface {
+	// Step returns the code of a step, with its filter.
+	Step(s Step) dsl.Func
+	// All returns code that runs all pieces in order, from the first one each time.
+	All(code []dsl.Func) dsl.Func
+	// Each returns code that runs fn for each entry, as a sub-handler.
+	Each(e *Entries, fn dsl.Func) dsl.Func
+}
+
+// Step is one of several pieces of a handler's code.
+type Step struct {
+	Func dsl.Func
+	// When must hold, or Func does not run. Nil means always.
+	When dsl.Predicate
+	// Filtered, when set, reports in conditions of the object that When does not hold.
+	Filtered func(s *dsl.Subject, says *dsl.Patch)
+	// NotOnDelete: the step does not run for the cause delete, which another step needs.
+	NotOnDelete bool
+	// Entries are those of the step's handler, or nil. When is not evaluated while an entry only leaves.
+	Entries *Entries
+}
+
+// Entries are the entries of a handler with forEach.
+type Entries struct {
+	// ID is the handler's id.
+	ID string
+	// Of computes the entries.
+	Of Lister
+	// Options are the options of each sub-handler.
+	Options []dsl.Option
+	// Deletes: the handler runs for deletions for more than taking its children away.
+	Deletes bool
+	// Children are the names of the children of an entry. Makers are the names under which the handler makes them.
+	Children, Makers []string
+}
+
+// Lister computes the entries for an object.
+type Lister interface {
+	Entries(s *dsl.Subject) ([]Entry, error)
+}
+
+// Entry is one entry. Its key is unique among the entries of an object.
+type Entry struct {
+	Key string
+	// Vars are the variables of the entry's expressions, in [dsl.Subject.Vars].
+	Vars map[string]any
+}
+
+// Compose registers the composer of handlers.
+func (r *Registry) Compose(c Composer) { r.composer = c }
+
+// Composer returns the composer of handlers; nil without one.
+func (r *Registry) Composer() Composer { return r.composer }
