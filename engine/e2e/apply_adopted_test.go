@@ -4,7 +4,6 @@
 package e2e
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -109,29 +108,4 @@ func TestApplyTellsWhatAnAdoptedChildHad(t *testing.T) {
 			s.again(t, children)
 		})
 	}
-}
-
-// TestApplyMeetsWhatTheLastReleaseAdopted: of a child that was adopted before what hands had set was told apart nothing is
-// taken away, and for that alone it is not written. From the next write on it is told.
-func TestApplyMeetsWhatTheLastReleaseAdopted(t *testing.T) {
-	t.Parallel()
-	s := newApplyStage(t, nil, made("", "configmaps"), made("apps", "deployments"))
-	objects, children := plane.Objects(deployments, s.ns), strings.Replace(adoptable, "DRIFT", "fields", 1)
-	s.run(t, beside+children)
-	s.works.Create(t, work("w", "a"))
-	s.applied(t, "w")
-	s.running.Stop(t)
-	mark, _ := objects.Get(t, "w-web").GetAnnotations()["apply.handwerk.dev/applied"]
-	objects.By("apply").Send(t, "w-web", merge, fmt.Sprintf(`{"metadata":{"annotations":{"apply.handwerk.dev/applied":%q}}}`, strings.TrimSuffix(mark, ";told")))
-	act{"kubectl-edit", strategic, pod(`{"containers":[{"name":"before","image":"b"}]}`), ""}.on(t, objects, "w-web")
-	s.run(t, beside+children)
-	s.again(t, children)
-	for _, edit := range []string{`{"containers":[{"name":"web","image":"j"}]}`, `{"containers":[{"name":"more","image":"m"}]}`} {
-		act{"kubectl-edit", strategic, pod(edit), ""}.on(t, objects, "w-web")
-		objects.Await(t, "w-web", "what it was", func(o *unstructured.Unstructured) bool {
-			return names("containers")(o) == "before web" && container("image")(o) == "i"
-		})
-		s.quiesce(t, "w")
-	}
-	s.again(t, children)
 }

@@ -155,9 +155,7 @@ func (a Applier) mark(o *unstructured.Unstructured) string {
 	return note(o, a.Owner.Keys.Applied)
 }
 
-func (a Applier) sameMark(desired, live *unstructured.Unstructured) bool {
-	return strings.TrimSuffix(a.mark(live), told) == strings.TrimSuffix(a.mark(desired), told)
-}
+func (a Applier) sameMark(desired, live *unstructured.Unstructured) bool { return a.mark(live) == a.mark(desired) }
 
 // holds reports whether applying desired would change nothing.
 func (a Applier) holds(desired, live *unstructured.Unstructured) bool {
@@ -177,12 +175,6 @@ func (a Applier) holds(desired, live *unstructured.Unstructured) bool {
 
 // asWanted reports whether live has what is desired, and nothing that is to be taken away.
 func (a Applier) asWanted(desired, live *unstructured.Unstructured) bool {
-	if mark := a.mark(live); mark != a.mark(desired) { // the same but for how it is written
-		desired = desired.DeepCopy()
-		notes := desired.GetAnnotations()
-		notes[a.Owner.Keys.Applied] = mark
-		desired.SetAnnotations(notes)
-	}
 	return drift.Covers(desired, live) && a.added(desired, live, a.Drift == dsl.DriftStrict).Empty()
 }
 

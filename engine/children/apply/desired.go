@@ -38,9 +38,6 @@ func (o Owner) Complete(desired *unstructured.Unstructured, namespaced bool, spe
 	}
 	encodeValues(desired)
 	mark := bookkeeping.AppliedMark + digest(withoutValues(desired))
-	if spec.Adopt == dsl.AdoptIfUnowned {
-		mark += told
-	}
 	if err := unstructured.SetNestedField(desired.Object, mark, "metadata", "annotations", o.Keys.Applied); err != nil {
 		return fmt.Errorf("reading object %s: %w", name(desired), err)
 	}

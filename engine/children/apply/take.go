@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,14 +24,10 @@ import (
 // takeRetries is how often managedFields are worked out again after somebody else wrote in between.
 const takeRetries = 5
 
-// told ends the mark of a child that may have been adopted: what hands had set of it before is under a manager of its
-// own. Releases that did not tell that from what hands set later wrote the mark without it.
-const told = ";told"
-
-// inherits reports whether nobody can tell what hands had set of an object before it was adopted.
+// inherits reports whether what people have set of an object stays, because the operator has not applied the object yet. It is the
+// owner's all the same: by an owner reference that somebody else made, for example.
 func (a Applier) inherits(live *unstructured.Unstructured) bool {
-	mark := a.mark(live)
-	return a.Adopt == dsl.AdoptIfUnowned && a.Drift != dsl.DriftStrict && mark != bookkeeping.AppliedMark && !strings.HasSuffix(mark, told)
+	return a.Adopt == dsl.AdoptIfUnowned && a.Drift != dsl.DriftStrict && a.mark(live) == ""
 }
 
 // own reports whether a label or an annotation is the operator's.
@@ -116,7 +111,7 @@ func (a Applier) taken(desired, now *unstructured.Unstructured, fields *fieldpat
 	return out, true
 }
 
-// inherit puts what hands have set of an object under a manager of its own, so that it is told from what they set later.
+// inherit puts what hands have set of an object under a manager of its own, apart from what they set later.
 func (a Applier) inherit(ctx context.Context, c dynamic.ResourceInterface, now *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	var out, before []metav1.ManagedFieldsEntry
 	for _, e := range now.GetManagedFields() {
