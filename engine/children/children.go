@@ -162,7 +162,7 @@ func (s *Session) prepare(ctx context.Context, w *wanted, live *unstructured.Uns
 	s.mu.Lock()
 	s.holds = s.holds || w.holds
 	s.mu.Unlock()
-	if w.enters && !s.defers(w, live) {
+	if w.enters {
 		if err := s.enrol(ctx, w, live); err != nil {
 			return err
 		}
@@ -281,8 +281,7 @@ func (c *children) Enter(ctx context.Context, all ...dsl.DesiredChild) error {
 		if !w.enters {
 			continue
 		}
-		live := s.known(w.feed, w.id)
-		if w.admits(live) != nil || s.defers(w, live) {
+		if w.admits(s.known(w.feed, w.id)) != nil {
 			continue
 		}
 		titles[w.place()] = w.title

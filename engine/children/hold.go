@@ -79,8 +79,8 @@ func (s *Session) Holds(held bool) bool {
 	return held && s.orphans(owner)
 }
 
-// orphans reports whether there may be children with an owner reference that are to be left behind. Those that an earlier version
-// made are in no record.
+// orphans reports whether there may be children with an owner reference that are to be left behind. A record that was lost does
+// not list them.
 func (s *Session) orphans(owner apply.Owner) bool {
 	if s.family.current() != nil {
 		return true
@@ -154,7 +154,7 @@ func (s *Session) EndChildren(ctx context.Context, span *transport.Span, alone b
 // doubtful reports whether the owner may have children that EndChildren has not come to. Alone is as for EndChildren.
 func (s *Session) doubtful(owner apply.Owner, alone bool) bool {
 	return s.family.Retired.Searching() ||
-		alone && (s.blind() || s.family.current() != nil) || // an earlier version did not list those that stay
+		alone && (s.blind() || s.family.current() != nil) || // a record that was lost does not list those that stay
 		owner.Record != nil && s.family.settled("") != nil ||
 		!s.pass.Gone && len(s.open()) > 0 // the next pass looks for them
 }

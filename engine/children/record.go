@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -107,26 +105,6 @@ func (w *wanted) admits(live *unstructured.Unstructured) error {
 	return err
 }
 
-// defers reports whether a child need not be entered before it is applied, and has it entered by the owner's next write: an earlier
-// version made it, which entered no child with an owner reference, and the cache shows it.
-func (s *Session) defers(w *wanted, live *unstructured.Unstructured) bool {
-	if live == nil || !w.applier.Owner.Leaves(live) {
-		return false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !slices.Contains(s.base.GetFinalizers(), s.family.settings.Operator.Finalizer()) {
-		return false // it takes a write
-	}
-	if title, told := s.record.Title(w.place()); !told || title != w.title {
-		if s.late == nil {
-			s.late = map[apply.Place]string{}
-		}
-		s.late[w.place()] = w.title
-	}
-	return true
-}
-
 // enrol enters a child before it is applied.
 func (s *Session) enrol(ctx context.Context, w *wanted, live *unstructured.Unstructured) error {
 	place := w.place()
@@ -153,7 +131,7 @@ func (s *Session) enter(ctx context.Context, titles map[apply.Place]string) erro
 	if s.wanted == nil {
 		s.wanted = map[apply.Place]bool{}
 	}
-	before, fault, missing, late := s.record, s.fault, false, maps.Clone(s.late)
+	before, fault, missing := s.record, s.fault, false
 	for place, title := range titles {
 		s.wanted[place] = s.wanted[place] || !before.Lists(place)
 		entered, told := before.Title(place)
@@ -170,7 +148,7 @@ func (s *Session) enter(ctx context.Context, titles map[apply.Place]string) erro
 		if _, err := s.findMost(ctx, mostLooks); err != nil {
 			s.pass.Asker.Log().V(1).Info("child stays in the record", "reason", err.Error())
 		}
-		fault = s.writeRecord(ctx, before.With(time.Now(), late).With(time.Now(), titles).Without(s.outdated(before)...))
+		fault = s.writeRecord(ctx, before.With(time.Now(), titles).Without(s.outdated(before)...))
 	}
 	return s.unentered(fault)
 }

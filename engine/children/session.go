@@ -98,8 +98,6 @@ type Session struct {
 	ties
 	// wanted are the places that this pass enters into the record; true while nothing was known to be there when it was entered.
 	wanted map[apply.Place]bool
-	// late are children that the owner's next write enters into the record.
-	late map[apply.Place]string
 	// lost: a write of the record by an earlier pass got no answer, and the owner has not been read since.
 	lost bool
 	// fault is why the server did not take the record.

@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
-	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/children/apply"
 	"github.com/handwerk-dev/handwerk/engine/collision"
 	"github.com/handwerk-dev/handwerk/engine/feed"
@@ -104,17 +102,16 @@ func (s *Session) copiedLocked() bool {
 	return record == nil && err == nil // one that cannot be read may be of a later version
 }
 
-// Trim takes what is no child any more out of the record, and has it list what an earlier version did not. A record of another
-// object goes. Trim returns the owner as it is now, and annotations that are to be written when the owner is, an empty one to be
+// Trim takes what is no child any more out of the record. A record of another object goes. Trim returns the owner as it is now, and annotations that are to be written when the owner is, an empty one to be
 // removed; nil for none.
 func (s *Session) Trim() (base *unstructured.Unstructured, along map[string]patch.Note) {
 	s.mu.Lock()
-	before, base, late, copied, was := s.record, s.base, len(s.late) > 0, s.copiedLocked(), s.text
+	before, base, copied, was := s.record, s.base, s.copiedLocked(), s.text
 	s.mu.Unlock()
 	switch {
-	case s.pass.Deleting || before == nil && !late && !copied:
+	case s.pass.Deleting || before == nil && !copied:
 		return base, nil
-	case before == nil && !late:
+	case before == nil:
 		return base, map[string]patch.Note{s.family.keys.Record: {Was: was}}
 	}
 	left := s.outdated(before)
@@ -129,19 +126,11 @@ func (s *Session) Trim() (base *unstructured.Unstructured, along map[string]patc
 		s.record, s.next, s.since = record, text, s.family.epoch(s.pass.Key)
 		s.family.know(s.pass.Key, record)
 	}
-	next := s.next
-	if late {
-		// Memory has it once the owner has: until then, what is entered is entered by a write of its own.
-		text, err := s.record.With(time.Now(), s.late).Encode(s.pass.Object.GetUID())
-		if err == nil && len(text) <= book.Room(base.GetAnnotations(), s.family.keys.Record) {
-			next = text
-		}
-	}
-	if next == "" {
+	if s.next == "" {
 		return base, nil
 	}
 	s.pass.Memory.unsure = true
-	return base, map[string]patch.Note{s.family.keys.Record: {Text: next}}
+	return base, map[string]patch.Note{s.family.keys.Record: {Text: s.next}}
 }
 
 // LeftBehind takes what was made to see the owner off out of its record, and returns the annotation, nil where nothing

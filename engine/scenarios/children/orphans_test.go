@@ -6,7 +6,6 @@ package children_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -50,7 +49,7 @@ func wantOwnerHeld(s *scene.Stage) {
 	}
 }
 
-// removeRecord takes the record off web, as a version left it that had no record of such children.
+// removeRecord takes the record off web.
 func removeRecord(s *scene.Stage) {
 	s.T.Helper()
 	s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) {
@@ -146,7 +145,7 @@ func TestAnOrphanThatNoCacheShowsStays(t *testing.T) {
 			wantOwnerHeld(s)
 			showConfigMaps(s)
 		}},
-		"an earlier version made it, and no watch of its kind is open": {Operator: leavesMap, Play: func(s *scene.Stage) {
+		"the record was lost, and no watch of its kind is open": {Operator: leavesMap, Play: func(s *scene.Stage) {
 			s.Operator.Settings.LeaderElection = dsl.LeaderElection{Mode: dsl.LeaderLease, Namespace: "default"}
 			first := s.Start(s.Operator)
 			s.Advance(time.Second)
@@ -221,7 +220,7 @@ func TestAnOrphanOfARestoredBackupStays(t *testing.T) {
 			wantOwnerHeld(s)
 			showConfigMaps(s)
 		}},
-		"the cache is that of before a restored backup, and an earlier version made the child": {Operator: leavesMap, Play: func(s *scene.Stage) {
+		"the cache is that of before a restored backup, and the record was lost": {Operator: leavesMap, Play: func(s *scene.Stage) {
 			s.Begin()
 			removeRecord(s)
 			restored(s)
@@ -303,42 +302,17 @@ func TestAnOrphanIsRecordedBeforeItCouldBeLost(t *testing.T) {
 			s.Wrote(recorded, made+"c2")
 			quiet(s)
 		}},
-		"that of an earlier version comes with the next write": {Operator: leavesMap, Play: func(s *scene.Stage) {
+		"one that the record lost is entered again when the child is applied": {Operator: many(true), Play: func(s *scene.Stage) {
 			s.Begin()
 			s.Process.Kill()
 			removeRecord(s)
-			quiet(s)
-			s.Resize(2)
-			s.Wrote(recorded)
-			lists(s, `["/ConfigMap/default/web"]`)
-			s.Remove()
-			s.Settle()
-			wantOrphan(s)
-		}},
-		"that of an earlier version that is entered with others comes with the next write": {Operator: many(true), Play: func(s *scene.Stage) {
-			s.Begin()
-			s.Process.Kill()
-			removeRecord(s)
-			quiet(s)
-			s.Resize(2)
-			s.Wrote(recorded, made+"c2")
-			if got := listedInRecord(s); strings.Count(got, "/ConfigMap/default/") != 3 {
-				s.T.Errorf("the record lists %s", got)
-			}
-			quiet(s)
-		}},
-		"that of an earlier version comes with the finalizer": {Operator: leavesMap, Play: func(s *scene.Stage) {
-			s.Begin()
-			s.Process.Kill()
-			removeRecord(s)
-			s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
 			s.Forget()
-			s.Resize(2)
 			s.Process.Restart()
-			s.Wrote(recorded, recorded)
-			lists(s, `["/ConfigMap/default/web"]`)
+			s.Wrote(recorded)
+			lists(s, `["/ConfigMap/default/c0 keep/c0","/ConfigMap/default/c1 keep/c1"]`)
+			quiet(s)
 		}},
-		"that of an earlier version is left behind without it": {Operator: leavesMap, Play: func(s *scene.Stage) {
+		"one that the record lost is left behind": {Operator: leavesMap, Play: func(s *scene.Stage) {
 			s.Begin()
 			removeRecord(s)
 			s.Remove()
