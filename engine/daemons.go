@@ -16,6 +16,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/children"
 	"github.com/handwerk-dev/handwerk/engine/children/apply"
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 	"github.com/handwerk-dev/handwerk/engine/daemon"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/ops"
@@ -94,7 +95,7 @@ type daemonWrites struct {
 // Wrote notes a write.
 func (d daemonWrites) Wrote(deed apply.Deed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 	d.r.Announce(inbox.Key{}, gvr, o)
-	d.say(deed, apply.PlaceOf(o).People())
+	d.say(deed, ownership.PlaceOf(o).People())
 }
 
 // Deleted notes a deletion.

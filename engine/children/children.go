@@ -20,6 +20,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/children/apply"
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 	"github.com/handwerk-dev/handwerk/engine/collision"
 	"github.com/handwerk-dev/handwerk/engine/drift"
 	"github.com/handwerk-dev/handwerk/engine/feed"
@@ -51,7 +52,7 @@ type wanted struct {
 }
 
 // place is where it is.
-func (w *wanted) place() apply.Place { return apply.PlaceOf(w.object) }
+func (w *wanted) place() ownership.Place { return ownership.PlaceOf(w.object) }
 
 // How many times as much memory as a child's values it takes while it is applied: as the request and the answer, which are read and
 // built piece by piece; and until the pass ends: as it is wanted, and as it is.
@@ -146,7 +147,7 @@ func (c *children) send(ctx context.Context, w *wanted, spec dsl.ChildSpec, live
 }
 
 // awaitsEnd is the error about a child that can be made again when it is gone.
-func awaitsEnd(place apply.Place) error {
+func awaitsEnd(place ownership.Place) error {
 	return dsl.Waiting(place.People()+" to be gone, so that it can be made again", 0)
 }
 
@@ -222,7 +223,7 @@ func (c *Reader) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*wa
 	}
 	stays := spec.ByReference() && spec.OnDelete == dsl.OrphanChild && !s.pass.Deleting
 	w := &wanted{
-		id: id{served.GVR, cache.MetaObjectToName(object)}, object: object, holds: owner.Needs(spec, object.GetNamespace()), enters: stays || owner.Enters(spec, object.GetNamespace()), title: apply.Which(spec),
+		id: id{served.GVR, cache.MetaObjectToName(object)}, object: object, holds: owner.Needs(spec, object.GetNamespace()), enters: stays || owner.Enters(spec, object.GetNamespace()), title: ownership.Which(spec),
 		maker: s.Claims.Maker(handler, spec.Handler), feed: kind,
 	}
 	if w.enters && kind.Informer(w.key.Namespace) == nil {
@@ -231,7 +232,7 @@ func (c *Reader) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*wa
 	}
 	w.applier = apply.Applier{
 		Owner: owner, Manager: s.family.settings.Operator.Name, Adopt: spec.Adopt,
-		Settled: &s.pass.Memory.settled, Found: &drift.Drift{}, Note: apply.Note(spec, handler), Drift: spec.Drift,
+		Settled: &s.pass.Memory.settled, Found: &drift.Drift{}, Note: ownership.Note(spec, handler), Drift: spec.Drift,
 		Lacking: kind != nil && kind.Informer(w.key.Namespace).Lacks(w.key, object.GetLabels()),
 	}
 	if handler != "" {
@@ -266,7 +267,7 @@ func (c *children) Enter(ctx context.Context, all ...dsl.DesiredChild) error {
 	}
 	defer done()
 	s := c.session
-	titles := map[apply.Place]string{}
+	titles := map[ownership.Place]string{}
 	for _, each := range all {
 		if !each.ByLabel() && each.OnDelete != dsl.OrphanChild && s.family.settings.Own.Resource().Namespaced {
 			continue
@@ -298,7 +299,7 @@ func (c *children) recreate(ctx context.Context, f *feed.Feed, fixed *apply.Fixe
 	if err := c.deleteChild(ctx, f, fixed.Live, strings.Join(fields, ", ")); err != nil {
 		return err
 	}
-	return awaitsEnd(apply.PlaceOf(fixed.Live))
+	return awaitsEnd(ownership.PlaceOf(fixed.Live))
 }
 
 // Delete deletes a child.
@@ -331,7 +332,7 @@ func (c *children) Remove(ctx context.Context, gone dsl.ChildObject) error {
 	key := cache.MetaObjectToName(gone.Object)
 	f, err := c.session.family.present(gone.Object.GroupVersionKind(), key.Namespace)
 	if err != nil {
-		return fmt.Errorf("removing %s: %w", apply.PlaceOf(gone.Object).People(), err)
+		return fmt.Errorf("removing %s: %w", ownership.PlaceOf(gone.Object).People(), err)
 	}
 	found := c.session.known(f, id{f.Resource().GVR, key})
 	if found == nil || found.GetUID() != gone.Object.GetUID() || !c.session.owner().Has(found) {
@@ -340,7 +341,7 @@ func (c *children) Remove(ctx context.Context, gone dsl.ChildObject) error {
 	if c.asks(found) {
 		return nil
 	}
-	if err := c.session.family.settled("removing " + apply.PlaceOf(found).People()); err != nil {
+	if err := c.session.family.settled("removing " + ownership.PlaceOf(found).People()); err != nil {
 		return err
 	}
 	if gone.OnDelete != dsl.OrphanChild {
@@ -352,7 +353,7 @@ func (c *children) Remove(ctx context.Context, gone dsl.ChildObject) error {
 // release cuts a child loose from its owner.
 func (c *children) release(ctx context.Context, f *feed.Feed, found *unstructured.Unstructured) error {
 	with, gvr := c.session.family.settings, f.Resource().GVR
-	result, err := c.session.owner().Release(ctx, with.Host.Client(gvr, found.GetNamespace()), with.Operator.Name, found)
+	result, err := apply.Release(ctx, c.session.owner(), with.Host.Client(gvr, found.GetNamespace()), with.Operator.Name, found)
 	if result != nil {
 		c.wrote(f, apply.Released, "", gvr, result)
 	}
@@ -366,7 +367,7 @@ func (c *children) deleteChild(ctx context.Context, f *feed.Feed, o *unstructure
 		return nil
 	}
 	s, key, gvr := c.session, cache.MetaObjectToName(o), f.Resource().GVR
-	if err := s.family.settled("deleting " + apply.PlaceOf(o).People()); err != nil {
+	if err := s.family.settled("deleting " + ownership.PlaceOf(o).People()); err != nil {
 		return err
 	}
 	uid, background := o.GetUID(), metav1.DeletePropagationBackground

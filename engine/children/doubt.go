@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/handwerk-dev/handwerk/engine/children/apply"
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 )
@@ -24,19 +24,19 @@ import (
 const mostLooks = 8
 
 // doubt notes that there may be a child which no cache shows.
-func (s *Session) doubt(place apply.Place) {
+func (s *Session) doubt(place ownership.Place) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.doubtLocked(place)
 }
 
 // doubtLocked is doubt for callers that hold the lock.
-func (s *Session) doubtLocked(place apply.Place) {
-	s.pass.Memory.doubts = s.pass.Memory.doubts.With(s.pass.Now, map[apply.Place]string{place: ""})
+func (s *Session) doubtLocked(place ownership.Place) {
+	s.pass.Memory.doubts = s.pass.Memory.doubts.With(s.pass.Now, map[ownership.Place]string{place: ""})
 }
 
 // some returns doubts, nil where there are none: nothing is remembered of an object without any.
-func some(doubts *apply.Record) *apply.Record {
+func some(doubts *ownership.Record) *ownership.Record {
 	if doubts.Empty() {
 		return nil
 	}
@@ -44,7 +44,7 @@ func some(doubts *apply.Record) *apply.Record {
 }
 
 // open returns the places at which there may be a child that no cache shows, sorted.
-func (s *Session) open() []apply.Place {
+func (s *Session) open() []ownership.Place {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.pass.Memory.doubts.Places()
@@ -92,7 +92,7 @@ func (s *Session) findMost(ctx context.Context, most int) (found bool, err error
 }
 
 // look reports whether the server has an object at a place that says it is the owner's. If so, the next pass waits for it.
-func (s *Session) look(ctx context.Context, owner apply.Owner, place apply.Place) (there bool, err error) {
+func (s *Session) look(ctx context.Context, owner ownership.Owner, place ownership.Place) (there bool, err error) {
 	kind, _ := s.family.shows(place)
 	if kind == nil {
 		return false, s.family.unknown()

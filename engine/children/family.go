@@ -21,7 +21,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
-	"github.com/handwerk-dev/handwerk/engine/children/apply"
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 	"github.com/handwerk-dev/handwerk/engine/events"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
@@ -80,9 +80,9 @@ type Host interface {
 // anybody.
 type Family struct {
 	settings Settings
-	keys     apply.Keys
+	keys     ownership.Keys
 	// earlier are the keys under the operator's earlier names. The renamer moves the marks that have them.
-	earlier []apply.Keys
+	earlier []ownership.Keys
 	renamer *patch.Renamer
 	feeds   []*feed.Feed
 	sweeper *prune.Sweeper
@@ -90,12 +90,12 @@ type Family struct {
 	Retired *prune.Retired
 
 	mu      sync.Mutex
-	records map[inbox.Key]*apply.Record // those of owners that have one, for events of children to find the owners by
+	records map[inbox.Key]*ownership.Record // those of owners that have one, for events of children to find the owners by
 }
 
 // New prepares the feeds of the kinds that the resource owns. They are not running yet.
 func New(s Settings) *Family {
-	f := &Family{settings: s, keys: apply.KeysOf(s.Operator), earlier: earlierKeys(s.Operator), renamer: patch.NewRenamer(s.Operator), records: map[inbox.Key]*apply.Record{}}
+	f := &Family{settings: s, keys: ownership.KeysOf(s.Operator), earlier: earlierKeys(s.Operator), renamer: patch.NewRenamer(s.Operator), records: map[inbox.Key]*ownership.Record{}}
 	for name, of := range s.Resource.Owned() {
 		handler := &kindHandler{family: f}
 		handler.feed = s.Feeds.New(feed.Settings{Name: name, Kind: of, Log: s.Log.WithValues("child", name.String()), Handler: handler})
@@ -131,14 +131,14 @@ func (f *Family) Kinds() []*feed.Feed { return f.feeds }
 func (f *Family) Clear() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.records = map[inbox.Key]*apply.Record{}
+	f.records = map[inbox.Key]*ownership.Record{}
 }
 
 // Forget forgets an owner that is gone.
 func (f *Family) Forget(owner inbox.Key) { f.know(owner, nil) }
 
 // know notes an owner's record; nil when it has none.
-func (f *Family) know(owner inbox.Key, record *apply.Record) {
+func (f *Family) know(owner inbox.Key, record *ownership.Record) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if record == nil {
@@ -151,11 +151,11 @@ func (f *Family) know(owner inbox.Key, record *apply.Record) {
 // Recorded reports whether an owner has a record of children.
 func (f *Family) Recorded(owner *cached.Object) bool {
 	notes := owner.GetAnnotations()
-	return notes[f.keys.Record] != "" || slices.ContainsFunc(f.earlier, func(keys apply.Keys) bool { return notes[keys.Record] != "" })
+	return notes[f.keys.Record] != "" || slices.ContainsFunc(f.earlier, func(keys ownership.Keys) bool { return notes[keys.Record] != "" })
 }
 
 // lists reports whether the record of an owner lists a place.
-func (f *Family) lists(owner inbox.Key, place apply.Place) bool {
+func (f *Family) lists(owner inbox.Key, place ownership.Place) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.records[owner].Lists(place)
@@ -301,7 +301,7 @@ func (f *Family) ownerKey(kind *feed.Feed, o *cached.Object) *inbox.Key {
 	if !referred && !f.labels(key, name, label) {
 		return nil
 	}
-	place := apply.Place{Kind: kind.Resource().GroupKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
+	place := ownership.Place{Kind: kind.Resource().GroupKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
 	if (!referred || !name.Near(place.Namespace)) && !f.lists(key, place) {
 		return nil
 	}
@@ -310,7 +310,7 @@ func (f *Family) ownerKey(kind *feed.Feed, o *cached.Object) *inbox.Key {
 
 // labels reports whether a label is that of the object that has the key now, for another one may have its name, or of
 // one of that name whose children are retained.
-func (f *Family) labels(key inbox.Key, name apply.OwnerName, label string) bool {
+func (f *Family) labels(key inbox.Key, name ownership.Place, label string) bool {
 	if label == name.Retained() {
 		return true
 	}

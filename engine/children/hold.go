@@ -18,6 +18,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/children/apply"
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 	"github.com/handwerk-dev/handwerk/engine/collision"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/notfound"
@@ -81,7 +82,7 @@ func (s *Session) Holds(held bool) bool {
 
 // orphans reports whether there may be children with an owner reference that are to be left behind. A record that was lost does
 // not list them.
-func (s *Session) orphans(owner apply.Owner) bool {
+func (s *Session) orphans(owner ownership.Owner) bool {
 	if s.family.current() != nil {
 		return true
 	}
@@ -105,12 +106,12 @@ func (s *Session) orphans(owner apply.Owner) bool {
 
 // needs reports whether something has to be done about a child before its owner goes. A child of a handler that
 // runs for deletions alone is left to that handler.
-func (s *Session) needs(owner apply.Owner, o *unstructured.Unstructured) bool {
+func (s *Session) needs(owner ownership.Owner, o *unstructured.Unstructured) bool {
 	spec, _ := owner.Spec(o)
 	record := owner.Record
 	all := s.family.settings.Handlers
 	at := collision.HandlerOf(all, collision.Renamed(all, s.family.keys.Maker(o)))
-	if s.pass.Deleting && (at >= 0 && collision.Lasts(all[at]) || s.family.farewell(record, apply.PlaceOf(o))) {
+	if s.pass.Deleting && (at >= 0 && collision.Lasts(all[at]) || s.family.farewell(record, ownership.PlaceOf(o))) {
 		return false
 	}
 	return owner.Needs(spec, o.GetNamespace())
@@ -123,12 +124,12 @@ func (s *Session) needs(owner apply.Owner, o *unstructured.Unstructured) bool {
 func (s *Session) EndChildren(ctx context.Context, span *transport.Span, alone bool) (again time.Duration, open bool, err error) {
 	span.Begin(ctx)
 	defer span.End()
-	owner, seen := s.owner(), map[apply.Place]bool{}
+	owner, seen := s.owner(), map[ownership.Place]bool{}
 	c := &children{Reader{session: s, span: span, attempt: collision.Attempt{Why: "its owner is being deleted"}}}
 	var faults []error
 	for kind := range s.family.kinds {
 		for _, o := range s.toEnd(kind, owner) {
-			seen[apply.PlaceOf(o)] = true
+			seen[ownership.PlaceOf(o)] = true
 			if s.needs(owner, o) {
 				stays, err := c.end(ctx, kind, o)
 				open, faults = open || stays, append(faults, err)
@@ -152,7 +153,7 @@ func (s *Session) EndChildren(ctx context.Context, span *transport.Span, alone b
 }
 
 // doubtful reports whether the owner may have children that EndChildren has not come to. Alone is as for EndChildren.
-func (s *Session) doubtful(owner apply.Owner, alone bool) bool {
+func (s *Session) doubtful(owner ownership.Owner, alone bool) bool {
 	return s.family.Retired.Searching() ||
 		alone && (s.blind() || s.family.current() != nil) || // a record that was lost does not list those that stay
 		owner.Record != nil && s.family.settled("") != nil ||
@@ -160,7 +161,7 @@ func (s *Session) doubtful(owner apply.Owner, alone bool) bool {
 }
 
 // toEnd returns the owner's children among the objects of a feed that are not left to the garbage collector.
-func (s *Session) toEnd(kind *feed.Feed, owner apply.Owner) (out []*unstructured.Unstructured) {
+func (s *Session) toEnd(kind *feed.Feed, owner ownership.Owner) (out []*unstructured.Unstructured) {
 	some := false
 	for _, mark := range owner.Marks() {
 		for _, o := range kind.OwnedBy(mark) {
@@ -184,7 +185,7 @@ func (c *children) end(ctx context.Context, kind *feed.Feed, o *unstructured.Uns
 }
 
 // endListed is end for a place that the record lists, and where no child was seen. Again is as for EndChildren.
-func (c *children) endListed(ctx context.Context, owner apply.Owner, place apply.Place) (again time.Duration, open bool, err error) {
+func (c *children) endListed(ctx context.Context, owner ownership.Owner, place ownership.Place) (again time.Duration, open bool, err error) {
 	f := c.session.family
 	switch kind, h := f.shows(place); {
 	case kind == nil && f.Retired.Searches(place.Kind): // EndChildren waits for the search
@@ -201,7 +202,7 @@ func (c *children) endListed(ctx context.Context, owner apply.Owner, place apply
 }
 
 // endUnseen is end for a place that the record lists and no cache shows: this version declares no children of the kind there.
-func (c *children) endUnseen(ctx context.Context, owner apply.Owner, place apply.Place) (again time.Duration, open bool, err error) {
+func (c *children) endUnseen(ctx context.Context, owner ownership.Owner, place ownership.Place) (again time.Duration, open bool, err error) {
 	with := c.session.family.settings
 	served, err := with.Catalog.KindOf(ctx, place.Kind.WithVersion(""))
 	if errors.Is(err, catalog.ErrMissing) {
@@ -222,7 +223,7 @@ func (c *children) endUnseen(ctx context.Context, owner apply.Owner, place apply
 		return 0, false, nil
 	}
 	if spec, _ := owner.Spec(live); spec.OnDelete == dsl.OrphanChild {
-		_, err = owner.Release(ctx, with.Host.Client(served.GVR, key.Namespace), with.Operator.Name, live)
+		_, err = apply.Release(ctx, owner, with.Host.Client(served.GVR, key.Namespace), with.Operator.Name, live)
 		return 0, false, err
 	}
 	open, err = c.deleteUnseen(ctx, served.GVR, place, live)
@@ -230,7 +231,7 @@ func (c *children) endUnseen(ctx context.Context, owner apply.Owner, place apply
 }
 
 // deleteUnseen deletes a child that no cache shows, and reports whether it is still there.
-func (c *children) deleteUnseen(ctx context.Context, at schema.GroupVersionResource, place apply.Place, live *unstructured.Unstructured) (open bool, err error) {
+func (c *children) deleteUnseen(ctx context.Context, at schema.GroupVersionResource, place ownership.Place, live *unstructured.Unstructured) (open bool, err error) {
 	if live.GetDeletionTimestamp() != nil {
 		return true, nil
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
-	"github.com/handwerk-dev/handwerk/engine/children/apply"
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 )
 
@@ -21,7 +21,7 @@ import (
 type ties struct {
 	// record is the owner's, nil where there is none, and text the annotation as it is stored. What is no child any
 	// more is taken out of the record at once, and written when there is something to write.
-	record *apply.Record
+	record *ownership.Record
 	text   string
 	// next is the text of the record where that differs from the stored one, empty where it does not. Since is how often the API
 	// server's versions had gone back then.
@@ -44,7 +44,7 @@ func (s *Session) readRecord() {
 	if s.takeLocked(s.pass.Object); s.pass.Gone || s.record == before {
 		return
 	}
-	var known []apply.Place
+	var known []ownership.Place
 	for _, place := range s.record.Places() {
 		if there, _ := s.family.claimed(s.owner(), place); there || before.Lists(place) {
 			known = append(known, place)
@@ -52,7 +52,7 @@ func (s *Session) readRecord() {
 	}
 	doubts := s.record.Without(known...)
 	for _, place := range s.pass.Memory.doubts.Places() {
-		doubts = doubts.With(s.pass.Now, map[apply.Place]string{place: ""})
+		doubts = doubts.With(s.pass.Now, map[ownership.Place]string{place: ""})
 	}
 	s.pass.Memory.doubts = some(doubts)
 }
@@ -68,7 +68,7 @@ func (s *Session) takeLocked(owner *unstructured.Unstructured) {
 		s.text, s.next = text, ""
 		return
 	}
-	record, err := apply.ParseRecord(text, s.pass.Object.GetUID())
+	record, err := ownership.ParseRecord(text, s.pass.Object.GetUID())
 	if err != nil {
 		s.pass.Asker.Log().Error(err, "record of children is not readable; it is begun again, and children that only the record names are left alone")
 	}
@@ -108,7 +108,7 @@ func (w *wanted) admits(live *unstructured.Unstructured) error {
 // enrol enters a child before it is applied.
 func (s *Session) enrol(ctx context.Context, w *wanted, live *unstructured.Unstructured) error {
 	place := w.place()
-	if err := s.enter(ctx, map[apply.Place]string{place: w.title}); err != nil {
+	if err := s.enter(ctx, map[ownership.Place]string{place: w.title}); err != nil {
 		return err
 	}
 	w.applier.Owner = s.owner()
@@ -121,7 +121,7 @@ func (s *Session) enrol(ctx context.Context, w *wanted, live *unstructured.Unstr
 
 // enter writes places and which children are there into the owner's record, unless it has them. What was a child and
 // is none any more is left out by the way. A server that refuses is asked once in a pass.
-func (s *Session) enter(ctx context.Context, titles map[apply.Place]string) error {
+func (s *Session) enter(ctx context.Context, titles map[ownership.Place]string) error {
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	if err := s.ensure(ctx); err != nil {
@@ -129,7 +129,7 @@ func (s *Session) enter(ctx context.Context, titles map[apply.Place]string) erro
 	}
 	s.mu.Lock()
 	if s.wanted == nil {
-		s.wanted = map[apply.Place]bool{}
+		s.wanted = map[ownership.Place]bool{}
 	}
 	before, fault, missing := s.record, s.fault, false
 	for place, title := range titles {
@@ -192,7 +192,7 @@ func (s *Session) outOfSight(ctx context.Context) error {
 }
 
 // strike takes a place out of the record again, in which somebody else's object has turned up.
-func (s *Session) strike(ctx context.Context, place apply.Place) error {
+func (s *Session) strike(ctx context.Context, place ownership.Place) error {
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	s.mu.Lock()
@@ -206,7 +206,7 @@ func (s *Session) strike(ctx context.Context, place apply.Place) error {
 }
 
 // writeRecord makes a record the owner's. What the pass writes later goes to the owner as it is then.
-func (s *Session) writeRecord(ctx context.Context, record *apply.Record) error {
+func (s *Session) writeRecord(ctx context.Context, record *ownership.Record) error {
 	text, err := record.Encode(s.pass.Object.GetUID())
 	if err != nil {
 		return err

@@ -12,14 +12,14 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cached"
-	"github.com/handwerk-dev/handwerk/engine/children/apply"
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 )
 
 // keysOf returns the keys of an object's marks: those of an earlier name of the operator until the marks are moved.
-func (f *Family) keysOf(o metav1.Object) apply.Keys {
+func (f *Family) keysOf(o metav1.Object) ownership.Keys {
 	if len(f.earlier) > 0 && !f.keys.Made(o) {
 		for _, keys := range f.earlier {
 			if keys.Made(o) {
@@ -30,9 +30,9 @@ func (f *Family) keysOf(o metav1.Object) apply.Keys {
 	return f.keys
 }
 
-func earlierKeys(op *dsl.Operator) (out []apply.Keys) {
+func earlierKeys(op *dsl.Operator) (out []ownership.Keys) {
 	for _, earlier := range op.Earlier() {
-		out = append(out, apply.KeysOf(earlier))
+		out = append(out, ownership.KeysOf(earlier))
 	}
 	return out
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/breaker"
 	"github.com/handwerk-dev/handwerk/engine/children/apply"
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 	"github.com/handwerk-dev/handwerk/engine/collision"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
@@ -37,9 +38,9 @@ type Memory struct {
 	unsure bool
 	// doubts are places where a child may be that no cache shows: its creation got no answer, or an earlier process made it. Those
 	// of the record stay in it until the child is seen, or looked for.
-	doubts *apply.Record
+	doubts *ownership.Record
 	// asked are the children that stay for now, with the handler that may want each, as the log says.
-	asked map[apply.Place]string
+	asked map[ownership.Place]string
 }
 
 // Pass is what a session has to know of the pass that it is for.
@@ -97,7 +98,7 @@ type Session struct {
 	base *unstructured.Unstructured
 	ties
 	// wanted are the places that this pass enters into the record; true while nothing was known to be there when it was entered.
-	wanted map[apply.Place]bool
+	wanted map[ownership.Place]bool
 	// lost: a write of the record by an earlier pass got no answer, and the owner has not been read since.
 	lost bool
 	// fault is why the server did not take the record.
@@ -149,10 +150,10 @@ func (s *Session) Applied() bool {
 }
 
 // owner is the handled object as the owner of children.
-func (s *Session) owner() apply.Owner {
+func (s *Session) owner() ownership.Owner {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return apply.Owner{
+	return ownership.Owner{
 		Object: s.pass.Object, Namespaced: s.family.settings.Own.Resource().Namespaced, Keys: s.family.keys,
 		Record: s.record, Closed: s.closed,
 	}
@@ -160,7 +161,7 @@ func (s *Session) owner() apply.Owner {
 
 // childrenIn returns the owner's children among the objects of a feed, each as this pass has applied it or as the
 // cache has it, sorted.
-func (s *Session) childrenIn(f *feed.Feed, owner apply.Owner) (out []*unstructured.Unstructured) {
+func (s *Session) childrenIn(f *feed.Feed, owner ownership.Owner) (out []*unstructured.Unstructured) {
 	gvr, keys := f.Resource().GVR, map[cache.ObjectName]bool{}
 	for _, mark := range owner.Marks() {
 		for _, o := range f.OwnedBy(mark) {

@@ -8,12 +8,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/handwerk-dev/handwerk/engine/children/apply"
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 )
 
 // stay is a child that a handler does not want any more, and that stays until another one has said whether it wants the child.
 type stay struct {
-	place apply.Place
+	place ownership.Place
 	// by is the handler that does not want it, empty where no handler made it. Wanted is the one that may want it.
 	by, wanted string
 }
@@ -30,7 +30,7 @@ func (c *children) asks(found *unstructured.Unstructured) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stays = append(s.stays, stay{apply.PlaceOf(found), c.attempt.Handler, wanted})
+	s.stays = append(s.stays, stay{ownership.PlaceOf(found), c.attempt.Handler, wanted})
 	return true
 }
 
@@ -53,7 +53,7 @@ func (s *Session) Undecided() (some bool) {
 	s.mu.Lock()
 	stays := slices.Clone(s.stays)
 	s.mu.Unlock()
-	said := map[apply.Place]string{}
+	said := map[ownership.Place]string{}
 	for _, one := range stays {
 		wanted := s.pass.Asker.Undecided(one.by, one.place.Kind)
 		if wanted == "" {

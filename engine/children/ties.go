@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
-	"github.com/handwerk-dev/handwerk/engine/children/apply"
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 	"github.com/handwerk-dev/handwerk/engine/collision"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/patch"
@@ -20,7 +20,7 @@ import (
 )
 
 // outdated returns the places of a record at which there is no child any more.
-func (s *Session) outdated(record *apply.Record) (out []apply.Place) {
+func (s *Session) outdated(record *ownership.Record) (out []ownership.Place) {
 	if s.family.settled("") != nil {
 		return nil
 	}
@@ -28,7 +28,7 @@ func (s *Session) outdated(record *apply.Record) (out []apply.Place) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	doubts := s.pass.Memory.doubts
-	var seen []apply.Place
+	var seen []ownership.Place
 	for _, place := range record.Places() {
 		there, known := s.family.claimed(owner, place)
 		if there && doubts.Lists(place) {
@@ -47,7 +47,7 @@ func (s *Session) outdated(record *apply.Record) (out []apply.Place) {
 
 // claimed reports whether the object at a place says that it is the owner's, and whether that is known. A cache without an open
 // watch shows which objects are there, and does not prove that one is absent.
-func (f *Family) claimed(owner apply.Owner, place apply.Place) (there, known bool) {
+func (f *Family) claimed(owner ownership.Owner, place ownership.Place) (there, known bool) {
 	kind, h := f.shows(place)
 	if h == nil || !h.Synced() {
 		return false, false
@@ -63,7 +63,7 @@ func (f *Family) claimed(owner apply.Owner, place apply.Place) (there, known boo
 
 // cutLocked reports whether the object at a place was applied for the owner, and somebody has cut the tie since: the label may be
 // put on again. An object that this pass has applied without a tie does not count. The lock is held.
-func (s *Session) cutLocked(owner apply.Owner, place apply.Place) bool {
+func (s *Session) cutLocked(owner ownership.Owner, place ownership.Place) bool {
 	kind, h := s.family.shows(place)
 	if h == nil {
 		return false
@@ -74,7 +74,7 @@ func (s *Session) cutLocked(owner apply.Owner, place apply.Place) bool {
 }
 
 // shows returns the feed that has the objects of a place's kind, and the informer that has the place; nil where there is none.
-func (f *Family) shows(place apply.Place) (*feed.Feed, *watch.Handle) {
+func (f *Family) shows(place ownership.Place) (*feed.Feed, *watch.Handle) {
 	for kind := range f.kinds {
 		if kind.Resource().GroupKind() == place.Kind {
 			return kind, kind.Informer(place.Namespace)
@@ -85,9 +85,9 @@ func (f *Family) shows(place apply.Place) (*feed.Feed, *watch.Handle) {
 
 // farewell reports whether a handler that runs for deletions alone has made what is at a place. Of an object that
 // lives that is of a departure that is over.
-func (f *Family) farewell(record *apply.Record, place apply.Place) bool {
+func (f *Family) farewell(record *ownership.Record, place ownership.Place) bool {
 	title, _ := record.Title(place)
-	spec, _ := apply.ParseTitle(title)
+	spec, _ := ownership.ParseTitle(title)
 	at := collision.HandlerOf(f.settings.Handlers, collision.Renamed(f.settings.Handlers, spec.Handler))
 	return at >= 0 && collision.Lasts(f.settings.Handlers[at])
 }
@@ -98,7 +98,7 @@ func (s *Session) copiedLocked() bool {
 	if s.record != nil || s.text == "" || s.pass.Memory.unsure {
 		return false
 	}
-	record, err := apply.ParseRecord(s.text, s.pass.Object.GetUID())
+	record, err := ownership.ParseRecord(s.text, s.pass.Object.GetUID())
 	return record == nil && err == nil // one that cannot be read may be of a later version
 }
 
@@ -137,11 +137,11 @@ func (s *Session) Trim() (base *unstructured.Unstructured, along map[string]patc
 // was made: should the owner be back one day, and leave again, that is not to be taken for what is to be made then.
 func (s *Session) LeftBehind(live *unstructured.Unstructured) map[string]patch.Note {
 	key := s.family.keys.Record
-	record, err := apply.ParseRecord(live.GetAnnotations()[key], live.GetUID())
+	record, err := ownership.ParseRecord(live.GetAnnotations()[key], live.GetUID())
 	if err != nil {
 		return nil // it was said when it was read
 	}
-	made := slices.DeleteFunc(record.Places(), func(place apply.Place) bool { return !s.family.farewell(record, place) })
+	made := slices.DeleteFunc(record.Places(), func(place ownership.Place) bool { return !s.family.farewell(record, place) })
 	if len(made) == 0 {
 		return nil
 	}
@@ -173,7 +173,7 @@ func (s *Session) unlisted() (names []string) {
 		for _, mark := range owner.Marks() {
 			for _, o := range kind.OwnedBy(mark) {
 				if tree := o.Tree(); tree != nil && owner.Unlisted(tree) {
-					names = append(names, apply.PlaceOf(tree).String())
+					names = append(names, ownership.PlaceOf(tree).String())
 				}
 			}
 		}

@@ -25,7 +25,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
-	"github.com/handwerk-dev/handwerk/engine/children/apply"
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/transport"
 	"github.com/handwerk-dev/handwerk/engine/watch"
@@ -99,13 +99,13 @@ func TestAChildIsGoneWhenItsOwnerWasTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait() // the cache has lost it, and its owner is being told
-		r, place := &Family{feeds: []*feed.Feed{f}}, apply.PlaceOf(configMap())
-		if _, known := r.claimed(apply.Owner{}, place); known {
+		r, place := &Family{feeds: []*feed.Feed{f}}, ownership.PlaceOf(configMap())
+		if _, known := r.claimed(ownership.Owner{}, place); known {
 			t.Error("the child counts as gone before its owner was told")
 		}
 		close(gate)
 		synctest.Wait()
-		if there, known := r.claimed(apply.Owner{}, place); there || !known {
+		if there, known := r.claimed(ownership.Owner{}, place); there || !known {
 			t.Error("the child does not count as gone after its owner was told")
 		}
 	})

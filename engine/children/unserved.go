@@ -9,13 +9,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/handwerk-dev/handwerk/engine/children/apply"
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 )
 
 // unserved is endUnseen for a child whose kind the API server serves in no version. The child is gone where its CRD is: the API
 // server removes a CRD after its last object.
-func (s *Session) unserved(ctx context.Context, place apply.Place) (again time.Duration, open bool, err error) {
+func (s *Session) unserved(ctx context.Context, place ownership.Place) (again time.Duration, open bool, err error) {
 	extinct, doubt := s.family.settings.Feeds.Extinct(ctx, place.Kind)
 	if extinct {
 		return 0, false, nil

@@ -16,6 +16,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/breaker"
 	"github.com/handwerk-dev/handwerk/engine/children/apply"
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/notfound"
@@ -109,7 +110,7 @@ func (s *Session) Await(live *unstructured.Unstructured) {
 // it where the resource's own informers show it.
 func (s *Session) WroteOther(handler string, deed apply.Deed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 	s.written(Write{Handler: handler, Made: deed == apply.Created}, ops.Other, s.showing(gvr, o), gvr, o)
-	s.pass.Asker.Log().Info(string(deed)+" "+apply.PlaceOf(o).People(), "handler", handler)
+	s.pass.Asker.Log().Info(string(deed)+" "+ownership.PlaceOf(o).People(), "handler", handler)
 }
 
 // DeletedOther is WroteOther for a deletion: what the caches still have is waited for.
@@ -182,7 +183,7 @@ func (c *children) noted(f *feed.Feed, gvr schema.GroupVersionResource, o *unstr
 func (c *children) say(deed apply.Deed, o *unstructured.Unstructured, detail string) {
 	detail = cmp.Or(detail, c.attempt.Why)
 	s, handler := c.session, c.attempt.Handler
-	did := string(deed) + " " + apply.PlaceOf(o).People()
+	did := string(deed) + " " + ownership.PlaceOf(o).People()
 	line := did
 	if detail != "" {
 		line += ": " + detail

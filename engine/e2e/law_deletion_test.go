@@ -18,6 +18,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	childapply "github.com/handwerk-dev/handwerk/engine/children/apply"
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 )
@@ -236,7 +237,7 @@ func TestWritesDoNotReachNamesake(t *testing.T) {
 		t.Parallel()
 		ns := plane.Namespace(t)
 		maps, owner := plane.Objects(configMaps, ns), plane.Objects(works, ns).Create(t, work("w", "a"))
-		of := childapply.Owner{Object: owner, Namespaced: true, Keys: childapply.KeysOf(dsl.New("law"))}
+		of := ownership.Owner{Object: owner, Namespaced: true, Keys: ownership.KeysOf(dsl.New("law"))}
 		desired, err := dsl.Object(configMap("c", "x"))
 		if err != nil {
 			t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 )
 
 // objectOf reads an object of a kind, as in "apps/v1/Deployment", from the JSON of what it has besides.
@@ -85,7 +86,7 @@ func TestAdded(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			a := Applier{Drift: tt.drift, Owner: Owner{Keys: KeysOf(&dsl.Operator{Name: "op"})}}
+			a := Applier{Drift: tt.drift, Owner: ownership.Owner{Keys: ownership.KeysOf(&dsl.Operator{Name: "op"})}}
 			live := objectOf(t, tt.of.version, tt.of.kind, tt.of.live)
 			entry := metav1.ManagedFieldsEntry{Manager: tt.manager, Operation: "Update", APIVersion: tt.of.version, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(tt.fields)}
 			if tt.manager == "kubectl-edit v2" {

@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package apply makes children as their templates say, by server-side apply: tied to their owner, without adopting an object
+// silently, and without a request when nothing differs.
 package apply
 
 import (
@@ -18,12 +20,14 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 	"github.com/handwerk-dev/handwerk/engine/drift"
 )
 
 // Applier applies the children of one owner.
 type Applier struct {
-	Owner Owner
+	Owner ownership.Owner
 	// Manager is the field manager.
 	Manager string
 	// Adopt says what happens to an object that nobody owns.
@@ -85,7 +89,7 @@ func (a Applier) Apply(ctx context.Context, c dynamic.ResourceInterface, desired
 			return result, deed, err
 		}
 		if a.Vacant {
-			a.Owner.Record = a.Owner.Record.Without(PlaceOf(desired))
+			a.Owner.Record = a.Owner.Record.Without(ownership.PlaceOf(desired))
 		}
 	}
 	stale, adopts, err := a.judge(desired, live)
@@ -124,11 +128,11 @@ func (a Applier) Stale(desired, live *unstructured.Unstructured) (bool, error) {
 
 // judge decides what applying desired would do to an object that is there.
 func (a Applier) judge(desired, live *unstructured.Unstructured) (stale, adopts bool, err error) {
-	ours, by := a.Owner.owned(live)
+	ours, by := a.Owner.Owned(live)
 	ours = ours || by == "" && a.made(desired, live)
 	going := live.GetDeletionTimestamp() != nil
 	switch {
-	case !ours && a.Owner.collected(live):
+	case !ours && a.Owner.Collected(live):
 		return false, false, dsl.Waiting(fmt.Sprintf("%s of an earlier %s to be collected", name(live), a.Owner.Name().People()), 0)
 	case !ours && (by != "" || going || a.Adopt != dsl.AdoptIfUnowned):
 		return false, false, a.refusal(live, by)
@@ -147,15 +151,17 @@ func (a Applier) judge(desired, live *unstructured.Unstructured) (stale, adopts 
 // made reports whether an object that is tied to nobody was made from what is desired now, in which its owner is named: then
 // somebody has cut the tie by hand, which is put back like any other change.
 func (a Applier) made(desired, live *unstructured.Unstructured) bool {
-	return applied(live, a.Owner.Keys.Applied) && a.sameMark(desired, live)
+	return a.Owner.Keys.Made(live) && a.sameMark(desired, live)
 }
 
 // mark is what an object says that it was applied from.
 func (a Applier) mark(o *unstructured.Unstructured) string {
-	return note(o, a.Owner.Keys.Applied)
+	return ownership.Annotation(o, a.Owner.Keys.Applied)
 }
 
-func (a Applier) sameMark(desired, live *unstructured.Unstructured) bool { return a.mark(live) == a.mark(desired) }
+func (a Applier) sameMark(desired, live *unstructured.Unstructured) bool {
+	return a.mark(live) == a.mark(desired)
+}
 
 // holds reports whether applying desired would change nothing.
 func (a Applier) holds(desired, live *unstructured.Unstructured) bool {
@@ -182,7 +188,7 @@ func (a Applier) asWanted(desired, live *unstructured.Unstructured) bool {
 func (a Applier) tied(desired, live *unstructured.Unstructured) bool {
 	keys := a.Owner.Keys
 	for _, key := range []string{keys.Child, keys.Owner} {
-		if wanted := note(desired, key); wanted != "" && note(live, key) != wanted {
+		if wanted := ownership.Annotation(desired, key); wanted != "" && ownership.Annotation(live, key) != wanted {
 			return false
 		}
 	}
@@ -291,14 +297,22 @@ func content(u *unstructured.Unstructured) string {
 	return digest(tree)
 }
 
+func digest(value any) string {
+	text, err := plain.Digest(value)
+	if err != nil {
+		return "!" // not JSON: cannot come out of dsl.Object
+	}
+	return text
+}
+
 // name names an object for people.
-func name(u *unstructured.Unstructured) string { return PlaceOf(u).People() }
+func name(u *unstructured.Unstructured) string { return ownership.PlaceOf(u).People() }
 
 // refusal is the error about an object that the owner may not have, with what can be done about it where that is not plain.
 func (a Applier) refusal(live *unstructured.Unstructured, by string) error {
 	out := notOwned(live)
 	out.Owner = by
-	name, _ := ParseOwnerName(live.GetAnnotations()[a.Owner.Keys.Owner])
+	name, _ := ownership.ParsePlace(live.GetAnnotations()[a.Owner.Keys.Owner])
 	controller := metav1.GetControllerOfNoCopy(live)
 	switch {
 	case a.Owner.Says(live):

@@ -30,17 +30,12 @@ func (a Applier) inherits(live *unstructured.Unstructured) bool {
 	return a.Adopt == dsl.AdoptIfUnowned && a.Drift != dsl.DriftStrict && a.mark(live) == ""
 }
 
-// own reports whether a label or an annotation is the operator's.
-func (k Keys) own(key string) bool {
-	return key != "" && slices.Contains([]string{k.Applied, k.Child, k.Owner, k.Label, k.Record}, key)
-}
-
 // added finds what hands have set of a child that is to be taken away.
 func (a Applier) added(desired, live *unstructured.Unstructured, strict bool) drift.Added {
 	if a.Drift == dsl.DriftIgnore || a.inherits(live) {
 		return drift.Added{}
 	}
-	return drift.Search{Counts: a.counts, Own: a.Owner.Keys.own, Strict: strict}.Added(desired, live)
+	return drift.Search{Counts: a.counts, Own: a.Owner.Keys.Own, Strict: strict}.Added(desired, live)
 }
 
 // counts reports whether what an entry has is looked at. Replicas that somebody sets by the subresource scale have an

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 )
 
 // TestTakenMovesFields: what is taken away becomes the operator's, and what hands have besides stays theirs.
@@ -39,7 +40,7 @@ func TestTakenMovesFields(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			a := Applier{Manager: "op", Owner: Owner{Keys: KeysOf(&dsl.Operator{Name: "op"})}}
+			a := Applier{Manager: "op", Owner: ownership.Owner{Keys: ownership.KeysOf(&dsl.Operator{Name: "op"})}}
 			live := objectOf(t, "v1", "ConfigMap", `{"data":{"a":"x","b":"y"}}`)
 			live.SetManagedFields(tt.before)
 			out, moved := a.taken(desired, live, a.added(desired, live, false).Fields)

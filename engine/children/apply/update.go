@@ -177,7 +177,7 @@ func (ch change) sum(live, result *unstructured.Unstructured) Deed {
 	case ch.Found == nil:
 		return ch.deed
 	}
-	updated := drift.Write{Desired: ch.desired, Before: live, After: result, Own: ch.Owner.Keys.own, Manager: ch.Manager, Same: ch.sameMark(ch.desired, live)}.Updated(*ch.Found)
+	updated := drift.Write{Desired: ch.desired, Before: live, After: result, Own: ch.Owner.Keys.Own, Manager: ch.Manager, Same: ch.sameMark(ch.desired, live)}.Updated(*ch.Found)
 	if ch.deed == PutBack && ch.Found.String() == "" {
 		ch.Found.Fields = updated // the process that took it over knew who
 		return ch.deed

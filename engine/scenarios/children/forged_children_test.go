@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/children/apply"
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
@@ -48,7 +48,7 @@ func referToWeb(s *scene.Stage, u *unstructured.Unstructured) {
 
 // labelAsRetained gives an object the label of what is retained for web.
 func labelAsRetained(u *unstructured.Unstructured) {
-	name, _ := apply.ParseOwnerName("example.com/Foo/default/web")
+	name, _ := ownership.ParsePlace("example.com/Foo/default/web")
 	u.SetLabels(map[string]string{ownerLabel: name.Retained()})
 }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package apply
+package ownership
 
 import (
 	"bytes"
@@ -261,7 +261,7 @@ func TestALabelProvesNothing(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			tt.owner.Record, tt.owner.Closed = tt.record, tt.closed
-			ours, by := tt.owner.owned(tt.live)
+			ours, by := tt.owner.Owned(tt.live)
 			if tt.owner.Has(tt.live) != tt.has || ours != tt.ours || !ours && by == "" {
 				t.Errorf("has %v, ours %v, by %q", tt.owner.Has(tt.live), ours, by)
 			}

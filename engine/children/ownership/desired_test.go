@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package apply
+package ownership
 
 import (
 	"strings"
@@ -18,7 +18,7 @@ func TestDesired(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ours, _ := owner().owned(got); !ours || got.GetNamespace() != "ns" {
+	if ours, _ := owner().Owned(got); !ours || got.GetNamespace() != "ns" {
 		t.Errorf("desired = %v", got.Object)
 	}
 	if _, found := got.Object["status"]; found {

@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package apply
+package ownership
 
 import (
-	"errors"
 	"maps"
 	"regexp"
 	"testing"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -93,7 +91,7 @@ func TestTitle(t *testing.T) {
 
 func TestOwnerName(t *testing.T) {
 	for text, retained := range map[string]bool{"example.com/Foo/ns/f": true, "/Pod/ns/p": true, "example.com/Team//t": true} {
-		name, ok := ParseOwnerName(text)
+		name, ok := ParsePlace(text)
 		if !ok || name.String() != text {
 			t.Errorf("%q is read as %+v", text, name)
 		}
@@ -102,7 +100,7 @@ func TestOwnerName(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "u-1", "a/b/c", "a/b/c/d/e", "a//c/d", "a/b/c/"} {
-		if name, ok := ParseOwnerName(text); ok {
+		if name, ok := ParsePlace(text); ok {
 			t.Errorf("%q is read as %+v", text, name)
 		}
 	}
@@ -158,14 +156,14 @@ func TestTies(t *testing.T) {
 			if o.Has(got) != tt.has || owner().Forgets(got) != (tt.spec.Ownership == dsl.Unowned) {
 				t.Errorf("has %v, forgets %v", o.Has(got), owner().Forgets(got))
 			}
-			if ours, by := o.owned(got); !ours {
+			if ours, by := o.Owned(got); !ours {
 				t.Errorf("it is not its owner's, but %s's", by)
 			}
 			other := o
 			other.Object = other.Object.DeepCopy()
 			other.Object.SetName("other")
 			other.Object.SetUID("u-2")
-			if ours, by := other.owned(got); ours || by == "" || other.Has(got) || other.Forgets(got) {
+			if ours, by := other.Owned(got); ours || by == "" || other.Has(got) || other.Forgets(got) {
 				t.Errorf("it is another's too: %v %q", ours, by)
 			}
 		})
@@ -212,15 +210,9 @@ func TestWhoseItIs(t *testing.T) {
 	for title, tt := range tests {
 		t.Run(title, func(t *testing.T) {
 			tt.live.SetNamespace("ns")
-			ours, by := listing.owned(tt.live)
+			ours, by := listing.Owned(tt.live)
 			if ours != tt.ours || !tt.ours && by != tt.by || listing.Has(tt.live) != tt.has {
 				t.Errorf("ours %v, by %q, has %v", ours, by, listing.Has(tt.live))
-			}
-			for policy, want := range map[dsl.Adoption]bool{dsl.AdoptNever: false, "": false, dsl.AdoptIfUnowned: tt.by == ""} {
-				stale, err := Applier{Owner: listing, Adopt: policy}.Stale(tt.live, tt.live)
-				if !tt.ours && (stale != want || errors.Is(err, dsl.ErrNotOwned) == want) {
-					t.Errorf("adopt %q: %v, %v", policy, stale, err)
-				}
 			}
 		})
 	}
@@ -258,48 +250,5 @@ func TestAnObjectIsNoChildOfItself(t *testing.T) {
 		if _, err := desiredOf(other, dsl.ChildSpec{}); err != nil {
 			t.Errorf("%v: %v", other, err)
 		}
-	}
-}
-
-func TestATieThatWasCutIsPutBack(t *testing.T) {
-	a := Applier{Owner: owner(), Settled: &Settled{}}
-	given := tree{"apiVersion": "v1", "kind": "ConfigMap", "metadata": tree{"name": "c"}, "data": tree{"n": "1"}}
-	desired, err := desiredOf(given, dsl.ChildSpec{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cut := func(edit func(*unstructured.Unstructured)) *unstructured.Unstructured {
-		live := desired.DeepCopy()
-		live.SetOwnerReferences(nil)
-		edit(live)
-		return live
-	}
-	another := true
-	tests := map[string]struct {
-		live  *unstructured.Unstructured
-		stale bool
-		ours  bool
-	}{
-		"what was made from the same is": {cut(func(*unstructured.Unstructured) {}), true, true},
-		"what was made from something else": {cut(func(u *unstructured.Unstructured) {
-			u.SetAnnotations(map[string]string{a.Owner.Keys.Applied: bookkeeping.AppliedMark + "x"})
-		}), false, false},
-		"what was not made": {cut(func(u *unstructured.Unstructured) { u.SetAnnotations(nil) }), false, false},
-		"what somebody else has come to own": {cut(func(u *unstructured.Unstructured) {
-			u.SetOwnerReferences([]metav1.OwnerReference{{Kind: "K", Name: "k", UID: "k", Controller: &another}})
-		}), false, false},
-		"what another operator has taken since": {cut(func(u *unstructured.Unstructured) {
-			notes := u.GetAnnotations()
-			notes["x.example.com/owner"], notes["x.example.com/applied"] = "g/K/ns/n", bookkeeping.AppliedMark+"x"
-			u.SetAnnotations(notes)
-		}), false, false},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			stale, err := a.Stale(desired, test.live)
-			if stale != test.stale || (err == nil) != test.ours {
-				t.Errorf("stale %v, error %v", stale, err)
-			}
-		})
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package apply
+package ownership
 
 import (
 	"cmp"
@@ -17,14 +17,6 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
 )
-
-// Place says where a child is: its kind, namespace and name.
-type Place = OwnerName
-
-// PlaceOf returns the place of an object.
-func PlaceOf(o *unstructured.Unstructured) Place {
-	return Place{o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName()}
-}
 
 // Record is the owner's list of its labelled children, and of those that are to be left behind. It is kept in an annotation of the
 // owner. Only those who may write the owner can write it, so a label counts as a tie just for what it lists. A record does not
@@ -62,7 +54,7 @@ func parseLine(text string) (place Place, title string, ok bool) {
 	if i := strings.LastIndexByte(text, ' '); i >= 0 && (i == len(text)-1 || strings.Contains(text[i:], "/")) {
 		text, title = text[:i], text[i+1:]
 	}
-	place, ok = ParseOwnerName(text)
+	place, ok = ParsePlace(text)
 	return place, title, ok
 }
 

@@ -1,9 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apply makes children as their templates say, by server-side apply: tied to their owner, without adopting an object
-// silently, and without a request when nothing differs.
-package apply
+package ownership
 
 import (
 	"encoding/base64"
@@ -27,19 +25,19 @@ func (o Owner) Complete(desired *unstructured.Unstructured, namespaced bool, spe
 		desired.SetNamespace(o.Object.GetNamespace())
 	}
 	if o.is(desired) {
-		return dsl.Permanent(fmt.Errorf("applying %s: an object cannot be a child of itself: give the child another name", name(desired)))
+		return dsl.Permanent(fmt.Errorf("applying %s: an object cannot be a child of itself: give the child another name", PlaceOf(desired).People()))
 	}
 	if spec.ByReference() && o.Namespaced && desired.GetNamespace() != o.Object.GetNamespace() {
 		return dsl.Permanent(fmt.Errorf("applying %s: an owned child must be in the namespace of its owner, %s (elsewhere it needs ownership: labelled)",
-			name(desired), o.Object.GetNamespace()))
+			PlaceOf(desired).People(), o.Object.GetNamespace()))
 	}
 	if err := o.tie(desired, spec); err != nil {
-		return fmt.Errorf("reading object %s: %w", name(desired), err)
+		return fmt.Errorf("reading object %s: %w", PlaceOf(desired).People(), err)
 	}
 	encodeValues(desired)
 	mark := bookkeeping.AppliedMark + digest(withoutValues(desired))
 	if err := unstructured.SetNestedField(desired.Object, mark, "metadata", "annotations", o.Keys.Applied); err != nil {
-		return fmt.Errorf("reading object %s: %w", name(desired), err)
+		return fmt.Errorf("reading object %s: %w", PlaceOf(desired).People(), err)
 	}
 	return nil
 }

@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ownership
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
+)
+
+// Keys are the keys of what an operator writes onto children.
+type Keys struct {
+	// Applied is the annotation that tells what a child was applied from, Child the one that tells
+	// which child it is, Owner the one that names its owner.
+	Applied, Child, Owner string
+	// Label is the label that children without an owner reference are found by.
+	Label string
+	// Record is the annotation of the owner that lists its labelled children.
+	Record string
+}
+
+// KeysOf returns the keys of an operator.
+func KeysOf(op *dsl.Operator) Keys {
+	return Keys{
+		Applied: op.AppliedAnnotation(), Child: op.ChildAnnotation(), Owner: op.OwnerAnnotation(), Label: op.OwnerLabel(),
+		Record: op.ChildrenAnnotation(),
+	}
+}
+
+// Maker returns which handler, or step of one, an object says it was made by; empty when it does not say.
+func (k Keys) Maker(live metav1.Object) string {
+	s, _ := ParseTitle(Annotation(live, k.Child))
+	return s.Handler
+}
+
+// Made reports whether an object says that the operator has applied it.
+func (k Keys) Made(live metav1.Object) bool { return applied(live, k.Applied) }
+
+// OwnerOf names the owner that an object says it has: by a reference to its controller, or else by the label and an
+// annotation. Namespaced says whether the owner has a namespace.
+func (k Keys) OwnerOf(o metav1.Object, namespaced bool) (name Place, referred bool, label string) {
+	if ref := metav1.GetControllerOfNoCopy(o); ref != nil {
+		name.Kind, name.Name = schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind(), ref.Name
+		if namespaced {
+			name.Namespace = o.GetNamespace()
+		}
+		return name, true, ""
+	}
+	if label = o.GetLabels()[k.Label]; label != "" {
+		name, _ = ParsePlace(o.GetAnnotations()[k.Owner])
+	}
+	return name, false, label
+}
+
+// Orphans reports whether an object says that it is to be left behind when its owner goes.
+func (k Keys) Orphans(live metav1.Object) bool {
+	s, _ := ParseTitle(Annotation(live, k.Child))
+	return s.OnDelete == dsl.OrphanChild
+}
+
+func applied(live metav1.Object, key string) bool {
+	return strings.HasPrefix(Annotation(live, key), bookkeeping.AppliedMark)
+}
+
+// Annotation returns one annotation. Whoever asks an unstructured object for all of them gets a copy.
+func Annotation(o metav1.Object, key string) string {
+	if u, is := o.(*unstructured.Unstructured); is {
+		text, _, _ := unstructured.NestedString(u.Object, "metadata", "annotations", key)
+		return text
+	}
+	return o.GetAnnotations()[key]
+}
+
+// Own reports whether a label or an annotation is the operator's.
+func (k Keys) Own(key string) bool {
+	return key != "" && slices.Contains([]string{k.Applied, k.Child, k.Owner, k.Label, k.Record}, key)
+}

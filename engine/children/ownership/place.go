@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ownership
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Place says where an object is: its kind, namespace and name, as the owner annotation and the record have them.
+type Place struct {
+	Kind            schema.GroupKind
+	Namespace, Name string
+}
+
+// String writes the name as the annotation has it.
+func (p Place) String() string {
+	return p.Kind.Group + "/" + p.Kind.Kind + "/" + p.Namespace + "/" + p.Name
+}
+
+// ParsePlace reads what String wrote.
+func ParsePlace(text string) (p Place, ok bool) {
+	group, rest, _ := strings.Cut(text, "/")
+	kind, rest, _ := strings.Cut(rest, "/")
+	namespace, name, _ := strings.Cut(rest, "/")
+	if kind == "" || name == "" || strings.Contains(name, "/") {
+		return Place{}, false
+	}
+	return Place{schema.GroupKind{Group: group, Kind: kind}, namespace, name}, true
+}
+
+// Retained is the value of the owner label of children that are retained for this owner: a digest,
+// for a label is too short for a name.
+func (p Place) Retained() string {
+	sum := sha256.Sum256([]byte(p.String()))
+	return "name-" + hex.EncodeToString(sum[:10])
+}
+
+// People names the object in messages, as in "Deployment shop/web".
+func (p Place) People() string {
+	if p.Namespace == "" {
+		return p.Kind.Kind + " " + p.Name
+	}
+	return p.Kind.Kind + " " + p.Namespace + "/" + p.Name
+}
+
+// Near reports whether a controller reference from a namespace counts by itself, because who may write there is near to the
+// owner as it is: the owner's own namespace, for a Namespace the one that it is, none for an owner without a namespace.
+func (p Place) Near(namespace string) bool {
+	isNamespace := p.Kind == schema.GroupKind{Kind: "Namespace"} && p.Namespace == ""
+	return p.Namespace == namespace || isNamespace && p.Name == namespace
+}
+
+// PlaceOf returns the place of an object.
+func PlaceOf(o *unstructured.Unstructured) Place {
+	return Place{o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName()}
+}
