@@ -51,6 +51,15 @@ type wanted struct {
 	applier apply.Applier
 }
 
+// admits says why a child cannot be entered, if so: something that this owner may not have is there.
+func (w *wanted) admits(live *unstructured.Unstructured) error {
+	if live == nil {
+		return nil
+	}
+	_, err := w.applier.Stale(w.object, live)
+	return err
+}
+
 // place is where it is.
 func (w *wanted) place() ownership.Place { return ownership.PlaceOf(w.object) }
 
@@ -80,7 +89,7 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 		return nil, err
 	}
 	s := c.session
-	if err := s.family.listed("applying "+w.place().People(), w.feed); err != nil {
+	if err := s.family.kinds.listed("applying "+w.place().People(), w.feed); err != nil {
 		return nil, err
 	}
 	size := book.WeightOf(w.object.Object)
@@ -97,9 +106,9 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 		return nil, s.unapplied(ctx, w, deed, err)
 	}
 	if (w.enters || w.holds) && live == nil && deed == "" {
-		s.doubt(w.place()) // it was there, and the cache does not show it yet
+		s.unconfirmed.add(w.place()) // it was there, and the cache does not show it yet
 	}
-	s.keep(w.id, result)
+	s.lister.keep(w.id, result)
 	if result.GetDeletionTimestamp() != nil {
 		return result, awaitsEnd(w.place())
 	}
@@ -160,16 +169,16 @@ func (s *Session) prepare(ctx context.Context, w *wanted, live *unstructured.Uns
 	if err := w.admits(live); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	s.holds = s.holds || w.holds
-	s.mu.Unlock()
+	if w.holds {
+		s.writer.need()
+	}
 	if w.enters {
-		if err := s.enrol(ctx, w, live); err != nil {
+		if err := s.record.enrol(ctx, w, live); err != nil {
 			return err
 		}
 	}
 	if w.holds {
-		return s.holdOwner(ctx)
+		return s.record.hold(ctx)
 	}
 	return nil
 }
@@ -180,10 +189,10 @@ func (s *Session) unapplied(ctx context.Context, w *wanted, deed apply.Deed, err
 	case !w.enters && !w.holds:
 	case !errors.Is(err, dsl.ErrNotOwned):
 		if deed != "" || !denied(err) {
-			s.doubt(w.place()) // the answer may be all that was lost
+			s.unconfirmed.add(w.place()) // the answer may be all that was lost
 		}
 	case w.applier.Vacant:
-		if struck := s.strike(ctx, w.place()); struck != nil {
+		if struck := s.record.strike(ctx, w.place()); struck != nil {
 			return errors.Join(err, struck)
 		}
 	}
@@ -245,7 +254,7 @@ func (c *Reader) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*wa
 // kind that is not declared, or not readable: there is no feed then.
 func (f *Family) locate(ctx context.Context, o *unstructured.Unstructured, namespace string, spec dsl.ChildSpec) (*feed.Feed, catalog.Resource, error) {
 	gvk := o.GroupVersionKind()
-	kind, err := f.kind(gvk, namespace)
+	kind, err := f.kinds.declared(gvk, namespace)
 	if err == nil {
 		return kind, kind.Resource(), nil
 	}
@@ -276,21 +285,21 @@ func (c *children) Enter(ctx context.Context, all ...dsl.DesiredChild) error {
 		if err != nil {
 			continue // applying it says why
 		}
-		if err := s.family.listed("applying "+w.place().People(), w.feed); err != nil {
+		if err := s.family.kinds.listed("applying "+w.place().People(), w.feed); err != nil {
 			return err
 		}
 		if !w.enters {
 			continue
 		}
-		if w.admits(s.known(w.feed, w.id)) != nil {
+		if w.admits(s.lister.get(w.feed, w.id)) != nil {
 			continue
 		}
 		titles[w.place()] = w.title
-		s.mu.Lock()
-		s.holds = s.holds || w.holds
-		s.mu.Unlock()
+		if w.holds {
+			s.writer.need()
+		}
 	}
-	return s.enter(ctx, titles)
+	return s.record.enter(ctx, titles)
 }
 
 // recreate deletes a child that is to be made anew. The error says what is waited for.
@@ -330,18 +339,18 @@ func (c *children) Remove(ctx context.Context, gone dsl.ChildObject) error {
 		return nil
 	}
 	key := cache.MetaObjectToName(gone.Object)
-	f, err := c.session.family.present(gone.Object.GroupVersionKind(), key.Namespace)
+	f, err := c.session.family.kinds.present(gone.Object.GroupVersionKind(), key.Namespace)
 	if err != nil {
 		return fmt.Errorf("removing %s: %w", ownership.PlaceOf(gone.Object).People(), err)
 	}
-	found := c.session.known(f, id{f.Resource().GVR, key})
+	found := c.session.lister.get(f, id{f.Resource().GVR, key})
 	if found == nil || found.GetUID() != gone.Object.GetUID() || !c.session.owner().Has(found) {
 		return nil
 	}
-	if c.asks(found) {
+	if s := c.session; !s.pass.Deleting && s.undecided.stays(found, c.attempt.Handler) { // at a deletion the record says which ones stay
 		return nil
 	}
-	if err := c.session.family.settled("removing " + ownership.PlaceOf(found).People()); err != nil {
+	if err := c.session.family.kinds.settled("removing " + ownership.PlaceOf(found).People()); err != nil {
 		return err
 	}
 	if gone.OnDelete != dsl.OrphanChild {
@@ -367,7 +376,7 @@ func (c *children) deleteChild(ctx context.Context, f *feed.Feed, o *unstructure
 		return nil
 	}
 	s, key, gvr := c.session, cache.MetaObjectToName(o), f.Resource().GVR
-	if err := s.family.settled("deleting " + ownership.PlaceOf(o).People()); err != nil {
+	if err := s.family.kinds.settled("deleting " + ownership.PlaceOf(o).People()); err != nil {
 		return err
 	}
 	uid, background := o.GetUID(), metav1.DeletePropagationBackground
@@ -382,9 +391,9 @@ func (c *children) deleteChild(ctx context.Context, f *feed.Feed, o *unstructure
 	}
 	now := metav1.NewTime(time.Now())
 	o.SetDeletionTimestamp(&now)
-	s.keep(id{gvr, key}, o)
-	s.noteGone(c.write(), f, key, uid)
-	s.count(ops.Child)
+	s.lister.keep(id{gvr, key}, o)
+	s.journal.noteGone(c.write(), f, key, uid)
+	s.journal.count(ops.Child)
 	c.say(apply.Deleted, o, why)
 	return nil
 }

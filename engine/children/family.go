@@ -5,10 +5,6 @@ package children
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -76,35 +72,31 @@ type Host interface {
 	Announce(by inbox.Key, gvr schema.GroupVersionResource, o *unstructured.Unstructured)
 }
 
-// Family is what is known of the children of one resource's objects. Its methods may be called at any time by
-// anybody.
+// Family knows the children of one resource's objects. Its methods may be called at any time from any goroutine.
 type Family struct {
 	settings Settings
-	keys     ownership.Keys
-	// earlier are the keys under the operator's earlier names. The renamer moves the marks that have them.
-	earlier []ownership.Keys
-	renamer *patch.Renamer
-	feeds   []*feed.Feed
-	sweeper *prune.Sweeper
+	names    names
+	renamer  *patch.Renamer
+	kinds    kinds
+	records  records
+	sweeper  *prune.Sweeper
 	// Retired are kinds that the resource does not own any more.
 	Retired *prune.Retired
-
-	mu      sync.Mutex
-	records map[inbox.Key]*ownership.Record // those of owners that have one, for events of children to find the owners by
 }
 
 // New prepares the feeds of the kinds that the resource owns. They are not running yet.
 func New(s Settings) *Family {
-	f := &Family{settings: s, keys: ownership.KeysOf(s.Operator), earlier: earlierKeys(s.Operator), renamer: patch.NewRenamer(s.Operator), records: map[inbox.Key]*ownership.Record{}}
+	f := &Family{settings: s, names: namesOf(s.Operator), renamer: patch.NewRenamer(s.Operator), kinds: kinds{own: s.Own}}
 	for name, of := range s.Resource.Owned() {
 		handler := &kindHandler{family: f}
 		handler.feed = s.Feeds.New(feed.Settings{Name: name, Kind: of, Log: s.Log.WithValues("child", name.String()), Handler: handler})
-		f.feeds = append(f.feeds, handler.feed)
+		f.kinds.feeds = append(f.kinds.feeds, handler.feed)
 	}
 	f.sweeper = prune.NewSweeper(s.Handlers)
 	f.Retired = prune.NewRetired(prune.RetiredSettings{
 		Register: s.Register, Resource: s.Resource.Name, Log: s.Log, Feeds: s.Feeds, Granted: s.Box, Family: f,
 	})
+	f.kinds.retired = f.Retired
 	return f
 }
 
@@ -116,7 +108,7 @@ type kindHandler struct {
 
 // OnEvent implements [feed.Handler].
 func (k *kindHandler) OnEvent(ev watch.Event) {
-	if !k.family.repeats(k.feed) {
+	if !k.family.kinds.repeats(k.feed) {
 		k.family.Seen(k.feed, ev)
 	}
 }
@@ -125,102 +117,19 @@ func (k *kindHandler) OnEvent(ev watch.Event) {
 func (k *kindHandler) Grant() { k.family.settings.Box.Grant() }
 
 // Kinds are the feeds of the kinds that the resource owns.
-func (f *Family) Kinds() []*feed.Feed { return f.feeds }
+func (f *Family) Kinds() []*feed.Feed { return f.kinds.feeds }
+
+// Owns reports whether a kind is one that the resource owns, as far as the API server has told what it serves.
+func (f *Family) Owns(kind schema.GroupKind) bool { return f.kinds.owns(kind) }
 
 // Clear forgets all owners.
-func (f *Family) Clear() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.records = map[inbox.Key]*ownership.Record{}
-}
+func (f *Family) Clear() { f.records.clear() }
 
 // Forget forgets an owner that is gone.
-func (f *Family) Forget(owner inbox.Key) { f.know(owner, nil) }
-
-// know notes an owner's record; nil when it has none.
-func (f *Family) know(owner inbox.Key, record *ownership.Record) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if record == nil {
-		delete(f.records, owner)
-	} else {
-		f.records[owner] = record
-	}
-}
+func (f *Family) Forget(owner inbox.Key) { f.records.set(owner, nil) }
 
 // Recorded reports whether an owner has a record of children.
-func (f *Family) Recorded(owner *cached.Object) bool {
-	notes := owner.GetAnnotations()
-	return notes[f.keys.Record] != "" || slices.ContainsFunc(f.earlier, func(keys ownership.Keys) bool { return notes[keys.Record] != "" })
-}
-
-// lists reports whether the record of an owner lists a place.
-func (f *Family) lists(owner inbox.Key, place ownership.Place) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.records[owner].Lists(place)
-}
-
-// repeats reports whether a feed that was declared by kind brings in what another one, declared by
-// name, does already: the plural of a kind is not always what one would guess.
-func (f *Family) repeats(kind *feed.Feed) bool {
-	return kind.ByKind() && slices.ContainsFunc(f.feeds, func(other *feed.Feed) bool {
-		return !other.ByKind() && other.Serves(kind.Resource().GVR)
-	})
-}
-
-// kinds yields the feeds of the kinds of which objects are known, each kind once.
-func (f *Family) kinds(yield func(*feed.Feed) bool) {
-	for _, kind := range f.feeds {
-		if kind.Known() && !f.repeats(kind) && !yield(kind) {
-			return
-		}
-	}
-	for _, kind := range f.Retired.Feeds() {
-		if kind.Known() && kind.Complete() == nil && !f.Owns(kind.OfKind()) && !yield(kind) {
-			return
-		}
-	}
-}
-
-// complete returns why not all children can be seen; nil when they can.
-func (f *Family) complete() error {
-	for _, kind := range f.feeds {
-		if err := kind.Complete(); err != nil {
-			return fmt.Errorf("listing children: %w", err)
-		}
-	}
-	return nil
-}
-
-// current returns why a child may be there that the caches do not show; nil when all of them are told of changes.
-func (f *Family) current() error {
-	if err := f.complete(); err != nil {
-		return err
-	}
-	for kind := range f.kinds {
-		for _, h := range kind.Informers("") {
-			if since := h.State().Stale; !since.IsZero() {
-				return fmt.Errorf("listing children: no watch of %s is open since %s", kind.Name(), since.Format(time.RFC3339))
-			}
-		}
-	}
-	return f.settled("listing children")
-}
-
-// settled returns an error while what is cached of owners and of their children may be from two states of the API server,
-// because its versions have gone back: until all have listed again, it is not known which children are wanted.
-func (f *Family) settled(what string) error {
-	if f.settings.Own.Behind() {
-		return watch.Behind(what, f.settings.Own.Name().String())
-	}
-	for kind := range f.kinds {
-		if kind.Behind() {
-			return watch.Behind(what, kind.Name().String())
-		}
-	}
-	return nil
-}
+func (f *Family) Recorded(owner *cached.Object) bool { return f.names.recorded(owner) }
 
 // epoch counts how often the API server's versions had gone back before the cache of an owner was listed.
 func (f *Family) epoch(owner inbox.Key) uint64 {
@@ -228,48 +137,6 @@ func (f *Family) epoch(owner inbox.Key) uint64 {
 		return h.Epoch()
 	}
 	return 0
-}
-
-// listed returns an error while the caches of owners, or of children of one kind, may be those of before the API server's versions
-// went back. An owner of that time wants other children. And a child that is not in the cache may be there: each one would cost
-// a creation that meets a conflict, and a read. Kind is nil for a child that is in no cache.
-func (f *Family) listed(what string, kind *feed.Feed) error {
-	for _, source := range []*feed.Feed{f.settings.Own, kind} {
-		if source != nil && source.Behind() {
-			return watch.Behind(what, source.Name().String())
-		}
-	}
-	return nil
-}
-
-// kind returns the feed of the owned resource that serves this kind, once its objects in the
-// namespace can be read.
-func (f *Family) kind(kind schema.GroupVersionKind, namespace string) (*feed.Feed, error) {
-	for _, each := range f.feeds {
-		if !each.Known() || each.Resource().GroupKind() != kind.GroupKind() {
-			continue
-		}
-		if served := each.Resource().GVR.GroupVersion(); served != kind.GroupVersion() {
-			return nil, dsl.Permanent(fmt.Errorf("its apiVersion is %s, but children of its kind are watched as %s", kind.GroupVersion(), served))
-		}
-		return each, each.Readable(namespace)
-	}
-	for _, each := range f.feeds {
-		if now := each.Status(); !each.Known() && each.Name().Group == kind.Group {
-			return nil, fmt.Errorf("%s is %s: %s", each.Name(), now.Phase, now.Message)
-		}
-	}
-	return nil, dsl.Permanent(errors.New("no resource of that kind is declared with owns"))
-}
-
-// present is kind for what is there already, and may be of a kind that the resource does not own any more.
-func (f *Family) present(kind schema.GroupVersionKind, namespace string) (*feed.Feed, error) {
-	for each := range f.kinds {
-		if each.Resource().GroupKind() == kind.GroupKind() {
-			return each, each.Readable(namespace)
-		}
-	}
-	return f.kind(kind, namespace)
 }
 
 // Seen takes an event of an object that may be a child: its owner is looked at again. An object that changed owners
@@ -293,7 +160,7 @@ func (f *Family) ownerKey(kind *feed.Feed, o *cached.Object) *inbox.Key {
 	if o == nil {
 		return nil
 	}
-	name, referred, label := f.keysOf(o).OwnerOf(o, f.settings.Own.Resource().Namespaced)
+	name, referred, label := f.names.of(o).OwnerOf(o, f.settings.Own.Resource().Namespaced)
 	if name.Name == "" || name.Kind != f.settings.Own.Resource().GroupKind() {
 		return nil
 	}
@@ -302,7 +169,7 @@ func (f *Family) ownerKey(kind *feed.Feed, o *cached.Object) *inbox.Key {
 		return nil
 	}
 	place := ownership.Place{Kind: kind.Resource().GroupKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
-	if (!referred || !name.Near(place.Namespace)) && !f.lists(key, place) {
+	if (!referred || !name.Near(place.Namespace)) && !f.records.lists(key, place) {
 		return nil
 	}
 	return &key
@@ -320,7 +187,7 @@ func (f *Family) labels(key inbox.Key, name ownership.Place, label string) bool 
 
 // Look is how long it is until children that could not be read are looked at again.
 func (f *Family) Look() time.Duration {
-	for _, kind := range f.feeds {
+	for _, kind := range f.kinds.feeds {
 		if len(kind.Informers("")) > 0 && kind.Readable("") != nil {
 			return feed.ListingLook
 		}

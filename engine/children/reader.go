@@ -60,7 +60,7 @@ func (c *Reader) get(resource, name string) (*feed.Feed, *unstructured.Unstructu
 	} else if f.Resource().Namespaced {
 		key.Namespace = c.session.pass.Object.GetNamespace()
 	}
-	found := c.session.known(f, id{f.Resource().GVR, key})
+	found := c.session.lister.get(f, id{f.Resource().GVR, key})
 	if found == nil || !c.session.owner().Has(found) {
 		return f, nil, nil
 	}
@@ -73,10 +73,8 @@ func (c *Reader) declared(resource string) (*feed.Feed, error) {
 	if err != nil {
 		return nil, dsl.Permanent(err)
 	}
-	for _, kind := range c.session.family.feeds {
-		if kind.Is(name) {
-			return kind, c.note(kind.Readable(c.session.pass.Object.GetNamespace()))
-		}
+	if kind := c.session.family.kinds.named(name); kind != nil {
+		return kind, c.note(kind.Readable(c.session.pass.Object.GetNamespace()))
 	}
 	return nil, dsl.Permanent(fmt.Errorf("reading children: %s is not declared with owns", resource))
 }
@@ -87,26 +85,20 @@ func (c *Reader) List(resource string) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.session.childrenIn(f, c.session.owner()), nil
+	return c.session.lister.list(f, c.session.owner()), nil
 }
 
 // All returns the children that were applied with names. It fails rather than leave some out, for
 // what it does not return is taken to be gone.
 func (c *Reader) All() ([]dsl.ChildObject, error) {
 	s, owner := c.session, c.session.owner()
-	if err := s.family.complete(); err != nil {
+	if err := s.family.kinds.complete(); err != nil {
 		return nil, c.note(err)
 	}
-	var found []*unstructured.Unstructured
-	s.mu.Lock()
-	for _, o := range s.applied {
-		if owner.Forgets(o) { // unowned ones are known to the pass that applied them alone
-			found = append(found, o.DeepCopy())
-		}
-	}
-	s.mu.Unlock()
-	for kind := range s.family.kinds {
-		found = append(found, s.childrenIn(kind, owner)...)
+	// unowned ones are known to the pass that applied them alone
+	found := s.lister.matching(func(o *unstructured.Unstructured) bool { return owner.Forgets(o) })
+	for kind := range s.family.kinds.all {
+		found = append(found, s.lister.list(kind, owner)...)
 	}
 	var out []dsl.ChildObject
 	for _, o := range found {
@@ -128,7 +120,7 @@ func (c *Reader) Missed() (bool, error) {
 	if c.session.owner().Record != nil {
 		return false, nil
 	}
-	if err := c.session.family.complete(); err != nil {
+	if err := c.session.family.kinds.complete(); err != nil {
 		return false, err
 	}
 	return len(c.session.unlisted()) > 0, nil
@@ -151,7 +143,7 @@ func (c *Reader) Stale(ctx context.Context, desired any, spec dsl.ChildSpec) (bo
 	if c.attempt.Handler != "" && !c.session.pass.Deleting {
 		c.session.Claims.Reach(w.id, w.maker)
 	}
-	live := c.session.known(w.feed, w.id)
+	live := c.session.lister.get(w.feed, w.id)
 	if live == nil && (w.feed == nil || w.feed.Informer(w.key.Namespace) == nil) {
 		live, err = c.session.family.settings.Host.Read(ctx, w.gvr, w.key)
 		if err != nil {

@@ -5,6 +5,7 @@ package children
 
 import (
 	"context"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,23 +19,36 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/patch"
 )
 
-// keysOf returns the keys of an object's marks: those of an earlier name of the operator until the marks are moved.
-func (f *Family) keysOf(o metav1.Object) ownership.Keys {
-	if len(f.earlier) > 0 && !f.keys.Made(o) {
-		for _, keys := range f.earlier {
+// names are the keys of the operator's marks, under its name and under its earlier names.
+type names struct {
+	keys    ownership.Keys
+	earlier []ownership.Keys
+}
+
+func namesOf(op *dsl.Operator) names {
+	n := names{keys: ownership.KeysOf(op)}
+	for _, earlier := range op.Earlier() {
+		n.earlier = append(n.earlier, ownership.KeysOf(earlier))
+	}
+	return n
+}
+
+// of returns the keys of an object's marks: those of an earlier name of the operator until the marks are moved.
+func (n names) of(o metav1.Object) ownership.Keys {
+	if len(n.earlier) > 0 && !n.keys.Made(o) {
+		for _, keys := range n.earlier {
 			if keys.Made(o) {
 				return keys
 			}
 		}
 	}
-	return f.keys
+	return n.keys
 }
 
-func earlierKeys(op *dsl.Operator) (out []ownership.Keys) {
-	for _, earlier := range op.Earlier() {
-		out = append(out, ownership.KeysOf(earlier))
-	}
-	return out
+// recorded reports whether an owner has a record of children under any of the names.
+func (n names) recorded(owner *cached.Object) bool {
+	notes := owner.GetAnnotations()
+	return notes[n.keys.Record] != "" || slices.ContainsFunc(n.earlier, func(keys ownership.Keys) bool { return notes[keys.Record] != "" })
 }
 
 // Rename moves what the operator has left on the owner's children under its earlier names, before handlers see them. They are
@@ -43,7 +57,7 @@ func (s *Session) Rename(ctx context.Context) error {
 	if s.family.renamer == nil || s.pass.Object.GetName() == "" {
 		return nil
 	}
-	for kind := range s.family.kinds {
+	for kind := range s.family.kinds.all {
 		for _, o := range kind.OwnedBy(string(s.pass.Object.GetUID())) {
 			if err := s.rename(ctx, kind, o); err != nil {
 				return err
@@ -65,10 +79,7 @@ func (s *Session) Rename(ctx context.Context) error {
 
 func (s *Session) rename(ctx context.Context, kind *feed.Feed, o *cached.Object) error {
 	which := id{kind.Resource().GVR, cache.MetaObjectToName(o)}
-	s.mu.Lock()
-	_, done := s.applied[which]
-	s.mu.Unlock()
-	if done || !s.family.renamer.Finds(o) {
+	if s.lister.has(which) || !s.family.renamer.Finds(o) {
 		return nil
 	}
 	_, err := s.move(ctx, kind, which, o.Tree())
@@ -82,15 +93,15 @@ func (s *Session) move(ctx context.Context, kind *feed.Feed, which id, o *unstru
 	moved, err := s.family.renamer.Move(ctx, target, func(now *unstructured.Unstructured) {
 		caches := []*feed.Feed{kind}
 		if kind == nil {
-			caches = s.showing(which.gvr, now)
+			caches = s.journal.showing(which.gvr, now)
 		}
-		s.written(Write{}, ops.Child, caches, which.gvr, now)
+		s.journal.written(Write{}, ops.Child, caches, which.gvr, now)
 		s.family.settings.Box.Echo(s.pass.Key, now.GetUID(), now.GetResourceVersion())
 	})
 	if err != nil || moved == nil {
 		return nil, err
 	}
-	s.keep(which, moved)
+	s.lister.keep(which, moved)
 	s.pass.Asker.Log().Info("moved what the operator had left on a child under an earlier name", "child", which.key.String(), "was", s.family.settings.Operator.Was)
 	return moved, nil
 }
@@ -99,7 +110,7 @@ func (s *Session) move(ctx context.Context, kind *feed.Feed, which id, o *unstru
 // child with marks of an earlier name is found by its own name alone, so its marks are moved here. Where no cache has its kind,
 // it is read.
 func (s *Session) present(ctx context.Context, w *wanted) (*unstructured.Unstructured, error) {
-	live := s.known(w.feed, w.id)
+	live := s.lister.get(w.feed, w.id)
 	if s.family.renamer == nil {
 		return live, nil
 	}

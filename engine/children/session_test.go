@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 	"github.com/handwerk-dev/handwerk/engine/collision"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/prune"
@@ -21,7 +20,7 @@ import (
 // BenchmarkSessionWithoutChildren is what children cost a pass over an object that has none.
 func BenchmarkSessionWithoutChildren(b *testing.B) {
 	op := dsl.New("demo")
-	f := &Family{settings: Settings{Operator: op}, keys: ownership.KeysOf(op)}
+	f := &Family{settings: Settings{Operator: op}, names: namesOf(op)}
 	p := Pass{
 		Key: cache.ObjectName{Namespace: "shop", Name: "web"}, Now: time.Now(), Asker: aside{logr.Discard()}, Memory: &Memory{}, Sweep: &prune.SweepMemory{Told: true}, Awaits: &inbox.Writes{},
 		Object: &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{

@@ -27,6 +27,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/prune"
 	"github.com/handwerk-dev/handwerk/engine/transport"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -99,7 +100,7 @@ func TestAChildIsGoneWhenItsOwnerWasTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait() // the cache has lost it, and its owner is being told
-		r, place := &Family{feeds: []*feed.Feed{f}}, ownership.PlaceOf(configMap())
+		r, place := &kinds{own: &feed.Feed{}, feeds: []*feed.Feed{f}, retired: prune.NewRetired(prune.RetiredSettings{})}, ownership.PlaceOf(configMap())
 		if _, known := r.claimed(ownership.Owner{}, place); known {
 			t.Error("the child counts as gone before its owner was told")
 		}

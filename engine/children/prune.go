@@ -5,30 +5,24 @@ package children
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/collision"
-	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/prune"
 	"github.com/handwerk-dev/handwerk/engine/transport"
 )
-
-// searchLook is how long it is until a deletion is looked at again that waits for children to be looked for.
-const searchLook = 10 * time.Second
 
 // Sight enters the kinds of the owner's children into the register that it does not have: of children that were made
 // before there was one. What fails is tried again by the next pass.
 func (s *Session) Sight(ctx context.Context) {
 	with, owner := s.family.settings, s.owner()
-	for _, kind := range s.family.feeds {
-		if s.pass.Gone || !with.Register.Kept() || !kind.Known() || with.Register.Has(with.Resource.Name, kind.Resource().GroupKind()) || len(s.childrenIn(kind, owner)) == 0 {
+	for _, kind := range s.family.kinds.feeds {
+		if s.pass.Gone || !with.Register.Kept() || !kind.Known() || with.Register.Has(with.Resource.Name, kind.Resource().GroupKind()) || len(s.lister.list(kind, owner)) == 0 {
 			continue
 		}
 		if err := with.Register.Enter(ctx, with.Resource.Name, kind.Resource().GroupKind()); err != nil {
@@ -59,23 +53,16 @@ func (s *Session) Sweep(ctx context.Context, span *transport.Span, news bool, ow
 
 // live reads a child from the server.
 func (s *Session) live(ctx context.Context, found dsl.ChildObject) (*unstructured.Unstructured, error) {
-	f, err := s.family.present(found.Object.GroupVersionKind(), found.Object.GetNamespace())
+	f, err := s.family.kinds.present(found.Object.GroupVersionKind(), found.Object.GetNamespace())
 	if err != nil {
 		return nil, err
 	}
 	return s.family.settings.Host.Read(ctx, f.Resource().GVR, cache.MetaObjectToName(found.Object))
 }
 
-// Owns reports whether a kind is one that the resource owns, as far as the API server has told what it serves.
-func (f *Family) Owns(kind schema.GroupKind) bool {
-	return slices.ContainsFunc(f.feeds, func(declared *feed.Feed) bool {
-		return declared.OfKind() == kind || declared.Known() && declared.Resource().GroupKind() == kind
-	})
-}
-
 // Claims reports whether an object says that it is a child of an object of the resource.
 func (f *Family) Claims(o *cached.Object) bool {
-	keys := f.keysOf(o)
+	keys := f.names.of(o)
 	name, _, _ := keys.OwnerOf(o, true)
 	return keys.Made(o) && name.Name != "" && name.Kind == f.settings.Own.Resource().GroupKind()
 }

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"hash/crc32"
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,111 +38,130 @@ type Write struct {
 	Child, Made bool
 }
 
-// Writes returns what the pass has written so far, its handlers and itself.
-func (s *Session) Writes() []Write {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.writes)
+// journal has what a pass writes. The next pass waits until the caches show it. Its methods may be called by several goroutines.
+type journal struct {
+	family *Family
+	pass   *Pass
+
+	mu     sync.Mutex
+	writes []Write
+	// awaited: some cache has to show one of them.
+	awaited bool
+}
+
+// all returns what the pass has written so far.
+func (j *journal) all() []Write {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.writes)
 }
 
 // note notes a write, for which the next pass waits. It holds even when this pass fails: what was sent was sent.
-func (s *Session) note(w Write) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.writes = append(s.writes, w)
+func (j *journal) note(w Write) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.writes = append(j.writes, w)
 	if w.Cache == nil {
 		return
 	}
-	if !s.awaited {
-		s.awaited = true
-		s.pass.Awaits.Tidy()
+	if !j.awaited {
+		j.awaited = true
+		j.pass.Awaits.Tidy()
 	}
-	s.pass.Awaits.Add(w.Write)
+	j.pass.Awaits.Add(w.Write)
 }
 
 // noteAll notes a write for each cache that has to show it.
-func (s *Session) noteAll(w Write, caches []*feed.Feed, o *unstructured.Unstructured) {
-	wrote := s.pass.Walk.Wrote
+func (j *journal) noteAll(w Write, caches []*feed.Feed, o *unstructured.Unstructured) {
+	wrote := j.pass.Walk.Wrote
 	if w.Made {
-		wrote = s.pass.Walk.Made
+		wrote = j.pass.Walk.Made
 	}
 	wrote(breaker.Version{UID: o.GetUID(), Text: o.GetResourceVersion()})
 	for _, f := range caches {
-		own := f == s.family.settings.Own
+		own := f == j.family.settings.Own
 		w.Write = inbox.Write{Cache: f, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Version: o.GetResourceVersion(), Gone: notfound.With(o), Own: own}
-		w.Content = breaker.Content(o, s.family.settings.Operator.StateAnnotation(), own && w.Key == s.pass.Key)
-		s.note(w)
+		w.Content = breaker.Content(o, j.family.settings.Operator.StateAnnotation(), own && w.Key == j.pass.Key)
+		j.note(w)
 	}
 	if len(caches) == 0 {
-		s.note(w)
+		j.note(w)
 	}
 }
 
 // noteGone notes a deletion.
-func (s *Session) noteGone(w Write, f *feed.Feed, key cache.ObjectName, uid types.UID) {
-	w.Write = inbox.Write{Cache: f, Key: key, UID: uid, Own: f == s.family.settings.Own}
+func (j *journal) noteGone(w Write, f *feed.Feed, key cache.ObjectName, uid types.UID) {
+	w.Write = inbox.Write{Cache: f, Key: key, UID: uid, Own: f == j.family.settings.Own}
 	w.Content = crc32.ChecksumIEEE([]byte(uid))
-	s.pass.Walk.Wrote(breaker.Version{UID: uid})
-	s.note(w)
+	j.pass.Walk.Wrote(breaker.Version{UID: uid})
+	j.note(w)
 }
 
 // count counts a write request.
-func (s *Session) count(target ops.Target) {
-	s.family.settings.Metrics.Written(s.family.settings.Resource.Name.String(), target)
-}
-
-// Wrote notes a write of the pass to its own object.
-func (s *Session) Wrote(result patch.Result) {
-	s.family.settings.Metrics.Wrote(s.family.settings.Resource.Name.String(), result.Status, result.Whole)
-	if result.Status || result.Whole {
-		s.noteAll(Write{}, []*feed.Feed{s.family.settings.Own}, result.Object)
-		s.answered(result.Object)
-	}
-}
-
-// Await makes the next pass wait for a version of its object that somebody else wrote.
-func (s *Session) Await(live *unstructured.Unstructured) {
-	s.note(Write{Write: inbox.Write{
-		Cache: s.family.settings.Own, Key: s.pass.Key, UID: live.GetUID(), Version: live.GetResourceVersion(), Own: true,
-	}})
-}
-
-// WroteOther notes a handler's write to an object that is no child, and says so in the log. The next pass waits for
-// it where the resource's own informers show it.
-func (s *Session) WroteOther(handler string, deed apply.Deed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
-	s.written(Write{Handler: handler, Made: deed == apply.Created}, ops.Other, s.showing(gvr, o), gvr, o)
-	s.pass.Asker.Log().Info(string(deed)+" "+ownership.PlaceOf(o).People(), "handler", handler)
-}
-
-// DeletedOther is WroteOther for a deletion: what the caches still have is waited for.
-func (s *Session) DeletedOther(handler, kind string, gvr schema.GroupVersionResource, key cache.ObjectName) {
-	s.count(ops.Other)
-	w := Write{Handler: handler}
-	s.note(w)
-	for _, f := range s.family.settings.Host.Feeds() {
-		if o, found := f.Get(key); found && f.Resource().GVR == gvr {
-			s.noteGone(w, f, key, o.GetUID())
-		}
-	}
-	s.pass.Asker.Log().Info(string(apply.Deleted)+" "+kind+" "+key.String(), "handler", handler)
+func (j *journal) count(target ops.Target) {
+	j.family.settings.Metrics.Written(j.family.settings.Resource.Name.String(), target)
 }
 
 // written notes a handler's write.
-func (s *Session) written(w Write, target ops.Target, caches []*feed.Feed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
-	s.count(target)
-	s.family.settings.Host.Announce(s.pass.Key, gvr, o)
-	s.noteAll(w, caches, o)
+func (j *journal) written(w Write, target ops.Target, caches []*feed.Feed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
+	j.count(target)
+	j.family.settings.Host.Announce(j.pass.Key, gvr, o)
+	j.noteAll(w, caches, o)
 }
 
 // showing are the feeds whose informers may show an object.
-func (s *Session) showing(gvr schema.GroupVersionResource, o *unstructured.Unstructured) (out []*feed.Feed) {
-	for _, f := range s.family.settings.Host.Feeds() {
+func (j *journal) showing(gvr schema.GroupVersionResource, o *unstructured.Unstructured) (out []*feed.Feed) {
+	for _, f := range j.family.settings.Host.Feeds() {
 		h := f.Informer(o.GetNamespace())
 		if f.Resource().GVR == gvr && h != nil && h.Selects(cache.MetaObjectToName(o), o.GetLabels()) {
 			out = append(out, f)
 		}
 	}
 	return out
+}
+
+// Writes returns what the pass has written so far, its handlers and itself.
+func (s *Session) Writes() []Write { return s.journal.all() }
+
+// Wrote notes a write of the pass to its own object.
+func (s *Session) Wrote(result patch.Result) { s.record.wrote(result) }
+
+// Await makes the next pass wait for a version of its object that somebody else wrote.
+func (s *Session) Await(live *unstructured.Unstructured) { s.journal.await(live) }
+
+// wroteOwner notes a write to the owner.
+func (j *journal) wroteOwner(result patch.Result) {
+	j.family.settings.Metrics.Wrote(j.family.settings.Resource.Name.String(), result.Status, result.Whole)
+	if result.Status || result.Whole {
+		j.noteAll(Write{}, []*feed.Feed{j.family.settings.Own}, result.Object)
+	}
+}
+
+// await is [Session.Await].
+func (j *journal) await(live *unstructured.Unstructured) {
+	j.note(Write{Write: inbox.Write{
+		Cache: j.family.settings.Own, Key: j.pass.Key, UID: live.GetUID(), Version: live.GetResourceVersion(), Own: true,
+	}})
+}
+
+// WroteOther notes a handler's write to an object that is no child, and says so in the log. The next pass waits for
+// it where the resource's own informers show it.
+func (s *Session) WroteOther(handler string, deed apply.Deed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
+	s.journal.written(Write{Handler: handler, Made: deed == apply.Created}, ops.Other, s.journal.showing(gvr, o), gvr, o)
+	s.pass.Asker.Log().Info(string(deed)+" "+ownership.PlaceOf(o).People(), "handler", handler)
+}
+
+// DeletedOther is WroteOther for a deletion: what the caches still have is waited for.
+func (s *Session) DeletedOther(handler, kind string, gvr schema.GroupVersionResource, key cache.ObjectName) {
+	s.journal.count(ops.Other)
+	w := Write{Handler: handler}
+	s.journal.note(w)
+	for _, f := range s.family.settings.Host.Feeds() {
+		if o, found := f.Get(key); found && f.Resource().GVR == gvr {
+			s.journal.noteGone(w, f, key, o.GetUID())
+		}
+	}
+	s.pass.Asker.Log().Info(string(apply.Deleted)+" "+kind+" "+key.String(), "handler", handler)
 }
 
 // write is what is the same of all writes of children in an attempt. Handlers that read children run again for what
@@ -154,7 +174,7 @@ func (c *children) write() Write {
 // an unowned one never is. There is no feed for a child of a kind that is not declared.
 func (c *children) wrote(f *feed.Feed, deed apply.Deed, detail string, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 	s := c.session
-	s.keep(id{gvr, cache.MetaObjectToName(o)}, o)
+	s.lister.keep(id{gvr, cache.MetaObjectToName(o)}, o)
 	c.noted(f, gvr, o, deed == apply.Created)
 	if f != nil && !s.owner().Forgets(o) {
 		s.family.settings.Box.Echo(s.pass.Key, o.GetUID(), o.GetResourceVersion())
@@ -171,11 +191,11 @@ func (c *children) wroteBetween(f *feed.Feed, gvr schema.GroupVersionResource, o
 func (c *children) noted(f *feed.Feed, gvr schema.GroupVersionResource, o *unstructured.Unstructured, made bool) {
 	caches := []*feed.Feed{f}
 	if f == nil {
-		caches = c.session.showing(gvr, o)
+		caches = c.session.journal.showing(gvr, o)
 	}
 	w := c.write()
 	w.Made = made
-	c.session.written(w, ops.Child, caches, gvr, o)
+	c.session.journal.written(w, ops.Child, caches, gvr, o)
 }
 
 // say says what a handler did to a child, in one line for each write. Creations and deletions are Events too, where the

@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package children
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/children/apply"
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
+	"github.com/handwerk-dev/handwerk/engine/collision"
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/notfound"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/transport"
+)
+
+// How long it is until a deletion is looked at again, should no event come.
+const (
+	// goneLook is that of a deletion that waits for children to be gone.
+	goneLook = time.Minute
+	// searchLook is that of a deletion that waits for children to be looked for.
+	searchLook = 10 * time.Second
+)
+
+// deletion deletes or releases the children of an owner before the owner goes.
+type deletion struct {
+	*children
+	owner ownership.Owner
+	// alone: no handler wants the finalizer that is there, so it is there for children.
+	alone bool
+}
+
+// EndChildren deletes or releases children before their owner goes, whichever handlers this version has: the record lists
+// them, and each child says how it is kept. Open: some are left, or it is not known which there are; the
+// deletion has to wait, and again is when to look. Alone: no handler wants the finalizer that is there, so it is there for children.
+// The span is not begun yet.
+func (s *Session) EndChildren(ctx context.Context, span *transport.Span, alone bool) (again time.Duration, open bool, err error) {
+	span.Begin(ctx)
+	defer span.End()
+	d := deletion{
+		children: &children{Reader{session: s, span: span, attempt: collision.Attempt{Why: "its owner is being deleted"}}},
+		owner:    s.owner(), alone: alone,
+	}
+	return d.run(ctx)
+}
+
+// run is [Session.EndChildren].
+func (d *deletion) run(ctx context.Context) (again time.Duration, open bool, err error) {
+	s, seen := d.session, map[ownership.Place]bool{}
+	var faults []error
+	for kind := range s.family.kinds.all {
+		for _, o := range d.listed(kind) {
+			seen[ownership.PlaceOf(o)] = true
+			if s.needs(d.owner, o) {
+				stays, err := d.end(ctx, kind, o)
+				open, faults = open || stays, append(faults, err)
+			}
+		}
+	}
+	for _, place := range d.owner.Record.Places() {
+		if seen[place] {
+			continue
+		}
+		look, stays, err := d.endAbsent(ctx, place)
+		again, open, faults = max(again, look), open || stays, append(faults, err)
+	}
+	switch {
+	case d.incomplete():
+		again, open = searchLook, true
+	case open && again == 0:
+		again = goneLook
+	}
+	return again, open, errors.Join(faults...)
+}
+
+// incomplete reports whether the owner may have children that run has not come to.
+func (d *deletion) incomplete() bool {
+	s := d.session
+	return s.family.Retired.Searching() ||
+		d.alone && (d.blind() || s.family.kinds.current() != nil) || // a record that was lost does not list those that stay
+		d.owner.Record != nil && s.family.kinds.settled("") != nil ||
+		!s.pass.Gone && len(s.unconfirmed.places()) > 0 // the next pass looks for them
+}
+
+// listed returns the owner's children among the objects of a feed, unless all of them are left to the garbage collector.
+func (d *deletion) listed(kind *feed.Feed) []*unstructured.Unstructured {
+	some := false
+	for _, mark := range d.owner.Marks() {
+		for _, o := range kind.OwnedBy(mark) {
+			left := metav1.GetControllerOfNoCopy(o) != nil && !d.owner.Keys.Orphans(o)
+			some = some || !left
+		}
+	}
+	if !some {
+		return nil // so no trees are built
+	}
+	return d.session.lister.list(kind, d.owner)
+}
+
+// end does with a child what its policy says, and reports whether the owner has to wait for it.
+func (d *deletion) end(ctx context.Context, kind *feed.Feed, o *unstructured.Unstructured) (open bool, err error) {
+	spec, _ := d.session.owner().Spec(o)
+	if spec.OnDelete == dsl.OrphanChild {
+		return false, d.release(ctx, kind, o)
+	}
+	return true, d.deleteChild(ctx, kind, o, "")
+}
+
+// endAbsent is end for a place that the record lists, and where no child was seen. Again is as for EndChildren.
+func (d *deletion) endAbsent(ctx context.Context, place ownership.Place) (again time.Duration, open bool, err error) {
+	f := d.session.family
+	switch kind, h := f.kinds.shows(place); {
+	case kind == nil && f.Retired.Searches(place.Kind): // run waits for the search
+		return 0, false, nil
+	case kind == nil && d.blind():
+		return searchLook, true, nil
+	case h != nil:
+		if _, known := f.kinds.claimed(d.owner, place); !known {
+			return searchLook, true, nil
+		}
+		return 0, false, nil
+	}
+	return d.endUnwatched(ctx, place)
+}
+
+// endUnwatched is end for a place that the record lists and no cache shows: this version declares no children of the kind there.
+func (d *deletion) endUnwatched(ctx context.Context, place ownership.Place) (again time.Duration, open bool, err error) {
+	with := d.session.family.settings
+	served, err := with.Catalog.KindOf(ctx, place.Kind.WithVersion(""))
+	if errors.Is(err, catalog.ErrMissing) {
+		return d.endUnserved(ctx, place)
+	}
+	key := cache.ObjectName{Namespace: place.Namespace, Name: place.Name}
+	var live *unstructured.Unstructured
+	if err == nil {
+		live, err = with.Host.Read(ctx, served.GVR, key)
+	}
+	if err == nil && live != nil && d.session.family.renamer.Finds(live) {
+		live, err = d.session.move(ctx, nil, id{served.GVR, key}, live)
+	}
+	if err != nil {
+		return 0, true, fmt.Errorf("looking for %s: %w", place.People(), err)
+	}
+	if live == nil || !d.owner.Has(live) || !d.session.needs(d.owner, live) {
+		return 0, false, nil
+	}
+	if spec, _ := d.owner.Spec(live); spec.OnDelete == dsl.OrphanChild {
+		_, err = apply.Release(ctx, d.owner, with.Host.Client(served.GVR, key.Namespace), with.Operator.Name, live)
+		return 0, false, err
+	}
+	open, err = d.deleteUnwatched(ctx, served.GVR, place, live)
+	return 0, open, err
+}
+
+// endUnserved is endUnwatched for a child whose kind the API server serves in no version. The child is gone where its CRD is: the API
+// server removes a CRD after its last object.
+func (d *deletion) endUnserved(ctx context.Context, place ownership.Place) (again time.Duration, open bool, err error) {
+	extinct, doubt := d.session.family.settings.Feeds.Extinct(ctx, place.Kind)
+	if extinct {
+		return 0, false, nil
+	}
+	if doubt != nil {
+		d.warn(fmt.Sprintf("whether its child %s is there cannot be told: the API server does not serve %s, and %v", place.People(), place.Kind, doubt))
+	}
+	return searchLook, true, nil
+}
+
+// deleteUnwatched deletes a child that no cache shows, and reports whether it is still there.
+func (d *deletion) deleteUnwatched(ctx context.Context, at schema.GroupVersionResource, place ownership.Place, live *unstructured.Unstructured) (open bool, err error) {
+	if live.GetDeletionTimestamp() != nil {
+		return true, nil
+	}
+	with, uid := d.session.family.settings, live.GetUID()
+	background := metav1.DeletePropagationBackground // a Job would leave its Pods otherwise
+	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background}
+	err = with.Host.Client(at, place.Namespace).Delete(ctx, place.Name, options)
+	if err != nil && !notfound.Says(err, at.GroupResource(), place.Name) {
+		return true, fmt.Errorf("deleting %s: %w", place.People(), err)
+	}
+	d.session.journal.count(ops.Child)
+	d.say(apply.Deleted, live, "")
+	live, err = with.Host.Read(ctx, at, cache.ObjectName{Namespace: place.Namespace, Name: place.Name})
+	return err != nil || live != nil && live.GetUID() == uid, err
+}
+
+// blind reports whether the children of some kind cannot be seen. Where that may last, the owner has an Event about it.
+func (d *deletion) blind() bool {
+	err := d.session.family.kinds.complete()
+	if unread, is := errors.AsType[*feed.UnreadError](err); is && (unread.Phase == feed.Unserved || unread.Phase == feed.Forbidden) {
+		d.warn(err.Error())
+	}
+	return err != nil
+}
+
+// warn says in an Event of the owner what its deletion waits for.
+func (d *deletion) warn(why string) {
+	d.session.family.settings.Events.Warn(d.session.pass.Object, "children", "DeletionHeld", "Deletion is held: "+why)
+}

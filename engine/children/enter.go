@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package children
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
+)
+
+// enrol enters a child before it is applied.
+func (r *ownerRecord) enrol(ctx context.Context, w *wanted, live *unstructured.Unstructured) error {
+	place := w.place()
+	if err := r.enter(ctx, map[ownership.Place]string{place: w.title}); err != nil {
+		return err
+	}
+	w.applier.Owner = r.owner()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w.applier.Vacant = live == nil && r.entering[place]
+	r.entering[place] = false // one request, and it may be our own child that is there
+	return nil
+}
+
+// enter writes places and which children are there into the owner's record, unless it has them. What was a child and
+// is none any more is left out by the way. A server that refuses is asked once in a pass.
+func (r *ownerRecord) enter(ctx context.Context, titles map[ownership.Place]string) error {
+	r.turn.Lock()
+	defer r.turn.Unlock()
+	if err := r.ensure(ctx); err != nil {
+		return r.unentered(err)
+	}
+	r.mu.Lock()
+	if r.entering == nil {
+		r.entering = map[ownership.Place]bool{}
+	}
+	before, fault, missing := r.known.record, r.fault, false
+	for place, title := range titles {
+		r.entering[place] = r.entering[place] || !before.Lists(place)
+		entered, known := before.Title(place)
+		missing = missing || !known || entered != title
+	}
+	r.mu.Unlock()
+	if !missing {
+		return nil
+	}
+	if fault == nil && r.pass.Gone {
+		fault = r.writer.reread(ctx)
+	}
+	if fault == nil {
+		if _, err := r.find(ctx, mostLooks); err != nil {
+			r.pass.Asker.Log().V(1).Info("child stays in the record", "reason", err.Error())
+		}
+		fault = r.write(ctx, before.With(time.Now(), titles).Without(r.outdated(before)...))
+	}
+	return r.unentered(fault)
+}
+
+// unentered wraps the reason why children could not be entered into the record; nil stays nil.
+func (r *ownerRecord) unentered(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("entering children of %s %s into its record: %w", r.pass.Object.GetKind(), r.pass.Key, err)
+}
+
+// ensure reads the owner when an earlier pass got no answer to a write of the record: the cache may show the record before it.
+func (r *ownerRecord) ensure(ctx context.Context) error {
+	r.mu.Lock()
+	unsure := r.pass.Memory.unsure && !r.pass.Gone
+	r.mu.Unlock()
+	if !unsure {
+		return nil
+	}
+	if err := r.writer.reread(ctx); err != nil {
+		return err
+	}
+	r.answered(r.writer.get())
+	r.journal.await(r.writer.get())
+	return nil
+}
+
+// strike takes a place out of the record again, in which somebody else's object has turned up.
+func (r *ownerRecord) strike(ctx context.Context, place ownership.Place) error {
+	r.turn.Lock()
+	defer r.turn.Unlock()
+	r.mu.Lock()
+	record := r.known.record.Without(place)
+	delete(r.entering, place)
+	r.mu.Unlock()
+	if err := r.write(ctx, record); err != nil {
+		return fmt.Errorf("striking %s from the record of %s %s: %w", place, r.pass.Object.GetKind(), r.pass.Key, err)
+	}
+	return nil
+}
+
+// write makes a record the owner's. What the pass writes later goes to the owner as it is then.
+func (r *ownerRecord) write(ctx context.Context, record *ownership.Record) error {
+	text, err := record.Encode(r.pass.Object.GetUID())
+	if err != nil {
+		return err
+	}
+	key := r.family.names.keys.Record
+	if over := len(text) - book.Room(r.writer.get().GetAnnotations(), key); over > 0 {
+		return dsl.Permanent(fmt.Errorf("its annotations would have %d bytes, and the API server takes %d: give one object fewer children that are labelled, or stay when it is deleted",
+			book.MostOfAll+over, book.MostOfAll))
+	}
+	marks := r.writer.marks()
+	marks.Annotation, marks.State = key, text
+	r.sending()
+	result, err := r.writer.send(ctx, marks)
+	r.wrote(result)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		r.fault = err
+		return err
+	}
+	r.pass.Memory.unsure = false
+	r.writer.set(result.Object)
+	r.known.record, r.known.text, r.known.next = record, text, ""
+	r.keep()
+	r.family.records.set(r.pass.Key, record)
+	return nil
+}
+
+// hold puts the finalizer on the owner, unless it is there.
+func (r *ownerRecord) hold(ctx context.Context) error {
+	r.turn.Lock()
+	defer r.turn.Unlock()
+	marks := r.writer.marks()
+	if !marks.Add {
+		return nil
+	}
+	result, err := r.writer.send(ctx, marks)
+	r.wrote(result)
+	if err != nil {
+		return fmt.Errorf("holding %s %s until its children are seen to: %w", r.pass.Object.GetKind(), r.pass.Key, err)
+	}
+	r.writer.set(result.Object)
+	return nil
+}
+
+// sending notes that a write of the record is about to be sent: until it is answered it is not known which record the owner has.
+func (r *ownerRecord) sending() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pass.Memory.unsure = true
+}

@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package children
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/prune"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+// kinds are the kinds of the children of a resource's objects.
+type kinds struct {
+	// own is the feed of the owners, and feeds are those of the kinds that the resource owns.
+	own   *feed.Feed
+	feeds []*feed.Feed
+	// retired are kinds that the resource does not own any more.
+	retired *prune.Retired
+}
+
+// named returns the feed of an owned resource; nil where the resource is not declared.
+func (k *kinds) named(name dsl.ResourceName) *feed.Feed {
+	if i := slices.IndexFunc(k.feeds, func(each *feed.Feed) bool { return each.Is(name) }); i >= 0 {
+		return k.feeds[i]
+	}
+	return nil
+}
+
+// repeats reports whether a feed that was declared by kind brings in what another one, declared by
+// name, does already: the plural of a kind is not always what one would guess.
+func (k *kinds) repeats(kind *feed.Feed) bool {
+	return kind.ByKind() && slices.ContainsFunc(k.feeds, func(other *feed.Feed) bool {
+		return !other.ByKind() && other.Serves(kind.Resource().GVR)
+	})
+}
+
+// all yields the feeds of the kinds of which objects are known, each kind once.
+func (k *kinds) all(yield func(*feed.Feed) bool) {
+	for _, kind := range k.feeds {
+		if kind.Known() && !k.repeats(kind) && !yield(kind) {
+			return
+		}
+	}
+	for _, kind := range k.retired.Feeds() {
+		if kind.Known() && kind.Complete() == nil && !k.owns(kind.OfKind()) && !yield(kind) {
+			return
+		}
+	}
+}
+
+// complete returns why not all children can be seen; nil when they can.
+func (k *kinds) complete() error {
+	for _, kind := range k.feeds {
+		if err := kind.Complete(); err != nil {
+			return fmt.Errorf("listing children: %w", err)
+		}
+	}
+	return nil
+}
+
+// current returns why a child may be there that the caches do not show; nil when all of them are told of changes.
+func (k *kinds) current() error {
+	if err := k.complete(); err != nil {
+		return err
+	}
+	for kind := range k.all {
+		for _, h := range kind.Informers("") {
+			if since := h.State().Stale; !since.IsZero() {
+				return fmt.Errorf("listing children: no watch of %s is open since %s", kind.Name(), since.Format(time.RFC3339))
+			}
+		}
+	}
+	return k.settled("listing children")
+}
+
+// settled returns an error while what is cached of owners and of their children may be from two states of the API server,
+// because its versions have gone back: until all have listed again, it is not known which children are wanted.
+func (k *kinds) settled(what string) error {
+	if k.own.Behind() {
+		return watch.Behind(what, k.own.Name().String())
+	}
+	for kind := range k.all {
+		if kind.Behind() {
+			return watch.Behind(what, kind.Name().String())
+		}
+	}
+	return nil
+}
+
+// listed returns an error while the caches of owners, or of children of one kind, may be those of before the API server's versions
+// went back. An owner of that time wants other children. And a child that is not in the cache may be there: each one would cost
+// a creation that meets a conflict, and a read. Kind is nil for a child that is in no cache.
+func (k *kinds) listed(what string, kind *feed.Feed) error {
+	for _, source := range []*feed.Feed{k.own, kind} {
+		if source != nil && source.Behind() {
+			return watch.Behind(what, source.Name().String())
+		}
+	}
+	return nil
+}
+
+// declared returns the feed of the owned resource that serves this kind, once its objects in the
+// namespace can be read.
+func (k *kinds) declared(kind schema.GroupVersionKind, namespace string) (*feed.Feed, error) {
+	for _, each := range k.feeds {
+		if !each.Known() || each.Resource().GroupKind() != kind.GroupKind() {
+			continue
+		}
+		if served := each.Resource().GVR.GroupVersion(); served != kind.GroupVersion() {
+			return nil, dsl.Permanent(fmt.Errorf("its apiVersion is %s, but children of its kind are watched as %s", kind.GroupVersion(), served))
+		}
+		return each, each.Readable(namespace)
+	}
+	for _, each := range k.feeds {
+		if now := each.Status(); !each.Known() && each.Name().Group == kind.Group {
+			return nil, fmt.Errorf("%s is %s: %s", each.Name(), now.Phase, now.Message)
+		}
+	}
+	return nil, dsl.Permanent(errors.New("no resource of that kind is declared with owns"))
+}
+
+// present is declared for what is there already, and may be of a kind that the resource does not own any more.
+func (k *kinds) present(kind schema.GroupVersionKind, namespace string) (*feed.Feed, error) {
+	for each := range k.all {
+		if each.Resource().GroupKind() == kind.GroupKind() {
+			return each, each.Readable(namespace)
+		}
+	}
+	return k.declared(kind, namespace)
+}
+
+// claimed reports whether the object at a place says that it is the owner's, and whether that is known. A cache without an open
+// watch shows which objects are there, and does not prove that one is absent.
+func (k *kinds) claimed(owner ownership.Owner, place ownership.Place) (there, known bool) {
+	kind, h := k.shows(place)
+	if h == nil || !h.Synced() {
+		return false, false
+	}
+	key := cache.ObjectName{Namespace: place.Namespace, Name: place.Name}
+	o, found := h.Object(key)
+	if !found && kind.Telling(key) {
+		return false, false // the listeners find the owner by its record when the deletion reaches them
+	}
+	there = found && owner.Lists(o)
+	return there, there || h.State().Stale.IsZero()
+}
+
+// shows returns the feed that has the objects of a place's kind, and the informer that has the place; nil where there is none.
+func (k *kinds) shows(place ownership.Place) (*feed.Feed, *watch.Handle) {
+	for kind := range k.all {
+		if kind.Resource().GroupKind() == place.Kind {
+			return kind, kind.Informer(place.Namespace)
+		}
+	}
+	return nil, nil
+}
+
+// unknown returns why it is not known yet which kinds a resource owns; nil when it is.
+func (k *kinds) unknown() error {
+	for _, kind := range k.feeds {
+		if err := kind.Complete(); err != nil && !kind.Known() {
+			return fmt.Errorf("listing children: %w", err)
+		}
+	}
+	return nil
+}
+
+// owns reports whether a kind is one that the resource owns, as far as the API server has told what it serves.
+func (k *kinds) owns(kind schema.GroupKind) bool {
+	return slices.ContainsFunc(k.feeds, func(declared *feed.Feed) bool {
+		return declared.OfKind() == kind || declared.Known() && declared.Resource().GroupKind() == kind
+	})
+}

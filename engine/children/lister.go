@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package children
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
+	"github.com/handwerk-dev/handwerk/engine/feed"
+)
+
+// id names a child.
+type id struct {
+	gvr schema.GroupVersionResource
+	key cache.ObjectName
+}
+
+// lister reads the children of an owner: as the pass has applied them, or as the caches have them. Its zero value has no child that
+// the pass applied.
+type lister struct {
+	mu sync.Mutex
+	// applied are children as the pass leaves them.
+	applied map[id]*unstructured.Unstructured
+}
+
+// get returns a child as the pass has applied it, or as the cache of its feed has it if it has one; nil where neither does.
+func (l *lister) get(f *feed.Feed, which id) *unstructured.Unstructured {
+	l.mu.Lock()
+	applied := l.applied[which]
+	l.mu.Unlock()
+	if applied != nil {
+		return applied.DeepCopy()
+	}
+	if f == nil {
+		return nil
+	}
+	if o, found := f.Get(which.key); found {
+		return o.Tree()
+	}
+	return nil
+}
+
+// keep keeps a child as the pass leaves it.
+func (l *lister) keep(which id, o *unstructured.Unstructured) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.applied == nil {
+		l.applied = map[id]*unstructured.Unstructured{}
+	}
+	l.applied[which] = o.DeepCopy()
+}
+
+// has reports whether the pass has applied a child.
+func (l *lister) has(which id) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.applied[which] != nil
+}
+
+// empty reports whether the pass has applied no child.
+func (l *lister) empty() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.applied) == 0
+}
+
+// some reports whether a function holds for some child that the pass has applied.
+func (l *lister) some(holds func(*unstructured.Unstructured) bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, o := range l.applied {
+		if holds(o) {
+			return true
+		}
+	}
+	return false
+}
+
+// matching returns the children that the pass has applied and that a function selects.
+func (l *lister) matching(selects func(*unstructured.Unstructured) bool) (out []*unstructured.Unstructured) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, o := range l.applied {
+		if selects(o) {
+			out = append(out, o.DeepCopy())
+		}
+	}
+	return out
+}
+
+// list returns the owner's children among the objects of a feed, sorted.
+func (l *lister) list(f *feed.Feed, owner ownership.Owner) (out []*unstructured.Unstructured) {
+	gvr, keys := f.Resource().GVR, map[cache.ObjectName]bool{}
+	for _, mark := range owner.Marks() {
+		for _, o := range f.OwnedBy(mark) {
+			keys[cache.MetaObjectToName(o)] = true
+		}
+	}
+	l.mu.Lock()
+	for which := range l.applied {
+		if which.gvr == gvr {
+			keys[which.key] = true
+		}
+	}
+	l.mu.Unlock()
+	for _, key := range slices.SortedFunc(maps.Keys(keys), func(a, b cache.ObjectName) int { return strings.Compare(a.String(), b.String()) }) {
+		if o := l.get(f, id{gvr, key}); o != nil && owner.Has(o) {
+			out = append(out, o)
+		}
+	}
+	return out
+}

@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package children
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/inbox"
+)
+
+// unconfirmed has the places at which there may be a child that no cache shows: its creation got no answer, or an earlier process
+// made it. Those of the owner's record stay in it until the child is seen, or looked for.
+type unconfirmed struct {
+	now time.Time
+
+	mu sync.Mutex
+	// memory is where the places are kept from one pass to the next; nil there for none.
+	memory **ownership.Record
+}
+
+// add notes a place.
+func (u *unconfirmed) add(place ownership.Place) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	*u.memory = (*u.memory).With(u.now, map[ownership.Place]string{place: ""})
+}
+
+// addAll notes the places of a record.
+func (u *unconfirmed) addAll(record *ownership.Record) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, place := range (*u.memory).Places() {
+		record = record.With(u.now, map[ownership.Place]string{place: ""})
+	}
+	if *u.memory = record; record.Empty() {
+		*u.memory = nil
+	}
+}
+
+// remove removes places: it is known what is there.
+func (u *unconfirmed) remove(places ...ownership.Place) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if *u.memory = (*u.memory).Without(places...); (*u.memory).Empty() {
+		*u.memory = nil
+	}
+}
+
+// has reports whether a place is among them.
+func (u *unconfirmed) has(place ownership.Place) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return (*u.memory).Lists(place)
+}
+
+// places returns all of them, sorted.
+func (u *unconfirmed) places() []ownership.Place {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return (*u.memory).Places()
+}
+
+// mostLooks is how many children a pass over a living owner looks for on the server.
+const mostLooks = 8
+
+// Find looks on the server for children that an owner which is being deleted may have: a request that should have made one got
+// no answer, and no cache shows the child. It reports whether it found one: the owner's next pass waits for it. An error
+// says that it is still not known.
+func (s *Session) Find(ctx context.Context) (found bool, err error) {
+	if !s.pass.Deleting || s.pass.Gone {
+		return false, nil
+	}
+	return s.record.find(ctx, len(s.unconfirmed.places()))
+}
+
+// find is Find for any owner, and for so many children at most.
+func (r *ownerRecord) find(ctx context.Context, most int) (found bool, err error) {
+	owner := r.owner()
+	for _, place := range r.unconfirmed.places() {
+		there, _ := r.family.kinds.claimed(owner, place)
+		if !there {
+			if most--; most < 0 {
+				return found, nil
+			}
+			if there, err = r.look(ctx, owner, place); err != nil {
+				return found, fmt.Errorf("looking for %s, whose creation got no answer: %w", place.People(), err)
+			}
+			found = found || there
+		}
+		r.unconfirmed.remove(place)
+	}
+	return found, nil
+}
+
+// look reports whether the server has an object at a place that says it is the owner'r. If so, the next pass waits for it.
+func (r *ownerRecord) look(ctx context.Context, owner ownership.Owner, place ownership.Place) (there bool, err error) {
+	kind, _ := r.family.kinds.shows(place)
+	if kind == nil {
+		return false, r.family.kinds.unknown()
+	}
+	key := cache.ObjectName{Namespace: place.Namespace, Name: place.Name}
+	live, err := r.family.settings.Host.Read(ctx, kind.Resource().GVR, key)
+	if apierrors.IsForbidden(err) {
+		live, err = r.family.listOne(ctx, kind, key) // a list takes no right that the cache does not need
+	}
+	if err != nil || live == nil || !owner.Lists(live) {
+		return false, err
+	}
+	r.journal.note(Write{Write: inbox.Write{Cache: kind, Key: key, UID: live.GetUID(), Version: live.GetResourceVersion()}})
+	return true, nil
+}
+
+// listOne reads an object by a list. It returns nil where the list is empty.
+func (f *Family) listOne(ctx context.Context, kind *feed.Feed, key cache.ObjectName) (*unstructured.Unstructured, error) {
+	list, err := f.settings.Host.Client(kind.Resource().GVR, key.Namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String(),
+	})
+	if err != nil || len(list.Items) == 0 {
+		return nil, err
+	}
+	return &list.Items[0], nil
+}
+
+// denied reports whether an error is an answer of the server which says that it did nothing.
+func denied(err error) bool {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) {
+		return false
+	}
+	code := answer.Status().Code
+	return code >= http.StatusBadRequest && code < http.StatusInternalServerError && code != http.StatusRequestTimeout
+}

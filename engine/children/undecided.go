@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package children
+
+import (
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
+)
+
+// undecided has the children that a handler does not want any more, and that stay until another handler, which may want them, has
+// succeeded.
+type undecided struct {
+	asker Asker
+
+	mu sync.Mutex
+	// all are those of this pass, and memory has the handlers that are waited for, as the log has them.
+	all    []undecidedChild
+	memory *map[ownership.Place]string
+}
+
+// undecidedChild is a child that stays for now.
+type undecidedChild struct {
+	place ownership.Place
+	// by is the handler that does not want it, empty where no handler made it.
+	by string
+}
+
+// stays reports whether a child stays for now, because some handler that may want the child has not said so yet. Handler is the one
+// that does not want it.
+func (u *undecided) stays(found *unstructured.Unstructured, handler string) bool {
+	if u.asker.Undecided(handler, found.GroupVersionKind().GroupKind()) == "" {
+		return false
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.all = append(u.all, undecidedChild{ownership.PlaceOf(found), handler})
+	return true
+}
+
+// leaving names the handlers that do not want some of the children.
+func (u *undecided) leaving() (handlers []string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, one := range u.all {
+		if one.by != "" && !slices.Contains(handlers, one.by) {
+			handlers = append(handlers, one.by)
+		}
+	}
+	return handlers
+}
+
+// remain reports whether some of the children may still be wanted, and logs that once for each handler that is waited for.
+func (u *undecided) remain() bool {
+	u.mu.Lock()
+	all := slices.Clone(u.all)
+	u.mu.Unlock()
+	logged := map[ownership.Place]string{}
+	for _, one := range all {
+		wanted := u.asker.Undecided(one.by, one.place.Kind)
+		if wanted == "" {
+			continue
+		}
+		logged[one.place] = wanted
+		if (*u.memory)[one.place] != wanted {
+			u.asker.Log().Info("child that is not wanted any more stays until another handler, which may want it, has succeeded",
+				"child", one.place.People(), "handler", one.by, "waitsFor", wanted)
+		}
+	}
+	if *u.memory = logged; len(logged) == 0 {
+		*u.memory = nil
+	}
+	return len(logged) > 0
+}
+
+// Leaving names the handlers that have given up a child which stays for now. They are to run again, for only they take
+// the child away.
+func (s *Session) Leaving() (handlers []string) { return s.undecided.leaving() }
+
+// Undecided reports whether some of the children that stay for now may still be wanted, and says so in the log, once for each
+// handler that is waited for.
+func (s *Session) Undecided() bool { return s.undecided.remain() }
