@@ -4,7 +4,6 @@
 package children
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,8 +20,6 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/children/apply"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
-	"github.com/handwerk-dev/handwerk/engine/collision"
-	"github.com/handwerk-dev/handwerk/engine/drift"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/notfound"
 	"github.com/handwerk-dev/handwerk/engine/ops"
@@ -32,36 +29,6 @@ import (
 type children struct{ Reader }
 
 var _ dsl.Children = (*children)(nil)
-
-// wanted is a child that is to be applied.
-type wanted struct {
-	id
-	// object is what is applied, whole.
-	object *unstructured.Unstructured
-	// enters: it has to be in the owner's record, as title: it counts only with the record, or it is to stay and the garbage
-	// collector would take it. An owner that is being deleted lists none of the latter.
-	enters bool
-	title  string
-	// holds: something has to be done about it before the owner goes.
-	holds bool
-	// maker applies it: the handler, or that step of it which the child names.
-	maker string
-	// feed has the children of this kind; nil for an unowned one of another kind.
-	feed    *feed.Feed
-	applier apply.Applier
-}
-
-// admits says why a child cannot be entered, if so: something that this owner may not have is there.
-func (w *wanted) admits(live *unstructured.Unstructured) error {
-	if live == nil {
-		return nil
-	}
-	_, err := w.applier.Stale(w.object, live)
-	return err
-}
-
-// place is where it is.
-func (w *wanted) place() ownership.Place { return ownership.PlaceOf(w.object) }
 
 // How many times as much memory as a child's values it takes while it is applied: as the request and the answer, which are read and
 // built piece by piece; and until the pass ends: as it is wanted, and as it is.
@@ -97,13 +64,13 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 		return nil, fmt.Errorf("applying %s: %w", w.place().People(), err)
 	}
 	defer s.pass.Share.Shrink((inFlight - held) * size)
-	live, err := s.ready(ctx, w, spec)
+	live, err := w.ready(ctx)
 	if err != nil {
 		return nil, err
 	}
-	result, deed, err := c.send(ctx, w, spec, live)
+	result, deed, err := c.send(ctx, w, live)
 	if err != nil {
-		return nil, s.unapplied(ctx, w, deed, err)
+		return nil, w.unapplied(ctx, deed, err)
 	}
 	if (w.enters || w.holds) && live == nil && deed == "" {
 		s.unconfirmed.add(w.place()) // it was there, and the cache does not show it yet
@@ -115,33 +82,12 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 	return result, nil
 }
 
-// ready makes all ready for applying a child, and returns the child as it is, nil where it is not there.
-func (s *Session) ready(ctx context.Context, w *wanted, spec dsl.ChildSpec) (*unstructured.Unstructured, error) {
-	with := s.family.settings
-	if w.feed != nil && spec.Ownership != dsl.Unowned {
-		if err := with.Register.Enter(ctx, with.Resource.Name, w.feed.Resource().GroupKind()); err != nil {
-			return nil, fmt.Errorf("applying %s: %w", w.place().People(), err)
-		}
-		s.family.sweeper.Note(spec.Handler)
-	}
-	s.Claims.Reach(w.id, w.maker)
-	live, err := s.present(ctx, w)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", w.place().People(), err)
-	}
-	if late := with.Ending.Refusal(w.key.Namespace); live == nil && late != nil {
-		return nil, fmt.Errorf("applying %s: %w", w.place().People(), late)
-	}
-	return live, s.prepare(ctx, w, live)
-}
-
 // send applies a child that is live so far, and notes what was done. Deed is empty where nothing was.
-func (c *children) send(ctx context.Context, w *wanted, spec dsl.ChildSpec, live *unstructured.Unstructured) (result *unstructured.Unstructured, deed apply.Deed, err error) {
+func (c *children) send(ctx context.Context, w *wanted, live *unstructured.Unstructured) (result *unstructured.Unstructured, deed apply.Deed, err error) {
 	s := c.session
 	if live != nil {
 		defer s.pass.Walk.Writing(live.GetUID(), c.attempt.Handler)()
 	}
-	w.applier.Between = func(o *unstructured.Unstructured) { c.wroteBetween(w.feed, w.gvr, o) }
 	result, deed, err = w.applier.Apply(ctx, s.family.settings.Host.Client(w.gvr, w.key.Namespace), w.object, live)
 	if live == nil {
 		s.family.settings.Ending.Learn(w.key.Namespace, err)
@@ -149,7 +95,7 @@ func (c *children) send(ctx context.Context, w *wanted, spec dsl.ChildSpec, live
 	if deed != "" {
 		c.wrote(w.feed, deed, w.applier.Found.String(), w.gvr, result)
 	}
-	if fixed, found := errors.AsType[*apply.FixedError](err); found && spec.OnImmutable == dsl.RecreateChild {
+	if fixed, found := errors.AsType[*apply.FixedError](err); found && w.spec.OnImmutable == dsl.RecreateChild {
 		err = c.recreate(ctx, w.feed, fixed)
 	}
 	return result, deed, err
@@ -158,96 +104,6 @@ func (c *children) send(ctx context.Context, w *wanted, spec dsl.ChildSpec, live
 // awaitsEnd is the error about a child that can be made again when it is gone.
 func awaitsEnd(place ownership.Place) error {
 	return dsl.Waiting(place.People()+" to be gone, so that it can be made again", 0)
-}
-
-// prepare makes the owner ready for a child that is about to be applied: the record lists it, and the finalizer holds the owner
-// where something has to be done about the child before the owner goes.
-func (s *Session) prepare(ctx context.Context, w *wanted, live *unstructured.Unstructured) error {
-	if !w.enters && !w.holds {
-		return nil
-	}
-	if err := w.admits(live); err != nil {
-		return err
-	}
-	if w.holds {
-		s.writer.need()
-	}
-	if w.enters {
-		if err := s.record.enrol(ctx, w, live); err != nil {
-			return err
-		}
-	}
-	if w.holds {
-		return s.record.hold(ctx)
-	}
-	return nil
-}
-
-// unapplied sees to the record after a child could not be applied.
-func (s *Session) unapplied(ctx context.Context, w *wanted, deed apply.Deed, err error) error {
-	switch {
-	case !w.enters && !w.holds:
-	case !errors.Is(err, dsl.ErrNotOwned):
-		if deed != "" || !denied(err) {
-			s.unconfirmed.add(w.place()) // the answer may be all that was lost
-		}
-	case w.applier.Vacant:
-		if struck := s.record.strike(ctx, w.place()); struck != nil {
-			return errors.Join(err, struck)
-		}
-	}
-	return err
-}
-
-// contest returns an error where a child that is there, and that this handler would change, is kept otherwise by
-// another handler of the object.
-func (c *Reader) contest(w *wanted, live *unstructured.Unstructured) error {
-	holder, asked := c.session.Claims.Contest(w.id, w.maker, c.attempt, collision.Renamed(c.session.family.settings.Handlers, w.applier.Owner.Keys.Maker(live)))
-	return collision.Refusal(holder, asked, dsl.CollisionError{Kind: w.object.GetKind(), Namespace: w.key.Namespace, Name: w.key.Name}, w.place().People())
-}
-
-// want works out what applying desired comes to. What is wrong with it for good is permanent.
-func (c *Reader) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*wanted, error) {
-	if err := spec.Validate(); err != nil {
-		return nil, dsl.Permanent(fmt.Errorf("applying child: %w", err))
-	}
-	object, err := dsl.Object(desired)
-	if err != nil {
-		return nil, dsl.Permanent(err)
-	}
-	s, handler := c.session, c.attempt.Handler
-	kind, served, err := s.family.locate(ctx, object, cmp.Or(object.GetNamespace(), s.pass.Object.GetNamespace()), spec)
-	if err != nil {
-		return nil, err
-	}
-	if spec.Name == "" {
-		spec.Handler = handler
-	}
-	owner := s.owner()
-	if err := owner.Complete(object, served.Namespaced, spec); err != nil {
-		return nil, err
-	}
-	if err := s.family.settings.Host.Refusal(served.GVR, cache.MetaObjectToName(object)); err != nil {
-		return nil, err
-	}
-	stays := spec.ByReference() && spec.OnDelete == dsl.OrphanChild && !s.pass.Deleting
-	w := &wanted{
-		id: id{served.GVR, cache.MetaObjectToName(object)}, object: object, holds: owner.Needs(spec, object.GetNamespace()), enters: stays || owner.Enters(spec, object.GetNamespace()), title: ownership.Which(spec),
-		maker: s.Claims.Maker(handler, spec.Handler), feed: kind,
-	}
-	if w.enters && kind.Informer(w.key.Namespace) == nil {
-		// It would never be found again, and so never be deleted.
-		return nil, fmt.Errorf("applying %s: %w", w.place().People(), kind.Unwatched(w.key.Namespace))
-	}
-	w.applier = apply.Applier{
-		Owner: owner, Manager: s.family.settings.Operator.Name, Adopt: spec.Adopt,
-		Settled: &s.pass.Memory.settled, Found: &drift.Drift{}, Note: ownership.Note(spec, handler), Drift: spec.Drift,
-		Lacking: kind != nil && kind.Informer(w.key.Namespace).Lacks(w.key, object.GetLabels()),
-	}
-	if handler != "" {
-		w.applier.Contest = func(live *unstructured.Unstructured) error { return c.contest(w, live) }
-	}
-	return w, nil
 }
 
 // locate finds where an object of this kind goes, in this namespace if it has one. Only an unowned child may be of a

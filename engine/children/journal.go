@@ -166,7 +166,7 @@ func (s *Session) DeletedOther(handler, kind string, gvr schema.GroupVersionReso
 
 // write is what is the same of all writes of children in an attempt. Handlers that read children run again for what
 // others did.
-func (c *children) write() Write {
+func (c *Reader) write() Write {
 	return Write{Handler: c.attempt.Handler, Turn: len(c.attempt.Turns) + 1, Child: true}
 }
 
@@ -182,13 +182,8 @@ func (c *children) wrote(f *feed.Feed, deed apply.Deed, detail string, gvr schem
 	c.say(deed, o, detail)
 }
 
-// wroteBetween notes a write to a child that another one follows.
-func (c *children) wroteBetween(f *feed.Feed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
-	c.noted(f, gvr, o, false)
-}
-
 // noted notes a write to a child. Made: it was not there before.
-func (c *children) noted(f *feed.Feed, gvr schema.GroupVersionResource, o *unstructured.Unstructured, made bool) {
+func (c *Reader) noted(f *feed.Feed, gvr schema.GroupVersionResource, o *unstructured.Unstructured, made bool) {
 	caches := []*feed.Feed{f}
 	if f == nil {
 		caches = c.session.journal.showing(gvr, o)

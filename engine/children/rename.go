@@ -105,23 +105,3 @@ func (s *Session) move(ctx context.Context, kind *feed.Feed, which id, o *unstru
 	s.pass.Asker.Log().Info("moved what the operator had left on a child under an earlier name", "child", which.key.String(), "was", s.family.settings.Operator.Was)
 	return moved, nil
 }
-
-// present returns a child that is about to be applied as the pass knows it, nil where it is not there. An unowned or retained
-// child with marks of an earlier name is found by its own name alone, so its marks are moved here. Where no cache has its kind,
-// it is read.
-func (s *Session) present(ctx context.Context, w *wanted) (*unstructured.Unstructured, error) {
-	live := s.lister.get(w.feed, w.id)
-	if s.family.renamer == nil {
-		return live, nil
-	}
-	if live == nil && w.feed == nil {
-		var err error
-		if live, err = s.family.settings.Host.Read(ctx, w.gvr, w.key); err != nil {
-			return nil, err
-		}
-	}
-	if live == nil || !s.family.renamer.Finds(live) {
-		return live, nil
-	}
-	return s.move(ctx, w.feed, w.id, live)
-}

@@ -43,12 +43,18 @@ type Applier struct {
 	Lacking bool
 	// Found, when it is not nil, is filled in with what somebody changed of a child that is put back.
 	Found *drift.Drift
-	// Between, when it is not nil, is told of a write that another one follows.
-	Between func(*unstructured.Unstructured)
 	// Note is written into the child annotation of a child without a name, see [Note]. It is no reason to write.
 	Note string
-	// Contest, when it is not nil, says why this owner's child is not to be changed after all.
-	Contest func(live *unstructured.Unstructured) error
+	// Observer is optional.
+	Observer Observer
+}
+
+// Observer is asked before this owner's child is changed, and sees the writes.
+type Observer interface {
+	// Contest says why the child is not to be changed after all; nil if it may be.
+	Contest(live *unstructured.Unstructured) error
+	// Wrote gets the child after a write that another one follows.
+	Wrote(*unstructured.Unstructured)
 }
 
 // Settled remembers children that differ from what was applied: the server rewrote a value. The zero value has none.
@@ -120,7 +126,7 @@ func (a Applier) obtain(ctx context.Context, c dynamic.ResourceInterface, desire
 }
 
 // Stale reports whether Apply would change an object that is there. The error is a
-// *dsl.NotOwnedError for one that the owner may not have, or what Contest says.
+// *dsl.NotOwnedError for one that the owner may not have, or what the observer says.
 func (a Applier) Stale(desired, live *unstructured.Unstructured) (bool, error) {
 	stale, _, err := a.judge(desired, live)
 	return stale, err
@@ -142,8 +148,8 @@ func (a Applier) judge(desired, live *unstructured.Unstructured) (stale, adopts 
 	if going || a.holds(desired, live) {
 		return false, false, nil
 	}
-	if a.Contest != nil {
-		err = a.Contest(live)
+	if a.Observer != nil {
+		err = a.Observer.Contest(live)
 	}
 	return err == nil, false, err
 }

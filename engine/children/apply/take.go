@@ -144,8 +144,8 @@ func (a Applier) rewrite(ctx context.Context, c dynamic.ResourceInterface, now *
 		return nil, err
 	}
 	result, err := c.Patch(ctx, now.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: a.Manager})
-	if err == nil && a.Between != nil {
-		a.Between(result)
+	if err == nil && a.Observer != nil {
+		a.Observer.Wrote(result)
 	}
 	return result, err
 }

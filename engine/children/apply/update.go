@@ -58,8 +58,8 @@ func (e *FixedError) Unwrap() error { return e.err }
 
 // change is one update of a child that is there.
 type change struct {
-	Applier
-	c       dynamic.ResourceInterface
+	applier Applier
+	client  dynamic.ResourceInterface
 	desired *unstructured.Unstructured
 	deed    Deed
 	// applied: the server has taken the very same before, so what it does not take now is what others changed.
@@ -99,7 +99,7 @@ func (a Applier) update(ctx context.Context, c dynamic.ResourceInterface, desire
 
 // change judges what is about to be done, as far as the cache tells.
 func (a Applier) change(c dynamic.ResourceInterface, desired, live *unstructured.Unstructured, adopts bool) change {
-	ch := change{Applier: a, c: c, desired: desired, deed: Updated}
+	ch := change{applier: a, client: c, desired: desired, deed: Updated}
 	switch mark := a.mark(live); {
 	case adopts:
 		ch.deed = Adopted
@@ -118,11 +118,11 @@ func (a Applier) change(c dynamic.ResourceInterface, desired, live *unstructured
 
 // read reads the child where the cache, which does not have what others manage, is not enough. It is nil where it is.
 func (ch change) read(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	needed := ch.deed == Adopted || !ch.find(live).Empty() || ch.inherits(live)
+	needed := ch.deed == Adopted || !ch.find(live).Empty() || ch.applier.inherits(live)
 	if !needed && ch.deed != PutBack && !ch.question(live, nil).Touched() {
 		return nil, nil
 	}
-	now, err := ch.c.Get(ctx, ch.desired.GetName(), metav1.GetOptions{})
+	now, err := ch.client.Get(ctx, ch.desired.GetName(), metav1.GetOptions{})
 	switch {
 	case err != nil && needed:
 		return nil, fmt.Errorf("applying %s: reading it: %w", name(ch.desired), err)
@@ -138,12 +138,12 @@ func (ch change) read(ctx context.Context, live *unstructured.Unstructured) (*un
 
 // find finds what hands have added.
 func (ch change) find(now *unstructured.Unstructured) drift.Added {
-	return ch.added(ch.desired, now, ch.Drift == dsl.DriftStrict)
+	return ch.applier.added(ch.desired, now, ch.applier.Drift == dsl.DriftStrict)
 }
 
 // question asks who has changed what of the child.
 func (ch change) question(live, now *unstructured.Unstructured) drift.Question {
-	q := drift.Question{Desired: ch.desired, Live: live, Manager: ch.Manager, Same: ch.deed == PutBack}
+	q := drift.Question{Desired: ch.desired, Live: live, Manager: ch.applier.Manager, Same: ch.deed == PutBack}
 	if now != nil {
 		q.Managed = append([]metav1.ManagedFieldsEntry{}, now.GetManagedFields()...)
 	}
@@ -152,16 +152,16 @@ func (ch change) question(live, now *unstructured.Unstructured) drift.Question {
 
 // tell fills in Found with what somebody has changed, and returns what is about to be done to the child.
 func (ch change) tell(live, now *unstructured.Unstructured) Deed {
-	if ch.Found == nil || ch.deed == Adopted {
+	if ch.applier.Found == nil || ch.deed == Adopted {
 		return ch.deed
 	}
-	if ch.deed == PutBack && now != nil && ch.mark(live) == "" && !slices.ContainsFunc(now.GetManagedFields(), ch.isOwn) {
+	if ch.deed == PutBack && now != nil && ch.applier.mark(live) == "" && !slices.ContainsFunc(now.GetManagedFields(), ch.applier.isOwn) {
 		return Updated // it is applied for the first time
 	}
 	q := ch.question(live, now)
 	q.More = ch.find(live)
-	*ch.Found = drift.Of(q)
-	if ch.deed == PutBack && ch.applied && now != nil && ch.mark(live) != bookkeeping.AppliedMark && len(ch.Found.Fields)+len(ch.Found.Added) == 0 {
+	*ch.applier.Found = drift.Of(q)
+	if ch.deed == PutBack && ch.applied && now != nil && ch.applier.mark(live) != bookkeeping.AppliedMark && len(ch.applier.Found.Fields)+len(ch.applier.Found.Added) == 0 {
 		return Updated
 	}
 	return ch.deed
@@ -174,15 +174,15 @@ func (ch change) sum(live, result *unstructured.Unstructured) Deed {
 		return Adopted
 	case result.GetResourceVersion() == live.GetResourceVersion():
 		return Unchanged
-	case ch.Found == nil:
+	case ch.applier.Found == nil:
 		return ch.deed
 	}
-	updated := drift.Write{Desired: ch.desired, Before: live, After: result, Own: ch.Owner.Keys.Own, Manager: ch.Manager, Same: ch.sameMark(ch.desired, live)}.Updated(*ch.Found)
-	if ch.deed == PutBack && ch.Found.String() == "" {
-		ch.Found.Fields = updated // the process that took it over knew who
+	updated := drift.Write{Desired: ch.desired, Before: live, After: result, Own: ch.applier.Owner.Keys.Own, Manager: ch.applier.Manager, Same: ch.applier.sameMark(ch.desired, live)}.Updated(*ch.applier.Found)
+	if ch.deed == PutBack && ch.applier.Found.String() == "" {
+		ch.applier.Found.Fields = updated // the process that took it over knew who
 		return ch.deed
 	}
-	ch.Found.Updated = updated
+	ch.applier.Found.Updated = updated
 	if len(updated) > 0 {
 		return Updated
 	}
@@ -194,12 +194,12 @@ func (ch change) prepare(ctx context.Context, live, now *unstructured.Unstructur
 	switch {
 	case now == nil:
 		return live, nil
-	case ch.deed == Adopted && ch.Drift != dsl.DriftStrict, ch.inherits(now):
-		return ch.inherit(ctx, ch.c, now)
+	case ch.deed == Adopted && ch.applier.Drift != dsl.DriftStrict, ch.applier.inherits(now):
+		return ch.applier.inherit(ctx, ch.client, now)
 	case ch.deed == Adopted:
 		return now, nil // what it had is taken away when it is ours
 	}
-	return ch.take(ctx, ch.c, ch.desired, now, ch.find)
+	return ch.applier.take(ctx, ch.client, ch.desired, now, ch.find)
 }
 
 // send applies the template. Where others have changed the child so that the server does not take it, what they have set
@@ -209,29 +209,29 @@ func (ch change) send(ctx context.Context, now *unstructured.Unstructured) (*uns
 	if !apierrors.IsInvalid(err) || !ch.applied {
 		return result, err
 	}
-	all := func(now *unstructured.Unstructured) drift.Added { return ch.added(ch.desired, now, true) }
-	read, failed := ch.c.Get(ctx, ch.desired.GetName(), metav1.GetOptions{})
+	all := func(now *unstructured.Unstructured) drift.Added { return ch.applier.added(ch.desired, now, true) }
+	read, failed := ch.client.Get(ctx, ch.desired.GetName(), metav1.GetOptions{})
 	if failed != nil || read.GetUID() != now.GetUID() || all(read).Empty() {
 		return nil, err
 	}
 	more := all(read)
-	if now, failed = ch.take(ctx, ch.c, ch.desired, read, all); failed != nil {
+	if now, failed = ch.applier.take(ctx, ch.client, ch.desired, read, all); failed != nil {
 		return nil, failed
 	}
-	if ch.Found != nil {
-		ch.Found.Added, ch.Found.Managers = union(ch.Found.Added, more.Paths), union(ch.Found.Managers, more.Managers)
+	if ch.applier.Found != nil {
+		ch.applier.Found.Added, ch.applier.Found.Managers = union(ch.applier.Found.Added, more.Paths), union(ch.applier.Found.Managers, more.Managers)
 	}
 	return ch.apply(ctx, now)
 }
 
 func (ch change) apply(ctx context.Context, now *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	guarded, doing := ch.noted(ch.desired), "applying"
+	guarded, doing := ch.applier.noted(ch.desired), "applying"
 	guarded.SetUID(now.GetUID())
 	if ch.deed == Adopted {
 		doing = "adopting"
 		guarded.SetResourceVersion(now.GetResourceVersion())
 	}
-	result, err := ch.c.Apply(ctx, ch.desired.GetName(), guarded, metav1.ApplyOptions{FieldManager: ch.Manager, Force: true})
+	result, err := ch.client.Apply(ctx, ch.desired.GetName(), guarded, metav1.ApplyOptions{FieldManager: ch.applier.Manager, Force: true})
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", doing, name(ch.desired), err)
 	}
@@ -244,12 +244,12 @@ func (ch change) takeAgain(ctx context.Context, result *unstructured.Unstructure
 	if more.Empty() {
 		return result, nil
 	}
-	taken, err := ch.take(ctx, ch.c, ch.desired, result, ch.find)
+	taken, err := ch.applier.take(ctx, ch.client, ch.desired, result, ch.find)
 	if err != nil || taken == result {
 		return result, err
 	}
-	if ch.Found != nil && ch.Found.String() == "" {
-		ch.Found.Added, ch.Found.Managers = more.Paths, more.Managers
+	if ch.applier.Found != nil && ch.applier.Found.String() == "" {
+		ch.applier.Found.Added, ch.applier.Found.Managers = more.Paths, more.Managers
 	}
 	if ch.deed == Adopted {
 		ch.deed = Updated // it is ours now, and another version
