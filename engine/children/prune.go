@@ -7,7 +7,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -17,8 +19,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/transport"
 )
 
-// Sight enters the kinds of the owner's children into the register that it does not have: of children that were made
-// before there was one. What fails is tried again by the next pass.
+// Sight enters the kinds of the owner's children into the register that it does not have: somebody deleted it, or the right to write
+// it was missing. What fails is tried again by the next pass.
 func (s *Session) Sight(ctx context.Context) {
 	with, owner := s.family.settings, s.owner()
 	for _, kind := range s.family.kinds.feeds {
@@ -45,19 +47,30 @@ func (s *Session) Sweep(ctx context.Context, span *transport.Span, news bool, ow
 	}
 	span.Begin(ctx)
 	defer span.End()
-	return s.family.sweeper.Sweep(ctx, s.pass.Sweep, prune.Sweep{
-		Owner: owner, All: all, Owns: s.family.Owns, Unsure: unsure, Log: s.pass.Asker.Log, Read: s.live, Manager: s.family.settings.Operator.Name,
-		Taker: func(why string) dsl.Children { return s.For(span, collision.Attempt{Why: why}) },
-	})
+	p := prune.Sweep{Owner: owner, All: all, Manager: s.family.settings.Operator.Name, Pass: sweep{s, span}}
+	return s.family.sweeper.Sweep(ctx, s.pass.Sweep, p, unsure)
 }
 
-// live reads a child from the server.
-func (s *Session) live(ctx context.Context, found dsl.ChildObject) (*unstructured.Unstructured, error) {
-	f, err := s.family.kinds.present(found.Object.GroupVersionKind(), found.Object.GetNamespace())
+// sweep is [prune.Pass] for a session.
+type sweep struct {
+	session *Session
+	span    *transport.Span
+}
+
+func (s sweep) Owns(kind schema.GroupKind) bool { return s.session.family.Owns(kind) }
+
+func (s sweep) Log() logr.Logger { return s.session.pass.Asker.Log() }
+
+func (s sweep) Remove(ctx context.Context, gone dsl.ChildObject, why string) error {
+	return s.session.For(s.span, collision.Attempt{Why: why}).Remove(ctx, gone)
+}
+
+func (s sweep) Read(ctx context.Context, found dsl.ChildObject) (*unstructured.Unstructured, error) {
+	f, err := s.session.family.kinds.present(found.Object.GroupVersionKind(), found.Object.GetNamespace())
 	if err != nil {
 		return nil, err
 	}
-	return s.family.settings.Host.Read(ctx, f.Resource().GVR, cache.MetaObjectToName(found.Object))
+	return s.session.family.settings.Host.Read(ctx, f.Resource().GVR, cache.MetaObjectToName(found.Object))
 }
 
 // Claims reports whether an object says that it is a child of an object of the resource.

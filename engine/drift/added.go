@@ -34,12 +34,19 @@ func (a Added) Empty() bool { return len(a.Paths) == 0 && len(a.Whole) == 0 }
 
 // Search says which fields to search for.
 type Search struct {
-	// Counts reports whether to search an entry of managedFields.
-	Counts func(metav1.ManagedFieldsEntry) bool
-	// Own reports whether a label or an annotation is the operator's.
-	Own func(key string) bool
+	// Own are the keys of the operator's labels and annotations.
+	Own []string
+	// Light: fields of tools that only note something on an object count, too.
+	Light bool
 	// Strict: every field that is not in the template, and not only entries of its lists and maps.
 	Strict bool
+}
+
+// Counts reports whether a search looks at an entry of managedFields: people have set its fields. Replicas that somebody sets by the
+// subresource scale have an entry only where the template has some, and then they are put back as they are there.
+func Counts(e metav1.ManagedFieldsEntry, light bool) bool {
+	hand := bookkeeping.HandOf(e.Manager)
+	return e.Subresource == "" && (hand == bookkeeping.Editing || hand == bookkeeping.Light && light)
 }
 
 // search is a search in progress.
@@ -55,7 +62,7 @@ type search struct {
 // should be removed. Fields that the child's managedFields lack, or have for another version, are not found.
 func (how Search) Added(desired, live *unstructured.Unstructured) Added {
 	hands := slices.DeleteFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
-		return !how.Counts(e) || e.APIVersion != desired.GetAPIVersion()
+		return !Counts(e, how.Light) || e.APIVersion != desired.GetAPIVersion()
 	})
 	if len(hands) == 0 {
 		return Added{} // true for nearly every child in every pass
@@ -122,13 +129,13 @@ func (s *search) metadata(at fieldpath.Path, fields *fieldpath.Set, desired, liv
 		want, has, key := values[0], values[1], fieldpath.FieldNameElement(section)
 		theirs := false
 		for label := range want {
-			theirs = theirs || !s.Own(label)
+			theirs = theirs || !slices.Contains(s.Own, label)
 		}
 		if !theirs && !s.Strict {
 			continue
 		}
 		for label := range fields.Children.Descend(key).Members.All() {
-			if label.FieldName == nil || s.Own(*label.FieldName) || bookkeeping.Is(*label.FieldName, has[*label.FieldName]) {
+			if label.FieldName == nil || slices.Contains(s.Own, *label.FieldName) || bookkeeping.Is(*label.FieldName, has[*label.FieldName]) {
 				continue
 			}
 			if _, wanted := want[*label.FieldName]; !wanted {

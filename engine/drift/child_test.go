@@ -122,10 +122,7 @@ func TestAdded(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			how := Search{
-				Counts: func(e metav1.ManagedFieldsEntry) bool { return e.Manager == "kubectl-edit" },
-				Own:    func(key string) bool { return strings.HasPrefix(key, "op/") }, Strict: tt.strict,
-			}
+			how := Search{Own: []string{"op/owner"}, Strict: tt.strict}
 			got := how.Added(child(t, tt.desired), child(t, more, tt.manager))
 			if diff := cmp.Diff(tt.want, append(got.Whole, got.Paths...)); diff != "" {
 				t.Errorf("added (-want +got):\n%s", diff)
@@ -159,7 +156,7 @@ func TestUpdated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := Write{
 				Desired: child(t, tt.desired), Before: child(t, tt.before), After: child(t, tt.after), Manager: "op", Same: tt.same,
-				Own: func(key string) bool { return strings.HasPrefix(key, "op/") },
+				Own: []string{"op/owner"},
 			}
 			if diff := cmp.Diff(tt.want, w.Updated(tt.theirs)); diff != "" {
 				t.Errorf("updated (-want +got):\n%s", diff)

@@ -16,8 +16,8 @@ import (
 // Write is one write of a child.
 type Write struct {
 	Desired, Before, After *unstructured.Unstructured
-	// Own reports whether a label or an annotation is the operator's.
-	Own func(key string) bool
+	// Own are the keys of the operator's labels and annotations.
+	Own []string
 	// Manager is the operator's own field manager.
 	Manager string
 	// Same: the desired template is the one recorded in the child, so only values of a Secret may differ.
@@ -72,7 +72,7 @@ func (c *comparison) value(at dsl.Path, want, before, after any) {
 func (c *comparison) members(at dsl.Path, want any, before, after map[string]any) {
 	wanted, _ := want.(map[string]any)
 	for _, key := range keysOf(before, after) {
-		if at[0] == "metadata" && len(at) == 2 && c.Own(key) {
+		if at[0] == "metadata" && len(at) == 2 && slices.Contains(c.Own, key) {
 			continue
 		}
 		c.value(append(slices.Clip(at), key), wanted[key], before[key], after[key])

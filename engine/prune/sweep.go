@@ -68,9 +68,9 @@ func withdraws(h *dsl.Handler, owner metav1.Object) bool {
 }
 
 // unsure reports whether the filter of some handler fails, which may take over what no handler has any more.
-func (s *Sweeper) unsure(p Sweep) bool {
+func (s *Sweeper) unsure(fails func(handler int) bool) bool {
 	for at, h := range s.handlers {
-		if len(h.Makers) > 0 && !collision.Lasts(h) && p.Unsure(at) {
+		if len(h.Makers) > 0 && !collision.Lasts(h) && fails(at) {
 			return true
 		}
 	}
@@ -83,22 +83,26 @@ type Sweep struct {
 	Owner metav1.Object
 	// All are its children, as far as they have names.
 	All []dsl.ChildObject
-	// Owns reports whether a kind is declared.
-	Owns func(schema.GroupKind) bool
-	// Unsure reports whether the filter of a handler, by its index, fails.
-	Unsure func(handler int) bool
-	// Read reads a child from the server, nil where it is gone, and Manager is the operator's field manager. Controllers
-	// copy annotations onto what they make of an object, so it is asked who set them; the cache does not have it.
-	Read    func(context.Context, dsl.ChildObject) (*unstructured.Unstructured, error)
+	// Manager is the operator's field manager.
 	Manager string
-	// Taker returns the children for who takes some away, and says why.
-	Taker func(why string) dsl.Children
-	Log   func() logr.Logger
+	Pass    Pass
+}
+
+// Pass is the pass over the owner.
+type Pass interface {
+	// Owns reports whether a kind is declared.
+	Owns(schema.GroupKind) bool
+	// Read reads a child from the server, nil where it is gone. Controllers copy annotations onto what they make of an
+	// object, so it is asked who set them; the cache does not have it.
+	Read(context.Context, dsl.ChildObject) (*unstructured.Unstructured, error)
+	// Remove takes a child away as its policy says. Why is what the log says.
+	Remove(ctx context.Context, gone dsl.ChildObject, why string) error
+	Log() logr.Logger
 }
 
 // made reports whether the operator has made a child, or adopted it.
 func (p Sweep) made(ctx context.Context, found dsl.ChildObject) (bool, error) {
-	live, err := p.Read(ctx, found)
+	live, err := p.Pass.Read(ctx, found)
 	if err != nil {
 		return false, fmt.Errorf("reading %s %s: %w", found.Object.GetKind(), cache.MetaObjectToName(found.Object), err)
 	}
@@ -114,8 +118,8 @@ func (s *Sweeper) Note(maker string) {
 }
 
 // Sweep removes children as their policy says. Again is the time until the next sweep, zero for none. The error names the children
-// that stay. A missing right is logged, and is no error.
-func (s *Sweeper) Sweep(ctx context.Context, m *SweepMemory, p Sweep) (again time.Duration, err error) {
+// that stay. A missing right is logged, and is no error. Fails reports whether the filter of a handler, by its index, fails.
+func (s *Sweeper) Sweep(ctx context.Context, m *SweepMemory, p Sweep, fails func(handler int) bool) (again time.Duration, err error) {
 	var faults []error
 	m.done = true
 	for _, found := range p.All {
@@ -123,13 +127,13 @@ func (s *Sweeper) Sweep(ctx context.Context, m *SweepMemory, p Sweep) (again tim
 		if why == "" || stays(found) {
 			continue
 		}
-		if s.unsure(p) {
+		if s.unsure(fails) {
 			m.done = false
 			return 0, nil
 		}
 		made, err := p.made(ctx, found)
 		if made {
-			err = p.Taker(why).Remove(ctx, found)
+			err = p.Pass.Remove(ctx, found, why)
 		}
 		m.done = m.done && !made && err == nil
 		faults = append(faults, err)
@@ -141,7 +145,7 @@ func (s *Sweeper) Sweep(ctx context.Context, m *SweepMemory, p Sweep) (again tim
 		return 0, fmt.Errorf("removing children without a handler: %w", err)
 	case m.refused != err.Error():
 		m.refused = err.Error()
-		p.Log().Info("removing children without a handler is forbidden", logmark.Warning, true, "error", m.refused)
+		p.Pass.Log().Info("removing children without a handler is forbidden", logmark.Warning, true, "error", m.refused)
 	}
 	return refusedLook, nil
 }
@@ -165,7 +169,7 @@ func (s *Sweeper) left(p Sweep, found dsl.ChildObject) (why string) {
 	case there:
 		if h := s.handlers[at]; withdraws(h, p.Owner) {
 			return fmt.Sprintf("handler %s does not see the object any more", maker)
-		} else if h.Makers != nil && !h.On(dsl.Child) && !collision.Lasts(h) && !p.Owns(found.Object.GroupVersionKind().GroupKind()) {
+		} else if h.Makers != nil && !h.On(dsl.Child) && !collision.Lasts(h) && !p.Pass.Owns(found.Object.GroupVersionKind().GroupKind()) {
 			return "children of its kind are not declared any more"
 		}
 		return ""
@@ -190,7 +194,7 @@ func (s *Sweeper) spare(p Sweep, maker string) {
 	s.logged[maker] = true
 	s.mu.Unlock()
 	if !logged {
-		p.Log().Info("child names an unknown handler; it is left alone, because Go code may make children under any name (dsl.Makes declares the names)",
+		p.Pass.Log().Info("child names an unknown handler; it is left alone, because Go code may make children under any name (dsl.Makes declares the names)",
 			logmark.Warning, true, "maker", maker)
 	}
 }

@@ -35,14 +35,7 @@ func (a Applier) added(desired, live *unstructured.Unstructured, strict bool) dr
 	if a.Drift == dsl.DriftIgnore || a.inherits(live) {
 		return drift.Added{}
 	}
-	return drift.Search{Counts: a.counts, Own: a.Owner.Keys.Own, Strict: strict}.Added(desired, live)
-}
-
-// counts reports whether what an entry has is looked at. Replicas that somebody sets by the subresource scale have an
-// entry only where the template has some, and then they are put back as they are there.
-func (a Applier) counts(e metav1.ManagedFieldsEntry) bool {
-	hand := bookkeeping.HandOf(e.Manager)
-	return e.Subresource == "" && (hand == bookkeeping.Editing || hand == bookkeeping.Light && a.Drift == dsl.DriftStrict)
+	return drift.Search{Own: a.Owner.Keys.All(), Light: a.Drift == dsl.DriftStrict, Strict: strict}.Added(desired, live)
 }
 
 // isOwn reports whether an entry is of what this operator has applied.
@@ -83,7 +76,7 @@ func (a Applier) taken(desired, now *unstructured.Unstructured, fields *fieldpat
 		switch {
 		case a.isOwn(e):
 			own = len(out)
-		case a.counts(e) && e.APIVersion == desired.GetAPIVersion():
+		case drift.Counts(e, a.Drift == dsl.DriftStrict) && e.APIVersion == desired.GetAPIVersion():
 			rest := drift.FieldsOf(e).Difference(fields)
 			if rest.Empty() {
 				continue

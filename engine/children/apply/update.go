@@ -177,7 +177,7 @@ func (ch change) sum(live, result *unstructured.Unstructured) Deed {
 	case ch.applier.Found == nil:
 		return ch.deed
 	}
-	updated := drift.Write{Desired: ch.desired, Before: live, After: result, Own: ch.applier.Owner.Keys.Own, Manager: ch.applier.Manager, Same: ch.applier.sameMark(ch.desired, live)}.Updated(*ch.applier.Found)
+	updated := drift.Write{Desired: ch.desired, Before: live, After: result, Own: ch.applier.Owner.Keys.All(), Manager: ch.applier.Manager, Same: ch.applier.sameMark(ch.desired, live)}.Updated(*ch.applier.Found)
 	if ch.deed == PutBack && ch.applier.Found.String() == "" {
 		ch.applier.Found.Fields = updated // the process that took it over knew who
 		return ch.deed

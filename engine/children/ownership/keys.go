@@ -4,7 +4,6 @@
 package ownership
 
 import (
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -78,7 +77,5 @@ func Annotation(o metav1.Object, key string) string {
 	return o.GetAnnotations()[key]
 }
 
-// Own reports whether a label or an annotation is the operator's.
-func (k Keys) Own(key string) bool {
-	return key != "" && slices.Contains([]string{k.Applied, k.Child, k.Owner, k.Label, k.Record}, key)
-}
+// All returns the keys of all labels and annotations that are the operator's.
+func (k Keys) All() []string { return []string{k.Applied, k.Child, k.Owner, k.Label, k.Record} }
