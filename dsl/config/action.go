@@ -16,23 +16,23 @@ import (
 )
 
 // action builds the handler's code; nil if it has a fault.
-func (w *watched) action(at path, h *handler) *actions.Built {
+func (w *watched) action(at path, h *making) *actions.Built {
 	if len(h.Steps) > 0 {
 		return w.steps(at, h)
 	}
 	action, found := w.loader.registry.LookupAction(h.action)
-	if found && action.OneObject && h.whole {
-		w.Fault(at.Key(h.action), "%s", map[bool]string{true: notForActivity, false: notForSchedule}[h.active])
+	if found && action.OneObject && h.whole() {
+		w.Fault(at.Key(h.action), "%s", map[bool]string{true: notForActivity, false: notForSchedule}[h.active()])
 		return nil
 	}
-	if found && h.active && action.Objects {
+	if found && h.active() && action.Objects {
 		w.Fault(at.Key(h.action), "%s", notForActivity)
 		return nil
 	}
 	if !found || h.config == nil || h.With == nil && w.Has(at.Key("with")) {
 		return nil
 	}
-	build := actions.Build{Registry: w.loader.registry, Params: h.With, Resource: w.out.Name, ID: h.ID, ResourceWide: h.whole, OperatorWide: h.active, Daemon: h.daemon}
+	build := actions.Build{Registry: w.loader.registry, Params: h.With, Resource: w.out.Name, ID: h.ID, ResourceWide: h.whole(), OperatorWide: h.active(), Daemon: h.kind == dsl.DaemonHandler}
 	build.AtDeletion = len(h.Causes) > 0 && !slices.ContainsFunc(h.Causes, func(c dsl.Cause) bool { return c != dsl.Delete })
 	build.NoFinalizer = h.noFinalizer()
 	build.Siblings, build.Vars, build.Told = w.siblings, h.vars, h.state != ""
@@ -52,7 +52,7 @@ func (w *watched) action(at path, h *handler) *actions.Built {
 }
 
 // params checks parameters that have no expression, in case one was meant. The action checks the others.
-func (w *watched) params(at path, h *handler) {
+func (w *watched) params(at path, h *making) {
 	if h.With == nil {
 		return
 	}
@@ -66,7 +66,7 @@ func (w *watched) params(at path, h *handler) {
 }
 
 // declare adds a handler's children, checks and kinds to the resource.
-func (w *watched) declare(at path, h *handler, built actions.Built) {
+func (w *watched) declare(at path, h *making, built actions.Built) {
 	w.out.OwnsKind(built.Owns...)
 	if h.entries != nil {
 		h.entries.Makers = append(h.entries.Makers, built.Makers...)
@@ -102,7 +102,7 @@ func (w *watched) declare(at path, h *handler, built actions.Built) {
 }
 
 // given returns the names of a handler's parameters.
-func given(h *handler) map[string]bool {
+func given(h *making) map[string]bool {
 	out := map[string]bool{}
 	for name := range h.With {
 		out[name] = true
@@ -120,7 +120,7 @@ type maker struct {
 
 // shares reports whether a handler may make the same child, too. That is so in another state of the same machine,
 // because an object is only in one of the two.
-func (m maker) shares(h *handler) bool {
+func (m maker) shares(h *making) bool {
 	first, _, within := strings.Cut(m.state, ".")
 	other, _, too := strings.Cut(h.state, ".")
 	return within && too && first == other && m.state != h.state
@@ -136,7 +136,7 @@ type keeper struct {
 
 // keeps notes a child that another handler makes, too. If neither of the two runs for every object, they may run
 // for different objects, and it notes nothing.
-func (w *watched) keeps(at path, h *handler, child shape.NamedChild) {
+func (w *watched) keeps(at path, h *making, child shape.NamedChild) {
 	if child.Object == "" {
 		return
 	}
@@ -149,16 +149,16 @@ func (w *watched) keeps(at path, h *handler, child shape.NamedChild) {
 }
 
 // partial reports whether the handler's filters may exclude objects.
-func (h *handler) partial() bool {
+func (h *making) partial() bool {
 	return h.partly || h.When != "" || len(h.Labels)+len(h.Annotations) > 0
 }
 
 // without returns the variables that the handler's expressions cannot have.
-func without(h *handler) map[string]string {
+func without(h *making) map[string]string {
 	out := map[string]string{}
 	for _, name := range []string{expr.Old, expr.Diff} {
 		switch {
-		case h.daemon:
+		case h.kind == dsl.DaemonHandler:
 			out[name] = "is not known to a daemon, of which nothing is kept"
 		case h.state != "":
 			out[name] = "is not known to a machine, which goes by the object as it is"
@@ -170,10 +170,10 @@ func without(h *handler) map[string]string {
 			out[name] = "is never known to a handler without the cause update"
 		}
 	}
-	if h.whole {
+	if h.whole() {
 		for _, name := range []string{expr.Self, expr.Old, expr.Diff, expr.Children, expr.Related} {
 			out[name] = "is not there in a schedule, which has no one object (objects has them all)"
-			if h.active {
+			if h.active() {
 				out[name] = notForActivity
 			}
 		}
@@ -185,7 +185,7 @@ func without(h *handler) map[string]string {
 }
 
 // described describes a handler's actions for people.
-func described(h *handler) string {
+func described(h *making) string {
 	if len(h.Steps) > 0 {
 		var names []string
 		for _, s := range h.Steps {

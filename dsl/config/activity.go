@@ -14,9 +14,11 @@ import (
 // activities adds the operator's activities for a cause, which is also their key in the document.
 func (l *loader) activities(op *dsl.Operator, p *part, c dsl.Cause, all []handler) {
 	for i := range all {
-		all[i].starts = c == dsl.Startup
-		h, at := &all[i], path(c).Index(i)
-		h.whole, h.active = true, true
+		at := path(c).Index(i)
+		h := &making{handler: &all[i], kind: dsl.ActivityHandler, starts: c == dsl.Startup}
+		if c == dsl.HealthProbe || c == dsl.ReadyProbe {
+			h.kind = dsl.ProbeHandler
+		}
 		w := &watched{part: p, loader: l, form: &resource{}, out: &dsl.Resource{}, made: map[string]maker{}, kept: map[string]keeper{}}
 		out, _ := w.built(at, h)
 		out.Known.Reads = dsl.Reads{} // activities do not need them; the checks report unknown indexes with their place

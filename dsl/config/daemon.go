@@ -43,10 +43,10 @@ func (c *called) DescribeForm(d *form.Describer) *form.Schema {
 
 // daemon adds a daemon to the resource.
 func (w *watched) daemon(at path, d *attendant) {
-	h := &handler{
+	h := &making{kind: dsl.DaemonHandler, handler: &handler{
 		ID: d.ID, When: d.When, Labels: d.Labels, Annotations: d.Annotations, attempts: attempts{Retries: d.Retries, Backoff: d.Backoff},
-		Finalizer: d.Finalizer, Needs: d.Needs, With: d.With, daemon: true,
-	}
+		Finalizer: d.Finalizer, Needs: d.Needs, With: d.With,
+	}}
 	h.action = "call"
 	if d.Call != nil {
 		h.config = &d.Call.name
@@ -69,8 +69,8 @@ func delay(d *form.Delay) *dsl.Delay {
 }
 
 // codeless reports whether an action has made no code of the kind, handler or daemon, that is needed.
-func (h *handler) codeless(built actions.Built) bool {
-	if h.daemon {
+func (h *making) codeless(built actions.Built) bool {
+	if h.kind == dsl.DaemonHandler {
 		return built.Daemon == nil
 	}
 	return built.Func == nil

@@ -59,9 +59,9 @@ func (e *entries) reads() dsl.Reads {
 }
 
 // each compiles the entries of a handler. It returns nil without forEach, or if forEach has a fault.
-func (w *watched) each(at path, h *handler) *actions.Entries {
+func (w *watched) each(at path, h *making) *actions.Entries {
 	switch {
-	case h.daemon:
+	case h.kind == dsl.DaemonHandler:
 		return nil
 	case !w.Has(at.Key(forEach)) && w.Faulty(at.Key(forEach)): // forEach is mistyped
 		h.vars = expr.ItemVariables()
@@ -91,7 +91,7 @@ func (w *watched) each(at path, h *handler) *actions.Entries {
 }
 
 // keyOf compiles the key of an entry. An entry without a key has nil.
-func (w *watched) keyOf(at path, h *handler) *expr.Template {
+func (w *watched) keyOf(at path, h *making) *expr.Template {
 	if h.Key == "" {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (w *watched) keyOf(at path, h *handler) *expr.Template {
 }
 
 // tree compiles the value of a key of a handler; nil if it has a fault. It is checked again when schemas are known.
-func (w *watched) tree(of path, key string, h *handler, tree any, vars []string, want *spec.Schema) *expr.Template {
+func (w *watched) tree(of path, key string, h *making, tree any, vars []string, want *spec.Schema) *expr.Template {
 	at := of.Key(key)
 	compiler, err := w.loader.compiler(vars...)
 	if err != nil {
@@ -147,7 +147,7 @@ func itemOf(t *expr.Template, s shape.Schemas) shape.Shape {
 
 // within returns the schemas of expressions within an entry, with its item, and with the children of this entry
 // alone.
-func (h *handler) within(s shape.Schemas) shape.Schemas {
+func (h *making) within(s shape.Schemas) shape.Schemas {
 	s.Alone = len(h.Field) > 0
 	if h.item == nil {
 		return s
@@ -165,7 +165,7 @@ func (h *handler) within(s shape.Schemas) shape.Schemas {
 }
 
 // forEntries makes the code that an action has built run for each entry.
-func (w *watched) forEntries(at path, h *handler, built *actions.Built) {
+func (w *watched) forEntries(at path, h *making, built *actions.Built) {
 	built.Func = w.composer(at.Key(forEach)).Each(h.entries, built.Func)
 	reads := h.entries.Of.(*entries).reads()
 	built.Reads = built.Reads.And(reads)

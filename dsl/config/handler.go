@@ -39,22 +39,39 @@ type handler struct {
 	timing
 
 	doing
-	whole  bool     // under schedule, startup or cleanup
-	active bool     // under startup or cleanup
-	starts bool     // under startup
-	daemon bool     // under daemons
-	state  string   // the state of a machine that has it, as machine.Running
-	unset  bool     // missing values in expressions are handled
-	level  bool     // it is level-triggered
-	untold bool     // the needs of a step are not known
-	partly bool     // a step that is not always executed
-	sure   []string // the paths in the object that exist when it runs
-
-	include *actions.Predicate              // whether its children are desired; nil means that they are
-	entries *actions.Entries                // nil without forEach
-	vars    []string                        // the variables of an entry, nil without forEach
-	item    func(shape.Schemas) shape.Shape // the shape of an entry; nil if it is not known
 }
+
+// making is a handler that is being compiled: what its author wrote, and what the loader has found out so far.
+type making struct {
+	*handler
+	// kind is zero for a handler of objects. starts: it is a startup.
+	kind   dsl.HandlerKind
+	starts bool
+	// state is the state of a machine that has it, as machine.Running.
+	state string
+	// level: it is level-triggered.
+	level bool
+	// partly: it is a step that is not always executed.
+	partly bool
+	// untold: the needs of a step are not known.
+	untold bool
+	// sure are the paths in the object that exist when it runs. unset: missing values in expressions are handled.
+	sure  []string
+	unset bool
+	// include says whether its children are desired; nil means that they are.
+	include *actions.Predicate
+	// entries, vars and item are for forEach, and nil without it: the entries, the variables of an entry, and its
+	// shape if that is known.
+	entries *actions.Entries
+	vars    []string
+	item    func(shape.Schemas) shape.Shape
+}
+
+// active reports whether the handler is an activity of the operator.
+func (h *making) active() bool { return h.kind&(dsl.ActivityHandler|dsl.ProbeHandler) != 0 }
+
+// whole reports whether the handler has no single object.
+func (h *making) whole() bool { return h.active() || h.kind == dsl.ScheduleHandler }
 
 // doing is the action of a handler or of a step.
 type doing struct {
@@ -123,7 +140,8 @@ func (onFailure) Choices() (string, []string) {
 }
 
 // handler adds a handler to the resource.
-func (w *watched) handler(at path, h *handler) {
+func (w *watched) handler(at path, form *handler) {
+	h := &making{handler: form}
 	causes := h.Causes
 	if !w.Has(at.Key("causes")) && !h.given() {
 		causes = []dsl.Cause{dsl.Reconcile}
@@ -168,7 +186,7 @@ func steady(h *dsl.Handler, built actions.Built) bool {
 
 // deletion checks fields that are for delete handlers alone, also if they have their default values: an author who
 // writes a default relies on it.
-func (w *watched) deletion(at path, h *handler, causes []dsl.Cause) {
+func (w *watched) deletion(at path, h *making, causes []dsl.Cause) {
 	deletes := slices.Contains(causes, dsl.Delete)
 	for _, name := range []string{"finalizer", "onFailure"} {
 		if w.Has(at.Key(name)) && !deletes && !w.Faulty(at.Key("causes")) {
@@ -181,8 +199,8 @@ func (w *watched) deletion(at path, h *handler, causes []dsl.Cause) {
 }
 
 // scheduled adds a handler that runs for the resource as a whole.
-func (w *watched) scheduled(at path, h *handler) {
-	h.whole = true
+func (w *watched) scheduled(at path, form *handler) {
+	h := &making{handler: form, kind: dsl.ScheduleHandler}
 	out, _ := w.built(at, h)
 	out.ResourceWide, out.Causes = true, []dsl.Cause{dsl.Timer}
 	w.add(at, out)
@@ -190,8 +208,8 @@ func (w *watched) scheduled(at path, h *handler) {
 
 // built returns the handler with its common fields, and what the action made from its configuration. For an action
 // with a fault, both only have the name.
-func (w *watched) built(at path, h *handler) (dsl.Handler, actions.Built) {
-	if !h.whole {
+func (w *watched) built(at path, h *making) (dsl.Handler, actions.Built) {
+	if !h.whole() {
 		h.entries = w.each(at, h)
 		w.include(at, h)
 	}
@@ -203,7 +221,7 @@ func (w *watched) built(at path, h *handler) (dsl.Handler, actions.Built) {
 		w.loader.refused[w.out] = true
 		built = &actions.Built{Func: func(context.Context, *dsl.Request) error { return nil }, Daemon: func(context.Context, *dsl.DaemonRequest) error { return nil }}
 	}
-	out := dsl.Handler{ID: h.ID, Func: built.Func, Retries: dsl.Unlimited, NoOld: built.NoOld && !h.whole}
+	out := dsl.Handler{ID: h.ID, Func: built.Func, Retries: dsl.Unlimited, NoOld: built.NoOld && !h.whole()}
 	out.Known.Action = described(h)
 	own := h.attempts
 	if h.entries != nil {
@@ -234,7 +252,7 @@ func (w *watched) add(at path, h dsl.Handler) *dsl.Handler {
 func (h *handler) noFinalizer() bool { return h.Finalizer != nil && !*h.Finalizer }
 
 // filters compiles the handler's filters. It returns what they read, and whether they use the old state.
-func (w *watched) filters(at path, h *handler) (when dsl.Predicate, reads dsl.Reads, back bool) {
+func (w *watched) filters(at path, h *making) (when dsl.Predicate, reads dsl.Reads, back bool) {
 	w.known(at.Key("field"), h.Field)
 	reads.Only, reads.Told = true, true
 	reads.Paths = w.matchKeys(at, h)
@@ -247,7 +265,7 @@ func (w *watched) filters(at path, h *handler) (when dsl.Predicate, reads dsl.Re
 
 // needs returns the rights that a handler needs: those that it declares, and those that its actions are known to
 // need. Declared means that there are no others.
-func (w *watched) needs(at path, h *handler, built *actions.Built) (all []dsl.Need, declared bool) {
+func (w *watched) needs(at path, h *making, built *actions.Built) (all []dsl.Need, declared bool) {
 	said := make([]dsl.Need, len(h.Needs))
 	for i, n := range h.Needs {
 		var err error

@@ -40,7 +40,7 @@ func (l *loader) index(op *dsl.Operator, p *part, i int) {
 	if given.Selector != nil {
 		w.selector(given.Selector)
 	}
-	h := &handler{When: given.When, Labels: given.Labels, Annotations: given.Annotations}
+	h := &making{handler: &handler{When: given.When, Labels: given.Labels, Annotations: given.Annotations}}
 	w.matchKeys(w.at, h)
 	var sure []string
 	if when := w.expression(w.at.Key("when"), string(given.When), (*expr.Compiler).Predicate, check.Program); when != nil {
@@ -103,7 +103,7 @@ func (w *watched) expression(
 }
 
 // matchKeys checks the labels and annotations that an object must have, and returns their paths.
-func (w *watched) matchKeys(at path, h *handler) (reads []dsl.Path) {
+func (w *watched) matchKeys(at path, h *making) (reads []dsl.Path) {
 	for _, m := range h.Labels {
 		w.labelKey(at.Key("labels").Key(m.Key), m.Key)
 		w.labelValue(at.Key("labels").Key(m.Key), m.Value)

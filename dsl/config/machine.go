@@ -23,7 +23,7 @@ type assembly struct {
 	at   path
 	form *machine
 	// handler has the machine's fields of a handler.
-	handler *handler
+	handler *making
 	// all has the joined properties of the code of all states.
 	all actions.Built
 	// leaves are the functions that the actions of states need at the object's deletion.
@@ -35,10 +35,10 @@ func (w *watched) machine(i int) {
 	given := &w.form.Machine.list[i]
 	m := &assembly{
 		watched: w, at: w.form.Machine.at(w.at, i), form: given,
-		handler: &handler{
+		handler: &making{level: true, state: given.id(), handler: &handler{
 			ID: given.id(), When: given.When, Labels: given.Labels, Annotations: given.Annotations, attempts: attempts{Backoff: given.Backoff, Timeout: given.Timeout},
-			Needs: given.Needs, OnFailure: given.OnFailure, level: true, state: given.id(),
-		},
+			Needs: given.Needs, OnFailure: given.OnFailure,
+		}},
 		all: actions.Built{Needs: []dsl.Need{}, Makers: []string{}, Reads: dsl.Reads{Only: true, Told: true}},
 	}
 	if w.Has(m.at.Key("onFailure")) && len(given.Deletion) == 0 {
@@ -95,7 +95,7 @@ func (m *assembly) model() *dsl.Machine {
 // state makes a state. Its actions run for the given cause.
 func (m *assembly) state(at path, s *state, cause dsl.Cause) dsl.State {
 	id := m.handler.ID + "." + s.Name
-	h := &handler{ID: id, Causes: []dsl.Cause{cause}, level: true, state: id, partly: true, sure: slices.Clone(m.handler.sure)}
+	h := &making{handler: &handler{ID: id, Causes: []dsl.Cause{cause}}, level: true, state: id, partly: true, sure: slices.Clone(m.handler.sure)}
 	seen := map[string]path{}
 	out := dsl.State{
 		Name: s.Name, Doc: s.Doc, Action: s.does(), Terminal: s.Terminal, Failed: s.Failed, Ready: s.Ready, Condition: s.Condition,
@@ -118,7 +118,7 @@ func (m *assembly) state(at path, s *state, cause dsl.Cause) dsl.State {
 }
 
 // doing makes the code for enter or during. A state without that action gets nil.
-func (m *assembly) doing(at path, h *handler, d *doings, word string, seen map[string]path) dsl.Func {
+func (m *assembly) doing(at path, h *making, d *doings, word string, seen map[string]path) dsl.Func {
 	if len(d.list) == 0 {
 		return nil
 	}
@@ -164,7 +164,7 @@ func (m *assembly) knows(of *actions.Built) {
 }
 
 // transition makes a way out of a state.
-func (m *assembly) transition(at path, h *handler, t *transition) dsl.Transition {
+func (m *assembly) transition(at path, h *making, t *transition) dsl.Transition {
 	out := dsl.Transition{To: t.To, Manual: t.Manual, Why: t.Why}
 	switch t.When {
 	case "", "true":

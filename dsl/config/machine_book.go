@@ -40,8 +40,8 @@ func (w *watched) meddles(at path, sets []dsl.Path, conditions []string) {
 
 // booked returns the paths that machines without a filter have set before a handler runs: the state and its time.
 // They may be missing at a deletion.
-func (w *watched) booked(h *handler) (out []string) {
-	if h.whole || h.daemon || slices.Contains(h.Causes, dsl.Delete) {
+func (w *watched) booked(h *making) (out []string) {
+	if h.whole() || h.kind == dsl.DaemonHandler || slices.Contains(h.Causes, dsl.Delete) {
 		return nil
 	}
 	for _, given := range w.form.Machine.list {

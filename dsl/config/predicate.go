@@ -13,7 +13,7 @@ import (
 )
 
 // when compiles the handler's expression when. A missing or faulty expression gives nil.
-func (w *watched) when(at path, h *handler) *expr.Program {
+func (w *watched) when(at path, h *making) *expr.Program {
 	if h.When == "" {
 		return nil
 	}
@@ -32,7 +32,7 @@ func (w *watched) when(at path, h *handler) *expr.Program {
 }
 
 // include checks the handler's includeWhen.
-func (w *watched) include(at path, h *handler) {
+func (w *watched) include(at path, h *making) {
 	place, text := at.Key("includeWhen"), string(h.IncludeWhen)
 	if text == "" {
 		return
@@ -66,8 +66,8 @@ type variable struct {
 const objects = "objects"
 
 // predicateFor is predicate for a handler, which may have no object.
-func (w *watched) predicateFor(h *handler, at path, text string) *expr.Program {
-	if !h.whole {
+func (w *watched) predicateFor(h *making, at path, text string) *expr.Program {
+	if !h.whole() {
 		var variables []variable
 		for _, name := range h.vars {
 			variables = append(variables, variable{name, func(shape.Schemas) shape.Shape { return shape.Shape{Value: true} }})
@@ -83,7 +83,7 @@ func (w *watched) predicateFor(h *handler, at path, text string) *expr.Program {
 // predicate compiles an expression that is true or false; nil if it has a fault. It is checked again when schemas
 // are known. The parameter without has the variables that do not exist here, as [shape.Schemas.Without]. A handler,
 // if given, may add variables.
-func (w *watched) predicate(at path, text string, h *handler, without map[string]string, variables ...variable) *expr.Program {
+func (w *watched) predicate(at path, text string, h *making, without map[string]string, variables ...variable) *expr.Program {
 	var names []string
 	for _, v := range variables {
 		names = append(names, v.name)

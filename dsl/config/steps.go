@@ -49,7 +49,7 @@ func (s *step) name(i int) string {
 }
 
 // steps builds a handler with several actions; nil if one has a fault.
-func (w *watched) steps(at path, h *handler) *actions.Built {
+func (w *watched) steps(at path, h *making) *actions.Built {
 	out, each := w.sequence(sequence{of: h, list: h.Steps, at: at.Key(steps).Index, named: h.step, seen: map[string]path{}})
 	if out != nil {
 		out.Func = dsl.Steps(codeOf(each)...)
@@ -70,7 +70,7 @@ func (h *handler) step(i int) string { return h.Steps[i].name(i) }
 
 // sequence is several steps that make one piece of a handler's code.
 type sequence struct {
-	of    *handler
+	of    *making
 	list  []step
 	at    func(i int) path
 	named func(i int) string
@@ -138,9 +138,9 @@ func (w *watched) stepOf(q sequence, i int) (built *actions.Built, asks dsl.Read
 	if fault := (&dsl.Handler{ID: name}).WrongID(); fault != "" {
 		w.Fault(place.Key("name"), "%s", fault)
 	}
-	one := &handler{
-		ID: h.ID + "." + name, With: s.With, Causes: h.Causes, Old: h.Old, Finalizer: h.Finalizer, whole: h.whole, level: h.level,
-		state: h.state, partly: h.partial() || s.When != "", sure: slices.Clone(h.sure), doing: s.doing,
+	one := &making{
+		handler: &handler{ID: h.ID + "." + name, With: s.With, Causes: h.Causes, Old: h.Old, Finalizer: h.Finalizer, doing: s.doing},
+		kind:    h.kind, level: h.level, state: h.state, partly: h.partial() || s.When != "", sure: slices.Clone(h.sure),
 		include: h.include, entries: h.entries, vars: h.vars, item: h.item,
 	}
 	if built = w.action(place, one); built == nil {
@@ -163,7 +163,7 @@ func (w *watched) stepOf(q sequence, i int) (built *actions.Built, asks dsl.Read
 }
 
 // stepWhen compiles the filter of a step, and returns what it reads. A faulty filter is nil.
-func (w *watched) stepWhen(at path, h *handler, s *step) (dsl.Predicate, dsl.Reads) {
+func (w *watched) stepWhen(at path, h *making, s *step) (dsl.Predicate, dsl.Reads) {
 	program := w.predicateFor(h, at, string(s.When))
 	if program == nil {
 		return nil, dsl.Reads{}
