@@ -58,8 +58,8 @@ func MakesShared(field, text string) dsl.Func {
 	}
 }
 
-// DescribeChildren formats children for a journal.
-func DescribeChildren(children []dsl.ChildObject) string {
+// describeChildren formats children for a journal.
+func describeChildren(children []dsl.ChildObject) string {
 	var out []string
 	for _, c := range children {
 		text := fmt.Sprintf("%s/%s/%s=%s/%s:%s,%s", c.Handler, c.Name, c.Key, c.Object.GetNamespace(), c.Object.GetName(), c.Ownership, c.OnDelete)
@@ -79,7 +79,7 @@ func NotesChildren(j *enginetest.Journal) dsl.Func {
 			j.Add("error: " + err.Error())
 			return dsl.Temporary(err, time.Second)
 		}
-		j.Add(DescribeChildren(all))
+		j.Add(describeChildren(all))
 		return nil
 	}
 }
