@@ -59,10 +59,10 @@ func TestVerbsThatAFeedNeeds(t *testing.T) {
 		"objects that are looked at":                  {Settings{}, plain, []string{"list", "watch"}},
 		"objects that are patched":                    {Settings{Patches: true}, plain, []string{"list", "watch", "get", "patch"}},
 		"objects whose deletion is confirmed":         {Settings{Gets: true}, plain, []string{"list", "watch", "get"}},
-		"objects of which no cache has the content":   {Settings{Source: live}, plain, []string{"list", "watch", "get"}},
+		"objects whose content no cache has":          {Settings{Source: live}, plain, []string{"list", "watch", "get"}},
 		"objects with a status of their own":          {Settings{ObservedGeneration: true}, status, []string{"list", "watch", "get", "patch status"}},
 		"objects without one":                         {Settings{ObservedGeneration: true}, plain, []string{"list", "watch", "get"}},
-		"objects of which that is not known":          {Settings{ObservedGeneration: true}, unknown, []string{"list", "watch", "get", "patch status"}},
+		"objects whose status is not known yet":       {Settings{ObservedGeneration: true}, unknown, []string{"list", "watch", "get", "patch status"}},
 		"a status that the engine does not write to":  {Settings{}, status, []string{"list", "watch"}},
 		"objects that are patched, with their status": {Settings{Patches: true, ObservedGeneration: true}, status, []string{"list", "watch", "get", "patch", "patch status"}},
 	}

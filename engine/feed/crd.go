@@ -76,7 +76,7 @@ func (d *definition) take(flag *bool) bool {
 	return was
 }
 
-// forget drops what is known of the CRD of a resource that is gone.
+// forget drops the facts of the CRD of a resource that is gone.
 func (d *definition) forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -26,7 +26,7 @@ type Location struct {
 	place place
 }
 
-// place is what is known of a location at one time.
+// place has the facts of a location at one time.
 type place struct {
 	// served is the resource that the API server serves under the name. Known is true while it does, as far as the feed
 	// knows.
@@ -51,7 +51,7 @@ func (l *Location) found(served catalog.Resource, observes bool) {
 	l.place = place{served: served, known: true, observes: observes}
 }
 
-// end records that the resource is gone. What was served stays known as that.
+// end records that the resource is gone. Resource goes on to return what was served.
 func (l *Location) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -18,17 +18,17 @@ func TestRefusalsAreTakenInTheirOrder(t *testing.T) {
 		before string // for each note, whether the same one was refused before
 		want   []string
 	}{
-		"one":                                      {[]string{"a deploy"}, "-", []string{"a deploy"}},
-		"the same one twice":                       {[]string{"a deploy", "a deploy"}, "-+", []string{"a deploy"}},
-		"two of a key":                             {[]string{"a deploy", "a store"}, "--", []string{"a deploy store"}},
-		"two keys":                                 {[]string{"b deploy", "a deploy"}, "--", []string{"b deploy", "a deploy"}},
-		"the first refusal of a key counts":        {[]string{"b deploy", "a deploy", "b store"}, "---", []string{"b deploy store", "a deploy"}},
-		"one that is over":                         {[]string{"a deploy", "-a deploy"}, "-+", nil},
-		"one of two is over":                       {[]string{"a deploy", "a store", "-a deploy"}, "--+", []string{"a store"}},
-		"one that never was is over":               {[]string{"-a deploy"}, "-", nil},
-		"another handler's is over":                {[]string{"a deploy", "-a store"}, "--", []string{"a deploy"}},
-		"one that comes again is at the end":       {[]string{"b deploy", "a deploy", "-b deploy", "b deploy"}, "--+-", []string{"a deploy", "b deploy"}},
-		"a key of which the handlers change stays": {[]string{"b deploy", "a deploy", "b store", "-b deploy"}, "---+", []string{"b store", "a deploy"}},
+		"one":                                        {[]string{"a deploy"}, "-", []string{"a deploy"}},
+		"the same one twice":                         {[]string{"a deploy", "a deploy"}, "-+", []string{"a deploy"}},
+		"two of a key":                               {[]string{"a deploy", "a store"}, "--", []string{"a deploy store"}},
+		"two keys":                                   {[]string{"b deploy", "a deploy"}, "--", []string{"b deploy", "a deploy"}},
+		"the first refusal of a key counts":          {[]string{"b deploy", "a deploy", "b store"}, "---", []string{"b deploy store", "a deploy"}},
+		"one that is over":                           {[]string{"a deploy", "-a deploy"}, "-+", nil},
+		"one of two is over":                         {[]string{"a deploy", "a store", "-a deploy"}, "--+", []string{"a store"}},
+		"one that never was is over":                 {[]string{"-a deploy"}, "-", nil},
+		"another handler's is over":                  {[]string{"a deploy", "-a store"}, "--", []string{"a deploy"}},
+		"one that comes again is at the end":         {[]string{"b deploy", "a deploy", "-b deploy", "b deploy"}, "--+-", []string{"a deploy", "b deploy"}},
+		"a key whose handlers change keeps its turn": {[]string{"b deploy", "a deploy", "b store", "-b deploy"}, "---+", []string{"b store", "a deploy"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -97,7 +97,7 @@ func (x *subscriptions) eachAffected(ev watch.Event, visit func(owner cache.Obje
 		keys = []cache.ObjectName{ev.Key, {}}
 	}
 	x.readers.Each(func(who *reader) { // each is under one of these alone
-		if who.Labels == nil || ev.Object.GetUID() == "" || // of one that nobody saw go, only the name may be known
+		if who.Labels == nil || ev.Object.GetUID() == "" || // after a deletion that the watch missed, only the name may be known
 			slices.ContainsFunc(oldAndNew(), func(s labels.Set) bool { return who.Labels.Matches(s) }) {
 			visit(who.owner)
 		}

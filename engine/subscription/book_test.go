@@ -34,7 +34,7 @@ func TestReadersAreVisitedByTheirKeys(t *testing.T) {
 		a, b []reader
 		size int
 	}{
-		"nobody subscribed":                 {func(*book) {}, nil, nil, 0},
+		"there is no reader":                {func(*book) {}, nil, nil, 0},
 		"one reads a":                       {func(b *book) { b.Add(1, "a") }, []reader{1}, nil, 1},
 		"one reads both":                    {func(b *book) { b.Add(1, "a", "b") }, []reader{1}, []reader{1}, 2},
 		"one subscribes twice":              {func(b *book) { b.Add(1, "a", "a"); b.Add(1, "a") }, []reader{1}, nil, 1},
