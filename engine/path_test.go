@@ -26,7 +26,7 @@ const pathMost = 100
 // status. It traces entries and returns of functions of this package and of package pass, but for those of at most three lines,
 // and counts how often the path changes file. The trace has to read in the order of the path in docs/design.md.
 func TestAnEventsPath(t *testing.T) {
-	trace := traced(t, "TestAPlainEventCostsARunAndAWrite", ".", "pass")
+	trace := traced(t, "./scenarios/writes", "TestAPlainEventCostsARunAndAWrite", ".", "pass")
 	changes := 0
 	for i, step := range trace[1:] {
 		if step.file != trace[i].file {
@@ -112,9 +112,9 @@ func pathOf(t *testing.T) (out [2][]step) {
 	return out
 }
 
-// traced runs a test of this package with each function of the folders traced, and returns the steps of the worker that it
+// traced runs a test of a package with each function of the folders traced, and returns the steps of the worker that it
 // follows.
-func traced(t *testing.T, test string, folders ...string) []step {
+func traced(t *testing.T, where, test string, folders ...string) []step {
 	t.Helper()
 	dir := t.TempDir()
 	replace := map[string]string{}
@@ -129,7 +129,7 @@ func traced(t *testing.T, test string, folders ...string) []step {
 	if err := os.WriteFile(config, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1", "-overlay", config, "-run", "^"+test+"$", ".")
+	command := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1", "-overlay", config, "-run", "^"+test+"$", where)
 	command.Env = append(os.Environ(), "HANDWERK_TRACE="+out)
 	if said, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("running %s with a trace: %v\n%s", test, err, said)
