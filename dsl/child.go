@@ -158,7 +158,7 @@ type ChildObject struct {
 // ChildReader reads the objects that the handled object owns. It is safe for use by several goroutines at once.
 type ChildReader interface {
 	// Missed reports whether objects claim to be children of this object while it has no record at all. Some of
-	// them may be children from before records existed; entering the desired children finds out. The error is that
+	// them may be children, and the record was lost; entering the desired children finds out. The error is that
 	// of All.
 	Missed() (bool, error)
 	// Stale reports whether [Children.Apply] would change an existing child. A child that does not exist is not

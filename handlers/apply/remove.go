@@ -30,8 +30,8 @@ func (p *pass) prune(ctx context.Context) {
 }
 
 // leave prepares the deletion of the owner: it deletes children that Kubernetes does not delete, and orphans or
-// retains those that should stay. It needs no expressions, except for children from before records existed, which
-// it finds by their templates.
+// retains those that should stay. It needs no expressions, except for children of an owner that has lost its
+// record, which it finds by their templates.
 func (p *pass) leave(ctx context.Context) {
 	missed, err := p.r.Children.Missed()
 	if err != nil {

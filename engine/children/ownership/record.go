@@ -252,8 +252,9 @@ func (r *Record) Without(places ...Place) *Record {
 	return out
 }
 
-// missed reports whether an object may be a child that the record does not list because it was made before there was one. Its
-// creation is told in seconds, so what was made in the second in which the record was begun may be older or not; closed decides.
+// missed reports whether an object may be a child that the record does not list because it was made before the record was begun: an
+// earlier record was lost. Creation times are in seconds, so what was made in the second in which the record was begun may be older
+// or not; closed decides.
 func (r *Record) missed(o *unstructured.Unstructured, closed bool) bool {
 	if r == nil {
 		return true
