@@ -116,7 +116,7 @@ func (ImmutablePolicy) Choices() (what string, words []string) {
 
 // ChildSpec says how a child is kept. The zero value is an owned child without a name.
 type ChildSpec struct {
-	// Handler and Name identify the child. Key tells several children of one name apart. All three are written to
+	// Handler and Name identify the child. Key distinguishes several children of one name. All three are written to
 	// the child, so that it is found again whatever its object is called. Optional: a child without a name is never
 	// pruned.
 	Handler, Name, Key string

@@ -189,8 +189,8 @@ func InitialDelay(d time.Duration) Option {
 }
 
 // InitialDelayFrom is [InitialDelay] with a time that is computed from the object.
-func InitialDelayFrom(tell func(s *Subject) time.Duration) Option {
-	return func(h *Handler) { h.Delay = &Delay{From: tell} }
+func InitialDelayFrom(compute func(s *Subject) time.Duration) Option {
+	return func(h *Handler) { h.Delay = &Delay{From: compute} }
 }
 
 // Finalizes reports whether the deletion of an object waits for the handler when its filters match.

@@ -121,14 +121,14 @@ func distinct(paths []Path) (out []Path) {
 // Loops returns the ids of handlers that trigger each other: each sets a field that the next one names, and the
 // last one sets a field that the first one names. They run for ever unless the values come to rest.
 func (r *Resource) Loops() (out [][]string) {
-	next, told := r.fed(), map[*Handler]bool{}
+	next, listed := r.fed(), map[*Handler]bool{}
 	for _, h := range r.handlers {
-		if told[h] {
+		if listed[h] {
 			continue
 		}
 		var ids []string
 		for _, one := range back(h, next) {
-			told[one] = true
+			listed[one] = true
 			ids = append(ids, one.ID)
 		}
 		if len(ids) > 0 {

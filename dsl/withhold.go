@@ -28,8 +28,8 @@ func (e *WithheldError) Error() string { return e.text }
 // Unwrap returns the original error.
 func (e *WithheldError) Unwrap() error { return e.answer }
 
-// Withhold returns an error with an answer of the API server in it as a [WithheldError], with advice of the engine's own; any other
-// error as it is. The API server quotes values that it refuses, and policies quote what they like.
+// Withhold hides the text of an error of the API server: it returns a [WithheldError], which ends with the advice. It
+// returns any other error unchanged. The API server quotes values that it refuses, and a policy may quote any value.
 func Withhold(err error, advice string) error {
 	answer := apierrors.APIStatus(nil)
 	if _, done := errors.AsType[*WithheldError](err); done || !errors.As(err, &answer) {
@@ -41,9 +41,9 @@ func Withhold(err error, advice string) error {
 // unquoted says why the text of an error is missing.
 const unquoted = " (its words are not shown, for they may quote a Secret)"
 
-// harmless are the parts of answers that have no values of objects in them: who may not do what, and which policy refuses. What
-// is not fixed in them is found at the beginning of an answer alone: further on it may be quoted from an object, whose author
-// could put such words around a value of a Secret.
+// harmless match the parts of errors that contain no values of objects: a missing right, and the name of a policy that
+// refuses. Patterns with names in them match only at the beginning of an error. Later in the text, the words may be a
+// quotation from an object, and its author can put them around a value of a Secret.
 var harmless = []*regexp.Regexp{
 	regexp.MustCompile(`^[a-z0-9./-]+(?: "[^"\\]*")? is forbidden: (User "[^"]+" cannot [a-z]+ resource "[a-z0-9./-]+" in API group "[a-z0-9.-]*"(?: in the namespace "[a-z0-9-]+"| at the cluster scope)?)`),
 	regexp.MustCompile(`^[a-z0-9./-]+(?: "[^"\\]*")? is forbidden: (ValidatingAdmissionPolicy '[a-z0-9.-]+' with binding '[a-z0-9.-]+' denied request)`),
@@ -51,7 +51,7 @@ var harmless = []*regexp.Regexp{
 	regexp.MustCompile(`(denied the request|denied request|violates PodSecurity|exceeded quota)`),
 }
 
-// withheld says what there is to say of an answer without values of objects.
+// withheld describes an error of the API server without values of objects.
 func withheld(s metav1.Status, advice string) string {
 	for _, part := range harmless {
 		if found := part.FindStringSubmatch(s.Message); found != nil {
@@ -72,7 +72,7 @@ func withheld(s metav1.Status, advice string) string {
 	return fmt.Sprintf("the API server answers %s (%d)%s", cmp.Or(s.Reason, "with an error"), s.Code, unquoted)
 }
 
-// mostPlaces is how many fields are named.
+// mostPlaces is the greatest number of fields that an error names.
 const mostPlaces = 5
 
 // places returns the fields that a status names.
@@ -87,8 +87,8 @@ func places(of *metav1.StatusDetails) (out []string) {
 	return out[:min(len(out), mostPlaces)]
 }
 
-// FieldPlace is a field of an answer of the API server without what may be a key of a map, which may be a value of a Secret. In
-// objects of CRDs keys look like fields, so no more than the first is kept of these.
+// FieldPlace shortens the path of a field in an error of the API server before the first key of a map, because a key
+// may be a value of a Secret. In objects of CRDs, keys look like fields, so only the first field is left.
 func FieldPlace(group, field string) string {
 	field = strings.TrimPrefix(field, ".")
 	end := 0

@@ -138,7 +138,7 @@ func listOf(d *form.Describer, kind dsl.HandlerKind) *form.Schema {
 	return &form.Schema{Type: "array", Items: out, MinItems: 1}
 }
 
-// oneAction fills a struct that has one action beside its fields, or steps if it has such a field.
+// oneAction fills a struct that has fields and one action, or steps if it has such a field.
 func oneAction(d *form.Decoder, p path, n *yaml.Node, out any, what string, took *doing) bool {
 	registry, strayed := d.With.(*actions.Registry), false
 	take := func(name string, at path, value *yaml.Node) {

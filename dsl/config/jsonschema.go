@@ -47,7 +47,7 @@ func Reference(registry *actions.Registry) string {
 	return out.String()
 }
 
-// withAction describes a struct that has exactly one action beside its fields, or steps if it has such a field. It
+// withAction describes a struct that has fields and exactly one action, or steps if it has such a field. It
 // includes the actions of the registry for which has is true.
 func withAction(d *form.Describer, t reflect.Type, has func(actions.Action) bool) *form.Schema {
 	out := d.Struct(t)
