@@ -52,16 +52,16 @@ func (w *watched) action(at path, h *making) *actions.Built {
 }
 
 // params checks parameters that have no expression, in case one was meant. The action checks the others.
-func (w *watched) params(at path, h *making) {
+func (c *compiling) params(at path, h *making) {
 	if h.With == nil {
 		return
 	}
-	compiler, err := w.loader.compiler(h.vars...)
+	compiler, err := c.loader.compiler(h.vars...)
 	if err != nil {
 		return // the faults of expressions are reported already
 	}
 	if t, err := compiler.Template(h.With); err == nil && len(t.Programs()) == 0 {
-		w.check(at, at, func(s shape.Schemas) []error { return check.Template(t, s, nil) })
+		c.check(at, at, func(s shape.Schemas) []error { return check.Template(t, s, nil) })
 	}
 }
 
@@ -76,22 +76,17 @@ func (w *watched) declare(at path, h *making, built actions.Built) {
 		if h.vars != nil {
 			child.List, child.Object = true, "" // there is one child for each entry
 		}
-		first, twice := w.made[child.Name]
-		switch {
-		case !twice:
-			w.made[child.Name] = maker{place, h.state, child}
+		added, ok := w.children.add(place, h, child)
+		if added {
 			w.out.Makes = append(w.out.Makes, child)
-		case !first.shares(h):
-			w.Fault(place, "there is a child of this name already (at %s)", w.where(first.at))
-			continue
-		case first.child.Kind != child.Kind || first.child.List != child.List:
-			w.Fault(place, "a child of this name is something else in another state (at %s): give this one a name of its own", w.where(first.at))
+		}
+		if !ok {
 			continue
 		}
 		if h.entries != nil {
 			h.entries.Children = append(h.entries.Children, child.Name)
 		}
-		w.keeps(place, h, child)
+		w.children.keep(place, h, child)
 	}
 	for _, find := range built.Checks {
 		w.check(at, at.Key(h.action), func(s shape.Schemas) []error {
@@ -108,44 +103,6 @@ func given(h *making) map[string]bool {
 		out[name] = true
 	}
 	return out
-}
-
-// maker is the handler that makes a named child, and the place.
-type maker struct {
-	at path
-	// state is the state of a machine that makes it; empty outside of machines.
-	state string
-	child shape.NamedChild
-}
-
-// shares reports whether a handler may make the same child, too. That is so in another state of the same machine,
-// because an object is only in one of the two.
-func (m maker) shares(h *making) bool {
-	first, _, within := strings.Cut(m.state, ".")
-	other, _, too := strings.Cut(h.state, ".")
-	return within && too && first == other && m.state != h.state
-}
-
-// keeper is a handler that makes a child, and its place.
-type keeper struct {
-	id string
-	at path
-	// partly: the handler does not run for every object.
-	partly bool
-}
-
-// keeps notes a child that another handler makes, too. If neither of the two runs for every object, they may run
-// for different objects, and it notes nothing.
-func (w *watched) keeps(at path, h *making, child shape.NamedChild) {
-	if child.Object == "" {
-		return
-	}
-	first, twice := w.kept[child.Object]
-	if twice && (!first.partly || !h.partial()) {
-		w.Fault(at, "handlers %s (at %s) and %s make one object, %s, and would undo each other's work: give each a child of its own", first.id, w.where(first.at), h.ID, child.Object)
-		return
-	}
-	w.kept[child.Object] = keeper{h.ID, at, h.partial()}
 }
 
 // partial reports whether the handler's filters may exclude objects.

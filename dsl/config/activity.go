@@ -19,7 +19,7 @@ func (l *loader) activities(op *dsl.Operator, p *part, c dsl.Cause, all []handle
 		if c == dsl.HealthProbe || c == dsl.ReadyProbe {
 			h.kind = dsl.ProbeHandler
 		}
-		w := &watched{part: p, loader: l, form: &resource{}, out: &dsl.Resource{}, made: map[string]maker{}, kept: map[string]keeper{}}
+		w := newWatched(compiling{p, l, &dsl.Resource{}}, &resource{})
 		out, _ := w.built(at, h)
 		out.Known.Reads = dsl.Reads{} // activities do not need them; the checks report unknown indexes with their place
 		l.places[op.AddActivity(c, out)] = place{p, at}

@@ -173,11 +173,11 @@ func (w *watched) forEntries(at path, h *making, built *actions.Built) {
 }
 
 // composer returns the registry's composer of handlers. Without one, it notes a fault.
-func (w *watched) composer(at path) actions.Composer {
-	if c := w.loader.registry.Composer(); c != nil {
+func (c *compiling) composer(at path) actions.Composer {
+	if c := c.loader.registry.Composer(); c != nil {
 		return c
 	}
-	w.Fault(at, "this program has no code for it (its registry has no composer, as that of package handlers has)")
+	c.Fault(at, "this program has no code for it (its registry has no composer, as that of package handlers has)")
 	return noComposer{}
 }
 

@@ -31,26 +31,26 @@ type index struct {
 
 // index adds index i of a part.
 func (l *loader) index(op *dsl.Operator, p *part, i int) {
-	w := &watched{part: p, loader: l, at: path("indexes").Index(i), out: &dsl.Resource{}}
+	c, at := &compiling{p, l, &dsl.Resource{}}, path("indexes").Index(i)
 	given := &p.form.Indexes[i]
 	made := &indexing{}
 	x := op.Index(given.Name, given.Resource.String(), made.entries)
-	l.places[x], made.secrets = place{p, w.at}, dsl.Secrets{Read: x.OfSecrets()}
-	w.exists(w.at.Key("resource"), given.Resource)
+	l.places[x], made.secrets = place{p, at}, dsl.Secrets{Read: x.OfSecrets()}
+	c.exists(at.Key("resource"), given.Resource)
 	if given.Selector != nil {
-		w.selector(given.Selector)
+		c.selector(at.Key("selector"), given.Selector)
 	}
 	h := &making{handler: &handler{When: given.When, Labels: given.Labels, Annotations: given.Annotations}}
-	w.matchKeys(w.at, h)
+	c.matchKeys(at, h)
 	var sure []string
-	if when := w.expression(w.at.Key("when"), string(given.When), (*expr.Compiler).Predicate, check.Program); when != nil {
+	if when := c.expression(at.Key("when"), string(given.When), (*expr.Compiler).Predicate, check.Program); when != nil {
 		x.When, sure = when.Predicate("when", nil), check.Sure(when)
 	}
-	made.key = w.expression(w.at.Key("key"), string(given.Key), (*expr.Compiler).Alone, func(p *expr.Program, s shape.Schemas) error {
+	made.key = c.expression(at.Key("key"), string(given.Key), (*expr.Compiler).Alone, func(p *expr.Program, s shape.Schemas) error {
 		s.Unset = true
 		return check.Key(p, s)
 	})
-	made.value = w.expression(w.at.Key("value"), string(given.Value), (*expr.Compiler).Alone, func(p *expr.Program, s shape.Schemas) error {
+	made.value = c.expression(at.Key("value"), string(given.Value), (*expr.Compiler).Alone, func(p *expr.Program, s shape.Schemas) error {
 		s.Sure = sure
 		return check.Program(p, s)
 	})
@@ -59,8 +59,8 @@ func (l *loader) index(op *dsl.Operator, p *part, i int) {
 			return check.Result(made.value, shape.Schemas{Self: shape.Shape{Schema: self}})
 		}
 	}
-	x.LabelSelector, x.FieldSelector, x.Labels, x.Annotations = w.out.LabelSelector, w.out.FieldSelector, given.Labels, given.Annotations
-	x.Checks, x.Exists = w.out.Checks, w.out.Exists
+	x.LabelSelector, x.FieldSelector, x.Labels, x.Annotations = c.out.LabelSelector, c.out.FieldSelector, given.Labels, given.Annotations
+	x.Checks, x.Exists = c.out.Checks, c.out.Exists
 }
 
 // objectAlone are the variables that indexes do not have.
@@ -74,20 +74,20 @@ var objectAlone = func() map[string]string {
 
 // expression compiles an expression over an object. A missing or faulty expression gives nil. It is checked again
 // when schemas are known; only then can it lead to warnings.
-func (w *watched) expression(
+func (c *compiling) expression(
 	at path, text string, compile func(*expr.Compiler, string) (*expr.Program, error), holds func(*expr.Program, shape.Schemas) error,
 ) *expr.Program {
 	if text == "" {
 		return nil
 	}
-	compiler, err := w.loader.compiler()
+	compiler, err := c.loader.compiler()
 	if err != nil {
-		w.Fault(at, "%v", err)
+		c.Fault(at, "%v", err)
 		return nil
 	}
 	program, err := compile(compiler, text)
 	if err != nil {
-		w.unfit(at, at, expr.Faults(nil, err)...)
+		c.unfit(at, at, expr.Faults(nil, err)...)
 		return nil
 	}
 	find := func(s shape.Schemas) []error {
@@ -95,22 +95,22 @@ func (w *watched) expression(
 		return expr.Faults(nil, holds(program, s))
 	}
 	if found := find(shape.Schemas{}); len(found) > 0 { // faults that do not depend on the schema
-		w.unfit(at, at, found...)
+		c.unfit(at, at, found...)
 		return nil
 	}
-	w.check(at, at, find)
+	c.check(at, at, find)
 	return program
 }
 
 // matchKeys checks the labels and annotations that an object must have, and returns their paths.
-func (w *watched) matchKeys(at path, h *making) (reads []dsl.Path) {
+func (c *compiling) matchKeys(at path, h *making) (reads []dsl.Path) {
 	for _, m := range h.Labels {
-		w.labelKey(at.Key("labels").Key(m.Key), m.Key)
-		w.labelValue(at.Key("labels").Key(m.Key), m.Value)
+		c.labelKey(at.Key("labels").Key(m.Key), m.Key)
+		c.labelValue(at.Key("labels").Key(m.Key), m.Value)
 		reads = append(reads, dsl.Path{"metadata", "labels", m.Key})
 	}
 	for _, m := range h.Annotations {
-		w.labelKey(at.Key("annotations").Key(m.Key), strings.ToLower(m.Key)) // as the API server does
+		c.labelKey(at.Key("annotations").Key(m.Key), strings.ToLower(m.Key)) // as the API server does
 		reads = append(reads, dsl.Path{"metadata", "annotations", m.Key})
 	}
 	return reads

@@ -13,11 +13,11 @@ import (
 )
 
 // when compiles the handler's expression when. A missing or faulty expression gives nil.
-func (w *watched) when(at path, h *making) *expr.Program {
+func (c *compiling) when(at path, h *making) *expr.Program {
 	if h.When == "" {
 		return nil
 	}
-	program := w.predicate(at, string(h.When), nil, nil)
+	program := c.predicate(at, string(h.When), nil, nil)
 	if program == nil {
 		return nil
 	}
@@ -25,14 +25,14 @@ func (w *watched) when(at path, h *making) *expr.Program {
 	missing := without(h)
 	for _, variable := range []string{expr.Old, expr.Diff} {
 		if why, is := missing[variable]; is && program.Uses(variable) {
-			w.Fault(at, "%s %s", variable, why)
+			c.Fault(at, "%s %s", variable, why)
 		}
 	}
 	return program
 }
 
 // include checks the handler's includeWhen.
-func (w *watched) include(at path, h *making) {
+func (c *compiling) include(at path, h *making) {
 	place, text := at.Key("includeWhen"), string(h.IncludeWhen)
 	if text == "" {
 		return
@@ -41,18 +41,18 @@ func (w *watched) include(at path, h *making) {
 	for _, s := range h.Steps {
 		doings = append(doings, s.doing)
 	}
-	if !slices.ContainsFunc(doings, func(d doing) bool { return d.action == "" && len(h.Steps) == 0 || w.includes(d) }) {
-		w.FaultKey(place, "is for handlers that apply: this one has no children that could be wanted or not (when says whether to act)")
+	if !slices.ContainsFunc(doings, func(d doing) bool { return d.action == "" && len(h.Steps) == 0 || c.includes(d) }) {
+		c.FaultKey(place, "is for handlers that apply: this one has no children that could be wanted or not (when says whether to act)")
 		return
 	}
-	if program := w.predicateFor(h, place, text); program != nil {
+	if program := c.predicateFor(h, place, text); program != nil {
 		h.sure, h.include = append(h.sure, check.Sure(program)...), &actions.Predicate{Text: text, Params: h.With}
 	}
 }
 
 // includes reports whether an action uses includeWhen.
-func (w *watched) includes(d doing) bool {
-	action, found := w.loader.registry.LookupAction(d.action)
+func (c *compiling) includes(d doing) bool {
+	action, found := c.loader.registry.LookupAction(d.action)
 	return found && action.Includes
 }
 
@@ -66,36 +66,36 @@ type variable struct {
 const objects = "objects"
 
 // predicateFor is predicate for a handler, which may have no object.
-func (w *watched) predicateFor(h *making, at path, text string) *expr.Program {
+func (c *compiling) predicateFor(h *making, at path, text string) *expr.Program {
 	if !h.whole() {
 		var variables []variable
 		for _, name := range h.vars {
 			variables = append(variables, variable{name, func(shape.Schemas) shape.Shape { return shape.Shape{Value: true} }})
 		}
-		return w.predicate(at, text, h, without(h), variables...)
+		return c.predicate(at, text, h, without(h), variables...)
 	}
 	all := func(s shape.Schemas) shape.Shape {
 		return shape.Shape{Schema: s.Self.Schema, List: true, Kept: s.Self.Kept}
 	}
-	return w.predicate(at, text, h, without(h), variable{objects, all})
+	return c.predicate(at, text, h, without(h), variable{objects, all})
 }
 
 // predicate compiles an expression that is true or false; nil if it has a fault. It is checked again when schemas
 // are known. The parameter without has the variables that do not exist here, as [shape.Schemas.Without]. A handler,
 // if given, may add variables.
-func (w *watched) predicate(at path, text string, h *making, without map[string]string, variables ...variable) *expr.Program {
+func (c *compiling) predicate(at path, text string, h *making, without map[string]string, variables ...variable) *expr.Program {
 	var names []string
 	for _, v := range variables {
 		names = append(names, v.name)
 	}
-	compiler, err := w.loader.compiler(names...)
+	compiler, err := c.loader.compiler(names...)
 	if err != nil {
-		w.Fault(at, "%v", err)
+		c.Fault(at, "%v", err)
 		return nil
 	}
 	program, err := compiler.Predicate(text)
 	if err != nil {
-		w.unfit(at, at, expr.Faults(nil, err)...)
+		c.unfit(at, at, expr.Faults(nil, err)...)
 		return nil
 	}
 	var sure []string
@@ -103,7 +103,7 @@ func (w *watched) predicate(at path, text string, h *making, without map[string]
 	if h != nil {
 		sure = slices.Clone(h.sure)
 	}
-	w.check(at, at, func(s shape.Schemas) []error {
+	c.check(at, at, func(s shape.Schemas) []error {
 		s.Vars, s.Without, s.Sure, s.Unset = map[string]shape.Shape{}, without, sure, unset
 		for _, v := range variables {
 			s.Vars[v.name] = v.shape(s)

@@ -57,27 +57,27 @@ func (w *watched) relation(at path, of *relation) {
 }
 
 // text compiles a text that may contain ${…}. A missing or faulty text gives nil.
-func (w *watched) text(at path, text string) *expr.Template {
+func (c *compiling) text(at path, text string) *expr.Template {
 	if text == "" || text == everywhere {
 		return nil
 	}
-	return w.template(at, text)
+	return c.template(at, text)
 }
 
 // template compiles a tree that may contain ${…}; nil if it has a fault. It is checked again when schemas are
 // known.
-func (w *watched) template(at path, tree any) *expr.Template {
-	compiler, err := w.loader.compiler()
+func (c *compiling) template(at path, tree any) *expr.Template {
+	compiler, err := c.loader.compiler()
 	if err != nil {
-		w.Fault(at, "%v", err)
+		c.Fault(at, "%v", err)
 		return nil
 	}
 	t, err := compiler.Template(tree)
-	w.unfit(at, at, err)
+	c.unfit(at, at, err)
 	if err != nil {
 		return nil
 	}
-	w.check(at, at, func(s shape.Schemas) []error {
+	c.check(at, at, func(s shape.Schemas) []error {
 		s.Without = withoutIndexes
 		return check.Template(t, s, nil)
 	})
@@ -89,17 +89,17 @@ func (w *watched) template(at path, tree any) *expr.Template {
 var withoutIndexes = map[string]string{expr.Indexes: "is not there in a relation (a handler can read it)"}
 
 // labelTemplate compiles a selector with ${…} in its values; nil if it has none.
-func (w *watched) labelTemplate(at path, of *selector) *expr.Template {
+func (c *compiling) labelTemplate(at path, of *selector) *expr.Template {
 	tree := map[string]any{}
 	for key, value := range of.MatchLabels {
 		tree[key] = value
 	}
-	t := w.template(at.Key("matchLabels"), tree)
+	t := c.template(at.Key("matchLabels"), tree)
 	if t == nil || len(t.Programs()) == 0 {
 		return nil
 	}
 	if len(of.MatchExpressions) > 0 {
-		w.FaultKey(at.Key("matchExpressions"), "cannot stand beside labels with ${…}")
+		c.FaultKey(at.Key("matchExpressions"), "cannot stand beside labels with ${…}")
 	}
 	return t
 }

@@ -4,17 +4,11 @@
 package config
 
 import (
-	"errors"
-	"strconv"
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/crd"
-	"github.com/handwerk-dev/handwerk/dsl/expr"
-	"github.com/handwerk-dev/handwerk/dsl/expr/check"
-	"github.com/handwerk-dev/handwerk/dsl/shape"
-	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
 type resource struct {
@@ -52,23 +46,25 @@ func (lifecycle) Choices() (string, []string) {
 
 // watched is a resource that is being made from a document.
 type watched struct {
-	*part
-	loader *loader
-	at     path
-	form   *resource
-	out    *dsl.Resource
-	// made are the makers of the named children so far.
-	made map[string]maker
-	// kept are the handlers that always make an object, by object, so far.
-	kept map[string]keeper
+	compiling
+	at   path
+	form *resource
+	// children are the named children so far.
+	children children
 	// siblings are all handlers of the resource.
 	siblings []actions.Sibling
 }
 
+// newWatched returns a resource to which nothing was added.
+func newWatched(c compiling, form *resource) *watched {
+	return &watched{compiling: c, form: form, children: children{c.part, map[string]maker{}, map[string]keeper{}}}
+}
+
 // resource adds resource i of a part.
 func (l *loader) resource(op *dsl.Operator, p *part, i int) {
-	w := &watched{part: p, loader: l, at: path("resources").Index(i), form: &p.form.Resources[i], made: map[string]maker{}, kept: map[string]keeper{}}
-	w.out = op.Resource(w.form.Resource, nil)
+	form := &p.form.Resources[i]
+	w := newWatched(compiling{p, l, op.Resource(form.Resource, nil)}, form)
+	w.at = path("resources").Index(i)
 	l.places[w.out] = place{p, w.at}
 	w.out.Resync = w.form.Resync
 	w.out.Workers = w.form.Workers
@@ -96,7 +92,7 @@ func (l *loader) resource(op *dsl.Operator, p *part, i int) {
 		}
 	}
 	if w.form.Selector != nil {
-		w.selector(w.form.Selector)
+		w.selector(w.at.Key("selector"), w.form.Selector)
 	}
 	for i := range w.form.Related {
 		w.relation(w.at.Key("related").Index(i), &w.form.Related[i])
@@ -126,86 +122,7 @@ func (l *loader) resource(op *dsl.Operator, p *part, i int) {
 func (w *watched) kindless() {
 	for _, made := range w.out.Makes {
 		if made.Kind.Empty() && !w.Has(w.at.Key("owns")) {
-			w.Fault(w.made[made.Name].at, "its kind is worked out, so the resource must say with owns what it may be")
+			w.Fault(w.children.made[made.Name].at, "its kind is worked out, so the resource must say with owns what it may be")
 		}
 	}
-}
-
-// exists checks that a resource exists, when the kinds are known.
-func (w *watched) exists(at path, name dsl.ResourceName) {
-	if name == (dsl.ResourceName{}) {
-		return // it has a fault already
-	}
-	w.out.Exists = append(w.out.Exists, w.placed(at, at, func(s shape.Schemas) []error {
-		_, err := s.Kinds.Resource(name.GVR(), true)
-		return flatten(err)
-	}))
-}
-
-// mayExist is exists for a resource in a right. The right may be for another cluster than the known one.
-func (w *watched) mayExist(at path, name dsl.ResourceName) {
-	w.out.Exists = append(w.out.Exists, w.placed(at, at, func(s shape.Schemas) []error {
-		_, err := s.Kinds.Resource(name.GVR(), false)
-		if misfit, is := errors.AsType[*shape.Misfit](err); is {
-			misfit.Warning = true
-		}
-		return flatten(err)
-	}))
-}
-
-// known checks a field against the schema of the resource, when that is known.
-func (w *watched) known(at path, field dsl.Path) {
-	if len(field) == 0 {
-		return
-	}
-	w.check(at, at, func(s shape.Schemas) []error { return expr.Faults(nil, check.Path(s.Self.Schema, field...)) })
-}
-
-// check adds a check that runs when schemas are known. Its faults are placed as by [watched.misfits].
-func (w *watched) check(at, whole path, find shape.Check) {
-	w.out.Checks = append(w.out.Checks, w.placed(at, whole, find))
-}
-
-// placed adds places to the faults of a check.
-func (w *watched) placed(at, whole path, find shape.Check) shape.Check {
-	return func(s shape.Schemas) (out []error) {
-		for _, fault := range w.misfits(at, whole, find(s)...) {
-			out = append(out, fault)
-		}
-		return out
-	}
-}
-
-// unfit notes faults; see [watched.misfits].
-func (w *watched) unfit(at, whole path, errs ...error) {
-	w.found = append(w.found, w.misfits(at, whole, errs...)...)
-}
-
-// misfits adds places to errors: a [shape.Misfit] is placed below at, other errors at whole.
-func (w *watched) misfits(at, whole path, errs ...error) (out source.Faults) {
-	for _, err := range flatten(errors.Join(errs...)) {
-		place, line, column, node := whole, 0, 0, w.Nearest
-		if faulty, ok := errors.AsType[*shape.Misfit](err); ok {
-			place, line, column = w.step(at, faulty.Path), faulty.Line, faulty.Column
-			if faulty.Key {
-				node = w.KeyAt
-			}
-		}
-		fault := w.source.Fault(node(place), place, line, column, err.Error())
-		fault.Warning = shape.IsWarning(err)
-		out = append(out, fault)
-	}
-	return out
-}
-
-// step follows the steps of a misfit. Steps that are numbers may be indexes of a list.
-func (w *watched) step(at path, steps []string) path {
-	for _, step := range steps {
-		if i, err := strconv.Atoi(step); err == nil && w.Has(at.Index(i)) {
-			at = at.Index(i)
-			continue
-		}
-		at = at.Key(step)
-	}
-	return at
 }

@@ -33,31 +33,30 @@ func (operator) Choices() (string, []string) {
 	return "operator", []string{"In", "NotIn", "Exists", "DoesNotExist"}
 }
 
-func (w *watched) selector(s *selector) {
-	at := w.at.Key("selector")
-	w.out.LabelSelector = w.labelSelector(at, s)
+func (c *compiling) selector(at path, s *selector) {
+	c.out.LabelSelector = c.labelSelector(at, s)
 	for i, text := range s.Fields {
 		place := at.Key("fields")
-		if w.Has(place.Index(i)) {
+		if c.Has(place.Index(i)) {
 			place = place.Index(i)
 		}
 		if _, err := fields.ParseSelector(text); err != nil {
-			w.Fault(place, "want a field selector such as status.phase=Running: %v", err)
+			c.Fault(place, "want a field selector such as status.phase=Running: %v", err)
 		}
 	}
-	w.out.FieldSelector = strings.Join(s.Fields, ",")
+	c.out.FieldSelector = strings.Join(s.Fields, ",")
 }
 
 // labelSelector returns the selector's conditions on labels in kubectl's form.
-func (w *watched) labelSelector(at path, s *selector) string {
+func (p *part) labelSelector(at path, s *selector) string {
 	chosen := metav1.LabelSelector{MatchLabels: s.MatchLabels}
 	equal := at.Key("matchLabels")
 	for key, value := range s.MatchLabels {
-		w.labelKey(equal.Key(key), key)
-		w.labelValue(equal.Key(key), value)
+		p.labelKey(equal.Key(key), key)
+		p.labelValue(equal.Key(key), value)
 	}
 	for i, r := range s.MatchExpressions {
-		w.requirement(at.Key("matchExpressions").Index(i), r)
+		p.requirement(at.Key("matchExpressions").Index(i), r)
 		chosen.MatchExpressions = append(chosen.MatchExpressions, metav1.LabelSelectorRequirement{
 			Key: r.Key, Operator: metav1.LabelSelectorOperator(r.Operator), Values: r.Values,
 		})
@@ -69,23 +68,23 @@ func (w *watched) labelSelector(at path, s *selector) string {
 	return out.String()
 }
 
-func (w *watched) requirement(at path, r requirement) {
+func (p *part) requirement(at path, r requirement) {
 	if r.Key != "" {
-		w.labelKey(at.Key("key"), r.Key)
+		p.labelKey(at.Key("key"), r.Key)
 	}
 	values := at.Key("values")
 	for i, value := range r.Values {
-		w.labelValue(values.Index(i), value)
+		p.labelValue(values.Index(i), value)
 	}
 	switch r.Operator {
 	case "":
 	case "In", "NotIn":
-		if !w.Has(values) {
-			w.Fault(at, "values is required for operator %s", r.Operator)
+		if !p.Has(values) {
+			p.Fault(at, "values is required for operator %s", r.Operator)
 		}
 	default:
-		if w.Has(values) {
-			w.FaultKey(values, "is not for operator %s", r.Operator)
+		if p.Has(values) {
+			p.FaultKey(values, "is not for operator %s", r.Operator)
 		}
 	}
 }

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"strings"
+
+	"github.com/handwerk-dev/handwerk/dsl/shape"
+)
+
+// children are the named children of a resource that its handlers make.
+type children struct {
+	part *part
+	// made are the makers of children, by the children's names.
+	made map[string]maker
+	// kept are the handlers that always make an object, by object.
+	kept map[string]keeper
+}
+
+// maker is the handler that makes a named child, and the place.
+type maker struct {
+	at path
+	// state is the state of a machine that makes it; empty outside of machines.
+	state string
+	child shape.NamedChild
+}
+
+// shares reports whether a handler may make the same child, too. That is so in another state of the same machine,
+// because an object is only in one of the two.
+func (m maker) shares(h *making) bool {
+	first, _, within := strings.Cut(m.state, ".")
+	other, _, too := strings.Cut(h.state, ".")
+	return within && too && first == other && m.state != h.state
+}
+
+// keeper is a handler that makes a child, and its place.
+type keeper struct {
+	id string
+	at path
+	// partly: the handler does not run for every object.
+	partly bool
+}
+
+// add notes a child. It reports whether the name is new, and whether the handler may make a child of that name.
+func (c *children) add(at path, h *making, child shape.NamedChild) (added, ok bool) {
+	first, twice := c.made[child.Name]
+	switch {
+	case !twice:
+		c.made[child.Name] = maker{at, h.state, child}
+		return true, true
+	case !first.shares(h):
+		c.part.Fault(at, "there is a child of this name already (at %s)", c.part.where(first.at))
+		return false, false
+	case first.child.Kind != child.Kind || first.child.List != child.List:
+		c.part.Fault(at, "a child of this name is something else in another state (at %s): give this one a name of its own", c.part.where(first.at))
+		return false, false
+	}
+	return false, true
+}
+
+// keep notes a fault if another handler makes the child's object, too. If neither of the two runs for every object,
+// they may run for different objects, and there is no fault.
+func (c *children) keep(at path, h *making, child shape.NamedChild) {
+	if child.Object == "" {
+		return
+	}
+	first, twice := c.kept[child.Object]
+	if twice && (!first.partly || !h.partial()) {
+		c.part.Fault(at, "handlers %s (at %s) and %s make one object, %s, and would undo each other's work: give each a child of its own", first.id, c.part.where(first.at), h.ID, child.Object)
+		return
+	}
+	c.kept[child.Object] = keeper{h.ID, at, h.partial()}
+}
