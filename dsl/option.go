@@ -70,7 +70,8 @@ var (
 	}
 )
 
-// optionTable has the options of handlers. The form of a handler in YAML (package config) has a field for each.
+// optionTable has the options of handlers. The form of a handler in YAML (package config) has a field for each, and
+// [Handler] has one for each that is not for YAML alone.
 var optionTable = []optionRow{
 	{name: "was", not: noObject | SubHandler, daemon: "is not for daemons, of which nothing is kept",
 		given: func(h *Handler) bool { return len(h.Was) > 0 }, check: (*Handler).checkWas},

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package handlers has the stock actions, one in each file: what handlers in YAML can do without Go code. The handlers of
-// a Foo show how handlers are written in Go.
+// a Foo show how handlers are written in Go. compose.go and foreach.go run the steps and entries of a handler.
 package handlers
 
 import (
