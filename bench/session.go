@@ -54,7 +54,7 @@ const (
 func scenarios(names string) (map[string]bool, error) {
 	needs := map[string][]string{
 		idle: nil, backlog: nil, storm: {backlog}, resting: nil, restart: nil, react: {restart},
-		children: nil, heal: {children}, deletion: nil, crowd: nil, resync: nil,
+		children: nil, heal: {children}, deletion: nil, crowd: {idle}, resync: nil,
 	}
 	out := map[string]bool{}
 	if names == "" {
