@@ -169,7 +169,7 @@ func (n *nursery) fault(format string, args ...any) {
 
 // TestModelOfChildren holds the engine against a small reference of what becomes of children: random versions of an operator,
 // random lives of owners, faults of the server and hands of people.
-// MODEL_SEED=7 MODEL_SEEDS=1 go test ./engine -run TestModelOfChildren does one of them again.
+// MODEL_SEED=7 MODEL_SEEDS=1 go test ./engine/scenarios/model -run TestModelOfChildren does one of them again.
 func TestModelOfChildren(t *testing.T) {
 	first, last := seeds(t)
 	for seed := first; seed < last; seed++ {

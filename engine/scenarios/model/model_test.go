@@ -131,7 +131,7 @@ func seeds(t *testing.T) (first, last uint64) {
 }
 
 // TestModel holds the engine against a small reference: random programs of handlers, random lives of objects.
-// MODEL_SEED=7 MODEL_SEEDS=1 go test ./engine -run TestModel does one of them again.
+// MODEL_SEED=7 MODEL_SEEDS=1 go test ./engine/scenarios/model -run TestModel does one of them again.
 func TestModel(t *testing.T) {
 	first, last := seeds(t)
 	for seed := first; seed < last; seed++ {
