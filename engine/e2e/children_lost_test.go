@@ -95,11 +95,11 @@ func TestAnOldCacheTakesNoChildOffTheRecord(t *testing.T) {
 	ofMaps := func(r cluster.Request) bool {
 		return cluster.On("watch", "configmaps")(r) || cluster.On("list", "configmaps")(r)
 	}
-	hold := s.proxy.Hold(cluster.On("watch", "configmaps"))
+	hold := s.proxy.HoldWatches(cluster.On("watch", "configmaps"))
 	s.works.Create(t, work("w", "a"))
 	maps.Await(t, "w-child", "being made", func(*unstructured.Unstructured) bool { return true })
 	away := s.proxy.Inject(cluster.When{Match: ofMaps}, cluster.Answer(apierrors.NewServiceUnavailable("away")))
-	if s.proxy.Cut(cluster.On("watch", "configmaps")) == 0 {
+	if s.proxy.CutWatches(cluster.On("watch", "configmaps")) == 0 {
 		t.Fatal("no watch was cut")
 	}
 	s.works.Patch(t, "w", `{"spec":{"other":"p"}}`)

@@ -42,11 +42,11 @@ func TestNoChangeNoWrite(t *testing.T) {
 			s.play(t, frugal(s, 0))
 		}, []string{"level resume a"}},
 		"watches that end": {func(_ *testing.T, s *stage, _ *cluster.Running) {
-			s.proxy.Cut(cluster.On("watch", "*"))
+			s.proxy.CutWatches(cluster.On("watch", "*"))
 		}, nil},
 		"a relist": {func(t *testing.T, s *stage, _ *cluster.Running) {
 			before := len(s.proxy.Requests(listed("works")))
-			s.proxy.Expire(cluster.On("watch", "*"))
+			s.proxy.ExpireWatches(cluster.On("watch", "*"))
 			s.proxy.Await(t, before+1, listed("works"))
 		}, nil},
 		"an update to the same": {func(t *testing.T, s *stage, _ *cluster.Running) {

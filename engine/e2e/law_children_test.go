@@ -219,7 +219,7 @@ func TestDeletedChildIsMadeAgain(t *testing.T) {
 	s.works.Await(t, "w", "its base", settled)
 	first := s.maps.Patch(t, "w-child", `{"data":{"theirs":"x"}}`)
 	s.Await(t, 1, "child", "w") // so its creation has come through
-	hold := s.proxy.Hold(cluster.On("watch", "configmaps"))
+	hold := s.proxy.HoldWatches(cluster.On("watch", "configmaps"))
 	s.works.Patch(t, "w", `{"spec":{"value":"none"}}`)
 	s.works.Await(t, "w", "its handling", func(o *unstructured.Unstructured) bool { return handledWith(o, "none") })
 	s.works.Patch(t, "w", `{"spec":{"value":"a"}}`)

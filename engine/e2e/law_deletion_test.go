@@ -62,8 +62,8 @@ func TestDeletionInWatchGap(t *testing.T) {
 	t.Parallel()
 	gaps := map[string]func(*cluster.Proxy){
 		"events come late":     func(*cluster.Proxy) {},
-		"the watch ends":       func(p *cluster.Proxy) { p.Cut(cluster.On("watch", "works")) },
-		"the watch is too old": func(p *cluster.Proxy) { p.Expire(cluster.On("watch", "works")) },
+		"the watch ends":       func(p *cluster.Proxy) { p.CutWatches(cluster.On("watch", "works")) },
+		"the watch is too old": func(p *cluster.Proxy) { p.ExpireWatches(cluster.On("watch", "works")) },
 	}
 	for gap, end := range gaps {
 		for then, again := range map[string]bool{"gone": false, "made again": true} {
@@ -77,7 +77,7 @@ func TestDeletionInWatchGap(t *testing.T) {
 				first := s.works.Create(t, work("w", "a"))
 				s.works.Await(t, "w", "its base", settled)
 				s.quiesce(t, "change")
-				hold := s.proxy.Hold(cluster.On("watch", "works"))
+				hold := s.proxy.HoldWatches(cluster.On("watch", "works"))
 				s.works.Delete(t, "w")
 				want := []string{"farewell delete a " + string(first.GetUID())}
 				if again {

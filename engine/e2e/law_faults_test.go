@@ -86,7 +86,7 @@ func TestRightsComeAndGo(t *testing.T) {
 	foosHere.Create(t, foo("before", 1))
 	s.Await(t, 1, "change", "before")
 	role.Revoke(t)
-	s.proxy.Cut(cluster.On("watch", "foos"))
+	s.proxy.CutWatches(cluster.On("watch", "foos"))
 	check := awaitCheck(t, running, "resource/"+foos, ops.Warn, "forbidden")
 	if !containsAll(check.Message, "list", "watch", "patch", s.ns) || strings.Contains(check.Message, "delete") {
 		t.Errorf("the check says %q", check.Message)

@@ -33,7 +33,7 @@ func TestOwnWriteToObjectFirst(t *testing.T) {
 	})
 	s.works.Create(t, work("w", "a"))
 	<-begun
-	hold := s.proxy.Hold(cluster.On("watch", "works"))
+	hold := s.proxy.HoldWatches(cluster.On("watch", "works"))
 	close(goOn)
 	own := s.works.Await(t, "w", "the operator's write", settled)
 	hold.Await(t, 1)
@@ -79,7 +79,7 @@ func TestOwnWriteToChildFirst(t *testing.T) {
 			return err
 		}))
 	})
-	hold := s.proxy.Hold(cluster.On("watch", "configmaps"))
+	hold := s.proxy.HoldWatches(cluster.On("watch", "configmaps"))
 	mark := plane.Mark(t)
 	s.works.Create(t, work("w", "a"))
 	s.works.Await(t, "w", "the operator's write", settled)
@@ -140,7 +140,7 @@ func TestOutsideIsNotWaitedFor(t *testing.T) {
 				}))
 			})
 			<-ready
-			hold := s.proxy.Hold(cluster.On("watch", "works"))
+			hold := s.proxy.HoldWatches(cluster.On("watch", "works"))
 			s.maps.Patch(t, "w-child", `{"data":{"theirs":"1"}}`)
 			s.works.Await(t, name, "the handler's write", func(o *unstructured.Unstructured) bool { return spec(o, "by") != "" })
 			s.maps.Patch(t, "w-child", `{"data":{"theirs":"2"}}`)

@@ -157,7 +157,7 @@ func TestOneListOfNamespacesIsNotFound(t *testing.T) {
 	s.proxy.Inject(cluster.When{Match: watch, Times: 1}, cluster.Answer(apierrors.NewResourceExpired("too old")))
 	s.proxy.Inject(cluster.When{Match: watch, Skip: 1, Times: 1}, cluster.Page)
 	s.proxy.Inject(cluster.When{Match: list, Times: 1}, cluster.Page)
-	s.proxy.Cut(watch)
+	s.proxy.CutWatches(watch)
 	s.proxy.Await(t, 1, func(r cluster.Request) bool { return list(r) && r.Code == http.StatusNotFound })
 	s.proxy.Await(t, before+3, watch)
 	named(t, prefix+"b") // what is watched again is followed

@@ -30,7 +30,7 @@ func TestProxyHoldsStreams(t *testing.T) {
 	ns := plane.Namespace(t)
 	proxy := cluster.NewProxy(t, plane.Config())
 	early := watchFoos(t, proxy, ns)
-	hold := proxy.Hold(cluster.On("watch", "foos"))
+	hold := proxy.HoldWatches(cluster.On("watch", "foos"))
 	late := watchFoos(t, proxy, ns)
 	proxy.Await(t, 2, func(r cluster.Request) bool { return r.Verb == "watch" && r.Code == 200 })
 	for _, name := range []string{"a", "b", "c"} {
@@ -60,11 +60,11 @@ func TestProxyEndsStreams(t *testing.T) {
 		end  func(*cluster.Proxy) int
 		want string
 	}{
-		"cut":     {func(p *cluster.Proxy) int { return p.Cut(cluster.On("watch", "foos")) }, "closed"},
-		"expired": {func(p *cluster.Proxy) int { return p.Expire(cluster.On("*", "*")) }, "ERROR 410"},
+		"cut":     {func(p *cluster.Proxy) int { return p.CutWatches(cluster.On("watch", "foos")) }, "closed"},
+		"expired": {func(p *cluster.Proxy) int { return p.ExpireWatches(cluster.On("*", "*")) }, "ERROR 410"},
 		"of another resource": {func(p *cluster.Proxy) int {
-			defer p.Cut(cluster.On("watch", "*"))
-			return 1 + p.Cut(cluster.On("watch", "bars"))
+			defer p.CutWatches(cluster.On("watch", "*"))
+			return 1 + p.CutWatches(cluster.On("watch", "bars"))
 		}, "closed"},
 	}
 	for name, test := range tests {

@@ -23,9 +23,9 @@ type Hold struct {
 	withheld map[*stream]struct{}
 }
 
-// Hold holds back the events of matching watch streams, open and future ones, until it is released. Nothing is lost
+// HoldWatches holds back the events of matching watch streams, open and future ones, until it is released. Nothing is lost
 // or reordered. Other requests have the current state.
-func (p *Proxy) Hold(match Match) *Hold {
+func (p *Proxy) HoldWatches(match Match) *Hold {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h := &Hold{proxy: p, match: match, open: make(chan struct{}), withheld: map[*stream]struct{}{}}
@@ -53,13 +53,13 @@ func (h *Hold) Release() {
 	}
 }
 
-// Cut ends the matching open watch streams in an orderly way, as the API server does from time to time. Their held
+// CutWatches ends the matching open watch streams in an orderly way, as the API server does from time to time. Their held
 // events are lost. It returns the number of streams.
-func (p *Proxy) Cut(match Match) int { return p.cut(match, nil) }
+func (p *Proxy) CutWatches(match Match) int { return p.cut(match, nil) }
 
-// Expire ends the matching open watch streams as Cut does, but with a last event "410 Gone": their resource version
+// ExpireWatches ends the matching open watch streams as CutWatches does, but with a last event "410 Gone": their resource version
 // is too old, so the client must list again.
-func (p *Proxy) Expire(match Match) int {
+func (p *Proxy) ExpireWatches(match Match) int {
 	expired := apierrors.NewResourceExpired("too old resource version").Status()
 	expired.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 	last, _ := json.Marshal(map[string]any{"type": "ERROR", "object": expired}) // plain data
