@@ -87,7 +87,7 @@ func (w *watched) each(at path, h *making) *actions.Entries {
 	}
 	h.sure = append(h.sure, check.Asked(out.Of)...)
 	h.item = func(s shape.Schemas) shape.Shape { return itemOf(out.Of, s) }
-	return &actions.Entries{ID: h.ID, Of: out, Options: h.attempts.options(), Deletes: slices.Contains(h.Causes, dsl.Delete)}
+	return &actions.Entries{ID: h.ID, Of: out, Options: h.options(), Deletes: slices.Contains(h.Causes, dsl.Delete)}
 }
 
 // keyOf compiles the key of an entry. An entry without a key has nil.
