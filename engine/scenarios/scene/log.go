@@ -130,13 +130,13 @@ func (x *Texts) Launch(s *Stage, adjust ...func(*engine.Settings)) {
 // All returns the texts, with those on the objects of some resources.
 func (x *Texts) All(s *Stage, resources ...string) string {
 	s.T.Helper()
-	text := strings.Join(x.log.Lines(), "\n") + fmt.Sprint(s.Events()) + fmt.Sprint(s.Process.Engine().Ready())
+	texts := append(x.log.Lines(), fmt.Sprint(s.Events()), fmt.Sprint(s.Process.Engine().Ready()))
 	for _, resource := range resources {
 		for _, o := range s.List(resource, "") {
-			text += "\n" + fmt.Sprint(o.GetAnnotations(), o.Object["status"])
+			texts = append(texts, fmt.Sprint(o.GetAnnotations(), o.Object["status"]))
 		}
 	}
-	return text
+	return strings.Join(texts, "\n")
 }
 
 // WantNoSecret fails the test if the texts have a value of PlainSecret, or lack these words.

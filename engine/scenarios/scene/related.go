@@ -5,6 +5,8 @@ package scene
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,17 +25,18 @@ func NotesRelated(relation dsl.Relation, causes ...dsl.Cause) func(foo *dsl.Reso
 		}
 		foo.Relates(relation)
 		foo.On(causes, "see", func(_ context.Context, r *dsl.Request) error {
-			line := r.Object.GetName() + " " + string(r.Cause) + ":"
+			var line strings.Builder
+			fmt.Fprintf(&line, "%s %s:", r.Object.GetName(), r.Cause)
 			found, err := r.Related.Get("them")
 			for _, o := range found {
 				value, _, _ := unstructured.NestedString(o.Object, "data", "v")
-				line += " " + o.GetNamespace() + "/" + o.GetName() + "=" + value
+				fmt.Fprintf(&line, " %s/%s=%s", o.GetNamespace(), o.GetName(), value)
 				o.Object["data"] = "spoilt"
 			}
 			if err != nil {
-				line += " error"
+				line.WriteString(" error")
 			}
-			j.Add(line)
+			j.Add(line.String())
 			return err
 		}, dsl.WithBackoff(24*time.Hour, 24*time.Hour))
 	}
