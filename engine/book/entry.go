@@ -128,7 +128,7 @@ func (e Entry) dueByEdge(h *dsl.Handler, f Facts) dsl.Cause {
 		return ""
 	case h.On(dsl.Update):
 		return dsl.Update
-	case e.FailedFor == dsl.Create && f.Present:
+	case (e.FailedFor == dsl.Create || e.FailedFor == dsl.Again && h.On(dsl.Create)) && f.Present:
 		return dsl.Create // the reason of the failure may be mended
 	}
 	return ""

@@ -64,6 +64,8 @@ func TestDue(t *testing.T) {
 		"a view that goes away is an update":                           {updates, Entry{Handled: "2"}, bare, dsl.Update},
 		"what failed for good is not tried again as it is":             {creates, Entry{Handled: "2", FailedFor: dsl.Create}, now, ""},
 		"a create that failed for good is one again when it is mended": {creates, Entry{Handled: "2", FailedFor: dsl.Create}, other, dsl.Create},
+		"a run that it asked for and that failed for good, too":        {creates, Entry{Handled: "2", FailedFor: dsl.Again}, other, dsl.Create},
+		"and not where the handler has nothing to create":              {resumes, Entry{Handled: "2", FailedFor: dsl.Again}, other, ""},
 		"with an update handler too, that is an update":                {both, Entry{Handled: "2", FailedFor: dsl.Create}, other, dsl.Update},
 		"what was handled once, nobody knows what, is once more":       {updates, Entry{Handled: anew}, now, dsl.Update},
 		"a change taken back that was begun with is undone":            {updates, Entry{Handled: "2", Try: trying(dsl.Update, "1", 1)}, now, dsl.Update},
