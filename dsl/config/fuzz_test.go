@@ -17,7 +17,7 @@ import (
 )
 
 // goType finds names that mean nothing to people who write YAML.
-var goType = regexp.MustCompile(`\b(config|dsl|reflect|yaml|json)\.[A-Z]|map\[string\]|\binterface ?\{|\bint64\b|\bnil\b|%!`)
+var goType = regexp.MustCompile(`\b(config|dsl|reflect|yaml|json)\.[A-Z]|map\[string\](any|interface)\b|\binterface ?\{|\bint64\b|\bnil\b|%!`)
 
 // lineEnd is where YAML ends lines.
 var lineEnd = regexp.MustCompile("\r\n|[\n\r\u0085\u2028\u2029]")
