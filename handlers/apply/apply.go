@@ -5,10 +5,11 @@
 // dependencies.
 //
 // The configuration is read (config.go) and compiled when it is loaded (parse.go, options.go, object.go, needs.go,
-// grants.go). A run (run.go) handles the children level by level: it computes the desired objects (wanted.go),
-// applies them (send.go, rollout.go), and checks whether they are ready. When everything is applied and nothing
-// waits, it takes away children that are not desired any more (remove.go). It reports the result in one condition,
-// one Event and the handler's error (outcome.go, reason.go).
+// grants.go). A run (run.go) handles the children level by level: it computes the desired objects (wanted.go) from what
+// expressions read (inputs.go), applies them (send.go, rollout.go), and checks whether they are ready (state.go). No two
+// of them may have the same place (taken.go). When everything is applied and nothing waits, it takes away children that
+// are not desired any more (remove.go), in waves (waves.go). It reports the result in one condition, one Event and the
+// handler's error (outcome.go, reason.go).
 package apply
 
 import (

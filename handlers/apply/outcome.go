@@ -27,36 +27,49 @@ type wait struct {
 	most time.Duration
 }
 
+// result has the failures and waits of a pass, or of a part of it.
+type result struct {
+	failures []failure
+	waits    []wait
+}
+
 // fail notes an error with its label. An error of [dsl.Waiting] is noted as a wait.
-func (p *pass) fail(label string, err error) {
+func (r *result) fail(label string, err error) {
 	if most, waits := dsl.IsWaiting(err); waits {
 		what := strings.TrimPrefix(err.Error(), "waiting for ")
 		if !strings.HasPrefix(what, label) { // such as an object's name
 			what = label + ": " + what
 		}
-		p.wait(most, "%s", what)
+		r.wait(most, "%s", what)
 		return
 	}
 	reason, text := explain(err)
-	p.failures = append(p.failures, failure{reason: reason, text: label + ": " + text, err: err})
+	r.failures = append(r.failures, failure{reason: reason, text: label + ": " + text, err: err})
 }
 
 // wait notes a wait.
-func (p *pass) wait(most time.Duration, format string, args ...any) {
-	p.waits = append(p.waits, wait{text: fmt.Sprintf(format, args...), most: most})
+func (r *result) wait(most time.Duration, format string, args ...any) {
+	r.waits = append(r.waits, wait{text: fmt.Sprintf(format, args...), most: most})
 }
 
-// outcome reports the result to people, and to the engine.
-func (p *pass) outcome() error {
+// add adds the result of a part.
+func (r *result) add(part result) {
+	r.failures = append(r.failures, part.failures...)
+	r.waits = append(r.waits, part.waits...)
+}
+
+// quiet reports whether nothing failed and nothing waits.
+func (r result) quiet() bool { return len(r.failures) == 0 && len(r.waits) == 0 }
+
+// summary returns the condition for people, and the error for the engine. Objects is the number of desired objects.
+func (r result) summary(objects int) (metav1.Condition, error) {
 	switch {
-	case len(p.failures) > 0:
-		return p.failed()
-	case len(p.waits) > 0:
-		return p.waiting()
-	case p.r.Cause != dsl.Delete:
-		p.tell(metav1.ConditionTrue, reasonAllApplied, applied(len(p.taken)))
+	case len(r.failures) > 0:
+		return r.failed()
+	case len(r.waits) > 0:
+		return r.waiting()
 	}
-	return nil
+	return metav1.Condition{Status: metav1.ConditionTrue, Reason: reasonAllApplied, Message: applied(objects)}, nil
 }
 
 func applied(n int) string {
@@ -69,11 +82,11 @@ func applied(n int) string {
 	return fmt.Sprintf("All %d children are applied.", n)
 }
 
-// waiting reports that the handler waits, and that nothing has failed.
-func (p *pass) waiting() error {
+// waiting returns the summary if the handler waits, and nothing has failed.
+func (r result) waiting() (metav1.Condition, error) {
 	var texts []string
 	most := time.Duration(0)
-	for _, w := range p.waits {
+	for _, w := range r.waits {
 		texts = append(texts, w.text)
 		if w.most > 0 && (most == 0 || w.most < most) {
 			most = w.most
@@ -81,23 +94,23 @@ func (p *pass) waiting() error {
 	}
 	slices.Sort(texts)
 	what := listed(slices.Compact(texts), ", ")
-	p.tell(metav1.ConditionFalse, reasonWaiting, "Waiting for "+what+".")
-	return dsl.Waiting(what, most)
+	condition := metav1.Condition{Status: metav1.ConditionFalse, Reason: reasonWaiting, Message: "Waiting for " + what + "."}
+	return condition, dsl.Waiting(what, most)
 }
 
-// failed reports the failures in a fixed order, because an unchanged report is not written again.
-func (p *pass) failed() error {
-	slices.SortFunc(p.failures, func(a, b failure) int {
+// failed returns the summary of the failures in a fixed order, because an unchanged report is not written again.
+func (r result) failed() (metav1.Condition, error) {
+	slices.SortFunc(r.failures, func(a, b failure) int {
 		return cmp.Or(strings.Compare(a.text, b.text), strings.Compare(a.reason, b.reason))
 	})
 	var texts []string
-	for _, f := range p.failures {
+	for _, f := range r.failures {
 		texts = append(texts, f.text)
 	}
-	reason, message := p.failures[0].reason, listed(slices.Compact(texts), "; ")
-	p.tell(metav1.ConditionFalse, reason, message)
-	p.r.Events.Event(dsl.Warning, reason, "%s", message)
-	return p.verdict(&failedError{message, p.commonCause()})
+	condition := metav1.Condition{
+		Status: metav1.ConditionFalse, Reason: r.failures[0].reason, Message: listed(slices.Compact(texts), "; "),
+	}
+	return condition, r.verdict(&failedError{condition.Message, r.commonCause()})
 }
 
 // failedError has all failures in one text.
@@ -112,9 +125,9 @@ func (e *failedError) Unwrap() error { return e.cause }
 // commonCause returns the error of one failure if all failures are of its kind, so that the engine recognises an
 // unreachable server or a missing right; nil otherwise. It does not return errors that say when to retry, because
 // verdict decides that. A denial that is not about a right must not wake the handler when rights change.
-func (p *pass) commonCause() error {
-	first := p.failures[0]
-	for _, f := range p.failures {
+func (r result) commonCause() error {
+	first := r.failures[0]
+	for _, f := range r.failures {
 		_, temporary := dsl.IsTemporary(f.err)
 		if f.reason != first.reason || temporary || dsl.IsPermanent(f.err) || f.reason == reasonQuota || f.reason == reasonDenied {
 			return nil
@@ -125,9 +138,9 @@ func (p *pass) commonCause() error {
 
 // verdict adds to an error when to retry. It is permanent only if the failure of every child is: a permanent error
 // of one child must not stop the others.
-func (p *pass) verdict(err error) error {
-	permanent, temporary, after := len(p.waits) == 0, true, time.Duration(-1)
-	for _, f := range p.failures {
+func (r result) verdict(err error) error {
+	permanent, temporary, after := len(r.waits) == 0, true, time.Duration(-1)
+	for _, f := range r.failures {
 		permanent = permanent && dsl.IsPermanent(f.err)
 		wanted, asked := dsl.IsTemporary(f.err)
 		temporary = temporary && asked

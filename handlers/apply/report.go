@@ -76,11 +76,6 @@ func (r report) types() []string {
 	return []string{r.own, appliedWord}
 }
 
-// tell sets the handler's conditions.
-func (p *pass) tell(status metav1.ConditionStatus, reason, message string) {
-	p.report.tell(&p.r.Subject, p.r.Patch, metav1.Condition{Status: status, Reason: reason, Message: message})
-}
-
 // tell sets the condition for the handler's children and the one for all children of the object. For other
 // handlers, it uses their last conditions. A handler without a condition does not count.
 func (r report) tell(s *dsl.Subject, says *dsl.Patch, c metav1.Condition) {

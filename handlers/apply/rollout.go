@@ -13,42 +13,22 @@ import (
 // secondLook is how soon a rollout checks its updates again if no event comes before.
 const secondLook = 10 * time.Second
 
-// roll applies the objects of a child with a rollout. New objects are applied at once. Changed objects are applied
-// only as long as not more than allowed are unready. Objects that are unready already are changed at once: this
-// loses nothing, and the change may mend them. Objects that their controller has not observed yet count as unready,
-// but may be ready, so they wait.
-func (p *pass) roll(ctx context.Context, c *child, st *state) {
-	var now, later []*object
-	var down []string
-	for _, o := range st.objects {
-		if o.err != nil {
-			continue
-		}
-		stale, live, err := p.r.Children.Stale(ctx, o.desired, o.spec())
-		if err != nil {
-			o.err = err
-			continue
-		}
-		o.live = live
-		if live == nil {
-			now = append(now, o)
-			continue
-		}
-		up := p.isUp(c, o)
-		switch {
-		case !up:
-			down = append(down, o.label())
-			if stale && observed(live) {
-				now = append(now, o)
-			} else if stale {
-				later = append(later, o)
-			}
-		case stale:
-			later = append(later, o)
-		}
-	}
-	p.send(ctx, now)
-	left, more := p.batches(ctx, c, later, c.rollout.allowed(len(st.objects))-len(down))
+// update applies the objects of a child with a rollout.
+type update struct {
+	sender sender
+	inputs inputs
+	state  *state
+}
+
+// roll applies the objects of the child. New objects are applied at once. Changed objects are applied only as long as
+// not more than allowed are unready. Objects that are unready already are changed at once: this loses nothing, and
+// the change may mend them. Objects that their controller has not observed yet count as unready, but may be ready, so
+// they wait.
+func (u update) roll(ctx context.Context) {
+	st := u.state
+	now, later, down := u.divide(ctx)
+	u.sender.send(ctx, now)
+	left, more := u.batches(ctx, later, st.child.rollout.allowed(len(st.objects))-len(down))
 	if len(left) == 0 {
 		return
 	}
@@ -60,20 +40,51 @@ func (p *pass) roll(ctx context.Context, c *child, st *state) {
 	if len(left) < len(later) || len(now) > 0 {
 		most = secondLook
 	}
-	p.wait(most, "the rollout of %s (%d of %d are still to be updated; not ready: %s)",
-		c.name, len(left), len(st.objects), listed(append(down, more...), ", "))
+	st.result.wait(most, "the rollout of %s (%d of %d are still to be updated; not ready: %s)",
+		st.child.name, len(left), len(st.objects), listed(append(down, more...), ", "))
+}
+
+// divide finds the objects that are applied now, and those that are applied later, as far as the limit allows. Down
+// names those that are not ready.
+func (u update) divide(ctx context.Context) (now, later []*object, down []string) {
+	for _, o := range u.state.objects {
+		if o.err != nil {
+			continue
+		}
+		stale, live, err := u.sender.children.Stale(ctx, o.desired, o.spec())
+		if err != nil {
+			o.err = err
+			continue
+		}
+		o.live = live
+		if live == nil {
+			now = append(now, o)
+			continue
+		}
+		up := u.isUp(o)
+		if !up {
+			down = append(down, o.label())
+		}
+		switch {
+		case stale && !up && observed(live):
+			now = append(now, o)
+		case stale:
+			later = append(later, o)
+		}
+	}
+	return now, later, down
 }
 
 // batches applies objects in batches, and continues while the applied ones are ready at once. It returns the
 // remaining objects, and the names of those that are not ready. A refused object counts as unready, because others
 // are probably refused for the same reason.
-func (p *pass) batches(ctx context.Context, c *child, list []*object, free int) (left []*object, down []string) {
+func (u update) batches(ctx context.Context, list []*object, free int) (left []*object, down []string) {
 	for len(list) > 0 && free > len(down) && ctx.Err() == nil {
 		batch := list[:min(free-len(down), len(list))]
 		list = list[len(batch):]
-		p.send(ctx, batch)
+		u.sender.send(ctx, batch)
 		for _, o := range batch {
-			if o.err != nil || hasStatus(o.live) || !p.isUp(c, o) {
+			if o.err != nil || hasStatus(o.live) || !u.isUp(o) {
 				down = append(down, o.label())
 			}
 		}
@@ -83,13 +94,13 @@ func (p *pass) batches(ctx context.Context, c *child, list []*object, free int) 
 
 // isUp reports whether an existing object is ready for the rollout. An object that its controller has not observed
 // yet is not. If readiness cannot be evaluated, the object is not ready, and that is a failure.
-func (p *pass) isUp(c *child, o *object) bool {
+func (u update) isUp(o *object) bool {
 	if !observed(o.live) {
 		return false
 	}
-	up, err := p.holds(c.rollout.ready, o)
+	up, err := u.inputs.holds(u.state.child.rollout.ready, o)
 	if err != nil {
-		p.fail(o.label(), wrong(reasonUnresolved, "evaluating rollout.readyWhen: %w", err))
+		u.state.result.fail(o.label(), wrong(reasonUnresolved, "evaluating rollout.readyWhen: %w", err))
 	}
 	return err == nil && up
 }

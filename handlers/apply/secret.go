@@ -31,18 +31,18 @@ func (c *child) naming() []*expr.Program {
 
 // hides reports whether the child's name may contain a value of a Secret. People then see the words of the
 // configuration instead.
-func (p *pass) hides(c *child) bool {
-	if !p.r.Secrets.Read {
+func (c *child) hides(secrets dsl.Secrets) bool {
+	if !secrets.Read {
 		return false
 	}
 	programs := c.naming()
 	items := c.entry && slices.ContainsFunc(programs, func(one *expr.Program) bool { return slices.ContainsFunc(expr.ItemVariables(), one.Uses) })
-	return items || p.r.Secrets.In(expr.ReadsOf(programs...).Values)
+	return items || secrets.In(expr.ReadsOf(programs...).Values)
 }
 
-// label names a child of the configuration, or one of several by its element, for people.
-func (p *pass) label(c *child, e expr.Element) string {
-	if index, several := e.Vars[expr.Index]; several && c.forEach != nil && p.hides(c) {
+// elementLabel names a child of the configuration, or one of several by its element, for people.
+func (c *child) elementLabel(e expr.Element, secrets dsl.Secrets) string {
+	if index, several := e.Vars[expr.Index]; several && c.forEach != nil && c.hides(secrets) {
 		return fmt.Sprintf("child %s (item %d)", c.name, index)
 	}
 	return c.label(e.Key)

@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"sync"
+
+	"github.com/go-logr/logr"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// atOnce is the number of parallel requests in one pass.
+const atOnce = 8
+
+// sender applies desired objects.
+type sender struct {
+	children dsl.Children
+	log      logr.Logger
+	// namespace is the owner's.
+	namespace string
+}
+
+// enter enters the children of a level that must be in the owner's record, with one request. Apply reports errors.
+// In the record of a namespaced owner, children with owner references are not needed.
+func (s sender) enter(ctx context.Context, level []*state) {
+	var all []dsl.DesiredChild
+	for _, st := range level {
+		for _, o := range st.objects {
+			if o.err == nil && (o.child.spec.ByLabel() || s.namespace == "") {
+				all = append(all, dsl.DesiredChild{ChildSpec: o.spec(), Object: o.desired})
+			}
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	if err := s.children.Enter(ctx, all...); err != nil {
+		s.log.V(1).Info("children are entered one by one", "reason", err.Error())
+	}
+}
+
+// send applies objects, several in parallel.
+func (s sender) send(ctx context.Context, objects []*object) {
+	each(ctx, objects, func(o *object) {
+		if o.err != nil {
+			return
+		}
+		result, err := s.children.Apply(ctx, o.desired, o.spec())
+		if o.err = err; result != nil {
+			o.live = result // it may be one that is being deleted
+		}
+	})
+}
+
+// each calls fn for each element, several in parallel, until the context ends. It passes a panic on to the caller,
+// because in another goroutine it would end the process.
+func each[T any](ctx context.Context, list []T, fn func(T)) {
+	slots := make(chan struct{}, atOnce)
+	panics := make(chan any, len(list))
+	var group sync.WaitGroup
+	for _, element := range list {
+		slots <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		group.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					panics <- p
+				}
+				<-slots
+			}()
+			fn(element)
+		})
+	}
+	group.Wait()
+	if len(panics) > 0 {
+		panic(<-panics)
+	}
+}
