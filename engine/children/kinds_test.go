@@ -61,11 +61,11 @@ func (h handler) OnEvent(ev watch.Event) { h(ev) }
 
 func (handler) Grant() {}
 
-// configMaps returns a feed of config maps in namespace far that is not running yet, and a client to change them.
-func configMaps(t *testing.T, on handler) (*feed.Feed, dynamic.ResourceInterface) {
+// configMaps returns a feed of these config maps in namespace far that is not running yet, and a client to change them.
+func configMaps(t *testing.T, on handler, there ...runtime.Object) (*feed.Feed, dynamic.ResourceInterface) {
 	t.Helper()
 	gvr := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{gvr: "ConfigMapList"}, configMap())
+	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{gvr: "ConfigMapList"}, there...)
 	served, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: "http://server", Transport: configMapsServed{}})
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func TestAChildIsGoneWhenItsOwnerWasTold(t *testing.T) {
 			if ev.Kind == watch.Deleted {
 				<-gate
 			}
-		})
+		}, configMap())
 		go f.Run(t.Context())
 		synctest.Wait()
 		if err := client.Delete(t.Context(), "child", metav1.DeleteOptions{}); err != nil {

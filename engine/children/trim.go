@@ -22,17 +22,19 @@ func (r *ownerRecord) outdated(record *ownership.Record) (out []ownership.Place)
 	owner, parted := r.owner(), !r.pass.Deleting && slices.ContainsFunc(r.family.settings.Handlers, collision.Lasts)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	var seen []ownership.Place
 	for _, place := range record.Places() {
 		there, known := r.family.kinds.claimed(owner, place)
 		unconfirmed := r.unconfirmed.has(place)
 		if there && unconfirmed {
-			r.unconfirmed.remove(place)
+			seen = append(seen, place)
 		}
 		_, entering := r.entering[place]
 		if known && !there && !entering && !unconfirmed && !r.cut(owner, place) || parted && r.family.farewell(record, place) {
 			out = append(out, place)
 		}
 	}
+	r.unconfirmed.remove(seen...) // once for all: each call copies what is left
 	return out
 }
 

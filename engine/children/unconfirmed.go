@@ -43,8 +43,12 @@ func (u *unconfirmed) add(place ownership.Place) {
 func (u *unconfirmed) addAll(record *ownership.Record) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	before := map[ownership.Place]string{}
 	for _, place := range (*u.memory).Places() {
-		record = record.With(u.now, map[ownership.Place]string{place: ""})
+		before[place] = ""
+	}
+	if len(before) > 0 {
+		record = record.With(u.now, before) // once for all: each call copies the record, which may list thousands
 	}
 	if *u.memory = record; record.Empty() {
 		*u.memory = nil
@@ -53,6 +57,9 @@ func (u *unconfirmed) addAll(record *ownership.Record) {
 
 // remove removes places: it is known what is there.
 func (u *unconfirmed) remove(places ...ownership.Place) {
+	if len(places) == 0 {
+		return
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if *u.memory = (*u.memory).Without(places...); (*u.memory).Empty() {
@@ -90,23 +97,27 @@ func (s *Session) Find(ctx context.Context) (found bool, err error) {
 // find is Find for any owner, and for so many children at most.
 func (r *ownerRecord) find(ctx context.Context, most int) (found bool, err error) {
 	owner := r.owner()
+	var seen, unseen []ownership.Place
 	for _, place := range r.unconfirmed.places() {
-		there, _ := r.family.kinds.claimed(owner, place)
-		if !there {
-			if most--; most < 0 {
-				return found, nil
-			}
-			if there, err = r.look(ctx, owner, place); err != nil {
-				return found, fmt.Errorf("looking for %s, whose creation got no answer: %w", place.People(), err)
-			}
-			found = found || there
+		if there, _ := r.family.kinds.claimed(owner, place); there {
+			seen = append(seen, place)
+		} else {
+			unseen = append(unseen, place)
 		}
-		r.unconfirmed.remove(place)
+	}
+	r.unconfirmed.remove(seen...)
+	for _, place := range unseen[:min(most, len(unseen))] {
+		there, err := r.look(ctx, owner, place)
+		if err != nil {
+			return found, fmt.Errorf("looking for %s, whose creation got no answer: %w", place.People(), err)
+		}
+		found = found || there
+		r.unconfirmed.remove(place) // at once: the next request may get no answer about another child at this place
 	}
 	return found, nil
 }
 
-// look reports whether the server has an object at a place that says it is the owner'r. If so, the next pass waits for it.
+// look reports whether the server has an object at a place that says it is the owner's. If so, the next pass waits for it.
 func (r *ownerRecord) look(ctx context.Context, owner ownership.Owner, place ownership.Place) (there bool, err error) {
 	kind, _ := r.family.kinds.shows(place)
 	if kind == nil {

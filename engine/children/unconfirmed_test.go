@@ -7,14 +7,22 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/prune"
+	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
 // placesNamed are ConfigMaps with these names.
@@ -61,6 +69,66 @@ func TestUnconfirmedPlaces(t *testing.T) {
 			}
 		})
 	}
+}
+
+// allocated returns how many bytes of memory a function allocates.
+func allocated(do func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	do()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// TestManyUnconfirmedPlacesCostLittle holds that an owner with many children needs memory in proportion to them when no cache has shown
+// them yet, and when all of them have come to the cache at once, as after a start.
+func TestManyUnconfirmedPlacesCostLittle(t *testing.T) {
+	tests := map[string]func(*ownerRecord, *ownership.Record){
+		"the places of a record join those of before": func(r *ownerRecord, all *ownership.Record) { r.unconfirmed.addAll(all) },
+		"a write of the record finds them in the cache": func(r *ownerRecord, all *ownership.Record) {
+			if left := r.outdated(all); len(left) > 0 {
+				t.Errorf("%d places have no child", len(left))
+			}
+		},
+		"a search finds them in the cache": func(r *ownerRecord, all *ownership.Record) {
+			if found, err := r.find(t.Context(), 0); found || err != nil {
+				t.Errorf("found is %v, and the error %v", found, err)
+			}
+		},
+	}
+	for name, do := range tests {
+		t.Run(name, func(t *testing.T) {
+			few, many := costOf(t, 250, do), costOf(t, 2000, do)
+			if many > 16*few {
+				t.Errorf("250 places take %d bytes, and 2000 take %d", few, many)
+			}
+		})
+	}
+}
+
+// costOf returns how many bytes of memory a function allocates for an owner with so many children that are in the cache and unconfirmed.
+func costOf(t *testing.T, n int, do func(*ownerRecord, *ownership.Record)) (bytes uint64) {
+	synctest.Test(t, func(t *testing.T) {
+		op := dsl.New("demo")
+		names, titles := namesOf(op), map[ownership.Place]string{}
+		var there []apiruntime.Object
+		for i := range n {
+			o := configMap()
+			o.SetName(fmt.Sprintf("child-%d", i))
+			o.SetLabels(map[string]string{names.keys.Label: "owner"})
+			there, titles[ownership.PlaceOf(o)] = append(there, o), "h/c"
+		}
+		f, _ := configMaps(t, func(watch.Event) {}, there...)
+		go f.Run(t.Context())
+		synctest.Wait()
+		owner := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"uid": "owner"}}}
+		family := &Family{settings: Settings{Operator: op, Own: f}, names: names, kinds: kinds{own: f, feeds: []*feed.Feed{f}, retired: prune.NewRetired(prune.RetiredSettings{})}}
+		var none *ownership.Record
+		memory, all := none.With(time.Time{}, titles), none.With(time.Time{}, titles)
+		r := &ownerRecord{family: family, pass: &Pass{Object: owner}, lister: &lister{}, unconfirmed: &unconfirmed{memory: &memory}}
+		bytes = allocated(func() { do(r, all) })
+	})
+	return bytes
 }
 
 // TestDenied holds which errors of a creation say that nothing was created.
