@@ -107,12 +107,13 @@ func (r *ownerRecord) find(ctx context.Context, most int) (found bool, err error
 	}
 	r.unconfirmed.remove(seen...)
 	for _, place := range unseen[:min(most, len(unseen))] {
+		r.unconfirmed.remove(place) // before the request: meanwhile another handler's creation there may get no answer
 		there, err := r.look(ctx, owner, place)
 		if err != nil {
+			r.unconfirmed.add(place)
 			return found, fmt.Errorf("looking for %s, whose creation got no answer: %w", place.People(), err)
 		}
 		found = found || there
-		r.unconfirmed.remove(place) // at once: the next request may get no answer about another child at this place
 	}
 	return found, nil
 }

@@ -4,6 +4,7 @@
 package children
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
@@ -109,26 +111,78 @@ func TestManyUnconfirmedPlacesCostLittle(t *testing.T) {
 // costOf returns how many bytes of memory a function allocates for an owner with so many children that are in the cache and unconfirmed.
 func costOf(t *testing.T, n int, do func(*ownerRecord, *ownership.Record)) (bytes uint64) {
 	synctest.Test(t, func(t *testing.T) {
-		op := dsl.New("demo")
-		names, titles := namesOf(op), map[ownership.Place]string{}
+		keys, titles := ownership.KeysOf(dsl.New("demo")), map[ownership.Place]string{}
 		var there []apiruntime.Object
 		for i := range n {
 			o := configMap()
 			o.SetName(fmt.Sprintf("child-%d", i))
-			o.SetLabels(map[string]string{names.keys.Label: "owner"})
+			o.SetLabels(map[string]string{keys.Label: "owner"})
 			there, titles[ownership.PlaceOf(o)] = append(there, o), "h/c"
 		}
-		f, _ := configMaps(t, func(watch.Event) {}, there...)
-		go f.Run(t.Context())
-		synctest.Wait()
-		owner := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"uid": "owner"}}}
-		family := &Family{settings: Settings{Operator: op, Own: f}, names: names, kinds: kinds{own: f, feeds: []*feed.Feed{f}, retired: prune.NewRetired(prune.RetiredSettings{})}}
 		var none *ownership.Record
 		memory, all := none.With(time.Time{}, titles), none.With(time.Time{}, titles)
-		r := &ownerRecord{family: family, pass: &Pass{Object: owner}, lister: &lister{}, unconfirmed: &unconfirmed{memory: &memory}}
+		r := recordOver(t, nil, there...)
+		r.unconfirmed = &unconfirmed{memory: &memory}
 		bytes = allocated(func() { do(r, all) })
 	})
 	return bytes
+}
+
+// recordOver returns the record of an owner with uid owner, where the cache has these config maps.
+func recordOver(t *testing.T, host Host, there ...apiruntime.Object) *ownerRecord {
+	t.Helper()
+	f, _ := configMaps(t, func(watch.Event) {}, there...)
+	go f.Run(t.Context())
+	synctest.Wait()
+	op := dsl.New("demo")
+	family := &Family{
+		settings: Settings{Operator: op, Own: f, Host: host}, names: namesOf(op),
+		kinds: kinds{own: f, feeds: []*feed.Feed{f}, retired: prune.NewRetired(prune.RetiredSettings{})},
+	}
+	owner := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"uid": "owner"}}}
+	return &ownerRecord{family: family, pass: &Pass{Object: owner}, lister: &lister{}}
+}
+
+// busy is a host whose answers come after something else has happened.
+type busy struct {
+	Host
+	meanwhile func()
+	err       error
+}
+
+func (b busy) Read(context.Context, schema.GroupVersionResource, cache.ObjectName) (*unstructured.Unstructured, error) {
+	b.meanwhile()
+	return nil, b.err
+}
+
+// TestLookingForUnconfirmedPlaces holds which places stay unconfirmed when the server was asked.
+func TestLookingForUnconfirmedPlaces(t *testing.T) {
+	place, down := placesNamed("a")[0], errors.New("down")
+	tests := map[string]struct {
+		meanwhile func(*unconfirmed)
+		err       error
+		want      []ownership.Place
+	}{
+		"the server has no child":                         {func(*unconfirmed) {}, nil, nil},
+		"the server does not answer":                      {func(*unconfirmed) {}, down, []ownership.Place{place}},
+		"another creation there gets no answer meanwhile": {func(u *unconfirmed) { u.add(place) }, nil, []ownership.Place{place}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				memory := recordOf("a")
+				u := &unconfirmed{memory: &memory}
+				r := recordOver(t, busy{meanwhile: func() { tt.meanwhile(u) }, err: tt.err})
+				r.unconfirmed = u
+				if _, err := r.find(t.Context(), 1); !errors.Is(err, tt.err) {
+					t.Errorf("the error is %v", err)
+				}
+				if diff := cmp.Diff(tt.want, u.places()); diff != "" {
+					t.Errorf("places (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
 }
 
 // TestDenied holds which errors of a creation say that nothing was created.
