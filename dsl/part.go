@@ -80,7 +80,7 @@ func (p *Parts) add(parent string, h *Handler) {
 		wrong("there are more than %d", MostSubHandlers)
 	case len(h.invalid) > 0:
 		wrong("%w", h.invalid[0].Err)
-	case slices.ContainsFunc(optionTable, func(row optionRow) bool { return row.bars(SubHandler) && row.given(h) }):
+	case slices.ContainsFunc(optionTable, func(row optionRow) bool { return row.bars(SubHandler) && row.given != nil && row.given(h) }):
 		wrong("it has an option that is for handlers of a resource alone")
 	}
 	var found []error

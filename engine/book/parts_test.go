@@ -19,7 +19,7 @@ func TestPartsFollowTheirHandler(t *testing.T) {
 	got := func(p *Parts) map[string]Record { return p.Of }
 
 	t.Run("one that waits is due when its handler is, however deep", func(t *testing.T) {
-		again := got(Record{Parts: all}.RetryNow().Parts)
+		again := got(Record{Parts: all}.EndWait().Parts)
 		if !again["waits"].Due.IsZero() || !again["nested"].Due.IsZero() || again["failed"] != failed || again["done"] != done {
 			t.Errorf("the records are %+v", again)
 		}
@@ -44,7 +44,7 @@ func TestPartsFollowTheirHandler(t *testing.T) {
 	})
 	t.Run("where nothing changes they are the same", func(t *testing.T) {
 		idle := &Parts{Of: map[string]Record{"done": done}}
-		if r := (Record{Parts: idle}); r.RetryNow() != r || r.TryEarly(now) != r || r.Lasting() != r {
+		if r := (Record{Parts: idle}); r.EndWait() != r || r.TryEarly(now) != r || r.Lasting() != r {
 			t.Error("the record is another one")
 		}
 	})

@@ -118,10 +118,10 @@ func (r Record) Wait(h *dsl.Handler, reason error, most time.Duration, now time.
 	return r
 }
 
-// RetryNow returns the record of a waiting handler as due now, because what it waits for may have changed. Of other
+// EndWait returns the record of a waiting handler as due now, because what it waits for may have changed. Of other
 // records, it changes only the waiting sub-handlers.
-func (r Record) RetryNow() Record {
-	r.Parts = r.Parts.each(Record.RetryNow)
+func (r Record) EndWait() Record {
+	r.Parts = r.Parts.each(Record.EndWait)
 	if r.Waiting {
 		r.Due = time.Time{}
 	}

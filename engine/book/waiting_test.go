@@ -20,11 +20,11 @@ func TestWait(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("record (-want +got):\n%s", diff)
 	}
-	if got.RetryNow().Waits(now) > 0 {
+	if got.EndWait().Waits(now) > 0 {
 		t.Error("it cannot be hurried")
 	}
 	failing := Record{Due: now.Add(time.Hour)}
-	if failing.RetryNow() != failing {
+	if failing.EndWait() != failing {
 		t.Error("one that has failed is hurried")
 	}
 	if after := got.Fail(&dsl.Handler{Retries: dsl.Unlimited}, errTest, now); after.Waiting || after.Step != 1 || after.Attempts != 3 {

@@ -6,78 +6,14 @@ package pass
 import (
 	"context"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
-	"github.com/handwerk-dev/handwerk/engine/collision"
 	"github.com/handwerk-dev/handwerk/engine/filter"
-	"github.com/handwerk-dev/handwerk/engine/queue"
 )
-
-// handle runs the handlers that have something to do: each in its order, or those that the resource's lifecycle chooses.
-func (p *pass) handle(ctx context.Context, st State) (State, error) {
-	readers, all := p.Rules.Readers, p.Rules.Spec.Lifecycle == nil
-	if p.Gone && p.memory.Finalized {
-		readers = slices.DeleteFunc(slices.Clone(readers), func(r book.Handler) bool { return !r.On(dsl.Event) })
-	}
-	for _, r := range readers {
-		var j *Job
-		if st, j = p.decide(ctx, st, r); j == nil {
-			continue
-		}
-		st.Jobs = append(st.Jobs, j)
-		if !all {
-			continue
-		}
-		var err error
-		if st, err = p.attempt(ctx, st, j); err != nil {
-			return st, err
-		}
-	}
-	if all {
-		return st, nil
-	}
-	return p.handleChosen(ctx, st)
-}
-
-// handleChosen runs the handlers that the resource's lifecycle chooses.
-func (p *pass) handleChosen(ctx context.Context, st State) (State, error) {
-	blocked := func(h *dsl.Handler) bool { return p.blocker(st, h) != "" }
-	chosen, err := st.Jobs.Chosen(p.Rules.Spec.Lifecycle, blocked, p.Now)
-	if err != nil {
-		st = st.noted(Note{Line: "lifecycle failed; the first handler runs", Err: err, Grave: true})
-	}
-	for _, j := range st.Jobs {
-		if slices.ContainsFunc(chosen, func(r book.Handler) bool { return r.Handler == j.Reader.Handler }) {
-			continue
-		}
-		why, _ := p.postponed(st, j)
-		if why.Reason == "" {
-			why.Reason = NotChosen
-		}
-		st.Why = append(st.Why, why)
-	}
-	for _, r := range chosen {
-		var j *Job
-		st, j = p.decide(ctx, st, r) // what those before it have done to the object counts
-		if st.Jobs = st.Jobs.Replace(r, j); j == nil {
-			continue
-		}
-		if st, err = p.attempt(ctx, st, j); err != nil {
-			return st, err
-		}
-	}
-	switch wait, some := st.Jobs.NotRun(blocked, p.Now); {
-	case some:
-		st.Due = st.Due.AtOnce()
-	case wait > 0:
-		st.Due = st.Due.Sooner(wait, queue.Due)
-	}
-	return st, nil
-}
 
 // decide returns what a handler has to do, nil for nothing. The state has the reason of one that is due and does not run.
 func (p *pass) decide(ctx context.Context, st State, r book.Handler) (State, *Job) {
@@ -171,44 +107,6 @@ func (p *pass) othersMake(st State, r book.Handler) bool {
 	})
 }
 
-// publish shows a state to code that runs while the step waits: a handler, or a write.
-func (p *pass) publish(st State) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.published = st
-}
-
-// Undecided names a handler, other than but, that may want a child of a kind and has not said so yet. It is empty when all
-// have: a handler that has succeeded since the last change has applied the children that it wants.
-func (p *pass) Undecided(but string, kind schema.GroupKind) (handler string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, r := range p.Rules.Readers {
-		if r.ID != but && !collision.Lasts(r.Handler) && collision.MayMake(p.Rules.Spec, r.Handler, kind) && p.unsaid(p.published, r) {
-			return r.ID
-		}
-	}
-	return ""
-}
-
-// unsaid reports whether a handler is due in this pass and not through, has failed, or has a filter that cannot be asked.
-func (p *pass) unsaid(st State, r book.Handler) bool {
-	if j := st.Jobs.Of(r); j != nil {
-		return !j.Through()
-	}
-	e := p.entry(st, r)
-	_, c := Decide(r.Handler, e, p.situation(st, r))
-	if c == "" {
-		c = AskFor(r.Handler)
-		if sees, err := p.asks(st.Draft, r, c); !sees || err != nil {
-			return err != nil
-		}
-		return st.Jobs.Record(r, e).Failed || r.On(dsl.Timer) && !st.Found.Clock.Ran(r)
-	}
-	sees, err := p.asks(st.Draft, r, c)
-	return sees || err != nil
-}
-
 // turnedAway says why a handler's filters keep it from running. Object is as the handler sees it.
 func turnedAway(j *Job, a filter.Answer, object *unstructured.Unstructured) Why {
 	w := Why{Handler: j.Reader.ID, Cause: j.Cause, Reason: WhenFalse}
@@ -219,4 +117,105 @@ func turnedAway(j *Job, a filter.Answer, object *unstructured.Unstructured) Why 
 		w.Reason, w.Detail = NotMatched, unmatched
 	}
 	return w
+}
+
+// Situation is what has come up for one handler.
+type Situation struct {
+	book.Facts
+	// Pass is the time of the pass.
+	Pass time.Time
+	// Child and Related: children and related objects have changed. Index: what the handler has read of indexes has.
+	// Unseen: this process has not looked at them before.
+	Child, Related, Index, Unseen bool
+	// Named: this handler is to look again though others are not. Resync: the period has passed.
+	Named, Resync bool
+	// Fires: the handler's timer does. Granted: a right that it lacked was given.
+	Fires, Granted bool
+	// Again: it asked to be run again, and the time has come.
+	Again bool
+	// Chosen: its filters on labels and annotations hold.
+	Chosen bool
+	// Gone: the object is gone from sight.
+	Gone bool
+	// Released: the object is being deleted, and others alone hold it still.
+	Released bool
+}
+
+// Decide decides what a handler is to run for, empty for nothing, and returns its entry with all that has come up.
+func Decide(h *dsl.Handler, e book.Entry, s Situation) (book.Entry, dsl.Cause) {
+	e = s.enter(h, e)
+	c := e.Due(h, s.Facts)
+	t := s.triggered(h)
+	switch {
+	case c == "" && t != "":
+		return e.WakeFor(t), t
+	case t.FromOthers(), c == dsl.Delete && s.concerns(h), s.Again:
+		e.Try = e.Try.TryEarly(s.Pass) // what it waits for may have come
+	case c == "" && h.Level() && !s.Chosen:
+		e = e.FilteredOut()
+	}
+	if c == dsl.Resume && s.Gone {
+		c = ""
+	}
+	if c == dsl.Delete && s.Released && !h.NoFinalizer {
+		c = "" // where the finalizer is gone, or never was, there is nothing to do for one that holds its object
+	}
+	return e, c
+}
+
+// enter returns a handler's entry with what has come up since the last pass: ends of waits, and of what was true in
+// a deletion alone.
+func (s Situation) enter(h *dsl.Handler, e book.Entry) book.Entry {
+	if s.Child || s.Related || s.Index {
+		e.Try = e.Try.EndWait()
+	}
+	if s.Granted {
+		e.Try = e.Try.Granted()
+	}
+	if s.Deletion != "" {
+		return e
+	}
+	e = e.Living()
+	begins := func(changed bool, c dsl.Cause) bool { return (changed || s.Unseen) && h.On(c) }
+	if begins(s.Child, dsl.Child) || begins(s.Related, dsl.RelatedChange) || begins(s.Index, dsl.IndexChange) {
+		e.Try.Step, e.Try.Parts = 0, e.Try.Parts.Anew() // what the first step did may not be so any more
+	}
+	return e
+}
+
+// concerns reports whether something beside the object has changed that a handler is known to read. In a deletion
+// that is no cause, but what the handler waits for may have come.
+func (s Situation) concerns(h *dsl.Handler) bool {
+	return s.Child && h.Known.Reads.Children || s.Related && h.Known.Reads.Related || s.Index
+}
+
+// triggered returns the cause that a handler has by what happened beside the object, empty when there is
+// none.
+func (s Situation) triggered(h *dsl.Handler) dsl.Cause {
+	switch {
+	case s.Deletion != "":
+	case (s.Child || s.Named) && h.On(dsl.Child):
+		return dsl.Child
+	case s.Related && h.On(dsl.RelatedChange):
+		return dsl.RelatedChange
+	case s.Index && h.On(dsl.IndexChange):
+		return dsl.IndexChange
+	case s.Fires:
+		return dsl.Timer
+	case s.Again:
+		return dsl.Again
+	case (s.Resync || s.Named) && h.On(dsl.Resync):
+		return dsl.Resync
+	}
+	return ""
+}
+
+// AskFor is a cause of the handler to ask its filters with.
+func AskFor(h *dsl.Handler) dsl.Cause {
+	for _, c := range []dsl.Cause{dsl.Update, dsl.Create, dsl.Delete} {
+		if h.On(c) {
+			return c
+		}
+	}
+	return dsl.Resume
 }

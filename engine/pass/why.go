@@ -13,7 +13,8 @@ import (
 // Reason is why a handler ran in a pass, or why not.
 type Reason string
 
-// The reasons. A new one is a row here, and a line where the pass finds it out.
+// The reasons for which a handler of a pass runs, or does not. A new one is a row here, and a Why in the State of the step that finds it
+// out: decide, for what is due and seen, or postponed, for what waits.
 const (
 	// HasRun: the handler ran for Cause.
 	HasRun Reason = "Ran"
@@ -37,7 +38,8 @@ const (
 	DaemonsFirst Reason = "DaemonsFirst"
 )
 
-// The reasons for which a pass over an object does not begin, so none of its handlers runs.
+// The reasons for which a pass over an object does not begin, so no handler of it runs. A new one is a row here, and a call of
+// [Observer.Idle] in Site.Run or runLiving, which find it out before the pass is opened.
 const (
 	// CacheBehind: the cache does not show this operator's own writes yet. Their events wake the key.
 	CacheBehind Reason = "CacheBehind"
