@@ -84,6 +84,8 @@ func (x *subscriptions) dropLocked(owner cache.ObjectName) {
 
 // eachAffected visits each owner that asked for the event's object, as it is or as it was.
 func (x *subscriptions) eachAffected(ev watch.Event, visit func(owner cache.ObjectName)) {
+	x.mu.Lock() // an owner that asks for something else has no subscription for a moment
+	defer x.mu.Unlock()
 	oldAndNew := sync.OnceValue(func() (out []labels.Set) { // which are decoded where somebody asks
 		for _, o := range []*cached.Object{ev.Object, ev.Old} {
 			if o != nil {

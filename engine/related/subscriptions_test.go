@@ -88,6 +88,34 @@ func TestWhoIsAffected(t *testing.T) {
 	}
 }
 
+// TestAnOwnerThatAsksForMoreMissesNoEvent lets events come while an owner changes what it asks for: it asks for their object before
+// and after.
+func TestAnOwnerThatAsksForMoreMissesNoEvent(t *testing.T) {
+	s := &subscriptions{}
+	s.put(owner, dsl.Selection{Names: []string{"a"}})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for range 10_000 {
+			s.put(owner, dsl.Selection{Names: []string{"a", "b"}})
+			s.put(owner, dsl.Selection{Names: []string{"a"}})
+		}
+	}()
+	ev := watch.Event{Key: cache.ObjectName{Namespace: "default", Name: "a"}, Object: held(t, "x")}
+	for events, asks := 1, true; asks; events++ {
+		times := 0
+		s.eachAffected(ev, func(cache.ObjectName) { times++ })
+		if times != 1 {
+			t.Fatalf("event %d reached its owner %d times, want once", events, times)
+		}
+		select {
+		case <-ended:
+			asks = false
+		default:
+		}
+	}
+}
+
 // TestWhetherSelectionsChange holds what of a selection tells that an object asks for something else. A condition does
 // not, nor what has to do with namespaces where there are none.
 func TestWhetherSelectionsChange(t *testing.T) {
