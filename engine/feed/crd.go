@@ -50,14 +50,13 @@ func (d *definition) seen(ev watch.Event) {
 	if ev.Key.Name != d.name() {
 		return
 	}
-	served := d.of.Known()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
 	case ev.Kind != watch.Deleted:
 		d.there, d.known = true, true
 	case !ev.Unseen:
-		d.deleted = served
+		d.deleted = d.of.Known() // under the lock, because the end of the resource waits for it
 	}
 	d.changed = true
 }
