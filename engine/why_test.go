@@ -77,6 +77,12 @@ func TestWhyAHandlerRunsOrNot(t *testing.T) {
 			foo.OnReconcile("app", fails, dsl.Field("spec.size"))
 			foo.OnReconcile("color", fine, dsl.Field("spec.color"))
 		}, func(s *scene.Stage) { s.Set("blue", "spec", "color") }, []string{"app create BackOff: ", "color update Ran"}},
+		"a schedule of the resource that is due has run": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+			foo.Schedule(dsl.Timing{Every: time.Minute}, "tidy", fine)
+		}, func(s *scene.Stage) { s.Advance(time.Minute) }, []string{"tidy timer Ran"}},
+		"a schedule of the resource that has failed is tried again later": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+			foo.Schedule(dsl.Timing{Every: time.Minute}, "tidy", fails)
+		}, func(s *scene.Stage) { s.Advance(2 * time.Minute) }, []string{"tidy timer Ran", "tidy timer BackOff: "}},
 		"the lifecycle of the resource chooses another one": {func(foo *dsl.Resource, _ *enginetest.Journal) {
 			foo.Lifecycle = dsl.OneByOne
 			foo.OnReconcile("first", fine)

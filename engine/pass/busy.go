@@ -148,7 +148,7 @@ func (one *run) of(key cache.ObjectName) string {
 	return one.handler + " of " + key.String()
 }
 
-// say logs that a pass has run for long. Between handlers it mostly waits for the API server.
+// tell logs that a pass has run for long. Between handlers it mostly waits for the API server.
 func (p *Running) tell(key cache.ObjectName, one run) {
 	log := p.log.WithValues("namespace", key.Namespace, "name", key.Name, "since", one.begun.Format(time.RFC3339),
 		"for", time.Since(one.begun).Truncate(time.Second).String())

@@ -93,8 +93,11 @@ func (o *Observer) Passed(p *pass, out Result) {
 		p.Box.Finished(p.Key, out.Stand)
 	}
 	if o.Log.V(2).Enabled() {
-		log := p.Log()
-		for _, w := range out.Reasons(p.Rules.Readers) {
+		log, handlers := p.Log(), p.Rules.Readers
+		if p.resourceWide() {
+			handlers = p.Rules.Schedules.Handlers
+		}
+		for _, w := range out.Reasons(handlers) {
 			if w.Reason != NothingDue && w.Reason != "" {
 				log.V(2).Info("handler was looked at", "handler", w.Handler, "cause", string(w.Cause), "why", w.String())
 			}
