@@ -32,21 +32,24 @@ func Pack(data []byte) (text string, err error) {
 	if len(data) > Most {
 		return "", ErrLarge
 	}
-	for _, level := range []int{flate.BestCompression, flate.HuffmanOnly} { // the second needs at least a bit for a byte
-		if text, err = deflate(data, level); err != nil || len(data) <= limit(text) {
-			break
-		}
+	if text, err = deflate(data, 0); err == nil && len(data) > limit(text) {
+		text, err = deflate(data, (len(data)-From+ratio-1)/ratio)
 	}
 	return text, err
 }
 
-func deflate(data []byte, level int) (string, error) {
+// deflate returns a text of at least so many bytes. A shorter one is filled up with empty blocks, which flate skips.
+func deflate(data []byte, least int) (string, error) {
 	var buf bytes.Buffer
-	w, err := flate.NewWriter(&buf, level)
+	w, err := flate.NewWriter(&buf, flate.BestCompression)
 	if err != nil {
 		return "", err
 	}
-	if _, err = w.Write(data); err == nil {
+	_, err = w.Write(data)
+	for err == nil && base64.StdEncoding.EncodedLen(buf.Len()) < least {
+		err = w.Flush() // writes an empty block
+	}
+	if err == nil {
 		err = w.Close()
 	}
 	return base64.StdEncoding.EncodeToString(buf.Bytes()), err

@@ -93,6 +93,21 @@ func TestRecord(t *testing.T) {
 	}
 }
 
+// TestARecordOfAlikeChildrenIsSmall holds that an owner has room for many children whose names are long and alike.
+func TestARecordOfAlikeChildrenIsSmall(t *testing.T) {
+	titles := map[Place]string{}
+	for i := range 5000 {
+		titles[configMapAt(fmt.Sprintf("team-production-%04d", i), "default-network-policy-of-the-platform-team-for-all-namespaces")] = "namespaces/default-network-policy"
+	}
+	text, err := (*Record)(nil).With(begun(), titles).Encode("u")
+	if err != nil || len(text) > 32<<10 {
+		t.Fatalf("it has %d bytes: %v", len(text), err)
+	}
+	if got, err := ParseRecord(text, "u"); err != nil || len(got.Places()) != len(titles) {
+		t.Errorf("it is not read again: %v", err)
+	}
+}
+
 // TestARecordIsBounded holds how many children an owner may have, and that a text which a user wrote takes little more memory
 // than it is long.
 func TestARecordIsBounded(t *testing.T) {
