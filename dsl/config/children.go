@@ -42,7 +42,8 @@ type keeper struct {
 	partly bool
 }
 
-// add notes a child. It reports whether the name is new, and whether the handler may make a child of that name.
+// add notes a child. It reports whether the name is new, and whether the handler may use it: it may not if another
+// handler has it. A child of another kind in another state is a fault, but its object is still checked by keep.
 func (c *children) add(at path, h *making, child shape.NamedChild) (added, ok bool) {
 	first, twice := c.made[child.Name]
 	switch {
@@ -54,7 +55,6 @@ func (c *children) add(at path, h *making, child shape.NamedChild) (added, ok bo
 		return false, false
 	case first.child.Kind != child.Kind || first.child.List != child.List:
 		c.part.Fault(at, "a child of this name is something else in another state (at %s): give this one a name of its own", c.part.where(first.at))
-		return false, false
 	}
 	return false, true
 }
