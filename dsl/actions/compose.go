@@ -23,9 +23,10 @@ type Step struct {
 	When dsl.Predicate
 	// Filtered, when set, reports in conditions of the object that When does not hold.
 	Filtered func(s *dsl.Subject, says *dsl.Patch)
-	// NotOnDelete: the step does not run for the cause delete, which another step needs.
+	// NotOnDelete: the step does not run for the cause delete. Only another step of the handler needs this cause.
 	NotOnDelete bool
-	// Entries are those of the step's handler, or nil. When is not evaluated while an entry only leaves.
+	// Entries are those of the step's handler, or nil. When is not evaluated for an object that is being deleted if the
+	// handler only takes the children of its entries away.
 	Entries *Entries
 }
 
@@ -37,7 +38,7 @@ type Entries struct {
 	Of Lister
 	// Options are the options of each sub-handler.
 	Options []dsl.Option
-	// Deletes: the handler runs for deletions for more than taking its children away.
+	// Deletes: the handler itself has the cause delete. Otherwise it only takes its children away for this cause.
 	Deletes bool
 	// Children are the names of the children of an entry. Makers are the names under which the handler makes them.
 	Children, Makers []string
@@ -55,7 +56,8 @@ type Entry struct {
 	Vars map[string]any
 }
 
-// Compose registers the composer of handlers.
+// Compose registers the composer of handlers. Without one, configurations cannot have steps, forEach, and filters that
+// use old or diff.
 func (r *Registry) Compose(c Composer) { r.composer = c }
 
 // Composer returns the composer of handlers; nil without one.

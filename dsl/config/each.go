@@ -177,7 +177,7 @@ func (c *compiling) composer(at path) actions.Composer {
 	if c := c.loader.registry.Composer(); c != nil {
 		return c
 	}
-	c.Fault(at, "this program has no code for it (its registry has no composer, as that of package handlers has)")
+	c.Fault(at, "this program cannot run it: its registry has no composer (want one from handlers.Standard)")
 	return noComposer{}
 }
 
