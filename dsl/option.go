@@ -42,7 +42,7 @@ type optionRow struct {
 	not HandlerKind
 	// daemon says why daemons cannot have the option; empty when they can.
 	daemon string
-	// only is what a handler must be like for the option to have a meaning; nil when it always has one.
+	// only is a condition for the option to have a meaning; nil when there is none.
 	only *condition
 	// given reports whether a handler has the option. It is nil for an option of YAML alone, and for one that all
 	// handlers may have.
@@ -51,14 +51,14 @@ type optionRow struct {
 	check func(*Handler, check)
 }
 
-// condition is what a handler must be like to have an option.
+// condition must hold for a handler that has an option.
 type condition struct {
 	// fault is the message for another handler.
 	fault string
 	met   func(*Handler) bool
 }
 
-// A cause in Handler.Brings does not count here: the author has not written it.
+// A cause in Known.Brings does not count here: the author has not written it.
 var (
 	forDeletions = condition{
 		fault: "is only for handlers with cause delete",
@@ -141,7 +141,7 @@ func (row *optionRow) bars(kind HandlerKind) bool {
 	return row.not&kind != 0 || kind == DaemonHandler && row.daemon != ""
 }
 
-// why says for people why a kind of handler, which has a cause, cannot have the option.
+// why returns the message for a handler of a kind that cannot have the option. The cause is the first one of the handler.
 func (row *optionRow) why(kind HandlerKind, cause Cause) string {
 	switch {
 	case kind == DaemonHandler:

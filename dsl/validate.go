@@ -282,7 +282,7 @@ func (h *Handler) checkAnnotations(c check) {
 	}
 }
 
-// checkKey reports a key of a field that the API server, which reads it in another form, refuses.
+// checkKey reports a key of a field that objects cannot have. The API server checks the key in the form of as.
 func checkKey(c check, field, key, as string) {
 	if faults := validation.IsQualifiedName(as); len(faults) > 0 {
 		c.fault(field, "the key %q is not one that objects may have: %s", key, faults[0])

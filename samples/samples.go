@@ -19,7 +19,7 @@ import (
 	"github.com/handwerk-dev/handwerk/samples/sub-handlers/fleets"
 )
 
-// Functions returns what registers the functions of a package, by the package's name.
+// Functions returns for the name of each package the function that registers its functions.
 func Functions() map[string]func(*actions.Registry) {
 	return map[string]func(*actions.Registry){
 		"attempts": attempts.Functions,
