@@ -43,9 +43,8 @@ func (r *reader) Compare(other *reader) int {
 func (x *subscriptions) clear() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for owner := range x.of {
-		x.dropLocked(owner)
-	}
+	x.of = nil
+	x.readers.Clear()
 }
 
 // put notes what an owner asks for from now on, and reports whether it asked for the same before.

@@ -172,6 +172,19 @@ func TestUnsynced(t *testing.T) {
 	}
 }
 
+// TestClearForgetsEarlierSubscriptions lets a late look be with a subscription that its owner has given up.
+func TestClearForgetsEarlierSubscriptions(t *testing.T) {
+	s := &subscriptions{}
+	before, _ := s.put(owner, dsl.Selection{})
+	s.put(owner, dsl.Selection{Namespace: "other"})
+	_ = s.readers.Try(before, func() error { return errors.New("not listed") })
+	s.clear()
+	s.readers.EachMissed(func(who *reader) { t.Errorf("%s is still looked at", who.owner) })
+	if len(s.of) > 0 || s.readers.Size() > 0 {
+		t.Errorf("%d owners have %d subscriptions", len(s.of), s.readers.Size())
+	}
+}
+
 // TestConditionsOfSelections holds that a condition which fails, panics or ends its goroutine holds for nothing.
 func TestConditionsOfSelections(t *testing.T) {
 	for name, tt := range map[string]struct {

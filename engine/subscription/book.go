@@ -56,6 +56,13 @@ func (b *Book[K, R]) Drop(who R, keys ...K) {
 	}
 }
 
+// Clear drops all readers.
+func (b *Book[K, R]) Clear() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.by, b.size, b.missed = nil, 0, nil
+}
+
 // Each visits the readers of keys, for each of the keys.
 func (b *Book[K, R]) Each(visit func(R), keys ...K) {
 	b.mu.Lock()

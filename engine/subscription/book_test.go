@@ -42,6 +42,8 @@ func TestReadersAreVisitedByTheirKeys(t *testing.T) {
 		"one of two drops it":               {func(b *book) { b.Add(1, "a"); b.Add(2, "a"); b.Drop(1, "a") }, []reader{2}, nil, 1},
 		"one drops a key of two":            {func(b *book) { b.Add(1, "a", "b"); b.Drop(1, "a") }, nil, []reader{1}, 1},
 		"one drops a key that it never had": {func(b *book) { b.Add(1, "a"); b.Drop(1, "b"); b.Drop(2, "a") }, []reader{1}, nil, 1},
+		"all are cleared":                   {func(b *book) { b.Add(1, "a", "b"); b.Add(2, "a"); b.Clear() }, nil, nil, 0},
+		"one reads a after that":            {func(b *book) { b.Add(1, "a", "b"); b.Clear(); b.Add(1, "a") }, []reader{1}, nil, 1},
 		"all are dropped":                   {func(b *book) { b.Add(1, "a", "b"); b.Add(2, "a"); b.Drop(1, "a", "b"); b.Drop(2, "a") }, nil, nil, 0},
 	}
 	for name, tt := range tests {
@@ -72,6 +74,7 @@ func TestReadersThatCouldNotReadAreVisited(t *testing.T) {
 		"the reader has found it":           {[]error{forbidden, forbidden}, func(b *book) { b.Found(1) }, forbidden, nil},
 		"another one has found it":          {[]error{forbidden, forbidden}, func(b *book) { b.Found(2) }, forbidden, []reader{1}},
 		"a reader that drops all its keys":  {[]error{forbidden, forbidden}, func(b *book) { b.Drop(1, "a") }, forbidden, []reader{1}},
+		"all readers are cleared":           {[]error{forbidden, forbidden}, (*book).Clear, forbidden, nil},
 		"it is visited again until it read": {[]error{forbidden, forbidden}, func(b *book) { b.EachMissed(func(reader) {}) }, forbidden, []reader{1}},
 	}
 	for name, tt := range tests {
