@@ -57,15 +57,18 @@ type Factory struct {
 // Lent bounds the feeds in one process that data ask for, and not the configuration.
 const Lent = 64
 
-// Borrow counts a feed that data ask for, as lines of the register do, and reports whether there may be one more. Back is to be
-// called once, when the feed has ended.
-func (y *Factory) Borrow() (back func(), ok bool) {
+// Borrow counts a feed that data ask for, as lines of the register do, and reports whether there may be one more. After
+// each that may be, Return must be called once, when the feed has ended.
+func (y *Factory) Borrow() bool {
 	if y.lent.Add(1) > Lent {
 		y.lent.Add(-1)
-		return nil, false
+		return false
 	}
-	return func() { y.lent.Add(-1) }, true
+	return true
 }
+
+// Return says that a feed that Borrow counted has ended.
+func (y *Factory) Return() { y.lent.Add(-1) }
 
 // NewFactory returns a factory, whose own feeds do not run yet.
 func NewFactory(s FactorySettings) *Factory {

@@ -62,7 +62,6 @@ type kind struct {
 	schema.GroupKind
 	feed *feed.Feed
 	end  context.CancelFunc
-	back func()
 	// seen has the objects that were passed to Seen. The feed's own goroutine uses it.
 	seen map[types.UID]bool
 }
@@ -170,13 +169,12 @@ func (k *Retired) choose() (all []*kind) {
 		if k.settings.Family.Owns(of) {
 			continue
 		}
-		back, ok := k.settings.Feeds.Borrow()
-		if !ok {
+		if !k.settings.Feeds.Borrow() {
 			left = append(left, of.String())
 			k.leave(of)
 			continue
 		}
-		all = append(all, &kind{GroupKind: of, back: back, seen: map[types.UID]bool{}})
+		all = append(all, &kind{GroupKind: of, seen: map[types.UID]bool{}})
 	}
 	if len(left) > 0 {
 		k.settings.Log.Info("too many kinds of children are no longer declared; children of some kinds are left alone",
@@ -267,7 +265,7 @@ func (k *Retired) close(ctx context.Context, one *kind) (again bool) {
 // dismiss forgets a kind.
 func (k *Retired) dismiss(one *kind) {
 	one.end()
-	one.back()
+	k.settings.Feeds.Return()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.all = slices.DeleteFunc(slices.Clone(k.all), func(other *kind) bool { return other == one })
