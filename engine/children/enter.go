@@ -15,8 +15,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 )
 
-// enrol enters a child before it is applied.
-func (r *ownerRecord) enrol(ctx context.Context, w *wanted, live *unstructured.Unstructured) error {
+// enterChild enters a child before it is applied.
+func (r *ownerRecord) enterChild(ctx context.Context, w *wanted, live *unstructured.Unstructured) error {
 	place := w.place()
 	if err := r.enter(ctx, map[ownership.Place]string{place: w.title}); err != nil {
 		return err

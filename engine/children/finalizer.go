@@ -62,7 +62,7 @@ func (s *Session) needs(owner ownership.Owner, o *unstructured.Unstructured) boo
 	record := owner.Record
 	all := s.family.settings.Handlers
 	at := collision.HandlerOf(all, collision.Renamed(all, s.family.names.keys.Maker(o)))
-	if s.pass.Deleting && (at >= 0 && collision.Lasts(all[at]) || s.family.farewell(record, ownership.PlaceOf(o))) {
+	if s.pass.Deleting && (at >= 0 && collision.Lasts(all[at]) || s.family.madeForDeletion(record, ownership.PlaceOf(o))) {
 		return false
 	}
 	return owner.Needs(spec, o.GetNamespace())

@@ -20,11 +20,11 @@ func TestTheFinalizerOfChildren(t *testing.T) {
 		finalizers      []string
 		adds            bool
 	}{
-		"no child needs it":                  {false, false, nil, false},
-		"a child needs it":                   {true, false, nil, true},
-		"a child needs it beside another's":  {true, false, []string{"other.example.com/finalizer"}, true},
-		"the owner has it":                   {true, false, []string{op.Finalizer()}, false},
-		"the owner is being deleted already": {true, true, nil, false},
+		"no child needs it":                         {false, false, nil, false},
+		"a child needs it":                          {true, false, nil, true},
+		"a child needs it in addition to another's": {true, false, []string{"other.example.com/finalizer"}, true},
+		"the owner has it":                          {true, false, []string{op.Finalizer()}, false},
+		"the owner is being deleted already":        {true, true, nil, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

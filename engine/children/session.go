@@ -131,8 +131,8 @@ func (s *Session) Trim() (base *unstructured.Unstructured, along map[string]patc
 // is logged, once in the life of a process.
 func (s *Session) Close(done bool) {
 	s.record.close(done)
-	if done && !s.pass.Gone && (!s.pass.Sweep.Told || s.pass.Deleting) {
-		s.pass.Sweep.Told = true
+	if done && !s.pass.Gone && (!s.pass.Sweep.Logged || s.pass.Deleting) {
+		s.pass.Sweep.Logged = true
 		s.reportUnlisted()
 	}
 }

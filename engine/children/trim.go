@@ -30,7 +30,7 @@ func (r *ownerRecord) outdated(record *ownership.Record) (out []ownership.Place)
 			seen = append(seen, place)
 		}
 		_, entering := r.entering[place]
-		if known && !there && !entering && !unconfirmed && !r.cut(owner, place) || parted && r.family.farewell(record, place) {
+		if known && !there && !entering && !unconfirmed && !r.cut(owner, place) || parted && r.family.madeForDeletion(record, place) {
 			out = append(out, place)
 		}
 	}
@@ -50,9 +50,9 @@ func (r *ownerRecord) cut(owner ownership.Owner, place ownership.Place) bool {
 	return found && owner.Forgets(o) && !r.lister.has(id{kind.Resource().GVR, key})
 }
 
-// farewell reports whether a handler that runs for deletions alone has made what is at a place. Of an object that
-// lives that is of a departure that is over.
-func (f *Family) farewell(record *ownership.Record, place ownership.Place) bool {
+// madeForDeletion reports whether a handler that runs for deletions alone has made the child at a
+// place. If the owner lives, it left the selector before and came back, and such a child is from that time.
+func (f *Family) madeForDeletion(record *ownership.Record, place ownership.Place) bool {
 	title, _ := record.Title(place)
 	spec, _ := ownership.ParseTitle(title)
 	at := collision.HandlerOf(f.settings.Handlers, collision.Renamed(f.settings.Handlers, spec.Handler))
@@ -100,15 +100,16 @@ func (r *ownerRecord) trim() (base *unstructured.Unstructured, along map[string]
 	return base, map[string]patch.Note{r.family.names.keys.Record: {Text: r.known.next}}
 }
 
-// LeftBehind takes what was made to see the owner off out of its record, and returns the annotation, nil where nothing
-// was made: should the owner be back one day, and leave again, that is not to be taken for what is to be made then.
+// LeftBehind takes the children that were made for the deletion out of the owner's record, and returns the annotation,
+// or nil if there are no such children. The owner may come back and leave again: these children must not be taken for
+// those that are made then.
 func (s *Session) LeftBehind(live *unstructured.Unstructured) map[string]patch.Note {
 	key := s.family.names.keys.Record
 	record, err := ownership.ParseRecord(live.GetAnnotations()[key], live.GetUID())
 	if err != nil {
-		return nil // it was said when it was read
+		return nil // it was logged when it was read
 	}
-	made := slices.DeleteFunc(record.Places(), func(place ownership.Place) bool { return !s.family.farewell(record, place) })
+	made := slices.DeleteFunc(record.Places(), func(place ownership.Place) bool { return !s.family.madeForDeletion(record, place) })
 	if len(made) == 0 {
 		return nil
 	}
@@ -119,7 +120,7 @@ func (s *Session) LeftBehind(live *unstructured.Unstructured) map[string]patch.N
 	return map[string]patch.Note{key: {Text: text}}
 }
 
-// close remembers the record when the pass has written. When every handler is done, what was there before the record is in it.
+// close remembers the record when the pass has written. When every handler is done, the record has all children that are older than it.
 func (r *ownerRecord) close(done bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -152,7 +152,7 @@ func (w *wanted) prepare(ctx context.Context, live *unstructured.Unstructured) e
 		s.writer.need()
 	}
 	if w.enters {
-		if err := s.record.enrol(ctx, w, live); err != nil {
+		if err := s.record.enterChild(ctx, w, live); err != nil {
 			return err
 		}
 	}

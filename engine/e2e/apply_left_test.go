@@ -184,9 +184,9 @@ func TestChildrenOfAFilterThatHoldsNoMore(t *testing.T) {
 	}
 }
 
-// TestAVersionFromBeforeTheRegister: what a release made that registered nothing is registered at first sight, and not
-// written.
-func TestAVersionFromBeforeTheRegister(t *testing.T) {
+// TestChildrenMadeWithoutARegister: children that the operator made while it kept no register are registered at first
+// sight, and not written.
+func TestChildrenMadeWithoutARegister(t *testing.T) {
 	t.Parallel()
 	s := newVersionStage(t)
 	s.version(t, "", keeper("app", "v1", "Secret", "b"))

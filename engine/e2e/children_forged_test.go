@@ -103,9 +103,9 @@ func TestForgedChild(t *testing.T) {
 	}
 }
 
-// TestChildrenFromBeforeTheRecord: labelled children of an owner that has no record yet are entered
-// when the operator starts, and are the same objects.
-func TestChildrenFromBeforeTheRecord(t *testing.T) {
+// TestChildrenOfALostRecord: labelled children of an owner that has lost its record are entered again when the operator
+// starts, and are the same objects.
+func TestChildrenOfALostRecord(t *testing.T) {
 	t.Parallel()
 	other := plane.Namespace(t)
 	s := newApplyStage(t, []string{other}, made("", "configmaps"))

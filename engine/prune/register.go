@@ -74,8 +74,8 @@ type Register struct {
 	refused bool
 	again   time.Time
 	granted chan struct{}
-	// said is the last logged fault of the contents.
-	said string
+	// logged is the last logged fault of the contents.
+	logged string
 }
 
 // NewRegister returns a register that has not been read.
@@ -371,11 +371,11 @@ func (r *Register) know(o *unstructured.Unstructured) {
 	if c.whole() {
 		return
 	}
-	said := fmt.Sprint(c.foreign, c.faulty, c.surplus)
-	if said == r.said {
+	fault := fmt.Sprint(c.foreign, c.faulty, c.surplus)
+	if fault == r.logged {
 		return
 	}
-	r.said = said
+	r.logged = fault
 	r.settings.Log.Info("register of kinds of children has invalid entries; children of these kinds are found only where the configuration declares them",
 		logmark.Warning, true, "configMap", r.name(), "othersKeys", c.foreign[:min(len(c.foreign), shown)], "writers", writers(o, r.managers()),
 		"faulty", c.faulty, "tooMany", c.surplus)

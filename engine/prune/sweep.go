@@ -45,10 +45,10 @@ func NewSweeper(handlers []*dsl.Handler) *Sweeper {
 
 // SweepMemory is kept for an owner from one pass to the next.
 type SweepMemory struct {
-	// done is true when each child had a handler. Told is true when the log has the objects that look like children and are
+	// done is true when each child had a handler. Logged is true when the log has the objects that look like children and are
 	// not. Refused is the logged reason why children cannot be removed.
-	done, Told bool
-	refused    string
+	done, Logged bool
+	refused      string
 }
 
 // Done reports whether there is nothing to look for. News may have brought something.

@@ -39,7 +39,7 @@ type cluster struct {
 	refused map[string]error
 	// slow has the objects that are not ready when they are made or changed; all has any.
 	slow map[string]bool
-	// missed: there are children from before there were records.
+	// missed: the record of the children is lost.
 	missed bool
 	// allErr is what All and Missed fail with.
 	allErr error

@@ -14,10 +14,10 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/enginetest"
 )
 
-// TestInAnEngineADeletionFindsChildrenFromBeforeTheRecord holds that labelled children of an operator
-// from before there was a record go with an owner that was deleted while it did not run: those that
-// stand where templates have them. What else says that it is one is left, and told.
-func TestInAnEngineADeletionFindsChildrenFromBeforeTheRecord(t *testing.T) {
+// TestInAnEngineADeletionFindsChildrenOfALostRecord holds that labelled children of an owner that has lost its
+// record go with it when it was deleted while the operator did not run, if templates have them. Other objects that claim
+// to be children stay, and an Event names them.
+func TestInAnEngineADeletionFindsChildrenOfALostRecord(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		p := operate(t, c, `{
 			a: {ownership: labelled, template: {apiVersion: x.io/v1, kind: Thing, metadata: {name: a}}},

@@ -110,7 +110,7 @@ func TestARecordDecidesOnChildrenOfAClusterScopedOwner(t *testing.T) {
 			recolorSite(s, "green")
 			s.Called("keep update", genuine)
 		},
-		"one from before the record is entered where it is wanted": func(s *scene.Stage) {
+		"one of a lost record is entered where it is wanted": func(s *scene.Stage) {
 			begin(s)
 			uid := wantValue(s, "elsewhere", "x").GetUID()
 			s.Process.Kill()

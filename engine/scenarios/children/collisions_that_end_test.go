@@ -222,7 +222,7 @@ func TestTheMakerOfAChildIsNotedWithoutAWrite(t *testing.T) {
 			s.T.Errorf("the child says that it is %q", got)
 		}
 		s.Update(scene.ConfigMaps, "default", "shared", func(o *unstructured.Unstructured) {
-			unstructured.RemoveNestedField(o.Object, "metadata", "annotations", scene.ChildAnnotation) // as before there were notes
+			unstructured.RemoveNestedField(o.Object, "metadata", "annotations", scene.ChildAnnotation) // it is lost
 		})
 		s.Called("first child")
 		s.Process.Restart()

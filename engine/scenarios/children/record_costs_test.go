@@ -51,7 +51,7 @@ func TestTheRecordCostsFewWrites(t *testing.T) {
 				s.T.Errorf("the record is %s", listedInRecord(s))
 			}
 		}},
-		"children from before there was one are entered by one write": {Operator: operator, Play: func(s *scene.Stage) {
+		"children of a lost record are entered by one write": {Operator: operator, Play: func(s *scene.Stage) {
 			begin(s)
 			s.Resize(2)
 			s.Settle()
