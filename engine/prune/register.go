@@ -8,13 +8,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -34,8 +32,6 @@ const (
 	// readAgain and readAgainMost bound the wait before a register that could not be read is read again.
 	readAgain     = time.Second
 	readAgainMost = time.Minute
-	// writeAgain is how long a register rests that the server did not take.
-	writeAgain = 10 * time.Minute
 )
 
 // RegisterSettings configure the register. Namespace is optional.
@@ -58,39 +54,40 @@ type RegisterSettings struct {
 
 // Register is an operator's. Its methods may be called by any number of goroutines.
 type Register struct {
-	settings RegisterSettings
+	server configMap
+	// elsewhere knows the errors that the log reports elsewhere.
+	elsewhere transport.Logged
+	log       logr.Logger
 	// turn is held by who asks the server.
 	turn chan struct{}
 
-	mu sync.Mutex
-	// object is the last known ConfigMap, or nil. Read is true when it was read.
-	object *unstructured.Unstructured
-	kinds  map[string][]schema.GroupKind
-	read   bool
-	// doubt is true when the ConfigMap may have changed since it was read.
-	doubt bool
-	// refused: a right is missing, or the server does not take the register. Granted is closed when a right may have been given; it is
-	// tried again after the time again, where that is set.
-	refused bool
-	again   time.Time
-	granted chan struct{}
+	mu      sync.Mutex
+	known   known
+	refusal refusal
 	// logged is the last logged fault of the contents.
 	logged string
 }
 
 // NewRegister returns a register that has not been read.
 func NewRegister(s RegisterSettings) *Register {
-	return &Register{settings: s, turn: make(chan struct{}, 1), granted: make(chan struct{})}
+	server := configMap{
+		client: s.Client, namespace: s.Namespace, name: s.Name, earlier: s.Earlier,
+		manager: s.Manager, managers: append(slices.Clone(s.Managers), s.Manager),
+	}
+	return &Register{
+		server: server, elsewhere: s.Logged, log: s.Log, turn: make(chan struct{}, 1), refusal: refusal{granted: make(chan struct{})},
+	}
 }
 
 // Kept reports whether the operator has a register.
-func (r *Register) Kept() bool { return r.settings.Namespace != "" }
+func (r *Register) Kept() bool { return r.server.namespace != "" }
 
 // Begin begins a term: what is known is void, for another process may have written since.
 func (r *Register) Begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.object, r.kinds, r.read, r.refused, r.again = nil, nil, false, false, time.Time{}
+	r.known = known{doubt: r.known.doubt}
+	r.refusal.end()
 }
 
 // Doubt has the register read again before a kind counts as entered: the cluster may have been restored from a backup.
@@ -98,39 +95,35 @@ func (r *Register) Begin() {
 func (r *Register) Doubt() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.doubt = true
+	r.known.doubt = true
 }
 
 // Granted says that a right was given that was missing, perhaps one of the register's.
 func (r *Register) Granted() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.refused {
-		r.refused = false
-		close(r.granted)
-		r.granted = make(chan struct{})
-	}
+	r.refusal.grant()
 }
 
 // Has reports whether a kind is in the register, as far as that is known.
 func (r *Register) Has(resource dsl.ResourceName, kind schema.GroupKind) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Contains(r.kinds[key(resource)], kind)
+	return slices.Contains(r.known.kinds[key(resource)], kind)
 }
 
 // Known reports whether the register was read, cannot be read, or does not exist.
 func (r *Register) Known() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.read || r.refused || !r.Kept()
+	return r.known.read || r.refusal.refused || !r.Kept()
 }
 
 // Of returns the kinds of a resource, once the register was read. They are the caller's.
 func (r *Register) Of(resource dsl.ResourceName) []schema.GroupKind {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.kinds[key(resource)])
+	return slices.Clone(r.known.kinds[key(resource)])
 }
 
 // key is what the register calls a resource.
@@ -143,7 +136,7 @@ func (r *Register) Forsaken(ctx context.Context, all []*dsl.Resource) {
 		return
 	}
 	r.mu.Lock()
-	kinds := maps.Clone(r.kinds)
+	kinds := maps.Clone(r.known.kinds)
 	r.mu.Unlock()
 	for _, resource := range all {
 		delete(kinds, key(resource.Name))
@@ -153,8 +146,8 @@ func (r *Register) Forsaken(ctx context.Context, all []*dsl.Resource) {
 		for _, kind := range kinds[resource] {
 			names = append(names, kind.String())
 		}
-		r.settings.Log.Info("resource is no longer in the configuration; children of its objects are left alone",
-			logmark.Warning, true, "resource", resource, "kinds", names, "configMap", r.name())
+		r.log.Info("resource is no longer in the configuration; children of its objects are left alone",
+			logmark.Warning, true, "resource", resource, "kinds", names, "configMap", r.server.id())
 	}
 }
 
@@ -175,9 +168,9 @@ func (r *Register) Await(ctx context.Context) bool {
 				continue
 			}
 		}
-		if !logged && !r.settings.Logged.Logged(err) {
+		if !logged && !r.elsewhere.Logged(err) {
 			logged = true
-			r.settings.Log.Error(err, "reading the register of kinds of children failed; it is retried")
+			r.log.Error(err, "reading the register of kinds of children failed; it is retried")
 		}
 		var in time.Duration
 		wait, in = backoff.Next(wait, readAgain, readAgainMost)
@@ -198,7 +191,7 @@ func (r *Register) Enter(ctx context.Context, resource dsl.ResourceName, kind sc
 		return append(slices.Clone(known), kind)
 	})
 	if err != nil {
-		return fmt.Errorf("entering kind %s into ConfigMap %s: %w", kind, r.name(), err)
+		return fmt.Errorf("entering kind %s into ConfigMap %s: %w", kind, r.server.id(), err)
 	}
 	return nil
 }
@@ -209,23 +202,17 @@ func (r *Register) Leave(ctx context.Context, resource dsl.ResourceName, kind sc
 		return slices.DeleteFunc(slices.Clone(known), func(other schema.GroupKind) bool { return other == kind })
 	})
 	if err != nil {
-		return fmt.Errorf("taking kind %s out of ConfigMap %s: %w", kind, r.name(), err)
+		return fmt.Errorf("taking kind %s out of ConfigMap %s: %w", kind, r.server.id(), err)
 	}
 	return nil
 }
-
-func (r *Register) name() string { return r.settings.Namespace + "/" + r.settings.Name }
-
-// edit returns the kinds of a resource as they are to be.
-type edit func([]schema.GroupKind) []schema.GroupKind
 
 // rests reports whether nothing is to be asked of the server: there is nothing to change, as far as is known, or the
 // right to it is missing.
 func (r *Register) rests(resource string, to edit) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	refused := r.refused && (r.again.IsZero() || time.Now().Before(r.again))
-	return refused || r.read && !r.doubt && len(to(r.kinds[resource])) == len(r.kinds[resource])
+	return r.refusal.lasts(time.Now()) || r.known.stays(resource, to)
 }
 
 // change edits the kinds of a resource.
@@ -265,51 +252,21 @@ func (r *Register) write(ctx context.Context, resource string, to edit) error {
 		return nil
 	}
 	r.mu.Lock()
-	before := contents{kinds: r.kinds}.number()
-	next, there, kinds, more := r.blankOr(r.object), r.object != nil, to(r.kinds[resource]), len(to(r.kinds[resource])) > len(r.kinds[resource])
+	before, object := r.known.kinds, r.known.object
 	r.mu.Unlock()
-	if more && before >= MostKinds {
+	kinds := to(before[resource])
+	if len(kinds) > len(before[resource]) && (contents{kinds: before}).number() >= MostKinds {
 		return r.full()
 	}
+	next := r.server.blankOr(object)
 	if err := set(next, resource, kinds); err != nil {
 		return err
 	}
-	next, err := r.store(ctx, next, there)
+	next, err := r.server.store(ctx, next, object != nil)
 	if err == nil {
 		r.know(next)
 	}
 	return err
-}
-
-// blankOr returns a copy of the ConfigMap, an empty one for nil.
-func (r *Register) blankOr(o *unstructured.Unstructured) *unstructured.Unstructured {
-	if o != nil {
-		return o.DeepCopy()
-	}
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": r.settings.Name, "namespace": r.settings.Namespace},
-	}}
-}
-
-func (r *Register) store(ctx context.Context, o *unstructured.Unstructured, there bool) (*unstructured.Unstructured, error) {
-	if there {
-		return r.settings.Client.Update(ctx, o, metav1.UpdateOptions{FieldManager: r.settings.Manager})
-	}
-	return r.settings.Client.Create(ctx, o, metav1.CreateOptions{FieldManager: r.settings.Manager})
-}
-
-// set writes the kinds of a resource into the ConfigMap.
-func set(o *unstructured.Unstructured, resource string, kinds []schema.GroupKind) error {
-	if len(kinds) == 0 {
-		unstructured.RemoveNestedField(o.Object, "data", resource)
-		return nil
-	}
-	lines := make([]string, len(kinds))
-	for i, kind := range kinds {
-		lines[i] = kind.String() + "\n"
-	}
-	slices.Sort(lines)
-	return unstructured.SetNestedField(o.Object, strings.Join(lines, ""), "data", resource)
 }
 
 // load reads the register unless that was done.
@@ -326,16 +283,13 @@ func (r *Register) load(ctx context.Context) error {
 // fetch implements load. The caller has the turn.
 func (r *Register) fetch(ctx context.Context) error {
 	r.mu.Lock()
-	read, doubt := r.read, r.doubt
-	r.doubt = false // one that comes meanwhile counts
+	read, doubt := r.known.read, r.known.doubt
+	r.known.doubt = false // one that comes meanwhile counts
 	r.mu.Unlock()
 	if read && !doubt {
 		return nil
 	}
-	o, err := r.get(ctx, r.settings.Name)
-	if err == nil {
-		o, err = r.takeOver(ctx, o)
-	}
+	o, err := r.server.read(ctx)
 	if err != nil {
 		if doubt {
 			r.Doubt()
@@ -346,28 +300,12 @@ func (r *Register) fetch(ctx context.Context) error {
 	return nil
 }
 
-// managers are the field managers that write the register.
-func (r *Register) managers() []string {
-	return append(slices.Clone(r.settings.Managers), r.settings.Manager)
-}
-
-func (r *Register) get(ctx context.Context, name string) (*unstructured.Unstructured, error) {
-	o, err := r.settings.Client.Get(ctx, name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("reading ConfigMap %s/%s: %w", r.settings.Namespace, name, err)
-	}
-	return o, nil
-}
-
 // know records the ConfigMap, and logs invalid entries once.
 func (r *Register) know(o *unstructured.Unstructured) {
-	c := read(o, r.managers())
+	c := read(o, r.server.managers)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.object, r.kinds, r.read = o, c.kinds, true
+	r.known.object, r.known.kinds, r.known.read = o, c.kinds, true
 	if c.whole() {
 		return
 	}
@@ -376,7 +314,7 @@ func (r *Register) know(o *unstructured.Unstructured) {
 		return
 	}
 	r.logged = fault
-	r.settings.Log.Info("register of kinds of children has invalid entries; children of these kinds are found only where the configuration declares them",
-		logmark.Warning, true, "configMap", r.name(), "othersKeys", c.foreign[:min(len(c.foreign), shown)], "writers", writers(o, r.managers()),
+	r.log.Info("register of kinds of children has invalid entries; children of these kinds are found only where the configuration declares them",
+		logmark.Warning, true, "configMap", r.server.id(), "othersKeys", c.foreign[:min(len(c.foreign), shown)], "writers", writers(o, r.server.managers),
 		"faulty", c.faulty, "tooMany", c.surplus)
 }
