@@ -50,11 +50,11 @@ func FuzzTitle(f *testing.F) {
 		want := dsl.ChildSpec{Handler: handler, Name: name, Key: key, OnDelete: policies[uint(policy)%3]}
 		title := Title(want)
 		if name == "" {
-			if title != "" {
+			if stays := want.OnDelete == dsl.OrphanChild; stays != (title != "") {
 				t.Errorf("a child without a name has the title %q", title)
 			}
-			if got, named := ParseTitle(Note(want, handler)); named || got.Handler != handler {
-				t.Errorf("the note of %q is read as %+v", handler, got)
+			if got, named := ParseTitle(title + Note(want, handler)); named || got.Handler != handler {
+				t.Errorf("the title %q and the note of %q are read as %+v", title, handler, got)
 			}
 			return
 		}
