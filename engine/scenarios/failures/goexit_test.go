@@ -7,6 +7,7 @@ import (
 	"context"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,11 +18,12 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// callsGoexit returns code that ends its goroutine for as long as it is to, as t.FailNow does, and counts how often.
-func callsGoexit(while *bool, times *int) func() {
+// callsGoexit returns code that ends its goroutine for as long as it is to, as t.FailNow does, and counts how often. Daemons of two
+// objects call it at the same time.
+func callsGoexit(while *atomic.Bool, times *atomic.Int64) func() {
 	return func() {
-		if *while {
-			*times++
+		if while.Load() {
+			times.Add(1)
 			runtime.Goexit()
 		}
 	}
@@ -94,7 +96,9 @@ func TestCodeThatCallsGoexitHoldsNothingUp(t *testing.T) {
 	}
 	for name, place := range places {
 		t.Run(name, func(t *testing.T) {
-			exiting, times := true, 0
+			var exiting atomic.Bool
+			var times atomic.Int64
+			exiting.Store(true)
 			scene.Play(t, scene.Scenario{
 				Operator: func(*dsl.Resource, *enginetest.Journal) {},
 				Play: func(s *scene.Stage) {
@@ -107,11 +111,11 @@ func TestCodeThatCallsGoexitHoldsNothingUp(t *testing.T) {
 					s.Create(scene.Web)
 					s.Create(strings.Replace(scene.Web, "name: web", "name: other", 1))
 					s.Settle()
-					if times < 2 {
-						t.Errorf("the code was called for %d objects, want 2", times)
+					if n := times.Load(); n < 2 {
+						t.Errorf("the code was called for %d objects, want 2", n)
 					}
 					s.Take()
-					exiting = false
+					exiting.Store(false)
 					s.Update(scene.Foos, "default", "web", scene.SetField("gold", "metadata", "labels", "tier"))
 					s.Advance(5 * time.Minute)
 					if s.Len() == 0 {
