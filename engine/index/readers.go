@@ -4,7 +4,6 @@
 package index
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -62,7 +61,6 @@ type slot struct {
 // may be called by any number of goroutines, but an owner is viewed by one pass at a time.
 type Readers struct {
 	set   *Set
-	order int
 	inbox Inbox
 	// nothing is what passes see where there are no indexes.
 	nothing *View
@@ -80,7 +78,7 @@ type Inbox interface {
 
 // Readers returns the readers of a resource whose owners are woken through this inbox.
 func (s *Set) Readers(inbox Inbox) *Readers {
-	r := &Readers{set: s, order: int(s.readers.Add(1)), inbox: inbox, of: map[cache.ObjectName][]slot{}}
+	r := &Readers{set: s, inbox: inbox, of: map[cache.ObjectName][]slot{}}
 	r.nothing = &View{readers: r}
 	return r
 }
@@ -144,11 +142,6 @@ func readsOf(slots []slot) (out []read) {
 type reader struct {
 	of    *Readers
 	owner cache.ObjectName
-}
-
-// Compare implements [subscription.Reader].
-func (r reader) Compare(other reader) int {
-	return cmp.Or(cmp.Compare(r.of.order, other.of.order), cmp.Compare(r.owner.Namespace, other.owner.Namespace), cmp.Compare(r.owner.Name, other.owner.Name))
 }
 
 // look wakes each owner that a change concerns. This version of an object made the change.

@@ -6,7 +6,6 @@ package index
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -31,7 +30,6 @@ type Settings struct {
 type Set struct {
 	settings Settings
 	all      []*one
-	readers  atomic.Int32 // how many there were
 }
 
 // one is an index at work.

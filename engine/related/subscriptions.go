@@ -4,7 +4,6 @@
 package related
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 
@@ -32,11 +31,6 @@ type subscriptions struct {
 type reader struct {
 	dsl.Selection
 	owner cache.ObjectName
-}
-
-// Compare implements [subscription.Reader].
-func (r *reader) Compare(other *reader) int {
-	return cmp.Or(cmp.Compare(r.owner.Namespace, other.owner.Namespace), cmp.Compare(r.owner.Name, other.owner.Name))
 }
 
 // clear forgets all owners.

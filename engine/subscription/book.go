@@ -9,18 +9,17 @@ import (
 	"sync"
 )
 
-// Reader is somebody who reads. Compare orders readers; equal ones are one.
-type Reader[R any] interface {
-	comparable
-	Compare(R) int
-}
+// few is how many readers of a key are kept in a list. Most keys have one reader, and a list takes the least memory; some have very
+// many, of which a set finds one at once.
+const few = 32
 
 // Book has readers by the keys of what they read, and those that could not read. The zero value is empty. The methods may be called by
 // any number of goroutines. A visit must be quick and must not call the book.
-type Book[K comparable, R Reader[R]] struct {
+type Book[K comparable, R comparable] struct {
 	mu sync.Mutex
-	// by has lists, which are sorted: most keys have one reader, and some have very many.
+	// by has the readers of keys that have few, and crowds those of keys that have had more.
 	by     map[K][]R
+	crowds map[K]map[R]struct{}
 	size   int
 	missed map[R]struct{}
 }
@@ -33,11 +32,38 @@ func (b *Book[K, R]) Add(who R, keys ...K) {
 		b.by = map[K][]R{}
 	}
 	for _, key := range keys {
-		if at, found := slices.BinarySearchFunc(b.by[key], who, R.Compare); !found {
-			b.by[key] = slices.Insert(b.by[key], at, who)
+		if !b.hasLocked(who, key) {
+			b.addLocked(who, key)
 			b.size++
 		}
 	}
+}
+
+func (b *Book[K, R]) hasLocked(who R, key K) bool {
+	if crowd, is := b.crowds[key]; is {
+		_, has := crowd[who]
+		return has
+	}
+	return slices.Contains(b.by[key], who)
+}
+
+func (b *Book[K, R]) addLocked(who R, key K) {
+	crowd, is := b.crowds[key]
+	if list := b.by[key]; !is && len(list) < few {
+		b.by[key] = append(list, who)
+		return
+	} else if !is {
+		crowd = make(map[R]struct{}, 2*few)
+		for _, one := range list {
+			crowd[one] = struct{}{}
+		}
+		if b.crowds == nil {
+			b.crowds = map[K]map[R]struct{}{}
+		}
+		b.crowds[key] = crowd
+		delete(b.by, key)
+	}
+	crowd[who] = struct{}{}
 }
 
 // Drop is the opposite of Add.
@@ -45,14 +71,23 @@ func (b *Book[K, R]) Drop(who R, keys ...K) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, key := range keys {
-		at, found := slices.BinarySearchFunc(b.by[key], who, R.Compare)
-		if !found {
-			continue
+		if b.hasLocked(who, key) {
+			b.dropLocked(who, key)
+			b.size--
 		}
-		b.size--
-		if b.by[key] = slices.Delete(b.by[key], at, at+1); len(b.by[key]) == 0 {
-			delete(b.by, key)
+	}
+}
+
+func (b *Book[K, R]) dropLocked(who R, key K) {
+	if crowd, is := b.crowds[key]; is {
+		if delete(crowd, who); len(crowd) == 0 {
+			delete(b.crowds, key)
 		}
+		return
+	}
+	at := slices.Index(b.by[key], who)
+	if b.by[key] = slices.Delete(b.by[key], at, at+1); len(b.by[key]) == 0 {
+		delete(b.by, key)
 	}
 }
 
@@ -60,15 +95,18 @@ func (b *Book[K, R]) Drop(who R, keys ...K) {
 func (b *Book[K, R]) Clear() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.by, b.size, b.missed = nil, 0, nil
+	b.by, b.crowds, b.size, b.missed = nil, nil, 0, nil
 }
 
-// Each visits the readers of keys, for each of the keys.
+// Each visits the readers of keys, for each of the keys, in any order.
 func (b *Book[K, R]) Each(visit func(R), keys ...K) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, key := range keys {
 		for _, who := range b.by[key] {
+			visit(who)
+		}
+		for who := range b.crowds[key] {
 			visit(who)
 		}
 	}

@@ -4,7 +4,6 @@
 package subscription
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"testing"
@@ -15,8 +14,6 @@ import (
 
 // reader is a reader with a number.
 type reader int
-
-func (r reader) Compare(other reader) int { return cmp.Compare(r, other) }
 
 // book is a book of such readers by texts.
 type book = Book[string, reader]
@@ -53,10 +50,41 @@ func TestReadersAreVisitedByTheirKeys(t *testing.T) {
 			if diff := gocmp.Diff([][]reader{tt.a, tt.b}, [][]reader{visited(b, "a"), visited(b, "b")}, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("visited are (-want +got):\n%s", diff)
 			}
-			if left := len(b.by) > 0; b.Size() != tt.size || left != (tt.size > 0) {
+			if left := len(b.by)+len(b.crowds) > 0; b.Size() != tt.size || left != (tt.size > 0) {
 				t.Errorf("the size is %d, want %d; keys are left: %v", b.Size(), tt.size, left)
 			}
 		})
+	}
+}
+
+// TestACrowdOfReadersIsVisitedAsFewAre holds the same for keys that have more readers than a list keeps, before and after most of them have
+// gone.
+func TestACrowdOfReadersIsVisitedAsFewAre(t *testing.T) {
+	var b book
+	var all []reader
+	for who := range reader(3 * few) {
+		b.Add(who, "a")
+		b.Add(who, "a")
+		all = append(all, who)
+		if diff := gocmp.Diff(all, visited(&b, "a")); diff != "" || b.Size() != len(all) {
+			t.Fatalf("with %d readers the size is %d, and visited are (-want +got):\n%s", len(all), b.Size(), diff)
+		}
+	}
+	for len(all) > 0 {
+		b.Drop(all[0], "a", "a")
+		all = all[1:]
+		if diff := gocmp.Diff(all, visited(&b, "a"), cmpopts.EquateEmpty()); diff != "" || b.Size() != len(all) {
+			t.Fatalf("with %d readers left the size is %d, and visited are (-want +got):\n%s", len(all), b.Size(), diff)
+		}
+	}
+	if len(b.by)+len(b.crowds) > 0 {
+		t.Error("a key without readers is kept")
+	}
+	for who := range reader(2 * few) {
+		b.Add(who, "a")
+	}
+	if b.Clear(); len(visited(&b, "a")) > 0 || b.Size() > 0 {
+		t.Error("a crowd is left after Clear")
 	}
 }
 
