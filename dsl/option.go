@@ -42,7 +42,7 @@ type optionRow struct {
 	not HandlerKind
 	// daemon says why daemons cannot have the option; empty when they can.
 	daemon string
-	// only is a condition for the option to have a meaning; nil when there is none.
+	// only is a condition for the option to have a meaning; nil when it has one for every handler.
 	only *condition
 	// given reports whether a handler has the option. It is nil for an option of YAML alone, and for one that all
 	// handlers may have.

@@ -213,7 +213,7 @@ func (b Book) adapted(h Handler, m Moment, older bool) Entry {
 	case e.ViewName != h.View.Name():
 		return b.moved(e, h, m)
 	case older && h.View.spec():
-		e.Handled = anew // the object was different in between, and may be as before again
+		e.Handled = anew // somebody may have changed the object and taken that back
 	}
 	return e
 }

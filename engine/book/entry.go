@@ -9,8 +9,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// anew is the value of Entry.Handled for a handler that has handled something unknown and is to run once more. It
-// equals no digest.
+// anew is the value of Entry.Handled for a handler that runs once more whatever its view is. It equals no digest.
 const anew = "?"
 
 // Entry is a handler's entry in a book. Fields with a JSON name are stored.

@@ -29,8 +29,8 @@ func (r *ownerRecord) enterChild(ctx context.Context, w *wanted, live *unstructu
 	return nil
 }
 
-// enter writes places and which children are there into the owner's record, unless it has them. What was a child and
-// is none any more is left out by the way. A server that refuses is asked once in a pass.
+// enter writes places and which children are there into the owner's record, unless it has them. The
+// same write leaves out former children. A server that refuses is asked once in a pass.
 func (r *ownerRecord) enter(ctx context.Context, titles map[ownership.Place]string) error {
 	r.turn.Lock()
 	defer r.turn.Unlock()

@@ -44,7 +44,7 @@ func (k *kinds) repeats(kind *feed.Feed) bool {
 	})
 }
 
-// all yields the feeds of the kinds of which objects are known, each kind once.
+// all yields each kind's feed once, if the feed knows the objects of its kind.
 func (k *kinds) all(yield func(*feed.Feed) bool) {
 	for _, kind := range k.feeds {
 		if kind.Known() && !k.repeats(kind) && !yield(kind) {
@@ -155,7 +155,7 @@ func (k *kinds) claimed(owner ownership.Owner, place ownership.Place) (there, kn
 	return there, there || h.State().Stale.IsZero()
 }
 
-// shows returns the feed that has the objects of a place's kind, and the informer that has the place; nil where there is none.
+// shows returns the feed that has the objects of a place's kind, and the informer that has the place; both are nil if no kind of the family has it.
 func (k *kinds) shows(place ownership.Place) (*feed.Feed, *watch.Handle) {
 	for kind := range k.all {
 		if kind.Resource().GroupKind() == place.Kind {

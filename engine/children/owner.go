@@ -79,7 +79,7 @@ func (w *ownerWriter) reread(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("reading it: %w", err)
 	case live == nil || live.GetUID() != w.pass.Object.GetUID():
-		return dsl.Permanent(errors.New("the owner is gone, so there is no record to enter it into")) // nobody would find it again
+		return dsl.Permanent(errors.New("the owner is gone, so there is no record to enter it into")) // no later pass would find the child
 	}
 	w.set(live)
 	return nil

@@ -41,7 +41,8 @@ func TestTheFinalizerOfChildren(t *testing.T) {
 	}
 }
 
-// TestAnAppliedChildIsACopy holds that nobody changes what the pass keeps of a child, and that it goes before the cache.
+// TestAnAppliedChildIsACopy holds that a handler which changes the answer of Apply does not change the pass's child, and that the pass's
+// child is read before the one in the cache.
 func TestAnAppliedChildIsACopy(t *testing.T) {
 	var l lister
 	which, given := id{key: cache.MetaObjectToName(configMap())}, configMap()

@@ -59,7 +59,7 @@ func (r *ownerRecord) owner() ownership.Owner {
 	}
 }
 
-// read reads the owner's record. One that cannot be read is none. There may be a child that no cache shows at a place that
+// read reads the owner's record. A record that cannot be read counts as absent. There may be a child that no cache shows at a place that
 // this process did not enter: an earlier process made it, or a restored backup has brought it back.
 func (r *ownerRecord) read() {
 	if known := r.pass.Memory.record; known != nil {

@@ -27,7 +27,7 @@ type Memory struct {
 	settled apply.Settled
 	// claims are about the children that two handlers want.
 	claims collision.Memory[id]
-	// record is about the owner's record, nil where there is none.
+	// record is what is known of the owner's record; nil before a pass has read it.
 	record *knownRecord
 	// unsure: a write of the record got no answer, so the owner may have another record than is known.
 	unsure bool
