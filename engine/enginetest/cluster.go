@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest/internal/apiserver"
+	"github.com/handwerk-dev/handwerk/engine/apiserver"
 )
 
 // Cluster is a cluster in memory. Its methods fail the test when they cannot do what is asked. Handlers may call
@@ -43,7 +43,7 @@ func Run(t *testing.T, test func(t *testing.T, c *Cluster)) {
 // that was started is stopped when the test ends.
 func New(t testing.TB) *Cluster {
 	t.Helper()
-	c := &Cluster{t: t, server: apiserver.New(), log: newTestLog(t)}
+	c := &Cluster{t: t, server: apiserver.New(apiserver.Settings{}), log: newTestLog(t)}
 	client, err := dynamic.NewForConfig(configFor(c.server.Admin(), "enginetest"))
 	if err != nil {
 		t.Fatalf("connecting: %v", err)

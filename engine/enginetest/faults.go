@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/handwerk-dev/handwerk/engine/enginetest/internal/apiserver"
+	"github.com/handwerk-dev/handwerk/engine/apiserver"
 )
 
 // ErrRefused is the network error that a disconnected process gets.

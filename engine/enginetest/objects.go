@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/handwerk-dev/handwerk/dsl/plain"
-	"github.com/handwerk-dev/handwerk/engine/enginetest/internal/apiserver"
+	"github.com/handwerk-dev/handwerk/engine/apiserver"
 )
 
 // Create creates an object and returns it; for several, the last one. The object is YAML text, which may have

@@ -11,7 +11,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest/internal/apiserver"
+	"github.com/handwerk-dev/handwerk/engine/apiserver"
 )
 
 // Process is a running operator, like one of its pods.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/handwerk-dev/handwerk/engine/enginetest/internal/apiserver"
+	"github.com/handwerk-dev/handwerk/engine/apiserver"
 )
 
 // Write is a write request of an operator.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
 )
@@ -33,6 +34,8 @@ type Request struct {
 	contentType string
 	accept      string
 	agent       string
+	// warnings are those of the response; nil means that the client gets none.
+	warnings *[]string
 }
 
 // Writes reports whether the request is a write.
@@ -58,6 +61,32 @@ func (r Request) manager() string {
 }
 
 func (r Request) partial() bool { return strings.Contains(r.accept, "as=PartialObjectMetadata") }
+
+// unknown handles fields that an object has and its schema lacks as the client wishes: it refuses them, warns of
+// them or ignores them. Without a wish, they are ignored.
+func (r Request) unknown(t *table, paths []string) error {
+	if len(paths) == 0 {
+		return nil
+	}
+	switch r.options.Get("fieldValidation") {
+	case metav1.FieldValidationStrict:
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: strict decoding error: unknown field %q",
+			t.kind, r.Resource.Version, t.kind, paths[0]))
+	case metav1.FieldValidationWarn:
+		r.warn(paths)
+	}
+	return nil
+}
+
+// warn adds a warning of unknown fields to the response.
+func (r Request) warn(paths []string) {
+	if r.warnings == nil {
+		return
+	}
+	for _, path := range paths {
+		*r.warnings = append(*r.warnings, fmt.Sprintf("unknown field %q", path))
+	}
+}
 
 // parse parses a request for objects. It is not found if the path is not that of a resource.
 func parse(h *http.Request) (Request, error) {

@@ -29,6 +29,8 @@ type change struct {
 // table holds the objects of one resource. It is guarded by the server's lock.
 type table struct {
 	resource
+	// schemas are those of a CRD's versions.
+	schemas map[string]Schema
 	// rows are replaced, and not changed in place.
 	rows map[types.NamespacedName]*unstructured.Unstructured
 	// history has the changes after the version forgotten.

@@ -89,7 +89,7 @@ func (c *Client) RoundTrip(h *http.Request) (*http.Response, error) {
 	if err != nil {
 		return failure(h, err), nil
 	}
-	r.trusted = c.trusted
+	r.trusted, r.warnings = c.trusted, new([]string)
 	code, result, err := c.handle(h.Context(), r)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,11 @@ func (c *Client) RoundTrip(h *http.Request) (*http.Response, error) {
 	if c.isSevered() {
 		return nil, ErrRefused
 	}
-	return answer(h, code, "application/json", result), nil
+	out := answer(h, code, "application/json", result)
+	for _, warning := range *r.warnings {
+		out.Header.Add("Warning", `299 - `+strconv.Quote(warning))
+	}
+	return out, nil
 }
 
 // handle passes a request to the server, unless a fault prevents it.

@@ -28,11 +28,17 @@ func (s *Server) create(t *table, r Request, o *unstructured.Unstructured) (*uns
 		return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
 	}
 	t.rewrite(o)
+	if err := s.decode(t, r, o); err != nil {
+		return nil, err
+	}
 	if t.status {
 		delete(o.Object, "status")
 	}
 	if err := t.accept(o); err != nil {
 		return nil, err
+	}
+	if errs := s.check(t, r, o, nil); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(t.groupKind(), o.GetName(), errs)
 	}
 	o.SetUID(s.uid())
 	o.SetCreationTimestamp(metav1.Now())
@@ -61,8 +67,13 @@ func (s *Server) created(t *table, o *unstructured.Unstructured) (*unstructured.
 	if _, taken := s.tables[r.name()]; taken {
 		return nil, apierrors.NewBadRequest(r.name().String() + " is served already")
 	}
+	forms, err := s.formsOf(o)
+	if err != nil {
+		return nil, err
+	}
 	establish(o)
 	s.tables[r.name()] = newTable(r)
+	s.tables[r.name()].schemas = forms
 	return s.commit(t, added, o), nil
 }
 

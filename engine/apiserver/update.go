@@ -36,11 +36,14 @@ func (s *Server) replace(t *table, r Request, old, next *unstructured.Unstructur
 		return nil, err
 	}
 	t.rewrite(next)
+	if err := s.decode(t, r, next); err != nil {
+		return nil, err
+	}
 	next = limit(t, r.Subresource, old, next)
 	if err := t.accept(next); err != nil {
 		return nil, err
 	}
-	if errs := immutable(old, next); len(errs) > 0 {
+	if errs := append(immutable(old, next), s.check(t, r, next, old)...); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(t.groupKind(), r.Name, errs)
 	}
 	if r.contentType != string(types.ApplyPatchType) {
@@ -58,7 +61,7 @@ func (s *Server) replace(t *table, r Request, old, next *unstructured.Unstructur
 	}
 	if t.name() == crds() {
 		if err := s.redefine(next); err != nil {
-			return nil, apierrors.NewBadRequest(err.Error())
+			return nil, err
 		}
 	}
 	return s.commit(t, modified, next), nil

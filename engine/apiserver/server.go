@@ -20,6 +20,8 @@ import (
 
 // Server is an API server. Its methods are safe for use by several goroutines.
 type Server struct {
+	schemas Schemas // nil means that objects are taken as they are
+
 	mu      sync.Mutex
 	owners  ownership
 	version int64 // of the last write; all resources share it
@@ -30,10 +32,15 @@ type Server struct {
 	lagging *discoveryv2.APIGroupDiscoveryList // the frozen discovery; nil if it is current
 }
 
-// New returns a server with the usual built-in resources and the namespaces default and
-// kube-system.
-func New() *Server {
-	s := &Server{tables: map[schema.GroupResource]*table{}, broken: map[string]bool{}}
+// Settings say how much of a real API server a server is. The zero value is one that takes objects as they are.
+type Settings struct {
+	// Schemas are the schemas by which objects are defaulted, pruned and validated; nil means that they are not.
+	Schemas Schemas
+}
+
+// New returns a server with the usual built-in resources and the namespaces default and kube-system.
+func New(settings Settings) *Server {
+	s := &Server{schemas: settings.Schemas, tables: map[schema.GroupResource]*table{}, broken: map[string]bool{}}
 	for _, r := range builtins() {
 		s.tables[schema.GroupResource{Group: r.group, Resource: r.plural}] = newTable(r)
 	}

@@ -1,16 +1,16 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apiserver is a Kubernetes API server in memory. Clients reach it through an
-// http.RoundTripper, so everything above the wire is what runs against a real one: client-go's
-// clients, reflectors, streamed lists and error handling.
+// Package apiserver is a Kubernetes API server in memory. Clients in its process reach it through an
+// http.RoundTripper, others through an http.Handler, so everything above the wire is what runs against a real one:
+// client-go's clients, reflectors, streamed lists and error handling.
 //
 // It does what operators depend on as the real server does: uids, one rising resourceVersion,
 // generations, the status subresource, conflicts, merge and strategic merge patches, server-side
 // apply with managedFields, finalizers, preconditions, selectors, watches that can be resumed and
 // that expire, aggregated discovery, CRDs and namespaces that come and go, and reviews of access.
 //
-// It does not validate, default or prune objects by their schema, run admission, collect garbage
+// With [Settings].Schemas it defaults, prunes and validates objects, too. It does not run admission, collect garbage
 // or play any controller.
 //
 // It needs no network and no goroutine that goes on, and nothing in it waits but the reading of a

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -45,15 +46,29 @@ func resourceOf(crd *unstructured.Unstructured) (resource, error) {
 func (s *Server) redefine(crd *unstructured.Unstructured) error {
 	r, err := resourceOf(crd)
 	if err != nil {
-		return err
+		return apierrors.NewBadRequest(err.Error())
 	}
 	t, found := s.tables[r.name()]
-	if !found || slices.Equal(t.versions, r.versions) {
+	if !found {
+		return nil
+	}
+	if t.schemas, err = s.formsOf(crd); err != nil {
+		return err
+	}
+	if slices.Equal(t.versions, r.versions) {
 		return nil
 	}
 	t.versions = r.versions
 	t.cut()
 	return nil
+}
+
+// formsOf returns the schemas of a CRD by version; none if the server works without schemas.
+func (s *Server) formsOf(crd *unstructured.Unstructured) (map[string]Schema, error) {
+	if s.schemas == nil {
+		return nil, nil //nolint:nilnil // no schemas and no error
+	}
+	return s.schemas.Custom(crd)
 }
 
 // establish sets the conditions of a served CRD.
