@@ -103,7 +103,12 @@ func (c *Client) RoundTrip(h *http.Request) (*http.Response, error) {
 	if c.isSevered() {
 		return nil, ErrRefused
 	}
-	out := answer(h, code, "application/json", result)
+	var out *http.Response
+	if list, ok := result.(*listing); ok {
+		out = respond(h, code, "application/json", list, -1)
+	} else {
+		out = answer(h, code, "application/json", result)
+	}
 	for _, warning := range *r.warnings {
 		out.Header.Add("Warning", `299 - `+strconv.Quote(warning))
 	}
@@ -158,10 +163,15 @@ func answer(h *http.Request, code int, kind string, result any) *http.Response {
 	if status, ok := result.(metav1.Status); ok && isPage(status) {
 		kind, data = "text/plain; charset=utf-8", []byte("404 page not found\n")
 	}
+	return respond(h, code, kind, io.NopCloser(bytes.NewReader(data)), int64(len(data)))
+}
+
+// respond returns a response. The length of the body is in bytes; -1 means that it is unknown.
+func respond(h *http.Request, code int, kind string, body io.ReadCloser, length int64) *http.Response {
 	return &http.Response{
 		StatusCode: code, Status: strconv.Itoa(code) + " " + http.StatusText(code), Request: h,
-		Header: http.Header{"Content-Type": {kind}}, ContentLength: int64(len(data)),
-		Body: io.NopCloser(bytes.NewReader(data)), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {kind}}, ContentLength: length,
+		Body: body, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
 }
 

@@ -89,5 +89,5 @@ func (s *Server) crdOf(t *table) *unstructured.Unstructured {
 	if !t.custom {
 		return nil
 	}
-	return s.tables[crds()].rows[types.NamespacedName{Name: t.name().String()}]
+	return s.tables[crds()].get(types.NamespacedName{Name: t.name().String()})
 }

@@ -6,6 +6,7 @@ package apiserver
 import (
 	"fmt"
 
+	"github.com/handwerk-dev/handwerk/engine/apiserver/store"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,7 +59,7 @@ func (s *Server) create(t *table, r Request, o *unstructured.Unstructured) (*uns
 // created stores the object, with the consequences of its creation.
 func (s *Server) created(t *table, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if t.name() != crds() {
-		return s.commit(t, added, o), nil
+		return s.commit(t, store.Added, o), nil
 	}
 	r, err := resourceOf(o)
 	if err != nil {
@@ -72,9 +73,9 @@ func (s *Server) created(t *table, o *unstructured.Unstructured) (*unstructured.
 		return nil, err
 	}
 	establish(o)
-	s.tables[r.name()] = newTable(r)
+	s.tables[r.name()] = newTable(r, s.history)
 	s.tables[r.name()].schemas = forms
-	return s.commit(t, added, o), nil
+	return s.commit(t, store.Added, o), nil
 }
 
 // place checks that the name is free and that the namespace exists.
@@ -93,7 +94,7 @@ func (s *Server) place(t *table, r Request, o *unstructured.Unstructured) error 
 	case !t.namespaced && r.Namespace != "":
 		return &apierrors.StatusError{ErrStatus: notServed()}
 	}
-	if _, taken := t.rows[keyOf(o)]; taken {
+	if t.get(keyOf(o)) != nil {
 		return apierrors.NewAlreadyExists(t.name(), o.GetName())
 	}
 	if err := s.accepts(r.Namespace); err != nil {
@@ -107,7 +108,7 @@ func (s *Server) accepts(namespace string) error {
 	if namespace == "" {
 		return nil
 	}
-	found := s.tables[namespaces()].rows[types.NamespacedName{Name: namespace}]
+	found := s.tables[namespaces()].get(types.NamespacedName{Name: namespace})
 	switch {
 	case found == nil:
 		return apierrors.NewNotFound(namespaces(), namespace)

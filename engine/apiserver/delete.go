@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/handwerk-dev/handwerk/engine/apiserver/store"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,7 +31,7 @@ func (s *Server) delete(t *table, o *unstructured.Unstructured, must metav1.Prec
 	case o.GetDeletionTimestamp() != nil:
 		return s.shorten(t, o, grace), nil
 	case grace == 0 && len(o.GetFinalizers()) == 0 && !s.contains(t, o):
-		s.commit(t, deleted, o.DeepCopy())
+		s.commit(t, store.Deleted, o.DeepCopy())
 		s.unserve()
 		return nil, nil
 	}
@@ -40,7 +41,7 @@ func (s *Server) delete(t *table, o *unstructured.Unstructured, must metav1.Prec
 	if o.GetGeneration() > 0 {
 		marked.SetGeneration(o.GetGeneration() + 1)
 	}
-	marked = s.commit(t, modified, marked)
+	marked = s.commit(t, store.Modified, marked)
 	return marked, s.empty(t, marked)
 }
 
@@ -64,10 +65,12 @@ func (s *Server) contents(t *table, o *unstructured.Unstructured) []content {
 		default:
 			continue
 		}
-		for key, row := range other.rows {
-			if t.name() == crds() || key.Namespace == o.GetName() {
-				out = append(out, content{other, row})
-			}
+		within := o.GetName()
+		if t.name() == crds() {
+			within = ""
+		}
+		for _, row := range other.objects.In(within) {
+			out = append(out, content{other, row.Tree()})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b content) int {
@@ -117,7 +120,7 @@ func (s *Server) emptied() []content {
 
 func (s *Server) sweep() {
 	for _, c := range s.emptied() {
-		s.commit(c.table, deleted, c.object.DeepCopy())
+		s.commit(c.table, store.Deleted, c.object.DeepCopy())
 	}
 	s.unserve()
 }

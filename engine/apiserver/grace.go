@@ -6,6 +6,7 @@ package apiserver
 import (
 	"time"
 
+	"github.com/handwerk-dev/handwerk/engine/apiserver/store"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -45,7 +46,7 @@ func left(o *unstructured.Unstructured) int64 {
 	return 0
 }
 
-// shorten shortens the grace period of an object that is being deleted, after another delete request. Its end moves
+// shorten shortens the grace period of an object that is being store.Deleted, after another delete request. Its end moves
 // by the difference, but not into the past. It returns nil if the object ends now.
 func (s *Server) shorten(t *table, o *unstructured.Unstructured, grace int64) *unstructured.Unstructured {
 	before := left(o)
@@ -59,11 +60,11 @@ func (s *Server) shorten(t *table, o *unstructured.Unstructured, grace int64) *u
 	}
 	metadata := next.Object["metadata"].(map[string]any)
 	metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = end.UTC().Format(time.RFC3339), grace
-	next = s.commit(t, modified, next)
+	next = s.commit(t, store.Modified, next)
 	if grace > 0 || len(next.GetFinalizers()) > 0 {
 		return next
 	}
-	s.commit(t, deleted, next.DeepCopy())
+	s.commit(t, store.Deleted, next.DeepCopy())
 	return nil
 }
 

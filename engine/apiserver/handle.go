@@ -6,11 +6,7 @@ package apiserver
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
-	"slices"
-	"strconv"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,7 +53,8 @@ func (s *Server) handle(ctx context.Context, r Request) (any, error) {
 // single handles a request for one object and returns the object; nil if there is none to return.
 func (s *Server) single(t *table, r Request) (*unstructured.Unstructured, error) {
 	sent := &unstructured.Unstructured{Object: r.Body}
-	old, found := t.rows[types.NamespacedName{Namespace: r.Namespace, Name: r.Name}]
+	old := t.get(types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
+	found := old != nil
 	switch r.Verb {
 	case "create":
 		return s.create(t, r, sent)
@@ -80,76 +77,6 @@ func (s *Server) single(t *table, r Request) (*unstructured.Unstructured, error)
 		return s.delete(t, old, preconditions(r.Body), graceIn(r.Body))
 	}
 	return nil, apierrors.NewMethodNotSupported(t.name(), r.Verb)
-}
-
-func (s *Server) list(t *table, r Request) (any, error) {
-	sel, err := selectorOf(r)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.future(r); err != nil {
-		return nil, err
-	}
-	items := []any{}
-	for _, o := range t.selected(r.Namespace, sel) {
-		items = append(items, present(t, r, o))
-	}
-	kind, apiVersion := t.kind+"List", t.apiVersion(r.Resource.Version)
-	if r.partial() {
-		kind, apiVersion = "PartialObjectMetadataList", "meta.k8s.io/v1"
-	}
-	return map[string]any{
-		"kind": kind, "apiVersion": apiVersion, "items": items,
-		"metadata": map[string]any{"resourceVersion": strconv.FormatInt(s.version, 10)},
-	}, nil
-}
-
-func (s *Server) watch(ctx context.Context, t *table, r Request) (any, error) {
-	sel, err := selectorOf(r)
-	if err != nil {
-		return nil, err
-	}
-	st := newStream(ctx, t, r, sel)
-	from, err := strconv.ParseInt(r.options.Get("resourceVersion"), 10, 64)
-	streamed := r.options.Get("sendInitialEvents") == "true"
-	switch {
-	case err != nil && r.options.Get("resourceVersion") != "":
-		return nil, apierrors.NewBadRequest("resourceVersion: " + err.Error())
-	case streamed && s.future(r) != nil:
-		return nil, s.future(r)
-	case streamed || from == 0:
-		for _, o := range t.selected(r.Namespace, sel) {
-			st.send(added, o)
-		}
-		if streamed {
-			st.bookmark(s.version)
-		}
-	case from < t.forgotten:
-		st.expired()
-		return st, nil
-	}
-	st.hold(t.held)
-	if !streamed && from > 0 {
-		st.after = from
-		for _, c := range t.history {
-			if c.version > from {
-				st.tell(c)
-			}
-		}
-	}
-	t.streams[st] = true
-	return st, nil
-}
-
-// future returns the error for a request with a version that has not been reached.
-func (s *Server) future(r Request) error {
-	from, err := strconv.ParseInt(r.options.Get("resourceVersion"), 10, 64)
-	if err != nil || from <= s.version {
-		return nil // an invalid number is refused elsewhere
-	}
-	out := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", from, s.version), 1)
-	out.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}}
-	return out
 }
 
 // present returns an object in the form that the client asks for.
@@ -187,10 +114,4 @@ func (s *Server) clear(t *table, r Request) error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
-}
-
-func sortByName(list []*unstructured.Unstructured) {
-	slices.SortFunc(list, func(a, b *unstructured.Unstructured) int {
-		return strings.Compare(keyOf(a).String(), keyOf(b).String())
-	})
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/handwerk-dev/handwerk/engine/apiserver/store"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -33,22 +34,28 @@ func selectorOf(r Request) (selector, error) {
 	return selector{labels: byLabel, fields: byField, name: r.Name}, nil
 }
 
-func (s selector) matches(o *unstructured.Unstructured) bool {
-	if o == nil || s.name != "" && s.name != o.GetName() {
+func (s selector) matches(row *store.Row) bool {
+	if row == nil || s.name != "" && s.name != row.Name {
 		return false
 	}
-	return s.labels.Matches(labels.Set(o.GetLabels())) && s.fields.Matches(plain{o.Object})
+	return s.labels.Matches(row.Labels) && (s.fields.Empty() || s.fields.Matches(plain{row}))
 }
 
 // plain makes an object's values available to a field selector.
-type plain struct{ tree map[string]any }
+type plain struct{ row *store.Row }
 
 // Has reports whether the field exists.
 func (p plain) Has(field string) bool { return p.Get(field) != "" }
 
 // Get returns the field's value as text.
 func (p plain) Get(field string) string {
-	value, found, err := unstructured.NestedFieldNoCopy(p.tree, strings.Split(field, ".")...)
+	switch field {
+	case "metadata.name":
+		return p.row.Name
+	case "metadata.namespace":
+		return p.row.Namespace
+	}
+	value, found, err := unstructured.NestedFieldNoCopy(p.row.Tree().Object, strings.Split(field, ".")...)
 	if err != nil || !found || value == nil {
 		return ""
 	}
@@ -58,3 +65,5 @@ func (p plain) Get(field string) string {
 func everything() selector {
 	return selector{labels: labels.Everything(), fields: fields.Everything()}
 }
+
+func (s selector) empty() bool { return s.name == "" && s.labels.Empty() && s.fields.Empty() }

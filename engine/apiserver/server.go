@@ -6,11 +6,12 @@ package apiserver
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
+	"github.com/handwerk-dev/handwerk/engine/apiserver/store"
 	discoveryv2 "k8s.io/api/apidiscovery/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,6 +22,9 @@ import (
 // Server is an API server. Its methods are safe for use by several goroutines.
 type Server struct {
 	schemas Schemas // nil means that objects are taken as they are
+	// history and bookmarks are those of the settings.
+	history   int
+	bookmarks time.Duration
 
 	mu      sync.Mutex
 	owners  ownership
@@ -36,13 +40,22 @@ type Server struct {
 type Settings struct {
 	// Schemas are the schemas by which objects are defaulted, pruned and validated; nil means that they are not.
 	Schemas Schemas
+	// History is how many changes of a resource a client can catch up with; 0 means all. At most twice as many are
+	// kept. A watch that is as many changes behind ends.
+	History int
+	// Bookmarks is the time between the bookmarks of a watch that allows them; 0 means that it gets none but that
+	// after the first objects.
+	Bookmarks time.Duration
 }
 
 // New returns a server with the usual built-in resources and the namespaces default and kube-system.
 func New(settings Settings) *Server {
-	s := &Server{schemas: settings.Schemas, tables: map[schema.GroupResource]*table{}, broken: map[string]bool{}}
+	s := &Server{
+		schemas: settings.Schemas, history: settings.History, bookmarks: settings.Bookmarks,
+		tables: map[schema.GroupResource]*table{}, broken: map[string]bool{},
+	}
 	for _, r := range builtins() {
-		s.tables[schema.GroupResource{Group: r.group, Resource: r.plural}] = newTable(r)
+		s.tables[schema.GroupResource{Group: r.group, Resource: r.plural}] = newTable(r, settings.History)
 	}
 	for _, name := range []string{"default", "kube-system"} {
 		namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
@@ -117,18 +130,18 @@ func (s *Server) Backup() (restore func()) {
 func (s *Server) backup() (restoreLocked func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	version, rows := s.version, map[*table]map[types.NamespacedName]*unstructured.Unstructured{}
+	version, saved := s.version, map[*table]func(int64){}
 	for _, t := range s.tables {
-		rows[t] = maps.Clone(t.rows)
+		saved[t] = t.objects.Backup()
 	}
 	return func() {
 		s.version = version
 		for _, t := range s.tables {
-			t.rows = maps.Clone(rows[t])
-			if t.rows == nil {
-				t.rows = map[types.NamespacedName]*unstructured.Unstructured{}
+			if back, found := saved[t]; found {
+				back(version)
+			} else {
+				t.objects.Empty(version)
 			}
-			t.history = slices.DeleteFunc(slices.Clone(t.history), func(c change) bool { return c.version > version })
 		}
 	}
 }
@@ -168,7 +181,7 @@ func (s *Server) Rewrite(resource schema.GroupResource, change func(*unstructure
 
 // Load stores an object as it is, with a new version.
 func (s *Server) Load(resource schema.GroupResource, o *unstructured.Unstructured) {
-	s.each([]schema.GroupResource{resource}, func(t *table) { s.commit(t, added, o) })
+	s.each([]schema.GroupResource{resource}, func(t *table) { s.commit(t, store.Added, o) })
 }
 
 // each calls do for these served resources, or for all if none are named.
@@ -184,18 +197,11 @@ func (s *Server) each(resources []schema.GroupResource, do func(*table)) {
 
 // commit stores a write: it assigns a version and notifies the watches. For a removal, next is the last object. It
 // returns the stored object.
-func (s *Server) commit(t *table, what eventType, next *unstructured.Unstructured) *unstructured.Unstructured {
+func (s *Server) commit(t *table, what store.EventType, next *unstructured.Unstructured) *unstructured.Unstructured {
 	s.version++
 	next.SetResourceVersion(strconv.FormatInt(s.version, 10))
-	key := keyOf(next)
-	c := change{version: s.version, what: what, object: next, before: t.rows[key]}
-	if what == deleted {
-		delete(t.rows, key)
-	} else {
-		t.rows[key] = next
-	}
-	t.note(c)
-	if what == deleted {
+	t.note(t.objects.Commit(what, next))
+	if what == store.Deleted {
 		s.sweepLater()
 	}
 	return next

@@ -4,40 +4,19 @@
 package apiserver
 
 import (
+	"github.com/handwerk-dev/handwerk/engine/apiserver/store"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// eventType is the type of a watch event on the wire.
-type eventType string
-
-const (
-	added    eventType = "ADDED"
-	modified eventType = "MODIFIED"
-	deleted  eventType = "DELETED"
-)
-
-// change is one write. Its objects are immutable.
-type change struct {
-	version int64
-	what    eventType
-	// object is the written object; for a removal the last one, with the removal's version.
-	object *unstructured.Unstructured
-	before *unstructured.Unstructured
-}
-
-// table holds the objects of one resource. It is guarded by the server's lock.
+// table is a served resource with its objects. It is guarded by the server's lock.
 type table struct {
 	resource
 	// schemas are those of a CRD's versions.
 	schemas map[string]Schema
-	// rows are replaced, and not changed in place.
-	rows map[types.NamespacedName]*unstructured.Unstructured
-	// history has the changes after the version forgotten.
-	history   []change
-	forgotten int64
-	streams   map[*stream]bool
-	held      bool
+	objects *store.Store
+	streams map[*stream]bool
+	held    bool
 	// withdrawn: the resource is not served.
 	withdrawn bool
 	// omitted are objects hidden from lists.
@@ -60,15 +39,20 @@ func (t *table) rewrite(o *unstructured.Unstructured) {
 	}
 }
 
-func newTable(r resource) *table {
-	return &table{
-		resource: r, streams: map[*stream]bool{},
-		rows: map[types.NamespacedName]*unstructured.Unstructured{}, omitted: map[types.NamespacedName]bool{},
-	}
+// newTable returns a table that remembers this many changes; 0 means all.
+func newTable(r resource, history int) *table {
+	return &table{resource: r, objects: store.New(history), streams: map[*stream]bool{}, omitted: map[types.NamespacedName]bool{}}
 }
 
-func (t *table) note(c change) {
-	t.history = append(t.history, c)
+// get returns an object, or nil. The object is not to be changed.
+func (t *table) get(key types.NamespacedName) *unstructured.Unstructured {
+	if row := t.objects.Get(key.Namespace, key.Name); row != nil {
+		return row.Tree()
+	}
+	return nil
+}
+
+func (t *table) note(c store.Change) {
 	for s := range t.streams {
 		if s.over() {
 			delete(t.streams, s)
@@ -93,22 +77,30 @@ func (t *table) cut() {
 }
 
 func (t *table) expire(now int64) {
-	t.history, t.forgotten = nil, now
+	t.objects.Forget(now)
 	for s := range t.streams {
 		s.drop()
-		s.expired()
+		s.expired("too old resource version")
 		delete(t.streams, s)
 	}
 }
 
-// selected returns the selected objects in a namespace; an empty namespace means all.
-func (t *table) selected(namespace string, sel selector) []*unstructured.Unstructured {
-	var out []*unstructured.Unstructured
-	for key, o := range t.rows {
-		if (namespace == "" || key.Namespace == namespace) && sel.matches(o) && !t.omitted[key] {
-			out = append(out, o)
+// chosen returns those of the rows that a selector matches and that are not hidden.
+func (t *table) chosen(rows []*store.Row, sel selector) []*store.Row {
+	out := rows[:0]
+	for _, row := range rows {
+		if sel.matches(row) && !t.omitted[types.NamespacedName{Namespace: row.Namespace, Name: row.Name}] {
+			out = append(out, row)
 		}
 	}
-	sortByName(out)
+	return out
+}
+
+// selected returns the selected objects in a namespace; an empty namespace means all. They are not to be changed.
+func (t *table) selected(namespace string, sel selector) []*unstructured.Unstructured {
+	var out []*unstructured.Unstructured
+	for _, row := range t.chosen(t.objects.In(namespace), sel) {
+		out = append(out, row.Tree())
+	}
 	return out
 }

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/handwerk-dev/handwerk/engine/apiserver/store"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -56,7 +57,7 @@ func (s *Server) replace(t *table, r Request, old, next *unstructured.Unstructur
 		next.SetGeneration(old.GetGeneration() + 1)
 	}
 	if next.GetDeletionTimestamp() != nil && len(next.GetFinalizers()) == 0 && left(next) == 0 {
-		s.commit(t, deleted, old.DeepCopy())
+		s.commit(t, store.Deleted, old.DeepCopy())
 		return next, nil
 	}
 	if t.name() == crds() {
@@ -64,7 +65,7 @@ func (s *Server) replace(t *table, r Request, old, next *unstructured.Unstructur
 			return nil, err
 		}
 	}
-	return s.commit(t, modified, next), nil
+	return s.commit(t, store.Modified, next), nil
 }
 
 // agrees refuses a write with another resource version.
@@ -124,7 +125,7 @@ func immutable(old, next *unstructured.Unstructured) field.ErrorList {
 	for _, f := range next.GetFinalizers() {
 		if !slices.Contains(old.GetFinalizers(), f) {
 			out = append(out, field.Forbidden(meta.Child("finalizers"),
-				"no new finalizers can be added if the object is being deleted, found new finalizers "+f))
+				"no new finalizers can be added if the object is being store.Deleted, found new finalizers "+f))
 		}
 	}
 	return out

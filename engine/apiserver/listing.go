@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/handwerk-dev/handwerk/engine/apiserver/store"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// partSize is how much JSON of a list or a watch is encoded at once, in bytes.
+const partSize = 32 << 10
+
+// listing is a list as the body of a response. It is encoded while it is read, without the server's lock.
+type listing struct {
+	table   *table
+	request Request
+	rows    []*store.Row
+	// sent is how many of the rows have been encoded.
+	sent int
+	// part is encoded and read up to left.
+	part, left []byte
+	done       bool
+}
+
+func newListing(t *table, r Request, p page) *listing {
+	kind, apiVersion := t.kind+"List", t.apiVersion(r.Resource.Version)
+	if r.partial() {
+		kind, apiVersion = "PartialObjectMetadataList", "meta.k8s.io/v1"
+	}
+	meta := metav1.ListMeta{ResourceVersion: strconv.FormatInt(p.version, 10), Continue: p.next, RemainingItemCount: p.remaining}
+	head, err := json.Marshal(meta)
+	if err != nil {
+		panic("apiserver: " + err.Error()) // not reached: it is a plain struct
+	}
+	head = fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":%s,"items":[`, kind, apiVersion, head)
+	return &listing{table: t, request: r, part: head, left: head, rows: p.rows}
+}
+
+// Read encodes a part of the list as soon as the part before has been read.
+func (l *listing) Read(p []byte) (int, error) {
+	if len(l.left) == 0 {
+		if l.done {
+			return 0, io.EOF
+		}
+		l.fill()
+	}
+	n := copy(p, l.left)
+	l.left = l.left[n:]
+	return n, nil
+}
+
+// Close does nothing.
+func (l *listing) Close() error { return nil }
+
+func (l *listing) fill() {
+	l.part = l.part[:0]
+	for ; l.sent < len(l.rows) && len(l.part) < partSize; l.sent++ {
+		if l.sent > 0 {
+			l.part = append(l.part, ',')
+		}
+		l.part = appendRow(l.part, l.table, l.request, l.rows[l.sent])
+	}
+	if l.sent == len(l.rows) {
+		l.part, l.done = append(l.part, "]}\n"...), true
+	}
+	l.left = l.part
+}
+
+// appendRow appends an object in JSON, in the form that the client asks for.
+func appendRow(to []byte, t *table, r Request, row *store.Row) []byte {
+	if r.partial() {
+		return row.AppendMetadata(to)
+	}
+	return row.Append(to, t.apiVersion(r.Resource.Version))
+}
