@@ -7,17 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
-
-// errUID is the error of an apply with a uid for an object that does not exist.
-var errUID = errors.New("uid mismatch: the provided object specified a uid, and no existing object was found")
 
 // Rule takes a right away.
 type Rule struct {
@@ -107,12 +102,4 @@ func (s *Server) review(r Request) (any, error) {
 	}
 	out["status"] = map[string]any{"allowed": s.allowed(text("verb"), resource, text("subresource"), text("namespace"))}
 	return out, nil
-}
-
-// unsupported returns the error for a type of patch that the resource does not support.
-func unsupported(r Request) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,
-		Message: "the body of the request was in an unknown format: " + r.contentType,
-	}}
 }

@@ -5,6 +5,7 @@ package apiserver
 
 import (
 	"fmt"
+	"net/http"
 
 	"github.com/handwerk-dev/handwerk/engine/apiserver/store"
 	corev1 "k8s.io/api/core/v1"
@@ -12,13 +13,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
+
+// errVersion is the error of an object with a version that is to be created; as an internal one, as of a real server.
+var errVersion = &apierrors.StatusError{ErrStatus: metav1.Status{
+	Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
+	Message: "resourceVersion should not be set on objects to be created",
+}}
 
 // create stores a new object. It computes the managedFields unless the object comes from apply.
 func (s *Server) create(t *table, r Request, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if o.Object == nil || o.GetKind() != t.kind {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the kind of the object (%s) is not the resource's (%s)", o.GetKind(), t.kind))
-	}
 	if o.GetName() == "" && o.GetGenerateName() != "" {
 		o.SetName(fmt.Sprintf("%s%05d", o.GetGenerateName(), s.version+1))
 	}
@@ -26,7 +31,7 @@ func (s *Server) create(t *table, r Request, o *unstructured.Unstructured) (*uns
 		return nil, err
 	}
 	if o.GetResourceVersion() != "" {
-		return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
+		return nil, errVersion
 	}
 	t.rewrite(o)
 	if err := s.decode(t, r, o); err != nil {
@@ -73,6 +78,9 @@ func (s *Server) created(t *table, o *unstructured.Unstructured) (*unstructured.
 		return nil, err
 	}
 	establish(o)
+	if s.dry {
+		return s.commit(t, store.Added, o), nil
+	}
 	s.tables[r.name()] = newTable(r, s.history)
 	s.tables[r.name()].schemas = forms
 	return s.commit(t, store.Added, o), nil
@@ -81,14 +89,13 @@ func (s *Server) created(t *table, o *unstructured.Unstructured) (*unstructured.
 // place checks that the name is free and that the namespace exists.
 func (s *Server) place(t *table, r Request, o *unstructured.Unstructured) error {
 	if o.GetName() == "" {
-		return apierrors.NewBadRequest("name or generateName is required")
+		return apierrors.NewInvalid(t.groupKind(), "", field.ErrorList{
+			field.Required(field.NewPath("metadata", "name"), "name or generateName is required")})
 	}
-	if o.GetNamespace() == "" {
-		o.SetNamespace(r.Namespace)
+	if err := r.placed(o); err != nil {
+		return err
 	}
 	switch {
-	case o.GetNamespace() != r.Namespace:
-		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
 	case t.namespaced && r.Namespace == "":
 		return apierrors.NewBadRequest("an empty namespace may not be set during creation")
 	case !t.namespaced && r.Namespace != "":

@@ -17,16 +17,11 @@ import (
 
 // delete removes an object, or marks it as deleted while finalizers or a grace period hold it. It returns the
 // marked object.
-func (s *Server) delete(t *table, o *unstructured.Unstructured, must metav1.Preconditions, asked *int64) (*unstructured.Unstructured, error) {
-	if must.UID != nil && *must.UID != o.GetUID() {
-		return nil, apierrors.NewConflict(t.name(), o.GetName(), fmt.Errorf(
-			"the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *must.UID, o.GetUID()))
+func (s *Server) delete(t *table, o *unstructured.Unstructured, options metav1.DeleteOptions) (*unstructured.Unstructured, error) {
+	if err := meets(t, o, options.Preconditions); err != nil {
+		return nil, err
 	}
-	if must.ResourceVersion != nil && *must.ResourceVersion != o.GetResourceVersion() {
-		return nil, apierrors.NewConflict(t.name(), o.GetName(), fmt.Errorf(
-			"the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified", *must.ResourceVersion, o.GetResourceVersion()))
-	}
-	grace := graceOf(t, o, asked)
+	grace := graceOf(t, o, options.GracePeriodSeconds)
 	switch {
 	case o.GetDeletionTimestamp() != nil:
 		return s.shorten(t, o, grace), nil
@@ -43,6 +38,21 @@ func (s *Server) delete(t *table, o *unstructured.Unstructured, must metav1.Prec
 	}
 	marked = s.commit(t, store.Modified, marked)
 	return marked, s.empty(t, marked)
+}
+
+// meets returns why an object does not meet the preconditions of a deletion, or nil.
+func meets(t *table, o *unstructured.Unstructured, must *metav1.Preconditions) error {
+	kind := schema.GroupResource{Group: t.group, Resource: t.kind} // a real server names the kind here
+	switch {
+	case must == nil:
+	case must.UID != nil && *must.UID != o.GetUID():
+		return apierrors.NewConflict(kind, o.GetName(), fmt.Errorf(
+			"the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *must.UID, o.GetUID()))
+	case must.ResourceVersion != nil && *must.ResourceVersion != o.GetResourceVersion():
+		return apierrors.NewConflict(kind, o.GetName(), fmt.Errorf(
+			"the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified", *must.ResourceVersion, o.GetResourceVersion()))
+	}
+	return nil
 }
 
 // contains reports whether objects must be deleted before this one: those of a namespace or of a CRD.
@@ -82,7 +92,7 @@ func (s *Server) contents(t *table, o *unstructured.Unstructured) []content {
 // empty deletes the objects of a namespace or a CRD.
 func (s *Server) empty(t *table, o *unstructured.Unstructured) error {
 	for _, c := range s.contents(t, o) {
-		if _, err := s.delete(c.table, c.object, metav1.Preconditions{}, nil); err != nil {
+		if _, err := s.delete(c.table, c.object, metav1.DeleteOptions{}); err != nil {
 			return err
 		}
 	}
@@ -127,6 +137,9 @@ func (s *Server) sweep() {
 
 // unserve forgets resources whose CRD is gone.
 func (s *Server) unserve() {
+	if s.dry {
+		return
+	}
 	for name, t := range s.tables {
 		if t.custom && s.crdOf(t) == nil {
 			t.cut()

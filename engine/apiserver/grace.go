@@ -14,14 +14,6 @@ import (
 // usualGrace is the default grace period of a Pod in seconds.
 const usualGrace = 30
 
-// graceIn reads the requested grace period, or nil.
-func graceIn(options map[string]any) *int64 {
-	if seconds, found, _ := unstructured.NestedInt64(options, "gracePeriodSeconds"); found {
-		return &seconds
-	}
-	return nil
-}
-
 // graceOf returns the grace period of a deletion in seconds: only a Pod on a node has one.
 func graceOf(t *table, o *unstructured.Unstructured, asked *int64) int64 {
 	node, _, _ := unstructured.NestedString(o.Object, "spec", "nodeName")

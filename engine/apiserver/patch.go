@@ -5,32 +5,90 @@ package apiserver
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
+	"net/http"
+	"strings"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/mergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // patch applies a patch to an object. Only apply works without an object.
 func (s *Server) patch(t *table, r Request, old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	switch types.PatchType(r.contentType) {
-	case types.ApplyPatchType:
+	if types.PatchType(r.contentType) == types.ApplyPatchType {
 		return s.apply(t, r, old)
-	case types.MergePatchType:
-		next := &unstructured.Unstructured{Object: merge(old.DeepCopy().Object, r.Body)}
-		return s.replace(t, r, old, next)
-	case types.StrategicMergePatchType:
-		next, err := strategic(old, r.Body)
-		if err != nil {
-			return nil, err
-		}
-		return s.replace(t, r, old, next)
 	}
-	return nil, unsupported(r)
+	base := old.DeepCopy()
+	base.SetAPIVersion(t.apiVersion(r.Resource.Version))
+	next, err := patched(t, r, base)
+	if err != nil {
+		return nil, err
+	}
+	if err := isKind(t, r, next); err != nil {
+		return nil, err
+	}
+	next.SetAPIVersion(old.GetAPIVersion())
+	return s.replace(t, r, old, next)
+}
+
+// patched returns the base with a patch that is not of apply.
+func patched(t *table, r Request, base *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	switch kind := types.PatchType(r.contentType); {
+	case kind == types.JSONPatchType:
+		return edited(base, r.raw)
+	case kind == types.MergePatchType:
+		return &unstructured.Unstructured{Object: merge(base.Object, r.Body)}, nil
+	case kind == types.StrategicMergePatchType && !t.custom:
+		return strategic(t, base, r.Body)
+	}
+	return nil, unsupportedPatch(t)
+}
+
+// maxOperations is how many operations a JSON patch may have.
+const maxOperations = 10_000
+
+// edited applies a JSON patch (RFC 6902).
+func edited(base *unstructured.Unstructured, patch []byte) (*unstructured.Unstructured, error) {
+	var operations []map[string]any
+	if err := json.Unmarshal(patch, &operations); err != nil {
+		// A real server names its own type.
+		return nil, apierrors.NewBadRequest("error decoding patch: " + strings.ReplaceAll(err.Error(), "[]map[string]interface {}", "[]handlers.jsonPatchOp"))
+	}
+	change, err := jsonpatch.DecodePatch(patch)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	if n := len(operations); n > maxOperations {
+		return nil, apierrors.NewRequestEntityTooLargeError(
+			fmt.Sprintf("The allowed maximum operations in a JSON patch is %d, got %d", maxOperations, n))
+	}
+	before, err := json.Marshal(base.Object)
+	if err != nil {
+		return nil, err
+	}
+	after, err := change.Apply(before)
+	if err != nil {
+		return nil, unprocessable()
+	}
+	next := &unstructured.Unstructured{}
+	if err := utiljson.Unmarshal(after, &next.Object); err != nil || next.Object == nil {
+		return nil, unprocessable()
+	}
+	return next, nil
+}
+
+// unprocessable returns the error for a patch that cannot be applied; like a real server, it does not say why.
+func unprocessable() error {
+	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", "", 0, false)
 }
 
 // merge applies a merge patch (RFC 7386). It changes base.
@@ -54,10 +112,10 @@ func merge(base, patch map[string]any) map[string]any {
 }
 
 // strategic applies a strategic merge patch, which only built-in kinds support.
-func strategic(old *unstructured.Unstructured, patch map[string]any) (*unstructured.Unstructured, error) {
+func strategic(t *table, old *unstructured.Unstructured, patch map[string]any) (*unstructured.Unstructured, error) {
 	shape, err := scheme.Scheme.New(old.GroupVersionKind())
 	if err != nil {
-		return nil, unsupported(Request{contentType: string(types.StrategicMergePatchType)})
+		return nil, unsupportedPatch(t)
 	}
 	before, err := json.Marshal(old.Object)
 	if err != nil {
@@ -68,7 +126,10 @@ func strategic(old *unstructured.Unstructured, patch map[string]any) (*unstructu
 		return nil, err
 	}
 	after, err := strategicpatch.StrategicMergePatch(before, change, shape)
-	if err != nil {
+	switch {
+	case errors.Is(err, mergepatch.ErrNoListOfLists), errors.Is(err, mergepatch.ErrPatchContentNotMatchRetainKeys):
+		return nil, unprocessable()
+	case err != nil:
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	next := &unstructured.Unstructured{}
@@ -78,8 +139,8 @@ func strategic(old *unstructured.Unstructured, patch map[string]any) (*unstructu
 // apply does a server-side apply.
 func (s *Server) apply(t *table, r Request, old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	intent := &unstructured.Unstructured{Object: maps.Clone(r.Body)}
-	if r.options.Get("fieldManager") == "" {
-		return nil, apierrors.NewBadRequest("fieldManager is required for apply patch")
+	if kind := intent.GroupVersionKind(); kind.Kind != t.kind || kind.Group != t.group {
+		return nil, apierrors.NewBadRequest("invalid object type: " + kind.String())
 	}
 	if intent.GetManagedFields() != nil {
 		return nil, apierrors.NewBadRequest("metadata.managedFields must be nil")
@@ -102,7 +163,8 @@ func (s *Server) apply(t *table, r Request, old *unstructured.Unstructured) (*un
 	case r.Subresource != "":
 		return nil, apierrors.NewNotFound(t.name(), r.Name)
 	case intent.GetUID() != "":
-		return nil, apierrors.NewConflict(t.name(), r.Name, errUID)
+		return nil, apierrors.NewConflict(t.name(), r.Name, fmt.Errorf(
+			"uid mismatch: the provided object specified uid %s, and no existing object was found", intent.GetUID()))
 	}
 	if next.GetName() == "" {
 		next.SetName(r.Name)

@@ -5,7 +5,6 @@ package apiserver
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/json"
 )
 
 // Request is a request of a client.
@@ -29,8 +27,11 @@ type Request struct {
 	Body map[string]any
 
 	// trusted: the client has all rights.
-	trusted     bool
-	options     url.Values
+	trusted bool
+	options url.Values
+	// raw is the body as it was sent, or as JSON if that was YAML, and malformed why it is no object.
+	raw         []byte
+	malformed   error
 	contentType string
 	accept      string
 	agent       string
@@ -90,26 +91,30 @@ func (r Request) warn(paths []string) {
 
 // parse parses a request for objects. It is not found if the path is not that of a resource.
 func parse(h *http.Request) (Request, error) {
+	kind, _, _ := strings.Cut(h.Header.Get("Content-Type"), ";")
 	r := Request{
-		options: h.URL.Query(), contentType: h.Header.Get("Content-Type"),
+		options: h.URL.Query(), contentType: strings.TrimSpace(kind),
 		accept: h.Header.Get("Accept"), agent: h.Header.Get("User-Agent"),
 	}
 	if !r.locate(strings.Split(strings.Trim(h.URL.Path, "/"), "/")) {
 		return r, &apierrors.StatusError{ErrStatus: notServed()}
 	}
-	r.Verb = r.verb(h.Method)
-	if h.Body == nil {
-		return r, nil
+	if r.Verb = r.verb(h.Method); r.Verb == "" {
+		return r, notAllowed()
 	}
-	defer h.Body.Close()
-	data, err := io.ReadAll(h.Body)
-	if err != nil || len(data) == 0 {
+	if err := acceptable(r.accept); err != nil {
 		return r, err
 	}
-	if err := json.Unmarshal(data, &r.Body); err != nil {
-		return r, apierrors.NewBadRequest(fmt.Sprintf("reading the request: %v", err))
+	if h.Body == nil {
+		return r, r.read(strings.NewReader(""))
 	}
-	return r, nil
+	defer h.Body.Close()
+	return r, r.read(h.Body)
+}
+
+// notAllowed returns the error for a method that a path does not have.
+func notAllowed() error {
+	return apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, "", schema.GroupResource{}, "", "", 0, false)
 }
 
 // locate parses a path.
@@ -135,25 +140,26 @@ func (r *Request) locate(path []string) bool {
 	return len(path) <= 3
 }
 
+// verb returns the verb of a method, or nothing if the path does not have the method.
 func (r *Request) verb(method string) string {
-	switch method {
-	case http.MethodPost:
-		return "create"
-	case http.MethodPut:
-		return "update"
-	case http.MethodPatch:
-		return "patch"
-	case http.MethodDelete:
-		if r.Name == "" {
-			return "deletecollection"
-		}
-		return "delete"
-	}
+	one := r.Name != ""
 	switch {
-	case r.options.Get("watch") == "true" || r.options.Get("watch") == "1":
+	case method == http.MethodPost && (!one || r.Subresource != ""):
+		return "create"
+	case method == http.MethodPut && one:
+		return "update"
+	case method == http.MethodPatch && one:
+		return "patch"
+	case method == http.MethodDelete && one:
+		return "delete"
+	case method == http.MethodDelete:
+		return "deletecollection"
+	case method != http.MethodGet:
+		return ""
+	case isTrue(r.options.Get("watch")):
 		return "watch"
-	case r.Name == "":
-		return "list"
+	case one:
+		return "get"
 	}
-	return "get"
+	return "list"
 }

@@ -33,6 +33,7 @@ type Server struct {
 	tables  map[schema.GroupResource]*table
 	broken  map[string]bool // API groups that do not answer
 	denied  []Rule
+	dry     bool                               // the request at hand is a dry run: nothing is stored
 	lagging *discoveryv2.APIGroupDiscoveryList // the frozen discovery; nil if it is current
 }
 
@@ -198,6 +199,12 @@ func (s *Server) each(resources []schema.GroupResource, do func(*table)) {
 // commit stores a write: it assigns a version and notifies the watches. For a removal, next is the last object. It
 // returns the stored object.
 func (s *Server) commit(t *table, what store.EventType, next *unstructured.Unstructured) *unstructured.Unstructured {
+	if s.dry {
+		if what == store.Added {
+			next.SetResourceVersion("")
+		}
+		return next
+	}
 	s.version++
 	next.SetResourceVersion(strconv.FormatInt(s.version, 10))
 	t.note(t.objects.Commit(what, next))

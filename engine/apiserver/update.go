@@ -30,8 +30,8 @@ func (s *Server) update(t *table, r Request, old, sent *unstructured.Unstructure
 
 // replace replaces old by next, as far as that is allowed. It takes ownership of next.
 func (s *Server) replace(t *table, r Request, old, next *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if next.GetName() != old.GetName() || next.GetNamespace() != old.GetNamespace() {
-		return nil, apierrors.NewBadRequest("the name of the object does not match the name on the URL")
+	if err := r.named(next); err != nil {
+		return nil, err
 	}
 	if err := agrees(t, old, next); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (s *Server) replace(t *table, r Request, old, next *unstructured.Unstructur
 		s.commit(t, store.Deleted, old.DeepCopy())
 		return next, nil
 	}
-	if t.name() == crds() {
+	if t.name() == crds() && !s.dry {
 		if err := s.redefine(next); err != nil {
 			return nil, err
 		}

@@ -94,6 +94,7 @@ func (w wire) open(method, path, body string, headers ...string) *http.Response 
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	r.Header.Set("User-Agent", "wire/1")
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// remove answers a deletion: with the object while something holds it, otherwise with a status.
+func (s *Server) remove(t *table, r Request) (any, error) {
+	old := t.get(types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
+	if old == nil {
+		return nil, apierrors.NewNotFound(t.name(), r.Name)
+	}
+	options, err := r.deletion()
+	if err != nil {
+		return nil, err
+	}
+	marked, err := s.delete(t, old, options)
+	switch {
+	case err != nil:
+		return nil, err
+	case marked != nil:
+		return present(t, r, marked), nil
+	case t.returnsDeleted():
+		return present(t, r, old), nil
+	}
+	return removed(t, old), nil
+}
+
+// removed returns the answer for an object that is gone.
+func removed(t *table, o *unstructured.Unstructured) metav1.Status {
+	return metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess,
+		Details: &metav1.StatusDetails{Name: o.GetName(), Group: t.group, Kind: t.plural, UID: o.GetUID()},
+	}
+}
+
+// returnsDeleted reports whether the answer to a deletion is the object even if it is gone.
+func (t *table) returnsDeleted() bool {
+	switch t.group + "/" + t.plural {
+	case "/namespaces", "/persistentvolumeclaims", "/persistentvolumes", "/pods", "/podtemplates", "/resourcequotas",
+		"/serviceaccounts", "/services", "storage.k8s.io/storageclasses":
+		return true
+	}
+	return false
+}
+
+// clear answers a deletion of all selected objects with their list.
+func (s *Server) clear(t *table, r Request) (any, error) {
+	sel, err := selectorOf(r)
+	if err != nil {
+		return nil, err
+	}
+	options, err := r.deletion()
+	if err != nil {
+		return nil, err
+	}
+	rows := t.chosen(t.objects.In(r.Namespace), sel)
+	out := newListing(t, r, page{rows: rows, version: s.version})
+	for _, row := range rows {
+		// The deletion of an object before may have removed this one, too.
+		if o := t.get(types.NamespacedName{Namespace: row.Namespace, Name: row.Name}); o != nil {
+			if _, err := s.delete(t, o, options); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
