@@ -13,8 +13,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 )
 
@@ -47,16 +50,20 @@ func (r *Request) read(body io.Reader) error {
 // readObject decodes the body of a create, an update or a deletion.
 func (r *Request) readObject() error {
 	switch r.contentType {
-	case "", "*/*", "application/json":
-	case "application/yaml":
+	case "", "*/*", runtime.ContentTypeJSON:
+	case runtime.ContentTypeYAML:
 		data, err := yaml.YAMLToJSON(r.raw)
 		if err != nil {
 			r.malformed = err
 			return nil
 		}
 		r.raw = data
+	case runtime.ContentTypeProtobuf:
+		if r.raw, r.malformed = fromProtobuf(r.raw); r.malformed != nil {
+			return nil
+		}
 	default:
-		return unsupported("application/json", "application/yaml")
+		return unsupportedBody()
 	}
 	var head struct {
 		APIVersion string `json:"apiVersion,omitempty"`
@@ -70,6 +77,20 @@ func (r *Request) readObject() error {
 		r.malformed = err
 	}
 	return nil
+}
+
+// fromProtobuf returns the JSON of a built-in object. Typed clients send protobuf unless they are asked not to.
+func fromProtobuf(data []byte) ([]byte, error) {
+	o, _, err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Decode(data, nil, nil)
+	if err != nil {
+		return data, err
+	}
+	return stdjson.Marshal(o)
+}
+
+// unsupportedBody returns the error for an object in an unknown form.
+func unsupportedBody() error {
+	return unsupported(runtime.ContentTypeJSON, runtime.ContentTypeYAML, runtime.ContentTypeProtobuf)
 }
 
 // readPatch decodes a patch, except that of a JSON patch, which is a list.

@@ -82,7 +82,9 @@ func (c *Client) RoundTrip(h *http.Request) (*http.Response, error) {
 	if c.isSevered() {
 		return nil, ErrRefused
 	}
-	if kind, body, found := c.server.discover(h.URL.Path); found {
+	if kind, body, found, err := c.server.discover(h); err != nil {
+		return failure(h, err), nil
+	} else if found {
 		return answer(h, http.StatusOK, kind, body), nil
 	}
 	r, err := parse(h)
@@ -143,10 +145,25 @@ func (c *Client) streaming(h *http.Request, s *stream) (*http.Response, error) {
 		return nil, ErrRefused
 	}
 	c.streams[s] = true
-	return &http.Response{
-		StatusCode: http.StatusOK, Request: h, Body: s, ContentLength: -1,
-		Header: http.Header{"Content-Type": {"application/json"}},
-	}, nil
+	return respond(h, http.StatusOK, "application/json", watching{s, c}, -1), nil
+}
+
+// watching is a stream as the body of a response. When it is closed, nothing knows it any more.
+type watching struct {
+	*stream
+	client *Client
+}
+
+// Close ends the stream.
+func (w watching) Close() error {
+	w.client.mu.Lock()
+	delete(w.client.streams, w.stream)
+	w.client.mu.Unlock()
+	w.server.mu.Lock()
+	delete(w.table.streams, w.stream)
+	w.server.mu.Unlock()
+	w.end()
+	return nil
 }
 
 func (c *Client) isSevered() bool {
@@ -159,6 +176,9 @@ func answer(h *http.Request, code int, kind string, result any) *http.Response {
 	data, err := json.Marshal(result)
 	if err != nil {
 		return failure(h, err)
+	}
+	if text, ok := result.(string); ok {
+		data = []byte(text)
 	}
 	if status, ok := result.(metav1.Status); ok && isPage(status) {
 		kind, data = "text/plain; charset=utf-8", []byte("404 page not found\n")

@@ -4,8 +4,10 @@
 package apiserver
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,7 +23,10 @@ func resourceOf(crd *unstructured.Unstructured) (resource, error) {
 	r := resource{
 		group: text("spec", "group"), plural: text("spec", "names", "plural"), kind: text("spec", "names", "kind"),
 		namespaced: text("spec", "scope") == "Namespaced", generation: true, custom: true,
+		singular: cmp.Or(text("spec", "names", "singular"), strings.ToLower(text("spec", "names", "kind"))),
 	}
+	r.short, _, _ = unstructured.NestedStringSlice(crd.Object, "spec", "names", "shortNames")
+	r.categories, _, _ = unstructured.NestedStringSlice(crd.Object, "spec", "names", "categories")
 	list, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	for _, item := range list {
 		version, _ := item.(map[string]any)

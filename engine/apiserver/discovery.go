@@ -4,34 +4,67 @@
 package apiserver
 
 import (
+	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 
 	discoveryv2 "k8s.io/api/apidiscovery/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // aggregated is the content type of aggregated discovery.
 const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// discover answers a discovery request.
-func (s *Server) discover(path string) (kind string, body any, found bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch strings.Trim(path, "/") {
-	case "api":
-		return aggregated, s.groups(func(group string) bool { return group == "" }), true
-	case "apis":
-		if s.lagging != nil {
-			return aggregated, *s.lagging, true
+// discover answers a request for what the server has, its version or its health.
+func (s *Server) discover(h *http.Request) (kind string, body any, found bool, err error) {
+	path := strings.Split(strings.Trim(h.URL.Path, "/"), "/")
+	kind = "application/json"
+	switch first := path[0]; {
+	case first == "healthz", first == "livez", first == "readyz":
+		kind, body, found = "text/plain; charset=utf-8", health(first, h), len(path) == 1 || len(path) == 2 && path[1] == "ping"
+	case first == "version" && len(path) == 1:
+		body, found = serverVersion(), true
+	case first == "api" && len(path) <= 2, first == "apis" && len(path) <= 3:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if len(path) == 1 && aggregates(h.Header.Get("Accept")) {
+			kind = aggregated
+			body, found = s.groups(first), true
+		} else {
+			body, found, err = s.unaggregated(path, h.Host)
 		}
-		return aggregated, s.groups(func(group string) bool { return group != "" }), true
-	case "readyz":
-		return "text/plain", "ok", true
-	case "version":
-		return "application/json", map[string]any{"major": "1", "minor": "37", "gitVersion": "v1.37.0"}, true
 	}
-	return "", nil, false
+	if found && err == nil && h.Method != http.MethodGet {
+		err = notAllowed()
+	}
+	return kind, body, found, err
+}
+
+// aggregates reports whether a client takes the aggregated form.
+func aggregates(accept string) bool {
+	for clause := range strings.SplitSeq(accept, ",") {
+		if strings.Contains(clause, "as=APIGroupDiscoveryList") && strings.Contains(clause, "v=v2") && !strings.Contains(clause, "v=v2beta1") {
+			return true
+		}
+	}
+	return false
+}
+
+// health returns the text of a check. The server has only one: it answers.
+func health(check string, h *http.Request) string {
+	if _, verbose := h.URL.Query()["verbose"]; verbose {
+		return "[+]ping ok\n" + check + " check passed\n"
+	}
+	return "ok"
+}
+
+func serverVersion() map[string]any {
+	return map[string]any{
+		"major": "1", "minor": "37", "gitVersion": "v1.37.0", "gitTreeState": "clean",
+		"goVersion": runtime.Version(), "compiler": runtime.Compiler, "platform": runtime.GOOS + "/" + runtime.GOARCH,
+	}
 }
 
 // LagDiscovery freezes discovery at its current state, or ends that.
@@ -40,16 +73,20 @@ func (s *Server) LagDiscovery(lag bool) {
 	defer s.mu.Unlock()
 	s.lagging = nil
 	if lag {
-		now := s.groups(func(group string) bool { return group != "" })
+		now := s.groups("apis")
 		s.lagging = &now
 	}
 }
 
-func (s *Server) groups(wanted func(string) bool) discoveryv2.APIGroupDiscoveryList {
+// groups returns the groups below a path: that without a name below api, and the others below apis.
+func (s *Server) groups(below string) discoveryv2.APIGroupDiscoveryList {
+	if below == "apis" && s.lagging != nil {
+		return *s.lagging
+	}
 	out := discoveryv2.APIGroupDiscoveryList{}
 	out.Kind, out.APIVersion = "APIGroupDiscoveryList", "apidiscovery.k8s.io/v2"
 	for _, t := range s.sorted() {
-		if !wanted(t.group) || t.withdrawn {
+		if (t.group == "") != (below == "api") || t.withdrawn {
 			continue
 		}
 		if n := len(out.Items); n == 0 || out.Items[n-1].Name != t.group {
@@ -75,19 +112,60 @@ func (s *Server) describe(group *discoveryv2.APIGroupDiscovery, version string, 
 		v.Freshness = discoveryv2.DiscoveryFreshnessStale
 		return
 	}
+	v.Resources = append(v.Resources, t.discovered(version))
+}
+
+// discovered returns what discovery says of a resource.
+func (t *table) discovered(version string) discoveryv2.APIResourceDiscovery {
 	kind := &metav1.GroupVersionKind{Group: t.group, Version: version, Kind: t.kind}
-	r := discoveryv2.APIResourceDiscovery{
+	out := discoveryv2.APIResourceDiscovery{
 		Resource: t.plural, ResponseKind: kind, Scope: discoveryv2.ScopeCluster,
-		SingularResource: strings.ToLower(t.kind),
-		Verbs:            []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
+		SingularResource: t.singular, ShortNames: t.short, Categories: t.categories,
+		Verbs: []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 	}
 	if t.namespaced {
-		r.Scope = discoveryv2.ScopeNamespace
+		out.Scope = discoveryv2.ScopeNamespace
+	}
+	if t.name() == namespaces() {
+		out.Verbs = slices.DeleteFunc(out.Verbs, func(verb string) bool { return verb == "deletecollection" })
 	}
 	if t.status {
-		r.Subresources = []discoveryv2.APISubresourceDiscovery{{
+		out.Subresources = []discoveryv2.APISubresourceDiscovery{{
 			Subresource: "status", ResponseKind: kind, Verbs: []string{"get", "patch", "update"},
 		}}
 	}
-	v.Resources = append(v.Resources, r)
+	return out
+}
+
+// unaggregated returns discovery in the form that has a document for each version of a group.
+func (s *Server) unaggregated(path []string, host string) (body any, found bool, err error) {
+	groups := s.groups(path[0])
+	switch name := path[len(path)-1]; {
+	case len(path) == 1 && path[0] == "api":
+		return coreVersions(groups, host), true, nil
+	case len(path) == 1:
+		return groupList(groups), true, nil
+	case path[0] == "apis" && len(path) == 2:
+		for _, group := range groups.Items {
+			if group.Name == name {
+				return groupOf(group, true), true, nil
+			}
+		}
+	default:
+		for _, group := range groups.Items {
+			for _, version := range group.Versions {
+				if (path[0] == "api" || group.Name == path[1]) && version.Version == name {
+					return s.resourcesOf(group.Name, version)
+				}
+			}
+		}
+	}
+	return nil, false, nil
+}
+
+func (s *Server) resourcesOf(group string, version discoveryv2.APIVersionDiscovery) (any, bool, error) {
+	if s.broken[group] {
+		return nil, true, apierrors.NewServiceUnavailable("service unavailable")
+	}
+	return resourceList(group, version), true, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -18,6 +19,8 @@ func (r Request) object(t *table) (*unstructured.Unstructured, error) {
 	o := &unstructured.Unstructured{Object: r.Body}
 	expected := t.apiVersion(r.Resource.Version)
 	switch kind := o.GetKind(); {
+	case t.custom && r.contentType == runtime.ContentTypeProtobuf:
+		return nil, unsupportedBody()
 	case r.malformed != nil:
 		return nil, r.unrecognized(t.kind)
 	case o.Object == nil:

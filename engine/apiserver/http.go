@@ -7,42 +7,44 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"strconv"
 )
 
-// Handler serves requests that come over the network as [Client.RoundTrip] serves those of its process.
-func (s *Server) Handler() http.Handler { return handler{s.Admin()} }
+// Handler serves requests that come over the network as [Client.RoundTrip] serves those of its process, with all
+// rights.
+func (s *Server) Handler() http.Handler { return s.Admin() }
 
-// handler serves all requests through one client.
-type handler struct{ client *Client }
-
-// ServeHTTP answers a request.
-func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	out, err := h.client.RoundTrip(r)
+// ServeHTTP answers a request that came over the network.
+func (c *Client) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	out, err := c.RoundTrip(r)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	defer out.Body.Close()
 	maps.Copy(w.Header(), out.Header)
+	w.Header().Set("Cache-Control", "no-cache, private")
+	if out.ContentLength >= 0 {
+		w.Header().Set("Content-Length", strconv.FormatInt(out.ContentLength, 10))
+	}
 	w.WriteHeader(out.StatusCode)
-	flush(w, out.Body)
+	if _, endless := out.Body.(watching); endless {
+		flush(w, out.Body)
+		return
+	}
+	_, _ = io.Copy(w, out.Body) // an error is one of the client, which has gone
 }
 
-// flush copies a body, and sends each part at once: that of a watch is never complete.
+// flush copies the body of a watch, and sends the header and each part at once: the body is never complete.
 func flush(w http.ResponseWriter, body io.Reader) {
 	control := http.NewResponseController(w)
-	part := make([]byte, 32<<10)
-	for {
+	part := make([]byte, partSize)
+	for control.Flush() == nil {
 		n, err := body.Read(part)
-		if n > 0 {
-			if _, err := w.Write(part[:n]); err != nil {
-				return
-			}
-			if err := control.Flush(); err != nil {
-				return
-			}
-		}
 		if err != nil {
+			return
+		}
+		if _, err := w.Write(part[:n]); err != nil {
 			return
 		}
 	}

@@ -12,8 +12,11 @@ import (
 // resource is a kind of objects that can be stored.
 type resource struct {
 	group, plural, kind string
-	versions            []string // the preferred one first
-	namespaced          bool
+	singular            string
+	// short names and categories are what kubectl takes for the plural.
+	short, categories []string
+	versions          []string // the preferred one first
+	namespaced        bool
 	// status: it has a status subresource.
 	status bool
 	// generation: its objects have one.
@@ -82,7 +85,9 @@ func builtins() []resource {
 		columns := append(strings.Fields(row), "")
 		group, version, _ := strings.Cut(columns[0], "/")
 		has := func(letter string) bool { return strings.Contains(columns[3], letter) }
+		short, categories := nicknames(group, columns[1])
 		out = append(out, resource{
+			singular: strings.ToLower(columns[2]), short: short, categories: categories,
 			group: group, versions: []string{version}, plural: columns[1], kind: columns[2],
 			namespaced: has("n"), status: has("s"), generation: has("g"), typed: has("t"),
 		})

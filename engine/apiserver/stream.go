@@ -131,12 +131,6 @@ func (s *stream) encode(to []byte, i item) []byte {
 	return append(append(to, line...), '\n')
 }
 
-// Close ends the stream.
-func (s *stream) Close() error {
-	s.end()
-	return nil
-}
-
 // tell sends the event of a change to a watch with a selector.
 func (s *stream) tell(c store.Change) {
 	if s.request.Namespace != "" && s.request.Namespace != c.Row.Namespace || c.Version <= s.after {
