@@ -19,13 +19,13 @@ import (
 
 // wire is a server as its clients see it: requests and responses.
 type wire struct {
-	t      *testing.T
+	t      testing.TB
 	server *apiserver.Server
 	link   http.RoundTripper
 }
 
 // newWire returns a new server with the client-go clients' way to it.
-func newWire(t *testing.T, settings apiserver.Settings) wire {
+func newWire(t testing.TB, settings apiserver.Settings) wire {
 	t.Helper()
 	server := apiserver.New(settings)
 	return wire{t, server, server.Admin()}
