@@ -37,6 +37,9 @@ func resourceOf(crd *unstructured.Unstructured) (resource, error) {
 		if _, found, _ := unstructured.NestedMap(version, "subresources", "status"); found {
 			r.status = true
 		}
+		if scale := customScaling(version); scale != nil {
+			r.scale = scale
+		}
 	}
 	if r.name().String() != crd.GetName() {
 		return r, fmt.Errorf("the CRD's name must be %s, not %s", r.name(), crd.GetName())

@@ -70,6 +70,8 @@ func (s *Server) contents(t *table, o *unstructured.Unstructured) []content {
 	var out []content
 	for _, other := range s.sorted() {
 		switch {
+		case other.stored != nil: // another table has its objects
+			continue
 		case t.name() == namespaces() && other.namespaced:
 		case t.name() == crds() && other.custom && other.name().String() == o.GetName():
 		default:

@@ -134,6 +134,13 @@ func (t *table) discovered(version string) discoveryv2.APIResourceDiscovery {
 			Subresource: "status", ResponseKind: kind, Verbs: []string{"get", "patch", "update"},
 		}}
 	}
+	if t.scale != nil {
+		scale := scaleKind()
+		out.Subresources = append(out.Subresources, discoveryv2.APISubresourceDiscovery{
+			Subresource: "scale", Verbs: []string{"get", "patch", "update"},
+			ResponseKind: &metav1.GroupVersionKind{Group: scale.Group, Version: scale.Version, Kind: scale.Kind},
+		})
+	}
 	return out
 }
 

@@ -29,13 +29,16 @@ func (s *Server) handle(ctx context.Context, r Request) (any, error) {
 	if err := s.authorize(r); err != nil && !r.trusted {
 		return nil, err
 	}
-	if r.Subresource != "" && (r.Subresource != "status" || !t.status) {
+	if r.Subresource != "" && !t.has(r.Subresource) {
 		return nil, &apierrors.StatusError{ErrStatus: notServed()}
 	}
 	if s.dry, err = r.check(); err != nil {
 		return nil, err
 	}
 	defer func() { s.dry = false }()
+	if r.Subresource == "scale" {
+		return s.rescale(t, r)
+	}
 	switch r.Verb {
 	case "list":
 		return s.list(t, r)
@@ -82,6 +85,11 @@ func (s *Server) single(t *table, r Request) (*unstructured.Unstructured, error)
 		return s.update(t, r, old, sent)
 	}
 	return nil, apierrors.NewMethodNotSupported(t.name(), r.Verb)
+}
+
+// has reports whether a resource has a subresource.
+func (t *table) has(subresource string) bool {
+	return subresource == "status" && t.status || subresource == "scale" && t.scale != nil
 }
 
 // present returns an object in the form that the client asks for.

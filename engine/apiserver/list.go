@@ -25,7 +25,7 @@ type page struct {
 
 // list answers a list with a page that is encoded when it is sent.
 func (s *Server) list(t *table, r Request) (any, error) {
-	sel, err := selectorOf(r)
+	sel, err := selectorOf(t, r)
 	if err != nil {
 		return nil, err
 	}

@@ -77,5 +77,12 @@ func appendRow(to []byte, t *table, r Request, row *store.Row) []byte {
 	if r.partial() {
 		return row.AppendMetadata(to)
 	}
+	if t.shown != nil {
+		data, err := json.Marshal(present(t, r, t.asShown(row.Tree())))
+		if err != nil {
+			panic("apiserver: " + err.Error()) // not reached: it was encoded before
+		}
+		return append(to, data...)
+	}
 	return row.Append(to, t.apiVersion(r.Resource.Version))
 }

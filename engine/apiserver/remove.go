@@ -52,7 +52,7 @@ func (t *table) returnsDeleted() bool {
 
 // clear answers a deletion of all selected objects with their list.
 func (s *Server) clear(t *table, r Request) (any, error) {
-	sel, err := selectorOf(r)
+	sel, err := selectorOf(t, r)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -20,9 +21,11 @@ type selector struct {
 	labels labels.Selector
 	fields fields.Selector
 	name   string
+	// stored has the stored names of fields, as a table has them.
+	stored map[string]string
 }
 
-func selectorOf(r Request) (selector, error) {
+func selectorOf(t *table, r Request) (selector, error) {
 	byLabel, err := labels.Parse(r.options.Get("labelSelector"))
 	if err != nil {
 		return selector{}, apierrors.NewBadRequest("labelSelector: " + err.Error())
@@ -31,18 +34,21 @@ func selectorOf(r Request) (selector, error) {
 	if err != nil {
 		return selector{}, apierrors.NewBadRequest("fieldSelector: " + err.Error())
 	}
-	return selector{labels: byLabel, fields: byField, name: r.Name}, nil
+	return selector{labels: byLabel, fields: byField, name: r.Name, stored: t.stored}, nil
 }
 
 func (s selector) matches(row *store.Row) bool {
 	if row == nil || s.name != "" && s.name != row.Name {
 		return false
 	}
-	return s.labels.Matches(row.Labels) && (s.fields.Empty() || s.fields.Matches(plain{row}))
+	return s.labels.Matches(row.Labels) && (s.fields.Empty() || s.fields.Matches(plain{row, s.stored}))
 }
 
 // plain makes an object's values available to a field selector.
-type plain struct{ row *store.Row }
+type plain struct {
+	row    *store.Row
+	stored map[string]string
+}
 
 // Has reports whether the field exists.
 func (p plain) Has(field string) bool { return p.Get(field) != "" }
@@ -55,7 +61,9 @@ func (p plain) Get(field string) string {
 	case "metadata.namespace":
 		return p.row.Namespace
 	}
-	value, found, err := unstructured.NestedFieldNoCopy(p.row.Tree().Object, strings.Split(field, ".")...)
+	path := strings.Split(field, ".")
+	path[0] = cmp.Or(p.stored[path[0]], path[0])
+	value, found, err := unstructured.NestedFieldNoCopy(p.row.Tree().Object, path...)
 	if err != nil || !found || value == nil {
 		return ""
 	}

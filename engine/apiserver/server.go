@@ -58,6 +58,7 @@ func New(settings Settings) *Server {
 	for _, r := range builtins() {
 		s.tables[schema.GroupResource{Group: r.group, Resource: r.plural}] = newTable(r, settings.History)
 	}
+	s.tables[newEvents()].share(s.tables[coreEvents()], eventFields())
 	for _, name := range []string{"default", "kube-system"} {
 		namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
 		namespace.SetName(name)
@@ -207,7 +208,7 @@ func (s *Server) commit(t *table, what store.EventType, next *unstructured.Unstr
 	}
 	s.version++
 	next.SetResourceVersion(strconv.FormatInt(s.version, 10))
-	t.note(t.objects.Commit(what, next))
+	t.note(t.objects.Commit(what, t.asStored(next)))
 	if what == store.Deleted {
 		s.sweepLater()
 	}

@@ -14,9 +14,12 @@ type table struct {
 	resource
 	// schemas are those of a CRD's versions.
 	schemas map[string]Schema
-	objects *store.Store
-	streams map[*stream]bool
-	held    bool
+	// objects, with their watches, may be those of another table, too, which has other names for some fields: stored
+	// has the stored names of those shown, and shown the opposite.
+	objects       *store.Store
+	stored, shown map[string]string
+	streams       map[*stream]bool
+	held          bool
 	// withdrawn: the resource is not served.
 	withdrawn bool
 	// omitted are objects hidden from lists.
@@ -47,7 +50,7 @@ func newTable(r resource, history int) *table {
 // get returns an object, or nil. The object is not to be changed.
 func (t *table) get(key types.NamespacedName) *unstructured.Unstructured {
 	if row := t.objects.Get(key.Namespace, key.Name); row != nil {
-		return row.Tree()
+		return t.asShown(row.Tree())
 	}
 	return nil
 }
@@ -100,7 +103,7 @@ func (t *table) chosen(rows []*store.Row, sel selector) []*store.Row {
 func (t *table) selected(namespace string, sel selector) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for _, row := range t.chosen(t.objects.In(namespace), sel) {
-		out = append(out, row.Tree())
+		out = append(out, t.asShown(row.Tree()))
 	}
 	return out
 }
