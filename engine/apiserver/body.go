@@ -6,6 +6,7 @@ package apiserver
 import (
 	"encoding/hex"
 	stdjson "encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -107,7 +108,8 @@ func (r *Request) readPatch() error {
 			return apierrors.NewBadRequest("invalid JSON patch")
 		}
 	default:
-		return nil // what the resource supports is known later
+		r.malformed = errPatchType // what the resource supports is known later
+		return nil
 	}
 	if types.PatchType(r.contentType) == types.JSONPatchType {
 		return nil
@@ -121,6 +123,9 @@ func (r *Request) readPatch() error {
 	}
 	return nil
 }
+
+// errPatchType is the error of a patch of an unknown type.
+var errPatchType = errors.New("unknown type of patch")
 
 // unrecognized returns the error for a body that is no object of the kind.
 func (r Request) unrecognized(kind string) error {

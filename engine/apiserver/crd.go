@@ -22,7 +22,7 @@ func resourceOf(crd *unstructured.Unstructured) (resource, error) {
 	}
 	r := resource{
 		group: text("spec", "group"), plural: text("spec", "names", "plural"), kind: text("spec", "names", "kind"),
-		namespaced: text("spec", "scope") == "Namespaced", generation: true, custom: true,
+		namespaced: text("spec", "scope") == "Namespaced", generation: true, custom: true, fields: map[string][]string{},
 		singular: cmp.Or(text("spec", "names", "singular"), strings.ToLower(text("spec", "names", "kind"))),
 	}
 	r.short, _, _ = unstructured.NestedStringSlice(crd.Object, "spec", "names", "shortNames")
@@ -37,6 +37,7 @@ func resourceOf(crd *unstructured.Unstructured) (resource, error) {
 		if _, found, _ := unstructured.NestedMap(version, "subresources", "status"); found {
 			r.status = true
 		}
+		r.fields[name] = customFields(version)
 		if scale := customScaling(version); scale != nil {
 			r.scale = scale
 		}
@@ -63,10 +64,11 @@ func (s *Server) redefine(crd *unstructured.Unstructured) error {
 	if t.schemas, err = s.formsOf(crd); err != nil {
 		return err
 	}
-	if slices.Equal(t.versions, r.versions) {
+	same := slices.Equal(t.versions, r.versions)
+	t.resource = r
+	if same {
 		return nil
 	}
-	t.versions = r.versions
 	t.cut()
 	return nil
 }

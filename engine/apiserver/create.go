@@ -4,8 +4,8 @@
 package apiserver
 
 import (
+	"errors"
 	"fmt"
-	"net/http"
 
 	"github.com/handwerk-dev/handwerk/engine/apiserver/store"
 	corev1 "k8s.io/api/core/v1"
@@ -17,10 +17,7 @@ import (
 )
 
 // errVersion is the error of an object with a version that is to be created; as an internal one, as of a real server.
-var errVersion = &apierrors.StatusError{ErrStatus: metav1.Status{
-	Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
-	Message: "resourceVersion should not be set on objects to be created",
-}}
+var errVersion = internalError(errors.New("resourceVersion should not be set on objects to be created"))
 
 // create stores a new object. It computes the managedFields unless the object comes from apply.
 func (s *Server) create(t *table, r Request, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {

@@ -24,8 +24,8 @@ func (s *Server) discover(h *http.Request) (kind string, body any, found bool, e
 	switch first := path[0]; {
 	case first == "healthz", first == "livez", first == "readyz":
 		kind, body, found = "text/plain; charset=utf-8", health(first, h), len(path) == 1 || len(path) == 2 && path[1] == "ping"
-	case first == "version" && len(path) == 1:
-		body, found = serverVersion(), true
+	case len(path) == 1 && (first == "" || first == "version"):
+		body, found = s.page(first), true
 	case first == "api" && len(path) <= 2, first == "apis" && len(path) <= 3:
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -36,10 +36,33 @@ func (s *Server) discover(h *http.Request) (kind string, body any, found bool, e
 			body, found, err = s.unaggregated(path, h.Host)
 		}
 	}
-	if found && err == nil && h.Method != http.MethodGet {
+	if found && h.Method != http.MethodGet {
 		err = notAllowed()
 	}
 	return kind, body, found, err
+}
+
+// page returns the document of a path without others below it.
+func (s *Server) page(path string) any {
+	if path == "version" {
+		return serverVersion()
+	}
+	return map[string]any{"paths": s.paths()}
+}
+
+// paths returns the paths of which all others are below.
+func (s *Server) paths() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := []string{"/healthz", "/livez", "/readyz", "/version", "/api", "/api/v1", "/apis"}
+	for _, group := range s.groups("apis").Items {
+		out = append(out, "/apis/"+group.Name)
+		for _, version := range group.Versions {
+			out = append(out, "/apis/"+group.Name+"/"+version.Version)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // aggregates reports whether a client takes the aggregated form.

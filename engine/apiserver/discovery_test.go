@@ -6,6 +6,7 @@ package apiserver_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -84,6 +85,9 @@ func TestPathsThatAreNoResources(t *testing.T) {
 		if out := w.send(http.MethodDelete, path, ""); out.code != http.StatusMethodNotAllowed {
 			t.Errorf("DELETE %s: %d", path, out.code)
 		}
+	}
+	if out := w.send(http.MethodGet, "/", ""); !strings.Contains(out.text, `"/apis/apps/v1"`) || !strings.Contains(out.text, `"/livez"`) {
+		t.Errorf("the paths: %s", out.text)
 	}
 	version, err := discovery.NewDiscoveryClientForConfigOrDie(w.config()).ServerVersion()
 	if err != nil || version.Major != "1" || version.GoVersion == "" {

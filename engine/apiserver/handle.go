@@ -4,6 +4,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"context"
 	"maps"
 
@@ -29,8 +30,16 @@ func (s *Server) handle(ctx context.Context, r Request) (any, error) {
 	if err := s.authorize(r); err != nil && !r.trusted {
 		return nil, err
 	}
-	if r.Subresource != "" && !t.has(r.Subresource) {
-		return nil, &apierrors.StatusError{ErrStatus: notServed()}
+	if err := cmp.Or(t.has(r), s.selects(t, r)); err != nil {
+		return nil, err
+	}
+	return s.dispatch(ctx, t, r)
+}
+
+// dispatch answers a request that a resource can have.
+func (s *Server) dispatch(ctx context.Context, t *table, r Request) (_ any, err error) {
+	if r.Verb == "patch" && r.malformed != nil {
+		return nil, unsupportedPatch(t)
 	}
 	if s.dry, err = r.check(); err != nil {
 		return nil, err
@@ -87,9 +96,22 @@ func (s *Server) single(t *table, r Request) (*unstructured.Unstructured, error)
 	return nil, apierrors.NewMethodNotSupported(t.name(), r.Verb)
 }
 
-// has reports whether a resource has a subresource.
-func (t *table) has(subresource string) bool {
-	return subresource == "status" && t.status || subresource == "scale" && t.scale != nil
+// has returns the error for a subresource that a resource does not have, or that does not have the verb.
+func (t *table) has(r Request) error {
+	switch {
+	case r.Subresource == "":
+		return nil
+	case r.Subresource == "status" && t.status, r.Subresource == "scale" && t.scale != nil:
+	case t.custom:
+		return apierrors.NewNotFound(t.name(), r.Name)
+	default:
+		return notFound()
+	}
+	switch r.Verb {
+	case "get", "update", "patch":
+		return nil
+	}
+	return notAllowed()
 }
 
 // present returns an object in the form that the client asks for.

@@ -13,6 +13,7 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -129,11 +130,33 @@ func strategic(t *table, old *unstructured.Unstructured, patch map[string]any) (
 	switch {
 	case errors.Is(err, mergepatch.ErrNoListOfLists), errors.Is(err, mergepatch.ErrPatchContentNotMatchRetainKeys):
 		return nil, unprocessable()
-	case err != nil:
+	case malformedPatch(err):
 		return nil, apierrors.NewBadRequest(err.Error())
+	case err != nil:
+		return nil, internalError(err)
 	}
 	next := &unstructured.Unstructured{}
 	return next, utiljson.Unmarshal(after, &next.Object)
+}
+
+// malformedPatch reports whether a strategic merge patch fails because of its form.
+func malformedPatch(err error) bool {
+	for _, known := range []error{
+		mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatForPrimitiveList, mergepatch.ErrBadPatchFormatForRetainKeys,
+		mergepatch.ErrBadPatchFormatForSetElementOrderList, mergepatch.ErrUnsupportedStrategicMergePatchFormat,
+	} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	return false
+}
+
+// internalError returns the error of a real server that has no words of its own for it.
+func internalError(err error) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(),
+	}}
 }
 
 // apply does a server-side apply.
@@ -166,8 +189,8 @@ func (s *Server) apply(t *table, r Request, old *unstructured.Unstructured) (*un
 		return nil, apierrors.NewConflict(t.name(), r.Name, fmt.Errorf(
 			"uid mismatch: the provided object specified uid %s, and no existing object was found", intent.GetUID()))
 	}
-	if next.GetName() == "" {
-		next.SetName(r.Name)
+	if err := r.named(next); err != nil {
+		return nil, err
 	}
 	next.SetResourceVersion("") // it would be compared with a version, and there is none
 	return s.create(t, r, next)

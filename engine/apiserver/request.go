@@ -117,6 +117,11 @@ func notAllowed() error {
 	return apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, "", schema.GroupResource{}, "", "", 0, false)
 }
 
+// notFound returns the error for a path below a group of the server's own that has no such resource.
+func notFound() error {
+	return apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "", 0, false)
+}
+
 // locate parses a path.
 func (r *Request) locate(path []string) bool {
 	switch {

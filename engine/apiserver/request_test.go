@@ -82,6 +82,12 @@ func TestObjectsThatTheServerRefuses(t *testing.T) {
 		"no name in a PUT":     {"PUT " + inDefault, `{}`, "", `405 the server does not allow this method on the requested resource`},
 		"a TRACE":              {"TRACE " + inDefault, ``, "", `405 the server does not allow this method on the requested resource`},
 		"an unknown dry run":   {post + "?dryRun=x", `{"metadata":{"name":"b"}}`, "", `422 CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["x"]: supported values: "All"`},
+		"an unknown resource":  {"GET /api/v1/nopes", ``, "", `404 the server could not find the requested resource`},
+		"an unknown version":   {"GET /api/v2/pods", ``, "", `404 the server could not find the requested resource`},
+		"no such subresource":  {"GET " + inDefault + "/a/status", ``, "", `404 the server could not find the requested resource`},
+		"no such custom one":   {"GET " + foos + "/a/other", ``, "", `404 foos.example.com "a" not found`},
+		"a status's deletion":  {"DELETE " + foos + "/a/status", ``, "", `405 the server does not allow this method on the requested resource`},
+		"a bad label selector": {"GET " + inDefault + "?labelSelector=a=b=c", ``, "", `400 found '=', expected: ',' or 'end of string'`},
 		"a future version":     {"GET " + inDefault + "/a?resourceVersion=99", ``, "", `504 Timeout: Too large resource version: 99, current: 5`},
 	})
 	if out := w.send(http.MethodGet, inDefault, "", "Accept", "application/vnd.kubernetes.protobuf"); out.code != http.StatusNotAcceptable {

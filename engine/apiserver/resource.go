@@ -21,6 +21,8 @@ type resource struct {
 	status bool
 	// scale has the paths of its scale subresource; nil if it has none.
 	scale *scaling
+	// fields are those that a field selector may use, by version.
+	fields map[string][]string
 	// generation: its objects have one.
 	generation bool
 	// typed: server-side apply knows its fields; otherwise lists are atomic.
@@ -89,7 +91,8 @@ func builtins() []resource {
 		has := func(letter string) bool { return strings.Contains(columns[3], letter) }
 		short, categories := nicknames(group, columns[1])
 		out = append(out, resource{
-			scale: builtinScaling(group, columns[1]), singular: strings.ToLower(columns[2]), short: short, categories: categories,
+			scale: builtinScaling(group, columns[1]), fields: map[string][]string{version: builtinFields(group, columns[1])},
+			singular: strings.ToLower(columns[2]), short: short, categories: categories,
 			group: group, versions: []string{version}, plural: columns[1], kind: columns[2],
 			namespaced: has("n"), status: has("s"), generation: has("g"), typed: has("t"),
 		})

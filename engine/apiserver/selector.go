@@ -28,11 +28,11 @@ type selector struct {
 func selectorOf(t *table, r Request) (selector, error) {
 	byLabel, err := labels.Parse(r.options.Get("labelSelector"))
 	if err != nil {
-		return selector{}, apierrors.NewBadRequest("labelSelector: " + err.Error())
+		return selector{}, apierrors.NewBadRequest(err.Error())
 	}
 	byField, err := fields.ParseSelector(r.options.Get("fieldSelector"))
 	if err != nil {
-		return selector{}, apierrors.NewBadRequest("fieldSelector: " + err.Error())
+		return selector{}, apierrors.NewBadRequest(err.Error())
 	}
 	return selector{labels: byLabel, fields: byField, name: r.Name, stored: t.stored}, nil
 }

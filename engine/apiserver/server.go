@@ -227,10 +227,22 @@ func (s *Server) find(gvr schema.GroupVersionResource) (*table, error) {
 	switch {
 	case s.broken[gvr.Group]:
 		return nil, apierrors.NewServiceUnavailable("service unavailable")
+	case !found && s.own(gvr.Group), found && !t.custom && !t.withdrawn && !slices.Contains(t.versions, gvr.Version):
+		return nil, notFound()
 	case !found || t.withdrawn || !slices.Contains(t.versions, gvr.Version):
 		return nil, &apierrors.StatusError{ErrStatus: notServed()}
 	}
 	return t, nil
+}
+
+// own reports whether a group is one of the server's own, not of CRDs.
+func (s *Server) own(group string) bool {
+	for name, t := range s.tables {
+		if name.Group == group && !t.custom {
+			return true
+		}
+	}
+	return false
 }
 
 // sorted returns the tables in a fixed order.

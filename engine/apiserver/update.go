@@ -4,6 +4,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -30,10 +31,7 @@ func (s *Server) update(t *table, r Request, old, sent *unstructured.Unstructure
 
 // replace replaces old by next, as far as that is allowed. It takes ownership of next.
 func (s *Server) replace(t *table, r Request, old, next *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if err := r.named(next); err != nil {
-		return nil, err
-	}
-	if err := agrees(t, old, next); err != nil {
+	if err := cmp.Or(r.named(next), agrees(t, old, next)); err != nil {
 		return nil, err
 	}
 	t.rewrite(next)

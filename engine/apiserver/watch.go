@@ -26,34 +26,47 @@ func (s *Server) watch(ctx context.Context, t *table, r Request) (any, error) {
 		return nil, err
 	}
 	st := newStream(ctx, s, t, r, sel)
-	streamed := options.SendInitialEvents != nil && *options.SendInitialEvents
-	switch {
-	case streamed && s.future(from) != nil:
-		return nil, s.future(from)
-	case streamed || from == 0 && options.SendInitialEvents == nil:
-		for _, row := range t.chosen(t.objects.In(r.Namespace), sel) {
-			st.send(store.Added, row)
+	switch initial := options.SendInitialEvents; {
+	case initial == nil && from == 0:
+		s.begin(st)
+	case initial != nil && *initial:
+		if err := s.future(from); err != nil {
+			return nil, err
 		}
-		st.allow(s.history)
-		if streamed && options.AllowWatchBookmarks {
+		if s.begin(st); options.AllowWatchBookmarks {
 			st.bookmark(s.version, true)
 		}
 	case from > 0:
-		changes, known := t.objects.Since(from)
-		if !known {
-			st.expired(fmt.Sprintf("too old resource version: %d (%d)", from, t.objects.Forgotten()))
+		if !st.resume(from) {
 			return st, nil
 		}
-		st.hold(t.held)
-		st.after = from
-		for _, c := range changes {
-			st.tell(c)
-		}
-		st.allow(s.history)
 	}
 	st.hold(t.held)
+	st.allow(s.history)
 	t.streams[st] = true
 	return st, nil
+}
+
+// begin sends the current objects.
+func (s *Server) begin(st *stream) {
+	for _, row := range st.table.chosen(st.table.objects.In(st.request.Namespace), st.selector) {
+		st.send(store.Added, row)
+	}
+}
+
+// resume sends the changes after a version. If some of them have been forgotten, it ends the stream and reports false.
+func (s *stream) resume(from int64) bool {
+	changes, known := s.table.objects.Since(from)
+	if !known {
+		s.expired(fmt.Sprintf("too old resource version: %d (%d)", from, s.table.objects.Forgotten()))
+		return false
+	}
+	s.hold(s.table.held)
+	s.after = from
+	for _, c := range changes {
+		s.tell(c)
+	}
+	return true
 }
 
 // expired tells the client to list again, and ends the stream.

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/handwerk-dev/handwerk/engine/apiserver"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
@@ -36,8 +35,6 @@ func (w wire) config() *rest.Config {
 }
 
 func (w wire) typed() kubernetes.Interface { return kubernetes.NewForConfigOrDie(w.config()) }
-
-func (w wire) dynamic() dynamic.Interface { return dynamic.NewForConfigOrDie(w.config()) }
 
 // answer is a response whose body has been read.
 type answer struct {
