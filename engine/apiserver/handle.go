@@ -45,8 +45,11 @@ func (s *Server) dispatch(ctx context.Context, t *table, r Request) (_ any, err 
 		return nil, err
 	}
 	defer func() { s.dry = false }()
-	if r.Subresource == "scale" {
+	switch r.Subresource {
+	case "scale":
 		return s.rescale(t, r)
+	case "binding":
+		return s.bind(t, r)
 	}
 	switch r.Verb {
 	case "list":
@@ -99,7 +102,7 @@ func (s *Server) single(t *table, r Request) (*unstructured.Unstructured, error)
 // has returns the error for a subresource that a resource does not have, or that does not have the verb.
 func (t *table) has(r Request) error {
 	switch {
-	case r.Subresource == "":
+	case r.Subresource == "", r.binds():
 		return nil
 	case r.Subresource == "status" && t.status, r.Subresource == "scale" && t.scale != nil:
 	case t.custom:

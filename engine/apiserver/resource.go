@@ -49,6 +49,10 @@ func crds() schema.GroupResource {
 	return schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 }
 
+func deployments() schema.GroupResource {
+	return schema.GroupResource{Group: "apps", Resource: "deployments"}
+}
+
 // builtins returns the resources that every server has, as far as operators are likely to use them. The last
 // column: n namespaced, s status, g generation, t typed.
 func builtins() []resource {

@@ -85,6 +85,9 @@ func limit(t *table, subresource string, old, next *unstructured.Unstructured) *
 	if subresource == "status" {
 		whole := old.DeepCopy()
 		whole.SetManagedFields(next.GetManagedFields())
+		if t.name() == deployments() {
+			whole.SetAnnotations(next.GetAnnotations()) // its controller writes the revision with the status
+		}
 		if !t.custom {
 			whole.SetUID(next.GetUID()) // built-in resources check that the uid is the same, custom ones do not
 		}

@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/handwerk-dev/handwerk/engine/apiserver/store"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// binds reports whether a request puts a Pod on a node.
+func (r Request) binds() bool {
+	return r.Subresource == "binding" && r.Verb == "create" && r.Resource.GroupResource() == schema.GroupResource{Resource: "pods"}
+}
+
+// bind puts a Pod on a node, as a scheduler asks.
+func (s *Server) bind(t *table, r Request) (any, error) {
+	old := t.get(types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
+	if old == nil {
+		return nil, apierrors.NewNotFound(t.name(), r.Name)
+	}
+	node, _, _ := unstructured.NestedString(r.Body, "target", "name")
+	uid, _, _ := unstructured.NestedString(r.Body, "metadata", "uid")
+	refused := func(why string) error {
+		return apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, r.Name, fmt.Errorf("%s", why))
+	}
+	on, _, _ := unstructured.NestedString(old.Object, "spec", "nodeName")
+	switch {
+	case node == "":
+		return nil, apierrors.NewBadRequest("target.name is required")
+	case uid != "" && uid != string(old.GetUID()):
+		return nil, refused(fmt.Sprintf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, old.GetUID()))
+	case old.GetDeletionTimestamp() != nil:
+		return nil, refused(fmt.Sprintf("pod %s is being deleted, cannot be assigned to a host", r.Name))
+	case on != "":
+		return nil, refused(fmt.Sprintf("pod %s is already assigned to node %q", r.Name, on))
+	}
+	next := old.DeepCopy()
+	if err := unstructured.SetNestedField(next.Object, node, "spec", "nodeName"); err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	if err := scheduled(next); err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	s.commit(t, store.Modified, next)
+	return metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess, Code: http.StatusCreated}, nil
+}
+
+// scheduled sets the condition of a Pod that is on a node.
+func scheduled(pod *unstructured.Unstructured) error {
+	old, _, err := unstructured.NestedSlice(pod.Object, "status", "conditions")
+	if err != nil {
+		return err
+	}
+	conditions := slices.DeleteFunc(old, func(c any) bool {
+		each, _ := c.(map[string]any)
+		return each["type"] == "PodScheduled"
+	})
+	condition := map[string]any{"type": "PodScheduled", "status": "True", "lastProbeTime": nil, "lastTransitionTime": now()}
+	status, _ := pod.Object["status"].(map[string]any)
+	status = maps.Clone(status)
+	if status == nil {
+		status = map[string]any{}
+	}
+	status["conditions"] = append(conditions, condition)
+	pod.Object["status"] = status
+	return nil
+}
