@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stages_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/handwerk-dev/handwerk/engine/apiserver/stages"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func pod(name string) string {
+	return fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata: {name: %s, labels: {app: %[1]s}}
+spec: {containers: [{name: app, image: app}]}`, name)
+}
+
+const claim = `
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}`
+
+const db = `
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  replicas: 2
+  serviceName: db
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec: {containers: [{name: db, image: "db:1"}]}
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}`
+
+func TestAStatefulSetMakesItsPodsInOrder(t *testing.T) {
+	run(t, func(t *testing.T, s stage) {
+		s.create(db)
+		s.shows("Pod", "db-0 phase=Pending Ready:False/ContainersNotReady InProgress")
+		s.shows("PersistentVolumeClaim", "data-db-0 phase=Bound Current")
+		s.advance(5 * time.Second)
+		s.shows("Pod", "db-0 phase=Running Ready:True Current", "db-1 phase=Pending Ready:False/ContainersNotReady InProgress")
+		s.shows("StatefulSet", "db wanted=2 replicas=2 updated=2 ready=1 available=1 InProgress")
+		s.advance(5 * time.Second)
+		s.shows("StatefulSet", "db wanted=2 replicas=2 updated=2 ready=2 available=2 Current")
+		s.patch("StatefulSet", "db", `{"spec":{"template":{"spec":{"containers":[{"name":"db","image":"db:2"}]}}}}`)
+		s.advance(10 * time.Second)
+		s.shows("StatefulSet", "db wanted=2 replicas=2 updated=1 ready=1 available=1 InProgress")
+		s.advance(10 * time.Second)
+		s.shows("StatefulSet", "db wanted=2 replicas=2 updated=2 ready=2 available=2 Current")
+		s.patch("StatefulSet", "db", `{"spec":{"replicas":1}}`)
+		s.advance(5 * time.Second)
+		s.shows("Pod", "db-0 phase=Running Ready:True Current")
+		s.shows("PersistentVolumeClaim", "data-db-0 phase=Bound Current", "data-db-1 phase=Bound Current")
+		s.shows("StatefulSet", "db wanted=1 replicas=1 updated=1 ready=1 available=1 Current")
+	}, stages.Rule{Kind: "StatefulSet", Delay: 5 * time.Second})
+}
+
+func TestAPodWaitsForItsClaims(t *testing.T) {
+	run(t, func(t *testing.T, s stage) {
+		s.create(db)
+		s.advance(time.Second)
+		s.shows("Pod", "db-0 phase=Pending InProgress")
+		s.shows("PersistentVolumeClaim", "data-db-0 phase=Pending InProgress")
+		s.plan.Set(stages.Rule{Kind: "PersistentVolumeClaim"})
+		s.shows("StatefulSet", "db wanted=2 replicas=2 updated=2 ready=2 available=2 Current")
+	}, stages.Rule{Kind: "PersistentVolumeClaim", Fail: "ProvisioningFailed"})
+}
+
+func TestAVolumeGoesWithItsClaim(t *testing.T) {
+	run(t, func(t *testing.T, s stage) {
+		s.create(claim)
+		s.shows("PersistentVolumeClaim", "data phase=Bound Current")
+		if got := s.list("PersistentVolume"); len(got) != 1 || !strings.Contains(shown(t, &got[0]), "phase=Bound") {
+			t.Errorf("the volumes are %v", got)
+		}
+		s.delete("PersistentVolumeClaim", "data")
+		s.shows("PersistentVolume")
+	})
+}
+
+func TestADaemonSetHasAPodOnEachNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, 3)
+		s.create(strings.NewReplacer("Deployment", "DaemonSet", "  replicas: 2\n", "").Replace(web))
+		s.shows("DaemonSet", "web desiredNumberScheduled=3 numberReady=3 Current")
+		nodes := map[string]int{}
+		for _, p := range s.list("Pod") {
+			node, _, _ := unstructured.NestedString(p.Object, "spec", "nodeName")
+			nodes[node]++
+		}
+		if diff := cmp.Diff(map[string]int{"node-0": 1, "node-1": 1, "node-2": 1}, nodes); diff != "" {
+			t.Errorf("Pods by nodes (-want +got):\n%s", diff)
+		}
+		s.patch("DaemonSet", "web", image)
+		s.shows("DaemonSet", "web desiredNumberScheduled=3 numberReady=3 Current")
+		for _, p := range s.list("Pod") {
+			if !strings.Contains(fmt.Sprint(p.Object["spec"]), "web:2") {
+				t.Errorf("%s has the old template", p.GetName())
+			}
+		}
+	})
+}
+
+func TestServicesHaveAddresses(t *testing.T) {
+	run(t, func(t *testing.T, s stage) {
+		for name, kind := range map[string]string{"plain": "ClusterIP", "outside": "LoadBalancer", "elsewhere": "ExternalName"} {
+			s.create(fmt.Sprintf("apiVersion: v1\nkind: Service\nmetadata: {name: %s}\nspec: {type: %s, ports: [{port: 80}]}", name, kind))
+		}
+		s.create("apiVersion: v1\nkind: Service\nmetadata: {name: headless}\nspec: {clusterIP: None}")
+		s.create("apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: in}\nspec: {}")
+		s.advance(4 * time.Second)
+		s.shows("Service", "elsewhere Current", "headless Current", "outside Current", "plain Current")
+		address := func(kind, name string) string {
+			list, _, _ := unstructured.NestedSlice(s.get(kind, name).Object, "status", "loadBalancer", "ingress")
+			return fmt.Sprint(list)
+		}
+		if got := address("Service", "outside"); got != "[]" {
+			t.Errorf("the load balancer has its address early: %s", got)
+		}
+		s.advance(time.Second)
+		if got := address("Service", "outside"); !strings.Contains(got, "ip:198.18.0.1") {
+			t.Errorf("the load balancer has the address %s", got)
+		}
+		if got := address("Ingress", "in"); !strings.Contains(got, "ip:198.18.0.1") {
+			t.Errorf("the Ingress has the address %s", got)
+		}
+		if ip, _, _ := unstructured.NestedString(s.get("Service", "elsewhere").Object, "spec", "clusterIP"); ip != "" {
+			t.Errorf("a name elsewhere has the cluster IP %s", ip)
+		}
+	}, stages.Rule{Delay: 5 * time.Second})
+}
+
+func TestABudgetCountsItsPods(t *testing.T) {
+	run(t, func(t *testing.T, s stage) {
+		s.create("apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: web}\nspec: {minAvailable: 1, selector: {matchLabels: {app: web}}}")
+		s.shows("PodDisruptionBudget", "web currentHealthy=0 disruptionsAllowed=0 Current")
+		s.create(web)
+		s.create(pod("other"))
+		s.shows("PodDisruptionBudget", "web currentHealthy=2 disruptionsAllowed=1 Current")
+	})
+}

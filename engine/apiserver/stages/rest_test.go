@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stages_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/handwerk-dev/handwerk/engine/apiserver/stages"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// everything has an object of each kind.
+func everything() string {
+	return strings.Join([]string{
+		web, db, claim, pod("loose"), job("completions: 2"),
+		strings.NewReplacer("Deployment", "DaemonSet", "  replicas: 2\n", "", "name: web", "name: agent").Replace(web),
+		"apiVersion: v1\nkind: Service\nmetadata: {name: lb}\nspec: {type: LoadBalancer}",
+		"apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: web}\nspec: {minAvailable: 1, selector: {matchLabels: {app: web}}}",
+	}, "\n---\n")
+}
+
+func TestNothingIsWrittenWhenNothingChanges(t *testing.T) {
+	run(t, func(t *testing.T, s stage) {
+		s.create(everything())
+		s.advance(time.Minute)
+		before := s.writes.Load()
+		s.advance(24 * time.Hour)
+		s.plan.Set(stages.Rule{Kind: "Pod", Name: "none"}) // all objects are looked at again
+		s.server.Expire()                                  // all objects are listed again
+		s.patch("Service", "lb", `{"metadata":{"labels":{"touched":"yes"}}}`)
+		s.advance(time.Hour)
+		if after := s.writes.Load(); after != before || before == 0 {
+			t.Errorf("%d requests were written at rest, %d before", after-before, before)
+		}
+	})
+}
+
+func TestWritesAreFew(t *testing.T) {
+	run(t, func(t *testing.T, s stage) {
+		s.advance(time.Second)
+		before := s.writes.Load()
+		s.create(web)
+		s.advance(time.Minute)
+		// A ReplicaSet, and two Pods with a binding and a status each; the rest are statuses of Deployment and ReplicaSet.
+		if n := s.writes.Load() - before; n > 14 {
+			t.Errorf("a Deployment with two Pods costs %d writes", n)
+		}
+	})
+}
+
+func TestConflictsAndFaultsAreOvercome(t *testing.T) {
+	run(t, func(t *testing.T, s stage) {
+		pods := schema.GroupResource{Resource: "pods"}
+		s.server.Hold(pods, schema.GroupResource{Group: "apps", Resource: "deployments"})
+		s.create(web)
+		s.create(pod("loose"))
+		for i := range 20 {
+			s.patch("Deployment", "web", fmt.Sprintf(`{"metadata":{"labels":{"round":"%d"}}}`, i))
+			s.patch("Pod", "loose", fmt.Sprintf(`{"metadata":{"labels":{"round":"%d"}}}`, i))
+			s.advance(100 * time.Millisecond)
+		}
+		s.server.Break("apps")
+		s.server.Release()
+		s.advance(time.Minute)
+		s.server.Mend("apps")
+		s.server.Cut()
+		s.advance(time.Minute)
+		s.shows("Deployment", done)
+		if n := len(s.list("Pod")); n != 3 {
+			t.Errorf("there are %d Pods, want 3", n)
+		}
+	})
+}
+
+func TestAPodThatIsLostIsReplaced(t *testing.T) {
+	run(t, func(t *testing.T, s stage) {
+		s.create(web)
+		s.advance(time.Second)
+		old := s.list("Pod")[0].GetName()
+		s.delete("Pod", old)
+		s.advance(time.Second)
+		s.shows("Deployment", done)
+		for _, p := range s.list("Pod") {
+			if p.GetName() == old {
+				t.Errorf("%s is still there", old)
+			}
+		}
+	})
+}
+
+func TestManyPodsComeUpInAMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, 1)
+		s.create(strings.Replace(web, "replicas: 2", "replicas: 500", 1))
+		s.create("apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: web}\nspec: {minAvailable: 1, selector: {matchLabels: {app: web}}}")
+		s.advance(time.Second)
+		s.shows("Deployment", strings.ReplaceAll(done, "=2", "=500"))
+		// Three for each Pod; the rest does not grow with them.
+		if n := s.writes.Load(); n > 3*500+100 {
+			t.Errorf("500 Pods cost %d writes", n)
+		}
+	})
+}

@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stages
+
+import (
+	"hash/fnv"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// scheduler is the field manager of the scheduler.
+const scheduler = "kube-scheduler"
+
+// schedule puts a Pod on a node as soon as its volumes are there.
+func (l *loop) schedule(p *corev1.Pod, rule Rule) error {
+	node := ""
+	why := "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims."
+	if l.bound(p) {
+		node, why = l.nodeFor(p), "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector."
+	}
+	if node == "" || rule.Fail == corev1.PodReasonUnschedulable {
+		next := p.Status.DeepCopy()
+		next.Phase = corev1.PodPending
+		setCondition(next, corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonUnschedulable, why)
+		return l.status("Pod", p, scheduler, p.Status, *next)
+	}
+	binding := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Binding",
+		"metadata": map[string]any{"name": p.Name, "namespace": p.Namespace, "uid": string(p.UID)},
+		"target":   map[string]any{"apiVersion": "v1", "kind": "Node", "name": node},
+	}}
+	_, err := l.reach(l.row("Pod"), p.Namespace).Create(l.ctx, binding, metav1.CreateOptions{FieldManager: scheduler}, "binding")
+	return err
+}
+
+// nodeFor chooses a node for a Pod: the one that its affinity names, or one that its selector matches. Empty means
+// that there is none.
+func (l *loop) nodeFor(p *corev1.Pod) string {
+	var fit []string
+	for _, n := range listOf[*corev1.Node](l.caches["Node"].all()) {
+		if wanted, must := affinityOf(p); matchesNode(p, n) && !n.Spec.Unschedulable && (!must || wanted == n.Name) {
+			fit = append(fit, n.Name)
+		}
+	}
+	if len(fit) == 0 {
+		return ""
+	}
+	h := fnv.New32a()
+	h.Write([]byte(p.UID))
+	return fit[int(h.Sum32())%len(fit)]
+}
+
+func matchesNode(p *corev1.Pod, n *corev1.Node) bool {
+	for name, value := range p.Spec.NodeSelector {
+		if n.Labels[name] != value {
+			return false
+		}
+	}
+	return true
+}
+
+// affinityOf returns the node that the affinity of a DaemonSet's Pod names.
+func affinityOf(p *corev1.Pod) (node string, must bool) {
+	if p.Spec.Affinity == nil || p.Spec.Affinity.NodeAffinity == nil || p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return "", false
+	}
+	for _, term := range p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		for _, f := range term.MatchFields {
+			if f.Key == metav1.ObjectNameField && len(f.Values) == 1 {
+				return f.Values[0], true
+			}
+		}
+	}
+	return "", false
+}
+
+// bound reports whether all claims of a Pod are bound.
+func (l *loop) bound(p *corev1.Pod) bool {
+	return !slices.ContainsFunc(claimsOf(p), func(name string) bool {
+		claim, _ := l.caches["PersistentVolumeClaim"].get(p.Namespace, name).(*corev1.PersistentVolumeClaim)
+		return claim == nil || claim.Status.Phase != corev1.ClaimBound
+	})
+}
+
+func claimsOf(p *corev1.Pod) (out []string) {
+	for _, v := range p.Spec.Volumes {
+		if v.PersistentVolumeClaim != nil {
+			out = append(out, v.PersistentVolumeClaim.ClaimName)
+		}
+	}
+	return out
+}
+
+// waiting returns the Pods that are not on a node and use a claim.
+func (l *loop) waiting(claim *corev1.PersistentVolumeClaim) (out []object) {
+	for _, p := range listOf[*corev1.Pod](l.caches["Pod"].in(claim.Namespace)) {
+		if p.Spec.NodeName == "" && slices.Contains(claimsOf(p), claim.Name) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// end ends a Pod that is being deleted, after its rule's delay and at most its grace period.
+func (l *loop) end(p *corev1.Pod, rule Rule) error {
+	delay := rule.Delay
+	if at := p.DeletionTimestamp; p.DeletionGracePeriodSeconds != nil {
+		delay = min(delay, at.Sub(now().Time))
+	}
+	if delay > 0 && !l.waited("Pod", p, "end", rule.Delay) {
+		l.later("Pod", p, delay)
+		return nil
+	}
+	if p.DeletionGracePeriodSeconds != nil && *p.DeletionGracePeriodSeconds == 0 {
+		return nil // a finalizer holds it
+	}
+	err := l.delete("Pod", p, new(int64))
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

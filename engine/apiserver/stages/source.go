@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stages
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// pause is the time between two tries to reach the server.
+const pause = time.Second
+
+// follow keeps the cache of a kind current until the context ends. It calls listed once, after the first list.
+func (l *loop) follow(ctx context.Context, k kind, listed func()) {
+	for ctx.Err() == nil {
+		version, err := l.list(ctx, k)
+		if err == nil {
+			listed()
+			listed = func() {}
+			for version != "" && ctx.Err() == nil {
+				version = l.watch(ctx, k, version)
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+// list brings in all objects of a kind and returns the version of the list.
+func (l *loop) list(ctx context.Context, k kind) (string, error) {
+	list, err := l.client.Resource(k.resource).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return "", err
+	}
+	gone := l.caches[k.name].keys()
+	for i := range list.Items {
+		delete(gone, keyOf(&list.Items[i]))
+		l.seen(k, &list.Items[i])
+	}
+	for name, uid := range gone {
+		l.lost(k, name, uid)
+	}
+	return list.GetResourceVersion(), nil
+}
+
+// watch follows the changes of a kind, and returns the version from which to watch again; none if it has to be
+// listed.
+func (l *loop) watch(ctx context.Context, k kind, version string) string {
+	// The watch has a context of its own: the end of a request's context is logged as a failure.
+	w, err := l.client.Resource(k.resource).Watch(context.WithoutCancel(ctx), metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: true})
+	if err != nil {
+		return ""
+	}
+	defer w.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return version
+		case event, open := <-w.ResultChan():
+			o, ok := event.Object.(*unstructured.Unstructured)
+			if !open {
+				return version
+			} else if !ok || event.Type == watch.Error {
+				return ""
+			}
+			version = o.GetResourceVersion()
+			switch event.Type {
+			case watch.Added, watch.Modified:
+				l.seen(k, o)
+			case watch.Deleted:
+				l.lost(k, keyOf(o), o.GetUID())
+			}
+		}
+	}
+}
+
+// seen takes an object into its cache, and queues it and what depends on it.
+func (l *loop) seen(k kind, u *unstructured.Unstructured) {
+	if l.caches[k.name].knows(u) {
+		return
+	}
+	u.SetManagedFields(nil)
+	o := k.blank()
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, o); err != nil {
+		return // it is not of the kind's form, so no controller could read it
+	}
+	l.caches[k.name].put(o)
+	l.wake(k, o)
+}
+
+// lost removes an object from its cache, and queues what depends on it.
+func (l *loop) lost(k kind, name types.NamespacedName, uid types.UID) {
+	if o := l.caches[k.name].drop(name, uid); o != nil {
+		l.wake(k, o)
+	}
+}
+
+// wake queues an object that has changed, its controller, and others that look at it.
+func (l *loop) wake(k kind, o object) {
+	l.queue.add(key{k.name, o.GetNamespace(), o.GetName()})
+	if ref := metav1.GetControllerOfNoCopy(o); ref != nil && l.caches[ref.Kind] != nil {
+		l.queue.add(key{ref.Kind, o.GetNamespace(), ref.Name})
+	}
+	switch o := o.(type) {
+	case *corev1.Node:
+		l.wakeAll("DaemonSet", l.caches["DaemonSet"].all())
+	case *corev1.Pod:
+		l.wakeAll("PodDisruptionBudget", l.caches["PodDisruptionBudget"].in(o.Namespace))
+	case *corev1.PersistentVolumeClaim:
+		l.queue.add(key{kind: "PersistentVolume", name: o.Spec.VolumeName})
+		l.wakeAll("Pod", l.waiting(o))
+	case *corev1.PersistentVolume:
+		if ref := o.Spec.ClaimRef; ref != nil {
+			l.queue.add(key{"PersistentVolumeClaim", ref.Namespace, ref.Name})
+		}
+	}
+}
+
+func (l *loop) wakeAll(row string, list []object) {
+	for _, o := range list {
+		l.queue.add(key{row, o.GetNamespace(), o.GetName()})
+	}
+}
