@@ -60,6 +60,9 @@ func (s *Server) create(t *table, r Request, o *unstructured.Unstructured) (*uns
 
 // created stores the object, with the consequences of its creation.
 func (s *Server) created(t *table, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if t.name() == namespaces() && s.garbage != nil {
+		return s.settle(t, o), nil
+	}
 	if t.name() != crds() {
 		return s.commit(t, store.Added, o), nil
 	}

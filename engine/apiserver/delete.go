@@ -22,6 +22,15 @@ func (s *Server) delete(t *table, o *unstructured.Unstructured, options metav1.D
 		return nil, err
 	}
 	grace := graceOf(t, o, options.GracePeriodSeconds)
+	if next := s.propagated(t, o, options); next != o && o.GetDeletionTimestamp() != nil {
+		o = s.commit(t, store.Modified, next.DeepCopy())
+		if len(o.GetFinalizers()) == 0 && left(o) == 0 && !s.contains(t, o) {
+			s.commit(t, store.Deleted, o.DeepCopy())
+			return nil, nil
+		}
+	} else {
+		o = next
+	}
 	switch {
 	case o.GetDeletionTimestamp() != nil:
 		return s.shorten(t, o, grace), nil
@@ -36,8 +45,14 @@ func (s *Server) delete(t *table, o *unstructured.Unstructured, options metav1.D
 	if o.GetGeneration() > 0 {
 		marked.SetGeneration(o.GetGeneration() + 1)
 	}
+	if s.garbage != nil && t.name() == namespaces() {
+		terminate(marked)
+	}
 	marked = s.commit(t, store.Modified, marked)
-	return marked, s.empty(t, marked)
+	if err := s.empty(t, marked); err != nil {
+		return marked, err
+	}
+	return s.remaining(t, marked), nil
 }
 
 // meets returns why an object does not meet the preconditions of a deletion, or nil.
@@ -57,7 +72,31 @@ func meets(t *table, o *unstructured.Unstructured, must *metav1.Preconditions) e
 
 // contains reports whether objects must be deleted before this one: those of a namespace or of a CRD.
 func (s *Server) contains(t *table, o *unstructured.Unstructured) bool {
-	return len(s.contents(t, o)) > 0
+	for _, other := range s.tables {
+		if other.stored == nil && holds(t, o, other) && len(other.objects.In(inside(t, o))) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// holds reports whether objects of another table may be in a namespace or of a CRD.
+func holds(t *table, o *unstructured.Unstructured, other *table) bool {
+	switch t.name() {
+	case namespaces():
+		return other.namespaced
+	case crds():
+		return other.custom && other.name().String() == o.GetName()
+	}
+	return false
+}
+
+// inside is the namespace of the objects that are in a namespace or of a CRD; empty means all.
+func inside(t *table, o *unstructured.Unstructured) string {
+	if t.name() == crds() {
+		return ""
+	}
+	return o.GetName()
 }
 
 // content is an object with its table.
@@ -69,19 +108,10 @@ type content struct {
 func (s *Server) contents(t *table, o *unstructured.Unstructured) []content {
 	var out []content
 	for _, other := range s.sorted() {
-		switch {
-		case other.stored != nil: // another table has its objects
-			continue
-		case t.name() == namespaces() && other.namespaced:
-		case t.name() == crds() && other.custom && other.name().String() == o.GetName():
-		default:
+		if other.stored != nil || !holds(t, o, other) { // another table has the objects of the former
 			continue
 		}
-		within := o.GetName()
-		if t.name() == crds() {
-			within = ""
-		}
-		for _, row := range other.objects.In(within) {
+		for _, row := range other.objects.In(inside(t, o)) {
 			out = append(out, content{other, row.Tree()})
 		}
 	}
@@ -94,7 +124,8 @@ func (s *Server) contents(t *table, o *unstructured.Unstructured) []content {
 // empty deletes the objects of a namespace or a CRD.
 func (s *Server) empty(t *table, o *unstructured.Unstructured) error {
 	for _, c := range s.contents(t, o) {
-		if _, err := s.delete(c.table, c.object, metav1.DeleteOptions{}); err != nil {
+		policy := metav1.DeletePropagationBackground
+		if _, err := s.delete(c.table, c.object, metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
 			return err
 		}
 	}

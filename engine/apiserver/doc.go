@@ -10,8 +10,9 @@
 // apply with managedFields, finalizers, preconditions, selectors, watches that can be resumed and
 // that expire, aggregated discovery, CRDs and namespaces that come and go, and reviews of access.
 //
-// With [Settings].Schemas it defaults, prunes and validates objects, too. It does not run admission, collect garbage
-// or play any controller.
+// With [Settings].Schemas it defaults, prunes and validates objects, too, and with [Settings].Controllers it collects
+// garbage and furnishes namespaces. It does not run admission
+// or play any other controller.
 //
 // It needs no network and no goroutine that goes on, and nothing in it waits but the reading of a
 // watch, so it works in a testing/synctest bubble.

@@ -26,15 +26,19 @@ type Server struct {
 	history   int
 	bookmarks time.Duration
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// garbage is that of the collector; nil if the server has none.
+	garbage *garbage
 	owners  ownership
 	version int64 // of the last write; all resources share it
 	uids    int
 	tables  map[schema.GroupResource]*table
 	broken  map[string]bool // API groups that do not answer
 	denied  []Rule
-	dry     bool                               // the request at hand is a dry run: nothing is stored
-	lagging *discoveryv2.APIGroupDiscoveryList // the frozen discovery; nil if it is current
+	// certificate is the one of the listener in PEM; empty if there is none.
+	certificate string
+	dry         bool                               // the request at hand is a dry run: nothing is stored
+	lagging     *discoveryv2.APIGroupDiscoveryList // the frozen discovery; nil if it is current
 }
 
 // Settings say how much of a real API server a server is. The zero value is one that takes objects as they are.
@@ -47,6 +51,9 @@ type Settings struct {
 	// Bookmarks is the time between the bookmarks of a watch that allows them; 0 means that it gets none but that
 	// after the first objects.
 	Bookmarks time.Duration
+	// Controllers makes the server play the controllers of the lives of objects: it collects garbage, gives each
+	// namespace its ServiceAccount and its ConfigMap, and has all namespaces of a new cluster.
+	Controllers bool
 }
 
 // New returns a server with the usual built-in resources and the namespaces default and kube-system.
@@ -59,7 +66,12 @@ func New(settings Settings) *Server {
 		s.tables[schema.GroupResource{Group: r.group, Resource: r.plural}] = newTable(r, settings.History)
 	}
 	s.tables[newEvents()].share(s.tables[coreEvents()], eventFields())
-	for _, name := range []string{"default", "kube-system"} {
+	names := []string{"default", "kube-system"}
+	if settings.Controllers {
+		s.garbage = newGarbage()
+		names = append(names, "kube-node-lease", "kube-public")
+	}
+	for _, name := range names {
 		namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
 		namespace.SetName(name)
 		if _, err := s.create(s.tables[namespaces()], Request{}, namespace); err != nil {
@@ -145,6 +157,9 @@ func (s *Server) backup() (restoreLocked func()) {
 				t.objects.Empty(version)
 			}
 		}
+		if s.garbage != nil {
+			s.recount()
+		}
 	}
 }
 
@@ -208,7 +223,12 @@ func (s *Server) commit(t *table, what store.EventType, next *unstructured.Unstr
 	}
 	s.version++
 	next.SetResourceVersion(strconv.FormatInt(s.version, 10))
-	t.note(t.objects.Commit(what, t.asStored(next)))
+	change := t.objects.Commit(what, t.asStored(next))
+	t.note(change)
+	if s.garbage != nil {
+		s.collected(t, change, next)
+	}
+	s.furnishLater(t, change)
 	if what == store.Deleted {
 		s.sweepLater()
 	}
