@@ -38,7 +38,11 @@ type stage struct {
 // newStage starts a cluster. It ends with the test.
 func newStage(t testing.TB, nodes int, rules ...stages.Rule) stage {
 	t.Helper()
-	server := apiserver.New(apiserver.Settings{})
+	return newStageOn(t, apiserver.New(apiserver.Settings{}), nodes, rules...)
+}
+
+func newStageOn(t testing.TB, server *apiserver.Server, nodes int, rules ...stages.Rule) stage {
+	t.Helper()
 	s := stage{t: t, server: server, plan: stages.NewPlan(rules...), writes: &atomic.Int64{}}
 	s.client = dynamic.NewForConfigOrDie(&rest.Config{Host: "http://cluster", Transport: server.Admin(), QPS: -1})
 	link := server.Client(func(r apiserver.Request) error {
