@@ -5,6 +5,7 @@ package stages
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -25,17 +26,16 @@ type object interface {
 type cache struct {
 	mu      sync.RWMutex
 	objects map[types.NamespacedName]object
-	// owned has the keys of objects by their controllers, and within by their namespaces.
-	owned  map[types.UID]map[types.NamespacedName]bool
-	within map[string]map[types.NamespacedName]bool
+	// owned has the objects by their controllers, and within by their namespaces.
+	owned  map[types.UID][]object
+	within map[string][]object
 	// ended are the uids of the last objects that were dropped.
 	ended []types.UID
 }
 
 func newCache() *cache {
 	return &cache{
-		objects: map[types.NamespacedName]object{}, owned: map[types.UID]map[types.NamespacedName]bool{},
-		within: map[string]map[types.NamespacedName]bool{},
+		objects: map[types.NamespacedName]object{}, owned: map[types.UID][]object{}, within: map[string][]object{},
 	}
 }
 
@@ -98,24 +98,23 @@ func (c *cache) drop(k types.NamespacedName, uid types.UID) object {
 }
 
 func (c *cache) index(o object, in bool) {
-	k := keyOf(o)
-	enter(c.within, o.GetNamespace(), k, in)
+	enter(c.within, o.GetNamespace(), o, in)
 	if ref := metav1.GetControllerOfNoCopy(o); ref != nil {
-		enter(c.owned, ref.UID, k, in)
+		enter(c.owned, ref.UID, o, in)
 	}
 }
 
-func enter[K comparable](index map[K]map[types.NamespacedName]bool, at K, k types.NamespacedName, in bool) {
-	if !in {
-		if delete(index[at], k); len(index[at]) == 0 {
+// enter puts an object into a sorted list of an index, or takes it out.
+func enter[K comparable](index map[K][]object, at K, o object, in bool) {
+	i, found := slices.BinarySearchFunc(index[at], o, byAge)
+	switch {
+	case in && !found:
+		index[at] = slices.Insert(index[at], i, o)
+	case !in && found:
+		if index[at] = slices.Delete(index[at], i, i+1); len(index[at]) == 0 {
 			delete(index, at)
 		}
-		return
 	}
-	if index[at] == nil {
-		index[at] = map[types.NamespacedName]bool{}
-	}
-	index[at][k] = true
 }
 
 // get returns an object, or nil.
@@ -125,36 +124,27 @@ func (c *cache) get(namespace, name string) object {
 	return c.objects[types.NamespacedName{Namespace: namespace, Name: name}]
 }
 
-// all returns all objects in the order of their creation.
+// all returns all objects, the oldest first.
 func (c *cache) all() []object {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	out := make([]object, 0, len(c.objects))
-	for _, o := range c.objects {
-		out = append(out, o)
-	}
-	return aged(out)
+	out := slices.Collect(maps.Values(c.objects))
+	slices.SortFunc(out, byAge)
+	return out
 }
 
-// of returns the objects that an owner controls, in the order of their creation.
+// of returns the objects that an owner controls, the oldest first.
 func (c *cache) of(owner types.UID) []object {
-	return c.picked(func() map[types.NamespacedName]bool { return c.owned[owner] })
-}
-
-// in returns the objects of a namespace, in the order of their creation.
-func (c *cache) in(namespace string) []object {
-	return c.picked(func() map[types.NamespacedName]bool { return c.within[namespace] })
-}
-
-func (c *cache) picked(from func() map[types.NamespacedName]bool) []object {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	keys := from()
-	out := make([]object, 0, len(keys))
-	for k := range keys {
-		out = append(out, c.objects[k])
-	}
-	return aged(out)
+	return slices.Clone(c.owned[owner])
+}
+
+// in returns the objects of a namespace, the oldest first.
+func (c *cache) in(namespace string) []object {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return slices.Clone(c.within[namespace])
 }
 
 // keys are those of all objects.
@@ -168,13 +158,10 @@ func (c *cache) keys() map[types.NamespacedName]types.UID {
 	return out
 }
 
-// aged sorts objects by their creation; those of one second by their names.
-func aged(list []object) []object {
-	slices.SortFunc(list, func(a, b object) int {
-		from, to := a.GetCreationTimestamp().Time, b.GetCreationTimestamp().Time
-		return cmp.Or(from.Compare(to), cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
-	})
-	return list
+// byAge compares objects by their creation; those of one second by their names.
+func byAge(a, b object) int {
+	from, to := a.GetCreationTimestamp().Time, b.GetCreationTimestamp().Time
+	return cmp.Or(from.Compare(to), cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 }
 
 // ending returns a copy of an object that is being deleted, for the time until the watch shows it so.

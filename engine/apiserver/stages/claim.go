@@ -23,7 +23,11 @@ const (
 
 // stepClaim binds a claim to a volume that is made for it, or to the one that it names.
 func stepClaim(l *loop, c *corev1.PersistentVolumeClaim, rule Rule) error {
-	if c.Status.Phase == corev1.ClaimBound || c.DeletionTimestamp != nil {
+	if c.Status.Phase == corev1.ClaimBound {
+		l.release(c)
+		return nil
+	}
+	if c.DeletionTimestamp != nil {
 		return nil
 	}
 	if rule.Fail != "" || !l.waited("PersistentVolumeClaim", c, "bound", rule.Delay) {

@@ -6,6 +6,7 @@ package stages_test
 import (
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -105,4 +106,37 @@ func TestManyPodsComeUpInAMoment(t *testing.T) {
 			t.Errorf("500 Pods cost %d writes", n)
 		}
 	})
+}
+
+func TestWorkGrowsWithTheObjectsAlone(t *testing.T) {
+	spent := func(n int) time.Duration {
+		var out time.Duration
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t, 1)
+			s.create(strings.Replace(strings.Replace(db, "replicas: 2", fmt.Sprint("replicas: ", n), 1), "serviceName", "podManagementPolicy: Parallel\n  serviceName", 1))
+			s.create(strings.Replace(web, "replicas: 2", fmt.Sprint("replicas: ", n), 1))
+			s.create(strings.Replace(job("completions: N"), "N", fmt.Sprint(n), 1))
+			before := cpu(t)
+			s.advance(time.Minute)
+			out = cpu(t) - before
+			if got := s.get("StatefulSet", "db").Object["status"].(map[string]any)["readyReplicas"]; got != int64(n) {
+				t.Errorf("%v of %d Pods are ready", got, n)
+			}
+		})
+		return out
+	}
+	spent(10)
+	few, many := spent(40), spent(160)
+	if many > 8*few {
+		t.Errorf("4 times as many objects take %s instead of %s", many, few)
+	}
+}
+
+func cpu(t *testing.T) time.Duration {
+	t.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -40,7 +40,7 @@ func Run(ctx context.Context, config *rest.Config, settings Settings) error {
 	}
 	l := &loop{
 		client: client, plan: settings.Plan, nodes: max(1, settings.Nodes), queue: newQueue(), kinds: table(),
-		caches: map[string]*cache{}, waits: map[key]wait{}, failures: map[key]int{},
+		caches: map[string]*cache{}, waits: map[key]wait{}, awaited: map[key][]key{}, failures: map[key]int{},
 	}
 	for _, k := range l.kinds {
 		l.caches[k.name] = newCache()
@@ -61,6 +61,8 @@ type loop struct {
 	ctx context.Context
 	// waits are when the delays of objects began.
 	waits map[key]wait
+	// awaited has the Pods that wait for claims.
+	awaited map[key][]key
 	// failures are how often in a row an object's step has failed.
 	failures                  map[key]int
 	pods, services, balancers *pool

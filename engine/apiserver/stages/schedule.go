@@ -79,28 +79,34 @@ func affinityOf(p *corev1.Pod) (node string, must bool) {
 	return "", false
 }
 
-// bound reports whether all claims of a Pod are bound.
+// bound reports whether all claims of a Pod are bound. If not, the Pod is queued when the next one is.
 func (l *loop) bound(p *corev1.Pod) bool {
-	return !slices.ContainsFunc(claimsOf(p), func(name string) bool {
+	for _, name := range claimsOf(p) {
 		claim, _ := l.caches["PersistentVolumeClaim"].get(p.Namespace, name).(*corev1.PersistentVolumeClaim)
-		return claim == nil || claim.Status.Phase != corev1.ClaimBound
-	})
+		if claim == nil || claim.Status.Phase != corev1.ClaimBound {
+			k, pod := key{"PersistentVolumeClaim", p.Namespace, name}, key{"Pod", p.Namespace, p.Name}
+			if !slices.Contains(l.awaited[k], pod) {
+				l.awaited[k] = append(l.awaited[k], pod)
+			}
+			return false
+		}
+	}
+	return true
+}
+
+// release queues the Pods that have waited for a claim.
+func (l *loop) release(claim *corev1.PersistentVolumeClaim) {
+	k := key{"PersistentVolumeClaim", claim.Namespace, claim.Name}
+	for _, p := range l.awaited[k] {
+		l.queue.add(p)
+	}
+	delete(l.awaited, k)
 }
 
 func claimsOf(p *corev1.Pod) (out []string) {
 	for _, v := range p.Spec.Volumes {
 		if v.PersistentVolumeClaim != nil {
 			out = append(out, v.PersistentVolumeClaim.ClaimName)
-		}
-	}
-	return out
-}
-
-// waiting returns the Pods that are not on a node and use a claim.
-func (l *loop) waiting(claim *corev1.PersistentVolumeClaim) (out []object) {
-	for _, p := range listOf[*corev1.Pod](l.caches["Pod"].in(claim.Namespace)) {
-		if p.Spec.NodeName == "" && slices.Contains(claimsOf(p), claim.Name) {
-			out = append(out, p)
 		}
 	}
 	return out

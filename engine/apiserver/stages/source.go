@@ -118,7 +118,6 @@ func (l *loop) wake(k kind, o object) {
 		l.wakeAll("PodDisruptionBudget", l.caches["PodDisruptionBudget"].in(o.Namespace))
 	case *corev1.PersistentVolumeClaim:
 		l.queue.add(key{kind: "PersistentVolume", name: o.Spec.VolumeName})
-		l.wakeAll("Pod", l.waiting(o))
 	case *corev1.PersistentVolume:
 		if ref := o.Spec.ClaimRef; ref != nil {
 			l.queue.add(key{"PersistentVolumeClaim", ref.Namespace, ref.Name})

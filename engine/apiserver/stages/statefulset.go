@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -38,8 +39,7 @@ type statefulSet struct {
 func (s *statefulSet) read() {
 	s.pods = map[int]*corev1.Pod{}
 	for _, p := range listOf[*corev1.Pod](s.caches["Pod"].of(s.s.UID)) {
-		var ordinal int
-		if _, err := fmt.Sscanf(p.Name, s.s.Name+"-%d", &ordinal); err == nil {
+		if ordinal, err := strconv.Atoi(strings.TrimPrefix(p.Name, s.s.Name+"-")); err == nil {
 			s.pods[ordinal] = p
 		}
 	}
