@@ -39,7 +39,7 @@ func fooBody(i, n int) string {
 // newMany returns a server with many objects, as it is set for use.
 func newMany(t testing.TB) wire {
 	t.Helper()
-	w := newWire(t, apiserver.Settings{History: 1000, Bookmarks: time.Minute})
+	w := newWire(t, apiserver.Settings{History: 1000, Bookmarks: time.Minute, Controllers: true})
 	w.send(http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
 	for i := range spaces {
 		w.send(http.MethodPost, "/api/v1/namespaces", fmt.Sprintf(`{"metadata":{"name":"team-%d"}}`, i))

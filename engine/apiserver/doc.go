@@ -5,10 +5,14 @@
 // http.RoundTripper, others through an http.Handler, so everything above the wire is what runs against a real one:
 // client-go's clients, reflectors, streamed lists and error handling.
 //
-// It does what operators depend on as the real server does: uids, one rising resourceVersion,
-// generations, the status subresource, conflicts, merge and strategic merge patches, server-side
-// apply with managedFields, finalizers, preconditions, selectors, watches that can be resumed and
-// that expire, aggregated discovery, CRDs and namespaces that come and go, and reviews of access.
+// It does what operators depend on as the real server does: uids, one rising resourceVersion, generations, the
+// status and scale subresources, conflicts, patches of each kind, server-side apply with managedFields, dry runs,
+// finalizers, preconditions, selectors, lists in pages of one version, watches that can be resumed and that expire,
+// bookmarks, discovery in both forms, CRDs and namespaces that come and go, Events of both groups, and reviews of
+// access. What it refuses, it refuses in the real server's words.
+//
+// Objects are kept as JSON (package store), so 10,000 of 1.5 KB take little more than that. [Settings].History bounds
+// what is kept of the past.
 //
 // With [Settings].Schemas it defaults, prunes and validates objects, too, and with [Settings].Controllers it collects
 // garbage and furnishes namespaces. It does not run admission
