@@ -108,3 +108,31 @@ func TestBroadcastersOfBothGroupsWriteEvents(t *testing.T) {
 		}
 	})
 }
+
+func TestAnEventEndsOnceWithItsNamespace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWire(t, apiserver.Settings{})
+		w.send(http.MethodPost, "/api/v1/namespaces", `{"metadata":{"name":"team"}}`)
+		w.send(http.MethodPost, "/api/v1/namespaces/team/events", `{"metadata":{"name":"e"}}`)
+		watched, err := w.typed().EventsV1().Events("team").Watch(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.send(http.MethodDelete, "/api/v1/namespaces/team", "")
+		var got []string
+		go func() {
+			for event := range watched.ResultChan() {
+				got = append(got, string(event.Type))
+			}
+		}()
+		time.Sleep(time.Minute)
+		watched.Stop()
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"ADDED", "DELETED"}, got); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+		if out := w.send(http.MethodGet, "/api/v1/namespaces/team", ""); out.code != http.StatusNotFound {
+			t.Errorf("the namespace: %d %s", out.code, out.text)
+		}
+	})
+}
