@@ -114,3 +114,14 @@ func TestADeploymentThatDoesNotProgressSaysSo(t *testing.T) {
 		s.shows("Deployment", done)
 	}, stages.Rule{Kind: "Deployment", Name: "web", Fail: "ImagePullBackOff"})
 }
+
+func TestARolloutGetsPastPodsThatHaveFailed(t *testing.T) {
+	run(t, func(t *testing.T, s stage) {
+		s.create(web)
+		s.advance(time.Second)
+		s.shows("Deployment", "web wanted=2 replicas=2 updated=2 Available:False Progressing:True/ReplicaSetUpdated InProgress")
+		s.patch("Deployment", "web", image)
+		s.advance(time.Second)
+		s.shows("Deployment", done)
+	}, stages.Rule{Kind: "ReplicaSet", Name: "web-cb5d95cc5", Fail: "CrashLoopBackOff"})
+}

@@ -92,11 +92,7 @@ func (l *loop) status(row string, o object, manager string, old, next any) error
 	if reflect.ValueOf(old).IsZero() {
 		before = nil // the first status has its zeros, too
 	}
-	change := difference(before, after)
-	if len(change) == 0 {
-		return nil
-	}
-	return l.patch(row, o, manager, map[string]any{"status": change}, "status")
+	return l.patch(row, o, manager, map[string]any{"status": difference(before, after)}, "status")
 }
 
 // treeOf returns a status as a tree.
