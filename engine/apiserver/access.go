@@ -5,7 +5,6 @@ package apiserver
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -53,17 +52,9 @@ func (s *Server) authorize(r Request) error {
 	if s.allowed(r.Verb, r.Resource.GroupResource(), r.Subresource, r.Namespace) {
 		return nil
 	}
-	target := r.Resource.Resource
-	if r.Subresource != "" {
-		target += "/" + r.Subresource
-	}
-	why := fmt.Sprintf("User \"operator\" cannot %s resource %q in API group %q", r.Verb, target, r.Resource.Group)
-	if r.Namespace != "" {
-		why += fmt.Sprintf(" in the namespace %q", r.Namespace)
-	} else {
-		why += " at the cluster scope"
-	}
-	return forbidden(r.Resource.GroupResource(), r.Name, why)
+	ask := r.attributes()
+	ask.User.Name, ask.Namespace = onlyUser, r.Namespace
+	return forbidden(r.Resource.GroupResource(), r.Name, refusalOf(ask))
 }
 
 func forbidden(resource schema.GroupResource, name, why string) *apierrors.StatusError {
@@ -84,7 +75,7 @@ func introduce(r Request) (any, error) {
 	if out == nil {
 		return nil, apierrors.NewBadRequest("a review is required")
 	}
-	out["status"] = map[string]any{"userInfo": map[string]any{"username": "operator"}}
+	out["status"] = map[string]any{"userInfo": map[string]any{"username": onlyUser}}
 	return out, nil
 }
 

@@ -61,7 +61,7 @@ func heap() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// TestManyObjectsTakeLittleMoreThanTheirJSON holds the memory of 10,000 objects, after half of them were written again
+// TestManyObjectsTakeLittleMoreThanTheirJSON holds the memory of 10,000 objects, after each was written several times
 // and read.
 func TestManyObjectsTakeLittleMoreThanTheirJSON(t *testing.T) {
 	newWire(t, apiserver.Settings{}).put("default", "a") // what is made once
@@ -72,7 +72,7 @@ func TestManyObjectsTakeLittleMoreThanTheirJSON(t *testing.T) {
 		t.Fatalf("an object has %d bytes of JSON", each)
 	}
 	written := heap() - before
-	for i := range many / 2 {
+	for i := range 3 * many {
 		w.send(http.MethodPut, foosIn(i%many)+fmt.Sprint("/foo-", i%many), fooBody(i%many, i))
 	}
 	w.send(http.MethodGet, "/apis/example.com/v1/foos?labelSelector=shard%3Ds1&fieldSelector=spec.n%3D1", "")

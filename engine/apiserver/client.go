@@ -5,6 +5,7 @@ package apiserver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,8 +13,10 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
+	"github.com/handwerk-dev/handwerk/engine/apiserver/rbac"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,6 +35,9 @@ type Client struct {
 	after func(context.Context, Request, int) error
 	// trusted: it has all rights.
 	trusted bool
+	// user is its user, unless it is guarded: then each request says by a token whose it is.
+	user    rbac.User
+	guarded bool
 
 	mu      sync.Mutex
 	severed bool
@@ -82,7 +88,11 @@ func (c *Client) RoundTrip(h *http.Request) (*http.Response, error) {
 	if c.isSevered() {
 		return nil, ErrRefused
 	}
-	if kind, body, found, err := c.server.discover(h); err != nil {
+	user, err := c.sender(h)
+	if err != nil {
+		return failure(h, err), nil
+	}
+	if kind, body, found, err := c.discover(h, user); err != nil {
 		return failure(h, err), nil
 	} else if found {
 		return answer(h, http.StatusOK, kind, body), nil
@@ -91,7 +101,7 @@ func (c *Client) RoundTrip(h *http.Request) (*http.Response, error) {
 	if err != nil {
 		return failure(h, err), nil
 	}
-	r.trusted, r.warnings = c.trusted, new([]string)
+	r.trusted, r.user, r.warnings = c.trusted, user, new([]string)
 	code, result, err := c.handle(h.Context(), r)
 	if err != nil {
 		return nil, err
@@ -115,6 +125,17 @@ func (c *Client) RoundTrip(h *http.Request) (*http.Response, error) {
 		out.Header.Add("Warning", `299 - `+strconv.Quote(warning))
 	}
 	return out, nil
+}
+
+// discover answers a request for no objects, if its user may see the path.
+func (c *Client) discover(h *http.Request, user rbac.User) (kind string, body any, found bool, err error) {
+	kind, body, found, err = c.server.discover(h)
+	if !found {
+		return kind, body, found, err
+	}
+	c.server.mu.Lock()
+	defer c.server.mu.Unlock()
+	return kind, body, found, cmp.Or(c.server.permit(rbac.Attributes{User: user, Verb: strings.ToLower(h.Method), Path: h.URL.Path}), err)
 }
 
 // handle passes a request to the server, unless a fault prevents it.

@@ -4,6 +4,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -37,7 +38,7 @@ func (s *Server) create(t *table, r Request, o *unstructured.Unstructured) (*uns
 	if t.status {
 		delete(o.Object, "status")
 	}
-	if err := t.accept(o); err != nil {
+	if err := cmp.Or(t.accept(o), s.escalates(t, r, o)); err != nil {
 		return nil, err
 	}
 	if errs := s.check(t, r, o, nil); len(errs) > 0 {

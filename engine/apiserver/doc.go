@@ -14,9 +14,9 @@
 // Objects are kept as JSON (package store), so 10,000 of 1.5 KB take little more than that. [Settings].History bounds
 // what is kept of the past.
 //
-// With [Settings].Schemas it defaults, prunes and validates objects, too, and with [Settings].Controllers it collects
-// garbage and furnishes namespaces. It does not run admission
-// or play any other controller.
+// With [Settings].Schemas it defaults, prunes and validates objects, too, with [Settings].Controllers it collects garbage and
+// furnishes namespaces, and with [Settings].Authorize it has users with the rights of their roles. It does not run
+// admission or play any other controller.
 //
 // It needs no network and no goroutine that goes on, and nothing in it waits but the reading of a
 // watch, so it works in a testing/synctest bubble.

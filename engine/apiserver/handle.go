@@ -17,6 +17,14 @@ import (
 func (s *Server) handle(ctx context.Context, r Request) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.authorizes {
+		if out, found, err := s.consult(r); found {
+			return out, err
+		}
+		if err := s.permit(r.attributes()); err != nil {
+			return nil, err
+		}
+	}
 	switch r.Resource.GroupResource() {
 	case reviews():
 		return s.review(r)

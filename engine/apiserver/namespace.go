@@ -57,10 +57,10 @@ func (s *Server) add(resource schema.GroupResource, namespace, name string, obje
 		return
 	}
 	o := &unstructured.Unstructured{Object: maps.Clone(object)}
+	o.SetNamespace(namespace)
 	o.SetAPIVersion(t.apiVersion(t.versions[0]))
 	o.SetKind(t.kind)
 	o.SetName(name)
-	o.SetNamespace(namespace)
 	r := Request{Namespace: namespace, agent: "kube-controller-manager"}
 	r.Resource = resource.WithVersion(t.versions[0])
 	_, _ = s.create(t, r, o) // what is refused is not there, as with a real controller

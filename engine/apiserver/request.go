@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/handwerk-dev/handwerk/engine/apiserver/rbac"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,6 +27,8 @@ type Request struct {
 	// Body is the body; nil if it is empty.
 	Body map[string]any
 
+	// user is the sender; without a name if the server has no users.
+	user rbac.User
 	// trusted: the client has all rights.
 	trusted bool
 	options url.Values

@@ -11,8 +11,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/handwerk-dev/handwerk/engine/apiserver/rbac"
 	"github.com/handwerk-dev/handwerk/engine/apiserver/store"
 	discoveryv2 "k8s.io/api/apidiscovery/v2"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,8 +39,12 @@ type Server struct {
 	denied  []Rule
 	// certificate is the one of the listener in PEM; empty if there is none.
 	certificate string
-	dry         bool                               // the request at hand is a dry run: nothing is stored
-	lagging     *discoveryv2.APIGroupDiscoveryList // the frozen discovery; nil if it is current
+	// authorizes: roles say what a user may do. policy has them; nil if they are to be read again.
+	authorizes bool
+	policy     *rbac.Policy
+	tokens     map[string]rbac.User
+	dry        bool                               // the request at hand is a dry run: nothing is stored
+	lagging    *discoveryv2.APIGroupDiscoveryList // the frozen discovery; nil if it is current
 }
 
 // Settings say how much of a real API server a server is. The zero value is one that takes objects as they are.
@@ -54,6 +60,9 @@ type Settings struct {
 	// Controllers makes the server play the controllers of the lives of objects: it collects garbage, gives each
 	// namespace its ServiceAccount and its ConfigMap, and has all namespaces of a new cluster.
 	Controllers bool
+	// Authorize makes the roles and bindings of RBAC decide what a user may do. Without it everything is allowed that
+	// [Server.Forbid] does not take away.
+	Authorize bool
 }
 
 // New returns a server with the usual built-in resources and the namespaces default and kube-system.
@@ -61,6 +70,7 @@ func New(settings Settings) *Server {
 	s := &Server{
 		schemas: settings.Schemas, history: settings.History, bookmarks: settings.Bookmarks,
 		tables: map[schema.GroupResource]*table{}, broken: map[string]bool{},
+		tokens: map[string]rbac.User{}, authorizes: settings.Authorize,
 	}
 	for _, r := range builtins() {
 		s.tables[schema.GroupResource{Group: r.group, Resource: r.plural}] = newTable(r, settings.History)
@@ -77,6 +87,9 @@ func New(settings Settings) *Server {
 		if _, err := s.create(s.tables[namespaces()], Request{}, namespace); err != nil {
 			panic("apiserver: " + err.Error()) // not reached: the names are free
 		}
+	}
+	if settings.Authorize {
+		s.bootstrap()
 	}
 	return s
 }
@@ -149,7 +162,7 @@ func (s *Server) backup() (restoreLocked func()) {
 		saved[t] = t.objects.Backup()
 	}
 	return func() {
-		s.version = version
+		s.version, s.policy = version, nil
 		for _, t := range s.tables {
 			if back, found := saved[t]; found {
 				back(version)
@@ -225,6 +238,9 @@ func (s *Server) commit(t *table, what store.EventType, next *unstructured.Unstr
 	next.SetResourceVersion(strconv.FormatInt(s.version, 10))
 	change := t.objects.Commit(what, t.asStored(next))
 	t.note(change)
+	if t.group == rbacv1.GroupName {
+		s.policy = nil
+	}
 	if s.garbage != nil {
 		s.collected(t, change, next)
 	}

@@ -39,7 +39,7 @@ func (s *Server) replace(t *table, r Request, old, next *unstructured.Unstructur
 		return nil, err
 	}
 	next = limit(t, r.Subresource, old, next)
-	if err := t.accept(next); err != nil {
+	if err := cmp.Or(t.accept(next), s.escalates(t, r, next)); err != nil {
 		return nil, err
 	}
 	if errs := append(immutable(old, next), s.check(t, r, next, old)...); len(errs) > 0 {

@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"crypto/rand"
+	"net/http"
+	"strings"
+
+	"github.com/handwerk-dev/handwerk/engine/apiserver/rbac"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Administrator is the user with all rights.
+func Administrator() rbac.User {
+	return rbac.User{Name: "kubernetes-admin", Groups: []string{rbac.Masters, rbac.Authenticated}}
+}
+
+// As returns a connection of a user. With [Settings].Authorize it has the rights of the user's roles.
+func (s *Server) As(user rbac.User) *Client {
+	c := s.Client(nil, nil)
+	c.user = user
+	return c
+}
+
+// Token returns a new bearer token of a user. It is valid as long as the server is.
+func (s *Server) Token(user rbac.User) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.token(user)
+}
+
+func (s *Server) token(user rbac.User) string {
+	out := strings.ToLower(rand.Text())
+	s.tokens[out] = user
+	return out
+}
+
+// Guarded serves requests that come over the network, each with the rights of the user whose bearer token it has.
+func (s *Server) Guarded() http.Handler {
+	c := s.Client(nil, nil)
+	c.guarded = true
+	return c
+}
+
+// Certify makes the server give all namespaces a certificate, in PEM, by which its listener is known. Namespaces that
+// are there already get it at once.
+func (s *Server) Certify(certificate string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.certificate = certificate
+	if s.garbage == nil {
+		return
+	}
+	t := s.tables[configMaps()]
+	for _, row := range s.tables[namespaces()].objects.In("") {
+		if o := t.get(types.NamespacedName{Namespace: row.Name, Name: rootCA}); o != nil {
+			next := o.DeepCopy()
+			next.Object["data"] = map[string]any{"ca.crt": certificate}
+			s.commit(t, "MODIFIED", next)
+		}
+	}
+}
+
+// sender returns the user of a request: that of its connection or of its token, or the one whom that impersonates.
+func (c *Client) sender(h *http.Request) (rbac.User, error) {
+	user := c.user
+	if c.trusted {
+		user = Administrator()
+	}
+	c.server.mu.Lock()
+	defer c.server.mu.Unlock()
+	if c.guarded {
+		token, found := strings.CutPrefix(h.Header.Get("Authorization"), "Bearer ")
+		known := false
+		if user, known = c.server.tokens[token]; found && !known {
+			return user, apierrors.NewUnauthorized("Unauthorized")
+		} else if !found {
+			user = rbac.User{Name: "system:anonymous", Groups: []string{rbac.Unauthenticated}}
+		}
+	}
+	return c.server.impersonated(h, user)
+}
+
+// impersonated returns the user whom the headers of a request name, if its sender may act as that user.
+func (s *Server) impersonated(h *http.Request, user rbac.User) (rbac.User, error) {
+	name, groups := h.Header.Get("Impersonate-User"), h.Header.Values("Impersonate-Group")
+	if name == "" && len(groups) == 0 {
+		return user, nil
+	}
+	if name == "" {
+		return user, apierrors.NewBadRequest("requested impersonation of groups without impersonating a user")
+	}
+	ask := rbac.Attributes{User: user, Verb: "impersonate", Resource: "users", Name: name}
+	out := rbac.User{Name: name, Groups: groups}
+	if account, ok := strings.CutPrefix(name, "system:serviceaccount:"); ok {
+		namespace, short, _ := strings.Cut(account, ":")
+		ask.Resource, ask.Namespace, ask.Name = "serviceaccounts", namespace, short
+		if len(groups) == 0 {
+			out = rbac.ServiceAccount(namespace, short, "")
+		}
+	} else {
+		out.Groups = append(out.Groups, rbac.Authenticated)
+	}
+	if err := s.permit(ask); err != nil {
+		return user, err
+	}
+	for _, group := range groups {
+		if err := s.permit(rbac.Attributes{User: user, Verb: "impersonate", Resource: "groups", Name: group}); err != nil {
+			return user, err
+		}
+	}
+	return out, nil
+}
+
+// permit returns the refusal of a request that the roles do not allow.
+func (s *Server) permit(a rbac.Attributes) error {
+	if !s.authorizes || s.rights().Allows(a) {
+		return nil
+	}
+	return forbidden(schema.GroupResource{Group: a.Group, Resource: a.Resource}, a.Name, refusalOf(a))
+}
+
+// onlyUser is the name of the user of a server without users.
+const onlyUser = "operator"
