@@ -41,6 +41,9 @@ func (s *Server) handle(ctx context.Context, r Request) (any, error) {
 	if err := cmp.Or(t.has(r), s.selects(t, r)); err != nil {
 		return nil, err
 	}
+	if r.tabular() {
+		r.columns = s.columnsOf(t, r.Resource.Version)
+	}
 	return s.dispatch(ctx, t, r)
 }
 
@@ -127,6 +130,9 @@ func (t *table) has(r Request) error {
 
 // present returns an object in the form that the client asks for.
 func present(t *table, r Request, o *unstructured.Unstructured) map[string]any {
+	if r.tabular() {
+		return tableOf(t, r, o)
+	}
 	if r.partial() {
 		return map[string]any{
 			"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": o.Object["metadata"],

@@ -9,6 +9,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/handwerk-dev/handwerk/engine/apiserver/print"
 	"github.com/handwerk-dev/handwerk/engine/apiserver/store"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -39,6 +40,10 @@ func newListing(t *table, r Request, p page) *listing {
 		panic("apiserver: " + err.Error()) // not reached: it is a plain struct
 	}
 	head = fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":%s,"items":[`, kind, apiVersion, head)
+	if r.tabular() {
+		head = fmt.Appendf(nil, `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":%s,"columnDefinitions":%s,"rows":[`,
+			encoded(meta), encoded(print.Definitions(r.columns)))
+	}
 	return &listing{table: t, request: r, part: head, left: head, rows: p.rows}
 }
 
@@ -64,7 +69,11 @@ func (l *listing) fill() {
 		if l.sent > 0 {
 			l.part = append(l.part, ',')
 		}
-		l.part = appendRow(l.part, l.table, l.request, l.rows[l.sent])
+		if row := l.rows[l.sent]; l.request.tabular() {
+			l.part = append(l.part, encoded(rowOf(l.table, l.request, l.table.asShown(row.Tree())))...)
+		} else {
+			l.part = appendRow(l.part, l.table, l.request, row)
+		}
 	}
 	if l.sent == len(l.rows) {
 		l.part, l.done = append(l.part, "]}\n"...), true
@@ -77,7 +86,7 @@ func appendRow(to []byte, t *table, r Request, row *store.Row) []byte {
 	if r.partial() {
 		return row.AppendMetadata(to)
 	}
-	if t.shown != nil {
+	if t.shown != nil || r.tabular() {
 		data, err := json.Marshal(present(t, r, t.asShown(row.Tree())))
 		if err != nil {
 			panic("apiserver: " + err.Error()) // not reached: it was encoded before

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/handwerk-dev/handwerk/engine/apiserver/print"
 	"github.com/handwerk-dev/handwerk/engine/apiserver/rbac"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +30,8 @@ type Request struct {
 
 	// user is the sender; without a name if the server has no users.
 	user rbac.User
+	// columns are those of the table that the client wants.
+	columns []print.Column
 	// trusted: the client has all rights.
 	trusted bool
 	options url.Values

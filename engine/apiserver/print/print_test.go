@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package print
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+)
+
+func TestCellsAreThoseOfKubectl(t *testing.T) {
+	for name, c := range map[string]struct{ group, plural, object, want string }{
+		"a pod that runs": {"", "pods", `{metadata: {name: a}, spec: {nodeName: node-1, containers: [{}, {}]}, status: {phase: Running, podIP: 1.2.3.4, containerStatuses: [{ready: true, restartCount: 2, state: {running: {}}}, {state: {waiting: {reason: CrashLoopBackOff}}}]}}`,
+			"[a 1/2 CrashLoopBackOff 2 <unknown> 1.2.3.4 node-1 <none> <none>]"},
+		"a pod that initializes": {"", "pods", `{metadata: {name: a}, spec: {initContainers: [{}, {}], containers: [{}]}, status: {phase: Pending, initContainerStatuses: [{state: {terminated: {exitCode: 0}}}, {state: {running: {}}}]}}`,
+			"[a 0/1 Init:1/2 0 <unknown> <none> <none> <none> <none>]"},
+		"a pod that is being deleted": {"", "pods", `{metadata: {name: a, deletionTimestamp: x}, spec: {containers: [{}]}, status: {phase: Running}}`,
+			"[a 0/1 Terminating 0 <unknown> <none> <none> <none> <none>]"},
+		"a deployment": {"apps", "deployments", `{metadata: {name: a}, spec: {replicas: 3, selector: {matchLabels: {x: "1", a: b}}, template: {spec: {containers: [{name: c, image: i}]}}}, status: {readyReplicas: 2, updatedReplicas: 3}}`,
+			"[a 2/3 3 0 <unknown> c i a=b,x=1]"},
+		"a service": {"", "services", `{metadata: {name: a}, spec: {type: LoadBalancer, clusterIP: 10.0.0.1, ports: [{port: 80, nodePort: 30000}, {port: 53, protocol: UDP}]}}`,
+			"[a LoadBalancer 10.0.0.1 <pending> 80:30000/TCP,53/UDP <unknown> <none>]"},
+		"a job": {"batch", "jobs", `{metadata: {name: a}, spec: {completions: 2}, status: {succeeded: 2, startTime: "2026-01-01T00:00:00Z", completionTime: "2026-01-01T00:00:05Z", conditions: [{type: Complete, status: "True"}]}}`,
+			"[a Complete 2/2 5s <unknown>   <none>]"},
+		"another kind": {"example.com", "foos", `{metadata: {name: a, creationTimestamp: "2026-01-01T00:00:00Z"}}`, "[a 2026-01-01T00:00:00Z]"},
+	} {
+		var o map[string]any
+		if err := yaml.Unmarshal([]byte(c.object), &o); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, fmt.Sprint(Cells(For(c.group, c.plural), integers(o).(map[string]any)))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// integers makes whole numbers integers, as objects have them.
+func integers(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key := range v {
+			v[key] = integers(v[key])
+		}
+	case []any:
+		for i := range v {
+			v[i] = integers(v[i])
+		}
+	case float64:
+		return int64(v)
+	}
+	return value
+}
