@@ -16,7 +16,7 @@ import (
 const builtin = `
 /pods Ready:podReady; Status:podStatus; Restarts:restarts; Age:; +IP:status.podIP|<none>; +Node:spec.nodeName|<none>; +Nominated Node:status.nominatedNodeName|<none>; +Readiness Gates:none
 /services Type:spec.type; Cluster-IP:spec.clusterIP|<none>; External-IP:externalIP; Port(s):ports; Age:; +Selector:selector
-/nodes Status:nodeStatus; Roles:roles; Age:; Version:status.nodeInfo.kubeletVersion
+/nodes Status:nodeStatus; Roles:roles; Age:; Version:status.nodeInfo.kubeletVersion; +Internal-IP:internalAddress; +External-IP:externalAddress; +OS-Image:status.nodeInfo.osImage|<unknown>; +Kernel-Version:status.nodeInfo.kernelVersion|<unknown>; +Container-Runtime:status.nodeInfo.containerRuntimeVersion|<unknown>
 /namespaces Status:status.phase; Age:
 /configmaps Data:%data; Age:
 /secrets Type:type; Data:%data; Age:
@@ -31,6 +31,7 @@ apps/daemonsets Desired:#status.desiredNumberScheduled; Current:#status.currentN
 batch/jobs Status:jobStatus; Completions:completions; Duration:took; Age:; +Containers:containers; +Images:images; +Selector:matchLabels
 batch/cronjobs Schedule:spec.schedule; Timezone:spec.timeZone|<none>; Suspend:suspend; Active:%status.active; Last Schedule:lastSchedule; Age:
 networking.k8s.io/ingresses Class:spec.ingressClassName|<none>; Hosts:hosts; Address:addresses; Ports:ingressPorts; Age:
+networking.k8s.io/networkpolicies Pod-Selector:podSelector; Age:
 coordination.k8s.io/leases Holder:spec.holderIdentity; Age:
 rbac.authorization.k8s.io/rolebindings Role:role; Age:
 rbac.authorization.k8s.io/clusterrolebindings Role:role; Age:`
@@ -56,7 +57,10 @@ var functions = map[string]func(map[string]any) any{
 	"ready": func(o map[string]any) any {
 		return fmt.Sprintf("%d/%d", number(o, "status.readyReplicas"), number(o, "spec.replicas"))
 	},
-	"role": func(o map[string]any) any { return text(o, "roleRef.kind") + "/" + text(o, "roleRef.name") },
+	"podSelector":     func(o map[string]any) any { return pairs(at(o, "spec.podSelector.matchLabels")) },
+	"internalAddress": func(o map[string]any) any { return address(o, "InternalIP") },
+	"externalAddress": func(o map[string]any) any { return address(o, "ExternalIP") },
+	"role":            func(o map[string]any) any { return text(o, "roleRef.kind") + "/" + text(o, "roleRef.name") },
 	"involved": func(o map[string]any) any {
 		return strings.ToLower(text(o, "involvedObject.kind")) + "/" + text(o, "involvedObject.name")
 	},
@@ -176,6 +180,16 @@ func nodeStatus(o map[string]any) any {
 		out += ",SchedulingDisabled"
 	}
 	return out
+}
+
+// address is that of a node.
+func address(o map[string]any, kind string) string {
+	for _, a := range each(o, "status.addresses") {
+		if text(a, "type") == kind {
+			return text(a, "address")
+		}
+	}
+	return "<none>"
 }
 
 func roles(o map[string]any) any {

@@ -25,6 +25,8 @@ func TestCellsAreThoseOfKubectl(t *testing.T) {
 			"[a LoadBalancer 10.0.0.1 <pending> 80:30000/TCP,53/UDP <unknown> <none>]"},
 		"a job": {"batch", "jobs", `{metadata: {name: a}, spec: {completions: 2}, status: {succeeded: 2, startTime: "2026-01-01T00:00:00Z", completionTime: "2026-01-01T00:00:05Z", conditions: [{type: Complete, status: "True"}]}}`,
 			"[a Complete 2/2 5s <unknown>   <none>]"},
+		"a node": {"", "nodes", `{metadata: {name: a, labels: {node-role.kubernetes.io/worker: ""}}, spec: {unschedulable: true}, status: {addresses: [{type: InternalIP, address: 1.2.3.4}], conditions: [{type: Ready, status: "True"}], nodeInfo: {kubeletVersion: v1.37.0}}}`,
+			"[a Ready,SchedulingDisabled worker <unknown> v1.37.0 1.2.3.4 <none> <unknown> <unknown> <unknown>]"},
 		"another kind": {"example.com", "foos", `{metadata: {name: a, creationTimestamp: "2026-01-01T00:00:00Z"}}`, "[a 2026-01-01T00:00:00Z]"},
 	} {
 		var o map[string]any
