@@ -104,12 +104,13 @@ func (s *Server) propagated(t *table, o *unstructured.Unstructured, options meta
 		return o
 	}
 	want := ""
+	orphans := options.OrphanDependents //nolint:staticcheck // old clients still send it
 	switch policy := options.PropagationPolicy; {
-	case options.OrphanDependents != nil && *options.OrphanDependents, policy != nil && *policy == metav1.DeletePropagationOrphan:
+	case orphans != nil && *orphans, policy != nil && *policy == metav1.DeletePropagationOrphan:
 		want = metav1.FinalizerOrphanDependents
 	case policy != nil && *policy == metav1.DeletePropagationForeground:
 		want = metav1.FinalizerDeleteDependents
-	case policy != nil, options.OrphanDependents != nil:
+	case policy != nil, orphans != nil:
 	case slices.Contains(o.GetFinalizers(), metav1.FinalizerOrphanDependents):
 		want = metav1.FinalizerOrphanDependents
 	case slices.Contains(o.GetFinalizers(), metav1.FinalizerDeleteDependents):

@@ -119,8 +119,9 @@ func (s *Server) issue(r Request) (any, error) {
 	if asked := request.Spec.ExpirationSeconds; asked != nil {
 		life = *asked
 	}
+	ends := time.Now().Add(time.Duration(life) * time.Second)
 	return r.answered(&authenticationv1.TokenRequestStatus{
-		Token:               s.token(rbac.ServiceAccount(r.Namespace, r.Name, string(account.GetUID()))),
-		ExpirationTimestamp: metav1.NewTime(time.Now().Add(time.Duration(life) * time.Second)),
+		Token:               s.token(rbac.ServiceAccount(r.Namespace, r.Name, string(account.GetUID())), ends),
+		ExpirationTimestamp: metav1.NewTime(ends),
 	})
 }

@@ -6,7 +6,10 @@ package apiserver_test
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/handwerk-dev/handwerk/engine/apiserver"
@@ -118,5 +121,34 @@ func TestWhoMayDoSoActsAsAnother(t *testing.T) {
 	const want = `users "bob" is forbidden: User "ann" cannot impersonate resource "users" in API group "" at the cluster scope`
 	if got := ann.send(http.MethodPost, review, "{}", as...).message(); got != want {
 		t.Errorf("ann is %s", got)
+	}
+}
+
+func TestATokenEnds(t *testing.T) {
+	for name, end := range map[string]func(admin wire){
+		"with its time":           func(wire) { time.Sleep(11 * time.Minute) },
+		"with its ServiceAccount": func(w wire) { w.send(http.MethodDelete, "/api/v1/namespaces/default/serviceaccounts/default", "") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				admin, _ := newGuarded(t)
+				made := admin.send(http.MethodPost, "/api/v1/namespaces/default/serviceaccounts/default/token", `{"spec":{"expirationSeconds":600}}`)
+				status, _ := made.json["status"].(map[string]any)
+				code := func() int {
+					out := httptest.NewRecorder()
+					r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, inDefault, nil)
+					r.Header.Set("Authorization", fmt.Sprint("Bearer ", status["token"]))
+					admin.server.Guarded().ServeHTTP(out, r)
+					return out.Code
+				}
+				if got := code(); got != http.StatusForbidden {
+					t.Errorf("before that: %d", got)
+				}
+				end(admin)
+				if got := code(); got != http.StatusUnauthorized {
+					t.Errorf("after that: %d", got)
+				}
+			})
+		})
 	}
 }

@@ -42,7 +42,7 @@ type Server struct {
 	// authorizes: roles say what a user may do. policy has them; nil if they are to be read again.
 	authorizes bool
 	policy     *rbac.Policy
-	tokens     map[string]rbac.User
+	tokens     map[string]bearer
 	dry        bool                               // the request at hand is a dry run: nothing is stored
 	lagging    *discoveryv2.APIGroupDiscoveryList // the frozen discovery; nil if it is current
 }
@@ -70,7 +70,7 @@ func New(settings Settings) *Server {
 	s := &Server{
 		schemas: settings.Schemas, history: settings.History, bookmarks: settings.Bookmarks,
 		tables: map[schema.GroupResource]*table{}, broken: map[string]bool{},
-		tokens: map[string]rbac.User{}, authorizes: settings.Authorize,
+		tokens: map[string]bearer{}, authorizes: settings.Authorize,
 	}
 	for _, r := range builtins() {
 		s.tables[schema.GroupResource{Group: r.group, Resource: r.plural}] = newTable(r, settings.History)

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/handwerk-dev/handwerk/engine/apiserver/rbac"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,17 +27,37 @@ func (s *Server) As(user rbac.User) *Client {
 	return c
 }
 
-// Token returns a new bearer token of a user. It is valid as long as the server is.
+// Token returns a new bearer token of a user. It has no end.
 func (s *Server) Token(user rbac.User) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.token(user)
+	return s.token(user, time.Time{})
 }
 
-func (s *Server) token(user rbac.User) string {
+// bearer is the owner of a token, and when that ends; zero means never.
+type bearer struct {
+	user rbac.User
+	ends time.Time
+}
+
+func (s *Server) token(user rbac.User, ends time.Time) string {
 	out := strings.ToLower(rand.Text())
-	s.tokens[out] = user
+	s.tokens[out] = bearer{user, ends}
 	return out
+}
+
+// bearerOf returns the user of a token that is valid. That of a ServiceAccount which is gone is not.
+func (s *Server) bearerOf(token string) (rbac.User, bool) {
+	b, found := s.tokens[token]
+	if !found || !b.ends.IsZero() && time.Now().After(b.ends) {
+		return rbac.User{}, false
+	}
+	if account, ok := strings.CutPrefix(b.user.Name, "system:serviceaccount:"); ok && b.user.UID != "" {
+		namespace, name, _ := strings.Cut(account, ":")
+		o := s.tables[serviceAccounts()].get(types.NamespacedName{Namespace: namespace, Name: name})
+		return b.user, o != nil && string(o.GetUID()) == b.user.UID
+	}
+	return b.user, true
 }
 
 // Guarded serves requests that come over the network, each with the rights of the user whose bearer token it has.
@@ -76,7 +97,7 @@ func (c *Client) sender(h *http.Request) (rbac.User, error) {
 	if c.guarded {
 		token, found := strings.CutPrefix(h.Header.Get("Authorization"), "Bearer ")
 		known := false
-		if user, known = c.server.tokens[token]; found && !known {
+		if user, known = c.server.bearerOf(token); found && !known {
 			return user, apierrors.NewUnauthorized("Unauthorized")
 		} else if !found {
 			user = rbac.User{Name: "system:anonymous", Groups: []string{rbac.Unauthenticated}}
