@@ -38,7 +38,7 @@ func left(o *unstructured.Unstructured) int64 {
 	return 0
 }
 
-// shorten shortens the grace period of an object that is being store.Deleted, after another delete request. Its end moves
+// shorten shortens the grace period of an object that is being deleted, after another delete request. Its end moves
 // by the difference, but not into the past. It returns nil if the object ends now.
 func (s *Server) shorten(t *table, o *unstructured.Unstructured, grace int64) *unstructured.Unstructured {
 	before := left(o)

@@ -126,7 +126,7 @@ func immutable(old, next *unstructured.Unstructured) field.ErrorList {
 	for _, f := range next.GetFinalizers() {
 		if !slices.Contains(old.GetFinalizers(), f) {
 			out = append(out, field.Forbidden(meta.Child("finalizers"),
-				"no new finalizers can be added if the object is being store.Deleted, found new finalizers "+f))
+				"no new finalizers can be added if the object is being deleted, found new finalizers "+f))
 		}
 	}
 	return out
