@@ -30,6 +30,7 @@ func TestGolden(t *testing.T) {
 	}{
 		"help":                            {args: ""},
 		"help-run":                        {args: "run --help"},
+		"help-play":                       {args: "play --help"},
 		"help-validate":                   {args: "validate --help"},
 		"help-cleanup":                    {args: "cleanup --help"},
 		"cleanup-without-config":          {args: "cleanup"},

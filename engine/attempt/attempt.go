@@ -30,7 +30,7 @@ var ErrTimeout = errors.New("the timeout passed")
 func Run(ctx context.Context, h *dsl.Handler, code dsl.Func, request *dsl.Request, end time.Time, span *transport.Span) error {
 	ctx, expire := limited(ctx, h, end)
 	defer expire()
-	ctx = span.Begin(ctx)
+	ctx = span.Begin(transport.OfHandler(ctx, h.ID))
 	defer span.End()
 	return call(ctx, h, code, request)
 }

@@ -18,6 +18,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/handwerk-dev/handwerk/engine/apiserver"
@@ -38,7 +39,8 @@ type Listener struct {
 }
 
 // Listen serves an API server on an address such as 127.0.0.1:0 until the context ends. It serves when Listen returns.
-func Listen(ctx context.Context, server *apiserver.Server, address string) (*Listener, error) {
+// Requests go through the middleware, the first one first.
+func Listen(ctx context.Context, server *apiserver.Server, address string, middleware ...func(http.Handler) http.Handler) (*Listener, error) {
 	port, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listening on %s: %w", address, err)
@@ -51,8 +53,12 @@ func Listen(ctx context.Context, server *apiserver.Server, address string) (*Lis
 	server.Certify(string(certificate))
 	l := &Listener{URL: "https://" + port.Addr().String(), Certificate: certificate, server: server, ended: make(chan struct{})}
 	requests, cancel := context.WithCancel(ctx)
+	handler := server.Guarded()
+	for _, wrap := range slices.Backward(middleware) {
+		handler = wrap(handler)
+	}
 	l.web = &http.Server{
-		Handler: server.Guarded(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(nothing{}, "", 0),
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(nothing{}, "", 0),
 		TLSConfig:   &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
 		BaseContext: func(net.Listener) context.Context { return requests },
 	}

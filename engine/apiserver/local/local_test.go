@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/handwerk-dev/handwerk/engine/apiserver"
@@ -103,5 +104,37 @@ func TestAListenerEndsWithItsContext(t *testing.T) {
 	if out, err := transport.RoundTrip(r); err == nil {
 		out.Body.Close()
 		t.Error("it serves after its end")
+	}
+}
+
+func TestRequestsGoThroughTheMiddlewareInOrder(t *testing.T) {
+	var order []string
+	through := func(name string) func(http.Handler) http.Handler {
+		return func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				order = append(order, name)
+				next.ServeHTTP(w, r)
+			})
+		}
+	}
+	l, err := local.Listen(t.Context(), apiserver.New(apiserver.Settings{}), "127.0.0.1:0", through("first"), through("second"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := rest.HTTPClientFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{CAData: l.Certificate}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, l.URL+"/version", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = out.Body.Close()
+	if !slices.Equal(order, []string{"first", "second"}) {
+		t.Errorf("the order is %v", order)
 	}
 }

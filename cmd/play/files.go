@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package play
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/handwerk-dev/handwerk/dsl/source"
+)
+
+// pace is the time between two looks at the files. Notifications of the kernel would be sooner, but editors replace
+// files, ConfigMaps are links that move, and network file systems notify of nothing.
+const pace = 40 * time.Millisecond
+
+// files are the files of a configuration, and those beside it.
+type files struct {
+	paths []string
+	// seen are the files as they were when they were looked at for the last time.
+	seen map[string]state
+}
+
+// state is what of a file shows that it has changed.
+type state struct {
+	size int64
+	time time.Time
+}
+
+// newFiles returns the files of a configuration and those in their directories, or those in a directory.
+func newFiles(paths []string, beside string) *files {
+	if len(paths) == 0 && beside != "" {
+		paths = []string{beside}
+	}
+	f := &files{paths: paths}
+	f.seen = f.look()
+	return f
+}
+
+// watch returns a channel with the names of files that have changed, come or gone, until ctx ends. Files are named
+// when none of them has changed for a moment: who writes a file often does so in two steps.
+func (f *files) watch(ctx context.Context) <-chan []string {
+	out := make(chan []string)
+	go func() {
+		tick := time.NewTicker(pace)
+		defer tick.Stop()
+		last := f.seen
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			now := f.look()
+			settled := maps.Equal(now, last)
+			if last = now; !settled || maps.Equal(now, f.seen) {
+				continue
+			}
+			names := differing(f.seen, now)
+			f.seen = now
+			select {
+			case <-ctx.Done():
+			case out <- names:
+			}
+		}
+	}()
+	return out
+}
+
+// differing returns the names of files that differ, in order.
+func differing(before, now map[string]state) []string {
+	names := map[string]bool{}
+	for name, s := range now {
+		if before[name] != s {
+			names[name] = true
+		}
+	}
+	for name := range before {
+		if _, there := now[name]; !there {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// look returns the present state of the files. What cannot be read is left out; loading says why.
+func (f *files) look() map[string]state {
+	out := map[string]state{}
+	for _, name := range f.names() {
+		if info, err := os.Stat(name); err == nil {
+			out[name] = state{info.Size(), info.ModTime()}
+		}
+	}
+	return out
+}
+
+// names returns the YAML files of the paths, and those beside them.
+func (f *files) names() []string {
+	all := slices.Clone(f.paths)
+	for _, path := range f.paths {
+		if info, err := os.Stat(path); err == nil && !info.IsDir() {
+			all = append(all, filepath.Dir(path))
+		}
+	}
+	names, _ := source.Files(all)
+	return names
+}

@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package play
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Colors of a terminal.
+const (
+	plain  = ""
+	dim    = "\x1b[2m"
+	bold   = "\x1b[1m"
+	red    = "\x1b[31m"
+	green  = "\x1b[32m"
+	yellow = "\x1b[33m"
+	blue   = "\x1b[34m"
+	reset  = "\x1b[0m"
+)
+
+// Widths of columns. That of objects grows with them.
+const (
+	leastObject = 24
+	mostObject  = 48
+	widthBy     = 12
+)
+
+// line is what happened to an object, or to the play itself.
+type line struct {
+	// object is the resource and the name, as in foos/web; empty for the play itself.
+	object string
+	// by is the handler, or the client that wrote.
+	by string
+	// what happened.
+	what  string
+	color string
+}
+
+// lines writes a line for each thing that happens. Its methods are safe for use by several goroutines.
+type lines struct {
+	mu    sync.Mutex
+	out   io.Writer
+	color bool
+	// width is that of the widest object so far, so that columns align.
+	width int
+	// stages are the last words about objects that come alive.
+	stages map[string]string
+	now    func() time.Time
+}
+
+func newLines(out io.Writer, color bool) *lines {
+	return &lines{out: out, color: color, width: leastObject, stages: map[string]string{}, now: time.Now}
+}
+
+// say writes a line about the play itself.
+func (l *lines) say(format string, args ...any) {
+	l.write(line{what: fmt.Sprintf(format, args...), color: bold})
+}
+
+// fault writes an error, and what that means. No error has no line.
+func (l *lines) fault(means string, err error) {
+	if err != nil {
+		l.faults(means, err.Error())
+	}
+}
+
+// faults writes the words of an error, which may have several lines.
+func (l *lines) faults(means, words string) {
+	if means != "" {
+		words = means + ": " + words
+		if strings.Contains(words, "\n") {
+			words = strings.Replace(words, means+": ", means+":\n", 1)
+		}
+	}
+	l.write(line{what: strings.TrimRight(words, "\n"), color: red})
+}
+
+// banner says what there is now, how to reach it, and what it is not.
+func (l *lines) banner(operator, kubeconfig string) {
+	l.say("operator %s plays with an API server in this process, until Ctrl-C. In another terminal:", operator)
+	l.say("  export KUBECONFIG=%s", kubeconfig)
+	for not := range strings.SplitSeq(NotACluster, "\n") {
+		l.write(line{what: not, color: yellow})
+	}
+}
+
+// NotACluster says in two lines what an API server in the process lacks.
+const NotACluster = `It is not a cluster: no containers run, Pods only say so, no network carries traffic,
+and admission webhooks, quotas and the controllers of others are missing.`
+
+// write writes a line.
+func (l *lines) write(n line) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := n.what
+	if n.object != "" {
+		l.width = min(max(l.width, len(n.object)), mostObject)
+		text = fmt.Sprintf("%-*s  %-*s  %s", l.width, n.object, widthBy, n.by, n.what)
+	}
+	text = strings.TrimRight(text, " ")
+	if l.color && n.color != plain {
+		text = n.color + text + reset
+	}
+	fmt.Fprintf(l.out, "%s  %s\n", l.now().Format("15:04:05.000"), text)
+}
+
+// object names an object for a line. The namespace default goes without saying.
+func object(resource, namespace, name string) string {
+	if plural, _, found := strings.Cut(resource, "."); found {
+		resource = plural
+	}
+	if resource == "customresourcedefinitions" {
+		resource = "crds"
+	}
+	if namespace != "" && namespace != "default" {
+		name = namespace + "/" + name
+	}
+	return strings.TrimSuffix(resource+"/"+name, "/")
+}

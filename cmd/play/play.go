@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package play runs an operator while its author writes it: against an API server in the process, or a cluster that
+// exists, and again from the start whenever its configuration changes.
+package play
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// Settings say what is played and where.
+type Settings struct {
+	// Paths are the files and directories of the configuration. Without them the operator is one in Go alone.
+	Paths []string
+	// Beside is the directory with the operator's CRDs and examples where Paths are empty. Optional.
+	Beside string
+	// Load reads the operator from the paths. Required.
+	Load func() (*dsl.Operator, error)
+	// Explain returns the words for an error of Load. Defaults to those of the error.
+	Explain func(error) string
+	// Examples creates the objects in files beside the configuration whose names begin with "example".
+	Examples bool
+	// Cluster is an existing cluster to work in; nil means an API server in the process.
+	Cluster *rest.Config
+	// Namespace is that of the operator's own objects, and of examples without one. Defaults to default.
+	Namespace string
+	// Out gets a line for each thing that happens. Required.
+	Out io.Writer
+	// Color says that Out shows colors.
+	Color bool
+}
+
+// Run plays until ctx ends. The error says why nothing could be played. What is at fault later, such as a
+// configuration that has changed, is written to Out, and what was there before goes on.
+func Run(ctx context.Context, s Settings) error {
+	lines := newLines(s.Out, s.Color)
+	files := newFiles(s.Paths, s.Beside)
+	op, err := s.Load()
+	if err != nil {
+		return err
+	}
+	place, err := s.place(ctx, op.Name, lines)
+	if err != nil {
+		return err
+	}
+	defer place.close()
+	p := &player{Settings: s, place: place, lines: lines, files: files, refused: map[string]bool{}}
+	return p.play(ctx, op)
+}
+
+// player plays one configuration.
+type player struct {
+	Settings
+	place *place
+	lines *lines
+	files *files
+	// refused are the files with an object that was refused.
+	refused map[string]bool
+}
+
+// play runs op, and after each change of the files the operator that they have then.
+func (p *player) play(ctx context.Context, op *dsl.Operator) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	changed := p.files.watch(ctx)
+	things := p.things(op)
+	p.create(ctx, things.crds)
+	turn, err := p.begin(ctx, op)
+	if err != nil {
+		return err
+	}
+	if p.Examples {
+		p.create(ctx, things.examples)
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return turn.stop()
+		case <-turn.ended():
+			p.lines.fault("", turn.stop())
+			p.lines.say("the operator has ended; it starts again when a file changes")
+			turn = nil
+		case names := <-changed:
+			turn = p.again(ctx, turn, names)
+		}
+	}
+}
+
+// again takes in files that have changed, and returns the turn that goes on.
+func (p *player) again(ctx context.Context, last *turn, names []string) *turn {
+	op, err := p.Load()
+	if err != nil {
+		p.lines.faults("the configuration has changed, and the last one goes on", p.explain(err))
+		return last
+	}
+	things := p.things(op)
+	p.create(ctx, things.crds)
+	next := last
+	if last == nil || slices.ContainsFunc(names, ofOperator) {
+		p.lines.say("%s changed: the operator starts again", strings.Join(names, ", "))
+		next = p.replace(ctx, last, op)
+	}
+	if p.Examples {
+		p.create(ctx, p.due(things.examples, names))
+	}
+	return next
+}
+
+// replace runs op in the place of the last operator, which goes on if op cannot be run.
+func (p *player) replace(ctx context.Context, last *turn, op *dsl.Operator) *turn {
+	e, err := p.make(ctx, op)
+	if err != nil {
+		p.lines.fault("the last configuration goes on", err)
+		return last
+	}
+	if err := last.stop(); err != nil {
+		p.lines.fault("stopping operator", err)
+	}
+	return run(ctx, op.Name, e)
+}
+
+func (p *player) explain(err error) string {
+	if p.Explain != nil {
+		return p.Explain(err)
+	}
+	return err.Error()
+}

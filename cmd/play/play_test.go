@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package play
+
+import (
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+func TestAnExampleComesAliveAndLinesSayHow(t *testing.T) {
+	s := newStage(t)
+	s.begin()
+	for _, line := range []string{
+		`^operator sites plays with an API server in this process`,
+		`^It is not a cluster: no containers run, Pods only say so`,
+		`^crds/sites.example.com +sites +created$`,
+		`^sites/home +play +created$`,
+		`^deployments/home +web +created$`,
+		`^pods/home-\S+ +stages +Running, ready$`,
+		`^deployments/home +stages +2 of 2 replicas ready$`,
+	} {
+		s.awaits(line)
+	}
+	s.awaits(`^sites/home +sites +.*Ready=True`)
+	s.end()
+}
+
+func TestWritesOfOthersHaveLines(t *testing.T) {
+	s := newStage(t)
+	s.begin()
+	client := s.client(s.kubeconfig())
+	s.awaits(`^deployments/home +stages +2 of 2`)
+	scale := func(resource string) {
+		gvr := siteGVR
+		if resource == "deployments" {
+			gvr = deploymentGVR
+		}
+		if _, err := client.Resource(gvr).Namespace("default").Patch(t.Context(), "home", types.MergePatchType, []byte(`{"spec":{"replicas":3}}`), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	scale("deployments")
+	s.awaits(`^deployments/home +somebody +spec.replicas 2 → 3$`)
+	s.awaits(`^deployments/home +web +spec.replicas 3 → 2$`)
+	scale("sites")
+	s.awaits(`^sites/home +somebody +spec.replicas 2 → 3$`)
+	s.awaits(`^deployments/home +web +spec.replicas 2 → 3, annotation sites.handwerk.dev/applied$`)
+
+	if _, err := client.Resource(siteGVR).Namespace("nowhere").Create(t.Context(), s.get(client, siteGVR, "home"), metav1.CreateOptions{}); err == nil {
+		t.Error("an object is created where there is no namespace")
+	}
+	s.awaits(`^sites/nowhere/home +somebody +create refused, 400 Bad Request: the namespace of the provided object does not match`)
+	if err := client.Resource(siteGVR).Namespace("default").Delete(t.Context(), "home", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.awaits(`^sites/home +somebody +deleted$`)
+	s.end()
+}
+
+func TestAChangeOfTheConfigurationStartsTheOperatorAgain(t *testing.T) {
+	s := newStage(t)
+	s.begin()
+	client := s.client(s.kubeconfig())
+	s.awaits(`^deployments/home +stages +2 of 2`)
+
+	s.write("operator.yaml", strings.Replace(sites, "image: nginx", "image: httpd", 1))
+	s.awaits(`operator.yaml changed: the operator starts again$`)
+	s.awaits(`^deployments/home +web +spec.template.spec.containers\[0\].image nginx → httpd, annotation sites.handwerk.dev/applied$`)
+
+	s.write("operator.yaml", strings.Replace(sites, "apply:", "aply:", 1))
+	s.awaits(`^the configuration has changed, and the last one goes on: .*operator.yaml:11:9: resources\[0\].handlers\[0\].aply: unknown field`)
+	if _, err := client.Resource(siteGVR).Namespace("default").Patch(t.Context(), "home", types.MergePatchType, []byte(`{"spec":{"replicas":4}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.awaits(`^deployments/home +web +spec.replicas 2 → 4, annotation sites.handwerk.dev/applied$`)
+
+	s.write("operator.yaml", sites)
+	s.awaits(`operator.yaml changed: the operator starts again$`)
+	s.awaits(`^deployments/home +web +spec.template.spec.containers\[0\].image httpd → nginx, annotation sites.handwerk.dev/applied$`)
+	s.end()
+}
+
+func TestAChangedExampleIsAppliedAndTheOperatorGoesOn(t *testing.T) {
+	s := newStage(t)
+	s.begin()
+	s.awaits(`^deployments/home +web +created$`)
+	s.write("example.yaml", strings.Replace(example, "replicas: 2", "replicas: 3", 1))
+	s.awaits(`^sites/home +play +spec.replicas 2 → 3$`)
+	s.awaits(`^deployments/home +web +spec.replicas 2 → 3, annotation sites.handwerk.dev/applied$`)
+	s.end()
+	if text := s.out.String(); strings.Contains(text, "starts again") {
+		t.Errorf("the operator was started again:\n%s", text)
+	}
+}
+
+func TestCtrlCLeavesNothing(t *testing.T) {
+	s := newStage(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	s.begin()
+	kubeconfig := s.kubeconfig()
+	s.awaits(`^deployments/home +stages +2 of 2`)
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.end()
+	if left, err := filepath.Glob(filepath.Join(os.Getenv("TMPDIR"), "*")); err != nil || len(left) > 0 {
+		t.Errorf("files are left: %v, %v", left, err)
+	}
+	at, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if link, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", at.Host); err == nil {
+		_ = link.Close()
+		t.Errorf("%s is open", at.Host)
+	}
+	s.awaitNoGoroutines()
+}
+
+func TestAFaultyConfigurationIsNotPlayed(t *testing.T) {
+	s := newStage(t)
+	s.write("operator.yaml", strings.Replace(sites, "apply:", "aply:", 1))
+	s.begin()
+	if err := <-s.ended; err == nil || !strings.Contains(err.Error(), `operator.yaml:11:9: resources[0].handlers[0].aply: unknown field`) {
+		t.Errorf("the play ended with %v", err)
+	}
+}

@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package play
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine"
+	"github.com/handwerk-dev/handwerk/engine/crd"
+)
+
+// grace is how long handlers go on when the operator starts again. It is short, because somebody waits.
+const grace = 100 * time.Millisecond
+
+// turn is one run of the operator, from a change of the configuration to the next. Nil is one that has ended.
+type turn struct {
+	name   string
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error // valid after done
+}
+
+// begin makes and runs the first operator.
+func (p *player) begin(ctx context.Context, op *dsl.Operator) (*turn, error) {
+	e, err := p.make(ctx, op)
+	if err != nil {
+		return nil, err
+	}
+	return run(ctx, op.Name, e), nil
+}
+
+// make installs the CRDs of an operator and makes it ready to run.
+func (p *player) make(ctx context.Context, op *dsl.Operator) (*engine.Engine, error) {
+	config, log := p.place.operator(op.Name, p.lines), p.lines.logger()
+	if p.Cluster == nil {
+		op.Settings.LeaderElection.Mode = dsl.LeaderNone
+		op.Settings.GracePeriod = grace
+	}
+	if len(crdsOf(op)) > 0 {
+		if err := crd.Install(ctx, op, config, crd.Settings{Log: discard, TakeOver: true}); err != nil {
+			return nil, err
+		}
+	}
+	e, err := engine.New(op, engine.Settings{Config: config, Log: log, Namespace: p.Namespace, Identity: "play", PodName: "play"})
+	if err != nil {
+		return nil, fmt.Errorf("making operator %s: %w", op.Name, err)
+	}
+	return e, nil
+}
+
+// run begins a turn.
+func run(ctx context.Context, name string, e *engine.Engine) *turn {
+	ctx, cancel := context.WithCancel(ctx)
+	t := &turn{name: name, cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(t.done)
+		if err := e.Run(ctx); err != nil {
+			t.err = fmt.Errorf("running operator %s: %w", name, err)
+		}
+	}()
+	return t
+}
+
+// ended returns a channel that is closed when the run has ended.
+func (t *turn) ended() <-chan struct{} {
+	if t == nil {
+		return nil
+	}
+	return t.done
+}
+
+// stop ends the run and returns its error.
+func (t *turn) stop() error {
+	if t == nil {
+		return nil
+	}
+	t.cancel()
+	<-t.done
+	return t.err
+}
