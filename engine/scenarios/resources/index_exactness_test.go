@@ -169,8 +169,10 @@ func TestAnIndexThatCannotBeReadHoldsUpItsReadersAlone(t *testing.T) {
 			s.Operator.Scope.Namespaces = []string{"default", "team-*"}
 			s.LaunchWithIndex()
 			s.DelayNext("watch", scene.ConfigMaps, time.Minute)
+			s.HoldWatches("namespaces") // the listing is to have the ConfigMap
 			s.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: team-a}}`)
 			s.Create(settingsMap("team-a/a", "", "x", "1"))
+			s.ReleaseWatches("namespaces")
 			s.Settle()
 			s.Create(scene.FooWithRef("web", "x"))
 			s.Called("web create: error", "free create")
