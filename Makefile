@@ -15,10 +15,14 @@ YAML_LANGUAGE_SERVER_VERSION ?= 1.19.2
 ##@ Use
 .PHONY: help
 help: ## Show this help.
-	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*##/ {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*##/ {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: build controlplane ## Watch Foos become Deployments with running Pods on a real local control plane.
+demo: build ## Watch a Foo become a Deployment with Pods; it needs nothing else.
+	@exec bin/operator play --config samples/foo --examples
+
+.PHONY: demo-controlplane
+demo-controlplane: build controlplane ## Watch Foos become Deployments with running Pods on a real local control plane.
 	@go build -o bin/demo ./hack/demo
 	@exec bin/demo $(DEMO_FLAGS)
 

@@ -20,7 +20,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/dsl/crd"
 	"github.com/handwerk-dev/handwerk/dsl/source"
-	"github.com/handwerk-dev/handwerk/samples"
+	"github.com/handwerk-dev/handwerk/samples/functions"
 )
 
 // noting is a registry with an action that does nothing.
@@ -129,7 +129,7 @@ func TestFaultsShowTheLineTheyAreIn(t *testing.T) {
 func TestSampleCRDsAreThoseOfTheirConfigurations(t *testing.T) {
 	for _, sample := range []string{"daemon", "ephemeral-volume-claim", "index", "webapp"} {
 		b := newBench(t)
-		b.load, b.registry = config.Load, samples.Registry()
+		b.load, b.registry = config.Load, functions.Registry()
 		if code := b.execute(t.Context(), []string{"crd", "--config", "../samples/" + sample + "/operator.yaml"}); code != 0 {
 			t.Fatalf("exit code %d: %s", code, b.err.String())
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/handwerk-dev/handwerk/dsl/config"
-	"github.com/handwerk-dev/handwerk/samples"
+	"github.com/handwerk-dev/handwerk/samples/functions"
 )
 
 // TestValidateNamesEveryGate holds that it names handlers, steps, machines and parts of their states whose children stay while
@@ -48,7 +48,7 @@ func TestValidateNamesEveryGate(t *testing.T) {
 				t.Fatal(err)
 			}
 			b := newBench(t)
-			b.load, b.registry = config.Load, samples.Registry()
+			b.load, b.registry = config.Load, functions.Registry()
 			if code := b.execute(t.Context(), []string{"validate", "--verbose", "--config", file}); code != exitOK {
 				t.Fatalf("exit code %d: %s", code, b.err.String())
 			}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/config"
-	"github.com/handwerk-dev/handwerk/samples"
+	"github.com/handwerk-dev/handwerk/samples/functions"
 )
 
 // addMachines makes it an operator with two machines.
@@ -78,7 +78,7 @@ func TestSamplesAreDrawn(t *testing.T) {
 		t.Run(sample, func(t *testing.T) {
 			draw := func(format string) string {
 				b := newBench(t)
-				b.load, b.registry = config.Load, samples.Registry()
+				b.load, b.registry = config.Load, functions.Registry()
 				return said(t, b, "graph --config "+file+" --format "+format)
 			}
 			golden(t, "graph/sample-"+sample+".golden", draw("mermaid"))
@@ -159,7 +159,7 @@ func redrawn(t *testing.T, file, text string) (out string, drawings int) {
 			t.Fatalf("%s: the drawing of %q has no end (want %q)", file, args, drawingEnds)
 		}
 		b := newBench(t)
-		b.load, b.registry = config.Load, samples.Registry()
+		b.load, b.registry = config.Load, functions.Registry()
 		inTree := strings.ReplaceAll(args, "--config ", "--config ../")
 		if code := b.execute(t.Context(), append([]string{"graph"}, strings.Fields(inTree)...)); code != exitOK {
 			t.Fatalf("%s: operator graph %s: %s", file, args, b.err.String())
@@ -183,7 +183,7 @@ func TestDrawingsOfSamplesOpen(t *testing.T) {
 				t.Helper()
 				path := filepath.Join(t.TempDir(), name)
 				b := newBench(t)
-				b.load, b.registry = config.Load, samples.Registry()
+				b.load, b.registry = config.Load, functions.Registry()
 				if code := b.execute(t.Context(), []string{"graph", "--config", file, "--out", path}); code != exitOK {
 					t.Fatalf("exit code %d: %s", code, b.err.String())
 				}
@@ -286,7 +286,7 @@ func TestValidateTellsWhereAWishIsLookedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := newBench(t)
-	b.load, b.registry = config.Load, samples.Registry()
+	b.load, b.registry = config.Load, functions.Registry()
 	if code := b.execute(t.Context(), []string{"validate", "--verbose", "--config", file}); code != exitOK {
 		t.Fatalf("exit code %d: %s", code, b.err.String())
 	}

@@ -27,6 +27,8 @@ type initFlags struct {
 	// golang: init writes a Go module, which uses the checkout replace.
 	golang  bool
 	replace string
+	// sample: init writes the files of the sample of this name.
+	sample string
 }
 
 // newFile is a file that init writes.
@@ -55,6 +57,9 @@ test in virtual time. What the flags leave open is asked for when a person is th
 			if len(args) > 0 {
 				f.called(args[0])
 			}
+			if f.sample != "" {
+				return p.initSample(f, c)
+			}
 			if err := p.completeInit(f); err != nil {
 				return &usageError{command: c.CommandPath(), err: err}
 			}
@@ -65,6 +70,7 @@ test in virtual time. What the flags leave open is asked for when a person is th
 		},
 	}
 	f.add(c.Flags())
+	p.addSample(f, c)
 	completeChoices(c)
 	return c
 }
@@ -134,7 +140,9 @@ func (p *program) init(f *initFlags) error {
 		return err
 	}
 	fmt.Fprintf(p.Out, `
-next, check it:
+next, play with it; no cluster is needed:
+  operator play --config %[1]s --examples
+change %[1]s/operator.yaml meanwhile, and see what becomes of it. Check it:
   operator validate --config %[1]s/operator.yaml
 run it here with your kubeconfig, until Ctrl-C:
   operator run --config %[1]s/operator.yaml --install-crds

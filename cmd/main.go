@@ -6,6 +6,7 @@ package cmd
 import (
 	"context"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"sync"
@@ -44,12 +45,14 @@ type Program struct {
 	// take precedence over it. The config must renew expiring credentials itself: by BearerTokenFile, ExecProvider,
 	// WrapTransport or a certificate's file. The config is copied; its user agent is set. Optional.
 	Login func(ctx context.Context) (*rest.Config, error)
+	// Samples has operators that init --sample writes out, a folder each. Optional.
+	Samples fs.FS
 }
 
 // Main runs the program as [Main] does, and exits.
 func (p Program) Main() {
 	inner := p.inner(Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ()})
-	inner.adopt = adoptGlobals
+	inner.adopt, inner.source = adoptGlobals, sourceOfMain()
 	inner.main(os.Args[1:])
 }
 
@@ -59,7 +62,7 @@ func (p Program) Run(ctx context.Context, args []string, streams Streams) int {
 }
 
 func (p Program) inner(streams Streams) *program {
-	return &program{Streams: streams, parts: realParts(), registry: p.Registry, extra: p.Extra, login: p.Login}
+	return &program{Streams: streams, parts: realParts(), registry: p.Registry, extra: p.Extra, login: p.Login, samples: p.Samples}
 }
 
 // Streams are the inputs and outputs of a program.

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/handwerk-dev/handwerk/samples"
 )
 
 // typed is a command of the operator in a page: a line of a console, or a piece of code in a sentence.
@@ -31,7 +33,9 @@ func TestPagesNameCommandsAndFlagsThatThereAre(t *testing.T) {
 		}
 		for _, line := range typed.FindAllStringSubmatch(string(text), -1) {
 			found++
-			root := newBench(t).root()
+			b := newBench(t)
+			b.samples = samples.Files()
+			root := b.root()
 			command, args, err := root.Find(strings.Fields(line[1]))
 			if err == nil {
 				err = command.ParseFlags(args)

@@ -40,12 +40,6 @@ faults, the last one goes on. Each write has a line. Ctrl-C leaves nothing behin
 ` + play.NotACluster,
 		Example: playExample,
 		Args:    noArguments,
-		PreRunE: func(*cobra.Command, []string) error {
-			if len(f.config) == 0 && len(p.extra) == 0 {
-				f.config = []string{"."}
-			}
-			return nil
-		},
 		RunE: func(c *cobra.Command, _ []string) error {
 			return p.play(c.Context(), f)
 		},
@@ -59,10 +53,14 @@ faults, the last one goes on. Each write has a line. Ctrl-C leaves nothing behin
 
 // play plays the operator.
 func (p *program) play(ctx context.Context, f *playFlags) error {
+	paths, beside := f.config, ""
+	if len(paths) == 0 {
+		paths, beside = p.nearest()
+	}
 	return play.Run(ctx, play.Settings{
-		Paths: f.config, Beside: ".",
+		Paths: paths, Beside: beside,
 		Load: func() (*dsl.Operator, error) {
-			return p.operator(f.config, func(*dsl.Operator) {})
+			return p.operator(paths, func(*dsl.Operator) {})
 		},
 		Explain: spelledOut, Examples: f.examples, Namespace: "default",
 		Out: p.Out, Color: p.shows(p.Out) && lookup(p.Env, "NO_COLOR") == "",

@@ -21,14 +21,14 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/engine/rbac"
-	"github.com/handwerk-dev/handwerk/samples"
+	"github.com/handwerk-dev/handwerk/samples/functions"
 )
 
 // standard is a bench that reads configurations with the stock actions.
 func standard(t *testing.T, env ...string) *bench {
 	t.Helper()
 	b := newBench(t, env...)
-	b.load, b.registry = config.Load, samples.Registry()
+	b.load, b.registry = config.Load, functions.Registry()
 	return b
 }
 

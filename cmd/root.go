@@ -6,6 +6,7 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -28,6 +29,10 @@ type program struct {
 	login func(context.Context) (*rest.Config, error)
 	// adopt, when set, receives the logger for global logs, and its verbosity.
 	adopt func(log logr.Logger, verbosity int)
+	// samples has operators that init writes out; nil if there are none.
+	samples fs.FS
+	// source is the folder of the main package if go run has built the program; empty otherwise.
+	source string
 	// begun: the command line was valid, so later errors are not errors of usage.
 	begun bool
 }

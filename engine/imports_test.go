@@ -36,7 +36,7 @@ var borders = []struct {
 	{"handlers", nil, []string{"engine", "cmd", "samples"}, "an action works with what its request offers"},
 	{"engine", kits, []string{"handlers", "cmd", "samples", "dsl/actions", "dsl/config", "dsl/crd", "dsl/draw", "dsl/expr", "dsl/form", "dsl/source"}, "the engine sees neither YAML nor CEL"},
 	{"cmd", []string{"cmd/operator"}, []string{"handlers"}, "main chooses the actions"},
-	{"cmd", nil, []string{"samples"}, "a sample is a program of its own"},
+	{"cmd", []string{"cmd/operator"}, []string{"samples"}, "a sample is a program of its own"},
 }
 
 // kits are what tests run operators with. They may use everything.
@@ -62,6 +62,10 @@ func TestNoImportCrossesABorder(t *testing.T) {
 		}
 		if p.name == "dsl" && slices.ContainsFunc(p.ours, func(i string) bool { return within(i, "dsl/config", "dsl/expr", "dsl/form", "dsl/source") }) {
 			t.Errorf("dsl imports %v: authors in Go need neither YAML nor CEL", p.ours)
+		}
+		ofSample := func(i string) bool { return strings.HasPrefix(i, "samples/") }
+		if within(p.name, "cmd/operator") && slices.ContainsFunc(p.ours, ofSample) || p.name == "samples" && len(p.ours) > 0 {
+			t.Errorf("%s imports %v: operator carries the files of samples, and none of their functions", p.name, p.ours)
 		}
 	}
 }

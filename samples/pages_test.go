@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/handwerk-dev/handwerk/dsl/config"
-	"github.com/handwerk-dev/handwerk/samples"
+	"github.com/handwerk-dev/handwerk/samples/functions"
 )
 
 var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
@@ -26,7 +26,7 @@ func TestDocumentsLoad(t *testing.T) {
 			return
 		}
 		found++
-		op, err := config.Parse(page, []byte(block), samples.Registry())
+		op, err := config.Parse(page, []byte(block), functions.Registry())
 		if err != nil {
 			t.Errorf("%v", err)
 			return
@@ -71,6 +71,10 @@ var shop theirs
 type Shop struct{ metav1.ObjectMeta; Spec struct{ Title string }; Status struct{ Sign string } }
 
 var _ corev1.Pod
+
+var ctx context.Context
+
+var config *rest.Config
 `
 
 // TestGoOfTheDocumentsCompiles holds that a reader can copy Go out of any page. Blocks that are whole files are those of
@@ -101,7 +105,7 @@ func compiles(t *testing.T, page, block string) {
 		functions = "func " + functions
 	}
 	source := "package main\n\nimport (\n"
-	for name, path := range map[string]string{"context.": "context", "time.": "time", "dsl.": module + "dsl", "handlers.": module + "handlers", "cmd.": module + "cmd",
+	for name, path := range map[string]string{"context.": "context", "time.": "time", "dsl.": module + "dsl", "handlers.": module + "handlers", "cmd.": module + "cmd", "stages.": module + "engine/apiserver/stages",
 		"corev1.": "k8s.io/api/core/v1", "slices.": "slices", "rand.": "math/rand/v2", "rest.": "k8s.io/client-go/rest", "errors.": "errors", "unstructured.": "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured", "metav1.": "k8s.io/apimachinery/pkg/apis/meta/v1"} {
 		if strings.Contains(block+around, name) {
 			source += "\t" + strings.Replace(name, ".", " ", 1) + "\"" + path + "\"\n"

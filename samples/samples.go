@@ -1,44 +1,17 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package samples has the functions of all samples in one registry, for tests that read every sample. Each sample that has
-// functions is a program of its own, with its own functions alone.
+// Package samples has the files of the samples that are in YAML alone, for programs that write them out.
 package samples
 
 import (
-	"github.com/handwerk-dev/handwerk/dsl/actions"
-	"github.com/handwerk-dev/handwerk/handlers"
-	"github.com/handwerk-dev/handwerk/samples/activities/door"
-	"github.com/handwerk-dev/handwerk/samples/daemon/probe"
-	"github.com/handwerk-dev/handwerk/samples/ephemeral-volume-claim/volumes"
-	"github.com/handwerk-dev/handwerk/samples/errors/attempts"
-	"github.com/handwerk-dev/handwerk/samples/etcd/members"
-	"github.com/handwerk-dev/handwerk/samples/foobar/foobar"
-	"github.com/handwerk-dev/handwerk/samples/memo/guests"
-	"github.com/handwerk-dev/handwerk/samples/podwatch/podwatch"
-	"github.com/handwerk-dev/handwerk/samples/sub-handlers/fleets"
+	"embed"
+	"io/fs"
 )
 
-// Functions returns for the name of each package the function that registers its functions.
-func Functions() map[string]func(*actions.Registry) {
-	return map[string]func(*actions.Registry){
-		"attempts": attempts.Functions,
-		"door":     door.Functions,
-		"fleets":   fleets.Functions,
-		"foobar":   foobar.Functions,
-		"guests":   guests.Functions,
-		"members":  members.Functions,
-		"podwatch": podwatch.Functions,
-		"probe":    probe.Functions,
-		"volumes":  volumes.Functions,
-	}
-}
+//go:embed approval/*.yaml causes/*.yaml cleanup/*.yaml ephemeral-volume-claim-yaml/*.yaml foo/*.yaml foo-yaml/*.yaml
+//go:embed index/*.yaml job-machine/*.yaml rollout/*.yaml secret-copier/*.yaml tenant/*.yaml timer/*.yaml webapp/*.yaml
+var files embed.FS
 
-// Registry returns a registry with the stock actions and the functions of all samples.
-func Registry() *actions.Registry {
-	r := handlers.Standard()
-	for _, register := range Functions() {
-		register(r)
-	}
-	return r
-}
+// Files returns the YAML files of the samples, a folder each.
+func Files() fs.FS { return files }

@@ -5,6 +5,7 @@ package samples_test
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -20,6 +21,7 @@ import (
 	"github.com/handwerk-dev/handwerk/samples/daemon/probe"
 	"github.com/handwerk-dev/handwerk/samples/ephemeral-volume-claim/volumes"
 	"github.com/handwerk-dev/handwerk/samples/foobar/foobar"
+	"github.com/handwerk-dev/handwerk/samples/functions"
 	"github.com/handwerk-dev/handwerk/samples/memo/guests"
 	"github.com/handwerk-dev/handwerk/samples/podwatch/podwatch"
 	"github.com/handwerk-dev/handwerk/samples/sub-handlers/fleets"
@@ -31,7 +33,7 @@ func TestSamplesLoad(t *testing.T) {
 		t.Fatalf("samples: %v, %v", files, err)
 	}
 	for _, file := range files {
-		op, err := config.Load([]string{file}, samples.Registry())
+		op, err := config.Load([]string{file}, functions.Registry())
 		if err != nil {
 			t.Errorf("%v", err)
 			continue
@@ -56,7 +58,7 @@ func TestSamplesRunByTheirPrograms(t *testing.T) {
 		registry := handlers.Standard()
 		main, err := os.ReadFile(filepath.Join(filepath.Dir(file), "main.go"))
 		if found := registered.FindSubmatch(main); found != nil {
-			samples.Functions()[string(found[1])](registry)
+			functions.All()[string(found[1])](registry)
 		} else if err == nil {
 			t.Errorf("the program of %s has no functions", file)
 		}
@@ -85,7 +87,7 @@ func TestNothingIsToldOfKopfsExamples(t *testing.T) {
 		t.Fatalf("found %v (%v), want more", files, err)
 	}
 	for _, file := range files {
-		op, err := config.Load([]string{file}, samples.Registry())
+		op, err := config.Load([]string{file}, functions.Registry())
 		if err != nil {
 			t.Errorf("%v", err)
 			continue
@@ -101,7 +103,7 @@ func TestSamplesAreTheSameInGo(t *testing.T) {
 		volumes.Operator(), guests.Operator(), fleets.Operator(),
 	} {
 		t.Run(inGo.Name, func(t *testing.T) {
-			inYAML, err := config.Load([]string{filepath.Join(inGo.Name, "operator.yaml")}, samples.Registry())
+			inYAML, err := config.Load([]string{filepath.Join(inGo.Name, "operator.yaml")}, functions.Registry())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,4 +131,31 @@ func summary(op *dsl.Operator) []string {
 			r.Name, h.ID, h.Causes, h.Fields, h.Retries, h.Timeout, !h.NoFinalizer))
 	}
 	return out
+}
+
+// TestOperatorCarriesTheSamplesInYAMLAlone holds that the embedded files are those of all folders without a program.
+func TestOperatorCarriesTheSamplesInYAMLAlone(t *testing.T) {
+	all, err := filepath.Glob("*/operator.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, operator := range all {
+		folder := filepath.Dir(operator)
+		if _, err := os.Stat(filepath.Join(folder, "main.go")); err == nil {
+			continue
+		}
+		files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, files...)
+	}
+	got, err := fs.Glob(samples.Files(), "*/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("embedded files (-want +got):\n%s", diff)
+	}
 }

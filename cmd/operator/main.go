@@ -14,6 +14,7 @@ package main
 import (
 	"github.com/handwerk-dev/handwerk/cmd"
 	"github.com/handwerk-dev/handwerk/handlers"
+	"github.com/handwerk-dev/handwerk/samples"
 )
 
-func main() { cmd.Main(handlers.Standard()) }
+func main() { cmd.Program{Registry: handlers.Standard(), Samples: samples.Files()}.Main() }

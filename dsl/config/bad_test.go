@@ -16,7 +16,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/dsl/source"
-	"github.com/handwerk-dev/handwerk/samples"
+	"github.com/handwerk-dev/handwerk/samples/functions"
 )
 
 // want is a comment of a bad configuration: "# want: text" is a fault of its line that has the
@@ -64,7 +64,7 @@ func TestEveryBadConfigurationTellsAllItsFaultsWhereTheyAre(t *testing.T) {
 
 // TestEveryFaultOfTheLanguageIsToldWhereItIs is the same for the stock actions.
 func TestEveryFaultOfTheLanguageIsToldWhereItIs(t *testing.T) {
-	holdExpectations(t, "testdata/language/*.yaml", 70, samples.Registry())
+	holdExpectations(t, "testdata/language/*.yaml", 70, functions.Registry())
 }
 
 // holdExpectations compares the faults of each file with what its comments want.

@@ -21,7 +21,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/dsl/source"
-	"github.com/handwerk-dev/handwerk/samples"
+	"github.com/handwerk-dev/handwerk/samples/functions"
 )
 
 // beyond are the faults that the schema does not tell of, by what is said of them, and why it does not.
@@ -205,7 +205,7 @@ func plain(value any) any {
 // TestTheSchemaTakesWhatTheLoaderTakes has the good documents of the repository; the bad ones are judged where their
 // messages are held.
 func TestTheSchemaTakesWhatTheLoaderTakes(t *testing.T) {
-	standard := newJudge(t, samples.Registry())
+	standard := newJudge(t, functions.Registry())
 	taken := 0
 	for glob, judge := range map[string]*judge{
 		"testdata/good/*.yaml":           newJudge(t, registry(t)),

@@ -17,7 +17,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
-	"github.com/handwerk-dev/handwerk/samples"
+	"github.com/handwerk-dev/handwerk/samples/functions"
 )
 
 // TestEveryMessageStaysAsItIs holds what is said of each bad configuration, so that a change of the words
@@ -27,7 +27,7 @@ func TestEveryMessageStaysAsItIs(t *testing.T) {
 	for _, group := range []struct {
 		glob  string
 		judge *judge
-	}{{"testdata/bad/*.yaml", newJudge(t, registry(t))}, {"testdata/language/*.yaml", newJudge(t, samples.Registry())}} {
+	}{{"testdata/bad/*.yaml", newJudge(t, registry(t))}, {"testdata/language/*.yaml", newJudge(t, functions.Registry())}} {
 		files, err := filepath.Glob(group.glob)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("found no configurations at %s (%v)", group.glob, err)
@@ -81,7 +81,7 @@ func TestEveryMistakeIsToldAsItIs(t *testing.T) {
 // tuned is the standard registry with a function that has parameters of every kind.
 func tuned(t *testing.T) *actions.Registry {
 	t.Helper()
-	r := samples.Registry()
+	r := functions.Registry()
 	r.Function(dsl.Function{Name: "demo.Tune", Func: nothing, Params: struct {
 		Channel string          `json:"channel"`
 		Times   int8            `json:"times"`

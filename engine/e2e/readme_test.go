@@ -92,7 +92,7 @@ func (r *reader) does(t *testing.T, command string) {
 		}
 	case "kubectl":
 		r.applies(t, command, words)
-	case "controlplane", "export": // it runs already
+	case "git", "cd", "export": // it is done already
 	default:
 		t.Errorf("%s: the test does not know it", command)
 	}
@@ -104,6 +104,9 @@ func (r *reader) types(t *testing.T, command string, args []string) {
 	var told bytes.Buffer
 	streams := cmd.Streams{Out: &told, Err: &told, Env: []string{"KUBECONFIG=" + cluster.WriteKubeconfig(t, plane.Config())}}
 	switch args[0] {
+	case "play":
+		r.plays(t, command, args)
+		return
 	case "run":
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan int, 1)
@@ -122,6 +125,32 @@ func (r *reader) types(t *testing.T, command string, args []string) {
 	if code := cmd.Run(t.Context(), args, streams, handlers.Standard()); code != 0 || strings.Contains(told.String(), "warning") {
 		t.Errorf("%s: exit code %d\n%s", command, code, told.String())
 	}
+}
+
+// plays runs operator play until the example is there.
+func (r *reader) plays(t *testing.T, command string, args []string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	lines := &until{text: "webapps/example", then: cancel}
+	if code := cmd.Run(ctx, args, cmd.Streams{Out: lines, Err: lines}, handlers.Standard()); code != 0 || !strings.Contains(lines.all.String(), lines.text) {
+		t.Errorf("%s: exit code %d\n%s", command, code, lines.all.String())
+	}
+}
+
+// until is a writer that calls a function when a text was written.
+type until struct {
+	all  bytes.Buffer
+	text string
+	then func()
+}
+
+// Write takes a part.
+func (u *until) Write(data []byte) (int, error) {
+	if strings.Contains(string(data), u.text) {
+		u.then()
+	}
+	return u.all.Write(data)
 }
 
 // applies does what kubectl apply does with a file that init wrote; a folder that bundle wrote has to be there.

@@ -3,7 +3,7 @@
 
 // Command demo shows samples/foo at work: it starts a real local control plane, runs the operator
 // on it, makes a Foo, and prints Foo, Deployment and Pods as they come up. Ctrl-C ends everything
-// and leaves nothing behind. Run it with "make demo", which builds what it needs.
+// and leaves nothing behind. Run it with "make demo-controlplane", which builds what it needs.
 package main
 
 import (
@@ -106,7 +106,7 @@ func (c *child) start(log string) error {
 	defer out.Close()
 	c.log, c.cmd.Stdout, c.cmd.Stderr = log, out, out
 	if err := c.cmd.Start(); err != nil {
-		return fmt.Errorf("starting %s: %w (run it with \"make demo\", which builds it)", c.cmd.Path, err)
+		return fmt.Errorf("starting %s: %w (run it with \"make demo-controlplane\", which builds it)", c.cmd.Path, err)
 	}
 	go func() {
 		_ = c.cmd.Wait() // its state tells more
