@@ -24,6 +24,8 @@ type Registry struct {
 	actions   map[string]Action
 	composer  Composer
 	faults    []error
+	// instead, when set, says which function takes the place of a function.
+	instead func(f dsl.Function, found bool) (dsl.Function, bool)
 }
 
 // Action is what a handler does when it is written in YAML. Its name is a key in the handler. The value of that key
@@ -172,7 +174,19 @@ func (r *Registry) Err() error { return errors.Join(r.faults...) }
 // LookupFunction returns the function of that name.
 func (r *Registry) LookupFunction(name string) (dsl.Function, bool) {
 	f, ok := r.functions[name]
+	if r.instead != nil {
+		f.Name = name
+		return r.instead(f, ok)
+	}
 	return f, ok
+}
+
+// Instead returns a registry with the same actions, which asks choose for each function that a configuration names. It
+// gets the registered function; if there is none, one with the name alone.
+func (r *Registry) Instead(choose func(f dsl.Function, found bool) (dsl.Function, bool)) *Registry {
+	out := *r
+	out.instead = choose
+	return &out
 }
 
 // Functions returns the names of all functions, sorted.

@@ -26,7 +26,7 @@ const maxSize = 1 << 20
 const maxTotal = 16 << 20
 
 // Files replaces directories by the YAML files in them, sorted by name. It skips files whose names begin with a
-// dot, because a mounted ConfigMap keeps its versions there.
+// dot, because a mounted ConfigMap keeps its versions there, and files of cases; see [IsCases].
 func Files(paths []string) (names []string, faults Faults) {
 	seen := map[string]bool{}
 	for _, given := range paths {
@@ -45,6 +45,11 @@ func Files(paths []string) (names []string, faults Faults) {
 	return names, faults
 }
 
+// IsCases reports whether a file has cases that test an operator: its name ends with _test.yaml.
+func IsCases(name string) bool {
+	return strings.HasSuffix(name, "_test.yaml") || strings.HasSuffix(name, "_test.yml")
+}
+
 func filesOf(given string) ([]string, error) {
 	info, err := os.Stat(given)
 	if err != nil {
@@ -60,7 +65,7 @@ func filesOf(given string) ([]string, error) {
 	var names []string
 	for _, entry := range entries {
 		extension := filepath.Ext(entry.Name())
-		if strings.HasPrefix(entry.Name(), ".") || extension != ".yaml" && extension != ".yml" {
+		if strings.HasPrefix(entry.Name(), ".") || IsCases(entry.Name()) || extension != ".yaml" && extension != ".yml" {
 			continue
 		}
 		name := filepath.Join(given, entry.Name())

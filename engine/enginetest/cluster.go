@@ -4,6 +4,7 @@
 package enginetest
 
 import (
+	"context"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -24,6 +25,8 @@ type Cluster struct {
 	server *apiserver.Server
 	client dynamic.Interface
 	log    *testLog
+	// base is the context in which operators run.
+	base context.Context //nolint:containedctx // processes start later, and again
 
 	mu        sync.Mutex
 	processes []*Process
@@ -43,7 +46,13 @@ func Run(t *testing.T, test func(t *testing.T, c *Cluster)) {
 // that was started is stopped when the test ends.
 func New(t testing.TB) *Cluster {
 	t.Helper()
-	c := &Cluster{t: t, server: apiserver.New(apiserver.Settings{}), log: newTestLog(t)}
+	return On(t, apiserver.New(apiserver.Settings{}))
+}
+
+// On is [New] with a server of the caller's.
+func On(t testing.TB, server *apiserver.Server) *Cluster {
+	t.Helper()
+	c := &Cluster{t: t, server: server, log: newTestLog(t), base: context.Background()}
 	client, err := dynamic.NewForConfig(configFor(c.server.Admin(), "enginetest"))
 	if err != nil {
 		t.Fatalf("connecting: %v", err)
@@ -55,6 +64,9 @@ func New(t testing.TB) *Cluster {
 
 // Config returns a config with all rights, for the test's own clients. Their writes do not count as an operator's.
 func (c *Cluster) Config() *rest.Config { return configFor(c.server.Admin(), "enginetest") }
+
+// Within makes the contexts of handlers have the values of ctx, for operators that start from now on.
+func (c *Cluster) Within(ctx context.Context) { c.base = context.WithoutCancel(ctx) }
 
 // Settle waits until nothing is left to do at the current time. No time passes.
 func (c *Cluster) Settle() { synctest.Wait() }

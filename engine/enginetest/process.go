@@ -6,6 +6,7 @@ package enginetest
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -30,6 +31,8 @@ type Process struct {
 	// guarded by the cluster's lock
 	writes []Write
 	left   int // writes before the crash; 0 means no crash
+	// crashed: the crash has come.
+	crashed bool
 }
 
 // Start runs an operator until the test ends or the process is stopped, and settles. Several processes of one
@@ -90,6 +93,13 @@ func (p *Process) CrashAfter(n int) {
 	p.left = n
 }
 
+// Crashed reports whether the write request of [Process.CrashAfter] has come.
+func (p *Process) Crashed() bool {
+	p.cluster.mu.Lock()
+	defer p.cluster.mu.Unlock()
+	return p.crashed
+}
+
 // Engine returns the engine, for its reports.
 func (p *Process) Engine() *engine.Engine { return p.engine }
 
@@ -100,7 +110,7 @@ func (p *Process) start() {
 	c := p.cluster
 	c.t.Helper()
 	c.mu.Lock()
-	p.left = 0
+	p.left, p.crashed = 0, false
 	c.mu.Unlock()
 	p.link = c.server.Client(p.before, p.after)
 	settings := engine.Settings{
@@ -115,7 +125,7 @@ func (p *Process) start() {
 		c.t.Fatal(err)
 	}
 	var ctx context.Context
-	ctx, p.cancel = context.WithCancel(context.Background())
+	ctx, p.cancel = context.WithCancel(c.base)
 	done := make(chan struct{})
 	p.done = done
 	go func() {
@@ -133,6 +143,7 @@ func (p *Process) before(r apiserver.Request) error {
 	p.cluster.mu.Lock()
 	crash := p.left == 1
 	p.left = max(0, p.left-1)
+	p.crashed = p.crashed || crash
 	p.cluster.mu.Unlock()
 	if crash {
 		p.link.Sever() // the cluster still gets this request, and its response is lost
@@ -144,7 +155,7 @@ func (p *Process) before(r apiserver.Request) error {
 func (p *Process) after(ctx context.Context, r apiserver.Request, code int) error {
 	if counts(r) {
 		p.cluster.mu.Lock()
-		p.writes = append(p.writes, writeOf(r, code))
+		p.writes = append(p.writes, writeOf(r, code, time.Now()))
 		p.cluster.mu.Unlock()
 	}
 	return p.cluster.after(ctx, r)

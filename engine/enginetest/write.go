@@ -6,6 +6,7 @@ package enginetest
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/handwerk-dev/handwerk/engine/apiserver"
 )
@@ -22,6 +23,8 @@ type Write struct {
 	Body map[string]any
 	// Code is the HTTP status of the response.
 	Code int
+	// At is when the response was there.
+	At time.Time
 }
 
 // String formats it as in "patch foos/status default/web", followed by the code if the request was refused.
@@ -43,8 +46,8 @@ func counts(r apiserver.Request) bool {
 	return r.Writes()
 }
 
-func writeOf(r apiserver.Request, code int) Write {
-	w := Write{Verb: r.Verb, Resource: r.Resource.Resource, Namespace: r.Namespace, Name: r.Name, Body: r.Body, Code: code}
+func writeOf(r apiserver.Request, code int, at time.Time) Write {
+	w := Write{Verb: r.Verb, Resource: r.Resource.Resource, Namespace: r.Namespace, Name: r.Name, Body: r.Body, Code: code, At: at}
 	if r.Subresource != "" {
 		w.Resource += "/" + r.Subresource
 	}
