@@ -17,6 +17,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/handwerk-dev/handwerk/cmd/test"
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/source"
@@ -24,10 +25,13 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
-// TestMain lets the test binary be a program of its own, for tests that send it signals.
+// TestMain lets the test binary be a program of its own, for tests that send it signals, and for those of cases.
 func TestMain(m *testing.M) {
 	if mode := os.Getenv("HANDWERK_TEST_PROGRAM"); mode != "" {
 		signalled(mode)
+	}
+	if os.Getenv(test.Worker) != "" {
+		worker()
 	}
 	os.Exit(m.Run())
 }

@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+
+	"github.com/spf13/cobra"
+
+	"github.com/handwerk-dev/handwerk/cmd/test"
+	"github.com/handwerk-dev/handwerk/engine/enginetest/cases"
+)
+
+// testFlags are the flags of test.
+type testFlags struct {
+	pattern, output string
+}
+
+func (p *program) testCommand() *cobra.Command {
+	f := &testFlags{}
+	c := &cobra.Command{
+		Use:   "test PATH...",
+		Short: "Test an operator by cases in YAML, without a cluster",
+		Long: `Test an operator by cases in YAML, without a cluster. Cases stand in files beside
+the operator whose names end with _test.yaml; a directory stands for those in it and
+below. Each case runs the operator against an API server in memory that checks
+objects as a real one does, in which workloads become ready, and in virtual time:
+an hour costs nothing. With one failure or more, the exit code is 1.`,
+		Example: `  operator test .
+  operator test samples --run Deployment
+  operator test samples/foo -o junit > report.xml`,
+		Args: cobra.ArbitraryArgs,
+		PreRunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return &usageError{command: c.CommandPath(), err: errors.New("a path is required, as in operator test .")}
+			}
+			if _, err := regexp.Compile(f.pattern); err != nil {
+				return &usageError{command: c.CommandPath(), err: fmt.Errorf("invalid value for --run: %w", err)}
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if lookup(p.Env, test.Worker) != "" {
+				return test.Work(cases.NewSuite(p.registry, p.extra...), p.In)
+			}
+			return p.test(c.Context(), f, args)
+		},
+	}
+	c.Flags().StringVar(&f.pattern, "run", "", "run the cases whose names match this `expression`")
+	f.output = "text"
+	addChoice(c.Flags(), &choice{value: &f.output, noun: "format", words: []string{"text", "json", "junit"}},
+		"output", "o", "how the answer is written")
+	completeChoices(c)
+	return c
+}
+
+// test runs cases and reports what came of them.
+func (p *program) test(ctx context.Context, f *testFlags, paths []string) error {
+	files, err := cases.Find(paths)
+	if err != nil {
+		return fmt.Errorf("finding cases: %w", err)
+	}
+	if len(files) == 0 {
+		return fmt.Errorf("finding cases: there is no *_test.yaml in %v", paths)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding the program: %w", err)
+	}
+	reports, err := test.Run(ctx, test.Settings{Files: files, Pattern: f.pattern, Program: program, Args: []string{"test", "-"}, Env: p.Env})
+	if err != nil {
+		return err
+	}
+	write := map[string]func() error{
+		"text":  func() error { return test.Text(p.Out, reports) },
+		"json":  func() error { return test.JSON(p.Out, reports) },
+		"junit": func() error { return test.JUnit(p.Out, reports) },
+	}[f.output]
+	if err := write(); err != nil {
+		return err
+	}
+	if test.Failed(reports) {
+		return errTold
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/handwerk-dev/handwerk/engine/enginetest/cases"
+)
+
+// file are the reports of one file.
+type file struct {
+	name    string
+	reports []cases.Report
+	took    time.Duration
+	failed  int
+}
+
+// byFile puts the reports of each file together.
+func byFile(all []cases.Report) (out []*file) {
+	for _, r := range all {
+		if len(out) == 0 || out[len(out)-1].name != r.File {
+			out = append(out, &file{name: r.File})
+		}
+		f := out[len(out)-1]
+		f.reports = append(f.reports, r)
+		f.took += r.Took
+		if len(r.Failures) > 0 {
+			f.failed++
+		}
+	}
+	return out
+}
+
+// Text writes the reports for people.
+func Text(w io.Writer, all []cases.Report) error {
+	var out strings.Builder
+	count, failed := 0, 0
+	for _, f := range byFile(all) {
+		word := "ok  "
+		if f.failed > 0 {
+			word = "FAIL"
+		}
+		for _, r := range f.reports {
+			if len(r.Failures) == 0 {
+				continue
+			}
+			if r.Case != "" {
+				fmt.Fprintf(&out, "--- %s\n", r.Case)
+			}
+			for _, failure := range r.Failures {
+				fmt.Fprintf(&out, "%s\n", failure)
+			}
+		}
+		fmt.Fprintf(&out, "%s  %s  %s  %.2fs\n", word, f.name, counted(len(f.reports), "case"), f.took.Seconds())
+		count, failed = count+len(f.reports), failed+f.failed
+	}
+	if failed > 0 {
+		fmt.Fprintf(&out, "%d of %s failed\n", failed, counted(count, "case"))
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Failed reports whether something is not as it should be.
+func Failed(all []cases.Report) bool {
+	for _, r := range all {
+		if len(r.Failures) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// result is a case in JSON.
+type result struct {
+	File     string          `json:"file"`
+	Case     string          `json:"case,omitempty"`
+	OK       bool            `json:"ok"`
+	Seconds  float64         `json:"seconds"`
+	Failures []cases.Failure `json:"failures,omitempty"`
+}
+
+// JSON writes the reports as a list.
+func JSON(w io.Writer, all []cases.Report) error {
+	list := []result{}
+	for _, r := range all {
+		list = append(list, result{r.File, r.Case, len(r.Failures) == 0, r.Took.Seconds(), r.Failures})
+	}
+	out := json.NewEncoder(w)
+	out.SetIndent("", "  ")
+	out.SetEscapeHTML(false)
+	return out.Encode(list)
+}
+
+// The form of JUnit, as CI systems read it.
+type (
+	suites struct {
+		XMLName xml.Name `xml:"testsuites"`
+		Suites  []suite  `xml:"testsuite"`
+	}
+	suite struct {
+		Name     string     `xml:"name,attr"`
+		Tests    int        `xml:"tests,attr"`
+		Failures int        `xml:"failures,attr"`
+		Time     string     `xml:"time,attr"`
+		Cases    []testcase `xml:"testcase"`
+	}
+	testcase struct {
+		Class   string   `xml:"classname,attr"`
+		Name    string   `xml:"name,attr"`
+		File    string   `xml:"file,attr"`
+		Time    string   `xml:"time,attr"`
+		Failure *failure `xml:"failure,omitempty"`
+	}
+	failure struct {
+		Message string `xml:"message,attr"`
+		Text    string `xml:",chardata"`
+	}
+)
+
+// JUnit writes the reports as a file of JUnit.
+func JUnit(w io.Writer, all []cases.Report) error {
+	var out suites
+	for _, f := range byFile(all) {
+		s := suite{Name: f.name, Tests: len(f.reports), Failures: f.failed, Time: seconds(f.took)}
+		for _, r := range f.reports {
+			c := testcase{Class: f.name, Name: r.Case, File: f.name, Time: seconds(r.Took)}
+			if len(r.Failures) > 0 {
+				var text []string
+				for _, one := range r.Failures {
+					text = append(text, one.String())
+				}
+				c.Failure = &failure{r.Failures[0].Message, strings.Join(text, "\n")}
+			}
+			s.Cases = append(s.Cases, c)
+		}
+		out.Suites = append(out.Suites, s)
+	}
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	encoder := xml.NewEncoder(w)
+	encoder.Indent("", "  ")
+	if err := encoder.Encode(out); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }

@@ -1,0 +1,142 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/handwerk-dev/handwerk/engine/enginetest/cases"
+)
+
+// Worker is the environment variable that makes the command test a child process, which reads its job from the input.
+const Worker = "HANDWERK_TEST_WORKER"
+
+// Settings say which cases to run.
+type Settings struct {
+	// Files are the files with cases, and Pattern a regular expression for the names of those that are wanted.
+	Files   []string
+	Pattern string
+	// Program and Args start a child process; Env is its environment, to which Worker is added.
+	Program   string
+	Args, Env []string
+}
+
+// Run runs the cases. It returns the reports of files that cannot be read, and of cases, in the order of the files. A
+// case that ends the process, as a panic does, has failed; the others run in another process.
+func Run(ctx context.Context, s Settings) ([]cases.Report, error) {
+	job := cases.Job{Files: s.Files, Pattern: s.Pattern}
+	var all []cases.Report
+	for {
+		c := &child{settings: s}
+		err := c.run(ctx, job)
+		all = append(all, c.ended...)
+		if err == nil || ctx.Err() != nil {
+			return sorted(s.Files, all), ctx.Err()
+		}
+		switch guilty := c.running; {
+		case len(guilty) == 0 && len(c.ended) == 0:
+			return nil, fmt.Errorf("running cases: %w\n%s", err, c.words())
+		case len(guilty) == 1:
+			all = append(all, cases.Report{Ref: guilty[0].Ref, Line: guilty[0].Line, Failures: []cases.Failure{{
+				File: guilty[0].File, Line: guilty[0].Line, Message: "the process ended: " + err.Error(), Detail: c.words(),
+			}}})
+		}
+		job.Serial, job.Skip = true, nil
+		for _, r := range all {
+			job.Skip = append(job.Skip, r.Ref)
+		}
+	}
+}
+
+// child is a process that runs cases.
+type child struct {
+	settings Settings
+	ended    []cases.Report
+	running  []cases.Report
+	stderr   bytes.Buffer
+}
+
+// run runs a process until it ends. An error says that it did not do all of the job.
+func (c *child) run(ctx context.Context, job cases.Job) error {
+	input, err := json.Marshal(job)
+	if err != nil {
+		return err
+	}
+	process := exec.CommandContext(ctx, c.settings.Program, c.settings.Args...)
+	process.Env = append(slices.Clone(c.settings.Env), Worker+"=1")
+	process.Stdin, process.Stderr = bytes.NewReader(input), &c.stderr
+	out, err := process.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := process.Start(); err != nil {
+		return err
+	}
+	whole := c.read(out)
+	err = process.Wait()
+	if whole {
+		return nil // the exit code says no more than the reports
+	}
+	return cmp.Or(err, errors.New("it said nothing about some cases"))
+}
+
+// read reads the reports of the process, and reports whether all of them came.
+func (c *child) read(out io.Reader) bool {
+	reports := json.NewDecoder(out)
+	for {
+		var r cases.Report
+		if reports.Decode(&r) != nil {
+			return false
+		}
+		switch {
+		case r.Done:
+			return true
+		case r.Begins:
+			c.running = append(c.running, r)
+		default:
+			c.ended = append(c.ended, r)
+			c.running = slices.DeleteFunc(c.running, func(other cases.Report) bool { return other.Ref == r.Ref })
+		}
+	}
+}
+
+// words are the last lines that the process has written.
+func (c *child) words() string {
+	const most = 40
+	lines := strings.Split(strings.TrimSpace(c.stderr.String()), "\n")
+	if len(lines) > most {
+		lines = append(lines[:most], "…")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// sorted are the reports in the order of the files, and of the cases in each.
+func sorted(files []string, all []cases.Report) []cases.Report {
+	slices.SortStableFunc(all, func(a, b cases.Report) int {
+		return cmp.Or(cmp.Compare(slices.Index(files, a.File), slices.Index(files, b.File)), cmp.Compare(a.Line, b.Line))
+	})
+	return all
+}
+
+// Work is the child process.
+func Work(suite *cases.Suite, in io.Reader) error {
+	var job cases.Job
+	if err := json.NewDecoder(in).Decode(&job); err != nil {
+		return fmt.Errorf("reading the job: %w", err)
+	}
+	out := os.Stdout
+	os.Stdout = os.Stderr // what handlers and package testing print is no report
+	cases.Work(suite, job, out)
+	return nil
+}

@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/handwerk-dev/handwerk/cmd/test"
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/handlers"
+)
+
+// greeter is a program with a function that ends its process.
+func greeter() Program {
+	registry := handlers.Standard()
+	registry.Func("greeter.Panic", func(context.Context, *dsl.Request) error {
+		done := make(chan bool)
+		go func() { close(done); panic("what a pity") }() // nothing recovers from a panic in a goroutine of its own
+		<-done
+		select {}
+	})
+	return Program{Registry: registry}
+}
+
+// worker is the child process of the command test.
+func worker() { greeter().Main() }
+
+var (
+	tooks  = regexp.MustCompile(`[0-9]+\.[0-9]+s|"seconds": [0-9.e-]+|time="[0-9.]+"`)
+	stacks = regexp.MustCompile(`(?s)\n    goroutine [0-9].*?(\n[^ ]|"|&#xA;[^ ])`)
+)
+
+// TestCasesInAChildProcess compares what a person sees of the command test, with all that it does.
+func TestCasesInAChildProcess(t *testing.T) {
+	const good, bad, faulty = "testdata/cases/good_test.yaml", "testdata/cases/bad_test.yaml", "testdata/cases/faulty_test.yaml"
+	tests := map[string]string{
+		"test-good":                good,
+		"test-bad":                 bad + " --run Somebody",
+		"test-bad-json":            bad + " --run Somebody -o json",
+		"test-bad-junit":           bad + " " + faulty + " --run Somebody -o junit",
+		"test-a-process-that-ends": bad + " " + good,
+		"test-faulty":              faulty,
+		"test-bad-expression":      good + " --run (",
+	}
+	for name, args := range tests {
+		t.Run(name, func(t *testing.T) {
+			var out, err strings.Builder
+			code := greeter().Run(t.Context(), append([]string{"test"}, strings.Fields(args)...), Streams{Out: &out, Err: &err, Env: os.Environ()})
+			got := fmt.Sprintf("$ operator test %s\n-- exit %d --\n-- stdout --\n%s-- stderr --\n%s", args, code, out.String(), err.String())
+			got = stacks.ReplaceAllString(tooks.ReplaceAllString(got, "(time)"), "\n    (stack)$1")
+			file := filepath.Join("testdata", name+".golden")
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, failed := os.ReadFile(file)
+			if failed != nil {
+				t.Fatal(failed)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	if lookup(os.Environ(), test.Worker) != "" {
+		t.Error("the variable of child processes has come to this one")
+	}
+}

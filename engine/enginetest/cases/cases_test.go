@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cases
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/handwerk-dev/handwerk/handlers"
+)
+
+// TestCasesOfAShop runs cases that are right, with every step and every expectation.
+func TestCasesOfAShop(t *testing.T) {
+	Run(t, "testdata/shop/shop_test.yaml", handlers.Standard())
+}
+
+// TestWhatIsWrongIsTold holds the failures of cases that are wrong, with the line of the case.
+func TestWhatIsWrongIsTold(t *testing.T) {
+	const head = "config: OPERATOR\ngiven: {apiVersion: example.com/v1, kind: Order, metadata: {name: one}, spec: {title: Tea}}\ncases:\n- name: a\n  "
+	tests := map[string]struct {
+		text string
+		want []string // parts of the first line and the detail of each failure
+	}{
+		"a field has another value": {
+			"expect: {objects: {configmaps/one-bill: {data: {title: Coffee}}}}",
+			[]string{"a_test.yaml:5: configmaps/one-bill is not as expected (- expected, + found)\n      data:\n    -   title: Coffee\n    +   title: Tea"},
+		},
+		"a field is not there": {
+			"expect: {objects: {configmaps/one-bill: {spec: 3}}}",
+			[]string{"- spec: 3\n    + (spec is not there)"},
+		},
+		"an object is not there, and another has nearly its name": {
+			"expect: {objects: {configmaps/one-bil: {}}}", []string{"configmaps/one-bil does not exist; did you mean configmaps/one-bill?"},
+		},
+		"an object is there": {"expect: {objects: {configmaps/one-bill: absent}}", []string{"is there, and is expected to be absent"}},
+		"a resource is mistyped": {
+			"expect: {objects: {configmap/one-bill: {data: {title: Tea}}, ordrs/one: {}}}", []string{"no resource ordrs (did you mean orders?)"},
+		},
+		"an expression is false": {
+			`expect: {cel: 'orders["one"].spec.title == "Coffee"'}`, []string{`this is false: orders["one"].spec.title == "Coffee"`},
+		},
+		"an expression does not compile": {"expect: {cel: ordrs.size() == 1}", []string{"ordrs"}},
+		"a condition has another status": {
+			"expect: {conditions: {orders/one: {Applied: {status: false, reason: Paused}, Nothing: true}}}",
+			[]string{"Applied is not as expected (- expected, + found)\n    - status: False\n    + status: True\n    - reason: Paused", "no condition Nothing\n    there are: "},
+		},
+		"a machine is in another state": {"expect: {state: {orders/one: Paid}}", []string{"the state of machine is not as expected (- expected, + found)\n    - Paid\n    + Open"}},
+		"an Event was not sent":         {"expect: {events: [{reason: Renamed}]}", []string{"Event {reason: Renamed}: expected at least once, found not at all"}},
+		"a line was not logged":         {"expect: {log: [{message: never}]}", []string{"log line {message: never}: expected at least once, found not at all"}},
+		"a request was sent too often": {
+			"expect: {requests: [{resource: configmaps, name: one-bill, atMost: 0}]}",
+			[]string{"request {resource: configmaps, name: one-bill}: expected at most 0 times, found once\n    there were:"},
+		},
+		"a function was called with something else": {
+			"expect: {calls: [{function: shop.Mail, with: {to: nobody}}]}", []string{`call of shop.Mail with {"to":"nobody"}: expected at least once, found not at all`},
+		},
+		"a handler fails at the end": {
+			"functions: {shop.Mail: {fails: no, permanent: true}}", []string{"a_test.yaml:4: a handler fails at the end: mail for orders.v1.example.com/default/one"},
+		},
+		"a handler fails with other words": {
+			"functions: {shop.Mail: {fails: no, permanent: true}}\n  expect: {failing: {mail: never}}", []string{"a_test.yaml:6: handler mail fails with other words"},
+		},
+		"a handler does not fail": {"expect: {failing: {mail: never}}", []string{"handler mail does not fail"}},
+		"an expression never becomes true": {
+			"steps: [{until: orders.size() == 2, within: 1m}]", []string{"within 1m0s it does not become true: orders.size() == 2\n    it is false\n    orders: one"},
+		},
+		"an object never becomes ready": {"steps: [{ready: deployments/one}]", []string{"within 1h0m0s it does not become ready: deployments/one\n    it does not exist; there are no deployments"}},
+		"a step is refused":             {"steps: [{delete: pods/a}]", []string{`pods "a" not found`}},
+		"a step is not refused":         {"steps: [{delete: orders/one, refused: never}]", []string{"is expected to refuse this, and it does not: never"}},
+		"a step is refused with other words": {
+			"steps: [{delete: pods/a, refused: never}]", []string{"refuses this with other words\n    - never\n    + pods \"a\" not found"},
+		},
+		"a crash does not come": {"steps: [{crash: {after: 1}}]", []string{"a_test.yaml:5: the operator has not crashed"}},
+	}
+	suite := NewSuite(handlers.Standard())
+	operator, err := filepath.Abs("testdata/shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			f, err := parse("a_test.yaml", []byte(strings.Replace(head, "OPERATOR", operator, 1)+tt.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, failure := range suite.Test(t, f.Cases[0]) {
+				got = append(got, failure.String())
+			}
+			if len(got) != len(tt.want) {
+				t.Fatalf("failures:\n%s\nwant %d of them", strings.Join(got, "\n"), len(tt.want))
+			}
+			for i, want := range tt.want {
+				if !strings.Contains(got[i], want) {
+					t.Errorf("failure:\n%s\nwant:\n%s", got[i], want)
+				}
+			}
+		})
+	}
+}
+
+// TestFaultsOfFiles holds what is said of files that are no cases.
+func TestFaultsOfFiles(t *testing.T) {
+	tests := map[string]struct{ text, want string }{
+		"nothing":                   {"", "a_test.yaml:1:1: there are no cases in here"},
+		"an unknown field":          {"cases: [{name: a, step: []}]", `a_test.yaml:1:19: cases[0].step: unknown field (did you mean "steps"?)`},
+		"no name":                   {"cases: [{steps: [restart]}]", "cases[0]: name is required"},
+		"a name twice":              {"cases:\n- name: a\n- name: a", "a_test.yaml:3:9: cases[1].name: another case has this name (in line 2)"},
+		"a step that does no thing": {"cases: [{name: a, steps: [{within: 1m}]}]", "a step does one of apply, "},
+		"a step that does two":      {"cases: [{name: a, steps: [{delete: a/b, advance: 1m}]}]", "a step does one thing; write advance as a step of its own"},
+		"words that do not fit":     {"cases: [{name: a, steps: [{advance: 1m, refused: x}]}]", "refused is for apply, create, patch, delete only"},
+		"a verb that is none":       {"cases: [{name: a, steps: [{fail: {verb: pach, resource: pods}}]}]", `unknown verb "pach" (did you mean "patch"?)`},
+		"no object":                 {"cases: [{name: a, given: [{kind: Pod}]}]", "an object needs apiVersion"},
+		"a file that is not there":  {"cases: [{name: a, given: nothing.yaml}]", "reading nothing.yaml: no such file or directory"},
+		"a status that is none":     {"cases: [{name: a, expect: {conditions: {a/b: {Ready: maybe}}}}]", "want True, False or Unknown, found the text \"maybe\""},
+		"two documents":             {"cases: [{name: a}]\n---\ncases: [{name: b}]", "a_test.yaml:3:1: a file of cases has one document"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if _, err := parse("a_test.yaml", []byte(tt.text)); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want %s", err, tt.want)
+			}
+		})
+	}
+}

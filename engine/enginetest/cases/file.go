@@ -1,0 +1,204 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cases
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kyaml "sigs.k8s.io/yaml"
+
+	"github.com/handwerk-dev/handwerk/dsl/form"
+	text "github.com/handwerk-dev/handwerk/dsl/source"
+)
+
+// File is a file with cases.
+type File struct {
+	// Name is the name of the file as it was given.
+	Name string
+	// Cases are its cases in their order.
+	Cases []*Case
+
+	document
+	decoder *form.Decoder
+	text    *text.Text
+	// objects are those of other files that the cases name, by the name as it is written.
+	objects map[string][]*unstructured.Unstructured
+}
+
+// Find returns the files with cases among these paths. A directory stands for those in it and below.
+func Find(paths []string) ([]string, error) {
+	var out []string
+	for _, path := range paths {
+		err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
+			if err == nil && !entry.IsDir() && (text.IsCases(name) || name == path) {
+				out = append(out, name)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}
+
+// Read reads a file with cases. The error is of type [text.Faults] if the file has faults.
+func Read(name string) (*File, error) {
+	var reader text.Reader
+	data, err := reader.ReadFile(name)
+	if err != nil {
+		return nil, text.Faults{text.Unread(name, err)}
+	}
+	return parse(name, data)
+}
+
+// parse reads the text of a file.
+func parse(name string, data []byte) (*File, error) {
+	s, faults := text.Read(name, data)
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	roots, fault := s.Documents()
+	switch {
+	case fault != nil:
+		return nil, text.Faults{*fault}
+	case len(roots) == 0:
+		return nil, text.Faults{{File: name, Line: 1, Column: 1, Message: "there are no cases in here"}}
+	case len(roots) > 1:
+		return nil, text.Faults{{File: name, Line: roots[1].Line, Column: roots[1].Column, Message: "a file of cases has one document; all cases stand under cases"}}
+	}
+	var size text.Size
+	tree, faults := s.Expand(roots[0], &size)
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	f := &File{Name: name, decoder: form.NewDecoder(tree), text: s, objects: map[string][]*unstructured.Unstructured{}}
+	if f.decoder.Struct("", tree, &f.document, nil) {
+		f.link()
+	}
+	if faults := f.faults(); len(faults) > 0 {
+		return nil, faults
+	}
+	return f, nil
+}
+
+// link gives the parts their places, and reads the files that they name.
+func (f *File) link() {
+	first := map[string]form.Path{}
+	f.resolve(f.Given)
+	for i := range f.document.Cases {
+		c := &f.document.Cases[i]
+		c.file, c.at = f, form.Path("cases").Index(i)
+		f.Cases = append(f.Cases, c)
+		if at, twice := first[c.Name]; twice && c.Name != "" {
+			f.decoder.Fault(c.at.Key("name"), "another case has this name (in line %d)", f.decoder.Nearest(at).Line)
+		}
+		first[c.Name] = c.at.Key("name")
+		f.resolve(c.Given)
+		f.expect(c.Expect, c.at.Key("expect"))
+		for j := range c.Steps {
+			s := &c.Steps[j]
+			f.resolve(s.Apply)
+			f.resolve(s.Create)
+			f.expect(s.Expect, s.at.Key("expect"))
+		}
+	}
+}
+
+func (f *File) expect(e *expectation, at form.Path) {
+	if e != nil {
+		e.at = at
+	}
+}
+
+// resolve reads the files with objects that are named.
+func (f *File) resolve(list objects) {
+	for _, s := range list {
+		if s.file == "" || f.objects[s.file] != nil {
+			continue
+		}
+		found, err := readObjects(f.beside(s.file))
+		if err == nil && len(found) == 0 {
+			err = errors.New("there are no objects in it")
+		}
+		if err != nil {
+			f.decoder.Fault(s.at, "reading %s: %v", s.file, cut(err))
+		}
+		f.objects[s.file] = found
+	}
+}
+
+// cut removes the name of a file from an error that names it.
+func cut(err error) error {
+	if path, is := errors.AsType[*fs.PathError](err); is {
+		return path.Err
+	}
+	return err
+}
+
+// beside returns a path that is relative to the file.
+func (f *File) beside(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(filepath.Dir(f.Name), name)
+}
+
+// config returns the paths of the configuration under test.
+func (f *File) config() []string { return f.paths(f.Config) }
+
+// paths returns the paths of a configuration; by default the directory of the file.
+func (f *File) paths(given []string) (out []string) {
+	if len(given) == 0 {
+		given = []string{"."}
+	}
+	for _, name := range given {
+		out = append(out, f.beside(name))
+	}
+	return out
+}
+
+func (f *File) faults() (out text.Faults) {
+	for _, one := range f.decoder.Faults {
+		out = append(out, text.Fault{File: f.Name, Line: one.Line, Column: one.Column, Path: string(one.At), Message: one.Message})
+	}
+	return out.Sorted()
+}
+
+// node returns the node at a path, or the nearest one around it.
+func (f *File) node(at form.Path) *yaml.Node { return f.decoder.KeyAt(at) }
+
+// readObjects returns the objects of a YAML file. It skips documents that are no objects.
+func readObjects(name string) (out []*unstructured.Unstructured, err error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	for document := range bytes.SplitSeq(append([]byte("\n"), data...), []byte("\n---")) {
+		data, err := kyaml.YAMLToJSON(document)
+		if err != nil {
+			return nil, err
+		}
+		o := &unstructured.Unstructured{}
+		if o.UnmarshalJSON(data) != nil { // a document that is no object
+			continue
+		}
+		if o.GetKind() != "" && o.GetAPIVersion() != "" && !strings.HasPrefix(o.GetAPIVersion(), "handwerk.dev/") {
+			out = append(out, o)
+		}
+	}
+	return out, nil
+}
+
+func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }

@@ -1,0 +1,224 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cases
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/handwerk-dev/handwerk/dsl/form"
+)
+
+var (
+	_ form.Form = (*objects)(nil)
+	_ form.Form = (*step)(nil)
+	_ form.Form = (*condition)(nil)
+)
+
+// objects are objects, and names of files with objects.
+type objects []source
+
+// source is one object, or the name of a file.
+type source struct {
+	object map[string]any
+	file   string
+	at     form.Path
+}
+
+// ReadForm reads an object, the name of a file, or a list of these.
+func (o *objects) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
+	if n.Kind != yaml.SequenceNode {
+		return o.one(d, at, n)
+	}
+	ok := true
+	for i, element := range n.Content {
+		ok = o.one(d, at.Index(i), element) && ok
+	}
+	return ok
+}
+
+func (o *objects) one(d *form.Decoder, at form.Path, n *yaml.Node) bool {
+	switch {
+	case n.Kind == yaml.MappingNode:
+		value, ok := d.Plain(at, n)
+		if !ok {
+			return false
+		}
+		tree := value.(map[string]any)
+		for _, key := range []string{"apiVersion", "kind", "metadata"} {
+			if tree[key] == nil {
+				d.Missing(at, key, "an object needs %s", key)
+				return false
+			}
+		}
+		*o = append(*o, source{object: tree, at: at})
+	case form.IsText(n) && n.Value != "":
+		*o = append(*o, source{file: n.Value, at: at})
+	default:
+		d.FaultAt(n, at, "want an object, or the name of a file with objects, found %s", form.Found(n))
+		return false
+	}
+	return true
+}
+
+// DescribeForm describes all that ReadForm reads.
+func (o *objects) DescribeForm(*form.Describer) *form.Schema {
+	one := []*form.Schema{
+		{Type: "string", MinLength: 1},
+		{Type: "object", Required: []string{"apiVersion", "kind", "metadata"}},
+	}
+	return &form.Schema{OneOf: append(one, &form.Schema{Type: "array", Items: &form.Schema{OneOf: one}})}
+}
+
+// modifiers are the fields of a step that say more about another one.
+var modifiers = map[string][]string{
+	"within":  {"until", "ready"},
+	"refused": {"apply", "create", "patch", "delete"},
+}
+
+// fields are a step without its own form.
+type fields step
+
+// verbs are what a step can do.
+func verbs() []string {
+	return slices.DeleteFunc(form.Fields(typeOf[fields]()), func(name string) bool { return modifiers[name] != nil })
+}
+
+// ReadForm reads a map with one of the verbs, or the word restart.
+func (s *step) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
+	s.at = at
+	if form.IsText(n) && n.Value == "restart" {
+		s.Restart = true
+		return true
+	}
+	if !d.Struct(at, n, (*fields)(s), nil) {
+		return false
+	}
+	var found []string
+	for _, name := range verbs() {
+		if d.Has(at.Key(name)) {
+			found = append(found, name)
+		}
+	}
+	switch {
+	case d.Faulty(at):
+		return false
+	case len(found) == 0:
+		d.FaultAt(n, at, "a step does one of %s", strings.Join(verbs(), ", "))
+		return false
+	case len(found) > 1:
+		d.FaultKey(at.Key(found[1]), "a step does one thing; write %s as a step of its own", found[1])
+		return false
+	}
+	for name, with := range modifiers {
+		if d.Has(at.Key(name)) && !slices.Contains(with, found[0]) {
+			d.FaultKey(at.Key(name), "%s is for %s only", name, strings.Join(with, ", "))
+			return false
+		}
+	}
+	return true
+}
+
+// DescribeForm describes both.
+func (s *step) DescribeForm(d *form.Describer) *form.Schema {
+	out := d.Struct(typeOf[fields]())
+	for _, name := range verbs() {
+		out.OneOf = append(out.OneOf, &form.Schema{Required: []string{name}})
+	}
+	return &form.Schema{OneOf: []*form.Schema{{Type: "string", Enum: []string{"restart"}}, out}}
+}
+
+// long is a condition with more than its status.
+type long struct {
+	Status  status `yaml:"status" doc:"True, False or Unknown."`
+	Reason  string `yaml:"reason" doc:"Its reason."`
+	Message string `yaml:"message" doc:"What is in its message."`
+}
+
+// status is that of a condition. YAML reads True as a boolean.
+type status string
+
+const wantStatus = "want True, False or Unknown"
+
+// ReadForm reads the word, or a boolean.
+func (s *status) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
+	if n.Kind == yaml.ScalarNode {
+		for _, word := range []string{"True", "False", "Unknown"} {
+			if strings.EqualFold(n.Value, word) {
+				*s = status(word)
+				return true
+			}
+		}
+	}
+	d.FaultAt(n, at, "%s, found %s", wantStatus, form.Found(n))
+	return false
+}
+
+// DescribeForm describes both.
+func (s *status) DescribeForm(*form.Describer) *form.Schema {
+	return &form.Schema{OneOf: []*form.Schema{{Type: "string", Enum: []string{"True", "False", "Unknown"}}, {Type: "boolean"}}}
+}
+
+// ReadForm reads a status, absent, or a map with a reason, too.
+func (c *condition) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
+	if n.Kind == yaml.MappingNode {
+		var more long
+		ok := d.Struct(at, n, &more, nil)
+		c.Status, c.Reason, c.Message = string(more.Status), more.Reason, more.Message
+		return ok
+	}
+	if n.Value == absent {
+		c.absent = true
+		return true
+	}
+	var word status
+	ok := word.ReadForm(d, at, n)
+	c.Status, c.only = string(word), true
+	return ok
+}
+
+// DescribeForm describes all three.
+func (c *condition) DescribeForm(d *form.Describer) *form.Schema {
+	return &form.Schema{OneOf: []*form.Schema{
+		{Type: "string", Enum: []string{"True", "False", "Unknown", absent}}, {Type: "boolean"}, d.Struct(typeOf[long]()),
+	}}
+}
+
+// absent stands for something that is not there.
+const absent = "absent"
+
+// allows reports whether a number is one that is expected.
+func (c counted) allows(n int) bool {
+	switch {
+	case c.Times != nil:
+		return n == *c.Times
+	case c.AtMost != nil:
+		return n <= *c.AtMost
+	default:
+		return n > 0
+	}
+}
+
+// String says which numbers are expected.
+func (c counted) String() string {
+	times := func(n int) string {
+		if n == 1 {
+			return "once"
+		}
+		return strconv.Itoa(n) + " times"
+	}
+	switch {
+	case c.Times != nil && *c.Times == 0:
+		return "not at all"
+	case c.Times != nil:
+		return "exactly " + times(*c.Times)
+	case c.AtMost != nil:
+		return "at most " + times(*c.AtMost)
+	default:
+		return "at least once"
+	}
+}

@@ -1,0 +1,224 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cases
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
+)
+
+// journal records what the operator of one case does. It is safe for use by several goroutines.
+type journal struct {
+	stubs map[string]stub
+
+	mu    sync.Mutex
+	calls []call
+	lines []line
+	runs  []run
+	// failed counts the failures of stubs.
+	failed map[string]int
+}
+
+// call is a call of a Go function.
+type call struct {
+	function string
+	// kind, namespace and name are those of the object that it was called for; empty without one.
+	kind, namespace, name string
+	params                map[string]any
+}
+
+func callOf(function string, o *unstructured.Unstructured, params map[string]any) call {
+	c := call{function: function, params: params}
+	if o != nil {
+		c.kind, c.namespace, c.name = o.GetKind(), o.GetNamespace(), o.GetName()
+	}
+	return c
+}
+
+// String is the call for people.
+func (c call) String() string {
+	out := c.function
+	if c.name != "" {
+		out += " for " + c.kind + " " + c.name
+	}
+	if len(c.params) > 0 {
+		out += " with " + compact(c.params)
+	}
+	return out
+}
+
+// line is a line of the log.
+type line struct {
+	at      time.Time
+	level   level
+	message string
+	values  map[string]any
+}
+
+// run is an attempt of a handler.
+type run struct {
+	at    time.Time
+	cause dsl.Cause
+}
+
+// timed reports whether time alone made the handler run, and it may write each time.
+func (r run) timed() bool { return r.cause == dsl.Timer || r.cause == dsl.Again }
+
+type journalKey struct{}
+
+// within returns a context with the journal, for functions that are called in it.
+func (j *journal) within(ctx context.Context) context.Context {
+	return context.WithValue(ctx, journalKey{}, j)
+}
+
+// journalOf returns the journal of a context, or nil.
+func journalOf(ctx context.Context) *journal {
+	j, _ := ctx.Value(journalKey{}).(*journal)
+	return j
+}
+
+func (j *journal) called(c call) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.calls = append(j.calls, c)
+}
+
+// fails reports whether a stub fails now.
+func (j *journal) fails(name string, s stub) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if s.Fails == "" || s.Times > 0 && j.failed[name] >= s.Times {
+		return false
+	}
+	j.failed[name]++
+	return true
+}
+
+// ran notes an attempt of a handler.
+func (j *journal) ran(c dsl.Cause) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.runs = append(j.runs, run{time.Now(), c})
+}
+
+// activity is how much the operator has done so far of what is no matter of time alone.
+func (j *journal) activity() (n int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, r := range j.runs {
+		if !r.timed() && r.cause != dsl.Resync {
+			n++
+		}
+	}
+	return n
+}
+
+// timedAt reports whether a handler that time makes run has run right before a moment.
+func (j *journal) timedAt(at time.Time) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.ContainsFunc(j.runs, func(r run) bool { return r.timed() && !r.at.After(at) && at.Sub(r.at) < pause })
+}
+
+// logger returns a logger that writes to the journal.
+func (j *journal) logger() logr.Logger { return logr.New(sink{journal: j}) }
+
+// sink turns log lines into records.
+type sink struct {
+	journal *journal
+	values  map[string]any
+}
+
+// Init does nothing.
+func (s sink) Init(logr.RuntimeInfo) {}
+
+// Enabled takes what is for those who debug, too.
+func (s sink) Enabled(level int) bool { return level <= 1 }
+
+// WithName ignores names.
+func (s sink) WithName(string) logr.LogSink { return s }
+
+// WithValues returns a sink whose lines have the values, too.
+func (s sink) WithValues(values ...any) logr.LogSink { return sink{s.journal, join(s.values, values)} }
+
+// Info records a line.
+func (s sink) Info(n int, message string, values ...any) {
+	l := line{level: "info", message: message, values: join(s.values, values)}
+	switch {
+	case l.values[logmark.Warning] == true:
+		l.level = "warning"
+	case n > 0:
+		l.level = "debug"
+	}
+	s.add(l)
+}
+
+// Error records the line of an error.
+func (s sink) Error(err error, message string, values ...any) {
+	l := line{level: "error", message: message, values: join(s.values, values)}
+	if err != nil {
+		l.values["error"] = err.Error()
+	}
+	s.add(l)
+}
+
+func (s sink) add(l line) {
+	l.at = time.Now()
+	delete(l.values, logmark.Warning)
+	delete(l.values, logmark.Quoted)
+	s.journal.mu.Lock()
+	defer s.journal.mu.Unlock()
+	s.journal.lines = append(s.journal.lines, l)
+}
+
+// join adds pairs of keys and values to a map, and leaves the map as it is.
+func join(to map[string]any, pairs []any) map[string]any {
+	out := maps.Clone(to)
+	if out == nil {
+		out = map[string]any{}
+	}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		out[fmt.Sprint(pairs[i])] = pairs[i+1]
+	}
+	return out
+}
+
+// text returns a value of a line as text; empty if it has none.
+func (l line) text(key string) string {
+	if l.values[key] == nil {
+		return ""
+	}
+	return fmt.Sprint(l.values[key])
+}
+
+// object names the object that a line is about, as in foos/web.
+func (l line) object() string {
+	if l.text("name") == "" {
+		return ""
+	}
+	return nameOf(l.text("resource"), l.text("namespace"), l.text("name"))
+}
+
+// String is the line for people.
+func (l line) String() string {
+	out := fmt.Sprintf("%-7s %s", l.level, l.message)
+	for _, key := range slices.Sorted(maps.Keys(l.values)) {
+		switch key {
+		case "uid", "took", "operator":
+		default:
+			out += fmt.Sprintf(" %s=%v", key, l.values[key])
+		}
+	}
+	return out
+}

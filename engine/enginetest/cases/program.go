@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cases
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
+	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/dsl/expr"
+	text "github.com/handwerk-dev/handwerk/dsl/source"
+	"github.com/handwerk-dev/handwerk/engine/apiserver"
+	"github.com/handwerk-dev/handwerk/engine/apiserver/complete"
+)
+
+// Suite runs cases of one program. Operators are read once for all their cases.
+type Suite struct {
+	registry *actions.Registry
+	beside   []func(*dsl.Operator)
+	cel      func() (*expr.Compiler, error)
+	schemas  apiserver.Schemas
+
+	programs expressions
+
+	mu     sync.Mutex
+	loaded map[string]*program
+}
+
+// NewSuite returns a suite of a program with these actions and functions. The functions beside add declarations in
+// Go, as in cmd.Main.
+func NewSuite(registry *actions.Registry, beside ...func(*dsl.Operator)) *Suite {
+	return &Suite{registry: registry.Instead(recorded), beside: beside, cel: sync.OnceValues(expr.New), loaded: map[string]*program{},
+		schemas: complete.Settings().Schemas, programs: expressions{all: map[string]*expr.Program{}}}
+}
+
+// program is an operator with the CRDs beside it.
+type program struct {
+	once sync.Once
+	op   *dsl.Operator
+	crds []*unstructured.Unstructured
+	err  error
+}
+
+// load returns the operator of a configuration.
+func (s *Suite) load(paths []string) (*program, error) {
+	key := strings.Join(paths, "\n")
+	s.mu.Lock()
+	p := s.loaded[key]
+	if p == nil {
+		p = &program{}
+		s.loaded[key] = p
+	}
+	s.mu.Unlock()
+	p.once.Do(func() { p.err = p.read(s, paths) })
+	return p, p.err
+}
+
+func (p *program) read(s *Suite, paths []string) (err error) {
+	names, faults := text.Files(paths)
+	if len(faults) > 0 {
+		return faults
+	}
+	if p.op, err = s.operator(paths, names); err != nil {
+		return err
+	}
+	if err := p.op.Validate(); err != nil {
+		return err
+	}
+	watch(p.op)
+	return p.findCRDs(paths, names)
+}
+
+// operator reads the operator. One that is declared in Go alone needs no configuration.
+func (s *Suite) operator(paths, names []string) (*dsl.Operator, error) {
+	if len(s.beside) > 0 && !slices.ContainsFunc(names, configures) {
+		op := &dsl.Operator{}
+		for _, add := range s.beside {
+			add(op)
+		}
+		return op, nil
+	}
+	return config.Load(paths, s.registry, s.beside...)
+}
+
+// configures reports whether a file has an operator in it. One that cannot be read may have one.
+func configures(name string) bool {
+	data, err := os.ReadFile(name)
+	return err != nil || strings.Contains(string(data), config.APIVersion)
+}
+
+// findCRDs collects the CRDs of the operator, and those beside its files that it has not itself.
+func (p *program) findCRDs(paths, names []string) error {
+	own := map[string]bool{}
+	for _, r := range p.op.Resources() {
+		if r.CRD != nil {
+			crd := &unstructured.Unstructured{Object: r.CRD}
+			own[crd.GetName()] = true
+			p.crds = append(p.crds, crd)
+		}
+	}
+	for _, path := range paths {
+		more, _ := text.Files([]string{filepath.Dir(path)})
+		if info, err := os.Stat(path); err == nil && !info.IsDir() {
+			names = append(names, more...)
+		}
+	}
+	for _, name := range names {
+		objects, err := readObjects(name)
+		if err != nil {
+			continue // a file that is none of the operator's
+		}
+		for _, o := range objects {
+			if o.GetKind() == crdKind && !own[o.GetName()] {
+				own[o.GetName()] = true
+				p.crds = append(p.crds, o)
+			}
+		}
+	}
+	return nil
+}
+
+const crdKind = "CustomResourceDefinition"
+
+// watch makes the handlers of an operator note their attempts in the journal of the case.
+func watch(op *dsl.Operator) {
+	for _, h := range op.Handlers() {
+		if fn := h.Func; fn != nil {
+			h.Func = func(ctx context.Context, r *dsl.Request) error {
+				if j := journalOf(ctx); j != nil {
+					j.ran(r.Cause)
+				}
+				return fn(ctx, r)
+			}
+		}
+	}
+}
+
+// recorded returns what is called instead of a function: it notes the call, and does what the case says. A function
+// that the program lacks may be one of a handler or a daemon, with any parameters.
+func recorded(f dsl.Function, found bool) (dsl.Function, bool) {
+	real, daemon := f.Func, f.Daemon
+	if !found {
+		f.Params = map[string]any{}
+	}
+	if !found || real != nil {
+		f.Func = func(ctx context.Context, r *dsl.Request) error {
+			j := journalOf(ctx)
+			if j == nil {
+				return errors.New("there is no case")
+			}
+			j.called(callOf(f.Name, r.Object, r.Params))
+			if s, replaced := j.stubs[f.Name]; replaced || real == nil {
+				return s.do(j, f.Name, r.Patch)
+			}
+			return real(ctx, r)
+		}
+	}
+	if !found || daemon != nil {
+		f.Daemon = func(ctx context.Context, r *dsl.DaemonRequest) error {
+			j := journalOf(ctx)
+			if j == nil {
+				return errors.New("there is no case")
+			}
+			j.called(callOf(f.Name, r.Object, r.Params))
+			if s, replaced := j.stubs[f.Name]; replaced || daemon == nil {
+				return s.do(j, f.Name, r.Patch)
+			}
+			return daemon(ctx, r)
+		}
+	}
+	return f, true
+}
