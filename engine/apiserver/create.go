@@ -32,10 +32,11 @@ func (s *Server) create(t *table, r Request, o *unstructured.Unstructured) (*uns
 		return nil, errVersion
 	}
 	t.rewrite(o)
-	if err := s.decode(t, r, o); err != nil {
+	if err := s.decode(t, r, o, nil); err != nil {
 		return nil, err
 	}
-	if t.status {
+	typed := s.typed(t, r)
+	if t.status && !typed {
 		delete(o.Object, "status")
 	}
 	if err := cmp.Or(t.accept(o), s.escalates(t, r, o)); err != nil {
@@ -44,7 +45,9 @@ func (s *Server) create(t *table, r Request, o *unstructured.Unstructured) (*uns
 	if errs := s.check(t, r, o, nil); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(t.groupKind(), o.GetName(), errs)
 	}
-	o.SetUID(s.uid())
+	if !typed {
+		o.SetUID(s.uid())
+	}
 	o.SetCreationTimestamp(metav1.Now())
 	for _, field := range []string{"deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink"} {
 		unstructured.RemoveNestedField(o.Object, "metadata", field)

@@ -4,6 +4,7 @@
 package apiserver
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -13,7 +14,10 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/apiserver/rbac"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // Request is a request of a client.
@@ -71,18 +75,38 @@ func (r Request) partial() bool { return strings.Contains(r.accept, "as=PartialO
 
 // unknown handles fields that an object has and its schema lacks as the client wishes: it refuses them, warns of
 // them or ignores them. Without a wish, they are ignored.
-func (r Request) unknown(t *table, paths []string) error {
+func (r Request) unknown(t *table, o *unstructured.Unstructured, paths []string) error {
 	if len(paths) == 0 {
 		return nil
 	}
 	switch r.options.Get("fieldValidation") {
 	case metav1.FieldValidationStrict:
-		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: strict decoding error: unknown field %q",
-			t.kind, r.Resource.Version, t.kind, paths[0]))
+		var all []string
+		for _, path := range paths {
+			all = append(all, fmt.Sprintf("unknown field %q", path))
+		}
+		return r.undecodable(t, o, "strict decoding error: "+strings.Join(all, ", "))
 	case metav1.FieldValidationWarn:
 		r.warn(paths)
 	}
 	return nil
+}
+
+// undecodable returns the error for an object that is not of its kind's form. If a patch made it, it is the patch that
+// is invalid.
+func (r Request) undecodable(t *table, o *unstructured.Unstructured, why string) error {
+	if r.Verb != "patch" || r.contentType == string(types.ApplyPatchType) {
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %s", t.kind, r.Resource.Version, t.kind, why))
+	}
+	value := fmt.Sprintf("%+v", r.Body)
+	if r.contentType != string(types.StrategicMergePatchType) {
+		data, err := json.Marshal(o.Object)
+		if err != nil {
+			return err
+		}
+		value = string(data)
+	}
+	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), value, why)})
 }
 
 // warn adds a warning of unknown fields to the response.

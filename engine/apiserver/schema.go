@@ -36,6 +36,16 @@ type Schema interface {
 	Converter() managedfields.TypeConverter
 }
 
+// Typed is the schema of a kind whose fields have types that the API server itself has. A server calls Decode in
+// place of Prune and Default, and gives new objects their uid before it.
+type Typed interface {
+	Schema
+	// Decode brings an object into the form of its kind: it removes the fields that the schema lacks, sets defaults,
+	// and what a real server sets beside them. stored is what the object takes the place of; nil for a new object. It
+	// returns the paths of the removed fields. An error says that a field has another type.
+	Decode(object, stored map[string]any) (unknown []string, err error)
+}
+
 // schemaOf returns the schema of a table's objects in a version, or nil.
 func (s *Server) schemaOf(t *table, version string) Schema {
 	if s.schemas == nil {
@@ -47,15 +57,43 @@ func (s *Server) schemaOf(t *table, version string) Schema {
 	return s.schemas.Builtin(schema.GroupVersionKind{Group: t.group, Version: version, Kind: t.kind})
 }
 
-// decode brings an object that a client sent, or that a patch made, into the form of its schema.
-func (s *Server) decode(t *table, r Request, o *unstructured.Unstructured) error {
-	form := s.schemaOf(t, r.Resource.Version)
-	if form == nil {
+// decode brings an object that a client sent, or that a patch made, into the form of its schema; old is nil for a new
+// object.
+func (s *Server) decode(t *table, r Request, o, old *unstructured.Unstructured) error {
+	switch form := s.schemaOf(t, r.Resource.Version).(type) {
+	case nil:
 		return nil
+	case Typed:
+		return s.decodeTyped(t, r, form, o, old)
+	default:
+		unknown := form.Prune(o.Object)
+		form.Default(o.Object)
+		return r.unknown(t, o, unknown)
 	}
-	unknown := form.Prune(o.Object)
-	form.Default(o.Object)
-	return r.unknown(t, unknown)
+}
+
+// typed reports whether the objects of a request have a fixed form.
+func (s *Server) typed(t *table, r Request) bool {
+	_, is := s.schemaOf(t, r.Resource.Version).(Typed)
+	return is
+}
+
+// decodeTyped is decode for a kind with a fixed form. A new object's status is the kind's first one.
+func (s *Server) decodeTyped(t *table, r Request, form Typed, o, old *unstructured.Unstructured) error {
+	var stored map[string]any
+	if old != nil {
+		stored = old.Object
+	} else {
+		o.SetUID(s.uid())
+		if t.status {
+			delete(o.Object, "status")
+		}
+	}
+	unknown, err := form.Decode(o.Object, stored)
+	if err != nil {
+		return r.undecodable(t, o, err.Error())
+	}
+	return r.unknown(t, o, unknown)
 }
 
 // check returns why an object cannot be stored according to its schema; old is nil for a new object.

@@ -35,7 +35,7 @@ func (s *Server) replace(t *table, r Request, old, next *unstructured.Unstructur
 		return nil, err
 	}
 	t.rewrite(next)
-	if err := s.decode(t, r, next); err != nil {
+	if err := s.decode(t, r, next, old); err != nil {
 		return nil, err
 	}
 	next = limit(t, r.Subresource, old, next)

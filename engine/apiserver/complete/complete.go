@@ -8,7 +8,10 @@ package complete
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/handwerk-dev/handwerk/engine/apiserver"
+	"github.com/handwerk-dev/handwerk/engine/apiserver/builtin"
 )
 
 // The past that a server keeps, and the pause between bookmarks, are those of a real API server.
@@ -17,7 +20,18 @@ const (
 	bookmarks = time.Minute
 )
 
-// Settings returns the settings of a server that has controllers of objects' lives and rights by roles.
+// Settings returns the settings of a server that has controllers of objects' lives, rights by roles, and schemas of the
+// built-in kinds. They are for one server.
 func Settings() apiserver.Settings {
-	return apiserver.Settings{History: history, Bookmarks: bookmarks, Controllers: true, Authorize: true}
+	return apiserver.Settings{
+		History: history, Bookmarks: bookmarks, Controllers: true, Authorize: true, Schemas: schemas{builtin.New()},
+	}
+}
+
+// schemas are those of the built-in kinds; those of CRDs are not looked at.
+type schemas struct{ *builtin.Kinds }
+
+// Custom returns no schemas.
+func (schemas) Custom(*unstructured.Unstructured) (map[string]apiserver.Schema, error) {
+	return nil, nil
 }

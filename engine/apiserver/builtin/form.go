@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/kubernetes/scheme"
+	kjson "sigs.k8s.io/json"
+)
+
+// form is the schema of a kind: its Go type and its rule.
+type form struct {
+	kind schema.GroupVersionKind
+	rule rule
+}
+
+// Decode brings an object into the form of its kind. See [apiserver.Typed].
+func (f *form) Decode(object, stored map[string]any) (unknown []string, err error) {
+	into, err := scheme.Scheme.New(f.kind)
+	if err != nil {
+		return nil, err
+	}
+	managed, data := setAside(object), []byte(nil)
+	if data, err = json.Marshal(object); err != nil {
+		return nil, err
+	}
+	strict, err := kjson.UnmarshalStrict(data, into)
+	if err != nil {
+		return nil, err
+	}
+	for _, each := range strict {
+		path := strings.TrimPrefix(each.Error(), `unknown field "`)
+		unknown = append(unknown, strings.TrimSuffix(path, `"`))
+	}
+	f.rule.fill(into)
+	if stored == nil {
+		f.rule.begin(into)
+	} else if f.rule.keep != nil {
+		f.rule.keep(into, f.typed(stored))
+	}
+	out, err := runtime.DefaultUnstructuredConverter.ToUnstructured(into)
+	if err != nil {
+		return nil, err
+	}
+	replace(object, out, managed)
+	return unknown, nil
+}
+
+// setAside takes the managed fields from an object: they are long, and the server knows them.
+func setAside(object map[string]any) (managed any) {
+	metadata, _ := object["metadata"].(map[string]any)
+	if managed = metadata["managedFields"]; managed != nil {
+		metadata = maps.Clone(metadata)
+		delete(metadata, "managedFields")
+		object["metadata"] = metadata
+	}
+	return managed
+}
+
+// replace gives an object all fields of another, and managed fields.
+func replace(object, by map[string]any, managed any) {
+	clear(object)
+	maps.Copy(object, by)
+	if metadata, _ := object["metadata"].(map[string]any); managed != nil && metadata != nil {
+		metadata["managedFields"] = managed
+	}
+}
+
+// typed returns the typed form of an object with its defaults. Fields of a wrong type, which a server without schemas
+// has stored, are left out.
+func (f *form) typed(object map[string]any) runtime.Object {
+	into, err := scheme.Scheme.New(f.kind)
+	if err != nil {
+		panic("builtin: " + err.Error()) // not reached: the scheme has the kind
+	}
+	object = maps.Clone(object)
+	setAside(object)
+	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(object, into)
+	f.rule.fill(into)
+	return into
+}
+
+// Prune removes nothing: Decode has done so.
+func (f *form) Prune(map[string]any) []string { return nil }
+
+// Default sets nothing: Decode has done so.
+func (f *form) Default(map[string]any) {}
+
+// Create returns why an object cannot be created.
+func (f *form) Create(_ context.Context, object map[string]any) field.ErrorList {
+	next, found := f.typed(object), &findings{}
+	f.metadata(found, next, true)
+	f.rule.check(found, next, nil)
+	return found.all()
+}
+
+// Update returns why an object cannot take the place of a stored one.
+func (f *form) Update(_ context.Context, object, stored map[string]any) field.ErrorList {
+	next, old, found := f.typed(object), f.typed(stored), &findings{}
+	f.metadata(found, next, false)
+	f.rule.check(found, next, old)
+	return found.all()
+}
+
+// Converter returns nil: the server knows the fields of built-in kinds.
+func (f *form) Converter() managedfields.TypeConverter { return nil }
+
+// metadata checks the metadata of an object. A stored name is not checked again.
+func (f *form) metadata(found *findings, o runtime.Object, fresh bool) {
+	m, err := meta.Accessor(o)
+	if err != nil {
+		return // a kind without metadata has none to check
+	}
+	name := f.rule.name
+	if !fresh {
+		name = anyName
+	}
+	found.add(validateMetadata(m, name))
+}

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package builtin
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// rule is what a schema has beside the fields.
+type rule struct {
+	// name says what is wrong with a name.
+	name validation.ValidateNameFunc
+	// begin completes an object that is to be created, and keep one that takes the place of a stored one.
+	begin func(next any)
+	keep  func(next, old any)
+	// fill sets defaults.
+	fill func(any)
+	// check says what is wrong with an object; old is nil for a new one.
+	check func(f *findings, next, old any)
+}
+
+// of returns the rule of a kind whose Go type is T. Any function may be nil.
+type of[T any] struct {
+	name  validation.ValidateNameFunc
+	begin func(next *T)
+	keep  func(next, old *T)
+	fill  func(*T)
+	check func(f *findings, next, old *T)
+}
+
+// plain returns the rule without the type.
+func (r of[T]) plain() rule {
+	out := rule{
+		name: r.name, begin: func(any) {}, fill: func(any) {}, check: func(*findings, any, any) {},
+	}
+	if r.name == nil {
+		out.name = validation.NameIsDNSSubdomain
+	}
+	if r.begin != nil {
+		out.begin = func(next any) { r.begin(next.(*T)) }
+	}
+	if r.keep != nil {
+		out.keep = func(next, old any) { r.keep(next.(*T), old.(*T)) }
+	}
+	if r.fill != nil {
+		out.fill = func(o any) { r.fill(o.(*T)) }
+	}
+	if r.check != nil {
+		out.check = func(f *findings, next, old any) {
+			before, _ := old.(*T)
+			r.check(f, next.(*T), before)
+		}
+	}
+	return out
+}
+
+// anyName accepts all names.
+func anyName(string, bool) []string { return nil }
+
+// plainFinalizers are those without a domain.
+func plainFinalizers() []string {
+	return []string{string(corev1.FinalizerKubernetes), metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents}
+}
+
+// validateMetadata returns what is wrong with metadata. The server has checked the namespace.
+func validateMetadata(m metav1.Object, name validation.ValidateNameFunc) field.ErrorList {
+	path := field.NewPath("metadata")
+	out := validation.ValidateObjectMetaAccessor(m, m.GetNamespace() != "", name, path)
+	for i, name := range m.GetFinalizers() {
+		if !strings.Contains(name, "/") && !slices.Contains(plainFinalizers(), name) {
+			out = append(out, field.Invalid(path.Child("finalizers").Index(i), name, "name is neither a standard finalizer name nor is it fully qualified"))
+		}
+	}
+	return out
+}
+
+// spec is the path of a spec.
+func spec() *field.Path { return field.NewPath("spec") }
+
+// to returns a pointer to a value.
+func to[T any](value T) *T { return &value }
+
+// initial sets a value that is absent.
+func initial[T any](at **T, value T) {
+	if *at == nil {
+		*at = &value
+	}
+}
+
+// orElse sets a text that is empty.
+func orElse[T ~string](at *T, value T) {
+	if *at == "" {
+		*at = value
+	}
+}

@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package builtin
+
+import (
+	"net/netip"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// checkService checks a Service.
+func checkService(f *findings, next, old *corev1.Service) {
+	if old != nil {
+		checkAddressChange(f, &next.Spec, &old.Spec)
+	}
+	s, path := &next.Spec, spec()
+	headless := s.ClusterIP == corev1.ClusterIPNone
+	if len(s.Ports) == 0 && !headless && s.Type != corev1.ServiceTypeExternalName {
+		f.required(path.Child("ports"), "")
+	}
+	checkServiceType(f, path, s, headless)
+	names := map[string]bool{}
+	for i, p := range s.Ports {
+		checkServicePort(f, path.Child("ports").Index(i), p, len(s.Ports) > 1, names)
+	}
+	if s.Selector != nil {
+		f.add(metav1validation.ValidateLabels(s.Selector, path.Child("selector")))
+	}
+	oneOf(f, path.Child("sessionAffinity"), s.SessionAffinity, corev1.ServiceAffinityClientIP, corev1.ServiceAffinityNone)
+	checkAddresses(f, path, s)
+	oneOf(f, path.Child("type"), s.Type,
+		corev1.ServiceTypeClusterIP, corev1.ServiceTypeExternalName, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort)
+	checkSamePorts(f, path.Child("ports"), s)
+	checkTraffic(f, path, s)
+}
+
+// checkServiceType checks what a type of Service requires and excludes.
+func checkServiceType(f *findings, path *field.Path, s *corev1.ServiceSpec, headless bool) {
+	switch s.Type {
+	case corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort:
+		if headless {
+			f.invalid(path.Child("clusterIPs").Index(0), s.ClusterIP, "may not be set to 'None' for "+string(s.Type)+" services")
+		}
+	case corev1.ServiceTypeExternalName:
+		const why = "may not be set for ExternalName services"
+		if len(s.ClusterIPs) > 0 {
+			f.forbidden(path.Child("clusterIPs"), why)
+		}
+		if len(s.IPFamilies) > 0 {
+			f.forbidden(path.Child("ipFamilies"), why)
+		}
+		if s.IPFamilyPolicy != nil {
+			f.forbidden(path.Child("ipFamilyPolicy"), why)
+		}
+		name := strings.TrimSuffix(s.ExternalName, ".")
+		if f.filled(path.Child("externalName"), name) {
+			f.each(path.Child("externalName"), name, utilvalidation.IsDNS1123Subdomain(name))
+		}
+	}
+}
+
+// checkServicePort checks a port. If there are several, each needs a name of its own.
+func checkServicePort(f *findings, path *field.Path, p corev1.ServicePort, named bool, names map[string]bool) {
+	switch {
+	case p.Name != "":
+		f.each(path.Child("name"), p.Name, utilvalidation.IsDNS1123Label(p.Name))
+		if names[p.Name] {
+			f.duplicate(path.Child("name"), p.Name)
+		}
+		names[p.Name] = true
+	case named:
+		f.required(path.Child("name"), "")
+	}
+	checkPort(f, path.Child("port"), p.Port)
+	checkProtocol(f, path.Child("protocol"), p.Protocol)
+	checkPortOrName(f, path.Child("targetPort"), p.TargetPort)
+	if p.AppProtocol != nil {
+		f.each(path.Child("appProtocol"), *p.AppProtocol, utilvalidation.IsQualifiedName(*p.AppProtocol))
+	}
+}
+
+// checkSamePorts checks that ports differ, in the cluster and on its nodes.
+func checkSamePorts(f *findings, path *field.Path, s *corev1.ServiceSpec) {
+	type key struct {
+		protocol corev1.Protocol
+		number   int32
+	}
+	nodes, ports := map[key]bool{}, map[key]bool{}
+	for i, p := range s.Ports {
+		if p.NodePort == 0 {
+			continue
+		}
+		if s.Type == corev1.ServiceTypeClusterIP {
+			f.forbidden(path.Index(i).Child("nodePort"), "may not be used when `type` is 'ClusterIP'")
+		}
+		if at := (key{p.Protocol, p.NodePort}); nodes[at] {
+			f.duplicate(path.Index(i).Child("nodePort"), p.NodePort)
+		} else {
+			nodes[at] = true
+		}
+	}
+	for i, p := range s.Ports {
+		if at := (key{p.Protocol, p.Port}); ports[at] {
+			f.duplicate(path.Index(i), inside(corev1.ServicePort{Protocol: p.Protocol, Port: p.Port}))
+		} else {
+			ports[at] = true
+		}
+	}
+}
+
+// checkAddresses checks the addresses in the cluster.
+func checkAddresses(f *findings, path *field.Path, s *corev1.ServiceSpec) {
+	if s.Type == corev1.ServiceTypeExternalName {
+		return
+	}
+	at := path.Child("clusterIPs")
+	switch {
+	case s.ClusterIP == "" && len(s.ClusterIPs) > 0:
+		f.invalid(at, s.ClusterIPs, "must be empty when `clusterIP` is not specified")
+	case s.ClusterIP != "" && len(s.ClusterIPs) == 0:
+		f.required(at, "")
+	case s.ClusterIP != "" && s.ClusterIPs[0] != s.ClusterIP:
+		f.invalid(at, s.ClusterIPs, "first value must match `clusterIP`")
+	}
+	for i, family := range s.IPFamilies {
+		supported(f, path.Child("ipFamilies").Index(i), family, corev1.IPv4Protocol, corev1.IPv6Protocol)
+	}
+	supportedIf(f, path.Child("ipFamilyPolicy"), s.IPFamilyPolicy,
+		corev1.IPFamilyPolicyPreferDualStack, corev1.IPFamilyPolicyRequireDualStack, corev1.IPFamilyPolicySingleStack)
+	for i, ip := range s.ClusterIPs {
+		if i == 0 && ip == corev1.ClusterIPNone {
+			continue
+		}
+		if _, err := netip.ParseAddr(ip); err != nil {
+			f.invalid(at.Index(i), ip, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
+		}
+	}
+	if len(s.ClusterIPs) > 2 {
+		f.invalid(at, s.ClusterIPs, "may only hold up to 2 values")
+	}
+}
+
+// checkAddressChange checks that a Service keeps its addresses.
+func checkAddressChange(f *findings, next, old *corev1.ServiceSpec) {
+	if next.Type == corev1.ServiceTypeExternalName || old.Type == corev1.ServiceTypeExternalName {
+		return
+	}
+	at := spec().Child("clusterIPs")
+	if len(old.ClusterIPs) > 0 && len(next.ClusterIPs) == 0 {
+		f.invalid(at.Index(0), next.ClusterIPs, "primary clusterIP can not be unset")
+	}
+	for i := range min(len(old.ClusterIPs), len(next.ClusterIPs)) {
+		if old.ClusterIPs[i] != next.ClusterIPs[i] {
+			f.invalid(at.Index(i), next.ClusterIPs, "may not change once set")
+		}
+	}
+	if next.Type == corev1.ServiceTypeLoadBalancer && old.Type == corev1.ServiceTypeLoadBalancer {
+		f.fixed(spec().Child("loadBalancerClass"), next.LoadBalancerClass, old.LoadBalancerClass)
+	}
+}
+
+// checkTraffic checks from where a Service takes traffic.
+func checkTraffic(f *findings, path *field.Path, s *corev1.ServiceSpec) {
+	balanced := s.Type == corev1.ServiceTypeLoadBalancer
+	if s.AllocateLoadBalancerNodePorts != nil && !balanced {
+		f.forbidden(path.Child("allocateLoadBalancerNodePorts"), "may only be used when `type` is 'LoadBalancer'")
+	}
+	if s.LoadBalancerClass != nil {
+		if !balanced {
+			f.forbidden(path.Child("loadBalancerClass"), "may only be used when `type` is 'LoadBalancer'")
+		}
+		f.each(path.Child("loadBalancerClass"), *s.LoadBalancerClass, utilvalidation.IsQualifiedName(*s.LoadBalancerClass))
+	}
+	switch external := path.Child("externalTrafficPolicy"); {
+	case balanced || s.Type == corev1.ServiceTypeNodePort || len(s.ExternalIPs) > 0:
+		oneOf(f, external, s.ExternalTrafficPolicy, corev1.ServiceExternalTrafficPolicyCluster, corev1.ServiceExternalTrafficPolicyLocal)
+	case s.ExternalTrafficPolicy != "":
+		f.invalid(external, s.ExternalTrafficPolicy, "may only be set for externally-accessible services")
+	}
+	supportedIf(f, path.Child("internalTrafficPolicy"), s.InternalTrafficPolicy,
+		corev1.ServiceInternalTrafficPolicyCluster, corev1.ServiceInternalTrafficPolicyLocal)
+}
+
+// serviceName says what is wrong with the name of a Service.
+func serviceName(name string, prefix bool) []string {
+	return validation.NameIsDNSLabel(name, prefix)
+}
