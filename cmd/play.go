@@ -19,6 +19,7 @@ import (
 type playFlags struct {
 	config   []string
 	examples bool
+	keep     string
 }
 
 const playExample = `  # the operator in this folder
@@ -47,6 +48,8 @@ faults, the last one goes on. Each write has a line. Ctrl-C leaves nothing behin
 	addConfig(c.Flags(), &f.config)
 	c.Flags().BoolVar(&f.examples, "examples", false,
 		"create the objects in files beside the configuration whose names begin with example")
+	c.Flags().StringVar(&f.keep, "keep", "",
+		"keep the objects in this `folder`, and go on with them at the next start; with the kubeconfig")
 	c.Flags().SortFlags = false
 	return c
 }
@@ -62,7 +65,7 @@ func (p *program) play(ctx context.Context, f *playFlags) error {
 		Load: func() (*dsl.Operator, error) {
 			return p.operator(paths, func(*dsl.Operator) {})
 		},
-		Explain: spelledOut, Examples: f.examples, Namespace: "default",
+		Explain: spelledOut, Examples: f.examples, Keep: f.keep, Namespace: "default",
 		Out: p.Out, Color: p.shows(p.Out) && lookup(p.Env, "NO_COLOR") == "",
 	})
 }

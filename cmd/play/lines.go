@@ -81,11 +81,17 @@ func (l *lines) faults(means, words string) {
 }
 
 // banner says what there is now, how to reach it, and what it is not.
-func (l *lines) banner(operator, kubeconfig string) {
+func (l *lines) banner(operator, kubeconfig, keep string, kept bool) {
 	l.say("operator %s plays with an API server in this process, until Ctrl-C. In another terminal:", operator)
 	l.say("  export KUBECONFIG=%s", kubeconfig)
 	for not := range strings.SplitSeq(NotACluster, "\n") {
 		l.write(line{what: not, color: yellow})
+	}
+	switch {
+	case kept:
+		l.say("It goes on with the objects that are kept in %s.", keep)
+	case keep != "":
+		l.say("Its objects are kept in %s.", keep)
 	}
 }
 

@@ -128,7 +128,9 @@ func TestLines(t *testing.T) {
 	at := func(resource, namespace, name, verb string) apiserver.Request {
 		return apiserver.Request{Verb: verb, Resource: schema.GroupVersionResource{Resource: resource}, Namespace: namespace, Name: name}
 	}
-	l.banner("foo", "/tmp/kubeconfig")
+	l.banner("foo", "/tmp/kubeconfig", "", false)
+	l.banner("foo", "state/kubeconfig", "state", false)
+	l.banner("foo", "state/kubeconfig", "state", true)
 	l.wrote(write{Request: at("customresourcedefinitions", "", "foos.example.com", "patch"), by: "play", code: 201, after: tree(t, `{a: 1}`)})
 	l.wrote(write{Request: at("foos", "default", "web", "patch"), by: "handler", code: 200, before: tree(t, `{a: 1}`), after: tree(t, `{a: 2}`)})
 	l.wrote(write{Request: at("foos", "default", "web", "patch"), by: "handler", code: 200, before: tree(t, `{a: 1}`), after: tree(t, `{a: 1}`)})

@@ -28,7 +28,7 @@ type place struct {
 func (s Settings) place(ctx context.Context, name string, lines *lines) (*place, error) {
 	p := &place{config: s.Cluster, close: func() {}}
 	if p.config == nil {
-		server, err := serve(ctx, name, lines)
+		server, err := s.serve(ctx, name, lines)
 		if err != nil {
 			return nil, err
 		}

@@ -30,6 +30,8 @@ type Settings struct {
 	Examples bool
 	// Cluster is an existing cluster to work in; nil means an API server in the process.
 	Cluster *rest.Config
+	// Keep is a directory with the state of the API server, for the next play. Empty means that nothing is kept.
+	Keep string
 	// Namespace is that of the operator's own objects, and of examples without one. Defaults to default.
 	Namespace string
 	// Out gets a line for each thing that happens. Required.
@@ -75,6 +77,9 @@ func (p *player) play(ctx context.Context, op *dsl.Operator) error {
 	p.create(ctx, things.crds)
 	turn, err := p.begin(ctx, op)
 	if err != nil {
+		if ctx.Err() != nil {
+			return nil // Ctrl-C, before it ran
+		}
 		return err
 	}
 	if p.Examples {

@@ -4,6 +4,7 @@
 package play
 
 import (
+	"errors"
 	"net"
 	"net/url"
 	"os"
@@ -133,5 +134,76 @@ func TestAFaultyConfigurationIsNotPlayed(t *testing.T) {
 	s.begin()
 	if err := <-s.ended; err == nil || !strings.Contains(err.Error(), `operator.yaml:11:9: resources[0].handlers[0].aply: unknown field`) {
 		t.Errorf("the play ended with %v", err)
+	}
+}
+
+func TestAKeptStateGoesOn(t *testing.T) {
+	first := newStage(t)
+	first.settings.Keep = filepath.Join(t.TempDir(), "state")
+	first.begin()
+	kubeconfig := first.kubeconfig()
+	if want := filepath.Join(first.settings.Keep, "kubeconfig"); kubeconfig != want {
+		t.Errorf("the kubeconfig is %s, want %s", kubeconfig, want)
+	}
+	first.awaits(`^Its objects are kept in `)
+	client := first.client(kubeconfig)
+	first.awaits(`^sites/home +sites +.*Ready=True`)
+	before := first.get(client, deploymentGVR, "home")
+	first.end()
+	if entries, err := os.ReadDir(first.settings.Keep); err != nil || len(entries) != 1 || entries[0].Name() != "state.json" {
+		t.Errorf("it has left %v: %v", entries, err)
+	}
+
+	second := newStage(t)
+	second.settings.Keep = first.settings.Keep
+	second.begin()
+	client = second.client(second.kubeconfig())
+	second.awaits(`^It goes on with the objects that are kept in `)
+	second.awaits(`^sites/home +web +handler succeeded \(resume\)$`)
+	after := second.get(client, deploymentGVR, "home")
+	if before.GetUID() != after.GetUID() || before.GetResourceVersion() != after.GetResourceVersion() {
+		t.Errorf("the Deployment was %s at %s, and is %s at %s", before.GetUID(), before.GetResourceVersion(), after.GetUID(), after.GetResourceVersion())
+	}
+	if _, err := client.Resource(siteGVR).Namespace("default").Patch(t.Context(), "home", types.MergePatchType, []byte(`{"spec":{"replicas":3}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	second.awaits(`^deployments/home +stages +3 of 3 replicas ready$`)
+	second.end()
+	if text := second.out.String(); strings.Contains(text, "created") {
+		t.Errorf("something was created again:\n%s", text)
+	}
+}
+
+func TestADirectoryHasOnePlay(t *testing.T) {
+	first, second := newStage(t), newStage(t)
+	first.settings.Keep = t.TempDir()
+	second.settings.Keep = first.settings.Keep
+	first.begin()
+	first.awaits(`^deployments/home +web +created$`)
+	second.begin()
+	if err := <-second.ended; !errors.Is(err, errTaken) || !strings.Contains(err.Error(), "locking "+first.settings.Keep) {
+		t.Errorf("the second play ended with %v", err)
+	}
+	first.end()
+	third := newStage(t)
+	third.settings.Keep = first.settings.Keep
+	third.begin()
+	third.awaits(`^It goes on with`)
+	third.end()
+}
+
+func TestAStateThatCannotBeReadIsLeftAsItIs(t *testing.T) {
+	s := newStage(t)
+	s.settings.Keep = t.TempDir()
+	file := filepath.Join(s.settings.Keep, "state.json")
+	if err := os.WriteFile(file, []byte("nonsense"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.begin()
+	if err := <-s.ended; err == nil || !strings.HasPrefix(err.Error(), "reading "+file) {
+		t.Errorf("the play ended with %v", err)
+	}
+	if data, err := os.ReadFile(file); string(data) != "nonsense" {
+		t.Errorf("the state is %q: %v", data, err)
 	}
 }

@@ -29,37 +29,59 @@ const readyAfter = 300 * time.Millisecond
 // server is an API server in the process, in which workloads come alive.
 type server struct {
 	*apiserver.Server
-	dir  string
+	// keeper keeps the state; nil if it is not kept.
+	keeper *keeper
+	// kubeconfig is a file, and made a temporary directory; empty if there is none.
+	kubeconfig, made string
+
 	stop context.CancelFunc
 	work sync.WaitGroup
 }
 
 // serve starts an API server and writes the kubeconfig for it.
-func serve(ctx context.Context, name string, lines *lines) (_ *server, err error) {
+func (s Settings) serve(ctx context.Context, name string, lines *lines) (_ *server, err error) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx)) // the operator writes until it has stopped
-	s := &server{Server: apiserver.New(complete.Settings()), stop: stop}
+	out := &server{Server: apiserver.New(complete.Settings()), stop: stop}
 	defer func() {
 		if err != nil {
-			s.close()
+			out.close()
 		}
 	}()
-	listener, err := local.Listen(ctx, s.Server, "127.0.0.1:0", func(next http.Handler) http.Handler {
-		return &outside{next: next, server: s.Admin(), say: lines.wrote}
+	kept, err := out.open(s.Keep)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := local.Listen(ctx, out.Server, "127.0.0.1:0", func(next http.Handler) http.Handler {
+		return &outside{next: next, server: out.Admin(), say: lines.wrote}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("serving: %w", err)
 	}
-	s.work.Go(listener.Wait)
-	if s.dir, err = os.MkdirTemp("", "operator-play-"); err != nil {
+	out.work.Go(listener.Wait)
+	if err := listener.WriteKubeconfig(out.kubeconfig, "play"); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(s.dir, "kubeconfig")
-	if err := listener.WriteKubeconfig(path, "play"); err != nil {
-		return nil, err
+	out.enliven(ctx, lines)
+	if out.keeper != nil {
+		out.work.Go(func() { out.keeper.run(ctx, out.Server, func(err error) { lines.fault("", err) }) })
 	}
-	s.enliven(ctx, lines)
-	lines.banner(name, path)
-	return s, nil
+	lines.banner(name, out.kubeconfig, s.Keep, kept)
+	return out, nil
+}
+
+// open finds the place of the kubeconfig: in a directory whose state the server takes over, which it reports, or in a
+// temporary one.
+func (s *server) open(keep string) (kept bool, err error) {
+	if keep == "" {
+		s.made, err = os.MkdirTemp("", "operator-play-")
+		s.kubeconfig = filepath.Join(s.made, "kubeconfig")
+		return false, err
+	}
+	if s.keeper, err = newKeeper(keep); err != nil {
+		return false, err
+	}
+	s.kubeconfig = filepath.Join(keep, "kubeconfig")
+	return s.keeper.load(s.Server)
 }
 
 // enliven makes workloads come alive.
@@ -86,11 +108,15 @@ func (s *server) config() *rest.Config {
 	}
 }
 
-// close ends the server and removes what it has put into the file system.
+// close ends the server and removes what it has put into the file system, but for the state that it keeps.
 func (s *server) close() {
 	s.stop()
 	s.work.Wait()
-	if s.dir != "" {
-		_ = os.RemoveAll(s.dir) // it is a temporary directory
+	if s.keeper != nil {
+		_ = os.Remove(s.kubeconfig) // the port is closed; if it stays, it does no harm
+		s.keeper.unlock()
+	}
+	if s.made != "" {
+		_ = os.RemoveAll(s.made) // it is a temporary directory
 	}
 }

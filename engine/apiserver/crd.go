@@ -51,6 +51,13 @@ func resourceOf(crd *unstructured.Unstructured) (resource, error) {
 	return r, nil
 }
 
+// serve serves the resource of a new CRD.
+func (s *Server) serve(r resource, forms map[string]Schema) {
+	t := newTable(r, s.history)
+	t.schemas = forms
+	s.tables[r.name()] = t
+}
+
 // redefine serves the versions of a changed CRD. If they differ, the watches end.
 func (s *Server) redefine(crd *unstructured.Unstructured) error {
 	r, err := resourceOf(crd)

@@ -85,8 +85,7 @@ func (s *Server) created(t *table, o *unstructured.Unstructured) (*unstructured.
 	if s.dry {
 		return s.commit(t, store.Added, o), nil
 	}
-	s.tables[r.name()] = newTable(r, s.history)
-	s.tables[r.name()].schemas = forms
+	s.serve(r, forms)
 	return s.commit(t, store.Added, o), nil
 }
 
