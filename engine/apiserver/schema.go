@@ -23,8 +23,9 @@ type Schemas interface {
 // Schema is what a server knows of the objects of one version of a kind, beside their metadata. Its methods may be
 // called by several goroutines at once.
 type Schema interface {
-	// Prune removes the fields that the schema lacks, and returns their paths, as in spec.sizes[0].unit.
-	Prune(object map[string]any) (unknown []string)
+	// Prune removes the fields that the schema lacks, and returns their paths, as in spec.sizes[0].unit. An error says
+	// that the object is not of the kind's form.
+	Prune(object map[string]any) (unknown []string, err error)
 	// Default sets absent fields that have a default.
 	Default(object map[string]any)
 	// Create returns why an object cannot be created.
@@ -44,6 +45,13 @@ type Typed interface {
 	// and what a real server sets beside them. stored is what the object takes the place of; nil for a new object. It
 	// returns the paths of the removed fields. An error says that a field has another type.
 	Decode(object, stored map[string]any) (unknown []string, err error)
+}
+
+// Parted is the schema of a kind whose status is validated by itself when only that is written.
+type Parted interface {
+	Schema
+	// UpdateStatus is Update for an object of which only the status was written.
+	UpdateStatus(ctx context.Context, object, stored map[string]any) field.ErrorList
 }
 
 // schemaOf returns the schema of a table's objects in a version, or nil.
@@ -66,7 +74,10 @@ func (s *Server) decode(t *table, r Request, o, old *unstructured.Unstructured) 
 	case Typed:
 		return s.decodeTyped(t, r, form, o, old)
 	default:
-		unknown := form.Prune(o.Object)
+		unknown, err := form.Prune(o.Object)
+		if err != nil {
+			return r.undecodable(t, o, err.Error())
+		}
 		form.Default(o.Object)
 		return r.unknown(t, o, unknown)
 	}
@@ -104,6 +115,9 @@ func (s *Server) check(t *table, r Request, next, old *unstructured.Unstructured
 		return nil
 	case old == nil:
 		return form.Create(context.Background(), next.Object)
+	}
+	if parted, is := form.(Parted); is && r.Subresource == "status" {
+		return parted.UpdateStatus(context.Background(), next.Object, old.Object)
 	}
 	return form.Update(context.Background(), next.Object, old.Object)
 }

@@ -91,7 +91,7 @@ func (f *form) typed(object map[string]any) runtime.Object {
 }
 
 // Prune removes nothing: Decode has done so.
-func (f *form) Prune(map[string]any) []string { return nil }
+func (f *form) Prune(map[string]any) ([]string, error) { return nil, nil }
 
 // Default sets nothing: Decode has done so.
 func (f *form) Default(map[string]any) {}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/engine/apiserver"
 	"github.com/handwerk-dev/handwerk/engine/apiserver/builtin"
+	"github.com/handwerk-dev/handwerk/engine/apiserver/custom"
 )
 
 // The past that a server keeps, and the pause between bookmarks, are those of a real API server.
@@ -20,18 +21,18 @@ const (
 	bookmarks = time.Minute
 )
 
-// Settings returns the settings of a server that has controllers of objects' lives, rights by roles, and schemas of the
-// built-in kinds. They are for one server.
+// Settings returns the settings of a server that has controllers of objects' lives, rights by roles, and schemas of all
+// kinds. They are for one server.
 func Settings() apiserver.Settings {
 	return apiserver.Settings{
 		History: history, Bookmarks: bookmarks, Controllers: true, Authorize: true, Schemas: schemas{builtin.New()},
 	}
 }
 
-// schemas are those of the built-in kinds; those of CRDs are not looked at.
+// schemas are those of the built-in kinds and of CRDs.
 type schemas struct{ *builtin.Kinds }
 
-// Custom returns no schemas.
-func (schemas) Custom(*unstructured.Unstructured) (map[string]apiserver.Schema, error) {
-	return nil, nil
+// Custom returns the schemas of a CRD's versions.
+func (schemas) Custom(crd *unstructured.Unstructured) (map[string]apiserver.Schema, error) {
+	return custom.Schemas(crd)
 }

@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package custom
+
+import (
+	"maps"
+	"sync"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+)
+
+// form is the schema of a CRD's version. It does not change, except for what is compiled on demand.
+type form struct {
+	kind       schema.GroupVersionKind
+	namespaced bool
+	// preserves: unknown fields stay, by the old field of the CRD's spec.
+	preserves bool
+	scale     *apiextensionsv1.CustomResourceSubresourceScale
+	// shape has the fields with their defaults and extensions.
+	shape *structural.Structural
+	// rules are those of CEL; nil if there are none.
+	rules func() *cel.Validator
+	// whole and status validate the values of an object and of its status.
+	whole, status func() validation.SchemaValidator
+}
+
+// newForm returns the schema of a version, or nil if it has none.
+func newForm(spec *apiextensionsv1.CustomResourceDefinitionSpec, version *apiextensionsv1.CustomResourceDefinitionVersion) (*form, error) {
+	if version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
+		return nil, nil //nolint:nilnil // no schema and no error
+	}
+	props := &apiextensions.JSONSchemaProps{}
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(version.Schema.OpenAPIV3Schema, props, nil); err != nil {
+		return nil, err
+	}
+	shape, err := structural.NewStructural(props)
+	if err != nil {
+		return nil, err
+	}
+	shape = shape.DeepCopy() // it shares its defaults with the CRD
+	if err := defaulting.PruneDefaults(shape); err != nil {
+		return nil, err
+	}
+	f := &form{
+		kind:       schema.GroupVersionKind{Group: spec.Group, Version: version.Name, Kind: spec.Names.Kind},
+		namespaced: spec.Scope == apiextensionsv1.NamespaceScoped, preserves: spec.PreserveUnknownFields, shape: shape,
+		rules:  sync.OnceValue(func() *cel.Validator { return cel.NewValidator(shape, true, celconfig.PerCallLimit) }),
+		whole:  sync.OnceValue(func() validation.SchemaValidator { return validator(props) }),
+		status: func() validation.SchemaValidator { return nil },
+	}
+	if version.Subresources != nil {
+		f.scale = version.Subresources.Scale
+	}
+	if status, found := props.Properties["status"]; found {
+		f.status = sync.OnceValue(func() validation.SchemaValidator { return validator(&status) })
+	}
+	return f, nil
+}
+
+// validator compiles the values of a schema.
+func validator(props *apiextensions.JSONSchemaProps) validation.SchemaValidator {
+	out, _, err := validation.NewSchemaValidator(props)
+	if err != nil {
+		panic("custom: " + err.Error()) // not reached: the same schema was converted to a structural one
+	}
+	return out
+}
+
+// Prune removes the fields that the schema lacks, and nulls that mean absence, and checks the types of the metadata's
+// fields. See [apiserver.Schema].
+func (f *form) Prune(object map[string]any) (unknown []string, err error) {
+	managed := setAside(object)
+	meta, found, unknown, err := objectmeta.GetObjectMetaWithOptions(object, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
+	if err != nil {
+		return nil, err
+	}
+	if !f.preserves {
+		options := structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
+		unknown = append(unknown, pruning.PruneWithOptions(object, f.shape, true, options)...)
+		defaulting.PruneNonNullableNullsWithoutDefaults(object, f.shape)
+	}
+	wrong, below := objectmeta.CoerceWithOptions(nil, object, f.shape, false, objectmeta.CoerceOptions{ReturnUnknownFieldPaths: true})
+	if wrong != nil {
+		return nil, wrong
+	}
+	if found {
+		err = restore(object, meta, managed)
+	}
+	return append(unknown, below...), err
+}
+
+// setAside takes the managed fields from an object: they are long, and the server knows them.
+func setAside(object map[string]any) (managed any) {
+	metadata, _ := object["metadata"].(map[string]any)
+	if managed = metadata["managedFields"]; managed != nil {
+		metadata = maps.Clone(metadata)
+		delete(metadata, "managedFields")
+		object["metadata"] = metadata
+	}
+	return managed
+}
+
+// restore gives an object its metadata again.
+func restore(object map[string]any, meta *metav1.ObjectMeta, managed any) error {
+	if err := objectmeta.SetObjectMeta(object, meta); err != nil {
+		return err
+	}
+	if metadata, is := object["metadata"].(map[string]any); is && managed != nil {
+		metadata["managedFields"] = managed
+	}
+	return nil
+}
+
+// Default sets absent fields that have a default.
+func (f *form) Default(object map[string]any) { defaulting.Default(object, f.shape) }
+
+// Converter returns nil: lists are taken as a whole.
+func (f *form) Converter() managedfields.TypeConverter { return nil }
