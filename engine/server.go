@@ -82,7 +82,7 @@ type faults struct {
 // lead, a right is missing, to a feed or to others, or versions have gone back.
 func (f *faults) Logged(err error) bool {
 	silent := transport.Unanswered(err) && f.outages.Logged()
-	return silent || feed.Unread(err) || errors.Is(err, transport.ErrNotLeading) || f.access.Told(err) || f.outages.Covers(err) || watch.IsBack(err)
+	return silent || feed.Unread(err) || errors.Is(err, transport.ErrNotLeading) || f.access.Logged(err) || f.outages.Covers(err) || watch.IsBack(err)
 }
 
 // Covered reports whether an error comes from an outage of the API server that the log names.

@@ -40,7 +40,7 @@ type reader func(s *wire.Scan, e *event, version *[]byte) error
 
 // follow watches until the context ends, and goes on where it was when the server ends a watch, as it does now and then.
 // What is there in the beginning is given when all of it has come, and then synced is called: a server ends a watch whose
-// reader makes it busy before that, and then all of it comes anew.
+// reader makes it busy before that, and then all of it comes again.
 func (c *controller) follow(ctx context.Context, path string, read reader, give func(event), synced func()) error {
 	target, complete := path+initial, false
 	for ctx.Err() == nil {

@@ -177,13 +177,13 @@ func TestTheMonitorKnowsWhatIsMissing(t *testing.T) {
 				a.set(false, "create pods")
 				m.Wake()
 				after(time.Minute)
-				if m.Told(forbidden()) {
+				if m.Logged(forbidden()) {
 					t.Error("what nobody knows is said to be told")
 				}
 				a.take()
 				m.Refused(forbidden())
 				after(3500 * time.Millisecond)
-				if !m.Told(forbidden()) {
+				if !m.Logged(forbidden()) {
 					t.Error("what is missing is not said to be told")
 				}
 			}, want: refused, asked: []string{"create pods", "create pods"},

@@ -154,10 +154,10 @@ func TestARefusalToGiveRightsAwayIsToldOnce(t *testing.T) {
 		m := watches(t, a, nil)
 		synctest.Wait()
 		refusal := grants("roles", `{APIGroups:[""], Resources:["pods"], Verbs:["create"]}`)
-		if !m.Told(refusal) || !m.Told((advising{monitor: m}).fault(t.Context(), refusal)) {
+		if !m.Logged(refusal) || !m.Logged((advising{monitor: m}).fault(t.Context(), refusal)) {
 			t.Error("what is missing is not said to be told")
 		}
-		if m.Told(grants("roles", deployments)) {
+		if m.Logged(grants("roles", deployments)) {
 			t.Error("what nobody knows is said to be told")
 		}
 		want := []ops.MissingRight{{Resource: "pods", Verb: "create", Namespaces: 1}}

@@ -61,8 +61,8 @@ func (m *Monitor) Lacks() bool {
 	return len(m.missing) > 0
 }
 
-// Told reports whether the error of a request is about a missing right that the log has.
-func (m *Monitor) Told(err error) bool {
+// Logged reports whether the error of a request is about a missing right that the log has.
+func (m *Monitor) Logged(err error) bool {
 	refusal := refused(err)
 	if refusal == nil {
 		return false

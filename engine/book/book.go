@@ -213,7 +213,7 @@ func (b Book) adapted(h Handler, m Moment, older bool) Entry {
 	case e.ViewName != h.View.Name():
 		return b.moved(e, h, m)
 	case older && h.View.spec():
-		e.Handled = anew // somebody may have changed the object and taken that back
+		e.Handled = rerun // somebody may have changed the object and taken that back
 	}
 	return e
 }
@@ -222,16 +222,16 @@ func (b Book) adapted(h Handler, m Moment, older bool) Entry {
 func (b Book) moved(e Entry, h Handler, m Moment) Entry {
 	tree, whole, fields := b.kept.openOnce(m.Look).of(h.ID)
 	switch {
-	case e.Handled != anew && tree != nil && h.View.within(whole, fields) && !h.View.lacks(e.ViewName):
+	case e.Handled != rerun && tree != nil && h.View.within(whole, fields) && !h.View.lacks(e.ViewName):
 		then := NewLook(tree)
 		e.ViewName, e.Handled, e.Old = h.View.Name(), then.Digest(h.View), nil
 		if h.Old {
 			e.Old = then.Kept(h.View)
 		}
-	case e.Handled != anew && h.View.generational() && b.Generation > 0 && b.Generation == m.Generation:
+	case e.Handled != rerun && h.View.generational() && b.Generation > 0 && b.Generation == m.Generation:
 		e = e.Start(h, m.Look, false)
 	default:
-		e.ViewName, e.Handled, e.OldDropped, e.Old = h.View.Name(), anew, true, nil
+		e.ViewName, e.Handled, e.OldDropped, e.Old = h.View.Name(), rerun, true, nil
 	}
 	return e
 }
@@ -264,7 +264,7 @@ func (b Book) Old(h Handler, look *Look) (map[string]any, error) {
 		return nil, nil
 	}
 	then := NewLook(tree)
-	if e.Handled != anew && then.Digest(h.View) != e.Handled {
+	if e.Handled != rerun && then.Digest(h.View) != e.Handled {
 		return nil, nil // it is from another time
 	}
 	return then.Kept(h.View), nil

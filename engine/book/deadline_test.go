@@ -16,7 +16,7 @@ func TestTheTimeOfAllAttempts(t *testing.T) {
 	h := &dsl.Handler{Retries: dsl.Unlimited, Deadline: time.Minute}
 	begun := Record{Cause: dsl.Delete, View: "v"}.Start(h, now)
 	if got := begun.Start(h, now.Add(time.Second)); !got.Began.Equal(now) {
-		t.Errorf("a second attempt begins the time anew: %v", got.Began)
+		t.Errorf("a second attempt begins the time again: %v", got.Began)
 	}
 	waits := begun.Wait(h, dsl.Waiting("rain", time.Hour), time.Hour, now.Add(10*time.Second))
 	if want := now.Add(time.Minute); !waits.Due.Equal(want) {
@@ -36,7 +36,7 @@ func TestTheTimeOfAllAttempts(t *testing.T) {
 		t.Errorf("at the deadline it has not failed: %+v", got)
 	}
 	if got := begun.For(dsl.Delete, "w"); !got.Began.IsZero() {
-		t.Errorf("another view does not begin anew: %+v", got)
+		t.Errorf("another view does not begin again: %+v", got)
 	}
 	if got := (Record{}).Start(&dsl.Handler{}, now); !got.Began.IsZero() {
 		t.Errorf("one without a deadline has a time: %+v", got)

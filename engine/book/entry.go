@@ -9,8 +9,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// anew is the value of Entry.Handled for a handler that runs once more whatever its view is. It equals no digest.
-const anew = "?"
+// rerun is the value of Entry.Handled for a handler that runs once more whatever its view is. It equals no digest.
+const rerun = "?"
 
 // Entry is a handler's entry in a book. Fields with a JSON name are stored.
 type Entry struct {
@@ -200,7 +200,7 @@ func (e Entry) Begin(c dsl.Cause, f Facts) Entry {
 	}
 	e.Try = e.Try.For(c, f.Now)
 	if e.handling() && e.Handled == f.Now {
-		e.Handled = anew
+		e.Handled = rerun
 	}
 	return e
 }
@@ -210,7 +210,7 @@ func (e Entry) Begin(c dsl.Cause, f Facts) Entry {
 func (e Entry) WithoutEffect() Entry {
 	e.Try.Early = time.Time{}
 	if e.handling() && e.Handled != "" {
-		e.Handled = anew
+		e.Handled = rerun
 	}
 	return e
 }
@@ -246,7 +246,7 @@ func (e Entry) Living() Entry {
 // in the meantime, so it runs when they match again.
 func (e Entry) FilteredOut() Entry {
 	if e.Handled != "" {
-		e.Handled = anew
+		e.Handled = rerun
 	}
 	return e
 }
@@ -266,7 +266,7 @@ func (e Entry) Retry() Entry {
 	case dsl.Create:
 		e.Handled = ""
 	default:
-		e.Handled = anew
+		e.Handled = rerun
 	}
 	e.FailedFor, e.Try = "", Record{}
 	return e
@@ -301,7 +301,7 @@ func (e Entry) Start(h Handler, look *Look, implied bool) Entry {
 func Observed(h Handler, look *Look, observed, now int64) Entry {
 	e := Entry{ViewName: h.View.Name(), Handled: look.Digest(h.View)}
 	if observed != now {
-		e.Handled = anew
+		e.Handled = rerun
 	}
 	return e
 }

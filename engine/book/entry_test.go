@@ -67,7 +67,7 @@ func TestDue(t *testing.T) {
 		"a run that it asked for and that failed for good, too":        {creates, Entry{Handled: "2", FailedFor: dsl.Again}, other, dsl.Create},
 		"and not where the handler has nothing to create":              {resumes, Entry{Handled: "2", FailedFor: dsl.Again}, other, ""},
 		"with an update handler too, that is an update":                {both, Entry{Handled: "2", FailedFor: dsl.Create}, other, dsl.Update},
-		"what was handled once, nobody knows what, is once more":       {updates, Entry{Handled: anew}, now, dsl.Update},
+		"what was handled once, nobody knows what, is once more":       {updates, Entry{Handled: rerun}, now, dsl.Update},
 		"a change taken back that was begun with is undone":            {updates, Entry{Handled: "2", Try: trying(dsl.Update, "1", 1)}, now, dsl.Update},
 		"one that was not begun with is none":                          {updates, Entry{Handled: "2", Try: trying(dsl.Update, "1", 0)}, now, ""},
 		"a living object is nothing for delete handlers":               {deletes, Entry{}, now, ""},
@@ -147,16 +147,16 @@ func TestABookHoldsEntriesWhole(t *testing.T) {
 		entry Entry
 		rests bool
 	}{
-		"nothing":                        {Entry{}, true},
-		"what was handled":               {Entry{ViewName: "spec", Handled: "d", AsFound: true}, true},
-		"a try":                          {Entry{Handled: "d", Try: Record{Cause: dsl.Update, Attempts: 2, Message: "no"}}, false},
-		"a failure for good":             {Entry{Handled: "d", FailedFor: dsl.Update}, false},
-		"a deletion":                     {Entry{Handled: "d", Deletion: "then"}, false},
-		"one that begins":                {Entry{NewHandler: true}, false},
-		"one that is to create":          {Entry{NewObject: true}, false},
-		"one that need not be stored":    {Entry{Handled: "d", Implied: true}, false},
-		"one of which nothing is kept":   {Entry{Handled: "d", OldDropped: true}, false},
-		"one of which something is kept": {Entry{Handled: "d", Old: map[string]any{}}, false},
+		"nothing":                         {Entry{}, true},
+		"what was handled":                {Entry{ViewName: "spec", Handled: "d", AsFound: true}, true},
+		"a try":                           {Entry{Handled: "d", Try: Record{Cause: dsl.Update, Attempts: 2, Message: "no"}}, false},
+		"a failure for good":              {Entry{Handled: "d", FailedFor: dsl.Update}, false},
+		"a deletion":                      {Entry{Handled: "d", Deletion: "then"}, false},
+		"one that begins":                 {Entry{NewHandler: true}, false},
+		"one that is to create":           {Entry{NewObject: true}, false},
+		"one that need not be stored":     {Entry{Handled: "d", Implied: true}, false},
+		"one about which nothing is kept": {Entry{Handled: "d", OldDropped: true}, false},
+		"one of which something is kept":  {Entry{Handled: "d", Old: map[string]any{}}, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -92,7 +92,7 @@ func (s *shelf) pass() {
 func TestWhatIsKnownOfAnObject(t *testing.T) {
 	tests := map[string]struct {
 		becomes    func(s *shelf)
-		here, anew dsl.Cause
+		here, next dsl.Cause
 	}{
 		"nothing": {func(*shelf) {}, "", ""},
 		"another size": {func(s *shelf) {
@@ -108,7 +108,7 @@ func TestWhatIsKnownOfAnObject(t *testing.T) {
 		}, dsl.Delete, dsl.Delete},
 	}
 	for name, tt := range tests {
-		for process, want := range map[string]dsl.Cause{"in the same process": tt.here, "in the next one": tt.anew} {
+		for process, want := range map[string]dsl.Cause{"in the same process": tt.here, "in the next one": tt.next} {
 			t.Run(name+", "+process, func(t *testing.T) {
 				s := newShelf(t)
 				if got := s.due(s.open()); got != dsl.Create {

@@ -58,9 +58,9 @@ func (p *Parts) each(change func(Record) Record) *Parts {
 	return out
 }
 
-// Anew returns the parts for a handler that runs again because another object has changed. Finished sub-handlers
+// Rerun returns the parts for a handler that runs again because another object has changed. Finished sub-handlers
 // must run again, because their result may not hold any more.
-func (p *Parts) Anew() *Parts {
+func (p *Parts) Rerun() *Parts {
 	if p == nil {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (p *Parts) Anew() *Parts {
 		}
 	}
 	return p.Only(open).each(func(r Record) Record {
-		r.Step, r.Parts = 0, r.Parts.Anew()
+		r.Step, r.Parts = 0, r.Parts.Rerun()
 		return r
 	})
 }

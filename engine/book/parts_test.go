@@ -33,12 +33,12 @@ func TestPartsFollowTheirHandler(t *testing.T) {
 			t.Errorf("stored it is %+v, want %+v", one, failed)
 		}
 	})
-	t.Run("what beside the object has changed has those that are through begin anew", func(t *testing.T) {
+	t.Run("what beside the object has changed has those that are through begin again", func(t *testing.T) {
 		want := map[string]Record{"waits": waits, "failed": failed, "nested": {Waiting: true, Due: later, Parts: &Parts{Of: map[string]Record{"y": failed}}}}
-		if diff := cmp.Diff(want, got(all.Anew())); diff != "" {
+		if diff := cmp.Diff(want, got(all.Rerun())); diff != "" {
 			t.Errorf("parts (-want +got):\n%s", diff)
 		}
-		if only := (&Parts{Of: map[string]Record{"done": done}}).Anew(); only != nil {
+		if only := (&Parts{Of: map[string]Record{"done": done}}).Rerun(); only != nil {
 			t.Errorf("of one that is through there is %+v", only)
 		}
 	})

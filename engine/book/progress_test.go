@@ -68,7 +68,7 @@ func TestFail(t *testing.T) {
 func TestFor(t *testing.T) {
 	waiting := Record{Cause: dsl.Update, View: "1", Attempts: 3, Due: now.Add(time.Hour)}
 	if got := waiting.For(dsl.Update, "1"); got != waiting {
-		t.Errorf("the same work begins anew: %+v", got)
+		t.Errorf("the same work begins again: %+v", got)
 	}
 	for name, got := range map[string]Record{"a new view": waiting.For(dsl.Update, "2"), "another cause": waiting.For(dsl.Delete, "1")} {
 		if got.Attempts != 0 || got.Waits(now) > 0 {

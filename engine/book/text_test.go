@@ -116,7 +116,7 @@ func TestOldOfNothing(t *testing.T) {
 		"an object of nothing":       {whole, nothing, nothing},
 		"a null below a field":       {conf, nulls, nulls},
 	} {
-		for _, seen := range []string{"", anew} {
+		for _, seen := range []string{"", rerun} {
 			t.Run(name+seen, func(t *testing.T) {
 				b := Book{UID: uid}.handled(tt.reader, tt.was)
 				if seen != "" {

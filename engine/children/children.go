@@ -158,7 +158,7 @@ func (c *children) Enter(ctx context.Context, all ...dsl.DesiredChild) error {
 	return s.record.enter(ctx, titles)
 }
 
-// recreate deletes a child that is to be made anew. The error says what is waited for.
+// recreate deletes a child that is to be recreated. The error says what is waited for.
 func (c *children) recreate(ctx context.Context, f *feed.Feed, fixed *apply.FixedError) error {
 	fields, _ := dsl.ImmutableFields(fixed)
 	if err := c.deleteChild(ctx, f, fixed.Live, strings.Join(fields, ", ")); err != nil {

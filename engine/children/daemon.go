@@ -16,7 +16,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/prune"
 )
 
-// Children reads the children of an owner for those who run beside passes: each call begins anew, from the owner as it is then and
+// Children reads the children of an owner for those who run beside passes: each call begins again, from the owner as it is then and
 // what caches show.
 type Children struct {
 	Family *Family

@@ -148,7 +148,7 @@ func (k *kinds) claimed(owner ownership.Owner, place ownership.Place) (there, kn
 	}
 	key := cache.ObjectName{Namespace: place.Namespace, Name: place.Name}
 	o, found := h.Object(key)
-	if !found && kind.Telling(key) {
+	if !found && kind.Undelivered(key) {
 		return false, false // the listeners find the owner by its record when the deletion reaches them
 	}
 	there = found && owner.Lists(o)

@@ -78,7 +78,7 @@ data: {value: "${self.spec.value}"}
 type fixedKind struct{ resource, child, words string }
 
 // TestApplyMeetsWhatCannotBeChanged: it is said that the child has to be deleted, unless it holds data, and when it is, it
-// is made anew.
+// is recreated.
 func TestApplyMeetsWhatCannotBeChanged(t *testing.T) {
 	t.Parallel()
 	for name, kind := range fixed() {
@@ -115,7 +115,7 @@ func TestApplyMeetsWhatCannotBeChanged(t *testing.T) {
 			}
 			words := []string{fmt.Sprintf("%s %s/w-fixed", before.GetKind(), s.ns), kind.words, advice}
 			s.endsWell(t, "w", trouble{"Immutable", words, func(t *testing.T) { objects.Delete(t, "w-fixed") }})
-			objects.Await(t, "w-fixed", "being made anew", func(o *unstructured.Unstructured) bool { return o.GetUID() != before.GetUID() })
+			objects.Await(t, "w-fixed", "being recreated", func(o *unstructured.Unstructured) bool { return o.GetUID() != before.GetUID() })
 		})
 	}
 }

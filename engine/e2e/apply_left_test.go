@@ -98,7 +98,7 @@ func TestALaterVersionTakesAwayWhatAnEarlierOneMade(t *testing.T) {
 			before := is(t, s.secrets, "b", "old/b")
 			s.version(t, s.ns, first[0], keeper("new", "v1", "Secret", "b"))
 			if after := is(t, s.secrets, "b", "new/b"); after != before {
-				t.Error("the child was made anew")
+				t.Error("the child was recreated")
 			}
 		}},
 		"renamed, and says so": {func(t *testing.T, s *versionStage) {
@@ -106,7 +106,7 @@ func TestALaterVersionTakesAwayWhatAnEarlierOneMade(t *testing.T) {
 			mark := plane.Mark(t)
 			s.version(t, s.ns, first[0], keeper("new", "v1", "Secret", "b", "was: old"))
 			if after := is(t, s.secrets, "b", "new/b"); after != before {
-				t.Error("the child was made anew")
+				t.Error("the child was recreated")
 			}
 			s.works.Patch(t, "w", `{"spec":{"value":"b"}}`)
 			for _, w := range plane.Writes(t, s.user.Name, mark).Of("secrets", "b") {

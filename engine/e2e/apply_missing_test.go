@@ -148,6 +148,6 @@ besides: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${children.beside.m
 	}
 	plane.Apply(t, "", strings.ReplaceAll(thingCRD, "GROUP", group))
 	s.applied(t, "w")
-	things.Await(t, "w-thing", "being made anew", func(o *unstructured.Unstructured) bool { return o.GetUID() != uid })
+	things.Await(t, "w-thing", "being recreated", func(o *unstructured.Unstructured) bool { return o.GetUID() != uid })
 	plane.Objects(crds, "").Delete(t, "things."+group)
 }

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestApplyMakesAnewWhatCannotBeChanged: a child whose template comes to another value of such a field is deleted and made
-// anew, once, where it says so.
-func TestApplyMakesAnewWhatCannotBeChanged(t *testing.T) {
+// TestApplyRecreatesWhatCannotBeChanged: a child whose template comes to another value of such a field is deleted and made
+// again, once, where it says so.
+func TestApplyRecreatesWhatCannotBeChanged(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"the template of a Job", "the selector of a Deployment"} {
 		kind := fixed()[name]
@@ -27,7 +27,7 @@ func TestApplyMakesAnewWhatCannotBeChanged(t *testing.T) {
 			before := objects.Await(t, "w-fixed", "being made", there)
 			mark := plane.Mark(t)
 			s.works.Patch(t, "w", `{"spec":{"value":"b"}}`)
-			objects.Await(t, "w-fixed", "being made anew", func(o *unstructured.Unstructured) bool { return o.GetUID() != before.GetUID() })
+			objects.Await(t, "w-fixed", "being recreated", func(o *unstructured.Unstructured) bool { return o.GetUID() != before.GetUID() })
 			s.applied(t, "w")
 			s.quiesce(t, "w")
 			deleted := 0

@@ -82,7 +82,7 @@ func TestApplyIsKilledWhileItRollsOut(t *testing.T) {
 		program.Await(t, "operator starts")
 		if i%2 != 0 {
 			s.quiesce(t, "w")
-			all.mustBe(t, "begun anew", slices.Concat(slices.Repeat([]string{"v2"}, i+1), slices.Repeat([]string{"v1"}, 3-i))...)
+			all.mustBe(t, "begun again", slices.Concat(slices.Repeat([]string{"v2"}, i+1), slices.Repeat([]string{"v1"}, 3-i))...)
 			all.say(t, i, "v2")
 		}
 	}

@@ -52,7 +52,7 @@ func childOf(t *testing.T, resource, name string) *unstructured.Unstructured {
 	return parse(t, `{"apiVersion":"`+version+`","metadata":{"name":"`+name+`"},`+text[1:])
 }
 
-// TestAChildIsMadeByOneRequest: whatever its kind, a child is made and made anew without being read, by an apply, and a new
+// TestAChildIsMadeByOneRequest: whatever its kind, a child is made and recreated without being read, by an apply, and a new
 // process neither reads nor writes it.
 func TestAChildIsMadeByOneRequest(t *testing.T) {
 	t.Parallel()

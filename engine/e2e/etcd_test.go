@@ -270,7 +270,7 @@ func (s *etcdStage) holds(t *testing.T, acknowledged []string) {
 	}
 }
 
-// perishes takes more members away than a cluster can lose, and has a person begin anew.
+// perishes takes more members away than a cluster can lose, and has a person begin again.
 func (s *etcdStage) perishes(t *testing.T, names []string) {
 	t.Helper()
 	s.kubelet.evict(t, names[:3]...)

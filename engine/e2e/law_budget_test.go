@@ -156,7 +156,7 @@ func frugal(s *stage, resync time.Duration) func(*dsl.Resource) {
 	}
 }
 
-// listed matches the requests by which an informer begins anew, in one answer or streamed.
+// listed matches the requests by which an informer begins again, in one answer or streamed.
 func listed(resource string) cluster.Match {
 	return func(r cluster.Request) bool {
 		streamed := r.Verb == "watch" && containsAll(r.URI, "sendInitialEvents=true")

@@ -33,7 +33,7 @@ func stated(want ...string) func(*unstructured.Unstructured) bool {
 }
 
 // TestMachineOfAWorkThatLeaves holds that a work that leaves the selector has neither book nor conditions of machines any more, but
-// those of others, and begins anew when it comes back: with states of deletion and without.
+// those of others, and begins again when it comes back: with states of deletion and without.
 func TestMachineOfAWorkThatLeaves(t *testing.T) {
 	t.Parallel()
 	for name, deletion := range map[string]string{
@@ -69,7 +69,7 @@ func TestMachineOfAWorkThatLeaves(t *testing.T) {
 				t.Errorf("history %v", way)
 			}
 			s.works.Patch(t, "w", `{"metadata":{"labels":{"in":"yes"}}}`)
-			back := s.works.Await(t, "w", "its beginning anew", stated("Going True One", "Ready False One", "Theirs True Two"))
+			back := s.works.Await(t, "w", "its beginning again", stated("Going True One", "Ready False One", "Theirs True Two"))
 			if way := wayOf(back); len(way) > 0 {
 				t.Errorf("history %v", way)
 			}

@@ -126,7 +126,7 @@ func TestCausesSample(t *testing.T) {
 	s.end(t)
 }
 
-// TestSubHandlersSample holds that each entry of a list has attempts of its own, and that all begin anew after a change.
+// TestSubHandlersSample holds that each entry of a list has attempts of its own, and that all begin again after a change.
 func TestSubHandlersSample(t *testing.T) {
 	t.Parallel()
 	s := runKind(t, "sub-handlers", "fleets", nil)
@@ -144,7 +144,7 @@ func TestSubHandlersSample(t *testing.T) {
 	s.end(t, "failed for good")
 }
 
-// TestStepsSample holds that steps go on where they stopped, and begin anew for a change.
+// TestStepsSample holds that steps go on where they stopped, and begin again for a change.
 func TestStepsSample(t *testing.T) {
 	t.Parallel()
 	s := runKind(t, "steps", "editions", []rbacv1.PolicyRule{made("", "configmaps")})

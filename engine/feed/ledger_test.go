@@ -63,12 +63,12 @@ func TestTelling(t *testing.T) {
 		synctest.Wait()
 		f.delete("a")
 		synctest.Wait()
-		if _, found := f.Get(key); found || !f.Telling(key) {
-			t.Errorf("the cache has it: %v; its deletion is being told: %v", found, f.Telling(key))
+		if _, found := f.Get(key); found || !f.Undelivered(key) {
+			t.Errorf("the cache has it: %v; its deletion is being told: %v", found, f.Undelivered(key))
 		}
 		close(gate)
 		synctest.Wait()
-		if f.Telling(key) {
+		if f.Undelivered(key) {
 			t.Error("the deletion that was told is said to be told still")
 		}
 	})

@@ -18,11 +18,11 @@ func TestPatience(t *testing.T) {
 		wait time.Duration
 	}
 	tests := map[string][]step{
-		"one that runs does not look again":    {{0, false, true, false, 0}},
-		"waits double up to ten seconds":       {{0, true, false, false, time.Second}, {1, true, false, false, 2 * time.Second}, {2, true, false, false, 4 * time.Second}, {4, true, false, false, 8 * time.Second}, {8, true, false, false, 10 * time.Second}, {10, true, false, false, 10 * time.Second}},
-		"a moment of running begins none anew": {{0, true, false, false, time.Second}, {1, true, true, false, 2 * time.Second}, {2, true, false, false, 4 * time.Second}},
-		"half a minute of it does":             {{0, true, false, false, time.Second}, {1, false, true, false, 0}, {30, true, false, false, time.Second}},
-		"so does what it may have waited for":  {{0, true, false, false, time.Second}, {1, true, false, false, 2 * time.Second}, {0, true, false, true, time.Second}},
+		"one that runs does not look again":     {{0, false, true, false, 0}},
+		"waits double up to ten seconds":        {{0, true, false, false, time.Second}, {1, true, false, false, 2 * time.Second}, {2, true, false, false, 4 * time.Second}, {4, true, false, false, 8 * time.Second}, {8, true, false, false, 10 * time.Second}, {10, true, false, false, 10 * time.Second}},
+		"a moment of running begins none again": {{0, true, false, false, time.Second}, {1, true, true, false, 2 * time.Second}, {2, true, false, false, 4 * time.Second}},
+		"half a minute of it does":              {{0, true, false, false, time.Second}, {1, false, true, false, 0}, {30, true, false, false, time.Second}},
+		"so does what it may have waited for":   {{0, true, false, false, time.Second}, {1, true, false, false, 2 * time.Second}, {0, true, false, true, time.Second}},
 	}
 	for title, steps := range tests {
 		t.Run(title, func(t *testing.T) {

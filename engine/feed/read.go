@@ -68,8 +68,8 @@ func (r *Reader) Get(key cache.ObjectName) (*cached.Object, bool) {
 	return h.Object(key)
 }
 
-// Telling reports whether the deletion of an object, which the cache no longer has, is not delivered yet.
-func (r *Reader) Telling(key cache.ObjectName) bool {
+// Undelivered reports whether the deletion of an object, which the cache no longer has, is not delivered yet.
+func (r *Reader) Undelivered(key cache.ObjectName) bool {
 	i := r.informers.of(key.Namespace)
 	return i != nil && i.ledger.names(key)
 }

@@ -101,12 +101,12 @@ func TestANamespaceThatIsLost(t *testing.T) {
 		want      []string
 		again     bool
 	}{
-		"one that is gone leaves the scope":            {true, nil, func(*feed.Scope) {}, nil, false},
-		"one that is there stays":                      {false, nil, func(*feed.Scope) {}, there, true},
-		"one of which nothing is known stays":          {false, unknown, func(*feed.Scope) {}, there, true},
-		"one that comes while it is asked for stays":   {true, nil, func(s *feed.Scope) { s.Seen(name, true) }, there, false},
-		"one that comes and is lost meanwhile stays":   {true, nil, func(s *feed.Scope) { s.Seen(name, true); s.Lost(name) }, there, true},
-		"one that is lost anew meanwhile is asked for": {true, nil, func(s *feed.Scope) { s.Lost(name) }, there, true},
+		"one that is gone leaves the scope":             {true, nil, func(*feed.Scope) {}, nil, false},
+		"one that is there stays":                       {false, nil, func(*feed.Scope) {}, there, true},
+		"one of which nothing is known stays":           {false, unknown, func(*feed.Scope) {}, there, true},
+		"one that comes while it is asked for stays":    {true, nil, func(s *feed.Scope) { s.Seen(name, true) }, there, false},
+		"one that comes and is lost meanwhile stays":    {true, nil, func(s *feed.Scope) { s.Seen(name, true); s.Lost(name) }, there, true},
+		"one that is lost again meanwhile is asked for": {true, nil, func(s *feed.Scope) { s.Lost(name) }, there, true},
 	}
 	for title, tt := range tests {
 		t.Run(title, func(t *testing.T) {

@@ -72,8 +72,8 @@ type Tombstone[M any] struct {
 	Memory *M
 	// Doubt is the state of the confirmation of its deletion.
 	tombstone.Doubt
-	// Told is true when handlers of events have run for its deletion.
-	Told bool
+	// EventHandled is true when handlers of events have run for its deletion.
+	EventHandled bool
 }
 
 // Owner is the resource of an inbox.

@@ -246,8 +246,8 @@ func TestHowKeysStand(t *testing.T) {
 	stands(map[ops.Standing]int{}, "when another object has the name")
 }
 
-// TestATermBeginsAnew holds that nothing of an earlier term is left, and that nothing is kept outside of one.
-func TestATermBeginsAnew(t *testing.T) {
+// TestATermBeginsAgain holds that nothing of an earlier term is left, and that nothing is kept outside of one.
+func TestATermBeginsAgain(t *testing.T) {
 	b := New[remembered](keeper{})
 	p := &post{Box: b, t: t, key: Key{Name: "web"}, in: queue.New("", nil, func(k Key) string { return k.Namespace })}
 	p.Seen(p.event(watch.Added, "u", "1"))

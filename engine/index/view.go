@@ -177,7 +177,7 @@ func (v *View) Failed() bool {
 	return false
 }
 
-// For returns the indexes for a handler, or for its filter where that is asked for a cause. It is asked anew: what it
+// For returns the indexes for a handler, or for its filter where that is asked for a cause. It is asked again: what it
 // read before does not count any more, unless it was in this pass.
 func (v *View) For(handler string, filter dsl.Cause) dsl.Indexes {
 	if len(v.readers.set.all) == 0 {

@@ -201,7 +201,7 @@ func (s Settings) fault() error {
 		return fmt.Errorf("unknown mode %q (want %s, %s or %s)", s.Mode, dsl.LeaderNone, dsl.LeaderLease, dsl.LeaderLife)
 	}
 	// Other processes read the duration from the lease, in whole seconds.
-	told := s.LeaseDuration.Truncate(time.Second)
+	duration := s.LeaseDuration.Truncate(time.Second)
 	longest := time.Duration(leaderelection.JitterFactor * float64(s.RetryPeriod))
 	switch {
 	case s.Client == nil:
@@ -214,8 +214,8 @@ func (s Settings) fault() error {
 		return errors.New("the pod's name is not known, which mode life needs: set POD_NAME to metadata.name by the downward API")
 	case s.RetryPeriod < 0 || s.RenewDeadline <= longest:
 		return fmt.Errorf("the renew deadline (%v) must be more than 1.2 times the retry period (%v)", s.RenewDeadline, s.RetryPeriod)
-	case told <= s.RenewDeadline:
-		return fmt.Errorf("the lease duration (%v, in whole seconds) must be more than the renew deadline (%v)", told, s.RenewDeadline)
+	case duration <= s.RenewDeadline:
+		return fmt.Errorf("the lease duration (%v, in whole seconds) must be more than the renew deadline (%v)", duration, s.RenewDeadline)
 	}
 	return nil
 }

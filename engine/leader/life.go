@@ -250,8 +250,8 @@ func (s *sighting) expired(lock *coordinationv1.Lease) bool {
 		return true
 	}
 	duration := DefaultLeaseDuration
-	if told := lock.Spec.LeaseDurationSeconds; told != nil {
-		duration = time.Duration(*told) * time.Second
+	if seconds := lock.Spec.LeaseDurationSeconds; seconds != nil {
+		duration = time.Duration(*seconds) * time.Second
 	}
 	return time.Since(s.since) > duration
 }

@@ -196,7 +196,7 @@ func TestLifeLockTakenAway(t *testing.T) {
 		until(t, "a leads again", a.leads)
 		a.said(t, 2, 1, 2)
 		c.change(func(c *cluster) { c.lease = nil })
-		until(t, "the deleted lock is noticed and made anew", func() bool { n, _ := a.terms(); return n == 3 })
+		until(t, "the deleted lock is noticed and recreated", func() bool { n, _ := a.terms(); return n == 3 })
 		a.stop()
 	})
 }

@@ -168,8 +168,8 @@ func (n *namesakes) rivals(lock *coordinationv1.Lease) bool {
 
 // longOver reports whether a Lease was over long ago, however the clocks differ.
 func longOver(lock *coordinationv1.Lease) bool {
-	renewed, told := lock.Spec.RenewTime, lock.Spec.LeaseDurationSeconds
-	return renewed == nil || told == nil || time.Since(renewed.Time) > time.Duration(*told)*time.Second+skew
+	renewed, seconds := lock.Spec.RenewTime, lock.Spec.LeaseDurationSeconds
+	return renewed == nil || seconds == nil || time.Since(renewed.Time) > time.Duration(*seconds)*time.Second+skew
 }
 
 // marking is a client whose Leases have the scope.

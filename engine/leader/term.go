@@ -162,7 +162,7 @@ func (l *lock) write(
 	}
 	if l.elector.fence.isOpen() && l.elector.fence.left() <= 0 {
 		// Too late: writes were refused meanwhile and somebody else may have led. The term is
-		// over, and the next one begins anew.
+		// over, and the next one begins again.
 		l.elector.leave()
 	}
 	l.elector.fence.renew(begun)

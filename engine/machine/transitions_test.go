@@ -183,9 +183,9 @@ func TestEnterThatWasNotWritten(t *testing.T) {
 		since time.Duration
 		want  []string
 	}{
-		"it has succeeded in this stay in the state":                   {succeeds, 0, nil},
-		"it has succeeded in an earlier stay in the state":             {succeeds, time.Hour, []string{"enter Up"}},
-		"its changes were not written either, and are worked out anew": {setsStatus, 0, []string{"enter Up"}},
+		"it has succeeded in this stay in the state":                  {succeeds, 0, nil},
+		"it has succeeded in an earlier stay in the state":            {succeeds, time.Hour, []string{"enter Up"}},
+		"its changes were not written either, and are computed again": {setsStatus, 0, []string{"enter Up"}},
 		"it has failed": {failing(errNotYet), 0, []string{"enter Up"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -31,7 +31,7 @@ func TestAlarms(t *testing.T) {
 		t.Errorf("the earliest that is left is at %v", got)
 	}
 	if left.Pending(now) != left {
-		t.Error("what is left was made anew")
+		t.Error("what is left was recreated")
 	}
 	later := left.With("c", 2*time.Hour, now)
 	if got := later.Next(); !got.Equal(now.Add(time.Hour)) {

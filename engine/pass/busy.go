@@ -105,7 +105,7 @@ func (p *Running) look() {
 	}
 	p.mu.Unlock()
 	for key, one := range late {
-		p.tell(key, one)
+		p.warn(key, one)
 	}
 }
 
@@ -148,8 +148,8 @@ func (one *run) of(key cache.ObjectName) string {
 	return one.handler + " of " + key.String()
 }
 
-// tell logs that a pass has run for long. Between handlers it mostly waits for the API server.
-func (p *Running) tell(key cache.ObjectName, one run) {
+// warn logs that a pass has run for long. Between handlers it mostly waits for the API server.
+func (p *Running) warn(key cache.ObjectName, one run) {
 	log := p.log.WithValues("namespace", key.Namespace, "name", key.Name, "since", one.begun.Format(time.RFC3339),
 		"for", time.Since(one.begun).Truncate(time.Second).String())
 	if one.handler != "" {

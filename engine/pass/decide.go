@@ -178,7 +178,7 @@ func (s Situation) enter(h *dsl.Handler, e book.Entry) book.Entry {
 	e = e.Living()
 	begins := func(changed bool, c dsl.Cause) bool { return (changed || s.Unseen) && h.On(c) }
 	if begins(s.Child, dsl.Child) || begins(s.Related, dsl.RelatedChange) || begins(s.Index, dsl.IndexChange) {
-		e.Try.Step, e.Try.Parts = 0, e.Try.Parts.Anew() // what the first step did may not be so any more
+		e.Try.Step, e.Try.Parts = 0, e.Try.Parts.Rerun() // what the first step did may not be so any more
 	}
 	return e
 }

@@ -132,8 +132,8 @@ func TestWhatIsEntered(t *testing.T) {
 	}
 }
 
-// TestStepsBeginAnew holds when a handler that is made of steps begins with its first one again.
-func TestStepsBeginAnew(t *testing.T) {
+// TestStepsBeginAgain holds when a handler that is made of steps begins with its first one again.
+func TestStepsBeginAgain(t *testing.T) {
 	h := &dsl.Handler{ID: "h", Causes: []dsl.Cause{dsl.Update, dsl.Child}}
 	half := book.Entry{Handled: "before", Try: book.Record{Cause: dsl.Update, View: "now", Step: 2}}
 	for name, tt := range map[string]struct {

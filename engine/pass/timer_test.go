@@ -84,7 +84,7 @@ func TestIdle(t *testing.T) {
 		t.Error("a look at what has not changed puts it off")
 	}
 	if later, changed := k.Look(timing, "b", at(30)); !changed || later.Fires(timing, at(60)) || !later.Fires(timing, at(90)) {
-		t.Error("a change does not begin the rest anew")
+		t.Error("a change does not begin the rest again")
 	}
 	own := k.Next(timing, at(60)).Own("b")
 	if _, changed := own.Look(timing, "b", at(70)); changed {

@@ -89,14 +89,14 @@ func deleted(t *Turn) bool {
 
 // finalized reports whether nothing is to be done for an object that is gone.
 func (s *Site) finalized(d *Tombstone) bool {
-	return d.Memory.Finalized && (d.Told || !s.Rules.Events)
+	return d.Memory.Finalized && (d.EventHandled || !s.Rules.Events)
 }
 
 // changesOf are those of a pass over an object that is gone. Handlers of events hear of it once.
 func changesOf(d *Tombstone, child bool) inbox.Changes {
 	out := inbox.Changes{Child: child}
-	if !d.Told {
-		d.Told, out.Event = true, apiwatch.Deleted
+	if !d.EventHandled {
+		d.EventHandled, out.Event = true, apiwatch.Deleted
 	}
 	return out
 }

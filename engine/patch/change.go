@@ -204,7 +204,7 @@ func (t Target) conditioned(o *unstructured.Unstructured, fields map[string]any,
 	if kept := without(list, gone); len(kept) < len(list) {
 		list, changed = kept, true
 	}
-	if _, anew := fields["conditions"]; changed || anew && len(wanted) > 0 {
+	if _, set := fields["conditions"]; changed || set && len(wanted) > 0 {
 		return overlay(fields, map[string]any{"conditions": list})
 	}
 	return fields
@@ -213,8 +213,8 @@ func (t Target) conditioned(o *unstructured.Unstructured, fields map[string]any,
 // remaining returns the status in which to set conditions. If handlers set or remove the conditions as a whole, it
 // has what they leave. Conditions that are removed and set again keep their transition times.
 func remaining(status map[string]any, p *dsl.Patch, wanted []metav1.Condition) map[string]any {
-	given, anew := p.Status["conditions"]
-	if !anew {
+	given, set := p.Status["conditions"]
+	if !set {
 		return status
 	}
 	if given == nil {

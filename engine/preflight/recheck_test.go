@@ -115,9 +115,9 @@ type working func() []*dsl.Resource
 
 func (w working) Resources() []*dsl.Resource { return w() }
 
-// TestAnotherDeclarationIsCheckedAnew holds that a resource that is stopped and started otherwise is held against the
+// TestAnotherDeclarationIsCheckedAgain holds that a resource that is stopped and started otherwise is held against the
 // schemas as it is then, that nothing is said of what was before, and that one that starts as it was is checked, too.
-func TestAnotherDeclarationIsCheckedAnew(t *testing.T) {
+func TestAnotherDeclarationIsCheckedAgain(t *testing.T) {
 	const name, other = "foos.v1.example.com", "foos.example.com"
 	fits, misfits, left := declares(name, "size"), declares(name, "name"), declares(other, "size")
 	tests := map[string]struct {

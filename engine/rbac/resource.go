@@ -75,7 +75,7 @@ func (c *collector) marks(r *dsl.Resource, own about) {
 		c.add(own, because(renames), "get", "patch")
 	}
 	if reads {
-		c.add(own, because("reads one anew where the cache is not enough, as after a conflict"), "get")
+		c.add(own, because("reads an object again where the cache is not enough, as after a conflict"), "get")
 	}
 }
 
@@ -235,7 +235,7 @@ func (c *collector) register(namespace string) {
 	if namespace == "" {
 		return
 	}
-	const why = "registers of which kinds it has children, so that a later version finds those that it does not make any more"
+	const why = "registers the kinds of its children, so that a later version finds those that it does not make any more"
 	all := about{Name: dsl.ResourceName{Resource: "configmaps"}, namespace: namespace}
 	own := all
 	own.names = []string{c.op.Register()}

@@ -86,7 +86,7 @@ func TestARetryEndsTheWait(t *testing.T) {
 	})
 }
 
-func TestWaitsBeginAnewAfterACalmTime(t *testing.T) {
+func TestWaitsBeginAgainAfterACalmTime(t *testing.T) {
 	p := &pace{}
 	for range 10 {
 		p.next(forbidden)
@@ -164,7 +164,7 @@ func TestASourceThatIsDeniedIsBlindWhenTheTimeComes(t *testing.T) {
 	})
 }
 
-func TestAWatchThatFallsSilentIsOpenedAnew(t *testing.T) {
+func TestAWatchThatFallsSilentIsOpenedAgain(t *testing.T) {
 	tests := map[string]struct {
 		period  time.Duration // between bookmarks, none when zero
 		silence time.Duration

@@ -196,7 +196,7 @@ func (s *server) cut(err apierrors.APIStatus) {
 	s.streams = nil
 }
 
-// gap lets things happen that no stream sees. The informers list anew afterwards.
+// gap lets things happen that no stream sees. The informers list again afterwards.
 func (s *server) gap(unseen func()) {
 	s.mu.Lock()
 	streams := s.streams

@@ -331,7 +331,7 @@ func (a Applier) refusal(live *unstructured.Unstructured, by string) error {
 			says, a.Owner.Keys.Record)
 	case controller != nil:
 	case name == a.Owner.Name():
-		out.Advice = "nobody will collect it, as it has no owner reference: delete it, or give the child another name"
+		out.Advice = "it is not garbage-collected, as it has no owner reference: delete it, or give the child another name"
 	}
 	return out
 }

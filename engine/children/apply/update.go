@@ -79,7 +79,7 @@ func (a Applier) update(ctx context.Context, c dynamic.ResourceInterface, desire
 			return now, "", err
 		}
 	}
-	ch.deed = ch.tell(live, now)
+	ch.deed = ch.describe(live, now)
 	if now, err = ch.prepare(ctx, live, now); err != nil {
 		return nil, "", err
 	}
@@ -150,8 +150,8 @@ func (ch change) question(live, now *unstructured.Unstructured) drift.Question {
 	return q
 }
 
-// tell fills in Found with what somebody has changed, and returns what is about to be done to the child.
-func (ch change) tell(live, now *unstructured.Unstructured) Deed {
+// describe fills in Found with what somebody has changed, and returns what is about to be done to the child.
+func (ch change) describe(live, now *unstructured.Unstructured) Deed {
 	if ch.applier.Found == nil || ch.deed == Adopted {
 		return ch.deed
 	}

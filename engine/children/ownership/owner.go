@@ -74,7 +74,7 @@ func (o Owner) Forgets(live metav1.Object) bool {
 // child it is, the record says where it lists it: the child may be in the hands of others.
 func (o Owner) Spec(live *unstructured.Unstructured) (s dsl.ChildSpec, named bool) {
 	s, named = ParseTitle(Annotation(live, o.Keys.Child))
-	if entered, told := o.Record.Title(PlaceOf(live)); told && o.Says(live) {
+	if entered, known := o.Record.Title(PlaceOf(live)); known && o.Says(live) {
 		policy := s.OnDelete
 		if s, named = ParseTitle(entered); policy != "" {
 			s.OnDelete = policy

@@ -37,12 +37,12 @@ const (
 	mostText = 1 << 20
 )
 
-// untold is the title of a place of which the record does not say which child it is.
-const untold = "?"
+// unknownTitle is the title of a place of which the record does not say which child it is.
+const unknownTitle = "?"
 
 // line is how a place and its title are stored. A title has no space.
 func line(place Place, title string) string {
-	if title == untold {
+	if title == unknownTitle {
 		return place.String()
 	}
 	return place.String() + " " + title
@@ -50,7 +50,7 @@ func line(place Place, title string) string {
 
 // parseLine reads what line wrote.
 func parseLine(text string) (place Place, title string, ok bool) {
-	title = untold
+	title = unknownTitle
 	if i := strings.LastIndexByte(text, ' '); i >= 0 && (i == len(text)-1 || strings.Contains(text[i:], "/")) {
 		text, title = text[:i], text[i+1:]
 	}
@@ -193,15 +193,15 @@ func (r *Record) Lists(place Place) bool {
 	return found
 }
 
-// Title returns which child is at a place that the record lists; told is false where it does not say.
+// Title returns which child is at a place that the record lists; known is false where it does not say.
 // Who may write the child can change what its annotation says, and pass it for another one.
-func (r *Record) Title(place Place) (title string, told bool) {
+func (r *Record) Title(place Place) (title string, known bool) {
 	at, found := r.find(place)
 	if !found {
 		return "", false
 	}
 	_, title, _ = parseLine(r.lines[at])
-	return title, title != untold
+	return title, title != unknownTitle
 }
 
 // Places returns what is in the record, sorted.

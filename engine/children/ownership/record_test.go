@@ -35,7 +35,7 @@ func configMapAt(namespace, name string) Place {
 func at(places ...Place) map[Place]string {
 	out := map[Place]string{}
 	for _, place := range places {
-		out[place] = untold
+		out[place] = unknownTitle
 	}
 	return out
 }

@@ -58,7 +58,7 @@ func TestAnObjectWithACopiedStateIsNew(t *testing.T) {
 	})
 }
 
-// exportWeb is web as kubectl get -o yaml shows it and an editor leaves it, to be made anew.
+// exportWeb is web as kubectl get -o yaml shows it and an editor leaves it, to be recreated.
 func exportWeb(s *scene.Stage) *unstructured.Unstructured {
 	s.T.Helper()
 	s.Settle()

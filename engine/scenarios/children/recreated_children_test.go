@@ -46,7 +46,7 @@ func makeReplicasImmutable(s *scene.Stage, replicas int64, more ...*field.Error)
 }
 
 // TestAChildIsRecreatedForAFieldThatCannotBeChanged: where a field cannot be changed, and only then, a child is deleted and
-// made anew.
+// recreated.
 func TestAChildIsRecreatedForAFieldThatCannotBeChanged(t *testing.T) {
 	recreate := dsl.ChildSpec{OnImmutable: dsl.RecreateChild}
 	adopting := dsl.ChildSpec{OnImmutable: dsl.RecreateChild, Adopt: dsl.AdoptIfUnowned}
@@ -108,7 +108,7 @@ func TestAChildIsRecreatedForAFieldThatCannotBeChanged(t *testing.T) {
 			s.Process.Restart()
 			s.Advance(time.Hour)
 			if got := child(s); got == nil || got.GetUID() != uid {
-				s.T.Error("it was made anew")
+				s.T.Error("it was recreated")
 			}
 		}},
 		"one that a finalizer holds is waited for": {Operator: keepsSize(recreate), Play: func(s *scene.Stage) {

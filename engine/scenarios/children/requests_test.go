@@ -41,7 +41,7 @@ func countReads(s *scene.Stage) (read func(want int)) {
 // TestAChildCostsFewRequests follows a child through its life, and counts the requests for it, reads among them.
 func TestAChildCostsFewRequests(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"one makes it, one changes it, one makes it anew, and none is for what is as it should be": {
+		"one makes it, one changes it, one makes it again, and none is for what is as it should be": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.OnReconcile("child", j.Note("child", func(ctx context.Context, r *dsl.Request) error {

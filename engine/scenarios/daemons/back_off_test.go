@@ -58,7 +58,7 @@ func playBackOff(t *testing.T, s **scene.Stage, tests map[string]backOffScenario
 func TestAChangeCutsTheBackOffOfADaemonShort(t *testing.T) {
 	var s *scene.Stage
 	playBackOff(t, &s, map[string]backOffScenario{
-		"a change of the spec does, and attempts are counted anew": {failsHourly(nil), func(v *vigil) {
+		"a change of the spec does, and attempts are counted again": {failsHourly(nil), func(v *vigil) {
 			v.want("runs: 1, attempt 1")
 			s.Advance(90 * time.Minute)
 			v.want("runs: 1, attempt 2")

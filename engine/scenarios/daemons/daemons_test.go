@@ -215,7 +215,7 @@ func TestADaemonStartsAndStopsWithItsObject(t *testing.T) {
 			}
 			v.want("begins: 1", "stops: the operator stops")
 		}},
-		"a restart of the process starts it anew": {watching(), func(s *scene.Stage, v *vigil) {
+		"a restart of the process starts it again": {watching(), func(s *scene.Stage, v *vigil) {
 			s.Begin()
 			s.Process.Restart()
 			v.want("begins: 1", "stops: the operator stops", "begins: 1")
@@ -313,7 +313,7 @@ func TestADaemonNeverRunsTwiceAtOnce(t *testing.T) {
 			s.Advance(time.Second)
 			v.want("ends", "begins: 1")
 		},
-		"an object that is made anew under the same name": func(s *scene.Stage, v *vigil) {
+		"an object that is recreated under the same name": func(s *scene.Stage, v *vigil) {
 			s.Begin()
 			s.Remove()
 			s.Create(strings.Replace(scene.Web, "size: 1", "size: 7", 1))
@@ -321,7 +321,7 @@ func TestADaemonNeverRunsTwiceAtOnce(t *testing.T) {
 			s.Advance(10 * time.Second)
 			v.want("ends", "begins: 7")
 		},
-		"one that was made anew while nobody watched": func(s *scene.Stage, v *vigil) {
+		"one that was recreated while nobody watched": func(s *scene.Stage, v *vigil) {
 			s.Begin()
 			s.HoldWatches(scene.Foos)
 			s.Remove()

@@ -100,7 +100,7 @@ func TestTheRunsOfADaemonAreRetriedAndTheirPatchesSent(t *testing.T) {
 			s.Advance(time.Hour)
 			v.want("run 1", "run 2", "run 3")
 		}},
-		"a run that lasted begins the count anew": {func(foo *dsl.Resource, v *vigil) {
+		"a run that lasted begins the count again": {func(foo *dsl.Resource, v *vigil) {
 			foo.Daemon("watch", func(_ context.Context, r *dsl.DaemonRequest) error {
 				v.note("run %d", r.Attempt)
 				<-time.After(20 * time.Minute)

@@ -183,7 +183,7 @@ func TestAnObjectThatLeavesTheSelectorIsLetGo(t *testing.T) {
 			s.Called("sync create", "left delete")
 			s.WantFinalizers(scene.Finalizer)
 		}},
-		"one that is back is handled anew": {Operator: gold(""), Play: func(s *scene.Stage) {
+		"one that is back is handled again": {Operator: gold(""), Play: func(s *scene.Stage) {
 			s.Launch()
 			s.Create(scene.Web)
 			for range 3 {

@@ -86,7 +86,7 @@ func TestRequestsHaveADeadline(t *testing.T) {
 				s.Called("sync create")
 			},
 		},
-		"a watch whose answer never begins is opened anew": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
+		"a watch whose answer never begins is opened again": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
 			s.Begin()
 			s.DelayNext("watch", scene.Foos, 24*time.Hour)
 			s.CutWatches(scene.Foos)

@@ -92,7 +92,7 @@ func TestTheBackOffGrows(t *testing.T) {
 
 func TestAHandlerThatFailsIsRetried(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"a new change cuts the wait short and starts the attempts anew": {
+		"a new change cuts the wait short and starts the attempts again": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.OnReconcile("vain", j.Note("vain", scene.RetriesAfter(time.Hour)))
 			},

@@ -14,7 +14,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestStepsGoOnWhereTheyWere holds that a handler of steps goes on where it was, and begins anew for something new.
+// TestStepsGoOnWhereTheyWere holds that a handler of steps goes on where it was, and begins again for something new.
 func TestStepsGoOnWhereTheyWere(t *testing.T) {
 	steps := func(second ...dsl.Func) func(foo *dsl.Resource, j *enginetest.Journal) {
 		return func(foo *dsl.Resource, j *enginetest.Journal) {
@@ -56,7 +56,7 @@ func TestStepsGoOnWhereTheyWere(t *testing.T) {
 				s.Called("one create", "two create", "three create")
 			},
 		},
-		"a change begins anew": {
+		"a change begins again": {
 			Operator: steps(scene.RetriesAfter(time.Minute), scene.Succeeds), Play: func(s *scene.Stage) {
 				s.Launch()
 				s.Create(scene.Web)

@@ -116,7 +116,7 @@ func TestATimeoutTakesBackTheRunningStepAlone(t *testing.T) {
 					}
 				},
 			},
-			"in a handler that counts its steps by itself, which begins anew": {
+			"in a handler that counts its steps by itself, which begins again": {
 				Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 					foo.OnReconcile("h", func(ctx context.Context, r *dsl.Request) error {
 						for _, step := range []dsl.Func{writesStatus("one"), once} {

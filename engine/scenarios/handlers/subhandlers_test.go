@@ -59,7 +59,7 @@ func TestEachSubHandlerHasItsOwnProgress(t *testing.T) {
 				s.Called("all/b create 3")
 			},
 		},
-		"when what the handler looks at changes, all begin anew": {
+		"when what the handler looks at changes, all begin again": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.OnReconcile("all", scene.DeclaresSubHandlers(j, map[string]dsl.Func{"b": scene.Fails(minute)}, nil, "a", "b"))
 			},

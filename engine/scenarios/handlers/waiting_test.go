@@ -81,7 +81,7 @@ func TestWaitingIsNoAttempt(t *testing.T) {
 			s.Called("wait create", "next create")
 			s.Wrote("patch foos default/web")
 		}},
-		"a process that begins anew looks again": {
+		"a process that begins again looks again": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.OnCreate("vain", j.Note("vain", scene.RetriesAfter(2*time.Hour)))
 				foo.OnCreate("wait", j.Note("wait", scene.Fails(dsl.Waiting("rain", time.Hour))))

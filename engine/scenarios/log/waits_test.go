@@ -148,7 +148,7 @@ func TestALongWaitIsLoggedWithItsEnd(t *testing.T) {
 			s.Advance(time.Minute)
 			s.WantLines(log, line("app", "waits for the moon and the stars"))
 		}},
-		"a process that begins anew says it once more": {one("the moon"), func(s *scene.Stage, log func() []string) {
+		"a process that begins again says it once more": {one("the moon"), func(s *scene.Stage, log func() []string) {
 			s.Advance(time.Minute)
 			s.WantLines(log, line("app", "waits for the moon"))
 			s.Process.Restart()

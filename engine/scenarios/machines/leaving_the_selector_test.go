@@ -95,14 +95,14 @@ func wantNewStart(s *scene.Stage) {
 // is gone for it, and new when it comes back.
 func TestAnObjectThatLeavesTheSelectorIsNewToItsMachineWhenItComesBack(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"without states of deletion its book is taken off with one request, and it begins anew": {Operator: withSelector(oneMachine), Play: func(s *scene.Stage) {
+		"without states of deletion its book is taken off with one request, and it begins again": {Operator: withSelector(oneMachine), Play: func(s *scene.Stage) {
 			comeToRunning(s)
 			leaveSelector(s)
 			s.Wrote("patch foos/status default/web")
 			wantStatusFields(s)
 			wantNewStart(s)
 		}},
-		"with states of deletion it begins anew, too": {Operator: withSelector(leaving(scene.Succeeds)), Play: func(s *scene.Stage) {
+		"with states of deletion it begins again, too": {Operator: withSelector(leaving(scene.Succeeds)), Play: func(s *scene.Stage) {
 			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Resize(10)
@@ -122,7 +122,7 @@ func TestAnObjectThatLeavesTheSelectorIsNewToItsMachineWhenItComesBack(t *testin
 			s.Advance(10 * time.Second)
 			s.Called("drain delete")
 		}},
-		"of several machines each begins anew": {Operator: withSelector(twoMachines), Play: func(s *scene.Stage) {
+		"of several machines each begins again": {Operator: withSelector(twoMachines), Play: func(s *scene.Stage) {
 			comeToRunning(s)
 			s.WantState("Closed", "traffic")
 			leaveSelector(s)

@@ -73,7 +73,7 @@ func TestAMachineGoesThroughItsStates(t *testing.T) {
 // TestTheTimeInAStateIsOver holds that the time that an object may stay in a state is kept, whatever happens.
 func TestTheTimeInAStateIsOver(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"one that was in a state for too long goes where its stay says, also when the process begins anew meanwhile": {Operator: oneMachine, Play: func(s *scene.Stage) {
+		"one that was in a state for too long goes where its stay says, also when the process begins again meanwhile": {Operator: oneMachine, Play: func(s *scene.Stage) {
 			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Resize(2)

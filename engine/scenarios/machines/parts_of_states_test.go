@@ -57,7 +57,7 @@ func TestAChildOfAStateFollowsItsNameInDuringAlone(t *testing.T) {
 		want   []string
 	}{
 		"made in enter it stays as it was made": {"enter", []string{"web-1"}},
-		"made in during it is made anew":        {"during", []string{"web-2"}},
+		"made in during it is recreated":        {"during", []string{"web-2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			playStates(t, `{name: One, terminal: true, `+test.action+`: {apply: {a: {apiVersion: v1, kind: ConfigMap, metadata: {name: "web-${string(self.spec.size)}"}}}}}`, func(s *scene.Stage) {

@@ -36,7 +36,7 @@ func TestAnObjectMayComeBackBeforeItsMachineHasEnded(t *testing.T) {
 		s.Advance(10 * time.Second)
 		s.Called("drain delete")
 	}
-	anew := func(s *scene.Stage) {
+	again := func(s *scene.Stage) {
 		comeBack(s)
 		s.Advance(time.Minute)
 		s.WantState("Running")
@@ -55,16 +55,16 @@ func TestAnObjectMayComeBackBeforeItsMachineHasEnded(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"it is entered once more": {Operator: withSelector(leaving(scene.Succeeds)), Play: func(s *scene.Stage) {
 			away(s)
-			anew(s)
+			again(s)
 		}},
 		"also where nothing that the machine reads has changed": {Operator: withSelector(looks), Play: func(s *scene.Stage) {
 			away(s)
-			anew(s)
+			again(s)
 		}},
 		"also when that cannot be written at first": {Operator: withSelector(looks), Play: func(s *scene.Stage) {
 			away(s)
 			s.FailNext("patch", scene.Foos+"/status", apierrors.NewInternalError(scene.ErrAgain), apierrors.NewInternalError(scene.ErrAgain))
-			anew(s)
+			again(s)
 		}},
 		"one that is deleted meanwhile goes through them": {Operator: withSelector(looks), Play: func(s *scene.Stage) {
 			away(s)

@@ -70,7 +70,7 @@ func TestAnIndexWakesReadersOfItsKeys(t *testing.T) {
 			s.ExpireWatches(scene.ConfigMaps)
 			s.ReleaseWatches(scene.ConfigMaps)
 			s.Advance(time.Minute)
-			s.Called() // made anew under the name while nobody looked, with the same value
+			s.Called() // recreated under the name while nobody looked, with the same value
 		}},
 		"a key that is read no more wakes nobody": {Operator: scene.LooksUp(dsl.Reconcile), Play: func(s *scene.Stage) {
 			s.LaunchWithIndex()
@@ -121,7 +121,7 @@ func TestReadersOfAnIndexSeeAllOfItAfterARestart(t *testing.T) {
 			s.Process.Restart()
 			s.Called()
 		}},
-		"level-triggered handlers look anew after a restart": {Operator: scene.LooksUp(dsl.Reconcile), Play: func(s *scene.Stage) {
+		"level-triggered handlers look again after a restart": {Operator: scene.LooksUp(dsl.Reconcile), Play: func(s *scene.Stage) {
 			s.LaunchWithIndex()
 			s.Create(scene.FooWithRef("web", "x"))
 			s.Called("web create:")

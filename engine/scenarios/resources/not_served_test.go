@@ -19,7 +19,7 @@ const namespaces = "namespaces.v1"
 
 const foos2 = "foos.v2.example.com"
 
-// hideFromLists makes lists not show an object any more, and operators list anew.
+// hideFromLists makes lists not show an object any more, and operators list again.
 func hideFromLists(s *scene.Stage, resource, namespace, name string) {
 	s.T.Helper()
 	s.Omit(resource, namespace, name)

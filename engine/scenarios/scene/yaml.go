@@ -77,4 +77,4 @@ func AppliesChild(id, kind, name string, more ...string) string {
 }
 
 // LabelsSeen is a handler that labels its object and has no child.
-const LabelsSeen = `{id: tells, set: {labels: {seen: "yes"}}}`
+const LabelsSeen = `{id: mark, set: {labels: {seen: "yes"}}}`

@@ -102,7 +102,7 @@ func TestTheConditionSaysWhichHandlersFail(t *testing.T) {
 			s.Wrote(scene.StatusWrite)
 		})
 	})
-	t.Run("a process that begins anew writes it neither away nor again", func(t *testing.T) {
+	t.Run("a process that begins again writes it neither away nor again", func(t *testing.T) {
 		scene.PlayWithConditions(t, func(foo *dsl.Resource) {
 			foo.OnReconcile("vain", scene.Fails(scene.ErrAgain))
 			foo.OnReconcile("picky", scene.Succeeds, dsl.When(func(*dsl.Subject) (bool, error) { return false, errors.New("no such key") }))

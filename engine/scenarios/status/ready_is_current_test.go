@@ -19,7 +19,7 @@ import (
 // unlessOff is a filter that a label turns off.
 var unlessOff = dsl.When(func(s *dsl.Subject) (bool, error) { return s.Object.GetLabels()["off"] == "", nil })
 
-// TestReadyFollowsFilters holds that the condition says of a changed object what a process that begins anew says of it.
+// TestReadyFollowsFilters holds that the condition says of a changed object what a process that begins again says of it.
 func TestReadyFollowsFilters(t *testing.T) {
 	tests := map[string]struct {
 		handlers      func(foo *dsl.Resource)

@@ -98,7 +98,7 @@ func TestAnIdleTimerRunsWhenItsObjectRests(t *testing.T) {
 			play: func(s *scene.Stage) { s.Advance(time.Hour) },
 			want: scene.Seconds(300, 360, 420),
 		},
-		"and waits anew when it changes": {
+		"and waits again when it changes": {
 			timing: alone, then: []dsl.Func{scene.RetriesAfter(time.Minute), scene.Succeeds},
 			play: func(s *scene.Stage) {
 				s.Advance(310 * time.Second)
@@ -122,7 +122,7 @@ func TestAnIdleTimerRunsWhenItsObjectRests(t *testing.T) {
 
 // TestAnIdleTimerCountsFromTheStartOfItsProcess holds that a process counts from when it first sees an object.
 func TestAnIdleTimerCountsFromTheStartOfItsProcess(t *testing.T) {
-	scene.PlayAll(t, map[string]scene.Scenario{"a process counts anew": {
+	scene.PlayAll(t, map[string]scene.Scenario{"a process counts again": {
 		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.Idle(time.Hour, "rest", j.Note("rest"))
 		},

@@ -206,7 +206,7 @@ func TestAScheduleSeesItsOwnWrites(t *testing.T) {
 }
 
 // TestAScheduleRunsInTheLeaderAlone holds that of several processes one runs it, and that the next leader
-// begins anew.
+// begins again.
 func TestAScheduleRunsInTheLeaderAlone(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})

@@ -334,7 +334,7 @@ func TestARenamedHandlerKeepsItsChildren(t *testing.T) {
 				v.Next(test.after)
 				v.WantChildren(test.want...)
 				if o := v.Get(scene.ConfigMaps, "default", "b"); o != nil && o.GetUID() != uid {
-					t.Error("the child was made anew")
+					t.Error("the child was recreated")
 				}
 			})
 		})
