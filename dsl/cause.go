@@ -97,7 +97,7 @@ var causeTable = []causeRow{
 	{cause: Timer, origin: fromClock, requires: &needsTiming, watches: "the clock", doc: "its time has come"},
 	{cause: Again, origin: fromClock, unlisted: true, doc: "it asked to be run again"},
 	{cause: Resync, origin: fromClock, reconcile: true, requires: &needsResync, doc: "the resource's resync period has passed for the object"},
-	{cause: Event, origin: fromWatch, alone: true, watches: "every event of the watch", doc: "the watch told of the object, whatever changed in it"},
+	{cause: Event, origin: fromWatch, alone: true, watches: "every event of the watch", doc: "the watch reported the object, whatever changed in it"},
 }
 
 // requirement is a declaration that a cause needs.

@@ -18,7 +18,7 @@ import (
 
 func idles(context.Context, *DaemonRequest) error { return nil }
 
-// TestWhatADaemonCannotHave holds that all that is wrong with a daemon or a delay is told at once.
+// TestWhatADaemonCannotHave holds that all faults of a daemon or a delay are reported at once.
 func TestWhatADaemonCannotHave(t *testing.T) {
 	daemon := func(options ...Option) func(*Resource) {
 		return func(r *Resource) { r.Daemon("d", idles, options...) }
@@ -30,7 +30,7 @@ func TestWhatADaemonCannotHave(t *testing.T) {
 		"filters, retries and a delay are for daemons": {
 			daemon(Label("a", "b"), AnnotationExists("c"), Retries(3), WithBackoff(time.Second, time.Minute), NoFinalizer(), InitialDelay(0), StopWithin(time.Minute)), nil,
 		},
-		"what is for handlers is not, and all of it is told": {
+		"options of handlers are refused, and all of them are reported": {
 			daemon(byTime(), Field("spec.a"), Timeout(time.Minute), After("x"), Was("y"), Release(), NoOld()),
 			[]string{"field: is not for daemons", "timeout: is not for daemons", "after: is not for daemons", "was: is not for daemons",
 				"onFailure: is not for daemons", "old: is not for daemons", "every: is not for daemons", "causes: is not for daemons"},
@@ -76,13 +76,13 @@ func TestWhatADaemonCannotHave(t *testing.T) {
 			err := op.Validate()
 			if err == nil {
 				if len(tt.want) > 0 {
-					t.Errorf("nothing is told, want %v", tt.want)
+					t.Errorf("no fault is reported, want %v", tt.want)
 				}
 				return
 			}
 			for _, want := range tt.want {
 				if !strings.Contains(err.Error(), want) {
-					t.Errorf("%q is not told:\n%v", want, err)
+					t.Errorf("%q is not reported:\n%v", want, err)
 				}
 			}
 			if len(tt.want) == 0 {

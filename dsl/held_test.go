@@ -48,7 +48,7 @@ func TestHeld(t *testing.T) {
 			foo.OnReconcile("a", nothing, known("", "spec.x"))
 			foo.OnReconcile("b", nothing)
 		}, nil},
-		"all, where a handler is told of changes": {func(_ *Operator, foo *Resource) { foo.OnUpdate("a", nothing, known("", "spec.x")) }, nil},
+		"all, where a handler runs for changes": {func(_ *Operator, foo *Resource) { foo.OnUpdate("a", nothing, known("", "spec.x")) }, nil},
 		"all, where a handler looks at all objects": {func(_ *Operator, foo *Resource) {
 			foo.OnReconcile("a", nothing, known("", "spec.x"))
 			foo.Schedule(Timing{Every: time.Hour}, "b", nothing, known("", "spec.x"))

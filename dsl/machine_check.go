@@ -184,7 +184,7 @@ func (g *machineCheck) target(field, name string, deletion bool) {
 // strangers reports ways to unknown states. When several ways lead to one unknown name, and no known state has a
 // similar name, the state's declaration is probably mistyped.
 func (g *machineCheck) strangers() {
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, s := range g.unknown {
 		names := slices.DeleteFunc(slices.Clone(g.group[s.deletion]), func(name string) bool { return name == "" })
 		meant, near := words.Nearest(s.name, names)
@@ -196,10 +196,10 @@ func (g *machineCheck) strangers() {
 		}
 		switch {
 		case near && ways > 1 && !g.begins(meant, s.deletion):
-			if !told[s.name] {
-				g.fault(g.place[meant]+".name", "no way leads to state %s, and %d to %q, which there is not (did you mean %q here?)", meant, ways, s.name, s.name)
+			if !reported[s.name] {
+				g.fault(g.place[meant]+".name", "no way leads to state %s, and %d lead to %q, which is not declared (did you mean %q here?)", meant, ways, s.name, s.name)
 			}
-			told[s.name] = true
+			reported[s.name] = true
 		case near || len(names) == len(g.group[s.deletion]): // otherwise the state may be the unnamed one, which is reported
 			g.fault(s.field, "unknown state %q (%s)", s.name, words.Hint(s.name, names))
 		}

@@ -97,7 +97,7 @@ func TestFaultsOfMachines(t *testing.T) {
 				"machine.states[1]: no way leads out of state B, and it is not terminal",
 			},
 		},
-		"names that are none, or used twice": {
+		"invalid names, or names used twice": {
 			machine: states(state("a b", to("B")), end("B"), end("B")),
 			want: []string{
 				`machine.states[0].name: want a word such as Pending, found "a b"`,
@@ -142,7 +142,7 @@ func TestFaultsOfMachines(t *testing.T) {
 			machine: states(state("A", dsl.Transition{To: "B", Manual: true, When: to("B").When}), end("B")),
 			want:    []string{"machine.states[0].transitions[0].when: is not for a manual transition, which a person takes"},
 		},
-		"conditions that the engine sets, or that nobody can": {
+		"conditions that the engine sets, or that cannot be set": {
 			machine: dsl.Machine{Name: "app", States: []dsl.State{
 				{Name: "A", Condition: "Ready", Transitions: []dsl.Transition{to("B")}}, {Name: "B", Condition: "AppReady", Transitions: []dsl.Transition{to("C")}},
 				{Name: "C", Condition: "so so", Terminal: true},

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestObject holds what typed values become that are applied: what nobody set is left out, so nobody owns it.
+// TestObject holds what typed values become that are applied: unset fields are left out, so that no manager owns them.
 func TestObject(t *testing.T) {
 	two := int32(2)
 	now := metav1.NewTime(time.Unix(0, 0))

@@ -46,8 +46,8 @@ func TestValidate(t *testing.T) {
 		"a field selector is read":             {func(r *Resource) { r.FieldSelector = "a~b"; r.OnCreate("h", nothing) }, "field selector"},
 		"a cache profile is known":             {func(r *Resource) { r.Cache = "huge"; r.OnCreate("h", nothing) }, `cache: unknown cache profile "huge"`},
 		"retries are not negative":             {func(r *Resource) { r.OnCreate("h", nothing, Retries(-5)) }, "must not be negative"},
-		"a generation does not tell old":       {func(r *Resource) { r.ObservedGeneration = true; r.OnUpdate("h", nothing) }, "observedGeneration: cannot tell"},
-		"a generation tells that spec changed": {func(r *Resource) { r.ObservedGeneration = true; r.OnField("spec", "h", nothing, NoOld()) }, ""},
+		"a generation does not give old":       {func(r *Resource) { r.ObservedGeneration = true; r.OnUpdate("h", nothing) }, "observedGeneration: cannot show"},
+		"a generation shows that spec changed": {func(r *Resource) { r.ObservedGeneration = true; r.OnField("spec", "h", nothing, NoOld()) }, ""},
 		"a reconcile handler needs no resync":  {func(r *Resource) { r.OnReconcile("h", nothing) }, ""},
 	}
 	for name, tt := range tests {
@@ -127,11 +127,11 @@ func TestValidateReportsEveryFault(t *testing.T) {
 
 func TestAnOperatorHasAName(t *testing.T) {
 	tests := map[string]struct{ name, domain, want string }{
-		"a name":                     {"op", "", ""},
-		"a name and a domain":        {"op", "example.com", ""},
-		"none says where to set it":  {"", "", "operator: metadata.name: it has no name: set Operator.Name (metadata.name in YAML)"},
-		"a faulty one is told alone": {"A", "", `operator: metadata.name: want a DNS label, found "A": a lowercase RFC 1123 label`},
-		"a faulty domain":            {"op", "-", `operator: metadata.domain: want a DNS name, found "-": a lowercase RFC 1123 subdomain`},
+		"a name":                         {"op", "", ""},
+		"a name and a domain":            {"op", "example.com", ""},
+		"none says where to set it":      {"", "", "operator: metadata.name: it has no name: set Operator.Name (metadata.name in YAML)"},
+		"a faulty one is reported alone": {"A", "", `operator: metadata.name: want a DNS label, found "A": a lowercase RFC 1123 label`},
+		"a faulty domain":                {"op", "-", `operator: metadata.domain: want a DNS name, found "-": a lowercase RFC 1123 subdomain`},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
@@ -197,7 +197,7 @@ func TestErrors(t *testing.T) {
 		t.Errorf("temporary after %s, %v", after, ok)
 	}
 	if !IsPermanent(fmt.Errorf("y: %w", Permanent(base))) || IsPermanent(base) || IsPermanent(nil) {
-		t.Error("permanent errors are not told from others")
+		t.Error("permanent errors are not distinguished from others")
 	}
 	if Temporary(nil, time.Second) != nil || Permanent(nil) != nil {
 		t.Error("no error became one")
@@ -293,7 +293,7 @@ func TestWhatAPatchRemovesStaysRemovedWhenItIsJoined(t *testing.T) {
 
 func TestPatchRemembersFaults(t *testing.T) {
 	for name, fault := range map[string]func(*Patch){
-		"a path that is none":         func(p *Patch) { p.Set("a b", 1) },
+		"an invalid path":             func(p *Patch) { p.Set("a b", 1) },
 		"status by way of Set":        func(p *Patch) { p.Set("status.x", 1) },
 		"the kind":                    func(p *Patch) { p.Set("kind", "x") },
 		"a value that is not JSON":    func(p *Patch) { p.SetStatus("x", func() {}) },

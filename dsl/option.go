@@ -73,7 +73,7 @@ var (
 // optionTable has the options of handlers. The form of a handler in YAML (package config) has a field for each, and
 // [Handler] has one for each that is not for YAML alone.
 var optionTable = []optionRow{
-	{name: "was", not: noObject | SubHandler, daemon: "is not for daemons, of which nothing is kept",
+	{name: "was", not: noObject | SubHandler, daemon: "is not for daemons, which have no stored state",
 		given: func(h *Handler) bool { return len(h.Was) > 0 }, check: (*Handler).checkWas},
 	{name: "causes", not: noObject | SubHandler, daemon: "is not for daemons, which run all the time",
 		given: (*Handler).hasCauses, check: (*Handler).checkCauses},
@@ -99,7 +99,7 @@ var optionTable = []optionRow{
 		given: func(h *Handler) bool { return h.Release }, check: (*Handler).checkRelease},
 	{name: "deleted", not: activities | SubHandler, only: &forResumes, daemon: "is not for daemons, which end before their object goes",
 		given: func(h *Handler) bool { return h.Deleted }},
-	{name: "old", not: noObject, daemon: "is not for daemons, of which nothing is kept",
+	{name: "old", not: noObject, daemon: "is not for daemons, which have no stored state",
 		given: func(h *Handler) bool { return h.NoOld }},
 	{name: "with"},
 	{name: "forEach", not: noObject},

@@ -65,12 +65,12 @@ func TestEachOptionOnEachKindOfHandler(t *testing.T) {
 		"a daemon": {
 			func(_ *Operator, foo *Resource, option Option) { foo.Daemon("h", idles, option) },
 			"resource foos.v1.example.com: handler h: ", []string{"idle", "every"}, map[string]string{
-				"was": "is not for daemons, of which nothing is kept", "causes": "is not for daemons, which run all the time",
+				"was": "is not for daemons, which have no stored state", "causes": "is not for daemons, which run all the time",
 				"field": "is not for daemons, which hear of every change", "errors": "is not for daemons: an error has them run again, Permanent ends them",
 				"timeout":  "is not for daemons, which run as long as they like (want stopWithin for the time to end)",
 				"deadline": "is not for daemons, which run as long as they like", "after": "is not for daemons, which run beside handlers",
 				"onFailure": "is not for daemons: a deletion does not wait for one that has ended",
-				"deleted":   "is not for daemons, which end before their object goes", "old": "is not for daemons, of which nothing is kept",
+				"deleted":   "is not for daemons, which end before their object goes", "old": "is not for daemons, which have no stored state",
 			},
 		},
 		"a schedule": {

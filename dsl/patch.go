@@ -109,7 +109,7 @@ func withCondition(list []metav1.Condition, c metav1.Condition) []metav1.Conditi
 func (p *Patch) Join(over *Patch) {
 	p.Replaced = append(p.Replaced, join(p.Object, over.Object, over.Replaced)...)
 	p.ReplacedStatus = append(p.ReplacedStatus, join(p.Status, over.Status, over.ReplacedStatus)...)
-	if _, anew := over.Status["conditions"]; anew {
+	if _, set := over.Status["conditions"]; set {
 		p.Conditions, p.Offered = nil, nil
 	}
 	for _, c := range over.Conditions {

@@ -16,11 +16,11 @@ func (r *Resource) KeepsReady() bool {
 	if r.Ready != nil {
 		return *r.Ready
 	}
-	unknown := func(h *Handler) bool { return !h.ResourceWide && !h.Known.Reads.Told }
-	tells := func(h *Handler) bool {
+	unknown := func(h *Handler) bool { return !h.ResourceWide && !h.Known.Reads.Complete }
+	offers := func(h *Handler) bool {
 		return h.Level() && slices.ContainsFunc(h.Needs, func(n Need) bool { return n.Offered })
 	}
-	return r.CRD != nil && !slices.ContainsFunc(r.handlers, unknown) && slices.ContainsFunc(r.handlers, tells)
+	return r.CRD != nil && !slices.ContainsFunc(r.handlers, unknown) && slices.ContainsFunc(r.handlers, offers)
 }
 
 // setsReady returns the first handler that is known to set the condition Ready, or nil.

@@ -67,7 +67,7 @@ var secretKind = schema.GroupKind{Kind: "Secret"}
 // read everything that its resource declares. A kind that is computed counts as Secret.
 func (r *Resource) Secrets(h *Handler) Secrets {
 	out := Secrets{From: r.secretSources()}
-	if !h.Known.Reads.Told {
+	if !h.Known.Reads.Complete {
 		out.Read = len(out.From) > 0 || slices.ContainsFunc(h.Needs, Need.ofSecrets)
 		return out
 	}

@@ -140,7 +140,7 @@ func panicked() string {
 		}
 		begun = begun || frame.Function == "runtime.gopanic"
 		if !more {
-			return "nobody knows where"
+			return "an unknown place"
 		}
 	}
 }

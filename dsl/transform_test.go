@@ -113,7 +113,7 @@ func TestWhatTransformationsMakeOfAPatch(t *testing.T) {
 			ask:   func(p *Patch) { p.JSON(JSONOp{Op: "replace", Path: "/kind", Value: "Bar"}) },
 			wrong: "changing kind: an object keeps it", final: true,
 		},
-		"a status that is none": {
+		"an invalid status": {
 			ask:   func(p *Patch) { p.JSON(JSONOp{Op: "replace", Path: "/status", Value: "x"}) },
 			wrong: "changing status: it is not a map", final: true,
 		},

@@ -66,8 +66,8 @@ func typedDaemon[T any]() DaemonFunc {
 	return TypedDaemon(func(context.Context, *TypedDaemonRequest[T]) error { return nil })
 }
 
-// TestAFieldOfATypeThatTheCacheDoesNotHoldIsAFault holds that a handler whose struct has a field that keep leaves out is told
-// of before it runs: the field would read as not set.
+// TestAFieldOfATypeThatTheCacheDoesNotHoldIsAFault holds that a handler whose struct has a field that keep leaves out is reported
+// before it runs: the field would read as not set.
 func TestAFieldOfATypeThatTheCacheDoesNotHoldIsAFault(t *testing.T) {
 	add := func(fn Func) func(*Resource) { return func(r *Resource) { r.OnReconcile("look", fn) } }
 	without := func(field string) (out []string) {
@@ -79,7 +79,7 @@ func TestAFieldOfATypeThatTheCacheDoesNotHoldIsAFault(t *testing.T) {
 		return out
 	}
 	const rest = ", so the handler would see nothing there: hold it in the cache, or take it out of the type"
-	told := func(what string) string {
+	missing := func(what string) string {
 		return "resource foos.v1.example.com: handler look: its type " + what + rest
 	}
 	untyped := func(context.Context, *Request) error { return nil }
@@ -92,30 +92,30 @@ func TestAFieldOfATypeThatTheCacheDoesNotHoldIsAFault(t *testing.T) {
 		"all is held":                       {add: add(typed[stall]())},
 		"each field is held":                {add: add(typed[stall]()), keep: whole()},
 		"what the fields are in is held":    {add: add(typed[stall]()), keep: []string{"spec"}},
-		"a field is not held":               {add(typed[stall]()), without("spec.title"), "", told("dsl.stall has spec.title, which keep leaves out")},
-		"a configuration says what is held": {add(typed[stall]()), without("spec.title"), "operator.yaml:7:11", told("dsl.stall has spec.title, which keep (at operator.yaml:7:11) leaves out")},
-		"an embedded field is not held":     {add(typed[stall]()), without("spec.city"), "", told("dsl.stall has spec.city, which keep leaves out")},
-		"a time is not held":                {add(typed[stall]()), without("spec.opens"), "", told("dsl.stall has spec.opens, which keep leaves out")},
-		"a field of a struct is held":       {add(typed[stall]()), append(without("spec.door"), "spec.door.color"), "", told("dsl.stall has spec.door.next, which keep leaves out")},
-		"a key of a map is held":            {add(typed[stall]()), append(without("spec.extra"), "spec.extra.a"), "", told("dsl.stall has spec.extra, which keep leaves out")},
-		"a type that contains itself":       {add(typed[stall]()), append(without("spec.door"), "spec.door.color", "spec.door.next.next.color"), "", told("dsl.stall has spec.door.next.color, spec.door.next.next.next, which keep leaves out")},
-		"nothing of a struct is held":       {add(typed[stall]()), without("spec.door"), "", told("dsl.stall has spec.door, which keep leaves out")},
-		"many fields are not held":          {add(typed[stall]()), []string{"spec.title"}, "", told("dsl.stall has spec.city, spec.opens, spec.door and 2 more, which keep leaves out")},
-		"a field of the status is not held": {add(typed[struct{ Status struct{ Phase string } }]()), []string{"spec"}, "", told("(a struct) has Status, which keep leaves out")},
-		"a type of Kubernetes":              {add(typed[appsv1.Deployment]()), []string{"spec.replicas", "status"}, "", told("v1.Deployment has spec.selector, spec.template, spec.strategy and 4 more, which keep leaves out")},
+		"a field is not held":               {add(typed[stall]()), without("spec.title"), "", missing("dsl.stall has spec.title, which keep leaves out")},
+		"a configuration says what is held": {add(typed[stall]()), without("spec.title"), "operator.yaml:7:11", missing("dsl.stall has spec.title, which keep (at operator.yaml:7:11) leaves out")},
+		"an embedded field is not held":     {add(typed[stall]()), without("spec.city"), "", missing("dsl.stall has spec.city, which keep leaves out")},
+		"a time is not held":                {add(typed[stall]()), without("spec.opens"), "", missing("dsl.stall has spec.opens, which keep leaves out")},
+		"a field of a struct is held":       {add(typed[stall]()), append(without("spec.door"), "spec.door.color"), "", missing("dsl.stall has spec.door.next, which keep leaves out")},
+		"a key of a map is held":            {add(typed[stall]()), append(without("spec.extra"), "spec.extra.a"), "", missing("dsl.stall has spec.extra, which keep leaves out")},
+		"a type that contains itself":       {add(typed[stall]()), append(without("spec.door"), "spec.door.color", "spec.door.next.next.color"), "", missing("dsl.stall has spec.door.next.color, spec.door.next.next.next, which keep leaves out")},
+		"nothing of a struct is held":       {add(typed[stall]()), without("spec.door"), "", missing("dsl.stall has spec.door, which keep leaves out")},
+		"many fields are not held":          {add(typed[stall]()), []string{"spec.title"}, "", missing("dsl.stall has spec.city, spec.opens, spec.door and 2 more, which keep leaves out")},
+		"a field of the status is not held": {add(typed[struct{ Status struct{ Phase string } }]()), []string{"spec"}, "", missing("(a struct) has Status, which keep leaves out")},
+		"a type of Kubernetes":              {add(typed[appsv1.Deployment]()), []string{"spec.replicas", "status"}, "", missing("v1.Deployment has spec.selector, spec.template, spec.strategy and 4 more, which keep leaves out")},
 		"a part of a type of Kubernetes": {add: add(typed[struct {
 			Spec struct {
 				Replicas *int32 `json:"replicas,omitempty"`
 			} `json:"spec"`
 		}]()), keep: []string{"spec.replicas"}},
-		"a map has any fields":                  {add: add(typed[map[string]any]()), keep: []string{"spec.title"}},
-		"a whole object has any fields":         {add: add(typed[unstructured.Unstructured]()), keep: []string{"spec.title"}},
-		"code of others, which is not run":      {add: add(untyped), keep: []string{"spec.title"}},
-		"a schedule, which has no object":       {add: func(r *Resource) { r.Schedule(Timing{Every: time.Hour}, "look", typed[stall]()) }, keep: []string{"spec.title"}},
-		"a daemon":                              {func(r *Resource) { r.Daemon("look", typedDaemon[stall]()) }, without("spec.title"), "", told("dsl.stall has spec.title, which keep leaves out")},
-		"a daemon, of which each field is held": {add: func(r *Resource) { r.Daemon("look", typedDaemon[stall]()) }, keep: whole()},
+		"a map has any fields":               {add: add(typed[map[string]any]()), keep: []string{"spec.title"}},
+		"a whole object has any fields":      {add: add(typed[unstructured.Unstructured]()), keep: []string{"spec.title"}},
+		"code of others, which is not run":   {add: add(untyped), keep: []string{"spec.title"}},
+		"a schedule, which has no object":    {add: func(r *Resource) { r.Schedule(Timing{Every: time.Hour}, "look", typed[stall]()) }, keep: []string{"spec.title"}},
+		"a daemon":                           {func(r *Resource) { r.Daemon("look", typedDaemon[stall]()) }, without("spec.title"), "", missing("dsl.stall has spec.title, which keep leaves out")},
+		"a daemon whose fields are all held": {add: func(r *Resource) { r.Daemon("look", typedDaemon[stall]()) }, keep: whole()},
 		"a cache of metadata": {func(r *Resource) { r.Cache = CacheMetadata; r.OnEvent("look", typed[stall]()) }, nil, "",
-			told("dsl.stall has spec, status, which cache metadata leaves out")},
+			missing("dsl.stall has spec, status, which cache metadata leaves out")},
 		"a cache of metadata, and a type that has no more": {add: func(r *Resource) {
 			r.Cache = CacheMetadata
 			r.OnEvent("look", typed[metav1.PartialObjectMetadata]())
@@ -139,9 +139,9 @@ func TestAFieldOfATypeThatTheCacheDoesNotHoldIsAFault(t *testing.T) {
 	}
 }
 
-// TestATypeThatNobodyKnewOfFailsWithoutItsField holds the same for typed code that other code runs: nothing is called, and the handler fails
+// TestAnUndeclaredTypeFailsWithoutItsField holds the same for typed code that other code runs: nothing is called, and the handler fails
 // for good.
-func TestATypeThatNobodyKnewOfFailsWithoutItsField(t *testing.T) {
+func TestAnUndeclaredTypeFailsWithoutItsField(t *testing.T) {
 	called := 0
 	fn := Typed(func(context.Context, *TypedRequest[stall]) error { called++; return nil })
 	attend := TypedDaemon(func(context.Context, *TypedDaemonRequest[stall]) error { called++; return nil })
@@ -180,7 +180,7 @@ func TestIntoReadsWhatTheCacheHolds(t *testing.T) {
 		"a pointer to such a struct":          {keep, "spec", new(*some), ""},
 		"a field that is not held":            {keep, "spec.city", new(string), "decoding spec.city: keep (at foo.yaml:7:9) leaves spec.city out of the cache: add spec.city to it"},
 		"a struct with a field that is not":   {keep, "spec", new(more), "decoding spec: its type dsl.more has spec.City, which keep (at foo.yaml:7:9) leaves out, so the handler would see nothing there: hold it in the cache, or take it out of the type"},
-		"a map of which a part is held":       {keep, "spec", new(map[string]any), "decoding spec: keep (at foo.yaml:7:9) leaves a part of it out of the cache: read fields of it"},
+		"a map that is held in part":          {keep, "spec", new(map[string]any), "decoding spec: keep (at foo.yaml:7:9) leaves a part of it out of the cache: read fields of it"},
 		"a field, and metadata alone is held": {&shape.Kept{Metadata: true}, "spec.city", new(string), "decoding spec.city: cache metadata does not hold spec.city"},
 		"all of the object is held":           {nil, "spec", new(map[string]any), ""},
 	} {

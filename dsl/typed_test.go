@@ -104,7 +104,7 @@ func TestWhatATypedHandlerChangesIsItsPatch(t *testing.T) {
 		"a quantity":                     {change: func(s *shop) { s.Spec.Memory = resource.MustParse("2Gi") }, object: `{spec: {memory: 2Gi}}`},
 		"a quantity that says the same otherwise": {change: func(s *shop) { s.Spec.Memory.Add(resource.MustParse("0")) }},
 		"a port":                                 {change: func(s *shop) { s.Spec.Port = intstr.FromInt32(80) }, object: `{spec: {port: 80}}`},
-		"a map with fields that nobody knows":    {change: func(s *shop) { s.Spec.TLS.Secret = "other" }, object: `{spec: {tls: {secret: other}}}`},
+		"a map with unknown fields":              {change: func(s *shop) { s.Spec.TLS.Secret = "other" }, object: `{spec: {tls: {secret: other}}}`},
 		"a map that goes":                        {change: func(s *shop) { s.Spec.TLS = nil }, object: `{spec: {tls: null}}`},
 		"a number in a map of anything":          {change: func(s *shop) { s.Spec.Any["m"] = s.Spec.Any["big"] }, object: `{spec: {any: {m: 9007199254740993}}}`},
 		"an entry of a list":                     {change: func(s *shop) { s.Spec.Doors[1].Open = true }, object: `{spec: {doors: [{name: front, open: true, x: 1}, {name: back, open: true, x: 2}]}}`},
@@ -322,7 +322,7 @@ func TestOldIsTyped(t *testing.T) {
 	}
 }
 
-// TestTypedMistakes holds what a handler is told that leaves no object behind.
+// TestTypedMistakes holds the errors of a handler that leaves no object behind.
 func TestTypedMistakes(t *testing.T) {
 	for name, change := range map[string]func(r *TypedRequest[shop]){
 		"no object":              func(r *TypedRequest[shop]) { r.Object = nil },

@@ -112,7 +112,7 @@ func (r *Resource) check(c check) {
 		of := check{Place{Resource: r, Handler: h}, c.found}
 		h.check(of, r.handlers[:i])
 		if r.ObservedGeneration && h.LooksPast() {
-			c.unwanted("observedGeneration", "cannot tell what handler %s has seen: it needs field: spec and old: false", h.ID)
+			c.unwanted("observedGeneration", "cannot show what handler %s has seen: it needs field: spec and old: false", h.ID)
 		}
 	}
 }

@@ -70,7 +70,7 @@ func TestWhatYAMLRefusesIsRefusedInGo(t *testing.T) {
 			handler(Deleted()),
 			"resource foos.v1.example.com: handler h: deleted: is only for handlers with cause resume",
 		},
-		"and not for level-triggered ones, which must not make anew what is to go": {
+		"and not for level-triggered ones, which must not recreate what is to go": {
 			func(op *Operator) {
 				op.Resource("foos.v1.example.com", func(r *Resource) { r.OnReconcile("h", nothing, Deleted()) })
 			},
@@ -173,7 +173,7 @@ func TestWhatYAMLRefusesIsRefusedInGo(t *testing.T) {
 	}
 }
 
-func TestFaultsAreToldInOneOrder(t *testing.T) {
+func TestFaultsAreReportedInOneOrder(t *testing.T) {
 	op := New("test")
 	op.Resource("foos.v1.example.com", func(r *Resource) { r.OnCreate("h", nothing, NoFinalizer(), Release()) })
 	first := op.Validate().Error()

@@ -197,9 +197,9 @@ type Reads struct {
 	// Passing: the code reads values whose changes do not run it: the time, its variables, or the previous state.
 	Passing bool
 	// Values are the sources of values that the code reads, beyond names and kinds: self, and as in children.db,
-	// related.creds and indexes.tokens, with "*" for any name. Told means that Values is complete.
-	Values []string
-	Told   bool
+	// related.creds and indexes.tokens, with "*" for any name. Complete: Values lists all of them.
+	Values   []string
+	Complete bool
 	// Only: the result of the code depends only on what it reads, so it need not run when something else changes.
 	Only bool
 }
@@ -212,7 +212,7 @@ func (r Reads) And(other Reads) Reads {
 		Children: r.Children || other.Children, Related: r.Related || other.Related,
 		ChildNames: together(r.ChildNames, other.ChildNames), RelatedNames: together(r.RelatedNames, other.RelatedNames),
 		Indexes: together(r.Indexes, other.Indexes),
-		Values:  together(r.Values, other.Values), Told: r.Told && other.Told,
+		Values:  together(r.Values, other.Values), Complete: r.Complete && other.Complete,
 		Passing: r.Passing || other.Passing, Only: r.Only && other.Only,
 	}
 }

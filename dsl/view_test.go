@@ -45,17 +45,17 @@ func TestWhatAHandlerLooksAt(t *testing.T) {
 		options []dsl.Option
 		want    string
 	}{
-		"the essence":                         {edge, nil, "all but the status"},
-		"a field":                             {edge, []dsl.Option{dsl.Field("spec.size")}, "spec.size"},
-		"fields add up, each once":            {edge, []dsl.Option{dsl.Field("status.b", "spec.size"), dsl.Field("spec.size")}, "spec.size, status.b"},
-		"a field around another":              {edge, []dsl.Option{dsl.Field("spec.size", "spec")}, "spec"},
-		"what an edge reads says nothing":     {edge, []dsl.Option{reading(true, "spec.size")}, "all but the status"},
-		"what a level reads beside":           {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{reading(false, "spec.size", "status.a", "metadata.finalizers", "metadata.labels.x")}, "all but the status, metadata.finalizers, status.a"},
-		"what a level reads alone":            {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{reading(true, "status.a", "spec.size")}, "spec.size, status.a"},
-		"a level that reads nothing":          {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{reading(true)}, "nothing of the object itself"},
-		"a level that reads all":              {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{reading(true, "", "spec.size")}, "all of the object"},
-		"a level that names a field":          {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{dsl.Field("spec.size"), reading(true, "spec.color", "status.a")}, "spec.size, status.a"},
-		"one of which nothing is known reads": {[]dsl.Cause{dsl.Reconcile}, nil, "all but the status"},
+		"the essence":                     {edge, nil, "all but the status"},
+		"a field":                         {edge, []dsl.Option{dsl.Field("spec.size")}, "spec.size"},
+		"fields add up, each once":        {edge, []dsl.Option{dsl.Field("status.b", "spec.size"), dsl.Field("spec.size")}, "spec.size, status.b"},
+		"a field around another":          {edge, []dsl.Option{dsl.Field("spec.size", "spec")}, "spec"},
+		"what an edge reads says nothing": {edge, []dsl.Option{reading(true, "spec.size")}, "all but the status"},
+		"what a level reads beside":       {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{reading(false, "spec.size", "status.a", "metadata.finalizers", "metadata.labels.x")}, "all but the status, metadata.finalizers, status.a"},
+		"what a level reads alone":        {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{reading(true, "status.a", "spec.size")}, "spec.size, status.a"},
+		"a level that reads nothing":      {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{reading(true)}, "nothing of the object itself"},
+		"a level that reads all":          {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{reading(true, "", "spec.size")}, "all of the object"},
+		"a level that names a field":      {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{dsl.Field("spec.size"), reading(true, "spec.color", "status.a")}, "spec.size, status.a"},
+		"one with unknown reads":          {[]dsl.Cause{dsl.Reconcile}, nil, "all but the status"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestCausesAroundTheObject(t *testing.T) {
 		"children are read":        {[]dsl.Cause{dsl.Reconcile}, dsl.Reads{Only: true, Children: true}, but(dsl.RelatedChange, dsl.IndexChange)},
 		"related objects are":      {[]dsl.Cause{dsl.Reconcile}, dsl.Reads{Only: true, Related: true}, but(dsl.Child, dsl.IndexChange)},
 		"an index is":              {[]dsl.Cause{dsl.Reconcile}, dsl.Reads{Only: true, Indexes: []string{"x"}}, but(dsl.Child, dsl.RelatedChange)},
-		"nobody knows what is":     {[]dsl.Cause{dsl.Reconcile}, dsl.Reads{}, but()},
+		"unknown reads are":        {[]dsl.Cause{dsl.Reconcile}, dsl.Reads{}, but()},
 		"children are asked for":   {[]dsl.Cause{dsl.Reconcile, dsl.Child}, dsl.Reads{Only: true}, but(dsl.RelatedChange, dsl.IndexChange)},
 		"it is no level-triggered": {[]dsl.Cause{dsl.Create, dsl.Child}, dsl.Reads{Only: true}, []dsl.Cause{dsl.Create, dsl.Child}},
 	}

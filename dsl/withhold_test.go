@@ -16,13 +16,13 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// TestWithheldAnswersQuoteNothing holds what is told of answers that have a value of a Secret in them, which begins with hush. Where
+// TestWithheldAnswersQuoteNothing holds the errors for answers that have a value of a Secret in them, which begins with hush. Where
 // a template joins it with words of an object, the author of that object chooses what stands before it and after it.
 func TestWithheldAnswersQuoteNothing(t *testing.T) {
 	const advice = "; allow it to the operator: operator rbac prints the roles"
 	configMaps := schema.GroupResource{Resource: "configmaps"}
 	invalid := func(group string, at *field.Path, value string) error {
-		return apierrors.NewInvalid(schema.GroupKind{Group: group, Kind: "Foo"}, "x", field.ErrorList{field.Invalid(at, value, "it is none")})
+		return apierrors.NewInvalid(schema.GroupKind{Group: group, Kind: "Foo"}, "x", field.ErrorList{field.Invalid(at, value, "not valid")})
 	}
 	labels := field.NewPath("metadata", "labels")
 	const right = `User "ops" cannot create resource "configmaps" in API group "" in the namespace "team"`

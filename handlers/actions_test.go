@@ -218,7 +218,7 @@ func TestSetSendsNoLabelThatIsNone(t *testing.T) {
 	}
 }
 
-func TestActionsTellWhetherTheyLookBack(t *testing.T) {
+func TestActionsReportWhetherTheyReadOld(t *testing.T) {
 	for handler, want := range map[string]bool{
 		"causes: [update]\nlog: {message: hello}":                                               true,
 		"causes: [update]\nlog: {message: 'was ${old.spec.replicas}'}":                          false,

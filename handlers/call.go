@@ -94,7 +94,7 @@ func computedParams(cel compilerOf, b actions.Build, function dsl.Function) (act
 		return actions.Built{}, err
 	}
 	reads := w.reads
-	reads.Only, reads.Told = false, false // the reads of the function are not known
+	reads.Only, reads.Complete = false, false // the reads of the function are not known
 	return actions.Built{Checks: w.checks, Needs: function.Needs, Reads: reads, Func: func(ctx context.Context, r *dsl.Request) error {
 		value, err := t.Render(w.scope(r.Subject))
 		if err != nil {

@@ -112,7 +112,7 @@ func TestAChildOfSeveralStatesIsAsTheStateSaysThatTheObjectIsIn(t *testing.T) {
 		spec(c, machineFoos, "me", "green", "spec", "colour")
 		see("in the first state once more", "green")
 		if config().GetUID() != uid {
-			t.Error("it was made anew on the way")
+			t.Error("it was recreated on the way")
 		}
 		if c.Get("configmaps.v1", "default", "more") == nil {
 			t.Error("what the other state has made is gone, though that is left and not dropped")
@@ -379,7 +379,7 @@ func TestAnEventOfAStateIsNotRepeatedForWhatItDoesNotSay(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		startMachine(c, machineIn(t, `
       states: [{name: Here, terminal: true, during: {event: {reason: Painted, message: "It is ${self.spec.colour}."}}}]`))
-		told := func() (n int64) {
+		reported := func() (n int64) {
 			for _, e := range c.Events() {
 				n += e.Count
 			}
@@ -388,13 +388,13 @@ func TestAnEventOfAStateIsNotRepeatedForWhatItDoesNotSay(t *testing.T) {
 		spec(c, machineFoos, "me", int64(3), "spec", "size")
 		spec(c, machineFoos, "me", "yes", "metadata", "labels", "paused")
 		c.Advance(time.Minute)
-		if n := told(); n != 1 {
-			t.Errorf("it was told %d times", n)
+		if n := reported(); n != 1 {
+			t.Errorf("it was reported %d times", n)
 		}
 		spec(c, machineFoos, "me", "red", "spec", "colour")
 		c.Advance(time.Minute)
-		if n := told(); n != 2 {
-			t.Errorf("it was told %d times after its colour has changed", n)
+		if n := reported(); n != 2 {
+			t.Errorf("it was reported %d times after its colour has changed", n)
 		}
 	})
 }

@@ -42,19 +42,19 @@ func TestParametersAreReadAsEncodingJSONReadsThem(t *testing.T) {
 		with dsl.Params
 		want string
 	}{
-		"the name is that of the json tag":                 {dsl.Params{"both": "x"}, ""},
-		"the name of another tag is none":                  {dsl.Params{"Other": "x"}, "with.Other: unknown parameter (want one of name, both, known, list, text, part, hosts, ports, count, wait, level)"},
-		"other tags bind nobody":                           {dsl.Params{"list": []any{"a", "a"}[:1], "text": "x"}, ""},
-		"the field that lies less deep has the name":       {dsl.Params{"name": "x"}, ""},
-		"an embedded struct with a name is a field":        {dsl.Params{"part": map[string]any{"piece": "x"}}, ""},
-		"and its fields are not those of the struct":       {dsl.Params{"piece": "x"}, "with.piece: unknown parameter (want one of name, both, known, list, text, part, hosts, ports, count, wait, level)"},
-		"a value that is worked out, in any map":           {dsl.Params{"hosts": map[string]any{"10.0.0.1": "${self.spec.a}"}}, ""},
-		"a wrong value in such a map is told where it is":  {dsl.Params{"hosts": map[string]any{"10.0.0.1": "x"}}, `with.hosts.10.0.0.1: want a whole number that fits, found the text "x"`},
-		"so is a key that cannot be read":                  {dsl.Params{"hosts": map[string]any{"10": int64(1)}}, `with.hosts.10: "10" is no key here: ParseAddr("10"): unable to parse IP`},
-		"and one that is no number":                        {dsl.Params{"ports": map[string]any{"http": nil}}, `with.ports.http: "http" is no key here: want a whole number that fits`},
-		"what stands in such a map is read strictly":       {dsl.Params{"ports": map[string]any{"80": map[string]any{"piec": "x"}}}, `with.ports.80.piec: unknown parameter (did you mean "piece"?)`},
-		"a type that reads itself sees null":               {dsl.Params{"wait": nil}, `with.wait: time: invalid duration ""`},
-		"what cannot be decoded later is not taken before": {dsl.Params{"count": int64(5)}, "with: decoding parameters: json: invalid use of ,string struct tag, trying to unmarshal unquoted value into int"},
+		"the name is that of the json tag":                       {dsl.Params{"both": "x"}, ""},
+		"the name of another tag is none":                        {dsl.Params{"Other": "x"}, "with.Other: unknown parameter (want one of name, both, known, list, text, part, hosts, ports, count, wait, level)"},
+		"other tags have no effect":                              {dsl.Params{"list": []any{"a", "a"}[:1], "text": "x"}, ""},
+		"the field that lies less deep has the name":             {dsl.Params{"name": "x"}, ""},
+		"an embedded struct with a name is a field":              {dsl.Params{"part": map[string]any{"piece": "x"}}, ""},
+		"and its fields are not those of the struct":             {dsl.Params{"piece": "x"}, "with.piece: unknown parameter (want one of name, both, known, list, text, part, hosts, ports, count, wait, level)"},
+		"a value that is worked out, in any map":                 {dsl.Params{"hosts": map[string]any{"10.0.0.1": "${self.spec.a}"}}, ""},
+		"a wrong value in such a map is reported with its place": {dsl.Params{"hosts": map[string]any{"10.0.0.1": "x"}}, `with.hosts.10.0.0.1: want a whole number that fits, found the text "x"`},
+		"so is a key that cannot be read":                        {dsl.Params{"hosts": map[string]any{"10": int64(1)}}, `with.hosts.10: "10" is no key here: ParseAddr("10"): unable to parse IP`},
+		"and one that is no number":                              {dsl.Params{"ports": map[string]any{"http": nil}}, `with.ports.http: "http" is no key here: want a whole number that fits`},
+		"what stands in such a map is read strictly":             {dsl.Params{"ports": map[string]any{"80": map[string]any{"piec": "x"}}}, `with.ports.80.piec: unknown parameter (did you mean "piece"?)`},
+		"a type that reads itself sees null":                     {dsl.Params{"wait": nil}, `with.wait: time: invalid duration ""`},
+		"what cannot be decoded later is not taken before":       {dsl.Params{"count": int64(5)}, "with: decoding parameters: json: invalid use of ,string struct tag, trying to unmarshal unquoted value into int"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

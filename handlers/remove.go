@@ -102,7 +102,7 @@ func deleteAll(ctx context.Context, r *dsl.Request, own dsl.ResourceName, t *exp
 func deleteOne(ctx context.Context, r *dsl.Request, own dsl.ResourceName, value any) error {
 	tree, ok := value.(map[string]any)
 	if !ok {
-		return dsl.Permanent(errors.New("deleting: want objects, and what is given is none"))
+		return dsl.Permanent(errors.New("deleting: want objects, and the value is not an object"))
 	}
 	if len(tree) == 0 {
 		return nil // a missing child or related object

@@ -32,8 +32,8 @@ type writer struct {
 	named bool
 	// reads is what the expressions read.
 	reads dsl.Reads
-	// told: the conditions of a machine report the result; see [actions.Build].
-	told bool
+	// reported: the conditions of a machine report the result; see [actions.Build].
+	reported bool
 }
 
 // newWriter returns a writer for a handler. A handler that runs for a whole resource has the variable objects.
@@ -50,7 +50,7 @@ func newWriter(cel compilerOf, b actions.Build) (*writer, error) {
 	if compiler, err = compiler.With(b.Vars...); err != nil {
 		return nil, err
 	}
-	return &writer{compiler: compiler, params: b.Params, needs: []dsl.Need{}, reads: dsl.Reads{Only: true, Told: true}, told: b.Told}, nil
+	return &writer{compiler: compiler, params: b.Params, needs: []dsl.Need{}, reads: dsl.Reads{Only: true, Complete: true}, reported: b.Reported}, nil
 }
 
 // objectsVariable is the variable of schedules with the resource's objects.
@@ -86,7 +86,7 @@ func (w *writer) fault(at []string, format string, args ...any) {
 func (w *writer) built(fn dsl.Func) actions.Built {
 	// Only: it uses neither old nor diff.
 	out := actions.Built{Func: fn, Checks: w.checks, Needs: w.needs, Reads: w.reads, NoOld: w.reads.Only, Makers: []string{}}
-	out.Reads.Only = w.told
+	out.Reads.Only = w.reported
 	return out
 }
 

@@ -108,8 +108,8 @@ type Build struct {
 	// Vars are additional variables of the handler's expressions, in [dsl.Subject.Vars]. With them, the handler
 	// runs for each of several entries, which may belong to one object.
 	Vars []string
-	// Told: the conditions of the handler's machine report its result, so it sets none of its own.
-	Told bool
+	// Reported: the machine's conditions report the result of the handler, so the handler sets no condition.
+	Reported bool
 	// Kept says which parts of the resource's objects the cache holds; nil means all.
 	Kept *shape.Kept
 	// Siblings are all handlers of the resource, including this one. They are read-only.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package bookkeeping recognises annotations in which operators and tools keep their state, so that their changes
-// do not count as changes by an author. It also tells field managers of people from those of controllers. It is
+// do not count as changes by an author. It also distinguishes field managers of people from those of controllers. It is
 // pure.
 package bookkeeping
 

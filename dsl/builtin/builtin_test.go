@@ -54,7 +54,7 @@ func TestASchemaSaysWhatThereCanBe(t *testing.T) {
 		t.Errorf("%d files were read for three kinds: want those that they need", len(k.files))
 	}
 	if got := k.OfKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Nothing"}); got != nil {
-		t.Errorf("a kind that there is not has the schema %v", got)
+		t.Errorf("an unknown kind has the schema %v", got)
 	}
 }
 
@@ -107,7 +107,7 @@ func BenchmarkAll(b *testing.B) {
 	})
 }
 
-// measure tells also what is held after that.
+// measure also reports what is held after that.
 func measure(b *testing.B, with func(*Kubernetes)) {
 	var before, after runtime.MemStats
 	runtime.GC()

@@ -35,7 +35,7 @@ func (w *watched) action(at path, h *making) *actions.Built {
 	build := actions.Build{Registry: w.loader.registry, Params: h.With, Resource: w.out.Name, ID: h.ID, ResourceWide: h.whole(), OperatorWide: h.active(), Daemon: h.kind == dsl.DaemonHandler}
 	build.AtDeletion = len(h.Causes) > 0 && !slices.ContainsFunc(h.Causes, func(c dsl.Cause) bool { return c != dsl.Delete })
 	build.NoFinalizer = h.noFinalizer()
-	build.Siblings, build.Vars, build.Told = w.siblings, h.vars, h.state != ""
+	build.Siblings, build.Vars, build.Reported = w.siblings, h.vars, h.state != ""
 	build.IncludeWhen, build.Kept = h.include, w.out.Kept()
 	built, err := action.Build(build, h.config)
 	w.unfit(at, at.Key(h.action), err)
@@ -116,11 +116,11 @@ func without(h *making) map[string]string {
 	for _, name := range []string{expr.Old, expr.Diff} {
 		switch {
 		case h.kind == dsl.DaemonHandler:
-			out[name] = "is not known to a daemon, of which nothing is kept"
+			out[name] = "is not known to a daemon, which has no stored state"
 		case h.state != "":
 			out[name] = "is not known to a machine, which goes by the object as it is"
 		case h.level:
-			out[name] = "is not known to a level-triggered handler, of which nothing is kept (want causes: [create, update], or one of them)"
+			out[name] = "is not known to a level-triggered handler, which has no stored state (want causes: [create, update], or one of them)"
 		case h.Old != nil && !*h.Old:
 			out[name] = "is not known to a handler with old: false"
 		case !slices.Contains(h.Causes, dsl.Update) && !slices.Contains(h.Causes, dsl.Reconcile):

@@ -58,12 +58,12 @@ func (e expectation) meets(f source.Fault) bool {
 		strings.Contains(f.Path+": "+f.Message, e.text)
 }
 
-func TestEveryBadConfigurationTellsAllItsFaultsWhereTheyAre(t *testing.T) {
+func TestEveryBadConfigurationReportsAllItsFaultsWhereTheyAre(t *testing.T) {
 	holdExpectations(t, "testdata/bad/*.yaml", 115, registry(t))
 }
 
-// TestEveryFaultOfTheLanguageIsToldWhereItIs is the same for the stock actions.
-func TestEveryFaultOfTheLanguageIsToldWhereItIs(t *testing.T) {
+// TestEveryFaultOfTheLanguageIsReportedWhereItIs is the same for the stock actions.
+func TestEveryFaultOfTheLanguageIsReportedWhereItIs(t *testing.T) {
 	holdExpectations(t, "testdata/language/*.yaml", 70, functions.Registry())
 }
 

@@ -18,9 +18,9 @@ import (
 // warn is want for warnings.
 var warn = regexp.MustCompile(`# warn((?:\+-?\d+)?(?:@\d+)?: )`)
 
-// TestWhatIsToldWithoutACluster has configurations that can be loaded, so that an operator runs with them whatever
-// cluster it meets. What is wrong or doubtful in them is told all the same, where it stands.
-func TestWhatIsToldWithoutACluster(t *testing.T) {
+// TestWarningsWithoutACluster has configurations that can be loaded, so that an operator runs with them whatever
+// cluster it meets. Faults and doubts in them are reported all the same, each with its place.
+func TestWarningsWithoutACluster(t *testing.T) {
 	files, err := filepath.Glob("testdata/check/*.yaml")
 	if err != nil || len(files) < 3 {
 		t.Fatalf("found %d configurations (%v), want more", len(files), err)

@@ -23,7 +23,7 @@ type attendant struct {
 	Labels       matches        `yaml:"labels" min:"1" doc:"Labels that the object must have: a value, or {exists: true} or {exists: false}."`
 	Annotations  matches        `yaml:"annotations" min:"1" doc:"Annotations that the object must have, in the form of labels."`
 	InitialDelay *form.Delay    `yaml:"initialDelay" default:"0s" doc:"The time from when the object is seen, or its filters match again, to the start."`
-	StopWithin   time.Duration  `yaml:"stopWithin" doc:"The time that the daemon has to end when it is told to. Then it is named in the log and in /readyz, nothing that it writes leaves the process, and nothing waits for it. Absent: settings.gracePeriod."`
+	StopWithin   time.Duration  `yaml:"stopWithin" doc:"The time that the daemon has to end when it is asked to. Then it is named in the log and in /readyz, nothing that it writes leaves the process, and nothing waits for it. Absent: settings.gracePeriod."`
 	Retries      *int           `yaml:"retries" min:"0" doc:"How often the daemon is run again after failing. Absent: until it returns without an error."`
 	Backoff      *backoff       `yaml:"backoff" doc:"The wait before it is run again; it doubles from initial to max."`
 	Finalizer    *bool          `yaml:"finalizer" default:"true" doc:"Whether the object's deletion waits until the daemon has ended, or its time to is over."`

@@ -35,7 +35,7 @@ type handler struct {
 	ForEach   form.Items     `yaml:"forEach" doc:"A list or a map, mostly an expression: the action, or the steps, run for each entry, which expressions in them know as item (also value), index and key. Each entry has progress and attempts of its own, and children; at most 100. Absent: they run once."`
 	Key       form.ItemKey   `yaml:"key" doc:"For forEach: an expression that says which entry is which, text or a number, as in ${item.name}. By default the entry, when it is text or a number; the key of a map."`
 	Steps     []step         `yaml:"steps" doc:"Several actions, in order, instead of one. Each is remembered: after a failure those before it are not repeated."`
-	Needs     []need         `yaml:"needs" doc:"What the handler does that nobody can see in it: rights of Go functions that do not declare theirs, and for children whose kind is worked out. For operator rbac."`
+	Needs     []need         `yaml:"needs" doc:"The rights that the handler needs and its definition does not show: those of Go functions that do not declare theirs, and those for children whose kind is computed. For operator rbac."`
 	timing
 
 	doing
@@ -53,8 +53,8 @@ type making struct {
 	level bool
 	// partly: it is a step that is not always executed.
 	partly bool
-	// untold: the needs of a step are not known.
-	untold bool
+	// needsUnknown: the needs of a step are not known.
+	needsUnknown bool
 	// sure are the paths in the object that exist when it runs. unset: missing values in expressions are handled.
 	sure  []string
 	unset bool
@@ -82,7 +82,7 @@ type doing struct {
 // attempts are the options for failures and times. With forEach, they apply to each entry.
 type attempts struct {
 	Retries  *int            `yaml:"retries" min:"0" doc:"How often the handler is run again after failing. Absent: until it succeeds."`
-	Errors   dsl.ErrorPolicy `yaml:"errors" default:"retry" doc:"What becomes of an error. retry: the handler runs again, as often as retries says. fail: it has failed for good. ignore: the log tells it, and it counts as success."`
+	Errors   dsl.ErrorPolicy `yaml:"errors" default:"retry" doc:"What becomes of an error. retry: the handler runs again, as often as retries says. fail: it has failed for good. ignore: it is logged, and it counts as success."`
 	Backoff  *backoff        `yaml:"backoff" doc:"The wait between attempts; it doubles from initial to max."`
 	Timeout  time.Duration   `yaml:"timeout" doc:"The time that one attempt may take. Absent: no limit."`
 	Deadline time.Duration   `yaml:"deadline" doc:"The time that all attempts have together, from the beginning of the first on, with the waits between them. Then the handler has failed for good. Absent: no limit."`
@@ -254,7 +254,7 @@ func (h *handler) noFinalizer() bool { return h.Finalizer != nil && !*h.Finalize
 // filters compiles the handler's filters. It returns what they read, and whether they use the old state.
 func (w *watched) filters(at path, h *making) (when dsl.Predicate, reads dsl.Reads, back bool) {
 	w.known(at.Key("field"), h.Field)
-	reads.Only, reads.Told = true, true
+	reads.Only, reads.Complete = true, true
 	reads.Paths = w.matchKeys(at, h)
 	program := w.when(at.Key("when"), h)
 	if program == nil {
@@ -276,8 +276,8 @@ func (w *watched) needs(at path, h *making, built *actions.Built) (all []dsl.Nee
 		}
 		said[i].Verbs, said[i].Names, said[i].Namespace = n.Verbs, n.Names, n.Namespace
 	}
-	told := built.Needs != nil && !h.untold && !anyKind(built)
-	return slices.Concat(said, built.Needs), told || len(said) > 0
+	known := built.Needs != nil && !h.needsUnknown && !anyKind(built)
+	return slices.Concat(said, built.Needs), known || len(said) > 0
 }
 
 // ofRequests reports whether a verb is one of requests for objects. Other verbs, as impersonate, also apply to

@@ -13,7 +13,7 @@ import (
 	"github.com/handwerk-dev/handwerk/handlers"
 )
 
-var update = flag.Bool("update", false, "write the published schema anew")
+var update = flag.Bool("update", false, "write the published schema again")
 
 func TestThePublishedSchemaIsThatOfTheStandardRegistry(t *testing.T) {
 	const file = "../../docs/operator.schema.json"

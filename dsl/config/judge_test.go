@@ -24,7 +24,7 @@ import (
 	"github.com/handwerk-dev/handwerk/samples/functions"
 )
 
-// beyond are the faults that the schema does not tell of, by what is said of them, and why it does not.
+// beyond are the faults that the schema does not find, by their messages, and the reasons for that.
 func beyond() []beyondSchema {
 	return []beyondSchema{
 		{"what stands in an expression, or in ${…}, is CEL", []string{
@@ -54,7 +54,7 @@ func beyond() []beyondSchema {
 			`cannot be compared with what they were`, `must have a default or be a required property`,
 			`columns\[\d\].path: (unknown field|want a path|the bracket)`, `there is a column "url" already`,
 		}},
-		{"names have rules of Kubernetes and of ours, which no editor could tell from a pattern", []string{
+		{"names have rules of Kubernetes and of ours, which no editor could explain by a pattern", []string{
 			`want a (DNS name|DNS label|namespace|kind in CamelCase)`, `want the name of an object: `, `a DNS-1035 label must `,
 			`is no key: `, `the key is not one that objects may have: `, ` is no name for a child`, `want letters, digits, '-', '_' and '.'`, `want letters, digits and '_', `,
 			`kind and listKind may not be the same`, `a resource with a schema (needs|is in) `, `of a resource with a schema needs a dot`,
@@ -68,7 +68,7 @@ func beyond() []beyondSchema {
 			`the (id|name) is (used|named|given) twice|is the present name of the operator|a (handler|step of handler \S+) has this id|handler \S+ has the id of one of its steps|another handler had this id`, ` is declared twice `, `there is a child of this name already`, `is the same object as `,
 			`the condition Ready is set twice`, ` children of one kind are watched in one version`, `the children need each other in a circle`,
 			`the resource (owns nothing|has no related objects|has no resync period)`, `the operator has no indexes`, `the handler has no timer`, `its kind is worked out`,
-			`it would be deleted as soon as it is made`, `cannot tell what handler \w+ has seen`, `ready: (needs a handler|is not for|handler \w+ sets)`, `cache metadata (does not hold|leaves a part of it out)`,
+			`it would be deleted as soon as it is made`, `cannot show what handler \w+ has seen`, `ready: (needs a handler|is not for|handler \w+ sets)`, `cache metadata (does not hold|leaves a part of it out)`,
 			`(keep|keep \(at \S+\)) leaves .* out of the cache`, `, which (keep \(at \S+\)|cache metadata) leaves out`, `handler \S+ reads \S+, so a change of it counts`, `observedGeneration counts each change of it`, ` make one object, `,
 		}},
 		{"fields that need or exclude each other: an editor would show the whole map as wrong, and offer less", []string{
@@ -76,13 +76,13 @@ func beyond() []beyondSchema {
 			`excludes (cron|openAPIV3Schema)`, `values is required for operator`, `says nothing with finalizer: false`, `must be more than `,
 			`cannot stand beside labels with`, `is not for related objects`,
 		}},
-		{"what the states of a machine come to together, nothing tells that looks at one of them", []string{
+		{"faults of several states of a machine together, which a schema of one state cannot find", []string{
 			`unknown state "`, `there are two states `, `no way (leads|out)`, `a way leads back: `, `is never taken: `, `can never be taken`,
 			` is (not )?one of deletion`, `is terminal, so only a person leaves it`, `is not for a (terminal state|manual transition)`,
 			`has neither enter nor during`, ` is only for (terminal states|machines)`, `there are no states of deletion`, `from which objects go by its transitions`,
 			`want a word such as Pending`, `want the state to go to`, `want a field of the status, such as rollout`, ` is taken: `, `another machine has its book in `,
 		}},
-		{"what a machine keeps and tells, others must leave to it", []string{
+		{"fields and conditions that a machine sets, others must leave to it", []string{
 			`, which the machine (keeps|does)`, ` has the condition Going, too`, `says whether the state is ready`, `want the type of a condition, such as `,
 			`keeps (its state here|this itself): want `, `where the machine keeps its state`, `does not hold the status`, `is something else in another state`,
 		}},
@@ -149,7 +149,7 @@ func (j *judge) faults(t *testing.T, data []byte) source.Faults {
 	})
 	documents, err := documentsOf(data)
 	if err != nil {
-		return faults // an editor tells of that without a schema
+		return faults // an editor reports that without a schema
 	}
 	var refusals []error
 	for _, document := range documents {

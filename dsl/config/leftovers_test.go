@@ -12,7 +12,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 )
 
-func TestWhatOnlyTheOperatorTellsIsPlacedWhereItBelongs(t *testing.T) {
+func TestFaultsOfTheWholeOperatorArePlacedWhereTheyBelong(t *testing.T) {
 	r := actions.NewRegistry()
 	r.Action(actions.Action{Name: "x", Config: func() any { return new(string) }, Build: func(actions.Build, any) (actions.Built, error) { return actions.Built{}, nil }})
 	l := newLoader(r)

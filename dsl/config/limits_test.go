@@ -13,7 +13,7 @@ import (
 	"github.com/handwerk-dev/handwerk/handlers"
 )
 
-// handler is a configuration with one handler, of which the text is what it does.
+// handler is a configuration with one handler; the text is its action.
 func handler(does string) string {
 	return header + "resources:\n- resource: foos\n  handlers:\n  - id: a\n    causes: [create]\n" + does
 }
@@ -27,7 +27,7 @@ func allocated(fn func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestATextFullOfFaultsCostsLittle holds that faults of one text are told up to a number, with the part
+// TestATextFullOfFaultsCostsLittle holds that faults of one text are reported up to a number, with the part
 // of their line that they stand in: the whole line for each of thousands took gigabytes.
 func TestATextFullOfFaultsCostsLittle(t *testing.T) {
 	const many = 2000 // the race detector has the last case ask for 150 MiB
@@ -36,7 +36,7 @@ func TestATextFullOfFaultsCostsLittle(t *testing.T) {
 	}
 	tests := map[string]struct {
 		text string
-		// faults is how many are told, last what the last one says.
+		// faults is how many are reported, last is the text of the last one.
 		faults int
 		last   string
 	}{

@@ -39,7 +39,7 @@ func (w *watched) machine(i int) {
 			ID: given.id(), When: given.When, Labels: given.Labels, Annotations: given.Annotations, attempts: attempts{Backoff: given.Backoff, Timeout: given.Timeout},
 			Needs: given.Needs, OnFailure: given.OnFailure,
 		}},
-		all: actions.Built{Needs: []dsl.Need{}, Makers: []string{}, Reads: dsl.Reads{Only: true, Told: true}},
+		all: actions.Built{Needs: []dsl.Need{}, Makers: []string{}, Reads: dsl.Reads{Only: true, Complete: true}},
 	}
 	if w.Has(m.at.Key("onFailure")) && len(given.Deletion) == 0 {
 		w.FaultKey(m.at.Key("onFailure"), "is only for machines with states under deletion")
@@ -123,7 +123,7 @@ func (m *assembly) doing(at path, h *making, d *doings, word string, seen map[st
 		return nil
 	}
 	together, each := m.sequence(sequence{of: h, list: d.list, at: d.at(at), named: d.named(word), seen: seen})
-	m.handler.untold = m.handler.untold || h.untold
+	m.handler.needsUnknown = m.handler.needsUnknown || h.needsUnknown
 	if together == nil {
 		m.loader.refused[m.out] = true
 		return func(context.Context, *dsl.Request) error { return nil }

@@ -37,7 +37,7 @@ type machine struct {
 	Backoff         *backoff          `yaml:"backoff" doc:"The wait after an action has failed; it doubles from initial to max."`
 	OnFailure       onFailure         `yaml:"onFailure" default:"hold" doc:"With states under deletion: whether an object is held or released in one of them that is terminal and failed."`
 	Was             form.Texts        `yaml:"was" doc:"A name that the machine had in an earlier version, or several; machine for one without a name. Children that say so are its own. What status.<name> says is not moved."`
-	Needs           []need            `yaml:"needs" doc:"What the actions do that nobody can see in them: rights of Go functions that do not declare theirs, and for children whose kind is worked out. For operator rbac."`
+	Needs           []need            `yaml:"needs" doc:"The rights that the actions need and their definition does not show: those of Go functions that do not declare theirs, and those for children whose kind is computed. For operator rbac."`
 }
 
 // state is one state of a machine.

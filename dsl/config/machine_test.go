@@ -159,7 +159,7 @@ func TestWhatIsKnownOfTheStatesGoesToTheHandler(t *testing.T) {
 	}
 	for _, path := range []dsl.Path{{"status", "seen"}, {"status", "history"}} {
 		if !slices.ContainsFunc(h.Known.Sets, func(set dsl.Path) bool { return slices.Equal(set, path) }) {
-			t.Errorf("nobody knows that it sets %s", path)
+			t.Errorf("%s is not among the fields that it is known to set", path)
 		}
 	}
 	if want := []string{"Going", "Ready"}; !slices.Equal(h.Known.Conditions, want) {
@@ -257,7 +257,7 @@ func TestStepsOfEnterAreNotRepeatedAndThoseOfDuringAre(t *testing.T) {
 	}
 }
 
-func TestChildrenThatNobodyElseTakesAwayAreTakenAwayByAHandlerOfTheMachine(t *testing.T) {
+func TestChildrenWithoutOwnerReferenceAreDeletedByAHandlerOfTheMachine(t *testing.T) {
 	const states = `
     machine:
       states:
@@ -350,7 +350,7 @@ func TestAStanzaOfAFaultMendsIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := config.Parse("", []byte(text(of.given)), handlers.Standard())
 			if err == nil {
-				t.Fatal("nothing is told")
+				t.Fatal("no fault is reported")
 			}
 			_, stanza, found := strings.Cut(err.Error(), "(add to the properties of "+of.around+": ")
 			stanza, _, closed := strings.Cut(stanza, "})")

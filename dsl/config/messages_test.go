@@ -43,9 +43,9 @@ func TestEveryMessageStaysAsItIs(t *testing.T) {
 	holdMessages(t, "testdata/messages/files.txt", out.String())
 }
 
-// TestEveryMistakeIsToldAsItIs makes each mistake of form at each place of a few whole documents: a key that
+// TestEveryMistakeIsReportedAsItIs makes each mistake of form at each place of a few whole documents: a key that
 // is mistyped or missing, and a value that is of another kind.
-func TestEveryMistakeIsToldAsItIs(t *testing.T) {
+func TestEveryMistakeIsReportedAsItIs(t *testing.T) {
 	for file, registry := range map[string]*actions.Registry{"good/everything": registry(t), "messages/stock": tuned(t)} {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
@@ -157,7 +157,7 @@ func (m *mistaken) key(n *yaml.Node, i int, place string) {
 	n.Content = entries
 }
 
-// value puts values of all kinds in place of one. Those of which the same is said are told of together.
+// value puts values of all kinds in place of one. Values with the same message are reported together.
 func (m *mistaken) value(n *yaml.Node, i int, place string) {
 	value := n.Content[i]
 	var said []string

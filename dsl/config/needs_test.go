@@ -28,17 +28,17 @@ func TestAHandlerNeedsWhatItsActionsDoAndWhatItSays(t *testing.T) {
 		"deleting itself":                                           {`delete: "${self}"`, "delete self"},
 		"deleting a child":                                          {`delete: "${children.config}"`, "delete children.config"},
 		"deleting what is related, by the object":                   {`delete: "${related.peers.filter(p, p.metadata.name == self.spec.peer)}"`, "delete related.peers"},
-		"a function that says what it needs":                        {`call: told.Func`, "get pods"},
+		"a function that says what it needs":                        {`call: known.Func`, "get pods"},
 		"a function that says that it needs nothing":                {`call: nothing.Func`, ""},
-		"a function of which nothing is known":                      {`call: untold.Func`, "?"},
-		"a function of which the handler says it":                   {`{call: untold.Func, needs: [{resource: pods, verbs: [list]}]}`, "list pods"},
-		"a function that computes its parameters":                   {`{call: told.Func, with: {a: "${self.spec.a}"}}`, "get pods"},
-		"what both say":                                             {`{call: told.Func, needs: [{resource: pods, verbs: [list]}]}`, "list pods; get pods"},
-		"steps need what each of them does":                         {`steps: [{log: {message: m}}, {set: {labels: {a: b}}}, {call: told.Func}]`, "patch self; get pods"},
-		"steps of which none takes anything":                        {`steps: [{log: {message: m}}, {event: {reason: R, message: m}}]`, ""},
-		"steps of which nothing is known":                           {`steps: [{log: {message: m}}, {call: untold.Func}]`, "?"},
-		"steps one of which nobody knows":                           {`steps: [{set: {labels: {a: b}}}, {call: untold.Func}]`, "patch self?"},
-		"steps one of which the handler says":                       {`{steps: [{set: {labels: {a: b}}}, {call: untold.Func}], needs: [{resource: pods, verbs: [list]}]}`, "list pods; patch self"},
+		"a function with unknown needs":                             {`call: unknown.Func`, "?"},
+		"a function whose needs the handler declares":               {`{call: unknown.Func, needs: [{resource: pods, verbs: [list]}]}`, "list pods"},
+		"a function that computes its parameters":                   {`{call: known.Func, with: {a: "${self.spec.a}"}}`, "get pods"},
+		"what both say":                                             {`{call: known.Func, needs: [{resource: pods, verbs: [list]}]}`, "list pods; get pods"},
+		"steps need what each of them does":                         {`steps: [{log: {message: m}}, {set: {labels: {a: b}}}, {call: known.Func}]`, "patch self; get pods"},
+		"steps without needs":                                       {`steps: [{log: {message: m}}, {event: {reason: R, message: m}}]`, ""},
+		"steps with unknown needs":                                  {`steps: [{log: {message: m}}, {call: unknown.Func}]`, "?"},
+		"steps with unknown needs beside known ones":                {`steps: [{set: {labels: {a: b}}}, {call: unknown.Func}]`, "patch self?"},
+		"steps with needs that the handler declares":                {`{steps: [{set: {labels: {a: b}}}, {call: unknown.Func}], needs: [{resource: pods, verbs: [list]}]}`, "list pods; patch self"},
 		"children of a kind":                                        {`apply: {a: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}}`, "patch self/status; get,create,patch,delete ConfigMap of v1; update self/finalizers"},
 		"children that stay":                                        {`apply: {a: {onDelete: orphan, template: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}}}`, "patch self/status; get,create,patch ConfigMap of v1; update self/finalizers; patch self"},
 		"children without an owner reference":                       {`apply: {a: {ownership: labelled, template: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}}}`, "patch self/status; get,create,patch,delete ConfigMap of v1; patch self"},
@@ -51,9 +51,9 @@ func TestAHandlerNeedsWhatItsActionsDoAndWhatItSays(t *testing.T) {
 	with := struct {
 		A string `json:"a"`
 	}{}
-	registry.Function(dsl.Function{Name: "told.Func", Func: nothing, Params: with, Needs: []dsl.Need{dsl.MustParseNeed("get", "pods")}})
+	registry.Function(dsl.Function{Name: "known.Func", Func: nothing, Params: with, Needs: []dsl.Need{dsl.MustParseNeed("get", "pods")}})
 	registry.Function(dsl.Function{Name: "nothing.Func", Func: nothing, Needs: []dsl.Need{}})
-	registry.Function(dsl.Function{Name: "untold.Func", Func: nothing})
+	registry.Function(dsl.Function{Name: "unknown.Func", Func: nothing})
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			body := test.handler

@@ -83,7 +83,7 @@ type sequence struct {
 func (w *watched) sequence(q sequence) (out *actions.Built, each []*actions.Built) {
 	// Needs is not nil: if no step needs a right, the handler is known to need none.
 	looksBack, unnamed := false, false
-	out = &actions.Built{Needs: []dsl.Need{}, Makers: []string{}, Reads: dsl.Reads{Only: true, Told: true}}
+	out = &actions.Built{Needs: []dsl.Need{}, Makers: []string{}, Reads: dsl.Reads{Only: true, Complete: true}}
 	for i := range q.list {
 		built, asks := w.stepOf(q, i)
 		if built == nil {
@@ -91,7 +91,7 @@ func (w *watched) sequence(q sequence) (out *actions.Built, each []*actions.Buil
 			continue
 		}
 		each = append(each, built)
-		q.of.untold = q.of.untold || built.Needs == nil || anyKind(built)
+		q.of.needsUnknown = q.of.needsUnknown || built.Needs == nil || anyKind(built)
 		if out != nil {
 			out.Needs = append(out.Needs, built.Needs...)
 			if out.Makers = append(out.Makers, built.Makers...); built.Makers == nil {
@@ -148,7 +148,7 @@ func (w *watched) stepOf(q sequence, i int) (built *actions.Built, asks dsl.Read
 	}
 	step := actions.Step{Func: built.Func, Entries: h.entries}
 	step.NotOnDelete = !slices.Contains(slices.Concat(h.Causes, built.Brings), dsl.Delete)
-	asks = dsl.Reads{Only: true, Told: true}
+	asks = dsl.Reads{Only: true, Complete: true}
 	if at := place.Key("when"); s.When != "" {
 		built.Gated = built.Makers
 		step.When, asks = w.stepWhen(at, one, s)

@@ -32,7 +32,7 @@ func TestFaultsOfAField(t *testing.T) {
 		"an unknown marker":                       {`integer | minimun=1`, 11, `unknown marker "minimun" (did you mean "minimum"?)`},
 		"a marker without a value":                {`string | required`, 10, "want required=true"},
 		"a marker with an empty value":            {`string | default= minLength=1`, 18, "has an empty value"},
-		"a marker that is none":                   {`string | =1`, 10, "want a marker"},
+		"an invalid marker":                       {`string | =1`, 10, "want a marker"},
 		"a quote that does not end":               {`string | description="use`, 22, "has no closing quote"},
 		"a bracket that does not end":             {`[]string | default=["a"`, 20, "has no closing bracket"},
 		"markers without a space":                 {`string | default="a"minLength=1`, 21, "want a space between markers"},
@@ -195,7 +195,7 @@ func TestFaultsOfForm(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
 			if _, faults := crd.Build(webapps, schema); len(faults) > 0 {
-				t.Errorf("what is told already is told again: %s", said(faults))
+				t.Errorf("a reported fault is reported again: %s", said(faults))
 			}
 		})
 	}

@@ -44,7 +44,7 @@ type Column struct {
 	Name        string       `yaml:"name" required:"true" doc:"The heading."`
 	Path        string       `yaml:"path" required:"true" doc:"Where the value is, as in .status.url."`
 	Type        ColumnType   `yaml:"type" doc:"What the value is. By default what the schema says."`
-	Description string       `yaml:"description" doc:"What the column tells."`
+	Description string       `yaml:"description" doc:"What the column shows."`
 	Format      ColumnFormat `yaml:"format" doc:"More of the type, as in OpenAPI."`
 	Priority    int          `yaml:"priority" doc:"Above 0, only -o wide shows the column."`
 }

@@ -121,7 +121,7 @@ func (b *builder) markSet(path []string, t text, s *apiextensions.JSONSchemaProp
 		case m.name == "uniqueItems" && typed:
 			b.faultIn(path, t, m.at, "uniqueItems is short for listType=set, and excludes listType")
 		case set && (m.name == "uniqueItems" || m.name == "listType") && s.Items.Schema.Type == "object":
-			b.faultIn(path, t, m.at, "the elements of a set are single values, not objects (for objects, say which field tells them apart: listMapKey=…)")
+			b.faultIn(path, t, m.at, "the elements of a set are single values, not objects (for objects, say which field identifies them: listMapKey=…)")
 			s.XListType = nil
 		}
 	}

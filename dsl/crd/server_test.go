@@ -116,7 +116,7 @@ Ruled: string | maxLength=1000 validation="self.split(',').all(p, p.matches('^[a
 	}
 }
 
-// TestRulesThatCostTooMuchTogether has rules of which each is cheap enough.
+// TestRulesThatCostTooMuchTogether has rules, each of them cheap enough.
 func TestRulesThatCostTooMuchTogether(t *testing.T) {
 	spec := map[string]any{}
 	for i := range 30 {

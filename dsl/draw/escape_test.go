@@ -80,7 +80,7 @@ func mermaidFaults(text string, blocks int) (faults []string) {
 				nodes[node[1]] = true
 			} else if edge := mermaidEdge.FindStringSubmatch(line); edge != nil {
 				if !nodes[edge[1]] || !nodes[edge[3]] {
-					note("an edge between what there is not: %s", line)
+					note("an edge between unknown nodes: %s", line)
 				}
 			} else if !mermaidOther.MatchString(line) {
 				note("line %q", line)

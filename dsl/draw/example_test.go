@@ -80,7 +80,7 @@ func rollout() *dsl.Machine {
 			{
 				Name: "Running", Enter: idle, During: idle,
 				Transitions: []dsl.Transition{
-					{To: "Finished", When: holds, Why: "all is done"}, {To: "Failed", When: holds}, {To: "Running", Manual: true, Why: "begin anew"}, {To: "Paused"},
+					{To: "Finished", When: holds, Why: "all is done"}, {To: "Failed", When: holds}, {To: "Running", Manual: true, Why: "begin again"}, {To: "Paused"},
 				},
 				Retries: &dsl.Budget{Then: "Failed"},
 			},
@@ -89,7 +89,7 @@ func rollout() *dsl.Machine {
 			{Name: "Cancelled", Terminal: true},
 		},
 		Deletion: []dsl.State{
-			{Name: "Draining", Transitions: []dsl.Transition{{To: "Gone", When: holds, Why: "nobody is connected"}}, Stay: &dsl.Stay{AtMost: 30 * time.Second, Then: "Gone"}},
+			{Name: "Draining", Transitions: []dsl.Transition{{To: "Gone", When: holds, Why: "no client is connected"}}, Stay: &dsl.Stay{AtMost: 30 * time.Second, Then: "Gone"}},
 			{Name: "Gone", Terminal: true},
 		},
 	}

@@ -52,8 +52,8 @@ func TestIndexes(t *testing.T) {
 	tests := map[string]string{
 		"indexes.them['a']":                                  "[1 2]",
 		"indexes.them.a":                                     "[1 2]",
-		"indexes.them['nobody']":                             "[]",
-		"indexes.them.nobody":                                "[]",
+		"indexes.them['unknown']":                            "[]",
+		"indexes.them.unknown":                               "[]",
 		"indexes['them'][self.metadata.name]":                "[1 2]",
 		"indexes.them[7][0].n":                               "seven",
 		"indexes.them[true].size()":                          "0",
@@ -63,7 +63,7 @@ func TestIndexes(t *testing.T) {
 		"indexes.them.size()":                                "2",
 		"indexes.them.map(k, k)":                             "[7 a]",
 		"indexes.them.exists(k, indexes.them[k].size() > 1)": "true",
-		"indexes.them[?'nobody'].value().size()":             "0",
+		"indexes.them[?'unknown'].value().size()":            "0",
 		"indexes.map(name, name).size()":                     "2",
 		"{'all': indexes.them.a}":                            "map[all:[1 2]]",
 		"indexes.them[self.spec.nothing]":                    "error: a key is text, a number or true or false",
@@ -97,7 +97,7 @@ func TestIndexes(t *testing.T) {
 	}
 }
 
-// TestWhoReadsIndexes holds that an expression tells which indexes it reads.
+// TestWhoReadsIndexes holds that an expression reports the indexes that it reads.
 func TestWhoReadsIndexes(t *testing.T) {
 	for text, want := range map[string][]string{
 		"indexes.them['a']":                 {"them"},

@@ -29,8 +29,8 @@ func (c *Compiler) check(s source, parsed *cel.Ast) (*cel.Ast, error) {
 	}
 	m := c.typed(parsed)
 	parts, moot := m.parts()
-	if told := m.faults(s, issues.Errors(), parts, moot); len(told) > 0 {
-		return nil, s.fault(told...)
+	if found := m.faults(s, issues.Errors(), parts, moot); len(found) > 0 {
+		return nil, s.fault(found...)
 	}
 	proto, err := ast.ToProto(m.ast)
 	if err == nil {
@@ -52,7 +52,7 @@ func (m *meaning) faults(s source, errs []*common.Error, parts map[int64]ast.Nav
 		e, found := parts[err.ExprID]
 		switch {
 		case !found:
-			issues = append(issues, Issue{toldAt(err), oneLine(err.Message)})
+			issues = append(issues, Issue{placeOfError(err), oneLine(err.Message)})
 		case m.fits && element(e): // odd elements are reported below
 		case m.named[err.ExprID] != "":
 			issues = append(issues, Issue{placeOf(s.text, m.ast.SourceInfo(), e.AsCall().Target()), m.explain(e)})

@@ -28,7 +28,7 @@ var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // missing names the missing value with its whole path. CEL names only the last step, so it follows the paths in the
 // expression. Found reports whether one of them is the missing one; the error then names only what the expression
 // itself contains.
-func (p *Program) missing(err error, a *activation) (told error, found bool) {
+func (p *Program) missing(err error, a *activation) (reason error, found bool) {
 	key, found := strings.CutPrefix(err.Error(), noSuchKey)
 	if !found {
 		return err, false

@@ -22,7 +22,7 @@ func syntaxError(s source, first *common.Error) *Error {
 	if foreign.MatchString(s.text) {
 		return s.fault(Issue{Place{1, 1}, "this is no expression: where it is for another program, as the shell, write $${…} for ${…}"})
 	}
-	at := toldAt(first)
+	at := placeOfError(first)
 	if strings.HasPrefix(first.Message, "Syntax error: ") {
 		return s.fault(Issue{at, unexpected(s.text, at)})
 	}
@@ -32,8 +32,8 @@ func syntaxError(s source, first *common.Error) *Error {
 // foreign matches expansions of the shell within ${…}: a default, a length, a substring, a whole array.
 var foreign = regexp.MustCompile(`^(#\w+|\w+\[[@*]\]|#\w+\[[@*]\]|[A-Za-z_]\w*(:[-=+?\d].*|%%.*|#.*|\^+|,+)|[@*?])$`)
 
-// toldAt returns the place of CEL's error; if it has none, the beginning.
-func toldAt(err *common.Error) Place {
+// placeOfError returns the place of CEL's error; if it has none, the beginning.
+func placeOfError(err *common.Error) Place {
 	return Place{max(err.Location.Line(), 1), max(err.Location.Column()+1, 1)}
 }
 

@@ -27,7 +27,7 @@ func sayMistakes(t *testing.T, tests map[string]struct{ text, want string }) {
 	}
 }
 
-// What people get wrong who know other languages is told in our own words, and with what to write instead.
+// Mistakes of people who know other languages are reported in our own words, with the text to write instead.
 func TestTheCommonestMistakesAreSaidInPlainWords(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"and":               {"self.a and self.b", "1:8: write && for and"},
@@ -117,7 +117,7 @@ func TestTheCommonestMistakesAreSaidInPlainWords(t *testing.T) {
 }
 
 // A script in a ConfigMap has variables of its own in ${…}.
-func TestWhatIsForTheShellIsToldHowToWrite(t *testing.T) {
+func TestExpansionsOfTheShellAreReportedWithTheTextToWrite(t *testing.T) {
 	const foreign = "1:1: this is no expression: where it is for another program, as the shell, write $${…} for ${…}"
 	sayMistakes(t, map[string]struct{ text, want string }{
 		"a variable":        {"HOME", `1:1: unknown variable "HOME" (one of another program, as the shell, is written $${HOME})`},

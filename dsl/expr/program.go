@@ -129,11 +129,11 @@ func (p *Program) evaluation(err error, a *activation) error {
 	}
 	for _, missing := range []string{"no such key", "no such field", "index out of bounds", "optional.none() dereference"} {
 		if strings.Contains(err.Error(), missing) {
-			told, found := p.missing(err, a)
+			reason, found := p.missing(err, a)
 			if !found && a.secretive() {
-				told = errors.New("it looks for something that is not there" + unshown)
+				reason = errors.New("it looks for something that is not there" + unshown)
 			}
-			return &causedError{told, ErrMissing}
+			return &causedError{reason, ErrMissing}
 		}
 	}
 	if strings.HasPrefix(err.Error(), "invalid qualifier type") {

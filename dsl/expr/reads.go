@@ -19,7 +19,7 @@ import (
 func (p *Program) Reads() dsl.Reads {
 	out := dsl.Reads{Children: p.Uses(Children), Related: p.Uses(Related), Only: !p.Uses(Old) && !p.Uses(Diff)}
 	out.ChildNames, out.RelatedNames, out.Indexes = all(p.Children()), all(p.Related()), all(p.Indexes())
-	out.Values, out.Told = p.values(), true
+	out.Values, out.Complete = p.values(), true
 	out.Passing = !out.Only || p.Uses(Now) || p.Uses(Cause)
 	r := p.read(Self)
 	out.Paths = slices.DeleteFunc(r.paths, still)
@@ -124,7 +124,7 @@ func (t *Template) Reads() dsl.Reads { return ReadsOf(t.Programs()...) }
 
 // ReadsOf returns what several expressions read.
 func ReadsOf(programs ...*Program) dsl.Reads {
-	out := dsl.Reads{Only: true, Told: true}
+	out := dsl.Reads{Only: true, Complete: true}
 	for _, p := range programs {
 		out = out.And(p.Reads())
 	}

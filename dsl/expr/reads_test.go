@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestWhatAnExpressionAsksFor holds the parents of fields of which expressions ask whether they are there.
+// TestWhatAnExpressionAsksFor holds the parents of fields whose presence expressions test.
 func TestWhatAnExpressionAsksFor(t *testing.T) {
 	c := compiler(t)
 	for text, want := range map[string]string{

@@ -57,8 +57,8 @@ func (c readyCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 		return v
 	}
 	why, out := ready(v)
-	if tell, listens := frame.ResolveName(unready); listens && out == types.False {
-		tell.(func(int64, dsl.Readiness))(object.ID(), why)
+	if report, listens := frame.ResolveName(unready); listens && out == types.False {
+		report.(func(int64, dsl.Readiness))(object.ID(), why)
 	}
 	return types.LabelErrNode(c.ID(), out)
 }
@@ -67,7 +67,7 @@ func (c readyCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 func (c readyCall) Eval(a cel.Activation) ref.Val { return c.Exec(interpreter.AsFrame(a)) }
 
 // hear returns a listener that reports why an object from a part of the expression is not ready.
-func (p *Program) hear(a *activation, tell func(dsl.Readiness)) func(int64, dsl.Readiness) {
+func (p *Program) hear(a *activation, report func(dsl.Readiness)) func(int64, dsl.Readiness) {
 	return func(part int64, why dsl.Readiness) {
 		if why.Reason == dsl.ReasonNotFound {
 			ast.PreOrderVisit(p.ast.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
@@ -84,6 +84,6 @@ func (p *Program) hear(a *activation, tell func(dsl.Readiness)) func(int64, dsl.
 				why.Message = text + " is not there"
 			}))
 		}
-		tell(why)
+		report(why)
 	}
 }

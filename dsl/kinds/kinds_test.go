@@ -58,7 +58,7 @@ func said(err error) string {
 	return fmt.Sprint(misfit.Path, " ", misfit.Message)
 }
 
-func TestAKindIsKnownOrToldApart(t *testing.T) {
+func TestAKindIsKnownOrReported(t *testing.T) {
 	tests := map[string]struct {
 		apiVersion, kind string
 		want             string
@@ -86,7 +86,7 @@ func TestAKindIsKnownOrToldApart(t *testing.T) {
 		"a group that no CRD can bring, with our kind": {"core/v1", "Pod", `[apiVersion] there is no API group core: want v1`, ""},
 		"a mistyped group":                             {"app/v1", "Deployment", `[apiVersion] there is no API group app (did you mean apps/v1?)`, ""},
 		"a mistyped group with a dot":                  {"event.k8s.io/v1", "Event", `warning: [apiVersion] there is no API group event.k8s.io (did you mean events.k8s.io/v1?)`, ""},
-		"a group that cannot be told":                  {"broken.example.com/v1", "Pod", "", ""},
+		"a group whose discovery fails":                {"broken.example.com/v1", "Pod", "", ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestAKindIsKnownOrToldApart(t *testing.T) {
 	}
 }
 
-func TestAResourceIsKnownOrToldApart(t *testing.T) {
+func TestAResourceIsKnownOrReported(t *testing.T) {
 	tests := map[string]struct {
 		group, version, resource string
 		unwatched                bool
@@ -121,7 +121,7 @@ func TestAResourceIsKnownOrToldApart(t *testing.T) {
 		"a resource of another group":             {"", "", "deployments", false, `[] the core group has no deployments: want deployments.v1.apps`},
 		"a mistyped resource of another group":    {"", "", "deploymets", false, `[] unknown resource "deploymets" in the core group (did you mean deployments.v1.apps?)`},
 		"a version that is not known":             {"", "v2", "pods", false, `warning: [] Kubernetes 1.x has no API version v2: want pods.v1`},
-		"a resource that nobody can watch":        {"", "v1", "bindings", false, `[] bindings cannot be listed and watched`},
+		"a resource that cannot be watched":       {"", "v1", "bindings", false, `[] bindings cannot be listed and watched`},
 		"a resource that need not be watched":     {"", "v1", "bindings", true, ""},
 		"nothing that cannot be watched is meant": {"", "v1", "bindingss", false, `[] unknown resource "bindingss" in v1 (want one of pods, events)`},
 		"a resource that a CRD may bring":         {"example.org", "v1", "zebras", false, ""},

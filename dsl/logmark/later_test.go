@@ -21,13 +21,13 @@ import (
 func TestLater(t *testing.T) {
 	helper := func(log logr.Logger) { log.WithCallDepth(1).Info("from a helper") }
 	tests := map[string]func(log logr.Logger){
-		"a line":                     func(log logr.Logger) { log.Info("done", "a", 1) },
-		"an error":                   func(log logr.Logger) { log.Error(errors.New("broken"), "failed", "a", 1) },
-		"what nobody wants to see":   func(log logr.Logger) { log.V(2).Info("detail") },
-		"what somebody wants to see": func(log logr.Logger) { log.V(1).Info("detail") },
-		"more values and a name":     func(log logr.Logger) { log.WithName("n").WithValues("b", 2).Info("done") },
-		"through a helper":           func(log logr.Logger) { helper(log) },
-		"two lines":                  func(log logr.Logger) { log.Info("one"); log.Info("two", "a", 1) },
+		"a line":                        func(log logr.Logger) { log.Info("done", "a", 1) },
+		"an error":                      func(log logr.Logger) { log.Error(errors.New("broken"), "failed", "a", 1) },
+		"a line of a level that is off": func(log logr.Logger) { log.V(2).Info("detail") },
+		"what somebody wants to see":    func(log logr.Logger) { log.V(1).Info("detail") },
+		"more values and a name":        func(log logr.Logger) { log.WithName("n").WithValues("b", 2).Info("done") },
+		"through a helper":              func(log logr.Logger) { helper(log) },
+		"two lines":                     func(log logr.Logger) { log.Info("one"); log.Info("two", "a", 1) },
 	}
 	for name, write := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -49,5 +49,5 @@ func TestLater(t *testing.T) {
 			}
 		})
 	}
-	logmark.Later(logr.Logger{}, func() []any { return []any{"a", 1} }).Info("to nobody")
+	logmark.Later(logr.Logger{}, func() []any { return []any{"a", 1} }).Info("no sink")
 }

@@ -10,7 +10,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// TestMerged holds what becomes of a value of which somebody read a part and changed it.
+// TestMerged holds what becomes of a value when somebody read a part of it and changed that.
 func TestMerged(t *testing.T) {
 	tests := map[string]struct{ was, before, after, want string }{
 		"nothing is changed":                       {`{"a":1,"x":9}`, `{"a":1,"b":0}`, `{"a":1,"b":0}`, `{"a":1,"x":9}`},
@@ -21,7 +21,7 @@ func TestMerged(t *testing.T) {
 		"a map goes with what is in it":            {`{"m":{"a":1,"x":9}}`, `{"m":{"a":1}}`, `{}`, `{}`},
 		"a map comes":                              {`{}`, `{}`, `{"m":{"a":0}}`, `{"m":{"a":0}}`},
 		"an empty map comes":                       {`{}`, `{}`, `{"m":{}}`, `{"m":{}}`},
-		"a map comes to what nobody read of it":    {`{"m":{"x":9}}`, `{}`, `{"m":{"a":1}}`, `{"m":{"a":1,"x":9}}`},
+		"a map also has its unread fields":         {`{"m":{"x":9}}`, `{}`, `{"m":{"a":1}}`, `{"m":{"a":1,"x":9}}`},
 		"a map takes the place of something":       {`{"m":3}`, `{"m":3}`, `{"m":{"a":1}}`, `{"m":{"a":1}}`},
 		"a big number beside it stays":             {`{"a":1,"n":9007199254740993}`, `{"a":1}`, `{"a":2}`, `{"a":2,"n":9007199254740993}`},
 		"what was read otherwise stays":            {`{"a":1,"f":0.1}`, `{"a":1,"f":0.10000000149011612}`, `{"a":2,"f":0.10000000149011612}`, `{"a":2,"f":0.1}`},

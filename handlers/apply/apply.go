@@ -96,7 +96,7 @@ func (p *plan) built() actions.Built {
 		reports.Offered = true
 		out.Needs = append(out.Needs, reports)
 	}
-	out.Reads.Only, out.Reads.Told, out.Reads.Children = true, true, p.final // deletions have no cause child
+	out.Reads.Only, out.Reads.Complete, out.Reads.Children = true, true, p.final // deletions have no cause child
 	for _, name := range p.graph.Names() {
 		c := p.children[name]
 		if c.template == nil {

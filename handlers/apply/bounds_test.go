@@ -15,7 +15,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// wicked are children of which each panics when it is applied.
+// wicked are children, each of which panics when it is applied.
 type wicked struct{ *cluster }
 
 func (wicked) Apply(context.Context, any, ...dsl.ChildSpec) (*unstructured.Unstructured, error) {
@@ -73,7 +73,7 @@ func TestElementsAreWorkedOutWhileThereIsTime(t *testing.T) {
 	if err := run(t.Context()); err != nil || related.times != 5 {
 		t.Fatalf("asked %d times; %v", related.times, err)
 	}
-	w.told()
+	w.newCalls()
 	w.spec("{list: [d, e, f, g, h]}")
 	related.times = 0
 	if err := run(&ending{t.Context(), 3}); err == nil || related.times > 3 {

@@ -61,7 +61,7 @@ func TestWhatGoesWithTheHandler(t *testing.T) {
 			children: []shape.NamedChild{{Name: "a", Kind: configMap, Object: "ConfigMap a"}},
 			causes:   "create",
 		},
-		"one that nobody else deletes": {
+		"one without an owner reference": {
 			config:   "{a: {ownership: labelled, template: {" + head + "{name: a}}}}",
 			owns:     []schema.GroupVersionKind{configMap},
 			children: []shape.NamedChild{{Name: "a", Kind: configMap, Object: "ConfigMap a"}},

@@ -37,10 +37,10 @@ type options struct {
 	IncludeWhen form.Predicate      `yaml:"includeWhen" doc:"Whether the child is wanted; asked for each element if it uses one. Absent: always."`
 	ReadyWhen   form.Predicate      `yaml:"readyWhen" doc:"When the child is ready; the variable child is the live object. Absent: applied is enough."`
 	Ownership   dsl.Ownership       `yaml:"ownership" default:"owned" doc:"What ties it to its owner. owned: an owner reference. labelled: a label and a line in the owner's record, for other namespaces and kinds without one. none: applied and forgotten."`
-	Adopt       dsl.Adoption        `yaml:"adopt" default:"never" doc:"Whether an object that is there already is taken over. ifUnowned: when nobody owns it."`
+	Adopt       dsl.Adoption        `yaml:"adopt" default:"never" doc:"Whether an object that is there already is taken over. ifUnowned: when it has no owner."`
 	OnDelete    dsl.DeletePolicy    `yaml:"onDelete" default:"delete" doc:"What becomes of a child that is wanted no more, or whose owner is deleted. orphan: left behind, free. retain: left behind for an owner of this name."`
 	Drift       dsl.DriftPolicy     `yaml:"drift" default:"fields" doc:"What is put back when somebody else changes it. fields: the fields of the template; what kubectl added to its lists and maps goes. strict: also fields that kubectl set and the template does not have. ignore: nothing, as long as the child is there and its template the same."`
-	OnImmutable dsl.ImmutablePolicy `yaml:"onImmutable" default:"fail" doc:"What is done when a field cannot be changed as the template says. fail: it stays, and the handler fails. recreate: it is deleted, and made anew when it is gone; what it holds is lost."`
+	OnImmutable dsl.ImmutablePolicy `yaml:"onImmutable" default:"fail" doc:"What is done when a field cannot be changed as the template says. fail: it stays, and the handler fails. recreate: it is deleted, and recreated when it is gone; what it holds is lost."`
 	Rollout     *rolloutConfig      `yaml:"rollout" doc:"For forEach: how changed children are updated. Absent: all at once."`
 }
 

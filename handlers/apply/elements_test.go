@@ -40,7 +40,7 @@ func TestForEach(t *testing.T) {
 		"as many as there may be":    {"forEach: '${self.spec.l}', limit: 2", "{l: [x, y]}", "x: 0 true, y: 1 true"},
 		"more than there may be":     {"forEach: '${self.spec.l}', limit: 2", "{l: [x, y, z]}", "child a: forEach has 3 items, and the limit is 2"},
 		"only some of them":          {"forEach: '${self.spec.l}', includeWhen: item != 'y'", "{l: [x, y, z]}", "x: 0 true, z: 2 true"},
-		"none, told without items":   {"forEach: '${self.spec.l}', includeWhen: 'false'", "{}", ""},
+		"none, known without items":  {"forEach: '${self.spec.l}', includeWhen: 'false'", "{}", ""},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {

@@ -72,8 +72,8 @@ func (c *cluster) note(format string, args ...any) {
 	c.calls = append(c.calls, fmt.Sprintf(format, args...))
 }
 
-// told returns the calls since it was last asked.
-func (c *cluster) told() []string {
+// newCalls returns the calls since it was last asked.
+func (c *cluster) newCalls() []string {
 	out := c.calls
 	c.calls = nil
 	return out

@@ -43,9 +43,9 @@ func TestInAnEngineADeletionFindsChildrenOfALostRecord(t *testing.T) {
 		for _, e := range c.Events() {
 			events = append(events, fmt.Sprint(e))
 		}
-		if told := strings.Join(events, "\n"); !strings.Contains(told, "ChildrenLeft") || !strings.Contains(told, "2 objects") ||
-			!strings.Contains(told, "x.io/Thing/default/a-v x.io/Thing/default/c") {
-			t.Errorf("events %s", told)
+		if text := strings.Join(events, "\n"); !strings.Contains(text, "ChildrenLeft") || !strings.Contains(text, "2 objects") ||
+			!strings.Contains(text, "x.io/Thing/default/a-v x.io/Thing/default/c") {
+			t.Errorf("events %s", text)
 		}
 	})
 }

@@ -45,7 +45,7 @@ func (p *parser) references(c *child, programs []*expr.Program) []string {
 	for _, program := range programs {
 		names, whole := program.Children()
 		if whole {
-			p.fault(c.holds(program), "name the child that is meant, as in children.db: with children as a whole there is no telling what to wait for")
+			p.fault(c.holds(program), "name the child that is meant, as in children.db: children as a whole do not say what to wait for")
 		}
 		out = append(out, names...)
 	}

@@ -37,7 +37,7 @@ func TestReasonsSayWhatToDo(t *testing.T) {
 		err  error
 		want string // the condition behind Applied=False
 	}{
-		"an object of nobody": {
+		"an object without an owner": {
 			fmt.Errorf("x: %w", &dsl.NotOwnedError{Resource: "Thing", Namespace: "ns", Name: "a"}),
 			"NotOwned: Thing ns/a: it is there and was not made for this object: delete it, give the child another name, or take it over with adopt: ifUnowned",
 		},
@@ -45,23 +45,23 @@ func TestReasonsSayWhatToDo(t *testing.T) {
 			&dsl.NotOwnedError{Resource: "Thing", Namespace: "ns", Name: "a", Owner: "Foo other"},
 			"NotOwned: Thing ns/a: it is there and belongs to Foo other: give the child another name",
 		},
-		"an object of somebody, of which more is to be said": {
-			&dsl.NotOwnedError{Resource: "Thing", Namespace: "ns", Name: "a", Owner: "an earlier Foo ns/me", Advice: "nobody will collect it: delete it"},
-			"NotOwned: Thing ns/a: it is there and belongs to an earlier Foo ns/me; nobody will collect it: delete it",
+		"an object of another owner, with advice": {
+			&dsl.NotOwnedError{Resource: "Thing", Namespace: "ns", Name: "a", Owner: "an earlier Foo ns/me", Advice: "it is not garbage-collected: delete it"},
+			"NotOwned: Thing ns/a: it is there and belongs to an earlier Foo ns/me; it is not garbage-collected: delete it",
 		},
-		"an object of which more is to be said": {
+		"an object with advice": {
 			&dsl.NotOwnedError{Resource: "Thing", Namespace: "ns", Name: "a", Advice: "it is in no record: delete it"},
 			"NotOwned: Thing ns/a: it is there; it is in no record: delete it",
 		},
 		"an immutable field": {
 			answer(422, metav1.StatusReasonInvalid, `Thing.x.io "a" is invalid: spec.selector: Invalid value: {}: field is immutable`,
 				causes(metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.selector", Message: "Invalid value: {}: field is immutable"})),
-			"Immutable: Thing ns/a: spec.selector is immutable: delete it, or give it another name; it is made anew then, as with onImmutable: recreate",
+			"Immutable: Thing ns/a: spec.selector is immutable: delete it, or give it another name; it is recreated then, as with onImmutable: recreate",
 		},
 		"fields that may not change": {
 			answer(422, metav1.StatusReasonInvalid, "x",
 				causes(metav1.StatusCause{Field: "spec", Message: "Forbidden: updates to statefulset spec for fields other than 'replicas' are forbidden"})),
-			"Immutable: Thing ns/a: spec: Forbidden: updates to statefulset spec for fields other than 'replicas' are forbidden: delete it, or give it another name; it is made anew then, as with onImmutable: recreate",
+			"Immutable: Thing ns/a: spec: Forbidden: updates to statefulset spec for fields other than 'replicas' are forbidden: delete it, or give it another name; it is recreated then, as with onImmutable: recreate",
 		},
 		"an immutable field of what holds data": {
 			apierrors.NewInvalid(schema.GroupKind{Kind: "PersistentVolumeClaim"}, "a", field.ErrorList{field.Forbidden(field.NewPath("spec"), "spec is immutable after creation")}),
@@ -84,7 +84,7 @@ func TestReasonsSayWhatToDo(t *testing.T) {
 			answer(500, "", "failed to create typed patch object (ns/a; x.io/v1, Kind=Thing): .dada: field not declared in schema", nil),
 			"Invalid: Thing ns/a: .dada: field not declared in schema",
 		},
-		"a value of another type, which is not told: it may be secret": {
+		"a value of another type, which is not shown: it may be secret": {
 			answer(500, "", "failed to create typed patch object (ns/a; /v1, Kind=Secret): .data.pin: expected string, got &{1234}", nil),
 			"Invalid: Thing ns/a: .data.pin: expected string",
 		},
@@ -98,7 +98,7 @@ func TestReasonsSayWhatToDo(t *testing.T) {
 		},
 		"a role that cannot be changed": {
 			answer(422, metav1.StatusReasonInvalid, "x", causes(metav1.StatusCause{Field: "roleRef", Message: "Invalid value: x: cannot change roleRef"})),
-			"Immutable: Thing ns/a: roleRef: Invalid value: x: cannot change roleRef: delete it, or give it another name; it is made anew then, as with onImmutable: recreate",
+			"Immutable: Thing ns/a: roleRef: Invalid value: x: cannot change roleRef: delete it, or give it another name; it is recreated then, as with onImmutable: recreate",
 		},
 		"a right that is missing": {
 			apierrors.NewForbidden(things, "a", errors.New(`User "op" cannot patch resource "things"`)),

@@ -71,7 +71,7 @@ func TestFaultsAreFoundWhenTheConfigurationIsLoaded(t *testing.T) {
 		"no metadata":                    {"{a: {apiVersion: v1, kind: ConfigMap}}", "apply.a: metadata is required"},
 		"no name":                        {"{a: {template: {" + head + "{}}}}", "apply.a.template.metadata: name is required"},
 		"a name that is no text":         {"{a: {" + head + "{name: 1}}}", "apply.a.metadata.name: want text"},
-		"a version that is none":         {"{a: {apiVersion: a/b/c, kind: X, metadata: {name: a}}}", "apply.a.apiVersion: want a version, with its group before it unless that is the core group, as in apps/v1"},
+		"an invalid version":             {"{a: {apiVersion: a/b/c, kind: X, metadata: {name: a}}}", "apply.a.apiVersion: want a version, with its group before it unless that is the core group, as in apps/v1"},
 		"a name left to the server":      {"{a: {" + head + "{generateName: a-}}}", "apply.a.metadata.generateName: a child is found again by its name, so it cannot be left to the server: give metadata.name, as in ${self.metadata.name}-${key}"},
 		"a status":                       {"{a: {" + head + "{name: a}, status: {}}}", "apply.a.status: belongs to whoever controls the child, and cannot be applied"},
 		"a template that is a number":    {"{a: {template: 5}}", "apply.a.template: want an object (apiVersion, kind, metadata, …), or one expression that gives one"},
@@ -104,7 +104,7 @@ func TestFaultsAreFoundWhenTheConfigurationIsLoaded(t *testing.T) {
 			"{a: {ownership: none, onDelete: delete, template: {" + head + "{name: a}}}}",
 			"apply.a.onDelete: onDelete delete: an object that is not owned is never deleted",
 		},
-		"making anew what is not owned": {
+		"recreating what is not owned": {
 			"{a: {ownership: none, onImmutable: recreate, template: {" + head + "{name: a}}}}",
 			"apply.a.onImmutable: onImmutable recreate: an object that is not owned is never deleted",
 		},
@@ -150,11 +150,11 @@ func TestFaultsAreFoundWhenTheConfigurationIsLoaded(t *testing.T) {
 		},
 		"children as a whole": {
 			"{a: {" + head + "{name: a}, data: {n: '${string(size(children))}'}}}",
-			"apply.a.data.n: name the child that is meant, as in children.db: with children as a whole there is no telling what to wait for",
+			"apply.a.data.n: name the child that is meant, as in children.db: children as a whole do not say what to wait for",
 		},
 		"children as a whole in a predicate": {
 			"{a: {includeWhen: size(children) > 0, template: {" + head + "{name: a}}}}",
-			"apply.a.includeWhen: name the child that is meant, as in children.db: with children as a whole there is no telling what to wait for",
+			"apply.a.includeWhen: name the child that is meant, as in children.db: children as a whole do not say what to wait for",
 		},
 		"one object twice": {
 			"{a: {" + head + "{name: '${self.metadata.name}'}}, b: {template: {" + head + "{name: '${self.metadata.name}'}}}}",
@@ -202,7 +202,7 @@ func TestWhatIsTaken(t *testing.T) {
 		"readiness that looks at itself":   "{a: {readyWhen: has(children.a.status), template: {" + head + "{name: x}}}}",
 		"a child of another handler":       "{a: {" + head + "{name: '${children.other.metadata.name}'}}}",
 		"a list that is written":           "{a: {forEach: [x, '${self.spec.y}'], template: {" + head + "{name: '${item}'}}}}",
-		"a dollar that is none":            "{a: {" + head + "{name: '$${x}'}}}",
+		"an escaped dollar":                "{a: {" + head + "{name: '$${x}'}}}",
 		"a rollout in so many of hundred":  "{a: {forEach: [x], rollout: {maxUnavailable: 30%, readyWhen: 'true'}, template: {" + head + "{name: '${item}'}}}}",
 		"a template that stands in itself": "{a: {template: {apiVersion: v1, kind: PodTemplate, metadata: {name: a}, template: {}}}}",
 	}

@@ -75,6 +75,6 @@ func (c *child) misplaced(owner, kind shape.Kind, metadata, namespace *expr.Temp
 	case !kind.Namespaced || !owner.Namespaced || !byReference || namespace == nil || len(namespace.Pieces) > 0:
 		return nil
 	}
-	return []error{doubt(namespace, fmt.Sprintf("an owned child is in the namespace of its owner: of a %s elsewhere than in %v there is none "+
+	return []error{doubt(namespace, fmt.Sprintf("an owned child is in the namespace of its owner: a %s outside of %v has no such child "+
 		"(want no namespace here, or ownership: labelled)", owner.Kind, namespace.Plain))}
 }

@@ -39,8 +39,8 @@ func TestHoweverRoundsGoTheEndIsTheSame(t *testing.T) {
 			if diff := cmp.Diff(content(clean), content(w)); diff != "" {
 				t.Errorf("%s\nwith %s (-clean +got):\n%s", config, last, diff)
 			}
-			w.told()
-			if err := w.run(dsl.Update); err != nil || len(w.told()) > 0 {
+			w.newCalls()
+			if err := w.run(dsl.Update); err != nil || len(w.newCalls()) > 0 {
 				t.Errorf("another round: %v, %v", err, w.calls)
 			}
 		})
@@ -49,7 +49,7 @@ func TestHoweverRoundsGoTheEndIsTheSame(t *testing.T) {
 
 const most = 6
 
-// randomChildren writes children of which each may need those before it.
+// randomChildren writes children, each of which may need those before it.
 func randomChildren(random *rand.Rand) string {
 	var out []string
 	several := map[int]bool{}

@@ -208,7 +208,7 @@ func fixed(fields []string, of *metav1.StatusDetails) string {
 	if slices.Contains(holds, of.Kind) || strings.Contains(of.Group, ".") && !strings.HasSuffix(of.Group, ".k8s.io") {
 		return text + ": take the change back, or give the child another name; who deletes it loses what it holds"
 	}
-	return text + ": delete it, or give it another name; it is made anew then, as with onImmutable: recreate"
+	return text + ": delete it, or give it another name; it is recreated then, as with onImmutable: recreate"
 }
 
 // short shortens a text to one line: its first line, and the following lines if the first is a heading that ends in

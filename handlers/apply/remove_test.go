@@ -28,7 +28,7 @@ func TestChildrenGoInTheOrderInWhichTheyCameBackwards(t *testing.T) {
 	if err := w.run(dsl.Create); err != nil {
 		t.Fatal(err)
 	}
-	w.told()
+	w.newCalls()
 	w.spec("{on: false}")
 	waits(t, w.run(dsl.Update), "Thing c to be gone, Thing d to be gone")
 	if want := "Applied=False Waiting: Waiting for Thing c to be gone, Thing d to be gone."; w.said() != want {
@@ -72,12 +72,12 @@ func TestWhatStaysIsNotDeleted(t *testing.T) {
 			if err := w.run(dsl.Create); err != nil {
 				t.Fatal(err)
 			}
-			w.told()
+			w.newCalls()
 			w.spec("{on: false}")
 			if err := w.run(test.cause); err != nil {
 				t.Error(err)
 			}
-			got := w.told()
+			got := w.newCalls()
 			if len(got) > 2 {
 				slices.Sort(got[:2])
 			}
@@ -97,9 +97,9 @@ func TestADeletionTakesLabelledChildrenAwayWithoutAnyExpression(t *testing.T) {
 		t.Fatal(err)
 	}
 	delete(w.self, "spec") // nothing could be worked out from this
-	w.told()
+	w.newCalls()
 	waits(t, w.run(dsl.Delete), "Thing c to be gone, Thing d to be gone")
-	w.told()
+	w.newCalls()
 	for _, next := range []string{"b", "a"} {
 		w.collect()
 		waits(t, w.run(dsl.Delete), "Thing "+next+" to be gone")
@@ -116,7 +116,7 @@ func TestADeletionThatIsRefusedSaysSo(t *testing.T) {
 	if err := w.run(dsl.Create); err != nil {
 		t.Fatal(err)
 	}
-	w.told()
+	w.newCalls()
 	w.refused["Thing c"] = errBroken
 	if err := w.run(dsl.Delete); text(err) != "Thing c: broken" {
 		t.Errorf("error %v", err)
@@ -179,7 +179,7 @@ func TestWhatBecameAnotherChildIsNotPruned(t *testing.T) {
 	calls(t, w, "create Thing x", "update Thing x")
 }
 
-func TestAChildThatIsNotMadeAnewUnderItsNameIsStillTheOldOne(t *testing.T) {
+func TestAChildThatIsNotRecreatedUnderItsNameIsStillTheOldOne(t *testing.T) {
 	w := start(t, "{a: {"+thing+"{name: '${self.spec.name}'}}, b: {"+thing+"{name: 'b-${children.a.metadata.name}'}}}", "{name: z}")
 	if err := w.run(dsl.Create); err != nil {
 		t.Fatal(err)
@@ -203,7 +203,7 @@ func TestChildrenOfNamesThatAreGoneGoFirstTheYoungestBeforeTheOthers(t *testing.
 		w.objects["Thing "+name].live.SetCreationTimestamp(metav1.NewTime(time.Unix(at, 0)))
 	}
 	w.configure("{z: {includeWhen: 'false', template: {" + thing + "{name: z}}}, n: {" + thing + "{name: n}}}")
-	w.told()
+	w.newCalls()
 	waits(t, w.run(dsl.Resume), "Thing y2 to be gone")
 	w.collect()
 	waits(t, w.run(dsl.Child), "Thing p to be gone, Thing q to be gone")

@@ -23,11 +23,11 @@ type report struct {
 	// own is the type of the condition for this handler's children; empty if the handler has none.
 	own string
 	// all are the conditions of all handlers that apply, in their order. A single handler has only Applied.
-	all []teller
+	all []applier
 }
 
-// teller is a handler with its condition.
-type teller struct{ id, condition string }
+// applier is a handler that applies, with the type of its condition.
+type applier struct{ id, condition string }
 
 // reportOf finds the handlers of the resource that apply. If there are several, each has its own condition, its id
 // followed by the word, and Applied summarizes them.
@@ -41,11 +41,11 @@ func reportOf(b actions.Build) report {
 			ids = append(ids, s.ID)
 		}
 	}
-	if len(b.Vars) == 0 && !b.Told && !slices.Contains(ids, b.ID) {
+	if len(b.Vars) == 0 && !b.Reported && !slices.Contains(ids, b.ID) {
 		ids = append(ids, b.ID)
 	}
 	if len(ids) == 1 {
-		out := report{all: []teller{{ids[0], appliedWord}}}
+		out := report{all: []applier{{ids[0], appliedWord}}}
 		if ids[0] == b.ID {
 			out.own = appliedWord
 		}
@@ -57,7 +57,7 @@ func reportOf(b actions.Build) report {
 		if slices.ContainsFunc(ids, func(other string) bool { return other != id && camel(other) == camel(id) }) {
 			kind = id + appliedWord
 		}
-		out.all = append(out.all, teller{id, kind})
+		out.all = append(out.all, applier{id, kind})
 		if id == b.ID {
 			out.own = kind
 		}
@@ -76,11 +76,11 @@ func (r report) types() []string {
 	return []string{r.own, appliedWord}
 }
 
-// tell sets the condition for the handler's children and the one for all children of the object. For other
+// set sets the condition for the handler's children and the one for all children of the object. For other
 // handlers, it uses their last conditions. A handler without a condition does not count.
-func (r report) tell(s *dsl.Subject, says *dsl.Patch, c metav1.Condition) {
-	told := toldOf(s.Object, says)
-	r.retire(says, told)
+func (r report) set(s *dsl.Subject, says *dsl.Patch, c metav1.Condition) {
+	conditions := conditionsOf(s.Object, says)
+	r.retire(says, conditions)
 	if r.own == "" {
 		return
 	}
@@ -88,22 +88,22 @@ func (r report) tell(s *dsl.Subject, says *dsl.Patch, c metav1.Condition) {
 	if r.own == appliedWord {
 		return
 	}
-	told[r.own] = c
-	sum := r.sum(told)
+	conditions[r.own] = c
+	sum := r.sum(conditions)
 	says.OfferCondition(appliedWord, sum.Status, sum.Reason, sum.Message)
 }
 
 // filtered reports that a filter keeps the handler from running. The filter is given as the line of a file.
 func (p *plan) filtered(s *dsl.Subject, filter string, says *dsl.Patch) {
 	if p.report.own == "" {
-		p.report.retire(says, toldOf(s.Object, says))
+		p.report.retire(says, conditionsOf(s.Object, says))
 		return
 	}
 	message := fmt.Sprintf("The when at %s is false, so the children stay as they are", filter)
 	if last := p.last(s); last != "" {
 		message += lastly + last
 	}
-	p.report.tell(s, says, metav1.Condition{Status: metav1.ConditionUnknown, Reason: reasonFiltered, Message: message + "."})
+	p.report.set(s, says, metav1.Condition{Status: metav1.ConditionUnknown, Reason: reasonFiltered, Message: message + "."})
 }
 
 // lastly separates the reason of a filtered handler from what it has applied last.
@@ -112,16 +112,16 @@ const lastly = "; "
 // last returns the generation of the object that the handler has applied last, according to its condition. It is
 // empty if the condition does not say.
 func (p *plan) last(s *dsl.Subject) string {
-	before, told := toldOf(s.Object, dsl.NewPatch())[p.report.own]
+	before, found := conditionsOf(s.Object, dsl.NewPatch())[p.report.own]
 	switch {
-	case told && before.Reason == reasonFiltered: // the condition is of this generation, and its text of an earlier one
+	case found && before.Reason == reasonFiltered: // the condition is of this generation, and its text of an earlier one
 		_, last, _ := strings.Cut(strings.TrimSuffix(before.Message, "."), lastly)
 		return last
-	case told && before.ObservedGeneration == 0:
+	case found && before.ObservedGeneration == 0:
 		return ""
-	case told && before.Status == metav1.ConditionTrue:
+	case found && before.Status == metav1.ConditionTrue:
 		return fmt.Sprintf("generation %d was applied last", before.ObservedGeneration)
-	case told:
+	case found:
 		return fmt.Sprintf("generation %d is not applied as a whole", before.ObservedGeneration)
 	}
 	all, err := s.Children.All()
@@ -131,8 +131,8 @@ func (p *plan) last(s *dsl.Subject) string {
 	return "nothing is applied yet"
 }
 
-// toldOf returns the conditions of an object by type, with the new ones.
-func toldOf(o *unstructured.Unstructured, says *dsl.Patch) map[string]metav1.Condition {
+// conditionsOf returns the conditions of an object by type, with the new ones.
+func conditionsOf(o *unstructured.Unstructured, says *dsl.Patch) map[string]metav1.Condition {
 	out := map[string]metav1.Condition{}
 	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	for _, item := range list {
@@ -151,11 +151,11 @@ func toldOf(o *unstructured.Unstructured, says *dsl.Patch) map[string]metav1.Con
 
 // sum summarizes the conditions of all handlers: True if all are, otherwise the gravest reason. Failures come
 // before waits, and waits before filters.
-func (r report) sum(told map[string]metav1.Condition) metav1.Condition {
+func (r report) sum(conditions map[string]metav1.Condition) metav1.Condition {
 	out := metav1.Condition{Status: metav1.ConditionTrue, Reason: reasonAllApplied, Message: "All children are applied."}
 	var texts []string
 	for _, part := range r.all {
-		c, is := told[part.condition]
+		c, is := conditions[part.condition]
 		if !is || c.Status == metav1.ConditionTrue {
 			continue
 		}
@@ -180,10 +180,10 @@ func gravity(reason string) int {
 
 // retire removes the conditions of former handlers: those that do not apply any more, were renamed, or are the only
 // one now. A condition is recognised by its type and by a reason of this action.
-func (r report) retire(patch *dsl.Patch, told map[string]metav1.Condition) {
-	for kind, c := range told {
+func (r report) retire(patch *dsl.Patch, conditions map[string]metav1.Condition) {
+	for kind, c := range conditions {
 		id, is := strings.CutSuffix(kind, appliedWord)
-		known := slices.ContainsFunc(r.all, func(p teller) bool { return p.condition == kind })
+		known := slices.ContainsFunc(r.all, func(p applier) bool { return p.condition == kind })
 		if is && (id != "" || len(r.all) == 0) && !known && slices.Contains(reasons(), c.Reason) {
 			patch.RetireCondition(kind)
 		}

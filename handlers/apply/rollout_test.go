@@ -24,7 +24,7 @@ func rolling(t *testing.T, rollout string) *world {
 	if err := w.run(dsl.Create); err != nil {
 		t.Fatal(err)
 	}
-	if w.told(); len(w.objects) != 6 {
+	if w.newCalls(); len(w.objects) != 6 {
 		t.Fatalf("objects %v", w.names())
 	}
 	w.slow["all"] = true
@@ -83,7 +83,7 @@ func TestARolloutCounts(t *testing.T) {
 			}
 			w.spec("{v: '2', l: " + test.list + "}")
 			_ = w.run(dsl.Update)
-			got := w.told()
+			got := w.newCalls()
 			if test.list == "[a, b]" {
 				got = got[:2] // and then what needs them
 			}
@@ -109,7 +109,7 @@ func TestARolloutDoesNotTakeAnOldStatusForReady(t *testing.T) {
 	w.spec("{v: '2', l: [a, b, c, d, e]}")
 	waits(t, w.run(dsl.Update), "the rollout of pods (4 of 5 are still to be updated; not ready: Thing a)")
 	w.objects["Thing a"].live.SetGeneration(7) // its controller has not looked at it yet
-	w.told()
+	w.newCalls()
 	waits(t, w.run(dsl.Child), "the rollout of pods (4 of 5 are still to be updated; not ready: Thing a)")
 	calls(t, w)
 }
@@ -130,7 +130,7 @@ func TestARolloutOfWhatHasNoStatusDoesNotWait(t *testing.T) {
 	if err := w.run(dsl.Create); err != nil {
 		t.Fatal(err)
 	}
-	w.told()
+	w.newCalls()
 	w.spec("{v: '2'}")
 	if err := w.run(dsl.Update); err != nil {
 		t.Fatal(err)
@@ -168,7 +168,7 @@ func TestNothingIsPrunedBeforeARolloutIsThrough(t *testing.T) {
 	waits(t, w.run(dsl.Child), "Thing c to be gone, Thing d to be gone, Thing e to be gone")
 }
 
-func TestARolloutThatCannotTellWhatIsReadySaysSo(t *testing.T) {
+func TestARolloutReportsThatItCannotReadWhatIsReady(t *testing.T) {
 	w := rolling(t, "{maxUnavailable: 1, readyWhen: child.status}")
 	w.spec("{v: '2', l: [a, b]}")
 	want := "Thing a: evaluating rollout.readyWhen: the result is a map, want true or false; " +
@@ -186,7 +186,7 @@ func TestARolloutWaitsForControllersThatLag(t *testing.T) {
 	if err := w.run(dsl.Create); err != nil {
 		t.Fatal(err)
 	}
-	w.told()
+	w.newCalls()
 	for _, name := range w.names() {
 		w.objects[name].live.SetGeneration(2) // somebody has changed something, and its controller has not looked
 	}

@@ -97,7 +97,7 @@ func (p *pass) finish(objects int) error {
 	if err == nil && p.r.Cause == dsl.Delete {
 		return nil
 	}
-	p.report.tell(&p.r.Subject, p.r.Patch, condition)
+	p.report.set(&p.r.Subject, p.r.Patch, condition)
 	if len(p.result.failures) > 0 {
 		p.r.Events.Event(dsl.Warning, condition.Reason, "%s", condition.Message)
 	}

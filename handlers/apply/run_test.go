@@ -30,7 +30,7 @@ func waits(t *testing.T, err error, what string) {
 
 func calls(t *testing.T, w *world, want ...string) {
 	t.Helper()
-	if diff := cmp.Diff(want, w.told()); diff != "" {
+	if diff := cmp.Diff(want, w.newCalls()); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 }
@@ -38,7 +38,7 @@ func calls(t *testing.T, w *world, want ...string) {
 // together is calls where those of one line may be in any order.
 func together(t *testing.T, w *world, lines ...[]string) {
 	t.Helper()
-	got := w.told()
+	got := w.newCalls()
 	rest := got
 	for _, line := range lines {
 		n := min(len(line), len(rest))
@@ -170,7 +170,7 @@ func TestAnObjectThatIsBeingDeletedIsWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	delete(w.objects, "Thing db-web")
-	w.told()
+	w.newCalls()
 	waits(t, w.run(dsl.Child), "Thing db to be gone, so that it can be made again")
 	calls(t, w)
 	w.collect()
@@ -256,7 +256,7 @@ func TestIncludeWhen(t *testing.T) {
 	}
 }
 
-func TestIncludeWhenThatCannotBeToldIsAFailure(t *testing.T) {
+func TestIncludeWhenThatCannotBeEvaluatedIsAFailure(t *testing.T) {
 	w := start(t, "{a: {includeWhen: self.spec.a, template: {"+thing+"{name: a}}}}", "{}")
 	err := w.run(dsl.Create)
 	if want := "child a: evaluating includeWhen: self.spec.a is not set"; err == nil || err.Error() != want {

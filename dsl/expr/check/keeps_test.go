@@ -14,15 +14,15 @@ func TestWhatTheServerKeepsIsKnownFromSchemas(t *testing.T) {
 		schema string
 		keeps  bool
 	}{
-		"a field that it names":              {`{"type": "object", "properties": {"status": {"type": "object", "properties": {"state": {"type": "string"}}}}}`, true},
-		"another field":                      {`{"type": "object", "properties": {"status": {"type": "object", "properties": {"stage": {"type": "string"}}}}}`, false},
-		"a map that is not there":            {`{"type": "object", "properties": {"spec": {"type": "object"}}}`, false},
-		"a map without fields":               {`{"type": "object", "properties": {"status": {"type": "object"}}}`, false},
-		"a map that may have any":            {`{"type": "object", "properties": {"status": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}`, true},
-		"a map of values of one kind":        {`{"type": "object", "properties": {"status": {"type": "object", "additionalProperties": {"type": "string"}}}}`, true},
-		"a field that another schema says":   {`{"type": "object", "properties": {"status": {"allOf": [{"type": "object", "properties": {"state": {"type": "string"}}}]}}}`, true},
-		"a field that no other schema says":  {`{"type": "object", "properties": {"status": {"allOf": [{"type": "object", "properties": {"stage": {"type": "string"}}}]}}}`, false},
-		"an object of which nothing is said": {`{}`, true},
+		"a field that it names":             {`{"type": "object", "properties": {"status": {"type": "object", "properties": {"state": {"type": "string"}}}}}`, true},
+		"another field":                     {`{"type": "object", "properties": {"status": {"type": "object", "properties": {"stage": {"type": "string"}}}}}`, false},
+		"a map that is not there":           {`{"type": "object", "properties": {"spec": {"type": "object"}}}`, false},
+		"a map without fields":              {`{"type": "object", "properties": {"status": {"type": "object"}}}`, false},
+		"a map that may have any":           {`{"type": "object", "properties": {"status": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}`, true},
+		"a map of values of one kind":       {`{"type": "object", "properties": {"status": {"type": "object", "additionalProperties": {"type": "string"}}}}`, true},
+		"a field that another schema says":  {`{"type": "object", "properties": {"status": {"allOf": [{"type": "object", "properties": {"state": {"type": "string"}}}]}}}`, true},
+		"a field that no other schema says": {`{"type": "object", "properties": {"status": {"allOf": [{"type": "object", "properties": {"stage": {"type": "string"}}}]}}}`, false},
+		"an object without a known schema":  {`{}`, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := check.Keeps(schema(t, test.schema), "status", "state"); got != test.keeps {

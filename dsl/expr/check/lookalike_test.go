@@ -16,8 +16,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// TestTextThatLooksLikeAnExpression has texts as they stand in real manifests, and the expression that is told as
-// probably meant; nothing where nothing may be told.
+// TestTextThatLooksLikeAnExpression has texts as they stand in real manifests, and the expression that is reported as
+// probably meant; empty where nothing may be reported.
 func TestTextThatLooksLikeAnExpression(t *testing.T) {
 	tests := map[string]struct {
 		// at is the place in the object, text what stands there.
@@ -87,22 +87,22 @@ func TestTextThatLooksLikeAnExpression(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var told []string
+			var reported []string
 			for _, err := range check.Template(tmpl, s, nil) {
 				misfit, is := errors.AsType[*shape.Misfit](err)
 				if !is || !misfit.Warning || strings.Join(misfit.Path, ".") != "at."+test.at {
-					t.Errorf("something else is told: %#v", err)
+					t.Errorf("something else is reported: %#v", err)
 				}
-				told = append(told, err.Error())
+				reported = append(reported, err.Error())
 			}
 			var want []string
 			if test.want != "" {
 				want = []string{fmt.Sprintf("write ${%s} (or", test.want)}
-				if len(told) == 1 && strings.Contains(told[0], want[0]) {
+				if len(reported) == 1 && strings.Contains(reported[0], want[0]) {
 					return
 				}
 			}
-			if diff := cmp.Diff(want, told); diff != "" {
+			if diff := cmp.Diff(want, reported); diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)
 			}
 		})
@@ -118,7 +118,7 @@ func TestOtherProgramsHaveTheirOwnExpressions(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := check.Template(tmpl, s, nil); len(got) != want {
-			t.Errorf("of %s is told: %v", version, got)
+			t.Errorf("%s is reported: %v", version, got)
 		}
 	}
 }

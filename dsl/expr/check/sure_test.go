@@ -27,53 +27,53 @@ const optionals = `{"type": "object", "properties": {
   "status": {"type": "object", "properties": {"url": {"type": "string"}}}
 }}`
 
-// TestAFieldThatNeedNotBeSet has expressions, and the ways through the object that are told of.
+// TestAFieldThatNeedNotBeSet has expressions, and the paths in the object that are reported.
 func TestAFieldThatNeedNotBeSet(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
-		"a field that must be set":                        {"self.spec.image", ""},
-		"a field with a default":                          {"self.spec.replicas + 1", ""},
-		"a field that need not be set":                    {"self.spec.host + '/'", "self.spec.host"},
-		"a field of the status":                           {"self.status.url", "self.status.url"},
-		"an odd name":                                     {"self.spec['a-b'] + 'x'", "self.spec['a-b']"},
-		"labels, of which selectors know more":            {"self.metadata.labels['x']", ""},
-		"an optional field":                               {"self.spec.?host.orValue('x')", ""},
-		"an optional field further on":                    {"self.spec.?tls.secret.orValue('x')", ""},
-		"a field of one that need not be set":             {"self.spec.tls.secret", "self.spec.tls"},
-		"two of them, of which the second follows":        {"self.spec.tls.issuer", "self.spec.tls"},
-		"the same field twice":                            {"self.spec.host == 'a' || self.spec.host == 'b'", "self.spec.host"},
-		"two fields":                                      {"self.spec.host + self.status.url", "self.spec.host self.status.url"},
-		"asked before":                                    {"has(self.spec.host) && self.spec.host == 'x'", ""},
-		"asked behind, which CEL takes as well":           {"self.spec.host == 'x' && has(self.spec.host)", ""},
-		"asked in a condition":                            {"has(self.spec.host) ? self.spec.host : 'x'", ""},
-		"asked the other way round":                       {"!has(self.spec.host) ? 'x' : self.spec.host", ""},
-		"asked for the other outcome":                     {"has(self.spec.host) ? 'x' : self.spec.host", "self.spec.host"},
-		"not there, or":                                   {"!has(self.spec.host) || self.spec.host == 'x'", ""},
-		"there, or":                                       {"has(self.spec.host) || self.spec.host == 'x'", "self.spec.host"},
-		"asked with others":                               {"self.spec.replicas > 1 && has(self.spec.host) && self.spec.host == 'x'", ""},
-		"asked with others the other way round":           {"!has(self.spec.host) || self.spec.replicas > 1 || self.spec.host == 'x'", ""},
-		"asked within brackets":                           {"(has(self.spec.host) && self.spec.replicas > 1) ? self.spec.host : 'x'", ""},
-		"asked by an optional value":                      {"self.spec.?host.hasValue() ? self.spec.host : 'x'", ""},
-		"asked by what stands instead":                    {"self.spec.?host.orValue('') != '' ? self.spec.host : 'x'", ""},
-		"asked by what stands instead, further on":        {"self.spec.?tls.?issuer.orValue('') == 'x' && self.spec.tls.issuer == 'x'", ""},
-		"asked by how many there are":                     {"size(self.spec.?users.orValue([])) > 0 ? self.spec.users[0].name : 'x'", ""},
-		"asked by a macro":                                {"self.spec.?users.orValue([]).exists(u, u.name == 'x') && self.spec.users[0].name == 'x'", ""},
-		"asked by a function":                             {"self.spec.?host.orValue('').startsWith('x') && self.spec.host == 'x'", ""},
-		"asked with what it holds":                        {"self.spec.?host == optional.of('x') ? self.spec.host : 'x'", ""},
-		"asked by optMap":                                 {"self.spec.?host.optMap(h, h == 'x').orValue(false) && self.spec.host == 'x'", ""},
-		"asked and compared":                              {"has(self.spec.host) == true ? self.spec.host : 'x'", ""},
-		"asked in a list":                                 {"[has(self.spec.host), has(self.spec.tls)].all(x, x) && self.spec.host == 'x'", ""},
-		"asked in an outcome":                             {"(self.spec.replicas > 1 ? has(self.spec.host) : false) && self.spec.host == 'x'", ""},
-		"asked whether something else stands instead":     {"self.spec.?host.orValue('') != '' ? self.status.url : 'x'", "self.status.url"},
-		"no value, for the outcome without":               {"self.spec.?host.hasValue() ? 'x' : self.spec.host", "self.spec.host"},
-		"asked by its key":                                {"'host' in self.spec && self.spec.host == 'x'", ""},
-		"asked of another one":                            {"has(self.status.url) && self.spec.host == 'x'", "self.spec.host"},
-		"asked of what is in it":                          {"has(self.spec.tls) && has(self.spec.tls.issuer) ? self.spec.tls.issuer : self.spec.image", ""},
-		"asked of what is in one that need not be set":    {"has(self.spec.tls.issuer)", "self.spec.tls"},
-		"asked of the one, read in the other":             {"has(self.spec.tls) ? self.spec.tls.issuer : 'x'", "self.spec.tls.issuer"},
-		"within a macro":                                  {"self.spec.users.exists(u, u.name == self.spec.host)", "self.spec.users self.spec.host"},
-		"an element of a map":                             {"has(self.spec.env) ? self.spec.env['A'] : ''", ""},
-		"a field of an element, of which nothing is said": {"has(self.spec.users) ? self.spec.users[0].name : ''", ""},
-		"compared with null, which is asking too late":    {"self.spec.host == null", "self.spec.host"},
+		"a field that must be set":                             {"self.spec.image", ""},
+		"a field with a default":                               {"self.spec.replicas + 1", ""},
+		"a field that need not be set":                         {"self.spec.host + '/'", "self.spec.host"},
+		"a field of the status":                                {"self.status.url", "self.status.url"},
+		"an odd name":                                          {"self.spec['a-b'] + 'x'", "self.spec['a-b']"},
+		"labels, which selectors may require":                  {"self.metadata.labels['x']", ""},
+		"an optional field":                                    {"self.spec.?host.orValue('x')", ""},
+		"an optional field further on":                         {"self.spec.?tls.secret.orValue('x')", ""},
+		"a field of one that need not be set":                  {"self.spec.tls.secret", "self.spec.tls"},
+		"two of them, where the second follows from the first": {"self.spec.tls.issuer", "self.spec.tls"},
+		"the same field twice":                                 {"self.spec.host == 'a' || self.spec.host == 'b'", "self.spec.host"},
+		"two fields":                                           {"self.spec.host + self.status.url", "self.spec.host self.status.url"},
+		"asked before":                                         {"has(self.spec.host) && self.spec.host == 'x'", ""},
+		"asked behind, which CEL takes as well":                {"self.spec.host == 'x' && has(self.spec.host)", ""},
+		"asked in a condition":                                 {"has(self.spec.host) ? self.spec.host : 'x'", ""},
+		"asked the other way round":                            {"!has(self.spec.host) ? 'x' : self.spec.host", ""},
+		"asked for the other outcome":                          {"has(self.spec.host) ? 'x' : self.spec.host", "self.spec.host"},
+		"not there, or":                                        {"!has(self.spec.host) || self.spec.host == 'x'", ""},
+		"there, or":                                            {"has(self.spec.host) || self.spec.host == 'x'", "self.spec.host"},
+		"asked with others":                                    {"self.spec.replicas > 1 && has(self.spec.host) && self.spec.host == 'x'", ""},
+		"asked with others the other way round":                {"!has(self.spec.host) || self.spec.replicas > 1 || self.spec.host == 'x'", ""},
+		"asked within brackets":                                {"(has(self.spec.host) && self.spec.replicas > 1) ? self.spec.host : 'x'", ""},
+		"asked by an optional value":                           {"self.spec.?host.hasValue() ? self.spec.host : 'x'", ""},
+		"asked by what stands instead":                         {"self.spec.?host.orValue('') != '' ? self.spec.host : 'x'", ""},
+		"asked by what stands instead, further on":             {"self.spec.?tls.?issuer.orValue('') == 'x' && self.spec.tls.issuer == 'x'", ""},
+		"asked by how many there are":                          {"size(self.spec.?users.orValue([])) > 0 ? self.spec.users[0].name : 'x'", ""},
+		"asked by a macro":                                     {"self.spec.?users.orValue([]).exists(u, u.name == 'x') && self.spec.users[0].name == 'x'", ""},
+		"asked by a function":                                  {"self.spec.?host.orValue('').startsWith('x') && self.spec.host == 'x'", ""},
+		"asked with what it holds":                             {"self.spec.?host == optional.of('x') ? self.spec.host : 'x'", ""},
+		"asked by optMap":                                      {"self.spec.?host.optMap(h, h == 'x').orValue(false) && self.spec.host == 'x'", ""},
+		"asked and compared":                                   {"has(self.spec.host) == true ? self.spec.host : 'x'", ""},
+		"asked in a list":                                      {"[has(self.spec.host), has(self.spec.tls)].all(x, x) && self.spec.host == 'x'", ""},
+		"asked in an outcome":                                  {"(self.spec.replicas > 1 ? has(self.spec.host) : false) && self.spec.host == 'x'", ""},
+		"asked whether something else stands instead":          {"self.spec.?host.orValue('') != '' ? self.status.url : 'x'", "self.status.url"},
+		"no value, for the outcome without":                    {"self.spec.?host.hasValue() ? 'x' : self.spec.host", "self.spec.host"},
+		"asked by its key":                                     {"'host' in self.spec && self.spec.host == 'x'", ""},
+		"asked of another one":                                 {"has(self.status.url) && self.spec.host == 'x'", "self.spec.host"},
+		"asked of what is in it":                               {"has(self.spec.tls) && has(self.spec.tls.issuer) ? self.spec.tls.issuer : self.spec.image", ""},
+		"asked of what is in one that need not be set":         {"has(self.spec.tls.issuer)", "self.spec.tls"},
+		"asked of the one, read in the other":                  {"has(self.spec.tls) ? self.spec.tls.issuer : 'x'", "self.spec.tls.issuer"},
+		"within a macro":                                       {"self.spec.users.exists(u, u.name == self.spec.host)", "self.spec.users self.spec.host"},
+		"an element of a map":                                  {"has(self.spec.env) ? self.spec.env['A'] : ''", ""},
+		"a field of an element without a known schema":         {"has(self.spec.users) ? self.spec.users[0].name : ''", ""},
+		"compared with null, which is asking too late":         {"self.spec.host == null", "self.spec.host"},
 	}
 	c := compiler(t)
 	for name, test := range tests {
@@ -84,21 +84,21 @@ func TestAFieldThatNeedNotBeSet(t *testing.T) {
 			}
 			s := shape.Schemas{Self: shape.Shape{Schema: schema(t, optionals)}}
 			if got := doubted(t, check.Program(program, s)); got != test.want {
-				t.Errorf("%s: it is told of %q, want %q", test.text, got, test.want)
+				t.Errorf("%s: it reports %q, want %q", test.text, got, test.want)
 			}
 			s.Unset = true
 			if got := doubted(t, check.Program(program, s)); got != "" {
-				t.Errorf("%s: it is told of %q where that is dealt with", test.text, got)
+				t.Errorf("%s: it reports %q where the expression handles its absence", test.text, got)
 			}
 			s.Unset, s.Kind.Own = false, true
 			if got := doubted(t, check.Program(program, s)); got != "" {
-				t.Errorf("%s: it is told of %q of one of Kubernetes' own kinds", test.text, got)
+				t.Errorf("%s: it reports %q of one of Kubernetes' own kinds", test.text, got)
 			}
 		})
 	}
 }
 
-// doubted are the ways that an error tells of as doubtful.
+// doubted are the paths that an error reports as doubtful.
 func doubted(t *testing.T, err error) string {
 	t.Helper()
 	if err == nil {
@@ -145,10 +145,10 @@ func TestWhatSomethingBeforeHasMadeSure(t *testing.T) {
 	}
 	s := shape.Schemas{Self: shape.Shape{Schema: schema(t, optionals)}}
 	if got := check.Template(tmpl, s, nil); len(got) != 2 {
-		t.Errorf("of a template is told %v, want each field once", got)
+		t.Errorf("a template reports %v, want each field once", got)
 	}
 	s.Sure = []string{"self.spec.host", "self.spec.tls", "self.spec.tls.issuer"}
 	if got := check.Template(tmpl, s, nil); len(got) != 0 {
-		t.Errorf("of what is sure is told %v", got)
+		t.Errorf("paths that are always set are reported: %v", got)
 	}
 }

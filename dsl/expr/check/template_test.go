@@ -31,7 +31,7 @@ func TestATemplateThatFitsIsLeftAlone(t *testing.T) {
 		"labels with odd keys":          {`{"metadata": {"labels": {"app.kubernetes.io/name": "x", "${self.spec.name}": "y"}}}`, deploymentSchema},
 		"what is null":                  {`{"spec": {"replicas": null, "template": null}, "metadata": null}`, deploymentSchema},
 		"what may not be there":         {`{"spec": {"replicas": "${self.?spec.?replicas}", "paused": "${self.spec.?paused.orValue(false)}"}}`, deploymentSchema},
-		"what nobody knows":             {`{"spec": {"replicas": "${params.x}", "template": "${params.y}", "selector": "${old.spec}"}}`, deploymentSchema},
+		"values without a known type":   {`{"spec": {"replicas": "${params.x}", "template": "${params.y}", "selector": "${old.spec}"}}`, deploymentSchema},
 		"a whole number for any number": {`{"spec": {"ratio": 1}}`, customSchema},
 		"a time":                        {`{"spec": {"since": "${now}", "blob": "${b'x'}"}}`, customSchema},
 		"names that are odd in CEL":     {`{"spec": {"a-b": "x", "namespace": "y", "a__b": "z", "x.y": "z"}}`, customSchema},
