@@ -28,9 +28,9 @@ resources:
             metadata: {name: "${self.metadata.name}"}
 `
 
-// TestKindsThatThereAreNotAreToldAndDoNotKeepAnOperatorFromRunning holds that a cluster that is newer than the program
-// has the last word: what validate tells, run leaves to it.
-func TestKindsThatThereAreNotAreToldAndDoNotKeepAnOperatorFromRunning(t *testing.T) {
+// TestUnknownKindsAreReportedAndDoNotKeepAnOperatorFromRunning holds that a cluster that is newer than the program
+// has the last word: validate reports them, and run leaves them to it.
+func TestUnknownKindsAreReportedAndDoNotKeepAnOperatorFromRunning(t *testing.T) {
 	bench := func() *bench {
 		b := newBench(t)
 		b.load = func(_ []string, registry *actions.Registry, _ ...func(*dsl.Operator)) (*dsl.Operator, error) {

@@ -181,7 +181,7 @@ func tellFindings(out io.Writer, f *cleanupFlags, op *dsl.Operator, found cleanu
 		return
 	}
 	fmt.Fprintf(out, "operator %s has left:\n", op.Name)
-	tell := func(list []cleanup.Found, what, fate string) {
+	print := func(list []cleanup.Found, what, fate string) {
 		if len(list) == 0 {
 			return
 		}
@@ -194,13 +194,13 @@ func tellFindings(out io.Writer, f *cleanupFlags, op *dsl.Operator, found cleanu
 			fmt.Fprintf(out, "    %s\n", one)
 		}
 	}
-	tell(found.Objects, "objects with its marks", "they stay, without these")
+	print(found.Objects, "objects with its marks", "they stay, without these")
 	if f.children == deleteChildren {
-		tell(found.Children, "children", "they are deleted")
+		print(found.Children, "children", "they are deleted")
 	} else {
-		tell(found.Children, "children", "they stay, without its marks")
+		print(found.Children, "children", "they stay, without its marks")
 	}
-	tell(found.Own, "objects of its own", "they are deleted")
+	print(found.Own, "objects of its own", "they are deleted")
 }
 
 // agreed asks a person whether to continue.

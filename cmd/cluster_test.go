@@ -69,9 +69,9 @@ func TestRunInstallsCRDsBeforeItWorks(t *testing.T) {
 		code    int
 		message string
 	}{
-		"when told to":                      {args: []string{"--install-crds"}, want: "install run"},
+		"when asked to":                     {args: []string{"--install-crds"}, want: "install run"},
 		"over others' hands":                {args: []string{"--install-crds=takeover"}, want: "install over run"},
-		"not when told not to":              {args: []string{"--install-crds=false"}, want: "run"},
+		"not when asked not to":             {args: []string{"--install-crds=false"}, want: "run"},
 		"in no other way":                   {args: []string{"--install-crds=force"}, code: exitUsage, message: "want false, true or takeover"},
 		"not otherwise":                     {want: "run"},
 		"and not at all without them":       {args: []string{"--install-crds"}, err: errors.New("installing CRD of foos: no"), want: "install", code: exitFailed, message: "error: running operator foo: installing CRD of foos: no\n"},

@@ -28,15 +28,15 @@ type usageError struct {
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-// errTold is returned by a command that has printed its error itself.
-var errTold = errors.New("told")
+// errPrinted is returned by a command that has printed its error itself.
+var errPrinted = errors.New("printed")
 
 // report prints an error and returns the exit code.
 func report(w io.Writer, err error) int {
 	if usage, ok := errors.AsType[*usageError](err); ok {
 		return reportUsage(w, usage.err, usage.command)
 	}
-	if errors.Is(err, errTold) {
+	if errors.Is(err, errPrinted) {
 		return exitFailed
 	}
 	if list, ok := errors.AsType[source.Faults](err); ok {

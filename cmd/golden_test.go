@@ -109,7 +109,7 @@ func addBars(op *dsl.Operator) {
 	op.Resource("bars.v1.example.com", func(r *dsl.Resource) { r.OnReconcile("only", nothing) })
 }
 
-// addLoop adds handlers of each kind of view, two of which feed each other.
+// addLoop adds handlers of each kind of view; two of them feed each other.
 func addLoop(op *dsl.Operator) {
 	op.Name = "foo"
 	op.Resource("loops.v1.example.com", func(r *dsl.Resource) {

@@ -111,7 +111,7 @@ func TestTheEndingOfAFileSaysTheFormat(t *testing.T) {
 	}
 }
 
-// Drawings in documents stand between two marks, of which the first has the command line that prints them.
+// Drawings in documents stand between two marks. The first one has the command line that prints them.
 const drawingBegins, drawingEnds = "<!-- operator graph ", "<!-- end of the drawing -->\n"
 
 // TestDrawingsInDocumentsAreCurrent holds that they are what the command prints; with -update they are renewed.
@@ -276,9 +276,9 @@ func wrongGraphs(text string) string {
 	return ""
 }
 
-// TestValidateTellsWhereAWishIsLookedFor holds that what runs a machine is told with the annotation in which a person says where an
+// TestValidateReportsTheAnnotationOfAWish holds that the resource of a machine is reported with the annotation in which a person says where an
 // object is to go.
-func TestValidateTellsWhereAWishIsLookedFor(t *testing.T) {
+func TestValidateReportsTheAnnotationOfAWish(t *testing.T) {
 	const text = "apiVersion: handwerk.dev/v1alpha1\nkind: Operator\nmetadata: {name: sites}\nresources:\n  - resource: sites.v1.example.com\n    schema: {kind: Site}\n    machine:\n" +
 		"      - {states: [{name: One, terminal: true}]}\n      - {name: traffic, states: [{name: Open, terminal: true}]}\n"
 	file := filepath.Join(t.TempDir(), "sites.yaml")

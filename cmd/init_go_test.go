@@ -109,15 +109,15 @@ func TestAGoModuleRequiresTheReleaseOfItsProgram(t *testing.T) {
 func TestInitOfAGoModuleRefuses(t *testing.T) {
 	const good = "init --go webapp --resource webapps.v1.example.com --kind WebApp "
 	for name, test := range map[string]struct{ args, want string }{
-		"a checkout without --go":        {"init webapp --resource webapps.v1.example.com --replace handwerk", "error: --replace is for --go\n"},
-		"children":                       {good + "--child Service", "error: --child is for an operator in YAML (in Go the handler makes what it wants)\n"},
-		"a machine":                      {good + "--machine", "error: --machine is for an operator in YAML (in Go it is dsl.Resource.Machine)\n"},
-		"a checkout that is not there":   {good + "--replace nowhere", "error: reading --replace: open nowhere/go.mod: no such file or directory\n"},
-		"a checkout of something else":   {good + "--replace other", "error: reading --replace: other is not a checkout of github.com/handwerk-dev/handwerk\n"},
-		"a checkout without go.sum":      {good + "--replace half", "error: reading --replace: open half/go.sum: no such file or directory\n"},
-		"a file that is there":           {good + "--replace handwerk --dir handwerk", "error: handwerk/go.mod is there already (overwrite it with --force)\n"},
-		"no resource, and nobody to ask": {"init --go webapp", "error: --resource is required without a terminal\n"},
-		"a folder whose name is none":    {strings.Replace(good, "webapp", "deep/Web_App", 1), "error: \"Web_App\" is not a name for an operator"},
+		"a checkout without --go":                {"init webapp --resource webapps.v1.example.com --replace handwerk", "error: --replace is for --go\n"},
+		"children":                               {good + "--child Service", "error: --child is for an operator in YAML (in Go the handler makes what it wants)\n"},
+		"a machine":                              {good + "--machine", "error: --machine is for an operator in YAML (in Go it is dsl.Resource.Machine)\n"},
+		"a checkout that is not there":           {good + "--replace nowhere", "error: reading --replace: open nowhere/go.mod: no such file or directory\n"},
+		"a checkout of something else":           {good + "--replace other", "error: reading --replace: other is not a checkout of github.com/handwerk-dev/handwerk\n"},
+		"a checkout without go.sum":              {good + "--replace half", "error: reading --replace: open half/go.sum: no such file or directory\n"},
+		"a file that is there":                   {good + "--replace handwerk --dir handwerk", "error: handwerk/go.mod is there already (overwrite it with --force)\n"},
+		"no resource, and no terminal to ask at": {"init --go webapp", "error: --resource is required without a terminal\n"},
+		"a folder whose name is none":            {strings.Replace(good, "webapp", "deep/Web_App", 1), "error: \"Web_App\" is not a name for an operator"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := beginner(t)

@@ -74,7 +74,7 @@ const applyHead = `    handlers:
 
 // machineText is a machine, with a placeholder for the condition that all children are ready.
 const machineText = `    # Where an object is: its state is kept in its status, with the time and the last transitions.
-    # "operator graph" draws it; docs/machines.md has what else there is. It tells the condition Ready.
+    # "operator graph" draws it; docs/machines.md describes all fields. It sets the condition Ready.
     machine:
       allowCycles: true
       states:
@@ -130,7 +130,7 @@ func render(f *initFlags) string {
 	if len(values) == 0 {
 		return out.String()
 	}
-	out.WriteString("      # What people see. It is worked out anew whenever a child changes.\n      - id: status\n        set:\n          status:\n")
+	out.WriteString("      # What people see. It is computed again whenever a child changes.\n      - id: status\n        set:\n          status:\n")
 	out.WriteString(strings.Join(values, ""))
 	return out.String()
 }

@@ -78,7 +78,7 @@ func mustValidate(t *testing.T, b *bench, folder string) {
 		t.Fatal(err)
 	}
 	if faults, warnings, err := config.Check(op); len(faults)+len(warnings) > 0 || err != nil {
-		t.Errorf("of what was written is told: %v, %v, %v", faults, warnings, err)
+		t.Errorf("the written file is reported: %v, %v, %v", faults, warnings, err)
 	}
 	var example struct{ APIVersion, Kind string }
 	data, err := os.ReadFile(filepath.Join(folder, "example.yaml"))
@@ -110,7 +110,7 @@ func mustValidate(t *testing.T, b *bench, folder string) {
 func TestInitRefuses(t *testing.T) {
 	const good = "init --resource webapps.v1.example.com --kind WebApp "
 	for name, test := range map[string]struct{ args, want string }{
-		"where nobody can be asked":    {"init", "--resource is required without a terminal"},
+		"without a terminal":           {"init", "--resource is required without a terminal"},
 		"a resource without version":   {"init --resource webapps.example.com --kind WebApp", "has no version, or no group of its own"},
 		"a resource of the core":       {"init --resource webapps --kind WebApp", "has no version, or no group of its own"},
 		"a kind in lower case":         {"init --resource webapps.v1.example.com --kind webApp", "want CamelCase"},
@@ -118,7 +118,7 @@ func TestInitRefuses(t *testing.T) {
 		"a child it has no text for":   {good + "--child Deploymnet", `did you mean "Deployment"?`},
 		"a child like none":            {good + "--child Frobnicator", "want some of ConfigMap, Deployment"},
 		"a child twice":                {good + "--child Deployment,deployment", "Deployment is there twice"},
-		"a name that is none":          {"init Web_App --resource webapps.v1.example.com --kind WebApp", "is not a name for an operator"},
+		"an invalid name":              {"init Web_App --resource webapps.v1.example.com --kind WebApp", "is not a name for an operator"},
 		"two names":                    {"init a b", `unknown argument "b"`},
 		"a file that is there":         {good + "--dir there", "there/example.yaml is there already (overwrite it with --force)"},
 		"a folder that cannot be made": {good + "--dir there/example.yaml", "not a directory"},

@@ -70,7 +70,7 @@ func TestKubeconfig(t *testing.T) {
 	}
 }
 
-// kubeconfigOf has two contexts, of which the first is the current one.
+// kubeconfigOf has two contexts; the first is the current one.
 func kubeconfigOf(server string) string {
 	return strings.ReplaceAll(`apiVersion: v1
 kind: Config

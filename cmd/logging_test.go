@@ -104,9 +104,9 @@ func TestAFloodOfOneMessageIsThinnedOut(t *testing.T) {
 	}
 }
 
-// TestNobodyWritesLinesOfTheirOwn holds that texts of users are within one line of the log, and steer no
+// TestTextsOfUsersStayWithinTheirLine holds that texts of users are within one line of the log, and steer no
 // terminal: neither as a message, nor as a value, nor in an error.
-func TestNobodyWritesLinesOfTheirOwn(t *testing.T) {
+func TestTextsOfUsersStayWithinTheirLine(t *testing.T) {
 	const wicked = "a\n2030-01-31T12:00:00Z\tINFO\tfoo\tall is well\r\x1b[2K\x1b]0;title\a\x7f\u0085\u009b31m\u2028\u202e\xff"
 	const steering = "\r\x1b\a\x7f\u0085\u009b\u2028\u202e"
 	for _, args := range []string{"--zap-encoder=console", "--zap-encoder=json"} {
@@ -119,11 +119,11 @@ func TestNobodyWritesLinesOfTheirOwn(t *testing.T) {
 			"in an error":          func(l logr.Logger) { l.Error(errors.New(wicked), "a") },
 			"in an error's words":  func(l logr.Logger) { l.Error(errors.New("no"), wicked) },
 		}
-		for name, tell := range tests {
+		for name, write := range tests {
 			t.Run(name+" "+args, func(t *testing.T) {
 				var out buffer
 				log, _ := logFlagsOf(t, args+" --zap-stacktrace-level=panic").logger(&out)
-				tell(log)
+				write(log)
 				text := out.String()
 				if n := strings.Count(text, "\n"); n != 1 || !strings.HasSuffix(text, "\n") {
 					t.Errorf("there are %d lines: %q", n, text)
@@ -142,10 +142,10 @@ func TestNobodyWritesLinesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestNobodyWritesLongLines holds that no text of a user makes a line much longer than it may be: errors quote values of objects.
-func TestNobodyWritesLongLines(t *testing.T) {
+// TestTextsOfUsersMakeNoLongLines holds that no text of a user makes a line much longer than it may be: errors quote values of objects.
+func TestTextsOfUsersMakeNoLongLines(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
-	for name, tell := range map[string]func(logr.Logger){
+	for name, write := range map[string]func(logr.Logger){
 		"as a message":         func(l logr.Logger) { l.Info(long) },
 		"as a value":           func(l logr.Logger) { l.Info("a", "value", long) },
 		"as a value before it": func(l logr.Logger) { l.WithValues("value", long).Info("a") },
@@ -156,7 +156,7 @@ func TestNobodyWritesLongLines(t *testing.T) {
 			t.Run(name+" "+args, func(t *testing.T) {
 				var out buffer
 				log, _ := logFlagsOf(t, args).logger(&out)
-				tell(log)
+				write(log)
 				if text := out.String(); len(text) > mostLogged+1000 || !strings.Contains(text, "xxx…") {
 					t.Errorf("a line has %d bytes: %.100s", len(text), text)
 				}
@@ -168,9 +168,9 @@ func TestNobodyWritesLongLines(t *testing.T) {
 // TestMarks holds that a line says how much it matters and whose words it is.
 func TestMarks(t *testing.T) {
 	tests := map[string]struct {
-		args string
-		tell func(logr.Logger)
-		want string
+		args  string
+		write func(logr.Logger)
+		want  string
 	}{
 		"a warning is one": {"--zap-encoder=json", func(l logr.Logger) { l.Info("a", logmark.Warning, true, "b", 1) },
 			`{"level":"warn",.*"msg":"a","b":1}`},
@@ -180,7 +180,7 @@ func TestMarks(t *testing.T) {
 			`.*\tINFO\t"all {\\"is\\": \\"well\\"}"`},
 		"it is as it is for machines": {"--zap-encoder=json", func(l logr.Logger) { l.Info("all is well", logmark.Quoted, true) },
 			`{.*"msg":"all is well"}`},
-		"a value of that name is nobody's mark": {"--zap-encoder=json", func(l logr.Logger) { l.Info("a", logmark.Warning, "very") },
+		"a value of that name is no mark": {"--zap-encoder=json", func(l logr.Logger) { l.Info("a", logmark.Warning, "very") },
 			`{"level":"info",.*"msg":"a","handwerk.warning":"very"}`},
 		"what has values of its own has marks too": {"--zap-encoder=json", func(l logr.Logger) { l.WithValues("b", 1).Info("a", logmark.Warning, true) },
 			`{"level":"warn",.*"msg":"a","b":1}`},
@@ -189,7 +189,7 @@ func TestMarks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out buffer
 			log, _ := logFlagsOf(t, test.args).logger(&out)
-			test.tell(log)
+			test.write(log)
 			if !regexp.MustCompile("^" + test.want + "\n$").MatchString(out.String()) {
 				t.Errorf("got %s", out.String())
 			}
@@ -197,7 +197,7 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestLinesAreForWhoReadsThem holds which form lines have when nobody says so.
+// TestLinesAreForWhoReadsThem holds which form lines have without a flag.
 func TestLinesAreForWhoReadsThem(t *testing.T) {
 	tests := map[string]struct {
 		terminal bool
@@ -249,17 +249,17 @@ func TestAdoptGlobals(t *testing.T) {
 		log  func()
 		want string
 	}{
-		"klog's lines go the same way":          {"", func() { klog.InfoS("hello", "name", "a") }, `"msg":"hello","name":"a"`},
-		"klog's detail is hidden":               {"", func() { klog.V(4).InfoS("detail") }, ""},
-		"klog's detail shows when asked for":    {"--zap-log-level=4", func() { klog.V(4).InfoS("detail") }, `"msg":"detail"`},
-		"features of client-go are no news":     {"--zap-log-level=debug", func() { klog.V(1).InfoS("Feature gate default state", "feature", "a") }, ""},
-		"they show when asked for":              {"--zap-log-level=2", func() { klog.V(1).InfoS("Feature gate default state", "feature", "a") }, `"feature":"a"`},
-		"more detail than asked for does not":   {"--zap-log-level=4", func() { klog.V(5).InfoS("detail") }, ""},
-		"a context without a logger has it too": {"", func() { klog.FromContext(t.Context()).Info("hello") }, `"msg":"hello"`},
-		"unhandled errors are logged":           {"", func() { utilruntime.HandleErrorWithContext(t.Context(), errors.New("no"), "watching", "type", "foos") }, `"msg":"watching","type":"foos","error":"no"`},
-		"what stops because it shall is quiet":  {"", func() { utilruntime.HandleErrorWithContext(ended, context.Canceled, "watching") }, ""},
-		"a context of another's has ended":      {"", func() { utilruntime.HandleErrorWithContext(t.Context(), context.Canceled, "watching") }, `"msg":"watching"`},
-		"other errors are told while stopping":  {"", func() { utilruntime.HandleErrorWithContext(ended, errors.New("no"), "watching") }, `"msg":"watching"`},
+		"klog's lines go the same way":           {"", func() { klog.InfoS("hello", "name", "a") }, `"msg":"hello","name":"a"`},
+		"klog's detail is hidden":                {"", func() { klog.V(4).InfoS("detail") }, ""},
+		"klog's detail shows when asked for":     {"--zap-log-level=4", func() { klog.V(4).InfoS("detail") }, `"msg":"detail"`},
+		"features of client-go are no news":      {"--zap-log-level=debug", func() { klog.V(1).InfoS("Feature gate default state", "feature", "a") }, ""},
+		"they show when asked for":               {"--zap-log-level=2", func() { klog.V(1).InfoS("Feature gate default state", "feature", "a") }, `"feature":"a"`},
+		"more detail than asked for does not":    {"--zap-log-level=4", func() { klog.V(5).InfoS("detail") }, ""},
+		"a context without a logger has it too":  {"", func() { klog.FromContext(t.Context()).Info("hello") }, `"msg":"hello"`},
+		"unhandled errors are logged":            {"", func() { utilruntime.HandleErrorWithContext(t.Context(), errors.New("no"), "watching", "type", "foos") }, `"msg":"watching","type":"foos","error":"no"`},
+		"what stops because it shall is quiet":   {"", func() { utilruntime.HandleErrorWithContext(ended, context.Canceled, "watching") }, ""},
+		"a context of another's has ended":       {"", func() { utilruntime.HandleErrorWithContext(t.Context(), context.Canceled, "watching") }, `"msg":"watching"`},
+		"other errors are logged while stopping": {"", func() { utilruntime.HandleErrorWithContext(ended, errors.New("no"), "watching") }, `"msg":"watching"`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestLoginOfAProgram holds when a program's own login says where the API server is, and what it is told of a refusal.
+// TestLoginOfAProgram holds when a program's own login says where the API server is, and the error that it gets for a refusal.
 func TestLoginOfAProgram(t *testing.T) {
 	flag := writeFile(t, "flag", kubeconfigOf("https://flag"))
 	own := func(context.Context) (*rest.Config, error) {
@@ -27,7 +27,7 @@ func TestLoginOfAProgram(t *testing.T) {
 		"a kubeconfig that is named counts more": {own, []string{"--kubeconfig", flag}, "https://flag", ""},
 		"so does a context":                      {own, []string{"--context", "second"}, "https://api.example:6443/second", ""},
 		"without one all is as ever":             {nil, nil, "https://api.example:6443", ""},
-		"an error is told": {
+		"an error is reported": {
 			func(context.Context) (*rest.Config, error) { return nil, errors.New("the vault is sealed") }, nil, "", "error: logging in: the vault is sealed\n",
 		},
 		"nothing is an error, too": {

@@ -157,7 +157,7 @@ func quiet(args ...string) []string {
 	return slices.Concat([]string{"run", "--config=foo.yaml", "--health-probe-bind-address=0", "--metrics-bind-address=0"}, args)
 }
 
-func TestFaultyRegistryIsTold(t *testing.T) {
+func TestFaultyRegistryIsReported(t *testing.T) {
 	registry := actions.NewRegistry()
 	registry.Func("shop.Order", nil)
 	var out, complaint bytes.Buffer

@@ -235,7 +235,7 @@ func (p *program) checkRights(ctx context.Context, op *dsl.Operator, rules []rba
 			return err
 		}
 		if !v.OK {
-			return errTold
+			return errPrinted
 		}
 		return nil
 	}

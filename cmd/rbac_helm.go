@@ -32,9 +32,9 @@ func (f *rbacFlags) checkHelm() error {
 	case f.check:
 		return errors.New("-o helm prints values, which --check does not")
 	case f.run.set.Changed("service-account"):
-		return errors.New("-o helm has no place for --service-account: the chart names the account")
+		return errors.New("-o helm has no value for --service-account: the chart names the account")
 	case f.run.set.Changed("namespace"):
-		return errors.New("-o helm has no place for --namespace: the configuration says it, by scope.namespaces, to the hook as well")
+		return errors.New("-o helm has no value for --namespace: set scope.namespaces in the configuration, which the hook reads too")
 	default:
 		return nil
 	}

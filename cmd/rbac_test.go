@@ -160,7 +160,7 @@ func TestValuesHaveNoWildcards(t *testing.T) {
 	}
 }
 
-// TestClusterDecidesWhereItIsAsked: a resource without namespaces that nobody could guess to be one.
+// TestClusterDecidesWhereItIsAsked: a resource whose name does not show that it has no namespaces.
 func TestClusterDecidesWhereItIsAsked(t *testing.T) {
 	kinds := func(args string) (out []string) {
 		b := standard(t)

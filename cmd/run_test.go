@@ -77,7 +77,7 @@ func TestRunServesUntilTheOperatorHasStopped(t *testing.T) {
 	}
 }
 
-func TestRunTellsTheEngineWhereItIs(t *testing.T) {
+func TestRunGivesTheEngineItsPlace(t *testing.T) {
 	b := newBench(t, "POD_NAME=foo-0")
 	b.stopAtOnce()
 	adopted := -1

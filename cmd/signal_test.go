@@ -86,7 +86,7 @@ func signalled(mode string) {
 		case "failing":
 			return errLost
 		case "hung up":
-			// Another listener tells when the signal has been delivered to all of them.
+			// Another listener shows when the signal has been delivered to all of them.
 			<-again
 		}
 		return nil

@@ -85,7 +85,7 @@ func (p *program) test(ctx context.Context, f *testFlags, paths []string) error 
 		return err
 	}
 	if test.Failed(reports) {
-		return errTold
+		return errPrinted
 	}
 	return nil
 }

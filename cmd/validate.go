@@ -75,7 +75,7 @@ func (p *program) validateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "validate --config FILE|DIR",
 		Short: "Check a configuration, without a cluster or against one",
-		Long: `Check a configuration. Every fault is told, with its place; with one or more of
+		Long: `Check a configuration. Every fault is reported, with its place; with one or more of
 them, the exit code is 1. Kinds, templates and expressions are checked against
 the schemas that the configuration has and those of Kubernetes itself, and with
 --cluster against those of a cluster alone, which is read and not changed: it may
@@ -84,7 +84,7 @@ configuration are sent as a dry run then: the API server knows more of CRDs than
 is checked here. A schedule that would run on each of several processes, as no
 leader is elected, is a warning too, and so are handlers that feed each other: each
 sets what the next one looks at. With --strict a warning is a fault. With --verbose
-it is told what each handler looks at, and which ones keep their children as they
+it reports what each handler looks at, and which ones keep their children as they
 are while their when is false.`,
 		Example: `  operator validate --config operator.yaml
   operator validate --config samples/foo/operator.yaml -o json
@@ -193,7 +193,7 @@ func judge(w io.Writer, op *dsl.Operator, warnings source.Faults, views []view, 
 		return failed
 	}
 	if err != nil {
-		return errTold
+		return errPrinted
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func TestRun(t *testing.T) {
 			args: []string{"validate"}, env: []string{"HANDWERK_CONFIG=testdata/operator.yaml"},
 			out: "operator foo: 1 resource, 2 handlers: ok\n",
 		},
-		"a fault is told with its place": {
+		"a fault is reported with its place": {
 			args: []string{"validate", "--config", "testdata/faulty.yaml"}, code: 1,
 			errors: "testdata/faulty.yaml:11:9: resources[0].handlers[0].retires: unknown field",
 		},

@@ -79,7 +79,7 @@ after=$(field "$system" "deployment/handwerk-$operator" '{.spec.template.spec.vo
 [ "$before" != "$after" ] || fail "another configuration is in the same ConfigMap $before"
 await "$mine" deployment/example '{.spec.revisionHistoryLimit}=3'
 await "$mine" site/example "{.metadata.finalizers[0]}=$operator.handwerk.dev/finalizer"
-[ "$child" = "$(field "$mine" deployment/example '{.metadata.uid}')" ] || fail "the child was made anew"
+[ "$child" = "$(field "$mine" deployment/example '{.metadata.uid}')" ] || fail "the child was recreated"
 kubectl wait -n "$mine" site/example --for=condition=Ready --timeout=2m
 
 step "Uninstall it: first its marks on what stays"

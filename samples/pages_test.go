@@ -18,7 +18,7 @@ import (
 
 var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
-// TestDocumentsLoad holds that a reader can copy a configuration out of any page, and is told nothing of it.
+// TestDocumentsLoad holds that a reader can copy a configuration out of any page, without a fault or a warning.
 func TestDocumentsLoad(t *testing.T) {
 	found := 0
 	inPages(t, yamlBlock, func(page, block string) {
@@ -31,7 +31,7 @@ func TestDocumentsLoad(t *testing.T) {
 			t.Errorf("%v", err)
 			return
 		}
-		nothingIsToldOf(t, op)
+		nothingIsReportedOf(t, op)
 	})
 	if found == 0 {
 		t.Error("no page shows a configuration")

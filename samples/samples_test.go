@@ -38,7 +38,7 @@ func TestSamplesLoad(t *testing.T) {
 			t.Errorf("%v", err)
 			continue
 		}
-		nothingIsToldOf(t, op)
+		nothingIsReportedOf(t, op)
 		if folder := filepath.Base(filepath.Dir(file)); op.Name != folder {
 			t.Errorf("%s: the operator's name is %s", file, op.Name)
 		}
@@ -68,8 +68,8 @@ func TestSamplesRunByTheirPrograms(t *testing.T) {
 	}
 }
 
-// nothingIsToldOf holds that there is neither a fault nor a warning of an operator.
-func nothingIsToldOf(t *testing.T, op *dsl.Operator) {
+// nothingIsReportedOf holds that an operator has neither a fault nor a warning.
+func nothingIsReportedOf(t *testing.T, op *dsl.Operator) {
 	t.Helper()
 	faults, warnings, err := config.Check(op)
 	if err != nil {
@@ -80,8 +80,8 @@ func nothingIsToldOf(t *testing.T, op *dsl.Operator) {
 	}
 }
 
-// TestNothingIsToldOfKopfsExamples holds the same for the examples of kopf.
-func TestNothingIsToldOfKopfsExamples(t *testing.T) {
+// TestKopfsExamplesHaveNoWarnings holds the same for the examples of kopf.
+func TestKopfsExamplesHaveNoWarnings(t *testing.T) {
 	files, err := filepath.Glob("kopf/[0-9]*.yaml")
 	if err != nil || len(files) < 10 {
 		t.Fatalf("found %v (%v), want more", files, err)
@@ -92,7 +92,7 @@ func TestNothingIsToldOfKopfsExamples(t *testing.T) {
 			t.Errorf("%v", err)
 			continue
 		}
-		nothingIsToldOf(t, op)
+		nothingIsReportedOf(t, op)
 	}
 }
 

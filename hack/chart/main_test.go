@@ -51,11 +51,11 @@ func run(m *testing.M) int {
 // prints runs a command of the operator, and returns what it prints.
 func prints(t *testing.T, args ...string) string {
 	t.Helper()
-	var printed, told strings.Builder
+	var printed, failed strings.Builder
 	c := exec.CommandContext(t.Context(), operator, args...)
-	c.Stdout, c.Stderr = &printed, &told
+	c.Stdout, c.Stderr = &printed, &failed
 	if err := c.Run(); err != nil {
-		t.Fatalf("operator %s: %v\n%s", strings.Join(args, " "), err, told.String())
+		t.Fatalf("operator %s: %v\n%s", strings.Join(args, " "), err, failed.String())
 	}
 	return printed.String()
 }

@@ -16,7 +16,7 @@ import (
 	"helm.sh/helm/v4/pkg/action"
 )
 
-// TestTheChartIsClean runs helm lint --strict, with the values of the chart, those of an operator, and those of which the objects are
+// TestTheChartIsClean runs helm lint --strict, with the values of the chart, those of an operator, and those whose objects are
 // known.
 func TestTheChartIsClean(t *testing.T) {
 	tests := map[string]map[string]any{"its own values": {}, "the values of a sample": valuesOf(t, repository+"/samples/foo/operator.yaml")}

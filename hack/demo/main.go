@@ -109,7 +109,7 @@ func (c *child) start(log string) error {
 		return fmt.Errorf("starting %s: %w (run it with \"make demo-controlplane\", which builds it)", c.cmd.Path, err)
 	}
 	go func() {
-		_ = c.cmd.Wait() // its state tells more
+		_ = c.cmd.Wait() // its state says more
 		text, _ := os.ReadFile(c.log)
 		c.ended <- fmt.Errorf("%s ended (%s)\n%s", c.cmd.Path, c.cmd.ProcessState, text)
 		close(c.ended)

@@ -4,7 +4,7 @@
 //go:build editor
 
 // Package editor holds the published schema against the language server that editors use: what it offers,
-// what it finds wrong, and what it tells of a word. make test-editor runs it.
+// what it finds wrong, and its documentation of a word. make test-editor runs it.
 package editor
 
 import (
@@ -75,7 +75,7 @@ func (d document) place() map[string]any {
 	return map[string]any{"textDocument": map[string]any{"uri": d.uri}, "position": d.cursor}
 }
 
-// offered are what the editor offers at the cursor, with what it tells of each.
+// offered are what the editor offers at the cursor, each with its documentation.
 func (d document) offered() map[string]string {
 	d.t.Helper()
 	var list struct {
@@ -103,10 +103,10 @@ func said(documentation json.RawMessage) string {
 	return marked.Value
 }
 
-// wrong are what the editor underlines: the line that it begins in, and what it tells.
+// wrong are what the editor underlines: the line that it begins in, and the message.
 func (d document) wrong() []string {
 	d.t.Helper()
-	var told struct {
+	var published struct {
 		URI         string
 		Diagnostics []struct {
 			Message string
@@ -114,21 +114,21 @@ func (d document) wrong() []string {
 		}
 	}
 	d.await(func(m received) bool {
-		return m.Method == "textDocument/publishDiagnostics" && json.Unmarshal(m.Params, &told) == nil && told.URI == d.uri
+		return m.Method == "textDocument/publishDiagnostics" && json.Unmarshal(m.Params, &published) == nil && published.URI == d.uri
 	})
 	var out []string
-	for _, one := range told.Diagnostics {
+	for _, one := range published.Diagnostics {
 		out = append(out, strings.TrimSpace(d.lines[one.Range.Start.Line][one.Range.Start.Character:])+": "+one.Message)
 	}
 	return out
 }
 
-// hover is what the editor tells of the word at the cursor.
+// hover is the editor's documentation of the word at the cursor.
 func (d document) hover() string {
 	d.t.Helper()
-	var told struct{ Contents json.RawMessage }
-	d.request("textDocument/hover", d.place(), &told)
-	return strings.ReplaceAll(said(told.Contents), `\`, "")
+	var answer struct{ Contents json.RawMessage }
+	d.request("textDocument/hover", d.place(), &answer)
+	return strings.ReplaceAll(said(answer.Contents), `\`, "")
 }
 
 func TestWhatTheEditorOffers(t *testing.T) {
@@ -164,9 +164,9 @@ func TestWhatTheEditorOffers(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			offered := s.of(t).open(test.text + "\n").offered()
-			for word, tells := range test.want {
-				if told, is := offered[word]; !is || !strings.Contains(told, tells) {
-					t.Errorf("%s is offered: %v, and tells %q, want %q", word, is, told, tells)
+			for word, want := range test.want {
+				if got, is := offered[word]; !is || !strings.Contains(got, want) {
+					t.Errorf("%s is offered: %v, with the text %q, want %q", word, is, got, want)
 				}
 			}
 			for _, word := range test.not {
@@ -190,10 +190,10 @@ func TestWhatTheEditorFindsWrong(t *testing.T) {
 		"an option of a wrong kind":     {template + "forEach: 7", []string{`7: Incorrect type. Expected "string | array | object(options)".`}},
 		"a rollout without its field":   {template + "rollout: {readyWhen: 'true'}", []string{`rollout: {readyWhen: 'true'}: Missing property "maxUnavailable".`}},
 		"a schedule with when":          {"    schedule:\n      - {id: a, every: 10s, when: self.spec.on, log: {message: a}}", []string{"when: self.spec.on, log: {message: a}}: Property when is not allowed."}},
-		"a cause that is none":          {handler("causes: [craete], log: {message: a}"), []string{`craete], log: {message: a}}: Value is not accepted. Valid values: "child", "create", "delete", "event", "reconcile", "related", "resume", "resync", "timer", "update".`}},
+		"an unknown cause":              {handler("causes: [craete], log: {message: a}"), []string{`craete], log: {message: a}}: Value is not accepted. Valid values: "child", "create", "delete", "event", "reconcile", "related", "resume", "resync", "timer", "update".`}},
 		"a cause that is there twice":   {handler("causes: [create, create], log: {message: a}"), []string{"[create, create], log: {message: a}}: Array has duplicate items."}},
 		"two actions":                   {handler("log: {message: a}, call: a.B"), []string{"{id: a, log: {message: a}, call: a.B}: Matches multiple schemas when only one must validate."}},
-		"a duration that is none":       {handler("timeout: soon, log: {message: a}"), []string{"soon, log: {message: a}}: want a duration such as 30s or 10m"}},
+		"an invalid duration":           {handler("timeout: soon, log: {message: a}"), []string{"soon, log: {message: a}}: want a duration such as 30s or 10m"}},
 		"an option beside the child":    {child + "apiVersion: v1\n            kind: ConfigMap\n            metadata: {name: a}\n            includeWhen: 'true'", []string{"apiVersion: v1: Matches a schema that is not allowed."}},
 		"a resource without handlers":   {"    workers: 4", []string{`resource: foos.v1.example.com: Missing property "handlers".`}},
 		"a field that is of wrong kind": {"    schedule: [{id: a, every: 10s, log: {message: a}}]\n    schema:\n      kind: A\n      spec: {a: 7}", []string{`7}: Incorrect type. Expected "string | fields".`}},
@@ -208,7 +208,7 @@ func TestWhatTheEditorFindsWrong(t *testing.T) {
 	}
 }
 
-func TestWhatTheEditorTells(t *testing.T) {
+func TestTheEditorShowsDocumentation(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"of an option":    {template + "owner" + cursor + "ship: owned", "labelled: a label and a line in the owner's record"},
 		"of a field":      {"    handlers:\n      - id: a\n        cau" + cursor + "ses: [create]", "Why the handler runs."},
@@ -220,8 +220,8 @@ func TestWhatTheEditorTells(t *testing.T) {
 	s := start(t)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if told := s.of(t).open(test.text + "\n").hover(); !strings.Contains(told, test.want) {
-				t.Errorf("it tells %q, want %q", told, test.want)
+			if got := s.of(t).open(test.text + "\n").hover(); !strings.Contains(got, test.want) {
+				t.Errorf("it shows %q, want %q", got, test.want)
 			}
 		})
 	}

@@ -26,7 +26,7 @@ const (
 	group  = "root:x:0:\nnonroot:x:65532:\n"
 )
 
-// file is a file of the image, or a folder if its name ends with a slash. Root owns it, and nobody else may write.
+// file is a file of the image, or a folder if its name ends with a slash. Root owns it, and only root may write.
 type file struct {
 	name    string
 	mode    int64

@@ -35,7 +35,7 @@ func Daemons(op *dsl.Operator) {
 	})
 }
 
-// ping tells the field of the object, as it is now, until the end.
+// ping logs the field of the object, as it is now, until the end.
 func ping(ctx context.Context, r *dsl.DaemonRequest, end <-chan time.Time) {
 	for {
 		field, _ := dsl.Path{"spec", "field"}.In(r.Current().Object)

@@ -21,13 +21,13 @@ func TestLinesOfKopfsExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := map[string]int{}
+	stated := map[string]int{}
 	for _, found := range row.FindAllStringSubmatch(string(page), -1) {
-		told[found[2]], _ = strconv.Atoi(found[1])
+		stated[found[2]], _ = strconv.Atoi(found[1])
 	}
 	files, err := filepath.Glob("[0-9][0-9]*")
-	if err != nil || len(files) < 17 || len(told) != len(files) {
-		t.Fatalf("there are %d examples, and the page has %d (%v)", len(files), len(told), err)
+	if err != nil || len(files) < 17 || len(stated) != len(files) {
+		t.Fatalf("there are %d examples, and the page has %d (%v)", len(files), len(stated), err)
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -41,8 +41,8 @@ func TestLinesOfKopfsExamples(t *testing.T) {
 				count++
 			}
 		}
-		if told[file] != count {
-			t.Errorf("docs/from-kopf.md says that %s has %d lines, it has %d", file, told[file], count)
+		if stated[file] != count {
+			t.Errorf("docs/from-kopf.md says that %s has %d lines, it has %d", file, stated[file], count)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func runKwok() {
 
 func kwok() error {
 	// cobra would mix in the flags that Kubernetes packages have registered for the whole program,
-	// of which --version collides with kwok's.
+	// whose --version collides with kwok's.
 	pflag.CommandLine = pflag.NewFlagSet(os.Args[0], pflag.ContinueOnError)
 	if err := writeStages(filepath.Join(config.WorkDir, consts.ConfigName)); err != nil {
 		return err

@@ -17,13 +17,13 @@ func TestArguments(t *testing.T) {
 		want      []string
 		without   []string
 	}{
-		"the API server is told its port": {
+		"the API server gets its port": {
 			component: APIServer, want: []string{"--secure-port=1234", "--bind-address=127.0.0.1"},
 		},
 		"pods need their service account where somebody makes it": {
 			component: APIServer, want: []string{"--disable-admission-plugins=TaintNodesByCondition"},
 		},
-		"pods need no service account where nobody makes it": {
+		"pods need no service account where no controller makes it": {
 			component: APIServer, settings: Settings{Without: []string{ControllerManager}},
 			want: []string{"--disable-admission-plugins=TaintNodesByCondition,ServiceAccount"},
 		},

@@ -77,7 +77,7 @@ func TestKeysOutliveARestart(t *testing.T) {
 	}
 }
 
-func TestBrokenAuthorityIsTold(t *testing.T) {
+func TestBrokenAuthorityIsReported(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"ca.crt", "ca.key"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("nonsense"), 0o600); err != nil {

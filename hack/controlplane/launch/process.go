@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// lifelineVariable tells a child of this same program that its standard input ends when the
+	// lifelineVariable marks a child of this same program: its standard input ends when the
 	// launcher does.
 	lifelineVariable = "CONTROLPLANE_LIFELINE"
 	tailLines        = 20

@@ -64,7 +64,7 @@ func TestStopKillsTheStubborn(t *testing.T) {
 	}
 }
 
-func TestDeathTellsNameStateAndLog(t *testing.T) {
+func TestDeathReportsNameStateAndLog(t *testing.T) {
 	p := play(t, "failing")
 	<-p.done
 	got := p.death().Error()
@@ -100,7 +100,7 @@ func TestChildEndsWithItsInput(t *testing.T) {
 	}
 }
 
-func TestMissingProgramIsTold(t *testing.T) {
+func TestMissingProgramIsReported(t *testing.T) {
 	dir := t.TempDir()
 	_, err := startProcess("etcd", []string{filepath.Join(dir, "nope")}, dir, filepath.Join(dir, "log"))
 	if err == nil || !strings.Contains(err.Error(), "starting etcd") {

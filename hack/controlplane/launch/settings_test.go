@@ -45,14 +45,14 @@ func TestParseStart(t *testing.T) {
 				Extra: map[string][]string{ControllerManager: {"--v=4", "--profiling"}, Etcd: {"--log-level=warn"}},
 			},
 		},
-		"full names are fine, too":         {args: "--dir /d --without kube-scheduler", want: Settings{Dir: "/d", Without: []string{Scheduler}, Extra: map[string][]string{}}},
-		"the folder is required":           {args: "--audit", wantErr: "--dir is missing"},
-		"a port is a port":                 {args: "--dir /d --port 65536", wantErr: "no port"},
-		"the API server stays":             {args: "--dir /d --without kube-apiserver", wantErr: "not one of"},
-		"an argument names its component":  {args: "--dir /d --arg --v=4", wantErr: "component=--flag=value"},
-		"an argument is a flag":            {args: "--dir /d --arg kcm=v4", wantErr: "component=--flag=value"},
-		"an unknown flag is told":          {args: "--dir /d --nonsense", wantErr: "nonsense"},
-		"words that are no flags are told": {args: "--dir /d extra", wantErr: `"extra"`},
+		"full names are fine, too":             {args: "--dir /d --without kube-scheduler", want: Settings{Dir: "/d", Without: []string{Scheduler}, Extra: map[string][]string{}}},
+		"the folder is required":               {args: "--audit", wantErr: "--dir is missing"},
+		"a port is a port":                     {args: "--dir /d --port 65536", wantErr: "no port"},
+		"the API server stays":                 {args: "--dir /d --without kube-apiserver", wantErr: "not one of"},
+		"an argument names its component":      {args: "--dir /d --arg --v=4", wantErr: "component=--flag=value"},
+		"an argument is a flag":                {args: "--dir /d --arg kcm=v4", wantErr: "component=--flag=value"},
+		"an unknown flag is reported":          {args: "--dir /d --nonsense", wantErr: "nonsense"},
+		"words that are no flags are reported": {args: "--dir /d extra", wantErr: `"extra"`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -50,7 +50,7 @@ func Fail(_ context.Context, r *dsl.Request) error {
 // Functions registers the function.
 func Functions(r *actions.Registry) {
 	r.Function(dsl.Function{
-		Name: "attempts.Fail", Func: Fail, Doc: "fails as often as it is told to", Params: attempt{},
+		Name: "attempts.Fail", Func: Fail, Doc: "fails as often as its parameter says", Params: attempt{},
 		Needs: []dsl.Need{dsl.MustParseNeed("patch", "self/status")},
 	})
 }

@@ -121,21 +121,21 @@ func TestChanges(t *testing.T) {
 		want   string
 		notYet bool
 	}{
-		"a learner is added":                     {add, 200, added, `/add {"isLearner":true,"peerURLs":["http://c-1.c.ns.svc:2380"]}`, "", false},
-		"none is added to what is not whole":     {add, 503, unhealthy, `/add`, "unhealthy cluster", true},
-		"older gateways say it in another way":   {add, 503, older, `/add`, "unhealthy cluster", true},
-		"a second learner is refused":            {add, 400, tooMany, `/add`, "too many learner", false},
-		"a learner is promoted":                  {promote, 200, `{}`, `/promote {"ID":"42"}`, "", false},
-		"one that is behind is promoted later":   {promote, 400, behind, `/promote`, "in sync with leader", true},
-		"one that has its vote is promoted":      {promote, 400, noLearner, `/promote`, "", false},
-		"one that is not there is not promoted":  {promote, 404, notFound, `/promote`, "member not found", false},
-		"a member is removed":                    {remove, 200, `{}`, `/remove {"ID":"42"}`, "", false},
-		"one that is not there is removed":       {remove, 404, notFound, `/remove`, "", false},
-		"a quorum is kept":                       {remove, 500, notStarted, `/remove`, "not enough started members", true},
-		"an answer of something else is told":    {remove, 502, `<html>`, `/remove`, "the answer is 502 Bad Gateway", false},
-		"an answer that is cut off is told":      {add, 200, `{"member":{"ID":`, `/add`, "decoding the answer", false},
-		"an id that is none is told":             {add, 200, `{"member":{"ID":"x"}}`, `/add`, "decoding the answer", false},
-		"what is refused for good does not pass": {add, 400, `{"code":3, "message":"etcdserver: given member URLs are invalid"}`, `/add`, "given member URLs", false},
+		"a learner is added":                      {add, 200, added, `/add {"isLearner":true,"peerURLs":["http://c-1.c.ns.svc:2380"]}`, "", false},
+		"none is added to what is not whole":      {add, 503, unhealthy, `/add`, "unhealthy cluster", true},
+		"older gateways say it in another way":    {add, 503, older, `/add`, "unhealthy cluster", true},
+		"a second learner is refused":             {add, 400, tooMany, `/add`, "too many learner", false},
+		"a learner is promoted":                   {promote, 200, `{}`, `/promote {"ID":"42"}`, "", false},
+		"one that is behind is promoted later":    {promote, 400, behind, `/promote`, "in sync with leader", true},
+		"one that has its vote is promoted":       {promote, 400, noLearner, `/promote`, "", false},
+		"one that is not there is not promoted":   {promote, 404, notFound, `/promote`, "member not found", false},
+		"a member is removed":                     {remove, 200, `{}`, `/remove {"ID":"42"}`, "", false},
+		"one that is not there is removed":        {remove, 404, notFound, `/remove`, "", false},
+		"a quorum is kept":                        {remove, 500, notStarted, `/remove`, "not enough started members", true},
+		"an answer of something else is reported": {remove, 502, `<html>`, `/remove`, "the answer is 502 Bad Gateway", false},
+		"an answer that is cut off is reported":   {add, 200, `{"member":{"ID":`, `/add`, "decoding the answer", false},
+		"an invalid id is reported":               {add, 200, `{"member":{"ID":"x"}}`, `/add`, "decoding the answer", false},
+		"what is refused for good does not pass":  {add, 400, `{"code":3, "message":"etcdserver: given member URLs are invalid"}`, `/add`, "given member URLs", false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

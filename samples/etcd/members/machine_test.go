@@ -91,7 +91,7 @@ func TestEtcdMachineGoes(t *testing.T) {
 		"it does not answer":                                    {"Degraded", 3, "vvV", "Degraded"},
 		"it answers again":                                      {"Degraded", 3, "vvv", "Steady"},
 		"it has died":                                           {"Degraded", 3, "vvx", "Replacing"},
-		"without a quorum nobody is replaced":                   {"Degraded", 5, "vVVvx", "Degraded"},
+		"without a quorum no member is replaced":                {"Degraded", 5, "vVVvx", "Degraded"},
 		"a learner that is not healthy does not degrade":        {"Degraded", 3, "vvL", "Steady"},
 		"a learner starts":                                      {"Adding", 3, "vL", "Adding"},
 		"it works":                                              {"Adding", 3, "vl", "Promoting"},

@@ -77,7 +77,7 @@ func TestEtcdMembership(t *testing.T) {
 			},
 			members: []string{"c-1 alive", "c-2"},
 		},
-		"what somebody else has added is told": {
+		"a member that somebody else has added is reported": {
 			function: "etcd.Look", run: func(t *testing.T) *run {
 				return up(t, 0).with(func(e *run) { e.etcd.members["foreign"] = &fakeMember{id: 7, learner: true} })
 			},
@@ -270,8 +270,8 @@ func TestEtcdMembersAreKnownByTheirURLs(t *testing.T) {
 	}
 }
 
-// TestEtcdPodsAreToldTheCluster holds what the flags of a Pod have.
-func TestEtcdPodsAreToldTheCluster(t *testing.T) {
+// TestEtcdPodsHaveTheFlagsOfTheCluster holds what the flags of a Pod have.
+func TestEtcdPodsHaveTheFlagsOfTheCluster(t *testing.T) {
 	first, second := up(t, 0), up(t, 0)
 	first.pods.pods, first.next = map[string]map[string]any{}, 0
 	second.size = 3

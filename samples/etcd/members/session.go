@@ -135,7 +135,7 @@ func (s *session) look(ctx context.Context) error {
 		s.note(s.Status.Members)
 		return nil
 	}
-	return s.tell()
+	return s.write()
 }
 
 // again makes the machine look again; soon if a member is not healthy, because no event reports a member's health.
@@ -162,8 +162,8 @@ func (s *session) ask(ctx context.Context) {
 	}
 }
 
-// tell writes the members that a quorum reports to the status.
-func (s *session) tell() error {
+// write writes the members that a quorum reports to the status.
+func (s *session) write() error {
 	numbers, found := map[etcd.ID]int{}, []memberStatus{}
 	for _, m := range s.members {
 		name, err := s.nameOf(m)
