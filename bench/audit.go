@@ -22,7 +22,7 @@ type request struct {
 	ResponseStatus              struct{ Code int }
 }
 
-// kind tells requests apart: "patch foos/status".
+// kind names the kind of a request: "patch foos/status".
 func (r request) kind() string {
 	kind := r.Verb
 	if strings.Contains(r.RequestURI, "force=") {

@@ -154,7 +154,7 @@ func (w *follower) run(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.err = fmt.Errorf("following %s: %w", w.path, err)
-	w.tell()
+	w.notify()
 }
 
 // asTable asks for the columns that kubectl shows. The server keeps what it encodes for one watcher for others that ask
@@ -230,10 +230,10 @@ func (w *follower) see(cells []any, deleted bool) {
 	}
 	w.set(name, func() { w.have[name] = now })
 	w.last = time.Now()
-	w.tell()
+	w.notify()
 }
 
-func (w *follower) tell() {
+func (w *follower) notify() {
 	close(w.news)
 	w.news = make(chan struct{})
 }

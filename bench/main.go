@@ -120,11 +120,11 @@ func (p plan) run(ctx context.Context, out *os.File) (err error) {
 	if err != nil { // what there is may have taken an hour, but it is not all
 		result.doc, result.baseline, result.compare = "", "", ""
 	}
-	return errors.Join(err, result.tell(out))
+	return errors.Join(err, result.print(out))
 }
 
-// tell writes what came of it.
-func (r *result) tell(out io.Writer) error {
+// print writes the results.
+func (r *result) print(out io.Writer) error {
 	text := r.write()
 	if _, err := io.WriteString(out, text); err != nil {
 		return err

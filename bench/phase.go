@@ -57,7 +57,7 @@ func (s *session) end(ctx context.Context, ph phase, sub subject, p *process, at
 	return nil
 }
 
-// reached waits until everything is as the follower is told, then ends the phase and verifies the end state.
+// reached waits until everything is as the follower expects, then ends the phase and verifies the end state.
 func (s *session) reached(ctx context.Context, ph phase, sub subject, p *process, w *follower, objects int, out take, verify func(context.Context) error) error {
 	running, done := p.while(ctx)
 	defer done()

@@ -15,10 +15,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/handwerk-dev/handwerk/bench/tell"
+	"github.com/handwerk-dev/handwerk/bench/looks"
 )
 
-// farewell is how long a program may take to end when it is told to.
+// farewell is how long a program may take to end when it is asked to.
 const farewell = time.Minute
 
 // launch says how a program is started. Env is one variable more than this process has.
@@ -35,17 +35,17 @@ type process struct {
 	log string
 	// started is when it was.
 	started time.Time
-	// looked is closed at lookedAt, when it tells that it has looked at everything.
+	// looked is closed at lookedAt, when it reports that it has looked at everything.
 	looked   chan struct{}
 	lookedAt time.Time
-	// looks are what it tells in the end, there to be read once ended is closed.
-	looks []tell.Look
+	// looks are what it reports in the end, there to be read once ended is closed.
+	looks []looks.Look
 	// ended is closed when it has ended and was waited for.
 	ended chan struct{}
 	err   error
 	// profiling is what writes profiles of one that does not write them itself, if they are wanted.
 	profiling *profiling
-	// metrics is the address of the metrics of one that has no other way to tell.
+	// metrics is the address of the metrics of one that has no other way to report.
 	metrics string
 }
 
@@ -71,17 +71,17 @@ func start(l launch) (*process, error) {
 	return p, nil
 }
 
-// read reads what the program tells. What is nothing of this kind it says to people.
+// read reads the reports of the program. Other lines are for people.
 func (p *process) read(out io.Reader) {
 	defer close(p.ended)
 	scanner := bufio.NewScanner(out)
 	for scanner.Scan() {
-		if scanner.Text() == tell.Looked {
+		if scanner.Text() == looks.Looked {
 			p.lookedAt = time.Now()
 			close(p.looked)
 			continue
 		}
-		if look, is := tell.Parse(scanner.Bytes()); is {
+		if look, is := looks.Parse(scanner.Bytes()); is {
 			p.looks = append(p.looks, look)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/handwerk-dev/handwerk/bench/tell"
+	"github.com/handwerk-dev/handwerk/bench/looks"
 )
 
 // between is the time between two changes when they come one at a time.
@@ -83,10 +83,10 @@ func (s *session) send(ctx context.Context, f *foos, w *follower) ([]change, err
 	return changes, context.Cause(ctx)
 }
 
-// calls notes the time from sending a change to the call of its handler, as the subject tells it.
-func calls(looks []tell.Look, changes []change, out take) {
+// calls notes the time from sending a change to the call of its handler, as the subject reports it.
+func calls(looks []looks.Look, changes []change, out take) {
 	if len(looks) == 0 {
-		return // it cannot tell
+		return // it does not report it
 	}
 	type key struct {
 		name     string

@@ -44,7 +44,7 @@ func (s *session) resync(ctx context.Context, sub subject, f *foos, out take) er
 	return err
 }
 
-// period returns the processor time of a whole period, when it began, and how many handlers ran in it, if the program tells that
+// period returns the processor time of a whole period, when it began, and how many handlers ran in it, if the program reports that
 // by its metrics. The period begins between two looks at everything. It rarely has just one look at each Foo, as the looks are
 // spread.
 func (s *session) period(ctx context.Context, p *process, all int) (from time.Time, took time.Duration, runs int, err error) {
@@ -66,7 +66,7 @@ func (s *session) period(ctx context.Context, p *process, all int) (from time.Ti
 	return from, cpuThen - cpu, ranThen - ran, err
 }
 
-// work is the processor time that the program has taken so far, and how many handlers have run, if its metrics tell that.
+// work is the processor time that the program has taken so far, and how many handlers have run, if its metrics report that.
 func (p *process) work(ctx context.Context) (cpu time.Duration, runs int, err error) {
 	if p.metrics != "" {
 		if runs, err = p.runs(ctx); err != nil {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// glance is the time between two looks at the metrics of a program that tells by them alone. A look costs the program
+// glance is the time between two looks at the metrics of a program that reports by them alone. A look costs the program
 // about a millisecond of processor time, which counts as its own.
 const glance = 50 * time.Millisecond
 

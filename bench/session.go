@@ -93,7 +93,7 @@ type session struct {
 // life is what a subject goes through in one go, with all that is measured of it.
 type life struct {
 	name string
-	// of are the scenarios that it has, any of which makes it worth while.
+	// of are the scenarios that it has; each one makes it worth while.
 	of   []string
 	once bool
 	run  func(*session, context.Context, subject, take) error

@@ -30,7 +30,7 @@ type subject struct {
 	program, agent string
 	// args make it run an errand.
 	args func(s *session, e errand) ([]string, error)
-	// scraped says that the program has no way to tell what it looks at but its metrics.
+	// scraped says that the program reports what it looks at only by its metrics.
 	scraped bool
 	// handlers is how many handlers it runs for each Foo that it looks at.
 	handlers int
@@ -124,7 +124,7 @@ func chosen(names string) ([]subject, error) {
 // errand is what a subject is started for.
 type errand struct {
 	job, namespace string
-	// expected is after how many objects it is to tell that it has looked at all of them, 0 for never.
+	// expected is after how many objects it is to report that it has looked at all of them, 0 for never.
 	expected int
 	// traced says that it keeps each look.
 	traced bool
@@ -155,7 +155,7 @@ func (s *session) start(ctx context.Context, sub subject, e errand) (*process, e
 	return start(s.launch(sub, args))
 }
 
-// startScraped starts one that tells by its metrics.
+// startScraped starts one that reports by its metrics.
 func (s *session) startScraped(ctx context.Context, sub subject, e errand, args []string) (*process, error) {
 	ports, err := freePorts(2)
 	if err != nil {
@@ -187,7 +187,7 @@ func (s *session) profileOf(sub subject, e errand) string {
 	return filepath.Join(s.profile, fmt.Sprintf("%s-%s-%s", time.Now().Format("150405"), sub.name, e.phase))
 }
 
-// freePorts finds addresses that nobody listens at.
+// freePorts finds free addresses.
 func freePorts(n int) ([]string, error) {
 	var out []string
 	for range n {

@@ -120,7 +120,7 @@ func (r *result) writeHead(to *strings.Builder) {
 	fmt.Fprintf(to, "`%s`, %s; %s.\n\n", strings.Join(append([]string{"go run ."}, os.Args[1:]...), " "), r.begun.UTC().Format(time.DateOnly), r.from)
 }
 
-// writeRows writes a table of the rows of which anything was measured.
+// writeRows writes a table of the rows with measurements.
 func (r *result) writeRows(to *strings.Builder) {
 	head := []string{""}
 	for _, sub := range r.subjects {

@@ -38,11 +38,11 @@ func TestARunThatFailedDoesNotCount(t *testing.T) {
 		t.Errorf("values: got %v, want two", got)
 	}
 	if r.failure() == nil {
-		t.Error("nobody is told")
+		t.Error("no move is reported")
 	}
 }
 
-func TestOnlyWhatMovedIsTold(t *testing.T) {
+func TestOnlyWhatMovedIsReported(t *testing.T) {
 	r := testResult()
 	before, now := r.ratios(), r.ratios()
 	before.Ratios["backlog/cpu"] = map[string]float64{subjects[1].name: 2.1}
@@ -51,7 +51,7 @@ func TestOnlyWhatMovedIsTold(t *testing.T) {
 	before.Ratios["backlog/cpu"] = map[string]float64{subjects[1].name: 1.5}
 	r.tellMoves(&other, before, now)
 	if !strings.Contains(same.String(), "* nothing") {
-		t.Errorf("a move of 5 %% is told: %s", same.String())
+		t.Errorf("a move of 5 %% is reported: %s", same.String())
 	}
 	if want := "* worse: backlog/cpu of Handwerk in YAML: × 2.00, was × 1.50"; !strings.Contains(other.String(), want) {
 		t.Errorf("got %s, want %s", other.String(), want)

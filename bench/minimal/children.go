@@ -12,7 +12,7 @@ import (
 	"github.com/handwerk-dev/handwerk/bench/wire"
 )
 
-// state is what the job children knows of a Foo: what the Foo says, and how many replicas its ConfigMap tells of, absent
+// state is what the job children knows of a Foo: what the Foo says, and how many replicas its ConfigMap has, absent
 // where there is none.
 type state struct {
 	uid                      string
@@ -53,7 +53,7 @@ func (c *controller) fooSeen(ctx context.Context, e event) {
 	}
 }
 
-// configSeen notes a ConfigMap. A Foo of which nothing else is known yet comes by itself.
+// configSeen notes a ConfigMap. A Foo that is not known yet comes by itself.
 func (c *controller) configSeen(ctx context.Context, e event) {
 	if e.gone {
 		e.wanted = absent
@@ -90,7 +90,7 @@ func (c *controller) children(ctx context.Context, e event) error {
 	now := *s
 	s.config = now.wanted // what the watch will say, which may come before the answer
 	c.mu.Unlock()
-	if err := c.teller.Saw(e.name, now.wanted); err != nil {
+	if err := c.reporter.Saw(e.name, now.wanted); err != nil {
 		return err
 	}
 	if now.config != now.wanted {

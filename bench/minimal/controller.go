@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/handwerk-dev/handwerk/bench/tell"
+	"github.com/handwerk-dev/handwerk/bench/looks"
 	"github.com/handwerk-dev/handwerk/bench/wire"
 )
 
@@ -29,7 +29,7 @@ const (
 // controller does one job. Each Foo has its line, so that its events stay in order.
 type controller struct {
 	client        *wire.Client
-	teller        *tell.Teller
+	reporter      *looks.Reporter
 	foos, configs string
 	lines         [workers]chan event
 	seed          maphash.Seed
@@ -76,7 +76,7 @@ func (c *controller) give(ctx context.Context, e event) {
 
 // status makes the status say what the spec asks for.
 func (c *controller) status(ctx context.Context, e event) error {
-	if err := c.teller.Saw(e.name, e.wanted); err != nil {
+	if err := c.reporter.Saw(e.name, e.wanted); err != nil {
 		return err
 	}
 	if e.reported == e.wanted {
@@ -114,7 +114,7 @@ var (
 
 // finalizer keeps a finalizer on each Foo and takes it off when the Foo is deleted.
 func (c *controller) finalizer(ctx context.Context, e event) error {
-	if err := c.teller.Saw(e.name, e.wanted); err != nil {
+	if err := c.reporter.Saw(e.name, e.wanted); err != nil {
 		return err
 	}
 	switch {

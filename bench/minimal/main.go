@@ -14,7 +14,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/handwerk-dev/handwerk/bench/tell"
+	"github.com/handwerk-dev/handwerk/bench/looks"
 	"github.com/handwerk-dev/handwerk/bench/wire"
 )
 
@@ -22,25 +22,25 @@ func main() {
 	job := flag.String("job", "status", "what to do: status, children or finalizer")
 	namespace := flag.String("namespace", "default", "where the Foos are")
 	expected := flag.Int("n", 0, "how many Foos there are")
-	traced := flag.Bool("trace", false, "tell of each look, when it stops")
+	traced := flag.Bool("trace", false, "report each look, when it stops")
 	http2 := flag.Bool("http2", false, "use one connection of HTTP/2 rather than a connection of HTTP/1.1 a worker")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := run(ctx, *job, *namespace, *http2, tell.New(os.Stdout, *expected, *traced))
+	err := run(ctx, *job, *namespace, *http2, looks.New(os.Stdout, *expected, *traced))
 	if err != nil && ctx.Err() == nil {
 		fmt.Fprintln(os.Stderr, "minimal:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, job, namespace string, http2 bool, teller *tell.Teller) error {
+func run(ctx context.Context, job, namespace string, http2 bool, reporter *looks.Reporter) error {
 	client, err := wire.New(os.Getenv("KUBECONFIG"), "bench-minimal", workers+2, http2)
 	if err != nil {
 		return err
 	}
 	c := &controller{
-		client: client, teller: teller,
+		client: client, reporter: reporter,
 		foos:    "/apis/samplecontroller.k8s.io/v1alpha1/namespaces/" + namespace + "/foos",
 		configs: "/api/v1/namespaces/" + namespace + "/configmaps",
 	}
@@ -57,7 +57,7 @@ func run(ctx context.Context, job, namespace string, http2 bool, teller *tell.Te
 	default:
 		return fmt.Errorf("there is no job %q", job)
 	}
-	if flushErr := teller.Flush(); err == nil {
+	if flushErr := reporter.Flush(); err == nil {
 		err = flushErr
 	}
 	return err

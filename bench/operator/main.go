@@ -22,8 +22,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
+	"github.com/handwerk-dev/handwerk/bench/looks"
 	"github.com/handwerk-dev/handwerk/bench/profile"
-	"github.com/handwerk-dev/handwerk/bench/tell"
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
 )
@@ -35,36 +35,36 @@ func main() {
 	job := flag.String("job", "status", "what to do: status, children or finalizer")
 	namespace := flag.String("namespace", "default", "where the Foos are")
 	expected := flag.Int("n", 0, "how many Foos there are")
-	traced := flag.Bool("trace", false, "tell of each look, when it stops")
+	traced := flag.Bool("trace", false, "report each look, when it stops")
 	resync := flag.Duration("resync", 0, "look at every Foo again so often")
 	prefix := flag.String("profile", "", "write pprof profiles to files that begin so: cpu while it runs, heap when it stops")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	teller := tell.New(os.Stdout, *expected, *traced)
-	op, err := chosen(*job, *resync, teller)
+	reporter := looks.New(os.Stdout, *expected, *traced)
+	op, err := chosen(*job, *resync, reporter)
 	if err == nil {
 		op.Scope.Namespaces = []string{*namespace}
 		err = profile.During(ctx, *prefix, func(ctx context.Context) error { return run(ctx, op) })
 	}
-	if err = errors.Join(err, teller.Flush()); err != nil {
+	if err = errors.Join(err, reporter.Flush()); err != nil {
 		fmt.Fprintln(os.Stderr, "operator:", err)
 		os.Exit(1)
 	}
 }
 
 // chosen is the operator that does a job.
-func chosen(job string, resync time.Duration, teller *tell.Teller) (*dsl.Operator, error) {
+func chosen(job string, resync time.Duration, reporter *looks.Reporter) (*dsl.Operator, error) {
 	op := dsl.New("bench-go")
 	var err error
 	op.Resource("foos.v1alpha1.samplecontroller.k8s.io", func(foo *dsl.Resource) {
 		foo.Workers, foo.Resync = workers, resync
 		switch job {
 		case "status":
-			foo.OnReconcile("status", told(teller, status))
+			foo.OnReconcile("status", reported(reporter, status))
 		case "children":
 			foo.Owns("configmaps.v1")
-			foo.OnReconcile("config", told(teller, config))
+			foo.OnReconcile("config", reported(reporter, config))
 			foo.OnReconcile("status", status)
 		case "finalizer":
 			foo.OnDelete("farewell", func(context.Context, *dsl.Request) error { return nil })
@@ -75,10 +75,10 @@ func chosen(job string, resync time.Duration, teller *tell.Teller) (*dsl.Operato
 	return op, err
 }
 
-// told makes a handler tell what it sees.
-func told(teller *tell.Teller, fn dsl.Func) dsl.Func {
+// reported makes a handler report each object that it sees.
+func reported(reporter *looks.Reporter, fn dsl.Func) dsl.Func {
 	return func(ctx context.Context, r *dsl.Request) error {
-		if err := teller.Saw(r.Object.GetName(), replicas(r.Object)); err != nil {
+		if err := reporter.Saw(r.Object.GetName(), replicas(r.Object)); err != nil {
 			return err
 		}
 		return fn(ctx, r)

@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/handwerk-dev/handwerk/bench/looks"
 	"github.com/handwerk-dev/handwerk/bench/profile"
-	"github.com/handwerk-dev/handwerk/bench/tell"
 )
 
 // workers is how many Foos are handled at once, as many as the others do.
@@ -42,18 +42,18 @@ func main() {
 	flag.StringVar(&s.namespace, "namespace", "default", "where the Foos are")
 	flag.BoolVar(&s.unstructured, "unstructured", false, "use unstructured objects")
 	flag.IntVar(&s.expected, "n", 0, "how many Foos there are")
-	flag.BoolVar(&s.traced, "trace", false, "tell of each look, when it stops")
+	flag.BoolVar(&s.traced, "trace", false, "report each look, when it stops")
 	flag.StringVar(&s.profile, "profile", "", "write pprof profiles to files that begin so")
 	flag.Parse()
-	teller := tell.New(os.Stdout, s.expected, s.traced)
-	err := profile.During(ctrl.SetupSignalHandler(), s.profile, func(ctx context.Context) error { return run(ctx, s, teller) })
-	if err = errors.Join(err, teller.Flush()); err != nil {
+	reporter := looks.New(os.Stdout, s.expected, s.traced)
+	err := profile.During(ctrl.SetupSignalHandler(), s.profile, func(ctx context.Context) error { return run(ctx, s, reporter) })
+	if err = errors.Join(err, reporter.Flush()); err != nil {
 		fmt.Fprintln(os.Stderr, "runtime:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, s settings, teller *tell.Teller) error {
+func run(ctx context.Context, s settings, reporter *looks.Reporter) error {
 	logger, err := zap.NewProduction()
 	if err != nil {
 		return err
@@ -83,9 +83,9 @@ func run(ctx context.Context, s settings, teller *tell.Teller) error {
 		return err
 	}
 	if s.unstructured {
-		err = setUpUnstructured(manager, s.job, teller)
+		err = setUpUnstructured(manager, s.job, reporter)
 	} else {
-		err = setUpTyped(manager, s.job, teller)
+		err = setUpTyped(manager, s.job, reporter)
 	}
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/handwerk-dev/handwerk/bench/tell"
+	"github.com/handwerk-dev/handwerk/bench/looks"
 )
 
 const finalizer = "bench.example.com/runtime"
@@ -23,12 +23,12 @@ const finalizer = "bench.example.com/runtime"
 // typed does a job with Go types.
 type typed struct {
 	client.Client
-	teller *tell.Teller
-	job    string
+	reporter *looks.Reporter
+	job      string
 }
 
-func setUpTyped(manager ctrl.Manager, job string, teller *tell.Teller) error {
-	t := &typed{manager.GetClient(), teller, job}
+func setUpTyped(manager ctrl.Manager, job string, reporter *looks.Reporter) error {
+	t := &typed{manager.GetClient(), reporter, job}
 	b := ctrl.NewControllerManagedBy(manager).For(&Foo{}).WithOptions(controller.Options{MaxConcurrentReconciles: workers})
 	if job == "children" {
 		b = b.Owns(&corev1.ConfigMap{})
@@ -42,7 +42,7 @@ func (t *typed) Reconcile(ctx context.Context, r ctrl.Request) (ctrl.Result, err
 	if err := t.Get(ctx, r.NamespacedName, foo); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if err := t.teller.Saw(foo.Name, foo.Spec.Replicas); err != nil {
+	if err := t.reporter.Saw(foo.Name, foo.Spec.Replicas); err != nil {
 		return ctrl.Result{}, err
 	}
 	switch t.job {

@@ -15,14 +15,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/handwerk-dev/handwerk/bench/tell"
+	"github.com/handwerk-dev/handwerk/bench/looks"
 )
 
 // loose does a job without Go types.
 type loose struct {
 	client.Client
-	teller *tell.Teller
-	job    string
+	reporter *looks.Reporter
+	job      string
 }
 
 func empty(gvk schema.GroupVersionKind) *unstructured.Unstructured {
@@ -37,8 +37,8 @@ func newConfig() *unstructured.Unstructured {
 	return empty(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
 }
 
-func setUpUnstructured(manager ctrl.Manager, job string, teller *tell.Teller) error {
-	l := &loose{manager.GetClient(), teller, job}
+func setUpUnstructured(manager ctrl.Manager, job string, reporter *looks.Reporter) error {
+	l := &loose{manager.GetClient(), reporter, job}
 	b := ctrl.NewControllerManagedBy(manager).For(newFoo()).WithOptions(controller.Options{MaxConcurrentReconciles: workers})
 	if job == "children" {
 		b = b.Owns(newConfig())
@@ -53,7 +53,7 @@ func (l *loose) Reconcile(ctx context.Context, r ctrl.Request) (ctrl.Result, err
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	replicas, _, _ := unstructured.NestedInt64(foo.Object, "spec", "replicas")
-	if err := l.teller.Saw(foo.GetName(), replicas); err != nil {
+	if err := l.reporter.Saw(foo.GetName(), replicas); err != nil {
 		return ctrl.Result{}, err
 	}
 	switch l.job {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package wire speaks to an API server with as little work as net/http allows: requests that are made by hand, answers
-// that nobody reads, watches whose events are bytes. The loader and the minimal client use it.
+// that are not read, watches whose events are bytes. The loader and the minimal client use it.
 package wire
 
 import (
@@ -96,7 +96,7 @@ func (c *Client) header(contentType, accept string) http.Header {
 	return h
 }
 
-// Refused is an answer that is none of success.
+// Refused is an answer without success.
 type Refused struct {
 	// Code is the status.
 	Code int
@@ -104,7 +104,7 @@ type Refused struct {
 	Text string
 }
 
-// Error tells the answer.
+// Error returns the answer.
 func (r *Refused) Error() string { return fmt.Sprintf("status %d: %s", r.Code, r.Text) }
 
 // Code returns the status of an answer that was refused, and otherwise 0.

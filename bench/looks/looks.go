@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tell is how a measured program tells the one that measures it what it has seen, on its standard output: that
+// Package looks is how a measured program reports to the measuring one what it has seen, on its standard output: that
 // it has looked at everything, at once, and when it was called for each change, when it stops.
-package tell
+package looks
 
 import (
 	"bufio"
@@ -26,8 +26,8 @@ type Look struct {
 	Replicas int64
 }
 
-// Teller tells. Its methods may be called by any number of goroutines.
-type Teller struct {
+// Reporter reports looks. Its methods may be called by any number of goroutines.
+type Reporter struct {
 	expected int
 	traced   bool
 	out      io.Writer
@@ -37,21 +37,21 @@ type Teller struct {
 	looks []Look
 }
 
-// New returns a teller that says Looked once when it has seen that many objects and, when traced, keeps each look from
+// New returns a Reporter that writes Looked once when it has seen that many objects and, when traced, keeps each look from
 // then on.
-func New(out io.Writer, expected int, traced bool) *Teller {
-	t := &Teller{expected: expected, traced: traced, out: out}
+func New(out io.Writer, expected int, traced bool) *Reporter {
+	t := &Reporter{expected: expected, traced: traced, out: out}
 	if expected > 0 {
 		t.seen = make(map[string]struct{}, expected)
 	}
 	return t
 }
 
-// Wanted says whether there is anything to tell; where there is not, Saw need not be called.
-func (t *Teller) Wanted() bool { return t.expected > 0 || t.traced }
+// Wanted reports whether looks are to be reported. If not, Saw need not be called.
+func (t *Reporter) Wanted() bool { return t.expected > 0 || t.traced }
 
 // Saw notes that an object is looked at.
-func (t *Teller) Saw(name string, replicas int64) error {
+func (t *Reporter) Saw(name string, replicas int64) error {
 	if !t.Wanted() {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (t *Teller) Saw(name string, replicas int64) error {
 }
 
 // Flush writes the looks that were kept.
-func (t *Teller) Flush() error {
+func (t *Reporter) Flush() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	out := bufio.NewWriter(t.out)
