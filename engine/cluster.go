@@ -94,7 +94,7 @@ func (e *Engine) watchChanged(src watch.Source, state watch.State) {
 	e.recheck.Wake()
 }
 
-// checked yields what is served of the resources of which expressions speak that can be checked, by the names
+// checked yields the served resources that expressions name and that can be checked, by the names
 // that the operator has for them.
 func (e *Engine) checked(yield func(dsl.ResourceName, catalog.Resource) bool) {
 	feeds := e.indexes.Feeds()

@@ -186,7 +186,7 @@ type term struct {
 // loss of leadership, without; also when that happens in the grace period. The error names handlers that did not
 // end in time.
 func (r *controllers[R]) Work(ctx, leads context.Context, t term) error {
-	// Requests that are cut off by a loss fail as cancelled ones do, which nobody logs.
+	// Requests that are cut off by a loss fail as cancelled ones do, which are not logged.
 	work, cancel := context.WithCancel(context.WithoutCancel(leads))
 	defer cancel()
 	defer context.AfterFunc(leads, cancel)()

@@ -20,7 +20,7 @@
 //
 //  1. Nothing is lost. Every handler in the end succeeds against the newest state of what it looks at,
 //     its view. A change that lands in the middle of a cycle, whoever made it, re-runs exactly the
-//     handlers that look at what changed, also those that had already succeeded. Nobody's change is
+//     handlers that look at what changed, also those that had already succeeded. No client's change is
 //     overwritten unseen.
 //  2. At least once, remembered. A crash at any instruction skips no handler. A success that was
 //     recorded is not repeated for the same view, not even after a restart.
@@ -48,6 +48,6 @@
 //     panicking handler, a hot-looping object or one slow resource degrades itself alone, is
 //     visible in /readyz?verbose, metrics and Events, and heals without a restart.
 //  10. Time is kept. A handler's context ends at its timeout, at shutdown and when leadership is
-//     lost; after that none of its writes leaves the process. That of a daemon ends when it is told to
+//     lost; after that none of its writes leaves the process. That of a daemon ends when it is asked to
 //     stop, and its writes when its time to stop is over.
 package engine

@@ -42,7 +42,7 @@ type Settings struct {
 	Config *rest.Config
 	// Log gets everything the engine has to say. The zero value discards it.
 	Log logr.Logger
-	// Metrics count what happens. Nil means new ones that nobody serves.
+	// Metrics count what happens. Nil means new ones that are not served.
 	Metrics *ops.Metrics
 	// PodName is the name of this process's pod. Required for LeaderLife.
 	PodName string
@@ -52,7 +52,7 @@ type Settings struct {
 	// part.
 	Identity string
 	// Rested is called once some seconds after each burst of work, as a first listing is one. It is meant for
-	// debug.FreeOSMemory. Nil means that nobody needs to know.
+	// debug.FreeOSMemory. Nil means that no one is notified.
 	Rested func()
 }
 
@@ -93,7 +93,7 @@ type Engine struct {
 	ending notfound.Namespaces
 }
 
-// New prepares an engine. It talks to nobody yet. The error says what is wrong with the operator
+// New prepares an engine. It sends no requests yet. The error says what is wrong with the operator
 // or with the settings.
 func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	s.Namespace = cmp.Or(op.Settings.LeaderElection.Namespace, s.Namespace)
@@ -248,7 +248,7 @@ func (e *Engine) start(spec *dsl.Resource) error {
 }
 
 // stop is the opposite of start: what the process does for others of its resources goes on. Handlers get the grace
-// period, or as long as ctx lasts. It returns when nothing of the resource runs any more, and nothing tells of it.
+// period, or as long as ctx lasts. It returns when nothing of the resource runs any more, and no check or metric lists it.
 func (e *Engine) stop(ctx context.Context, r *resource) {
 	r.log.Info("resource stops; handlers get the grace period", "grace", e.grace().String())
 	e.resources.Stop(ctx, r, e.grace())

@@ -15,7 +15,7 @@ import (
 // standersMost is how many objects of each standing are named that are not ready.
 const standersMost = 20
 
-// Ready tells how the operator is: whether it has started, and how each of its resources is. A
+// Ready reports the state of the operator: whether it has started, and the state of each resource. A
 // degraded resource degrades itself alone.
 func (e *Engine) Ready() []ops.Check {
 	start := ops.Check{Name: "started"}
@@ -42,7 +42,7 @@ func (r *resource) report() pass.Report {
 	return pass.Report{Name: r.name, Own: r.own, Children: slices.Concat(r.family.Kinds(), r.family.Retired.Feeds()), Related: r.related.Feeds}
 }
 
-// Healthy tells whether the process should be left alone. A degraded resource is no reason to
+// Healthy reports whether the process should be left alone. A degraded resource is no reason to
 // restart it: a restart mends nothing. What is, the operator's own probes say.
 func (e *Engine) Healthy() []ops.Check {
 	return append([]ops.Check{{Name: "ping"}}, e.hooks.Checks(dsl.HealthProbe)...)

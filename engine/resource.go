@@ -33,7 +33,7 @@ import (
 )
 
 // resource is one watched resource at work: its feeds, its queue and what it remembers of its
-// objects. Resources share nothing but informers, so a slow one starves nobody.
+// objects. Resources share nothing but informers, so a slow one starves no other.
 type resource struct {
 	engine *Engine
 	spec   *dsl.Resource

@@ -72,7 +72,7 @@ func (r reach) open(c dynamic.ResourceInterface) dynamic.ResourceInterface {
 	return r.server.watches.Compare(r.gvr, r.namespace, r.server.access.Client(c, r.gvr))
 }
 
-// faults tells errors of an outage, and others that the log reports once, from those of handlers; see [attempt.Errors].
+// faults distinguishes errors of an outage, and others that the log reports once, from those of handlers; see [attempt.Errors].
 type faults struct {
 	outages *transport.Outages
 	access  *access.Monitor

@@ -161,7 +161,7 @@ func (v *Voice) leaveLocked() {
 	v.of = nil
 }
 
-// Over notes that the handler does not fail any more for the object. A text with which nobody fails any more is forgotten.
+// Over notes that the handler does not fail any more for the object. A text is forgotten when no object fails with it any more.
 func (v *Voice) Over() {
 	about := v.of
 	if about == nil {
@@ -227,7 +227,7 @@ func (t *Texts) checkLocked(at time.Time) {
 	t.checkAt = at
 }
 
-// check ends the windows that are over, and forgets texts with which nobody has failed for long.
+// check ends the windows that are over, and forgets texts with which no object has failed for long.
 func (t *Texts) check() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

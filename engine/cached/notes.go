@@ -11,7 +11,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cached/scan"
 )
 
-// fewNotes is the greatest size of annotations, as JSON in bytes, of which only a part is held. The room for
+// fewNotes is the greatest size of annotations, as JSON in bytes, that are held in part. The room for
 // another annotation is computed from the held ones, so the rest must be small compared with the 256 KiB of the API
 // server.
 const fewNotes = 16 << 10

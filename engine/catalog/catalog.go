@@ -140,7 +140,7 @@ func (c *Catalog) KindOf(ctx context.Context, gvk schema.GroupVersionKind) (Reso
 }
 
 // All returns what the server serves: groups by their names, of a group the preferred version first; and the
-// groups of which it does not know all. An error means that the server could not be asked.
+// groups that it does not know wholly. An error means that the server could not be asked.
 func (c *Catalog) All(ctx context.Context) (all []Resource, broken []string, err error) {
 	known, _, _ := c.state()
 	if known == nil || !known.fresh() {

@@ -240,7 +240,7 @@ func (c *children) deleteChild(ctx context.Context, f *feed.Feed, o *unstructure
 		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background,
 	})
 	if notfound.Says(err, gvr.GroupResource(), key.Name) || apierrors.IsConflict(err) {
-		return nil // gone, or another object has the name: the cache will tell
+		return nil // gone, or another object has the name: the cache will show it
 	}
 	if err != nil {
 		return fmt.Errorf("deleting %s %s: %w", o.GetKind(), key, err)

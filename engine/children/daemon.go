@@ -33,7 +33,7 @@ type Owner interface {
 
 var _ dsl.ChildReader = Children{}
 
-// now is a reader for one call. What it remembers is for nobody, and it tells nobody of the owner.
+// now is a reader for one call. What it remembers is dropped with it, and it reports no change of the owner.
 func (c Children) now() *Reader {
 	p := Pass{
 		Key: c.Key, Object: c.Owner.Newest(), Gone: true, Now: time.Now(), Asker: aside{c.Log},

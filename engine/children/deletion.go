@@ -171,7 +171,7 @@ func (d *deletion) endUnserved(ctx context.Context, place ownership.Place) (agai
 		return 0, false, nil
 	}
 	if doubt != nil {
-		d.warn(fmt.Sprintf("whether its child %s is there cannot be told: the API server does not serve %s, and %v", place.People(), place.Kind, doubt))
+		d.warn(fmt.Sprintf("it is unknown whether its child %s is there: the API server does not serve %s, and %v", place.People(), place.Kind, doubt))
 	}
 	return searchLook, true, nil
 }

@@ -119,7 +119,7 @@ func (k *kindHandler) Grant() { k.family.settings.Box.Grant() }
 // Kinds are the feeds of the kinds that the resource owns.
 func (f *Family) Kinds() []*feed.Feed { return f.kinds.feeds }
 
-// Owns reports whether a kind is one that the resource owns, as far as the API server has told what it serves.
+// Owns reports whether a kind is one that the resource owns, as far as the API server's discovery is known.
 func (f *Family) Owns(kind schema.GroupKind) bool { return f.kinds.owns(kind) }
 
 // Clear forgets all owners.

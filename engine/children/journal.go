@@ -29,7 +29,7 @@ import (
 type Write struct {
 	// Write is what a cache has to show before the next pass begins. Its Cache is nil where none does.
 	inbox.Write
-	// Content tells what was written from other things; see [breaker.Content].
+	// Content distinguishes the write from others; see [breaker.Content].
 	Content uint32
 	// Handler wrote it; empty for the pass itself. Turn is how many handlers had had their turn in the pass with it.
 	Handler string

@@ -68,7 +68,7 @@ func (k *kinds) complete() error {
 	return nil
 }
 
-// current returns why a child may be there that the caches do not show; nil when all of them are told of changes.
+// current returns why a child may be there that the caches do not show; nil when all of them receive changes.
 func (k *kinds) current() error {
 	if err := k.complete(); err != nil {
 		return err
@@ -175,7 +175,7 @@ func (k *kinds) unknown() error {
 	return nil
 }
 
-// owns reports whether a kind is one that the resource owns, as far as the API server has told what it serves.
+// owns reports whether a kind is one that the resource owns, as far as the API server's discovery is known.
 func (k *kinds) owns(kind schema.GroupKind) bool {
 	return slices.ContainsFunc(k.feeds, func(declared *feed.Feed) bool {
 		return declared.OfKind() == kind || declared.Known() && declared.Resource().GroupKind() == kind

@@ -77,7 +77,7 @@ type Host interface {
 	Logged(error) bool
 }
 
-// Manager knows which daemons of which objects run. Its methods may be called by any number of goroutines.
+// Manager keeps the daemons that run, by their objects. Its methods may be called by any number of goroutines.
 type Manager struct {
 	settings Settings
 

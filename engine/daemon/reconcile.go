@@ -23,7 +23,7 @@ type Sight struct {
 	Object *unstructured.Unstructured
 	// Deleting: the object is being deleted.
 	Deleting bool
-	// Starts: those that are to run and do not are started. Without, daemons are only told to stop.
+	// Starts: those that are to run and do not are started. Without, daemons are only asked to stop.
 	Starts bool
 	// Pass answers for the pass; nil where the key has no object.
 	Pass Pass

@@ -51,7 +51,7 @@ func (m *Manager) Late() string {
 	slices.SortFunc(late, func(a, b *slot) int { return a.since.Compare(b.since) })
 	var out []string
 	for _, s := range late[:min(len(late), named)] {
-		out = append(out, fmt.Sprintf("%s of %s was told to stop %s ago and still runs", s.handler.ID, s.key, time.Since(s.since).Truncate(time.Second)))
+		out = append(out, fmt.Sprintf("%s of %s was asked to stop %s ago and still runs", s.handler.ID, s.key, time.Since(s.since).Truncate(time.Second)))
 	}
 	if more := len(late) - named; more > 0 {
 		out = append(out, fmt.Sprintf("and %d more", more))

@@ -70,10 +70,10 @@ func (s *slot) overstay(within time.Duration) {
 		return
 	}
 	s.cut()
-	s.runner.log().Info("daemon was told to stop and still runs; its object does not wait for it any more", logmark.Warning, true,
+	s.runner.log().Info("daemon was asked to stop and still runs; its object does not wait for it any more", logmark.Warning, true,
 		"reason", string(why), "stopWithin", within.String())
 	s.manager.settings.Events.Warn(s.object.Newest(), s.handler.ID, "DaemonStillRuns",
-		fmt.Sprintf("Daemon %s was told to stop %s ago (%s) and still runs; nothing waits for it any more", s.handler.ID, within, why))
+		fmt.Sprintf("Daemon %s was asked to stop %s ago (%s) and still runs; nothing waits for it any more", s.handler.ID, within, why))
 	s.manager.settings.Host.Look(s.key)
 }
 

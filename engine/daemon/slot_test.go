@@ -105,7 +105,7 @@ func TestTheTimeToStop(t *testing.T) {
 		if err := d.request.Flush(context.Background()); err == nil {
 			t.Error("it writes after its time to stop")
 		}
-		if got, want := d.Late(), "watch of shop/web was told to stop 1m0s ago and still runs"; got != want {
+		if got, want := d.Late(), "watch of shop/web was asked to stop 1m0s ago and still runs"; got != want {
 			t.Errorf("it is reported as %q, want %q", got, want)
 		}
 		d.pass(true)

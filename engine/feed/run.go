@@ -159,7 +159,7 @@ func (r *runner) unserved(ctx context.Context) {
 	case there:
 		text = "its CRD is there, and the API server does not serve it yet"
 	default:
-		text = "the API server does not serve it, and whether its CRD is installed cannot be told"
+		text = "the API server does not serve it, and it is unknown whether its CRD is installed"
 	}
 	r.set(State{Phase: Unserved, Text: text, NotFound: there})
 	if absent && r.settings.Steps != nil {

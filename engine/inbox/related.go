@@ -20,7 +20,7 @@ type Related struct {
 	Changes []RelatedChange
 }
 
-// RelatedChange is one related object that changed: as it was before the first change, and as it is, of which
+// RelatedChange is one related object that changed: as it was before the first change, and as it is; of these
 // one may be nil.
 type RelatedChange struct {
 	// Relation is the number of the relation.

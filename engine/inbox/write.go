@@ -98,7 +98,7 @@ func (w Write) lost(ctx context.Context, read Read) bool {
 	}
 	live, err := read(ctx, w.Cache.Resource().GVR, w.Key)
 	if err != nil {
-		return false // the next look tells
+		return false // the next look shows it
 	}
 	if w.Version == "" || w.Gone {
 		return live != nil && live.GetUID() == w.UID && (w.Gone || live.GetDeletionTimestamp() == nil)
@@ -176,7 +176,7 @@ func (w *Writes) Recall(ctx context.Context, read Read) bool {
 	return true
 }
 
-// park notes since when they are waited for, and returns of which objects.
+// park notes since when they are waited for, and returns their objects.
 func (w *Writes) park() (uids []types.UID) {
 	if w.parked.IsZero() {
 		w.parked = time.Now()

@@ -57,7 +57,7 @@ func (s *Set) Shown(by *feed.Feed, ev watch.Event) {
 	}
 }
 
-// What an index has of one object at most: so many entries, and so many bytes of values, of which each key has its own. An object of
+// What an index has of one object at most: so many entries, and so many bytes of values, counted for each key. An object of
 // a megabyte has room for more than a hundred thousand keys.
 const (
 	mostEntries = 10_000

@@ -228,7 +228,7 @@ func (x *Index) Keys() (keys []Key, digest uint64) {
 	return keys, digest
 }
 
-// DigestOfKeys returns the digest of which keys have values, DigestOfAll that of everything. They are never zero.
+// DigestOfKeys returns the digest of the keys that have values, DigestOfAll that of everything. They are never zero.
 func (x *Index) DigestOfKeys() uint64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -84,7 +84,7 @@ func (x *examiner) listen(ctx context.Context) {
 	}
 }
 
-// hear takes the signs of one watch. A watch may tell what is over, so it decides nothing itself.
+// hear takes the signs of one watch. A watch may report an old state, so it decides nothing itself.
 func (x *examiner) hear(ctx context.Context, stream apiwatch.Interface) {
 	defer stream.Stop()
 	for {

@@ -212,7 +212,7 @@ func (l *life) owns(lock *coordinationv1.Lease) bool {
 	return slices.ContainsFunc(lock.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == l.uid })
 }
 
-// abandoned reports whether nobody leads by the lock any more: its pod is gone, is another one of
+// abandoned reports whether the lock has lost its leader: its pod is gone, is another one of
 // that name, or has ended for good, as it has when it was evicted or its node went away.
 func (l *life) abandoned(ctx context.Context, lock *coordinationv1.Lease) (bool, error) {
 	i := slices.IndexFunc(lock.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "Pod" })

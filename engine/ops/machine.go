@@ -38,7 +38,7 @@ func newMachines() machines {
 			Help: "Transitions of objects in a state machine that were written to their status.",
 		}, []string{"resource", "machine", "from", "to"}),
 		times: prometheus.NewHistogramVec(histogram(
-			"handwerk_machine_state_seconds", "How long objects were in a state of a machine, told when they leave it.", stateBuckets(),
+			"handwerk_machine_state_seconds", "How long objects were in a state of a machine, counted when they leave it.", stateBuckets(),
 		), []string{"resource", "machine", "state"}),
 	}
 }

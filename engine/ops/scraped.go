@@ -129,7 +129,7 @@ func newResourceCollector() *scraped[ResourceStats] {
 		"Objects that were handled, by state: ready, waiting (for others, or for the cache), failing (a handler is tried again or failed for good, or its filter fails) or held (its deletion is).",
 		"resource", "state")
 	daemons := c.describe("handwerk_daemons",
-		"Daemons, each of one object, by state: running, or late, which were told to stop and still run when their time is over.",
+		"Daemons, each of one object, by state: running, or late, which were asked to stop and still run when their time is over.",
 		"resource", "handler", "state")
 	states := c.describeStates()
 	age := c.describe("handwerk_informer_age_seconds",
@@ -160,9 +160,9 @@ func newResourceCollector() *scraped[ResourceStats] {
 func newIndexCollector() *scraped[IndexStats] {
 	c := &scraped[IndexStats]{}
 	up := c.describe("handwerk_index_up", "1 while the index has all that there is, 0 while its resource waits or is degraded.", "index")
-	objects := c.describe("handwerk_index_objects", "Objects of which the index has something.", "index")
+	objects := c.describe("handwerk_index_objects", "Objects with entries in the index.", "index")
 	keys := c.describe("handwerk_index_keys", "Keys of the index that have values.", "index")
-	left := c.describe("handwerk_index_left_out", "Objects of which the index has nothing because its function or its expressions failed for them.", "index")
+	left := c.describe("handwerk_index_left_out", "Objects that the index leaves out because its function or its expressions failed for them.", "index")
 	read := c.describe("handwerk_index_read", "Keys of the index that handlers have read and are woken by, counted for each of their objects.", "index")
 	c.gauges = func(s IndexStats, gauge func(*prometheus.Desc, float64, ...string)) {
 		gauge(up, number(s.Up), s.Index)

@@ -91,7 +91,7 @@ func (p *pass) filterFailed(d Draft, q filter.Question, r book.Handler, a filter
 	}
 	p.filters.Doubt()
 	p.filters.notes = append(p.filters.notes, Note{
-		Action: r.ID, Reason: FilterFailed, Message: fmt.Sprintf("Deletion is held: whether handler %s sees the object cannot be told: %v", r.ID, a.Err),
+		Action: r.ID, Reason: FilterFailed, Message: fmt.Sprintf("Deletion is held: it is unknown whether handler %s sees the object: %v", r.ID, a.Err),
 	})
 }
 

@@ -191,7 +191,7 @@ func (s *served) await(ctx context.Context, from *catalog.Schemas) error {
 		return len(s.unpublished()) == 0, err
 	})
 	if poll.Interrupted(err) && ctx.Err() == nil {
-		return nil // what is missing is told
+		return nil // the missing resource is reported
 	}
 	return err
 }

@@ -33,7 +33,7 @@ const (
 
 // Recheck holds an operator's expressions against the schemas of the cluster while the operator runs: when a
 // resource begins to be served or to be worked on, and when a CRD changes. It shows and logs what does not fit, and stops
-// nobody: an expression that cannot be evaluated fails by itself.
+// no process: an expression that cannot be evaluated fails by itself.
 //
 // Where there are no expressions it asks nothing.
 type Recheck struct {
@@ -119,7 +119,7 @@ func (c *Recheck) CRDChanged() {
 }
 
 // Run looks whenever there was reason to, until ctx ends. Schemas are published a moment after a
-// CRD has changed, nobody says when: so it looks a few times, ever later.
+// CRD has changed, no event reports it: so it looks a few times, ever later.
 func (c *Recheck) Run(ctx context.Context) {
 	timer := time.NewTimer(settling)
 	timer.Stop()
@@ -214,7 +214,7 @@ func (c *Recheck) found(spec checkable, faults []error) {
 	}
 }
 
-// Checks are what does not fit, a warning for each resource and each index of which something does not, named
+// Checks are what does not fit, a warning for each such resource and index, named
 // "expressions/" with the resource, or "expressions/index/" with the index.
 func (c *Recheck) Checks() (out []ops.Check) {
 	c.mu.Lock()

@@ -126,7 +126,7 @@ func (v *View) Absent(name string) string {
 // Refresh finds out, before handlers run, whether what the relations select has changed since was, for which changes
 // may be the reason. That is computed again only when the object itself has changed, or when related objects have
 // that it may concern. Again is how long it is until the object must be looked at again, because related objects
-// cannot be seen now and it may be that nobody tells when they can; zero when it need not be.
+// cannot be seen now and no event may report when they can; zero when it need not be.
 func (v *View) Refresh(was State, changes *inbox.Related) (again time.Duration) {
 	if len(v.index.relations) == 0 || v.owner.Gone {
 		return 0

@@ -10,7 +10,7 @@ import (
 )
 
 // few is how many readers of a key are kept in a list. Most keys have one reader, and a list takes the least memory; some have very
-// many, of which a set finds one at once.
+// many; a set finds one of them at once.
 const few = 32
 
 // Book has readers by the keys of what they read, and those that could not read. The zero value is empty. The methods may be called by

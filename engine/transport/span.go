@@ -19,7 +19,7 @@ type Span struct {
 	over context.CancelFunc
 	lost atomic.Bool
 
-	mu     sync.Mutex // nobody enters while the span ends
+	mu     sync.Mutex // no request enters while the span ends
 	inside sync.WaitGroup
 }
 

@@ -20,7 +20,7 @@ import (
 const blindAfter = 30 * time.Second
 
 // errBlind is the fault of a source whose requests neither fail nor end.
-var errBlind = fmt.Errorf("nothing has told of changes for %s", blindAfter)
+var errBlind = fmt.Errorf("no list or watch has answered for %s", blindAfter)
 
 // State is how a source is doing.
 type State struct {

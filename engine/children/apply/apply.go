@@ -30,7 +30,7 @@ type Applier struct {
 	Owner ownership.Owner
 	// Manager is the field manager.
 	Manager string
-	// Adopt says what happens to an object that nobody owns.
+	// Adopt says what happens to an object without an owner.
 	Adopt dsl.Adoption
 	// Settled is the owner's, and lives as long as the process. Children of one owner may be applied at the same time.
 	Settled *Settled
@@ -154,7 +154,7 @@ func (a Applier) judge(desired, live *unstructured.Unstructured) (stale, adopts 
 	return err == nil, false, err
 }
 
-// made reports whether an object that is tied to nobody was made from what is desired now, in which its owner is named: then
+// made reports whether an object without an owner reference was made from what is desired now, in which its owner is named: then
 // somebody has cut the tie by hand, which is put back like any other change.
 func (a Applier) made(desired, live *unstructured.Unstructured) bool {
 	return a.Owner.Keys.Made(live) && a.sameMark(desired, live)

@@ -31,7 +31,7 @@ const (
 	PutBack Deed = "put back"
 	// Unchanged: it was applied, and the server had it so, which writes a value in another way.
 	Unchanged Deed = "unchanged"
-	// Adopted: it was nobody's.
+	// Adopted: it had no owner.
 	Adopted Deed = "adopted"
 	// GivenBack: somebody else made it at the same time, and it was left to them.
 	GivenBack Deed = "given back"
@@ -97,7 +97,7 @@ func (a Applier) update(ctx context.Context, c dynamic.ResourceInterface, desire
 	return result, ch.sum(live, result), nil
 }
 
-// change judges what is about to be done, as far as the cache tells.
+// change judges what is about to be done, as far as the cache shows.
 func (a Applier) change(c dynamic.ResourceInterface, desired, live *unstructured.Unstructured, adopts bool) change {
 	ch := change{applier: a, client: c, desired: desired, deed: Updated}
 	switch mark := a.mark(live); {
@@ -126,7 +126,7 @@ func (ch change) read(ctx context.Context, live *unstructured.Unstructured) (*un
 	switch {
 	case err != nil && needed:
 		return nil, fmt.Errorf("applying %s: reading it: %w", name(ch.desired), err)
-	case err != nil: // nobody can be named, and that is all
+	case err != nil: // the change has no known author
 		return nil, nil
 	case now.GetUID() != live.GetUID() && needed:
 		return nil, fmt.Errorf("applying %s: it is another object than a moment ago", name(ch.desired))
@@ -203,7 +203,7 @@ func (ch change) prepare(ctx context.Context, live, now *unstructured.Unstructur
 }
 
 // send applies the template. Where others have changed the child so that the server does not take it, what they have set
-// besides is taken away with it: a field that nobody minds may be of no use, or not allowed, without one that was put back.
+// besides is taken away with it: a field that no manager has set may be of no use, or not allowed, without one that was put back.
 func (ch change) send(ctx context.Context, now *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	result, err := ch.apply(ctx, now)
 	if !apierrors.IsInvalid(err) || !ch.applied {

@@ -15,7 +15,7 @@ import (
 )
 
 // Complete completes what [dsl.Object] has read, in place: the namespace, what ties it to its owner, which child it
-// is, and the annotation that tells what it was applied from. An owner with a namespace cannot
+// is, and the annotation that says what it was applied from. An owner with a namespace cannot
 // have an owner reference in objects outside it: Kubernetes would delete them.
 func (o Owner) Complete(desired *unstructured.Unstructured, namespaced bool, spec dsl.ChildSpec) error {
 	switch {

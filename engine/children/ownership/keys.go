@@ -16,7 +16,7 @@ import (
 
 // Keys are the keys of what an operator writes onto children.
 type Keys struct {
-	// Applied is the annotation that tells what a child was applied from, Child the one that tells
+	// Applied is the annotation that says what a child was applied from, Child the one that says
 	// which child it is, Owner the one that names its owner.
 	Applied, Child, Owner string
 	// Label is the label that children without an owner reference are found by.

@@ -70,7 +70,7 @@ func (o Owner) Forgets(live metav1.Object) bool {
 		Annotation(live, o.Keys.Owner) == o.Name().String() && applied(live, o.Keys.Applied)
 }
 
-// Spec tells how a child is kept, as far as it can be read from it; false when it has no name. Which
+// Spec returns how a child is kept, as far as it can be read from it; false when it has no name. Which
 // child it is, the record says where it lists it: the child may be in the hands of others.
 func (o Owner) Spec(live *unstructured.Unstructured) (s dsl.ChildSpec, named bool) {
 	s, named = ParseTitle(Annotation(live, o.Keys.Child))
@@ -127,7 +127,7 @@ func (o Owner) Unlisted(live *unstructured.Unstructured) bool {
 }
 
 // Owned reports whether live, which is where a child is wanted now, may be applied to as it is
-// because it is this owner's, and whose it is otherwise; by is empty when it is nobody's.
+// because it is this owner's, and whose it is otherwise; by is empty when it has no owner.
 func (o Owner) Owned(live *unstructured.Unstructured) (ours bool, by string) {
 	listed := o.Says(live) && o.Record.Lists(PlaceOf(live)) || o.Unlisted(live) && o.Record.missed(live, o.Closed)
 	if ref := metav1.GetControllerOfNoCopy(live); ref != nil {

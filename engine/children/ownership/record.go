@@ -37,7 +37,7 @@ const (
 	mostText = 1 << 20
 )
 
-// unknownTitle is the title of a place of which the record does not say which child it is.
+// unknownTitle is the title of a place whose child the record does not name.
 const unknownTitle = "?"
 
 // line is how a place and its title are stored. A title has no space.

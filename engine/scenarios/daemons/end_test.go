@@ -153,7 +153,7 @@ func TestADeletionWaitsForDaemons(t *testing.T) {
 			gone(s, false)
 			s.Advance(time.Second)
 			gone(s, true)
-			if got := checkMessage(s, "daemons/"+scene.Foos); got != "watch of default/web was told to stop 1m0s ago and still runs" {
+			if got := checkMessage(s, "daemons/"+scene.Foos); got != "watch of default/web was asked to stop 1m0s ago and still runs" {
 				s.T.Errorf("/readyz says %q", got)
 			}
 			s.Create(scene.Web)

@@ -61,7 +61,7 @@ func TestTheResultOfADaemonDecidesHowItGoesOn(t *testing.T) {
 				s.Set("blue", "spec", "color")
 				s.Advance(time.Hour)
 			}, []string{"run 1 at 0s"}},
-		"what was told to stop is not done": {[]error{errRuns}, func(s *scene.Stage) {
+		"what was asked to stop is not done": {[]error{errRuns}, func(s *scene.Stage) {
 			s.Set("blue", "spec", "color")
 			s.Settle()
 			s.Set("red", "spec", "color")
