@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 // form is the schema of a CRD's version. It does not change, except for what is compiled on demand.
@@ -32,12 +33,14 @@ type form struct {
 	shape *structural.Structural
 	// rules are those of CEL; nil if there are none.
 	rules func() *cel.Validator
+	// components are the schemas of the version's OpenAPI document.
+	components func() map[string]*spec.Schema
 	// whole and status validate the values of an object and of its status.
 	whole, status func() validation.SchemaValidator
 }
 
 // newForm returns the schema of a version, or nil if it has none.
-func newForm(spec *apiextensionsv1.CustomResourceDefinitionSpec, version *apiextensionsv1.CustomResourceDefinitionVersion) (*form, error) {
+func newForm(crd *apiextensionsv1.CustomResourceDefinitionSpec, version *apiextensionsv1.CustomResourceDefinitionVersion) (*form, error) {
 	if version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
 		return nil, nil //nolint:nilnil // no schema and no error
 	}
@@ -54,11 +57,12 @@ func newForm(spec *apiextensionsv1.CustomResourceDefinitionSpec, version *apiext
 		return nil, err
 	}
 	f := &form{
-		kind:       schema.GroupVersionKind{Group: spec.Group, Version: version.Name, Kind: spec.Names.Kind},
-		namespaced: spec.Scope == apiextensionsv1.NamespaceScoped, preserves: spec.PreserveUnknownFields, shape: shape,
-		rules:  sync.OnceValue(func() *cel.Validator { return cel.NewValidator(shape, true, celconfig.PerCallLimit) }),
-		whole:  sync.OnceValue(func() validation.SchemaValidator { return validator(props) }),
-		status: func() validation.SchemaValidator { return nil },
+		kind:       schema.GroupVersionKind{Group: crd.Group, Version: version.Name, Kind: crd.Names.Kind},
+		namespaced: crd.Scope == apiextensionsv1.NamespaceScoped, preserves: crd.PreserveUnknownFields, shape: shape,
+		rules:      sync.OnceValue(func() *cel.Validator { return cel.NewValidator(shape, true, celconfig.PerCallLimit) }),
+		whole:      sync.OnceValue(func() validation.SchemaValidator { return validator(props) }),
+		status:     func() validation.SchemaValidator { return nil },
+		components: sync.OnceValue(func() map[string]*spec.Schema { return componentsOf(crd, version, shape) }),
 	}
 	if version.Subresources != nil {
 		f.scale = version.Subresources.Scale
