@@ -6,6 +6,7 @@ package apiserver
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -71,6 +72,7 @@ func (s *Server) redefine(crd *unstructured.Unstructured) error {
 	if t.schemas, err = s.formsOf(crd); err != nil {
 		return err
 	}
+	accept(crd)
 	same := slices.Equal(t.versions, r.versions)
 	t.resource = r
 	if same {
@@ -88,17 +90,37 @@ func (s *Server) formsOf(crd *unstructured.Unstructured) (map[string]Schema, err
 	return s.schemas.Custom(crd)
 }
 
-// establish sets the conditions of a served CRD.
+// establish sets the status of a new CRD, which is served at once.
 func establish(crd *unstructured.Unstructured) {
-	names, _, _ := unstructured.NestedMap(crd.Object, "spec", "names")
-	condition := func(kind string) any {
-		return map[string]any{"type": kind, "status": "True", "reason": "Accepted", "message": "", "lastTransitionTime": now()}
+	condition := func(kind, reason, message string) any {
+		return map[string]any{"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": now()}
 	}
 	crd.Object["status"] = map[string]any{
-		"acceptedNames":  names,
-		"conditions":     []any{condition("NamesAccepted"), condition("Established")},
+		"conditions": []any{
+			condition("NamesAccepted", "NoConflicts", "no conflicts found"),
+			condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+		},
 		"storedVersions": []any{},
 	}
+	accept(crd)
+}
+
+// accept brings the status of a CRD to its spec: the names, and the versions in which objects may be stored.
+func accept(crd *unstructured.Unstructured) {
+	status, _ := crd.Object["status"].(map[string]any)
+	if status == nil {
+		return
+	}
+	status = maps.Clone(status)
+	status["acceptedNames"], _, _ = unstructured.NestedMap(crd.Object, "spec", "names")
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	stored, _ := status["storedVersions"].([]any)
+	for _, item := range versions {
+		if version, _ := item.(map[string]any); version["storage"] == true && !slices.Contains(stored, version["name"]) {
+			status["storedVersions"] = append(slices.Clone(stored), version["name"])
+		}
+	}
+	crd.Object["status"] = status
 }
 
 // crdOf returns the CRD of a table, or nil.

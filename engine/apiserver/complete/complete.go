@@ -8,7 +8,9 @@ package complete
 import (
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/engine/apiserver"
 	"github.com/handwerk-dev/handwerk/engine/apiserver/builtin"
@@ -31,6 +33,14 @@ func Settings() apiserver.Settings {
 
 // schemas are those of the built-in kinds and of CRDs.
 type schemas struct{ *builtin.Kinds }
+
+// Builtin returns the schema of a built-in kind, or nil if it has none.
+func (s schemas) Builtin(kind schema.GroupVersionKind) apiserver.Schema {
+	if kind.Group == apiextensionsv1.GroupName && kind.Kind == "CustomResourceDefinition" {
+		return custom.Definition()
+	}
+	return s.Kinds.Builtin(kind)
+}
 
 // Custom returns the schemas of a CRD's versions.
 func (schemas) Custom(crd *unstructured.Unstructured) (map[string]apiserver.Schema, error) {

@@ -9,60 +9,87 @@ import (
 	"fmt"
 	"sync"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/handwerk-dev/handwerk/engine/apiserver"
 )
 
 // Schemas returns the schemas of a CRD's versions, by version. A version without a schema has none here. The error says
-// that the CRD cannot be read.
+// that the CRD is invalid.
 func Schemas(crd *unstructured.Unstructured) (map[string]apiserver.Schema, error) {
-	content, err := json.Marshal(crd.Object["spec"])
+	f, err := factsOf(crd.Object["spec"])
 	if err != nil {
-		return nil, fmt.Errorf("encoding %s: %w", crd.GetName(), err)
+		return nil, fmt.Errorf("reading %s: %w", crd.GetName(), err)
 	}
-	out, err := known.get(content)
+	out, err := f.forms()
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", crd.GetName(), err)
 	}
 	return out, nil
 }
 
-// known has the schemas of the CRDs that this process has seen. Tests have a new server for each case and the same CRDs
-// in all of them, and to compile rules takes longer than such a case.
+// facts are what follows from the spec of a CRD. Each is found when it is asked for.
+type facts struct {
+	spec apiextensionsv1.CustomResourceDefinitionSpec
+	// forms are the schemas by version.
+	forms func() (map[string]apiserver.Schema, error)
+	// faults are what is wrong with the spec.
+	faults func() field.ErrorList
+}
+
+// known has the facts of the CRDs that this process has seen. Tests have a new server for each case and the same CRDs in
+// all of them, and to compile rules takes longer than such a case.
 var known cache
 
 // cached is how many CRDs a cache remembers at most.
 const cached = 500
 
-// cache has schemas by the content of their CRDs. It is safe for use by several goroutines.
+// cache has facts by the content of specs. It is safe for use by several goroutines.
 type cache struct {
 	mu    sync.Mutex
-	forms map[[sha256.Size]byte]map[string]apiserver.Schema
+	facts map[[sha256.Size]byte]*facts
 }
 
-// get returns the schemas for the spec of a CRD in JSON.
-func (c *cache) get(content []byte) (map[string]apiserver.Schema, error) {
-	key := sha256.Sum256(content)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if out, found := c.forms[key]; found {
-		return out, nil
-	}
-	var spec apiextensionsv1.CustomResourceDefinitionSpec
-	if err := json.Unmarshal(content, &spec); err != nil {
-		return nil, err
-	}
-	out, err := formsOf(&spec)
+// factsOf returns the facts of a spec.
+func factsOf(spec any) (*facts, error) {
+	content, err := json.Marshal(spec)
 	if err != nil {
 		return nil, err
 	}
-	if c.forms == nil || len(c.forms) >= cached {
-		c.forms = map[[sha256.Size]byte]map[string]apiserver.Schema{}
+	return known.get(content)
+}
+
+// get returns the facts of a spec in JSON.
+func (c *cache) get(content []byte) (*facts, error) {
+	key := sha256.Sum256(content)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if out, found := c.facts[key]; found {
+		return out, nil
 	}
-	c.forms[key] = out
+	out := &facts{}
+	if err := json.Unmarshal(content, &out.spec); err != nil {
+		return nil, err
+	}
+	out.forms = sync.OnceValues(func() (map[string]apiserver.Schema, error) { return formsOf(&out.spec) })
+	out.faults = sync.OnceValue(func() field.ErrorList { return faultsOf(&out.spec) })
+	if c.facts == nil || len(c.facts) >= cached {
+		c.facts = map[[sha256.Size]byte]*facts{}
+	}
+	c.facts[key] = out
 	return out, nil
+}
+
+// faultsOf returns what is wrong with a spec.
+func faultsOf(spec *apiextensionsv1.CustomResourceDefinitionSpec) field.ErrorList {
+	var internal apiextensions.CustomResourceDefinitionSpec
+	if err := apiextensionsv1.Convert_v1_CustomResourceDefinitionSpec_To_apiextensions_CustomResourceDefinitionSpec(spec.DeepCopy(), &internal, nil); err != nil {
+		return field.ErrorList{field.Invalid(field.NewPath("spec"), "", err.Error())}
+	}
+	return checkSpec(&internal)
 }
 
 // formsOf returns the schemas of a CRD by version.

@@ -23,7 +23,7 @@ func (f *form) created(object map[string]any) field.ErrorList {
 
 // updated checks the metadata of an object that takes the place of a stored one. The server itself has checked the uid
 // and the finalizers.
-func (f *form) updated(object, stored map[string]any) field.ErrorList {
+func updated(object, stored map[string]any) field.ErrorList {
 	meta, errs := metadataOf(object)
 	if len(errs) > 0 {
 		return errs

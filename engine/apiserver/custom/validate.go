@@ -38,7 +38,7 @@ func (f *form) Create(ctx context.Context, object map[string]any) field.ErrorLis
 func (f *form) Update(ctx context.Context, object, stored map[string]any) field.ErrorList {
 	change := f.change(object, stored)
 	out := slices.Concat(
-		f.updated(object, stored),
+		updated(object, stored),
 		byField(validation.ValidateCustomResourceUpdate(nil, object, stored, f.whole(), validation.WithRatcheting(change))),
 		f.specReplicas(object), f.statusReplicas(object),
 		objectmeta.Validate(ctx, nil, object, f.shape, false),
@@ -50,7 +50,7 @@ func (f *form) Update(ctx context.Context, object, stored map[string]any) field.
 // UpdateStatus is Update for an object of which only the status was written.
 func (f *form) UpdateStatus(ctx context.Context, object, stored map[string]any) field.ErrorList {
 	change := f.change(object, stored)
-	out := f.updated(object, stored)
+	out := updated(object, stored)
 	if status, found := object["status"]; found {
 		out = append(out, byField(validation.ValidateCustomResourceUpdate(field.NewPath("status"), status, stored["status"], f.status(),
 			validation.WithRatcheting(change.Key("status"))))...)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -20,10 +21,15 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/apiserver/custom"
 )
 
-// schemas are those of custom resources alone.
+// schemas are those of CRDs and custom resources alone.
 type schemas struct{}
 
-func (schemas) Builtin(schema.GroupVersionKind) apiserver.Schema { return nil }
+func (schemas) Builtin(kind schema.GroupVersionKind) apiserver.Schema {
+	if kind.Kind == "CustomResourceDefinition" {
+		return custom.Definition()
+	}
+	return nil
+}
 
 func (schemas) Custom(crd *unstructured.Unstructured) (map[string]apiserver.Schema, error) {
 	return custom.Schemas(crd)
@@ -153,9 +159,7 @@ func foo(fields string) string {
 			panic(err)
 		}
 	}
-	for key, value := range rest {
-		head[key] = value
-	}
+	maps.Copy(head, rest)
 	body, err := json.Marshal(head)
 	if err != nil {
 		panic(err)
