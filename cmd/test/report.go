@@ -20,6 +20,9 @@ type file struct {
 	reports []cases.Report
 	took    time.Duration
 	failed  int
+	// skipped is how many did not run, and why says why.
+	skipped int
+	why     string
 }
 
 // byFile puts the reports of each file together.
@@ -34,6 +37,9 @@ func byFile(all []cases.Report) (out []*file) {
 		if len(r.Failures) > 0 {
 			f.failed++
 		}
+		if r.Skipped != "" {
+			f.skipped, f.why = f.skipped+1, r.Skipped
+		}
 	}
 	return out
 }
@@ -46,6 +52,8 @@ func Text(w io.Writer, all []cases.Report) error {
 		word := "ok  "
 		if f.failed > 0 {
 			word = "FAIL"
+		} else if f.skipped == len(f.reports) {
+			word = "skip"
 		}
 		for _, r := range f.reports {
 			if len(r.Failures) == 0 {
@@ -58,7 +66,11 @@ func Text(w io.Writer, all []cases.Report) error {
 				fmt.Fprintf(&out, "%s\n", failure)
 			}
 		}
-		fmt.Fprintf(&out, "%s  %s  %s  %.2fs\n", word, f.name, counted(len(f.reports), "case"), f.took.Seconds())
+		fmt.Fprintf(&out, "%s  %s  %s  %.2fs", word, f.name, counted(len(f.reports), "case"), f.took.Seconds())
+		if f.skipped > 0 {
+			fmt.Fprintf(&out, "  %d skipped: %s", f.skipped, f.why)
+		}
+		out.WriteString("\n")
 		count, failed = count+len(f.reports), failed+f.failed
 	}
 	if failed > 0 {
@@ -91,6 +103,7 @@ type result struct {
 	Case     string          `json:"case,omitempty"`
 	OK       bool            `json:"ok"`
 	Seconds  float64         `json:"seconds"`
+	Skipped  string          `json:"skipped,omitempty"`
 	Failures []cases.Failure `json:"failures,omitempty"`
 }
 
@@ -98,7 +111,7 @@ type result struct {
 func JSON(w io.Writer, all []cases.Report) error {
 	list := []result{}
 	for _, r := range all {
-		list = append(list, result{r.File, r.Case, len(r.Failures) == 0, r.Took.Seconds(), r.Failures})
+		list = append(list, result{r.File, r.Case, len(r.Failures) == 0, r.Took.Seconds(), r.Skipped, r.Failures})
 	}
 	out := json.NewEncoder(w)
 	out.SetIndent("", "  ")
@@ -116,6 +129,7 @@ type (
 		Name     string     `xml:"name,attr"`
 		Tests    int        `xml:"tests,attr"`
 		Failures int        `xml:"failures,attr"`
+		Skipped  int        `xml:"skipped,attr"`
 		Time     string     `xml:"time,attr"`
 		Cases    []testcase `xml:"testcase"`
 	}
@@ -125,6 +139,7 @@ type (
 		File    string   `xml:"file,attr"`
 		Time    string   `xml:"time,attr"`
 		Failure *failure `xml:"failure,omitempty"`
+		Skipped *failure `xml:"skipped,omitempty"`
 	}
 	failure struct {
 		Message string `xml:"message,attr"`
@@ -136,7 +151,7 @@ type (
 func JUnit(w io.Writer, all []cases.Report) error {
 	var out suites
 	for _, f := range byFile(all) {
-		s := suite{Name: f.name, Tests: len(f.reports), Failures: f.failed, Time: seconds(f.took)}
+		s := suite{Name: f.name, Tests: len(f.reports), Failures: f.failed, Skipped: f.skipped, Time: seconds(f.took)}
 		for _, r := range f.reports {
 			c := testcase{Class: f.name, Name: r.Case, File: f.name, Time: seconds(r.Took)}
 			if len(r.Failures) > 0 {
@@ -145,6 +160,9 @@ func JUnit(w io.Writer, all []cases.Report) error {
 					text = append(text, one.String())
 				}
 				c.Failure = &failure{r.Failures[0].Message, strings.Join(text, "\n")}
+			}
+			if r.Skipped != "" {
+				c.Skipped = &failure{Message: r.Skipped}
 			}
 			s.Cases = append(s.Cases, c)
 		}

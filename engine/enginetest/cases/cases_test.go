@@ -57,7 +57,7 @@ func TestWhatIsWrongIsTold(t *testing.T) {
 			"expect: {calls: [{function: shop.Mail, with: {to: nobody}}]}", []string{`call of shop.Mail with {"to":"nobody"}: expected at least once, found not at all`},
 		},
 		"a handler fails at the end": {
-			"functions: {shop.Mail: {fails: no, permanent: true}}", []string{"a_test.yaml:4: a handler fails at the end: mail for orders.v1.example.com/default/one"},
+			"functions: {shop.Mail: {fails: no, permanent: true}}", []string{"a_test.yaml:4: a handler fails at the end, for orders.v1.example.com/default/one"},
 		},
 		"a handler fails with other words": {
 			"functions: {shop.Mail: {fails: no, permanent: true}}\n  expect: {failing: {mail: never}}", []string{"a_test.yaml:6: handler mail fails with other words"},

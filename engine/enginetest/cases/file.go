@@ -176,6 +176,9 @@ func (f *File) faults() (out text.Faults) {
 	return out.Sorted()
 }
 
+// line is the line of a case.
+func (c *Case) line() int { return c.file.node(c.at.Key("name")).Line }
+
 // node returns the node at a path, or the nearest one around it.
 func (f *File) node(at form.Path) *yaml.Node { return f.decoder.KeyAt(at) }
 

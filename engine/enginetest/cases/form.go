@@ -13,6 +13,7 @@ import (
 
 type document struct {
 	Config form.Texts `yaml:"config" doc:"The operator under test: a file or a directory beside this file, or several. By default the directory of this file."`
+	Needs  form.Texts `yaml:"needs" doc:"Go functions without which the cases show nothing. A program that lacks one skips them; it would call a stub."`
 	Given  objects    `yaml:"given" doc:"Objects that are there before each case begins."`
 	Cases  []Case     `yaml:"cases" required:"true" doc:"The cases. Each has a cluster of its own."`
 }

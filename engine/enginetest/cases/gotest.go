@@ -4,6 +4,7 @@
 package cases
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -27,8 +28,12 @@ func Run(t *testing.T, path string, registry *actions.Registry, beside ...func(*
 			t.Error(err)
 			continue
 		}
+		if lacks := suite.Lacks(f); lacks != "" {
+			t.Errorf("%s: %s", name, lacks)
+			continue
+		}
 		for _, c := range f.Cases {
-			t.Run(c.Name, func(t *testing.T) {
+			t.Run(filepath.Base(name)+"/"+c.Name, func(t *testing.T) {
 				t.Parallel()
 				for _, failure := range suite.Test(t, c) {
 					t.Error(failure)

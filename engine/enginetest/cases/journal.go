@@ -21,11 +21,15 @@ import (
 // journal records what the operator of one case does. It is safe for use by several goroutines.
 type journal struct {
 	stubs map[string]stub
+	// begun is when the case began.
+	begun time.Time
 
 	mu    sync.Mutex
 	calls []call
 	lines []line
 	runs  []run
+	// others are when workloads have changed.
+	others []time.Time
 	// failed counts the failures of stubs.
 	failed map[string]int
 }
@@ -60,7 +64,8 @@ func (c call) String() string {
 
 // line is a line of the log.
 type line struct {
-	at      time.Time
+	// after is the time since the case began.
+	after   time.Duration
 	level   level
 	message string
 	values  map[string]any
@@ -124,11 +129,19 @@ func (j *journal) activity() (n int) {
 	return n
 }
 
-// timedAt reports whether a handler that time makes run has run right before a moment.
-func (j *journal) timedAt(at time.Time) bool {
+// excused reports whether a handler that time makes run has run right before a moment, or a workload has changed.
+func (j *journal) excused(at time.Time) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return slices.ContainsFunc(j.runs, func(r run) bool { return r.timed() && !r.at.After(at) && at.Sub(r.at) < pause })
+	before := func(t time.Time) bool { return !t.After(at) && at.Sub(t) < pause }
+	return slices.ContainsFunc(j.runs, func(r run) bool { return r.timed() && before(r.at) }) || slices.ContainsFunc(j.others, before)
+}
+
+// other notes that somebody else has written.
+func (j *journal) other() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.others = append(j.others, time.Now())
 }
 
 // logger returns a logger that writes to the journal.
@@ -174,7 +187,7 @@ func (s sink) Error(err error, message string, values ...any) {
 }
 
 func (s sink) add(l line) {
-	l.at = time.Now()
+	l.after = time.Since(s.journal.begun)
 	delete(l.values, logmark.Warning)
 	delete(l.values, logmark.Quoted)
 	s.journal.mu.Lock()
@@ -212,10 +225,10 @@ func (l line) object() string {
 
 // String is the line for people.
 func (l line) String() string {
-	out := fmt.Sprintf("%-7s %s", l.level, l.message)
+	out := fmt.Sprintf("%-7s %s after=%s", l.level, l.message, l.after.Round(time.Second/10))
 	for _, key := range slices.Sorted(maps.Keys(l.values)) {
 		switch key {
-		case "uid", "took", "operator":
+		case "uid", "took", "operator", "attempt":
 		default:
 			out += fmt.Sprintf(" %s=%v", key, l.values[key])
 		}

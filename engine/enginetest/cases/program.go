@@ -19,8 +19,6 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	text "github.com/handwerk-dev/handwerk/dsl/source"
-	"github.com/handwerk-dev/handwerk/engine/apiserver"
-	"github.com/handwerk-dev/handwerk/engine/apiserver/complete"
 )
 
 // Suite runs cases of one program. Operators are read once for all their cases.
@@ -28,7 +26,6 @@ type Suite struct {
 	registry *actions.Registry
 	beside   []func(*dsl.Operator)
 	cel      func() (*expr.Compiler, error)
-	schemas  apiserver.Schemas
 
 	programs expressions
 
@@ -40,7 +37,17 @@ type Suite struct {
 // Go, as in cmd.Main.
 func NewSuite(registry *actions.Registry, beside ...func(*dsl.Operator)) *Suite {
 	return &Suite{registry: registry.Instead(recorded), beside: beside, cel: sync.OnceValues(expr.New), loaded: map[string]*program{},
-		schemas: complete.Settings().Schemas, programs: expressions{all: map[string]*expr.Program{}}}
+		programs: expressions{all: map[string]*expr.Program{}}}
+}
+
+// Lacks says which function the cases of a file need and the program lacks; empty if it has all of them.
+func (s *Suite) Lacks(f *File) string {
+	for _, name := range f.Needs {
+		if !slices.Contains(s.registry.Functions(), name) {
+			return "the program lacks the function " + name
+		}
+	}
+	return ""
 }
 
 // program is an operator with the CRDs beside it.
@@ -131,9 +138,13 @@ func (p *program) findCRDs(paths, names []string) error {
 
 const crdKind = "CustomResourceDefinition"
 
-// watch makes the handlers of an operator note their attempts in the journal of the case.
+// watch makes the handlers of an operator note their attempts in the journal of the case, and its timers run on time: a
+// case has to come out the same each time.
 func watch(op *dsl.Operator) {
 	for _, h := range op.Handlers() {
+		if h.Timing != nil {
+			h.Timing.Jitter = -1
+		}
 		if fn := h.Func; fn != nil {
 			h.Func = func(ctx context.Context, r *dsl.Request) error {
 				if j := journalOf(ctx); j != nil {

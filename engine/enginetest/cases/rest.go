@@ -44,28 +44,40 @@ func (r *runner) conclude() {
 	r.failingAtEnd()
 }
 
-// writesWithin lets time pass, and returns the writes meanwhile, without those of handlers that time makes run.
+// writesWithin lets time pass, and returns the writes meanwhile, without those that follow from
+// handlers that time makes run, and from workloads.
 func (r *runner) writesWithin(d time.Duration) []enginetest.Write {
 	r.collect()
 	before := len(r.writes)
 	r.cluster.Advance(d)
 	r.collect()
-	return slices.DeleteFunc(slices.Clone(r.writes[before:]), func(w enginetest.Write) bool { return r.journal.timedAt(w.At) })
+	return slices.DeleteFunc(slices.Clone(r.writes[before:]), func(w enginetest.Write) bool { return r.journal.excused(w.At) })
 }
 
-// list has a line for each write, up to some.
+// list has a line for each, up to some. Of equal ones the line says how many there are.
 func list[T fmt.Stringer](all []T) string {
 	const most = 12
+	times := map[string]int{}
+	var order []string
+	for _, one := range all {
+		text := one.String()
+		if times[text]++; times[text] == 1 {
+			order = append(order, text)
+		}
+	}
+	if len(order) == 0 {
+		return "  (none)"
+	}
 	var out []string
-	for i, one := range all {
+	for i, text := range order {
 		if i == most {
-			out = append(out, fmt.Sprintf("… and %d more", len(all)-most))
+			out = append(out, fmt.Sprintf("  … and %d more", len(order)-most))
 			break
 		}
-		out = append(out, "  "+one.String())
-	}
-	if len(out) == 0 {
-		return "  (none)"
+		if times[text] > 1 {
+			text += fmt.Sprintf(" (%d times)", times[text])
+		}
+		out = append(out, "  "+text)
 	}
 	return strings.Join(out, "\n")
 }
@@ -78,7 +90,11 @@ func (r *runner) troubles() (out []trouble) {
 	for _, check := range r.process.Engine().Ready() {
 		if check.State != ops.Pass && check.OfObject {
 			_, object, _ := strings.Cut(check.Name, "/")
-			out = append(out, trouble{object, handlerIn(check.Message), check.Message})
+			_, each, _ := strings.Cut(check.Message, "handler ") // for 10m: handler a …; handler b …
+			for one := range strings.SplitSeq(each, "; handler ") {
+				handler, _, _ := strings.Cut(one, " ")
+				out = append(out, trouble{object, handler, "handler " + one})
+			}
 		}
 	}
 	return out
@@ -93,7 +109,7 @@ func (r *runner) failingAtEnd() {
 	}
 	for _, t := range r.troubles() {
 		if _, expected := r.expected[t.handler]; !expected {
-			r.fail(r.at, "a handler fails at the end: "+t.handler+" for "+t.object, t.message+"\n"+r.errorLines())
+			r.fail(r.at, "a handler fails at the end, for "+t.object, t.message+"\n"+r.errorLines())
 		}
 	}
 }
@@ -119,13 +135,6 @@ func (r *runner) expectFailing(e *expectation) {
 			r.fail(at, "handler "+handler+" does not fail", r.errorLines())
 		}
 	}
-}
-
-// handlerIn returns the handler that a check is about.
-func handlerIn(message string) string {
-	_, rest, _ := strings.Cut(message, "handler ")
-	handler, _, _ := strings.Cut(rest, " ")
-	return handler
 }
 
 // errorLines are the last lines of the log about errors.

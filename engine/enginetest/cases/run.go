@@ -56,6 +56,7 @@ func (s *Suite) Test(t *testing.T, c *Case) (failures []Failure) {
 	synctest.Test(t, func(t *testing.T) {
 		r.t = &recorder{TB: t, r: r}
 		r.at = c.at.Key("name")
+		r.journal.begun = time.Now()
 		r.whole(p)
 	})
 	slices.SortStableFunc(r.failures, func(a, b Failure) int { return cmp.Compare(a.Line, b.Line) })
@@ -142,7 +143,6 @@ var errStop = errors.New("the case ends here")
 func (r *runner) whole(p *program) {
 	settings := complete.Settings()
 	settings.Authorize = false
-	settings.Schemas = r.suite.schemas
 	r.server = apiserver.New(settings)
 	r.cluster = enginetest.On(r.t, r.server)
 	r.cluster.Within(r.journal.within(context.Background()))
@@ -169,7 +169,7 @@ func (r *runner) alive() (end func()) {
 	go func() {
 		defer close(done)
 		config := r.cluster.Config()
-		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return unmarked{next} })
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return clusterLink{next, r.journal} })
 		_ = stages.Run(ctx, config, stages.Settings{Plan: r.plan}) // it fails only for a config that is none
 	}()
 	return func() {
@@ -179,17 +179,25 @@ func (r *runner) alive() (end func()) {
 	}
 }
 
-// unmarked watches without bookmarks, which would cost the more the more time passes.
-type unmarked struct{ http.RoundTripper }
+// clusterLink is the connection of what makes workloads come alive. It watches without bookmarks, which would cost the
+// more the more time passes.
+type clusterLink struct {
+	http.RoundTripper
+
+	journal *journal
+}
 
 // RoundTrip sends a request.
-func (u unmarked) RoundTrip(r *http.Request) (*http.Response, error) {
+func (l clusterLink) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodGet {
+		l.journal.other()
+	}
 	if query := r.URL.Query(); query.Has("allowWatchBookmarks") {
 		query.Del("allowWatchBookmarks")
 		r = r.Clone(r.Context())
 		r.URL.RawQuery = query.Encode()
 	}
-	return u.RoundTripper.RoundTrip(r)
+	return l.RoundTripper.RoundTrip(r)
 }
 
 // kill ends the operator, so that nothing is written when the case is over.

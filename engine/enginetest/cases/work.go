@@ -46,6 +46,8 @@ type Report struct {
 	Begins   bool          `json:",omitempty"`
 	Took     time.Duration `json:",omitempty"`
 	Failures []Failure     `json:",omitempty"`
+	// Skipped says why the case did not run; empty if it did.
+	Skipped string `json:",omitempty"`
 }
 
 // Work runs cases by package testing, which is what gives them virtual time, and ends the process. It writes a report
@@ -97,9 +99,14 @@ func (w *worker) tests() (out []testing.InternalTest) {
 			w.report(Report{Ref: Ref{File: name}, Failures: failuresOf(name, err)})
 			continue
 		}
+		lacks := w.suite.Lacks(f)
 		for _, c := range f.Cases {
 			ref := Ref{name, c.Name}
 			if pattern.MatchString(c.Name) && !slices.Contains(w.job.Skip, ref) {
+				if lacks != "" {
+					w.report(Report{Ref: ref, Line: c.line(), Skipped: lacks})
+					continue
+				}
 				out = append(out, testing.InternalTest{Name: name + "/" + c.Name, F: func(t *testing.T) { w.run(t, ref, c) }})
 			}
 		}
@@ -137,7 +144,7 @@ func failuresOf(name string, err error) (out []Failure) {
 
 func (w *worker) run(t *testing.T, ref Ref, c *Case) {
 	t.Parallel()
-	line := c.file.node(c.at.Key("name")).Line
+	line := c.line()
 	w.report(Report{Ref: ref, Line: line, Begins: true})
 	begun := time.Now()
 	failures := w.suite.Test(t, c)
