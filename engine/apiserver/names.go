@@ -21,7 +21,14 @@ func nicknames(group, plural string) (short, categories []string) {
 		/resourcequotas quota
 		/serviceaccounts sa
 		/services svc all
+		admissionregistration.k8s.io/mutatingadmissionpolicies - api-extensions
+		admissionregistration.k8s.io/mutatingadmissionpolicybindings - api-extensions
+		admissionregistration.k8s.io/mutatingwebhookconfigurations - api-extensions
+		admissionregistration.k8s.io/validatingadmissionpolicies - api-extensions
+		admissionregistration.k8s.io/validatingadmissionpolicybindings - api-extensions
+		admissionregistration.k8s.io/validatingwebhookconfigurations - api-extensions
 		apiextensions.k8s.io/customresourcedefinitions crd,crds api-extensions
+		apiregistration.k8s.io/apiservices - api-extensions
 		apps/daemonsets ds all
 		apps/deployments deploy all
 		apps/replicasets rs all
@@ -32,10 +39,12 @@ func nicknames(group, plural string) (short, categories []string) {
 		certificates.k8s.io/certificatesigningrequests csr
 		events.k8s.io/events ev
 		networking.k8s.io/ingresses ing
+		networking.k8s.io/ipaddresses ip
 		networking.k8s.io/networkpolicies netpol
 		policy/poddisruptionbudgets pdb
 		scheduling.k8s.io/priorityclasses pc
-		storage.k8s.io/storageclasses sc`
+		storage.k8s.io/storageclasses sc
+		storage.k8s.io/volumeattributesclasses vac`
 	for row := range strings.Lines(rows) {
 		columns := strings.Fields(row)
 		if len(columns) == 0 || columns[0] != group+"/"+plural {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // resource is a kind of objects that can be stored.
@@ -53,10 +54,24 @@ func deployments() schema.GroupResource {
 	return schema.GroupResource{Group: "apps", Resource: "deployments"}
 }
 
-// builtins returns the resources that every server has, as far as operators are likely to use them. The last
-// column: n namespaced, s status, g generation, t typed.
+// resources returns the resources that a server has from its start. If it has schemas, server-side apply knows the
+// fields of all their kinds.
+func (s Settings) resources() []resource {
+	out := builtins()
+	if s.AllKinds {
+		out = append(out, rareBuiltins()...)
+	}
+	for i, r := range out {
+		kind := schema.GroupVersionKind{Group: r.group, Version: r.versions[0], Kind: r.kind}
+		out[i].generation = r.generation || s.Schemas != nil && r.kind == "HorizontalPodAutoscaler"
+		out[i].typed = r.typed || s.Schemas != nil && scheme.Scheme.Recognizes(kind)
+	}
+	return out
+}
+
+// builtins returns the resources that every server has: those that operators are likely to use.
 func builtins() []resource {
-	const rows = `
+	return resources(`
 		/v1 configmaps ConfigMap n
 		/v1 endpoints Endpoints n
 		/v1 events Event n
@@ -87,8 +102,44 @@ func builtins() []resource {
 		rbac.authorization.k8s.io/v1 clusterroles ClusterRole t
 		rbac.authorization.k8s.io/v1 rolebindings RoleBinding nt
 		rbac.authorization.k8s.io/v1 roles Role nt
-		storage.k8s.io/v1 storageclasses StorageClass t`
-	var out []resource
+		storage.k8s.io/v1 storageclasses StorageClass t`)
+}
+
+// rareBuiltins returns the other resources of a usual cluster.
+func rareBuiltins() []resource {
+	return resources(`
+		/v1 podtemplates PodTemplate ng
+		/v1 replicationcontrollers ReplicationController nsg
+		admissionregistration.k8s.io/v1 mutatingadmissionpolicies MutatingAdmissionPolicy g
+		admissionregistration.k8s.io/v1 mutatingadmissionpolicybindings MutatingAdmissionPolicyBinding g
+		admissionregistration.k8s.io/v1 mutatingwebhookconfigurations MutatingWebhookConfiguration g
+		admissionregistration.k8s.io/v1 validatingadmissionpolicies ValidatingAdmissionPolicy sg
+		admissionregistration.k8s.io/v1 validatingadmissionpolicybindings ValidatingAdmissionPolicyBinding g
+		admissionregistration.k8s.io/v1 validatingwebhookconfigurations ValidatingWebhookConfiguration g
+		apiregistration.k8s.io/v1 apiservices APIService s
+		apps/v1 controllerrevisions ControllerRevision n
+		certificates.k8s.io/v1 certificatesigningrequests CertificateSigningRequest s
+		discovery.k8s.io/v1 endpointslices EndpointSlice ng
+		flowcontrol.apiserver.k8s.io/v1 flowschemas FlowSchema sg
+		flowcontrol.apiserver.k8s.io/v1 prioritylevelconfigurations PriorityLevelConfiguration sg
+		networking.k8s.io/v1 ingressclasses IngressClass g
+		networking.k8s.io/v1 ipaddresses IPAddress -
+		networking.k8s.io/v1 servicecidrs ServiceCIDR s
+		node.k8s.io/v1 runtimeclasses RuntimeClass -
+		resource.k8s.io/v1 deviceclasses DeviceClass g
+		resource.k8s.io/v1 resourceclaims ResourceClaim ns
+		resource.k8s.io/v1 resourceclaimtemplates ResourceClaimTemplate n
+		resource.k8s.io/v1 resourceslices ResourceSlice g
+		scheduling.k8s.io/v1 priorityclasses PriorityClass g
+		storage.k8s.io/v1 csidrivers CSIDriver -
+		storage.k8s.io/v1 csinodes CSINode -
+		storage.k8s.io/v1 csistoragecapacities CSIStorageCapacity n
+		storage.k8s.io/v1 volumeattachments VolumeAttachment s
+		storage.k8s.io/v1 volumeattributesclasses VolumeAttributesClass -`)
+}
+
+// resources reads resources, one in each row. The last column: n namespaced, s status, g generation, t typed.
+func resources(rows string) (out []resource) {
 	for row := range strings.Lines(strings.TrimSpace(rows)) {
 		columns := append(strings.Fields(row), "")
 		group, version, _ := strings.Cut(columns[0], "/")

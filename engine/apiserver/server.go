@@ -63,6 +63,8 @@ type Settings struct {
 	// Authorize makes the roles and bindings of RBAC decide what a user may do. Without it everything is allowed that
 	// [Server.Forbid] does not take away.
 	Authorize bool
+	// AllKinds makes the server serve all built-in kinds of a usual cluster, also those that few operators use.
+	AllKinds bool
 }
 
 // New returns a server with the usual built-in resources and the namespaces default and kube-system.
@@ -72,7 +74,7 @@ func New(settings Settings) *Server {
 		tables: map[schema.GroupResource]*table{}, broken: map[string]bool{},
 		tokens: map[string]bearer{}, authorizes: settings.Authorize,
 	}
-	for _, r := range builtins() {
+	for _, r := range settings.resources() {
 		s.tables[schema.GroupResource{Group: r.group, Resource: r.plural}] = newTable(r, settings.History)
 	}
 	s.tables[newEvents()].share(s.tables[coreEvents()], eventFields())

@@ -25,6 +25,9 @@ func beginJob(j *batchv1.Job) {
 		"controller-uid": string(j.UID), batchv1.ControllerUidLabel: string(j.UID),
 	}
 	maps.Copy(added, j.Spec.Template.Labels)
+	if maps.Equal(j.Labels, j.Spec.Template.Labels) {
+		j.Labels = added // a Job without labels has those of its template
+	}
 	j.Spec.Template.Labels = added
 	initial(&j.Spec.Selector, metav1.LabelSelector{})
 	if j.Spec.Selector.MatchLabels == nil {

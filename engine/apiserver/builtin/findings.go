@@ -85,6 +85,13 @@ func (f *findings) fixed(path *field.Path, next, old any) {
 	}
 }
 
+// kept is fixed for a field that the API server checks by a rule of its types, which does not name the value.
+func kept(f *findings, path *field.Path, next, old any) {
+	if !equality.Semantic.DeepEqual(next, old) {
+		f.last = append(f.last, field.Invalid(path, nil, validation.FieldImmutableErrorMsg))
+	}
+}
+
 // oneOf checks that a value is set and one of an enumeration's.
 func oneOf[T ~string](f *findings, path *field.Path, value T, values ...T) {
 	if value == "" {

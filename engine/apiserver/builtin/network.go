@@ -119,7 +119,7 @@ func checkBackend(f *findings, path *field.Path, b *networkingv1.IngressBackend)
 	default:
 		service := path.Child("service")
 		if f.filled(service.Child("name"), b.Service.Name) {
-			f.each(service.Child("name"), b.Service.Name, serviceName(b.Service.Name, false))
+			f.each(service.Child("name"), b.Service.Name, validation.NameIsDNSLabel(b.Service.Name, false))
 		}
 		switch port := b.Service.Port; {
 		case port.Name != "" && port.Number != 0:

@@ -4,30 +4,48 @@
 package builtin
 
 import (
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// rule returns the rule of a kind.
+// rule returns the rule of a kind. Most have one in their group's function.
 func (k *Kinds) rule(kind schema.GroupVersionKind) rule {
 	switch kind.GroupVersion().String() {
 	case "v1":
 		return k.core(kind.Kind)
-	case "apps/v1":
-		return apps(kind.Kind)
-	case "batch/v1":
-		return batch(kind.Kind)
-	case "networking.k8s.io/v1":
-		return networking(kind.Kind)
+	case "apps/v1", "batch/v1":
+		return workload(kind.Kind)
 	case "rbac.authorization.k8s.io/v1":
 		return access(kind.Kind)
+	case "admissionregistration.k8s.io/v1":
+		return admission(kind.Kind)
+	case "autoscaling/v2":
+		return of[autoscalingv2.HorizontalPodAutoscaler]{fill: fillAutoscaler, check: checkAutoscaler}.plain()
+	case "coordination.k8s.io/v1":
+		return of[coordinationv1.Lease]{check: checkLease}.plain()
+	case "discovery.k8s.io/v1":
+		return of[discoveryv1.EndpointSlice]{fill: fillEndpointSlice}.plain()
+	case "events.k8s.io/v1":
+		return of[eventsv1.Event]{check: checkNewEvent}.plain()
+	case "policy/v1":
+		return of[policyv1.PodDisruptionBudget]{check: checkBudget}.plain()
+	case "scheduling.k8s.io/v1":
+		return of[schedulingv1.PriorityClass]{fill: fillPriorityClass, check: checkPriorityClass}.plain()
 	}
-	return of[any]{}.plain()
+	return other(kind.GroupKind().String())
 }
 
 // core returns the rule of a kind of the core group.
@@ -35,54 +53,52 @@ func (k *Kinds) core(kind string) rule {
 	switch kind {
 	case "ConfigMap":
 		return of[corev1.ConfigMap]{fill: fillConfigMap, check: checkConfigMap}.plain()
+	case "Endpoints":
+		return of[corev1.Endpoints]{fill: fillEndpoints}.plain()
+	case "Event":
+		return of[corev1.Event]{check: checkEvent}.plain()
+	case "LimitRange":
+		return of[corev1.LimitRange]{fill: fillLimitRange}.plain()
+	case "Namespace":
+		return of[corev1.Namespace]{name: validation.ValidateNamespaceName, fill: fillNamespace}.plain()
+	case "Node":
+		return of[corev1.Node]{fill: fillNode}.plain()
 	case "PersistentVolume":
-		return of[corev1.PersistentVolume]{fill: fillPersistentVolume, check: checkPersistentVolume}.plain()
+		return of[corev1.PersistentVolume]{fill: fillPersistentVolume, begin: beginVolume, check: checkPersistentVolume}.plain()
 	case "PersistentVolumeClaim":
 		return of[corev1.PersistentVolumeClaim]{fill: fillClaim, check: checkClaim}.plain()
 	case "Pod":
 		return of[corev1.Pod]{fill: fillPod, begin: beginPod, check: checkPod}.plain()
+	case "PodTemplate":
+		return of[corev1.PodTemplate]{fill: func(t *corev1.PodTemplate) { fillPodSpec(&t.Template.Spec) }}.plain()
 	case "ReplicationController":
-		return of[corev1.ReplicationController]{fill: fillController}.plain()
+		return of[corev1.ReplicationController]{fill: fillController, check: checkController}.plain()
+	case "ResourceQuota":
+		return of[corev1.ResourceQuota]{fill: fillQuota}.plain()
 	case "Secret":
 		return of[corev1.Secret]{fill: fillSecret, check: checkSecret}.plain()
 	case "Service":
-		return of[corev1.Service]{name: serviceName, fill: fillService, begin: k.addresses.begin, keep: k.addresses.keep, check: checkService}.plain()
-	case "Namespace":
-		return of[corev1.Namespace]{name: validation.ValidateNamespaceName}.plain()
+		return of[corev1.Service]{
+			name: validation.NameIsDNSLabel, fill: fillService, begin: k.addresses.begin, keep: k.addresses.keep, check: checkService,
+		}.plain()
 	}
 	return of[any]{}.plain()
 }
 
-func apps(kind string) rule {
+func workload(kind string) rule {
 	switch kind {
+	case "CronJob":
+		return of[batchv1.CronJob]{fill: fillCronJob, check: checkCronJob}.plain()
 	case "DaemonSet":
-		return of[appsv1.DaemonSet]{fill: fillDaemonSet, check: checkDaemonSet}.plain()
+		return of[appsv1.DaemonSet]{fill: fillDaemonSet, begin: beginDaemonSet, keep: keepDaemonSet, check: checkDaemonSet}.plain()
 	case "Deployment":
 		return of[appsv1.Deployment]{fill: fillDeployment, check: checkDeployment}.plain()
+	case "Job":
+		return of[batchv1.Job]{fill: fillJob, begin: beginJob, check: checkJob}.plain()
 	case "ReplicaSet":
 		return of[appsv1.ReplicaSet]{fill: fillReplicaSet, check: checkReplicaSet}.plain()
 	case "StatefulSet":
 		return of[appsv1.StatefulSet]{name: validation.NameIsDNSLabel, fill: fillStatefulSet, check: checkStatefulSet}.plain()
-	}
-	return of[any]{}.plain()
-}
-
-func batch(kind string) rule {
-	switch kind {
-	case "CronJob":
-		return of[batchv1.CronJob]{fill: fillCronJob, check: checkCronJob}.plain()
-	case "Job":
-		return of[batchv1.Job]{fill: fillJob, begin: beginJob, check: checkJob}.plain()
-	}
-	return of[any]{}.plain()
-}
-
-func networking(kind string) rule {
-	switch kind {
-	case "Ingress":
-		return of[networkingv1.Ingress]{check: checkIngress}.plain()
-	case "NetworkPolicy":
-		return of[networkingv1.NetworkPolicy]{fill: fillNetworkPolicy, check: checkNetworkPolicy}.plain()
 	}
 	return of[any]{}.plain()
 }
@@ -101,6 +117,38 @@ func access(kind string) rule {
 		return of[rbacv1.RoleBinding]{
 			name: roleName, fill: func(b *rbacv1.RoleBinding) { fillBinding(&b.RoleRef, b.Subjects) }, check: checkRoleBinding,
 		}.plain()
+	}
+	return of[any]{}.plain()
+}
+
+func admission(kind string) rule {
+	switch kind {
+	case "MutatingWebhookConfiguration":
+		return of[admissionv1.MutatingWebhookConfiguration]{fill: fillMutating, check: checkMutating}.plain()
+	case "ValidatingAdmissionPolicy":
+		return of[admissionv1.ValidatingAdmissionPolicy]{fill: fillPolicy}.plain()
+	case "ValidatingAdmissionPolicyBinding":
+		return of[admissionv1.ValidatingAdmissionPolicyBinding]{fill: func(b *admissionv1.ValidatingAdmissionPolicyBinding) {
+			fillMatches(b.Spec.MatchResources)
+		}}.plain()
+	case "ValidatingWebhookConfiguration":
+		return of[admissionv1.ValidatingWebhookConfiguration]{fill: fillValidating, check: checkValidating}.plain()
+	}
+	return of[any]{}.plain()
+}
+
+func other(kind string) rule {
+	switch kind {
+	case "CSIDriver.storage.k8s.io":
+		return of[storagev1.CSIDriver]{fill: fillCSIDriver}.plain()
+	case "Ingress.networking.k8s.io":
+		return of[networkingv1.Ingress]{check: checkIngress}.plain()
+	case "IngressClass.networking.k8s.io":
+		return of[networkingv1.IngressClass]{fill: fillIngressClass}.plain()
+	case "NetworkPolicy.networking.k8s.io":
+		return of[networkingv1.NetworkPolicy]{fill: fillNetworkPolicy, check: checkNetworkPolicy}.plain()
+	case "StorageClass.storage.k8s.io":
+		return of[storagev1.StorageClass]{fill: fillStorageClass, check: checkStorageClass}.plain()
 	}
 	return of[any]{}.plain()
 }

@@ -30,12 +30,14 @@ type server struct {
 
 func newServer(t testing.TB) server {
 	t.Helper()
-	s := apiserver.New(apiserver.Settings{Schemas: schemas{builtin.New()}})
+	s := apiserver.New(apiserver.Settings{AllKinds: true, Schemas: schemas{builtin.New()}})
 	client, err := dynamic.NewForConfig(&rest.Config{Host: "http://memory", Transport: s.Admin(), QPS: -1})
 	if err != nil {
 		t.Fatalf("making the client: %v", err)
 	}
-	return server{s, client}
+	out := server{s, client}
+	out.create(t, map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "builtins"}})
+	return out
 }
 
 // reach returns the client for objects of a kind.
@@ -46,7 +48,7 @@ func (s server) reach(t testing.TB, o *unstructured.Unstructured) dynamic.Resour
 		t.Fatalf("%s is not served", o.GroupVersionKind())
 	}
 	if served.Namespaced {
-		return s.client.Resource(served.GVR).Namespace("default")
+		return s.client.Resource(served.GVR).Namespace("builtins")
 	}
 	return s.client.Resource(served.GVR)
 }

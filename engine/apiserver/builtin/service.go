@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/validation"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -185,9 +184,4 @@ func checkTraffic(f *findings, path *field.Path, s *corev1.ServiceSpec) {
 	}
 	supportedIf(f, path.Child("internalTrafficPolicy"), s.InternalTrafficPolicy,
 		corev1.ServiceInternalTrafficPolicyCluster, corev1.ServiceInternalTrafficPolicyLocal)
-}
-
-// serviceName says what is wrong with the name of a Service.
-func serviceName(name string, prefix bool) []string {
-	return validation.NameIsDNSLabel(name, prefix)
 }

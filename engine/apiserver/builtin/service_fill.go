@@ -40,6 +40,10 @@ func (a *addresses) begin(s *corev1.Service) {
 	} else if used, err := netip.ParseAddr(s.Spec.ClusterIP); err == nil && a.last.Less(used) && used.As4()[0] == 10 {
 		a.last = used
 	}
+	if s.Spec.ClusterIP == corev1.ClusterIPNone && len(s.Spec.Selector) == 0 && len(s.Spec.IPFamilies) == 0 {
+		initial(&s.Spec.IPFamilyPolicy, corev1.IPFamilyPolicyRequireDualStack) // its addresses can be of any family
+		s.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
+	}
 	if len(s.Spec.IPFamilies) == 0 {
 		s.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
 	}

@@ -27,7 +27,7 @@ const (
 // kinds. They are for one server.
 func Settings() apiserver.Settings {
 	return apiserver.Settings{
-		History: history, Bookmarks: bookmarks, Controllers: true, Authorize: true, Schemas: schemas{builtin.New()},
+		History: history, Bookmarks: bookmarks, Controllers: true, Authorize: true, AllKinds: true, Schemas: schemas{builtin.New()},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -66,7 +67,7 @@ func connect(t *testing.T, config *rest.Config) server {
 	out := server{client: client, kinds: restmapper.NewDiscoveryRESTMapper(groups), namespace: "builtins"}
 	if _, err := out.create(t, map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": out.namespace},
-	}, ""); err != nil {
+	}, ""); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatalf("creating the namespace: %v", err)
 	}
 	return out
