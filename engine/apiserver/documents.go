@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// documented are the resources of one version of a group, for its OpenAPI document.
+type documented struct {
+	version   schema.GroupVersion
+	resources []resource
+	forms     []Schema // by resource; nil for one without a schema
+	hash      string
+}
+
+// document answers a request below /openapi/v3: for the list of documents, or for that of a version of a group. Schemas
+// are long and their making takes milliseconds, so that is done without the server's lock.
+func (s *Server) document(path []string) (body any, found bool) {
+	all := s.documents()
+	if len(path) == 2 {
+		paths := map[string]any{}
+		for _, each := range all {
+			paths[each.path()] = map[string]any{"serverRelativeURL": "/openapi/v3/" + each.path() + "?hash=" + each.hash}
+		}
+		return map[string]any{"paths": paths}, true
+	}
+	i := slices.IndexFunc(all, func(each documented) bool { return each.path() == strings.Join(path[2:], "/") })
+	if i < 0 {
+		return nil, false
+	}
+	return all[i].text(), true
+}
+
+// documents returns what there is to document, in a fixed order.
+func (s *Server) documents() (out []documented) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.sorted() {
+		if t.withdrawn || s.broken[t.group] {
+			continue
+		}
+		for _, version := range t.versions {
+			gv := schema.GroupVersion{Group: t.group, Version: version}
+			i := slices.IndexFunc(out, func(each documented) bool { return each.version == gv })
+			if i < 0 {
+				i = len(out)
+				out = append(out, documented{version: gv, hash: "0"})
+			}
+			out[i].resources = append(out[i].resources, t.resource)
+			out[i].forms = append(out[i].forms, s.schemaOf(t, version))
+			if crd := s.crdOf(t); crd != nil {
+				out[i].hash = hashed(out[i].hash, string(crd.GetUID()), crd.GetResourceVersion())
+			}
+		}
+	}
+	return out
+}
+
+// hashed returns a short text that differs when one of the parts does.
+func hashed(parts ...string) string {
+	sum := fnv.New64a()
+	_, _ = sum.Write([]byte(strings.Join(parts, "/"))) // never fails
+	return fmt.Sprintf("%X", sum.Sum64())
+}
+
+// path is that of the version below the root, such as apis/apps/v1.
+func (d documented) path() string {
+	if d.version.Group == "" {
+		return "api/" + d.version.Version
+	}
+	return "apis/" + d.version.String()
+}
+
+// text returns the OpenAPI document.
+func (d documented) text() map[string]any {
+	paths, schemas := map[string]any{}, map[string]*spec.Schema{}
+	for i, r := range d.resources {
+		maps.Copy(paths, d.paths(r))
+		if form, is := d.forms[i].(Documented); is {
+			for name, s := range form.Components() {
+				if old := schemas[name]; old == nil || len(old.Extensions) < len(s.Extensions) {
+					schemas[name] = s
+				}
+			}
+		}
+	}
+	return map[string]any{
+		"openapi": "3.0.0", "info": map[string]any{"title": "Kubernetes", "version": serverVersion()["gitVersion"]},
+		"paths": paths, "components": map[string]any{"schemas": schemas},
+	}
+}
+
+// paths returns the paths of a resource with their operations, by which clients find its kind and its options.
+func (d documented) paths(r resource) map[string]any {
+	root := "/" + d.path() + "/"
+	if r.namespaced {
+		root += "namespaces/{namespace}/"
+	}
+	kind := map[string]any{"group": r.group, "version": d.version.Version, "kind": r.kind}
+	operation := func(action string, options ...string) map[string]any {
+		var parameters []any
+		for _, name := range options {
+			parameters = append(parameters, map[string]any{
+				"name": name, "in": "query", "schema": map[string]any{"type": "string", "uniqueItems": true},
+			})
+		}
+		return map[string]any{
+			"x-kubernetes-action": action, "x-kubernetes-group-version-kind": kind, "parameters": parameters,
+			"responses": map[string]any{"200": map[string]any{"description": "OK"}},
+		}
+	}
+	writing := []string{"dryRun", "fieldManager", "fieldValidation"}
+	one := map[string]any{
+		"get": operation("get"), "put": operation("put", writing...),
+		"patch": operation("patch", append(writing, "force")...), "delete": operation("delete", "dryRun", "propagationPolicy"),
+	}
+	out := map[string]any{
+		root + r.plural: map[string]any{
+			"get": operation("list", "labelSelector", "fieldSelector", "limit", "continue"), "post": operation("post", writing...),
+		},
+		root + r.plural + "/{name}": one,
+	}
+	if r.status {
+		out[root+r.plural+"/{name}/status"] = map[string]any{
+			"get": operation("get"), "put": operation("put", writing...), "patch": operation("patch", append(writing, "force")...),
+		}
+	}
+	return out
+}
