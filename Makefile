@@ -43,6 +43,7 @@ image: ## Build the image $(IMAGE) of $(MAIN) for $(PLATFORMS) into bin/image.ta
 .PHONY: test
 test: controlplane ## Run all tests, with -race, against the real control plane.
 	go test -race -timeout 30m ./...
+	go run ./cmd/operator test samples
 	cd hack/controlplane && go test -race -tags assets ./launch/...
 	cd hack/image && go vet ./... && go test -count=1 ./...
 	cd hack/monitoring && go vet ./... && go test -count=1 ./...
@@ -86,8 +87,9 @@ bench-families: controlplane ## Measure operators with more children (5 minutes)
 	cd bench && go run . -subjects families,sample -scenarios backlog,storm,memory,restart,resync -rounds 1 -n 1000 -part families $(BENCH_FLAGS)
 
 .PHONY: schema
-schema: ## Write docs/operator.schema.json and the reference in docs/language.md anew.
+schema: ## Write docs/operator.schema.json, docs/cases.schema.json and the reference in docs/language.md anew.
 	go test ./dsl/config -run 'TestThePublishedSchema|TestTheReference' -update
+	go test ./engine/enginetest/cases -run TestThePublishedSchema -update
 
 .PHONY: kinds
 kinds: controlplane ## Ask the API server anew for what dsl/builtin knows of Kubernetes' own kinds.

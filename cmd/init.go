@@ -40,8 +40,8 @@ func (p *program) initCommand() *cobra.Command {
 		Use:   "init [NAME|DIR]",
 		Short: "Write the beginning of an operator",
 		Long: `Write the beginning of an operator into a folder: operator.yaml with a schema, the
-children of an object and its status, crd.yaml with its CRD, and example.yaml with
-an object. With --go it is a Go module: a type with its CRD, a handler for it, and a
+children of an object and its status, crd.yaml with its CRD, example.yaml with an
+object, and operator_test.yaml with a case that tests it. With --go it is a Go module: a type with its CRD, a handler for it, and a
 test in virtual time. What the flags leave open is asked for when a person is there.`,
 		Example: `  operator init
   operator init webapp --resource webapps.v1alpha1.example.com --kind WebApp --child Deployment,Service
@@ -135,15 +135,16 @@ func (p *program) init(f *initFlags) error {
 	if err := writeYAML(&crds, crdsOf(op)); err != nil {
 		return fmt.Errorf("writing crd.yaml: %w", err)
 	}
-	err = p.write(f, []newFile{{"operator.yaml", text}, {"crd.yaml", crds.String()}, {"example.yaml", example(f)}})
+	err = p.write(f, []newFile{{"operator.yaml", text}, {"crd.yaml", crds.String()}, {"example.yaml", example(f)}, {"operator_test.yaml", firstCase(f)}})
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(p.Out, `
 next, play with it; no cluster is needed:
   operator play --config %[1]s --examples
-change %[1]s/operator.yaml meanwhile, and see what becomes of it. Check it:
+change %[1]s/operator.yaml meanwhile, and see what becomes of it. Check it, and test it:
   operator validate --config %[1]s/operator.yaml
+  operator test %[1]s
 run it here with your kubeconfig, until Ctrl-C:
   operator run --config %[1]s/operator.yaml --install-crds
 in another terminal, make an object, and see its children come:

@@ -183,6 +183,22 @@ func example(f *initFlags) string {
 	return strings.TrimSuffix(out.String(), "spec:\n")
 }
 
+// firstCase writes a case for the example object.
+func firstCase(f *initFlags) string {
+	plural, _, _ := strings.Cut(f.resource, ".")
+	return fmt.Sprintf(`# What the operator does, held by cases. They need no cluster, and an hour in them costs nothing:
+#
+#   operator test .
+given: example.yaml
+cases:
+  - name: A %[1]s becomes ready
+    steps:
+      - ready: %[2]s/example
+    expect:
+      conditions: {%[2]s/example: {Ready: true}}
+`, f.kind, plural)
+}
+
 // indent indents every line.
 func indent(text, by string) string {
 	var out strings.Builder

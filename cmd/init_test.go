@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/engine/enginetest/cases"
 	"github.com/handwerk-dev/handwerk/handlers"
 )
 
@@ -56,7 +57,7 @@ func TestInitWritesAnOperator(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := beginner(t, test.answers...)
 			got := said(t, b, test.args)
-			for _, file := range []string{"operator.yaml", "crd.yaml", "example.yaml"} {
+			for _, file := range []string{"operator.yaml", "crd.yaml", "example.yaml", "operator_test.yaml"} {
 				data, err := os.ReadFile(filepath.Join(test.folder, file))
 				if err != nil {
 					t.Fatalf("%v\n%s", err, got)
@@ -64,6 +65,7 @@ func TestInitWritesAnOperator(t *testing.T) {
 				got += fmt.Sprintf("-- %s --\n%s", file, data)
 			}
 			mustValidate(t, b, test.folder)
+			cases.Run(t, test.folder, handlers.Standard())
 			t.Chdir(here)
 			golden(t, "init-"+name+".golden", got)
 		})

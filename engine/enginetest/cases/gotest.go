@@ -34,7 +34,6 @@ func Run(t *testing.T, path string, registry *actions.Registry, beside ...func(*
 		}
 		for _, c := range f.Cases {
 			t.Run(filepath.Base(name)+"/"+c.Name, func(t *testing.T) {
-				t.Parallel()
 				for _, failure := range suite.Test(t, c) {
 					t.Error(failure)
 				}
