@@ -16,6 +16,11 @@ func TestCasesOfAShop(t *testing.T) {
 	Run(t, "testdata/shop/shop_test.yaml", handlers.Standard())
 }
 
+// TestMistakesAreRefused holds thirteen mistakes that a real API server refuses, in its words.
+func TestMistakesAreRefused(t *testing.T) {
+	Run(t, "testdata/shop/mistakes_test.yaml", handlers.Standard())
+}
+
 // TestWhatIsWrongIsTold holds the failures of cases that are wrong, with the line of the case.
 func TestWhatIsWrongIsTold(t *testing.T) {
 	const head = "config: OPERATOR\ngiven: {apiVersion: example.com/v1, kind: Order, metadata: {name: one}, spec: {title: Tea}}\ncases:\n- name: a\n  "
