@@ -19,6 +19,7 @@ import (
 // testFlags are the flags of test.
 type testFlags struct {
 	pattern, output string
+	coverage        bool
 }
 
 func (p *program) testCommand() *cobra.Command {
@@ -52,6 +53,8 @@ an hour costs nothing. With one failure or more, the exit code is 1.`,
 		},
 	}
 	c.Flags().StringVar(&f.pattern, "run", "", "run the cases whose names match this `expression`")
+	c.Flags().BoolVar(&f.coverage, "coverage", false,
+		"say which handlers, answers of their when, and transitions of machines no case has run")
 	f.output = "text"
 	addChoice(c.Flags(), &choice{value: &f.output, noun: "format", words: []string{"text", "json", "junit"}},
 		"output", "o", "how the answer is written")
@@ -72,7 +75,7 @@ func (p *program) test(ctx context.Context, f *testFlags, paths []string) error 
 	if err != nil {
 		return fmt.Errorf("finding the program: %w", err)
 	}
-	reports, err := test.Run(ctx, test.Settings{Files: files, Pattern: f.pattern, Program: program, Args: []string{"test", "-"}, Env: p.Env})
+	reports, covered, err := test.Run(ctx, test.Settings{Files: files, Pattern: f.pattern, Program: program, Args: []string{"test", "-"}, Env: p.Env})
 	if err != nil {
 		return err
 	}
@@ -83,6 +86,15 @@ func (p *program) test(ctx context.Context, f *testFlags, paths []string) error 
 	}[f.output]
 	if err := write(); err != nil {
 		return err
+	}
+	if f.coverage {
+		out := p.Out
+		if f.output != "text" {
+			out = p.Err // the answer has a form of its own
+		}
+		if err := test.Coverage(out, covered); err != nil {
+			return err
+		}
 	}
 	if test.Failed(reports) {
 		return errPrinted

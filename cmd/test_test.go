@@ -43,7 +43,7 @@ var (
 func TestCasesInAChildProcess(t *testing.T) {
 	const good, bad, faulty = "testdata/cases/good_test.yaml", "testdata/cases/bad_test.yaml", "testdata/cases/faulty_test.yaml"
 	tests := map[string]string{
-		"test-good":                good,
+		"test-good":                good + " --coverage",
 		"test-bad":                 bad + " --run Somebody",
 		"test-bad-json":            bad + " --run Somebody -o json",
 		"test-bad-junit":           bad + " " + faulty + " --run Somebody -o junit",

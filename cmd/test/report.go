@@ -87,6 +87,30 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// Coverage writes how much of each operator the cases have run, and which parts they have not.
+func Coverage(w io.Writer, parts []cases.Part) error {
+	var out strings.Builder
+	for len(parts) > 0 {
+		operator, ran := parts[0].Operator, 0
+		var missing []string
+		n := 0
+		for ; n < len(parts) && parts[n].Operator == operator; n++ {
+			if parts[n].Times > 0 {
+				ran++
+			} else {
+				missing = append(missing, parts[n].Name)
+			}
+		}
+		fmt.Fprintf(&out, "operator %s: %d of %d parts ran\n", operator, ran, n)
+		for _, name := range missing {
+			fmt.Fprintf(&out, "  never: %s\n", name)
+		}
+		parts = parts[n:]
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
 // Failed reports whether something is not as it should be.
 func Failed(all []cases.Report) bool {
 	for _, r := range all {

@@ -32,21 +32,21 @@ type Settings struct {
 	Args, Env []string
 }
 
-// Run runs the cases. It returns the reports of files that cannot be read, and of cases, in the order of the files. A
+// Run runs the cases. It returns the reports of files that cannot be read, and of cases, in the order of the files, and
+// what of the operators has run, in the last process if there were several. A
 // case that ends the process, as a panic does, has failed; the others run in another process.
-func Run(ctx context.Context, s Settings) ([]cases.Report, error) {
+func Run(ctx context.Context, s Settings) (all []cases.Report, covered []cases.Part, err error) {
 	job := cases.Job{Files: s.Files, Pattern: s.Pattern}
-	var all []cases.Report
 	for {
 		c := &child{settings: s}
 		err := c.run(ctx, job)
 		all = append(all, c.ended...)
 		if err == nil || ctx.Err() != nil {
-			return sorted(s.Files, all), ctx.Err()
+			return sorted(s.Files, all), c.covered, ctx.Err()
 		}
 		switch guilty := c.running; {
 		case len(guilty) == 0 && len(c.ended) == 0:
-			return nil, fmt.Errorf("running cases: %w\n%s", err, c.words())
+			return nil, nil, fmt.Errorf("running cases: %w\n%s", err, c.words())
 		case len(guilty) == 1:
 			all = append(all, cases.Report{Ref: guilty[0].Ref, Line: guilty[0].Line, Failures: []cases.Failure{{
 				File: guilty[0].File, Line: guilty[0].Line, Message: "the process ended: " + err.Error(), Detail: c.words(),
@@ -64,6 +64,7 @@ type child struct {
 	settings Settings
 	ended    []cases.Report
 	running  []cases.Report
+	covered  []cases.Part
 	stderr   bytes.Buffer
 }
 
@@ -101,6 +102,7 @@ func (c *child) read(out io.Reader) bool {
 		}
 		switch {
 		case r.Done:
+			c.covered = r.Coverage
 			return true
 		case r.Begins:
 			c.running = append(c.running, r)

@@ -56,6 +56,8 @@ type program struct {
 	op   *dsl.Operator
 	crds []*unstructured.Unstructured
 	err  error
+	// covered counts what of the operator has run.
+	covered coverage
 }
 
 // load returns the operator of a configuration.
@@ -64,7 +66,7 @@ func (s *Suite) load(paths []string) (*program, error) {
 	s.mu.Lock()
 	p := s.loaded[key]
 	if p == nil {
-		p = &program{}
+		p = &program{covered: coverage{times: map[string]int{}}}
 		s.loaded[key] = p
 	}
 	s.mu.Unlock()
@@ -83,7 +85,7 @@ func (p *program) read(s *Suite, paths []string) (err error) {
 	if err := p.op.Validate(); err != nil {
 		return err
 	}
-	watch(p.op)
+	p.watch()
 	return p.findCRDs(paths, names)
 }
 
@@ -140,16 +142,26 @@ const crdKind = "CustomResourceDefinition"
 
 // watch makes the handlers of an operator note their attempts in the journal of the case, and its timers run on time: a
 // case has to come out the same each time.
-func watch(op *dsl.Operator) {
-	for _, h := range op.Handlers() {
+func (p *program) watch() {
+	for r, h := range p.op.Handlers() {
+		p.covered.count(r, h)
+		name := "handler " + r.Name.Resource + "/" + h.ID
 		if h.Timing != nil {
 			h.Timing.Jitter = -1
+		}
+		if h.Daemon != nil {
+			fn := h.Daemon.Func
+			h.Daemon.Func = func(ctx context.Context, r *dsl.DaemonRequest) error {
+				p.covered.ran(name)
+				return fn(ctx, r)
+			}
 		}
 		if fn := h.Func; fn != nil {
 			h.Func = func(ctx context.Context, r *dsl.Request) error {
 				if j := journalOf(ctx); j != nil {
 					j.ran(r.Cause)
 				}
+				p.covered.ran(name)
 				return fn(ctx, r)
 			}
 		}

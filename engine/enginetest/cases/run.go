@@ -276,7 +276,11 @@ func (r *runner) activity() int {
 }
 
 // collect takes the writes of the operator.
-func (r *runner) collect() { r.writes = append(r.writes, r.cluster.Writes()...) }
+func (r *runner) collect() {
+	more := r.cluster.Writes()
+	r.transitions(more)
+	r.writes = append(r.writes, more...)
+}
 
 // revive starts the operator again after its crash.
 func (r *runner) revive() {

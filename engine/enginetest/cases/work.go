@@ -48,6 +48,8 @@ type Report struct {
 	Failures []Failure     `json:",omitempty"`
 	// Skipped says why the case did not run; empty if it did.
 	Skipped string `json:",omitempty"`
+	// Coverage is in the last report: what of the operators has run.
+	Coverage []Part `json:",omitempty"`
 }
 
 // Work runs cases by package testing, which is what gives them virtual time, and ends the process. It writes a report
@@ -58,7 +60,7 @@ func Work(suite *Suite, job Job, out io.Writer) {
 	debug.SetGCPercent(400) // clusters are short-lived, and small
 	os.Args = []string{os.Args[0], parallel, "-test.timeout=30m"}
 	all := testing.InternalTest{Name: "all", F: func(t *testing.T) {
-		t.Cleanup(func() { w.report(Report{Done: true}) }) // all parallel tests have ended then
+		t.Cleanup(func() { w.report(Report{Done: true, Coverage: suite.Coverage()}) }) // all parallel tests have ended then
 		for _, one := range w.tests() {
 			t.Run(one.Name, one.F)
 		}
