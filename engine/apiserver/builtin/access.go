@@ -5,13 +5,13 @@ package builtin
 
 import (
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // roleName says what is wrong with the name of a role or a binding.
-func roleName(name string, _ bool) []string { return path.IsValidPathSegmentName(name) }
+func roleName(name string, _ bool) []string { return content.IsPathSegmentName(name) }
 
 // checkRules checks the rules of a role. Those of one in a namespace are about resources.
 func checkRules(f *findings, rules []rbacv1.PolicyRule, namespaced bool) {

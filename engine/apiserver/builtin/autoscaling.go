@@ -22,7 +22,7 @@ func fillAutoscaler(h *autoscalingv2.HorizontalPodAutoscaler) {
 	initial(&s.MinReplicas, 1)
 	if len(s.Metrics) == 0 {
 		s.Metrics = []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
-			Name: corev1.ResourceCPU, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: to(int32(usage))},
+			Name: corev1.ResourceCPU, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: new(int32(usage))},
 		}}}
 	}
 	if s.Behavior == nil {

@@ -96,6 +96,11 @@ func checkSecret(f *findings, next, old *corev1.Secret) {
 			}
 		}
 	}
+	checkType(f, next)
+}
+
+// checkType checks that a Secret has the data of its type.
+func checkType(f *findings, next *corev1.Secret) {
 	data := field.NewPath("data")
 	if checkKeys(f, data, next.Data) > corev1.MaxSecretSize {
 		f.list = append(f.list, field.TooLong(data, "", corev1.MaxSecretSize))

@@ -4,6 +4,7 @@
 package builtin
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -106,10 +107,8 @@ func checkFieldRef(f *findings, path *field.Path, name string) {
 		supported(f, path.Child("fieldPath"), name, known...)
 		return
 	}
-	for _, each := range known {
-		if name == each {
-			return
-		}
+	if slices.Contains(known, name) {
+		return
 	}
 	f.invalid(path.Child("fieldPath"), name, "error converting fieldPath: field label not supported: "+name)
 }

@@ -64,7 +64,7 @@ func beginPod(p *corev1.Pod) {
 		})
 		if !tolerated {
 			s.Tolerations = append(s.Tolerations, corev1.Toleration{
-				Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: to(int64(notReady)),
+				Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(notReady)),
 			})
 		}
 	}

@@ -69,6 +69,7 @@ func completed(list, from corev1.ResourceList) corev1.ResourceList {
 	return list
 }
 
+//nolint:staticcheck // clients still write them
 func fillEndpoints(e *corev1.Endpoints) {
 	for i := range e.Subsets {
 		for j := range e.Subsets[i].Ports {
@@ -112,7 +113,7 @@ func fillPriorityClass(c *schedulingv1.PriorityClass) {
 }
 
 // beginVolume says since when a new volume has its phase.
-func beginVolume(v *corev1.PersistentVolume) { v.Status.LastPhaseTransitionTime = to(metav1.Now()) }
+func beginVolume(v *corev1.PersistentVolume) { v.Status.LastPhaseTransitionTime = new(metav1.Now()) }
 
 // templates is the annotation that counts the templates which a DaemonSet has had.
 const templates = appsv1.DeprecatedTemplateGeneration

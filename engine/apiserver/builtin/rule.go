@@ -84,9 +84,6 @@ func validateMetadata(m metav1.Object, name validation.ValidateNameFunc) field.E
 // spec is the path of a spec.
 func spec() *field.Path { return field.NewPath("spec") }
 
-// to returns a pointer to a value.
-func to[T any](value T) *T { return &value }
-
 // initial sets a value that is absent.
 func initial[T any](at **T, value T) {
 	if *at == nil {

@@ -54,7 +54,7 @@ func (k *Kinds) core(kind string) rule {
 	case "ConfigMap":
 		return of[corev1.ConfigMap]{fill: fillConfigMap, check: checkConfigMap}.plain()
 	case "Endpoints":
-		return of[corev1.Endpoints]{fill: fillEndpoints}.plain()
+		return of[corev1.Endpoints]{fill: fillEndpoints}.plain() //nolint:staticcheck // clients still write them
 	case "Event":
 		return of[corev1.Event]{check: checkEvent}.plain()
 	case "LimitRange":

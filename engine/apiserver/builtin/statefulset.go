@@ -17,12 +17,11 @@ func checkStatefulSet(f *findings, next, old *appsv1.StatefulSet) {
 	}
 	checkSetUpdate(f, s.UpdateStrategy)
 	retention := spec().Child("persistentVolumeClaimRetentionPolicy")
-	for name, policy := range map[string]appsv1.PersistentVolumeClaimRetentionPolicyType{
-		"whenDeleted": s.PersistentVolumeClaimRetentionPolicy.WhenDeleted, "whenScaled": s.PersistentVolumeClaimRetentionPolicy.WhenScaled,
-	} {
-		supported(f, retention.Child(name), policy,
-			appsv1.DeletePersistentVolumeClaimRetentionPolicyType, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
+	known := []appsv1.PersistentVolumeClaimRetentionPolicyType{
+		appsv1.DeletePersistentVolumeClaimRetentionPolicyType, appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
 	}
+	supported(f, retention.Child("whenDeleted"), s.PersistentVolumeClaimRetentionPolicy.WhenDeleted, known...)
+	supported(f, retention.Child("whenScaled"), s.PersistentVolumeClaimRetentionPolicy.WhenScaled, known...)
 	for i := range s.VolumeClaimTemplates {
 		checkClaimSpec(f, spec().Child("volumeClaimTemplates").Index(i).Child("spec"), &s.VolumeClaimTemplates[i].Spec)
 	}
