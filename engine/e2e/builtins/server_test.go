@@ -26,6 +26,7 @@ import (
 // server is an API server, and the namespace of the test.
 type server struct {
 	client    dynamic.Interface
+	discovery discovery.DiscoveryInterface
 	kinds     meta.RESTMapper
 	namespace string
 }
@@ -64,7 +65,7 @@ func connect(t *testing.T, config *rest.Config) server {
 	if err != nil {
 		t.Fatalf("discovering the kinds: %v", err)
 	}
-	out := server{client: client, kinds: restmapper.NewDiscoveryRESTMapper(groups), namespace: "builtins"}
+	out := server{client: client, discovery: discoverer, kinds: restmapper.NewDiscoveryRESTMapper(groups), namespace: "builtins"}
 	if _, err := out.create(t, map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": out.namespace},
 	}, ""); err != nil && !apierrors.IsAlreadyExists(err) {
