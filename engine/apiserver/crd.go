@@ -32,6 +32,9 @@ func resourceOf(crd *unstructured.Unstructured) (resource, error) {
 	for _, item := range list {
 		version, _ := item.(map[string]any)
 		name, _ := version["name"].(string)
+		if version["storage"] == true {
+			r.storage = name
+		}
 		if version["served"] == true {
 			r.versions = append(r.versions, name)
 		}
@@ -69,8 +72,12 @@ func (s *Server) redefine(crd *unstructured.Unstructured) error {
 	if !found {
 		return nil
 	}
-	if t.schemas, err = s.formsOf(crd); err != nil {
+	forms, err := s.formsOf(crd)
+	if err != nil {
 		return err
+	}
+	if !maps.Equal(t.schemas, forms) {
+		t.schemas, t.reformed = forms, s.version
 	}
 	accept(crd)
 	same := slices.Equal(t.versions, r.versions)

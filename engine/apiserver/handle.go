@@ -41,6 +41,7 @@ func (s *Server) handle(ctx context.Context, r Request) (any, error) {
 	if err := cmp.Or(t.has(r), s.selects(t, r)); err != nil {
 		return nil, err
 	}
+	r.view = t.viewIn(r.Resource.Version)
 	if r.tabular() {
 		r.columns = s.columnsOf(t, r.Resource.Version)
 	}
@@ -88,7 +89,7 @@ func (s *Server) single(t *table, r Request) (*unstructured.Unstructured, error)
 		}
 		return s.create(t, r, o)
 	}
-	old := t.get(types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
+	old := r.view.show(t.get(types.NamespacedName{Namespace: r.Namespace, Name: r.Name}))
 	switch found := old != nil; {
 	case r.Verb == "patch" && (found || r.contentType == string(types.ApplyPatchType)):
 		return s.patch(t, r, old)
@@ -130,6 +131,7 @@ func (t *table) has(r Request) error {
 
 // present returns an object in the form that the client asks for.
 func present(t *table, r Request, o *unstructured.Unstructured) map[string]any {
+	o = r.view.show(o)
 	if r.tabular() {
 		return tableOf(t, r, o)
 	}

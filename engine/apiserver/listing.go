@@ -86,7 +86,7 @@ func appendRow(to []byte, t *table, r Request, row *store.Row) []byte {
 	if r.partial() {
 		return row.AppendMetadata(to)
 	}
-	if t.shown != nil || r.tabular() {
+	if t.shown != nil || r.tabular() || !r.view.as(row.APIVersion(), row.Version) {
 		data, err := json.Marshal(present(t, r, t.asShown(row.Tree())))
 		if err != nil {
 			panic("apiserver: " + err.Error()) // not reached: it was encoded before

@@ -34,6 +34,8 @@ type Request struct {
 
 	// user is the sender; without a name if the server has no users.
 	user rbac.User
+	// view is how the version shows objects.
+	view view
 	// columns are those of the table that the client wants.
 	columns []print.Column
 	// trusted: the client has all rights.

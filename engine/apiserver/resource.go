@@ -17,7 +17,9 @@ type resource struct {
 	// short names and categories are what kubectl takes for the plural.
 	short, categories []string
 	versions          []string // the preferred one first
-	namespaced        bool
+	// storage is the version in which a CRD's objects are stored.
+	storage    string
+	namespaced bool
 	// status: it has a status subresource.
 	status bool
 	// scale has the paths of its scale subresource; nil if it has none.

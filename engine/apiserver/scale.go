@@ -79,7 +79,7 @@ func selectorText(o *unstructured.Unstructured, path []string) string {
 
 // rescale answers a request for the scale of an object.
 func (s *Server) rescale(t *table, r Request) (any, error) {
-	old := t.get(types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
+	old := r.view.show(t.get(types.NamespacedName{Namespace: r.Namespace, Name: r.Name}))
 	if old == nil {
 		return nil, apierrors.NewNotFound(t.name(), r.Name)
 	}

@@ -238,7 +238,8 @@ func (s *Server) commit(t *table, what store.EventType, next *unstructured.Unstr
 	}
 	s.version++
 	next.SetResourceVersion(strconv.FormatInt(s.version, 10))
-	change := t.objects.Commit(what, t.asStored(next))
+	stored, again := t.inStorage(next)
+	change := t.objects.Commit(what, t.asStored(stored))
 	t.note(change)
 	if t.group == rbacv1.GroupName {
 		s.policy = nil
@@ -250,7 +251,7 @@ func (s *Server) commit(t *table, what store.EventType, next *unstructured.Unstr
 	if what == store.Deleted {
 		s.sweepLater()
 	}
-	return next
+	return again.show(stored)
 }
 
 // uid returns a new uid.

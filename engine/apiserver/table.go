@@ -12,8 +12,9 @@ import (
 // table is a served resource with its objects. It is guarded by the server's lock.
 type table struct {
 	resource
-	// schemas are those of a CRD's versions.
-	schemas map[string]Schema
+	// schemas are those of a CRD's versions. They changed last at the version reformed of the server.
+	schemas  map[string]Schema
+	reformed int64
 	// objects, with their watches, may be those of another table, too, which has other names for some fields: stored
 	// has the stored names of those shown, and shown the opposite.
 	objects       *store.Store

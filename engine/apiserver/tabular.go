@@ -65,6 +65,7 @@ func tableOf(t *table, r Request, objects ...*unstructured.Unstructured) map[str
 
 // rowOf returns the row of an object, with as much of the object as the client wants.
 func rowOf(t *table, r Request, o *unstructured.Unstructured) map[string]any {
+	o = r.view.show(o)
 	out := map[string]any{"cells": print.Cells(r.columns, o.Object)}
 	whole := r
 	switch metav1.IncludeObjectPolicy(r.options.Get("includeObject")) {

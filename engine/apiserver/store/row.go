@@ -82,6 +82,9 @@ func (r *Row) Tree() *unstructured.Unstructured {
 	return o
 }
 
+// APIVersion is the version of the API in which the object is stored.
+func (r *Row) APIVersion() string { return r.apiVersion }
+
 // Append appends the object in JSON, as an API version shows it.
 func (r *Row) Append(to []byte, apiVersion string) []byte {
 	return append(append(r.head(to, apiVersion, r.kind), r.rest...), '}')
