@@ -5,7 +5,7 @@
 package print
 
 import (
-	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,7 +40,9 @@ func For(group, plural string) []Column {
 func Custom(definitions []any, compile func(path string) (Path, error)) []Column {
 	out := []Column{nameColumn()}
 	if len(definitions) == 0 {
-		return append(out, ageColumn(0))
+		created := ageColumn(0)
+		created.Type = "date"
+		return append(out, created)
 	}
 	for _, item := range definitions {
 		d, _ := item.(map[string]any)
@@ -62,23 +64,51 @@ func Custom(definitions []any, compile func(path string) (Path, error)) []Column
 func customCell(kind string, path Path) func(map[string]any) any {
 	return func(o map[string]any) any {
 		values, found := path(o)
-		switch {
-		case !found || len(values) == 0:
+		if !found || len(values) == 0 || values[0] == nil {
 			return nil
-		case kind == "date":
-			return age(values[0])
-		case kind == "string":
-			var out bytes.Buffer
-			for i, v := range values {
-				if i > 0 {
-					out.WriteByte(',')
-				}
-				fmt.Fprint(&out, v)
-			}
-			return out.String()
 		}
-		return values[0]
+		return customValue(kind, values[0])
 	}
+}
+
+// customValue is a value as a column of a type has it; nil if it is of another type. A text can be of any value.
+func customValue(kind string, value any) any {
+	switch v := value.(type) {
+	case int64:
+		switch kind {
+		case "integer":
+			return v
+		case "number":
+			return float64(v)
+		}
+	case float64:
+		switch kind {
+		case "integer":
+			return int64(v)
+		case "number":
+			return v
+		}
+	case bool:
+		if kind == "boolean" {
+			return v
+		}
+	case string:
+		if kind == "date" {
+			return age(v)
+		}
+	}
+	if kind != "string" {
+		return nil
+	}
+	switch value.(type) {
+	case map[string]any, []any:
+		out, err := json.Marshal(value)
+		if err != nil {
+			return nil
+		}
+		return string(out)
+	}
+	return fmt.Sprint(value)
 }
 
 // Definitions are the columns as a table has them.
