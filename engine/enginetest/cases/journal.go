@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -225,13 +226,14 @@ func (l line) object() string {
 
 // String is the line for people.
 func (l line) String() string {
-	out := fmt.Sprintf("%-7s %s after=%s", l.level, l.message, l.after.Round(time.Second/10))
-	for _, key := range slices.Sorted(maps.Keys(l.values)) {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%-7s %s after=%s", l.level, l.message, l.after.Round(time.Second/10))
+	for _, key := range sortedKeys(l.values) {
 		switch key {
 		case "uid", "took", "operator", "attempt":
 		default:
-			out += fmt.Sprintf(" %s=%v", key, l.values[key])
+			fmt.Fprintf(&out, " %s=%v", key, l.values[key])
 		}
 	}
-	return out
+	return out.String()
 }
