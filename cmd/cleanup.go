@@ -124,7 +124,7 @@ func (f *cleanupFlags) takeAway(ctx context.Context, p *program, op *dsl.Operato
 	if f.dryRun || found.Empty() && !f.stop {
 		return found.Unseen, nil
 	}
-	if err := p.agreed(f, out); err != nil {
+	if err := p.agreed(f.yes, out); err != nil {
 		return nil, err
 	}
 	if f.stop {
@@ -204,8 +204,8 @@ func tellFindings(out io.Writer, f *cleanupFlags, op *dsl.Operator, found cleanu
 }
 
 // agreed asks a person whether to continue.
-func (p *program) agreed(f *cleanupFlags, out io.Writer) error {
-	if f.yes {
+func (p *program) agreed(yes bool, out io.Writer) error {
+	if yes {
 		return nil
 	}
 	if p.In == nil || !p.asks(p.In) {

@@ -37,7 +37,7 @@ func TestCleanupAsks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := &program{Streams: Streams{In: strings.NewReader(tt.answer)}, parts: parts{asks: func(io.Reader) bool { return tt.person }}}
 			got := ""
-			if err := p.agreed(&cleanupFlags{yes: tt.yes}, io.Discard); err != nil {
+			if err := p.agreed(tt.yes, io.Discard); err != nil {
 				got = err.Error()
 			}
 			if got != tt.want {

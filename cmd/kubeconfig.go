@@ -4,6 +4,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,8 @@ import (
 // kubeFlags select the API server.
 type kubeFlags struct {
 	kubeconfig, context string
+	// found is the context that was found; empty in a pod.
+	found string
 }
 
 func (k *kubeFlags) add(set *pflag.FlagSet) {
@@ -75,6 +78,7 @@ func (k *kubeFlags) find(env []string, inCluster func() (*rest.Config, error)) (
 	if err != nil {
 		return nil, "", fmt.Errorf("reading kubeconfig: %w", err)
 	}
+	k.found = cmp.Or(k.context, loaded.CurrentContext)
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: k.context}
 	found := clientcmd.NewNonInteractiveClientConfig(*loaded, k.context, overrides, rules)
 	if config, err = found.ClientConfig(); err == nil {

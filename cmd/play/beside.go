@@ -37,6 +37,9 @@ func (p *player) things(op *dsl.Operator) things {
 	var out things
 	own := crdsOf(op)
 	for _, name := range p.files.names() {
+		if isTest(name) {
+			continue
+		}
 		objects, err := read(name)
 		if err != nil {
 			p.lines.fault("", fmt.Errorf("reading %s: %w", name, err))
@@ -66,11 +69,18 @@ func crdsOf(op *dsl.Operator) (names []string) {
 }
 
 // isExample reports whether a file has objects that show what the operator does.
-func isExample(name string) bool { return strings.HasPrefix(filepath.Base(name), "example") }
+func isExample(name string) bool {
+	return strings.HasPrefix(filepath.Base(name), "example") && !isTest(name)
+}
+
+// isTest reports whether a file has cases for operator test.
+func isTest(name string) bool {
+	return strings.HasSuffix(strings.TrimSuffix(name, filepath.Ext(name)), "_test")
+}
 
 // ofOperator reports whether a file can be a part of the operator's configuration.
 func ofOperator(name string) bool {
-	return !isExample(name) && !strings.HasPrefix(filepath.Base(name), "crd")
+	return !isExample(name) && !isTest(name) && !strings.HasPrefix(filepath.Base(name), "crd")
 }
 
 // read returns the objects of a YAML file. It skips documents that are no objects.

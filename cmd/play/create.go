@@ -41,12 +41,7 @@ func (p *player) due(examples []thing, changed []string) (out []thing) {
 
 // apply applies an object by server-side apply.
 func (p *player) apply(ctx context.Context, o *unstructured.Unstructured) error {
-	kind := o.GroupVersionKind()
-	mapping, err := p.place.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if meta.IsNoMatchError(err) {
-		p.place.mapper.Reset()
-		mapping, err = p.place.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	}
+	mapping, err := p.place.find(ctx, o.GroupVersionKind())
 	if err != nil {
 		return err
 	}
@@ -55,6 +50,6 @@ func (p *player) apply(ctx context.Context, o *unstructured.Unstructured) error 
 		o.SetNamespace(cmp.Or(o.GetNamespace(), p.Namespace))
 		resource = p.place.client.Resource(mapping.Resource).Namespace(o.GetNamespace())
 	}
-	_, err = resource.Apply(ctx, o.GetName(), o, metav1.ApplyOptions{FieldManager: "operator-play", Force: true})
+	_, err = resource.Apply(ctx, o.GetName(), o, metav1.ApplyOptions{FieldManager: "operator-play", Force: p.Cluster == nil})
 	return err
 }

@@ -4,11 +4,15 @@
 package play
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
@@ -22,12 +26,17 @@ type place struct {
 	client dynamic.Interface
 	mapper meta.ResettableRESTMapper
 	close  func()
+	// patience is how long a kind may take to be served.
+	patience time.Duration
 }
 
 // place connects to the cluster, or starts an API server in the process.
 func (s Settings) place(ctx context.Context, name string, lines *lines) (*place, error) {
-	p := &place{config: s.Cluster, close: func() {}}
-	if p.config == nil {
+	p := &place{config: s.Cluster, close: func() {}, patience: serving}
+	if p.config != nil {
+		lines.say("operator %s plays in the cluster at %s, namespace %s, until Ctrl-C. What it writes there stays.", name, p.config.Host, s.Namespace)
+	} else {
+		p.patience = 0 // the API server in the process serves it at once
 		server, err := s.serve(ctx, name, lines)
 		if err != nil {
 			return nil, err
@@ -62,4 +71,23 @@ func (p *place) observed(client string, lines *lines, by func(*http.Request) str
 		return &observer{next: next, client: client, by: by, say: lines.wrote}
 	})
 	return out
+}
+
+const (
+	// serving is how long a cluster may take to serve a new CRD, and lookAgain the time between two looks.
+	serving   = 10 * time.Second
+	lookAgain = 200 * time.Millisecond
+)
+
+// find returns the resource of a kind. In a cluster a CRD is served some time after it was created.
+func (p *place) find(ctx context.Context, kind schema.GroupVersionKind) (mapping *meta.RESTMapping, err error) {
+	waited := wait.PollUntilContextTimeout(ctx, lookAgain, p.patience, true, func(context.Context) (bool, error) {
+		mapping, err = p.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		if meta.IsNoMatchError(err) {
+			p.mapper.Reset()
+			mapping, err = p.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		}
+		return !meta.IsNoMatchError(err), nil
+	})
+	return mapping, cmp.Or(err, waited)
 }

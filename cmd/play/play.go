@@ -32,7 +32,7 @@ type Settings struct {
 	Cluster *rest.Config
 	// Keep is a directory with the state of the API server, for the next play. Empty means that nothing is kept.
 	Keep string
-	// Namespace is that of the operator's own objects, and of examples without one. Defaults to default.
+	// Namespace is that of the operator's own objects, and of examples without one. Required.
 	Namespace string
 	// Out gets a line for each thing that happens. Required.
 	Out io.Writer

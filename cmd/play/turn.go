@@ -36,12 +36,12 @@ func (p *player) begin(ctx context.Context, op *dsl.Operator) (*turn, error) {
 // make installs the CRDs of an operator and makes it ready to run.
 func (p *player) make(ctx context.Context, op *dsl.Operator) (*engine.Engine, error) {
 	config, log := p.place.operator(op.Name, p.lines), p.lines.logger()
-	if p.Cluster == nil {
+	op.Settings.GracePeriod = grace
+	if p.Cluster == nil || op.Settings.LeaderElection.Mode == dsl.LeaderLife { // a leader for life is a Pod
 		op.Settings.LeaderElection.Mode = dsl.LeaderNone
-		op.Settings.GracePeriod = grace
 	}
 	if len(crdsOf(op)) > 0 {
-		if err := crd.Install(ctx, op, config, crd.Settings{Log: discard, TakeOver: true}); err != nil {
+		if err := crd.Install(ctx, op, config, crd.Settings{Log: discard, TakeOver: p.Cluster == nil}); err != nil {
 			return nil, err
 		}
 	}
