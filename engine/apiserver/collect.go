@@ -185,7 +185,10 @@ func (s *Server) orphan(t *table, o *unstructured.Unstructured) {
 			continue
 		}
 		next := dependent.DeepCopy()
-		next.SetOwnerReferences(slices.DeleteFunc(next.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == o.GetUID() }))
+		left := slices.DeleteFunc(next.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == o.GetUID() })
+		if next.SetOwnerReferences(left); len(left) == 0 {
+			unstructured.RemoveNestedField(next.Object, "metadata", "ownerReferences")
+		}
 		s.commit(p.table, store.Modified, next)
 	}
 	s.release(t, o, metav1.FinalizerOrphanDependents)

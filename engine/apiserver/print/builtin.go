@@ -33,8 +33,8 @@ batch/cronjobs Schedule:spec.schedule; Timezone:spec.timeZone|<none>; Suspend:su
 networking.k8s.io/ingresses Class:spec.ingressClassName|<none>; Hosts:hosts; Address:addresses; Ports:ingressPorts; Age:
 networking.k8s.io/networkpolicies Pod-Selector:podSelector; Age:
 coordination.k8s.io/leases Holder:spec.holderIdentity; Age:
-rbac.authorization.k8s.io/rolebindings Role:role; Age:
-rbac.authorization.k8s.io/clusterrolebindings Role:role; Age:`
+rbac.authorization.k8s.io/rolebindings Role:role; Age:; +Users:users; +Groups:groups; +ServiceAccounts:accounts
+rbac.authorization.k8s.io/clusterrolebindings Role:role; Age:; +Users:users; +Groups:groups; +ServiceAccounts:accounts`
 
 // functions are the cells that are more than a field.
 var functions = map[string]func(map[string]any) any{
@@ -53,7 +53,10 @@ var functions = map[string]func(map[string]any) any{
 	"lastSeen":     func(o map[string]any) any { return seen(o, "series.lastObservedTime", "lastTimestamp", "eventTime") },
 	"firstSeen":    func(o map[string]any) any { return seen(o, "firstTimestamp", "eventTime") },
 	"lastSchedule": lastSchedule,
-	"suspend":      func(o map[string]any) any { return fmt.Sprint(at(o, "spec.suspend") == true) },
+	"suspend":      suspended,
+	"users":        func(o map[string]any) any { return subjects(o, "User") },
+	"groups":       func(o map[string]any) any { return subjects(o, "Group") },
+	"accounts":     func(o map[string]any) any { return subjects(o, "ServiceAccount") },
 	"ready": func(o map[string]any) any {
 		return fmt.Sprintf("%d/%d", number(o, "status.readyReplicas"), number(o, "spec.replicas"))
 	},
@@ -84,6 +87,29 @@ func joined(o map[string]any, list, field string) string {
 		out = append(out, text(item, field))
 	}
 	return strings.Join(out, ",")
+}
+
+// subjects are the names of those subjects of a binding that are of a kind.
+func subjects(o map[string]any, kind string) string {
+	var out []string
+	for _, subject := range each(o, "subjects") {
+		switch {
+		case text(subject, "kind") != kind:
+		case kind == "ServiceAccount":
+			out = append(out, text(subject, "namespace")+"/"+text(subject, "name"))
+		default:
+			out = append(out, text(subject, "name"))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// suspended has the capital letter that the API server prints.
+func suspended(o map[string]any) any {
+	if at(o, "spec.suspend") == true {
+		return "True"
+	}
+	return "False"
 }
 
 func seen(o map[string]any, paths ...string) string {

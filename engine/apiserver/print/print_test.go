@@ -27,6 +27,12 @@ func TestCellsAreThoseOfKubectl(t *testing.T) {
 			"[a Complete 2/2 5s <unknown>   <none>]"},
 		"a node": {"", "nodes", `{metadata: {name: a, labels: {node-role.kubernetes.io/worker: ""}}, spec: {unschedulable: true}, status: {addresses: [{type: InternalIP, address: 1.2.3.4}], conditions: [{type: Ready, status: "True"}], nodeInfo: {kubeletVersion: v1.37.0}}}`,
 			"[a Ready,SchedulingDisabled worker <unknown> v1.37.0 1.2.3.4 <none> <unknown> <unknown> <unknown>]"},
+		"a suspended cron job": {"batch", "cronjobs", `{metadata: {name: a}, spec: {schedule: "* * * * *", suspend: true}}`,
+			"[a * * * * * <none> True 0 <none> <unknown>]"},
+		"a binding": {"rbac.authorization.k8s.io", "rolebindings", `{metadata: {name: a}, roleRef: {kind: Role, name: r}, subjects: [{kind: User, name: u}, {kind: User, name: v}, {kind: Group, name: g}, {kind: ServiceAccount, namespace: ns, name: s}]}`,
+			"[a Role/r <unknown> u, v g ns/s]"},
+		"an event": {"", "events", `{metadata: {name: a}, type: Normal, reason: r, message: m, involvedObject: {kind: Pod, name: p}}`,
+			"[<unknown> Normal r pod/p   m <unknown> 0 a]"},
 		"another kind": {"example.com", "foos", `{metadata: {name: a, creationTimestamp: "2026-01-01T00:00:00Z"}}`, "[a 2026-01-01T00:00:00Z]"},
 	} {
 		var o map[string]any
