@@ -178,7 +178,7 @@ func (a *away) RoundTrip(*http.Request) (*http.Response, error) {
 }
 
 // TestAResourceThatIsBeingStoppedIsNotBegun holds that a stop ends also where the process begins to run beside it, that
-// the feeds do not begin then, and that nobody waits for them.
+// the feeds do not begin then, and that nothing waits for them.
 func TestAResourceThatIsBeingStoppedIsNotBegun(t *testing.T) {
 	for name, before := range map[string]bool{"the stop begins before the run": true, "the run begins before the stop": false} {
 		t.Run(name, func(t *testing.T) {

@@ -61,7 +61,7 @@ func TestTroubleshootingKnowsEachLine(t *testing.T) {
 		}
 		for _, text := range slices.Sorted(maps.Keys(all)) {
 			if !slices.Contains(quotes, text) {
-				t.Errorf("docs/troubleshooting.md does not tell of %q (%s)", text, all[text])
+				t.Errorf("docs/troubleshooting.md does not explain %q (%s)", text, all[text])
 			}
 		}
 	}
@@ -118,7 +118,7 @@ func (s *sayings) says(text string) bool {
 	return s.check(text)
 }
 
-// verbs are those of the API, as what is missing is told.
+// verbs are those of the API, as missing rights are reported.
 var verbs = regexp.MustCompile(`^(get|list|watch|create|update|patch|delete|, )+( in namespace \S+)?$`)
 
 // word reports whether a text is one of the program's, made from one of its formats, or one of the language.

@@ -75,21 +75,21 @@ func (s *two) startFoos() {
 	s.Settle()
 }
 
-// told returns what checks and metrics tell of Foos.
-func (s *two) told() (lines []string) {
+// lines returns the lines of checks and metrics about Foos.
+func (s *two) lines() (out []string) {
 	for _, c := range s.Process.Engine().Ready() {
 		if strings.Contains(c.Name, scene.Foos) || c.State == ops.Fail {
-			lines = append(lines, c.String())
+			out = append(out, c.String())
 		}
 	}
 	w := httptest.NewRecorder()
 	s.metrics.Handler(logr.Discard()).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	for line := range strings.Lines(w.Body.String()) {
 		if strings.Contains(line, scene.Foos) {
-			lines = append(lines, line)
+			out = append(out, line)
 		}
 	}
-	return lines
+	return out
 }
 
 // watched reports whether the process watches a resource: whether it asks again when its watches are cut.
@@ -105,21 +105,21 @@ func (s *two) watched(resource string) bool {
 // TestAResourceStopsAndStartsSingly holds that one resource of an operator can be taken away and brought back
 // while the others are worked on.
 func TestAResourceStopsAndStartsSingly(t *testing.T) {
-	t.Run("its informers end, its keys are not worked, nothing tells of it, and the other goes on", func(t *testing.T) {
+	t.Run("its informers end, its keys are not worked, no check or metric lists it, and the other goes on", func(t *testing.T) {
 		pair(t, scene.Succeeds, func(s *two) {
 			s.Create(scene.Web)
 			s.Create(bar)
 			s.CalledInAnyOrder("bar create", "foo create")
-			if len(s.told()) == 0 {
-				t.Error("nothing tells of a resource that is worked on")
+			if len(s.lines()) == 0 {
+				t.Error("no check or metric lists a resource that is worked on")
 			}
 			s.stopFoos()
 			s.Resize(2)
 			s.Create(strings.Replace(scene.Web, "web", "later", 1))
 			s.Advance(time.Minute)
 			s.Called()
-			if lines := s.told(); len(lines) > 0 {
-				t.Errorf("it is told of still:\n%s", strings.Join(lines, "\n"))
+			if lines := s.lines(); len(lines) > 0 {
+				t.Errorf("it is still listed:\n%s", strings.Join(lines, "\n"))
 			}
 			for resource, want := range map[string]bool{scene.Foos: false, scene.ConfigMaps: false, scene.Bars: true} {
 				if s.watched(resource) != want {
@@ -141,8 +141,8 @@ func TestAResourceStopsAndStartsSingly(t *testing.T) {
 			s.Create(strings.Replace(scene.Web, "web", "later", 1))
 			s.startFoos()
 			s.CalledInAnyOrder("foo create", "foo-again resume", "foo-again resume", "foo-changed update")
-			if len(s.told()) == 0 {
-				t.Error("nothing tells of a resource that is worked on again")
+			if len(s.lines()) == 0 {
+				t.Error("no check or metric lists a resource that is worked on again")
 			}
 			s.Resize(3)
 			s.Called("foo-changed update")

@@ -27,7 +27,7 @@ func TestRestIsReportedOnceForEachBurst(t *testing.T) {
 			t.Helper()
 			c.Advance(time.Hour)
 			if got := rests.Swap(0); got != want {
-				t.Errorf("%s: rest was told %d times, want %d", when, got, want)
+				t.Errorf("%s: rest was reported %d times, want %d", when, got, want)
 			}
 		}
 		rested("after the start", 1)

@@ -82,7 +82,7 @@ type silence struct{}
 
 // RoundTrip fails.
 func (silence) RoundTrip(*http.Request) (*http.Response, error) {
-	return nil, errors.New("it tells nobody what it serves")
+	return nil, errors.New("it serves no discovery")
 }
 
 // others ask for all rights but those on Pods.
@@ -178,13 +178,13 @@ func TestTheMonitorKnowsWhatIsMissing(t *testing.T) {
 				m.Wake()
 				after(time.Minute)
 				if m.Logged(forbidden()) {
-					t.Error("what nobody knows is said to be told")
+					t.Error("an unknown gap counts as logged")
 				}
 				a.take()
 				m.Refused(forbidden())
 				after(3500 * time.Millisecond)
 				if !m.Logged(forbidden()) {
-					t.Error("what is missing is not said to be told")
+					t.Error("a missing right does not count as logged")
 				}
 			}, want: refused, asked: []string{"create pods", "create pods"},
 		},
@@ -228,7 +228,7 @@ func TestTheMonitorKnowsWhatIsMissing(t *testing.T) {
 				m.Retry()
 				after(3 * time.Second)
 				if a.given != 1 {
-					t.Errorf("those who were refused were told %d times", a.given)
+					t.Errorf("the refused handlers were notified %d times", a.given)
 				}
 			}, asked: []string{"create pods"},
 		},

@@ -97,7 +97,7 @@ func TestARefusalToGiveRightsAwaySaysWhatToDo(t *testing.T) {
 		ends string
 	}{
 		"for want of a right that the roles have": {grants("roles", `{APIGroups:[""], Resources:["pods"], Verbs:["create"]}`), "; allow it to the operator: operator rbac prints the roles"},
-		"for want of one that nobody knew of, to write a role": {
+		"for want of an undeclared one, to write a role": {
 			grants("roles", deployments),
 			"; allow it to the operator: declare it with needs: [{resource: roles.rbac.authorization.k8s.io, verbs: [escalate], names: [NAME]}] (dsl.Need in Go), and operator rbac prints the roles",
 		},
@@ -133,9 +133,9 @@ func TestOnlyTheAPIServerSaysThatARightIsMissing(t *testing.T) {
 	for name, err := range map[string]error{
 		"in a webhook's words":             apierrors.NewForbidden(configMap, "x", errors.New(`admission webhook "a.b.c" denied the request: `+right)),
 		"in a policy's words":              apierrors.NewForbidden(configMap, "x", errors.New(`ValidatingAdmissionPolicy 'p' with binding 'b' denied request: `+right)),
-		"in a name that is none":           apierrors.NewForbidden(configMap, `x\" is forbidden: `+right, errors.New("no")),
+		"in an invalid name":               apierrors.NewForbidden(configMap, `x\" is forbidden: `+right, errors.New("no")),
 		"a grant in a policy's words":      apierrors.NewForbidden(configMap, "x", errors.New(`ValidatingAdmissionPolicy 'p' with binding 'b' denied request: `+grant)),
-		"a grant in a name that is none":   apierrors.NewForbidden(configMap, `x\" is forbidden: `+grant, errors.New("no")),
+		"a grant in an invalid name":       apierrors.NewForbidden(configMap, `x\" is forbidden: `+grant, errors.New("no")),
 		"after a line of a policy's words": apierrors.NewForbidden(configMap, "x", errors.New("policy p says\nconfigmaps is forbidden: "+right)),
 	} {
 		if got := refused(err); got != nil {
@@ -147,7 +147,7 @@ func TestOnlyTheAPIServerSaysThatARightIsMissing(t *testing.T) {
 	}
 }
 
-func TestARefusalToGiveRightsAwayIsToldOnce(t *testing.T) {
+func TestARefusalToGrantRightsIsReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &account{}
 		a.set(false, "create pods")
@@ -155,10 +155,10 @@ func TestARefusalToGiveRightsAwayIsToldOnce(t *testing.T) {
 		synctest.Wait()
 		refusal := grants("roles", `{APIGroups:[""], Resources:["pods"], Verbs:["create"]}`)
 		if !m.Logged(refusal) || !m.Logged((advising{monitor: m}).fault(t.Context(), refusal)) {
-			t.Error("what is missing is not said to be told")
+			t.Error("a missing right does not count as logged")
 		}
 		if m.Logged(grants("roles", deployments)) {
-			t.Error("what nobody knows is said to be told")
+			t.Error("an unknown gap counts as logged")
 		}
 		want := []ops.MissingRight{{Resource: "pods", Verb: "create", Namespaces: 1}}
 		if diff := cmp.Diff(want, m.Missing()); diff != "" {

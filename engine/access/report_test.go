@@ -48,7 +48,7 @@ func TestAGapSaysWhereItIsAndWhoNeedsIt(t *testing.T) {
 	}
 }
 
-func TestAnAnswerTellsTheRightThatIsMissing(t *testing.T) {
+func TestAnAnswerNamesTheMissingRight(t *testing.T) {
 	foos := schema.GroupResource{Group: "example.com", Resource: "foos"}
 	forbidden := func(reason string) error { return apierrors.NewForbidden(foos, "web", errors.New(reason)) }
 	tests := map[string]struct {

@@ -220,7 +220,7 @@ func TestCodeThatDoesNotHeedItsContext(t *testing.T) {
 	})
 }
 
-// TestCodeThatEndsItsGoroutine holds that who waits for it is told, and that it is asked again.
+// TestCodeThatEndsItsGoroutine holds that its waiter gets an error, and that it is asked again.
 func TestCodeThatEndsItsGoroutine(t *testing.T) {
 	var probed, begun int
 	exits := func(n *int) dsl.Func {

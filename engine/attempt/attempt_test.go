@@ -87,7 +87,7 @@ func TestAFilterThatPanics(t *testing.T) {
 	}
 }
 
-// TestTheEndOfATrouble holds that the log says that a failure is over when it has told of it, and how long it lasted.
+// TestTheEndOfATrouble holds that the log says that a failure is over when it has logged the failure, and how long it lasted.
 func TestTheEndOfATrouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines []string

@@ -118,7 +118,7 @@ func TestTexts(t *testing.T) {
 			c.fails("c", "app", long("c"))
 			c.says(t, "works again", `still fail.*shop/b: .*"objects"=1 "names"=\["shop/b"\] "failed"=1 "within"="4m0s"`, fmt.Sprintf(short, "c", "shop/b"))
 		},
-		"a text that nobody fails with any more is forgotten": func(t *testing.T, c *crowd) {
+		"a text that no object fails with any more is forgotten": func(t *testing.T, c *crowd) {
 			c.fails("a", "app", long("a"))
 			c.works("a", "app")
 			c.fails("b", "app", long("b"))

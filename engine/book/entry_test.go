@@ -54,7 +54,7 @@ func TestDue(t *testing.T) {
 		facts  Facts
 		want   dsl.Cause
 	}{
-		"what nobody handled is a create":                              {creates, Entry{}, now, dsl.Create},
+		"an unhandled object is a create":                              {creates, Entry{}, now, dsl.Create},
 		"what one begins with is none":                                 {both, Entry{NewHandler: true}, now, ""},
 		"an update handler has nothing to do before it has begun":      {updates, Entry{}, now, ""},
 		"where there is nothing of the view nothing is created":        {creates, Entry{}, bare, ""},
@@ -67,14 +67,14 @@ func TestDue(t *testing.T) {
 		"a run that it asked for and that failed for good, too":        {creates, Entry{Handled: "2", FailedFor: dsl.Again}, other, dsl.Create},
 		"and not where the handler has nothing to create":              {resumes, Entry{Handled: "2", FailedFor: dsl.Again}, other, ""},
 		"with an update handler too, that is an update":                {both, Entry{Handled: "2", FailedFor: dsl.Create}, other, dsl.Update},
-		"what was handled once, nobody knows what, is once more":       {updates, Entry{Handled: rerun}, now, dsl.Update},
+		"an object whose handled view is unknown is handled again":     {updates, Entry{Handled: rerun}, now, dsl.Update},
 		"a change taken back that was begun with is undone":            {updates, Entry{Handled: "2", Try: trying(dsl.Update, "1", 1)}, now, dsl.Update},
 		"one that was not begun with is none":                          {updates, Entry{Handled: "2", Try: trying(dsl.Update, "1", 0)}, now, ""},
 		"a living object is nothing for delete handlers":               {deletes, Entry{}, now, ""},
 		"a deletion is":                                                    {deletes, Entry{}, leaving, dsl.Delete},
 		"a deletion is nothing for others":                                 {both, Entry{Handled: "1"}, leaving, ""},
-		"one that was seen off is done":                                    {deletes, left("monday", false), leaving, ""},
-		"one that was seen off at another time is not":                     {deletes, left("sunday", false), leaving, dsl.Delete},
+		"one that was released is done":                                    {deletes, left("monday", false), leaving, ""},
+		"one that was released at another time is not":                     {deletes, left("sunday", false), leaving, dsl.Delete},
 		"one that failed for good is done":                                 {deletes, left("monday", true), leaving, ""},
 		"until the object changes":                                         {deletes, left("monday", true), Facts{Now: "1", Deletion: "monday"}, dsl.Delete},
 		"a level-triggered handler creates what is new":                    {level, Entry{}, fresh, dsl.Create},
@@ -156,7 +156,7 @@ func TestABookHoldsEntriesWhole(t *testing.T) {
 		"one that is to create":           {Entry{NewObject: true}, false},
 		"one that need not be stored":     {Entry{Handled: "d", Implied: true}, false},
 		"one about which nothing is kept": {Entry{Handled: "d", OldDropped: true}, false},
-		"one of which something is kept":  {Entry{Handled: "d", Old: map[string]any{}}, false},
+		"one with stored state":           {Entry{Handled: "d", Old: map[string]any{}}, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

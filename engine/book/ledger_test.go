@@ -51,7 +51,7 @@ func (s *shelf) open() *Ledger {
 	return Open(&s.rules, &s.memory, Subject{Object: s.object, Deletion: Deletion(s.object, false), Now: time.Now()}, s.look(), discard{})
 }
 
-// discard is a log for nobody.
+// discard is a log that drops its lines.
 type discard struct{}
 
 func (discard) Log() logr.Logger { return logr.Discard() }
@@ -127,7 +127,7 @@ func TestWhatIsKnownOfAnObject(t *testing.T) {
 	}
 }
 
-// TestALostAnswer holds that a text is this process's own when it sees it, also where nobody has told it that it was
+// TestALostAnswer holds that a text is this process's own when it sees it, also where no answer has said that it was
 // written; and that it is not when it was not.
 func TestALostAnswer(t *testing.T) {
 	for name, arrives := range map[string]bool{"it was written": true, "it was not": false} {

@@ -28,7 +28,7 @@ func TestWhoseEntriesAreHeld(t *testing.T) {
 		"of one that it has made":                     {form, map[string]string{made: "handwerk:x"}, []string{mark, "kubectl-edit", "handwerk-adopted"}},
 		"of one whose annotation is another thing":    {form, map[string]string{made: "x"}, []string{mark}},
 		"where no marks are asked for":                {Form{Made: made}, map[string]string{made: "handwerk:x"}, []string{"kubectl-edit", "handwerk-adopted"}},
-		"where nobody asks for it":                    {Form{}, map[string]string{made: "handwerk:x"}, nil},
+		"where no form asks for it":                   {Form{}, map[string]string{made: "handwerk:x"}, nil},
 		"where only metadata is held": {
 			Form{Profile: dsl.CacheMetadata, Made: made}, map[string]string{made: "handwerk:x"}, []string{"kubectl-edit", "handwerk-adopted"},
 		},

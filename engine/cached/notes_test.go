@@ -13,8 +13,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// TestAnnotationsThatNobodyReadsAreNotHeld holds that an object that comes as bytes and one that comes as a tree are cut alike.
-func TestAnnotationsThatNobodyReadsAreNotHeld(t *testing.T) {
+// TestUnreadAnnotationsAreNotHeld holds that an object that comes as bytes and one that comes as a tree are cut alike.
+func TestUnreadAnnotationsAreNotHeld(t *testing.T) {
 	form := FormOf(dsl.CacheCompact, dsl.Held{Fields: []dsl.Path{{"spec", "n"}}, Annotations: []string{"op.example.com/", "wanted", "a/b"}})
 	tests := map[string]struct{ annotations, want string }{
 		"keys that are named":                 {`{"wanted":"1","a/b":"2","a/bc":"3","b":"4"}`, `{"wanted":"1","a/b":"2"}`},
@@ -37,7 +37,7 @@ func TestAnnotationsThatNobodyReadsAreNotHeld(t *testing.T) {
 			if diff := cmp.Diff(want.Object, hold(t, form, live).Tree().Object); diff != "" {
 				t.Errorf("held (-want +got):\n%s", diff)
 			}
-			if len(test.annotations) < fewNotes { // of many it shows less than a cache: nobody reads the others
+			if len(test.annotations) < fewNotes { // of many it shows less than a cache: the others are not read
 				if diff := cmp.Diff(want.Object, form.Shows()(live).Object); diff != "" {
 					t.Errorf("shown (-want +got):\n%s", diff)
 				}

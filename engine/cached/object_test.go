@@ -159,7 +159,7 @@ func TestManagedFieldsOfMarkersAreHeld(t *testing.T) {
 				if _, found, _ := unstructured.NestedSlice(o.Tree().Object, "metadata", "managedFields"); found != (len(want) > 0) {
 					t.Errorf("the tree has managedFields: %t", found)
 				}
-				wantSame(t, before, u) // what came from the client is nobody's to change
+				wantSame(t, before, u) // the client's object must not change
 			})
 		}
 	}

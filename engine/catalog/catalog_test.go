@@ -159,11 +159,11 @@ func TestKindOf(t *testing.T) {
 		wantErr          string
 		missing          bool
 	}{
-		"a core kind":                 {apiVersion: "v1", kind: "Pod", want: pods},
-		"a grouped kind":              {apiVersion: "apps/v1", kind: "Deployment", want: deployments},
-		"a kind of one version":       {apiVersion: "example.com/v1beta1", kind: "Foo", want: foosV1beta1},
-		"a kind that nobody watches":  {apiVersion: "v1", kind: "ComponentStatus", want: statuses},
-		"a subresource's kind is not": {apiVersion: "apps/v1", kind: "Scale", missing: true, wantErr: "kind Scale: not served"},
+		"a core kind":                   {apiVersion: "v1", kind: "Pod", want: pods},
+		"a grouped kind":                {apiVersion: "apps/v1", kind: "Deployment", want: deployments},
+		"a kind of one version":         {apiVersion: "example.com/v1beta1", kind: "Foo", want: foosV1beta1},
+		"a kind that cannot be watched": {apiVersion: "v1", kind: "ComponentStatus", want: statuses},
+		"a subresource's kind is not":   {apiVersion: "apps/v1", kind: "Scale", missing: true, wantErr: "kind Scale: not served"},
 		"a kind that is not served": {
 			apiVersion: "example.com/v1", kind: "Cat", missing: true,
 			wantErr: "resolving kind Cat of example.com/v1: kind Cat: not served by the API server",

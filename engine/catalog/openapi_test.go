@@ -186,7 +186,7 @@ func TestSchemasAreReadAgainWhenTheyHaveChanged(t *testing.T) {
 	}
 }
 
-func TestAServerThatDoesNotTellItsSchemas(t *testing.T) {
+func TestAServerThatDoesNotServeItsSchemas(t *testing.T) {
 	p, s := publish(t)
 	p.status = http.StatusForbidden
 	if _, err := s.Of(t.Context(), deploymentKind); err == nil || !strings.Contains(err.Error(), "asking for the schemas of the API server") {

@@ -16,7 +16,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// crd has two versions, of which only v1 keeps the generation.
+// crd has two versions; only v1 keeps the generation.
 const crd = `{
 	"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 	"metadata": {"name": "foos.example.com"},
@@ -41,14 +41,14 @@ func TestObservedGeneration(t *testing.T) {
 		want     bool
 		wantErr  string
 	}{
-		"the schema has the field":                  {resource: of("v1", "foos"), want: true},
-		"the schema has it elsewhere":               {resource: of("v1beta1", "foos")},
-		"the version has no schema":                 {resource: of("v0", "foos")},
-		"the CRD has no such version":               {resource: of("v9", "foos")},
-		"the version has no status subresource":     {resource: without},
-		"the resource is not from a CRD":            {resource: of("v1", "bars")},
-		"the CRD may not be read":                   {resource: of("v1", "foos"), err: apierrors.NewForbidden(crds, "foos.example.com", nil)},
-		"the server cannot be asked, which is told": {resource: of("v1", "foos"), err: errors.New("it is down"), wantErr: "reading the CRD of foos.example.com: it is down"},
+		"the schema has the field":                      {resource: of("v1", "foos"), want: true},
+		"the schema has it elsewhere":                   {resource: of("v1beta1", "foos")},
+		"the version has no schema":                     {resource: of("v0", "foos")},
+		"the CRD has no such version":                   {resource: of("v9", "foos")},
+		"the version has no status subresource":         {resource: without},
+		"the resource is not from a CRD":                {resource: of("v1", "bars")},
+		"the CRD may not be read":                       {resource: of("v1", "foos"), err: apierrors.NewForbidden(crds, "foos.example.com", nil)},
+		"the server cannot be asked, which is reported": {resource: of("v1", "foos"), err: errors.New("it is down"), wantErr: "reading the CRD of foos.example.com: it is down"},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestObservedGeneration(t *testing.T) {
 }
 
 // TestConditions holds that it is asked once, again after the catalog was invalidated, and that a
-// right that is missing is told.
+// missing right is reported.
 func TestConditions(t *testing.T) {
 	of := func(version, resource string) Resource {
 		return Resource{GVR: schema.GroupVersionResource{Group: "example.com", Version: version, Resource: resource}}
@@ -110,7 +110,7 @@ func TestConditions(t *testing.T) {
 }
 
 // TestConditionsByWhatIsPublished holds that those who may not read CRDs find out as well, and that
-// the conditions of built-in kinds are nobody else's.
+// the conditions of built-in kinds belong to no other operator.
 func TestConditionsByWhatIsPublished(t *testing.T) {
 	client := fake.NewSimpleDynamicClient(runtime.NewScheme())
 	client.PrependReactor("get", "customresourcedefinitions", func(clienttesting.Action) (bool, runtime.Object, error) {

@@ -34,7 +34,7 @@ func (s *server) set(change func(*server)) {
 	change(s)
 }
 
-// asked tells how many requests there were since it was called last.
+// asked returns how many requests there were since it was called last.
 func (s *server) asked() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -84,9 +84,9 @@ func configMaps(t *testing.T, on handler, there ...runtime.Object) (*feed.Feed, 
 	return f, client.Resource(gvr).Namespace("far")
 }
 
-// TestAChildIsGoneWhenItsOwnerWasTold holds that a place is not taken off an owner's record between the
-// moment when the cache loses the child and the one when that is told: the owner is found by its record.
-func TestAChildIsGoneWhenItsOwnerWasTold(t *testing.T) {
+// TestAChildIsGoneWhenItsOwnerWasNotified holds that a place is not taken off an owner's record between the
+// moment when the cache loses the child and the one when that is delivered: the owner is found by its record.
+func TestAChildIsGoneWhenItsOwnerWasNotified(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
 		f, client := configMaps(t, func(ev watch.Event) {
@@ -99,15 +99,15 @@ func TestAChildIsGoneWhenItsOwnerWasTold(t *testing.T) {
 		if err := client.Delete(t.Context(), "child", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		synctest.Wait() // the cache has lost it, and its owner is being told
+		synctest.Wait() // the cache has lost it, and its owner is being notified
 		r, place := &kinds{own: &feed.Feed{}, feeds: []*feed.Feed{f}, retired: prune.NewRetired(prune.RetiredSettings{})}, ownership.PlaceOf(configMap())
 		if _, known := r.claimed(ownership.Owner{}, place); known {
-			t.Error("the child counts as gone before its owner was told")
+			t.Error("the child counts as gone before its owner was notified")
 		}
 		close(gate)
 		synctest.Wait()
 		if there, known := r.claimed(ownership.Owner{}, place); there || !known {
-			t.Error("the child does not count as gone after its owner was told")
+			t.Error("the child does not count as gone after its owner was notified")
 		}
 	})
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
-// TestReadersNoteWhatTheyCouldNotRead holds that a filter which could not read children is told from one that fails
+// TestReadersNoteWhatTheyCouldNotRead holds that a filter which could not read children is distinguished from one that fails
 // for good.
 func TestReadersNoteWhatTheyCouldNotRead(t *testing.T) {
 	tests := map[string]struct {

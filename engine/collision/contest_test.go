@@ -10,7 +10,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// handlers are those of an object: three that keep its children, of which one looks at changes alone, and one that
+// handlers are those of an object: three that keep its children, one of them for changes alone, and one that
 // runs for its deletion alone.
 func handlers() []*dsl.Handler {
 	always := dsl.ReconcileCauses()
@@ -31,7 +31,7 @@ func TestContest(t *testing.T) {
 		holder      string
 		asked       bool
 	}{
-		"nobody made it":                                            {maker: "second"},
+		"it has no maker":                                           {maker: "second"},
 		"its own maker":                                             {maker: "second", made: "second"},
 		"a handler that is gone made it":                            {maker: "second", made: "former"},
 		"a handler that comes later made it":                        {maker: "first", made: "second"},

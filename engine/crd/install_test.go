@@ -21,7 +21,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/crd"
 )
 
-// crdServer has one CRD, whose conditions a test tells by the time since the CRD was applied.
+// crdServer has one CRD, whose conditions a test sets by the time since the CRD was applied.
 type crdServer struct {
 	conditions func(time.Duration) []any
 	applied    time.Time

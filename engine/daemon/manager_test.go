@@ -28,7 +28,7 @@ import (
 
 var web = cache.ObjectName{Namespace: "shop", Name: "web"}
 
-// desk is a manager with one daemon, of which a test says what the cache has and what writes come to.
+// desk is a manager with one daemon; a test says what the cache has and what writes come to.
 type desk struct {
 	*Manager
 	t     *testing.T
@@ -129,7 +129,7 @@ func (a answers) Sees(*dsl.Handler) (bool, bool)  { return a.matches, !a.desk.un
 func (a answers) About(*dsl.Handler) *dsl.Subject { return nil }
 func (a answers) Memo() *dsl.Memo                 { return &a.desk.memo }
 
-// event tells of the object that the cache has.
+// event reports the object that the cache has.
 func (d *desk) event() {
 	d.Seen(watch.Event{Kind: watch.Updated, Key: web, UID: "one", Object: d.shown.Load()})
 }
@@ -157,8 +157,8 @@ func TestWhichVersionsAreNews(t *testing.T) {
 			d.event()
 		}, true},
 		"an older one that was under way, when it has written": {func(d *desk, send func()) { send(); d.event() }, false},
-		"its own, told after the answer":                       {func(d *desk, send func()) { send(); d.show("5"); d.event() }, false},
-		"its own, told before the answer": {func(d *desk, send func()) {
+		"its own, delivered after the answer":                  {func(d *desk, send func()) { send(); d.show("5"); d.event() }, false},
+		"its own, delivered before the answer": {func(d *desk, send func()) {
 			d.sends = func() Sent { d.show("5"); d.event(); return wrote("5") }
 			send()
 		}, false},
@@ -167,7 +167,7 @@ func TestWhichVersionsAreNews(t *testing.T) {
 			d.sends = func() Sent { d.event(); return wrote("5") }
 			send()
 		}, true},
-		"another's after its own, told before the answer": {func(d *desk, send func()) {
+		"another's after its own, delivered before the answer": {func(d *desk, send func()) {
 			d.sends = func() Sent { d.show("6"); d.event(); return wrote("5") }
 			send()
 		}, true},
@@ -199,11 +199,11 @@ func TestWhichVersionsAreNews(t *testing.T) {
 				select {
 				case <-d.request.Changes():
 					if !tt.want {
-						t.Error("it is told of a change")
+						t.Error("it is notified of a change")
 					}
 				default:
 					if tt.want {
-						t.Error("it is told of no change")
+						t.Error("it is not notified of a change")
 					}
 				}
 				d.End(dsl.StopShutdown)

@@ -18,7 +18,7 @@ func TestDriftReadsAsASentence(t *testing.T) {
 		want  string
 	}{
 		"nothing is known":          {Drift{}, ""},
-		"nobody is known":           {Drift{Fields: []string{"spec.ports"}}, "spec.ports changed"},
+		"no author is known":        {Drift{Fields: []string{"spec.ports"}}, "spec.ports changed"},
 		"somebody is":               {Drift{Fields: []string{"spec.ports"}, Managers: []string{"kubectl-patch"}}, "spec.ports changed by kubectl-patch"},
 		"there are more than three": {Drift{Fields: []string{"a", "b", "c", "d"}, Managers: []string{"x", "y"}}, "a, b, c and more changed by x, y"},
 	}
@@ -58,7 +58,7 @@ func TestWhoManagesAField(t *testing.T) {
 	}{
 		"a field of it":                      {dsl.Path{"spec", "selector"}, true},
 		"something in what is managed whole": {dsl.Path{"spec", "selector", "app"}, true},
-		"a list of which it has entries":     {dsl.Path{"spec", "ports"}, true},
+		"a list with some of its entries":    {dsl.Path{"spec", "ports"}, true},
 		"another one":                        {dsl.Path{"spec", "type"}, false},
 		"another one, elsewhere":             {dsl.Path{"metadata", "labels"}, false},
 	}

@@ -76,7 +76,7 @@ func TestVerbsThatAFeedNeeds(t *testing.T) {
 	}
 }
 
-// TestMissingRightsAreAskedForWithBackOff checks the rights in two namespaces, one of which lacks some, through two minutes.
+// TestMissingRightsAreAskedForWithBackOff checks the rights in two namespaces, where one lacks some, through two minutes.
 func TestMissingRightsAreAskedForWithBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		with := &account{lacks: map[string][]string{"team-a": {"get", "patch"}}}

@@ -40,11 +40,11 @@ func TestProblems(t *testing.T) {
 			"forbidden: list in namespace b; faulty: no space left",
 			State{Phase: Forbidden, Text: "list in namespace b"},
 		},
-		"the fault that the log does not tell of comes first": {
+		"the fault that is not logged comes first": {
 			Problems{"a": faulty("away", true), "b": faulty("no space left", false)},
 			"faulty: away; faulty: no space left", faulty("no space left", false),
 		},
-		"faults that the log tells of": {
+		"faults that are logged": {
 			Problems{"a": faulty("away", true), "b": faulty("away, too", true)},
 			"faulty: away; faulty: away, too", faulty("away", true),
 		},

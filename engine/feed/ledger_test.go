@@ -19,22 +19,22 @@ import (
 )
 
 // TestNoDeletionIsLostWhenAnInformerIsClosed closes the informer of a namespace while the deletions of
-// its objects wait to be told.
+// its objects wait to be delivered.
 func TestNoDeletionIsLostWhenAnInformerIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gate, told := make(chan struct{}), map[types.UID]int{}
+		gate, reported := make(chan struct{}), map[types.UID]int{}
 		all := []string{"a", "b", "c", "d", "e"}
 		f := rigged(t, Settings{Handler: handler(func(ev watch.Event) {
 			if ev.Kind == watch.Deleted {
 				<-gate
-				told[ev.UID]++
+				reported[ev.UID]++
 			}
 		})}, all...)
 		synctest.Wait()
 		for _, name := range all {
 			f.delete(name)
 		}
-		synctest.Wait() // the first one is being told, the others wait
+		synctest.Wait() // the first one is being delivered, the others wait
 		closed := make(chan error)
 		go func() { closed <- f.informers.open(t.Context(), nil, nil) }()
 		synctest.Wait()
@@ -43,16 +43,16 @@ func TestNoDeletionIsLostWhenAnInformerIsClosed(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range all {
-			if n := told[types.UID(name)]; n != 1 {
-				t.Errorf("the deletion of %s was told %d times", name, n)
+			if n := reported[types.UID(name)]; n != 1 {
+				t.Errorf("the deletion of %s was reported %d times", name, n)
 			}
 		}
 	})
 }
 
-// TestTelling holds that a deletion is being told from the moment when the cache does not have the object any
-// more until whoever is told has returned.
-func TestTelling(t *testing.T) {
+// TestUndelivered holds that a deletion is being delivered from the moment when the cache does not have the object any
+// more until the handler has returned.
+func TestUndelivered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate, key := make(chan struct{}), cache.ObjectName{Namespace: "team-a", Name: "a"}
 		f := rigged(t, Settings{Handler: handler(func(ev watch.Event) {
@@ -64,12 +64,12 @@ func TestTelling(t *testing.T) {
 		f.delete("a")
 		synctest.Wait()
 		if _, found := f.Get(key); found || !f.Undelivered(key) {
-			t.Errorf("the cache has it: %v; its deletion is being told: %v", found, f.Undelivered(key))
+			t.Errorf("the cache has it: %v; its deletion is being delivered: %v", found, f.Undelivered(key))
 		}
 		close(gate)
 		synctest.Wait()
 		if f.Undelivered(key) {
-			t.Error("the deletion that was told is said to be told still")
+			t.Error("the deletion that was reported still counts as undelivered")
 		}
 	})
 }
@@ -84,18 +84,18 @@ func (s steps) Listed(_ context.Context, well bool) bool {
 
 func (steps) Absent(context.Context) {}
 
-// TestListedIsToldOfAll holds that a listing counts when everything of it was told: the cache has it before.
-func TestListedIsToldOfAll(t *testing.T) {
+// TestListedMeansThatAllIsDelivered holds that a listing counts when everything of it was delivered: the cache has it before.
+func TestListedMeansThatAllIsDelivered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gate, told := make(chan struct{}), []string{}
+		gate, reported := make(chan struct{}), []string{}
 		f := rigged(t, Settings{
 			Handler: handler(func(ev watch.Event) {
 				<-gate
-				told = append(told, ev.Key.Name)
+				reported = append(reported, ev.Key.Name)
 			}),
-			Steps: steps(func(well bool) { told = append(told, fmt.Sprint("all, well: ", well)) }),
+			Steps: steps(func(well bool) { reported = append(reported, fmt.Sprint("all, well: ", well)) }),
 		}, "a", "b")
-		synctest.Wait() // the cache has them, and the first one is being told
+		synctest.Wait() // the cache has them, and the first one is being delivered
 		if n := len(f.Objects("team-a")); n != 2 {
 			t.Errorf("the cache has %d objects", n)
 		}
@@ -106,44 +106,44 @@ func TestListedIsToldOfAll(t *testing.T) {
 		if again := <-judged; again {
 			t.Error("it looks again")
 		}
-		if len(told) == 3 {
-			slices.Sort(told[:2]) // a listing has no order
+		if len(reported) == 3 {
+			slices.Sort(reported[:2]) // a listing has no order
 		}
-		if diff := cmp.Diff([]string{"a", "b", "all, well: true"}, told); diff != "" {
-			t.Errorf("what was told (-want +got):\n%s", diff)
+		if diff := cmp.Diff([]string{"a", "b", "all, well: true"}, reported); diff != "" {
+			t.Errorf("reported events (-want +got):\n%s", diff)
 		}
 	})
 }
 
-// TestFollow holds what an informer tells that takes the place of another one.
+// TestFollow holds the events of an informer that takes the place of another one.
 func TestFollow(t *testing.T) {
 	object := func(uid, version string) *cached.Object {
 		return held(t, map[string]any{"name": uid, "uid": uid, "resourceVersion": version})
 	}
-	var told []string
+	var reported []string
 	on := handler(func(ev watch.Event) {
-		told = append(told, fmt.Sprintf("%s %s initial %v unseen %v", ev.Key.Name, ev.Kind, ev.Initial, ev.Unseen))
+		reported = append(reported, fmt.Sprintf("%s %s initial %v unseen %v", ev.Key.Name, ev.Kind, ev.Initial, ev.Unseen))
 	})
 	before, now := newLedger(on, false), newLedger(on, true)
 	for _, o := range []*cached.Object{object("same", "1"), object("changed", "1"), object("gone", "1")} {
 		before.OnEvent(watch.Event{Key: cache.MetaObjectToName(o), UID: o.GetUID(), Object: o})
 	}
-	told = nil
+	reported = nil
 	for _, o := range []*cached.Object{object("same", "1"), object("changed", "2"), object("new", "2")} {
 		now.OnEvent(watch.Event{Key: cache.MetaObjectToName(o), UID: o.GetUID(), Object: o})
 	}
-	if len(told) > 0 {
-		t.Errorf("a silent one tells %q", told)
+	if len(reported) > 0 {
+		t.Errorf("a silent one reports %q", reported)
 	}
 	now.follow(before)
-	last := told[len(told)-1]
+	last := reported[len(reported)-1]
 	now.OnEvent(watch.Event{Kind: watch.Deleted, Key: cache.ObjectName{Name: "new"}, UID: "new"})
-	slices.Sort(told)
+	slices.Sort(reported)
 	want := []string{
 		"changed updated initial false unseen false", "gone deleted initial false unseen true",
 		"new added initial false unseen false", "new deleted initial false unseen false", "same added initial true unseen false",
 	}
-	if diff := cmp.Diff(want, told); diff != "" || last != want[1] {
-		t.Errorf("last %q; what was told (-want +got):\n%s", last, diff)
+	if diff := cmp.Diff(want, reported); diff != "" || last != want[1] {
+		t.Errorf("last %q; reported events (-want +got):\n%s", last, diff)
 	}
 }

@@ -72,7 +72,7 @@ func TestChanges(t *testing.T) {
 	}{
 		{"what comes before all were listed is no change", func() { s.Seen("team-b", true) }, 0, false},
 		{"the first listing is one", func() { s.Listed(t.Context(), true) }, 1, true},
-		{"a later one is none", func() { s.Listed(t.Context(), true) }, 1, true},
+		{"a later one does not count", func() { s.Listed(t.Context(), true) }, 1, true},
 		{"one that comes is", func() { s.Seen("team-a", true) }, 2, false},
 		{"one that changes is none", func() { s.Seen("team-a", true) }, 2, false},
 		{"nor is one that is not in the scope", func() { s.Seen("other", true) }, 2, false},
@@ -103,7 +103,7 @@ func TestANamespaceThatIsLost(t *testing.T) {
 	}{
 		"one that is gone leaves the scope":             {true, nil, func(*feed.Scope) {}, nil, false},
 		"one that is there stays":                       {false, nil, func(*feed.Scope) {}, there, true},
-		"one of which nothing is known stays":           {false, unknown, func(*feed.Scope) {}, there, true},
+		"one whose state is unknown stays":              {false, unknown, func(*feed.Scope) {}, there, true},
 		"one that comes while it is asked for stays":    {true, nil, func(s *feed.Scope) { s.Seen(name, true) }, there, false},
 		"one that comes and is lost meanwhile stays":    {true, nil, func(s *feed.Scope) { s.Seen(name, true); s.Lost(name) }, there, true},
 		"one that is lost again meanwhile is asked for": {true, nil, func(s *feed.Scope) { s.Lost(name) }, there, true},

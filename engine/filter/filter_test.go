@@ -37,9 +37,9 @@ func TestChooses(t *testing.T) {
 	}
 }
 
-// TestWhatIsToldOnce holds that the same words are news once for a handler, whatever its filter is asked for, and that
+// TestATextIsReportedOnce holds that the same words are news once for a handler, whatever its filter is asked for, and that
 // it can be asked again is news when all of them are over.
-func TestWhatIsToldOnce(t *testing.T) {
+func TestATextIsReportedOnce(t *testing.T) {
 	h := &dsl.Handler{ID: "h"}
 	update, deletion := Question{Handler: h, Cause: dsl.Update}, Question{Handler: h, Cause: dsl.Delete}
 	said := func(text string) Answer { return Answer{Err: errors.New(text)} }

@@ -107,7 +107,7 @@ func TestWhatIsTakenIsThereOnce(t *testing.T) {
 			owner(p)
 			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"))
 		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
-		"an own write to a child, of which the event comes later": {func(p *post) {
+		"an own write to a child whose event comes later": {func(p *post) {
 			owner(p)
 			p.Echo(p.key, "c", "5")
 			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"))
@@ -122,7 +122,7 @@ func TestWhatIsTakenIsThereOnce(t *testing.T) {
 			p.Echo(p.key, "c", "5")
 			p.ChildSeen(p.key, p.event(watch.Updated, "c", "6"))
 		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
-		"a child whose owner nobody knows": {func(p *post) {
+		"a child with an unknown owner": {func(p *post) {
 			p.ChildSeen(p.key, p.event(watch.Added, "c", "5"))
 		}, nil, nil, nil},
 		"a right that is given": {func(p *post) {
@@ -265,7 +265,7 @@ func TestATermBeginsAgain(t *testing.T) {
 	}
 }
 
-// TestAKeyAtRestIsSmall holds that a key of which nothing is pending has no room for it, and that it has again when
+// TestAKeyAtRestIsSmall holds that a key with nothing pending has no room for it, and that it has again when
 // something comes.
 func TestAKeyAtRestIsSmall(t *testing.T) {
 	pass := func(p *post, handled bool) {

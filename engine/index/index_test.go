@@ -48,7 +48,7 @@ func (m model) keys() map[Key][]string {
 var sorted = cmpopts.SortSlices(func(a, b Key) bool { return a < b })
 
 // TestAnIndexIsWhatItsObjectsSay holds, through many changes, that an index has what its objects have and nothing else,
-// and that it tells of those keys whose values changed and of no others.
+// and that it reports the keys whose values changed and no others.
 func TestAnIndexIsWhatItsObjectsSay(t *testing.T) {
 	keys := []Key{must("a"), must("b"), must("c"), must(int64(1)), must(true)}
 	for seed := range uint64(40) {
@@ -129,7 +129,7 @@ func hold(t *testing.T, x *Index, m model, keys []Key) {
 	}
 }
 
-// TestDigestsOfTheWhole holds that they tell what there is, however it came about.
+// TestDigestsOfTheWhole holds that they depend on the content alone, however it came about.
 func TestDigestsOfTheWhole(t *testing.T) {
 	a, b := types.NamespacedName{Name: "a"}, types.NamespacedName{Name: "b"}
 	one, two := Entry{must("x"), "1"}, Entry{must("y"), "2"}
@@ -193,7 +193,7 @@ func nameOf(i int) types.NamespacedName {
 	return types.NamespacedName{Namespace: fmt.Sprint("team-", i%100), Name: fmt.Sprint("object-", i)}
 }
 
-// BenchmarkHeld tells how many bytes an index of 20,000 objects takes for each.
+// BenchmarkHeld reports how many bytes an index of 20,000 objects takes for each.
 func BenchmarkHeld(b *testing.B) {
 	const n = 20_000
 	live := func() uint64 {

@@ -96,7 +96,7 @@ func (b *bench) left() (n int) {
 }
 
 // TestWhoIsLookedAt holds, through many passes and changes, that those are looked at who have read what changed, and
-// nobody else; that a pass finds a change exactly where values are not as they were; and that nothing is left of readers
+// no others; that a pass finds a change exactly where values are not as they were; and that nothing is left of readers
 // that are gone.
 func TestWhoIsLookedAt(t *testing.T) {
 	type wants struct {
@@ -183,14 +183,14 @@ func TestWhatIsReadMeanwhile(t *testing.T) {
 				t.Error("the next pass finds no change")
 			}
 		},
-		"a change is told until a pass is through": func(t *testing.T, b *bench) {
+		"a change is reported until a pass is through": func(t *testing.T, b *bench) {
 			b.pass(t, owner, false, keyed(t, "x", "a"))
 			b.put(0, "o", "a", "1")
 			v := b.readers.View(owner, false, true)
 			v.Refresh()
 			v.Keep(false)
 			if !b.pass(t, owner, false, nil) || b.pass(t, owner, false, nil) {
-				t.Error("a change is not told once more, or again after that")
+				t.Error("a change is not reported once more, or again after that")
 			}
 		},
 		"what a handler read in a pass that broke off counts": func(t *testing.T, b *bench) {
@@ -200,7 +200,7 @@ func TestWhatIsReadMeanwhile(t *testing.T) {
 			v.Keep(false)
 			b.put(0, "o", "a", "1")
 			if !b.looked[owner] || !b.pass(t, owner, false, nil) {
-				t.Error("nobody is woken")
+				t.Error("no reader is woken")
 			}
 		},
 		"a handler's filter counts for itself, by causes": func(t *testing.T, b *bench) {
@@ -239,7 +239,7 @@ func TestWhatIsReadMeanwhile(t *testing.T) {
 			b.pass(t, owner, false, read)
 			b.put(0, "o", "a", "1")
 			if !b.looked[owner] || !b.pass(t, owner, false, nil) {
-				t.Error("a new key wakes nobody")
+				t.Error("a new key wakes no reader")
 			}
 			clear(b.looked)
 			b.put(0, "o", "a", "2")
@@ -290,7 +290,7 @@ func TestWhatIsReadMeanwhile(t *testing.T) {
 			b.unread = nil
 			b.all[0].Grant()
 			if !b.looked[owner] || !b.pass(t, owner, false, keyed(t, "x", "a")) {
-				t.Error("who could not read it is not told when it can be")
+				t.Error("a reader that could not read it is not notified when it can")
 			}
 			b.readers.Clear()
 			if b.left() > 0 {
@@ -311,7 +311,7 @@ func TestWhatIsReadMeanwhile(t *testing.T) {
 				t.Error("the change is lost")
 			}
 		},
-		"who only looks by the clock is woken by nobody": func(t *testing.T, b *bench) {
+		"a reader with a schedule is not woken": func(t *testing.T, b *bench) {
 			v := b.readers.View(owner, true, false)
 			keyed(t, "x", "a")(v.For("h", ""))
 			v.Keep(true)
@@ -325,7 +325,7 @@ func TestWhatIsReadMeanwhile(t *testing.T) {
 	}
 }
 
-// BenchmarkReaders tells how many bytes are held for each of 20,000 objects that read one key of their own, and
+// BenchmarkReaders reports how many bytes are held for each of 20,000 objects that read one key of their own, and
 // how long a pass takes that reads it.
 func BenchmarkReaders(b *testing.B) {
 	const n = 20_000

@@ -297,14 +297,14 @@ func (p *process) leads() bool {
 	return p.leading
 }
 
-// terms tells how many terms there were, and how the last one that has ended did.
+// terms returns how many terms there were, and how the last one that has ended did.
 func (p *process) terms() (number int, ending error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.number, p.ending
 }
 
-// logged tells how many lines have the text.
+// logged returns how many lines have the text.
 func (p *process) logged(text string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -29,7 +29,7 @@ func undecided(t *testing.T, answer <-chan bool) {
 	t.Helper()
 	select {
 	case got := <-answer:
-		t.Errorf("a write was told %v while there is doubt", got)
+		t.Errorf("a write got %v while there is doubt", got)
 	default:
 	}
 }
@@ -70,7 +70,7 @@ func TestDoubt(t *testing.T) {
 					p.breaks(nil)
 					close(goOn)
 					if got := <-answer; got != test.goesOn {
-						t.Errorf("the write was told %v, want %v", got, test.goesOn)
+						t.Errorf("the write got %v, want %v", got, test.goesOn)
 					}
 					pass(10 * time.Second)
 					n, ending := p.terms()
@@ -206,7 +206,7 @@ func TestTheLockIsWatched(t *testing.T) {
 			stream.Modify(c.stored())
 		}, false},
 		"it is renewed": {func(c *cluster, stream *apiwatch.FakeWatcher) { stream.Modify(c.stored()) }, true},
-		"what is told is over": {func(c *cluster, stream *apiwatch.FakeWatcher) {
+		"an old event": {func(c *cluster, stream *apiwatch.FakeWatcher) {
 			stream.Delete(c.stored())
 		}, true},
 	}

@@ -64,14 +64,14 @@ func TestMomentHasTwoClocks(t *testing.T) {
 	}
 }
 
-func TestFenceTellsTheEndOfATermOnce(t *testing.T) {
+func TestFenceReportsTheEndOfATermOnce(t *testing.T) {
 	f := fence{limit: time.Second}
 	if f.stop() {
 		t.Error("a term ended that never began")
 	}
 	shut := f.start()
 	if !f.stop() || f.stop() {
-		t.Error("the end of the term was not told exactly once")
+		t.Error("the end of the term was not reported exactly once")
 	}
 	select {
 	case <-shut:

@@ -37,7 +37,7 @@ func TestNew(t *testing.T) {
 			change:  func(s *Settings) { s.LeaseDuration = 10 * time.Second },
 			wantErr: "the lease duration (10s, in whole seconds) must be more than the renew deadline (10s)",
 		},
-		"a lease that is told as shorter than it is": {
+		"a lease whose seconds are fewer than its duration": {
 			change:  func(s *Settings) { s.RenewDeadline, s.LeaseDuration = 10200*time.Millisecond, 10900*time.Millisecond },
 			wantErr: "the lease duration (10s, in whole seconds)",
 		},
@@ -238,7 +238,7 @@ func TestLossAndReturn(t *testing.T) {
 			t.Error(err)
 		}
 		if diff := cmp.Diff([]bool{true, false, true, false}, p.changes); diff != "" {
-			t.Errorf("Changed was told (-want +got):\n%s", diff)
+			t.Errorf("calls of Changed (-want +got):\n%s", diff)
 		}
 		if p.logged(`"msg"="lost leadership"`) != 1 || p.logged(`"reason"="the lock was not renewed in time"`) != 1 {
 			t.Errorf("the log does not say once why leadership was lost: %v", p.lines)

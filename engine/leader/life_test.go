@@ -108,7 +108,7 @@ func TestLifeTakeOver(t *testing.T) {
 		"the pod is being deleted": {
 			happens: func(c *cluster) { now := metav1.Now(); c.pods["a"].DeletionTimestamp = &now },
 		},
-		"nobody knows what the pod does": {
+		"the state of the pod is unknown": {
 			happens: func(c *cluster) { c.pods["a"].Status.Phase = corev1.PodUnknown },
 		},
 		"the process is gone, but its pod is not": {happens: func(*cluster) {}},

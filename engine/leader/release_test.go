@@ -34,7 +34,7 @@ func TestReleaseSurvivesConflicts(t *testing.T) {
 	})
 }
 
-func TestReleaseThatFailsIsTold(t *testing.T) {
+func TestReleaseThatFailsIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster()
 		p := c.start(t, "a", dsl.LeaderLease, nil)
@@ -51,8 +51,8 @@ func TestALoserDoesNotHoldTheLease(t *testing.T) {
 	tests := map[string]func(c *cluster){
 		"the Lease was deleted, and is made again by whoever comes first": func(c *cluster) { c.lease = nil },
 		"the Lease was taken by somebody who gives it back": func(c *cluster) {
-			nobody := ""
-			c.lease.Spec.HolderIdentity = &nobody
+			none := ""
+			c.lease.Spec.HolderIdentity = &none
 		},
 	}
 	for title, happens := range tests {

@@ -34,7 +34,7 @@ func TestRivalry(t *testing.T) {
 			t.Errorf("lines at verbosity %d (-want +got):\n%s", verbosity, diff)
 		}
 	}
-	withRivalry(logr.Discard()).Error(taken, "nobody listens")
+	withRivalry(logr.Discard()).Error(taken, "no one listens")
 }
 
 // TestALockThatIsRefusedIsSaidOnce holds that what fails at each try, each few seconds, is a line when it begins,

@@ -28,7 +28,7 @@ func TestRead(t *testing.T) {
 			Book{State: "Up", Since: begins.Add(-time.Hour), Entered: begins.Add(-30 * time.Minute), Failures: 2}, false,
 		},
 		"a number of JSON": {map[string]any{"state": "Up", "stateUID": "u", "stateFailures": 2.0}, Book{State: "Up", Failures: 2}, false},
-		"fields that nobody can read": {
+		"unreadable fields": {
 			map[string]any{"state": "Up", "stateUID": "u", "stateSince": 1, "stateEntered": "soon", "stateFailures": "many"}, Book{State: "Up"}, false,
 		},
 		"a time in the future": {map[string]any{"state": "Up", "stateUID": "u", "stateSince": "2001-01-01T00:00:00Z"}, Book{State: "Up"}, false},

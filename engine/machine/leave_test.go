@@ -19,16 +19,16 @@ import (
 func TestWhichConditionsMayBeOnesOfBefore(t *testing.T) {
 	condition := func(kind, reason string) any { return map[string]any{"type": kind, "status": "True", "reason": reason} }
 	for name, test := range map[string]struct {
-		untold, gone bool
-		conditions   []any
-		want         []string
+		undeclared, gone bool
+		conditions       []any
+		want             []string
 	}{
 		"one whose reason is the state":                        {conditions: []any{condition("Going", "Up")}, want: []string{"Going"}},
 		"one whose reason is the state of another machine":     {conditions: []any{condition("Going", "Open")}, want: []string{"Going"}},
 		"one whose reason is what a machine's that is gone is": {conditions: []any{condition("Going", "Old"), condition("PhaseReady", "Old")}, want: []string{"Going", "PhaseReady"}},
 		"one whose reason is a failure":                        {conditions: []any{condition("PhaseReady", EnterFailed)}, want: []string{"PhaseReady"}},
 		"none with another reason":                             {conditions: []any{condition("Synced", "Pulled"), condition("Ready", "AllReady"), "odd", map[string]any{"reason": "Up"}}},
-		"none where code sets some that nobody knows of":       {untold: true, conditions: []any{condition("Going", "Up")}},
+		"none where code sets undeclared ones":                 {undeclared: true, conditions: []any{condition("Going", "Up")}},
 		"none of an object that is gone":                       {gone: true, conditions: []any{condition("Going", "Up")}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestWhichConditionsMayBeOnesOfBefore(t *testing.T) {
 			}}}
 			in := Input{
 				Handler: &dsl.Handler{ID: "machine", Machine: &dsl.Machine{States: []dsl.State{{Name: "Up", Terminal: true}}}},
-				Others:  []*dsl.Machine{{Name: "door"}, {Name: "copy"}}, Declared: !test.untold, Gone: test.gone,
+				Others:  []*dsl.Machine{{Name: "door"}, {Name: "copy"}}, Declared: !test.undeclared, Gone: test.gone,
 			}
 			r := &dsl.Request{Patch: dsl.NewPatch()}
 			r.Object, r.Log = o, logr.Discard()

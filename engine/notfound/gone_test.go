@@ -51,7 +51,7 @@ func TestSays(t *testing.T) {
 	}
 }
 
-// TestUnserved holds that a 404 of the path is told from one of an object.
+// TestUnserved holds that a 404 of the path is distinguished from one of an object.
 func TestUnserved(t *testing.T) {
 	foos := schema.GroupResource{Group: "example.com", Resource: "foos"}
 	page := apierrors.NewGenericServerResponse(http.StatusNotFound, "GET", foos, "web", "404 page not found", 0, true)
@@ -87,10 +87,10 @@ func TestWith(t *testing.T) {
 		want     bool
 	}{
 		"one that lives": {`"name":"web"`, false},
-		"one that is being deleted, and nobody holds": {deleted, true},
-		"one that another finalizer holds":            {deleted + `,"finalizers":["a/b"]`, false},
-		"one whose grace period runs":                 {deleted + `,"deletionGracePeriodSeconds":30`, false},
-		"one whose grace period is over":              {deleted + `,"deletionGracePeriodSeconds":0`, true},
+		"one that is being deleted, without finalizers": {deleted, true},
+		"one that another finalizer holds":              {deleted + `,"finalizers":["a/b"]`, false},
+		"one whose grace period runs":                   {deleted + `,"deletionGracePeriodSeconds":30`, false},
+		"one whose grace period is over":                {deleted + `,"deletionGracePeriodSeconds":0`, true},
 	} {
 		if got := notfound.With(object(tt.metadata)); got != tt.want {
 			t.Errorf("%s: With is %t, want %t", name, got, tt.want)

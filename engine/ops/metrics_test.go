@@ -117,7 +117,7 @@ func TestQueues(t *testing.T) {
 		time.Sleep(time.Second) // a second in the bubble
 		key, _ := q.Get()
 		time.Sleep(3100 * time.Millisecond)
-		// What is running is told each half second, and the last time was a tenth ago.
+		// Running work is reported each half second, and the last time was a tenth ago.
 		want(t, m, "workqueue_longest_running_processor_seconds", `
 			workqueue_longest_running_processor_seconds{controller="foos.v1.example.com",name="foos.v1.example.com"} 3`)
 		q.Done(key)
@@ -167,7 +167,7 @@ func TestWrittenAndLeader(t *testing.T) {
 	want(t, m, "leader_election_master_status", `leader_election_master_status{name="foo-leader"} 0`)
 }
 
-// TestForget holds that no page of metrics lists a resource that nobody works on any more.
+// TestForget holds that no page of metrics lists a resource that is not worked on any more.
 func TestForget(t *testing.T) {
 	m := ops.NewMetrics()
 	for _, resource := range []string{foos, "bars.v1.example.com"} {
@@ -263,19 +263,19 @@ func TestResources(t *testing.T) {
 	})
 }
 
-func TestAScrapeLeavesOutWhatIsWrongAndTellsIt(t *testing.T) {
+func TestAScrapeLeavesOutFaultyMetricsAndLogsThem(t *testing.T) {
 	m := ops.NewMetrics()
 	m.Leader("foo-leader", true)
 	m.Resources(func() []ops.ResourceStats { return []ops.ResourceStats{{Resource: foos}, {Resource: foos}} })
-	var told []string
-	log := funcr.New(func(_, args string) { told = append(told, args) }, funcr.Options{})
+	var logged []string
+	log := funcr.New(func(_, args string) { logged = append(logged, args) }, funcr.Options{})
 	w := httptest.NewRecorder()
 	m.Handler(log).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	if w.Code != 200 || !strings.Contains(w.Body.String(), `leader_election_master_status{name="foo-leader"} 1`) {
 		t.Errorf("got %d and %.200q", w.Code, w.Body.String())
 	}
-	if len(told) != 1 || !strings.Contains(told[0], "handwerk_resource_up") {
-		t.Errorf("log: got %q, want a line on handwerk_resource_up", told)
+	if len(logged) != 1 || !strings.Contains(logged[0], "handwerk_resource_up") {
+		t.Errorf("log: got %q, want a line on handwerk_resource_up", logged)
 	}
 	m.Handler(logr.Logger{}).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/metrics", nil))
 }

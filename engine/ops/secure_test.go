@@ -137,7 +137,7 @@ func TestHowLongAnAnswerCounts(t *testing.T) {
 	})
 }
 
-// TestInventedTokens holds that tokens which nobody has given out neither fill the memory, nor push out the answers for real
+// TestInventedTokens holds that tokens that were not issued neither fill the memory, nor push out the answers for real
 // ones, nor have the API server asked without bound, nor keep clients of other addresses out.
 func TestInventedTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
-// readyz are checks of which one of two resources is degraded.
+// readyz are checks with one of two resources degraded.
 func readyz() []ops.Check {
 	return []ops.Check{
 		{Name: "started"},
@@ -63,12 +63,12 @@ func TestReadyz(t *testing.T) {
 		"without checks it passes":                          {nil, "/readyz?verbose", 200, "[+]ping ok\nreadyz check passed\n"},
 		"one degraded resource does not make it unready":    {readyz, "/readyz", 200, "ok"},
 		"verbose shows every check":                         {readyz, "/readyz?verbose", 200, verbose + "readyz check passed\n"},
-		"a failed check fails the whole and is told":        {draining, "/readyz", 503, verbose + "[-]draining failed: stopping\nreadyz check failed\n"},
+		"a failed check fails the whole and is reported":    {draining, "/readyz", 503, verbose + "[-]draining failed: stopping\nreadyz check failed\n"},
 		"resources that are all degraded fail the whole":    {degraded, "/readyz", 503, "[+]started ok\n[!]resource/bars degraded\n[!]leader degraded\nreadyz check failed: every resource is degraded\n"},
 		"what is degraded and no resource does not fail":    {child, "/readyz", 200, "ok"},
 		"an excluded check does not count":                  {draining, "/readyz?exclude=draining", 200, "ok"},
 		"several checks can be excluded":                    {draining, "/readyz?verbose&exclude=draining&exclude=resource/bars.v1.example.com", 200, "[+]started ok\n[+]resource/foos.v1.example.com ok: 3 objects\n[+]resource/bars.v1.example.com excluded: ok\n[+]draining excluded: ok\nreadyz check passed\n"},
-		"excluding what is not there is told":               {healthy, "/readyz?verbose&exclude=nope", 200, "[+]started ok\n[+]resource/foos ok\nwarn: cannot exclude \"nope\": no such check\nreadyz check passed\n"},
+		"excluding an unknown check is reported":            {healthy, "/readyz?verbose&exclude=nope", 200, "[+]started ok\n[+]resource/foos ok\nwarn: cannot exclude \"nope\": no such check\nreadyz check passed\n"},
 		"one check says ok":                                 {readyz, "/readyz/started", 200, "ok"},
 		"one check can be verbose":                          {readyz, "/readyz/resource/foos.v1.example.com?verbose", 200, "[+]resource/foos.v1.example.com ok: 3 objects\n"},
 		"one check that is degraded fails when it is asked": {readyz, "/readyz/resource/bars.v1.example.com", 503, "[!]resource/bars.v1.example.com degraded: forbidden: list; no CRD\n"},

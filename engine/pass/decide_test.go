@@ -161,18 +161,18 @@ func TestWhatBecomesOfTheFinalizer(t *testing.T) {
 		e    Ending
 		want Finalization
 	}{
-		"an object that nobody holds":                             {Ending{}, Finalization{}},
-		"one that a handler holds":                                {Ending{Wanted: true}, Finalization{Add: true}},
-		"one that is held already":                                {Ending{Wanted: true, Finalizer: true}, Finalization{}},
-		"one that nobody holds any more":                          {Ending{Finalizer: true}, Finalization{Remove: true}},
-		"a deletion that handlers are through with":               {Ending{Deleted: true, Finalizer: true}, Finalization{Finalized: true, Remove: true}},
-		"one that a handler is at":                                {Ending{Deleted: true, Finalizer: true, Open: true}, Finalization{}},
-		"one where a handler has failed for good":                 {Ending{Deleted: true, Finalizer: true, Failed: true}, Finalization{Held: true}},
-		"one of which a filter cannot be asked":                   {Ending{Deleted: true, Finalizer: true, Unsure: true}, Finalization{Held: true}},
-		"an object that is gone":                                  {Ending{Gone: true, Deleted: true}, Finalization{Finalized: true, Remove: true}},
-		"one that is gone, while a handler is at it":              {Ending{Gone: true, Deleted: true, Open: true}, Finalization{}},
-		"one that is gone, with a handler that failed for good":   {Ending{Gone: true, Deleted: true, Failed: true}, Finalization{Finalized: true}},
-		"one that is gone, and of which a filter cannot be asked": {Ending{Gone: true, Deleted: true, Unsure: true}, Finalization{}},
+		"an object without finalizers":                           {Ending{}, Finalization{}},
+		"one that a handler holds":                               {Ending{Wanted: true}, Finalization{Add: true}},
+		"one that is held already":                               {Ending{Wanted: true, Finalizer: true}, Finalization{}},
+		"one that is not held any more":                          {Ending{Finalizer: true}, Finalization{Remove: true}},
+		"a deletion that handlers are through with":              {Ending{Deleted: true, Finalizer: true}, Finalization{Finalized: true, Remove: true}},
+		"one that a handler is at":                               {Ending{Deleted: true, Finalizer: true, Open: true}, Finalization{}},
+		"one where a handler has failed for good":                {Ending{Deleted: true, Finalizer: true, Failed: true}, Finalization{Held: true}},
+		"one whose filter cannot be evaluated":                   {Ending{Deleted: true, Finalizer: true, Unsure: true}, Finalization{Held: true}},
+		"an object that is gone":                                 {Ending{Gone: true, Deleted: true}, Finalization{Finalized: true, Remove: true}},
+		"one that is gone, while a handler is at it":             {Ending{Gone: true, Deleted: true, Open: true}, Finalization{}},
+		"one that is gone, with a handler that failed for good":  {Ending{Gone: true, Deleted: true, Failed: true}, Finalization{Finalized: true}},
+		"one that is gone, and whose filter cannot be evaluated": {Ending{Gone: true, Deleted: true, Unsure: true}, Finalization{}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -273,10 +273,10 @@ func TestWhatIsStillToCome(t *testing.T) {
 		"nothing":                   {},
 		"a handler that has failed": {jobs: Jobs{fails}, retries: true, latest: noon.Add(time.Hour)},
 		"one that is done":          {jobs: Jobs{done}},
-		"one that failed for a child, of which that is not stored": {jobs: Jobs{child}},
-		"a delete handler that has not begun":                      {jobs: Jobs{deletes}, open: true},
-		"a handler of events that has failed":                      {jobs: Jobs{jobOf("h", dsl.Event, dsl.Event)}, covered: true},
-		"several":                                                  {jobs: Jobs{done, fails, deletes}, retries: true, latest: noon.Add(time.Hour), open: true},
+		"one that failed for a child, without a stored cause": {jobs: Jobs{child}},
+		"a delete handler that has not begun":                 {jobs: Jobs{deletes}, open: true},
+		"a handler of events that has failed":                 {jobs: Jobs{jobOf("h", dsl.Event, dsl.Event)}, covered: true},
+		"several":                                             {jobs: Jobs{done, fails, deletes}, retries: true, latest: noon.Add(time.Hour), open: true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -30,9 +30,9 @@ func TestWhatIsSaidOfFailingHandlers(t *testing.T) {
 		owed     bool
 		want     string
 	}{
-		"nobody fails": {bare, []FailingHandler{well}, false, "leave"},
-		"one fails":    {bare, []FailingHandler{fails("a", Retried, true)}, false, "HandlerFailing Operator op: a: no a"},
-		"one that did not run was told when it did":                {bare, []FailingHandler{fails("a", Retried, false)}, false, "leave"},
+		"no handler fails": {bare, []FailingHandler{well}, false, "leave"},
+		"one fails":        {bare, []FailingHandler{fails("a", Retried, true)}, false, "HandlerFailing Operator op: a: no a"},
+		"one that did not run was reported when it did":            {bare, []FailingHandler{fails("a", Retried, false)}, false, "leave"},
 		"but not if that could not be written":                     {bare, []FailingHandler{fails("a", Retried, false)}, true, "HandlerFailing Operator op: a: no a"},
 		"a filter fails without a run":                             {bare, []FailingHandler{fails("a", FilterFailed, false)}, false, "FilterFailed Operator op: a: no a"},
 		"of two the graver reason, and the words of the first":     {bare, []FailingHandler{fails("a", Retried, true), fails("b", Failed, true)}, false, "HandlerFailed Operator op: a, b: no a"},

@@ -39,7 +39,7 @@ func TestSleep(t *testing.T) {
 		"a handler that asked to run at once":   {func(m *Memory) { m.Row("h", 1) }, true},
 		"one that does so no more":              {func(m *Memory) { m.Row("h", 1); m.Row("h", 0) }, false},
 		"what woke it":                          {func(m *Memory) { m.Woken = m.Woken.Next([]breaker.Version{{UID: "v", Text: "1"}}) }, true},
-		"a failure of which the log told":       {func(m *Memory) { m.Troubles.Failed("h", true) }, true},
+		"a failure that was logged":             {func(m *Memory) { m.Troubles.Failed("h", true) }, true},
 		"conditions that are not to be retired": {func(m *Memory) { m.Settled = []string{"Ready"} }, true},
 	}
 	for name, test := range tests {

@@ -134,7 +134,7 @@ func TestDropped(t *testing.T) {
 	}
 }
 
-// TestRetiredConditions holds which conditions are taken away: those of the types named that this operator has set, under any of its names, and nobody sets
+// TestRetiredConditions holds which conditions are taken away: those of the types named that this operator has set, under any of its names, and no handler sets
 // with the same write.
 func TestRetiredConditions(t *testing.T) {
 	o := &unstructured.Unstructured{Object: tree{"status": tree{"conditions": []any{

@@ -37,11 +37,11 @@ func TestEditRepeats(t *testing.T) {
 		"another field of the entry has changed": {
 			`{"l":[{"name":"a","v":1}]}`, `{"l":[{"name":"a","v":2}]}`, `{"l":[{"name":"a","v":1,"w":1}]}`, `{"l":[{"name":"a","v":2,"w":1}]}`, true,
 		},
-		"somebody's entry is to go":           {`{"l":["a"]}`, `{"l":["a","b"]}`, `{"l":["a","c"]}`, `{"l":["a","b"]}`, false},
-		"somebody's order is to go":           {`{"l":["a","b"]}`, `{"l":["a","b","c"]}`, `{"l":["b","a"]}`, `{"l":["a","b","c"]}`, false},
-		"entries that cannot be told apart":   {`{"l":[1]}`, `{"l":[1,2]}`, `{"l":[1,3]}`, `{"l":[1,3,2]}`, false},
-		"entries that are there twice":        {`{"l":["a"]}`, `{"l":["a","b"]}`, `{"l":["a","a"]}`, `{"l":["a","a","b"]}`, false},
-		"one entry was taken, and another is": {`{"l":["a","b"]}`, `{"l":["b"]}`, `{"l":["b"]}`, `{"l":[]}`, false},
+		"somebody's entry is to go":            {`{"l":["a"]}`, `{"l":["a","b"]}`, `{"l":["a","c"]}`, `{"l":["a","b"]}`, false},
+		"somebody's order is to go":            {`{"l":["a","b"]}`, `{"l":["a","b","c"]}`, `{"l":["b","a"]}`, `{"l":["a","b","c"]}`, false},
+		"entries that cannot be distinguished": {`{"l":[1]}`, `{"l":[1,2]}`, `{"l":[1,3]}`, `{"l":[1,3,2]}`, false},
+		"entries that are there twice":         {`{"l":["a"]}`, `{"l":["a","b"]}`, `{"l":["a","a"]}`, `{"l":["a","a","b"]}`, false},
+		"one entry was taken, and another is":  {`{"l":["a","b"]}`, `{"l":["b"]}`, `{"l":["b"]}`, `{"l":[]}`, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

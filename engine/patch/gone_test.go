@@ -19,7 +19,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// saying is a server that refuses patches and answers reads as it is told.
+// saying is a server that refuses patches and answers reads as a test says.
 type saying struct {
 	dynamic.ResourceInterface
 	patch error

@@ -18,7 +18,7 @@ func TestWhoElseHasSetACondition(t *testing.T) {
 		managed map[string]string
 		want    string
 	}{
-		"nobody":                               {nil, ""},
+		"no manager":                           {nil, ""},
 		"this operator":                        {map[string]string{"op": keyed}, ""},
 		"this operator by its mark":            {map[string]string{"op/observed/u-1": keyed}, ""},
 		"this operator under its earlier name": {map[string]string{"old": keyed}, ""},

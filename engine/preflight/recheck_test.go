@@ -43,7 +43,7 @@ func (p *publisher) set(field string, down bool) {
 	p.field, p.down = field, down
 }
 
-// asked tells how many requests there were since it was called last.
+// asked returns how many requests there were since it was called last.
 func (p *publisher) asked() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// shared are Secrets of which another process makes one before ours does.
+// shared are Secrets; another process makes one of them before ours does.
 type shared struct {
 	dynamic.ResourceInterface
 	theirs string
@@ -39,7 +39,7 @@ type digests string
 
 func (d *digests) Set(key []byte) { *d = digests(key) }
 
-// TestAKeyIsMadeOnce holds that who comes second takes the key of the first, and that a Secret without one is none.
+// TestAKeyIsMadeOnce holds that the second process takes the key of the first, and that a Secret without a key is ignored.
 func TestAKeyIsMadeOnce(t *testing.T) {
 	for name, tt := range map[string]struct{ theirs, key, says string }{
 		"a key of another process": {"MDEyMzQ1Njc4OWFiY2RlZg==", "0123456789abcdef", ""},

@@ -100,9 +100,9 @@ func TestAKeyThatComesWhileItIsInWork(t *testing.T) {
 	})
 }
 
-// TestNobodyLooksWhileNothingIsInWork holds that the work in progress is published as long as there is some, and once
+// TestNothingIsMeasuredWhileNothingIsInWork holds that the work in progress is published as long as there is some, and once
 // more when there is none.
-func TestNobodyLooksWhileNothingIsInWork(t *testing.T) {
+func TestNothingIsMeasuredWhileNothingIsInWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &meters{values: map[string]float64{}}
 		q := New("foos", m, alone[string])

@@ -46,7 +46,7 @@ func TestCleanupNeedsWhatItTakesAway(t *testing.T) {
 				"escalate roles of rbac.authorization.k8s.io", "bind roles of rbac.authorization.k8s.io named view",
 			}, own...),
 		},
-		"a built-in kind whose status nobody writes has no conditions of it": {
+		"a built-in kind whose status is not written has no conditions of it": {
 			op:   func() *dsl.Operator { op := dsl.New("foo"); op.Resource("pods.v1", func(*dsl.Resource) {}); return op }(),
 			want: append([]string{"get,list,patch pods"}, own...),
 		},
@@ -78,7 +78,7 @@ func TestCleanupNeedsWhatItTakesAway(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := told(rbac.OfCleanup(tt.op, rbac.Settings{Namespace: "system"}, "handwerk-foo"))
+			got := lines(rbac.OfCleanup(tt.op, rbac.Settings{Namespace: "system"}, "handwerk-foo"))
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/rbac"
 )
 
-// TestTheKeyIsARightOfThoseWhoHandleSecrets holds that nobody else needs it.
+// TestTheKeyIsARightOfThoseWhoHandleSecrets holds that no other account needs it.
 func TestTheKeyIsARightOfThoseWhoHandleSecrets(t *testing.T) {
 	nothing := func(context.Context, *dsl.Request) error { return nil }
 	for name, tt := range map[string]struct {

@@ -29,9 +29,9 @@ func foos(define func(*dsl.Resource)) *dsl.Operator {
 	return op
 }
 
-// told are rights as policies, a line each, but for those that every operator needs. What it needs not
+// lines are rights as policies, a line each, but for those that every operator needs. What it needs not
 // necessarily has a question mark.
-func told(rules []rbac.Rule) []string {
+func lines(rules []rbac.Rule) []string {
 	rules = slices.DeleteFunc(slices.Clone(rules), func(r rbac.Rule) bool {
 		return r.Resource == "customresourcedefinitions" && r.Optional || r.Resource == "events"
 	})
@@ -268,7 +268,7 @@ func TestAnOperatorNeedsWhatItAndItsHandlersDo(t *testing.T) {
 			if err := test.op.Validate(); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, told(rbac.Of(test.op, test.set))); diff != "" {
+			if diff := cmp.Diff(test.want, lines(rbac.Of(test.op, test.set))); diff != "" {
 				t.Errorf("rights (-want +got):\n%s", diff)
 			}
 		})
@@ -312,7 +312,7 @@ func TestEventsAreWhereTheirObjectsAre(t *testing.T) {
 	}
 }
 
-// TestDemandsPutNamespacesTogether: what is the same but for its namespace is one thing to tell.
+// TestDemandsPutNamespacesTogether: demands that differ only by namespace are reported as one.
 func TestDemandsPutNamespacesTogether(t *testing.T) {
 	op := foos(func(r *dsl.Resource) {
 		r.OnReconcile("one", nothing, dsl.WithNeeds(dsl.Need{Verbs: []string{"get"}, Resource: dsl.ResourceName{Resource: "pods"}, Namespace: "c"}),
@@ -364,7 +364,7 @@ func TestScopesAndPluralsComeFromTheOperatorsOwnCRDs(t *testing.T) {
 	}
 }
 
-func TestCheckTellsWhatIsMissing(t *testing.T) {
+func TestCheckReportsMissingRights(t *testing.T) {
 	rules := rbac.Of(foos(func(r *dsl.Resource) { r.OnDelete("bye", nothing) }), rbac.Settings{})
 	asked := 0
 	missing, err := rbac.Check(t.Context(), func(_ context.Context, about authorization.ResourceAttributes) (bool, error) {

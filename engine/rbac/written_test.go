@@ -47,7 +47,7 @@ func TestARightForAnObjectCountsWhereTheObjectIs(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, line := range told(rbac.Of(op, rbac.Settings{})) {
+			for _, line := range lines(rbac.Of(op, rbac.Settings{})) {
 				if line != "list,watch foos of example.com in a" && line != "list,watch foos of example.com in b" {
 					got = append(got, line)
 				}
@@ -69,7 +69,7 @@ func TestARightThatARoleGrantsMakesNoChild(t *testing.T) {
 			r.Owns("pods")
 			r.OnReconcile("give", nothing, dsl.WithNeeds(need))
 		})
-		got := slices.DeleteFunc(told(rbac.Of(op, rbac.Settings{})), func(line string) bool { return !strings.Contains(line, "finalizers") })
+		got := slices.DeleteFunc(lines(rbac.Of(op, rbac.Settings{})), func(line string) bool { return !strings.Contains(line, "finalizers") })
 		if strings.Join(got, ",") != want {
 			t.Errorf("of %+v it follows %q, want %q", need, got, want)
 		}
@@ -95,7 +95,7 @@ func TestARightThatCountsEverywhereIsAskedForEverywhere(t *testing.T) {
 			}
 		}
 		if !found {
-			t.Errorf("%s: nobody needs pods", name)
+			t.Errorf("%s: no handler needs pods", name)
 		}
 	}
 }

@@ -116,7 +116,7 @@ func TestAnOwnerThatAsksForMoreMissesNoEvent(t *testing.T) {
 	}
 }
 
-// TestWhetherSelectionsChange holds what of a selection tells that an object asks for something else. A condition does
+// TestWhetherSelectionsChange holds which changes of a selection count as another demand of an object. A condition does
 // not, nor what has to do with namespaces where there are none.
 func TestWhetherSelectionsChange(t *testing.T) {
 	match := func(*unstructured.Unstructured) (bool, error) { return true, nil }

@@ -19,8 +19,8 @@ import (
 )
 
 var (
-	errAway    = errors.New("nobody answers")
-	errNothing = errors.New("nothing can be told of the namespace")
+	errAway    = errors.New("no answer")
+	errNothing = errors.New("the namespace's state is unknown")
 )
 
 // world is what the server has of one object, and what is known of its surroundings.
@@ -109,7 +109,7 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestProve holds when an object is looked for, and what people are told of it meanwhile.
+// TestProve holds when an object is looked for, and the texts about it meanwhile.
 func TestProve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, lines := &world{live: "a"}, 0
@@ -153,7 +153,7 @@ func TestProve(t *testing.T) {
 		}
 		d.LookNow()
 		if wait, _ := f.Prove(t.Context(), key, "a", d); wait > 0 {
-			t.Error("it does not look when it is told to")
+			t.Error("it does not look when it is asked to")
 		}
 	})
 }

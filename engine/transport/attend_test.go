@@ -16,10 +16,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// TestAttend holds how often it is asked whether the server is back, and when all are told that it is.
+// TestAttend holds how often it is asked whether the server is back, and when all are notified that it is.
 func TestAttend(t *testing.T) {
 	tests := map[string]struct {
-		// answers are what the server answers, from a time on; nil is that it is ready, errAway that nobody answers.
+		// answers are what the server answers, from a time on; nil is that it is ready, errAway that no server answers.
 		answers map[time.Duration]error
 		last    time.Duration
 		asked   [2]int64 // at least and at most
@@ -87,11 +87,11 @@ func TestAttend(t *testing.T) {
 					t.Errorf("it was asked %d times, want %d to %d", n, tt.asked[0], tt.asked[1])
 				}
 				if len(backs) != len(tt.backs) {
-					t.Fatalf("all were told at %v, want about %v", backs, tt.backs)
+					t.Fatalf("all were notified at %v, want about %v", backs, tt.backs)
 				}
 				for i, want := range tt.backs {
 					if late := backs[i] - want; late < 0 || late > 6*time.Second || name != "one that asks for time" && late > 1500*time.Millisecond {
-						t.Errorf("all were told at %v, want about %v", backs, tt.backs)
+						t.Errorf("all were notified at %v, want about %v", backs, tt.backs)
 					}
 				}
 			})

@@ -29,7 +29,7 @@ func (m mute) RoundTrip(request *http.Request) (*http.Response, error) {
 	return nil, err
 }
 
-// silence is a body of which nothing comes.
+// silence is a body that sends nothing.
 type silence struct{ ctx context.Context }
 
 func (s *silence) Read([]byte) (int, error) { <-s.ctx.Done(); return 0, s.ctx.Err() }

@@ -160,8 +160,8 @@ func (serving) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Header: http.Header{}, Request: r}, nil
 }
 
-// TestWhyNobodyAnswersIsSaidPlainly holds what a person reads of requests that fail.
-func TestWhyNobodyAnswersIsSaidPlainly(t *testing.T) {
+// TestWhyAServerDoesNotAnswerIsSaidPlainly holds what a person reads of requests that fail.
+func TestWhyAServerDoesNotAnswerIsSaidPlainly(t *testing.T) {
 	canceled := errors.New("net/http: request canceled")
 	tests := map[string]struct {
 		limit time.Duration
@@ -169,10 +169,10 @@ func TestWhyNobodyAnswersIsSaidPlainly(t *testing.T) {
 		err   error
 		want  string // in the line; empty for no line
 	}{
-		"its time is over, and the client ends it":  {0, false, canceled, `"error"="no answer in time"`},
-		"a moment before its context does":          {50 * time.Millisecond, false, canceled, `"error"="no answer in time"`},
-		"nobody listens":                            {time.Minute, false, errors.New("connection refused"), `"error"="connection refused"`},
-		"nobody wants to know it any more, no line": {time.Minute, true, canceled, ""},
+		"its time is over, and the client ends it": {0, false, canceled, `"error"="no answer in time"`},
+		"a moment before its context does":         {50 * time.Millisecond, false, canceled, `"error"="no answer in time"`},
+		"no server listens":                        {time.Minute, false, errors.New("connection refused"), `"error"="connection refused"`},
+		"the request was cancelled, no line":       {time.Minute, true, canceled, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -192,7 +192,7 @@ func TestWhyNobodyAnswersIsSaidPlainly(t *testing.T) {
 				_, _ = through.RoundTrip(request) // one that fails is no outage
 				time.Sleep(doubt)
 				if _, err := through.RoundTrip(request); !Unanswered(err) && !tt.give {
-					t.Errorf("the error %v does not say that nobody answered", err)
+					t.Errorf("the error %v does not say that no server answered", err)
 				}
 				if got := strings.Join(lines, "\n"); !strings.Contains(got, tt.want) || tt.want == "" && got != "" {
 					t.Errorf("the log says %q, want %q", got, tt.want)

@@ -54,9 +54,9 @@ func TestQuiet(t *testing.T) {
 	few := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
 	Quiet(few, known{}).Error(cancelled, "two")
 	if len(lines) != 0 {
-		t.Errorf("a cancellation was logged where nobody looks closely: %q", lines)
+		t.Errorf("a cancellation was logged at the default level: %q", lines)
 	}
-	Quiet(logr.Discard(), known{}).Error(cancelled, "nobody listens")
+	Quiet(logr.Discard(), known{}).Error(cancelled, "no one listens")
 }
 
 // bodyTimeout is what the HTTP client says when its time is over while a body is read.

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// TestASpanEndsWithAllThatWasBegunInIt holds that what was entered is told to end, and has ended when the span has.
+// TestASpanEndsWithAllThatWasBegunInIt holds that what was entered is cancelled, and has ended when the span has.
 func TestASpanEndsWithAllThatWasBegunInIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewSpan(func(context.Context) bool { return true })
@@ -38,16 +38,16 @@ func TestASpanEndsWithAllThatWasBegunInIt(t *testing.T) {
 			t.Errorf("%d have ended, after %v", ended.Load(), took)
 		}
 		if _, _, err := s.Enter(context.WithoutCancel(t.Context())); !errors.Is(err, context.Canceled) {
-			t.Errorf("who comes later is told %v", err)
+			t.Errorf("a later one gets %v", err)
 		}
 		if _, _, err := s.Write(t.Context()); !errors.Is(err, context.Canceled) {
-			t.Errorf("who writes later is told %v", err)
+			t.Errorf("a later write gets %v", err)
 		}
 	})
 }
 
 // TestAWriteThatWaitsForTheLeaderEndsWithItsSpan holds that it does so with a context that does not end, too, and that
-// nobody waits for it then.
+// no one waits for it then.
 func TestAWriteThatWaitsForTheLeaderEndsWithItsSpan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewSpan(func(ctx context.Context) bool {
@@ -67,7 +67,7 @@ func TestAWriteThatWaitsForTheLeaderEndsWithItsSpan(t *testing.T) {
 		begun := time.Now()
 		s.End()
 		if err := <-said; !errors.Is(err, ErrNotLeading) || time.Since(begun) > 0 {
-			t.Errorf("it is told %v after %v", err, time.Since(begun))
+			t.Errorf("it gets %v after %v", err, time.Since(begun))
 		}
 		if s.Lost() {
 			t.Error("the end of the attempt counts as a loss of leadership")
@@ -76,7 +76,7 @@ func TestAWriteThatWaitsForTheLeaderEndsWithItsSpan(t *testing.T) {
 }
 
 // TestAnAttemptThatLostItsLeadershipSaysSo holds that an attempt which was refused a write, because the process did not lead,
-// can be told from one that failed for a reason of its own.
+// can be distinguished from one that failed for a reason of its own.
 func TestAnAttemptThatLostItsLeadershipSaysSo(t *testing.T) {
 	leads := true
 	s := NewSpan(func(context.Context) bool { return leads })

@@ -128,7 +128,7 @@ func TestAPoliteEndOfTheStreamIsFollowedByAWatchAlone(t *testing.T) {
 	})
 }
 
-func TestATombstoneWithoutAnObjectTellsTheKey(t *testing.T) {
+func TestATombstoneWithoutAnObjectHasTheKey(t *testing.T) {
 	var j journal
 	drain := sink{&j, &observer{}}
 	drain.OnDelete(cache.DeletedFinalStateUnknown{Key: "default/a"})

@@ -321,7 +321,7 @@ func TestLacks(t *testing.T) {
 		})
 	}
 	if (*Handle)(nil).Lacks(key("a"), nil) {
-		t.Error("what nobody watches is lacking")
+		t.Error("an unwatched field is lacking")
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cached"
 )
 
-// samples makes objects that differ in what tells objects apart, and in their length. Each is of about
+// samples makes objects that differ in their identity and in their length. Each is of about
 // 1.5 KB without its managedFields, as they come: half of it metadata, the rest in small maps.
 func samples(b *testing.B) func(i int, owned bool) *unstructured.Unstructured {
 	text, err := os.ReadFile("../cached/testdata/foo.json")

@@ -106,7 +106,7 @@ func TestAListThatMakesNoSenseIsAFault(t *testing.T) {
 	}
 }
 
-func TestAStreamEndsThoughNobodyReads(t *testing.T) {
+func TestAnUnreadStreamEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &observer{health: newHealth(Source{GVR: foos}, (&log{}).logger(), nil)}
 		inner := apiwatch.NewRaceFreeFake()

@@ -103,10 +103,10 @@ func TestWaitsBeginAgainAfterACalmTime(t *testing.T) {
 	}
 }
 
-func TestASourceThatIsToldNothingIsBlind(t *testing.T) {
+func TestASourceThatReceivesNothingIsBlind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told changes
-		h := newHealth(Source{GVR: foos}, logr.Discard(), told.on)
+		var notified changes
+		h := newHealth(Source{GVR: foos}, logr.Discard(), notified.on)
 		h.listed(nil)
 		h.followed()
 		advance(time.Hour)
@@ -133,8 +133,8 @@ func TestASourceThatIsToldNothingIsBlind(t *testing.T) {
 		if state := h.now(); state.Blind || state.Fault != nil {
 			t.Errorf("when there is a watch again the state is %+v", state)
 		}
-		if n := len(told.take()); n != 4 {
-			t.Errorf("told %d times, want 4: blind, the reason, listed, well", n)
+		if n := len(notified.take()); n != 4 {
+			t.Errorf("notified %d times, want 4: blind, the reason, listed, well", n)
 		}
 	})
 }

@@ -316,7 +316,7 @@ func (s *server) settings() Settings {
 	return Settings{Dynamic: s.dynamic, Metadata: proving{s.metadata, s}}
 }
 
-// proving is a client of metadata that answers questions for the newest version, which the fake cannot tell from listings.
+// proving is a client of metadata that answers questions for the newest version, which the fake cannot distinguish from listings.
 type proving struct {
 	metadata.Interface
 	server *server

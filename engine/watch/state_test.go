@@ -24,24 +24,24 @@ var (
 	notFound  = apierrors.NewNotFound(foos.GroupResource(), "")
 )
 
-// changes remembers what Settings.Changed was told.
+// changes remembers the calls of Settings.Changed.
 type changes struct {
-	mu   sync.Mutex
-	told []string
+	mu     sync.Mutex
+	states []string
 }
 
 func (c *changes) on(src Source, s State) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.told = append(c.told, fmt.Sprintf("%s synced=%t fault=%v", src.GVR.Resource, s.Synced, s.Fault))
+	c.states = append(c.states, fmt.Sprintf("%s synced=%t fault=%v", src.GVR.Resource, s.Synced, s.Fault))
 }
 
 func (c *changes) take() []string {
 	synctest.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out := c.told
-	c.told = []string{}
+	out := c.states
+	c.states = []string{}
 	return out
 }
 
@@ -54,14 +54,14 @@ func TestFaultsComeAndGo(t *testing.T) {
 	)
 	tests := map[string]struct {
 		listing, watching error
-		want              []string // what is told last
+		want              []string // the last states
 		is                func(error) bool
 	}{
 		"listing is forbidden":              {forbidden, nil, []string{listForbidden}, apierrors.IsForbidden},
 		"watching is forbidden":             {nil, forbidden, []string{watchForbidden}, apierrors.IsForbidden},
 		"both are forbidden":                {forbidden, forbidden, []string{listForbidden}, apierrors.IsForbidden},
 		"the resource is not there":         {notFound, notFound, []string{listMissing}, apierrors.IsNotFound},
-		"nothing, which is told but once":   {nil, nil, []string{synced}, nil},
+		"nothing, which is reported once":   {nil, nil, []string{synced}, nil},
 		"the version is too old to list it": {apierrors.NewResourceExpired("old"), nil, []string{}, nil},
 	}
 	for name, tt := range tests {
@@ -69,10 +69,10 @@ func TestFaultsComeAndGo(t *testing.T) {
 			t.Run(name+" to a client "+client, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := newServer()
-					told := changes{told: []string{}}
+					notified := changes{states: []string{}}
 					var lines log
 					settings := s.settings()
-					settings.Changed, settings.Log = told.on, lines.logger()
+					settings.Changed, settings.Log = notified.on, lines.logger()
 					if stream {
 						settings.Dynamic = streaming{s.dynamic}
 					}
@@ -82,13 +82,13 @@ func TestFaultsComeAndGo(t *testing.T) {
 					h := mustOpen(t, set, Source{GVR: foos}, ignore)
 					if stream && tt.watching == nil {
 						advance(10 * time.Minute)
-						wantSame(t, []string{synced}, told.take()) // it has no need to list
+						wantSame(t, []string{synced}, notified.take()) // it has no need to list
 						return
 					}
 					advance(10 * time.Minute)
-					got := told.take()
+					got := notified.take()
 					if len(got) > 2 {
-						t.Errorf("told %q, want the list and the fault but once", got)
+						t.Errorf("notified of %q, want the list and the fault but once", got)
 					}
 					wantSame(t, tt.want, got[max(len(got)-1, 0):])
 					if fault := h.State().Fault; tt.is != nil && !tt.is(fault) {
@@ -119,19 +119,19 @@ func TestFaultsComeAndGo(t *testing.T) {
 func TestASourceHealsTheMomentItIsListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
-		var told changes
+		var notified changes
 		settings := s.settings()
-		settings.Changed = told.on
+		settings.Changed = notified.on
 		set := New(settings)
 		defer set.Close()
 		s.set(forbidden, nil)
 		h := mustOpen(t, set, Source{GVR: foos}, ignore)
 		advance(time.Minute)
-		told.take()
+		notified.take()
 		before := time.Now()
 		s.set(nil, nil)
 		advance(time.Minute)
-		wantSame(t, []string{"foos synced=false fault=<nil>", "foos synced=true fault=<nil>"}, told.take())
+		wantSame(t, []string{"foos synced=false fault=<nil>", "foos synced=true fault=<nil>"}, notified.take())
 		if state := h.State(); !state.LastEvent.After(before) {
 			t.Errorf("the state is %+v, want the time of its last event to be when the list came", state)
 		}
@@ -161,9 +161,9 @@ func TestASourceHealsTheMomentItIsWatched(t *testing.T) {
 func TestAServerThatCannotStreamListsIsNotFaulty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
-		var told changes
+		var notified changes
 		settings := s.settings()
-		settings.Changed = told.on
+		settings.Changed = notified.on
 		settings.Dynamic = streaming{s.dynamic}
 		set := New(settings)
 		defer set.Close()
@@ -171,7 +171,7 @@ func TestAServerThatCannotStreamListsIsNotFaulty(t *testing.T) {
 		s.dynamic.PrependWatchReactor("foos", refuseStreams(s))
 		mustOpen(t, set, Source{GVR: foos}, ignore)
 		advance(time.Minute)
-		wantSame(t, []string{"foos synced=true fault=<nil>"}, told.take())
+		wantSame(t, []string{"foos synced=true fault=<nil>"}, notified.take())
 	})
 }
 
@@ -200,9 +200,9 @@ func TestLastEventMovesWithTheStream(t *testing.T) {
 }
 
 func TestStreamsThatKeepBreakingAreAFault(t *testing.T) {
-	var told changes
+	var notified changes
 	broken := errors.New("connection lost")
-	h := newHealth(Source{GVR: foos}, logr.Discard(), told.on)
+	h := newHealth(Source{GVR: foos}, logr.Discard(), notified.on)
 	h.opened(nil)
 	h.broke(broken)
 	h.opened(nil)
@@ -220,8 +220,8 @@ func TestStreamsThatKeepBreakingAreAFault(t *testing.T) {
 	if f := h.now().Fault; f != nil {
 		t.Errorf("the fault is %v after an event, want none", f)
 	}
-	if len(told.told) != 2 {
-		t.Errorf("told %q, want the fault and its end", told.told)
+	if len(notified.states) != 2 {
+		t.Errorf("notified of %q, want the fault and its end", notified.states)
 	}
 }
 
@@ -298,14 +298,14 @@ func TestFaultsThatDifferInPortsAreAlike(t *testing.T) {
 	}
 }
 
-func TestNobodyIsToldAfterTheEnd(t *testing.T) {
-	var told changes
-	h := newHealth(Source{GVR: foos}, logr.Discard(), told.on)
+func TestNothingIsReportedAfterTheEnd(t *testing.T) {
+	var notified changes
+	h := newHealth(Source{GVR: foos}, logr.Discard(), notified.on)
 	h.synced()
-	h.notify() // as when two changes were told as one
+	h.notify() // as when two changes were reported as one
 	h.end()
 	h.listed(forbidden)
-	if len(told.told) != 1 {
-		t.Errorf("told %q, want one line", told.told)
+	if len(notified.states) != 1 {
+		t.Errorf("notified of %q, want one line", notified.states)
 	}
 }

@@ -56,7 +56,7 @@ func TestRegular(t *testing.T) {
 		"the wrong bracket":              {`{"a":[1}`, false},
 		"a control character":            {"{\"a\":\"\n\"}", false},
 		"an escape that there is not":    {`{"a":"\x"}`, false},
-		"a code that is none":            {`{"a":"\u12g4"}`, false},
+		"an invalid code":                {`{"a":"\u12g4"}`, false},
 		"a zero in front":                {`{"a":01}`, false},
 		"a sign alone":                   {`{"a":-}`, false},
 		"a plus":                         {`{"a":+1}`, false},

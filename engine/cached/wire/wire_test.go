@@ -146,8 +146,8 @@ func streams() map[string]string {
 	}
 }
 
-// told is what a watch brought, the errors without their text: clients have their own.
-func told(t testing.TB, c dynamic.Interface) (out []any) {
+// brought are the events that a watch brought, the errors without their text: clients have their own.
+func brought(t testing.TB, c dynamic.Interface) (out []any) {
 	t.Helper()
 	w, err := c.Resource(foos).Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -179,9 +179,9 @@ func TestWatchesBringWhatTheDynamicClientBrings(t *testing.T) {
 				}
 				_, _ = io.WriteString(w, body)
 			})
-			stock := told(t, c["stock"])
+			stock := brought(t, c["stock"])
 			for _, client := range []string{"ours", "whole"} {
-				if ours := told(t, c[client]); !reflect.DeepEqual(stock, ours) { // cmp takes minutes for what is nested deeply
+				if ours := brought(t, c[client]); !reflect.DeepEqual(stock, ours) { // cmp takes minutes for what is nested deeply
 					t.Errorf("%s (-dynamic client +ours):\n%s", client, cmp.Diff(stock, ours))
 				}
 			}
@@ -197,12 +197,12 @@ func TestAKindMayBeCalledStatus(t *testing.T) {
 		_, _ = io.WriteString(w, event("ADDED", strings.Replace(foo, `"Foo"`, `"Status"`, 1)))
 		_, _ = io.WriteString(w, event("BOOKMARK", `{"apiVersion":"example.com/v1","kind":"Status","metadata":{"resourceVersion":"7"}}`))
 	})
-	if got := told(t, c["ours"]); len(got) != 2 || slices.Contains(got, "a broken stream") {
+	if got := brought(t, c["ours"]); len(got) != 2 || slices.Contains(got, "a broken stream") {
 		t.Errorf("it brought %v", got)
 	}
 }
 
-// TestEventsComeWithoutANewline holds that an event is told of when its object has ended, not when the next one begins.
+// TestEventsComeWithoutANewline holds that an event is delivered when its object has ended, not when the next one begins.
 func TestEventsComeWithoutANewline(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := clients(t, func(w http.ResponseWriter, r *http.Request) {
@@ -218,7 +218,7 @@ func TestEventsComeWithoutANewline(t *testing.T) {
 	}
 	defer w.Stop()
 	if e := <-w.ResultChan(); e.Type != "ADDED" {
-		t.Errorf("it told of %v", e)
+		t.Errorf("it delivered %v", e)
 	}
 }
 

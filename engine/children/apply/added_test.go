@@ -61,7 +61,7 @@ func TestAdded(t *testing.T) {
 		"what was there before it was adopted":           {data, "", "handwerk-adopted", `{"f:data":{"f:b":{}}}`, nil},
 		"and where drift is strict, before":              {data, dsl.DriftStrict, "handwerk-adopted", `{"f:data":{"f:b":{}}}`, []string{"data.b"}},
 		"a label that the command label set":             {data, "", "kubectl-label", `{"f:metadata":{"f:labels":{"f:b":{}}}}`, nil},
-		"annotations, of which the template has none":    {bare, "", "kubectl-edit", `{"f:metadata":{"f:annotations":{"f:n":{}}}}`, nil},
+		"annotations, for a template without any":        {bare, "", "kubectl-edit", `{"f:metadata":{"f:annotations":{"f:n":{}}}}`, nil},
 		"an annotation where drift is strict":            {bare, dsl.DriftStrict, "kubectl-annotate", `{"f:metadata":{"f:annotations":{"f:n":{}}}}`, []string{"metadata.annotations.n"}},
 		"the book of kubectl":                            {bare, dsl.DriftStrict, "kubectl-client-side-apply", `{"f:metadata":{"f:annotations":{".":{},"f:kubectl.kubernetes.io/last-applied-configuration":{}}}}`, nil},
 		"what ties it to its owner, and finalizers":      {bare, dsl.DriftStrict, "kubectl-edit", `{"f:metadata":{"f:ownerReferences":{"k:{\"uid\":\"u\"}":{}},"f:finalizers":{"v:\"x\"":{}},"f:labels":{"f:op.handwerk.dev/owner":{}}}}`, nil},

@@ -30,9 +30,9 @@ func TestObjectsOfOthersAreRefused(t *testing.T) {
 		policy   dsl.Adoption
 		adopts   bool
 	}{
-		"nobody's object is adopted where the policy says so": {`{}`, dsl.AdoptIfUnowned, true},
-		"nobody's object is refused otherwise":                {`{}`, dsl.AdoptNever, false},
-		"nobody's object is refused without a policy":         {`{}`, "", false},
+		"an object without an owner is adopted where the policy says so": {`{}`, dsl.AdoptIfUnowned, true},
+		"an object without an owner is refused otherwise":                {`{}`, dsl.AdoptNever, false},
+		"an object without an owner is refused without a policy":         {`{}`, "", false},
 		"an object with a controller is refused": {
 			`{"ownerReferences":[{"apiVersion":"v1","kind":"Team","name":"t","uid":"t","controller":true}]}`, dsl.AdoptIfUnowned, false,
 		},

@@ -57,6 +57,6 @@ func TestSecretValuesAreNotDigested(t *testing.T) {
 		return got.GetAnnotations()["op.handwerk.dev/applied"]
 	}
 	if mark("one") != mark("two") {
-		t.Error("the mark tells one password from another")
+		t.Error("the mark distinguishes two passwords")
 	}
 }

@@ -192,7 +192,7 @@ func TestWhoseItIs(t *testing.T) {
 		ours, has bool
 		by        string
 	}{
-		"nobody's":                           {object(nil, nil), false, false, ""},
+		"without an owner":                   {object(nil, nil), false, false, ""},
 		"the label of this owner":            {object(map[string]string{k.Label: "u-1"}, map[string]string{k.Owner: ours, k.Applied: applied}), true, true, ""},
 		"its annotation was taken off":       {object(map[string]string{k.Label: "u-1"}, map[string]string{k.Applied: applied}), true, true, ""},
 		"a controller copied the label":      {object(map[string]string{k.Label: "u-1"}, nil), true, false, ""},

@@ -31,7 +31,7 @@ func configMapAt(namespace, name string) Place {
 	return Place{schema.GroupKind{Kind: "ConfigMap"}, namespace, name}
 }
 
-// at are places of which it is not told what is there.
+// at are places whose children the record does not name.
 func at(places ...Place) map[Place]string {
 	out := map[Place]string{}
 	for _, place := range places {
@@ -62,7 +62,7 @@ func TestRecord(t *testing.T) {
 			(*Record)(nil).With(begun(), at(deployment)).With(begun().Add(time.Hour), at(configMapAt("a", "x"))).Without(deployment),
 			`{"handwerk":1,"uid":"u","since":"2026-01-02T03:04:05Z","children":["/ConfigMap/a/x"]}`,
 		},
-		"what is there is told": {
+		"its places have their children": {
 			(*Record)(nil).With(begun(), at(deployment)).With(begun(), map[Place]string{deployment: "h/n", configMapAt("a", "x"): ""}),
 			`{"handwerk":1,"uid":"u","since":"2026-01-02T03:04:05Z","children":["/ConfigMap/a/x ","apps/Deployment/b/d h/n"]}`,
 		},
@@ -221,8 +221,8 @@ func FuzzParseRecord(f *testing.F) {
 			t.Fatalf("%s: %v", stored, err)
 		}
 		for i, place := range again.Places() {
-			title, told := got.Title(places[i])
-			if other, too := again.Title(place); place != places[i] && utf8.ValidString(text) || other != title && utf8.ValidString(text) || too != told {
+			title, known := got.Title(places[i])
+			if other, too := again.Title(place); place != places[i] && utf8.ValidString(text) || other != title && utf8.ValidString(text) || too != known {
 				t.Fatalf("%v %q comes back as %v %q", places[i], title, place, other)
 			}
 		}
