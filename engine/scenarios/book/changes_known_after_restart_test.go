@@ -35,7 +35,7 @@ func TestAChangeBesideACreationThatWaitsIsKnown(t *testing.T) {
 
 // TestAChangeAfterAnUpdateIsKnown holds that a process finds the book of an object for which an update handler has run,
 // also where a create handler was about to be tried again when the last one ended: otherwise the object would be new to
-// it, and a change that nobody saw no change.
+// it, and a change that no process saw no change.
 func TestAChangeAfterAnUpdateIsKnown(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.OnUpdate("follow", j.Note("follow"))
@@ -173,7 +173,7 @@ func TestANewHandlerOfAnotherVersionRemembersWhereItBegan(t *testing.T) {
 			s.Called()
 			s.Wrote()
 		}},
-		"it is told what was": {Operator: first, Play: func(s *scene.Stage) {
+		"it gets the old state": {Operator: first, Play: func(s *scene.Stage) {
 			s.Begin()
 			s.Upgrade(with(func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.OnUpdate("follow", scene.NotesOld(j), dsl.Field("spec.size"))

@@ -18,7 +18,7 @@ import (
 const replicasets = "replicasets.v1.apps"
 
 // TestAnObjectWithACopiedStateIsNew holds that an object which carries the state of another one is new,
-// and that nobody fights with who copies it there, as the Deployment controller does at each look.
+// and that the operator does not fight with the writer of the copy, as the Deployment controller does at each look.
 func TestAnObjectWithACopiedStateIsNew(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		s := scene.NewStage(t, c)

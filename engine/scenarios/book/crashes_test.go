@@ -61,7 +61,7 @@ func TestACrashSkipsNoHandler(t *testing.T) {
 }
 
 // liveWithCrash lets web live up to a step, which happens to a process that crashes after so many writes,
-// and tells how it ends.
+// and returns how it ends.
 func liveWithCrash(s *scene.Stage, at int, happens func(*scene.Stage), after int) string {
 	s.Launch()
 	for _, before := range life[:at] {

@@ -73,7 +73,7 @@ func TestAnObjectRestoredWithItsStatusIsNew(t *testing.T) {
 }
 
 // TestAnObservedGenerationOfAnotherWriterIsReplaced holds that what was handled is known although somebody has written the
-// number that the operator would have written, and that the number alone tells it again after the next change.
+// number that the operator would have written, and that the number alone says so again after the next change.
 func TestAnObservedGenerationOfAnotherWriterIsReplaced(t *testing.T) {
 	theirs := func(s *scene.Stage, n int64) { s.Set(n, "status", "observedGeneration") }
 	const untracked = "managedFields are taken away"
@@ -116,7 +116,7 @@ func TestAnObservedGenerationOfAnotherWriterIsReplaced(t *testing.T) {
 				s.Called("h update")
 				wantAllObserved(s)
 				if notes := s.Web().GetAnnotations(); len(notes) > 0 && name != untracked { // the server does not keep who writes then
-					t.Errorf("the number tells all, and there are annotations: %v", notes)
+					t.Errorf("the number says all, and there are annotations: %v", notes)
 				}
 				s.Forget()
 				s.Process.Restart()

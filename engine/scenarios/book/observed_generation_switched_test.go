@@ -33,7 +33,7 @@ func playSwitched(t *testing.T, observes bool, operator func(foo *dsl.Resource, 
 	})
 }
 
-// madeAndChanged is a handler that creates, and one that is told of changes of the spec.
+// madeAndChanged is a handler that creates, and one that runs for changes of the spec.
 func madeAndChanged(foo *dsl.Resource, j *enginetest.Journal) {
 	foo.OnCreate("made", j.Note("made"))
 	foo.On(scene.CreateAndUpdate(), "h", j.Note("h"), bySpec()...)
@@ -47,7 +47,7 @@ func TestObservedGenerationCanBeSwitchedOnAndOff(t *testing.T) {
 		operator func(foo *dsl.Resource, j *enginetest.Journal)
 		play     func(s *scene.Stage, foo *dsl.Resource)
 	}{
-		"off: what the number tells is handled": {true, madeAndChanged, func(s *scene.Stage, foo *dsl.Resource) {
+		"off: a generation with the number is handled": {true, madeAndChanged, func(s *scene.Stage, foo *dsl.Resource) {
 			s.Begin()
 			foo.ObservedGeneration = false
 			s.Process.Restart()
@@ -81,7 +81,7 @@ func TestObservedGenerationCanBeSwitchedOnAndOff(t *testing.T) {
 			s.Advance(time.Hour)
 			s.Called("h update 2")
 		}},
-		"off: the number of somebody else tells nothing": {false, madeAndChanged, func(s *scene.Stage, _ *dsl.Resource) {
+		"off: the number of another manager means nothing": {false, madeAndChanged, func(s *scene.Stage, _ *dsl.Resource) {
 			s.Create(scene.Web)
 			s.Set(int64(1), "status", "observedGeneration")
 			s.Launch()
@@ -114,7 +114,7 @@ func TestObservedGenerationCanBeSwitchedOnAndOff(t *testing.T) {
 			s.Process.Restart()
 			s.Called("made create", "h create")
 		}},
-		"on: what a book tells is handled, and goes on": {false, func(foo *dsl.Resource, j *enginetest.Journal) {
+		"on: the state of a book counts, and goes on": {false, func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.OnCreate("made", j.Note("made"))
 			foo.On(scene.CreateAndUpdate(), "h", j.Note("h", scene.Succeeds, scene.Succeeds, scene.RetriesAfter(time.Hour), scene.Succeeds), bySpec()...)
 		}, func(s *scene.Stage, foo *dsl.Resource) {
@@ -123,7 +123,7 @@ func TestObservedGenerationCanBeSwitchedOnAndOff(t *testing.T) {
 			s.Called("made create", "h create")
 			s.Resize(2)
 			s.Called("h update")
-			s.Set(int64(1), "status", "observedGeneration") // nobody has claimed it so far
+			s.Set(int64(1), "status", "observedGeneration") // no manager has claimed it so far
 			foo.ObservedGeneration = true
 			s.Process.Restart()
 			s.Called()
@@ -131,7 +131,7 @@ func TestObservedGenerationCanBeSwitchedOnAndOff(t *testing.T) {
 			s.Called("h update 2")
 			wantAllObserved(s)
 			if keys := s.Web().GetAnnotations(); len(keys) > 0 {
-				s.T.Errorf("annotations %v: the generation tells all", keys)
+				s.T.Errorf("annotations %v: the generation says all", keys)
 			}
 			s.Process.Restart()
 			s.Forget()

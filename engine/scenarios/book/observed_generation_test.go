@@ -50,7 +50,7 @@ func wantAllObserved(s *scene.Stage) {
 	}
 }
 
-// bySpec are the options of an update handler whose changes a generation tells.
+// bySpec are the options of an update handler whose changes a generation shows.
 func bySpec() []dsl.Option { return []dsl.Option{dsl.Field("spec"), dsl.NoOld()} }
 
 // marking are handlers by what they want of the object.
@@ -130,7 +130,7 @@ func TestTheLastRequestMarksAnObjectAsHandled(t *testing.T) {
 	}
 }
 
-// endOfBrokenMoment tells how a moment ends in which something breaks, and the process with it.
+// endOfBrokenMoment returns how a moment ends in which something breaks, and the process with it.
 func endOfBrokenMoment(s *scene.Stage, m moment, breaks func(s *scene.Stage) (mend func())) string {
 	s.Launch()
 	m.before(s)
@@ -300,7 +300,7 @@ func TestABookHasWhatObservedGenerationCannotSay(t *testing.T) {
 			s.Called("h update")
 			wantAllObserved(s)
 			if book := s.Web().GetAnnotations()[scene.StateAnnotation]; book != "" {
-				s.T.Errorf("the generation tells all, and there is a book: %s", book)
+				s.T.Errorf("the generation says all, and there is a book: %s", book)
 			}
 		}},
 	}

@@ -127,7 +127,7 @@ func TestAnObjectThatIsReplacedIsHandled(t *testing.T) {
 	})
 }
 
-// TestAnObjectThatComesBackIsNew is law 7: what left the operator's selector or scope, and was seen off, is new
+// TestAnObjectThatComesBackIsNew is law 7: what left the operator's selector or scope, and was released, is new
 // when it comes back.
 func TestAnObjectThatComesBackIsNew(t *testing.T) {
 	gold := func(options ...dsl.Option) func(foo *dsl.Resource, j *enginetest.Journal) {

@@ -31,7 +31,7 @@ func TestTheStateAnnotationHasWhatHandlersNeed(t *testing.T) {
 				s.T.Errorf("annotations %v", keys)
 			}
 		}},
-		"a digest where nobody wants to see what was": {
+		"a digest where no handler reads the old state": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.On(scene.CreateAndUpdate(), "made", scene.NotesOld(j), dsl.NoOld())
 			},

@@ -52,15 +52,15 @@ func TestAHandlersChangeRunsHandlersThatLookAtIt(t *testing.T) {
 		"a later one creates for a field that the object of a person did not have": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.On(scene.CreateAndUpdate(), "size", j.Note("size", scene.Reports), onSize)
-				foo.OnCreate("told", j.Note("told"), dsl.Field("status.size"))
-				foo.On(scene.CreateAndUpdate(), "tells", j.Note("tells"), dsl.Field("status.size"))
+				foo.OnCreate("late", j.Note("late"), dsl.Field("status.size"))
+				foo.On(scene.CreateAndUpdate(), "both", j.Note("both"), dsl.Field("status.size"))
 			}, Play: func(s *scene.Stage) {
 				s.Launch()
 				s.Create(scene.Web)
-				s.Called("size create", "told create", "tells create")
+				s.Called("size create", "late create", "both create")
 				s.Process.Restart()
 				s.Resize(2)
-				s.Called("size update", "tells update")
+				s.Called("size update", "both update")
 			},
 		},
 		"an earlier one hears of it in the next": {

@@ -20,7 +20,7 @@ import (
 // news could not be finished.
 func TestNoEventIsLostWhenAPassFails(t *testing.T) {
 	refused := apierrors.NewInternalError(errors.New("broken"))
-	// looks has a handler that is told of children, and one after it that makes one; third is another one.
+	// looks has a handler with cause child, and one after it that makes one; third is another one.
 	looks := func(third func(foo *dsl.Resource)) func(foo *dsl.Resource, j *enginetest.Journal) {
 		return func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.Owns(scene.Deployments)
@@ -29,10 +29,10 @@ func TestNoEventIsLostWhenAPassFails(t *testing.T) {
 			third(foo)
 		}
 	}
-	told := func(s *scene.Stage) {
+	notified := func(s *scene.Stage) {
 		s.T.Helper()
 		if len(s.Of("looks", "web")) == 0 {
-			s.T.Error("a child was made, and a handler of cause child was not told")
+			s.T.Error("a child was made, and a handler of cause child did not run")
 		}
 	}
 	scene.PlayAll(t, map[string]scene.Scenario{
@@ -51,7 +51,7 @@ func TestNoEventIsLostWhenAPassFails(t *testing.T) {
 				s.Called("seen child")
 			},
 		},
-		"a child's, when an object of the name could not be seen off": {
+		"a child's, when an object of the name could not be released": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.LabelSelector = "tier=gold"
@@ -79,7 +79,7 @@ func TestNoEventIsLostWhenAPassFails(t *testing.T) {
 					s.T.Fatal("no request failed")
 				}
 				s.Advance(10 * time.Minute)
-				told(s)
+				notified(s)
 			},
 		},
 		"children that another handler made, when the pass could not be written": {
@@ -88,7 +88,7 @@ func TestNoEventIsLostWhenAPassFails(t *testing.T) {
 				s.FailNext("patch", scene.Foos+"/status", refused)
 				s.Resize(2)
 				s.Advance(10 * time.Minute)
-				told(s)
+				notified(s)
 			},
 		},
 		"other related objects, when what asks for them could not be written": {

@@ -172,7 +172,7 @@ func TestAPassThatEndsEarlyKeepsWhatItsHandlersDid(t *testing.T) {
 	})
 }
 
-// TestACreateHandlerRunsForAFieldThatComesLate holds that a handler of create is told of a field that comes while the object
+// TestACreateHandlerRunsForAFieldThatComesLate holds that a handler of create runs for a field that comes while the object
 // is still being made, or before the handler's filter holds.
 func TestACreateHandlerRunsForAFieldThatComesLate(t *testing.T) {
 	h := func(foo *dsl.Resource, j *enginetest.Journal) {

@@ -15,7 +15,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// notesEvents notes the events that a handler is told, then does the rest.
+// notesEvents notes the events that a handler gets, then does the rest.
 func notesEvents(j *enginetest.Journal, id string, then ...dsl.Func) dsl.Func {
 	return func(c context.Context, r *dsl.Request) error {
 		j.Add(fmt.Sprint(id, " ", r.Event, " ", scene.ValueAt(r.Object, "spec.size")))
@@ -29,7 +29,7 @@ func notesEvents(j *enginetest.Journal, id string, then ...dsl.Func) dsl.Func {
 }
 
 // TestAnEventHandlerRunsOnceForAnEvent holds that a handler of events which is through with one does not hear of it again when
-// the pass that told it could not be finished, and that one which is not through with it does.
+// the pass that ran it could not be finished, and that one which is not through with it does.
 func TestAnEventHandlerRunsOnceForAnEvent(t *testing.T) {
 	refused := errors.New("connection refused")
 	for name, c := range map[string]struct {
@@ -100,7 +100,7 @@ func TestAnEventHandlerRunsOnceForANewObject(t *testing.T) {
 }
 
 // TestAnEventHandlerRunsOnceForADeletion holds that handlers of events hear of a deletion once, also where the pass that was to
-// tell it broke off.
+// say that it broke off.
 func TestAnEventHandlerRunsOnceForADeletion(t *testing.T) {
 	offers := func(_ context.Context, r *dsl.Request) error {
 		if r.Event != "" && r.Event != "DELETED" {
@@ -162,7 +162,7 @@ func TestAnEventHandlerSeesThatAnObjectIsAnotherOne(t *testing.T) {
 					return
 				}
 			}
-			t.Errorf("of the new object nobody is told that it is ADDED")
+			t.Errorf("no handler gets the event ADDED of the new object")
 		},
 	})
 }

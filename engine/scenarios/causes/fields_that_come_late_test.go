@@ -13,7 +13,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestAFieldThatIsWrittenWhileTheObjectIsMade holds that a handler of create is told, once, of a field that an earlier
+// TestAFieldThatIsWrittenWhileTheObjectIsMade holds that a handler of create runs, once, for a field that an earlier
 // one writes when it comes to that, however long it takes and whatever process it is.
 func TestAFieldThatIsWrittenWhileTheObjectIsMade(t *testing.T) {
 	waits := scene.Fails(dsl.Waiting("rain", 10*time.Minute))

@@ -26,7 +26,7 @@ func TestALevelTriggeredHandlerRunsForWhatItDidNotSee(t *testing.T) {
 				apiVersion: apps/v1, kind: Deployment, metadata: {name: "${self.metadata.name}"}, spec: {replicas: 1}}}}},
 			{id: look, when: "!self.spec.paused", set: {status: {seen: "${related.settings.data.level}"}}}]}`
 	)
-	t.Run("two handlers of one field, of which one sees it at a time", func(t *testing.T) {
+	t.Run("two handlers of one field, where one sees it at a time", func(t *testing.T) {
 		scene.PlayYAML(t, toggle, func(s *scene.Stage) {
 			s.Launch()
 			s.Create(active)

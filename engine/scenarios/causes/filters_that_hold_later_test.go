@@ -122,8 +122,8 @@ func TestAChangeIsKeptForAHandlerUntilItsFilterHolds(t *testing.T) {
 			}})
 		}
 	}
-	t.Run("a create of which the filter could not be asked comes when it can", asked(nil, "made create"))
-	t.Run("an update of which the filter could not be asked comes when it can", asked(func(s *scene.Stage) { s.Resize(2) }, "sized update"))
+	t.Run("a create whose filter could not be evaluated comes when it can", asked(nil, "made create"))
+	t.Run("an update whose filter could not be evaluated comes when it can", asked(func(s *scene.Stage) { s.Resize(2) }, "sized update"))
 }
 
 // TestAnObjectThatIsFoundAgainIsNotNew holds that handlers that store nothing run for create once, and for resume in a later

@@ -31,7 +31,7 @@ func TestAChangeOfAnIgnoredPathRunsNoHandler(t *testing.T) {
 	tests := map[string]struct {
 		ignore  []string
 		handler func(foo *dsl.Resource, j *enginetest.Journal)
-		quiet   []string // paths that are set, of which the handler sees nothing
+		quiet   []string // paths that are set and that the handler does not see
 		want    []string // its calls when spec.size is set after that
 	}{
 		"by a handler of the essence": {
@@ -92,7 +92,7 @@ func TestAChangeOfAnIgnoredPathRunsNoHandler(t *testing.T) {
 	}
 }
 
-// TestAPathThatIsNoLongerIgnoredIsNoChange holds that a handler is not told that a field was added which an earlier version
+// TestAPathThatIsNoLongerIgnoredIsNoChange holds that a handler does not see a field as added which an earlier version
 // ignored.
 func TestAPathThatIsNoLongerIgnoredIsNoChange(t *testing.T) {
 	operator := func(ignored string, options ...dsl.Option) func(foo *dsl.Resource, j *enginetest.Journal) {
@@ -111,7 +111,7 @@ func TestAPathThatIsNoLongerIgnoredIsNoChange(t *testing.T) {
 		away          func(s *scene.Stage)
 		want          []string
 	}{
-		"by a handler of the essence: it runs, for nobody can tell": {nil, "spec.color", "", nothing, []string{"update map[] []"}},
+		"by a handler of the essence: it runs, for that is unknown": {nil, "spec.color", "", nothing, []string{"update map[] []"}},
 		"and it has changed": {nil, "spec.color", "", blue, []string{"update map[] []"}},
 		"by one of the spec: it was handled, by its generation":        {[]dsl.Option{dsl.Field("spec")}, "spec.color", "", nothing, nil},
 		"by one of the spec, and it has changed: it runs, without old": {[]dsl.Option{dsl.Field("spec")}, "spec.color", "", blue, []string{"update map[] []"}},
@@ -130,7 +130,7 @@ func TestAPathThatIsNoLongerIgnoredIsNoChange(t *testing.T) {
 				s.Settle()
 				unkept := len(tt.want) == 0 && tt.before != "" // nothing was kept for the view
 				if got := s.Take(); len(got) != 1 || !strings.HasSuffix(got[0], " [change spec.size 1 2]") && (!unkept || got[0] != "update map[] []") {
-					t.Errorf("of a change it is told %q", got)
+					t.Errorf("for a change it gets %q", got)
 				}
 			}})
 		})

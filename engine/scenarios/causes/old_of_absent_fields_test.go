@@ -16,7 +16,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// notesOldAndDiff notes what a handler is told of what was: its cause, what was, and how many differences there are.
+// notesOldAndDiff notes what a handler gets of the old state: its cause, what was, and how many differences there are.
 func notesOldAndDiff(j *enginetest.Journal) dsl.Func {
 	return func(_ context.Context, r *dsl.Request) error {
 		was := "nothing is known"
@@ -34,7 +34,7 @@ func removeField(s *scene.Stage, path ...string) {
 	s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) { unstructured.RemoveNestedField(o.Object, path...) })
 }
 
-// TestAHandlerSeesThatAFieldWasAbsent holds that a handler which has handled that there was nothing is told so, and how that
+// TestAHandlerSeesThatAFieldWasAbsent holds that a handler which has handled that there was nothing gets that, and how it
 // differs from what is there now: after a restart, too.
 func TestAHandlerSeesThatAFieldWasAbsent(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
@@ -85,7 +85,7 @@ func TestAHandlerSeesThatAFieldWasAbsent(t *testing.T) {
 				s.Called("update map[spec:map[conf:map[a:<nil> b:1]]] 1")
 			},
 		},
-		"several fields, one of which goes": {
+		"several fields, where one goes": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.On(scene.CreateAndUpdate(), "a", notesOldAndDiff(j), dsl.Field("spec.size", "spec.color"))
 				foo.On(scene.CreateAndUpdate(), "b", notesOldAndDiff(j), dsl.Field("spec.color", "metadata.labels.x"))

@@ -131,7 +131,7 @@ func TestOtherActionsLookAtTheEssence(t *testing.T) {
 	})
 }
 
-// TestHandlersThatFeedEachOtherRest holds that two handlers which raise what the other one reads are told of
+// TestHandlersThatFeedEachOtherRest holds that two handlers which raise what the other one reads are reported
 // as a loop, by the name of each.
 func TestHandlersThatFeedEachOtherRest(t *testing.T) {
 	feeds := func(id, reads, sets string) string {
@@ -143,7 +143,7 @@ func TestHandlersThatFeedEachOtherRest(t *testing.T) {
 		s.Advance(time.Minute)
 		loops := s.LoopEvents()
 		if len(loops) == 0 || !strings.Contains(loops[0].Note, "ping, pong") {
-			s.T.Errorf("what is told of the loop is %v", loops)
+			s.T.Errorf("the loop is reported as %v", loops)
 		}
 		before := s.Len()
 		s.Advance(10 * time.Minute)

@@ -176,7 +176,7 @@ func wantOneRunAfterUnseenChange(s *scene.Stage, handler, path string) {
 	s.Process.Restart()
 	s.Advance(time.Minute)
 	if n := len(s.Of(handler, "web")) - before; n != 1 {
-		s.T.Errorf("after a change of %s that nobody saw %s was called %d times", path, handler, n)
+		s.T.Errorf("after a change of %s that no process saw %s was called %d times", path, handler, n)
 	}
 }
 
@@ -254,7 +254,7 @@ func TestAHandlerRunsForAStatusThatOthersWrite(t *testing.T) {
 // TestAnEventHandlerRunsForEveryEvent holds that handlers of the cause event see all that happens to an object, and that
 // nothing is remembered of it.
 func TestAnEventHandlerRunsForEveryEvent(t *testing.T) {
-	// kinds notes what the watch told instead of the cause.
+	// kinds notes the event of the watch instead of the cause.
 	kinds := func(j *enginetest.Journal, then ...dsl.Func) dsl.Func {
 		noted := j.Note("see", then...)
 		return func(c context.Context, r *dsl.Request) error {
@@ -263,7 +263,7 @@ func TestAnEventHandlerRunsForEveryEvent(t *testing.T) {
 		}
 	}
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"with what the watch told": {
+		"with the event of the watch": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnEvent("see", kinds(j)) },
 			Play: func(s *scene.Stage) {
 				s.Launch()

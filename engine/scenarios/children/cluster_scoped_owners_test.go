@@ -96,7 +96,7 @@ func TestARecordDecidesOnChildrenOfAClusterScopedOwner(t *testing.T) {
 			s.Called("keep child")
 			wantValue(s, "elsewhere", "x")
 		},
-		"one that is forged wakes nobody, and is seen by nobody": func(s *scene.Stage) {
+		"one that is forged wakes no handler, and is seen by none": func(s *scene.Stage) {
 			begin(s)
 			s.Forget()
 			createOwnedBySite(s, attacker, "aaa")

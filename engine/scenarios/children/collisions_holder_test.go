@@ -16,7 +16,7 @@ import (
 )
 
 // TestAHandlerThatDoesNotSeeTheObjectHoldsNoChild holds that who does not see the object any more holds no child, also when
-// another one was told before.
+// another one was refused before.
 func TestAHandlerThatDoesNotSeeTheObjectHoldsNoChild(t *testing.T) {
 	one, two := `apply: {a: `+sharedBy("one", "one")+`}`, `apply: {b: `+sharedBy("two", "two")+`}`
 	for name, when := range map[string]struct {
@@ -26,11 +26,11 @@ func TestAHandlerThatDoesNotSeeTheObjectHoldsNoChild(t *testing.T) {
 		"by when":    {`when: self.spec.size <= 1`, func(s *scene.Stage) { s.Resize(2) }},
 		"by a label": {`when: "!has(self.metadata.labels)"`, func(s *scene.Stage) { s.LabelTier("gold") }},
 	} {
-		for _, told := range []bool{false, true} {
-			t.Run(name+map[bool]string{true: ", after it was told", false: ", at once"}[told], func(t *testing.T) {
+		for _, refused := range []bool{false, true} {
+			t.Run(name+map[bool]string{true: ", after it was refused", false: ", at once"}[refused], func(t *testing.T) {
 				scene.PlayYAML(t, `{resource: foos.v1.example.com, handlers: [{id: first, `+when.filter+`, `+one+`}, {id: second, `+two+`}]}`, func(s *scene.Stage) {
 					s.Launch()
-					if told {
+					if refused {
 						s.Create(scene.WebThatShares)
 					} else {
 						s.Create(apart)
@@ -38,7 +38,7 @@ func TestAHandlerThatDoesNotSeeTheObjectHoldsNoChild(t *testing.T) {
 					s.Advance(10 * time.Minute)
 					when.away(s)
 					s.Advance(time.Minute)
-					if !told {
+					if !refused {
 						s.Set("shared", "spec", "two")
 					}
 					s.Advance(time.Hour)
@@ -129,7 +129,7 @@ func TestAChildIsHandedOver(t *testing.T) {
 	}})
 }
 
-// TestAForgedMakerDoesNotMoveAChild holds that who writes into a child that another handler has made it gives it to nobody
+// TestAForgedMakerDoesNotMoveAChild holds that who writes into a child that another handler has made it gives it to no handler
 // that does not want it.
 func TestAForgedMakerDoesNotMoveAChild(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
@@ -154,7 +154,7 @@ func TestAForgedMakerDoesNotMoveAChild(t *testing.T) {
 }
 
 // TestAChildMovesBetweenHandlersWithoutACollision holds that the next version may have a child in another handler, or in a
-// step, and nobody is told of a collision.
+// step, and no collision is reported.
 func TestAChildMovesBetweenHandlersWithoutACollision(t *testing.T) {
 	for name, two := range map[string][2]string{
 		"steps become handlers": {

@@ -57,15 +57,15 @@ func TestOneChildHasOneHandler(t *testing.T) {
 			s.T.Errorf("the first handler's child is %v, and then %v", scene.ValueAt(before, "data"), scene.ValueAt(after, "data"))
 		}
 	}
-	t.Run("where names come out the same, the second one is told", func(t *testing.T) {
+	t.Run("where names come out the same, the second one is refused", func(t *testing.T) {
 		scene.PlayYAML(t, twoHandlers("${self.spec.one}", "${self.spec.two}"), func(s *scene.Stage) {
 			quarrel(s)
-			told := false
+			reported := false
 			for _, e := range s.Events() {
-				told = told || e.Type == "Warning" && e.Reason == "NameCollision" && strings.Contains(e.Note, "shared")
+				reported = reported || e.Type == "Warning" && e.Reason == "NameCollision" && strings.Contains(e.Note, "shared")
 			}
-			if !told {
-				s.T.Errorf("no Event tells of it: %v", s.Events())
+			if !reported {
+				s.T.Errorf("no Event reports it: %v", s.Events())
 			}
 		})
 	})

@@ -42,7 +42,7 @@ func sourceOf(s *scene.Stage, name string) any {
 	return scene.ValueAt(s.Get(scene.ConfigMaps, "default", name), "data.from")
 }
 
-// wantNoMoreWrites counts the writes to ConfigMaps in twenty minutes, of which there are to be none.
+// wantNoMoreWrites counts the writes to ConfigMaps in twenty minutes; it wants 0.
 func wantNoMoreWrites(s *scene.Stage) {
 	s.T.Helper()
 	s.Forget()
@@ -58,7 +58,7 @@ func wantNoMoreWrites(s *scene.Stage) {
 	}
 }
 
-// TestTheSecondHandlerOfAChildIsRefused holds that the second one of two handlers that keep one child otherwise is told, however
+// TestTheSecondHandlerOfAChildIsRefused holds that the second one of two handlers that keep one child otherwise is refused, however
 // they come to it, and leaves it as the first one has made it.
 func TestTheSecondHandlerOfAChildIsRefused(t *testing.T) {
 	long := func(options, field, text string) string {
@@ -157,12 +157,12 @@ func TestTheSecondHandlerOfAChildIsRefused(t *testing.T) {
 					if got := sourceOf(s, "shared"); got != "one" {
 						s.T.Errorf("the child is from %v, want that of the first one", got)
 					}
-					told := false
+					reported := false
 					for _, e := range s.Events() {
-						told = told || e.Type == "Warning" && strings.Contains(e.Note, "shared")
+						reported = reported || e.Type == "Warning" && strings.Contains(e.Note, "shared")
 					}
-					if !told {
-						s.T.Errorf("no Event tells of it: %v", s.Events())
+					if !reported {
+						s.T.Errorf("no Event reports it: %v", s.Events())
 					}
 				})
 			})

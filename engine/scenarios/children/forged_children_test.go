@@ -109,7 +109,7 @@ func keepsInNamespaces(spec dsl.ChildSpec, namespaces ...string) func(*dsl.Resou
 	}
 }
 
-// TestAForgedChildBelongsToNoOwner holds that nobody gives another's object a child by creating one somewhere.
+// TestAForgedChildBelongsToNoOwner holds that no user gives another's object a child by creating one somewhere.
 func TestAForgedChildBelongsToNoOwner(t *testing.T) {
 	labelled := dsl.ChildSpec{Handler: "keep", Name: "settings", Ownership: dsl.Labelled}
 	operator := keepsInNamespaces(labelled, "elsewhere", attacker)
@@ -131,7 +131,7 @@ func TestAForgedChildBelongsToNoOwner(t *testing.T) {
 	all := map[string]scene.Scenario{}
 	for way, of := range ways {
 		for when, before := range map[string]bool{"": false, ", found at the start": true} {
-			all["one that is forged "+way+when+" wakes nobody, is seen by nobody, and holds nothing up"] = scene.Scenario{Operator: operator, Play: func(s *scene.Stage) {
+			all["one that is forged "+way+when+" wakes no handler, is seen by none, and holds nothing up"] = scene.Scenario{Operator: operator, Play: func(s *scene.Stage) {
 				begin(s)
 				forgeChild(s, attacker, "aaa", "keep/settings", of(s)...)
 				s.Called()
@@ -153,7 +153,7 @@ func TestAForgedChildBelongsToNoOwner(t *testing.T) {
 		}
 	}
 	maps.Copy(all, map[string]scene.Scenario{
-		"one in the place of a child to come is left alone, and told": {Operator: operator, Play: func(s *scene.Stage) {
+		"one in the place of a child to come is left alone, and reported": {Operator: operator, Play: func(s *scene.Stage) {
 			begin(s)
 			forged := forgeChild(s, attacker, "web", "keep/settings")
 			s.Settle() // or it may be seen too late, which is the next one

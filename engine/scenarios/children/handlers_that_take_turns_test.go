@@ -14,7 +14,7 @@ import (
 )
 
 // TestHandlersThatTakeTurnsDoNotCollide holds that handlers which make one child at different times, or after one another,
-// are no rivals: nobody is told of anything, and the child is as the one wants it whose turn it is.
+// are no rivals: no collision is reported, and the child is as the one wants it whose turn it is.
 func TestHandlersThatTakeTurnsDoNotCollide(t *testing.T) {
 	updates := []dsl.Cause{dsl.Update}
 	begins := func(s *scene.Stage) {
@@ -76,7 +76,7 @@ func TestHandlersThatTakeTurnsDoNotCollide(t *testing.T) {
 			begins(s)
 			s.Remove()
 		}}, "two"},
-		"filters of which one holds": {rivalry{resource: `{resource: foos.v1.example.com, handlers: [
+		"filters where one holds": {rivalry{resource: `{resource: foos.v1.example.com, handlers: [
 			{id: first, when: self.spec.size <= 1, apply: {a: ` + sharedBy("one", "one") + `}},
 			{id: second, when: self.spec.size > 1, apply: {b: ` + sharedBy("two", "two") + `}}]}`, play: func(s *scene.Stage) {
 			begins(s)
@@ -128,7 +128,7 @@ func TestHandlersThatTakeTurnsDoNotCollide(t *testing.T) {
 			s.Advance(time.Minute)
 			s.Set("shared", "spec", "two")
 		}}, "two"},
-		"steps of which the first one has given it up": {rivalry{resource: `{resource: foos.v1.example.com, handlers: [{id: both, steps: [
+		"steps where the first one has given it up": {rivalry{resource: `{resource: foos.v1.example.com, handlers: [{id: both, steps: [
 			{apply: {a: {onDelete: retain, template: ` + sharedBy("one", "one") + `}}}, {apply: {b: {onDelete: retain, template: ` + sharedBy("two", "two") + `}}}]}]}`, play: func(s *scene.Stage) {
 			s.Launch()
 			s.Create(apart)

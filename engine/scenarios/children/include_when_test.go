@@ -26,7 +26,7 @@ func TestIncludeWhenOfAHandlerDecidesOnAllItsChildren(t *testing.T) {
 			[]string{scene.AppliesTemplates(include, scene.ConfigMapTemplate("a"), scene.ConfigMapTemplate("b", "ownership: labelled"), scene.ConfigMapTemplate("c", "onDelete: orphan"), scene.ConfigMapTemplate("d", "onDelete: retain"), scene.ConfigMapTemplate("e", "ownership: none"))},
 			[]string{"ConfigMap a of app/a", "ConfigMap b of app/b", "ConfigMap c of app/c;orphan", "ConfigMap d of app/d;retain", "ConfigMap e of app/e"},
 			[]string{"ConfigMap c of ", "ConfigMap d of app/d;retain", "ConfigMap e of app/e"},
-			nil, // the orphan is nobody's from then on
+			nil, // the orphan has no owner from then on
 		},
 		"beside an includeWhen of a child": {
 			[]string{scene.AppliesTemplates(include, scene.ConfigMapTemplate("a", "includeWhen: self.spec.size < 1"), scene.ConfigMapTemplate("b", "includeWhen: self.spec.size > 0"))},
@@ -41,7 +41,7 @@ func TestIncludeWhenOfAHandlerDecidesOnAllItsChildren(t *testing.T) {
 			[]string{"ConfigMap a2 of app/a/2"}, nil, []string{"ConfigMap a2 of app/a/2"},
 		},
 		"that reads the status": {
-			[]string{`{id: tells, set: {status: {small: "${self.spec.size < 2}"}}}`, scene.AppliesTemplates("app, includeWhen: self.status.small", scene.ConfigMapTemplate("a"))},
+			[]string{`{id: report, set: {status: {small: "${self.spec.size < 2}"}}}`, scene.AppliesTemplates("app, includeWhen: self.status.small", scene.ConfigMapTemplate("a"))},
 			[]string{"ConfigMap a of app/a"}, nil, []string{"ConfigMap a of app/a"},
 		},
 		"that reads another handler's child": {

@@ -15,7 +15,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestALabelledChildGoesWithItsOwnerInHardCases holds that a labelled child goes with its owner, and nobody else's object
+// TestALabelledChildGoesWithItsOwnerInHardCases holds that a labelled child goes with its owner, and no other object
 // does, when several things happen at once.
 func TestALabelledChildGoesWithItsOwnerInHardCases(t *testing.T) {
 	// lost makes the child with a request whose answer is lost, while the watch of its kind brings nothing.

@@ -19,7 +19,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// removesChildren is a handler that removes every child, and then tells which there are.
+// removesChildren is a handler that removes every child, and then notes which there are.
 func removesChildren(j *enginetest.Journal) dsl.Func {
 	return func(ctx context.Context, r *dsl.Request) error {
 		all, err := r.Children.All()
@@ -42,7 +42,7 @@ func appliesConfigMaps(namespace string, specs ...dsl.ChildSpec) dsl.Func {
 	}
 }
 
-// TestAHandlerListsAllChildrenOfItsObject holds which children a handler is told of.
+// TestAHandlerListsAllChildrenOfItsObject holds which children a handler gets.
 func TestAHandlerListsAllChildrenOfItsObject(t *testing.T) {
 	specs := []dsl.ChildSpec{
 		{Handler: "h", Name: "b", Key: "2", Ownership: dsl.Labelled},
@@ -265,13 +265,13 @@ func TestAskingWhetherAChildIsStaleWritesNothing(t *testing.T) {
 			s.Called("true true false")
 			s.Wrote()
 		}},
-		"of nobody, to be left alone": {Operator: asks(&spec), Play: func(s *scene.Stage) {
+		"without an owner, to be left alone": {Operator: asks(&spec), Play: func(s *scene.Stage) {
 			s.Create(scene.ConfigMapWithValue("default", "theirs"))
 			s.Launch()
 			s.Create(strings.Replace(scene.Web, "size: 1", "size: 2", 1))
 			s.Called("false false true")
 		}},
-		"of nobody, to be taken": {Operator: asks(&adopts), Play: func(s *scene.Stage) {
+		"without an owner, to be taken": {Operator: asks(&adopts), Play: func(s *scene.Stage) {
 			s.Create(scene.ConfigMapWithValue("default", "theirs"))
 			s.Launch()
 			s.Create(strings.Replace(scene.Web, "size: 1", "size: 2", 1))

@@ -197,7 +197,7 @@ func TestAChildThatCannotBeOwnedIsRefusedForGood(t *testing.T) {
 func TestHandlersSeeTheirChildren(t *testing.T) {
 	look := func(r *dsl.Request) string {
 		one, err1 := r.Children.Get(scene.Deployments, "web")
-		none, err2 := r.Children.Get(scene.Deployments, "nobody")
+		none, err2 := r.Children.Get(scene.Deployments, "missing")
 		list, err3 := r.Children.List(scene.Deployments)
 		_, err4 := r.Children.List("pods.v1")
 		return fmt.Sprint(one != nil, err1, none == nil, err2, len(list), err3, dsl.IsPermanent(err4))
@@ -225,7 +225,7 @@ func TestHandlersSeeTheirChildren(t *testing.T) {
 				foo.OnCreate("child", scene.KeepsDeployment)
 				foo.OnUpdate("change", j.Note("change", func(ctx context.Context, r *dsl.Request) error {
 					return errors.Join(r.Children.Delete(ctx, scene.Deployments, "web"), r.Children.Delete(ctx, scene.Deployments, "theirs"),
-						r.Children.Delete(ctx, scene.Deployments, "nobody"))
+						r.Children.Delete(ctx, scene.Deployments, "missing"))
 				}))
 			}, Play: func(s *scene.Stage) {
 				s.Begin()

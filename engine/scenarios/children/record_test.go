@@ -148,7 +148,7 @@ func notesColor(foo *dsl.Resource) {
 }
 
 // TestAnOldCacheDropsNoChildFromTheRecord holds that a child which its cache does not show yet stays in its owner's record,
-// however long nothing tells of it.
+// however long no event reports it.
 func TestAnOldCacheDropsNoChildFromTheRecord(t *testing.T) {
 	operator := func(foo *dsl.Resource, j *enginetest.Journal) {
 		keepsOnChange(foo, j)
@@ -194,7 +194,7 @@ func TestAnOldCacheDropsNoChildFromTheRecord(t *testing.T) {
 			s.ReleaseWatches(scene.ConfigMaps)
 			removeWithChild(s)
 		}},
-		"the watch is back, and has not told yet what it missed": {Operator: operator, Play: func(s *scene.Stage) {
+		"the watch is back, and has not reported yet what it missed": {Operator: operator, Play: func(s *scene.Stage) {
 			made(s)
 			end := s.FailWhile("watch", scene.ConfigMaps, apierrors.NewTooManyRequests("later", 1))
 			s.CutWatches(scene.ConfigMaps)
@@ -212,7 +212,7 @@ func TestAnOldCacheDropsNoChildFromTheRecord(t *testing.T) {
 			noted(s, "green")
 			removeWithChild(s)
 		}},
-		"the owner is deleted when the watch is back, and has not told yet what it missed": {Operator: operator, Play: func(s *scene.Stage) {
+		"the owner is deleted when the watch is back, and has not reported yet what it missed": {Operator: operator, Play: func(s *scene.Stage) {
 			made(s)
 			end := s.FailWhile("watch", scene.ConfigMaps, apierrors.NewTooManyRequests("later", 1))
 			s.CutWatches(scene.ConfigMaps)

@@ -77,7 +77,7 @@ func TestAChildIsRecreatedForAFieldThatCannotBeChanged(t *testing.T) {
 			s.Advance(time.Hour)
 			s.Wrote()
 		}},
-		"it stays where nobody says so": {Operator: keepsSize(dsl.ChildSpec{}), Play: func(s *scene.Stage) {
+		"it stays where the template does not say so": {Operator: keepsSize(dsl.ChildSpec{}), Play: func(s *scene.Stage) {
 			s.Begin()
 			makeReplicasImmutable(s, 1)
 			s.Resize(2)

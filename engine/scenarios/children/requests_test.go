@@ -75,7 +75,7 @@ func TestAChildCostsFewRequests(t *testing.T) {
 				read(0)
 			},
 		},
-		"a process that ends before it tells of it makes it once": {Operator: scene.OwnsDeployment, Play: func(s *scene.Stage) {
+		"a process that ends before it reports it makes it once": {Operator: scene.OwnsDeployment, Play: func(s *scene.Stage) {
 			s.Launch()
 			read := countReads(s)
 			s.Process.CrashAfter(1)

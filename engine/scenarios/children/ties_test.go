@@ -153,7 +153,7 @@ func TestAChildInAnotherNamespaceIsKept(t *testing.T) {
 			s.Called("keep update")
 			s.Wrote(recorded, "patch configmaps elsewhere/web")
 		}},
-		"a copy of its annotation is nobody's child": {Operator: operator, Play: func(s *scene.Stage) {
+		"a copy of its annotation is no child": {Operator: operator, Play: func(s *scene.Stage) {
 			begin(s)
 			o := wantValue(s, "elsewhere", "x")
 			s.Create(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
@@ -277,8 +277,8 @@ func TestAnUnownedChildIsAppliedAndForgotten(t *testing.T) {
 	}
 }
 
-// TestAdoptTakesOnlyWhatNobodyOwns holds what is taken when adopt says so, and what never is.
-func TestAdoptTakesOnlyWhatNobodyOwns(t *testing.T) {
+// TestAdoptTakesOnlyObjectsWithoutAnOwner holds what is taken when adopt says so, and what never is.
+func TestAdoptTakesOnlyObjectsWithoutAnOwner(t *testing.T) {
 	owned := &dsl.ChildSpec{Adopt: dsl.AdoptIfUnowned}
 	labelled := &dsl.ChildSpec{Adopt: dsl.AdoptIfUnowned, Ownership: dsl.Labelled}
 	theirs := func(s *scene.Stage) *unstructured.Unstructured {
@@ -301,8 +301,8 @@ func TestAdoptTakesOnlyWhatNobodyOwns(t *testing.T) {
 		wantValue(s, "default", "x")
 	}
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"what nobody owns is taken":            {Operator: keeps(owned, "default"), Play: func(s *scene.Stage) { takes(s, "patch configmaps default/web") }},
-		"what nobody owns is taken by a label": {Operator: keeps(labelled, "default"), Play: func(s *scene.Stage) { takes(s, recorded, "patch configmaps default/web") }},
+		"an object without an owner is taken":            {Operator: keeps(owned, "default"), Play: func(s *scene.Stage) { takes(s, "patch configmaps default/web") }},
+		"an object without an owner is taken by a label": {Operator: keeps(labelled, "default"), Play: func(s *scene.Stage) { takes(s, recorded, "patch configmaps default/web") }},
 		"what an earlier controller made for the object is its own, without a word of adoption": {Operator: keeps(&dsl.ChildSpec{}, "default"), Play: func(s *scene.Stage) {
 			s.Create(scene.Web)
 			uid := s.Web().GetUID()

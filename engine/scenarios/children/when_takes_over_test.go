@@ -14,11 +14,11 @@ import (
 // and that there is nothing to do after that.
 func TestAHandlerWithTheOppositeWhenTakesTheChildOver(t *testing.T) {
 	for name, tie := range map[string]struct{ options, mark string }{
-		"an owned child":           {"", ""},
-		"a labelled child":         {"ownership: labelled, ", ""},
-		"a child that is orphaned": {"onDelete: orphan, ", ";orphan"},
-		"a child that is retained": {"onDelete: retain, ", ";retain"},
-		"a child of nobody's":      {"ownership: none, ", ""},
+		"an owned child":            {"", ""},
+		"a labelled child":          {"ownership: labelled, ", ""},
+		"a child that is orphaned":  {"onDelete: orphan, ", ";orphan"},
+		"a child that is retained":  {"onDelete: retain, ", ";retain"},
+		"a child without ownership": {"ownership: none, ", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			scene.PlayVersionsWithConditions(t, func(v *scene.Versions) {

@@ -46,7 +46,7 @@ func TestAWhenThatIsFalseLeavesChildrenAsTheyAre(t *testing.T) {
 		"of a labelled child":           {handlers: scene.AppliesTemplates("app, "+small, scene.ConfigMapTemplate("a", "ownership: labelled"))},
 		"of a child that is orphaned":   {handlers: scene.AppliesTemplates("app, "+small, scene.ConfigMapTemplate("a", "onDelete: orphan"))},
 		"of a child that is retained":   {handlers: scene.AppliesTemplates("app, "+small, scene.ConfigMapTemplate("a", "onDelete: retain"))},
-		"of a child of nobody's":        {handlers: scene.AppliesTemplates("app, "+small, scene.ConfigMapTemplate("a", "ownership: none"))},
+		"of a child without ownership":  {handlers: scene.AppliesTemplates("app, "+small, scene.ConfigMapTemplate("a", "ownership: none"))},
 		"that reads the cause, too":     {handlers: scene.AppliesTemplates("app, when: \"cause != 'delete' && self.spec.size < 2\"", scene.ConfigMapTemplate("a"))},
 		"that reads children":           {handlers: scene.AppliesTemplates("app, when: 'self.spec.size < 2 || !has(children.a)'", scene.ConfigMapTemplate("a"))},
 		"of a step":                     {handlers: `{id: app, steps: [{name: one, ` + small + `, apply: {` + scene.ConfigMapTemplate("a") + `}}]}`},
@@ -232,7 +232,7 @@ func TestAnOwnerGoesWithItsChildrenWhileAWhenIsFalse(t *testing.T) {
 	}
 }
 
-// TestANewObjectSaysThatItsWhenIsFalse holds what is said of an object of which nothing was applied yet, and of a handler that
+// TestANewObjectSaysThatItsWhenIsFalse holds the condition of an object without applied children, and of a handler that
 // waits for something before.
 func TestANewObjectSaysThatItsWhenIsFalse(t *testing.T) {
 	scene.PlayVersionsWithConditions(t, func(v *scene.Versions) {

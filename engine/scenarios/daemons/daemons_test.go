@@ -321,7 +321,7 @@ func TestADaemonNeverRunsTwiceAtOnce(t *testing.T) {
 			s.Advance(10 * time.Second)
 			v.want("ends", "begins: 7")
 		},
-		"one that was recreated while nobody watched": func(s *scene.Stage, v *vigil) {
+		"one that was recreated while no process watched": func(s *scene.Stage, v *vigil) {
 			s.Begin()
 			s.HoldWatches(scene.Foos)
 			s.Remove()
@@ -332,7 +332,7 @@ func TestADaemonNeverRunsTwiceAtOnce(t *testing.T) {
 			s.Advance(10 * time.Second)
 			v.want("ends", "begins: 7")
 		},
-		"one that has gone while nobody watched": func(s *scene.Stage, v *vigil) {
+		"one that has gone while no process watched": func(s *scene.Stage, v *vigil) {
 			s.Begin()
 			s.HoldWatches(scene.Foos)
 			s.Remove()

@@ -291,7 +291,7 @@ func TestTheProcessDoesNotWaitForADaemonForEver(t *testing.T) {
 	})
 }
 
-// TestMetricsCountDaemons holds what metrics tell.
+// TestMetricsCountDaemons holds the metrics of daemons.
 func TestMetricsCountDaemons(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
@@ -325,7 +325,7 @@ func TestMetricsCountDaemons(t *testing.T) {
 		want(2, 1)
 		s.Advance(time.Minute)
 		want(2, 0)
-		_ = s.Process.Stop() // which tells of those that take their time
+		_ = s.Process.Stop() // which reports those that take their time
 		s.Advance(2 * time.Minute)
 	})
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// looksAtOthers is a daemon that tells each minute what it sees beside its object.
+// looksAtOthers is a daemon that notes each minute what it sees beside its object.
 func looksAtOthers(v *vigil) dsl.DaemonFunc {
 	return func(ctx context.Context, r *dsl.DaemonRequest) error {
 		tick := time.NewTicker(time.Minute)
@@ -57,7 +57,7 @@ func TestDaemonsReadChildrenIndexesAndMemos(t *testing.T) {
 		s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {
 			foo.Owns(scene.Deployments)
 			foo.OnReconcile("child", scene.KeepsDeployment)
-			foo.OnField("spec.size", "tell", func(_ context.Context, r *dsl.Request) error {
+			foo.OnField("spec.size", "report", func(_ context.Context, r *dsl.Request) error {
 				mine, _ := r.Memo.Get("looks")
 				all, _ := r.OperatorMemo.Get("looks")
 				v.note("looks %v of %v", mine, all)
@@ -70,7 +70,7 @@ func TestDaemonsReadChildrenIndexesAndMemos(t *testing.T) {
 		s.Advance(time.Minute)
 		v.want("children 1, values [], keys []")
 		s.Create(`{apiVersion: v1, kind: ConfigMap, metadata: {name: one}, data: {for: "web other", v: "1"}}`)
-		s.Create(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: another}, spec: {}}`) // which is nobody's
+		s.Create(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: another}, spec: {}}`) // which has no owner
 		s.Advance(time.Minute)
 		v.want("children 1, values [{1}], keys [other web]")
 		s.Resize(2)
@@ -130,7 +130,7 @@ func TestADaemonReadsWhilePassesWork(t *testing.T) {
 	})
 }
 
-// TestActivitiesReadIndexes holds that probes and cleanups do, and that a startup is told why it cannot.
+// TestActivitiesReadIndexes holds that probes and cleanups do, and that a startup gets an error that says why it cannot.
 func TestActivitiesReadIndexes(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})

@@ -60,7 +60,7 @@ func TestTheRunsOfADaemonAreRetriedAndTheirPatchesSent(t *testing.T) {
 				s.T.Errorf("Events: %s", got)
 			}
 		}},
-		"a refused patch fails the run, and is told": {func(foo *dsl.Resource, v *vigil) {
+		"a refused patch fails the run, and is reported": {func(foo *dsl.Resource, v *vigil) {
 			foo.Daemon("watch", func(ctx context.Context, r *dsl.DaemonRequest) error {
 				v.note("runs")
 				r.Patch.Set("spec..size", 1)

@@ -46,7 +46,7 @@ func TestTheFinalizerIsThereOnlyWhereItIsNeeded(t *testing.T) {
 				}
 			},
 		},
-		"nobody who needs it, none is set": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
+		"no handler that needs it, none is set": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
 			s.Begin()
 			s.WantFinalizers()
 		}},

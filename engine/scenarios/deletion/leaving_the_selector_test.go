@@ -16,7 +16,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestAnObjectThatLeavesTheSelectorIsHandledAsDeleted holds that an object that leaves the operator's selector is seen off as a
+// TestAnObjectThatLeavesTheSelectorIsHandledAsDeleted holds that an object that leaves the operator's selector is released as a
 // deleted one is: what is applied for that is made and waited for, and then the finalizer goes.
 func TestAnObjectThatLeavesTheSelectorIsHandledAsDeleted(t *testing.T) {
 	const job = `{apiVersion: batch/v1, kind: Job, metadata: {name: "${self.metadata.name}-backup"}, spec: {parallelism: 1}}`
@@ -123,7 +123,7 @@ func TestAnObjectThatLeavesTheSelectorIsHandledAsDeleted(t *testing.T) {
 			s.Advance(time.Hour)
 			s.Called("backup delete")
 			if n := len(s.List(scene.Jobs, "")); n > 0 {
-				s.T.Errorf("there are %d Jobs that nobody would ever find", n)
+				s.T.Errorf("there are %d Jobs that no handler would ever find", n)
 			}
 			s.WantWarning("backup")
 		}})

@@ -127,7 +127,7 @@ func TestAChildOfADeletionHoldsItsOwner(t *testing.T) {
 			}
 		})
 	})
-	t.Run("what nobody waits for is made, and the object goes", func(t *testing.T) {
+	t.Run("a child of a handler without finalizer is made, and the object goes", func(t *testing.T) {
 		scene.PlayYAML(t, backup(`apply: {job: `+job+`}`), func(s *scene.Stage) {
 			s.Begin()
 			s.Remove()

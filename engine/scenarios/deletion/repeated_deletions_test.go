@@ -107,7 +107,7 @@ func TestTheEndOfAPodIsNoOtherDeletion(t *testing.T) {
 				s.Update("pods.v1", "default", "web", func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"mended": "yes"}) })
 				s.Called("one delete")
 			}),
-			name + ", while no process runs: it cannot be told from another one": onPods(func(pods *dsl.Resource, j *enginetest.Journal) {
+			name + ", while no process runs: it cannot be distinguished from another one": onPods(func(pods *dsl.Resource, j *enginetest.Journal) {
 				pods.OnDelete("one", j.Note("one"))
 				pods.OnDelete("two", j.Note("two", waits, scene.Succeeds))
 			}, func(s *scene.Stage) {
@@ -190,7 +190,7 @@ func TestASuccessCountsForOneDeletion(t *testing.T) {
 			s.Remove()
 			twice(s)
 		}},
-		"nobody sees it": {Operator: leaving, Play: func(s *scene.Stage) {
+		"no process sees it": {Operator: leaving, Play: func(s *scene.Stage) {
 			s.Begin()
 			restore := s.Snapshot()
 			s.Remove()
@@ -280,7 +280,7 @@ func TestAChangedChildRunsADeleteHandlerAtOnce(t *testing.T) {
 		code("1")
 		s.Settle()
 		if s.Web() != nil {
-			s.T.Error("the Job is ready, and nobody looks")
+			s.T.Error("the Job is ready, and no handler looks")
 		}
 	})
 }

@@ -107,7 +107,7 @@ func TestARunThatDoesNotEndIsReported(t *testing.T) {
 					s.T.Errorf("the log says %v", lines)
 				}
 				scene.WantUnwell(s, "default/second")
-				s.Advance(9 * time.Hour) // a bubble waits for nobody
+				s.Advance(9 * time.Hour) // a bubble's time does not wait
 			},
 		},
 		"of many, a few are named": {

@@ -151,7 +151,7 @@ func TestProgressIsNoLoop(t *testing.T) {
 
 // TestALoopNamesItsHandlers holds that handlers which feed each other are stopped, and named.
 func TestALoopNamesItsHandlers(t *testing.T) {
-	const most = 20_000 // ends a loop that nobody stops
+	const most = 20_000 // ends an endless loop
 	feeds := func(s *int, from, to string) dsl.Func {
 		return func(_ context.Context, r *dsl.Request) error {
 			if *s++; *s < most {

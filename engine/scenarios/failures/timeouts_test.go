@@ -84,7 +84,7 @@ func TestAHandlerWritesNothingAfterItsTimeout(t *testing.T) {
 						if _, err := r.Children.Apply(context.WithoutCancel(ctx), scene.DeploymentNamed("web", int64(1))); err == nil {
 							j.Add("a write was not refused")
 						}
-						r.Events.Event(dsl.Normal, "Late", "Nobody should see this.")
+						r.Events.Event(dsl.Normal, "Late", "No one should see this.")
 					}()
 					return nil
 				}))
@@ -160,7 +160,7 @@ func TestAStopGivesHandlersTheGracePeriod(t *testing.T) {
 				if took := time.Since(begun); took > 30*time.Second {
 					s.T.Errorf("stopping took %v", took)
 				}
-				s.Advance(time.Hour) // a bubble waits for nobody
+				s.Advance(time.Hour) // a bubble's time does not wait
 			},
 		},
 		"a handler that goes on beyond the grace period is ended, and run again by the next process": {

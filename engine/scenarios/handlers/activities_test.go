@@ -86,7 +86,7 @@ func TestStartupsRunFirstAndCleanupsLast(t *testing.T) {
 	}})
 }
 
-// TestAStartupThatFailsForGoodEndsTheProcess holds that the process ends, with its error, and has asked nobody for anything.
+// TestAStartupThatFailsForGoodEndsTheProcess holds that the process ends, with its error, and has sent no request.
 func TestAStartupThatFailsForGoodEndsTheProcess(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: scene.Syncs, Play: func(s *scene.Stage) {
 		var requests atomic.Int64
@@ -101,7 +101,7 @@ func TestAStartupThatFailsForGoodEndsTheProcess(t *testing.T) {
 	}})
 }
 
-// TestAnActivityHasNoSubHandlers holds that one that declares some fails for good, for nobody would run them.
+// TestAnActivityHasNoSubHandlers holds that one that declares some fails for good, for they would not run.
 func TestAnActivityHasNoSubHandlers(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: scene.Syncs, Play: func(s *scene.Stage) {
 		s.Operator.OnStartup("parts", scene.DeclaresSubHandlers(&s.Journal, nil, nil, "a"))

@@ -53,7 +53,7 @@ func TestHandlersReadAndWriteOtherObjects(t *testing.T) {
 			Operator: creates(func(ctx context.Context, r *dsl.Request) error {
 				one, err1 := r.Client.Get(ctx, "configmaps", "default", "other")
 				list, err2 := r.Client.List(ctx, "configmaps.v1", "", "a=b")
-				_, err3 := r.Client.Get(ctx, "configmaps.v1", "default", "nobody")
+				_, err3 := r.Client.Get(ctx, "configmaps.v1", "default", "missing")
 				got = fmt.Sprint(one.GetName(), err1, len(list), err2, apierrors.IsNotFound(err3))
 				return nil
 			}), Play: func(s *scene.Stage) {
@@ -147,7 +147,7 @@ func TestHandlersReadAndWriteOtherObjects(t *testing.T) {
 		},
 		"Events are reported for the object, and counted when they come again": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-				foo.OnReconcile("tell", func(_ context.Context, r *dsl.Request) error {
+				foo.OnReconcile("report", func(_ context.Context, r *dsl.Request) error {
 					size, _ := dsl.MustParsePath("spec.size").In(r.Object.Object)
 					r.Events.Event(dsl.Normal, "Sized", "It has a size: %v.", size != nil)
 					return nil
@@ -160,7 +160,7 @@ func TestHandlersReadAndWriteOtherObjects(t *testing.T) {
 				}
 				s.Advance(20 * time.Minute) // a count is sent when no more came for a while
 				events := s.Events()
-				if len(events) != 1 || events[0].Count != 7 || events[0].Name != "web" || events[0].Note != "It has a size: true." || events[0].Action != "tell" {
+				if len(events) != 1 || events[0].Count != 7 || events[0].Name != "web" || events[0].Note != "It has a size: true." || events[0].Action != "report" {
 					s.T.Errorf("events %+v", events)
 				}
 			},

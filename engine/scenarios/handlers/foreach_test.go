@@ -84,7 +84,7 @@ const noting = `
       - {id: each, causes: [create, update], forEach: "${self.spec.hosts}", key: "${item.name}", call: test.Note, with: {host: "${item.name}"}}
 `
 
-// keepingHosts makes a ConfigMap for each host that is on, and tells of it.
+// keepingHosts makes a ConfigMap for each host that is on, and reports it.
 const keepingHosts = `
       - id: each
         forEach: ${self.spec.hosts}
@@ -94,7 +94,7 @@ const keepingHosts = `
             when: item.lit
             apply:
               host: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${item.name}"}, data: {key: "${key}"}}
-          - {name: tell, call: test.Note, with: {host: "${item.name} ${children.host.?data.?key.orValue('none')}"}}
+          - {name: report, call: test.Note, with: {host: "${item.name} ${children.host.?data.?key.orValue('none')}"}}
       - {id: count, set: {status: {hosts: "${size(children.host)}"}}}
 `
 
@@ -245,7 +245,7 @@ func TestEachEntryHasItsOwnChildren(t *testing.T) {
 			s.Wrote()
 		})
 	})
-	t.Run("they go before their object where nobody else deletes them", func(t *testing.T) {
+	t.Run("they go before their object where the garbage collector does not delete them", func(t *testing.T) {
 		labelled := strings.Replace(keepingHosts, "host: {", "host: {ownership: labelled, template: {", 1)
 		labelled = strings.Replace(labelled, `data: {key: "${key}"}}`, `data: {key: "${key}"}}}`, 1)
 		playForEach(t, labelled, nil, func(s *scene.Stage) {

@@ -126,7 +126,7 @@ func TestTheLastStepMayDeclareSubHandlers(t *testing.T) {
 	})
 }
 
-// TestASubHandlerDeclaredTooLateFailsItsHandlerForGood holds that the handler fails for good, for nobody would run them.
+// TestASubHandlerDeclaredTooLateFailsItsHandlerForGood holds that the handler fails for good, for they would not run.
 func TestASubHandlerDeclaredTooLateFailsItsHandlerForGood(t *testing.T) {
 	late := func(in func(parent *dsl.Request, declare dsl.Func)) scene.Scenario {
 		return scene.Scenario{

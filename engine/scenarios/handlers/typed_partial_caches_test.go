@@ -16,7 +16,7 @@ import (
 )
 
 // TestTypedCodeWithinOtherCodeSeesNoPartOfAnObject holds that typed code whose struct has more than the cache holds is not
-// called, also where nobody could know its type before: the handler fails for good, and says which fields it would miss.
+// called, also where its type could not be known before: the handler fails for good, and says which fields it would miss.
 func TestTypedCodeWithinOtherCodeSeesNoPartOfAnObject(t *testing.T) {
 	var called atomic.Int32
 	work := dsl.Typed(func(context.Context, *dsl.TypedRequest[typedFoo]) error { called.Add(1); return nil })

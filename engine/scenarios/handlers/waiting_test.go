@@ -188,7 +188,7 @@ func TestADeletionGoesOnWhenItsLastChildIsGone(t *testing.T) {
 	})
 }
 
-// TestMetricsCountWaitingApartFromFailures holds that metrics tell waiting from failing.
+// TestMetricsCountWaitingApartFromFailures holds that metrics distinguish waiting from failing.
 func TestMetricsCountWaitingApartFromFailures(t *testing.T) {
 	metrics := ops.NewMetrics()
 	scene.Play(t, scene.Scenario{

@@ -116,7 +116,7 @@ func TestOneOfTwoNamesakesWorksWhereTheirScopesOverlap(t *testing.T) {
 			s.Delete("leases.v1.coordination.k8s.io", "one", "op-leader") // as the garbage collector does
 			follows(s)
 		},
-		"one that was left by a process long ago holds up nobody": func(s *namesakes) {
+		"one that was left by a process long ago holds up no process": func(s *namesakes) {
 			first := s.start("one", dsl.LeaderLease, nil)
 			first.Kill()
 			s.Advance(time.Hour)

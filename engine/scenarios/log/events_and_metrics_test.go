@@ -46,12 +46,12 @@ func TestFailuresAreEventsOfTheirObject(t *testing.T) {
 				foo.OnReconcile("vain", j.Note("vain", scene.Fails(scene.ErrAgain), scene.Fails(scene.ErrAgain), nil))
 			}, func(s *scene.Stage) { s.Advance(time.Hour) }, nil,
 		},
-		"one that keeps failing is told once, however often it fails": {
+		"one that keeps failing is reported once, however often it fails": {
 			func(foo *dsl.Resource, _ *enginetest.Journal) { foo.OnReconcile("vain", scene.Fails(scene.ErrAgain)) },
 			func(s *scene.Stage) { s.Advance(time.Hour) },
 			[]string{"Warning HandlerFailing vain: Handler vain keeps failing, and is tried again: not yet"},
 		},
-		"one that warns in words of its own is not told in others": {
+		"one that warns in words of its own is not reported in others": {
 			func(foo *dsl.Resource, _ *enginetest.Journal) {
 				foo.OnReconcile("vain", func(_ context.Context, r *dsl.Request) error {
 					r.Events.Event(dsl.Warning, "Stuck", "no luck")
@@ -61,7 +61,7 @@ func TestFailuresAreEventsOfTheirObject(t *testing.T) {
 			func(s *scene.Stage) { s.Advance(time.Hour) },
 			[]string{"Warning Stuck vain: no luck"},
 		},
-		"a filter that fails is told": {
+		"a filter that fails is reported": {
 			func(foo *dsl.Resource, _ *enginetest.Journal) {
 				foo.OnReconcile("picky", scene.Succeeds, dsl.When(func(*dsl.Subject) (bool, error) { return false, errors.New("no such key") }))
 			}, func(s *scene.Stage) { s.Resize(2); s.Resize(3) },
@@ -235,7 +235,7 @@ func TestMetricsCountObjectsByTheirProgress(t *testing.T) {
 }
 
 // TestObjectsAreCountedWhileTheyAreHandled holds that a scrape takes nothing from passes that run: it is
-// the race detector that tells.
+// the race detector that reports.
 func TestObjectsAreCountedWhileTheyAreHandled(t *testing.T) {
 	metrics := ops.NewMetrics()
 	scene.Play(t, scene.Scenario{

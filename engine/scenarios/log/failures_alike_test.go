@@ -96,7 +96,7 @@ func sums(object string, objects int, names string, minutes ...int) (out []strin
 func TestObjectsThatFailAlikeAreLoggedInFullOnce(t *testing.T) {
 	const names = `\["default/[a-d]" "default/[a-d]" "default/[a-d]"\]`
 	tests := map[string]func(s *scene.Stage, p *patients, log func() []string){
-		"four have a line each, of which one has the text, and then a summary ever more seldom": func(s *scene.Stage, _ *patients, log func() []string) {
+		"four have a line each, where one has the text, and then a summary ever more seldom": func(s *scene.Stage, _ *patients, log func() []string) {
 			s.Advance(7 * time.Second)
 			s.WantLines(log, first(tried)...)
 			s.Advance(time.Hour)
@@ -179,7 +179,7 @@ func biggerYet(o *unstructured.Unstructured) {
 }
 
 // TestWhateverFailsIsLoggedInFullOnce holds the same for all that fails for an object: each has a line, one has the text,
-// and after a minute it is told that they fail still, where they do.
+// and after a minute it is logged that they fail still, where they do.
 func TestWhateverFailsIsLoggedInFullOnce(t *testing.T) {
 	const sum = `"level"=0 "msg"="objects still fail" .*"handler"="app%s" "line"="%s" "(objects|subHandlers)"=4 .*"within"="1m0s"`
 	const waits = `"msg"="waits for sub-handlers`

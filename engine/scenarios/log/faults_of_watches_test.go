@@ -236,7 +236,7 @@ func TestAResourceThatComesBackIsLoggedOnce(t *testing.T) {
 }
 
 // TestACRDThatComesIsNoSecondWarning holds that a resource which is not served yet when its CRD is there already is not
-// told of once more.
+// logged once more.
 func TestACRDThatComesIsNoSecondWarning(t *testing.T) {
 	scene.Play(t, scene.Scenario{
 		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) { foo.OnReconcile("look", scene.Succeeds) },
@@ -258,7 +258,7 @@ func TestACRDThatComesIsNoSecondWarning(t *testing.T) {
 	})
 }
 
-// undecided is a server of which nobody learns what it serves.
+// undecided is a server whose discovery fails.
 type undecided struct{ next http.RoundTripper }
 
 func (u undecided) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -344,7 +344,7 @@ func TestAMissingRightIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// TestFeedsAreInTheMetrics holds that children which cannot be watched are seen where nobody reads the log.
+// TestFeedsAreInTheMetrics holds that children which cannot be watched are seen without the log.
 func TestFeedsAreInTheMetrics(t *testing.T) {
 	scene.Play(t, scene.Scenario{
 		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {

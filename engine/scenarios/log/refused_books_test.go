@@ -35,14 +35,14 @@ func TestAnEventSaysThatABookIsRefused(t *testing.T) {
 				s.FailNext("patch", scene.Foos, test.errs...)
 				s.Resize(2)
 				s.Advance(time.Minute)
-				told := 0
+				reported := 0
 				for _, e := range s.Events() {
 					if e.Reason == "WriteRefused" {
-						told++
+						reported++
 					}
 				}
-				if told != test.want {
-					t.Errorf("%d Events say that the write was refused, want %d", told, test.want)
+				if reported != test.want {
+					t.Errorf("%d Events say that the write was refused, want %d", reported, test.want)
 				}
 			}})
 		})

@@ -15,7 +15,7 @@ import (
 )
 
 // TestChildrenThatAreRefusedAlikeAreLoggedInFullOnce holds that four objects whose children the API server refuses write
-// four lines after each start, of which one has the whole text, though each text names another object.
+// four lines after each start, where one has the whole text, though each text names another object.
 func TestChildrenThatAreRefusedAlikeAreLoggedInFullOnce(t *testing.T) {
 	scene.PlayYAML(t, `{resource: foos.v1.example.com, handlers: [{id: app, apply: {
 		conf: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${self.metadata.name}-conf"}}}}]}`, func(s *scene.Stage) {

@@ -65,7 +65,7 @@ func TestACrashLosesNoTransition(t *testing.T) {
 	}
 }
 
-// liveWithCrash lets web live up to a step, which happens to a process that crashes after so many writes, and tells how it ends.
+// liveWithCrash lets web live up to a step, which happens to a process that crashes after so many writes, and returns how it ends.
 func liveWithCrash(s *scene.Stage, at, after int) string {
 	launchWithConditions(s)
 	for _, before := range machineLife[:at] {

@@ -149,7 +149,7 @@ func TestAMachineGoesThroughItsStatesOfDeletion(t *testing.T) {
 			s.Remove()
 			s.WantGone()
 		}},
-		"an object that is deleted in a state that nobody knows goes through those of deletion": {Operator: leaving(scene.Succeeds), Play: func(s *scene.Stage) {
+		"an object that is deleted in an unknown state goes through those of deletion": {Operator: leaving(scene.Succeeds), Play: func(s *scene.Stage) {
 			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Settle()

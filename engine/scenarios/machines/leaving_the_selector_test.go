@@ -176,7 +176,7 @@ func TestAMachinesBookIsTakenOffWhateverHappens(t *testing.T) {
 				s.T.Errorf("the state is %s", got)
 			}
 		}},
-		"in a process that began while it was away it goes on, for nobody saw it leave": {Operator: withSelector(oneMachine), Play: func(s *scene.Stage) {
+		"in a process that began while it was away it goes on, for no process saw it leave": {Operator: withSelector(oneMachine), Play: func(s *scene.Stage) {
 			comeToRunning(s)
 			s.Process.Kill()
 			leaveSelector(s)

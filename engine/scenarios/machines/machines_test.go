@@ -231,7 +231,7 @@ func TestPeopleMoveAnObject(t *testing.T) {
 // TestAStateThatIsNotOfTheMachine holds what becomes of an object whose book is of another machine, version or object.
 func TestAStateThatIsNotOfTheMachine(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"an object in a state that nobody knows is held, and says so": {Operator: oneMachine, Play: func(s *scene.Stage) {
+		"an object in an unknown state is held, and says so": {Operator: oneMachine, Play: func(s *scene.Stage) {
 			launchWithConditions(s)
 			s.Create(scene.Web)
 			s.Settle()

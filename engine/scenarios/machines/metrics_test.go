@@ -55,7 +55,7 @@ func series(t *testing.T, m *ops.Metrics, name string) map[string]*dto.Metric {
 	return out
 }
 
-// TestMetricsCountObjectsByState holds that they tell how many objects are where, whatever becomes of objects and process.
+// TestMetricsCountObjectsByState holds that they count the objects by state, whatever becomes of objects and process.
 func TestMetricsCountObjectsByState(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})

@@ -250,7 +250,7 @@ func TestAMachineWaitsWhileItsBookIsRefused(t *testing.T) {
 	}})
 }
 
-// TestAMissingRightFailsNoAction holds that a missing right is nobody's failure.
+// TestAMissingRightFailsNoAction holds that a missing right is no failure of an action.
 func TestAMissingRightFailsNoAction(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: refusing(func(s *dsl.State, j *enginetest.Journal) {
 		s.Enter, s.Retries = j.Note("start", copiesSize), &dsl.Budget{Then: "Failed"}

@@ -67,7 +67,7 @@ func TestAMachineCopesWithASpoiltBook(t *testing.T) {
 		s.Set("never", "status", "stateSince")
 		s.Settle()
 		if diff := cmp.Diff(map[string]float64{"Running": 1}, states(t, m, "handwerk_machine_objects")); diff != "" {
-			t.Errorf("objects of which nobody mends the book (-want +got):\n%s", diff)
+			t.Errorf("objects with a book that is not mended (-want +got):\n%s", diff)
 		}
 		s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) { o.SetLabels(nil) })
 		s.Settle()

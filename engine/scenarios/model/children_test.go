@@ -219,7 +219,7 @@ type nursery struct {
 	*enginetest.Cluster
 	process  *enginetest.Process
 	workshop workshop
-	// names are those of the objects, of which the last of each number may be there.
+	// names are those of the objects; the last of each number may be there.
 	names  [3]string
 	made   int
 	toys   map[string]*keepsake // by the name of the ConfigMap

@@ -219,7 +219,7 @@ func (m *model) restsLife(uid types.UID, l *lifetime) {
 		m.fault("the finalizer is on %s: %v", l.name, has)
 	}
 	if o.GetAnnotations()[scene.StateAnnotation] != "" && !m.program.stores() && !m.excused && m.version == 0 {
-		m.fault("%s has a state that nobody needs", l.name)
+		m.fault("%s has a state that is not needed", l.name)
 	}
 	for _, c := range m.program {
 		if c.kind != "delete" && c.sees(o.Object) && !m.blocked(c, l, o) {

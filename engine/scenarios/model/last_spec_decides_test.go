@@ -173,7 +173,7 @@ func meddle(o *unstructured.Unstructured) {
 	unstructured.RemoveNestedField(o.Object, "metadata", "annotations", "op.handwerk.dev/applied")
 }
 
-// child picks one of the children that there are, at a moment when nobody takes them away.
+// child picks one of the children that there are, at a moment when no handler takes them away.
 func (f *fleetRun) child() (resource string, o *unstructured.Unstructured) {
 	f.Settle()
 	for _, i := range f.r.Perm(len(kinds)) {
@@ -202,15 +202,15 @@ func (f *fleetRun) rest() string {
 	for _, resource := range append(slices.Clone(kinds), scene.Foos) {
 		for _, ns := range []string{"default", "abroad"} {
 			for _, o := range f.List(resource, ns) {
-				out = append(out, told(f.t, o))
+				out = append(out, content(f.t, o))
 			}
 		}
 	}
 	return strings.Join(out, "\n")
 }
 
-// told is an object without what differs from one life to another.
-func told(t *testing.T, o *unstructured.Unstructured) string {
+// content is an object without what differs from one life to another.
+func content(t *testing.T, o *unstructured.Unstructured) string {
 	t.Helper()
 	for _, key := range []string{"uid", "resourceVersion", "creationTimestamp", "managedFields", "generation"} {
 		unstructured.RemoveNestedField(o.Object, "metadata", key)

@@ -42,7 +42,7 @@ type model struct {
 	resting bool
 	rested  int
 	// excused: until the next rest calls may be in vain, and come again. Forgetful: a process may not know of them,
-	// for it crashed. Soft: changes in the middle of a pass make it hard to tell what a handler gets as old.
+	// for it crashed. Soft: changes in the middle of a pass make it hard to know what a handler gets as old.
 	excused, forgetful, soft bool
 	// lost is how many answers to writes are yet to get lost.
 	lost int

@@ -19,7 +19,7 @@ import (
 )
 
 // craft is one handler of a random program, as data: what it does follows from what it sees alone, so that
-// the reference can tell what it must have done.
+// the reference can say what it must have done.
 type craft struct {
 	id, kind string // create, update, both, level, delete
 	// view is the field that it looks at, empty for the essence.

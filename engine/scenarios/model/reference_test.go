@@ -28,10 +28,10 @@ type lifetime struct {
 // conduct is what one handler has done in a life.
 type conduct struct {
 	last *called
-	// handled are the views of which it may be that the handler has handled them last: one, unless something
+	// handled are the views that the handler may have handled last: one, unless something
 	// got lost. None: it has handled nothing.
 	handled map[string]bool
-	// unknown: nobody can tell what it has handled.
+	// unknown: it cannot be known what it has handled.
 	unknown bool
 	// bare: what it began with need not be stored.
 	bare bool
@@ -256,7 +256,7 @@ func (l *lifetime) hopes(p program) bool {
 }
 
 // behind reports whether the book on an object, or the number in its status, is of an earlier generation: the object may be an
-// older export then, which a new process cannot tell from one that was changed and changed back.
+// older export then, which a new process cannot distinguish from one that was changed and changed back.
 func (m *model) behind(o *unstructured.Unstructured) bool {
 	if number, is := at(o.Object, "status.observedGeneration").(int64); m.mode.observed && is && number < o.GetGeneration() {
 		return true

@@ -55,7 +55,7 @@ func TestNotFoundIsConfirmed(t *testing.T) {
 			marked(s)
 			s.Called("made create")
 		}},
-		"and one of which nothing can be read either": {Operator: made, Play: func(s *scene.Stage) {
+		"and one that cannot be read either": {Operator: made, Play: func(s *scene.Stage) {
 			s.Launch()
 			s.FailNext("patch", scene.Foos, fooGone())
 			s.FailNext("get", scene.Foos, pageNotFound())

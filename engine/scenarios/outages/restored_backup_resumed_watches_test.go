@@ -103,7 +103,7 @@ func TestOwnWritesAreForgottenWhenVersionsGoBack(t *testing.T) {
 			if got := versionOf(s.T, s.Get(scene.ConfigMaps, "default", "web")); got != wrote {
 				s.T.Fatalf("the child has version %d, want %d again", got, wrote)
 			}
-			s.ExpireWatches(scene.Foos) // the children are listed for the alarm, so what was held is not told
+			s.ExpireWatches(scene.Foos) // the children are listed for the alarm, so held events are not delivered
 			s.Advance(time.Minute)
 			s.ReleaseWatches(scene.ConfigMaps)
 			s.Advance(time.Minute)

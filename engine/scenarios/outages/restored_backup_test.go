@@ -30,7 +30,7 @@ func keepsCopies(foo *dsl.Resource, j *enginetest.Journal) {
 }
 
 // TestARestoredBackupIsHandledThoughNoWatchShowsIt holds what happens after etcd was set back to an older snapshot, when no
-// watch tells of it.
+// watch reports it.
 func TestARestoredBackupIsHandledThoughNoWatchShowsIt(t *testing.T) {
 	// beats writes at each tick, from what the cache has.
 	beats := func(foo *dsl.Resource, j *enginetest.Journal) {

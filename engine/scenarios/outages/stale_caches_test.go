@@ -31,7 +31,7 @@ func reported(s *scene.Stage, line string) (after time.Duration) {
 	return time.Since(start)
 }
 
-// TestNothingWaitsForACacheThatCannotCatchUp holds that nobody waits for what will not be shown, and that nobody takes
+// TestNothingWaitsForACacheThatCannotCatchUp holds that no pass waits for what will not be shown, and that no pass takes
 // an old cache for how things are.
 func TestNothingWaitsForACacheThatCannotCatchUp(t *testing.T) {
 	keeps := func(foo *dsl.Resource, j *enginetest.Journal) {
@@ -62,7 +62,7 @@ func TestNothingWaitsForACacheThatCannotCatchUp(t *testing.T) {
 			}
 			s.WantGone()
 		}},
-		"its handlers are told that its children cannot be read, and go on when they can": {Operator: keeps, Play: func(s *scene.Stage) {
+		"its handlers get an error that its children cannot be read, and go on when they can": {Operator: keeps, Play: func(s *scene.Stage) {
 			written(s)
 			s.Resize(3)
 			reported(s, refused)
@@ -70,7 +70,7 @@ func TestNothingWaitsForACacheThatCannotCatchUp(t *testing.T) {
 			s.AllowWatching(scene.Deployments)
 			s.ReleaseWatches(scene.Deployments)
 			reported(s, "look: <nil>")
-			s.Advance(12 * time.Second) // it may have tried again by itself, before the others were told
+			s.Advance(12 * time.Second) // it may have tried again by itself, before the others were notified
 			if n, _, _ := unstructured.NestedInt64(s.Get(scene.Deployments, "default", "web").Object, "spec", "replicas"); n != 3 {
 				s.T.Errorf("the child has %d replicas", n)
 			}

@@ -74,7 +74,7 @@ func TestAnObjectTakesLittleOfAnIndex(t *testing.T) {
 	}
 }
 
-// worked is how long the cores have worked for the process, which time in a bubble does not tell.
+// worked is how long the cores have worked for the process, which time in a bubble does not show.
 func worked(t *testing.T) time.Duration {
 	t.Helper()
 	var used syscall.Rusage

@@ -56,7 +56,7 @@ func TestAnIndexWakesReadersOfItsKeys(t *testing.T) {
 			s.Called("one index: 2")
 			s.Wrote()
 		}},
-		"an equal value wakes nobody": {Operator: scene.LooksUp(dsl.Reconcile), Play: func(s *scene.Stage) {
+		"an equal value wakes no handler": {Operator: scene.LooksUp(dsl.Reconcile), Play: func(s *scene.Stage) {
 			s.Create(settingsMap("a", "", "x", "1"))
 			s.LaunchWithIndex()
 			s.Create(scene.FooWithRef("one", "x"))
@@ -70,9 +70,9 @@ func TestAnIndexWakesReadersOfItsKeys(t *testing.T) {
 			s.ExpireWatches(scene.ConfigMaps)
 			s.ReleaseWatches(scene.ConfigMaps)
 			s.Advance(time.Minute)
-			s.Called() // recreated under the name while nobody looked, with the same value
+			s.Called() // recreated under the name while no handler looked, with the same value
 		}},
-		"a key that is read no more wakes nobody": {Operator: scene.LooksUp(dsl.Reconcile), Play: func(s *scene.Stage) {
+		"a key that is read no more wakes no handler": {Operator: scene.LooksUp(dsl.Reconcile), Play: func(s *scene.Stage) {
 			s.LaunchWithIndex()
 			s.Create(scene.FooWithRef("web", "x"))
 			s.Called("web create:")
@@ -198,7 +198,7 @@ func TestAllKindsOfCodeReadIndexes(t *testing.T) {
 				s.Delete(scene.ConfigMaps, "default", "a")
 				s.Called()
 				s.Create(settingsMap("a", "", "x", "2"))
-				s.Called("see update") // its filter held, and did not: nobody knows what happened meanwhile
+				s.Called("see update") // its filter held, and did not: it is unknown what happened meanwhile
 			}},
 		"a schedule reads": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
@@ -225,7 +225,7 @@ func TestAllKindsOfCodeReadIndexes(t *testing.T) {
 // TestNewsOfAnIndexAreNotLost holds that a failed pass passes them on, and that they cut a wait for a retry short.
 func TestNewsOfAnIndexAreNotLost(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"news of a pass that failed are told to the next": {
+		"news of a pass that failed reach the next": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.On([]dsl.Cause{dsl.IndexChange, dsl.Create}, "see", func(_ context.Context, r *dsl.Request) error {
 					line, err := scene.LookUp(r)

@@ -18,7 +18,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// TestAMissingRightSaysWhatToDo: an error of a handler's request says whether nobody knew that the
+// TestAMissingRightSaysWhatToDo: an error of a handler's request says whether it was not declared that the
 // operator would need the right, or whether its roles are not the ones that it needs.
 func TestAMissingRightSaysWhatToDo(t *testing.T) {
 	const known = "; allow it to the operator: operator rbac prints the roles"
@@ -31,7 +31,7 @@ func TestAMissingRightSaysWhatToDo(t *testing.T) {
 		ask    dsl.Func
 		want   string
 	}{
-		"that nobody declared": {
+		"that is not declared": {
 			verb: "create", resource: scene.ConfigMaps,
 			ask:  func(ctx context.Context, r *dsl.Request) error { _, err := r.Client.Create(ctx, configMap); return err },
 			want: `; allow it to the operator: declare it with needs: [{resource: configmaps, verbs: [create]}] (dsl.Needs("create", "configmaps") in Go), and operator rbac prints the roles`,
@@ -143,7 +143,7 @@ func TestWhatElseIsForbiddenIsNoMissingRight(t *testing.T) {
 	})
 }
 
-// TestTheEnginesOwnWritesAreDeclared: the engine's own writes are declared by what it is told to do.
+// TestTheEnginesOwnWritesAreDeclared: the engine's own writes are declared by its settings.
 func TestTheEnginesOwnWritesAreDeclared(t *testing.T) {
 	scene.Play(t, scene.Scenario{
 		Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("make", j.Note("make")) },
@@ -153,12 +153,12 @@ func TestTheEnginesOwnWritesAreDeclared(t *testing.T) {
 			s.Forbid("patch", scene.Foos)
 			s.Create(scene.Web)
 			s.Advance(time.Second) // the first refusal may be that of a server which starts
-			told := s.Events()
-			refused := slices.ContainsFunc(told, func(e enginetest.Event) bool {
+			events := s.Events()
+			refused := slices.ContainsFunc(events, func(e enginetest.Event) bool {
 				return e.Reason == "WriteRefused" && strings.HasSuffix(e.Note, "; allow it to the operator: operator rbac prints the roles")
 			})
 			if !refused {
-				t.Errorf("told %+v", told)
+				t.Errorf("events %+v", events)
 			}
 		},
 	})

@@ -103,7 +103,7 @@ func TestMissingRightsAreReportedBeforeARefusal(t *testing.T) {
 			scene.WantUnwell(s, "rights/events.events.k8s.io: may not create events.events.k8s.io (engine: sends Events); "+
 				"may not patch events.events.k8s.io (engine: sends Events); account operator")
 		}},
-		"what a feed asks for is told by the feed, with the account, and not twice": {
+		"what a feed asks for is reported by the feed, with the account, and not twice": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("made", j.Note("made")) },
 			Play: func(s *scene.Stage) {
 				s.Forbid("patch", scene.Foos)
@@ -145,7 +145,7 @@ func TestMissingRightsAreReportedBeforeARefusal(t *testing.T) {
 				s.T.Errorf("%d objects of 20 have an Event", len(events))
 			}
 		}},
-		"those that are given together are told together": {Operator: declares, Play: func(s *scene.Stage) {
+		"those that are given together are reported together": {Operator: declares, Play: func(s *scene.Stage) {
 			s.Forbid("create", eventsOf)
 			s.Forbid("patch", eventsOf)
 			log := scene.LaunchWithLog(s, "missing right was granted")
@@ -161,7 +161,7 @@ func TestMissingRightsAreReportedBeforeARefusal(t *testing.T) {
 				s.T.Errorf("the log says %v", lines)
 			}
 		}},
-		"nobody is told of one without which the operator works": {
+		"an optional one is not reported": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.Owns(scene.Deployments)
 				declares(foo, j)
@@ -174,7 +174,7 @@ func TestMissingRightsAreReportedBeforeARefusal(t *testing.T) {
 				}
 			},
 		},
-		"one that is taken away is told when a request is refused": {Operator: declares, Play: func(s *scene.Stage) {
+		"one that is taken away is reported when a request is refused": {Operator: declares, Play: func(s *scene.Stage) {
 			s.Launch()
 			s.Forbid("create", scene.Deployments)
 			s.Advance(time.Hour)
@@ -207,7 +207,7 @@ func TestMissingRightsAreReportedBeforeARefusal(t *testing.T) {
 			}
 			scene.WantWell(s)
 		}},
-		"an account that nobody names is left out": {Operator: declares, Play: func(s *scene.Stage) {
+		"an account without a name is left out": {Operator: declares, Play: func(s *scene.Stage) {
 			s.Forbid("create", scene.Deployments)
 			s.Process = s.Start(s.Operator, func(e *engine.Settings) { e.Config.Wrap(refusesIntroductions) })
 			scene.WantUnwell(s, "may not create deployments.apps (handler foos/child)")

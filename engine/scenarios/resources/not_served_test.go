@@ -160,7 +160,7 @@ func TestA404IsNoDeletion(t *testing.T) {
 // only a listing says that it is gone.
 func TestAnUnseenDeletionIsConfirmed(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"an object that lives is not seen off, and known when it is shown again": {Operator: watched, Play: func(s *scene.Stage) {
+		"an object that lives is not released, and known when it is shown again": {Operator: watched, Play: func(s *scene.Stage) {
 			s.Begin()
 			hideFromLists(s, scene.Foos, "default", "web")
 			s.Called()
@@ -172,7 +172,7 @@ func TestAnUnseenDeletionIsConfirmed(t *testing.T) {
 			s.Resize(2)
 			s.Called("sync update")
 		}},
-		"one that goes while it is not shown is seen off": {Operator: watched, Play: func(s *scene.Stage) {
+		"one that goes while it is not shown is released": {Operator: watched, Play: func(s *scene.Stage) {
 			s.Begin()
 			hideFromLists(s, scene.Foos, "default", "web")
 			s.Remove()
@@ -192,7 +192,7 @@ func TestAnUnseenDeletionIsConfirmed(t *testing.T) {
 			s.Called("left delete")
 			scene.WantWell(s)
 		}},
-		"one that may be read again is seen off at once": {Operator: watched, Play: func(s *scene.Stage) {
+		"one that may be read again is released at once": {Operator: watched, Play: func(s *scene.Stage) {
 			s.Begin()
 			s.Forbid("get", scene.Foos)
 			happenUnseen(s, s.Remove)
@@ -234,7 +234,7 @@ func TestAnUnseenDeletionIsConfirmed(t *testing.T) {
 			s.Advance(5 * time.Minute)
 			s.Called("left delete")
 		}},
-		"one that left the selector meanwhile is seen off": {
+		"one that left the selector meanwhile is released": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.LabelSelector = "tier=gold"
 				watched(foo, j)
@@ -249,7 +249,7 @@ func TestAnUnseenDeletionIsConfirmed(t *testing.T) {
 				s.Called("sync create")
 			},
 		},
-		"with a selector, one that lives is not seen off": {
+		"with a selector, one that lives is not released": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.LabelSelector = "tier=gold"
 				watched(foo, j)
@@ -295,7 +295,7 @@ func TestANamespaceLeavesTheScopeByItsDeletionAlone(t *testing.T) {
 			s.Delete(scene.Foos, "team-a", "web")
 			s.Called("left delete")
 		}),
-		"one that nobody saw go": operator(func(s *scene.Stage) {
+		"one whose deletion was missed": operator(func(s *scene.Stage) {
 			s.HoldWatches(namespaces, scene.Foos)
 			s.Delete(namespaces, "", "team-a")
 			s.Advance(time.Minute)
@@ -335,11 +335,11 @@ func TestDeletionsOfANamespaceAreComplete(t *testing.T) {
 		}
 		s.Launch()
 		s.Forget()
-		s.HoldWatches(scene.Foos) // the informer is closed before it tells of one
+		s.HoldWatches(scene.Foos) // the informer is closed before it delivers one
 		s.Delete(namespaces, "", "team-a")
 		s.Advance(time.Minute)
 		if n := len(s.Take()); n != number {
-			s.T.Errorf("%d of %d deletions were told", n, number)
+			s.T.Errorf("%d of %d deletions were reported", n, number)
 		}
 	}})
 }
@@ -368,7 +368,7 @@ func TestAFeedThatFailsBacksOff(t *testing.T) {
 }
 
 // TestNamespacesAreFollowedWithRightsToListAndWatchAlone holds that who may list and watch namespaces, and no more, follows
-// them; only one that nobody saw go stays in the scope then.
+// them; only one whose deletion was missed stays in the scope then.
 func TestNamespacesAreFollowedWithRightsToListAndWatchAlone(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: watched, Play: func(s *scene.Stage) {
 		s.Operator.Scope.Namespaces = []string{"team-*"}

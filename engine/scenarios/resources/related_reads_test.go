@@ -77,7 +77,7 @@ func TestHandlersSeeAllRelatedObjectsOrNone(t *testing.T) {
 			s.Advance(15 * time.Second)
 			s.Called("web create: default/a=1")
 		}},
-		"a handler that did not look is told": {
+		"a handler that did not look runs": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.Relates(dsl.Relation{Name: "them", Resource: bars})
 				foo.OnReconcile("sync", j.Note("sync"))

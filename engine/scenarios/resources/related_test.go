@@ -135,7 +135,7 @@ func TestHandlersRunForRelatedObjects(t *testing.T) {
 				s.Called("one related: other/a=1")
 				setData(s, "other/a", "for", "two")
 				s.CalledInAnyOrder("one related:", "two related: other/a=1")
-				setData(s, "other/a", "for", "nobody")
+				setData(s, "other/a", "for", "other")
 				s.Called("two related:")
 				setData(s, "other/a", "v", "2")
 				s.Delete(scene.ConfigMaps, "other", "a")
@@ -230,7 +230,7 @@ func TestNewsOfRelatedObjectsAreNotLost(t *testing.T) {
 				s.Called("web related: default/a=2")
 			},
 		},
-		"news of a pass that failed are told to the next": {
+		"news of a pass that failed reach the next": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.Relates(dsl.Relation{Name: "them", Resource: dsl.ResourceName{Resource: "configmaps", Version: "v1"}})
 				foo.OnRelated("see", j.Note("see", func(_ context.Context, r *dsl.Request) error {

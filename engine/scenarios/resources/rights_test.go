@@ -166,7 +166,7 @@ func TestAMissingRightIsAFaultOfItsNamespaceAlone(t *testing.T) {
 			s.Called("sync update")
 			scene.WantWell(s)
 		}},
-		"handlers that need all objects are told which cannot be seen": {
+		"handlers that need all objects get an error that names those which cannot be seen": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.Owns(scene.ConfigMaps)
 				foo.OnReconcile("all", func(_ context.Context, r *dsl.Request) error {

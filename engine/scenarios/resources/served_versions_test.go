@@ -76,7 +76,7 @@ func TestAnObjectInAnotherServedVersionIsTheSame(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"one that names no version follows":       migrate("foos.example.com", dsl.CacheCompact, follows),
 		"also where objects are read when needed": migrate("foos.example.com", dsl.CacheLive, follows),
-		"what was deleted while it went over is told, and what came is new": migrate("foos.example.com", dsl.CacheCompact, func(s *scene.Stage) {
+		"what was deleted while it went over is reported, and what came is new": migrate("foos.example.com", dsl.CacheCompact, func(s *scene.Stage) {
 			s.HoldWatches(foos2)
 			s.FailNext("list", foos2, enginetest.ErrPage)
 			s.FailNext("watch", foos2, enginetest.ErrPage)
@@ -119,7 +119,7 @@ func TestAnObjectInAnotherServedVersionIsTheSame(t *testing.T) {
 			s.Delete(foos2, "team-1", "web")
 			s.Called("left delete")
 		}},
-		"a namespace that goes before it was listed in the new version is seen off": {Operator: func(*dsl.Resource, *enginetest.Journal) {}, Play: func(s *scene.Stage) {
+		"a namespace that goes before it was listed in the new version is released": {Operator: func(*dsl.Resource, *enginetest.Journal) {}, Play: func(s *scene.Stage) {
 			s.Operator = dsl.New("op")
 			s.Operator.Scope.Namespaces = []string{"team-*"}
 			s.Operator.Resource("foos.example.com", func(foo *dsl.Resource) { watched(foo, &s.Journal) })

@@ -40,7 +40,7 @@ func notes(options ...dsl.Option) func(foo *dsl.Resource, j *enginetest.Journal)
 	}
 }
 
-// TestEventsInAGapOfTheWatchAreMadeUpFor is law 7: what happens while nobody watches is made up for.
+// TestEventsInAGapOfTheWatchAreMadeUpFor is law 7: what happens while no process watches is made up for.
 func TestEventsInAGapOfTheWatchAreMadeUpFor(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"an object that was deleted is a delete of it as it was last seen": {Operator: notes(dsl.NoFinalizer()), Play: func(s *scene.Stage) {

@@ -84,7 +84,7 @@ func reading(handler string) string {
 // one is an expression that gives the first value in the open.
 const one = `string(base64.decode(related.creds.data.one))`
 
-// TestNoErrorShowsASecret holds that whatever goes wrong with an expression that reads a Secret, nobody reads its values in the
+// TestNoErrorShowsASecret holds that whatever goes wrong with an expression that reads a Secret, its values are not shown in the
 // log, in an Event, in a condition or in an annotation: who names the Secret in an object of his own may not read it.
 func TestNoErrorShowsASecret(t *testing.T) {
 	configMap := func(fields string) string { return `{apiVersion: v1, kind: ConfigMap, ` + fields + `}` }
@@ -116,7 +116,7 @@ func TestNoErrorShowsASecret(t *testing.T) {
 		"a condition's status":       {`{id: look, set: {conditions: [{type: Ready, status: "${` + one + `}"}]}}`, "setting condition Ready: its status"},
 		"a condition's reason":       {`{id: look, set: {conditions: [{type: Ready, status: "True", reason: "${` + one + `}"}]}}`, "setting condition Ready: its reason"},
 		"a label":                    {`{id: look, set: {labels: {seen: "${` + one + `}"}}}`, "setting labels.seen"},
-		"a text that is none":        {`{id: look, event: {reason: Seen, message: "${[` + one + `]}"}}`, "want text, found"},
+		"a value that is not a text": {`{id: look, event: {reason: Seen, message: "${[` + one + `]}"}}`, "want text, found"},
 		"a child's name":             {`{id: look, apply: {copy: ` + configMap(`metadata: {name: "${`+one+`}"}`) + `}}`, "child copy"},
 		"a child's namespace":        {`{id: look, apply: {copy: ` + configMap(`metadata: {name: copy, namespace: "${`+one+`}"}`) + `}}`, "child copy"},
 		"a child's value":            {`{id: look, apply: {copy: ` + configMap(`metadata: {name: copy}, data: {x: "${`+one+`}"}`) + `}}`, "refuses ConfigMap as invalid: data…"},
@@ -144,7 +144,7 @@ func TestNoErrorShowsASecret(t *testing.T) {
 	}
 }
 
-// TestErrorsOfHandlersWithoutSecretsShowValues holds that what reads no Secret tells its values, beside a handler that does,
+// TestErrorsOfHandlersWithoutSecretsShowValues holds that a handler that reads no Secret shows its values, beside a handler that does,
 // and that what a Secret is called is no value of it.
 func TestErrorsOfHandlersWithoutSecretsShowValues(t *testing.T) {
 	for name, tt := range map[string]struct{ handler, says string }{

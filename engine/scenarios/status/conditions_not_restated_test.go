@@ -37,7 +37,7 @@ func TestConditionsWithoutAStatusSubresourceAreNotRestated(t *testing.T) {
 		s.Create(scene.Web)
 		s.Settle()
 		if n.Load() > 10 {
-			t.Errorf("%d writes though nobody did anything", n.Load())
+			t.Errorf("%d writes without a change", n.Load())
 		}
 	})
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// unless is a handler that fails until it is told that its reason is gone.
+// unless is a handler that fails until its reason is gone.
 func unless(mended *atomic.Bool, err error) dsl.Func {
 	return func(context.Context, *dsl.Request) error {
 		if mended.Load() {

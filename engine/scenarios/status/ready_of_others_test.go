@@ -48,7 +48,7 @@ func TestReadyIsLeftToAnotherController(t *testing.T) {
 		log()
 		s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) { delete(o.Object, "status") })
 		s.Advance(time.Minute)
-		wantReadyCondition(s, "when nobody says it", `2 True AllReady ""`)
+		wantReadyCondition(s, "when no handler says it", `2 True AllReady ""`)
 		s.WantLines(log)
 		s.Forget()
 		s.Advance(time.Hour)

@@ -16,7 +16,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// wantReadyCondition holds what web says in its condition Ready, and of which generation.
+// wantReadyCondition holds what web says in its condition Ready, and for which generation.
 func wantReadyCondition(s *scene.Stage, when, want string) {
 	s.T.Helper()
 	s.Settle()
@@ -73,7 +73,7 @@ func TestReadySumsUpHandlersInGo(t *testing.T) {
 				s.Wrote(status, status)
 			},
 		},
-		"a failure of the same generation is told when it lasts": {Operator: whenAsked(nil, scene.ErrAgain, scene.ErrAgain, scene.ErrAgain, scene.ErrAgain), Play: func(s *scene.Stage) {
+		"a failure of the same generation is reported when it lasts": {Operator: whenAsked(nil, scene.ErrAgain, scene.ErrAgain, scene.ErrAgain, scene.ErrAgain), Play: func(s *scene.Stage) {
 			s.Begin()
 			s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"a": "b"}) })
 			wantReadyCondition(s, "after a failure", `1 True AllReady ""`)
@@ -83,7 +83,7 @@ func TestReadySumsUpHandlersInGo(t *testing.T) {
 			wantReadyCondition(s, "in the end", `1 True AllReady ""`)
 			s.Wrote(status, status)
 		}},
-		"what is waited for is told": {Operator: whenAsked(dsl.Waiting("the queue", 10*time.Second)), Play: func(s *scene.Stage) {
+		"what is waited for is reported": {Operator: whenAsked(dsl.Waiting("the queue", 10*time.Second)), Play: func(s *scene.Stage) {
 			s.Launch()
 			s.Create(scene.Web)
 			wantReadyCondition(s, "at first", `1 False Waiting "Handler bar: waiting for the queue"`)

@@ -74,7 +74,7 @@ func merged(o *unstructured.Unstructured, more map[string]string) map[string]str
 	return out
 }
 
-// TestChildrenGoAfterARestartWhenTheirFilterHoldsNoMore holds that children are taken away of which the filter ceased to
+// TestChildrenGoAfterARestartWhenTheirFilterHoldsNoMore holds that children are taken away whose filter ceased to
 // hold while no process ran, and that it costs nothing where there are none.
 func TestChildrenGoAfterARestartWhenTheirFilterHoldsNoMore(t *testing.T) {
 	const app = `{id: app, labels: {off: {exists: false}}, apply: {a: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}}}`

@@ -33,7 +33,7 @@ func TestAVersionWithOtherFieldsSeesTheRightOld(t *testing.T) {
 		// away is what happens while no operator runs, nil for nothing.
 		away func(s *scene.Stage) func()
 		// want are the calls at the start, and then those of a change of the color: with what was, or
-		// without old where nobody kept it.
+		// without old where it was not kept.
 		want, then []string
 	}{
 		"another field, nothing changed: it was handled": {
@@ -44,7 +44,7 @@ func TestAVersionWithOtherFieldsSeesTheRightOld(t *testing.T) {
 			before: []dsl.Option{size}, after: []dsl.Option{color}, away: blue,
 			want: []string{"update map[] []"}, then: []string{"update map[spec:map[color:blue]] [change spec.color blue green]"},
 		},
-		"another field, and the spec has changed elsewhere: it runs, for nobody can tell": {
+		"another field, and the spec has changed elsewhere: it runs, for that is unknown": {
 			before: []dsl.Option{size}, after: []dsl.Option{color}, away: two,
 			want: []string{"update map[] []"}, then: []string{"update map[spec:map[color:red]] [change spec.color red green]"},
 		},
@@ -65,7 +65,7 @@ func TestAVersionWithOtherFieldsSeesTheRightOld(t *testing.T) {
 			before: []dsl.Option{size}, after: []dsl.Option{dsl.Field("spec")},
 			then: []string{"update map[spec:map[color:red size:1]] [change spec.color red green]"},
 		},
-		"labels instead of a field: it runs, for nobody can tell": {
+		"labels instead of a field: it runs, for that is unknown": {
 			before: []dsl.Option{size}, after: []dsl.Option{labels},
 			want: []string{"update map[] []"},
 		},
@@ -108,14 +108,14 @@ func TestAVersionWithOtherFieldsSeesTheRightOld(t *testing.T) {
 func TestAVersionWithOtherHandlersChangesNoView(t *testing.T) {
 	narrow := func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnField("spec.size", "sized", scene.NotesOld(j)) }
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"a new one that looks at everything is not told that all is new": {Operator: narrow, Play: func(s *scene.Stage) {
+		"a new one that looks at everything does not see all as new": {Operator: narrow, Play: func(s *scene.Stage) {
 			s.Begin()
 			s.Upgrade(func(foo *dsl.Resource, j *enginetest.Journal) {
 				narrow(foo, j)
 				foo.OnUpdate("changed", j.Note("changed", func(_ context.Context, r *dsl.Request) error {
 					for _, c := range r.Diff {
 						if c.Path.String() != "spec.size" {
-							j.Add("told of " + string(c.Op) + " " + c.Path.String())
+							j.Add("sees " + string(c.Op) + " " + c.Path.String())
 						}
 					}
 					return nil
@@ -137,7 +137,7 @@ func TestAVersionWithOtherHandlersChangesNoView(t *testing.T) {
 				s.Called("update map[spec:map[color:red size:2]] [change spec.color red blue]", "colored update")
 			},
 		},
-		"one that is taken out and comes back is told of what changed meanwhile, or of nothing wrong": {
+		"one that is taken out and comes back sees what changed meanwhile, or nothing wrong": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				narrow(foo, j)
 				foo.OnField("spec.color", "colored", j.Note("colored"))

@@ -278,7 +278,7 @@ func TestChildrenOfARemovedHandlerGo(t *testing.T) {
 	}
 }
 
-// TestChildrenOfARemovedHandlerGoWithTheirOwner holds that children that nobody but the operator deletes go with their owner
+// TestChildrenOfARemovedHandlerGoWithTheirOwner holds that children that only the operator deletes go with their owner
 // though no handler has them any more.
 func TestChildrenOfARemovedHandlerGoWithTheirOwner(t *testing.T) {
 	scene.PlayVersions(t, func(v *scene.Versions) {
@@ -296,7 +296,7 @@ func TestChildrenOfARemovedHandlerGoWithTheirOwner(t *testing.T) {
 	})
 }
 
-// TestARemovedResourceIsLoggedOnce holds that it is said, once, of which children there may be.
+// TestARemovedResourceIsLoggedOnce holds that it is logged, once, which children there may be.
 func TestARemovedResourceIsLoggedOnce(t *testing.T) {
 	scene.PlayVersions(t, func(v *scene.Versions) {
 		v.Next(scene.AppliesChild("app", "Deployment", "a"))
@@ -316,7 +316,7 @@ func TestARenamedHandlerKeepsItsChildren(t *testing.T) {
 	}{
 		"its children are its own":                     {handler("new", "was: old,"), []string{"ConfigMap b of old/b"}},
 		"of one of several ids, too":                   {handler("new", "was: [older, old],"), []string{"ConfigMap b of old/b"}},
-		"without was they are those of nobody":         {handler("new", ""), nil},
+		"without was they belong to no handler":        {handler("new", ""), nil},
 		"what it makes no more it takes away":          {`{id: new, was: old, apply: {c: {apiVersion: v1, kind: ConfigMap, metadata: {name: c}}}}`, []string{"ConfigMap c of new/c"}},
 		"what it makes still is brought up to date":    {`{id: new, was: old, apply: {b: {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}}}`, []string{"ConfigMap b of new/b"}},
 		"what it makes in another place is made there": {`{id: new, was: old, apply: {b: {apiVersion: v1, kind: ConfigMap, metadata: {name: other}}}}`, []string{"ConfigMap other of new/b"}},

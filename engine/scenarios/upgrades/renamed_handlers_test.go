@@ -23,7 +23,7 @@ func TestARenamedHandlerCanBeRolledBack(t *testing.T) {
 		}
 	}
 	first, second := version("a"), version("b", dsl.Was("a"))
-	tells := func(id string, options ...dsl.Option) func(foo *dsl.Resource, j *enginetest.Journal) {
+	notes := func(id string, options ...dsl.Option) func(foo *dsl.Resource, j *enginetest.Journal) {
 		return func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.On(scene.CreateAndUpdate(), "other", scene.Succeeds)
 			foo.On(scene.CreateAndUpdate(), id, scene.NotesOld(j), append(options, dsl.Field("spec.size"), dsl.LabelAbsent("tier"))...)
@@ -90,16 +90,16 @@ func TestARenamedHandlerCanBeRolledBack(t *testing.T) {
 			s.Upgrade(version("c", dsl.Was("b", "a")), nil)
 			s.Called()
 		}},
-		"what it handled otherwise than others is told there and back": {Operator: tells("a"), Play: func(s *scene.Stage) {
+		"what it handled otherwise than others is reported there and back": {Operator: notes("a"), Play: func(s *scene.Stage) {
 			s.Begin()
 			s.LabelTier("gold")
 			s.Resize(2)
-			s.Upgrade(tells("b", dsl.Was("a")), nil)
+			s.Upgrade(notes("b", dsl.Was("a")), nil)
 			s.LabelTier("")
 			s.Called("update map[spec:map[size:1]] [change spec.size 1 2]")
 			s.LabelTier("gold")
 			s.Resize(3)
-			s.Upgrade(tells("a"), nil)
+			s.Upgrade(notes("a"), nil)
 			s.LabelTier("")
 			s.Called("update map[spec:map[size:2]] [change spec.size 2 3]")
 		}},

@@ -143,7 +143,7 @@ func (s *renaming) marked(prefix, manager string) {
 			}
 		}
 		for _, e := range o.GetManagedFields() {
-			if e.Manager != manager && o.GetNamespace()+o.GetName() != "opsweb" && // which nobody applies yet
+			if e.Manager != manager && o.GetNamespace()+o.GetName() != "opsweb" && // which no handler applies yet
 				e.Manager != "enginetest" {
 				s.T.Errorf("%s %s/%s is managed by %s", o.GetKind(), o.GetNamespace(), o.GetName(), e.Manager)
 			}

@@ -66,7 +66,7 @@ func TestAnotherVersionRunsWhatIsUnfinished(t *testing.T) {
 }
 
 // TestAHandlerWithOtherCausesInAnotherVersionSeesChanges holds that one which was to create the object, and did not see it,
-// is told of the changes that it is for now.
+// runs for the changes that it is for now.
 func TestAHandlerWithOtherCausesInAnotherVersionSeesChanges(t *testing.T) {
 	version := func(causes ...dsl.Cause) func(foo *dsl.Resource, j *enginetest.Journal) {
 		return func(foo *dsl.Resource, j *enginetest.Journal) {

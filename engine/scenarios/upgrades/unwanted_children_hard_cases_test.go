@@ -22,9 +22,9 @@ func TestAnObjectRestsWhoseFilterReadsItsOwnChild(t *testing.T) {
 		"as long as there are none": `{id: app, when: "size(children.a) == 0", ` + child,
 		"in a step":                 `{id: app, steps: [{name: one, when: "!has(children.a.metadata)", ` + child + `]}`,
 		"by way of the status": `{id: app, when: "!(self.?status.?done.orValue(false))", ` + child +
-			`, {id: tells, set: {status: {done: "${has(children.a.metadata)}"}}}`,
+			`, {id: report, set: {status: {done: "${has(children.a.metadata)}"}}}`,
 		"of the object as a whole": `{id: app, when: "!ready(self)", ` + child +
-			`, {id: tells, set: {conditions: [{type: Ready, status: "${has(children.a.metadata)}"}]}}`,
+			`, {id: report, set: {conditions: [{type: Ready, status: "${has(children.a.metadata)}"}]}}`,
 	}
 	for name, handler := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestAChildOfARetiredKindGoesThoughAHandlerFails(t *testing.T) {
 		v.Next(scene.AppliesChild("old", "Deployment", "b"))
 		v.WantChildren("Deployment b of old/b")
 		end := v.FailWhile("get", "configmaps", errors.New("it is down")) // the register cannot be read
-		v.Next(`{id: tells, set: {labels: {size: "${string(size(string(7 / (2 - self.spec.size))))}"}}}`)
+		v.Next(`{id: report, set: {labels: {size: "${string(size(string(7 / (2 - self.spec.size))))}"}}}`)
 		v.WantChildren("Deployment b of old/b")
 		v.Resize(4)
 		v.Advance(time.Second)
@@ -122,7 +122,7 @@ func TestAChildOfARetiredKindGoesThoughAHandlerFails(t *testing.T) {
 	})
 }
 
-// TestACopyOfAChildsAnnotationsMakesNoChild holds that what a controller makes of a child, with its annotations, is nobody's
+// TestACopyOfAChildsAnnotationsMakesNoChild holds that what a controller makes of a child, with its annotations, is no one's
 // child for another resource of the operator.
 func TestACopyOfAChildsAnnotationsMakesNoChild(t *testing.T) {
 	scene.PlayVersions(t, func(v *scene.Versions) {

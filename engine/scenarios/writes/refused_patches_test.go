@@ -127,7 +127,7 @@ func TestARefusedPatchFailsItsHandler(t *testing.T) {
 	})
 }
 
-// TestLargeNumbersThatDifferAreWritten holds that whole numbers which no floating-point number tells apart are written.
+// TestLargeNumbersThatDifferAreWritten holds that whole numbers which no floating-point number distinguishes are written.
 func TestLargeNumbersThatDifferAreWritten(t *testing.T) {
 	const large = 1 << 53
 	writing := func(write dsl.Func) func(*dsl.Resource, *enginetest.Journal) {

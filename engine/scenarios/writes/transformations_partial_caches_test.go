@@ -308,7 +308,7 @@ func TestTransformationsOfADaemonSeeAllOfAnObject(t *testing.T) {
 	})
 }
 
-// TestTransformationsReadOnceWhatThePartialCacheLacks holds that an operator whose handlers tell all that they read of the
+// TestTransformationsReadOnceWhatThePartialCacheLacks holds that an operator whose handlers declare all that they read of the
 // object, and that caches no more than that, transforms all of it.
 func TestTransformationsReadOnceWhatThePartialCacheLacks(t *testing.T) {
 	scene.Play(t, scene.Scenario{

@@ -101,7 +101,7 @@ func doesOnce(do func()) dsl.Func {
 	}
 }
 
-// TestTransformationsKeepEntriesOfOthers holds that they see what is there, that nobody's entry is lost, and that they cost
+// TestTransformationsKeepEntriesOfOthers holds that they see what is there, that no entry is lost, and that they cost
 // no request more.
 func TestTransformationsKeepEntriesOfOthers(t *testing.T) {
 	var s *scene.Stage
