@@ -43,9 +43,9 @@ func (s *applyStage) again(t *testing.T, children string) {
 	}
 }
 
-// TestApplyTellsWhatAnAdoptedChildHad: what people's hands have set before a child is adopted stays, unless drift is
-// strict, and is told from what they set later.
-func TestApplyTellsWhatAnAdoptedChildHad(t *testing.T) {
+// TestApplyDistinguishesWhatAnAdoptedChildHad: what people's hands have set before a child is adopted stays, unless drift is
+// strict, and is distinguished from what they set later.
+func TestApplyDistinguishesWhatAnAdoptedChildHad(t *testing.T) {
 	t.Parallel()
 	byCreate := func(t *testing.T, o *cluster.Objects) {
 		u := &unstructured.Unstructured{}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 )
 
-// drifting are children of kinds whose generation does not tell of a change, and one that a label
+// drifting are children of kinds whose generation does not show a change, and one that a label
 // ties to its owner.
 const drifting = `
 map: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${self.metadata.name}-map", labels: {a: b}}, data: {value: x}}
@@ -58,7 +58,7 @@ func TestApplyPutsBack(t *testing.T) {
 		"the owner reference of a Secret":           {"secrets.v1", "secret", `{"metadata":{"ownerReferences":null}}`},
 		"the owner reference that does not control": {configMaps, "map", `{"metadata":{"ownerReferences":[{"apiVersion":"e2e.example.com/v1","kind":"Work","name":"NAME","uid":"UID"}]}}`},
 		"the annotation of what it was made from":   {configMaps, "map", `{"metadata":{"annotations":{"apply.handwerk.dev/applied":null}}}`},
-		"the annotation of which child it is":       {configMaps, "map", `{"metadata":{"annotations":{"apply.handwerk.dev/child":null}}}`},
+		"the annotation with the child's name":      {configMaps, "map", `{"metadata":{"annotations":{"apply.handwerk.dev/child":null}}}`},
 		"all annotations":                           {"secrets.v1", "secret", `{"metadata":{"annotations":null}}`},
 		"the label that ties it":                    {configMaps, "tied", `{"metadata":{"labels":null}}`},
 		"the annotation of whose it is":             {configMaps, "tied", `{"metadata":{"annotations":{"apply.handwerk.dev/owner":null}}}`},

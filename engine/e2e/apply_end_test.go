@@ -13,7 +13,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
 )
 
-// chain are children in two namespaces, each of which needs the one before.
+// chain are children in two namespaces; each one needs the one before.
 const chain = `
 a:
   ownership: labelled
@@ -123,7 +123,7 @@ retained:
 `
 
 // TestApplyLeavesBehind: what is to stay stays. Orphans are free, what is retained belongs to the
-// next owner of the name, and to nobody else.
+// next owner of the name, and to no other.
 func TestApplyLeavesBehind(t *testing.T) {
 	t.Parallel()
 	other := plane.Namespace(t)

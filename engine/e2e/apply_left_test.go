@@ -202,8 +202,8 @@ func TestChildrenMadeWithoutARegister(t *testing.T) {
 	s.secrets.AwaitGone(t, "b")
 }
 
-// TestNobodyMayRegister: without the right to it children are made as ever, and it is said.
-func TestNobodyMayRegister(t *testing.T) {
+// TestChildrenAreMadeWithoutTheRightToRegister: without the right to it children are made as ever, and it is said.
+func TestChildrenAreMadeWithoutTheRightToRegister(t *testing.T) {
 	t.Parallel()
 	s := &versionStage{newApplyStage(t, nil, made("", "secrets")), nil}
 	s.secrets = plane.Objects("secrets.v1", s.ns)

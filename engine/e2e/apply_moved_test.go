@@ -20,7 +20,7 @@ func keepsSecrets(id, options string, names []string, more ...string) string {
 }
 
 // TestAChildThatMovesToAnotherHandler: a child that another handler of the next version keeps is the same object afterwards,
-// and nobody ever deletes it.
+// and it is never deleted.
 func TestAChildThatMovesToAnotherHandler(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

@@ -51,7 +51,7 @@ func TestApplyLeavesAnotherOperatorsChildAlone(t *testing.T) {
 	}
 }
 
-// TestApplyAdopts: what was there before is told of, and taken over when that is said.
+// TestApplyAdopts: an object that was there before is reported, and taken over when the template says so.
 func TestApplyAdopts(t *testing.T) {
 	t.Parallel()
 	s := newApplyStage(t, nil, made("", "configmaps"))

@@ -37,7 +37,7 @@ func TestApplyRecreatesWhatCannotBeChanged(t *testing.T) {
 				}
 			}
 			if line := s.running.With("deleted " + before.GetKind() + " " + s.ns + "/w-fixed: " + strings.TrimSuffix(kind.words, " is immutable")); deleted != 1 || len(line) != 1 {
-				t.Errorf("it was deleted %d times, and told\n%s", deleted, strings.Join(line, "\n"))
+				t.Errorf("it was deleted %d times, and reported\n%s", deleted, strings.Join(line, "\n"))
 			}
 			if failed := s.running.With("handler will be tried again"); len(failed) > 0 {
 				t.Errorf("the handler failed:\n%s", strings.Join(failed, "\n"))

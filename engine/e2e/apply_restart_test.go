@@ -53,7 +53,7 @@ func TestApplyIsKilledWhileItTakesAway(t *testing.T) {
 			for _, at := range []int{2, 1, 0} {
 				l.mustGo(t, at)
 				program.Kill()
-				l.free(t, at) // while nobody looks
+				l.free(t, at) // while no process looks
 				program = s.launch(t, children, other)
 			}
 			if s.works.Get(t, "w").GetDeletionTimestamp() == nil {
@@ -76,7 +76,7 @@ func TestApplyIsKilledWhileItRollsOut(t *testing.T) {
 		all.awaitImage(t, i, "v2")
 		program.Kill()
 		if i%2 == 0 {
-			all.say(t, i, "v2") // while nobody looks
+			all.say(t, i, "v2") // while no process looks
 		}
 		program = s.launch(t, beside+shardsOf)
 		program.Await(t, "operator starts")
@@ -131,19 +131,19 @@ func TestApplyIsQuietInTheEnd(t *testing.T) {
 	}
 }
 
-// talkative is a child whose status the test changes, and told an operator's second handler that
+// talkative is a child whose status the test changes, and reported an operator's second handler that
 // puts what the status says into the work's own.
 const (
 	talkative = `
 service: {apiVersion: v1, kind: Service, metadata: {name: "${self.metadata.name}-service"}, spec: {type: LoadBalancer, allocateLoadBalancerNodePorts: false, ports: [{port: 80}]}}
 `
-	told = `      - id: status
+	reported = `      - id: status
         set: {status: {said: "${children.service.?status.?loadBalancer.?ingress[?0].?hostname.orValue('')}"}}
 `
 )
 
 // TestApplyIsQuietWhileChildrenTalk: statuses of children are no reason to write to children, and to
-// the owner only when it tells of them, at most once for each.
+// the owner only when it reports them, at most once for each.
 func TestApplyIsQuietWhileChildrenTalk(t *testing.T) {
 	t.Parallel()
 	const times = 20
@@ -151,8 +151,8 @@ func TestApplyIsQuietWhileChildrenTalk(t *testing.T) {
 		more string
 		most int
 	}{
-		"when the owner's status does not tell": {"", 0},
-		"when the owner's status tells":         {told, times},
+		"when the owner's status does not show it": {"", 0},
+		"when the owner's status shows it":         {reported, times},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -174,7 +174,7 @@ func TestApplyIsQuietWhileChildrenTalk(t *testing.T) {
 			}
 			waitFor(t, "a look at the child", func() bool { return len(s.running.With(`"cause"="child"`)) > before })
 			writes := plane.Writes(t, s.user.Name, mark)
-			if told := len(writes.Of("works", "w")); told > test.most || told != len(writes) {
+			if n := len(writes.Of("works", "w")); n > test.most || n != len(writes) {
 				t.Errorf("%d changes of a child's status made these writes:\n%s", times, writes)
 			}
 		})

@@ -226,7 +226,7 @@ type trouble struct {
 	cure func(t *testing.T)
 }
 
-// endsWell holds that trouble is told, is tried again with back-off, keeps nothing else up, and is
+// endsWell holds that a failure is reported, is tried again with back-off, keeps nothing else up, and is
 // over by itself when its reason is gone. The work is there, and has the child [beside].
 func (s *applyStage) endsWell(t *testing.T, name string, of trouble) {
 	t.Helper()

@@ -95,7 +95,7 @@ func TestWhatIsPutBackIsAsThePageSays(t *testing.T) {
 		t.Run(row.does, func(t *testing.T) {
 			d, found := known[row.does]
 			if !found {
-				t.Fatalf("nobody tries row %d", i)
+				t.Fatalf("no test tries row %d", i)
 			}
 			t.Parallel()
 			web := "web" + string(rune('a'+i))

@@ -17,7 +17,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
 )
 
-// publisher keeps a ConfigMap beside its object and one in the tenant's namespace, and tells in the
+// publisher keeps a ConfigMap beside its object and one in the tenant's namespace, and reports in the
 // status what is in the first.
 const publisher = `
 apiVersion: handwerk.dev/v1alpha1
@@ -33,7 +33,7 @@ resources:
           far:
             ownership: labelled
             template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${self.metadata.name}-far", namespace: TENANT}}
-      - id: tell
+      - id: note
         causes: [reconcile]
         set: {status: {url: "${children.?site.?data.?url.orValue('none')}"}}
 `

@@ -22,7 +22,7 @@ import (
 
 // written are children as people write them, by name: with values that the server writes otherwise,
 // adds to or leaves out. Those whose names end in -rewritten cost one request for each life of a
-// process: the server rewrites a value of which nothing is known here.
+// process: the server rewrites a value that is not known here.
 const written = `
 {apiVersion: v1, kind: ConfigMap, metadata: {name: w-map}, data: {value: "", n: "1000m"}, binaryData: {b: "eg=="}}
 ---

@@ -94,7 +94,7 @@ func dataValue(o *unstructured.Unstructured) string {
 	return value
 }
 
-// TestAdoption: what nobody owns is taken when that is allowed, with what others have set; what
+// TestAdoption: an object without an owner is taken when that is allowed, with what others have set; what
 // another has is not.
 func TestAdoption(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
 )
 
-// siteOperator keeps two ConfigMaps of an object without a namespace, and tells what is in the first.
+// siteOperator keeps two ConfigMaps of an object without a namespace, and reports the content of the first.
 const siteOperator = `
 apiVersion: handwerk.dev/v1alpha1
 kind: Operator
@@ -32,7 +32,7 @@ resources:
             template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${self.metadata.name}-site", namespace: HOME}, data: {url: genuine, value: "${self.spec.value}"}}
           more:
             template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${self.metadata.name}-more", namespace: HOME}}
-      - id: tell
+      - id: note
         causes: [reconcile]
         set: {status: {url: "${children.?site.?data.?url.orValue('none')}", seen: "${children.?site.?data.?value.orValue('none')}"}}
 `
@@ -112,6 +112,6 @@ func TestForgedChildOfAnOwnerWithoutNamespace(t *testing.T) {
 	if o := plane.Objects(configMaps, tenant).Get(t, "aaa"); o == nil || going(o) {
 		t.Error("what was forged is taken away")
 	}
-	maps.Delete(t, "w-site") // its owner is told, though it is in no namespace
+	maps.Delete(t, "w-site") // its owner is notified, though it is in no namespace
 	maps.Await(t, "w-site", "being made again", func(o *unstructured.Unstructured) bool { return !going(o) && dataValue(o) == "c" })
 }

@@ -116,7 +116,7 @@ func TestWritesAreCountedByUser(t *testing.T) {
 }
 
 // TestWritesIncludeWhatIsSeen holds that reading the log waits for answers: a watch is often quicker
-// than the end of the request that it tells of.
+// than the end of the request that it reports.
 func TestWritesIncludeWhatIsSeen(t *testing.T) {
 	t.Parallel()
 	ns := plane.Namespace(t)
@@ -248,11 +248,11 @@ func TestLeftGoroutinesAreFound(t *testing.T) {
 	running := cluster.Run(t, op, engine.Settings{Config: plane.Config()})
 	plane.Objects(foos, ns).Create(t, foo("a", 1))
 	plane.Objects(foos, ns).Await(t, "a", "status", func(o *unstructured.Unstructured) bool { return available(o) == 9 })
-	told := &complaints{TB: t}
+	found := &complaints{TB: t}
 	running.Lingering = 0
-	running.Stop(told)
-	if len(told.all) != 1 || !strings.Contains(told.all[0], "e2e.TestLeftGoroutinesAreFound") {
-		t.Errorf("a goroutine is left, but the complaints are %q", told.all)
+	running.Stop(found)
+	if len(found.all) != 1 || !strings.Contains(found.all[0], "e2e.TestLeftGoroutinesAreFound") {
+		t.Errorf("a goroutine is left, but the complaints are %q", found.all)
 	}
 }
 

@@ -34,7 +34,7 @@ func conformance() map[string]conformanceCase {
 func writeCases() map[string]conformanceCase {
 	return map[string]conformanceCase{
 		"a created object has generation 1 and no status": {
-			play: func(s *scene) string { return tell(s.create(`{spec: {size: 1}, status: {x: 1}}`), nil) },
+			play: func(s *scene) string { return outcome(s.create(`{spec: {size: 1}, status: {x: 1}}`), nil) },
 			want: "spec map[size:1] status <nil> labels map[] generation 1",
 		},
 		"the generation moves with the spec alone": {
@@ -43,7 +43,7 @@ func writeCases() map[string]conformanceCase {
 				one, err1 := s.merge(`{"metadata":{"labels":{"a":"b"}}}`)
 				two, err2 := s.merge(`{"spec":{"size":2}}`)
 				three, err3 := s.merge(`{"status":{"x":1}}`, "status")
-				return lines(tell(one, err1), tell(two, err2), tell(three, err3))
+				return lines(outcome(one, err1), outcome(two, err2), outcome(three, err3))
 			},
 			want: lines("spec map[size:1] status <nil> labels map[a:b] generation 1", "spec map[size:2] status <nil> labels map[a:b] generation 2",
 				"spec map[size:2] status map[x:1] labels map[a:b] generation 2"),
@@ -53,7 +53,7 @@ func writeCases() map[string]conformanceCase {
 				s.create(`{spec: {size: 1}}`)
 				one, err1 := s.merge(`{"spec":{"size":2},"status":{"x":1}}`)
 				two, err2 := s.merge(`{"spec":{"size":3},"status":{"x":2},"metadata":{"labels":{"a":"b"}}}`, "status")
-				return lines(tell(one, err1), tell(two, err2))
+				return lines(outcome(one, err1), outcome(two, err2))
 			},
 			want: lines("spec map[size:2] status <nil> labels map[] generation 2", "spec map[size:2] status map[x:2] labels map[] generation 2"),
 		},
@@ -71,7 +71,7 @@ func writeCases() map[string]conformanceCase {
 				_, err := s.merge(`{"spec":{"size":2}}`)
 				_, main := s.merge(`{"spec":{"size":3},"metadata":{"resourceVersion":"` + stale + `"}}`)
 				_, status := s.merge(`{"status":{"size":3},"metadata":{"resourceVersion":"`+stale+`"}}`, "status")
-				return lines(fmt.Sprint(err), tell(nil, main), tell(nil, status))
+				return lines(fmt.Sprint(err), outcome(nil, main), outcome(nil, status))
 			},
 			want: "<nil>; 409; 409",
 		},
@@ -80,7 +80,7 @@ func writeCases() map[string]conformanceCase {
 				s.create(`{spec: {size: 1}}`)
 				_, err := s.merge(`{"spec":{"size":2},"metadata":{"uid":"other"}}`)
 				status, err2 := s.merge(`{"status":{"size":2},"metadata":{"uid":"other"}}`, "status")
-				return lines(tell(nil, err), tell(status, err2))
+				return lines(outcome(nil, err), outcome(status, err2))
 			},
 			want: "422 metadata.uid; spec map[size:1] status map[size:2] labels map[] generation 1",
 		},
@@ -92,7 +92,7 @@ func writeCases() map[string]conformanceCase {
 				_, err1 := s.foos().Update(s.ctx, blind, metav1.UpdateOptions{})
 				o.SetUID("other")
 				_, err2 := s.foos().Update(s.ctx, o, metav1.UpdateOptions{})
-				return lines(tell(nil, err1), tell(nil, err2))
+				return lines(outcome(nil, err1), outcome(nil, err2))
 			},
 			want: "422 metadata.resourceVersion; 409",
 		},
@@ -101,7 +101,7 @@ func writeCases() map[string]conformanceCase {
 				s.create(`{metadata: {annotations: {theirs: "` + strings.Repeat("x", 200<<10) + `"}}}`)
 				fits, err1 := s.merge(`{"metadata":{"annotations":{"ours":"` + strings.Repeat("x", 50<<10) + `"}}}`)
 				_, err2 := s.merge(`{"metadata":{"annotations":{"ours":"` + strings.Repeat("x", 60<<10) + `"}}}`)
-				return lines(fmt.Sprint(err1, len(fits.GetAnnotations())), tell(nil, err2))
+				return lines(fmt.Sprint(err1, len(fits.GetAnnotations())), outcome(nil, err2))
 			},
 			want: "<nil> 2; 422 metadata.annotations",
 		},
@@ -112,9 +112,9 @@ func writeCases() map[string]conformanceCase {
 				foos := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "foos"}
 				_, err2 := s.client.Resource(foos).Namespace("nowhere").Create(s.ctx, s.object(`{}`), metav1.CreateOptions{})
 				_, err3 := s.client.Resource(foos.GroupVersion().WithResource("bars")).List(s.ctx, metav1.ListOptions{})
-				_, err4 := s.foos().Get(s.ctx, "nobody", metav1.GetOptions{})
+				_, err4 := s.foos().Get(s.ctx, "missing", metav1.GetOptions{})
 				_, err5 := s.foos().Patch(s.ctx, "web", types.StrategicMergePatchType, []byte(`{}`), metav1.PatchOptions{})
-				return lines(tell(nil, err1), tell(nil, err2), tell(nil, err3), tell(nil, err4), tell(nil, err5))
+				return lines(outcome(nil, err1), outcome(nil, err2), outcome(nil, err3), outcome(nil, err4), outcome(nil, err5))
 			},
 			want: "409; 404; 404; 404; 415",
 		},
@@ -131,8 +131,8 @@ func deleteCases() map[string]conformanceCase {
 				_, err3 := s.merge(`{"metadata":{"finalizers":["example.com/a","example.com/b"]}}`)
 				last, err4 := s.merge(`{"metadata":{"finalizers":[]}}`)
 				_, err5 := s.foos().Get(s.ctx, "web", metav1.GetOptions{})
-				return lines(fmt.Sprint(err1, err2, held.GetDeletionTimestamp() != nil, held.GetGeneration()), tell(nil, err3),
-					fmt.Sprint(err4, last.GetResourceVersion() == held.GetResourceVersion()), tell(nil, err5))
+				return lines(fmt.Sprint(err1, err2, held.GetDeletionTimestamp() != nil, held.GetGeneration()), outcome(nil, err3),
+					fmt.Sprint(err4, last.GetResourceVersion() == held.GetResourceVersion()), outcome(nil, err5))
 			},
 			want: "<nil> <nil> true 2; 422 metadata.finalizers; <nil> true; 404",
 		},
@@ -144,7 +144,7 @@ func deleteCases() map[string]conformanceCase {
 				err2 := s.foos().Delete(s.ctx, "web", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &version}})
 				uid, version = o.GetUID(), o.GetResourceVersion()
 				err3 := s.foos().Delete(s.ctx, "web", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}})
-				return lines(tell(nil, err1), tell(nil, err2), fmt.Sprint(err3))
+				return lines(outcome(nil, err1), outcome(nil, err2), fmt.Sprint(err3))
 			},
 			want: "409; 409; <nil>",
 		},
@@ -168,7 +168,7 @@ func applyCases() map[string]conformanceCase {
 				_, err2 := s.apply("b", false, `{spec: {size: 2}}`)
 				two, err3 := s.apply("b", true, `{spec: {size: 2}}`)
 				three, err4 := s.apply("a", false, `{spec: {}}`)
-				return lines(tell(one, err1), tell(nil, err2), tell(two, err3)+" "+managers(two), tell(three, err4))
+				return lines(outcome(one, err1), outcome(nil, err2), outcome(two, err3)+" "+managers(two), outcome(three, err4))
 			},
 			want: lines("spec map[mass:1 size:1] status <nil> labels map[] generation 1", "409 .spec.size",
 				"spec map[mass:1 size:2] status <nil> labels map[] generation 2 [a Apply  b Apply ]", "spec map[size:2] status <nil> labels map[] generation 3"),
@@ -186,7 +186,7 @@ func applyCases() map[string]conformanceCase {
 				_, err1 := s.apply("a", true, `{metadata: {uid: other}, spec: {size: 1}}`)
 				s.create(`{spec: {size: 1}}`)
 				_, err2 := s.apply("a", true, `{metadata: {uid: other}, spec: {size: 2}}`)
-				return lines(tell(nil, err1), tell(nil, err2))
+				return lines(outcome(nil, err1), outcome(nil, err2))
 			},
 			want: "409; 422 metadata.uid",
 		},
@@ -195,7 +195,7 @@ func applyCases() map[string]conformanceCase {
 				one, err1 := s.apply("a", false, `{metadata: {resourceVersion: "1"}, spec: {size: 1}}`)
 				_, err2 := s.apply("a", false, `{metadata: {resourceVersion: "1"}, spec: {size: 1}}`)
 				_, err3 := s.apply("b", true, `{metadata: {resourceVersion: "1"}, spec: {mass: 2}}`)
-				return lines(tell(one, err1), managers(one), tell(nil, err2), tell(nil, err3))
+				return lines(outcome(one, err1), managers(one), outcome(nil, err2), outcome(nil, err3))
 			},
 			want: "spec map[size:1] status <nil> labels map[] generation 1; [a Apply ]; 409; 409",
 		},
@@ -203,7 +203,7 @@ func applyCases() map[string]conformanceCase {
 			play: func(s *scene) string {
 				_, err1 := s.deployments().Apply(s.ctx, "web", s.pod("one", "1"), metav1.ApplyOptions{FieldManager: "a"})
 				_, err2 := s.deployments().Apply(s.ctx, "web", s.pod("one", "1"), metav1.ApplyOptions{FieldManager: "a", Force: true})
-				return lines(fmt.Sprint(err1), tell(nil, err2))
+				return lines(fmt.Sprint(err1), outcome(nil, err2))
 			},
 			want: "<nil>; 409",
 		},
@@ -252,7 +252,7 @@ func applyCases() map[string]conformanceCase {
 
 func watchCases() map[string]conformanceCase {
 	return map[string]conformanceCase{
-		"a watch goes on from a version, and tells that an object left the selection": {
+		"a watch goes on from a version, and reports that an object left the selection": {
 			play: func(s *scene) string {
 				list, err := s.foos().List(s.ctx, metav1.ListOptions{LabelSelector: "in=yes"})
 				if err != nil {
@@ -299,7 +299,7 @@ func watchCases() map[string]conformanceCase {
 	}
 }
 
-// nextOf tells of the next events of a watch; versions must rise.
+// nextOf returns the next events of a watch; versions must rise.
 func nextOf(w watch.Interface, n int) string {
 	var out []string
 	for range n {

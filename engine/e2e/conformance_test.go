@@ -134,9 +134,9 @@ func (s *scene) clean() {
 	}
 }
 
-// tell says what came out: an error's code with the fields that it names, or the spec, status,
+// outcome says what came out: an error's code with the fields that it names, or the spec, status,
 // labels and generation.
-func tell(o *unstructured.Unstructured, err error) string {
+func outcome(o *unstructured.Unstructured, err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		words := []string{fmt.Sprint(status.Status().Code)}

@@ -22,7 +22,7 @@ import (
 	"github.com/handwerk-dev/handwerk/handlers"
 )
 
-// misspelt is an operator without a schema, whose faults only a cluster can tell.
+// misspelt is an operator without a schema, whose faults only a cluster can find.
 const misspelt = `
 apiVersion: handwerk.dev/v1alpha1
 kind: Operator
@@ -74,8 +74,8 @@ resources:
       - {id: status, set: {annotations: {seen: "yes"}}}
 `
 
-// TestTheServerIsAskedAboutTheCRDs holds that what the API server alone would refuse is told with a
-// place, that nothing is written, and that a missing right is told.
+// TestTheServerIsAskedAboutTheCRDs holds that what the API server alone would refuse is reported with a
+// place, that nothing is written, and that a missing right is reported.
 func TestTheServerIsAskedAboutTheCRDs(t *testing.T) {
 	t.Parallel()
 	group := ownGroup("dryrun")
@@ -96,8 +96,8 @@ func TestTheServerIsAskedAboutTheCRDs(t *testing.T) {
 	}{
 		"a CRD that is refused is a fault": {writer, refused, 1,
 			"operator.yaml:8:7: resources[0].schema: the API server refuses the CRD: spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].reason: Unsupported value"},
-		"a CRD that is taken is none":     {writer, strings.ReplaceAll(refused, "Bad", "FieldValueInvalid"), 0, ": ok"},
-		"a right that is missing is told": {reader, refused, 0, "warning: the API server was not asked whether it takes the CRD of webapps.v1alpha1." + group},
+		"a CRD that is taken is none": {writer, strings.ReplaceAll(refused, "Bad", "FieldValueInvalid"), 0, ": ok"},
+		"a missing right is reported": {reader, refused, 0, "warning: the API server was not asked whether it takes the CRD of webapps.v1alpha1." + group},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestAConfigurationIsHeldAgainstTheCluster(t *testing.T) {
 		}
 	})
 	install(t, admin, described(t, group, "v1alpha1", `image: string | required=true, replicas: integer | default=1`))
-	t.Run("typos are told with their places", func(t *testing.T) {
+	t.Run("typos are reported with their places", func(t *testing.T) {
 		exit, lines := validate(t)
 		want := []string{
 			`operator.yaml:10:25: resources[0].handlers[0].when: unknown field "replcias" in self.spec (did you mean "replicas"?)`,
@@ -164,7 +164,7 @@ func TestAConfigurationIsHeldAgainstTheCluster(t *testing.T) {
 	})
 }
 
-// mistyped names what there is not: what is wrong of Kubernetes' own, the cluster decides.
+// mistyped names unknown kinds and fields: of Kubernetes' own kinds, the cluster decides.
 const mistyped = `
 apiVersion: handwerk.dev/v1alpha1
 kind: Operator
@@ -182,8 +182,8 @@ resources:
           five: {apiVersion: v1, kind: Secret, metadata: {name: "${self.metadata.name}_x"}}
 `
 
-// TestTheClusterTellsWhichKindsThereAre holds that what is not served is told once, with its place.
-func TestTheClusterTellsWhichKindsThereAre(t *testing.T) {
+// TestTheClusterDecidesWhichKindsThereAre holds that a kind that is not served is reported once, with its place.
+func TestTheClusterDecidesWhichKindsThereAre(t *testing.T) {
 	t.Parallel()
 	file := write(t, mistyped)
 	p := plane.Operator(t, cluster.Launch{Args: []string{"validate", "--cluster", "--config", file}, Config: plane.User("reader").Config()})

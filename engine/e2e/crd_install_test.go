@@ -164,7 +164,7 @@ func TestARenamedOperatorWithItsEarlierNameHasItsCRD(t *testing.T) {
 	mustWrite(t, "installing again", install(t, user, renamed), 0)
 }
 
-// TestARenamedOperatorTakesOverItsCRD: under its new name it may not change the CRD, until it is told to take it
+// TestARenamedOperatorTakesOverItsCRD: under its new name it may not change the CRD, until it is asked to take it
 // over; from then on the CRD is its own.
 func TestARenamedOperatorTakesOverItsCRD(t *testing.T) {
 	t.Parallel()
@@ -228,7 +228,7 @@ func changed(t *testing.T, op *dsl.Operator, value string, path ...string) *dsl.
 	return op
 }
 
-func TestWhoMayNotInstallCRDsIsToldTheVerb(t *testing.T) {
+func TestARefusedInstallOfCRDsNamesTheVerb(t *testing.T) {
 	t.Parallel()
 	group := ownGroup("rights")
 	op := described(t, group, "v1alpha1", `image: string`)

@@ -261,7 +261,7 @@ func (k *etcdKubelet) logs() string {
 	return out.String()
 }
 
-// freeAddresses returns two addresses that nobody listens on.
+// freeAddresses returns two addresses that are free.
 func freeAddresses() (client, peer string, err error) {
 	var found [2]string
 	for i := range found {

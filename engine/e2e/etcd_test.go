@@ -43,8 +43,8 @@ func newEtcdStage(t *testing.T) *etcdStage {
 	}
 	sample := string(text)
 	for was, is := range map[string]string{
-		"restartPolicy: Always": "schedulerName: nobody\n                  restartPolicy: Always", // nor kwok
-		// No name of a Pod is known here, and etcd looks names up. These addresses are nobody's.
+		"restartPolicy: Always": "schedulerName: none\n                  restartPolicy: Always", // nor kwok
+		// No name of a Pod is known here, and etcd looks names up. These addresses are not in use.
 		"http://{member}.{cluster}.{namespace}.svc:": "http://192.0.2.{number}:",
 	} {
 		if !strings.Contains(sample, was) {
@@ -173,7 +173,7 @@ func TestEtcdSample(t *testing.T) {
 	})
 	names := []string{"db-0", "db-1", "db-2", "db-3", "db-4"}
 	s.writing(t, "it grew from three members to five, with a crash in between", func() {
-		crashed := s.network.crashAtAdd(s.program.Kill) // etcd has added db-3, and nobody has written that down
+		crashed := s.network.crashAtAdd(s.program.Kill) // etcd has added db-3, and it is not written down
 		s.resize(t, 5)
 		<-crashed
 		s.program = plane.Operator(t, s.launch)

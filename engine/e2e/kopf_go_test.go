@@ -102,7 +102,7 @@ func TestKopfsHooks(t *testing.T) {
 	}
 }
 
-// healthOf is where a program serves its probes, as its log tells.
+// healthOf is where a program serves its probes, as its log says.
 func healthOf(t *testing.T, log *logText) string {
 	t.Helper()
 	log.mu.Lock()
@@ -113,7 +113,7 @@ func healthOf(t *testing.T, log *logText) string {
 			return at.Health
 		}
 	}
-	t.Fatalf("no line tells:\n%s", log.text.String())
+	t.Fatalf("no line says it:\n%s", log.text.String())
 	return ""
 }
 

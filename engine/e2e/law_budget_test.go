@@ -167,7 +167,7 @@ func listed(resource string) cluster.Match {
 // TestWriteBudgets follows an object through its life, and counts the requests for each step.
 func TestWriteBudgets(t *testing.T) {
 	t.Parallel()
-	tell := func(_ context.Context, r *dsl.Request) error {
+	report := func(_ context.Context, r *dsl.Request) error {
 		r.Patch.SetStatus("value", spec(r.Object, "value"))
 		return nil
 	}
@@ -184,8 +184,8 @@ func TestWriteBudgets(t *testing.T) {
 		n, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
 		return n == o.GetGeneration()
 	}
-	told := func(o *unstructured.Unstructured) bool { return status(o, "value") == spec(o, "value") }
-	both := func(o *unstructured.Unstructured) bool { return handled(o) && told(o) }
+	reported := func(o *unstructured.Unstructured) bool { return status(o, "value") == spec(o, "value") }
+	both := func(o *unstructured.Unstructured) bool { return handled(o) && reported(o) }
 	generation := []dsl.Option{dsl.Field("spec"), dsl.NoOld()}
 	tests := map[string]struct {
 		define                 func(s *stage, r *dsl.Resource)
@@ -197,24 +197,24 @@ func TestWriteBudgets(t *testing.T) {
 			r.On(changes, "h", s.Note("h", nil))
 		}, handled, []string{whole}, []string{whole}, nil, 1},
 		"one that sets status": {func(s *stage, r *dsl.Resource) {
-			r.On(changes, "h", s.Note("h", tell))
+			r.On(changes, "h", s.Note("h", report))
 		}, both, []string{ofStatus, whole}, []string{ofStatus, whole}, nil, 1},
 		"one that sets status, with observedGeneration": {func(s *stage, r *dsl.Resource) {
 			r.ObservedGeneration = true
-			r.On(changes, "h", s.Note("h", tell), generation...)
+			r.On(changes, "h", s.Note("h", report), generation...)
 		}, observed, []string{ofStatus}, []string{ofStatus}, nil, 1},
 		"one that sets status and a label, with observedGeneration": {func(s *stage, r *dsl.Resource) {
 			r.ObservedGeneration = true
 			r.On(changes, "h", s.Note("h", func(ctx context.Context, r *dsl.Request) error {
 				r.Patch.Label("value", spec(r.Object, "value"))
-				return tell(ctx, r)
+				return report(ctx, r)
 			}), generation...)
 		}, observed, []string{whole, ofStatus}, []string{whole, ofStatus}, nil, 1},
 		"five that set status": {func(s *stage, r *dsl.Resource) {
 			for i := range 5 {
 				r.On(changes, fmt.Sprint("h", i), s.Note("h", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.SetStatus(fmt.Sprint("of", i), spec(r.Object, "value"))
-					return tell(t.Context(), r)
+					return report(t.Context(), r)
 				}))
 			}
 		}, both, []string{ofStatus, whole}, []string{ofStatus, whole}, nil, 5},
@@ -232,12 +232,12 @@ func TestWriteBudgets(t *testing.T) {
 			r.OnDelete("farewell", s.Note("farewell", nil), dsl.NoFinalizer())
 		}, handled, []string{whole}, []string{whole}, nil, 1},
 		"a level-triggered handler that sets status": {func(s *stage, r *dsl.Resource) {
-			r.OnReconcile("h", s.Note("h", tell))
-		}, told, []string{ofStatus}, []string{ofStatus}, nil, 1},
+			r.OnReconcile("h", s.Note("h", report))
+		}, reported, []string{ofStatus}, []string{ofStatus}, nil, 1},
 		"two retries that are due soon": {func(s *stage, r *dsl.Resource) {
 			r.On(changes, "h", s.Note("h", failing(10*time.Millisecond, 2)))
 		}, handled, []string{whole}, []string{whole}, nil, 3},
-		"three, the last of which is told in a condition and taken back": {func(s *stage, r *dsl.Resource) {
+		"three; the last one is reported in a condition and taken back": {func(s *stage, r *dsl.Resource) {
 			r.On(changes, "h", s.Note("h", failing(10*time.Millisecond, 3)))
 		}, handled, []string{ofStatus, ofStatus, whole}, []string{ofStatus, ofStatus, whole}, nil, 4},
 		"a retry that is due later": {func(s *stage, r *dsl.Resource) {

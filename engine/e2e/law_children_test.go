@@ -19,7 +19,7 @@ import (
 
 const services = "services.v1"
 
-// family is desired children of three kinds, of which the server rewrites values or adds defaults.
+// family is desired children of three kinds, whose values the server rewrites or adds defaults.
 var family = map[string]string{
 	configMaps: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"w-child"},"data":{"value":"x"}}`,
 	services: `{"apiVersion":"v1","kind":"Service","metadata":{"name":"w-child","labels":{"a":"b"}},
@@ -119,7 +119,7 @@ func parse(t *testing.T, text string) *unstructured.Unstructured {
 	return objects[0]
 }
 
-// TestFieldsNoLongerDesiredArePruned: those that nobody else has, and no others.
+// TestFieldsNoLongerDesiredArePruned: those that no other manager has, and no others.
 func TestFieldsNoLongerDesiredArePruned(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

@@ -42,9 +42,9 @@ func mortal(ns string) *dsl.Operator {
 			}
 			return nil
 		}, dsl.Field("spec"))
-		r.On(changes, "tell", func(_ context.Context, r *dsl.Request) error {
+		r.On(changes, "note", func(_ context.Context, r *dsl.Request) error {
 			r.Patch.SetStatus("value", spec(r.Object, "value"))
-			r.Patch.Annotate("e2e.example.com/told", spec(r.Object, "value"))
+			r.Patch.Annotate("e2e.example.com/noted", spec(r.Object, "value"))
 			return nil
 		}, dsl.Field("spec"))
 		r.OnDelete("farewell", func(ctx context.Context, r *dsl.Request) error {

@@ -57,7 +57,7 @@ func TestFinalizerBeforeSideEffects(t *testing.T) {
 	}
 }
 
-// TestDeletionInWatchGap: nobody tells the operator of a deletion while it happens.
+// TestDeletionInWatchGap: no event reports a deletion to the operator while it happens.
 func TestDeletionInWatchGap(t *testing.T) {
 	t.Parallel()
 	gaps := map[string]func(*cluster.Proxy){

@@ -227,8 +227,8 @@ func TestBrokenAggregatedAPI(t *testing.T) {
 	}
 }
 
-// TestSlowResourceStarvesNobody: all workers of one resource are stuck.
-func TestSlowResourceStarvesNobody(t *testing.T) {
+// TestSlowResourceStarvesNoOther: all workers of one resource are stuck.
+func TestSlowResourceStarvesNoOther(t *testing.T) {
 	t.Parallel()
 	s, end := newStage(t), make(chan struct{})
 	s.user.Allow(t, cluster.Rule("samplecontroller.k8s.io", "foos,foos/status", "*"))

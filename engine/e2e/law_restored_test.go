@@ -61,7 +61,7 @@ func TestAnObjectRestoredWithItsStatusIsNew(t *testing.T) {
 	running = s.play(t, define)
 	s.quiesce(t, "h")
 	s.works.Patch(t, "w", `{"spec":{"value":"b"}}`)
-	s.works.Await(t, "w", "its change to be handled, which the number alone tells", func(o *unstructured.Unstructured) bool {
+	s.works.Await(t, "w", "its change to be handled, which the number alone shows", func(o *unstructured.Unstructured) bool {
 		return observed(2)(o) && len(o.GetAnnotations()) == 0
 	})
 	running.Stop(t)

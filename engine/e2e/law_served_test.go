@@ -20,7 +20,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
-// thingsIn is a CRD with these versions, of which the last one is stored.
+// thingsIn is a CRD with these versions; the last one is stored.
 func thingsIn(group string, versions ...string) string {
 	out := fmt.Sprintf(`
 apiVersion: apiextensions.k8s.io/v1
@@ -120,7 +120,7 @@ func TestAVersionThatIsServedNoMore(t *testing.T) {
 			}
 			for _, name := range names {
 				if gone := append(s.Of("farewell", name), s.Of("unheld", name)...); len(gone) > 0 {
-					t.Errorf("the living %s was seen off: %v", name, gone)
+					t.Errorf("the living %s was released: %v", name, gone)
 				}
 			}
 			plane.Objects("things.v2."+group, s.ns).Delete(t, "one")

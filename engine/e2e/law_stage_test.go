@@ -196,7 +196,7 @@ func containsAll(text string, parts ...string) bool {
 	return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(text, part) })
 }
 
-// waitFor asks again and again until met, for what tells nobody when it changes.
+// waitFor asks again and again until met, for what reports no change.
 func waitFor(t *testing.T, what string, met func() bool) {
 	t.Helper()
 	late, tick := time.After(cluster.Patience), time.NewTicker(10*time.Millisecond)

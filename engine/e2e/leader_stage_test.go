@@ -121,7 +121,7 @@ func holderOf(lease *coordinationv1.Lease) (pod string) {
 }
 
 // watchHolders watches who holds the lock. The function that it returns waits until this pod does, and
-// returns all that held it since, in their order; an empty name stands for nobody.
+// returns all that held it since, in their order; an empty name stands for no holder.
 func watchHolders(t *testing.T, ns string) (until func(pod string) []string) {
 	t.Helper()
 	w, err := plane.Kubernetes().CoordinationV1().Leases(ns).Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + lock})

@@ -13,7 +13,7 @@ import (
 )
 
 // TestLeaseIsDeletedByHand deletes the Lease of a leader in the midst of its work, whose renewals
-// hang, so that only the first sign of it can tell the leader.
+// hang, so that only the first sign of it can reach the leader.
 func TestLeaseIsDeletedByHand(t *testing.T) {
 	t.Parallel()
 	// By its renewals alone the leader would not know before the test gives up.

@@ -84,8 +84,8 @@ func TestMachineOfAWorkThatLeaves(t *testing.T) {
 	}
 }
 
-// TestConditionsOfAnEarlierMachineGo holds that a version of the operator takes away the conditions that none of its machines tells, and an
-// earlier version told, once: of a state's condition, of a machine that is there no more, and of one of several that is alone now.
+// TestConditionsOfAnEarlierMachineGo holds that a version of the operator takes away the conditions that none of its machines sets, and an
+// earlier version set, once: of a state's condition, of a machine that is there no more, and of one of several that is alone now.
 // Others' stay, and so does the book of a machine that is gone.
 func TestConditionsOfAnEarlierMachineGo(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
 )
 
-// noStorms denies works of which the status foretells a storm, as a webhook does that gives no reason: with a 403.
+// noStorms denies works whose status forecasts a storm, as a webhook does that gives no reason: with a 403.
 const noStorms = `
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy

@@ -72,7 +72,7 @@ func stands(state string) func(*unstructured.Unstructured) bool {
 	}
 }
 
-// wayOf is the way that an object went, as its status tells it.
+// wayOf is the way that an object went, as its status shows it.
 func wayOf(o *unstructured.Unstructured) (way []string) {
 	list, _, _ := unstructured.NestedSlice(o.Object, "status", "history")
 	for _, item := range list {

@@ -59,21 +59,21 @@ func TestCleanupLeavesNothing(t *testing.T) {
 	leavers.Await(t, "a", "being handled", func(o *unstructured.Unstructured) bool { return len(conditionsOf(o)) > 0 && len(o.GetFinalizers()) > 0 })
 	leavers.Patch(t, "a", `{"status":{"conditions":[{"type":"Theirs","status":"True","reason":"Theirs","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, "status")
 	configMaps.Await(t, "a", "being made", func(*unstructured.Unstructured) bool { return true })
-	if code, told := runs(t, "cleanup", "--config="+config, "--namespace="+ns, "--yes"); code != 1 || !strings.Contains(told, "it runs: ") {
-		t.Errorf("while the operator runs: exit code %d\n%s", code, told)
+	if code, printed := runs(t, "cleanup", "--config="+config, "--namespace="+ns, "--yes"); code != 1 || !strings.Contains(printed, "it runs: ") {
+		t.Errorf("while the operator runs: exit code %d\n%s", code, printed)
 	}
 	if exit := program.Stop(t); exit.Code != 0 {
 		t.Errorf("exit code is %d", exit.Code)
 	}
 	before := leavers.Get(t, "a").GetResourceVersion()
-	if code, told := runs(t, "cleanup", "--config="+config, "--namespace="+ns, "--dry-run"); code != 0 || !strings.Contains(told, "1 children: they stay, without its marks\n    ConfigMap "+ns+"/a\n") {
-		t.Errorf("a look: exit code %d\n%s", code, told)
+	if code, printed := runs(t, "cleanup", "--config="+config, "--namespace="+ns, "--dry-run"); code != 0 || !strings.Contains(printed, "1 children: they stay, without its marks\n    ConfigMap "+ns+"/a\n") {
+		t.Errorf("a look: exit code %d\n%s", code, printed)
 	}
 	if after := leavers.Get(t, "a").GetResourceVersion(); after != before {
 		t.Error("a look has changed the object")
 	}
-	if code, told := runs(t, "cleanup", "--config="+config, "--namespace="+ns, "--yes"); code != 0 {
-		t.Errorf("cleaning up: exit code %d\n%s", code, told)
+	if code, printed := runs(t, "cleanup", "--config="+config, "--namespace="+ns, "--yes"); code != 0 {
+		t.Errorf("cleaning up: exit code %d\n%s", code, printed)
 	}
 	o := leavers.Get(t, "a")
 	if text := fmt.Sprint(o.GetAnnotations(), o.GetFinalizers(), o.GetLabels()); text != "map[] [] map[theirs:x]" {
@@ -85,8 +85,8 @@ func TestCleanupLeavesNothing(t *testing.T) {
 	if child := configMaps.Get(t, "a"); len(child.GetAnnotations()) > 0 || len(child.GetOwnerReferences()) != 1 {
 		t.Errorf("the child bears %v", child.Object["metadata"])
 	}
-	if code, told := runs(t, "cleanup", "--config="+config, "--namespace="+ns, "--yes"); code != 0 || !strings.HasSuffix(told, "\noperator leaver has left nothing that can be seen\n") {
-		t.Errorf("once more: exit code %d\n%s", code, told)
+	if code, printed := runs(t, "cleanup", "--config="+config, "--namespace="+ns, "--yes"); code != 0 || !strings.HasSuffix(printed, "\noperator leaver has left nothing that can be seen\n") {
+		t.Errorf("once more: exit code %d\n%s", code, printed)
 	}
 	leavers.Delete(t, "a")
 	leavers.AwaitGone(t, "a")
@@ -95,8 +95,8 @@ func TestCleanupLeavesNothing(t *testing.T) {
 // runs types a command of the operator, and returns its exit code and what it said.
 func runs(t *testing.T, args ...string) (int, string) {
 	t.Helper()
-	var told bytes.Buffer
-	streams := cmd.Streams{Out: &told, Err: &told, Env: []string{"KUBECONFIG=" + cluster.WriteKubeconfig(t, plane.Config())}}
+	var printed bytes.Buffer
+	streams := cmd.Streams{Out: &printed, Err: &printed, Env: []string{"KUBECONFIG=" + cluster.WriteKubeconfig(t, plane.Config())}}
 	code := cmd.Run(context.WithoutCancel(t.Context()), args, streams, handlers.Standard())
-	return code, told.String()
+	return code, printed.String()
 }

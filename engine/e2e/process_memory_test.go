@@ -42,7 +42,7 @@ metadata: {name: household}
 resources:
   - resource: works.v1.e2e.example.com
     handlers:
-      - id: tell
+      - id: note
         causes: [create, update]
         log: {message: "it has changed in ${cause == 'update' ? size(diff) : 0} places"}
       - id: parts
@@ -142,7 +142,7 @@ func TestBombsInAnnotations(t *testing.T) {
 	for i := range 12 {
 		o := mine.Create(t, parted(fmt.Sprint("w", i), "small"))
 		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{
-			"household.handwerk.dev/state":    fmt.Sprintf(`{"handwerk":2,"uid":%q,"generation":1,"handlers":{"tell":{"seen":"x"}},"packed":%q}`, o.GetUID(), essence),
+			"household.handwerk.dev/state":    fmt.Sprintf(`{"handwerk":2,"uid":%q,"generation":1,"handlers":{"note":{"seen":"x"}},"packed":%q}`, o.GetUID(), essence),
 			"household.handwerk.dev/children": fmt.Sprintf(`{"handwerk":1,"uid":%q,"since":"2026-01-02T03:04:05Z","packed":%q}`, o.GetUID(), places),
 		}}})
 		if err != nil {
@@ -172,7 +172,7 @@ func letters(seed uint64, size int) string {
 	return string(out)
 }
 
-// TestLargeChildren has one tenant ask for ten times fifteen megabytes of children, each of which is within the limits.
+// TestLargeChildren has one tenant ask for ten times fifteen megabytes of children, each one within the limits.
 func TestLargeChildren(t *testing.T) {
 	t.Parallel()
 	h := newHousehold(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
 )
 
-// addresses are where a program serves, as its log tells.
+// addresses are where a program serves, as its log says.
 type addresses struct{ Health, Metrics string }
 
 func addressesOf(t *testing.T, program *cluster.Operator) (at addresses) {

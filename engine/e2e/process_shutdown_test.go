@@ -113,15 +113,15 @@ func mustHaveSentEvents(t *testing.T, ns string, writes cluster.Writes) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := map[string]bool{}
+	seen := map[string]bool{}
 	for _, event := range list.Items {
-		told[event.InvolvedObject.Name] = true
+		seen[event.InvolvedObject.Name] = true
 	}
 	reported := 0
 	for _, w := range writes.Of("foos", "") {
 		if w.Subresource == "status" && w.Code == 200 {
 			reported++
-			if !told[w.Name] {
+			if !seen[w.Name] {
 				t.Errorf("%s has a status and no Event", w.Name)
 			}
 		}
@@ -192,13 +192,13 @@ func TestHandlerThatNeverReturns(t *testing.T) {
 	<-began
 	running.Cancel()
 	running.Await(t, "operator stopped")
-	told := &complaints{TB: t} // the handler's goroutine is left, as it must be
+	found := &complaints{TB: t} // the handler's goroutine is left, as it must be
 	running.Lingering = 0
-	err := running.Crash(told)
+	err := running.Crash(found)
 	if want := fmt.Sprintf("stopping operator: handlers are still running: hang of %s/a", ns); err == nil || err.Error() != want {
 		t.Errorf("error is %v, want %s", err, want)
 	}
-	if len(told.all) != 1 {
-		t.Errorf("complaints are %q, want one about the handler", told.all)
+	if len(found.all) != 1 {
+		t.Errorf("complaints are %q, want one about the handler", found.all)
 	}
 }

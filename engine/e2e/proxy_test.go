@@ -116,18 +116,18 @@ func TestProxyInjectsFaults(t *testing.T) {
 	}
 }
 
-func TestProxyBlocksAndTells(t *testing.T) {
+func TestProxyBlocksAndReports(t *testing.T) {
 	t.Parallel()
 	ns, proxy := plane.Namespace(t), cluster.NewProxy(t, plane.Config())
 	gate := make(chan struct{})
 	var order []string
-	told := func(what string) func(cluster.Request) {
+	report := func(what string) func(cluster.Request) {
 		return func(r cluster.Request) { order = append(order, what+" "+r.Name) }
 	}
 	patches := cluster.When{Match: cluster.On("patch", "foos/status")}
 	proxy.Inject(patches, cluster.Block(gate))
-	proxy.Inject(patches, cluster.Before(told("before")))
-	proxy.Inject(patches, cluster.After(told("after")))
+	proxy.Inject(patches, cluster.Before(report("before")))
+	proxy.Inject(patches, cluster.After(report("after")))
 	plane.Objects(foos, ns).Create(t, foo("a", 1))
 
 	done := make(chan error)

@@ -22,7 +22,7 @@ import (
 
 var consoleBlock = regexp.MustCompile("(?s)```console\n(.*?)```")
 
-// readmeCommands are the commands that README.md tells a user to type, in order and without comments.
+// readmeCommands are the commands that README.md has for a user to type, in order and without comments.
 func readmeCommands(t *testing.T) (out []string) {
 	t.Helper()
 	text, err := os.ReadFile("../../README.md")
@@ -43,7 +43,7 @@ func readmeCommands(t *testing.T) (out []string) {
 	return out
 }
 
-// TestReadme types what README.md tells a user to type, against the control plane: what is there to be typed works
+// TestReadme types the commands of README.md, against the control plane: what is there to be typed works
 // in that order, and the example becomes what it should.
 func TestReadme(t *testing.T) {
 	r := &reader{dir: t.TempDir(), ns: plane.Namespace(t)}
@@ -101,8 +101,8 @@ func (r *reader) does(t *testing.T, command string) {
 // types runs a command of the operator.
 func (r *reader) types(t *testing.T, command string, args []string) {
 	t.Helper()
-	var told bytes.Buffer
-	streams := cmd.Streams{Out: &told, Err: &told, Env: []string{"KUBECONFIG=" + cluster.WriteKubeconfig(t, plane.Config())}}
+	var printed bytes.Buffer
+	streams := cmd.Streams{Out: &printed, Err: &printed, Env: []string{"KUBECONFIG=" + cluster.WriteKubeconfig(t, plane.Config())}}
 	switch args[0] {
 	case "play":
 		r.plays(t, command, args)
@@ -115,15 +115,15 @@ func (r *reader) types(t *testing.T, command string, args []string) {
 		r.running = func() {
 			cancel()
 			if code := <-ended; code != 0 {
-				t.Errorf("%s: exit code %d\n%s", command, code, told.String())
+				t.Errorf("%s: exit code %d\n%s", command, code, printed.String())
 			}
 		}
 		return
 	case "init":
 		args = append(args, "--dir="+filepath.Join(r.dir, args[1]))
 	}
-	if code := cmd.Run(t.Context(), args, streams, handlers.Standard()); code != 0 || strings.Contains(told.String(), "warning") {
-		t.Errorf("%s: exit code %d\n%s", command, code, told.String())
+	if code := cmd.Run(t.Context(), args, streams, handlers.Standard()); code != 0 || strings.Contains(printed.String(), "warning") {
+		t.Errorf("%s: exit code %d\n%s", command, code, printed.String())
 	}
 }
 

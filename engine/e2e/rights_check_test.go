@@ -16,7 +16,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/rbac"
 )
 
-// TestAnAccountIsChecked: the program tells which rights an account lacks, its own or a service
+// TestAnAccountIsChecked: the program reports the rights that an account lacks, its own or a service
 // account's.
 func TestAnAccountIsChecked(t *testing.T) {
 	t.Parallel()
@@ -40,7 +40,7 @@ func TestAnAccountIsChecked(t *testing.T) {
 	if code != 1 || !containsAll(said, "missing: create deployments.apps in namespace "+ns, "for handler foos/deployment", "1 missing") {
 		t.Errorf("exit code %d:\n%s", code, said)
 	}
-	if said, code := check(cluster.Launch{}, "--service-account", ns+"/nobody"); code != 1 || !strings.Contains(said, "missing: list foos.samplecontroller.k8s.io in namespace "+ns) {
+	if said, code := check(cluster.Launch{}, "--service-account", ns+"/unbound"); code != 1 || !strings.Contains(said, "missing: list foos.samplecontroller.k8s.io in namespace "+ns) {
 		t.Errorf("of a service account without rights, exit code %d:\n%s", code, said)
 	}
 	user.AllowIn(t, ns, rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"create"}})
@@ -48,7 +48,7 @@ func TestAnAccountIsChecked(t *testing.T) {
 	if code != 0 || !containsAll(said, "missing (optional): update foos.samplecontroller.k8s.io/finalizers", ": ok") {
 		t.Errorf("with all that is needed, exit code %d:\n%s", code, said)
 	}
-	if said, code := check(own, "--service-account", ns+"/nobody"); code != 1 || !strings.Contains(said, "subjectaccessreviews") {
+	if said, code := check(own, "--service-account", ns+"/unbound"); code != 1 || !strings.Contains(said, "subjectaccessreviews") {
 		t.Errorf("an account that may not ask about others, exit code %d:\n%s", code, said)
 	}
 }

@@ -43,7 +43,7 @@ resources:
             template: {apiVersion: v1, kind: Secret, metadata: {name: "${self.metadata.name}"}, stringData: {value: "${self.spec.value}"}}
       - {id: status, set: {status: {seen: "${self.spec.value}"}}}
       - {id: label, set: {labels: {seen: "${self.spec.value}"}}}
-      - {id: tell, event: {reason: Seen, message: it was seen}}
+      - {id: note, event: {reason: Seen, message: it was seen}}
       - {id: clean, delete: "${related.old}"}
 `
 
@@ -232,8 +232,8 @@ func used(proxy *cluster.Proxy, rule rbac.Rule) bool {
 // lacks it.
 func fails(running *cluster.Running, proxy *cluster.Proxy, rule rbac.Rule) bool {
 	refused := func(r cluster.Request) bool { return r.Code == http.StatusForbidden && asked(r, rule) }
-	told := func(c ops.Check) bool {
+	lacks := func(c ops.Check) bool {
 		return c.State == ops.Warn && containsAll(c.Message, "forbidden", rule.Verb)
 	}
-	return slices.ContainsFunc(proxy.Requests(cluster.On("*", "*")), refused) || slices.ContainsFunc(running.Engine.Ready(), told)
+	return slices.ContainsFunc(proxy.Requests(cluster.On("*", "*")), refused) || slices.ContainsFunc(running.Engine.Ready(), lacks)
 }

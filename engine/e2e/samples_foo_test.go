@@ -21,7 +21,7 @@ type fooStage struct {
 	ns                string
 	user              *cluster.User
 	foos, deployments *cluster.Objects
-	// lines are the operator's log; nil where nobody looks.
+	// lines are the operator's log; nil where no test reads it.
 	lines *cluster.Lines
 }
 

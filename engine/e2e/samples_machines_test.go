@@ -181,7 +181,7 @@ func TestApproval(t *testing.T) {
 		changes.Create(t, sample("Change", "low", map[string]any{"settings": map[string]any{"greeting": "hello"}}))
 		mustHaveGone(t, changes.Await(t, "low", "its end", ready), "Proposed", "Approved", "Applied")
 	})
-	t.Run("one that nobody looks at", func(t *testing.T) {
+	t.Run("one that is not looked at", func(t *testing.T) {
 		t.Parallel()
 		changes.Create(t, sample("Change", "late", spec("black")))
 		mustHaveGone(t, changes.Await(t, "late", "the end of its time", inState("Expired")), "Proposed", "Expired")

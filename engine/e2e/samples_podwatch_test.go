@@ -24,7 +24,7 @@ type watchStage struct {
 	launch cluster.Launch
 }
 
-// TestPodWatchSample is client-go's workqueue example, told by the log of the program.
+// TestPodWatchSample is client-go's workqueue example, shown by the log of the program.
 func TestPodWatchSample(t *testing.T) {
 	t.Parallel()
 	ns, user := plane.Namespace(t), plane.User("podwatch")
@@ -65,7 +65,7 @@ func hasty(t *testing.T, sample string) string {
 	return write(t, quick)
 }
 
-// lives lets things happen to objects, and holds that each is told once. Held tells whether a deletion
+// lives lets things happen to objects, and holds that each is reported once. Held says whether a deletion
 // waits for the operator.
 func (s *watchStage) lives(t *testing.T, resource string, held bool) {
 	t.Helper()
@@ -127,7 +127,7 @@ func (s *watchStage) drops(t *testing.T, program *cluster.Operator) {
 	}
 }
 
-// restarts restarts the program after an object was deleted in its absence, which it tells only of one
+// restarts restarts the program after an object was deleted in its absence, which it reports only of one
 // that was held for it.
 func (s *watchStage) restarts(t *testing.T, held bool) {
 	t.Helper()
@@ -172,7 +172,7 @@ func (s *watchStage) create(t *testing.T, name string, labels map[string]string)
 	s.objects.Create(t, o)
 }
 
-// podOn makes Pods that have their node from the start: nobody edits them later.
+// podOn makes Pods that have their node from the start: they are not edited later.
 func podOn(node string) func(name string) *unstructured.Unstructured {
 	return func(name string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{

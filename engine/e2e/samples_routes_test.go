@@ -134,7 +134,7 @@ func decode(t *testing.T, o *unstructured.Unstructured, into any) {
 	}
 }
 
-// eventually asks until met, for what nothing but asking tells. The text is what there was instead.
+// eventually asks until met, for what only a read shows. The text is what there was instead.
 func eventually(t *testing.T, what string, met func() (bool, string)) {
 	t.Helper()
 	late, tick := time.After(cluster.Patience), time.NewTicker(20*time.Millisecond)

@@ -61,7 +61,7 @@ func TestFooThreeWays(t *testing.T) {
 func (s *fooStage) live(t *testing.T, mark cluster.Mark) (seen fooSeen) {
 	t.Helper()
 	s.settled(t, "one", 2)
-	plane.Apply(t, s.ns, strings.Replace(foreignDeployment, "replicas: 1", "replicas: 0", 1)) // which nobody changes then
+	plane.Apply(t, s.ns, strings.Replace(foreignDeployment, "replicas: 1", "replicas: 0", 1)) // which is not changed then
 	s.foos.Patch(t, "one", `{"spec":{"replicas":3}}`)
 	s.follows(t, "one", 3)
 	s.deployments.Patch(t, "one", `{"spec":{"replicas":1}}`)

@@ -126,7 +126,7 @@ func TestWebApp(t *testing.T) {
 		t.Error("there is no Ingress")
 	}
 	if o := autoscalers.Get(t, "shop"); o != nil {
-		t.Error("there is an autoscaler, which nobody asked for")
+		t.Error("there is an autoscaler, which was not asked for")
 	}
 	config := func(o *unstructured.Unstructured) any {
 		return field(o, "spec", "template", "metadata", "annotations", "config")
@@ -149,7 +149,7 @@ func TestWebApp(t *testing.T) {
 		apps.Patch(t, "shop", `{"spec":{"maxReplicas":5}}`)
 		autoscalers.Await(t, "shop", "its limit", func(o *unstructured.Unstructured) bool { return field(o, "spec", "maxReplicas") == int64(5) })
 		// Somebody else scales; the operator leaves it alone.
-		workloads.Await(t, "shop", "that nobody's manager says replicas", func(o *unstructured.Unstructured) bool {
+		workloads.Await(t, "shop", "that no manager sets replicas", func(o *unstructured.Unstructured) bool {
 			return !strings.Contains(asJSON(t, o.GetManagedFields()), `"f:replicas":{}},"f:selector"`)
 		})
 	})
@@ -267,7 +267,7 @@ func TestCleanup(t *testing.T) {
 	}
 }
 
-// finishedJob is suspended, so that nobody but the test says how it ends.
+// finishedJob is suspended, so that only the test says how it ends.
 const finishedJob = `
 apiVersion: batch/v1
 kind: Job

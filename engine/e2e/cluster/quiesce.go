@@ -20,7 +20,7 @@ import (
 // that writes needlessly is caught, unless its workers are slower than two markers. For children, handled should
 // check something that the operator can only know from the marker's own child.
 //
-// [Writes.Of] tells the markers' own requests apart.
+// [Writes.Of] recognises the markers' own requests.
 func (o *Objects) Quiesce(t testing.TB, marker func(name string) *unstructured.Unstructured, handled func(*unstructured.Unstructured) bool) {
 	t.Helper()
 	for range 2 {

@@ -14,12 +14,12 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/rbac"
 )
 
-// TestMissingRightsAreToldBeforeTheyAreNeeded: of an operator that may read everything and write nothing,
+// TestMissingRightsAreReportedBeforeTheyAreNeeded: of an operator that may read everything and write nothing,
 // /readyz?verbose says what is missing and to whom, also in a process that stands by, before there is
 // anything to handle; and that it was given.
-func TestMissingRightsAreToldBeforeTheyAreNeeded(t *testing.T) {
+func TestMissingRightsAreReportedBeforeTheyAreNeeded(t *testing.T) {
 	t.Parallel()
-	ns, user := plane.Namespace(t), plane.User("told")
+	ns, user := plane.Namespace(t), plane.User("early")
 	c := fooRights(ns)
 	writes := func(r rbac.Rule) bool {
 		return r.Resource != "leases" && !slices.Contains([]string{"get", "list", "watch"}, r.Verb)
