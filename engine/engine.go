@@ -189,7 +189,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	return err
 }
 
-// bring brings in all that is watched, until end is called. What else is to be over then is started in running.
+// bring brings in all that is watched, until end is called. Other goroutines that must end then are started in running.
 func (e *Engine) bring(outer context.Context) (ctx context.Context, running *sync.WaitGroup, end func()) {
 	ctx, stop := context.WithCancel(outer)
 	running = &sync.WaitGroup{}

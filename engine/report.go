@@ -43,7 +43,7 @@ func (r *resource) report() pass.Report {
 }
 
 // Healthy reports whether the process should be left alone. A degraded resource is no reason to
-// restart it: a restart mends nothing. What is, the operator's own probes say.
+// restart it: a restart mends nothing. The operator's own probes report reasons to restart.
 func (e *Engine) Healthy() []ops.Check {
 	return append([]ops.Check{{Name: "ping"}}, e.hooks.Checks(dsl.HealthProbe)...)
 }

@@ -16,7 +16,7 @@ type Scan struct {
 // NewScan returns a scan of one value.
 func NewScan(data []byte) *Scan { return &Scan{data: data} }
 
-// Bad says whether the data is none that it can read.
+// Bad reports whether the data is invalid.
 func (s *Scan) Bad() bool { return s.bad }
 
 // next is the first byte that is not blank, 0 at the end.

@@ -21,7 +21,7 @@ import (
 type index struct {
 	Name        string           `yaml:"name" required:"true" doc:"What expressions call it: indexes.<name>. Unique within the operator. Letters, digits and _."`
 	Resource    dsl.ResourceName `yaml:"resource" required:"true" doc:"The resource in kubectl's spelling. It is watched in the operator's scope, also where no handler is for it."`
-	Key         form.Expression  `yaml:"key" required:"true" mistaken:"path,field,fields,by,on" doc:"A CEL expression over self: the key under which the index has the object's value, or a list of keys. Text, numbers, true and false. What is not there, or null, is no key."`
+	Key         form.Expression  `yaml:"key" required:"true" mistaken:"path,field,fields,by,on" doc:"A CEL expression over self: the key under which the index has the object's value, or a list of keys. Text, numbers, true and false. A missing value, or null, is no key."`
 	Value       form.Expression  `yaml:"value" required:"true" mistaken:"object,entry,data,result" doc:"A CEL expression over self: what the index has under the key. Anything that JSON can hold; an absent optional value adds no entry. It is in memory once more, so small values are to be preferred."`
 	Selector    *selector        `yaml:"selector" min:"1" doc:"Which objects are looked at; the server selects. Absent: all."`
 	When        form.Predicate   `yaml:"when" doc:"A CEL expression over self that must be true, or the index has nothing of the object."`

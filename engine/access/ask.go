@@ -26,7 +26,7 @@ func (m *Monitor) check(ctx context.Context, d rbac.Demand) (*gap, error) {
 	if all, err := m.ask(ctx, d.Rule, ""); all || err != nil {
 		return nil, err
 	}
-	// Who has not the right in all namespaces may have it in each that counts: that is no fault, and not
+	// An account without the right in all namespaces may have it in each that counts: that is no fault, and not
 	// asked again.
 	m.answers[d.Rule.String()].again = time.Time{}
 	return m.checkIn(ctx, d.Rule, spaces)

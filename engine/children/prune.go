@@ -20,7 +20,7 @@ import (
 )
 
 // Sight enters the kinds of the owner's children into the register that it does not have: somebody deleted it, or the right to write
-// it was missing. What fails is tried again by the next pass.
+// it was missing. The next pass tries again after a failure.
 func (s *Session) Sight(ctx context.Context) {
 	with, owner := s.family.settings, s.owner()
 	for _, kind := range s.family.kinds.feeds {

@@ -14,7 +14,7 @@ import (
 
 // knownRecord is what this process knows of an owner's record from one pass to the next.
 type knownRecord struct {
-	// record is the owner's, nil where there is none, and text the annotation as it is stored. What is no child any
+	// record is the owner's, nil where there is none, and text the annotation as it is stored. An object that is no child any
 	// more is taken out of the record at once, and written when there is something to write.
 	record *ownership.Record
 	text   string

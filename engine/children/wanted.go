@@ -54,7 +54,7 @@ func (w *wanted) admits(live *unstructured.Unstructured) error {
 // place is where it is.
 func (w *wanted) place() ownership.Place { return ownership.PlaceOf(w.object) }
 
-// want works out what applying desired comes to. What is wrong with it for good is permanent.
+// want works out what applying desired comes to. Errors that need another template are permanent.
 func (c *Reader) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*wanted, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, dsl.Permanent(fmt.Errorf("applying child: %w", err))

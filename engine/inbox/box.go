@@ -165,7 +165,7 @@ func (b *Box[M]) Seen(ev watch.Event) {
 	b.queue.Add(ev.Key, class)
 }
 
-// ChildSeen takes an event of a child of the key's object. What is there at the start is seen by the first pass
+// ChildSeen takes an event of a child of the key's object. Children that exist at the start are seen by the first pass
 // anyhow, and an owner that is not known is not there, or its own first event brings it.
 func (b *Box[M]) ChildSeen(owner Key, ev watch.Event) {
 	b.mu.Lock()

@@ -73,7 +73,7 @@ func (r *Readers) View(owner cache.ObjectName, first, recorded bool) *View {
 	return v
 }
 
-// Refresh finds out, before handlers run, who has read what is not as it was. Again is how long it is until the owner
+// Refresh finds out, before handlers run, which readers have read changed values. Again is how long it is until the owner
 // must be looked at again, because an index cannot be read now and no event may report when it can; zero when
 // it need not be.
 func (v *View) Refresh() (again time.Duration) {

@@ -50,8 +50,8 @@ func (e *Elector) leaseTerm(ctx context.Context, lead func(context.Context) erro
 	running.Go(func() { elector.Run(campaign) })
 	select {
 	case <-won:
-		// Who has lost is no candidate before lead has returned: a Lease that he renewed would keep
-		// others from leading while he does not.
+		// A loser is no candidate before lead has returned: a Lease that it renewed would keep
+		// others from leading while it does not.
 		guard := func(ctx context.Context) {
 			e.awaitExpiry(ctx)
 			stop()

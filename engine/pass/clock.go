@@ -146,7 +146,7 @@ func (p *pass) wind(st State) State {
 	m, now := p.memory, time.Now()
 	clock := st.Found.Clock
 	if due := clock.Wind(st.Jobs, st.Look, now); !due.IsZero() {
-		// Due, and not Resync, which would come after all of a first listing: a timer has its time. What is fresh goes
+		// Due, and not Resync, which would come after all of a first listing: a timer has its time. Fresh objects go
 		// before both.
 		st.Due = st.Due.Sooner(time.Until(due), queue.Due)
 	}

@@ -43,8 +43,8 @@ func (s *Site) scheduleOf(key cache.ObjectName) *book.Handler {
 	return &s.Rules.Schedules.Handlers[i]
 }
 
-// runSchedule runs a handler for the resource as a whole when its time has come. What it is
-// remembered by lasts as long as the term, as that of objects does.
+// runSchedule runs a handler for the resource as a whole when its time has come. The key that
+// remembers it lasts as long as the term, as that of objects does.
 func (s *Site) runSchedule(ctx context.Context, key cache.ObjectName, h book.Handler) (queue.Next, error) {
 	t := s.Box.Take(key)
 	defer t.Close()

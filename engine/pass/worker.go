@@ -82,8 +82,8 @@ func (w Worker) handle(ctx context.Context, q *queue.Queue[cache.ObjectName], ke
 	}
 }
 
-// unfinished counts a pass that could not be finished, says so, and returns how long the key waits. What is said
-// once for all is not said again, nor a conflict that passes.
+// unfinished counts a pass that could not be finished, says so, and returns how long the key waits. An error that is logged
+// once for all is not logged again, nor a conflict that passes.
 func (w Worker) unfinished(key cache.ObjectName, err error) (wait time.Duration) {
 	w.passRefused(key, err)
 	before, m := w.Box.Failed(key, err, NewMemory)

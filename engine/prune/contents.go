@@ -27,7 +27,7 @@ type contents struct {
 	faulty, surplus int
 }
 
-// read returns what a ConfigMap says; nothing for nil. What counts has been written by one of these field managers.
+// read returns what a ConfigMap says; nothing for nil. Only entries by one of these field managers count.
 func read(o *unstructured.Unstructured, managers []string) contents {
 	c := contents{kinds: map[string][]schema.GroupKind{}}
 	if o == nil {

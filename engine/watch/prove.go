@@ -22,7 +22,7 @@ func (i *informer) newest(ctx context.Context) (string, error) {
 }
 
 // prove asks for the server's newest version once after a watch was cut: a watch that is resumed at a version which the server
-// has yet to reach says nothing. What fails is tried again until the source lists.
+// has yet to reach says nothing. A failed request is tried again until the source lists.
 func (o *observer) prove(ctx context.Context) {
 	if o.informer != nil && o.era.doubtful() {
 		o.streams.Go(func() { o.ask(ctx) })

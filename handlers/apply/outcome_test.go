@@ -65,11 +65,11 @@ func TestReasonsSayWhatToDo(t *testing.T) {
 		},
 		"an immutable field of what holds data": {
 			apierrors.NewInvalid(schema.GroupKind{Kind: "PersistentVolumeClaim"}, "a", field.ErrorList{field.Forbidden(field.NewPath("spec"), "spec is immutable after creation")}),
-			"Immutable: Thing ns/a: spec: Forbidden: spec is immutable after creation: take the change back, or give the child another name; who deletes it loses what it holds",
+			"Immutable: Thing ns/a: spec: Forbidden: spec is immutable after creation: take the change back, or give the child another name; deleting it loses its data",
 		},
 		"an immutable field of what may hold data": {
 			apierrors.NewInvalid(schema.GroupKind{Group: "example.com", Kind: "Database"}, "a", field.ErrorList{field.Invalid(field.NewPath("spec", "engine"), "x", "field is immutable")}),
-			"Immutable: Thing ns/a: spec.engine is immutable: take the change back, or give the child another name; who deletes it loses what it holds",
+			"Immutable: Thing ns/a: spec.engine is immutable: take the change back, or give the child another name; deleting it loses its data",
 		},
 		"a value that is invalid": {
 			answer(422, metav1.StatusReasonInvalid, `Thing.x.io "a" is invalid: spec.n: Invalid value: -1: must be positive`,

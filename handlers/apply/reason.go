@@ -206,7 +206,7 @@ func fixed(fields []string, of *metav1.StatusDetails) string {
 	text := strings.Join(fields, ", ")
 	holds := []string{"PersistentVolumeClaim", "PersistentVolume", "Secret", "Namespace", "CustomResourceDefinition"}
 	if slices.Contains(holds, of.Kind) || strings.Contains(of.Group, ".") && !strings.HasSuffix(of.Group, ".k8s.io") {
-		return text + ": take the change back, or give the child another name; who deletes it loses what it holds"
+		return text + ": take the change back, or give the child another name; deleting it loses its data"
 	}
 	return text + ": delete it, or give it another name; it is recreated then, as with onImmutable: recreate"
 }

@@ -81,7 +81,7 @@ func TestEtcdMembership(t *testing.T) {
 			function: "etcd.Look", run: func(t *testing.T) *run {
 				return up(t, 0).with(func(e *run) { e.etcd.members["foreign"] = &fakeMember{id: 7, learner: true} })
 			},
-			fails: "(peer URLs http://foreign.peer) is none that this operator has added: remove it by hand",
+			fails: "(peer URLs http://foreign.peer) was not added by this operator: remove it by hand",
 		},
 		"a member is added as a learner, and then its Pod is made": {
 			function: "etcd.Add", run: func(t *testing.T) *run { return up(t, 0, 1, 2).with(func(e *run) { e.size = 5 }) },

@@ -304,7 +304,7 @@ func (s *session) nameOf(m etcd.Member) (string, error) {
 			return name, nil
 		}
 	}
-	return "", fmt.Errorf("reading members of %s: %s (peer URLs %s) is none that this operator has added: remove it by hand",
+	return "", fmt.Errorf("reading members of %s: %s (peer URLs %s) was not added by this operator: remove it by hand",
 		s.Name, cmp.Or(m.Name, m.ID.String()), strings.Join(m.PeerURLs, ", "))
 }
 
