@@ -38,7 +38,7 @@ an hour costs nothing. With one failure or more, the exit code is 1.`,
 		Args: cobra.ArbitraryArgs,
 		PreRunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return &usageError{command: c.CommandPath(), err: errors.New("a path is required, as in operator test .")}
+				return &usageError{command: c.CommandPath(), err: errors.New("a path is required, as in: operator test samples/foo")}
 			}
 			if _, err := regexp.Compile(f.pattern); err != nil {
 				return &usageError{command: c.CommandPath(), err: fmt.Errorf("invalid value for --run: %w", err)}

@@ -29,19 +29,23 @@ func (s *Server) discover(h *http.Request) (kind string, body any, found bool, e
 	case first == "openapi" && len(path) >= 2 && path[1] == "v3":
 		body, found = s.document(path)
 	case first == "api" && len(path) <= 2, first == "apis" && len(path) <= 3:
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if len(path) == 1 && aggregates(h.Header.Get("Accept")) {
-			kind = aggregated
-			body, found = s.groups(first), true
-		} else {
-			body, found, err = s.unaggregated(path, h.Host)
-		}
+		kind, body, found, err = s.discovery(path, h)
 	}
 	if found && h.Method != http.MethodGet {
 		err = notAllowed()
 	}
 	return kind, body, found, err
+}
+
+// discovery returns the groups, versions or resources of a path, in the form that the client takes.
+func (s *Server) discovery(path []string, h *http.Request) (kind string, body any, found bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(path) == 1 && aggregates(h.Header.Get("Accept")) {
+		return aggregated, s.groups(path[0]), true, nil
+	}
+	body, found, err = s.unaggregated(path, h.Host)
+	return "application/json", body, found, err
 }
 
 // page returns the document of a path without others below it.

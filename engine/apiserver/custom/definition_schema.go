@@ -66,7 +66,7 @@ func checkShape(s *apiextensions.JSONSchemaProps, path *field.Path) (field.Error
 	if out := structural.ValidateStructural(path, shape); len(out) > 0 {
 		return byField(out), nil
 	}
-	out, err := defaulting.ValidateDefaults(context.Background(), path, shape, true, true)
+	out, err := defaulting.ValidateDefaults(context.Background(), path, shape, true, true) //nolint:forbidigo // rules have a budget, and nothing waits
 	if err != nil {
 		return field.ErrorList{field.Invalid(path, "", err.Error())}, nil //nolint:nilerr // it is one of the errors
 	}
@@ -137,15 +137,7 @@ func checkNode(s *apiextensions.JSONSchemaProps, path *field.Path, at place, rul
 		property := s.Properties[name]
 		add(&property, path.Child("properties").Key(name), propertyAt(s, path, at, name), rules.property(&property, name))
 	}
-	add(s.Not, path.Child("not"), below, nil)
-	for _, each := range []struct {
-		name string
-		list []apiextensions.JSONSchemaProps
-	}{{"allOf", s.AllOf}, {"oneOf", s.OneOf}, {"anyOf", s.AnyOf}} {
-		for i := range each.list {
-			add(&each.list[i], path.Child(each.name).Index(i), below, nil)
-		}
-	}
+	eachJunctor(s, path, func(s *apiextensions.JSONSchemaProps, path *field.Path) { add(s, path, below, nil) })
 	if s.Items != nil {
 		items := below
 		if s.XListType == nil || *s.XListType != "map" {
@@ -158,6 +150,19 @@ func checkNode(s *apiextensions.JSONSchemaProps, path *field.Path, at place, rul
 		broken = append(broken, rules.compile(s, path, at)...)
 	}
 	return faults, broken
+}
+
+// eachJunctor calls a function for each schema that a schema combines, with its path.
+func eachJunctor(s *apiextensions.JSONSchemaProps, path *field.Path, do func(*apiextensions.JSONSchemaProps, *field.Path)) {
+	do(s.Not, path.Child("not"))
+	for _, each := range []struct {
+		name string
+		list []apiextensions.JSONSchemaProps
+	}{{"allOf", s.AllOf}, {"oneOf", s.OneOf}, {"anyOf", s.AnyOf}} {
+		for i := range each.list {
+			do(&each.list[i], path.Child(each.name).Index(i))
+		}
+	}
 }
 
 // propertyAt is the place of a property.

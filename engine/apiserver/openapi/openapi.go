@@ -64,7 +64,7 @@ func (b builder) add(t reflect.Type) {
 	out := &spec.Schema{}
 	b[name] = out // a type can contain itself
 	out.Description = textsOf(t)[""]
-	if s, is := reflect.Zero(t).Interface().(scalar); is {
+	if s, is := reflect.TypeAssert[scalar](reflect.Zero(t)); is {
 		describe(out, s)
 		return
 	}
@@ -177,14 +177,14 @@ func primitive(kind reflect.Kind) *spec.Schema {
 
 // nameOf returns the name of a type in documents; empty if it has none.
 func nameOf(t reflect.Type) string {
-	if n, is := reflect.Zero(t).Interface().(named); is && t.Kind() != reflect.Pointer {
+	if n, is := reflect.TypeAssert[named](reflect.Zero(t)); is && t.Kind() != reflect.Pointer {
 		return n.OpenAPIModelName()
 	}
 	return ""
 }
 
 func textsOf(t reflect.Type) map[string]string {
-	if texts, is := reflect.Zero(t).Interface().(texted); is {
+	if texts, is := reflect.TypeAssert[texted](reflect.Zero(t)); is {
 		return texts.SwaggerDoc()
 	}
 	return nil
