@@ -29,7 +29,7 @@ type program struct {
 	login func(context.Context) (*rest.Config, error)
 	// adopt, when set, receives the logger for global logs, and its verbosity.
 	adopt func(log logr.Logger, verbosity int)
-	// samples has operators that init writes out; nil if there are none.
+	// samples has the operators that init writes out; nil if the program has no samples.
 	samples fs.FS
 	// source is the folder of the main package if go run has built the program; empty otherwise.
 	source string

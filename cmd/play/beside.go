@@ -4,20 +4,15 @@
 package play
 
 import (
-	"bufio"
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
 // things are the objects in the files beside an operator's configuration.
@@ -37,10 +32,10 @@ func (p *player) things(op *dsl.Operator) things {
 	var out things
 	own := crdsOf(op)
 	for _, name := range p.files.names() {
-		if isTest(name) {
+		if source.IsCases(name) {
 			continue
 		}
-		objects, err := read(name)
+		objects, err := source.Objects(name)
 		if err != nil {
 			p.lines.fault("", fmt.Errorf("reading %s: %w", name, err))
 		}
@@ -70,41 +65,10 @@ func crdsOf(op *dsl.Operator) (names []string) {
 
 // isExample reports whether a file has objects that show what the operator does.
 func isExample(name string) bool {
-	return strings.HasPrefix(filepath.Base(name), "example") && !isTest(name)
-}
-
-// isTest reports whether a file has cases for operator test.
-func isTest(name string) bool {
-	return strings.HasSuffix(strings.TrimSuffix(name, filepath.Ext(name)), "_test")
+	return strings.HasPrefix(filepath.Base(name), "example") && !source.IsCases(name)
 }
 
 // ofOperator reports whether a file can be a part of the operator's configuration.
 func ofOperator(name string) bool {
-	return !isExample(name) && !isTest(name) && !strings.HasPrefix(filepath.Base(name), "crd")
-}
-
-// read returns the objects of a YAML file. It skips documents that are no objects.
-func read(name string) ([]*unstructured.Unstructured, error) {
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	var out []*unstructured.Unstructured
-	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
-	for {
-		document, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			return out, nil
-		}
-		if err != nil {
-			return out, err
-		}
-		o := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(document, &o.Object); err != nil {
-			return out, err
-		}
-		if o.GetKind() != "" && o.GetAPIVersion() != "" {
-			out = append(out, o)
-		}
-	}
+	return !isExample(name) && !source.IsCases(name) && !strings.HasPrefix(filepath.Base(name), "crd")
 }

@@ -30,7 +30,7 @@ func TestInAClusterAllIsTheSameAndStays(t *testing.T) {
 	}
 	s.begin()
 	for _, line := range []string{
-		`^operator sites plays in the cluster at https://127.0.0.1:\d+, namespace default, until Ctrl-C. What it writes there stays.$`,
+		`^operator sites runs in the cluster at https://127.0.0.1:\d+, namespace default, until Ctrl-C. What it writes there stays.$`,
 		`^crds/sites.example.com +sites +created$`,
 		`^sites/home +play +created$`,
 		`^deployments/home +web +created$`,

@@ -7,7 +7,6 @@ import (
 	"context"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -99,13 +98,4 @@ func (f *files) look() map[string]state {
 }
 
 // names returns the YAML files of the paths, and those beside them.
-func (f *files) names() []string {
-	all := slices.Clone(f.paths)
-	for _, path := range f.paths {
-		if info, err := os.Stat(path); err == nil && !info.IsDir() {
-			all = append(all, filepath.Dir(path))
-		}
-	}
-	names, _ := source.Files(all)
-	return names
-}
+func (f *files) names() []string { return source.Beside(f.paths) }

@@ -71,18 +71,20 @@ func (l *lines) fault(means string, err error) {
 
 // faults writes the words of an error, which may have several lines.
 func (l *lines) faults(means, words string) {
-	if means != "" {
+	words = strings.TrimRight(words, "\n")
+	switch {
+	case means == "":
+	case strings.Contains(words, "\n"):
+		words = means + ":\n" + words
+	default:
 		words = means + ": " + words
-		if strings.Contains(words, "\n") {
-			words = strings.Replace(words, means+": ", means+":\n", 1)
-		}
 	}
-	l.write(line{what: strings.TrimRight(words, "\n"), color: red})
+	l.write(line{what: words, color: red})
 }
 
-// banner says what there is now, how to reach it, and what it is not.
+// banner introduces the API server in the process: its kubeconfig, its limits, and the directory of its state.
 func (l *lines) banner(operator, kubeconfig, keep string, kept bool) {
-	l.say("operator %s plays with an API server in this process, until Ctrl-C. In another terminal:", operator)
+	l.say("operator %s runs against an API server in this process, until Ctrl-C. In another terminal:", operator)
 	l.say("  export KUBECONFIG=%s", kubeconfig)
 	for not := range strings.SplitSeq(NotACluster, "\n") {
 		l.write(line{what: not, color: yellow})

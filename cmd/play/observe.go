@@ -26,7 +26,7 @@ type write struct {
 	// code is that of the response, and message what it says of a refusal.
 	code    int
 	message string
-	// before and after are the object; nil if there is none.
+	// before and after are the object before and after the write; nil if it does not exist then.
 	before, after map[string]any
 }
 
@@ -159,7 +159,7 @@ func (w *write) answered(code int, body []byte, look func() map[string]any) {
 	}
 }
 
-// look reads the object that a request is about, with the sender's rights; nil if there is none.
+// look reads the object that a request is about, with the sender's rights. It returns nil if that fails.
 func look(through http.RoundTripper, h *http.Request, asked apiserver.Request) map[string]any {
 	if asked.Name == "" {
 		return nil

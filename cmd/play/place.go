@@ -34,7 +34,7 @@ type place struct {
 func (s Settings) place(ctx context.Context, name string, lines *lines) (*place, error) {
 	p := &place{config: s.Cluster, close: func() {}, patience: serving}
 	if p.config != nil {
-		lines.say("operator %s plays in the cluster at %s, namespace %s, until Ctrl-C. What it writes there stays.", name, p.config.Host, s.Namespace)
+		lines.say("operator %s runs in the cluster at %s, namespace %s, until Ctrl-C. What it writes there stays.", name, p.config.Host, s.Namespace)
 	} else {
 		p.patience = 0 // the API server in the process serves it at once
 		server, err := s.serve(ctx, name, lines)

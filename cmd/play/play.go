@@ -75,13 +75,14 @@ func (p *player) play(ctx context.Context, op *dsl.Operator) error {
 	changed := p.files.watch(ctx)
 	things := p.things(op)
 	p.create(ctx, things.crds)
-	turn, err := p.begin(ctx, op)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil // Ctrl-C, before it ran
-		}
+	e, err := p.make(ctx, op)
+	switch {
+	case ctx.Err() != nil:
+		return nil // Ctrl-C, before it ran
+	case err != nil:
 		return err
 	}
+	turn := run(ctx, op.Name, e)
 	if p.Examples {
 		p.create(ctx, things.examples)
 	}

@@ -21,7 +21,7 @@ func TestAnExampleComesAliveAndLinesSayHow(t *testing.T) {
 	s := newStage(t)
 	s.begin()
 	for _, line := range []string{
-		`^operator sites plays with an API server in this process`,
+		`^operator sites runs against an API server in this process`,
 		`^It is not a cluster: no containers run, Pods only say so`,
 		`^crds/sites.example.com +sites +created$`,
 		`^sites/home +play +created$`,

@@ -31,8 +31,8 @@ type server struct {
 	*apiserver.Server
 	// keeper keeps the state; nil if it is not kept.
 	keeper *keeper
-	// kubeconfig is a file, and made a temporary directory; empty if there is none.
-	kubeconfig, made string
+	// kubeconfig is the path of the file, and temporary that of its directory if that is to be removed.
+	kubeconfig, temporary string
 
 	stop context.CancelFunc
 	work sync.WaitGroup
@@ -73,8 +73,8 @@ func (s Settings) serve(ctx context.Context, name string, lines *lines) (_ *serv
 // temporary one.
 func (s *server) open(keep string) (kept bool, err error) {
 	if keep == "" {
-		s.made, err = os.MkdirTemp("", "operator-play-")
-		s.kubeconfig = filepath.Join(s.made, "kubeconfig")
+		s.temporary, err = os.MkdirTemp("", "operator-play-")
+		s.kubeconfig = filepath.Join(s.temporary, "kubeconfig")
 		return false, err
 	}
 	if s.keeper, err = newKeeper(keep); err != nil {
@@ -116,7 +116,7 @@ func (s *server) close() {
 		_ = os.Remove(s.kubeconfig) // the port is closed; if it stays, it does no harm
 		s.keeper.unlock()
 	}
-	if s.made != "" {
-		_ = os.RemoveAll(s.made) // it is a temporary directory
+	if s.temporary != "" {
+		_ = os.RemoveAll(s.temporary) // it is a temporary directory
 	}
 }

@@ -102,13 +102,13 @@ func address(o map[string]any) string {
 	return ""
 }
 
-// at returns the value at a path; nil if there is none.
+// at returns the value at a path; nil if the object lacks it.
 func at(o map[string]any, path ...string) any {
 	value, _, _ := unstructured.NestedFieldNoCopy(o, path...)
 	return value
 }
 
-// count returns the number at a path; 0 if there is none. JSON has it as a floating point number.
+// count returns the number at a path; 0 if the object lacks it. Numbers of JSON are floating point numbers.
 func count(o map[string]any, path ...string) int64 {
 	switch value := at(o, path...).(type) {
 	case int64:

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-logr/logr"
+
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/crd"
@@ -18,19 +20,9 @@ const grace = 100 * time.Millisecond
 
 // turn is one run of the operator, from a change of the configuration to the next. Nil is one that has ended.
 type turn struct {
-	name   string
 	cancel context.CancelFunc
 	done   chan struct{}
 	err    error // valid after done
-}
-
-// begin makes and runs the first operator.
-func (p *player) begin(ctx context.Context, op *dsl.Operator) (*turn, error) {
-	e, err := p.make(ctx, op)
-	if err != nil {
-		return nil, err
-	}
-	return run(ctx, op.Name, e), nil
 }
 
 // make installs the CRDs of an operator and makes it ready to run.
@@ -41,7 +33,8 @@ func (p *player) make(ctx context.Context, op *dsl.Operator) (*engine.Engine, er
 		op.Settings.LeaderElection.Mode = dsl.LeaderNone
 	}
 	if len(crdsOf(op)) > 0 {
-		if err := crd.Install(ctx, op, config, crd.Settings{Log: discard, TakeOver: p.Cluster == nil}); err != nil {
+		settings := crd.Settings{Log: logr.Discard(), TakeOver: p.Cluster == nil} // writes have lines
+		if err := crd.Install(ctx, op, config, settings); err != nil {
 			return nil, err
 		}
 	}
@@ -55,7 +48,7 @@ func (p *player) make(ctx context.Context, op *dsl.Operator) (*engine.Engine, er
 // run begins a turn.
 func run(ctx context.Context, name string, e *engine.Engine) *turn {
 	ctx, cancel := context.WithCancel(ctx)
-	t := &turn{name: name, cancel: cancel, done: make(chan struct{})}
+	t := &turn{cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(t.done)
 		if err := e.Run(ctx); err != nil {

@@ -113,14 +113,24 @@ func (c *child) read(out io.Reader) bool {
 	}
 }
 
-// words are the last lines that the process has written.
+// words are what the process has written about its end: the lines from a panic on, or else the last ones.
 func (c *child) words() string {
 	const most = 40
 	lines := strings.Split(strings.TrimSpace(c.stderr.String()), "\n")
+	if at := slices.IndexFunc(lines, dies); at >= 0 {
+		lines = lines[at:]
+	} else {
+		lines = lines[max(0, len(lines)-most):]
+	}
 	if len(lines) > most {
 		lines = append(lines[:most], "…")
 	}
 	return strings.Join(lines, "\n")
+}
+
+// dies reports whether Go writes a line when it ends a process.
+func dies(line string) bool {
+	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
 }
 
 // sorted are the reports in the order of the files, and of the cases in each.

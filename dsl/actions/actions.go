@@ -182,7 +182,7 @@ func (r *Registry) LookupFunction(name string) (dsl.Function, bool) {
 }
 
 // Instead returns a registry with the same actions, which asks choose for each function that a configuration names. It
-// gets the registered function; if there is none, one with the name alone.
+// gets the registered function, or for an unknown name a function that has the name alone.
 func (r *Registry) Instead(choose func(f dsl.Function, found bool) (dsl.Function, bool)) *Registry {
 	out := *r
 	out.instead = choose

@@ -4,8 +4,6 @@
 package config
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -19,16 +17,7 @@ import (
 // Schema returns the JSON Schema (draft 2020-12) of the form with the registry's actions, for editors. It accepts
 // every configuration that [Load] accepts. Rules that JSON Schema cannot express are checked by Load alone.
 func Schema(registry *actions.Registry) ([]byte, error) {
-	root := form.Describe(reflect.TypeFor[document](), registry)
-	root.Schema = "https://json-schema.org/draft/2020-12/schema"
-	root.ID = "https://handwerk.dev/schemas/operator.v1alpha1.json"
-	root.Title = "Handwerk operator"
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	err := encoder.Encode(root)
-	return out.Bytes(), err
+	return form.Describe(reflect.TypeFor[document](), registry).Document("operator.v1alpha1.json", "Handwerk operator")
 }
 
 // Reference returns tables in Markdown: one of the causes, and one for each map of the form, with its fields and

@@ -4,6 +4,7 @@
 package form
 
 import (
+	"bytes"
 	"encoding"
 	"encoding/json"
 	"reflect"
@@ -56,6 +57,18 @@ type Schema struct {
 
 	// Defs are schemas that others refer to by name: those that contain themselves.
 	Defs map[string]*Schema `json:"$defs,omitempty"`
+}
+
+// Document returns the schema as a document of its own (draft 2020-12) with this name and title. It sets the keywords that
+// the root of a document has.
+func (s *Schema) Document(name, title string) ([]byte, error) {
+	s.Schema, s.ID, s.Title = "https://json-schema.org/draft/2020-12/schema", "https://handwerk.dev/schemas/"+name, title
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	err := encoder.Encode(s)
+	return out.Bytes(), err
 }
 
 // durationPattern matches durations.

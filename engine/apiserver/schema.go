@@ -50,7 +50,7 @@ type Typed interface {
 // Parted is the schema of a kind whose status is validated by itself when only that is written.
 type Parted interface {
 	Schema
-	// UpdateStatus is Update for an object of which only the status was written.
+	// UpdateStatus is Update after a write that changed the status alone.
 	UpdateStatus(ctx context.Context, object, stored map[string]any) field.ErrorList
 }
 

@@ -112,7 +112,7 @@ func (f *form) Update(_ context.Context, object, stored map[string]any) field.Er
 	return found.all()
 }
 
-// UpdateStatus returns why an object cannot be stored of which only the status was written: its spec was checked before.
+// UpdateStatus returns why an object cannot be stored after a write that changed the status alone. Its spec was checked before.
 func (f *form) UpdateStatus(_ context.Context, object, _ map[string]any) field.ErrorList {
 	next, found := f.typed(object), &findings{}
 	f.metadata(found, next, false)

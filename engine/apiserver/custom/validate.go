@@ -47,7 +47,7 @@ func (f *form) Update(ctx context.Context, object, stored map[string]any) field.
 	return append(out, f.obeys(ctx, out, object, stored, cel.WithRatcheting(change))...)
 }
 
-// UpdateStatus is Update for an object of which only the status was written.
+// UpdateStatus is Update after a write that changed the status alone.
 func (f *form) UpdateStatus(ctx context.Context, object, stored map[string]any) field.ErrorList {
 	change := f.change(object, stored)
 	out := updated(object, stored)

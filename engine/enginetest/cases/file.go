@@ -4,18 +4,13 @@
 package cases
 
 import (
-	"bytes"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
-	"strings"
 
 	"gopkg.in/yaml.v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	kyaml "sigs.k8s.io/yaml"
 
 	"github.com/handwerk-dev/handwerk/dsl/form"
 	text "github.com/handwerk-dev/handwerk/dsl/source"
@@ -128,7 +123,7 @@ func (f *File) resolve(list objects) {
 		if s.file == "" || f.objects[s.file] != nil {
 			continue
 		}
-		found, err := readObjects(f.beside(s.file))
+		found, err := text.Objects(f.beside(s.file))
 		if err == nil && len(found) == 0 {
 			err = errors.New("there are no objects in it")
 		}
@@ -181,27 +176,3 @@ func (c *Case) line() int { return c.file.node(c.at.Key("name")).Line }
 
 // node returns the node at a path, or the nearest one around it.
 func (f *File) node(at form.Path) *yaml.Node { return f.decoder.KeyAt(at) }
-
-// readObjects returns the objects of a YAML file. It skips documents that are no objects.
-func readObjects(name string) (out []*unstructured.Unstructured, err error) {
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	for document := range bytes.SplitSeq(append([]byte("\n"), data...), []byte("\n---")) {
-		data, err := kyaml.YAMLToJSON(document)
-		if err != nil {
-			return nil, err
-		}
-		o := &unstructured.Unstructured{}
-		if o.UnmarshalJSON(data) != nil { // a document that is no object
-			continue
-		}
-		if o.GetKind() != "" && o.GetAPIVersion() != "" && !strings.HasPrefix(o.GetAPIVersion(), "handwerk.dev/") {
-			out = append(out, o)
-		}
-	}
-	return out, nil
-}
-
-func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }

@@ -4,6 +4,7 @@
 package cases
 
 import (
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,7 +86,7 @@ type fields step
 
 // verbs are what a step can do.
 func verbs() []string {
-	return slices.DeleteFunc(form.Fields(typeOf[fields]()), func(name string) bool { return modifiers[name] != nil })
+	return slices.DeleteFunc(form.Fields(reflect.TypeFor[fields]()), func(name string) bool { return modifiers[name] != nil })
 }
 
 // ReadForm reads a map with one of the verbs, or the word restart.
@@ -125,7 +126,7 @@ func (s *step) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 
 // DescribeForm describes both.
 func (s *step) DescribeForm(d *form.Describer) *form.Schema {
-	out := d.Struct(typeOf[fields]())
+	out := d.Struct(reflect.TypeFor[fields]())
 	for _, name := range verbs() {
 		out.OneOf = append(out.OneOf, &form.Schema{Required: []string{name}})
 	}
@@ -184,7 +185,7 @@ func (c *condition) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 // DescribeForm describes all three.
 func (c *condition) DescribeForm(d *form.Describer) *form.Schema {
 	return &form.Schema{OneOf: []*form.Schema{
-		{Type: "string", Enum: []string{"True", "False", "Unknown", absent}}, {Type: "boolean"}, d.Struct(typeOf[long]()),
+		{Type: "string", Enum: []string{"True", "False", "Unknown", absent}}, {Type: "boolean"}, d.Struct(reflect.TypeFor[long]()),
 	}}
 }
 

@@ -6,7 +6,6 @@ package cases
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -145,67 +144,25 @@ func (j *journal) other() {
 	j.others = append(j.others, time.Now())
 }
 
-// logger returns a logger that writes to the journal.
-func (j *journal) logger() logr.Logger { return logr.New(sink{journal: j}) }
+// logger returns a logger that writes to the journal, also what is at debug level.
+func (j *journal) logger() logr.Logger { return logmark.Entries(1, j.logged) }
 
-// sink turns log lines into records.
-type sink struct {
-	journal *journal
-	values  map[string]any
-}
-
-// Init does nothing.
-func (s sink) Init(logr.RuntimeInfo) {}
-
-// Enabled takes what is for those who debug, too.
-func (s sink) Enabled(level int) bool { return level <= 1 }
-
-// WithName ignores names.
-func (s sink) WithName(string) logr.LogSink { return s }
-
-// WithValues returns a sink whose lines have the values, too.
-func (s sink) WithValues(values ...any) logr.LogSink { return sink{s.journal, join(s.values, values)} }
-
-// Info records a line.
-func (s sink) Info(n int, message string, values ...any) {
-	l := line{level: "info", message: message, values: join(s.values, values)}
+// logged records an entry of the log.
+func (j *journal) logged(e logmark.Entry) {
+	l := line{after: time.Since(j.begun), level: "info", message: e.Message, values: e.Values}
 	switch {
-	case l.values[logmark.Warning] == true:
+	case e.Failed:
+		l.level = "error"
+	case e.Values[logmark.Warning] == true:
 		l.level = "warning"
-	case n > 0:
+	case e.Level > 0:
 		l.level = "debug"
 	}
-	s.add(l)
-}
-
-// Error records the line of an error.
-func (s sink) Error(err error, message string, values ...any) {
-	l := line{level: "error", message: message, values: join(s.values, values)}
-	if err != nil {
-		l.values["error"] = err.Error()
-	}
-	s.add(l)
-}
-
-func (s sink) add(l line) {
-	l.after = time.Since(s.journal.begun)
 	delete(l.values, logmark.Warning)
 	delete(l.values, logmark.Quoted)
-	s.journal.mu.Lock()
-	defer s.journal.mu.Unlock()
-	s.journal.lines = append(s.journal.lines, l)
-}
-
-// join adds pairs of keys and values to a map, and leaves the map as it is.
-func join(to map[string]any, pairs []any) map[string]any {
-	out := maps.Clone(to)
-	if out == nil {
-		out = map[string]any{}
-	}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		out[fmt.Sprint(pairs[i])] = pairs[i+1]
-	}
-	return out
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lines = append(j.lines, l)
 }
 
 // text returns a value of a line as text; empty if it has none.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -86,7 +85,8 @@ func (p *program) read(s *Suite, paths []string) (err error) {
 		return err
 	}
 	p.watch()
-	return p.findCRDs(paths, names)
+	p.findCRDs(text.Beside(paths))
+	return nil
 }
 
 // operator reads the operator. One that is declared in Go alone needs no configuration.
@@ -107,8 +107,8 @@ func configures(name string) bool {
 	return err != nil || strings.Contains(string(data), config.APIVersion)
 }
 
-// findCRDs collects the CRDs of the operator, and those beside its files that it has not itself.
-func (p *program) findCRDs(paths, names []string) error {
+// findCRDs collects the CRDs of the operator, and those in files that it has not itself.
+func (p *program) findCRDs(names []string) {
 	own := map[string]bool{}
 	for _, r := range p.op.Resources() {
 		if r.CRD != nil {
@@ -117,16 +117,10 @@ func (p *program) findCRDs(paths, names []string) error {
 			p.crds = append(p.crds, crd)
 		}
 	}
-	for _, path := range paths {
-		more, _ := text.Files([]string{filepath.Dir(path)})
-		if info, err := os.Stat(path); err == nil && !info.IsDir() {
-			names = append(names, more...)
-		}
-	}
 	for _, name := range names {
-		objects, err := readObjects(name)
+		objects, err := text.Objects(name)
 		if err != nil {
-			continue // a file that is none of the operator's
+			continue // it is no file of objects
 		}
 		for _, o := range objects {
 			if o.GetKind() == crdKind && !own[o.GetName()] {
@@ -135,7 +129,6 @@ func (p *program) findCRDs(paths, names []string) error {
 			}
 		}
 	}
-	return nil
 }
 
 const crdKind = "CustomResourceDefinition"

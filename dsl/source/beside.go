@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kyaml "k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// Beside returns the YAML files of a configuration, and those in the directories of its files: CRDs and examples stand
+// there. It leaves out paths that cannot be read; [Files] reports them.
+func Beside(paths []string) []string {
+	all := slices.Clone(paths)
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil && !info.IsDir() {
+			all = append(all, filepath.Dir(path))
+		}
+	}
+	names, _ := Files(all)
+	return names
+}
+
+// Objects returns the objects of a cluster that a YAML file has. It skips other documents, such as operators. After an
+// error it returns the objects of the documents before.
+func Objects(name string) (out []*unstructured.Unstructured, err error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	for documents := kyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data))); ; {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return out, err
+		}
+		tree, err := kyaml.ToJSON(document)
+		if err != nil {
+			return out, err
+		}
+		o := &unstructured.Unstructured{}
+		if o.UnmarshalJSON(tree) == nil && o.GetAPIVersion() != "" && !strings.HasPrefix(o.GetAPIVersion(), "handwerk.dev/") {
+			out = append(out, o)
+		}
+	}
+}
