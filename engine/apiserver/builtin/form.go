@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/kubernetes/scheme"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/handwerk-dev/handwerk/engine/apiserver"
 )
 
 // form is the schema of a kind: its Go type and its rule.
@@ -30,17 +31,13 @@ func (f *form) Decode(object, stored map[string]any) (unknown []string, err erro
 	if err != nil {
 		return nil, err
 	}
-	managed, data := setAside(object), []byte(nil)
+	managed, data := apiserver.SetAside(object), []byte(nil)
 	if data, err = json.Marshal(object); err != nil {
 		return nil, err
 	}
 	strict, err := kjson.UnmarshalStrict(data, into)
 	if err != nil {
 		return nil, err
-	}
-	for _, each := range strict {
-		path := strings.TrimPrefix(each.Error(), `unknown field "`)
-		unknown = append(unknown, strings.TrimSuffix(path, `"`))
 	}
 	f.rule.fill(into)
 	if stored == nil {
@@ -52,28 +49,8 @@ func (f *form) Decode(object, stored map[string]any) (unknown []string, err erro
 	if err != nil {
 		return nil, err
 	}
-	replace(object, out, managed)
-	return unknown, nil
-}
-
-// setAside takes the managed fields from an object: they are long, and the server knows them.
-func setAside(object map[string]any) (managed any) {
-	metadata, _ := object["metadata"].(map[string]any)
-	if managed = metadata["managedFields"]; managed != nil {
-		metadata = maps.Clone(metadata)
-		delete(metadata, "managedFields")
-		object["metadata"] = metadata
-	}
-	return managed
-}
-
-// replace gives an object all fields of another, and managed fields.
-func replace(object, by map[string]any, managed any) {
-	clear(object)
-	maps.Copy(object, by)
-	if metadata, _ := object["metadata"].(map[string]any); managed != nil && metadata != nil {
-		metadata["managedFields"] = managed
-	}
+	apiserver.Replace(object, out, managed)
+	return apiserver.UnknownFields(strict), nil
 }
 
 // typed returns the typed form of an object with its defaults. Fields of a wrong type, which a server without schemas
@@ -84,7 +61,7 @@ func (f *form) typed(object map[string]any) runtime.Object {
 		panic("builtin: " + err.Error()) // not reached: the scheme has the kind
 	}
 	object = maps.Clone(object)
-	setAside(object)
+	apiserver.SetAside(object)
 	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(object, into)
 	f.rule.fill(into)
 	return into

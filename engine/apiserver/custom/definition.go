@@ -6,10 +6,8 @@ package custom
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -29,7 +27,7 @@ type definition struct{}
 
 // Decode brings a CRD into its form. See [apiserver.Typed].
 func (definition) Decode(object, _ map[string]any) (unknown []string, err error) {
-	managed := setAside(object)
+	managed := apiserver.SetAside(object)
 	data, err := json.Marshal(object)
 	if err != nil {
 		return nil, err
@@ -39,10 +37,6 @@ func (definition) Decode(object, _ map[string]any) (unknown []string, err error)
 	if err != nil {
 		return nil, err
 	}
-	for _, each := range strict {
-		path := strings.TrimPrefix(each.Error(), `unknown field "`)
-		unknown = append(unknown, strings.TrimSuffix(path, `"`))
-	}
 	apiextensionsv1.SetDefaults_CustomResourceDefinition(&crd)
 	if data, err = json.Marshal(crd); err != nil {
 		return nil, err
@@ -51,12 +45,8 @@ func (definition) Decode(object, _ map[string]any) (unknown []string, err error)
 	if err := utiljson.Unmarshal(data, &out); err != nil {
 		return nil, err
 	}
-	clear(object)
-	maps.Copy(object, out)
-	if metadata, is := object["metadata"].(map[string]any); is && managed != nil {
-		metadata["managedFields"] = managed
-	}
-	return unknown, nil
+	apiserver.Replace(object, out, managed)
+	return apiserver.UnknownFields(strict), nil
 }
 
 // Prune removes nothing: Decode has done so.

@@ -4,7 +4,6 @@
 package custom
 
 import (
-	"maps"
 	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -15,11 +14,12 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/handwerk-dev/handwerk/engine/apiserver"
 )
 
 // form is the schema of a CRD's version. It does not change, except for what is compiled on demand.
@@ -85,7 +85,7 @@ func validator(props *apiextensions.JSONSchemaProps) validation.SchemaValidator 
 // Prune removes the fields that the schema lacks, and nulls that mean absence, and checks the types of the metadata's
 // fields. See [apiserver.Schema].
 func (f *form) Prune(object map[string]any) (unknown []string, err error) {
-	managed := setAside(object)
+	managed := apiserver.SetAside(object)
 	meta, found, unknown, err := objectmeta.GetObjectMetaWithOptions(object, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
 	if err != nil {
 		return nil, err
@@ -100,31 +100,10 @@ func (f *form) Prune(object map[string]any) (unknown []string, err error) {
 		return nil, wrong
 	}
 	if found {
-		err = restore(object, meta, managed)
+		err = objectmeta.SetObjectMeta(object, meta)
+		apiserver.PutBack(object, managed)
 	}
 	return append(unknown, below...), err
-}
-
-// setAside takes the managed fields from an object: they are long, and the server knows them.
-func setAside(object map[string]any) (managed any) {
-	metadata, _ := object["metadata"].(map[string]any)
-	if managed = metadata["managedFields"]; managed != nil {
-		metadata = maps.Clone(metadata)
-		delete(metadata, "managedFields")
-		object["metadata"] = metadata
-	}
-	return managed
-}
-
-// restore gives an object its metadata again.
-func restore(object map[string]any, meta *metav1.ObjectMeta, managed any) error {
-	if err := objectmeta.SetObjectMeta(object, meta); err != nil {
-		return err
-	}
-	if metadata, is := object["metadata"].(map[string]any); is && managed != nil {
-		metadata["managedFields"] = managed
-	}
-	return nil
 }
 
 // Default sets absent fields that have a default.

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/handwerk-dev/handwerk/engine/apiserver"
 )
 
 // created checks the metadata of a new object.
@@ -48,7 +50,7 @@ func metadataOf(object map[string]any) (*metav1.ObjectMeta, field.ErrorList) {
 		return nil, field.ErrorList{field.Invalid(path, value, fmt.Sprintf("expected map[string]interface{}, got %T", value))}
 	}
 	whole := map[string]any{"metadata": fields}
-	setAside(whole)
+	apiserver.SetAside(whole)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(whole["metadata"].(map[string]any), out); err != nil {
 		return nil, field.ErrorList{field.Invalid(path, value, err.Error())}
 	}

@@ -168,30 +168,25 @@ func recorded(f dsl.Function, found bool) (dsl.Function, bool) {
 	if !found {
 		f.Params = map[string]any{}
 	}
+	call := func(ctx context.Context, o *unstructured.Unstructured, params map[string]any, patch *dsl.Patch, real func() error) error {
+		j := journalOf(ctx)
+		if j == nil {
+			return errors.New("there is no case")
+		}
+		j.called(callOf(f.Name, o, params))
+		if s, replaced := j.stubs[f.Name]; replaced || !found {
+			return s.do(j, f.Name, patch)
+		}
+		return real()
+	}
 	if !found || real != nil {
 		f.Func = func(ctx context.Context, r *dsl.Request) error {
-			j := journalOf(ctx)
-			if j == nil {
-				return errors.New("there is no case")
-			}
-			j.called(callOf(f.Name, r.Object, r.Params))
-			if s, replaced := j.stubs[f.Name]; replaced || real == nil {
-				return s.do(j, f.Name, r.Patch)
-			}
-			return real(ctx, r)
+			return call(ctx, r.Object, r.Params, r.Patch, func() error { return real(ctx, r) })
 		}
 	}
 	if !found || daemon != nil {
 		f.Daemon = func(ctx context.Context, r *dsl.DaemonRequest) error {
-			j := journalOf(ctx)
-			if j == nil {
-				return errors.New("there is no case")
-			}
-			j.called(callOf(f.Name, r.Object, r.Params))
-			if s, replaced := j.stubs[f.Name]; replaced || daemon == nil {
-				return s.do(j, f.Name, r.Patch)
-			}
-			return daemon(ctx, r)
+			return call(ctx, r.Object, r.Params, r.Patch, func() error { return daemon(ctx, r) })
 		}
 	}
 	return f, true
