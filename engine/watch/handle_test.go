@@ -307,13 +307,14 @@ func TestLacks(t *testing.T) {
 				defer set.Close()
 				s.put("a", "1")
 				tt.src.GVR = foos
-				s.stalls(true)
+				s.set(forbidden, nil)
 				h := mustOpen(t, set, tt.src, ignore)
+				synctest.Wait()
 				if h.Lacks(tt.key, tt.set) {
 					t.Error("it is lacking before the first listing")
 				}
-				s.stalls(false)
-				synctest.Wait()
+				s.set(nil, nil)
+				advance(retryMost)
 				if got := h.Lacks(tt.key, tt.set); got != tt.want {
 					t.Errorf("lacks is %t, want %t", got, tt.want)
 				}

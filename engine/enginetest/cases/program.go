@@ -141,6 +141,9 @@ func (p *program) watch() {
 		name := "handler " + r.Name.Resource + "/" + h.ID
 		if h.Timing != nil {
 			h.Timing.Jitter = -1
+			if period := h.Timing.Every + h.Timing.Pause; h.Delay == nil && period > 0 {
+				h.Delay = &dsl.Delay{Fixed: period} // as for a new object; the engine draws it for others
+			}
 		}
 		if h.Daemon != nil {
 			fn := h.Daemon.Func
