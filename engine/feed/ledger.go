@@ -19,11 +19,16 @@ import (
 type ledger struct {
 	handler watch.Handler
 
-	// mu is held while the handler runs, so that the events of one object are delivered in order.
+	// delivery is held while the handler runs, so that the events of one object are delivered in order.
+	delivery sync.Mutex
+	// silent is true while events are recorded and not delivered; see follow. The delivery guards it.
+	silent bool
+
+	// mu guards what follows. It is not held while the handler runs.
 	mu      sync.Mutex
 	present map[types.UID]*cached.Object
-	// silent is true while events are recorded and not delivered; see follow.
-	silent bool
+	// current is the object whose event is being delivered.
+	current cache.ObjectName
 }
 
 func newLedger(on watch.Handler, silent bool) *ledger {
@@ -32,8 +37,15 @@ func newLedger(on watch.Handler, silent bool) *ledger {
 
 // OnEvent records an event of the informer, and passes it on.
 func (l *ledger) OnEvent(ev watch.Event) {
+	l.delivery.Lock()
+	defer l.delivery.Unlock()
+	l.deliver(ev)
+}
+
+// deliver records an event, and calls the handler unless the ledger is silent. The delivery is locked.
+func (l *ledger) deliver(ev watch.Event) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.current = ev.Key
 	switch {
 	case ev.Kind != watch.Deleted:
 		l.present[ev.UID] = ev.Object
@@ -42,51 +54,70 @@ func (l *ledger) OnEvent(ev watch.Event) {
 	default:
 		delete(l.present, ev.UID)
 	}
+	l.mu.Unlock()
 	if !l.silent {
 		l.handler.OnEvent(ev)
 	}
+	l.mu.Lock()
+	l.current = cache.ObjectName{}
+	l.mu.Unlock()
+}
+
+// known returns a copy of the objects that the handler knows of.
+func (l *ledger) known() map[types.UID]*cached.Object {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.present)
 }
 
 // closeAsDeleted delivers the deletion of all remaining objects. The informer must be closed.
 func (l *ledger) closeAsDeleted() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, o := range l.present {
-		l.handler.OnEvent(deletion(o))
+	l.delivery.Lock()
+	defer l.delivery.Unlock()
+	for _, o := range l.known() {
+		l.deliver(deletion(o))
 	}
-	clear(l.present)
 }
 
 // follow continues the ledger of a closed informer with the same objects. It delivers the differences between the two, and all events
 // from then on. Unchanged objects are delivered as initial ones, because the handler may see them in another form.
 func (l *ledger) follow(before *ledger) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.delivery.Lock()
+	defer l.delivery.Unlock()
 	l.silent = false
-	for uid, o := range l.present {
-		switch was := before.present[uid]; {
-		case was == nil:
-			l.handler.OnEvent(watch.Event{Kind: watch.Added, Key: cache.MetaObjectToName(o), UID: uid, Object: o})
-		case was.GetResourceVersion() != o.GetResourceVersion():
-			l.handler.OnEvent(watch.Event{Kind: watch.Updated, Key: cache.MetaObjectToName(o), UID: uid, Object: o, Old: was})
-		default:
-			l.handler.OnEvent(watch.Event{Kind: watch.Added, Key: cache.MetaObjectToName(o), UID: uid, Initial: true, Object: o})
+	now, earlier := l.known(), before.known()
+	l.mu.Lock()
+	for uid, o := range earlier {
+		if now[uid] == nil {
+			l.present[uid] = o // until its deletion is delivered
 		}
 	}
-	for uid, o := range before.present {
-		if l.present[uid] == nil {
-			l.handler.OnEvent(deletion(o))
+	l.mu.Unlock()
+	for uid, o := range now {
+		switch was := earlier[uid]; {
+		case was == nil:
+			l.deliver(watch.Event{Kind: watch.Added, Key: cache.MetaObjectToName(o), UID: uid, Object: o})
+		case was.GetResourceVersion() != o.GetResourceVersion():
+			l.deliver(watch.Event{Kind: watch.Updated, Key: cache.MetaObjectToName(o), UID: uid, Object: o, Old: was})
+		default:
+			l.deliver(watch.Event{Kind: watch.Added, Key: cache.MetaObjectToName(o), UID: uid, Initial: true, Object: o})
+		}
+	}
+	for uid, o := range earlier {
+		if now[uid] == nil {
+			l.deliver(deletion(o))
 		}
 	}
 }
 
-// names reports whether the handler knows of an object of that name. It does not wait for an event that is being delivered, and
-// returns true then, because the event may be about the object.
+// names reports whether the handler knows of an object of that name, or an event of such an object is being delivered. The
+// delivery of events of other objects makes no difference: they do not make the caller look again.
 func (l *ledger) names(key cache.ObjectName) bool {
-	if !l.mu.TryLock() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.current == key {
 		return true
 	}
-	defer l.mu.Unlock()
 	for _, o := range l.present {
 		if cache.MetaObjectToName(o) == key {
 			return true

@@ -74,6 +74,52 @@ func TestUndelivered(t *testing.T) {
 	})
 }
 
+// TestAnEventOfAnotherObjectMakesNoDeletionUndelivered holds that an object is gone for those who ask once its deletion was
+// delivered, whatever else is being delivered: nothing would make them ask again.
+func TestAnEventOfAnotherObjectMakesNoDeletionUndelivered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gates := map[string]chan struct{}{"a": make(chan struct{}), "b": make(chan struct{}), "c": make(chan struct{})}
+		f := rigged(t, Settings{Handler: handler(func(ev watch.Event) {
+			if ev.Kind == watch.Deleted {
+				<-gates[ev.Key.Name]
+			}
+		})}, "a", "b", "c")
+		synctest.Wait()
+		for _, name := range []string{"a", "b"} {
+			f.delete(name)
+			synctest.Wait()
+		}
+		undelivered := func() (names []string) {
+			for _, name := range []string{"a", "b", "c"} {
+				if f.Undelivered(cache.ObjectName{Namespace: "team-a", Name: name}) {
+					names = append(names, name)
+				}
+			}
+			return names
+		}
+		closed := make(chan error, 1)
+		for _, step := range []struct {
+			do   func()
+			want []string
+		}{
+			{func() {}, []string{"a", "b", "c"}},
+			{func() { close(gates["a"]) }, []string{"b", "c"}},
+			{func() { close(gates["b"]) }, []string{"c"}},
+		} {
+			step.do()
+			synctest.Wait()
+			if diff := cmp.Diff(step.want, undelivered()); diff != "" {
+				t.Errorf("the handler knows of objects (-want +got):\n%s", diff)
+			}
+		}
+		go func() { closed <- f.informers.open(t.Context(), nil, nil) }()
+		close(gates["c"])
+		if err := <-closed; err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 // steps is a function that is called when all is listed.
 type steps func(well bool)
 
