@@ -102,7 +102,7 @@ func (c *Client) RoundTrip(h *http.Request) (*http.Response, error) {
 		return failure(h, err), nil
 	}
 	r.trusted, r.user, r.warnings = c.trusted, user, new([]string)
-	code, result, err := c.handle(h.Context(), r)
+	code, result, err := c.handle(h.Context(), &r)
 	if err != nil {
 		return nil, err
 	}
@@ -138,11 +138,12 @@ func (c *Client) discover(h *http.Request, user rbac.User) (kind string, body an
 	return kind, body, found, cmp.Or(c.server.permit(rbac.Attributes{User: user, Verb: strings.ToLower(h.Method), Path: h.URL.Path}), err)
 }
 
-// handle passes a request to the server, unless a fault prevents it.
-func (c *Client) handle(ctx context.Context, r Request) (code int, result any, err error) {
-	result, err = nil, c.before(r)
+// handle numbers a request and passes it to the server, unless a fault prevents it.
+func (c *Client) handle(ctx context.Context, r *Request) (code int, result any, err error) {
+	result, err = nil, c.before(*r)
+	r.Number = c.server.requests.Add(1)
 	if err == nil {
-		result, err = c.server.handle(ctx, r)
+		result, err = c.server.handle(ctx, *r)
 	}
 	status := apierrors.APIStatus(nil)
 	switch {

@@ -31,6 +31,9 @@ type Request struct {
 	Namespace, Name string
 	// Body is the body; nil if it is empty.
 	Body map[string]any
+	// Number counts the server's requests: a request that was sent because of another one's effect has a higher number, also
+	// if its response was there first. It is 0 until the server gets the request.
+	Number int64
 
 	// user is the sender; without a name if the server has no users.
 	user rbac.User

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/handwerk-dev/handwerk/engine/apiserver/rbac"
@@ -27,6 +28,8 @@ type Server struct {
 	// history and bookmarks are those of the settings.
 	history   int
 	bookmarks time.Duration
+	// requests is the number of the last request.
+	requests atomic.Int64
 
 	mu sync.Mutex
 	// garbage is that of the collector; nil if the server has none.

@@ -4,6 +4,8 @@
 package enginetest
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,6 +27,8 @@ type Write struct {
 	Code int
 	// At is when the response was there.
 	At time.Time
+
+	number int64
 }
 
 // String formats it as in "patch foos/status default/web", followed by the code if the request was refused.
@@ -47,7 +51,7 @@ func counts(r apiserver.Request) bool {
 }
 
 func writeOf(r apiserver.Request, code int, at time.Time) Write {
-	w := Write{Verb: r.Verb, Resource: r.Resource.Resource, Namespace: r.Namespace, Name: r.Name, Body: r.Body, Code: code, At: at}
+	w := Write{Verb: r.Verb, Resource: r.Resource.Resource, Namespace: r.Namespace, Name: r.Name, Body: r.Body, Code: code, At: at, number: r.Number}
 	if r.Subresource != "" {
 		w.Resource += "/" + r.Subresource
 	}
@@ -58,12 +62,14 @@ func writeOf(r apiserver.Request, code int, at time.Time) Write {
 	return w
 }
 
-// Writes returns the process's write requests since the last call, in order, without those for Events and Leases.
+// Writes returns the process's write requests since the last call, in the order in which they took effect, without those for
+// Events and Leases.
 func (p *Process) Writes() []Write {
 	p.cluster.mu.Lock()
 	defer p.cluster.mu.Unlock()
 	out := p.writes
 	p.writes = nil
+	slices.SortFunc(out, func(a, b Write) int { return cmp.Compare(a.number, b.number) })
 	return out
 }
 
