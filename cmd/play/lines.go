@@ -46,6 +46,11 @@ type lines struct {
 	mu    sync.Mutex
 	out   io.Writer
 	color bool
+	// ordered: a line waits for those of writes that have begun before. They soon have words where the API server is in
+	// the process.
+	ordered bool
+	// slots are those of lines that are not written yet, in order.
+	slots []*slot
 	// width is that of the widest object so far, so that columns align.
 	width int
 	// stages are the last words about objects that come alive.
@@ -101,10 +106,8 @@ func (l *lines) banner(operator, kubeconfig, keep string, kept bool) {
 const NotACluster = `It is not a cluster: no containers run, Pods only say so, no network carries traffic,
 and admission webhooks, quotas and the controllers of others are missing.`
 
-// write writes a line.
-func (l *lines) write(n line) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// print writes a line to the output.
+func (l *lines) print(n line, at time.Time) {
 	text := n.what
 	if n.object != "" {
 		l.width = min(max(l.width, len(n.object)), mostObject)
@@ -114,7 +117,7 @@ func (l *lines) write(n line) {
 	if l.color && n.color != plain {
 		text = n.color + text + reset
 	}
-	fmt.Fprintf(l.out, "%s  %s\n", l.now().Format("15:04:05.000"), text)
+	fmt.Fprintf(l.out, "%s  %s\n", at.Format("15:04:05.000"), text)
 }
 
 // object names an object for a line. The namespace default goes without saying.

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"net/http"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -131,16 +132,25 @@ func TestLines(t *testing.T) {
 	l.banner("foo", "/tmp/kubeconfig", "", false)
 	l.banner("foo", "state/kubeconfig", "state", false)
 	l.banner("foo", "state/kubeconfig", "state", true)
-	l.wrote(write{Request: at("customresourcedefinitions", "", "foos.example.com", "patch"), by: "play", code: 201, after: tree(t, `{a: 1}`)})
-	l.wrote(write{Request: at("foos", "default", "web", "patch"), by: "handler", code: 200, before: tree(t, `{a: 1}`), after: tree(t, `{a: 2}`)})
-	l.wrote(write{Request: at("foos", "default", "web", "patch"), by: "handler", code: 200, before: tree(t, `{a: 1}`), after: tree(t, `{a: 1}`)})
-	l.wrote(write{Request: at("foos", "other", "web", "patch"), by: "foo", code: 200, before: tree(t, `{metadata: {}}`), after: tree(t, `{metadata: {annotations: {a: b}}}`)})
-	l.wrote(write{Request: at("foos", "default", "web", "create"), by: "kubectl", code: 403, message: "no"})
-	l.wrote(write{Request: at("foos", "default", "web", "delete"), by: "kubectl", code: 200})
+	l.write(l.wrote(write{Request: at("customresourcedefinitions", "", "foos.example.com", "patch"), by: "play", code: 201, after: tree(t, `{a: 1}`)}))
+	l.write(l.wrote(write{Request: at("foos", "default", "web", "patch"), by: "handler", code: 200, before: tree(t, `{a: 1}`), after: tree(t, `{a: 2}`)}))
+	l.write(l.wrote(write{Request: at("foos", "default", "web", "patch"), by: "handler", code: 200, before: tree(t, `{a: 1}`), after: tree(t, `{a: 1}`)}))
+	l.write(l.wrote(write{Request: at("foos", "other", "web", "patch"), by: "foo", code: 200, before: tree(t, `{metadata: {}}`), after: tree(t, `{metadata: {annotations: {a: b}}}`)}))
+	l.write(l.wrote(write{Request: at("foos", "default", "web", "create"), by: "kubectl", code: 403, message: "no"}))
+	l.write(l.wrote(write{Request: at("foos", "default", "web", "delete"), by: "kubectl", code: 200}))
 	for range 2 { // the second time is no news
-		l.staged(write{Request: at("pods", "default", "web-1", "patch"), by: "stages", code: 200, after: tree(t, `{status: {phase: Succeeded}}`)})
+		l.write(l.staged(write{Request: at("pods", "default", "web-1", "patch"), by: "stages", code: 200, after: tree(t, `{status: {phase: Succeeded}}`)}))
 	}
-	l.staged(write{Request: at("pods", "default", "web-1", "patch"), by: "stages", code: 409, after: tree(t, `{status: {phase: Failed}}`)})
+	l.write(l.staged(write{Request: at("pods", "default", "web-1", "patch"), by: "stages", code: 409, after: tree(t, `{status: {phase: Failed}}`)}))
+	configMap := schema.GroupResource{Resource: "configmaps"}
+	replicaSet := tree(t, `{metadata: {ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: web, controller: true}]}}`)
+	held := `{metadata: {finalizers: [a/b], ownerReferences: [{kind: Foo, name: web}]}}`
+	l.own(apiserver.OwnWrite{Resource: configMap, Namespace: "default", Name: "web", Before: tree(t, `{a: 1}`)})
+	l.own(apiserver.OwnWrite{Resource: configMap, Namespace: "default", Name: "held", Before: tree(t, held),
+		After: tree(t, `{metadata: {finalizers: [a/b], deletionTimestamp: "2026-01-01T00:00:00Z", ownerReferences: [{kind: Foo, name: web}]}}`)})
+	l.own(apiserver.OwnWrite{Resource: configMap, Namespace: "default", Name: "left", Before: tree(t, held), After: tree(t, `{metadata: {finalizers: [a/b]}}`)})
+	l.own(apiserver.OwnWrite{Resource: configMap, Namespace: "other", Name: "kube-root-ca.crt", Before: tree(t, `{a: 1}`)})
+	l.own(apiserver.OwnWrite{Resource: schema.GroupResource{Group: "apps", Resource: "replicasets"}, Namespace: "default", Name: "web-1", Before: replicaSet})
 	log := l.logger()
 	log.Info("operator starts", "resources", "foos")
 	about := log.WithValues("resource", "foos.v1.example.com", "namespace", "default", "name", "web", "handler", "a", "cause", "create")
@@ -169,5 +179,20 @@ func TestLines(t *testing.T) {
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestALineWaitsForThoseOfWritesThatBeganBefore(t *testing.T) {
+	for ordered, want := range map[bool]string{true: "the cause\nwhat follows\n", false: "what follows\nthe cause\n"} {
+		out := &transcript{changed: make(chan struct{})}
+		l := newLines(out, false)
+		l.ordered = ordered
+		cause, unchanged := l.begin(), l.begin()
+		l.say("what follows")
+		unchanged(line{})
+		cause(line{what: "the cause"})
+		if got := regexp.MustCompile(`(?m)^\S+ +`).ReplaceAllString(out.String(), ""); got != want {
+			t.Errorf("ordered %t: the lines are %q, want %q", ordered, got, want)
+		}
 	}
 }

@@ -35,8 +35,10 @@ type observer struct {
 	next   http.RoundTripper
 	client string
 	// by names who made a request, if it is not the client.
-	by  func(*http.Request) string
-	say func(write)
+	by    func(*http.Request) string
+	lines *lines
+	// says returns the line of a write.
+	says func(write) line
 }
 
 // handlerOf names the handler that made a request.
@@ -48,6 +50,9 @@ func (o *observer) RoundTrip(h *http.Request) (*http.Response, error) {
 	if !found {
 		return o.next.RoundTrip(h)
 	}
+	var said line
+	end := o.lines.begin()
+	defer func() { end(said) }()
 	h = taken(h, &asked)
 	w := write{Request: asked, by: o.client, before: look(o.next, h, asked)}
 	if o.by != nil {
@@ -66,7 +71,7 @@ func (o *observer) RoundTrip(h *http.Request) (*http.Response, error) {
 	}
 	out.Body = io.NopCloser(bytes.NewReader(data))
 	w.answered(out.StatusCode, data, func() map[string]any { return look(o.next, h, w.Request) })
-	o.say(w)
+	said = o.says(w)
 	return out, nil
 }
 
@@ -77,7 +82,7 @@ func (o *observer) WrappedRoundTripper() http.RoundTripper { return o.next }
 type outside struct {
 	next   http.Handler
 	server http.RoundTripper
-	say    func(write)
+	lines  *lines
 }
 
 // ServeHTTP answers a request.
@@ -87,13 +92,16 @@ func (o *outside) ServeHTTP(to http.ResponseWriter, h *http.Request) {
 		o.next.ServeHTTP(to, h)
 		return
 	}
+	var said line
+	end := o.lines.begin()
+	defer func() { end(said) }()
 	client, _, _ := strings.Cut(h.UserAgent(), "/")
 	h = taken(h, &asked)
 	w := write{Request: asked, by: client, before: look(o.server, h, asked)}
 	copied := &recorder{ResponseWriter: to, code: http.StatusOK}
 	o.next.ServeHTTP(copied, h)
 	w.answered(copied.code, copied.body.Bytes(), func() map[string]any { return look(o.server, h, w.Request) })
-	o.say(w)
+	said = o.lines.wrote(w)
 }
 
 // taken takes in the body of a request, and returns the request, whose body can be read once more.

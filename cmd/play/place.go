@@ -36,6 +36,7 @@ func (s Settings) place(ctx context.Context, name string, lines *lines) (*place,
 	if p.config != nil {
 		lines.say("operator %s runs in the cluster at %s, namespace %s, until Ctrl-C. What it writes there stays.", name, p.config.Host, s.Namespace)
 	} else {
+		lines.ordered = true
 		p.patience = 0 // the API server in the process serves it at once
 		server, err := s.serve(ctx, name, lines)
 		if err != nil {
@@ -68,7 +69,7 @@ func (p *place) observed(client string, lines *lines, by func(*http.Request) str
 	out := rest.CopyConfig(p.config)
 	out.UserAgent = client + " handwerk/play"
 	out.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return &observer{next: next, client: client, by: by, say: lines.wrote}
+		return &observer{next: next, client: client, by: by, lines: lines, says: lines.wrote}
 	})
 	return out
 }

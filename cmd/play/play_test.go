@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 )
@@ -64,7 +66,44 @@ func TestWritesOfOthersHaveLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.awaits(`^sites/home +somebody +deleted$`)
+	s.awaits(`^deployments/home +controllers +deleted$`)
+	s.awaits(`^pods/home-\S+ +stages +gone$`)
 	s.end()
+}
+
+func TestWhatGoesWithItsNamespaceHasLines(t *testing.T) {
+	s := newStage(t)
+	s.begin()
+	client := s.client(s.kubeconfig())
+	s.awaits(`^deployments/home +stages +2 of 2`)
+	namespaces := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
+	shop := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "shop"}}}
+	if _, err := namespaces.Create(t.Context(), shop, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	site := s.get(client, siteGVR, "home")
+	for _, field := range []string{"resourceVersion", "uid", "namespace"} {
+		unstructured.RemoveNestedField(site.Object, "metadata", field)
+	}
+	if _, err := client.Resource(siteGVR).Namespace("shop").Create(t.Context(), site, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.awaits(`^deployments/shop/home +stages +2 of 2`)
+	if err := namespaces.Delete(t.Context(), "shop", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.awaits(`^namespaces/shop +somebody +is being deleted$`)
+	s.awaits(`^deployments/shop/home +controllers +deleted$`)
+	s.awaits(`^sites/shop/home +controllers +deleted$`)
+	s.awaits(`^namespaces/shop +controllers +deleted$`)
+	s.end()
+	for line := range strings.Lines(s.out.String()) {
+		for _, noise := range []string{"replicasets/", "kube-root-ca.crt", "serviceaccounts/"} {
+			if strings.Contains(line, noise) {
+				t.Errorf("a line is noise: %s", line)
+			}
+		}
+	}
 }
 
 func TestAChangeOfTheConfigurationStartsTheOperatorAgain(t *testing.T) {

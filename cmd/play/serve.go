@@ -41,7 +41,9 @@ type server struct {
 // serve starts an API server and writes the kubeconfig for it.
 func (s Settings) serve(ctx context.Context, name string, lines *lines) (_ *server, err error) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx)) // the operator writes until it has stopped
-	out := &server{Server: apiserver.New(complete.Settings()), stop: stop}
+	settings := complete.Settings()
+	settings.OwnWrites = lines.own
+	out := &server{Server: apiserver.New(settings), stop: stop}
 	defer func() {
 		if err != nil {
 			out.close()
@@ -52,7 +54,7 @@ func (s Settings) serve(ctx context.Context, name string, lines *lines) (_ *serv
 		return nil, err
 	}
 	listener, err := local.Listen(ctx, out.Server, "127.0.0.1:0", func(next http.Handler) http.Handler {
-		return &outside{next: next, server: out.Admin(), say: lines.wrote}
+		return &outside{next: next, server: out.Admin(), lines: lines}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("serving: %w", err)
@@ -89,7 +91,7 @@ func (s *server) enliven(ctx context.Context, lines *lines) {
 	config := s.config()
 	config.UserAgent = "stages"
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return &observer{next: next, client: "stages", say: lines.staged}
+		return &observer{next: next, client: "stages", lines: lines, says: lines.staged}
 	})
 	ctx = logr.NewContext(ctx, lines.logger())
 	s.work.Go(func() {

@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// staged writes the line of a write by which a workload comes alive, if its state has changed as people see it.
-func (l *lines) staged(w write) {
+// staged returns the line of a write by which a workload comes alive, if its state has changed as people see it.
+func (l *lines) staged(w write) line {
 	name := object(w.Resource.Resource, w.Namespace, w.Name)
 	state := stateOf(w)
 	if w.code >= http.StatusBadRequest || state == "" || !l.news(name, state) {
-		return // a conflict is tried again, and what is refused for good is logged
+		return line{} // a conflict is tried again, and what is refused for good is logged
 	}
-	l.write(line{object: name, by: w.by, what: state, color: blue})
+	return line{object: name, by: w.by, what: state, color: blue}
 }
 
 // news reports whether an object has another state than before.

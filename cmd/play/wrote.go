@@ -10,16 +10,38 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/engine/apiserver"
 )
 
-// wrote writes the line of a write. A write that has changed nothing has none.
-func (l *lines) wrote(w write) {
+// wrote returns the line of a write. A write that has changed nothing has none.
+func (l *lines) wrote(w write) line {
 	n := line{object: object(w.Resource.Resource, w.Namespace, w.Name), by: w.by}
 	n.what, n.color = w.words()
-	if n.what != "" {
-		l.write(n)
+	return n
+}
+
+// controllers are those of the API server in the process.
+const controllers = "controllers"
+
+// own writes the line of a write by the API server itself. Pods and the like have others, and what each namespace has has none.
+func (l *lines) own(w apiserver.OwnWrite) {
+	asked := apiserver.Request{Verb: "patch", Resource: w.Resource.WithVersion(""), Namespace: w.Namespace, Name: w.Name}
+	if deleted(w.After) && !deleted(w.Before) {
+		asked.Verb = "delete"
 	}
+	furnished := w.Resource.Group == "" && (asked.Resource.Resource == "serviceaccounts" && w.Name == "default" || w.Name == "kube-root-ca.crt")
+	if !furnished && !staged(w.Before) && !slices.Contains(unseen, w.Resource) {
+		l.write(l.wrote(write{Request: asked, by: controllers, code: http.StatusOK, before: w.Before, after: w.After}))
+	}
+}
+
+// staged reports whether an object was made by a workload that comes alive.
+func staged(o map[string]any) bool {
+	owner := metav1.GetControllerOf(&unstructured.Unstructured{Object: o})
+	return owner != nil && (strings.HasPrefix(owner.APIVersion, "apps/") || strings.HasPrefix(owner.APIVersion, "batch/"))
 }
 
 // words say what was written, or why it was not.

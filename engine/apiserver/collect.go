@@ -28,14 +28,14 @@ func (s *Server) collectLater() {
 	s.garbage.waits = true
 	time.AfterFunc(collectLag, func() {
 		s.mu.Lock()
-		defer s.mu.Unlock()
+		defer s.unlock()
 		s.garbage.waits = false
 		n := min(collectPart, len(s.garbage.due))
 		part := s.garbage.due[:n]
 		s.garbage.due = slices.Clone(s.garbage.due[n:])
 		for i, p := range part {
 			if !slices.Contains(part[:i], p) {
-				s.collect(p)
+				s.byItself(func() { s.collect(p) })
 			}
 		}
 		s.collectLater()

@@ -122,14 +122,16 @@ func (s *Server) contents(t *table, o *unstructured.Unstructured) []content {
 }
 
 // empty deletes the objects of a namespace or a CRD.
-func (s *Server) empty(t *table, o *unstructured.Unstructured) error {
-	for _, c := range s.contents(t, o) {
-		policy := metav1.DeletePropagationBackground
-		if _, err := s.delete(c.table, c.object, metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
-			return err
+func (s *Server) empty(t *table, o *unstructured.Unstructured) (err error) {
+	s.byItself(func() {
+		for _, c := range s.contents(t, o) {
+			policy := metav1.DeletePropagationBackground
+			if _, err = s.delete(c.table, c.object, metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
+				return
+			}
 		}
-	}
-	return nil
+	})
+	return err
 }
 
 // lag is how long a real server's controllers take to notice that a namespace or a CRD is empty.
@@ -141,8 +143,8 @@ func (s *Server) sweepLater() {
 	if len(s.emptied()) > 0 {
 		time.AfterFunc(lag, func() {
 			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.sweep()
+			defer s.unlock()
+			s.byItself(s.sweep)
 		})
 	}
 }

@@ -16,7 +16,7 @@ import (
 // handle answers a request for objects: with a tree, a metav1.Status or a stream.
 func (s *Server) handle(ctx context.Context, r Request) (any, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.unlock()
 	if s.authorizes {
 		if out, found, err := s.consult(r); found {
 			return out, err

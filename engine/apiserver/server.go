@@ -28,6 +28,7 @@ type Server struct {
 	// history and bookmarks are those of the settings.
 	history   int
 	bookmarks time.Duration
+	ownWrites func(OwnWrite)
 	// requests is the number of the last request.
 	requests atomic.Int64
 
@@ -46,8 +47,11 @@ type Server struct {
 	authorizes bool
 	policy     *rbac.Policy
 	tokens     map[string]bearer
-	dry        bool                               // the request at hand is a dry run: nothing is stored
-	lagging    *discoveryv2.APIGroupDiscoveryList // the frozen discovery; nil if it is current
+	dry        bool // the request at hand is a dry run: nothing is stored
+	// itself: what is written now is an own write, and unseen are those that were not shown yet.
+	itself  bool
+	unseen  []OwnWrite
+	lagging *discoveryv2.APIGroupDiscoveryList // the frozen discovery; nil if it is current
 }
 
 // Settings say how much of a real API server a server is. The zero value is one that takes objects as they are.
@@ -66,6 +70,8 @@ type Settings struct {
 	// Authorize makes the roles and bindings of RBAC decide what a user may do. Without it everything is allowed that
 	// [Server.Forbid] does not take away.
 	Authorize bool
+	// OwnWrites, if set, is called after each write that the server makes by itself, and may call the server.
+	OwnWrites func(OwnWrite)
 	// AllKinds makes the server serve all built-in kinds of a usual cluster, also those that few operators use.
 	AllKinds bool
 }
@@ -73,7 +79,7 @@ type Settings struct {
 // New returns a server with the usual built-in resources and the namespaces default and kube-system.
 func New(settings Settings) *Server {
 	s := &Server{
-		schemas: settings.Schemas, history: settings.History, bookmarks: settings.Bookmarks,
+		schemas: settings.Schemas, history: settings.History, bookmarks: settings.Bookmarks, ownWrites: settings.OwnWrites,
 		tables: map[schema.GroupResource]*table{}, broken: map[string]bool{},
 		tokens: map[string]bearer{}, authorizes: settings.Authorize,
 	}
@@ -242,7 +248,9 @@ func (s *Server) commit(t *table, what store.EventType, next *unstructured.Unstr
 	s.version++
 	next.SetResourceVersion(strconv.FormatInt(s.version, 10))
 	stored, again := t.inStorage(next)
+	seen := s.noteOwn(t, next)
 	change := t.objects.Commit(what, t.asStored(stored))
+	seen()
 	t.note(change)
 	if t.group == rbacv1.GroupName {
 		s.policy = nil
