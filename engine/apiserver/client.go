@@ -101,7 +101,7 @@ func (c *Client) RoundTrip(h *http.Request) (*http.Response, error) {
 	if err != nil {
 		return failure(h, err), nil
 	}
-	r.trusted, r.user, r.warnings = c.trusted, user, new([]string)
+	r.trusted, r.user, r.reply = c.trusted, user, &reply{}
 	code, result, err := c.handle(h.Context(), &r)
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (c *Client) RoundTrip(h *http.Request) (*http.Response, error) {
 	} else {
 		out = answer(h, code, "application/json", result)
 	}
-	for _, warning := range *r.warnings {
+	for _, warning := range r.reply.warnings {
 		out.Header.Add("Warning", `299 - `+strconv.Quote(warning))
 	}
 	return out, nil
@@ -147,7 +147,7 @@ func (c *Client) handle(ctx context.Context, r *Request) (code int, result any, 
 	}
 	status := apierrors.APIStatus(nil)
 	switch {
-	case err == nil && r.Verb == "create":
+	case err == nil && (r.Verb == "create" || r.reply.created):
 		return http.StatusCreated, result, nil
 	case err == nil:
 		return http.StatusOK, result, nil

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/applyconfigurations"
 	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
@@ -24,24 +25,24 @@ type ownership struct {
 
 // updated returns next with its managedFields after a write other than apply. For a new object, old is nil.
 func (o *ownership) updated(t *table, r Request, old, next *unstructured.Unstructured) *unstructured.Unstructured {
-	manager, err := o.manager(t, r)
+	manager, kind, err := o.manager(t, r)
 	if err != nil {
 		return next
 	}
 	if old == nil {
-		old = blank(t)
+		old = blank(kind)
 	}
 	return manager.UpdateNoErrors(old.DeepCopy(), next, r.manager()).(*unstructured.Unstructured)
 }
 
 // applied returns the result of an apply to old, which is nil for a new object.
 func (o *ownership) applied(t *table, r Request, old, intent *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	manager, err := o.manager(t, r)
+	manager, kind, err := o.manager(t, r)
 	if err != nil {
 		return nil, err
 	}
 	if old == nil {
-		old = blank(t)
+		old = blank(kind)
 	}
 	out, err := manager.Apply(old.DeepCopy(), intent, r.manager(), r.options.Get("force") == "true")
 	var known apierrors.APIStatus
@@ -49,15 +50,46 @@ func (o *ownership) applied(t *table, r Request, old, intent *unstructured.Unstr
 	case errors.As(err, &known):
 		return nil, err
 	case err != nil:
-		return nil, apierrors.NewBadRequest(err.Error())
+		return nil, internalError(err)
 	}
 	return out.(*unstructured.Unstructured), nil
 }
 
-func (o *ownership) manager(t *table, r Request) (*managedfields.FieldManager, error) {
+// manager returns what keeps the managedFields of a request's object, and the kind in which they are. With a schema that has
+// the types of a CRD's fields, that is the version of the request; each other object has one version.
+func (o *ownership) manager(t *table, r Request) (*managedfields.FieldManager, schema.GroupVersionKind, error) {
 	kind := schema.GroupVersionKind{Group: t.group, Version: t.versions[0], Kind: t.kind}
-	return managedfields.NewDefaultCRDFieldManager(
-		o.converter(t), asIs{}, asIs{}, asIs{}, kind, kind.GroupVersion(), r.Subresource, nil)
+	types, resets := t.converter(r.Resource.Version), map[fieldpath.APIVersion]fieldpath.Filter(nil)
+	if types == nil {
+		types = o.converter(t)
+	} else {
+		kind.Version, resets = r.Resource.Version, t.resets(r)
+	}
+	defaults := asIs{t.schemas[r.Resource.Version]}
+	out, err := managedfields.NewDefaultCRDFieldManager(types, asIs{}, defaults, asIs{}, kind, kind.GroupVersion(), r.Subresource, resets)
+	return out, kind, err
+}
+
+// converter returns the types of the fields of a CRD's objects; nil if they are not known.
+func (t *table) converter(version string) managedfields.TypeConverter {
+	if form := t.schemas[version]; form != nil {
+		return form.Converter()
+	}
+	return nil
+}
+
+// resets returns the fields that a client of a CRD's objects may send without effect, and so does not come to manage.
+func (t *table) resets(r Request) map[fieldpath.APIVersion]fieldpath.Filter {
+	out := map[fieldpath.APIVersion]*fieldpath.Set{}
+	switch {
+	case r.Subresource == "status":
+		for _, version := range t.versions {
+			out[fieldpath.APIVersion(t.apiVersion(version))] = fieldpath.NewSet(fieldpath.MakePathOrDie("metadata"), fieldpath.MakePathOrDie("spec"))
+		}
+	case r.Subresource == "" && t.status:
+		out[fieldpath.APIVersion(t.apiVersion(r.Resource.Version))] = fieldpath.NewSet(fieldpath.MakePathOrDie("status"))
+	}
+	return fieldpath.NewExcludeFilterSetMap(out)
 }
 
 // converter returns the types of an object's fields. Those of built-in kinds take a while to parse, so they are
@@ -75,10 +107,10 @@ func (o *ownership) converter(t *table) managedfields.TypeConverter {
 	return o.custom
 }
 
-func blank(t *table) *unstructured.Unstructured {
+// blank returns an object of a kind without content.
+func blank(kind schema.GroupVersionKind) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{}}}
-	u.SetAPIVersion(t.apiVersion(t.versions[0]))
-	u.SetKind(t.kind)
+	u.SetGroupVersionKind(kind)
 	return u
 }
 
@@ -133,8 +165,8 @@ const untypedSchema = `types:
   map: {elementRelationship: separable, elementType: {namedType: __untyped_deduced_}}
 `
 
-// asIs is a no-op for the conversions and defaults that this server does not do.
-type asIs struct{}
+// asIs is a no-op for the conversions and defaults that this server does not do. With a schema, it sets its defaults.
+type asIs struct{ form Schema }
 
 // Convert is not used.
 func (asIs) Convert(any, any, any) error { return nil }
@@ -155,8 +187,12 @@ func (asIs) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (s
 	return label, value, nil
 }
 
-// Default does nothing.
-func (asIs) Default(runtime.Object) {}
+// Default sets the defaults of the schema.
+func (a asIs) Default(o runtime.Object) {
+	if a.form != nil {
+		a.form.Default(o.(*unstructured.Unstructured).Object)
+	}
+}
 
 // New returns an empty object.
 func (asIs) New(kind schema.GroupVersionKind) (runtime.Object, error) {

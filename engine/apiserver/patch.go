@@ -169,6 +169,7 @@ func (s *Server) apply(t *table, r Request, old *unstructured.Unstructured) (*un
 		return nil, apierrors.NewBadRequest("metadata.managedFields must be nil")
 	}
 	switch {
+	case t.converter(r.Resource.Version) != nil: // managed fields leave out what has no effect
 	case r.Subresource == "status":
 		intent.Object = map[string]any{
 			"apiVersion": r.Body["apiVersion"], "kind": r.Body["kind"],
@@ -193,5 +194,6 @@ func (s *Server) apply(t *table, r Request, old *unstructured.Unstructured) (*un
 		return nil, err
 	}
 	next.SetResourceVersion("") // it would be compared with a version, and there is none
+	r.reply.created = true
 	return s.create(t, r, next)
 }

@@ -50,8 +50,15 @@ type Request struct {
 	contentType string
 	accept      string
 	agent       string
-	// warnings are those of the response; nil means that the client gets none.
-	warnings *[]string
+	// reply is what the response says beside its body; nil means that there is no client.
+	reply *reply
+}
+
+// reply is what a response says beside its body.
+type reply struct {
+	warnings []string
+	// created: an apply has created the object.
+	created bool
 }
 
 // Writes reports whether the request is a write.
@@ -116,11 +123,11 @@ func (r Request) undecodable(t *table, o *unstructured.Unstructured, why string)
 
 // warn adds a warning of unknown fields to the response.
 func (r Request) warn(paths []string) {
-	if r.warnings == nil {
+	if r.reply == nil {
 		return
 	}
 	for _, path := range paths {
-		*r.warnings = append(*r.warnings, fmt.Sprintf("unknown field %q", path))
+		r.reply.warnings = append(r.reply.warnings, fmt.Sprintf("unknown field %q", path))
 	}
 }
 

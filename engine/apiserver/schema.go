@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -33,7 +34,8 @@ type Schema interface {
 	// Update returns why an object cannot take the place of a stored one. What was stored as it is passes, where a
 	// real server lets it pass.
 	Update(ctx context.Context, object, stored map[string]any) field.ErrorList
-	// Converter has the types of the fields for server-side apply; nil means the server's own.
+	// Converter has the types of the fields of all versions for managed fields and server-side apply; nil means the
+	// server's own.
 	Converter() managedfields.TypeConverter
 }
 
@@ -74,6 +76,9 @@ func (s *Server) decode(t *table, r Request, o, old *unstructured.Unstructured) 
 	case Typed:
 		return s.decodeTyped(t, r, form, o, old)
 	default:
+		if r.contentType == string(types.ApplyPatchType) && form.Converter() != nil {
+			return nil // what came from an apply has the types of its fields, and defaults if it differs from the stored object
+		}
 		unknown, err := form.Prune(o.Object)
 		if err != nil {
 			return r.undecodable(t, o, err.Error())

@@ -7,12 +7,15 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	openapispec "k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/handwerk-dev/handwerk/engine/apiserver"
 )
@@ -93,16 +96,31 @@ func faultsOf(spec *apiextensionsv1.CustomResourceDefinitionSpec) field.ErrorLis
 }
 
 // formsOf returns the schemas of a CRD by version.
-func formsOf(spec *apiextensionsv1.CustomResourceDefinitionSpec) (map[string]apiserver.Schema, error) {
-	out := map[string]apiserver.Schema{}
-	for i := range spec.Versions {
-		f, err := newForm(spec, &spec.Versions[i])
+func formsOf(crd *apiextensionsv1.CustomResourceDefinitionSpec) (map[string]apiserver.Schema, error) {
+	out, all := map[string]apiserver.Schema{}, []*form(nil)
+	types := sync.OnceValue(func() managedfields.TypeConverter { return typesOf(all, crd.PreserveUnknownFields) })
+	for i := range crd.Versions {
+		f, err := newForm(crd, &crd.Versions[i])
 		if err != nil {
-			return nil, fmt.Errorf("the schema of version %s: %w", spec.Versions[i].Name, err)
+			return nil, fmt.Errorf("the schema of version %s: %w", crd.Versions[i].Name, err)
 		}
 		if f != nil {
-			out[spec.Versions[i].Name] = f
+			f.types, all = types, append(all, f)
+			out[crd.Versions[i].Name] = f
 		}
 	}
 	return out, nil
+}
+
+// typesOf returns the types of the fields of all versions, as their OpenAPI documents have them; nil if these have an error.
+func typesOf(all []*form, preserve bool) managedfields.TypeConverter {
+	components := map[string]*openapispec.Schema{}
+	for _, f := range all {
+		maps.Copy(components, f.components())
+	}
+	out, err := managedfields.NewTypeConverter(components, preserve)
+	if err != nil {
+		return nil
+	}
+	return out
 }

@@ -35,6 +35,8 @@ type form struct {
 	rules func() *cel.Validator
 	// components are the schemas of the version's OpenAPI document.
 	components func() map[string]*spec.Schema
+	// types are those of the fields of all versions; nil if the schemas have an error.
+	types func() managedfields.TypeConverter
 	// whole and status validate the values of an object and of its status.
 	whole, status func() validation.SchemaValidator
 }
@@ -109,5 +111,5 @@ func (f *form) Prune(object map[string]any) (unknown []string, err error) {
 // Default sets absent fields that have a default.
 func (f *form) Default(object map[string]any) { defaulting.Default(object, f.shape) }
 
-// Converter returns nil: lists are taken as a whole.
-func (f *form) Converter() managedfields.TypeConverter { return nil }
+// Converter returns the types of the fields of all versions.
+func (f *form) Converter() managedfields.TypeConverter { return f.types() }
