@@ -82,7 +82,12 @@ func Run(ctx context.Context, args []string, streams Streams, registry *actions.
 }
 
 func (p *program) main(args []string) {
-	ctx, release := untilSignal(context.Background(), os.Exit)
+	ctx, release := untilSignal(context.Background(), func(code int) {
+		if last := p.last.Load(); last != nil {
+			(*last)()
+		}
+		os.Exit(code)
+	})
 	code := p.execute(ctx, args)
 	release()
 	os.Exit(code)

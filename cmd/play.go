@@ -101,7 +101,8 @@ func (p *program) play(ctx context.Context, f *playFlags) error {
 	}
 	s := play.Settings{
 		Paths: paths, Beside: beside, Explain: spelledOut, Examples: f.examples, Keep: f.keep, Namespace: "default",
-		Out: p.Out, Color: p.shows != nil && p.shows(p.Out) && lookup(p.Env, "NO_COLOR") == "",
+		Last: func(do func()) { p.last.Store(&do) },
+		Out:  p.Out, Color: p.shows != nil && p.shows(p.Out) && lookup(p.Env, "NO_COLOR") == "",
 	}
 	s.Load = func() (*dsl.Operator, error) {
 		return p.operator(paths, func(op *dsl.Operator) {

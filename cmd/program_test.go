@@ -27,7 +27,11 @@ import (
 
 // TestMain lets the test binary be a program of its own, for tests that send it signals, and for those of cases.
 func TestMain(m *testing.M) {
-	if mode := os.Getenv("HANDWERK_TEST_PROGRAM"); mode != "" {
+	switch mode := os.Getenv("HANDWERK_TEST_PROGRAM"); mode {
+	case "":
+	case "play":
+		played()
+	default:
 		signalled(mode)
 	}
 	if os.Getenv(test.Worker) != "" {

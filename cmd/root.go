@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -33,6 +34,8 @@ type program struct {
 	samples fs.FS
 	// source is the folder of the main package if go run has built the program; empty otherwise.
 	source string
+	// last is what a command still has to do when the process exits at once; nil if that is nothing.
+	last atomic.Pointer[func()]
 	// begun: the command line was valid, so later errors are not errors of usage.
 	begun bool
 }

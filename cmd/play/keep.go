@@ -11,7 +11,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/handwerk-dev/handwerk/engine/apiserver"
 )
@@ -26,9 +29,16 @@ var errTaken = errors.New("another process plays with it")
 type keeper struct {
 	dir    string
 	unlock func()
+
+	mu sync.Mutex
+	// open: the state may be written. It may not before it was read, nor when another process may have the directory.
+	open bool
 	// kept is the version of the state in the directory.
 	kept int64
 }
+
+// unfinished is the pattern of the files into which a state is written.
+const unfinished = ".state-*"
 
 // newKeeper makes and locks a directory.
 func newKeeper(dir string) (*keeper, error) {
@@ -39,13 +49,42 @@ func newKeeper(dir string) (*keeper, error) {
 	if err != nil {
 		return nil, fmt.Errorf("locking %s: %w", dir, err)
 	}
-	return &keeper{dir: dir, unlock: unlock}, nil
+	k := &keeper{dir: dir, unlock: unlock}
+	if err := k.enter(); err != nil {
+		unlock()
+		return nil, err
+	}
+	return k, nil
+}
+
+// enter removes what a killed process has left in the directory, and refuses one with another kubeconfig, which would be
+// overwritten.
+func (k *keeper) enter() error {
+	left, err := filepath.Glob(filepath.Join(k.dir, unfinished))
+	if err != nil {
+		return err
+	}
+	for _, name := range left {
+		if err := os.Remove(name); err != nil {
+			return err
+		}
+	}
+	there, err := clientcmd.LoadFromFile(k.kubeconfig())
+	if errors.Is(err, fs.ErrNotExist) || err == nil && there.CurrentContext == contextName {
+		return nil
+	}
+	return fmt.Errorf("keeping objects in %s: its file kubeconfig is another one's", k.dir)
 }
 
 func (k *keeper) file() string { return filepath.Join(k.dir, "state.json") }
 
+func (k *keeper) kubeconfig() string { return filepath.Join(k.dir, "kubeconfig") }
+
 // load gives a new server the state of the directory. It reports whether there is one.
-func (k *keeper) load(server *apiserver.Server) (bool, error) {
+func (k *keeper) load(server *apiserver.Server) (found bool, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	defer func() { k.open = err == nil }()
 	in, err := os.Open(k.file())
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -63,11 +102,21 @@ func (k *keeper) load(server *apiserver.Server) (bool, error) {
 
 // save keeps the state of the server, if it is another one. The file is replaced as a whole.
 func (k *keeper) save(server *apiserver.Server) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	version := server.Version()
-	if version == k.kept {
+	if version == k.kept || !k.open {
 		return nil
 	}
-	out, err := os.CreateTemp(k.dir, ".state-*")
+	if err := k.write(server); err != nil {
+		return fmt.Errorf("writing %s: %w", k.file(), err)
+	}
+	k.kept = version
+	return nil
+}
+
+func (k *keeper) write(server *apiserver.Server) error {
+	out, err := os.CreateTemp(k.dir, unfinished)
 	if err != nil {
 		return err
 	}
@@ -82,14 +131,10 @@ func (k *keeper) save(server *apiserver.Server) error {
 	if closed := out.Close(); err == nil {
 		err = closed
 	}
-	if err == nil {
-		err = os.Rename(out.Name(), k.file())
-	}
 	if err != nil {
-		return fmt.Errorf("writing %s: %w", k.file(), err)
+		return err
 	}
-	k.kept = version
-	return nil
+	return os.Rename(out.Name(), k.file())
 }
 
 // run saves the state from time to time until ctx ends, and in the end.
@@ -104,5 +149,19 @@ func (k *keeper) run(ctx context.Context, server *apiserver.Server, fault func(e
 		if err := k.save(server); err != nil {
 			fault(err)
 		}
+	}
+}
+
+// close saves the state once more and leaves the directory to others. A second call does nothing.
+func (k *keeper) close(server *apiserver.Server) {
+	_ = k.save(server) // run has reported an error, or there is no time for one
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.open {
+		_ = os.Remove(k.kubeconfig()) // the port is closed; if it stays, it does no harm
+	}
+	if k.open = false; k.unlock != nil {
+		k.unlock()
+		k.unlock = nil
 	}
 }

@@ -34,6 +34,8 @@ type Settings struct {
 	Keep string
 	// Namespace is that of the operator's own objects, and of examples without one. Required.
 	Namespace string
+	// Last, if set, is called with what is still to be done where the process ends before Run has returned.
+	Last func(do func())
 	// Out gets a line for each thing that happens. Required.
 	Out io.Writer
 	// Color says that Out shows colors.

@@ -26,6 +26,9 @@ import (
 // readyAfter is how long a Pod takes to be ready: long enough that an operator sees one that is not.
 const readyAfter = 300 * time.Millisecond
 
+// contextName is the name of the only context in the kubeconfig.
+const contextName = "play"
+
 // server is an API server in the process, in which workloads come alive.
 type server struct {
 	*apiserver.Server
@@ -53,6 +56,9 @@ func (s Settings) serve(ctx context.Context, name string, lines *lines) (_ *serv
 	if err != nil {
 		return nil, err
 	}
+	if s.Last != nil {
+		s.Last(out.leave)
+	}
 	listener, err := local.Listen(ctx, out.Server, "127.0.0.1:0", func(next http.Handler) http.Handler {
 		return &outside{next: next, server: out.Admin(), lines: lines}
 	})
@@ -60,7 +66,7 @@ func (s Settings) serve(ctx context.Context, name string, lines *lines) (_ *serv
 		return nil, fmt.Errorf("serving: %w", err)
 	}
 	out.work.Go(listener.Wait)
-	if err := listener.WriteKubeconfig(out.kubeconfig, "play"); err != nil {
+	if err := listener.WriteKubeconfig(out.kubeconfig, contextName); err != nil {
 		return nil, err
 	}
 	out.enliven(ctx, lines)
@@ -82,7 +88,7 @@ func (s *server) open(keep string) (kept bool, err error) {
 	if s.keeper, err = newKeeper(keep); err != nil {
 		return false, err
 	}
-	s.kubeconfig = filepath.Join(keep, "kubeconfig")
+	s.kubeconfig = s.keeper.kubeconfig()
 	return s.keeper.load(s.Server)
 }
 
@@ -110,13 +116,18 @@ func (s *server) config() *rest.Config {
 	}
 }
 
-// close ends the server and removes what it has put into the file system, but for the state that it keeps.
+// close ends the server and leaves the file system.
 func (s *server) close() {
 	s.stop()
 	s.work.Wait()
+	s.leave()
+}
+
+// leave removes what the server has put into the file system, but for the state that it keeps. It may be called while the
+// server serves, and more than once.
+func (s *server) leave() {
 	if s.keeper != nil {
-		_ = os.Remove(s.kubeconfig) // the port is closed; if it stays, it does no harm
-		s.keeper.unlock()
+		s.keeper.close(s.Server)
 	}
 	if s.temporary != "" {
 		_ = os.RemoveAll(s.temporary) // it is a temporary directory

@@ -20,6 +20,8 @@ import (
 type counters struct {
 	Version int64 `json:"version"`
 	UIDs    int   `json:"uids"`
+	// Objects is how many follow. A file that lacks some would else be taken for one of fewer objects.
+	Objects int `json:"objects"`
 }
 
 // stored is an object in a saved state.
@@ -74,7 +76,7 @@ func (s *Server) rows() (counters, []savedRow) {
 			out = append(out, savedRow{t.name(), row})
 		}
 	}
-	return counters{s.version, s.uids}, out
+	return counters{s.version, s.uids, len(out)}, out
 }
 
 // Resume replaces all objects by saved ones, with their uids and versions, and lets versions go on from there. It is
@@ -93,19 +95,19 @@ func (s *Server) Resume(from io.Reader) error {
 		}
 	}
 	var custom []stored
-	for {
+	for n := range count.Objects {
 		var next stored
-		err := in.Decode(&next)
-		if errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return fmt.Errorf("resuming state: %w", err)
+		if err := in.Decode(&next); err != nil {
+			return fmt.Errorf("resuming state: reading object %d of %d: %w", n+1, count.Objects, err)
 		}
 		if _, known := s.tables[schema.ParseGroupResource(next.Resource)]; !known {
 			custom = append(custom, next) // the table comes with its CRD
 		} else if err := s.restore(next); err != nil {
 			return err
 		}
+	}
+	if in.More() {
+		return fmt.Errorf("resuming state: it goes on after its %d objects", count.Objects)
 	}
 	for _, next := range custom {
 		if err := s.restore(next); err != nil {

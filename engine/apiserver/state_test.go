@@ -63,11 +63,14 @@ func TestAServerGoesOnWithASavedState(t *testing.T) {
 }
 
 func TestAStateThatCannotBeReadIsAnError(t *testing.T) {
+	const one = `{"version":1,"uids":1,"objects":1}` + "\n"
 	tests := map[string]struct{ state, want string }{
 		"it is empty":           {"", "resuming state: EOF"},
-		"it is cut":             {`{"version":1,"uids":1}` + "\n" + `{"resource":"config`, "resuming state: unexpected EOF"},
-		"a CRD is missing":      {`{"version":1,"uids":1}` + "\n" + `{"resource":"things.a.example.com","object":{"metadata":{"name":"one"}}}`, "resuming things.a.example.com one: its CRD is missing"},
-		"a CRD is not complete": {`{"version":1,"uids":1}` + "\n" + `{"resource":"customresourcedefinitions.apiextensions.k8s.io","object":{"metadata":{"name":"a.b"}}}`, "resuming customresourcedefinitions.apiextensions.k8s.io a.b: the CRD's name must be"},
+		"it is cut":             {one + `{"resource":"config`, "resuming state: reading object 1 of 1: unexpected EOF"},
+		"it lacks an object":    {one, "resuming state: reading object 1 of 1: EOF"},
+		"it has another object": {`{"version":1,"uids":1,"objects":0}` + "\n{}", "resuming state: it goes on after its 0 objects"},
+		"a CRD is missing":      {one + `{"resource":"things.a.example.com","object":{"metadata":{"name":"one"}}}`, "resuming things.a.example.com one: its CRD is missing"},
+		"a CRD is not complete": {one + `{"resource":"customresourcedefinitions.apiextensions.k8s.io","object":{"metadata":{"name":"a.b"}}}`, "resuming customresourcedefinitions.apiextensions.k8s.io a.b: the CRD's name must be"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
