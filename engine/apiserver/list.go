@@ -41,7 +41,7 @@ func (s *Server) list(t *table, r Request) (any, error) {
 	if options.ResourceVersion != "0" || options.Continue != "" {
 		p.end(options.Limit, sel.empty())
 	}
-	return newListing(t, r, p), nil
+	return s.newListing(t, r, p), nil
 }
 
 // pageOf returns the page that begins where the client wants, up to the end of the list.

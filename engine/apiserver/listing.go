@@ -17,19 +17,24 @@ import (
 // partSize is how much JSON of a list or a watch is encoded at once, in bytes.
 const partSize = 32 << 10
 
+// newPart makes an empty buffer for a part, which is often a little longer than its size.
+func newPart() any { return new(make([]byte, 0, partSize+partSize/4)) }
+
 // listing is a list as the body of a response. It is encoded while it is read, without the server's lock.
 type listing struct {
+	server  *Server
 	table   *table
 	request Request
 	rows    []*store.Row
 	// sent is how many of the rows have been encoded.
 	sent int
-	// part is encoded and read up to left.
-	part, left []byte
-	done       bool
+	// left is encoded and not read. It is a piece of part, which is one of the server's; nil if nothing is left of it.
+	left []byte
+	part *[]byte
+	done bool
 }
 
-func newListing(t *table, r Request, p page) *listing {
+func (s *Server) newListing(t *table, r Request, p page) *listing {
 	kind, apiVersion := t.kind+"List", t.apiVersion(r.Resource.Version)
 	if r.partial() {
 		kind, apiVersion = "PartialObjectMetadataList", "meta.k8s.io/v1"
@@ -44,7 +49,7 @@ func newListing(t *table, r Request, p page) *listing {
 		head = fmt.Appendf(nil, `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":%s,"columnDefinitions":%s,"rows":[`,
 			encoded(meta), encoded(print.Definitions(r.columns)))
 	}
-	return &listing{table: t, request: r, part: head, left: head, rows: p.rows}
+	return &listing{server: s, table: t, request: r, left: head, rows: p.rows}
 }
 
 // Read encodes a part of the list as soon as the part before has been read.
@@ -56,7 +61,10 @@ func (l *listing) Read(p []byte) (int, error) {
 		l.fill()
 	}
 	n := copy(p, l.left)
-	l.left = l.left[n:]
+	if l.left = l.left[n:]; len(l.left) == 0 && l.part != nil {
+		l.server.parts.Put(l.part)
+		l.part = nil
+	}
 	return n, nil
 }
 
@@ -64,21 +72,22 @@ func (l *listing) Read(p []byte) (int, error) {
 func (l *listing) Close() error { return nil }
 
 func (l *listing) fill() {
-	l.part = l.part[:0]
-	for ; l.sent < len(l.rows) && len(l.part) < partSize; l.sent++ {
+	l.part = l.server.parts.Get().(*[]byte)
+	part := (*l.part)[:0]
+	for ; l.sent < len(l.rows) && len(part) < partSize; l.sent++ {
 		if l.sent > 0 {
-			l.part = append(l.part, ',')
+			part = append(part, ',')
 		}
 		if row := l.rows[l.sent]; l.request.tabular() {
-			l.part = append(l.part, encoded(rowOf(l.table, l.request, l.table.asShown(row.Tree())))...)
+			part = append(part, encoded(rowOf(l.table, l.request, l.table.asShown(row.Tree())))...)
 		} else {
-			l.part = appendRow(l.part, l.table, l.request, row)
+			part = appendRow(part, l.table, l.request, row)
 		}
 	}
 	if l.sent == len(l.rows) {
-		l.part, l.done = append(l.part, "]}\n"...), true
+		part, l.done = append(part, "]}\n"...), true
 	}
-	l.left = l.part
+	*l.part, l.left = part, part
 }
 
 // appendRow appends an object in JSON, in the form that the client asks for.

@@ -61,7 +61,7 @@ func (s *Server) clear(t *table, r Request) (any, error) {
 		return nil, err
 	}
 	rows := t.chosen(t.objects.In(r.Namespace), sel)
-	out := newListing(t, r, page{rows: rows, version: s.version})
+	out := s.newListing(t, r, page{rows: rows, version: s.version})
 	for _, row := range rows {
 		// The deletion of an object before may have removed this one, too.
 		if o := t.get(types.NamespacedName{Namespace: row.Namespace, Name: row.Name}); o != nil {

@@ -31,6 +31,8 @@ type Server struct {
 	ownWrites func(OwnWrite)
 	// requests is the number of the last request.
 	requests atomic.Int64
+	// parts are buffers in which parts of lists and watches are encoded: without them, half of the garbage would be such.
+	parts sync.Pool
 
 	mu sync.Mutex
 	// garbage is that of the collector; nil if the server has none.
@@ -81,7 +83,7 @@ func New(settings Settings) *Server {
 	s := &Server{
 		schemas: settings.Schemas, history: settings.History, bookmarks: settings.Bookmarks, ownWrites: settings.OwnWrites,
 		tables: map[schema.GroupResource]*table{}, broken: map[string]bool{},
-		tokens: map[string]bearer{}, authorizes: settings.Authorize,
+		tokens: map[string]bearer{}, authorizes: settings.Authorize, parts: sync.Pool{New: newPart},
 	}
 	for _, r := range settings.resources() {
 		s.tables[schema.GroupResource{Group: r.group, Resource: r.plural}] = newTable(r, settings.History)

@@ -29,8 +29,9 @@ type stream struct {
 	after int64
 	// ticks say when a bookmark is due; nil if none ever is.
 	ticks *time.Ticker
-	// left is encoded and not read.
+	// left is encoded and not read. It is a piece of part, which is one of the server's; nil if nothing is left of it.
 	left []byte
+	part *[]byte
 
 	mu    sync.Mutex
 	ready []item // events to read
@@ -91,13 +92,20 @@ func (s *stream) take(p []byte) (int, error) {
 		if len(next) == 0 && ended {
 			return 0, io.EOF
 		}
-		for _, i := range next {
-			s.left = s.encode(s.left, i)
+		if len(next) == 0 {
+			return 0, nil
 		}
+		s.part = s.server.parts.Get().(*[]byte)
+		part := (*s.part)[:0]
+		for _, i := range next {
+			part = s.encode(part, i)
+		}
+		*s.part, s.left = part, part
 	}
 	n := copy(p, s.left)
 	if s.left = s.left[n:]; len(s.left) == 0 {
-		s.left = nil
+		s.server.parts.Put(s.part)
+		s.part = nil
 	}
 	return n, nil
 }
