@@ -68,7 +68,8 @@ func isExample(name string) bool {
 	return strings.HasPrefix(filepath.Base(name), "example") && !source.IsCases(name)
 }
 
-// ofOperator reports whether a file can be a part of the operator's configuration.
-func ofOperator(name string) bool {
-	return !isExample(name) && !source.IsCases(name) && !strings.HasPrefix(filepath.Base(name), "crd")
+// ofOperator reports whether a file can be a part of the operator's configuration: by its name, or because it is given.
+func (p *player) ofOperator(name string) bool {
+	usual := !isExample(name) && !source.IsCases(name) && !strings.HasPrefix(filepath.Base(name), "crd")
+	return usual || slices.ContainsFunc(p.Paths, func(path string) bool { return filepath.Clean(path) == filepath.Clean(name) })
 }

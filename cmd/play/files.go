@@ -5,6 +5,7 @@ package play
 
 import (
 	"context"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -21,13 +22,13 @@ const pace = 40 * time.Millisecond
 type files struct {
 	paths []string
 	// seen are the files as they were when they were looked at for the last time.
-	seen map[string]state
+	seen map[string]fs.FileInfo
 }
 
-// state is what of a file shows that it has changed.
-type state struct {
-	size int64
-	time time.Time
+// same reports whether two looks at a file show no change. A file may be replaced by one of the same size and time, and one
+// that could not be read has another mode when it can.
+func same(a, b fs.FileInfo) bool {
+	return a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && a.Mode() == b.Mode() && os.SameFile(a, b)
 }
 
 // newFiles returns the files of a configuration and those in their directories, or those in a directory.
@@ -55,8 +56,8 @@ func (f *files) watch(ctx context.Context) <-chan []string {
 			case <-tick.C:
 			}
 			now := f.look()
-			settled := maps.Equal(now, last)
-			if last = now; !settled || maps.Equal(now, f.seen) {
+			settled := maps.EqualFunc(now, last, same)
+			if last = now; !settled || maps.EqualFunc(now, f.seen, same) {
 				continue
 			}
 			names := differing(f.seen, now)
@@ -71,10 +72,10 @@ func (f *files) watch(ctx context.Context) <-chan []string {
 }
 
 // differing returns the names of files that differ, in order.
-func differing(before, now map[string]state) []string {
+func differing(before, now map[string]fs.FileInfo) []string {
 	names := map[string]bool{}
-	for name, s := range now {
-		if before[name] != s {
+	for name, info := range now {
+		if was, there := before[name]; !there || !same(was, info) {
 			names[name] = true
 		}
 	}
@@ -87,11 +88,11 @@ func differing(before, now map[string]state) []string {
 }
 
 // look returns the present state of the files. What cannot be read is left out; loading says why.
-func (f *files) look() map[string]state {
-	out := map[string]state{}
+func (f *files) look() map[string]fs.FileInfo {
+	out := map[string]fs.FileInfo{}
 	for _, name := range f.names() {
 		if info, err := os.Stat(name); err == nil {
-			out[name] = state{info.Size(), info.ModTime()}
+			out[name] = info
 		}
 	}
 	return out

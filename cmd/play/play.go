@@ -112,7 +112,7 @@ func (p *player) again(ctx context.Context, last *turn, names []string) *turn {
 	things := p.things(op)
 	p.create(ctx, things.crds)
 	next := last
-	if last == nil || slices.ContainsFunc(names, ofOperator) {
+	if last == nil || slices.ContainsFunc(names, p.ofOperator) {
 		p.lines.say("%s changed: the operator starts again", strings.Join(names, ", "))
 		next = p.replace(ctx, last, op)
 	}

@@ -18,11 +18,11 @@ import (
 )
 
 // Beside returns the YAML files of a configuration, and those in the directories of its files: CRDs and examples stand
-// there. It leaves out paths that cannot be read; [Files] reports them.
+// there. It leaves out paths that cannot be read; [Files] reports them. A file that is missing has others beside it, too.
 func Beside(paths []string) []string {
 	all := slices.Clone(paths)
 	for _, path := range paths {
-		if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		if info, err := os.Stat(path); err == nil && !info.IsDir() || err != nil && filepath.Ext(path) != "" {
 			all = append(all, filepath.Dir(path))
 		}
 	}
