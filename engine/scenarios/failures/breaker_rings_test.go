@@ -238,31 +238,33 @@ func TestABreakerSeesARing(t *testing.T) {
 // their own, and so have children whose handlers do not follow the object.
 func TestARollOutIsNoRing(t *testing.T) {
 	const n = 350 // more than the breaker takes for progress
-	count := func(r *dsl.Request) (ready int64, err error) {
-		all, err := r.Children.List(scene.Bars)
-		for _, o := range all {
-			if scene.ValueAt(o, "status.ready") == true {
-				ready++
+	name := func(i int64) string { return fmt.Sprintf("b-%03d", i) }
+	var ready int64 // children become ready in the order of their names
+	count := func(r *dsl.Request) error {
+		for ready < n {
+			o, err := r.Children.Get(scene.Bars, name(ready))
+			if err != nil || o == nil || scene.ValueAt(o, "status.ready") != true {
+				return err
 			}
+			ready++
 		}
-		return ready, err
+		return nil
 	}
 	waits := func(_ context.Context, r *dsl.Request) error {
-		ready, err := count(r)
+		err := count(r)
 		r.Patch.SetStatus("n", ready)
 		if err == nil && ready < n {
 			return dsl.Waiting("children", time.Hour)
 		}
 		return err
 	}
-	name := func(i int) string { return fmt.Sprintf("b-%03d", i) }
 	makes := func(s *scene.Stage) {
 		owner := s.Create(scene.Web)
-		for i := range n {
+		for i := range int64(n) {
 			childOf(s, owner, name(i))
 		}
 	}
-	ready := func(s *scene.Stage, i int) {
+	makeReady := func(s *scene.Stage, i int64) {
 		s.Update(scene.Bars, "default", name(i), func(o *unstructured.Unstructured) { o.Object["status"] = map[string]any{"ready": true} })
 	}
 	tests := map[string]struct {
@@ -276,24 +278,23 @@ func TestARollOutIsNoRing(t *testing.T) {
 			s.Serve(enginetest.Resource{Name: scene.Bars, Kind: "Bar"})
 			makes(s)
 			s.Launch()
-			for i := range n {
-				ready(s, i)
+			for i := range int64(n) {
+				makeReady(s, i)
 				s.Advance(10 * time.Millisecond)
 			}
 		}},
 		"a handler makes one child after another, which somebody else makes ready": {func(_ *scene.Stage, foo *dsl.Resource) {
 			foo.Owns(scene.Bars)
 			foo.OnReconcile("look", func(_ context.Context, r *dsl.Request) error {
-				ready, err := count(r)
+				err := count(r)
 				r.Patch.SetStatus("n", ready)
 				return err
 			})
 			foo.OnReconcile("roll", func(ctx context.Context, r *dsl.Request) error {
-				ready, err := count(r)
-				if err != nil || ready == n {
+				if err := count(r); err != nil || ready == n {
 					return err
 				}
-				if _, err := r.Children.Apply(ctx, map[string]any{"apiVersion": "example.org/v1", "kind": "Bar", "metadata": map[string]any{"name": name(int(ready))}}); err != nil {
+				if _, err := r.Children.Apply(ctx, map[string]any{"apiVersion": "example.org/v1", "kind": "Bar", "metadata": map[string]any{"name": name(ready)}}); err != nil {
 					return err
 				}
 				return dsl.Waiting("children", time.Hour)
@@ -302,9 +303,9 @@ func TestARollOutIsNoRing(t *testing.T) {
 			s.Serve(enginetest.Resource{Name: scene.Bars, Kind: "Bar"})
 			s.Launch()
 			s.Create(scene.Web)
-			for i := range n {
+			for i := range int64(n) {
 				s.Settle()
-				ready(s, i)
+				makeReady(s, i)
 				s.Advance(10 * time.Millisecond)
 			}
 		}},
@@ -326,7 +327,7 @@ func TestARollOutIsNoRing(t *testing.T) {
 		"children that the object has made, which are the operator's own": {func(s *scene.Stage, foo *dsl.Resource) {
 			foo.Owns(scene.Bars)
 			foo.OnCreate("make", func(ctx context.Context, r *dsl.Request) error {
-				for i := range n {
+				for i := range int64(n) {
 					if _, err := r.Children.Apply(ctx, map[string]any{"apiVersion": "example.org/v1", "kind": "Bar", "metadata": map[string]any{"name": name(i)}}); err != nil {
 						return err
 					}
@@ -349,6 +350,7 @@ func TestARollOutIsNoRing(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			ready = 0
 			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 				c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
 				s := scene.NewStage(t, c)
