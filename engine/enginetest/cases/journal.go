@@ -73,9 +73,13 @@ type line struct {
 
 // run is an attempt of a handler.
 type run struct {
-	at    time.Time
-	cause dsl.Cause
+	at      time.Time
+	handler string
+	cause   dsl.Cause
 }
+
+// String is the attempt for people.
+func (r run) String() string { return fmt.Sprintf("%s, for %s", r.handler, r.cause) }
 
 // timed reports whether time alone made the handler run, and it may write each time.
 func (r run) timed() bool { return r.cause == dsl.Timer || r.cause == dsl.Again }
@@ -111,10 +115,17 @@ func (j *journal) fails(name string, s stub) bool {
 }
 
 // ran notes an attempt of a handler.
-func (j *journal) ran(c dsl.Cause) {
+func (j *journal) ran(handler string, c dsl.Cause) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.runs = append(j.runs, run{time.Now(), c})
+	j.runs = append(j.runs, run{time.Now(), handler, c})
+}
+
+// ranSoFar returns the attempts so far.
+func (j *journal) ranSoFar() []run {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.runs)
 }
 
 // activity is how much the operator has done so far of what is no matter of time alone.

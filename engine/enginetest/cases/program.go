@@ -155,7 +155,7 @@ func (p *program) watch() {
 		if fn := h.Func; fn != nil {
 			h.Func = func(ctx context.Context, r *dsl.Request) error {
 				if j := journalOf(ctx); j != nil {
-					j.ran(r.Cause)
+					j.ran(h.ID, r.Cause)
 				}
 				p.covered.ran(name)
 				return fn(ctx, r)

@@ -15,9 +15,10 @@ import (
 
 // The times of the last checks.
 const (
-	// round is how long an operator must be calm to be at rest, and rounds how often it may go on before.
-	round  = 30 * time.Second
-	rounds = 20
+	// round is how long an operator must be calm to be at rest, and rounds how often it may go on before. An object that
+	// the breaker holds back is written again after a minute, and is not at rest.
+	round  = 2 * time.Minute
+	rounds = 5
 	// still is how long it must write nothing then.
 	still = 10 * time.Minute
 )
@@ -28,30 +29,31 @@ func (r *runner) conclude() {
 	if r.armed != "" {
 		r.fail(r.armed, "the operator has not crashed: it sent fewer writes", "")
 	}
-	var last []enginetest.Write
-	for n := 0; ; n++ {
-		if last = r.writesWithin(round); len(last) == 0 {
+	for n := 1; ; n++ {
+		last, why := r.writesWithin(round)
+		if len(last) == 0 {
 			break
 		}
 		if n == rounds {
-			r.fail(r.at, fmt.Sprintf("the operator does not come to rest within %s", rounds*round), "writes of the last "+round.String()+":\n"+list(last))
+			r.fail(r.at, fmt.Sprintf("the operator does not come to rest within %s", rounds*round), "writes of the last "+round.String()+":\n"+list(last)+why)
 			return
 		}
 	}
-	if more := r.writesWithin(still); len(more) > 0 {
-		r.fail(r.at, "the operator writes at rest", "writes within "+still.String()+" in which nothing else happened:\n"+list(more))
+	if more, why := r.writesWithin(still); len(more) > 0 {
+		r.fail(r.at, "the operator writes at rest", "writes within "+still.String()+" in which nothing else happened:\n"+list(more)+why)
 	}
 	r.failingAtEnd()
 }
 
 // writesWithin lets time pass, and returns the writes meanwhile, without those that follow from
-// handlers that time makes run, and from workloads.
-func (r *runner) writesWithin(d time.Duration) []enginetest.Write {
+// handlers that time makes run, and from workloads. The text has the handlers that ran.
+func (r *runner) writesWithin(d time.Duration) (writes []enginetest.Write, handlers string) {
 	r.collect()
-	before := len(r.writes)
+	before, ran := len(r.writes), r.journal.ranSoFar()
 	r.cluster.Advance(d)
 	r.collect()
-	return slices.DeleteFunc(slices.Clone(r.writes[before:]), func(w enginetest.Write) bool { return r.journal.excused(w.At) })
+	writes = slices.DeleteFunc(slices.Clone(r.writes[before:]), func(w enginetest.Write) bool { return r.journal.excused(w.At) })
+	return writes, "\nhandlers that ran:\n" + list(r.journal.ranSoFar()[len(ran):])
 }
 
 // list has a line for each, up to some. Of equal ones the line says how many there are.
