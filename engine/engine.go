@@ -51,8 +51,8 @@ type Settings struct {
 	// Identity names this process in the leader's lock. Defaults to the host name and a random
 	// part.
 	Identity string
-	// Rested is called once some seconds after each burst of work, as a first listing is one. It is meant for
-	// debug.FreeOSMemory. Nil means that no one is notified.
+	// Rested is called once some seconds after each burst of work, as a first listing is one, and after the schemas of
+	// the cluster were dropped. It is meant for debug.FreeOSMemory. Nil means that no one is notified.
 	Rested func()
 }
 
@@ -129,7 +129,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 		Client: e.clients.Kubernetes, Operator: op.Name, Log: e.log, Metrics: e.metrics, Access: e.access, Ending: &e.ending,
 	})
 	e.hooks = activity.New(activity.Settings{Operator: op, Log: e.log, Memo: &e.memo, Held: e.elector.Sure, Clients: &e.others, Indexes: e.indexes.Live(), Unwatched: index.Unwatched{}, Grace: e.grace()})
-	e.recheck = preflight.NewRecheck(accessOwner{e}, e.op.Indexes(), e.catalog, e.checked, e.log)
+	e.recheck = preflight.NewRecheck(accessOwner{e}, e.op.Indexes(), e.catalog, e.checked, e.log, s.Rested)
 	for _, spec := range op.Resources() {
 		if err := e.start(spec); err != nil {
 			return nil, err

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -42,6 +41,7 @@ type Recheck struct {
 	catalog  *catalog.Catalog
 	served   iter.Seq2[dsl.ResourceName, catalog.Resource]
 	log      logr.Logger
+	free     func()
 	wake     chan struct{}
 	// again: a CRD has changed, so that the same kinds may have other schemas.
 	again atomic.Bool
@@ -70,12 +70,16 @@ type Operator interface {
 
 // NewRecheck returns a Recheck of an operator's indexes and of those of its resources that are worked on at the moment, which looks at
 // nothing before Run does. The catalog gives it the schemas. Served yields what the API server serves of the
-// resources that expressions speak of, each with the name that the operator has for it.
+// resources that expressions speak of, each with the name that the operator has for it. Free is called after the
+// schemas, which are large, were dropped; it may be nil.
 func NewRecheck(
-	operator Operator, indexes []*dsl.IndexSpec, c *catalog.Catalog, served iter.Seq2[dsl.ResourceName, catalog.Resource], log logr.Logger,
+	operator Operator, indexes []*dsl.IndexSpec, c *catalog.Catalog, served iter.Seq2[dsl.ResourceName, catalog.Resource], log logr.Logger, free func(),
 ) *Recheck {
+	if free == nil {
+		free = func() {}
+	}
 	return &Recheck{
-		operator: operator, indexes: indexes, catalog: c, served: served, log: log, wake: make(chan struct{}, 1), findings: map[checkable][]string{},
+		operator: operator, indexes: indexes, catalog: c, served: served, log: log, free: free, wake: make(chan struct{}, 1), findings: map[checkable][]string{},
 	}
 }
 
@@ -182,7 +186,7 @@ func (c *Recheck) release() {
 		return
 	}
 	c.schemas = nil
-	debug.FreeOSMemory()
+	c.free()
 }
 
 // keep drops what was found of resources that are not worked on any more.

@@ -153,7 +153,7 @@ func TestAnotherDeclarationIsCheckedAgain(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				c := NewRecheck(working(func() []*dsl.Resource { return *works.Load() }), nil, catalog.New(client, nil, nil), served, logr.Discard())
+				c := NewRecheck(working(func() []*dsl.Resource { return *works.Load() }), nil, catalog.New(client, nil, nil), served, logr.Discard(), nil)
 				ctx, cancel := context.WithCancel(t.Context())
 				var running sync.WaitGroup
 				works.Store(&test.left)
@@ -284,7 +284,7 @@ func TestARunningOperatorIsHeldAgainstSchemas(t *testing.T) {
 						}
 					}
 				}, funcr.Options{})
-				c := NewRecheck(wantsSize(!test.unchecked), nil, catalog.New(client, nil, nil), served, log)
+				c := NewRecheck(wantsSize(!test.unchecked), nil, catalog.New(client, nil, nil), served, log, nil)
 				ctx, cancel := context.WithCancel(t.Context())
 				var running sync.WaitGroup
 				running.Go(func() { c.Run(ctx) })
@@ -314,7 +314,8 @@ func TestARunningOperatorIsHeldAgainstSchemas(t *testing.T) {
 	}
 }
 
-// TestIndexesAreCheckedAgain holds that an index is held against schemas that change, as a resource is.
+// TestIndexesAreCheckedAgain holds that an index is held against schemas that change, as a resource is, and that the memory
+// of the schemas is free once after each change.
 func TestIndexesAreCheckedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &publisher{field: "size"}
@@ -329,7 +330,8 @@ func TestIndexesAreCheckedAgain(t *testing.T) {
 		}
 		var lines []string
 		log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
-		c := NewRecheck(dsl.New("op"), []*dsl.IndexSpec{x}, catalog.New(client, nil, nil), served, log)
+		freed := 0
+		c := NewRecheck(dsl.New("op"), []*dsl.IndexSpec{x}, catalog.New(client, nil, nil), served, log, func() { freed++ })
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { c.Run(ctx) })
@@ -338,6 +340,9 @@ func TestIndexesAreCheckedAgain(t *testing.T) {
 		synctest.Wait()
 		if found := c.Checks(); len(found) > 0 || len(lines) > 0 {
 			t.Errorf("of what fits there are %v, and the log says %v", found, lines)
+		}
+		if freed != 1 {
+			t.Errorf("memory was freed %d times, want once", freed)
 		}
 		server.set("width", false)
 		c.CRDChanged()
@@ -349,6 +354,9 @@ func TestIndexesAreCheckedAgain(t *testing.T) {
 		}
 		if len(lines) != 1 || !strings.Contains(lines[0], `"index"="sizes"`) {
 			t.Errorf("the log says %v", lines)
+		}
+		if freed != 2 {
+			t.Errorf("memory was freed %d times, want twice", freed)
 		}
 		cancel()
 		running.Wait()
