@@ -158,27 +158,8 @@ func unsupported(accepted ...string) error {
 
 // unsupportedPatch returns the error for a type of patch that the resource does not support.
 func unsupportedPatch(t *table) error {
-	accepted := []string{string(types.JSONPatchType), string(types.MergePatchType), string(types.StrategicMergePatchType), string(types.ApplyPatchType)}
-	if t.custom {
-		accepted = append(accepted[:2], accepted[3])
+	if !t.custom {
+		return unrouted(http.StatusUnsupportedMediaType, "415: Unsupported Media Type")
 	}
-	return unsupported(accepted...)
-}
-
-// acceptable returns the error for a client that does not take JSON, or nil.
-func acceptable(accept string) error {
-	if accept == "" {
-		return nil
-	}
-	for clause := range strings.SplitSeq(accept, ",") {
-		media, _, _ := strings.Cut(clause, ";")
-		switch strings.TrimSpace(media) {
-		case "application/json", "application/*", "*/*":
-			return nil
-		}
-	}
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusNotAcceptable, Reason: metav1.StatusReasonNotAcceptable,
-		Message: "only the following media types are accepted: application/json",
-	}}
+	return unsupported(string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyPatchType))
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/apiserver/rbac"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -82,6 +83,15 @@ func (c *Client) Restore() {
 
 // RoundTrip answers a request.
 func (c *Client) RoundTrip(h *http.Request) (*http.Response, error) {
+	out, err := c.respond(h)
+	if err == nil && wantsYAML(h) && out.Header.Get("Content-Type") == runtime.ContentTypeJSON {
+		return inYAML(out)
+	}
+	return out, err
+}
+
+// respond answers a request in JSON.
+func (c *Client) respond(h *http.Request) (*http.Response, error) {
 	if err := h.Context().Err(); err != nil {
 		return nil, err
 	}

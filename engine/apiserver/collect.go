@@ -130,7 +130,7 @@ func (s *Server) reclaim(p place, o *unstructured.Unstructured, found owners) {
 	if len(found.solid) > 0 {
 		next := o.DeepCopy()
 		next.SetOwnerReferences(found.solid)
-		s.commit(p.table, store.Modified, next)
+		s.collectorWrites(p.table, o, next)
 		return
 	}
 	policy := metav1.DeletePropagationBackground
@@ -162,7 +162,12 @@ func (s *Server) unblock(t *table, o *unstructured.Unstructured) *unstructured.U
 		refs[i].BlockOwnerDeletion = new(bool)
 	}
 	next.SetOwnerReferences(refs)
-	return s.commit(t, store.Modified, next)
+	return s.collectorWrites(t, o, next)
+}
+
+// collectorWrites stores what the collector has changed in an object.
+func (s *Server) collectorWrites(t *table, old, next *unstructured.Unstructured) *unstructured.Unstructured {
+	return s.commit(t, store.Modified, s.owners.updated(t, Request{agent: "kube-controller-manager"}, old, next))
 }
 
 // foreground lets an owner go when no dependent blocks its deletion any more.
@@ -189,7 +194,7 @@ func (s *Server) orphan(t *table, o *unstructured.Unstructured) {
 		if next.SetOwnerReferences(left); len(left) == 0 {
 			unstructured.RemoveNestedField(next.Object, "metadata", "ownerReferences")
 		}
-		s.commit(p.table, store.Modified, next)
+		s.collectorWrites(p.table, dependent, next)
 	}
 	s.release(t, o, metav1.FinalizerOrphanDependents)
 }
@@ -203,7 +208,7 @@ func (s *Server) release(t *table, o *unstructured.Unstructured, finalizer strin
 		s.unserve()
 		return
 	}
-	s.commit(t, store.Modified, next)
+	s.collectorWrites(t, o, next)
 }
 
 // kindred returns the table of an owner's kind, or nil.

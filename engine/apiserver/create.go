@@ -23,7 +23,7 @@ var errVersion = internalError(errors.New("resourceVersion should not be set on 
 // create stores a new object. It computes the managedFields unless the object comes from apply.
 func (s *Server) create(t *table, r Request, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if o.GetName() == "" && o.GetGenerateName() != "" {
-		o.SetName(fmt.Sprintf("%s%05d", o.GetGenerateName(), s.version+1))
+		o.SetName(s.generated(o.GetGenerateName()))
 	}
 	if err := s.place(t, r, o); err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (s *Server) create(t *table, r Request, o *unstructured.Unstructured) (*uns
 		o.SetUID(s.uid())
 	}
 	o.SetCreationTimestamp(metav1.Now())
-	for _, field := range []string{"deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink"} {
+	for _, field := range []string{"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"} {
 		unstructured.RemoveNestedField(o.Object, "metadata", field)
 	}
 	if t.generation {
@@ -60,6 +60,14 @@ func (s *Server) create(t *table, r Request, o *unstructured.Unstructured) (*uns
 		o = s.owners.updated(t, r, nil, o)
 	}
 	return s.created(t, o)
+}
+
+// longestPrefix is how much of a prefix stays in a generated name.
+const longestPrefix = 58
+
+// generated returns a new name.
+func (s *Server) generated(prefix string) string {
+	return fmt.Sprintf("%s%05d", prefix[:min(len(prefix), longestPrefix)], s.version+1)
 }
 
 // created stores the object, with the consequences of its creation.
@@ -97,12 +105,6 @@ func (s *Server) place(t *table, r Request, o *unstructured.Unstructured) error 
 	}
 	if err := r.placed(o); err != nil {
 		return err
-	}
-	switch {
-	case t.namespaced && r.Namespace == "":
-		return apierrors.NewBadRequest("an empty namespace may not be set during creation")
-	case !t.namespaced && r.Namespace != "":
-		return &apierrors.StatusError{ErrStatus: notServed()}
 	}
 	if t.get(keyOf(o)) != nil {
 		return apierrors.NewAlreadyExists(t.name(), o.GetName())

@@ -4,7 +4,9 @@
 package apiserver
 
 import (
+	"cmp"
 	"fmt"
+	"path"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,25 +14,30 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // object returns the object of a create or an update. A built-in kind may be left out in it.
 func (r Request) object(t *table) (*unstructured.Unstructured, error) {
 	o := &unstructured.Unstructured{Object: r.Body}
 	expected := t.apiVersion(r.Resource.Version)
+	if o.Object == nil {
+		o.Object = map[string]any{} // it is null
+	}
 	switch kind := o.GetKind(); {
 	case t.custom && r.contentType == runtime.ContentTypeProtobuf:
 		return nil, unsupportedBody()
 	case r.malformed != nil:
 		return nil, r.unrecognized(t.kind)
-	case o.Object == nil:
-		return nil, apierrors.NewBadRequest("the object provided is unrecognized (must be of type " + t.kind + "): null")
 	case kind == "" && t.custom:
 		r.malformed = fmt.Errorf("Object 'Kind' is missing in '%s'", r.raw) //nolint:staticcheck // the words are the API server's
 		return nil, r.unrecognized(t.kind)
-	case kind != "" && kind != t.kind && !t.custom:
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: converting (%s.%s) to (%s.%s): unknown conversion",
-			kind, r.Resource.Version, t.kind, r.Resource.Version, kind, internal(t.group), t.kind))
+	case !t.custom:
+		if err := registered(t, r, o); err != nil {
+			return nil, err
+		}
+	}
+	switch kind := o.GetKind(); {
 	case o.GetAPIVersion() == "":
 		o.SetAPIVersion(expected)
 	case o.GetAPIVersion() != expected:
@@ -42,6 +49,22 @@ func (r Request) object(t *table) (*unstructured.Unstructured, error) {
 		o.SetKind(t.kind)
 	}
 	return o, nil
+}
+
+// registered returns why an object of a built-in resource has a kind of which the resource cannot be, or nil.
+func registered(t *table, r Request, o *unstructured.Unstructured) error {
+	as := cmp.Or(o.GetAPIVersion(), t.apiVersion(r.Resource.Version))
+	version, err := schema.ParseGroupVersion(as)
+	kind := version.WithKind(cmp.Or(o.GetKind(), t.kind))
+	switch known := scheme.Scheme.Recognizes(kind); {
+	case err == nil && kind.Kind == t.kind && (known || as == t.apiVersion(r.Resource.Version)):
+		return nil
+	case known:
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: converting (%s.%s) to (%s.%s): unknown conversion",
+			kind.Kind, r.Resource.Version, t.kind, r.Resource.Version, kind.Kind, internal(t.group), t.kind))
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: no kind %q is registered for version %q in scheme %q",
+		kind.Kind, path.Base(as), t.kind, kind.Kind, as, "pkg/runtime/scheme.go:111"))
 }
 
 // internal is the name that the API server has for its own package of a group.

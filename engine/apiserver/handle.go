@@ -38,7 +38,7 @@ func (s *Server) handle(ctx context.Context, r Request) (any, error) {
 	if err := s.authorize(r); err != nil && !r.trusted {
 		return nil, err
 	}
-	if err := cmp.Or(t.has(r), s.selects(t, r)); err != nil {
+	if err := cmp.Or(t.routes(r), t.has(r), r.acceptable(t), s.selects(t, r)); err != nil {
 		return nil, err
 	}
 	r.view = t.viewIn(r.Resource.Version)
@@ -98,7 +98,7 @@ func (s *Server) single(t *table, r Request) (*unstructured.Unstructured, error)
 	case r.Verb == "get":
 		version, err := versionOf(r.options.Get("resourceVersion"))
 		if err != nil {
-			return nil, err
+			return nil, apierrors.NewBadRequest("invalid resource version: " + err.Error())
 		}
 		return old, s.future(version)
 	case r.Verb == "update":
@@ -109,6 +109,22 @@ func (s *Server) single(t *table, r Request) (*unstructured.Unstructured, error)
 		return s.update(t, r, old, sent)
 	}
 	return nil, apierrors.NewMethodNotSupported(t.name(), r.Verb)
+}
+
+// routes returns the error for a request whose path does not have the scope of the resource, or not the verb.
+func (t *table) routes(r Request) error {
+	scoped := t.namespaced == (r.Namespace != "")
+	switch {
+	case r.Verb == "deletecollection" && t.name() == namespaces():
+		return notAllowed()
+	case scoped, t.namespaced && (r.Verb == "list" || r.Verb == "watch"):
+		return nil
+	case t.custom:
+		return &apierrors.StatusError{ErrStatus: notServed()}
+	case t.namespaced && r.Name == "":
+		return notAllowed()
+	}
+	return notFound()
 }
 
 // has returns the error for a subresource that a resource does not have, or that does not have the verb.

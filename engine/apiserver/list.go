@@ -39,7 +39,7 @@ func (s *Server) list(t *table, r Request) (any, error) {
 	}
 	p.rows = t.chosen(p.rows, sel)
 	if options.ResourceVersion != "0" || options.Continue != "" {
-		p.end(options.Limit, sel.empty())
+		p.end(r.Namespace, options.Limit, sel.empty())
 	}
 	return s.newListing(t, r, p), nil
 }
@@ -51,7 +51,7 @@ func (s *Server) pageOf(t *table, r Request, options metav1.ListOptions) (page, 
 	}
 	version, err := versionOf(options.ResourceVersion)
 	if err != nil {
-		return page{}, err
+		return page{}, apierrors.NewBadRequest("invalid resource version: " + err.Error())
 	}
 	if err := s.future(version); err != nil {
 		return page{}, err
@@ -85,19 +85,19 @@ func (s *Server) continued(t *table, r Request, options metav1.ListOptions) (pag
 	if !known {
 		return page{}, expiredToken(from)
 	}
-	out.rows = slices.DeleteFunc(rows, func(row *store.Row) bool { return !from.precedes(row) })
+	out.rows = slices.DeleteFunc(rows, func(row *store.Row) bool { return !from.precedes(row, r.Namespace) })
 	return out, nil
 }
 
 // end ends the page after a number of objects; 0 means that it has all. The rest is counted if every object was
 // selected.
-func (p *page) end(limit int64, count bool) {
+func (p *page) end(namespace string, limit int64, count bool) {
 	rest := int64(len(p.rows)) - limit
 	if limit <= 0 || rest <= 0 {
 		return
 	}
 	p.rows = p.rows[:limit]
-	p.next = tokenAfter(p.rows[limit-1], p.version).encode()
+	p.next = tokenAfter(p.rows[limit-1], namespace, p.version).encode()
 	if count {
 		p.remaining = &rest
 	}
@@ -110,7 +110,7 @@ func versionOf(text string) (int64, error) {
 	}
 	version, err := strconv.ParseUint(text, 10, 63)
 	if err != nil {
-		return 0, apierrors.NewBadRequest(fmt.Sprintf("invalid resource version: resourceVersion: Invalid value: %q: %v", text, err))
+		return 0, fmt.Errorf("resourceVersion: Invalid value: %q: %w", text, err)
 	}
 	return int64(version), nil
 }

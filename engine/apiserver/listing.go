@@ -78,16 +78,28 @@ func (l *listing) fill() {
 		if l.sent > 0 {
 			part = append(part, ',')
 		}
-		if row := l.rows[l.sent]; l.request.tabular() {
-			part = append(part, encoded(rowOf(l.table, l.request, l.table.asShown(row.Tree())))...)
-		} else {
-			part = appendRow(part, l.table, l.request, row)
-		}
+		part = l.append(part, l.rows[l.sent])
 	}
 	if l.sent == len(l.rows) {
 		part, l.done = append(part, "]}\n"...), true
 	}
 	*l.part, l.left = part, part
+}
+
+// append appends an item. Those of built-in kinds have no kind of their own: the list has it.
+func (l *listing) append(to []byte, row *store.Row) []byte {
+	switch {
+	case l.request.tabular():
+		return append(to, encoded(rowOf(l.table, l.request, l.table.asShown(row.Tree())))...)
+	case l.table.custom || l.request.partial():
+		return appendRow(to, l.table, l.request, row)
+	case l.table.shown == nil:
+		return row.AppendItem(to)
+	}
+	item := present(l.table, l.request, l.table.asShown(row.Tree()))
+	delete(item, "apiVersion")
+	delete(item, "kind")
+	return append(to, encoded(item)...)
 }
 
 // appendRow appends an object in JSON, in the form that the client asks for.

@@ -49,7 +49,9 @@ type Request struct {
 	malformed   error
 	contentType string
 	accept      string
-	agent       string
+	// shape is how the client takes the answer.
+	shape shape
+	agent string
 	// reply is what the response says beside its body; nil means that there is no client.
 	reply *reply
 }
@@ -83,7 +85,7 @@ func (r Request) manager() string {
 	return name
 }
 
-func (r Request) partial() bool { return strings.Contains(r.accept, "as=PartialObjectMetadata") }
+func (r Request) partial() bool { return r.shape.as == "PartialObjectMetadata" }
 
 // unknown handles fields that an object has and its schema lacks as the client wishes: it refuses them, warns of
 // them or ignores them. Without a wish, they are ignored.
@@ -144,9 +146,7 @@ func parse(h *http.Request) (Request, error) {
 	if r.Verb = r.verb(h.Method); r.Verb == "" {
 		return r, notAllowed()
 	}
-	if err := acceptable(r.accept); err != nil {
-		return r, err
-	}
+	r.shape, _ = negotiate(r.accept)
 	if h.Body == nil {
 		return r, r.read(strings.NewReader(""))
 	}
@@ -155,13 +155,14 @@ func parse(h *http.Request) (Request, error) {
 }
 
 // notAllowed returns the error for a method that a path does not have.
-func notAllowed() error {
-	return apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, "", schema.GroupResource{}, "", "", 0, false)
-}
+func notAllowed() error { return unrouted(http.StatusMethodNotAllowed, "") }
 
 // notFound returns the error for a path below a group of the server's own that has no such resource.
-func notFound() error {
-	return apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "", 0, false)
+func notFound() error { return unrouted(http.StatusNotFound, "") }
+
+// unrouted returns the error for a request that the router of a real server has no route for.
+func unrouted(code int, why string) error {
+	return apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", why, 0, false)
 }
 
 // locate parses a path.
@@ -182,9 +183,9 @@ func (r *Request) locate(path []string) bool {
 		r.Name = path[1]
 	}
 	if len(path) > 2 {
-		r.Subresource = path[2]
+		r.Subresource = strings.Join(path[2:], "/") // no resource has one with several parts
 	}
-	return len(path) <= 3
+	return true
 }
 
 // verb returns the verb of a method, or nothing if the path does not have the method.

@@ -5,7 +5,6 @@ package apiserver
 
 import (
 	"encoding/json"
-	"strings"
 
 	"github.com/handwerk-dev/handwerk/engine/apiserver/print"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,7 +13,7 @@ import (
 )
 
 // tabular reports whether the client wants objects as the rows of a table.
-func (r Request) tabular() bool { return strings.Contains(r.accept, "as=Table") }
+func (r Request) tabular() bool { return r.shape.as == "Table" }
 
 // columnsOf returns the columns of a resource in the version of a request.
 func (s *Server) columnsOf(t *table, version string) []print.Column {
@@ -51,15 +50,12 @@ func compile(path string) (print.Path, error) {
 	}, nil
 }
 
-// tableOf returns a table of objects.
-func tableOf(t *table, r Request, objects ...*unstructured.Unstructured) map[string]any {
-	rows := []any{}
-	for _, o := range objects {
-		rows = append(rows, rowOf(t, r, o))
-	}
+// tableOf returns a table of one object.
+func tableOf(t *table, r Request, o *unstructured.Unstructured) map[string]any {
 	return map[string]any{
-		"kind": "Table", "apiVersion": metav1.SchemeGroupVersion.String(), "metadata": map[string]any{},
-		"columnDefinitions": print.Definitions(r.columns), "rows": rows,
+		"kind": "Table", "apiVersion": metav1.SchemeGroupVersion.String(),
+		"metadata":          map[string]any{"resourceVersion": o.GetResourceVersion()},
+		"columnDefinitions": print.Definitions(r.columns), "rows": []any{rowOf(t, r, o)},
 	}
 }
 
@@ -72,9 +68,9 @@ func rowOf(t *table, r Request, o *unstructured.Unstructured) map[string]any {
 	case metav1.IncludeNone:
 		return out
 	case metav1.IncludeObject:
-		whole.accept = ""
+		whole.shape.as = ""
 	default:
-		whole.accept = "as=PartialObjectMetadata"
+		whole.shape.as = "PartialObjectMetadata"
 	}
 	out["object"] = present(t, whole, o)
 	return out

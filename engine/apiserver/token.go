@@ -27,20 +27,23 @@ type token struct {
 // tokenAPI is the version of the form of a token.
 const tokenAPI = "meta.k8s.io/v1"
 
-func tokenAfter(row *store.Row, version int64) token {
-	return token{API: tokenAPI, Version: version, Start: pathOf(row) + "\x00"}
+// tokenAfter returns the token for the rest of a list of a namespace; an empty one means all.
+func tokenAfter(row *store.Row, namespace string, version int64) token {
+	return token{API: tokenAPI, Version: version, Start: pathOf(row, namespace) + "\x00"}
 }
 
-// pathOf returns the path of an object below its resource.
-func pathOf(row *store.Row) string {
-	if row.Namespace == "" {
-		return row.Name
+// pathOf returns the path of an object below its resource, or below its namespace if the list is of that.
+func pathOf(row *store.Row, namespace string) string {
+	if row.Namespace == namespace {
+		return "/" + row.Name
 	}
-	return row.Namespace + "/" + row.Name
+	return "/" + row.Namespace + "/" + row.Name
 }
 
-// precedes reports whether an object comes after the pages that have been sent.
-func (t token) precedes(row *store.Row) bool { return pathOf(row) >= strings.TrimPrefix(t.Start, "/") }
+// precedes reports whether an object of a list comes after the pages that have been sent.
+func (t token) precedes(row *store.Row, namespace string) bool {
+	return pathOf(row, namespace)[1:] >= strings.TrimPrefix(t.Start, "/")
+}
 
 func (t token) encode() string {
 	data, err := json.Marshal(t)

@@ -9,13 +9,14 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"slices"
 
 	"github.com/handwerk-dev/handwerk/engine/apiserver/store"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -104,11 +105,17 @@ func limit(t *table, subresource string, old, next *unstructured.Unstructured) *
 	}
 	from, _ := old.Object["metadata"].(map[string]any)
 	to, _ := next.Object["metadata"].(map[string]any)
-	for _, key := range []string{"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "resourceVersion"} {
+	for _, key := range []string{"creationTimestamp", "generation", "resourceVersion"} {
 		delete(to, key)
 		if value, found := from[key]; found {
 			to[key] = value
 		}
+	}
+	if value, found := from["deletionTimestamp"]; found {
+		to["deletionTimestamp"] = value
+	}
+	if value, found := from["deletionGracePeriodSeconds"]; found && to["deletionGracePeriodSeconds"] == nil {
+		to["deletionGracePeriodSeconds"] = value
 	}
 	return next
 }
@@ -118,16 +125,20 @@ func immutable(old, next *unstructured.Unstructured) field.ErrorList {
 	var out field.ErrorList
 	meta := field.NewPath("metadata")
 	if old.GetUID() != next.GetUID() {
-		out = append(out, field.Invalid(meta.Child("uid"), next.GetUID(), "field is immutable"))
+		out = append(out, field.Invalid(meta.Child("uid"), next.GetUID(), validation.FieldImmutableErrorMsg))
+	}
+	if before, now := old.GetDeletionTimestamp(), next.GetDeletionTimestamp(); !before.Equal(now) {
+		out = append(out, field.Invalid(meta.Child("deletionTimestamp"), now, validation.FieldImmutableErrorMsg))
+	}
+	if before, now := old.GetDeletionGracePeriodSeconds(), next.GetDeletionGracePeriodSeconds(); !reflect.DeepEqual(before, now) {
+		out = append(out, field.Invalid(meta.Child("deletionGracePeriodSeconds"), now, validation.FieldImmutableErrorMsg))
 	}
 	if old.GetDeletionTimestamp() == nil {
 		return out
 	}
-	for _, f := range next.GetFinalizers() {
-		if !slices.Contains(old.GetFinalizers(), f) {
-			out = append(out, field.Forbidden(meta.Child("finalizers"),
-				"no new finalizers can be added if the object is being deleted, found new finalizers "+f))
-		}
+	if added := sets.List(sets.New(next.GetFinalizers()...).Difference(sets.New(old.GetFinalizers()...))); len(added) > 0 {
+		out = append(out, field.Forbidden(meta.Child("finalizers"),
+			fmt.Sprintf("no new finalizers can be added if the object is being deleted, found new finalizers %#v", added)))
 	}
 	return out
 }

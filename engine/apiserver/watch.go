@@ -23,7 +23,7 @@ func (s *Server) watch(ctx context.Context, t *table, r Request) (any, error) {
 	}
 	from, err := versionOf(options.ResourceVersion)
 	if err != nil {
-		return nil, err
+		return nil, internalError(err)
 	}
 	st := newStream(ctx, s, t, r, sel)
 	switch initial := options.SendInitialEvents; {
@@ -31,7 +31,8 @@ func (s *Server) watch(ctx context.Context, t *table, r Request) (any, error) {
 		s.begin(st)
 	case initial != nil && *initial:
 		if err := s.future(from); err != nil {
-			return nil, err
+			st.fail(err)
+			return st, nil
 		}
 		if s.begin(st); options.AllowWatchBookmarks {
 			st.bookmark(s.version, true)
@@ -72,6 +73,11 @@ func (s *stream) resume(from int64) bool {
 // expired tells the client to list again, and ends the stream.
 func (s *stream) expired(why string) {
 	s.hold(false)
-	s.push(item{what: "ERROR", object: statusOf(apierrors.NewResourceExpired(why))})
+	s.fail(apierrors.NewResourceExpired(why))
+}
+
+// fail ends the stream with an error.
+func (s *stream) fail(err error) {
+	s.push(item{what: "ERROR", object: statusOf(err)})
 	s.end()
 }

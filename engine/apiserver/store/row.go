@@ -90,6 +90,12 @@ func (r *Row) Append(to []byte, apiVersion string) []byte {
 	return append(append(r.head(to, apiVersion, r.kind), r.rest...), '}')
 }
 
+// AppendItem appends the object in JSON as an item of a list that says which kind its items have.
+func (r *Row) AppendItem(to []byte) []byte {
+	to = append(slices.Grow(to, r.Size()), `{"metadata":`...)
+	return append(append(append(to, r.metadata...), r.rest...), '}')
+}
+
 // AppendMetadata appends the object in JSON as a PartialObjectMetadata.
 func (r *Row) AppendMetadata(to []byte) []byte {
 	return append(r.head(to, "meta.k8s.io/v1", "PartialObjectMetadata"), '}')

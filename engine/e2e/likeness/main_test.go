@@ -6,13 +6,14 @@
 //
 // The table is in testdata, a file for each topic. A row has a name, which is a sentence, and steps:
 //
-//   - name: A write with an old version is refused
-//     steps:
-//   - POST $core/configmaps: {metadata: {name: a}}
-//     keep: {first: metadata.resourceVersion}
-//   - PATCH $core/configmaps/a: {data: {k: v}}
-//     as: merge
-//   - PUT $core/configmaps/a: {metadata: {name: a, resourceVersion: $first}}
+//	# testdata/protocol.yaml
+//	- name: A write with an old version is refused
+//	  steps:
+//	  - POST $core/configmaps: {metadata: {name: a}}
+//	    keep: {first: metadata.resourceVersion}
+//	  - PATCH $core/configmaps/a: {data: {k: v}}
+//	    as: merge
+//	  - PUT $core/configmaps/a: {metadata: {name: a, resourceVersion: $first}}
 //
 // The first key of a step is a method and a path, and its value the body: an object, or a text that is sent as it is.
 // Type step has the other keys. A row that needs a namespace has one of its own, $ns, with its ServiceAccount and its
