@@ -20,6 +20,7 @@ import (
 type testFlags struct {
 	pattern, output string
 	coverage        bool
+	update          bool
 }
 
 func (p *program) testCommand() *cobra.Command {
@@ -34,6 +35,7 @@ objects as a real one does, in which workloads become ready, and in virtual time
 an hour costs nothing. With one failure or more, the exit code is 1.`,
 		Example: `  operator test .
   operator test samples --run Deployment
+  operator test samples/foo --update
   operator test samples/foo -o junit > report.xml`,
 		Args: cobra.ArbitraryArgs,
 		PreRunE: func(c *cobra.Command, args []string) error {
@@ -55,6 +57,7 @@ an hour costs nothing. With one failure or more, the exit code is 1.`,
 	c.Flags().StringVar(&f.pattern, "run", "", "run the cases whose names match this `expression`")
 	c.Flags().BoolVar(&f.coverage, "coverage", false,
 		"say which handlers, answers of their when, and transitions of machines no case has run")
+	c.Flags().BoolVar(&f.update, "update", false, "make expectations that fail be what was found, in the files of the cases")
 	f.output = "text"
 	addChoice(c.Flags(), &choice{value: &f.output, noun: "format", words: []string{"text", "json", "junit"}},
 		"output", "o", "how the answer is written")
@@ -79,6 +82,15 @@ func (p *program) test(ctx context.Context, f *testFlags, paths []string) error 
 	if err != nil {
 		return err
 	}
+	also := p.Out
+	if f.output != "text" {
+		also = p.Err // the answer has a form of its own
+	}
+	if f.update {
+		if err := test.Update(also, reports); err != nil {
+			return fmt.Errorf("updating cases: %w", err)
+		}
+	}
 	write := map[string]func() error{
 		"text":  func() error { return test.Text(p.Out, reports) },
 		"json":  func() error { return test.JSON(p.Out, reports) },
@@ -88,11 +100,7 @@ func (p *program) test(ctx context.Context, f *testFlags, paths []string) error 
 		return err
 	}
 	if f.coverage {
-		out := p.Out
-		if f.output != "text" {
-			out = p.Err // the answer has a form of its own
-		}
-		if err := test.Coverage(out, covered); err != nil {
+		if err := test.Coverage(also, covered); err != nil {
 			return err
 		}
 	}

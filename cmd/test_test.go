@@ -76,3 +76,24 @@ func TestCasesInAChildProcess(t *testing.T) {
 		t.Error("the variable of child processes has come to this one")
 	}
 }
+
+// TestUpdateMakesCasesPass holds that --update says what it changes, and that the cases pass then.
+func TestUpdateMakesCasesPass(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata/cases")); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "bad_test.yaml")
+	run := func(args ...string) (int, string, string) {
+		var out, err strings.Builder
+		code := greeter().Run(t.Context(), append([]string{"test", file, "--run", "Somebody"}, args...), Streams{Out: &out, Err: &err, Env: os.Environ()})
+		return code, out.String(), err.String()
+	}
+	const changed = `:6: cases[0].expect.objects["greetings/one"].status.text was "Good bye, World", is now "Hello, World"`
+	if code, out, _ := run("--update"); code != 0 || !strings.HasPrefix(out, file+changed+"\nok ") {
+		t.Errorf("--update exits with %d and says:\n%s", code, out)
+	}
+	if code, out, err := run("--update", "-o", "json"); code != 0 || err != "" {
+		t.Errorf("the case does not pass then: exit %d\n%s%s", code, out, err)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -135,7 +136,11 @@ type result struct {
 func JSON(w io.Writer, all []cases.Report) error {
 	list := []result{}
 	for _, r := range all {
-		list = append(list, result{r.File, r.Case, len(r.Failures) == 0, r.Took.Seconds(), r.Skipped, r.Failures})
+		failures := slices.Clone(r.Failures)
+		for i := range failures {
+			failures[i].Edits = nil // they are for --update alone
+		}
+		list = append(list, result{r.File, r.Case, len(r.Failures) == 0, r.Took.Seconds(), r.Skipped, failures})
 	}
 	out := json.NewEncoder(w)
 	out.SetIndent("", "  ")

@@ -46,8 +46,8 @@ func (r *runner) expect(e *expectation) {
 	r.expectCalls(e)
 }
 
-// find returns an object that is expected, or nil after a failure.
-func (r *runner) find(at form.Path, name string) (*unstructured.Unstructured, place) {
+// find returns an object that is expected, or nil after a failure. The changes are those for the case that it does not exist.
+func (r *runner) find(at form.Path, name string, changes ...Edit) (*unstructured.Unstructured, place) {
 	p, err := r.place(name)
 	if err != nil {
 		r.fail(at, err.Error(), "")
@@ -58,7 +58,7 @@ func (r *runner) find(at form.Path, name string) (*unstructured.Unstructured, pl
 	case err != nil:
 		r.fail(at, fmt.Sprintf("reading %s: %v", name, err), "")
 	case o == nil:
-		r.fail(at, name+" does not exist"+r.near(p), r.errorLines())
+		r.fail(at, name+" does not exist"+r.near(p), r.errorLines(), changes...)
 	}
 	return o, p
 }
@@ -73,11 +73,11 @@ func (r *runner) expectObject(at form.Path, name string, want any) {
 			return
 		}
 		if o, err := r.get(p); err != nil || o != nil {
-			r.fail(at, name+" is there, and is expected to be absent", present(o))
+			r.fail(at, name+" is there, and is expected to be absent", present(o), edit(at, map[string]any{})...)
 		}
 		return
 	}
-	o, _ := r.find(at, name)
+	o, _ := r.find(at, name, edit(at, absent)...)
 	switch {
 	case o == nil:
 	case isText:
@@ -92,7 +92,7 @@ func (r *runner) expectObject(at form.Path, name string, want any) {
 			r.fail(at, fmt.Sprintf("%s: this is false: %s", name, text), shownObject(o))
 		}
 	case !has(o.Object, want):
-		r.fail(at, name+" is not as expected (- expected, + found)", difference(o.Object, want))
+		r.fail(at, name+" is not as expected (- expected, + found)", difference(o.Object, want), edits(at, o.Object, want)...)
 	}
 }
 
@@ -144,16 +144,26 @@ func (r *runner) expectCondition(at form.Path, name, kind string, want condition
 	found, there := all[kind]
 	switch {
 	case want.absent && there:
-		r.fail(at, fmt.Sprintf("%s has the condition %s, which is expected to be absent", name, kind), compact(found))
+		r.fail(at, fmt.Sprintf("%s has the condition %s, which is expected to be absent", name, kind), compact(found), edit(at, statusValue(fmt.Sprint(found["status"])))...)
 	case want.absent:
 	case !there:
-		r.fail(at, fmt.Sprintf("%s has no condition %s", name, kind), "there are: "+strings.Join(sortedKeys(all), ", "))
+		r.fail(at, fmt.Sprintf("%s has no condition %s", name, kind), "there are: "+strings.Join(sortedKeys(all), ", "), edit(at, absent)...)
 	default:
 		text := func(key string) string { s, _ := found[key].(string); return s }
 		var lines []string
-		differs := func(key, want string, as func(a, b string) bool) {
-			if want != "" && !as(text(key), want) {
-				lines = append(lines, "- "+key+": "+want, "+ "+key+": "+text(key))
+		var changes []Edit
+		differs := func(key, wanted string, as func(a, b string) bool) {
+			if wanted == "" || as(text(key), wanted) {
+				return
+			}
+			lines = append(lines, "- "+key+": "+wanted, "+ "+key+": "+text(key))
+			switch {
+			case want.only:
+				changes = edit(at, statusValue(text(key)))
+			case key == "status":
+				changes = edit(at.Key(key), statusValue(text(key)))
+			default:
+				changes = append(changes, edit(at.Key(key), text(key))...)
 			}
 		}
 		equal := func(a, b string) bool { return a == b }
@@ -164,7 +174,7 @@ func (r *runner) expectCondition(at form.Path, name, kind string, want condition
 			return
 		}
 		r.fail(at, fmt.Sprintf("%s: the condition %s is not as expected (- expected, + found)", name, kind),
-			strings.Join(lines, "\n")+fmt.Sprintf("\n  %s: %s", text("reason"), text("message")))
+			strings.Join(lines, "\n")+fmt.Sprintf("\n  %s: %s", text("reason"), text("message")), changes...)
 	}
 }
 
@@ -176,6 +186,12 @@ func (r *runner) expectState(at form.Path, name string, want any) {
 	}
 	books := r.books(p)
 	byMachine, several := want.(map[string]any)
+	place := func(machine string) form.Path {
+		if several {
+			return at.Key(machine)
+		}
+		return at
+	}
 	if !several {
 		if len(books) != 1 {
 			r.fail(at, fmt.Sprintf("%s has %d machines; want a map of machines and their states", name, len(books)), "")
@@ -194,7 +210,7 @@ func (r *runner) expectState(at form.Path, name string, want any) {
 		state, _, _ := unstructured.NestedString(o.Object, path...)
 		if state != fmt.Sprint(byMachine[machine]) {
 			r.fail(at, fmt.Sprintf("%s: the state of %s is not as expected (- expected, + found)", name, machine),
-				fmt.Sprintf("- %v\n+ %s\n%s", byMachine[machine], state, past(o, path)))
+				fmt.Sprintf("- %v\n+ %s\n%s", byMachine[machine], state, past(o, path)), edit(place(machine), state)...)
 		}
 	}
 }
@@ -256,7 +272,7 @@ func tally[T fmt.Stringer](r *runner, at form.Path, what string, want counted, a
 	case n > 1:
 		found = fmt.Sprintf("%d times", n)
 	}
-	r.fail(at, fmt.Sprintf("%s: expected %s, found %s", what, want, found), "there were:\n"+list(all))
+	r.fail(at, fmt.Sprintf("%s: expected %s, found %s", what, want, found), "there were:\n"+list(all), want.edit(at, n)...)
 }
 
 // expectLog checks lines of the log since the last expectation.

@@ -132,7 +132,7 @@ func (r *runner) expectFailing(e *expectation) {
 		switch {
 		case found:
 		case len(said) > 0:
-			r.fail(at, "handler "+handler+" fails with other words", "- "+words+"\n+ "+strings.Join(said, "\n+ "))
+			r.fail(at, "handler "+handler+" fails with other words", "- "+words+"\n+ "+strings.Join(said, "\n+ "), edit(at, strings.TrimSpace(said[0]))...)
 		default:
 			r.fail(at, "handler "+handler+" does not fail", r.errorLines())
 		}

@@ -35,6 +35,8 @@ type Failure struct {
 	Message string `json:"message"`
 	// Detail has more lines: a difference, or what there is instead. It may be empty.
 	Detail string `json:"detail,omitempty"`
+	// Edits make the case expect what was found. Without any, nothing in the case can be changed so.
+	Edits []Edit `json:"edits,omitempty"`
 }
 
 // String is the failure for people. Lines after the first are indented.
@@ -132,8 +134,11 @@ func (r *runner) failure(at form.Path, message, detail string) Failure {
 	return Failure{File: r.file.Name, Line: n.Line, Column: n.Column, Message: message, Detail: detail}
 }
 
-func (r *runner) fail(at form.Path, message, detail string) {
-	r.failures = append(r.failures, r.failure(at, message, detail))
+// fail notes a failure, and the changes after which the case expects what was found.
+func (r *runner) fail(at form.Path, message, detail string, changes ...Edit) {
+	f := r.failure(at, message, detail)
+	f.Edits = changes
+	r.failures = append(r.failures, f)
 }
 
 // errStop ends a case: what comes next would only follow from what has failed.

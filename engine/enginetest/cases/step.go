@@ -85,11 +85,13 @@ func (r *runner) refusable(s *step, do func() error) error {
 		return err
 	case err == nil:
 		return fmt.Errorf("the API server is expected to refuse this, and it does not: %s", s.Refused)
-	case is && strings.Contains(no.Error(), s.Refused):
-		return nil
+	case !is:
+		return err
 	}
-	r.fail(s.at.Key("refused"), "the API server refuses this with other words", fmt.Sprintf("- %s\n+ %s", s.Refused, err))
-	return errStop
+	if !strings.Contains(no.Error(), s.Refused) {
+		r.fail(s.at.Key("refused"), "the API server refuses this with other words", fmt.Sprintf("- %s\n+ %s", s.Refused, err), edit(s.at.Key("refused"), err.Error())...)
+	}
+	return nil
 }
 
 // until lets time pass until an expression is true.
