@@ -44,6 +44,7 @@ func TestWritesOfTheServersOwnAreShown(t *testing.T) {
 					t.Fatalf("%s: %s", c.request, out.text)
 				}
 				f.left()
+				synctest.Wait() // the last write may come at the same instant
 				mu.Lock()
 				defer mu.Unlock()
 				if diff := cmp.Diff(c.want, strings.Join(got, ", ")); diff != "" {
