@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/kubernetes/scheme"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -74,8 +75,12 @@ func (r *Request) readObject() error {
 		r.malformed = fmt.Errorf("couldn't get version/kind; json parse error: %w", err)
 		return nil
 	}
-	if err := json.Unmarshal(r.raw, &r.Body); err != nil {
+	strict, err := kjson.UnmarshalStrict(r.raw, &r.Body, kjson.DisallowDuplicateFields)
+	if err != nil {
 		r.malformed = err
+	}
+	for _, each := range strict {
+		r.twice = append(r.twice, each.Error())
 	}
 	return nil
 }

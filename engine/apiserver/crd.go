@@ -29,6 +29,7 @@ func resourceOf(crd *unstructured.Unstructured) (resource, error) {
 	r.short, _, _ = unstructured.NestedStringSlice(crd.Object, "spec", "names", "shortNames")
 	r.categories, _, _ = unstructured.NestedStringSlice(crd.Object, "spec", "names", "categories")
 	list, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	r.deprecated = deprecations(r, list)
 	for _, item := range list {
 		version, _ := item.(map[string]any)
 		name, _ := version["name"].(string)
@@ -62,6 +63,20 @@ func (s *Server) serve(r resource, forms map[string]Schema) {
 	s.tables[r.name()] = t
 }
 
+// defines takes a write into account that may be that of a CRD.
+func (s *Server) defines(t *table, r Request, next *unstructured.Unstructured) error {
+	if t.name() != crds() {
+		return nil
+	}
+	if r.Subresource != "status" {
+		accept(next)
+	}
+	if s.dry {
+		return nil
+	}
+	return s.redefine(next)
+}
+
 // redefine serves the versions of a changed CRD. If they differ, the watches end.
 func (s *Server) redefine(crd *unstructured.Unstructured) error {
 	r, err := resourceOf(crd)
@@ -79,7 +94,6 @@ func (s *Server) redefine(crd *unstructured.Unstructured) error {
 	if !maps.Equal(t.schemas, forms) {
 		t.schemas, t.reformed = forms, s.version
 	}
-	accept(crd)
 	same := slices.Equal(t.versions, r.versions)
 	t.resource = r
 	if same {

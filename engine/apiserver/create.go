@@ -28,24 +28,10 @@ func (s *Server) create(t *table, r Request, o *unstructured.Unstructured) (*uns
 	if err := s.place(t, r, o); err != nil {
 		return nil, err
 	}
-	if o.GetResourceVersion() != "" {
-		return nil, errVersion
-	}
-	t.rewrite(o)
-	if err := s.decode(t, r, o, nil); err != nil {
+	if err := s.admit(t, r, o); err != nil {
 		return nil, err
 	}
-	typed := s.typed(t, r)
-	if t.status && !typed {
-		delete(o.Object, "status")
-	}
-	if err := cmp.Or(t.accept(o), s.escalates(t, r, o)); err != nil {
-		return nil, err
-	}
-	if errs := s.check(t, r, o, nil); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(t.groupKind(), o.GetName(), errs)
-	}
-	if !typed {
+	if !s.typed(t, r) {
 		o.SetUID(s.uid())
 	}
 	o.SetCreationTimestamp(metav1.Now())
@@ -60,6 +46,35 @@ func (s *Server) create(t *table, r Request, o *unstructured.Unstructured) (*uns
 		o = s.owners.updated(t, r, nil, o)
 	}
 	return s.created(t, o)
+}
+
+// admit brings a new object into its form, and returns why it cannot be stored. With a schema, an object has to be valid
+// before its name matters.
+func (s *Server) admit(t *table, r Request, o *unstructured.Unstructured) error {
+	var taken error
+	if t.get(keyOf(o)) != nil {
+		taken = apierrors.NewAlreadyExists(t.name(), o.GetName())
+	}
+	if taken != nil && s.schemaOf(t, r.Resource.Version) == nil {
+		return taken
+	}
+	if o.GetResourceVersion() != "" {
+		return errVersion
+	}
+	t.rewrite(o)
+	if err := s.decode(t, r, o, nil); err != nil {
+		return err
+	}
+	if t.status && !s.typed(t, r) {
+		delete(o.Object, "status")
+	}
+	if err := cmp.Or(t.accept(o), s.escalates(t, r, o)); err != nil {
+		return err
+	}
+	if errs := s.check(t, r, o, nil); len(errs) > 0 {
+		return apierrors.NewInvalid(t.groupKind(), o.GetName(), errs)
+	}
+	return taken
 }
 
 // longestPrefix is how much of a prefix stays in a generated name.
@@ -97,22 +112,19 @@ func (s *Server) created(t *table, o *unstructured.Unstructured) (*unstructured.
 	return s.commit(t, store.Added, o), nil
 }
 
-// place checks that the name is free and that the namespace exists.
+// place checks that there is a name and that the namespace exists.
 func (s *Server) place(t *table, r Request, o *unstructured.Unstructured) error {
-	if o.GetName() == "" {
+	if o.GetName() == "" && s.schemaOf(t, r.Resource.Version) == nil { // a schema says so with all else that is wrong
 		return apierrors.NewInvalid(t.groupKind(), "", field.ErrorList{
 			field.Required(field.NewPath("metadata", "name"), "name or generateName is required")})
 	}
 	if err := r.placed(o); err != nil {
 		return err
 	}
-	if t.get(keyOf(o)) != nil {
-		return apierrors.NewAlreadyExists(t.name(), o.GetName())
-	}
 	if err := s.accepts(r.Namespace); err != nil {
 		return err
 	}
-	return s.acceptsKind(t)
+	return s.acceptsKind(t, o.GetName())
 }
 
 // accepts returns why no objects can be created in a namespace, or nil.
@@ -135,9 +147,9 @@ func (s *Server) accepts(namespace string) error {
 }
 
 // acceptsKind returns why no objects of a CRD can be created, or nil.
-func (s *Server) acceptsKind(t *table) error {
+func (s *Server) acceptsKind(t *table, name string) error {
 	if crd := s.crdOf(t); crd != nil && crd.GetDeletionTimestamp() != nil {
-		return apierrors.NewMethodNotSupported(t.name(), "create")
+		return forbidden(t.name(), name, "create not allowed while custom resource definition is terminating")
 	}
 	return nil
 }

@@ -21,6 +21,9 @@ func (s *Server) delete(t *table, o *unstructured.Unstructured, options metav1.D
 	if err := meets(t, o, options.Preconditions); err != nil {
 		return nil, err
 	}
+	if t.name() == crds() && s.garbage != nil && o.GetDeletionTimestamp() == nil {
+		return s.abolish(t, o)
+	}
 	grace := graceOf(t, o, options.GracePeriodSeconds)
 	if next := s.propagated(t, o, options); next != o && o.GetDeletionTimestamp() != nil {
 		o = s.commit(t, store.Modified, next.DeepCopy())
@@ -39,6 +42,11 @@ func (s *Server) delete(t *table, o *unstructured.Unstructured, options metav1.D
 		s.unserve()
 		return nil, nil
 	}
+	return s.mark(t, o, grace)
+}
+
+// mark marks an object as deleted, and deletes what is in it.
+func (s *Server) mark(t *table, o *unstructured.Unstructured, grace int64) (*unstructured.Unstructured, error) {
 	marked := o.DeepCopy()
 	metadata := marked.Object["metadata"].(map[string]any)
 	metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = after(grace), grace
@@ -155,7 +163,9 @@ func (s *Server) emptied() []content {
 	for _, name := range []schema.GroupResource{namespaces(), crds()} {
 		t := s.tables[name]
 		for _, o := range t.selected("", everything()) {
-			if o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 && !s.contains(t, o) {
+			finalizers := o.GetFinalizers()
+			free := len(finalizers) == 0 || slices.Contains(finalizers, cleanup)
+			if o.GetDeletionTimestamp() != nil && free && !s.contains(t, o) {
 				out = append(out, content{t, o})
 			}
 		}
@@ -165,7 +175,7 @@ func (s *Server) emptied() []content {
 
 func (s *Server) sweep() {
 	for _, c := range s.emptied() {
-		s.commit(c.table, store.Deleted, c.object.DeepCopy())
+		s.finish(c)
 	}
 	s.unserve()
 }

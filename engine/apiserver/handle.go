@@ -41,6 +41,9 @@ func (s *Server) handle(ctx context.Context, r Request) (any, error) {
 	if err := cmp.Or(t.routes(r), t.has(r), r.acceptable(t), s.selects(t, r)); err != nil {
 		return nil, err
 	}
+	if text, found := t.deprecated[r.Resource.Version]; found {
+		r.reply.warn(text)
+	}
 	r.view = t.viewIn(r.Resource.Version)
 	if r.tabular() {
 		r.columns = s.columnsOf(t, r.Resource.Version)

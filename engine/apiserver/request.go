@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/handwerk-dev/handwerk/engine/apiserver/print"
@@ -45,8 +46,10 @@ type Request struct {
 	trusted bool
 	options url.Values
 	// raw is the body as it was sent, or as JSON if that was YAML, and malformed why it is no object.
-	raw         []byte
-	malformed   error
+	raw       []byte
+	malformed error
+	// twice says which fields of the body are there twice.
+	twice       []string
 	contentType string
 	accept      string
 	// shape is how the client takes the answer.
@@ -87,22 +90,20 @@ func (r Request) manager() string {
 
 func (r Request) partial() bool { return r.shape.as == "PartialObjectMetadata" }
 
-// unknown handles fields that an object has and its schema lacks as the client wishes: it refuses them, warns of
-// them or ignores them. Without a wish, they are ignored.
+// unknown handles fields that an object has and its schema lacks, or that the body has twice, as the client wishes: it
+// refuses them, warns of them or ignores them. Without a wish, it warns.
 func (r Request) unknown(t *table, o *unstructured.Unstructured, paths []string) error {
-	if len(paths) == 0 {
+	all := slices.Clone(r.twice)
+	for _, path := range paths {
+		all = append(all, fmt.Sprintf("unknown field %q", path))
+	}
+	switch wish := r.options.Get("fieldValidation"); {
+	case len(all) == 0, wish == metav1.FieldValidationIgnore:
 		return nil
-	}
-	switch r.options.Get("fieldValidation") {
-	case metav1.FieldValidationStrict:
-		var all []string
-		for _, path := range paths {
-			all = append(all, fmt.Sprintf("unknown field %q", path))
-		}
+	case wish == metav1.FieldValidationStrict:
 		return r.undecodable(t, o, "strict decoding error: "+strings.Join(all, ", "))
-	case metav1.FieldValidationWarn:
-		r.warn(paths)
 	}
+	r.reply.warn(all...)
 	return nil
 }
 
@@ -123,15 +124,20 @@ func (r Request) undecodable(t *table, o *unstructured.Unstructured, why string)
 	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), value, why)})
 }
 
-// warn adds a warning of unknown fields to the response.
-func (r Request) warn(paths []string) {
-	if r.reply == nil {
+// warn adds warnings to the response. A warning is said once.
+func (r *reply) warn(texts ...string) {
+	if r == nil {
 		return
 	}
-	for _, path := range paths {
-		r.reply.warnings = append(r.reply.warnings, fmt.Sprintf("unknown field %q", path))
+	for _, text := range texts {
+		if !slices.Contains(r.warnings, text) {
+			r.warnings = append(r.warnings, text)
+		}
 	}
 }
+
+// AddWarning adds a warning to the response; agents are not named. It makes a reply a recorder of warnings for schemas.
+func (r *reply) AddWarning(_, text string) { r.warn(text) }
 
 // parse parses a request for objects. It is not found if the path is not that of a resource.
 func parse(h *http.Request) (Request, error) {

@@ -30,6 +30,8 @@ type resource struct {
 	generation bool
 	// typed: server-side apply knows its fields; otherwise lists are atomic.
 	typed bool
+	// deprecated are the warnings of versions that are deprecated, by version.
+	deprecated map[string]string
 	// custom: it comes from a CRD.
 	custom bool
 }

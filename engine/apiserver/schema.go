@@ -6,11 +6,13 @@ package apiserver
 import (
 	"context"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/warning"
 )
 
 // Schemas has the schemas of the kinds that a server serves.
@@ -22,7 +24,8 @@ type Schemas interface {
 }
 
 // Schema is what a server knows of the objects of one version of a kind, beside their metadata. Its methods may be
-// called by several goroutines at once.
+// called by several goroutines at once. Those with a context may add warnings to the response by package warning of the API
+// server.
 type Schema interface {
 	// Prune removes the fields that the schema lacks, and returns their paths, as in spec.sizes[0].unit. An error says
 	// that the object is not of the kind's form.
@@ -70,11 +73,16 @@ func (s *Server) schemaOf(t *table, version string) Schema {
 // decode brings an object that a client sent, or that a patch made, into the form of its schema; old is nil for a new
 // object.
 func (s *Server) decode(t *table, r Request, o, old *unstructured.Unstructured) error {
+	sent := r.asSent(o)
 	switch form := s.schemaOf(t, r.Resource.Version).(type) {
 	case nil:
 		return nil
 	case Typed:
-		return s.decodeTyped(t, r, form, o, old)
+		unknown, err := s.decodeTyped(t, form, o, old)
+		if err != nil {
+			return r.undecodable(t, sent, err.Error())
+		}
+		return r.unknown(t, sent, unknown)
 	default:
 		if r.contentType == string(types.ApplyPatchType) && form.Converter() != nil {
 			return nil // what came from an apply has the types of its fields, and defaults if it differs from the stored object
@@ -84,7 +92,7 @@ func (s *Server) decode(t *table, r Request, o, old *unstructured.Unstructured) 
 			return r.undecodable(t, o, err.Error())
 		}
 		form.Default(o.Object)
-		return r.unknown(t, o, unknown)
+		return r.unknown(t, sent, unknown)
 	}
 }
 
@@ -95,7 +103,7 @@ func (s *Server) typed(t *table, r Request) bool {
 }
 
 // decodeTyped is decode for a kind with a fixed form. A new object's status is the kind's first one.
-func (s *Server) decodeTyped(t *table, r Request, form Typed, o, old *unstructured.Unstructured) error {
+func (s *Server) decodeTyped(t *table, form Typed, o, old *unstructured.Unstructured) (unknown []string, err error) {
 	var stored map[string]any
 	if old != nil {
 		stored = old.Object
@@ -105,17 +113,21 @@ func (s *Server) decodeTyped(t *table, r Request, form Typed, o, old *unstructur
 			delete(o.Object, "status")
 		}
 	}
-	unknown, err := form.Decode(o.Object, stored)
-	if err != nil {
-		return r.undecodable(t, o, err.Error())
+	return form.Decode(o.Object, stored)
+}
+
+// asSent returns an object as an error may have to show it, before unknown fields are removed.
+func (r Request) asSent(o *unstructured.Unstructured) *unstructured.Unstructured {
+	if r.Verb == "patch" && r.options.Get("fieldValidation") == metav1.FieldValidationStrict {
+		return o.DeepCopy()
 	}
-	return r.unknown(t, o, unknown)
+	return o
 }
 
 // check returns why an object cannot be stored according to its schema; old is nil for a new object.
 func (s *Server) check(t *table, r Request, next, old *unstructured.Unstructured) field.ErrorList {
 	form := s.schemaOf(t, r.Resource.Version)
-	ctx := context.Background() //nolint:forbidigo // rules have a budget, and nothing waits
+	ctx := warning.WithWarningRecorder(context.Background(), r.reply) //nolint:forbidigo // rules have a budget, and nothing waits
 	switch {
 	case form == nil:
 		return nil

@@ -66,6 +66,7 @@ func rowOf(t *table, r Request, o *unstructured.Unstructured) map[string]any {
 	whole := r
 	switch metav1.IncludeObjectPolicy(r.options.Get("includeObject")) {
 	case metav1.IncludeNone:
+		out["object"] = nil
 		return out
 	case metav1.IncludeObject:
 		whole.shape.as = ""

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -57,12 +58,11 @@ func (s *Server) replace(t *table, r Request, old, next *unstructured.Unstructur
 	}
 	if next.GetDeletionTimestamp() != nil && len(next.GetFinalizers()) == 0 && left(next) == 0 {
 		s.commit(t, store.Deleted, old.DeepCopy())
+		s.unserve()
 		return next, nil
 	}
-	if t.name() == crds() && !s.dry {
-		if err := s.redefine(next); err != nil {
-			return nil, err
-		}
+	if err := s.defines(t, r, next); err != nil {
+		return nil, err
 	}
 	return s.commit(t, store.Modified, next), nil
 }
@@ -70,8 +70,9 @@ func (s *Server) replace(t *table, r Request, old, next *unstructured.Unstructur
 // agrees refuses a write with another resource version.
 func agrees(t *table, old, next *unstructured.Unstructured) error {
 	switch version := next.GetResourceVersion(); {
-	case version == "" && t.custom:
-		return apierrors.NewInvalid(t.groupKind(), old.GetName(), field.ErrorList{
+	case (version == "" || version == "0") && t.custom:
+		kind := schema.GroupKind{Group: t.group, Kind: t.plural} // a real server names the resource here
+		return apierrors.NewInvalid(kind, old.GetName(), field.ErrorList{
 			field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")})
 	case version != "" && version != old.GetResourceVersion():
 		return apierrors.NewConflict(t.name(), old.GetName(), errors.New(

@@ -68,11 +68,7 @@ func (definition) Create(_ context.Context, object map[string]any) field.ErrorLi
 	if err != nil {
 		return field.ErrorList{field.Invalid(field.NewPath("spec"), "", err.Error())}
 	}
-	out := append(named(meta, &found.spec), found.faults()...)
-	if !slices.ContainsFunc(found.spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage }) {
-		out = append(out, field.Invalid(field.NewPath("status", "storedVersions"), []string(nil), "must have at least one stored version"))
-	}
-	return append(out, approved(meta, &found.spec)...)
+	return slices.Concat(named(meta, &found.spec), found.faults(), kept(&found.spec), approved(meta, &found.spec))
 }
 
 // Update returns why a CRD cannot take the place of a stored one.

@@ -68,6 +68,23 @@ func remains(spec *apiextensionsv1.CustomResourceDefinitionSpec, stored map[stri
 	return out
 }
 
+// kept returns what is wrong with the versions in which objects of a new CRD are stored.
+func kept(spec *apiextensionsv1.CustomResourceDefinitionSpec) field.ErrorList {
+	path, stored := field.NewPath("status", "storedVersions"), []string(nil)
+	for _, v := range spec.Versions {
+		switch {
+		case v.Storage && stored == nil:
+			stored = []string{v.Name}
+		case v.Storage && v.Name != stored[0]:
+			return field.ErrorList{field.Invalid(path, stored, "must have the storage version "+v.Name)}
+		}
+	}
+	if stored == nil {
+		return field.ErrorList{field.Invalid(path, stored, "must have at least one stored version")}
+	}
+	return nil
+}
+
 // checkSpec returns what is wrong with the spec of a CRD. Parts that are the same in all versions are its own, as they
 // are for a real server.
 func checkSpec(spec *apiextensions.CustomResourceDefinitionSpec) field.ErrorList {
@@ -81,6 +98,9 @@ func checkSpec(spec *apiextensions.CustomResourceDefinitionSpec) field.ErrorList
 		}
 	}
 	out = append(out, checkVersions(spec, path.Child("versions"))...)
+	if spec.Version != "" { // that of the first of all versions
+		out = append(out, label(path.Child("version"), spec.Version)...)
+	}
 	names := path.Child("names")
 	for _, each := range []struct{ field, value string }{
 		{"plural", spec.Names.Plural}, {"singular", spec.Names.Singular}, {"kind", spec.Names.Kind}, {"listKind", spec.Names.ListKind},
@@ -136,7 +156,7 @@ func checkVersions(spec *apiextensions.CustomResourceDefinitionSpec, path *field
 		}
 		twice = twice || seen[v.Name]
 		seen[v.Name] = true
-		out = append(out, label(at.Child("name"), v.Name, "")...)
+		out = append(out, label(at.Child("name"), v.Name)...)
 		out = append(out, checkWarning(v.Deprecated, v.DeprecationWarning, at.Child("deprecationWarning"))...)
 		out = append(out, checkParts(parts{
 			schema: v.Schema, subresources: v.Subresources, status: hasStatus(v.Subresources) || shared && hasStatus(spec.Subresources),
@@ -154,10 +174,10 @@ func checkVersions(spec *apiextensions.CustomResourceDefinitionSpec, path *field
 
 func hasStatus(s *apiextensions.CustomResourceSubresources) bool { return s != nil && s.Status != nil }
 
-// label checks a DNS label. The explanation begins with some words.
-func label(path *field.Path, value, words string) field.ErrorList {
+// label checks a DNS label.
+func label(path *field.Path, value string) field.ErrorList {
 	if why := utilvalidation.IsDNS1035Label(value); len(why) > 0 {
-		return field.ErrorList{field.Invalid(path, value, words+strings.Join(why, ","))}
+		return field.ErrorList{field.Invalid(path, value, strings.Join(why, ","))}
 	}
 	return nil
 }
@@ -173,13 +193,13 @@ func checkNames(names *apiextensions.CustomResourceDefinitionNames, path *field.
 		}
 	}
 	for i, name := range names.ShortNames {
-		out = append(out, label(path.Child("shortNames").Index(i), name, "")...)
+		out = append(out, label(path.Child("shortNames").Index(i), name)...)
 	}
 	if names.Kind != "" && names.Kind == names.ListKind {
 		out = append(out, field.Invalid(path.Child("listKind"), names.ListKind, "kind and listKind may not be the same"))
 	}
 	for i, name := range names.Categories {
-		out = append(out, label(path.Child("categories").Index(i), name, "")...)
+		out = append(out, label(path.Child("categories").Index(i), name)...)
 	}
 	return out
 }

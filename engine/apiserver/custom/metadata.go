@@ -4,12 +4,19 @@
 package custom
 
 import (
+	"context"
 	"fmt"
+	"slices"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/handwerk-dev/handwerk/engine/apiserver"
 )
@@ -23,8 +30,8 @@ func (f *form) created(object map[string]any) field.ErrorList {
 	return validation.ValidateObjectMeta(meta, f.namespaced, validation.NameIsDNSSubdomain, field.NewPath("metadata"))
 }
 
-// updated checks the metadata of an object that takes the place of a stored one. The server itself has checked the uid
-// and the finalizers.
+// updated checks the metadata of an object that takes the place of a stored one. Like a real server, it says again what
+// the server itself has found.
 func updated(object, stored map[string]any) field.ErrorList {
 	meta, errs := metadataOf(object)
 	if len(errs) > 0 {
@@ -34,7 +41,6 @@ func updated(object, stored map[string]any) field.ErrorList {
 	if len(errs) > 0 {
 		return errs
 	}
-	old.UID, old.Finalizers = meta.UID, meta.Finalizers
 	return validation.ValidateObjectMetaUpdate(meta, old, field.NewPath("metadata"))
 }
 
@@ -55,4 +61,28 @@ func metadataOf(object map[string]any) (*metav1.ObjectMeta, field.ErrorList) {
 		return nil, field.ErrorList{field.Invalid(path, value, err.Error())}
 	}
 	return out, nil
+}
+
+// cautions warns of new finalizers whose names may be those of others.
+func cautions(ctx context.Context, object, stored map[string]any) {
+	before, _, _ := unstructured.NestedStringSlice(stored, "metadata", "finalizers")
+	now, _, _ := unstructured.NestedStringSlice(object, "metadata", "finalizers")
+	slices.Sort(now)
+	for _, name := range slices.Compact(now) {
+		if slices.Contains(before, name) {
+			continue
+		}
+		warn := func(why string) { warning.AddWarning(ctx, "", fmt.Sprintf("metadata.finalizers: %q: %s", name, why)) }
+		for _, why := range utilvalidation.IsQualifiedName(name) {
+			warn(why)
+		}
+		known := []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents, string(corev1.FinalizerKubernetes)}
+		switch {
+		case strings.Contains(name, "/"), slices.Contains(known, name):
+		case strings.Contains(name, "."):
+			warn("prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers")
+		default:
+			warn("prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers")
+		}
+	}
 }

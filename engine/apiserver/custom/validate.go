@@ -31,7 +31,11 @@ func (f *form) Create(ctx context.Context, object map[string]any) field.ErrorLis
 		objectmeta.Validate(ctx, nil, object, f.shape, false),
 		listtype.ValidateListSetsAndMaps(nil, f.shape, object),
 	)
-	return append(out, f.obeys(ctx, out, object, nil)...)
+	out = append(out, f.obeys(ctx, out, object, nil)...)
+	if len(out) == 0 {
+		cautions(ctx, object, nil)
+	}
+	return out
 }
 
 // Update returns why an object cannot take the place of a stored one. What was invalid and did not change passes.
@@ -44,7 +48,11 @@ func (f *form) Update(ctx context.Context, object, stored map[string]any) field.
 		objectmeta.Validate(ctx, nil, object, f.shape, false),
 		f.lists(object, stored),
 	)
-	return append(out, f.obeys(ctx, out, object, stored, cel.WithRatcheting(change))...)
+	out = append(out, f.obeys(ctx, out, object, stored, cel.WithRatcheting(change))...)
+	if len(out) == 0 {
+		cautions(ctx, object, stored)
+	}
+	return out
 }
 
 // UpdateStatus is Update after a write that changed the status alone.
@@ -59,11 +67,21 @@ func (f *form) UpdateStatus(ctx context.Context, object, stored map[string]any) 
 	return append(out, f.obeys(ctx, out, object, stored, cel.WithRatcheting(change))...)
 }
 
-// byField sorts errors by their fields. A real server has them in any order.
+// byField sorts errors by their fields. A real server has them in any order, but those of one field together, with
+// errors that name no field.
 func byField(errs field.ErrorList) field.ErrorList {
-	slices.SortStableFunc(errs, func(a, b *field.Error) int { return cmp.Compare(a.Field, b.Field) })
+	at := map[*field.Error]string{}
+	for i, err := range errs {
+		if at[err] = err.Field; err.Field == nowhere && i > 0 {
+			at[err] = at[errs[i-1]]
+		}
+	}
+	slices.SortStableFunc(errs, func(a, b *field.Error) int { return cmp.Compare(at[a], at[b]) })
 	return errs
 }
+
+// nowhere is the field of an error that names none.
+const nowhere = "<nil>"
 
 // change relates the fields of an object to those of the stored one.
 func (f *form) change(object, stored map[string]any) *common.CorrelatedObject {

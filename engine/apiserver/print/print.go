@@ -138,7 +138,7 @@ func column(name, kind string, priority int32, cell func(map[string]any) any) Co
 
 func nameColumn() Column {
 	out := column("Name", "string", 0, func(o map[string]any) any { return at(o, "metadata.name") })
-	out.Format = "name"
+	out.Format, out.Description = "name", metav1.ObjectMeta{}.SwaggerDoc()["name"]
 	return out
 }
 

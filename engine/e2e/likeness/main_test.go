@@ -17,7 +17,8 @@
 //
 // The first key of a step is a method and a path, and its value the body: an object, or a text that is sent as it is.
 // Type step has the other keys. A row that needs a namespace has one of its own, $ns, with its ServiceAccount and its
-// ConfigMap; $core and $apps are the paths of the groups in it. $group is an API group for the row's CRDs. Names of
+// ConfigMap; $core and $apps are the paths of the groups in it. $group is an API group for the row's CRDs,
+// and $model the beginning of their names in OpenAPI documents. Names of
 // objects without a namespace begin with $ns. When a CRD has been created, its resource is served before the next step.
 //
 // All status codes, media types, warnings and bodies are compared, without the values that each server chooses: uids,

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"path"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,7 +51,7 @@ type session struct {
 func newSession(t *testing.T, s server, namespace string) *session {
 	return &session{t: t, server: s, namespace: namespace, plain: newPlain(namespace), values: map[string]string{
 		"$ns": namespace, "$core": "/api/v1/namespaces/" + namespace, "$apps": "/apis/apps/v1/namespaces/" + namespace,
-		"$group": namespace + ".example.com",
+		"$group": namespace + ".example.com", "$model": "com.example." + namespace,
 	}}
 }
 
@@ -66,6 +67,11 @@ func (s *session) play(r row) (out []answer) {
 		if a.Code == http.StatusCreated && step.method == http.MethodPost && step.path == crds {
 			s.server.served(s.t, &unstructured.Unstructured{Object: a.Body.(map[string]any)})
 		}
+		shown := slices.Clone(step.Show)
+		for i, path := range shown {
+			shown[i] = s.fill(path)
+		}
+		step.Show = shown
 		out = append(out, s.plain.of(step, a))
 	}
 	return out
