@@ -45,12 +45,13 @@ func Objects(name string) (out []*unstructured.Unstructured, err error) {
 		if err != nil {
 			return out, err
 		}
-		tree, err := kyaml.ToJSON(document)
-		if err != nil {
+		var tree any
+		if err := kyaml.Unmarshal(document, &tree); err != nil {
 			return out, err
 		}
-		o := &unstructured.Unstructured{}
-		if o.UnmarshalJSON(tree) == nil && o.GetAPIVersion() != "" && !strings.HasPrefix(o.GetAPIVersion(), "handwerk.dev/") {
+		object, _ := tree.(map[string]any)
+		o := &unstructured.Unstructured{Object: object}
+		if o.GetKind() != "" && o.GetAPIVersion() != "" && !strings.HasPrefix(o.GetAPIVersion(), "handwerk.dev/") {
 			out = append(out, o)
 		}
 	}

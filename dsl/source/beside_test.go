@@ -42,6 +42,7 @@ func TestObjectsAreReadFromADocumentEach(t *testing.T) {
 		err  bool
 	}{
 		"several":                             {"---\n# first\napiVersion: v1\nkind: A\nmetadata: {name: a}\n---\napiVersion: v1\nkind: B\nmetadata: {name: b}\n", []string{"A a", "B b"}, false},
+		"one in braces":                       {"{apiVersion: v1, kind: A, metadata: {name: a}}\n", []string{"A a"}, false},
 		"none of an operator":                 {"apiVersion: handwerk.dev/v1alpha1\nkind: Operator\nmetadata: {name: a}\n", nil, false},
 		"none of documents that are no maps":  {"- a\n---\ntext\n---\n\n---\na: b\n", nil, false},
 		"none without a version":              {"kind: A\nmetadata: {name: a}\n", nil, false},
