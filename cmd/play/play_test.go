@@ -71,6 +71,43 @@ func TestWritesOfOthersHaveLines(t *testing.T) {
 	s.end()
 }
 
+func TestADeploymentThatIsMadeAgainComesAlive(t *testing.T) {
+	s := newStage(t)
+	s.begin()
+	client := s.client(s.kubeconfig())
+	s.awaits(`^deployments/home +stages +2 of 2`)
+	if err := client.Resource(deploymentGVR).Namespace("default").Delete(t.Context(), "home", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.awaits(`^deployments/home +somebody +deleted$`)
+	s.awaits(`^deployments/home +web +created$`)
+	s.awaits(`^deployments/home +stages +2 of 2`)
+	s.end()
+	if text := s.out.String(); strings.Contains(text, "cannot come alive") {
+		t.Errorf("what goes soon is an error:\n%s", text)
+	}
+}
+
+func TestAWorkloadThatCannotComeAliveHasALine(t *testing.T) {
+	s := newStage(t)
+	s.begin()
+	client := s.client(s.kubeconfig())
+	taken := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "db-0"}, "spec": map[string]any{"containers": []any{map[string]any{"name": "a", "image": "a"}}}}}
+	if _, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace("default").Create(t.Context(), taken, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	labels := map[string]any{"app": "db"}
+	set := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": map[string]any{"name": "db"}, "spec": map[string]any{
+		"selector": map[string]any{"matchLabels": labels}, "serviceName": "db",
+		"template": map[string]any{"metadata": map[string]any{"labels": labels}, "spec": taken.Object["spec"]},
+	}}}
+	if _, err := client.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}).Namespace("default").Create(t.Context(), set, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.awaits(`^statefulsets/db +Workload cannot come alive: pods "db-0" already exists$`)
+	s.end()
+}
+
 func TestWhatGoesWithItsNamespaceHasLines(t *testing.T) {
 	s := newStage(t)
 	s.begin()

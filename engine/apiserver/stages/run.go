@@ -134,6 +134,9 @@ func (l *loop) all() {
 	}
 }
 
+// patience is how often a name may be taken before that is an error.
+const patience = 5
+
 // work handles the keys that are due.
 func (l *loop) work() {
 	for l.ctx.Err() == nil {
@@ -149,8 +152,10 @@ func (l *loop) work() {
 		case apierrors.IsConflict(err) || apierrors.IsNotFound(err) || errors.Is(err, context.Canceled):
 		case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 			continue // the object will be deleted
+		case apierrors.IsAlreadyExists(err) && l.failures[k] < patience: // it is garbage, which goes soon
 		default:
-			logr.FromContextOrDiscard(l.ctx).Error(err, "Workload cannot come alive", "kind", k.kind, "namespace", k.namespace, "name", k.name)
+			resource := l.row(k.kind).resource.GroupResource().String()
+			logr.FromContextOrDiscard(l.ctx).Error(err, "Workload cannot come alive", "resource", resource, "namespace", k.namespace, "name", k.name)
 		}
 		l.queue.after(k, min(50*time.Millisecond<<min(l.failures[k], 20), 10*time.Second))
 		l.failures[k]++
