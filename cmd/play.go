@@ -130,7 +130,7 @@ func (p *program) inACluster(ctx context.Context, f *playFlags, s *play.Settings
 	if err != nil {
 		return err
 	}
-	s.Cluster, s.Namespace = config, cmp.Or(p.ownNamespace(), namespace, s.Namespace)
+	s.Cluster, s.Namespace = config, cmp.Or(onlyNamespace(op), p.ownNamespace(), namespace, s.Namespace)
 	fmt.Fprintf(p.Out, "operator %s is going to work in the cluster at %s", op.Name, config.Host)
 	if f.kube.found != "" {
 		fmt.Fprintf(p.Out, " (context %s)", f.kube.found)
@@ -141,6 +141,14 @@ func (p *program) inACluster(ctx context.Context, f *playFlags, s *play.Settings
 		fmt.Fprintln(p.Out, "if it runs there already, both do the same work: it does not elect a leader by lease")
 	}
 	return p.agreed(f.yes, p.Out)
+}
+
+// onlyNamespace is that of an operator which works in one alone: objects elsewhere would wait for it in vain.
+func onlyNamespace(op *dsl.Operator) string {
+	if names := op.Scope.Namespaces; len(names) == 1 && !strings.ContainsAny(names[0], "*?[!") {
+		return names[0]
+	}
+	return ""
 }
 
 // scopeOf says where an operator works.

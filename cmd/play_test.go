@@ -26,7 +26,7 @@ func TestPlayAsksBeforeItWorksInACluster(t *testing.T) {
 		err    string
 	}{
 		"a person says no": {args: "--cluster -n dev", answer: "n\n", person: true,
-			out: []string{"operator bar is going to work in the cluster at https://dev.example:6443 (context kind-dev), in namespaces dev\n", stays + "team; all that stays\n",
+			out: []string{"operator bar is going to work in the cluster at https://dev.example:6443 (context kind-dev), in namespaces dev\n", stays + "dev; all that stays\n",
 				"if it runs there already, both do the same work", "go on? [y/N] "},
 			err: "error: nothing was changed\n"},
 		"nobody can be asked": {args: "--cluster --context other",
