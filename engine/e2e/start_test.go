@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,6 +49,8 @@ type beginner struct {
 	dir, ns string
 	env     []string
 	typed   int
+	// kubeconfig is the present one, and own that of the cluster.
+	kubeconfig, own string
 	// run is the operator in the first terminal, read is how many lines of its log were read.
 	run  *cluster.Operator
 	read int
@@ -64,9 +67,11 @@ func newBeginner(t *testing.T) *beginner {
 		}
 	}
 	b.env = []string{
-		"HOME=" + t.TempDir(), "KUBECONFIG=" + cluster.WriteKubeconfig(t, plane.Config()), "PATH=" + tools + ":" + os.Getenv("PATH"),
+		"HOME=" + t.TempDir(), "PATH=" + tools + ":" + os.Getenv("PATH"),
 		"HANDWERK_ZAP_ENCODER=console", // as on a terminal
 	}
+	b.own = cluster.WriteKubeconfig(t, plane.Config())
+	b.kubeconfig = b.own
 	b.shell("kubectl config set-context --current --namespace=" + b.ns)
 	return b
 }
@@ -78,23 +83,30 @@ func (b *beginner) types(command, shown string) {
 	first, rest, _ := strings.Cut(command, " ")
 	second, _, _ := strings.Cut(rest, " ")
 	looks := first == "curl" || first == "kubectl" && (second == "get" || second == "wait")
-	if first == "operator" && (second == "run" || second == "cleanup") {
+	if first == "operator" && (second == "test" || second == "run" || second == "cleanup") {
 		b.interrupts()
 	}
-	if first == "operator" && second == "run" {
+	switch {
+	case first == "operator" && (second == "run" || second == "play"):
 		b.starts(strings.Fields(rest))
 		b.reads(shown)
+		return
+	case first == "export":
+		_, b.kubeconfig, _ = strings.Cut(b.run.Await(b.t, command[:strings.Index(command, "…")]), "=")
+		return
+	case first == "unset":
+		b.kubeconfig = b.own
 		return
 	}
 	pattern := patternOf(shown)
 	if !looks {
-		if said := masked(b.shell(command), b.ns); !pattern.MatchString(said) {
+		if said := b.masked(b.shell(command)); !pattern.MatchString(said) {
 			b.t.Fatalf("$ %s says\n%s\nand the page shows\n%s", command, said, shown)
 		}
 		return
 	}
 	eventually(b.t, fmt.Sprintf("what the page shows of %s:\n%s", command, shown), func() (bool, string) {
-		said := masked(b.shell(command), b.ns)
+		said := b.masked(b.shell(command))
 		return pattern.MatchString(said), "it says\n" + said
 	})
 }
@@ -107,21 +119,24 @@ func (b *beginner) shell(command string) string {
 		return body
 	}
 	shell := cluster.Command(b.t.Context(), "sh", "-c", strings.ReplaceAll(command, "--namespace default", "--namespace "+b.ns))
-	shell.Dir, shell.Env = b.dir, append(os.Environ(), b.env...)
+	shell.Dir, shell.Env = b.dir, append(append(os.Environ(), b.env...), "KUBECONFIG="+b.kubeconfig)
 	out, _ := shell.CombinedOutput() // a failure says why, which the page shows or not
 	return string(out)
 }
 
-// starts starts the operator, and returns when it can serve.
+// starts starts the operator, and returns when run can serve.
 func (b *beginner) starts(args []string) {
 	b.t.Helper()
 	for i, arg := range args {
-		if strings.HasPrefix(arg, "webapp/") {
+		if strings.HasPrefix(arg, "webapp") {
 			args[i] = filepath.Join(b.dir, arg)
 		}
 	}
 	b.read = 0
-	b.run = plane.Operator(b.t, cluster.Launch{Args: args, Env: b.env})
+	b.run = plane.Operator(b.t, cluster.Launch{Args: args, Env: append(slices.Clone(b.env), "KUBECONFIG="+b.kubeconfig)})
+	if args[0] == "play" {
+		return
+	}
 	eventually(b.t, "/readyz", func() (bool, string) {
 		code, body, err := b.probe("/readyz")
 		return code == http.StatusOK, fmt.Sprint(body, err)
@@ -157,7 +172,7 @@ func (b *beginner) reads(shown string) {
 		eventually(b.t, "a line of the log: "+line, func() (bool, string) {
 			all := b.run.All()
 			for i := b.read; i < len(all); i++ {
-				if pattern.MatchString(masked(all[i], b.ns)) {
+				if pattern.MatchString(b.masked(all[i])) {
 					b.read = i + 1
 					return true, ""
 				}
@@ -167,18 +182,26 @@ func (b *beginner) reads(shown string) {
 	}
 }
 
-// edits changes a file, which the first line names: each line with a minus becomes the one with a plus.
+// edits changes a file, which the first line names: the lines without a plus become those without a minus.
 func (b *beginner) edits(diff string) {
 	b.t.Helper()
-	lines := strings.Split(diff, "\n")
-	file := filepath.Join(b.dir, strings.TrimPrefix(lines[0], "# "))
+	name, lines, _ := strings.Cut(diff, "\n")
+	file := filepath.Join(b.dir, strings.TrimPrefix(name, "# "))
 	text, err := os.ReadFile(file)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	before, after := strings.TrimPrefix(lines[1], "-")+"\n", strings.TrimPrefix(lines[2], "+")+"\n"
-	if strings.Count(string(text), before) != 1 {
-		b.t.Fatalf("%s has not one line\n%s", file, before)
+	var before, after string
+	for line := range strings.Lines(lines) {
+		if line[0] != '+' {
+			before += line[1:]
+		}
+		if line[0] != '-' {
+			after += line[1:]
+		}
+	}
+	if strings.Count("\n"+string(text), "\n"+before) != 1 {
+		b.t.Fatalf("%s has not once\n%s", file, before)
 	}
 	if err := os.WriteFile(file, []byte(strings.Replace(string(text), before, after, 1)), 0o600); err != nil {
 		b.t.Fatal(err)
@@ -191,6 +214,11 @@ var (
 	anyPeriod = regexp.MustCompile(`\b(\d+(\.\d+)?(ms|s|m|h))+\b`)
 	anyBlank  = regexp.MustCompile(`[ \t]+`)
 )
+
+// masked is a text without what differs each time.
+func (b *beginner) masked(text string) string {
+	return masked(strings.ReplaceAll(text, b.dir+"/", ""), b.ns)
+}
 
 // masked is a text without what differs each time: times, periods, the width of columns, the address of the probes and the namespace.
 func masked(text, ns string) string {
