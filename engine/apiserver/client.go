@@ -126,9 +126,12 @@ func (c *Client) respond(h *http.Request) (*http.Response, error) {
 		return nil, ErrRefused
 	}
 	var out *http.Response
-	if list, ok := result.(*listing); ok {
-		out = respond(h, code, "application/json", list, -1)
-	} else {
+	switch result := result.(type) {
+	case *listing:
+		out = respond(h, code, "application/json", result, -1)
+	case shown:
+		out = whole(h, code, "application/json", appendRow(nil, result.table, result.request, result.row))
+	default:
 		out = answer(h, code, "application/json", result)
 	}
 	for _, warning := range r.reply.warnings {
@@ -215,6 +218,11 @@ func answer(h *http.Request, code int, kind string, result any) *http.Response {
 	if status, ok := result.(metav1.Status); ok && isPage(status) {
 		kind, data = "text/plain; charset=utf-8", []byte("404 page not found\n")
 	}
+	return whole(h, code, kind, data)
+}
+
+// whole returns a response with a body that is complete.
+func whole(h *http.Request, code int, kind string, data []byte) *http.Response {
 	return respond(h, code, kind, io.NopCloser(bytes.NewReader(data)), int64(len(data)))
 }
 

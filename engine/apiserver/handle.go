@@ -8,6 +8,7 @@ import (
 	"context"
 	"maps"
 
+	"github.com/handwerk-dev/handwerk/engine/apiserver/store"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -71,6 +72,8 @@ func (s *Server) dispatch(ctx context.Context, t *table, r Request) (_ any, err 
 		return s.list(t, r)
 	case "watch":
 		return s.watch(ctx, t, r)
+	case "get":
+		return s.get(t, r)
 	case "delete":
 		return s.remove(t, r)
 	case "deletecollection":
@@ -83,7 +86,27 @@ func (s *Server) dispatch(ctx context.Context, t *table, r Request) (_ any, err 
 	return present(t, r, o), nil
 }
 
-// single handles a request for one object, except a deletion, and returns the object.
+// shown is a stored object as a client wants it.
+type shown struct {
+	table   *table
+	request Request
+	row     *store.Row
+}
+
+// get answers a read with an object, which is encoded without the server's lock.
+func (s *Server) get(t *table, r Request) (any, error) {
+	row := t.objects.Get(r.Namespace, r.Name)
+	if row == nil {
+		return nil, apierrors.NewNotFound(t.name(), r.Name)
+	}
+	version, err := versionOf(r.options.Get("resourceVersion"))
+	if err != nil {
+		return nil, apierrors.NewBadRequest("invalid resource version: " + err.Error())
+	}
+	return shown{t, r, row}, s.future(version)
+}
+
+// single handles a write of one object, except a deletion, and returns the object.
 func (s *Server) single(t *table, r Request) (*unstructured.Unstructured, error) {
 	if r.Verb == "create" {
 		o, err := r.object(t)
@@ -98,12 +121,6 @@ func (s *Server) single(t *table, r Request) (*unstructured.Unstructured, error)
 		return s.patch(t, r, old)
 	case !found:
 		return nil, apierrors.NewNotFound(t.name(), r.Name)
-	case r.Verb == "get":
-		version, err := versionOf(r.options.Get("resourceVersion"))
-		if err != nil {
-			return nil, apierrors.NewBadRequest("invalid resource version: " + err.Error())
-		}
-		return old, s.future(version)
 	case r.Verb == "update":
 		sent, err := r.object(t)
 		if err != nil {
