@@ -73,7 +73,9 @@ func (r rollout) advance() error {
 	if err := r.renew(r.room()); err != nil {
 		return err
 	}
-	r = r.rolloutOf(r.d)
+	if r = r.rolloutOf(r.d); r.next == nil {
+		return nil // it has gone since, which is seen
+	}
 	if grown, err := r.grow(); err != nil || grown {
 		return err
 	}
@@ -121,7 +123,10 @@ func (r rollout) recreate() error {
 	if err := r.renew(replicasOf(r.d.Spec.Replicas)); err != nil {
 		return err
 	}
-	if err := r.size(r.rolloutOf(r.d).next, replicasOf(r.d.Spec.Replicas)); err != nil {
+	if r = r.rolloutOf(r.d); r.next == nil {
+		return nil // it has gone since, which is seen
+	}
+	if err := r.size(r.next, replicasOf(r.d.Spec.Replicas)); err != nil {
 		return err
 	}
 	return r.forget()

@@ -4,6 +4,7 @@
 package stages_test
 
 import (
+	"github.com/handwerk-dev/handwerk/engine/apiserver"
 	"testing"
 	"time"
 
@@ -124,4 +125,29 @@ func TestARolloutGetsPastPodsThatHaveFailed(t *testing.T) {
 		s.advance(time.Second)
 		s.shows("Deployment", done)
 	}, stages.Rule{Kind: "ReplicaSet", Name: "web-cb5d95cc5", Fail: "CrashLoopBackOff"})
+}
+
+func TestAReplicaSetThatGoesAtOnceIsMadeAgain(t *testing.T) {
+	for _, strategy := range []string{"RollingUpdate", "Recreate"} {
+		t.Run(strategy, func(t *testing.T) {
+			run(t, func(t *testing.T, s stage) {
+				gone := 0
+				*s.answered = func(r apiserver.Request) {
+					if r.Verb != "create" || r.Resource.Resource != "replicasets" {
+						return
+					}
+					if gone++; gone == 1 { // its end is seen before the answer
+						s.delete("ReplicaSet", s.list("ReplicaSet")[0].GetName())
+						time.Sleep(time.Second)
+					}
+				}
+				s.create(web + "\n  strategy: {type: " + strategy + "}")
+				s.advance(time.Minute)
+				s.shows("Deployment", done)
+				if gone != 2 {
+					t.Errorf("%d ReplicaSets were made", gone)
+				}
+			})
+		})
+	}
 }

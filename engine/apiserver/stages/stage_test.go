@@ -32,7 +32,9 @@ type stage struct {
 	client dynamic.Interface
 	plan   *stages.Plan
 	writes *atomic.Int64
-	stop   func()
+	// answered is called for each request of the controllers before they get the answer. It is set before there are objects.
+	answered *func(apiserver.Request)
+	stop     func()
 }
 
 // newStage starts a cluster. It ends with the test.
@@ -43,14 +45,19 @@ func newStage(t testing.TB, nodes int, rules ...stages.Rule) stage {
 
 func newStageOn(t testing.TB, server *apiserver.Server, nodes int, rules ...stages.Rule) stage {
 	t.Helper()
-	s := stage{t: t, server: server, plan: stages.NewPlan(rules...), writes: &atomic.Int64{}}
+	s := stage{t: t, server: server, plan: stages.NewPlan(rules...), writes: &atomic.Int64{}, answered: new(func(apiserver.Request))}
 	s.client = dynamic.NewForConfigOrDie(&rest.Config{Host: "http://cluster", Transport: server.Admin(), QPS: -1})
 	link := server.Client(func(r apiserver.Request) error {
 		if r.Writes() {
 			s.writes.Add(1)
 		}
 		return nil
-	}, nil)
+	}, func(_ context.Context, r apiserver.Request, _ int) error {
+		if f := *s.answered; f != nil {
+			f(r)
+		}
+		return nil
+	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
