@@ -158,17 +158,21 @@ func (t *table) discovered(version string) discoveryv2.APIResourceDiscovery {
 	if t.name() == namespaces() {
 		out.Verbs = slices.DeleteFunc(out.Verbs, func(verb string) bool { return verb == "deletecollection" })
 	}
-	if t.status {
-		out.Subresources = []discoveryv2.APISubresourceDiscovery{{
-			Subresource: "status", ResponseKind: kind, Verbs: []string{"get", "patch", "update"},
-		}}
-	}
 	if t.scale != nil {
 		scale := scaleKind()
 		out.Subresources = append(out.Subresources, discoveryv2.APISubresourceDiscovery{
 			Subresource: "scale", Verbs: []string{"get", "patch", "update"},
 			ResponseKind: &metav1.GroupVersionKind{Group: scale.Group, Version: scale.Version, Kind: scale.Kind},
 		})
+	}
+	if t.status {
+		out.Subresources = append(out.Subresources, discoveryv2.APISubresourceDiscovery{
+			Subresource: "status", ResponseKind: kind, Verbs: []string{"get", "patch", "update"},
+		})
+	}
+	if t.custom { // a real server has them in another order
+		out.Verbs = []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
+		slices.Reverse(out.Subresources)
 	}
 	return out
 }

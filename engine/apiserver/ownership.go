@@ -24,13 +24,18 @@ type ownership struct {
 }
 
 // updated returns next with its managedFields after a write other than apply. For a new object, old is nil.
-func (o *ownership) updated(t *table, r Request, old, next *unstructured.Unstructured) *unstructured.Unstructured {
+func (o *ownership) updated(t *table, r Request, old, next *unstructured.Unstructured) (out *unstructured.Unstructured) {
 	manager, kind, err := o.manager(t, r)
 	if err != nil {
 		return next
 	}
 	if old == nil {
-		old = blank(kind)
+		old = empty(t, kind)
+	}
+	if r.Subresource == "scale" && t.replicas(next) == 0 {
+		// A Scale of 0 is encoded without the field, so nobody manages it.
+		unstructured.RemoveNestedField(next.Object, t.scale.spec...)
+		defer func() { _ = unstructured.SetNestedField(out.Object, int64(0), t.scale.spec...) }()
 	}
 	return manager.UpdateNoErrors(old.DeepCopy(), next, r.manager()).(*unstructured.Unstructured)
 }
@@ -105,6 +110,25 @@ func (o *ownership) converter(t *table) managedfields.TypeConverter {
 		return o.builtin
 	}
 	return o.custom
+}
+
+// empty returns what a new object is compared with. That of a built-in kind has the fields that are in the JSON of every
+// object of its Go type: the creator does not come to manage them, but what is in them.
+func empty(t *table, kind schema.GroupVersionKind) *unstructured.Unstructured {
+	if !t.typed {
+		return blank(kind)
+	}
+	o, err := scheme.Scheme.New(kind)
+	if err != nil {
+		return blank(kind)
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return blank(kind)
+	}
+	out := &unstructured.Unstructured{Object: fields}
+	out.SetGroupVersionKind(kind)
+	return out
 }
 
 // blank returns an object of a kind without content.

@@ -52,15 +52,20 @@ func (t *table) scaleOf(o *unstructured.Unstructured) *unstructured.Unstructured
 			metadata[key] = value
 		}
 	}
-	wanted, _, _ := unstructured.NestedInt64(o.Object, t.scale.spec...)
 	current, _, _ := unstructured.NestedInt64(o.Object, t.scale.status...)
 	status := map[string]any{"replicas": current}
 	if text := selectorText(o, t.scale.selector); text != "" {
 		status["selector"] = text
 	}
-	out := &unstructured.Unstructured{Object: map[string]any{"metadata": metadata, "spec": map[string]any{"replicas": wanted}, "status": status}}
+	out := &unstructured.Unstructured{Object: map[string]any{"metadata": metadata, "spec": map[string]any{"replicas": t.replicas(o)}, "status": status}}
 	out.SetGroupVersionKind(scaleKind())
 	return out
+}
+
+// replicas are those that an object asks for; 0 if it says nothing.
+func (t *table) replicas(o *unstructured.Unstructured) int64 {
+	wanted, _, _ := unstructured.NestedInt64(o.Object, t.scale.spec...)
+	return wanted
 }
 
 // selectorText returns a label selector as text; a custom resource has it so.
