@@ -22,59 +22,58 @@ var errVersion = internalError(errors.New("resourceVersion should not be set on 
 
 // create stores a new object. It computes the managedFields unless the object comes from apply.
 func (s *Server) create(t *table, r Request, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if err := s.decode(t, r, o, nil); err != nil {
+		return nil, err
+	}
 	if o.GetName() == "" && o.GetGenerateName() != "" {
 		o.SetName(s.generated(o.GetGenerateName()))
 	}
 	if err := s.place(t, r, o); err != nil {
 		return nil, err
 	}
-	if err := s.admit(t, r, o); err != nil {
+	o, err := s.admit(t, r, o)
+	if err != nil {
 		return nil, err
 	}
-	if !s.typed(t, r) {
-		o.SetUID(s.uid())
-	}
 	o.SetCreationTimestamp(metav1.Now())
-	for _, field := range []string{"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"} {
-		unstructured.RemoveNestedField(o.Object, "metadata", field)
-	}
 	if t.generation {
 		o.SetGeneration(1)
-	}
-	if r.contentType != string(types.ApplyPatchType) {
-		o.SetManagedFields(nil)
-		o = s.owners.updated(t, r, nil, o)
 	}
 	return s.created(t, o)
 }
 
-// admit brings a new object into its form, and returns why it cannot be stored. With a schema, an object has to be valid
-// before its name matters.
-func (s *Server) admit(t *table, r Request, o *unstructured.Unstructured) error {
+// admit completes a new object, and returns why it cannot be stored. With a schema, an object has to be valid before its
+// name matters.
+func (s *Server) admit(t *table, r Request, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	var taken error
 	if t.get(keyOf(o)) != nil {
 		taken = apierrors.NewAlreadyExists(t.name(), o.GetName())
 	}
 	if taken != nil && s.schemaOf(t, r.Resource.Version) == nil {
-		return taken
+		return nil, taken
 	}
 	if o.GetResourceVersion() != "" {
-		return errVersion
+		return nil, errVersion
 	}
 	t.rewrite(o)
-	if err := s.decode(t, r, o, nil); err != nil {
-		return err
-	}
 	if t.status && !s.typed(t, r) {
 		delete(o.Object, "status")
 	}
-	if err := cmp.Or(t.accept(o), s.escalates(t, r, o)); err != nil {
-		return err
+	for _, field := range []string{"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"} {
+		unstructured.RemoveNestedField(o.Object, "metadata", field)
+	}
+	if r.contentType != string(types.ApplyPatchType) {
+		o.SetManagedFields(nil)
+		o = s.owners.updated(t, r, nil, o)
+	}
+	o.SetUID(s.uid())
+	if err := cmp.Or(s.begin(t, r, o), t.accept(o), s.escalates(t, r, o)); err != nil {
+		return nil, err
 	}
 	if errs := s.check(t, r, o, nil); len(errs) > 0 {
-		return apierrors.NewInvalid(t.groupKind(), o.GetName(), errs)
+		return nil, apierrors.NewInvalid(t.groupKind(), o.GetName(), errs)
 	}
-	return taken
+	return o, taken
 }
 
 // longestPrefix is how much of a prefix stays in a generated name.

@@ -4,6 +4,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"net/http"
 	"runtime"
 	"slices"
@@ -44,7 +45,9 @@ func (s *Server) discovery(path []string, h *http.Request) (kind string, body an
 	if len(path) == 1 && aggregates(h.Header.Get("Accept")) {
 		return aggregated, s.groups(path[0]), true, nil
 	}
-	body, found, err = s.unaggregated(path, h.Host)
+	if body, found, err = s.unaggregated(path, h.Host); !found && (path[0] == "api" || s.own(path[1])) {
+		found, err = true, notFound()
+	}
 	return "application/json", body, found, err
 }
 
@@ -126,7 +129,24 @@ func (s *Server) groups(below string) discoveryv2.APIGroupDiscoveryList {
 			s.describe(group, version, t)
 		}
 	}
+	if below == "apis" && s.authorizes {
+		out.Items = append(out.Items, reviewGroups()...)
+	}
+	slices.SortStableFunc(out.Items, func(a, b discoveryv2.APIGroupDiscovery) int { return cmp.Compare(rank(a.Name), rank(b.Name)) })
 	return out
+}
+
+// rank is the place of a group in discovery: that which it has on a real server. Clients that look for a kind take the
+// first group that has it.
+func rank(group string) int {
+	const groups = `apiregistration.k8s.io apps events.k8s.io authentication.k8s.io authorization.k8s.io autoscaling batch
+		certificates.k8s.io networking.k8s.io policy rbac.authorization.k8s.io storage.k8s.io admissionregistration.k8s.io
+		apiextensions.k8s.io scheduling.k8s.io coordination.k8s.io node.k8s.io discovery.k8s.io resource.k8s.io
+		flowcontrol.apiserver.k8s.io storagemigration.k8s.io`
+	if i := slices.Index(strings.Fields(groups), group); i >= 0 {
+		return i
+	}
+	return len(groups) // that of a CRD comes last
 }
 
 // describe adds a resource to a group's version.
@@ -152,11 +172,19 @@ func (t *table) discovered(version string) discoveryv2.APIResourceDiscovery {
 		SingularResource: t.singular, ShortNames: t.short, Categories: t.categories,
 		Verbs: []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 	}
+	if t.custom {
+		out.Verbs = []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"} // as of a real server
+	}
 	if t.namespaced {
 		out.Scope = discoveryv2.ScopeNamespace
 	}
 	if t.name() == namespaces() {
 		out.Verbs = slices.DeleteFunc(out.Verbs, func(verb string) bool { return verb == "deletecollection" })
+	}
+	if t.status {
+		out.Subresources = append(out.Subresources, discoveryv2.APISubresourceDiscovery{
+			Subresource: "status", ResponseKind: kind, Verbs: []string{"get", "patch", "update"},
+		})
 	}
 	if t.scale != nil {
 		scale := scaleKind()
@@ -165,13 +193,7 @@ func (t *table) discovered(version string) discoveryv2.APIResourceDiscovery {
 			ResponseKind: &metav1.GroupVersionKind{Group: scale.Group, Version: scale.Version, Kind: scale.Kind},
 		})
 	}
-	if t.status {
-		out.Subresources = append(out.Subresources, discoveryv2.APISubresourceDiscovery{
-			Subresource: "status", ResponseKind: kind, Verbs: []string{"get", "patch", "update"},
-		})
-	}
-	if t.custom { // a real server has them in another order
-		out.Verbs = []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
+	if !t.custom { // those of a real server are sorted
 		slices.Reverse(out.Subresources)
 	}
 	return out

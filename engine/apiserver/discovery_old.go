@@ -48,6 +48,9 @@ func groupOf(group discoveryv2.APIGroupDiscovery, alone bool) metav1.APIGroup {
 func resourceList(group string, version discoveryv2.APIVersionDiscovery) metav1.APIResourceList {
 	gv := schema.GroupVersion{Group: group, Version: version.Version}
 	out := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv.String()}
+	if group == "" {
+		out.APIVersion = "" // as of a real server
+	}
 	for _, r := range version.Resources {
 		namespaced := r.Scope == discoveryv2.ScopeNamespace
 		out.APIResources = append(out.APIResources, metav1.APIResource{

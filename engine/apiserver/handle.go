@@ -162,6 +162,9 @@ func (t *table) has(r Request) error {
 	case "get", "update", "patch":
 		return nil
 	}
+	if t.custom {
+		return apierrors.NewMethodNotSupported(t.name(), r.Verb)
+	}
 	return notAllowed()
 }
 

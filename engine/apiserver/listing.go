@@ -40,9 +40,9 @@ func (s *Server) newListing(t *table, r Request, p page) *listing {
 		kind, apiVersion = "PartialObjectMetadataList", "meta.k8s.io/v1"
 	}
 	meta := metav1.ListMeta{ResourceVersion: strconv.FormatInt(p.version, 10), Continue: p.next, RemainingItemCount: p.remaining}
-	head, err := json.Marshal(meta)
-	if err != nil {
-		panic("apiserver: " + err.Error()) // not reached: it is a plain struct
+	head := encoded(meta)
+	if t.custom && p.next == "" && !r.partial() {
+		head = encoded(map[string]any{"continue": "", "resourceVersion": meta.ResourceVersion})
 	}
 	head = fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":%s,"items":[`, kind, apiVersion, head)
 	if r.tabular() {

@@ -30,7 +30,7 @@ func (o *ownership) updated(t *table, r Request, old, next *unstructured.Unstruc
 		return next
 	}
 	if old == nil {
-		old = empty(t, kind)
+		old = t.blank(kind)
 	}
 	if r.Subresource == "scale" && t.replicas(next) == 0 {
 		// A Scale of 0 is encoded without the field, so nobody manages it.
@@ -47,7 +47,7 @@ func (o *ownership) applied(t *table, r Request, old, intent *unstructured.Unstr
 		return nil, err
 	}
 	if old == nil {
-		old = blank(kind)
+		old = t.blank(kind)
 	}
 	out, err := manager.Apply(old.DeepCopy(), intent, r.manager(), r.options.Get("force") == "true")
 	var known apierrors.APIStatus
@@ -71,7 +71,7 @@ func (o *ownership) manager(t *table, r Request) (*managedfields.FieldManager, s
 		kind.Version, resets = r.Resource.Version, t.resets(r)
 	}
 	defaults := asIs{t.schemas[r.Resource.Version]}
-	out, err := managedfields.NewDefaultCRDFieldManager(types, asIs{}, defaults, asIs{}, kind, kind.GroupVersion(), r.Subresource, resets)
+	out, err := managedfields.NewDefaultCRDFieldManager(types, asIs{}, defaults, blanks{t}, kind, kind.GroupVersion(), r.Subresource, resets)
 	return out, kind, err
 }
 
@@ -112,30 +112,27 @@ func (o *ownership) converter(t *table) managedfields.TypeConverter {
 	return o.custom
 }
 
-// empty returns what a new object is compared with. That of a built-in kind has the fields that are in the JSON of every
-// object of its Go type: the creator does not come to manage them, but what is in them.
-func empty(t *table, kind schema.GroupVersionKind) *unstructured.Unstructured {
-	if !t.typed {
-		return blank(kind)
-	}
-	o, err := scheme.Scheme.New(kind)
-	if err != nil {
-		return blank(kind)
-	}
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
-	if err != nil {
-		return blank(kind)
-	}
-	out := &unstructured.Unstructured{Object: fields}
-	out.SetGroupVersionKind(kind)
-	return out
-}
-
-// blank returns an object of a kind without content.
-func blank(kind schema.GroupVersionKind) *unstructured.Unstructured {
+// blank returns an object of a kind without content. One with a Go type has the fields that it always has in JSON, such
+// as the spec: they are not managed because an object has them.
+func (t *table) blank(kind schema.GroupVersionKind) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{}}}
+	if t.typed {
+		if o, err := scheme.Scheme.New(kind); err == nil {
+			if tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o); err == nil {
+				u.Object = tree
+			}
+		}
+	}
 	u.SetGroupVersionKind(kind)
 	return u
+}
+
+// blanks makes objects of a table without content.
+type blanks struct{ table *table }
+
+// New returns an object without content.
+func (b blanks) New(kind schema.GroupVersionKind) (runtime.Object, error) {
+	return b.table.blank(kind), nil
 }
 
 // untyped converts objects with a known type of the metadata only, as for a CRD whose schema says nothing about
@@ -216,11 +213,4 @@ func (a asIs) Default(o runtime.Object) {
 	if a.form != nil {
 		a.form.Default(o.(*unstructured.Unstructured).Object)
 	}
-}
-
-// New returns an empty object.
-func (asIs) New(kind schema.GroupVersionKind) (runtime.Object, error) {
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(kind)
-	return u, nil
 }

@@ -86,7 +86,7 @@ func TestObjectsThatTheServerRefuses(t *testing.T) {
 		"an unknown version":   {"GET /api/v2/pods", ``, "", `404 the server could not find the requested resource`},
 		"no such subresource":  {"GET " + inDefault + "/a/status", ``, "", `404 the server could not find the requested resource`},
 		"no such custom one":   {"GET " + foos + "/a/other", ``, "", `404 foos.example.com "a" not found`},
-		"a status's deletion":  {"DELETE " + foos + "/a/status", ``, "", `405 the server does not allow this method on the requested resource`},
+		"a status's deletion":  {"DELETE " + foos + "/a/status", ``, "", `405 delete is not supported on resources of kind "foos.example.com"`},
 		"a bad label selector": {"GET " + inDefault + "?labelSelector=a=b=c", ``, "", `400 found '=', expected: ',' or 'end of string'`},
 		"a future version":     {"GET " + inDefault + "/a?resourceVersion=99", ``, "", `504 Timeout: Too large resource version: 99, current: 5`},
 	})

@@ -54,10 +54,6 @@ func crds() schema.GroupResource {
 	return schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 }
 
-func deployments() schema.GroupResource {
-	return schema.GroupResource{Group: "apps", Resource: "deployments"}
-}
-
 // resources returns the resources that a server has from its start. If it has schemas, server-side apply knows the
 // fields of all their kinds.
 func (s Settings) resources() []resource {
@@ -135,6 +131,7 @@ func rareBuiltins() []resource {
 		resource.k8s.io/v1 resourceclaimtemplates ResourceClaimTemplate n
 		resource.k8s.io/v1 resourceslices ResourceSlice g
 		scheduling.k8s.io/v1 priorityclasses PriorityClass g
+		storagemigration.k8s.io/v1 storageversionmigrations StorageVersionMigration s
 		storage.k8s.io/v1 csidrivers CSIDriver -
 		storage.k8s.io/v1 csinodes CSINode -
 		storage.k8s.io/v1 csistoragecapacities CSIStorageCapacity n

@@ -5,9 +5,11 @@ package apiserver
 
 import (
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/handwerk-dev/handwerk/engine/apiserver/rbac"
+	discoveryv2 "k8s.io/api/apidiscovery/v2"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -42,6 +44,28 @@ func (s *Server) consult(r Request) (out any, found bool, err error) {
 	}
 	out, err = answer(r)
 	return out, true, err
+}
+
+// reviewGroups are the groups that have only reviews.
+func reviewGroups() []discoveryv2.APIGroupDiscovery {
+	group := func(name string, kinds ...string) discoveryv2.APIGroupDiscovery {
+		version := discoveryv2.APIVersionDiscovery{Version: "v1", Freshness: discoveryv2.DiscoveryFreshnessCurrent}
+		for _, kind := range kinds {
+			scope := discoveryv2.ScopeCluster
+			if strings.HasPrefix(kind, "Local") {
+				scope = discoveryv2.ScopeNamespace
+			}
+			version.Resources = append(version.Resources, discoveryv2.APIResourceDiscovery{
+				Resource: strings.ToLower(kind) + "s", SingularResource: strings.ToLower(kind), Scope: scope, Verbs: []string{"create"},
+				ResponseKind: &metav1.GroupVersionKind{Group: name, Version: "v1", Kind: kind},
+			})
+		}
+		return discoveryv2.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: name}, Versions: []discoveryv2.APIVersionDiscovery{version}}
+	}
+	return []discoveryv2.APIGroupDiscovery{
+		group("authentication.k8s.io", "SelfSubjectReview"),
+		group("authorization.k8s.io", "LocalSubjectAccessReview", "SelfSubjectAccessReview", "SelfSubjectRulesReview", "SubjectAccessReview"),
+	}
 }
 
 // answered returns a review with a status.

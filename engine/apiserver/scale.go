@@ -52,12 +52,16 @@ func (t *table) scaleOf(o *unstructured.Unstructured) *unstructured.Unstructured
 			metadata[key] = value
 		}
 	}
+	spec := map[string]any{}
+	if wanted := t.replicas(o); wanted != 0 {
+		spec["replicas"] = wanted
+	}
 	current, _, _ := unstructured.NestedInt64(o.Object, t.scale.status...)
 	status := map[string]any{"replicas": current}
 	if text := selectorText(o, t.scale.selector); text != "" {
 		status["selector"] = text
 	}
-	out := &unstructured.Unstructured{Object: map[string]any{"metadata": metadata, "spec": map[string]any{"replicas": t.replicas(o)}, "status": status}}
+	out := &unstructured.Unstructured{Object: map[string]any{"metadata": metadata, "spec": spec, "status": status}}
 	out.SetGroupVersionKind(scaleKind())
 	return out
 }
@@ -74,6 +78,9 @@ func selectorText(o *unstructured.Unstructured, path []string) string {
 	case string:
 		return value
 	case map[string]any:
+		if _, plain := value["matchExpressions"]; !plain && value["matchLabels"] == nil {
+			value = map[string]any{"matchLabels": value} // that of a ReplicationController
+		}
 		var selector metav1.LabelSelector
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(value, &selector); err == nil {
 			return metav1.FormatLabelSelector(&selector)
@@ -94,7 +101,7 @@ func (s *Server) rescale(t *table, r Request) (any, error) {
 	case "get":
 		return t.scaleOf(old).Object, nil
 	case "update":
-		if sent.GroupVersionKind() != scaleKind() {
+		if kind := sent.GroupVersionKind(); kind != scaleKind() && (!kind.Empty() || t.custom) {
 			err = apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type Scale): %v", sent.GroupVersionKind()))
 		}
 	case "patch":
@@ -104,6 +111,9 @@ func (s *Server) rescale(t *table, r Request) (any, error) {
 		err = apierrors.NewMethodNotSupported(t.name(), r.Verb)
 	}
 	if err != nil {
+		return nil, err
+	}
+	if err := r.named(sent); err != nil {
 		return nil, err
 	}
 	next, err := t.scaled(old, sent)

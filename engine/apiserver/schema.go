@@ -6,6 +6,7 @@ package apiserver
 import (
 	"context"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -43,13 +44,15 @@ type Schema interface {
 }
 
 // Typed is the schema of a kind whose fields have types that the API server itself has. A server calls Decode in
-// place of Prune and Default, and gives new objects their uid before it.
+// place of Prune and Default, and gives new objects their uid before Begin.
 type Typed interface {
 	Schema
-	// Decode brings an object into the form of its kind: it removes the fields that the schema lacks, sets defaults,
-	// and what a real server sets beside them. stored is what the object takes the place of; nil for a new object. It
-	// returns the paths of the removed fields. An error says that a field has another type.
+	// Decode brings an object into the form of its kind: it removes the fields that the schema lacks, and sets defaults.
+	// stored is what the object takes the place of; nil for a new object. It returns the paths of the removed fields. An
+	// error says that a field has another type.
 	Decode(object, stored map[string]any) (unknown []string, err error)
+	// Begin sets in a new object what a real server sets beside the defaults. No client manages these fields.
+	Begin(object map[string]any) error
 }
 
 // Parted is the schema of a kind whose status is validated by itself when only that is written.
@@ -96,22 +99,13 @@ func (s *Server) decode(t *table, r Request, o, old *unstructured.Unstructured) 
 	}
 }
 
-// typed reports whether the objects of a request have a fixed form.
-func (s *Server) typed(t *table, r Request) bool {
-	_, is := s.schemaOf(t, r.Resource.Version).(Typed)
-	return is
-}
-
 // decodeTyped is decode for a kind with a fixed form. A new object's status is the kind's first one.
 func (s *Server) decodeTyped(t *table, form Typed, o, old *unstructured.Unstructured) (unknown []string, err error) {
 	var stored map[string]any
 	if old != nil {
 		stored = old.Object
-	} else {
-		o.SetUID(s.uid())
-		if t.status {
-			delete(o.Object, "status")
-		}
+	} else if t.status {
+		delete(o.Object, "status")
 	}
 	return form.Decode(o.Object, stored)
 }
@@ -122,6 +116,24 @@ func (r Request) asSent(o *unstructured.Unstructured) *unstructured.Unstructured
 		return o.DeepCopy()
 	}
 	return o
+}
+
+// typed reports whether the objects of a request have a fixed form.
+func (s *Server) typed(t *table, r Request) bool {
+	_, is := s.schemaOf(t, r.Resource.Version).(Typed)
+	return is
+}
+
+// begin completes a new object of a kind with a fixed form.
+func (s *Server) begin(t *table, r Request, o *unstructured.Unstructured) error {
+	form, is := s.schemaOf(t, r.Resource.Version).(Typed)
+	if !is {
+		return nil
+	}
+	if err := form.Begin(o.Object); err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	return nil
 }
 
 // check returns why an object cannot be stored according to its schema; old is nil for a new object.

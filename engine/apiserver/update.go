@@ -85,15 +85,7 @@ func agrees(t *table, old, next *unstructured.Unstructured) error {
 func limit(t *table, subresource string, old, next *unstructured.Unstructured) *unstructured.Unstructured {
 	status, found := next.Object["status"]
 	if subresource == "status" {
-		whole := old.DeepCopy()
-		whole.SetManagedFields(next.GetManagedFields())
-		if t.name() == deployments() {
-			whole.SetAnnotations(next.GetAnnotations()) // its controller writes the revision with the status
-		}
-		if !t.custom {
-			whole.SetUID(next.GetUID()) // built-in resources check that the uid is the same, custom ones do not
-		}
-		next = whole
+		next = t.beside(old, next)
 	} else if t.status {
 		status, found = old.Object["status"]
 	}
@@ -119,6 +111,39 @@ func limit(t *table, subresource string, old, next *unstructured.Unstructured) *
 		to["deletionGracePeriodSeconds"] = value
 	}
 	return next
+}
+
+// beside returns an object with what a write of the status may change beside it. Most built-in resources let it change
+// metadata, the newer ones and custom ones do not.
+func (t *table) beside(old, next *unstructured.Unstructured) *unstructured.Unstructured {
+	whole := old.DeepCopy()
+	if t.fixesMetadata() {
+		whole.SetManagedFields(next.GetManagedFields())
+		if !t.custom {
+			whole.SetUID(next.GetUID()) // built-in resources check that the uid is the same, custom ones do not
+		}
+		return whole
+	}
+	whole.Object["metadata"] = next.Object["metadata"]
+	switch t.group + "/" + t.plural {
+	case "apps/deployments":
+		whole.SetLabels(old.GetLabels())
+	case "/pods":
+		whole.SetOwnerReferences(old.GetOwnerReferences())
+	}
+	return whole
+}
+
+// fixesMetadata reports whether a write of the status changes no metadata.
+func (t *table) fixesMetadata() bool {
+	switch t.group + "/" + t.plural {
+	case "apiextensions.k8s.io/customresourcedefinitions", "apiregistration.k8s.io/apiservices",
+		"flowcontrol.apiserver.k8s.io/flowschemas", "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations",
+		"networking.k8s.io/servicecidrs", "resource.k8s.io/resourceclaims", "storage.k8s.io/volumeattachments",
+		"admissionregistration.k8s.io/validatingadmissionpolicies":
+		return true
+	}
+	return t.custom
 }
 
 // immutable returns errors for changes of immutable fields.

@@ -28,13 +28,13 @@ func (s *Server) watch(ctx context.Context, t *table, r Request) (any, error) {
 	st := newStream(ctx, s, t, r, sel)
 	switch initial := options.SendInitialEvents; {
 	case initial == nil && from == 0:
-		s.begin(st)
+		st.begin()
 	case initial != nil && *initial:
 		if err := s.future(from); err != nil {
 			st.fail(err)
 			return st, nil
 		}
-		if s.begin(st); options.AllowWatchBookmarks {
+		if st.begin(); options.AllowWatchBookmarks {
 			st.bookmark(s.version, true)
 		}
 	case from > 0:
@@ -49,9 +49,9 @@ func (s *Server) watch(ctx context.Context, t *table, r Request) (any, error) {
 }
 
 // begin sends the current objects.
-func (s *Server) begin(st *stream) {
-	for _, row := range st.table.chosen(st.table.objects.In(st.request.Namespace), st.selector) {
-		st.send(store.Added, row)
+func (s *stream) begin() {
+	for _, row := range s.table.chosen(s.table.objects.In(s.request.Namespace), s.selector) {
+		s.send(store.Added, row)
 	}
 }
 

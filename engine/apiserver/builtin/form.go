@@ -40,17 +40,29 @@ func (f *form) Decode(object, stored map[string]any) (unknown []string, err erro
 		return nil, err
 	}
 	f.rule.fill(into)
-	if stored == nil {
-		f.rule.begin(into)
-	} else if f.rule.keep != nil {
+	if stored != nil && f.rule.keep != nil {
 		f.rule.keep(into, f.typed(stored))
 	}
-	out, err := runtime.DefaultUnstructuredConverter.ToUnstructured(into)
-	if err != nil {
-		return nil, err
+	return apiserver.UnknownFields(strict), replace(object, into, managed)
+}
+
+// Begin sets what a real server sets in a new object. See [apiserver.Typed].
+func (f *form) Begin(object map[string]any) error {
+	if f.rule.begin == nil {
+		return nil
 	}
-	apiserver.Replace(object, out, managed)
-	return apiserver.UnknownFields(strict), nil
+	managed, into := apiserver.SetAside(object), f.typed(object)
+	f.rule.begin(into)
+	return replace(object, into, managed)
+}
+
+// replace gives an object the content of a typed one, but keeps its managed fields.
+func replace(object map[string]any, by runtime.Object, managed any) error {
+	out, err := runtime.DefaultUnstructuredConverter.ToUnstructured(by)
+	if err == nil {
+		apiserver.Replace(object, out, managed)
+	}
+	return err
 }
 
 // typed returns the typed form of an object with its defaults. Fields of a wrong type, which a server without schemas

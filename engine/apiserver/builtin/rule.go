@@ -38,7 +38,7 @@ type of[T any] struct {
 // plain returns the rule without the type.
 func (r of[T]) plain() rule {
 	out := rule{
-		name: r.name, begin: func(any) {}, fill: func(any) {}, check: func(*findings, any, any) {},
+		name: r.name, fill: func(any) {}, check: func(*findings, any, any) {},
 	}
 	if r.name == nil {
 		out.name = validation.NameIsDNSSubdomain

@@ -49,6 +49,9 @@ func (definition) Decode(object, _ map[string]any) (unknown []string, err error)
 	return apiserver.UnknownFields(strict), nil
 }
 
+// Begin sets nothing: the server sets the status.
+func (definition) Begin(map[string]any) error { return nil }
+
 // Prune removes nothing: Decode has done so.
 func (definition) Prune(map[string]any) ([]string, error) { return nil, nil }
 

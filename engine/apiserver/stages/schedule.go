@@ -16,8 +16,11 @@ import (
 // scheduler is the field manager of the scheduler.
 const scheduler = "kube-scheduler"
 
-// schedule puts a Pod on a node as soon as its volumes are there.
+// schedule puts a Pod on a node as soon as its volumes are there, unless the Pod has another scheduler.
 func (l *loop) schedule(p *corev1.Pod, rule Rule) error {
+	if name := p.Spec.SchedulerName; name != "" && name != corev1.DefaultSchedulerName {
+		return nil
+	}
 	node := ""
 	why := "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims."
 	if l.bound(p) {

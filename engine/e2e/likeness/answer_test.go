@@ -105,13 +105,15 @@ func slicesByLength(names iter.Seq[string]) []string {
 
 // plain brings answers into a form without what each server chooses.
 type plain struct {
-	namespace string
+	// namespace is that of the row, and run the beginning of those of all rows.
+	namespace, run string
 	// uids and versions are those that were seen, by their numbers.
 	uids, versions map[string]string
 }
 
 func newPlain(namespace string) *plain {
-	return &plain{namespace: namespace, uids: map[string]string{}, versions: map[string]string{}}
+	run, _, _ := strings.Cut(namespace, "-")
+	return &plain{namespace: namespace, run: run, uids: map[string]string{}, versions: map[string]string{}}
 }
 
 // of returns an answer as it is compared.
@@ -139,11 +141,7 @@ func (p *plain) value(value any, key string) any {
 	case map[string]any:
 		return p.fields(value)
 	case []any:
-		out := make([]any, 0, len(value))
-		for _, each := range value {
-			out = append(out, p.value(each, key))
-		}
-		return out
+		return p.items(value, key)
 	case string:
 		switch key {
 		case "continue":
@@ -154,6 +152,39 @@ func (p *plain) value(value any, key string) any {
 		return p.text(value)
 	}
 	return value
+}
+
+// items returns a list without what belongs to other rows. Managed fields are in one order, as that of a server depends
+// on the second in which each was written.
+func (p *plain) items(from []any, key string) any {
+	if key == "managedFields" {
+		slices.SortStableFunc(from, func(a, b any) int { return strings.Compare(manager(a), manager(b)) })
+	}
+	out := make([]any, 0, len(from))
+	for _, each := range from {
+		if !p.foreign(each) {
+			out = append(out, p.value(each, key))
+		}
+	}
+	return out
+}
+
+// manager is what tells one entry of managed fields from another.
+func manager(entry any) string {
+	e, _ := entry.(map[string]any)
+	return fmt.Sprint(e["manager"], e["operation"], e["apiVersion"], e["subresource"])
+}
+
+// foreign reports whether a group or an object without a namespace belongs to another row.
+func (p *plain) foreign(item any) bool {
+	name, _ := item.(string)
+	if o, is := item.(map[string]any); is {
+		if name, is = o["name"].(string); !is {
+			metadata, _ := o["metadata"].(map[string]any)
+			name, _ = metadata["name"].(string)
+		}
+	}
+	return strings.HasPrefix(name, p.run) && !strings.HasPrefix(name, p.namespace)
 }
 
 // fields returns a map. The version of a list is not compared with those of objects: other writes raise it.

@@ -32,6 +32,7 @@
 package likeness
 
 import (
+	"flag"
 	"os"
 	"testing"
 
@@ -41,5 +42,14 @@ import (
 // plane is the real control plane.
 var plane = &cluster.Cluster{}
 
+// rows is how many rows run at once: most of their time they wait for the real control plane.
+const rows = "16"
+
 // TestMain runs the tests.
-func TestMain(m *testing.M) { os.Exit(cluster.Main(m, plane)) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", rows); err != nil {
+		panic(err) // not reached: testing has the flag
+	}
+	os.Exit(cluster.Main(m, plane))
+}
