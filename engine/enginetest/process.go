@@ -29,7 +29,7 @@ type Process struct {
 	err    error
 
 	// guarded by the cluster's lock
-	writes []Write
+	writes []numbered
 	left   int // writes before the crash; 0 means no crash
 	// crashed: the crash has come.
 	crashed bool
@@ -155,7 +155,7 @@ func (p *Process) before(r apiserver.Request) error {
 func (p *Process) after(ctx context.Context, r apiserver.Request, code int) error {
 	if counts(r) {
 		p.cluster.mu.Lock()
-		p.writes = append(p.writes, writeOf(r, code, time.Now()))
+		p.writes = append(p.writes, numbered{writeOf(r, code, time.Now()), r.Number})
 		p.cluster.mu.Unlock()
 	}
 	return p.cluster.after(ctx, r)

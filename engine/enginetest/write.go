@@ -27,6 +27,11 @@ type Write struct {
 	Code int
 	// At is when the response was there.
 	At time.Time
+}
+
+// numbered is a write with the number of its request, by which the writes of a process are in order.
+type numbered struct {
+	Write
 
 	number int64
 }
@@ -51,7 +56,7 @@ func counts(r apiserver.Request) bool {
 }
 
 func writeOf(r apiserver.Request, code int, at time.Time) Write {
-	w := Write{Verb: r.Verb, Resource: r.Resource.Resource, Namespace: r.Namespace, Name: r.Name, Body: r.Body, Code: code, At: at, number: r.Number}
+	w := Write{Verb: r.Verb, Resource: r.Resource.Resource, Namespace: r.Namespace, Name: r.Name, Body: r.Body, Code: code, At: at}
 	if r.Subresource != "" {
 		w.Resource += "/" + r.Subresource
 	}
@@ -64,12 +69,14 @@ func writeOf(r apiserver.Request, code int, at time.Time) Write {
 
 // Writes returns the process's write requests since the last call, in the order in which they took effect, without those for
 // Events and Leases.
-func (p *Process) Writes() []Write {
+func (p *Process) Writes() (out []Write) {
 	p.cluster.mu.Lock()
 	defer p.cluster.mu.Unlock()
-	out := p.writes
+	slices.SortFunc(p.writes, func(a, b numbered) int { return cmp.Compare(a.number, b.number) })
+	for _, w := range p.writes {
+		out = append(out, w.Write)
+	}
 	p.writes = nil
-	slices.SortFunc(out, func(a, b Write) int { return cmp.Compare(a.number, b.number) })
 	return out
 }
 
