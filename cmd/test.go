@@ -56,7 +56,7 @@ an hour costs nothing. With one failure or more, the exit code is 1.`,
 	}
 	c.Flags().StringVar(&f.pattern, "run", "", "run the cases whose names match this `expression`")
 	c.Flags().BoolVar(&f.coverage, "coverage", false,
-		"say which handlers, answers of their when, and transitions of machines no case has run")
+		"say which handlers, answers of their conditions, and transitions of machines no case has run")
 	c.Flags().BoolVar(&f.update, "update", false, "make expectations that fail be what was found, in the files of the cases")
 	f.output = "text"
 	addChoice(c.Flags(), &choice{value: &f.output, noun: "format", words: []string{"text", "json", "junit"}},
@@ -78,7 +78,7 @@ func (p *program) test(ctx context.Context, f *testFlags, paths []string) error 
 	if err != nil {
 		return fmt.Errorf("finding the program: %w", err)
 	}
-	reports, covered, err := test.Run(ctx, test.Settings{Files: files, Pattern: f.pattern, Program: program, Args: []string{"test", "-"}, Env: p.Env})
+	reports, covered, err := test.Run(ctx, test.Settings{Files: files, Pattern: f.pattern, Coverage: f.coverage, Program: program, Args: []string{"test", "-"}, Env: p.Env})
 	if err != nil {
 		return err
 	}

@@ -50,6 +50,7 @@ func newWriter(cel compilerOf, b actions.Build) (*writer, error) {
 	if compiler, err = compiler.With(b.Vars...); err != nil {
 		return nil, err
 	}
+	compiler = compiler.Observed(b.Registry.Branches(b.Resource, b.ID))
 	return &writer{compiler: compiler, params: b.Params, needs: []dsl.Need{}, reads: dsl.Reads{Only: true, Complete: true}, reported: b.Reported}, nil
 }
 

@@ -27,6 +27,8 @@ type Settings struct {
 	// Files are the files with cases, and Pattern a regular expression for the names of those that are wanted.
 	Files   []string
 	Pattern string
+	// Coverage: it is to be known what of the operators has run.
+	Coverage bool
 	// Program and Args start a child process; Env is its environment, to which Worker is added.
 	Program   string
 	Args, Env []string
@@ -36,7 +38,7 @@ type Settings struct {
 // what of the operators has run, in the last process if there were several. A
 // case that ends the process, as a panic does, has failed; the others run in another process.
 func Run(ctx context.Context, s Settings) (all []cases.Report, covered []cases.Part, err error) {
-	job := cases.Job{Files: s.Files, Pattern: s.Pattern}
+	job := cases.Job{Files: s.Files, Pattern: s.Pattern, Coverage: s.Coverage}
 	for {
 		c := &child{settings: s}
 		err := c.run(ctx, job)

@@ -26,6 +26,8 @@ type Registry struct {
 	faults    []error
 	// instead, when set, says which function takes the place of a function.
 	instead func(f dsl.Function, found bool) (dsl.Function, bool)
+	// branches, when set, observes the branches of a handler's expressions.
+	branches func(handler, what, condition string) func(holds bool)
 }
 
 // Action is what a handler does when it is written in YAML. Its name is a key in the handler. The value of that key
@@ -187,6 +189,23 @@ func (r *Registry) Instead(choose func(f dsl.Function, found bool) (dsl.Function
 	out := *r
 	out.instead = choose
 	return &out
+}
+
+// Observed returns a registry with the same actions and functions, which tells branches about the expressions of
+// handlers, for the coverage of tests: about each condition when it is compiled, and by the function that it returns about
+// each of its answers. What is ?:, includeWhen or when. The handler is named as in foos/web.
+func (r *Registry) Observed(branches func(handler, what, condition string) (answered func(holds bool))) *Registry {
+	out := *r
+	out.branches = branches
+	return &out
+}
+
+// Branches observes the branches of a handler's expressions; nil if nobody does.
+func (r *Registry) Branches(of dsl.ResourceName, id string) func(what, condition string) (answered func(holds bool)) {
+	if r == nil || r.branches == nil {
+		return nil
+	}
+	return func(what, condition string) func(bool) { return r.branches(of.Resource+"/"+id, what, condition) }
 }
 
 // Functions returns the names of all functions, sorted.

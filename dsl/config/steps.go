@@ -169,6 +169,7 @@ func (w *watched) stepWhen(at path, h *making, s *step) (dsl.Predicate, dsl.Read
 		return nil, dsl.Reads{}
 	}
 	h.sure = append(h.sure, check.Sure(program)...)
+	program = program.Observed("when", w.loader.registry.Branches(w.out.Name, h.ID))
 	return func(of *dsl.Subject) (bool, error) {
 		holds, err := program.Bool(expr.Scope{Subject: of, Params: s.With, Vars: objectsOf(of)})
 		if err != nil {

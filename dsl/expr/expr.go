@@ -41,6 +41,8 @@ type Compiler struct {
 	macros    map[string][]int
 	// callable are the names of functions and macros that people can call, sorted.
 	callable []string
+	// branches observes conditions; nil for nobody.
+	branches Branches
 }
 
 // The variables of an expression.
@@ -181,7 +183,11 @@ func (c *Compiler) compile(s source) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	program, err := c.env.Program(checked, cel.CustomDecoratorV2(guarded(c.functions)), cel.InterruptCheckFrequency(1))
+	options := []cel.ProgramOption{cel.CustomDecoratorV2(guarded(c.functions)), cel.InterruptCheckFrequency(1)}
+	if c.branches != nil {
+		options = append(options, cel.CustomDecoratorV2(c.observing(s.text, checked.NativeRep())))
+	}
+	program, err := c.env.Program(checked, options...)
 	if err != nil { // a constant that nothing can be done with
 		return nil, s.fault(Issue{Place{1, 1}, oneLine(err.Error())})
 	}

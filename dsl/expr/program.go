@@ -28,6 +28,8 @@ type Program struct {
 	ast      *ast.AST
 	// predicate: the result must be true or false.
 	predicate bool
+	// answered hears the answers of a predicate; nil if nobody does.
+	answered func(holds bool)
 	// loops: it loops over lists, for longest at most.
 	loops   bool
 	longest time.Duration
@@ -92,6 +94,9 @@ func (p *Program) Bool(s Scope) (bool, error) {
 	holds, ok := out.(types.Bool)
 	if !ok {
 		return false, fmt.Errorf("the result is %s, want true or false", named(out.Type().TypeName()))
+	}
+	if p.answered != nil {
+		p.answered(bool(holds))
 	}
 	return bool(holds), nil
 }

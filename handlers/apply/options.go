@@ -102,7 +102,9 @@ func (p *parser) predicates(c *child, at []string, config *childConfig) {
 		wanted, made = p.each, p.eachLive
 	}
 	if config.IncludeWhen != "" {
-		c.include = p.predicate(wanted, below(at, "includeWhen"), string(config.IncludeWhen))
+		if c.include = p.predicate(wanted, below(at, "includeWhen"), string(config.IncludeWhen)); c.include != nil {
+			c.include.program = c.include.program.Observed("includeWhen", p.branches)
+		}
 	}
 	if config.ReadyWhen != "" {
 		c.ready = p.predicate(made, below(at, "readyWhen"), string(config.ReadyWhen))
@@ -123,7 +125,7 @@ func (p *parser) include(text string, children map[string]*child) *expr.Program 
 			break
 		}
 	}
-	return program
+	return program.Observed("includeWhen", p.branches)
 }
 
 // condition is a predicate with its place.

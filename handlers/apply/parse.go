@@ -26,10 +26,13 @@ type parser struct {
 	// The compilers of expressions: for one child, for each of several, and both with the variable child.
 	one, each, oneLive, eachLive *expr.Compiler
 	faults                       []error
+	// branches observes the branches of expressions, for the coverage of tests; nil if nobody does.
+	branches expr.Branches
 }
 
 func newParser(compiler *expr.Compiler, b actions.Build) (*parser, error) {
-	p := &parser{id: b.ID, final: b.AtDeletion, entries: len(b.Vars) > 0}
+	p := &parser{branches: b.Registry.Branches(b.Resource, b.ID), id: b.ID, final: b.AtDeletion, entries: len(b.Vars) > 0}
+	compiler = compiler.Observed(p.branches)
 	items := expr.ItemVariables()
 	if p.entries {
 		items = nil // an item has no items

@@ -4,6 +4,7 @@
 package cases
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -15,7 +16,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/enginetest"
 )
 
-// Part is a part of an operator that cases can run: a handler, an answer of its when, or a way of a machine.
+// Part is a part of an operator that cases can run: a handler, an answer of its when or of a condition in its
+// expressions, or a way of a machine.
 type Part struct {
 	// Operator is the name of the operator, and Name that of the part.
 	Operator, Name string
@@ -90,6 +92,23 @@ func (c *coverage) count(r *dsl.Resource, h *dsl.Handler) {
 				c.ran("when of " + name + " is false")
 			}
 			return holds, err
+		}
+	}
+}
+
+// branch counts the answers of a condition of a handler's expressions.
+func (c *coverage) branch(handler, what, condition string) (answered func(holds bool)) {
+	name := func(answer bool) string {
+		return fmt.Sprintf("%s of handler %s is %t: %s", what, handler, answer, condition)
+	}
+	yes, no := name(true), name(false)
+	c.expect(yes)
+	c.expect(no)
+	return func(holds bool) {
+		if holds {
+			c.ran(yes)
+		} else {
+			c.ran(no)
 		}
 	}
 }

@@ -27,6 +27,8 @@ type Suite struct {
 	cel      func() (*expr.Compiler, error)
 
 	programs expressions
+	// branches: the branches of expressions are counted, too.
+	branches bool
 
 	mu     sync.Mutex
 	loaded map[string]*program
@@ -78,7 +80,11 @@ func (p *program) read(s *Suite, paths []string) (err error) {
 	if len(faults) > 0 {
 		return faults
 	}
-	if p.op, err = s.operator(paths, names); err != nil {
+	registry := s.registry
+	if s.branches {
+		registry = registry.Observed(p.covered.branch)
+	}
+	if p.op, err = s.operator(registry, paths, names); err != nil {
 		return err
 	}
 	if err := p.op.Validate(); err != nil {
@@ -90,7 +96,7 @@ func (p *program) read(s *Suite, paths []string) (err error) {
 }
 
 // operator reads the operator. One that is declared in Go alone needs no configuration.
-func (s *Suite) operator(paths, names []string) (*dsl.Operator, error) {
+func (s *Suite) operator(registry *actions.Registry, paths, names []string) (*dsl.Operator, error) {
 	if len(s.beside) > 0 && !slices.ContainsFunc(names, configures) {
 		op := &dsl.Operator{}
 		for _, add := range s.beside {
@@ -98,7 +104,7 @@ func (s *Suite) operator(paths, names []string) (*dsl.Operator, error) {
 		}
 		return op, nil
 	}
-	return config.Load(paths, s.registry, s.beside...)
+	return config.Load(paths, registry, s.beside...)
 }
 
 // configures reports whether a file has an operator in it. One that cannot be read may have one.

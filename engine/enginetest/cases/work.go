@@ -31,6 +31,8 @@ type Job struct {
 	Skip []Ref
 	// Serial: one case at a time.
 	Serial bool
+	// Coverage: the last report has what of the operators has run.
+	Coverage bool
 }
 
 // Ref names a case.
@@ -56,11 +58,18 @@ type Report struct {
 // as a line of JSON for each case that begins and that has ended.
 func Work(suite *Suite, job Job, out io.Writer) {
 	w := &worker{suite: suite, job: job, out: json.NewEncoder(out)}
+	suite.branches = job.Coverage
 	parallel := "-test.parallel=" + strconv.Itoa(parallelism(job))
 	debug.SetGCPercent(400) // clusters are short-lived, and small
 	os.Args = []string{os.Args[0], parallel, "-test.timeout=30m"}
 	all := testing.InternalTest{Name: "all", F: func(t *testing.T) {
-		t.Cleanup(func() { w.report(Report{Done: true, Coverage: suite.Coverage()}) }) // all parallel tests have ended then
+		t.Cleanup(func() { // all parallel tests have ended then
+			last := Report{Done: true}
+			if job.Coverage {
+				last.Coverage = suite.Coverage()
+			}
+			w.report(last)
+		})
 		for _, one := range w.tests() {
 			t.Run(one.Name, one.F)
 		}
