@@ -36,6 +36,7 @@ pid=$!
 await 'export KUBECONFIG='
 KUBECONFIG=$(sed -n 's/.*export KUBECONFIG=//p' lines)
 export KUBECONFIG
+await 'It is not a cluster: no containers run'
 await 'operator starts'
 
 step "Make an object: its child comes, with Pods"

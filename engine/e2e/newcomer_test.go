@@ -6,17 +6,21 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
 )
 
-// TestTheNewcomersRoad goes the road of somebody without a cluster, as hack/newcomer.sh types it: init, play, kubectl apply, a change of
-// the file and its new child, test.
+// TestTheNewcomersRoad goes the road of somebody without a clone and without a cluster, as hack/newcomer.sh types it: go install, init,
+// play, kubectl apply, a change of the file and its new child, test.
 func TestTheNewcomersRoad(t *testing.T) {
 	t.Parallel()
-	tools := t.TempDir()
-	for name, program := range map[string]string{"kubectl": plane.Kubectl(t), "operator": plane.Program(t, "cmd/operator", false)} {
+	tools, operator := t.TempDir(), installed(t)
+	if said := commands(t, tools, operator, "version"); !regexp.MustCompile(`(?m)^version +` + regexp.QuoteMeta(released) + `$`).MatchString(said) {
+		t.Errorf("operator version says\n%s", said)
+	}
+	for name, program := range map[string]string{"kubectl": plane.Kubectl(t), "operator": operator} {
 		if err := os.Symlink(program, filepath.Join(tools, name)); err != nil {
 			t.Fatal(err)
 		}
