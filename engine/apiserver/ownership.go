@@ -5,6 +5,7 @@ package apiserver
 
 import (
 	"errors"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,9 +20,15 @@ import (
 
 // ownership maintains managedFields and does server-side apply. It is guarded by the server's lock.
 type ownership struct {
-	custom  managedfields.TypeConverter
-	builtin managedfields.TypeConverter
+	// custom converts objects without known types; nil until it is needed.
+	custom managedfields.TypeConverter
+	// open: the server has clients. The few objects that are there from its start do without the types of built-in kinds.
+	open bool
 }
+
+// builtinTypes returns the types of the fields of built-in kinds. They take 80 ms of processor time to parse, once in a
+// process.
+var builtinTypes = sync.OnceValue(func() managedfields.TypeConverter { return applyconfigurations.NewTypeConverter(scheme.Scheme) })
 
 // updated returns next with its managedFields after a write other than apply. For a new object, old is nil.
 func (o *ownership) updated(t *table, r Request, old, next *unstructured.Unstructured) (out *unstructured.Unstructured) {
@@ -97,17 +104,13 @@ func (t *table) resets(r Request) map[fieldpath.APIVersion]fieldpath.Filter {
 	return fieldpath.NewExcludeFilterSetMap(out)
 }
 
-// converter returns the types of an object's fields. Those of built-in kinds take a while to parse, so they are
-// parsed on demand.
+// converter returns the types of an object's fields.
 func (o *ownership) converter(t *table) managedfields.TypeConverter {
-	switch {
-	case t.typed && o.builtin == nil:
-		o.builtin = applyconfigurations.NewTypeConverter(scheme.Scheme)
-	case !t.typed && o.custom == nil:
-		o.custom = newUntyped()
+	if t.typed && o.open {
+		return builtinTypes()
 	}
-	if t.typed {
-		return o.builtin
+	if o.custom == nil {
+		o.custom = newUntyped()
 	}
 	return o.custom
 }

@@ -4,6 +4,7 @@
 package apiserver_test
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/handwerk-dev/handwerk/engine/apiserver"
+	"github.com/handwerk-dev/handwerk/engine/apiserver/complete"
 	"github.com/handwerk-dev/handwerk/engine/apiserver/rbac"
 )
 
@@ -151,4 +153,18 @@ func TestATokenEnds(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestServersBeginAlike(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // at one time
+		var texts [2]bytes.Buffer
+		for i := range texts {
+			if err := apiserver.New(complete.Settings()).Save(&texts[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff(texts[0].String(), texts[1].String()); diff != "" {
+			t.Errorf("a server begins with other objects than another:\n%s", diff)
+		}
+	})
 }

@@ -4,6 +4,8 @@
 package apiserver
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/handwerk-dev/handwerk/engine/apiserver/rbac"
@@ -56,7 +58,8 @@ func (s *Server) bootstrap() {
 		rules[c[0]] = append(rules[c[0]], rule)
 	}
 	roles := schema.GroupResource{Group: rbacv1.GroupName, Resource: "clusterroles"}
-	for name, list := range rules {
+	for _, name := range slices.Sorted(maps.Keys(rules)) {
+		list := rules[name]
 		above, sums := aggregating[name]
 		if !sums {
 			s.add(roles, "", name, map[string]any{"rules": list})
@@ -71,10 +74,11 @@ func (s *Server) bootstrap() {
 		}
 		s.add(roles, "", name, object)
 	}
-	for role, group := range map[string]string{
-		"cluster-admin": rbac.Masters, "system:discovery": rbac.Authenticated, "system:basic-user": rbac.Authenticated,
-		"system:public-info-viewer": rbac.Authenticated,
-	} {
+	for _, role := range []string{"cluster-admin", "system:basic-user", "system:discovery", "system:public-info-viewer"} {
+		group := rbac.Authenticated
+		if role == "cluster-admin" {
+			group = rbac.Masters
+		}
 		s.add(schema.GroupResource{Group: rbacv1.GroupName, Resource: "clusterrolebindings"}, "", role, map[string]any{
 			"roleRef":  map[string]any{"apiGroup": rbacv1.GroupName, "kind": "ClusterRole", "name": role},
 			"subjects": []any{map[string]any{"apiGroup": rbacv1.GroupName, "kind": "Group", "name": group}},
