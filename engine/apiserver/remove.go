@@ -4,6 +4,8 @@
 package apiserver
 
 import (
+	"errors"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,6 +14,9 @@ import (
 
 // remove answers a deletion: with the object while something holds it, otherwise with a status.
 func (s *Server) remove(t *table, r Request) (any, error) {
+	if s.schemas != nil && t.name() == namespaces() && stays(r.Name) {
+		return nil, apierrors.NewForbidden(t.name(), r.Name, errors.New("this namespace may not be deleted"))
+	}
 	old := t.get(types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
 	if old == nil {
 		return nil, apierrors.NewNotFound(t.name(), r.Name)
@@ -30,6 +35,11 @@ func (s *Server) remove(t *table, r Request) (any, error) {
 		return present(t, r, old), nil
 	}
 	return removed(t, old), nil
+}
+
+// stays reports whether a namespace belongs to the cluster itself.
+func stays(namespace string) bool {
+	return namespace == metav1.NamespaceDefault || namespace == metav1.NamespaceSystem || namespace == metav1.NamespacePublic
 }
 
 // removed returns the answer for an object that is gone.

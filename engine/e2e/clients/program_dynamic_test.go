@@ -94,6 +94,8 @@ func deletedInOrder(p *program) {
 		return e.Object.(*unstructured.Unstructured).GetDeletionTimestamp() != nil
 	})
 	p.note("the child is held", held.Object.(*unstructured.Unstructured).GetFinalizers(), nil)
+	_, err = maps.Patch(p.ctx, "child", types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/hold","example.com/more"]}}`), metav1.PatchOptions{})
+	p.note("another finalizer", nil, err)
 	released, err := maps.Patch(p.ctx, "child", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 	p.must(err)
 	p.note("released", released.Finalizers, nil)

@@ -67,6 +67,7 @@ func typedMistakes(p *program) {
 	p.note("a Pod without an image", nil, err)
 	_, err = p.typed.CoreV1().ConfigMaps("elsewhere-"+p.namespace).Create(p.ctx, configMap("a", "v"), metav1.CreateOptions{})
 	p.note("in a namespace that is not there", nil, err)
+	p.note("the end of a namespace of the cluster itself", nil, p.typed.CoreV1().Namespaces().Delete(p.ctx, metav1.NamespaceDefault, metav1.DeleteOptions{}))
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
 	made, err := p.typed.CoreV1().Services(p.namespace).Create(p.ctx, service, metav1.CreateOptions{})
 	p.must(err)
