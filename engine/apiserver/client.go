@@ -108,6 +108,9 @@ func (c *Client) respond(h *http.Request) (*http.Response, error) {
 		return answer(h, http.StatusOK, kind, body), nil
 	}
 	r, err := parse(h)
+	if r.Resource.Resource == "" { // not the path of a resource
+		err = cmp.Or(c.sees(h, user), err)
+	}
 	if err != nil {
 		return failure(h, err), nil
 	}
@@ -146,9 +149,14 @@ func (c *Client) discover(h *http.Request, user rbac.User) (kind string, body an
 	if !found {
 		return kind, body, found, err
 	}
+	return kind, body, found, cmp.Or(c.sees(h, user), err)
+}
+
+// sees returns why a user may not see a path that is not that of objects, or nil.
+func (c *Client) sees(h *http.Request, user rbac.User) error {
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
-	return kind, body, found, cmp.Or(c.server.permit(rbac.Attributes{User: user, Verb: strings.ToLower(h.Method), Path: h.URL.Path}), err)
+	return c.server.permit(rbac.Attributes{User: user, Verb: strings.ToLower(h.Method), Path: h.URL.Path})
 }
 
 // handle numbers a request and passes it to the server, unless a fault prevents it.

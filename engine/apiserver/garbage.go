@@ -16,6 +16,8 @@ import (
 
 // garbage knows which objects have owners, and which of them are to be looked at. It is guarded by the server's lock.
 type garbage struct {
+	// sums: a look at the roles that are sums is planned.
+	sums bool
 	// owners are those of each object that has some, and dependents the opposite, by the owner's uid.
 	owners     map[place][]metav1.OwnerReference
 	dependents map[types.UID]map[place]bool

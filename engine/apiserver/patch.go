@@ -193,6 +193,11 @@ func (s *Server) apply(t *table, r Request, old *unstructured.Unstructured) (*un
 	if err := r.named(next); err != nil {
 		return nil, err
 	}
+	ask := r.attributes()
+	ask.Verb = "create"
+	if err := s.permit(ask); err != nil {
+		return nil, err
+	}
 	next.SetResourceVersion("") // it would be compared with a version, and there is none
 	r.reply.created = true
 	return s.create(t, r, next)

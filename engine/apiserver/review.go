@@ -14,35 +14,48 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // consult answers a review of a server with users, or the request of a token. It reports whether the request is one.
 func (s *Server) consult(r Request) (out any, found bool, err error) {
-	var answer func(Request) (any, error)
+	var answer func(Request, *unstructured.Unstructured) (any, error)
+	kind := ""
 	switch r.Resource.Group + "/" + r.Resource.Resource + "/" + r.Subresource {
-	case "authorization.k8s.io/selfsubjectaccessreviews/", "authorization.k8s.io/subjectaccessreviews/", "authorization.k8s.io/localsubjectaccessreviews/":
-		answer = s.judge
+	case "authorization.k8s.io/selfsubjectaccessreviews/":
+		kind, answer = "SelfSubjectAccessReview", s.judge
+	case "authorization.k8s.io/subjectaccessreviews/":
+		kind, answer = "SubjectAccessReview", s.judge
+	case "authorization.k8s.io/localsubjectaccessreviews/":
+		kind, answer = "LocalSubjectAccessReview", s.judge
 	case "authorization.k8s.io/selfsubjectrulesreviews/":
-		answer = s.rules
+		kind, answer = "SelfSubjectRulesReview", s.rules
 	case "authentication.k8s.io/selfsubjectreviews/":
-		answer = s.whoami
+		kind, answer = "SelfSubjectReview", s.whoami
 	case "/serviceaccounts/token":
 		answer = s.issue
 	default:
 		return nil, false, nil
 	}
-	switch {
-	case r.Verb != "create":
+	if r.Verb != "create" {
 		return nil, true, notAllowed()
-	case r.Body == nil:
-		return nil, true, apierrors.NewBadRequest("a review is required")
 	}
 	if err := s.permit(r.attributes()); err != nil {
 		return nil, true, err
 	}
-	out, err = answer(r)
+	sent := &unstructured.Unstructured{Object: r.Body}
+	if kind != "" {
+		sent, err = r.object(&table{resource: resource{group: r.Resource.Group, kind: kind}})
+	} else if r.Body == nil {
+		err = apierrors.NewBadRequest("a review is required")
+	}
+	if err == nil {
+		out, err = answer(r, sent)
+	}
 	return out, true, err
 }
 
@@ -69,24 +82,28 @@ func reviewGroups() []discoveryv2.APIGroupDiscovery {
 }
 
 // answered returns a review with a status.
-func (r Request) answered(status any) (any, error) {
+func answered(review *unstructured.Unstructured, status any) (any, error) {
 	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	out := maps.Clone(r.Body)
+	out := maps.Clone(review.Object)
 	out["status"] = tree
 	return out, nil
 }
 
 // judge answers the reviews of access: for the sender, or for the user in the review.
-func (s *Server) judge(r Request) (any, error) {
+func (s *Server) judge(r Request, sent *unstructured.Unstructured) (any, error) {
 	var review authorizationv1.SubjectAccessReview
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(r.Body, &review); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(sent.Object, &review); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
+	self := r.Resource.Resource == "selfsubjectaccessreviews"
+	if errs := asks(&review.Spec, self, r.Namespace); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: r.Resource.Group}, "", errs)
+	}
 	ask := rbac.Attributes{User: rbac.User{Name: review.Spec.User, UID: review.Spec.UID, Groups: review.Spec.Groups}}
-	if r.Resource.Resource == "selfsubjectaccessreviews" {
+	if self {
 		ask.User = r.user
 	}
 	if a := review.Spec.ResourceAttributes; a != nil {
@@ -94,13 +111,41 @@ func (s *Server) judge(r Request) (any, error) {
 	} else if a := review.Spec.NonResourceAttributes; a != nil {
 		ask.Verb, ask.Path = a.Verb, a.Path
 	}
-	return r.answered(&authorizationv1.SubjectAccessReviewStatus{Allowed: s.rights().Allows(ask)})
+	sent.Object["metadata"] = map[string]any{}
+	if r.Namespace != "" {
+		sent.SetNamespace(r.Namespace)
+	}
+	said := s.rights().Decide(ask)
+	return answered(sent, &authorizationv1.SubjectAccessReviewStatus{Allowed: said.Allowed, Reason: said.Reason})
 }
 
-// rules answers a review of all rights of the sender in a namespace.
-func (s *Server) rules(r Request) (any, error) {
+// asks returns what is wrong with the question of a review of access. The namespace is that of a local one.
+func asks(spec *authorizationv1.SubjectAccessReviewSpec, self bool, namespace string) (out field.ErrorList) {
+	path := field.NewPath("spec")
+	if (spec.ResourceAttributes == nil) == (spec.NonResourceAttributes == nil) {
+		var of *struct{ Path, Verb string } // the form of a real server
+		if a := spec.NonResourceAttributes; a != nil {
+			of = &struct{ Path, Verb string }{a.Path, a.Verb}
+		}
+		out = append(out, field.Invalid(path, of, "exactly one of nonResourceAttributes or resourceAttributes must be specified"))
+	}
+	if !self && spec.User == "" && len(spec.Groups) == 0 {
+		out = append(out, field.Invalid(path.Child("user"), spec.User, "at least one of user or group must be specified"))
+	}
+	switch {
+	case namespace == "":
+	case spec.NonResourceAttributes != nil:
+		out = append(out, field.Invalid(path.Child("nonResourceAttributes"), spec.NonResourceAttributes, "disallowed on this kind of request"))
+	case spec.ResourceAttributes != nil && spec.ResourceAttributes.Namespace != namespace:
+		out = append(out, field.Invalid(path.Child("resourceAttributes", "namespace"), spec.ResourceAttributes.Namespace, "must match metadata.namespace"))
+	}
+	return out
+}
+
+// rules answers a review of all rights of the sender in a namespace. Like a real server, it does not repeat the question.
+func (s *Server) rules(r Request, sent *unstructured.Unstructured) (any, error) {
 	var review authorizationv1.SelfSubjectRulesReview
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(r.Body, &review); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(sent.Object, &review); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	if review.Spec.Namespace == "" {
@@ -116,12 +161,14 @@ func (s *Server) rules(r Request) (any, error) {
 			Verbs: rule.Verbs, APIGroups: rule.APIGroups, Resources: rule.Resources, ResourceNames: rule.ResourceNames,
 		})
 	}
-	return r.answered(&out)
+	sent.Object["metadata"], sent.Object["spec"] = map[string]any{}, map[string]any{}
+	return answered(sent, &out)
 }
 
 // whoami answers a review of the sender.
-func (s *Server) whoami(r Request) (any, error) {
-	return r.answered(&authenticationv1.SelfSubjectReviewStatus{
+func (s *Server) whoami(r Request, sent *unstructured.Unstructured) (any, error) {
+	sent.Object["metadata"] = map[string]any{"creationTimestamp": now()}
+	return answered(sent, &authenticationv1.SelfSubjectReviewStatus{
 		UserInfo: authenticationv1.UserInfo{Username: r.user.Name, UID: r.user.UID, Groups: r.user.Groups},
 	})
 }
@@ -130,7 +177,7 @@ func (s *Server) whoami(r Request) (any, error) {
 const usualLife = 3600
 
 // issue answers the request of a ServiceAccount's token.
-func (s *Server) issue(r Request) (any, error) {
+func (s *Server) issue(r Request, sent *unstructured.Unstructured) (any, error) {
 	account := s.tables[serviceAccounts()].get(types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
 	if account == nil {
 		return nil, apierrors.NewNotFound(serviceAccounts(), r.Name)
@@ -144,7 +191,7 @@ func (s *Server) issue(r Request) (any, error) {
 		life = *asked
 	}
 	ends := time.Now().Add(time.Duration(life) * time.Second)
-	return r.answered(&authenticationv1.TokenRequestStatus{
+	return answered(sent, &authenticationv1.TokenRequestStatus{
 		Token:               s.token(rbac.ServiceAccount(r.Namespace, r.Name, string(account.GetUID())), ends),
 		ExpirationTimestamp: metav1.NewTime(ends),
 	})

@@ -12,6 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -50,6 +51,12 @@ func (r Request) attributes() rbac.Attributes {
 	if r.Resource.GroupResource() == namespaces() {
 		out.Namespace = r.Name
 	}
+	if out.Name == "" { // a field selector can name one object
+		selector, err := fields.ParseSelector(r.options.Get("fieldSelector"))
+		if err == nil {
+			out.Name, _ = selector.RequiresExactMatch("metadata.name")
+		}
+	}
 	return out
 }
 
@@ -82,7 +89,11 @@ func (s *Server) escalates(t *table, r Request, o *unstructured.Unstructured) er
 			return apierrors.NewBadRequest(err.Error())
 		}
 		ask.Verb, ask.Resource, ask.Name = "bind", strings.ToLower(binding.RoleRef.Kind)+"s", binding.RoleRef.Name
-		want = s.rights().Of(binding.RoleRef, o.GetNamespace())
+		rules, found := s.rights().Of(binding.RoleRef, o.GetNamespace())
+		if !found && !s.rights().Allows(ask) {
+			return apierrors.NewNotFound(t.name(), binding.RoleRef.Name) // a real server names the binding's resource
+		}
+		want = rules
 	} else {
 		var role rbacv1.ClusterRole
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &role); err != nil {

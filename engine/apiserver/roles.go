@@ -57,7 +57,14 @@ func (s *Server) bootstrap() {
 		}
 		rules[c[0]] = append(rules[c[0]], rule)
 	}
-	roles := schema.GroupResource{Group: rbacv1.GroupName, Resource: "clusterroles"}
+	roles := clusterRoles()
+	if s.garbage != nil {
+		s.garbage.sums = true
+		defer func() {
+			s.aggregate()
+			s.garbage.sums = false
+		}()
+	}
 	for _, name := range slices.Sorted(maps.Keys(rules)) {
 		list := rules[name]
 		above, sums := aggregating[name]

@@ -264,6 +264,7 @@ func (s *Server) commit(t *table, what store.EventType, next *unstructured.Unstr
 		s.collected(t, change, next)
 	}
 	s.furnishLater(t, change)
+	s.aggregateLater(t)
 	if what == store.Deleted {
 		s.sweepLater()
 	}

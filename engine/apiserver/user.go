@@ -139,10 +139,18 @@ func (s *Server) impersonated(h *http.Request, user rbac.User) (rbac.User, error
 
 // permit returns the refusal of a request that the roles do not allow.
 func (s *Server) permit(a rbac.Attributes) error {
-	if !s.authorizes || s.rights().Allows(a) {
+	if !s.authorizes {
 		return nil
 	}
-	return forbidden(schema.GroupResource{Group: a.Group, Resource: a.Resource}, a.Name, refusalOf(a))
+	said := s.rights().Decide(a)
+	if said.Allowed {
+		return nil
+	}
+	why := refusalOf(a)
+	if said.Reason != "" {
+		why += ": " + said.Reason
+	}
+	return forbidden(schema.GroupResource{Group: a.Group, Resource: a.Resource}, a.Name, why)
 }
 
 // onlyUser is the name of the user of a server without users.

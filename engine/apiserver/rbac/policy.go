@@ -4,6 +4,7 @@
 package rbac
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 
@@ -56,7 +57,7 @@ type Attributes struct {
 	Path string
 }
 
-// Policy has the roles and bindings of a cluster.
+// Policy has the roles and bindings of a cluster, by their names.
 type Policy struct {
 	Roles               []rbacv1.Role
 	ClusterRoles        []rbacv1.ClusterRole
@@ -65,48 +66,33 @@ type Policy struct {
 }
 
 // Allows reports whether a request is allowed.
-func (p *Policy) Allows(a Attributes) bool {
-	if slices.Contains(a.User.Groups, Masters) {
-		return true
-	}
-	return slices.ContainsFunc(p.RulesFor(a.User, a.Namespace), func(r rbacv1.PolicyRule) bool { return matches(r, a) })
-}
+func (p *Policy) Allows(a Attributes) bool { return p.Decide(a).Allowed }
 
 // RulesFor returns the rules of a user in a namespace; an empty namespace means the cluster's scope.
 func (p *Policy) RulesFor(u User, namespace string) []rbacv1.PolicyRule {
 	var out []rbacv1.PolicyRule
-	for _, b := range p.ClusterRoleBindings {
-		if slices.ContainsFunc(b.Subjects, func(s rbacv1.Subject) bool { return is(u, s, "") }) {
-			out = append(out, p.Of(b.RoleRef, "")...)
-		}
-	}
-	if namespace == "" {
-		return out
-	}
-	for _, b := range p.RoleBindings {
-		if b.Namespace == namespace && slices.ContainsFunc(b.Subjects, func(s rbacv1.Subject) bool { return is(u, s, namespace) }) {
-			out = append(out, p.Of(b.RoleRef, namespace)...)
-		}
+	for g := range p.grants(u, namespace) {
+		out = append(out, g.rules...)
 	}
 	return out
 }
 
-// Of returns the rules of a role; a Role is one of the namespace. One that does not exist has none.
-func (p *Policy) Of(ref rbacv1.RoleRef, namespace string) []rbacv1.PolicyRule {
+// Of returns the rules of a role, and whether it exists; a Role is one of the namespace.
+func (p *Policy) Of(ref rbacv1.RoleRef, namespace string) (rules []rbacv1.PolicyRule, found bool) {
 	if ref.Kind == "Role" {
 		for _, r := range p.Roles {
 			if r.Namespace == namespace && r.Name == ref.Name {
-				return r.Rules
+				return r.Rules, true
 			}
 		}
-		return nil
+		return nil, false
 	}
 	for _, r := range p.ClusterRoles {
 		if r.Name == ref.Name {
-			return p.aggregated(r, map[string]bool{})
+			return p.aggregated(r, map[string]bool{}), true
 		}
 	}
-	return nil
+	return nil, false
 }
 
 // aggregated returns the rules of a role with those that it aggregates. A role that has been seen adds nothing.
@@ -122,6 +108,24 @@ func (p *Policy) aggregated(r rbacv1.ClusterRole, seen map[string]bool) []rbacv1
 	for _, other := range p.ClusterRoles {
 		if slices.ContainsFunc(r.AggregationRule.ClusterRoleSelectors, func(s metav1.LabelSelector) bool { return selects(s, other.Labels) }) {
 			out = append(out, p.aggregated(other, seen)...)
+		}
+	}
+	return out
+}
+
+// Sum returns the rules of the roles that a role aggregates, as they are in the roles, each once and by the names of the roles.
+func (p *Policy) Sum(r rbacv1.ClusterRole) []rbacv1.PolicyRule {
+	var out []rbacv1.PolicyRule
+	for _, selector := range r.AggregationRule.ClusterRoleSelectors {
+		for _, other := range p.ClusterRoles {
+			if other.Name == r.Name || !selects(selector, other.Labels) {
+				continue
+			}
+			for _, rule := range other.Rules {
+				if !slices.ContainsFunc(out, func(known rbacv1.PolicyRule) bool { return reflect.DeepEqual(known, rule) }) {
+					out = append(out, rule)
+				}
+			}
 		}
 	}
 	return out

@@ -39,6 +39,8 @@ type step struct {
 	As string `json:"as"`
 	// Accept is the media type that the client takes; the default is JSON.
 	Accept string `json:"accept"`
+	// User sends the request instead of the administrator.
+	User string `json:"user"`
 	// Keep takes values of the answer, by paths such as metadata.uid. Later steps have them by these names, as in $name.
 	Keep map[string]string `json:"keep"`
 	// Until repeats the request until its answer is so. A condition is a status code, or values by paths.

@@ -170,6 +170,9 @@ func (s *session) open(ctx context.Context, step step) *http.Response {
 		s.t.Fatal(err)
 	}
 	h.Header.Set("User-Agent", agent)
+	if step.User != "" {
+		h.Header.Set("Impersonate-User", s.fill(step.User))
+	}
 	h.Header.Set("Accept", "application/json")
 	if step.Accept != "" {
 		h.Header.Set("Accept", step.Accept)
