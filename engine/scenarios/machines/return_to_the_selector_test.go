@@ -85,7 +85,7 @@ func TestAnObjectMayComeBackBeforeItsMachineHasEnded(t *testing.T) {
 func TestAnObjectMayLeaveTheSelectorAndComeBackAtAnyTime(t *testing.T) {
 	for seed := range uint64(2 * scene.RandomLives) {
 		r := rand.New(rand.NewPCG(seed, 3))
-		drain := []dsl.Func{scene.Succeeds, scene.Fails(dsl.Waiting("Godot", time.Second))}[r.IntN(2)]
+		drain := []dsl.Func{scene.Succeeds, scene.Fails(dsl.Waiting("Godot", 3*time.Second))}[r.IntN(2)]
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			scene.Play(t, scene.Scenario{Operator: withSelector(leaving(drain)), Play: func(s *scene.Stage) {
 				launchWithConditions(s)
@@ -95,7 +95,7 @@ func TestAnObjectMayLeaveTheSelectorAndComeBackAtAnyTime(t *testing.T) {
 					happenAtRandom(s, r)
 				}
 				comeBack(s)
-				s.Advance(30 * time.Minute)
+				s.Advance(10 * time.Minute)
 				s.WantState("Running")
 				if at := scene.ValueAt(s.Web(), "status.stateEntered"); at == nil {
 					s.T.Error("it is not entered")
@@ -108,7 +108,7 @@ func TestAnObjectMayLeaveTheSelectorAndComeBackAtAnyTime(t *testing.T) {
 				}
 				s.Set("yes", "metadata", "labels", "drained")
 				s.Remove()
-				s.Advance(30 * time.Minute) // with what fails still
+				s.Advance(10 * time.Minute) // with what fails still
 				if o := s.Web(); o != nil && s.MachineState() != "Draining" {
 					s.T.Errorf("it is there: %v", o.Object["status"])
 				}
