@@ -41,8 +41,8 @@ func (p *program) initCommand() *cobra.Command {
 		Short: "Write the beginning of an operator",
 		Long: `Write the beginning of an operator into a folder: operator.yaml with a schema, the
 children of an object and its status, crd.yaml with its CRD, example.yaml with an
-object, and operator_test.yaml with a case that tests it. With --go it is a Go module: a type with its CRD, a handler for it, and a
-test in virtual time. What the flags leave open is asked for when a person is there.`,
+object, and operator_test.yaml with a case that tests it. With --go it is
+a Go module: a type with its CRD, a handler for it, and tests in virtual time. What the flags leave open is asked for when a person is there.`,
 		Example: `  operator init
   operator init webapp --resource webapps.v1alpha1.example.com --kind WebApp --child Deployment,Service
   operator init webapp --resource webapps.v1alpha1.example.com --machine

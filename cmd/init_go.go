@@ -53,13 +53,13 @@ func (p *program) initGo(f *initFlags, handwerk string) error {
 	if err != nil {
 		return err
 	}
-	data := struct{ Name, Kind, Resource, APIVersion string }{f.name, f.kind, f.resource, name.Group + "/" + name.Version}
+	data := struct{ Name, Kind, Resource, Plural, APIVersion string }{f.name, f.kind, f.resource, name.Resource, name.Group + "/" + name.Version}
 	module := goModule{path: name.Group + "/" + f.name, handwerk: handwerk, dir: f.dir, replace: f.replace}
 	files, err := module.files()
 	if err != nil {
 		return err
 	}
-	for _, file := range []string{"main.go", "operator.go", "operator_test.go", "example.yaml"} {
+	for _, file := range []string{"main.go", "operator.go", "operator_test.go", "operator_test.yaml", "example.yaml"} {
 		text, err := fill(file, data)
 		if err != nil {
 			return fmt.Errorf("making %s: %w", file, err)
@@ -184,6 +184,7 @@ func (m *goModule) next(out io.Writer) {
 		fmt.Fprintln(out, "  go mod tidy")
 	}
 	fmt.Fprint(out, `  go test .                      # in virtual time, without a cluster
+  go run . test .                # the cases in operator_test.yaml alone
   go run . crd                   # the CRD, which is made from the type
   go run . run --install-crds    # with your kubeconfig, until Ctrl-C
   kubectl apply -f example.yaml  # in another terminal

@@ -53,7 +53,7 @@ func TestInitWritesAGoModule(t *testing.T) {
 		folder  string
 		files   string
 	}{
-		"go":            {args: "init --go webapp" + webapps + " --replace handwerk", folder: "webapp", files: "go.mod go.sum main.go operator.go operator_test.go example.yaml"},
+		"go":            {args: "init --go webapp" + webapps + " --replace handwerk", folder: "webapp", files: "go.mod go.sum main.go operator.go operator_test.go operator_test.yaml example.yaml"},
 		"go-unreplaced": {args: "init --go webapp" + webapps, folder: "webapp", files: "go.mod"},
 		"go-asked": {
 			args: "init --go --replace ./handwerk/", answers: []string{"policies.v1.example.com", "", "rules"}, folder: "rules", files: "go.mod",

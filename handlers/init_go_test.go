@@ -65,6 +65,9 @@ func TestTheFirstTenMinutesInGo(t *testing.T) {
 	if ran != 4 {
 		t.Errorf("%d commands ran", ran)
 	}
+	if out := run(t, "./program", "test", "."); !strings.HasPrefix(out, "ok    operator_test.yaml  1 case  ") {
+		t.Errorf("test says %s", out)
+	}
 	if out := run(t, "./program", "validate"); !strings.Contains(out, ": ok") {
 		t.Errorf("validate says %s", out)
 	}
