@@ -132,7 +132,7 @@ func TestAReplicaSetThatGoesAtOnceIsMadeAgain(t *testing.T) {
 		t.Run(strategy, func(t *testing.T) {
 			run(t, func(t *testing.T, s stage) {
 				gone := 0
-				*s.answered = func(r apiserver.Request) {
+				answered := func(r apiserver.Request) {
 					if r.Verb != "create" || r.Resource.Resource != "replicasets" {
 						return
 					}
@@ -141,6 +141,7 @@ func TestAReplicaSetThatGoesAtOnceIsMadeAgain(t *testing.T) {
 						time.Sleep(time.Second)
 					}
 				}
+				s.answered.Store(&answered)
 				s.create(web + "\n  strategy: {type: " + strategy + "}")
 				s.advance(time.Minute)
 				s.shows("Deployment", done)

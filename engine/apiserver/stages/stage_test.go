@@ -32,8 +32,8 @@ type stage struct {
 	client dynamic.Interface
 	plan   *stages.Plan
 	writes *atomic.Int64
-	// answered is called for each request of the controllers before they get the answer. It is set before there are objects.
-	answered *func(apiserver.Request)
+	// answered is called for each request of the controllers before they get the answer, once it is set.
+	answered *atomic.Pointer[func(apiserver.Request)]
 	stop     func()
 }
 
@@ -45,7 +45,7 @@ func newStage(t testing.TB, nodes int, rules ...stages.Rule) stage {
 
 func newStageOn(t testing.TB, server *apiserver.Server, nodes int, rules ...stages.Rule) stage {
 	t.Helper()
-	s := stage{t: t, server: server, plan: stages.NewPlan(rules...), writes: &atomic.Int64{}, answered: new(func(apiserver.Request))}
+	s := stage{t: t, server: server, plan: stages.NewPlan(rules...), writes: &atomic.Int64{}, answered: &atomic.Pointer[func(apiserver.Request)]{}}
 	s.client = dynamic.NewForConfigOrDie(&rest.Config{Host: "http://cluster", Transport: server.Admin(), QPS: -1})
 	link := server.Client(func(r apiserver.Request) error {
 		if r.Writes() {
@@ -53,8 +53,8 @@ func newStageOn(t testing.TB, server *apiserver.Server, nodes int, rules ...stag
 		}
 		return nil
 	}, func(_ context.Context, r apiserver.Request, _ int) error {
-		if f := *s.answered; f != nil {
-			f(r)
+		if f := s.answered.Load(); f != nil {
+			(*f)(r)
 		}
 		return nil
 	})
