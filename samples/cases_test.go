@@ -4,11 +4,41 @@
 package samples_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/engine/enginetest/cases"
+	"github.com/handwerk-dev/handwerk/handlers"
 	"github.com/handwerk-dev/handwerk/samples/functions"
 )
 
-// TestCases runs the cases of all samples, with the functions of their programs.
-func TestCases(t *testing.T) { cases.Run(t, ".", functions.Registry()) }
+// TestCases runs the cases of each sample with the functions of its own program, all of which must be there. Each sample
+// has cases.
+func TestCases(t *testing.T) {
+	folders, err := filepath.Glob("*/operator.yaml")
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("samples: %v, %v", folders, err)
+	}
+	for _, file := range append(folders, "kopf/crd.yaml") {
+		folder := filepath.Dir(file)
+		t.Run(folder, func(t *testing.T) { cases.Run(t, folder, programOf(t, folder)) })
+	}
+}
+
+// programOf returns the registry of a sample's program, which is operator where the sample has no main.go.
+func programOf(t *testing.T, folder string) *actions.Registry {
+	t.Helper()
+	registry := handlers.Standard()
+	main, err := os.ReadFile(filepath.Join(folder, "main.go"))
+	if err != nil {
+		return registry
+	}
+	found := registered.FindSubmatch(main)
+	if found == nil {
+		t.Fatalf("the program of %s has no functions", folder)
+	}
+	functions.All()[string(found[1])](registry)
+	return registry
+}

@@ -55,13 +55,7 @@ func TestSamplesRunByTheirPrograms(t *testing.T) {
 		t.Fatalf("samples: %v, %v", files, err)
 	}
 	for _, file := range files {
-		registry := handlers.Standard()
-		main, err := os.ReadFile(filepath.Join(filepath.Dir(file), "main.go"))
-		if found := registered.FindSubmatch(main); found != nil {
-			functions.All()[string(found[1])](registry)
-		} else if err == nil {
-			t.Errorf("the program of %s has no functions", file)
-		}
+		registry := programOf(t, filepath.Dir(file))
 		if _, err := config.Load([]string{file}, registry); err != nil {
 			t.Error(err)
 		}
