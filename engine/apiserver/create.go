@@ -71,7 +71,7 @@ func (s *Server) admit(t *table, r Request, o *unstructured.Unstructured) (*unst
 		return nil, err
 	}
 	if errs := s.check(t, r, o, nil); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(t.groupKind(), o.GetName(), errs)
+		return nil, apierrors.NewInvalid(t.refusedKind(), o.GetName(), errs)
 	}
 	return o, taken
 }
@@ -120,14 +120,14 @@ func (s *Server) place(t *table, r Request, o *unstructured.Unstructured) error 
 	if err := r.placed(o); err != nil {
 		return err
 	}
-	if err := s.accepts(r.Namespace); err != nil {
+	if err := s.accepts(t, r.Namespace, o.GetName()); err != nil {
 		return err
 	}
 	return s.acceptsKind(t, o.GetName())
 }
 
-// accepts returns why no objects can be created in a namespace, or nil.
-func (s *Server) accepts(namespace string) error {
+// accepts returns why an object cannot be created in a namespace, or nil.
+func (s *Server) accepts(t *table, namespace, name string) error {
 	if namespace == "" {
 		return nil
 	}
@@ -136,7 +136,7 @@ func (s *Server) accepts(namespace string) error {
 	case found == nil:
 		return apierrors.NewNotFound(namespaces(), namespace)
 	case found.GetDeletionTimestamp() != nil:
-		err := forbidden(namespaces(), namespace, "unable to create new content because it is being terminated")
+		err := forbidden(t.name(), name, "unable to create new content in namespace "+namespace+" because it is being terminated")
 		err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{
 			Type: corev1.NamespaceTerminatingCause, Field: "metadata.namespace", Message: "namespace " + namespace + " is being terminated",
 		})

@@ -49,7 +49,9 @@ func (s *Server) delete(t *table, o *unstructured.Unstructured, options metav1.D
 func (s *Server) mark(t *table, o *unstructured.Unstructured, grace int64) (*unstructured.Unstructured, error) {
 	marked := o.DeepCopy()
 	metadata := marked.Object["metadata"].(map[string]any)
-	metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = after(grace), grace
+	if metadata["deletionTimestamp"] = after(grace); t.name() != namespaces() {
+		metadata["deletionGracePeriodSeconds"] = grace
+	}
 	if o.GetGeneration() > 0 {
 		marked.SetGeneration(o.GetGeneration() + 1)
 	}

@@ -31,6 +31,14 @@ func eventFields() map[string]string {
 	}
 }
 
+// refusedKind is the kind in the refusal of an invalid object: a real server validates all Events as those of the core group.
+func (t *table) refusedKind() schema.GroupKind {
+	if t.stored != nil {
+		return schema.GroupKind{Kind: t.kind}
+	}
+	return t.groupKind()
+}
+
 // share makes a table one of the objects of another, with other names of fields.
 func (t *table) share(other *table, stored map[string]string) {
 	t.objects, t.streams, t.stored = other.objects, other.streams, stored
@@ -42,7 +50,15 @@ func (t *table) share(other *table, stored map[string]string) {
 
 // asShown returns an object with the names of fields that its table shows.
 func (t *table) asShown(o *unstructured.Unstructured) *unstructured.Unstructured {
-	return renamed(o, t.shown)
+	out := renamed(o, t.shown)
+	if t.shown != nil {
+		for _, name := range []string{"reportingController", "reportingInstance"} { // which the core group shows in any case
+			if out.Object[name] == "" {
+				delete(out.Object, name)
+			}
+		}
+	}
+	return out
 }
 
 // asStored is the opposite of asShown.

@@ -45,6 +45,9 @@ func (s *Server) handle(ctx context.Context, r Request) (any, error) {
 	if text, found := t.deprecated[r.Resource.Version]; found {
 		r.reply.warn(text)
 	}
+	if s.schemas != nil && t.group == "" && t.plural == "endpoints" {
+		r.reply.warn("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
+	}
 	r.view = t.viewIn(r.Resource.Version)
 	if r.tabular() {
 		r.columns = s.columnsOf(t, r.Resource.Version)
@@ -119,6 +122,8 @@ func (s *Server) single(t *table, r Request) (*unstructured.Unstructured, error)
 	switch found := old != nil; {
 	case r.Verb == "patch" && (found || r.contentType == string(types.ApplyPatchType)):
 		return s.patch(t, r, old)
+	case !found && r.Verb == "update" && r.Subresource == "" && t.createsByUpdate():
+		return s.createByUpdate(t, r)
 	case !found:
 		return nil, apierrors.NewNotFound(t.name(), r.Name)
 	case r.Verb == "update":
@@ -129,6 +134,34 @@ func (s *Server) single(t *table, r Request) (*unstructured.Unstructured, error)
 		return s.update(t, r, old, sent)
 	}
 	return nil, apierrors.NewMethodNotSupported(t.name(), r.Verb)
+}
+
+// createsByUpdate reports whether an update of an absent object creates it.
+func (t *table) createsByUpdate() bool {
+	switch t.group + "/" + t.plural {
+	case "/endpoints", "/events", "/limitranges", "/services", "coordination.k8s.io/leases", "events.k8s.io/events",
+		"node.k8s.io/runtimeclasses", "rbac.authorization.k8s.io/clusterrolebindings", "rbac.authorization.k8s.io/clusterroles",
+		"rbac.authorization.k8s.io/rolebindings", "rbac.authorization.k8s.io/roles":
+		return true
+	}
+	return false
+}
+
+// createByUpdate creates the object of an update, if the user may create it.
+func (s *Server) createByUpdate(t *table, r Request) (*unstructured.Unstructured, error) {
+	o, err := r.object(t)
+	if err != nil {
+		return nil, err
+	}
+	right := r.attributes()
+	right.Verb = "create"
+	if err := cmp.Or(r.named(o), s.permit(right)); err != nil {
+		return nil, err
+	}
+	if r.reply != nil {
+		r.reply.created = true
+	}
+	return s.create(t, r, o)
 }
 
 // routes returns the error for a request whose path does not have the scope of the resource, or not the verb.

@@ -43,7 +43,7 @@ func (s *Server) settle(t *table, o *unstructured.Unstructured) *unstructured.Un
 
 // furnish gives a namespace what it lacks of a ServiceAccount and a ConfigMap, as long as it stays.
 func (s *Server) furnish(namespace string) {
-	if s.accepts(namespace) != nil {
+	if s.accepts(s.tables[serviceAccounts()], namespace, "") != nil {
 		return
 	}
 	s.add(serviceAccounts(), namespace, "default", map[string]any{})

@@ -74,6 +74,9 @@ func (o *ownership) manager(t *table, r Request) (*managedfields.FieldManager, s
 	types, resets := t.converter(r.Resource.Version), map[fieldpath.APIVersion]fieldpath.Filter(nil)
 	if types == nil {
 		types = o.converter(t)
+		if t.typed {
+			resets = t.resetsTyped(r, kind)
+		}
 	} else {
 		kind.Version, resets = r.Resource.Version, t.resets(r)
 	}
@@ -102,6 +105,20 @@ func (t *table) resets(r Request) map[fieldpath.APIVersion]fieldpath.Filter {
 		out[fieldpath.APIVersion(t.apiVersion(r.Resource.Version))] = fieldpath.NewSet(fieldpath.MakePathOrDie("status"))
 	}
 	return fieldpath.NewExcludeFilterSetMap(out)
+}
+
+// resetsTyped returns the fields that a client of a built-in kind may send without effect.
+func (t *table) resetsTyped(r Request, kind schema.GroupVersionKind) map[fieldpath.APIVersion]fieldpath.Filter {
+	without := "status"
+	switch {
+	case r.Subresource == "status":
+		without = "spec"
+	case r.Subresource != "" || !t.status:
+		return nil
+	}
+	return fieldpath.NewExcludeFilterSetMap(map[fieldpath.APIVersion]*fieldpath.Set{
+		fieldpath.APIVersion(kind.GroupVersion().String()): fieldpath.NewSet(fieldpath.MakePathOrDie(without)),
+	})
 }
 
 // converter returns the types of an object's fields.

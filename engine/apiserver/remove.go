@@ -5,6 +5,7 @@ package apiserver
 
 import (
 	"errors"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,7 +33,7 @@ func (s *Server) remove(t *table, r Request) (any, error) {
 	case marked != nil:
 		return present(t, r, marked), nil
 	case t.returnsDeleted():
-		return present(t, r, old), nil
+		return present(t, r, s.last(t, old)), nil
 	}
 	return removed(t, old), nil
 }
@@ -40,6 +41,21 @@ func (s *Server) remove(t *table, r Request) (any, error) {
 // stays reports whether a namespace belongs to the cluster itself.
 func stays(namespace string) bool {
 	return namespace == metav1.NamespaceDefault || namespace == metav1.NamespaceSystem || namespace == metav1.NamespacePublic
+}
+
+// last returns an object as the answer to its deletion has it when it is gone.
+func (s *Server) last(t *table, o *unstructured.Unstructured) *unstructured.Unstructured {
+	if s.dry {
+		return o
+	}
+	out := o.DeepCopy()
+	out.SetResourceVersion(strconv.FormatInt(s.version, 10))
+	if t.group == "" && t.plural == "pods" { // it had a grace period of no length
+		metadata := out.Object["metadata"].(map[string]any)
+		metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = now(), int64(0)
+		out.SetGeneration(o.GetGeneration() + 1)
+	}
+	return out
 }
 
 // removed returns the answer for an object that is gone.

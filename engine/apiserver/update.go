@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"strconv"
 
 	"github.com/handwerk-dev/handwerk/engine/apiserver/store"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -45,7 +46,7 @@ func (s *Server) replace(t *table, r Request, old, next *unstructured.Unstructur
 		return nil, err
 	}
 	if errs := append(immutable(old, next), s.check(t, r, next, old)...); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(t.groupKind(), r.Name, errs)
+		return nil, apierrors.NewInvalid(t.refusedKind(), r.Name, errs)
 	}
 	if r.contentType != string(types.ApplyPatchType) {
 		next = s.owners.updated(t, r, old, next)
@@ -53,7 +54,7 @@ func (s *Server) replace(t *table, r Request, old, next *unstructured.Unstructur
 	if same(old, next) {
 		return old, nil
 	}
-	if t.generation && !reflect.DeepEqual(desired(t, old), desired(t, next)) {
+	if t.raises() && !reflect.DeepEqual(desired(t, old), desired(t, next)) {
 		next.SetGeneration(old.GetGeneration() + 1)
 	}
 	if next.GetDeletionTimestamp() != nil && len(next.GetFinalizers()) == 0 && left(next) == 0 {
@@ -67,6 +68,9 @@ func (s *Server) replace(t *table, r Request, old, next *unstructured.Unstructur
 	return s.commit(t, store.Modified, next), nil
 }
 
+// raises reports whether changes raise the generation. That of a PriorityClass stays.
+func (t *table) raises() bool { return t.generation && t.group != "scheduling.k8s.io" }
+
 // agrees refuses a write with another resource version.
 func agrees(t *table, old, next *unstructured.Unstructured) error {
 	switch version := next.GetResourceVersion(); {
@@ -75,6 +79,9 @@ func agrees(t *table, old, next *unstructured.Unstructured) error {
 		return apierrors.NewInvalid(kind, old.GetName(), field.ErrorList{
 			field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")})
 	case version != "" && version != old.GetResourceVersion():
+		if _, err := strconv.ParseUint(version, 10, 64); err != nil {
+			return internalError(err)
+		}
 		return apierrors.NewConflict(t.name(), old.GetName(), errors.New(
 			"the object has been modified; please apply your changes to the latest version and try again"))
 	}

@@ -28,6 +28,9 @@ func fillNamespace(n *corev1.Namespace) {
 	n.Labels[corev1.LabelMetadataName] = n.Name
 }
 
+// keepNamespace keeps what only a subresource may change.
+func keepNamespace(next, old *corev1.Namespace) { next.Spec.Finalizers = old.Spec.Finalizers }
+
 func fillNode(n *corev1.Node) {
 	fillAmounts(n.Status.Capacity)
 	fillAmounts(n.Status.Allocatable)

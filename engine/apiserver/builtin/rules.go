@@ -60,7 +60,7 @@ func (k *Kinds) core(kind string) rule {
 	case "LimitRange":
 		return of[corev1.LimitRange]{fill: fillLimitRange}.plain()
 	case "Namespace":
-		return of[corev1.Namespace]{name: validation.ValidateNamespaceName, fill: fillNamespace}.plain()
+		return of[corev1.Namespace]{name: validation.ValidateNamespaceName, fill: fillNamespace, keep: keepNamespace}.plain()
 	case "Node":
 		return of[corev1.Node]{fill: fillNode}.plain()
 	case "PersistentVolume":

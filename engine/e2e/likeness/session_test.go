@@ -204,6 +204,9 @@ func (s *session) send(ctx context.Context, step step) answer {
 	}
 	if at, err := url.Parse(step.path); err == nil && at.Query().Has("watch") && out.Code == http.StatusOK {
 		out.Body = s.events(&lines{bufio.NewReader(response.Body)}, step)
+		if ctx.Err() != nil {
+			s.t.Fatalf("%s: the watch does not end", &step)
+		}
 		return out
 	}
 	data, err := io.ReadAll(response.Body)
