@@ -107,5 +107,8 @@ func (p *program) test(ctx context.Context, f *testFlags, paths []string) error 
 	if test.Failed(reports) {
 		return errPrinted
 	}
+	if len(reports) == 0 {
+		return fmt.Errorf("choosing cases: no case has a name that matches --run %q", f.pattern)
+	}
 	return nil
 }

@@ -50,6 +50,7 @@ func TestCasesInAChildProcess(t *testing.T) {
 		"test-a-process-that-ends": bad + " " + good,
 		"test-faulty":              faulty,
 		"test-bad-expression":      good + " --run (",
+		"test-no-match":            good + " --run Nobody",
 	}
 	for name, args := range tests {
 		t.Run(name, func(t *testing.T) {
