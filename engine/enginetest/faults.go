@@ -77,6 +77,20 @@ func (c *Cluster) LoseNext(verb, resource string) {
 	c.addFault(verb, resource, &fault{lose: true})
 }
 
+// Unmet returns how many of the faults of [Cluster.FailNext] and its like for this verb and resource no request has met.
+func (c *Cluster) Unmet(verb, resource string) (n int) {
+	c.t.Helper()
+	kind, subresource := c.split(resource)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, f := range c.faults {
+		if !f.lasts && f.verb == verb && f.resource == kind && f.subresource == subresource {
+			n++
+		}
+	}
+	return n
+}
+
 // DelayNext delays the response to the operators' next request with this verb for this resource; the cluster
 // handles the request at once.
 func (c *Cluster) DelayNext(verb, resource string, d time.Duration) {

@@ -77,6 +77,19 @@ func TestWhatIsWrongIsTold(t *testing.T) {
 		"a step is refused with other words": {
 			"steps: [{delete: pods/a, refused: never}]", []string{"refuses this with other words\n    - never\n    + pods \"a\" not found"},
 		},
+		"no request fails": {
+			"steps: [{fail: {verb: patch, resource: orders/status}}, {patch: {orders/one: {spec: {title: Coffee}}}}, {fail: {verb: patch, resource: orders/status, times: 2}}, {fail: {verb: patch, resource: secrets, with: Lost}}]",
+			[]string{"a_test.yaml:5: no request has failed: the operator sent no patch of secrets.v1", "a_test.yaml:5: no request has failed: the operator sent no patch of orders.v1.example.com/status"},
+		},
+		"a function is mistyped": {
+			"functions: {shop.Mial: {fails: no}}\n  expect: {calls: [{function: shop.Mal, times: 0}]}",
+			[]string{"a_test.yaml:5: neither the program nor the operator has the function shop.Mial (did you mean shop.Mail?)", "a_test.yaml:6: neither the program nor the operator has the function shop.Mal (did"},
+		},
+		"a workload is mistyped": {"steps: [{workloads: {deploymnts/one: {hold: true}}}]", []string{"no resource deploymnts (did you mean deployments?)"}},
+		"a short name of a workload": {
+			"workloads: {deploy/one: {hold: true}}\n  steps: [{patch: {orders/one: {spec: {web: true}}}}, {ready: deployments/one, within: 1m}]",
+			[]string{"within 1m0s it does not become ready: deployments/one"},
+		},
 		"a crash does not come": {"steps: [{crash: {after: 1}}]", []string{"a_test.yaml:5: the operator has not crashed"}},
 	}
 	suite := NewSuite(handlers.Standard())
@@ -120,6 +133,13 @@ func TestFaultsOfFiles(t *testing.T) {
 		"no object":                 {"cases: [{name: a, given: [{kind: Pod}]}]", "an object needs apiVersion"},
 		"a file that is not there":  {"cases: [{name: a, given: nothing.yaml}]", "reading nothing.yaml: no such file or directory"},
 		"a status that is none":     {"cases: [{name: a, expect: {conditions: {a/b: {Ready: maybe}}}}]", "want True, False or Unknown, found the text \"maybe\""},
+		"a request that reads":      {"cases: [{name: a, expect: {requests: [{verb: get, times: 0}]}}]", `unknown write verb "get"`},
+		"a request with a path":     {"cases: [{name: a, expect: {requests: [{name: pods/a, times: 0}]}}]", "cases[0].expect.requests[0].name: want the name alone"},
+		"two numbers":               {"cases: [{name: a, expect: {events: [{times: 0, atMost: 1}]}}]", "cases[0].expect.events[0].atMost: times says it already"},
+		"a type of Events":          {"cases: [{name: a, expect: {events: [{type: warning, times: 0}]}}]", `unknown type "warning" (did you mean "Warning"?)`},
+		"no conditions":             {"cases: [{name: a, expect: {conditions: {pods/a: {}}}}]", "pods/a\"]: must not be empty"},
+		"no states":                 {"cases: [{name: a, steps: [{expect: {state: {pods/a: {}}}}]}]", "pods/a\"]: must not be empty"},
+		"a restart that is none":    {"cases: [{name: a, steps: [{restart: false}]}]", "cases[0].steps[0].restart: want true"},
 		"two documents":             {"cases: [{name: a}]\n---\ncases: [{name: b}]", "a_test.yaml:3:1: a file of cases has one document"},
 	}
 	for name, tt := range tests {

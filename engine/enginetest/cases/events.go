@@ -88,8 +88,8 @@ func (r *runner) expectEvents(e *expectation) {
 				each = append(each, event{one.object, one.kind, one.reason, one.message, 1})
 			}
 		}
-		tally(r, at, "Event "+described("object", want.Object, "type", want.Type, "reason", want.Reason, "message", want.Message), want.counted, each, func(v event) bool {
-			return is(name, v.object) && is(want.Reason, v.reason) && is(want.Type, v.kind) && strings.Contains(v.message, want.Message)
+		tally(r, at, "Event "+described("object", want.Object, "type", string(want.Type), "reason", want.Reason, "message", want.Message), want.counted, each, func(v event) bool {
+			return is(name, v.object) && is(want.Reason, v.reason) && is(string(want.Type), v.kind) && strings.Contains(v.message, want.Message)
 		})
 	}
 }

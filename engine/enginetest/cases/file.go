@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -111,9 +112,41 @@ func (f *File) link() {
 	}
 }
 
+// expect gives an expectation its place, and finds faults that would let it hold whatever happens.
 func (f *File) expect(e *expectation, at form.Path) {
-	if e != nil {
-		e.at = at
+	if e == nil {
+		return
+	}
+	e.at = at
+	counts := func(list string, i int, c counted) {
+		if c.Times != nil && c.AtMost != nil {
+			f.decoder.FaultKey(at.Key(list).Index(i).Key("atMost"), "times says it already")
+		}
+	}
+	for i, want := range e.Events {
+		counts("events", i, want.counted)
+	}
+	for i, want := range e.Log {
+		counts("log", i, want.counted)
+	}
+	for i, want := range e.Calls {
+		counts("calls", i, want.counted)
+	}
+	for i, want := range e.Requests {
+		counts("requests", i, want.counted)
+		if strings.Contains(want.Name, "/") {
+			f.decoder.Fault(at.Key("requests").Index(i).Key("name"), "want the name alone, without resource and namespace")
+		}
+	}
+	for _, name := range sortedKeys(e.Conditions) {
+		if len(e.Conditions[name]) == 0 {
+			f.decoder.FaultKey(at.Key("conditions").Key(name), "must not be empty")
+		}
+	}
+	for _, name := range sortedKeys(e.State) {
+		if states, several := e.State[name].(map[string]any); several && len(states) == 0 {
+			f.decoder.FaultKey(at.Key("state").Key(name), "must not be empty")
+		}
 	}
 }
 

@@ -104,7 +104,7 @@ type eventForm struct {
 	Object  string `yaml:"object" doc:"The object, as in foos/web."`
 	Reason  string `yaml:"reason" doc:"Its reason."`
 	Message string `yaml:"message" doc:"What is in its message."`
-	Type    string `yaml:"type" doc:"Normal or Warning."`
+	Type    weight `yaml:"type" doc:"Normal or Warning."`
 	counted
 }
 
@@ -117,7 +117,7 @@ type logForm struct {
 }
 
 type requestForm struct {
-	Verb     verb   `yaml:"verb" doc:"The verb, as in roles. What an operator applies is a patch."`
+	Verb     write  `yaml:"verb" doc:"The verb, as in roles. What an operator applies is a patch."`
 	Resource string `yaml:"resource" doc:"The resource, as in deployments or foos/status."`
 	Name     string `yaml:"name" doc:"The name of the object."`
 	counted
@@ -137,14 +137,22 @@ type counted struct {
 }
 
 type (
-	verb  string
-	cause string
-	level string
+	verb   string
+	write  string
+	cause  string
+	level  string
+	weight string
 )
 
 func (verb) Choices() (string, []string) {
 	return "verb", []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 }
+
+func (write) Choices() (string, []string) {
+	return "write verb", []string{"create", "update", "patch", "delete", "deletecollection"}
+}
+
+func (weight) Choices() (string, []string) { return "type", []string{"Normal", "Warning"} }
 
 func (cause) Choices() (string, []string) { return "error", causes() }
 

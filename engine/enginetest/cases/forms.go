@@ -115,6 +115,10 @@ func (s *step) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 		d.FaultKey(at.Key(found[1]), "a step does one thing; write %s as a step of its own", found[1])
 		return false
 	}
+	if found[0] == "restart" && !s.Restart {
+		d.FaultKey(at.Key("restart"), "want true")
+		return false
+	}
 	for name, with := range modifiers {
 		if d.Has(at.Key(name)) && !slices.Contains(with, found[0]) {
 			d.FaultKey(at.Key(name), "%s is for %s only", name, strings.Join(with, ", "))

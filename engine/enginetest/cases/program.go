@@ -32,13 +32,29 @@ type Suite struct {
 
 	mu     sync.Mutex
 	loaded map[string]*program
+	// named are the functions that operators call.
+	named map[string]bool
 }
 
 // NewSuite returns a suite of a program with these actions and functions. The functions beside add declarations in
 // Go, as in cmd.Main.
 func NewSuite(registry *actions.Registry, beside ...func(*dsl.Operator)) *Suite {
-	return &Suite{registry: registry.Instead(recorded), beside: beside, cel: sync.OnceValues(expr.New), loaded: map[string]*program{},
+	s := &Suite{beside: beside, cel: sync.OnceValues(expr.New), loaded: map[string]*program{}, named: map[string]bool{},
 		programs: expressions{all: map[string]*expr.Program{}}}
+	s.registry = registry.Instead(func(f dsl.Function, found bool) (dsl.Function, bool) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.named[f.Name] = true
+		return recorded(f, found)
+	})
+	return s
+}
+
+// functions are those of the program, and those that the operators read so far call.
+func (s *Suite) functions() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append(sortedKeys(s.named), s.registry.Functions()...)
 }
 
 // Lacks says which function the cases of a file need and the program lacks; empty if it has all of them.

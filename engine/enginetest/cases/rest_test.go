@@ -52,6 +52,18 @@ func TestRestIsHeldWithoutAWord(t *testing.T) {
       - {id: look, causes: [reconcile], set: {status: {seen: "${string(now)}"}}}`,
 			want: []string{"a_test.yaml:3: the operator writes at rest\n    writes within 10m0s in which nothing else happened:\n      patch things/status default/one…\n    handlers that ran:\n      look, for resync"},
 		},
+		"a handler that writes each time does not hide behind a timer": {
+			handlers: `
+    handlers:
+      - {id: tick, every: 1s, log: {message: tick}}
+      - {id: count, causes: [event], set: {status: {count: "${self.?status.?count.orValue(0) + 1}"}}}`,
+			want: []string{"a_test.yaml:3: the operator does not come to rest\n      warning object loops"},
+		},
+		"a timer may write each second": {
+			handlers: `
+    handlers:
+      - {id: look, every: 1s, set: {status: {seen: "${string(now)}"}}}`,
+		},
 		"a timer may write each time": {
 			handlers: `
     handlers:

@@ -90,6 +90,8 @@ type runner struct {
 	seen   mark
 	// armed is where a crash is written that has not come yet.
 	armed form.Path
+	// faults are the steps that let requests fail.
+	faults []fault
 	// expected are the handlers that fail at the end, with words of their errors.
 	expected map[string]string
 }
@@ -157,6 +159,7 @@ func (r *runner) whole(p *program) {
 	}
 	end := r.alive()
 	defer end()
+	defer r.unknown()
 	if err := r.steps(p); err != nil {
 		return
 	}
@@ -166,9 +169,6 @@ func (r *runner) whole(p *program) {
 // alive lets workloads come alive until the returned function is called.
 func (r *runner) alive() (end func()) {
 	r.plan = stages.NewPlan()
-	for _, name := range sortedKeys(r.c.Workloads) {
-		r.plan.Set(r.c.Workloads[name].rule(name))
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -247,6 +247,10 @@ func (r *runner) steps(p *program) error {
 			r.fail(r.at, err.Error(), "")
 			return errStop
 		}
+	}
+	if err := r.arrange(r.c.Workloads); err != nil {
+		r.fail(r.c.at.Key("workloads"), err.Error(), "")
+		return errStop
 	}
 	r.cluster.Settle()
 	r.start(p)

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/handwerk-dev/handwerk/dsl/form"
 	"github.com/handwerk-dev/handwerk/engine/apiserver/stages"
 	"github.com/handwerk-dev/handwerk/engine/enginetest"
 )
@@ -55,7 +56,7 @@ func (r *runner) do(s *step) error {
 	case s.Ready != nil:
 		return r.ready(s)
 	case s.Fail != nil:
-		return r.failNext(s.Fail)
+		return r.failNext(s.Fail, s.at.Key("fail"))
 	case s.Restart:
 		r.process.Restart()
 	case s.Crash != nil:
@@ -64,9 +65,7 @@ func (r *runner) do(s *step) error {
 	case s.Upgrade != nil:
 		return r.upgrade(s)
 	case s.Workload != nil:
-		for _, name := range sortedKeys(s.Workload) {
-			r.plan.Set(s.Workload[name].rule(name))
-		}
+		return r.arrange(s.Workload)
 	case s.Expect != nil:
 		r.expect(s.Expect)
 	}
@@ -174,7 +173,7 @@ func (r *runner) upgrade(s *step) error {
 }
 
 // failNext lets the next requests of the operator fail.
-func (r *runner) failNext(f *failing) error {
+func (r *runner) failNext(f *failing, at form.Path) error {
 	resource, subresource, nested := strings.Cut(f.Resource, "/")
 	served, err := r.resource(resource)
 	if err != nil {
@@ -185,6 +184,7 @@ func (r *runner) failNext(f *failing) error {
 	if nested {
 		name += "/" + subresource
 	}
+	r.faults = append(r.faults, fault{at, string(f.Verb), name, max(1, f.Times)})
 	for range max(1, f.Times) {
 		if f.With == lost {
 			r.cluster.LoseNext(string(f.Verb), name)
@@ -193,6 +193,24 @@ func (r *runner) failNext(f *failing) error {
 		r.cluster.FailNext(string(f.Verb), name, f.With.error(served.GVR.GroupResource()))
 	}
 	return nil
+}
+
+// fault is a step that lets requests fail.
+type fault struct {
+	at             form.Path
+	verb, resource string
+	times          int
+}
+
+// unmet finds steps whose faults no request has met. Requests meet the oldest ones first.
+func (r *runner) unmet() {
+	later := map[string]int{}
+	for _, f := range slices.Backward(r.faults) {
+		key := f.verb + " " + f.resource
+		if later[key] += f.times; r.cluster.Unmet(f.verb, f.resource) >= later[key] {
+			r.fail(f.at, "no request has failed: the operator sent no "+f.verb+" of "+f.resource, "")
+		}
+	}
 }
 
 // lost is the cause of a response that is lost.
@@ -232,17 +250,28 @@ func (c cause) error(r schema.GroupResource) error {
 	return answers[string(c)](r)
 }
 
-// rule is a stage as one of a plan. The name may be a glob.
-func (s stage) rule(name string) stages.Rule {
-	parts := strings.Split(name, "/")
-	rule := stages.Rule{Hold: s.Hold, Fail: s.Fail, Delay: s.Delay, Kind: parts[0]}
-	switch len(parts) {
-	case 2:
-		rule.Name = parts[1]
-	case 3:
-		rule.Namespace, rule.Name = parts[1], parts[2]
+// arrange says what becomes of workloads, by name. Names may be globs.
+func (r *runner) arrange(all map[string]stage) error {
+	for _, name := range sortedKeys(all) {
+		parts := strings.Split(name, "/")
+		rule := stages.Rule{Hold: all[name].Hold, Fail: all[name].Fail, Delay: all[name].Delay}
+		served, err := r.resource(parts[0])
+		if err != nil {
+			return err
+		}
+		rule.Kind = served.GVR.Resource
+		switch len(parts) {
+		case 1:
+		case 2:
+			rule.Name = parts[1]
+		case 3:
+			rule.Namespace, rule.Name = parts[1], parts[2]
+		default:
+			return fmt.Errorf("want workloads as in deployments/web or deployments/other-namespace/*, found %q", name)
+		}
+		r.plan.Set(rule)
 	}
-	return rule
+	return nil
 }
 
 // deletes deletes objects.
