@@ -92,6 +92,17 @@ func TestALineSaysWhatWasDeletedOrRefused(t *testing.T) {
 	}
 }
 
+// TestADeletionIsOneIfTheObjectWasMadeAgain looks at the object when another one has its name.
+func TestADeletionIsOneIfTheObjectWasMadeAgain(t *testing.T) {
+	for next, want := range map[string]string{"b": "deleted", "a": "is being deleted"} {
+		w := write{Request: apiserver.Request{Verb: "delete"}, before: tree(t, `{metadata: {uid: a}}`)}
+		w.answered(http.StatusOK, []byte(`{"kind":"Status"}`), func() map[string]any { return tree(t, `{metadata: {uid: `+next+`}}`) })
+		if got, _ := w.words(); got != want {
+			t.Errorf("the object is %s by now: got %q, want %q", next, got, want)
+		}
+	}
+}
+
 func TestALineSaysWhenTheStateOfAWorkloadIsAnother(t *testing.T) {
 	const running = `{status: {phase: Running, conditions: [{type: Ready, status: "True"}]}}`
 	tests := map[string]struct{ resource, after, want string }{

@@ -165,6 +165,9 @@ func (w *write) answered(code int, body []byte, look func() map[string]any) {
 	default:
 		w.after = look()
 	}
+	if w.Verb == "delete" && at(w.before, "metadata", "uid") != at(w.after, "metadata", "uid") {
+		w.after = nil // it was made again meanwhile
+	}
 }
 
 // look reads the object that a request is about, with the sender's rights. It returns nil if that fails.
