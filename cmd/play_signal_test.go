@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,13 +18,16 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/tools/clientcmd"
+
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/handlers"
 )
 
 // played is a program that plays an operator which marks each ConfigMap, and hangs when it is to stop. It says a line when it
 // has marked one, and another when it hangs.
-func played() {
+func played(out io.Writer) {
 	p := Program{Registry: handlers.Standard(), Extra: []func(*dsl.Operator){func(op *dsl.Operator) {
 		op.Name = "marks"
 		op.Resource("configmaps.v1", func(r *dsl.Resource) {
@@ -32,7 +36,7 @@ func played() {
 				return nil
 			})
 		})
-	}}}.inner(Streams{Out: hanging{os.Stdout}, Err: os.Stderr, Env: os.Environ()})
+	}}}.inner(Streams{Out: out, Err: os.Stderr, Env: os.Environ()})
 	p.main(os.Args[1:])
 }
 
@@ -134,4 +138,38 @@ func holdsState(t *testing.T, keep, text string) {
 	if state, err := os.ReadFile(filepath.Join(keep, entries[0].Name())); err != nil || !strings.Contains(string(state), text) {
 		t.Errorf("the state is %s: %v", state, err)
 	}
+}
+
+// BenchmarkPlay takes the time from the start of the program until a client has an answer from its API server, by TLS.
+// The processor time is that of the whole run.
+func BenchmarkPlay(b *testing.B) {
+	var used time.Duration
+	for b.Loop() {
+		child := exec.CommandContext(b.Context(), os.Args[0], "play")
+		child.Env = append(os.Environ(), "HANDWERK_TEST_PROGRAM=play plainly")
+		out, err := child.StdoutPipe()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := child.Start(); err != nil {
+			b.Fatal(err)
+		}
+		kubeconfig := ""
+		for lines := bufio.NewScanner(out); kubeconfig == "" && lines.Scan(); {
+			_, kubeconfig, _ = strings.Cut(lines.Text(), "export KUBECONFIG=")
+		}
+		config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := discovery.NewDiscoveryClientForConfigOrDie(config).RESTClient().Get().AbsPath("/readyz").DoRaw(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		_ = child.Process.Signal(os.Interrupt) // it has not ended
+		_ = child.Wait()                       // how it ends is no matter
+		used += child.ProcessState.UserTime() + child.ProcessState.SystemTime()
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(used.Milliseconds())/float64(b.N), "cpu-ms/op")
 }

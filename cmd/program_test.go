@@ -30,7 +30,9 @@ func TestMain(m *testing.M) {
 	switch mode := os.Getenv("HANDWERK_TEST_PROGRAM"); mode {
 	case "":
 	case "play":
-		played()
+		played(hanging{os.Stdout})
+	case "play plainly":
+		played(os.Stdout)
 	default:
 		signalled(mode)
 	}
