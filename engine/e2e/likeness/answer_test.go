@@ -105,15 +105,14 @@ func slicesByLength(names iter.Seq[string]) []string {
 
 // plain brings answers into a form without what each server chooses.
 type plain struct {
-	// namespace is that of the row, and run the beginning of those of all rows.
-	namespace, run string
+	// namespace is that of the row.
+	namespace string
 	// uids and versions are those that were seen, by their numbers.
 	uids, versions map[string]string
 }
 
 func newPlain(namespace string) *plain {
-	run, _, _ := strings.Cut(namespace, "-")
-	return &plain{namespace: namespace, run: run, uids: map[string]string{}, versions: map[string]string{}}
+	return &plain{namespace: namespace, uids: map[string]string{}, versions: map[string]string{}}
 }
 
 // of returns an answer as it is compared.
@@ -184,7 +183,7 @@ func (p *plain) foreign(item any) bool {
 			name, _ = metadata["name"].(string)
 		}
 	}
-	return strings.HasPrefix(name, p.run) && !strings.HasPrefix(name, p.namespace)
+	return strings.HasPrefix(name, prefix) && !strings.HasPrefix(name, p.namespace)
 }
 
 // fields returns a map. The version of a list is not compared with those of objects: other writes raise it.

@@ -12,6 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 )
 
+// prefix is the beginning of the names of all rows' namespaces.
+const prefix = "likeness-"
+
 // TestServerDoesAsARealOneDoes sends the requests of each row to the real API server and to the one in memory, and
 // compares the answers.
 func TestServerDoesAsARealOneDoes(t *testing.T) {
@@ -21,7 +24,7 @@ func TestServerDoesAsARealOneDoes(t *testing.T) {
 		for _, r := range rows {
 			t.Run(r.topic+"/"+r.Name, func(t *testing.T) {
 				t.Parallel()
-				namespace := fmt.Sprintf("l%s-%03d", run, r.number)
+				namespace := fmt.Sprintf("%s%s-%03d", prefix, run, r.number)
 				want, got := newSession(t, real, namespace).play(r), newSession(t, memory, namespace).play(r)
 				diff := difference(want, got)
 				switch {
