@@ -49,6 +49,9 @@ func ReadinessOf(o *unstructured.Unstructured) (Readiness, error) {
 	if !validReason.MatchString(why.reason) || len(why.reason) > mostReason {
 		why.reason = "NotReady"
 	}
+	if why.message == "" && why.reason != "" && why.reason != "NotReady" {
+		why.message = "its reason is " + why.reason
+	}
 	why.message = cmp.Or(why.message, "it does not say why")
 	who := named(o)
 	return Readiness{

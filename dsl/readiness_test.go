@@ -86,6 +86,10 @@ func TestReadinessSaysWhy(t *testing.T) {
 			"{apiVersion: a.dev/v1, kind: Cert, metadata: {name: web}, status: {conditions: [{type: Ready, status: 'False', reason: not yet, message: Wait.}]}}",
 			dsl.Readiness{Reason: "NotReady", Message: "Cert web: Wait."},
 		},
+		"one that says only a reason": {
+			"{apiVersion: a.dev/v1, kind: Cafe, metadata: {name: web}, status: {conditions: [{type: Ready, status: 'False', reason: Closed, message: ''}]}}",
+			dsl.Readiness{Reason: "Closed", Message: "Cafe web: its reason is Closed"},
+		},
 		"one that says nothing": {
 			"{apiVersion: a.dev/v1, kind: Cert, metadata: {name: web}, status: {conditions: [{type: Ready, status: 'False'}]}}",
 			dsl.Readiness{Reason: "NotReady", Message: "Cert web: it does not say why"},
