@@ -95,7 +95,7 @@ func (s *Server) redefine(crd *unstructured.Unstructured) error {
 		t.schemas, t.reformed = forms, s.version
 	}
 	same := slices.Equal(t.versions, r.versions)
-	t.resource = r
+	t.become(r)
 	if same {
 		return nil
 	}

@@ -36,15 +36,23 @@ type resource struct {
 	custom bool
 }
 
-func (r resource) name() schema.GroupResource {
+// become takes over what a changed CRD may change: its group, its plural and its kind stay. Lists and watches read them
+// without the server's lock.
+func (r *resource) become(next resource) {
+	r.singular, r.short, r.categories = next.singular, next.short, next.categories
+	r.versions, r.storage, r.deprecated, r.fields = next.versions, next.storage, next.deprecated, next.fields
+	r.namespaced, r.status, r.scale = next.namespaced, next.status, next.scale
+}
+
+func (r *resource) name() schema.GroupResource {
 	return schema.GroupResource{Group: r.group, Resource: r.plural}
 }
 
-func (r resource) groupKind() schema.GroupKind {
+func (r *resource) groupKind() schema.GroupKind {
 	return schema.GroupKind{Group: r.group, Kind: r.kind}
 }
 
-func (r resource) apiVersion(version string) string {
+func (r *resource) apiVersion(version string) string {
 	return schema.GroupVersion{Group: r.group, Version: version}.String()
 }
 
