@@ -102,10 +102,8 @@ func (c *Client) respond(h *http.Request) (*http.Response, error) {
 	if err != nil {
 		return failure(h, err), nil
 	}
-	if kind, body, found, err := c.discover(h, user); err != nil {
-		return failure(h, err), nil
-	} else if found {
-		return answer(h, http.StatusOK, kind, body), nil
+	if out := c.discovered(h, user); out != nil {
+		return out, nil
 	}
 	r, err := parse(h)
 	if r.Resource.Resource == "" { // not the path of a resource
@@ -141,6 +139,21 @@ func (c *Client) respond(h *http.Request) (*http.Response, error) {
 		out.Header.Add("Warning", `299 - `+strconv.Quote(warning))
 	}
 	return out, nil
+}
+
+// discovered returns the response to a request for no objects, or nil for another one.
+func (c *Client) discovered(h *http.Request, user rbac.User) *http.Response {
+	kind, body, found, err := c.discover(h, user)
+	if err != nil {
+		return failure(h, err)
+	}
+	if document, is := body.(*written); is && found {
+		return document.response(h)
+	}
+	if found {
+		return answer(h, http.StatusOK, kind, body)
+	}
+	return nil
 }
 
 // discover answers a request for no objects, if its user may see the path.

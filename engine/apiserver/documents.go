@@ -4,11 +4,16 @@
 package apiserver
 
 import (
+	"bytes"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"maps"
+	"net/http"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -37,7 +42,56 @@ func (s *Server) document(path []string) (body any, found bool) {
 	if i < 0 {
 		return nil, false
 	}
-	return all[i].text(), true
+	return s.written(all[i]), true
+}
+
+// written is an OpenAPI document in JSON. The hash differs when the content does.
+type written struct {
+	path, hash string
+	text       []byte
+}
+
+// library has the OpenAPI documents that were asked for, by their paths.
+type library struct {
+	mu        sync.Mutex
+	documents map[string]*written
+}
+
+// written returns a document, which is encoded once while its content stays.
+func (s *Server) written(d documented) *written {
+	s.library.mu.Lock()
+	defer s.library.mu.Unlock()
+	if known := s.library.documents[d.path()]; known != nil && known.hash == d.hash {
+		return known
+	}
+	if s.library.documents == nil {
+		s.library.documents = map[string]*written{}
+	}
+	out := &written{path: d.path(), hash: d.hash, text: encoded(d.text())}
+	s.library.documents[d.path()] = out
+	return out
+}
+
+// response answers a request for the document as a real server does: a client that knows its hash need not load it again.
+func (w *written) response(h *http.Request) *http.Response {
+	mark, asked := strconv.Quote(w.hash), h.URL.Query().Get("hash")
+	var out *http.Response
+	switch {
+	case asked != "" && asked != w.hash:
+		out = respond(h, http.StatusMovedPermanently, "text/html; charset=utf-8", http.NoBody, 0)
+		out.Header.Set("Location", "/openapi/v3/"+w.path+"?hash="+w.hash)
+	case strings.Contains(h.Header.Get("If-None-Match"), mark):
+		out = respond(h, http.StatusNotModified, "", http.NoBody, 0)
+		out.Header.Del("Content-Type")
+	default:
+		out = respond(h, http.StatusOK, "application/json", io.NopCloser(bytes.NewReader(w.text)), int64(len(w.text)))
+	}
+	out.Header.Set("Etag", mark)
+	if asked == w.hash {
+		out.Header.Set("Vary", "Accept")
+		out.Header.Set("Cache-Control", "public, immutable")
+	}
+	return out
 }
 
 // documents returns what there is to document, in a fixed order.
@@ -53,12 +107,13 @@ func (s *Server) documents() (out []documented) {
 			i := slices.IndexFunc(out, func(each documented) bool { return each.version == gv })
 			if i < 0 {
 				i = len(out)
-				out = append(out, documented{version: gv, hash: "0"})
+				out = append(out, documented{version: gv, hash: hashed(gv.String())})
 			}
 			out[i].resources = append(out[i].resources, t.resource)
 			out[i].forms = append(out[i].forms, s.schemaOf(t, version))
+			out[i].hash = hashed(out[i].hash, t.plural)
 			if crd := s.crdOf(t); crd != nil {
-				out[i].hash = hashed(out[i].hash, string(crd.GetUID()), crd.GetResourceVersion())
+				out[i].hash = hashed(out[i].hash, string(crd.GetUID()), strconv.FormatInt(crd.GetGeneration(), 10))
 			}
 		}
 	}

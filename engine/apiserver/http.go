@@ -23,7 +23,9 @@ func (c *Client) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer out.Body.Close()
 	maps.Copy(w.Header(), out.Header)
-	w.Header().Set("Cache-Control", "no-cache, private")
+	if w.Header().Get("Cache-Control") == "" {
+		w.Header().Set("Cache-Control", "no-cache, private")
+	}
 	if out.ContentLength >= 0 {
 		w.Header().Set("Content-Length", strconv.FormatInt(out.ContentLength, 10))
 	}
