@@ -6,6 +6,7 @@ package apiserver
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/handwerk-dev/handwerk/engine/apiserver/store"
@@ -18,6 +19,9 @@ import (
 // delete removes an object, or marks it as deleted while finalizers or a grace period hold it. It returns the
 // marked object.
 func (s *Server) delete(t *table, o *unstructured.Unstructured, options metav1.DeleteOptions) (*unstructured.Unstructured, error) {
+	if t.custom { // it may be stored as earlier schemas had it
+		o = t.viewIn(strings.TrimPrefix(o.GetAPIVersion(), t.group+"/")).show(o)
+	}
 	if err := meets(t, o, options.Preconditions); err != nil {
 		return nil, err
 	}

@@ -63,6 +63,22 @@ func TestStoredObjectsFollowTheSchema(t *testing.T) {
 	}
 }
 
+func TestDeletedObjectsFollowTheSchema(t *testing.T) {
+	w := newWire(t)
+	w.ok(http.MethodPost, crds, crd(specOf("properties: {a: {type: string}, b: {type: string}}")))
+	w.ok(http.MethodPost, foos, foo("spec: {a: x, b: z}"))
+	w.ok(http.MethodPatch, foos+"/a", "metadata: {finalizers: [example.com/hold]}", mergePatch)
+	if failure := w.redefine(specOf("properties: {a: {type: string}, c: {type: string, default: new}}")).failure(); failure != "" {
+		t.Fatal(failure)
+	}
+	w.ok(http.MethodDelete, foos+"/a", "")
+	got := w.ok(http.MethodGet, foos+"/a", "")
+	const want = `{"a":"x","c":"new"}`
+	if got.json("spec") != want || got.json("metadata", "deletionTimestamp") == "null" {
+		t.Errorf("the object is %v, want the spec %s", got.object, want)
+	}
+}
+
 // specs are those of a list in JSON.
 func (w wire) specs(path string) string {
 	w.t.Helper()
