@@ -177,7 +177,7 @@ func (f *runFlags) override(op *dsl.Operator) {
 	given := f.set.Changed
 	leader := &op.Settings.LeaderElection
 	if given("namespace") {
-		op.Scope.Namespaces = f.namespaces
+		op.Scope = dsl.Scope{Namespaces: f.namespaces}
 	}
 	if given("leader-elect") {
 		leader.Mode = dsl.LeaderMode(f.leaderMode)

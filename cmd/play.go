@@ -153,10 +153,14 @@ func onlyNamespace(op *dsl.Operator) string {
 
 // scopeOf says where an operator works.
 func scopeOf(op *dsl.Operator) string {
-	if len(op.Scope.Namespaces) == 0 {
-		return "all namespaces"
+	where := "all namespaces"
+	if len(op.Scope.Namespaces) > 0 {
+		where = "namespaces " + strings.Join(op.Scope.Namespaces, ", ")
 	}
-	return "namespaces " + strings.Join(op.Scope.Namespaces, ", ")
+	if op.Scope.NamespaceSelector != "" {
+		where += " with labels " + op.Scope.NamespaceSelector
+	}
+	return where
 }
 
 // spelledOut returns the words for an error of a configuration, with excerpts.

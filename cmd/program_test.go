@@ -106,7 +106,7 @@ func load(files []string, _ *actions.Registry, beside ...func(*dsl.Operator)) (*
 	switch files[0] {
 	case "foo.yaml":
 		op := dsl.New("foo")
-		op.Scope.Namespaces = []string{"from-file"}
+		op.Scope = dsl.Scope{Namespaces: []string{"from-file"}, NamespaceSelector: "from=file"}
 		op.Settings.GracePeriod = 7e9
 		op.Settings.LeaderElection.Mode = dsl.LeaderNone
 		op.Resource("foos.v1.example.com", func(r *dsl.Resource) {

@@ -51,6 +51,7 @@ func TestRBACCommand(t *testing.T) {
 		"help":            "rbac --help",
 		"without-config":  "rbac",
 		"in-namespaces":   "rbac --config ../samples/foo/operator.yaml -n team-b,team-a --leader-elect=life --service-account team-a/foo --minimal",
+		"by-labels":       "rbac --config testdata/rbac/labels.yaml --minimal",
 		"json":            "rbac --config ../samples/cleanup/operator.yaml -n team-a -o json",
 		"helm":            "rbac --config ../samples/foo/operator.yaml -o helm",
 		"helm-by-flags":   "rbac --config testdata/rbac/tenant.yaml -o helm --metrics-secure=false --install-crds --minimal",

@@ -218,11 +218,11 @@ func TestServeWhile(t *testing.T) {
 // TestPrecedence: flag > environment > configuration file > default.
 func TestPrecedence(t *testing.T) {
 	type seen struct {
-		Namespaces []string
-		Settings   dsl.Settings
+		Scope    dsl.Scope
+		Settings dsl.Settings
 	}
 	fromFile := func(change func(*seen)) seen {
-		s := seen{Namespaces: []string{"from-file"}}
+		s := seen{Scope: dsl.Scope{Namespaces: []string{"from-file"}, NamespaceSelector: "from=file"}}
 		s.Settings.GracePeriod, s.Settings.LeaderElection.Mode = 7*time.Second, dsl.LeaderNone
 		change(&s)
 		return s
@@ -235,11 +235,15 @@ func TestPrecedence(t *testing.T) {
 		"the file is what counts when nothing else is said": {nil, nil, fromFile(func(*seen) {})},
 		"the environment wins over the file": {
 			nil, []string{"HANDWERK_GRACE_PERIOD=8s", "HANDWERK_NAMESPACE=a,b"},
-			fromFile(func(s *seen) { s.Settings.GracePeriod, s.Namespaces = 8*time.Second, []string{"a", "b"} }),
+			fromFile(func(s *seen) {
+				s.Settings.GracePeriod, s.Scope = 8*time.Second, dsl.Scope{Namespaces: []string{"a", "b"}}
+			}),
 		},
 		"a flag wins over the environment": {
 			[]string{"--grace-period=9s", "-n", "c", "-n", "!d"}, []string{"HANDWERK_GRACE_PERIOD=8s", "HANDWERK_NAMESPACE=a,b"},
-			fromFile(func(s *seen) { s.Settings.GracePeriod, s.Namespaces = 9*time.Second, []string{"c", "!d"} }),
+			fromFile(func(s *seen) {
+				s.Settings.GracePeriod, s.Scope = 9*time.Second, dsl.Scope{Namespaces: []string{"c", "!d"}}
+			}),
 		},
 		"an empty variable is not set": {
 			nil, []string{"HANDWERK_GRACE_PERIOD=", "HANDWERK_QPS="}, fromFile(func(*seen) {}),
@@ -276,7 +280,7 @@ func TestPrecedence(t *testing.T) {
 			if code := b.execute(t.Context(), quiet(test.args...)); code != exitOK {
 				t.Fatalf("exit code %d: %s", code, b.err.String())
 			}
-			got := seen{Namespaces: b.op.Scope.Namespaces, Settings: b.op.Settings}
+			got := seen{Scope: b.op.Scope, Settings: b.op.Settings}
 			if diff := cmp.Diff(test.want, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -52,10 +52,15 @@ type Operator struct {
 // Scope says where an operator works.
 type Scope struct {
 	// Namespaces are names and globs ("team-*"), which also select namespaces that are created later. An entry that
-	// begins with "!" excludes namespaces. Empty means the whole cluster. Cluster-scoped resources are not
-	// affected.
+	// begins with "!" excludes namespaces. Empty means all. Cluster-scoped resources are not affected.
 	Namespaces []string
+	// NamespaceSelector selects namespaces by their labels, in kubectl's form ("team=a,!paused"), whenever they are
+	// changed. Where Namespaces has entries, a namespace must match both. Empty means all.
+	NamespaceSelector string
 }
+
+// Everywhere reports whether the operator works in the whole cluster.
+func (s Scope) Everywhere() bool { return len(s.Namespaces) == 0 && s.NamespaceSelector == "" }
 
 // CheckNamespace reports an invalid name of a namespace, or an invalid glob. Valid ones are team-* and !team-old.
 func CheckNamespace(pattern string) error {

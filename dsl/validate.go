@@ -34,6 +34,9 @@ func (op *Operator) Validate() error {
 			c.fault(fmt.Sprintf("scope.namespaces[%d]", i), "%w", err)
 		}
 	}
+	if _, err := labels.Parse(op.Scope.NamespaceSelector); err != nil {
+		c.fault("scope.namespaceSelector", "want a label selector: %w", err)
+	}
 	op.Settings.check(c)
 	op.checkActivities(&found)
 	if len(op.resources) == 0 {

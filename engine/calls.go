@@ -107,7 +107,7 @@ func (r lookups) List(ctx context.Context, namespace string, options metav1.List
 
 func (r lookups) Absent() bool { return r.own.Absent() }
 
-func (r lookups) Lacks(namespace string) bool { return r.engine.feeds.Scope().Lacks(namespace) }
+func (r lookups) Leaves(namespace string) bool { return r.own.Leaves(namespace) }
 
 func (r lookups) NamespaceGone(ctx context.Context, namespace string) (bool, error) {
 	return r.engine.feeds.NamespaceGone(ctx, namespace)

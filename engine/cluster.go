@@ -44,8 +44,8 @@ func (e *Engine) connect() error {
 
 // scopeOf is the operator's scope as its lock has it.
 func scopeOf(op *dsl.Operator) leader.Scope {
-	return leader.Scope{Key: op.ScopeAnnotation(), Text: feed.Text(op.Scope.Namespaces), Overlaps: func(text string) bool {
-		return feed.ScopesOverlap(op.Scope.Namespaces, feed.FromText(text))
+	return leader.Scope{Key: op.ScopeAnnotation(), Text: feed.Text(op.Scope), Overlaps: func(text string) bool {
+		return feed.ScopesOverlap(op.Scope, feed.FromText(text))
 	}}
 }
 
@@ -72,7 +72,7 @@ func (e *Engine) newFeeds() *feed.Factory {
 	}
 	return feed.NewFactory(feed.FactorySettings{
 		Cluster: feed.Cluster{Catalog: e.catalog, Watches: e.watches, Metadata: e.clients.Metadata, Outages: e.outages},
-		Form:    form, Namespaces: e.op.Scope.Namespaces, Owner: feedOwner{e}, Log: e.log,
+		Form:    form, Scope: e.op.Scope, Owner: feedOwner{e}, Log: e.log,
 	})
 }
 

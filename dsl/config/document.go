@@ -24,7 +24,7 @@ type document struct {
 	APIVersion apiVersion `yaml:"apiVersion" required:"true" doc:"The version of this form."`
 	Kind       kind       `yaml:"kind" required:"true" doc:"Always Operator."`
 	Metadata   metadata   `yaml:"metadata" required:"true" doc:"Who the operator is. Several documents of one name make one operator."`
-	Scope      *scope     `yaml:"scope" doc:"Where the operator works. Only in one of its documents."`
+	Scope      *scope     `yaml:"scope" min:"1" doc:"Where the operator works. Only in one of its documents."`
 	Settings   *settings  `yaml:"settings" doc:"The operator's own settings; all have defaults. Only in one of its documents."`
 	Indexes    []index    `yaml:"indexes" doc:"Values by keys, worked out from the objects of a resource, which expressions read: indexes.<name>[key]. A change under a key runs the handlers that have read it."`
 	Startup    activities `yaml:"startup" doc:"What each process does when it begins, before it watches anything: one after the other, each until it succeeds. One that failed for good ends the process."`
@@ -41,7 +41,13 @@ type metadata struct {
 }
 
 type scope struct {
-	Namespaces []string `yaml:"namespaces" unique:"true" required:"true" doc:"Names and globs (team-*), live while the operator runs. One that begins with ! takes out what it matches. Resources that have no namespace are not affected."`
+	Namespaces        []string           `yaml:"namespaces" unique:"true" doc:"Names and globs (team-*), live while the operator runs. One that begins with ! takes out what it matches. Resources that have no namespace are not affected."`
+	NamespaceSelector *namespaceSelector `yaml:"namespaceSelector" mistaken:"selector,labelSelector,labels" min:"1" doc:"Which namespaces by their labels, live while the operator runs. With namespaces: those that match both."`
+}
+
+type namespaceSelector struct {
+	MatchLabels      map[string]string `yaml:"matchLabels" doc:"Labels that a namespace must have, with these values."`
+	MatchExpressions []requirement     `yaml:"matchExpressions" doc:"Conditions on labels."`
 }
 
 type settings struct {
@@ -154,7 +160,10 @@ func (l *loader) compile() *dsl.Operator {
 	}
 	l.metadata(op)
 	if p := l.only("scope"); p != nil && p.form.Scope != nil {
-		op.Scope = dsl.Scope(*p.form.Scope)
+		op.Scope = dsl.Scope{Namespaces: p.form.Scope.Namespaces}
+		if s := p.form.Scope.NamespaceSelector; s != nil {
+			op.Scope.NamespaceSelector = p.labelSelector("scope.namespaceSelector", &selector{MatchLabels: s.MatchLabels, MatchExpressions: s.MatchExpressions})
+		}
 	}
 	if p := l.only("settings"); p != nil && p.form.Settings != nil {
 		s := p.form.Settings

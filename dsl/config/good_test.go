@@ -76,7 +76,7 @@ func TestTheSameOperatorInYAMLAndInGo(t *testing.T) {
 func TestEveryFieldArrives(t *testing.T) {
 	want := dsl.New("everything")
 	want.Domain = "example.com"
-	want.Scope.Namespaces = []string{"default", "team-[a-c]?", "!*-old"}
+	want.Scope = dsl.Scope{Namespaces: []string{"default", "team-[a-c]?", "!*-old"}, NamespaceSelector: "!paused,tenant=gold"}
 	want.Settings = dsl.Settings{
 		LeaderElection: dsl.LeaderElection{
 			Mode: dsl.LeaderLease, Name: "everything-lock", Namespace: "system",

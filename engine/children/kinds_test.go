@@ -78,7 +78,7 @@ func configMaps(t *testing.T, on handler, there ...runtime.Object) (*feed.Feed, 
 	set := watch.New(watch.Settings{Dynamic: client, Changed: func(src watch.Source, _ watch.State) { f.WatchChanged(src.GVR) }})
 	t.Cleanup(set.Close)
 	f = feed.New(feed.Cluster{
-		Watches: set, Catalog: catalog.New(served, client, reviews.AuthorizationV1()), Scope: feed.NewScope(feed.ScopeSettings{Patterns: []string{"far"}}),
+		Watches: set, Catalog: catalog.New(served, client, reviews.AuthorizationV1()), Scope: feed.NewScope(feed.ScopeSettings{Of: dsl.Scope{Namespaces: []string{"far"}}}),
 		Outages: transport.NewOutages(logr.Discard()),
 	}, feed.Settings{Name: dsl.ResourceName{Resource: "configmaps", Version: "v1"}, Handler: on})
 	return f, client.Resource(gvr).Namespace("far")

@@ -36,6 +36,7 @@ const page = 500
 
 // The resources of the operator's own objects.
 var (
+	namespaces  = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	secrets     = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	leases      = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
@@ -130,6 +131,8 @@ type Findings struct {
 	// Alone: other deployments are not visible, because the account may not list Leases. Namespaced objects were only
 	// searched in this deployment's scope.
 	Alone bool
+	// chosen are the namespaces whose labels match the scope, if only objects in the scope are searched.
+	chosen map[string]bool
 }
 
 // Empty reports whether nothing was found.
@@ -141,7 +144,7 @@ func (c *Cleaner) Look(ctx context.Context) (out Findings) {
 	kinds, unseen := c.kinds(ctx)
 	out.Unseen = unseen
 	others, err := c.namesakes(ctx)
-	if out.Alone = apierrors.IsForbidden(err) && len(c.op.Scope.Namespaces) > 0; err != nil && !apierrors.IsForbidden(err) {
+	if out.Alone = apierrors.IsForbidden(err) && !c.op.Scope.Everywhere(); err != nil && !apierrors.IsForbidden(err) {
 		out.Unseen = append(out.Unseen, err)
 	}
 	for _, other := range others {
@@ -151,6 +154,7 @@ func (c *Cleaner) Look(ctx context.Context) (out Findings) {
 			out.Beside = append(out.Beside, other.lock.GetNamespace())
 		}
 	}
+	c.choose(ctx, &out)
 	for _, r := range kinds {
 		if err := c.lookAt(ctx, r, &out); err != nil {
 			out.Unseen = append(out.Unseen, err)
@@ -275,7 +279,7 @@ func (c *Cleaner) managers() (out []string) {
 // of the operator's scope, if they are known by name.
 func (c *Cleaner) lookAt(ctx context.Context, r catalog.Resource, out *Findings) error {
 	err := c.list(ctx, r, metav1.NamespaceAll, out)
-	within := feed.NewScope(feed.ScopeSettings{Patterns: c.op.Scope.Namespaces})
+	within := feed.NewScope(feed.ScopeSettings{Of: dsl.Scope{Namespaces: c.op.Scope.Namespaces}}) // the labels may have been others
 	names, known := within.Names(r.Namespaced)
 	if !apierrors.IsForbidden(err) || !known || slices.Contains(names, metav1.NamespaceAll) {
 		return err
@@ -317,8 +321,8 @@ func (c *Cleaner) sort(r catalog.Resource, o metav1.Object, out *Findings) {
 	m := c.marksOf(o)
 	f := Found{Resource: r, Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), Child: m.child, held: len(m.finalizers) > 0}
 	switch {
-	case m.empty() || len(out.Beside) > 0 && !c.inScope(f.Namespace):
-	case out.Alone && f.Namespace != "" && !c.inScope(f.Namespace):
+	case m.empty() || len(out.Beside) > 0 && !c.inScope(f.Namespace, out.chosen):
+	case out.Alone && f.Namespace != "" && !c.inScope(f.Namespace, out.chosen):
 	case m.child:
 		out.Children = append(out.Children, f)
 	default:

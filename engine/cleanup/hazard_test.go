@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
@@ -240,6 +241,43 @@ func TestAnOperatorThatRunsElsewhere(t *testing.T) {
 				}
 				if diff := cmp.Diff(tt.objects, names(clean.Look(ctx).Objects)); diff != "" {
 					t.Errorf("found (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// TestAnOperatorOfTheSameNameInNamespacesOfOtherLabels holds that what another deployment works on, in namespaces that have other
+// labels, stays.
+func TestAnOperatorOfTheSameNameInNamespacesOfOtherLabels(t *testing.T) {
+	tests := map[string]struct {
+		tenant  string
+		refused refusals
+		objects []string
+		unseen  int
+	}{
+		"which are known":           {"gold", nil, []string{"Foo default/going", "Foo default/web"}, 0},
+		"which are not its own":     {"iron", nil, []string{}, 0},
+		"which may not be read":     {"gold", refusals{"GET /v1/namespaces": forbidden}, []string{}, 1},
+		"and its Lease is not seen": {"gold", refusals{"GET /v1/leases": forbidden}, []string{"Foo default/going", "Foo default/web"}, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			scene(t, cleanup.Settings{}, tt.refused, func(c *enginetest.Cluster, op *dsl.Operator, clean *cleanup.Cleaner) {
+				op.Scope.NamespaceSelector = "tenant=gold"
+				other := dsl.New("op")
+				declare(other)
+				other.Settings.LeaderElection.Namespace = "elsewhere"
+				other.Scope.NamespaceSelector = "tenant=iron,!old"
+				c.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: theirs, namespace: elsewhere}, spec: {size: 1}}`)
+				for ns, tenant := range map[string]string{"default": tt.tenant, "elsewhere": "iron"} {
+					c.Update("namespaces.v1", "", ns, func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"tenant": tenant}) })
+				}
+				c.Start(other, func(s *engine.Settings) { s.Namespace, s.Identity = "elsewhere", "elsewhere-0" })
+				c.Advance(time.Minute)
+				found := clean.Look(context.WithoutCancel(t.Context()))
+				if diff := cmp.Diff(tt.objects, append([]string{}, names(found.Objects)...)); diff != "" || len(found.Unseen) != tt.unseen {
+					t.Errorf("unseen are %v; found (-want +got):\n%s", found.Unseen, diff)
 				}
 			})
 		})

@@ -37,7 +37,7 @@ func (c *Cleaner) namesakes(ctx context.Context) (out []namesake, err error) {
 			lock := &list.Items[i]
 			text, marked := lock.GetAnnotations()[op.ScopeAnnotation()]
 			if marked && lock.GetName() == op.LeaderLock() && lock.GetNamespace() != c.home(op) {
-				out = append(out, namesake{lock, feed.ScopesOverlap(c.op.Scope.Namespaces, feed.FromText(text))})
+				out = append(out, namesake{lock, feed.ScopesOverlap(c.op.Scope, feed.FromText(text))})
 			}
 		}
 	}
@@ -59,7 +59,24 @@ func (c *Cleaner) runsElsewhere(ctx context.Context, now time.Time) (string, err
 	return "", nil
 }
 
-// inScope reports whether objects of a namespace belong to this deployment alone.
-func (c *Cleaner) inScope(namespace string) bool {
-	return namespace != metav1.NamespaceAll && feed.NewScope(feed.ScopeSettings{Patterns: c.op.Scope.Namespaces}).Matches(namespace)
+// inScope reports whether objects of a namespace belong to this deployment alone. Chosen are the namespaces whose labels match.
+func (c *Cleaner) inScope(namespace string, chosen map[string]bool) bool {
+	return namespace != metav1.NamespaceAll && feed.NewScope(feed.ScopeSettings{Of: c.op.Scope}).Matches(namespace) &&
+		(c.op.Scope.NamespaceSelector == "" || chosen[namespace])
+}
+
+// choose looks for the namespaces whose labels match the scope, if labels count and only objects in the scope are searched.
+func (c *Cleaner) choose(ctx context.Context, out *Findings) {
+	if c.op.Scope.NamespaceSelector == "" || !out.Alone && len(out.Beside) == 0 {
+		return
+	}
+	list, err := c.metadata.Resource(namespaces).List(ctx, metav1.ListOptions{LabelSelector: c.op.Scope.NamespaceSelector})
+	if err != nil {
+		out.Unseen = append(out.Unseen, fmt.Errorf("looking for the namespaces of the operator's scope: %w", err))
+		return
+	}
+	out.chosen = map[string]bool{}
+	for _, ns := range list.Items {
+		out.chosen[ns.GetName()] = true
+	}
 }

@@ -4,11 +4,15 @@
 package e2e
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
@@ -93,6 +97,89 @@ func TestGlobsAreLive(t *testing.T) {
 	if exit := program.Stop(t); exit.Code != 0 {
 		t.Errorf("exit code is %d", exit.Code)
 	}
+	mustLogNoError(t, program.Lines)
+}
+
+// tenants is an operator that works in the namespaces of some tenants, and leaves a finalizer on each of their Foos.
+const tenants = `
+apiVersion: handwerk.dev/v1alpha1
+kind: Operator
+metadata: {name: tenants}
+scope:
+  namespaces: ["e2e-*"]
+  namespaceSelector:
+    matchLabels: {suite: %s}
+    matchExpressions: [{key: tenant, operator: In, values: [gold, iron]}]
+resources:
+  - resource: foos.v1alpha1.samplecontroller.k8s.io
+    handlers:
+      - {id: count, set: {status: {availableReplicas: "${self.spec.replicas}"}}}
+      - {id: hold, causes: [delete], log: {message: goes}}
+`
+
+// TestLabelsOfNamespacesAreLive changes labels of namespaces while the program runs, and while it does not.
+func TestLabelsOfNamespacesAreLive(t *testing.T) {
+	t.Parallel()
+	suite, a, b := rand.String(8), plane.Namespace(t), plane.Namespace(t)
+	label := func(ns, tenant string) {
+		t.Helper()
+		plane.Objects("namespaces.v1", "").Patch(t, ns, fmt.Sprintf(`{"metadata":{"labels":{"suite":%q,"tenant":%q}}}`, suite, tenant))
+	}
+	config := filepath.Join(t.TempDir(), "operator.yaml")
+	if err := os.WriteFile(config, fmt.Appendf(nil, tenants, suite), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	user := plane.User("tenants")
+	user.Allow(t, cluster.Rule("samplecontroller.k8s.io", "foos", "get", "list", "watch", "patch"), cluster.Rule("samplecontroller.k8s.io", "foos/status", "patch"),
+		cluster.Rule("", "namespaces", "list", "watch"), cluster.Rule("", "configmaps", "get", "update"), eventRule())
+	counts := func(ns string, replicas int64) {
+		t.Helper()
+		plane.Objects(foos, ns).Await(t, "a", fmt.Sprintf("being counted as %d", replicas), func(o *unstructured.Unstructured) bool {
+			n, _, _ := unstructured.NestedInt64(o.Object, "status", "availableReplicas")
+			return n == replicas && len(o.GetFinalizers()) > 0
+		})
+	}
+	leaves := func(ns string) {
+		t.Helper()
+		label(ns, "none")
+		plane.Objects(foos, ns).Await(t, "a", "being let go", func(o *unstructured.Unstructured) bool { return len(o.GetFinalizers()) == 0 })
+	}
+	start := func() *cluster.Operator {
+		return plane.Operator(t, cluster.Launch{Config: user.Config(), Args: []string{"run", "--config", config}, Env: []string{"POD_NAMESPACE=" + a}})
+	}
+	label(a, "gold")
+	label(b, "wood")
+	for _, ns := range []string{a, b} {
+		plane.Objects(foos, ns).Create(t, foo("a", 1))
+	}
+	mark := plane.Mark(t)
+	program := start()
+	counts(a, 1)
+	mustBeUntouched(t, user, mark, b)
+	label(b, "iron")
+	counts(b, 1)
+	leaves(b)
+	mark = plane.Mark(t)
+	plane.Objects(foos, b).Patch(t, "a", `{"spec":{"replicas":2}}`)
+	plane.Objects(foos, a).Patch(t, "a", `{"spec":{"replicas":2}}`)
+	counts(a, 2)
+	for _, w := range plane.Writes(t, user.Name, mark, "events") {
+		if w.Namespace == b {
+			t.Errorf("out of scope: %v", w)
+		}
+	}
+	if readyz := awaitReadyz(t, program, "[+]started ok"); strings.Contains(readyz, "[!]") {
+		t.Errorf("/readyz?verbose:\n%s", readyz)
+	}
+	program.Stop(t)
+	mustLogNoError(t, program.Lines)
+
+	label(b, "gold") // while no process runs
+	program = start()
+	counts(b, 2)
+	leaves(a)
+	leaves(b)
+	program.Stop(t)
 	mustLogNoError(t, program.Lines)
 }
 

@@ -28,8 +28,8 @@ type FactorySettings struct {
 	Form cached.Form
 	// Log is that of the feeds of namespaces and CRDs.
 	Log logr.Logger
-	// Namespaces are those of the operator's scope; see [feed.ScopeSettings].
-	Namespaces []string
+	// Scope is that of the operator.
+	Scope dsl.Scope
 	// Owner runs the other feeds of the operator.
 	Owner Owner
 }
@@ -48,7 +48,7 @@ type Owner interface {
 type Factory struct {
 	settings FactorySettings
 	scope    *Scope
-	// namespaces is nil where the scope has no globs.
+	// namespaces is nil where the scope is not live.
 	namespaces, crds *Feed
 	needCRDs         chan struct{}
 	lent             atomic.Int32
@@ -75,21 +75,25 @@ func NewFactory(s FactorySettings) *Factory {
 	y := &Factory{settings: s, needCRDs: make(chan struct{}, 1)}
 	namespaces := dsl.ResourceName{Resource: "namespaces", Version: "v1"}
 	y.scope = NewScope(ScopeSettings{
-		Patterns: s.Namespaces, Log: s.Log.WithValues("resource", namespaces.Resource), Namespaces: y,
+		Of: s.Scope, Log: s.Log.WithValues("resource", namespaces.Resource), Namespaces: y,
 	})
 	if y.scope.Live() {
-		y.namespaces = y.newOwn(Settings{
+		held := dsl.CacheLive
+		if s.Scope.NamespaceSelector != "" {
+			held = dsl.CacheMetadata // labels count
+		}
+		y.namespaces = y.newOwn(held, Settings{
 			Name: namespaces, Log: s.Log.WithValues("resource", namespaces.Resource), Handler: ofNamespaces{y}, Steps: ofNamespaces{y},
 		})
 	}
 	crds := dsl.ResourceName{Resource: "customresourcedefinitions", Version: "v1", Group: "apiextensions.k8s.io"}
-	y.crds = y.newOwn(Settings{Name: crds, Log: s.Log.V(1).WithValues("resource", crds.String()), Handler: ofCRDs{y}})
+	y.crds = y.newOwn(dsl.CacheLive, Settings{Name: crds, Log: s.Log.V(1).WithValues("resource", crds.String()), Handler: ofCRDs{y}})
 	return y
 }
 
-// newOwn returns a feed of the factory itself: of metadata alone, cluster-wide.
-func (y *Factory) newOwn(s Settings) *Feed {
-	s.Source.Profile = dsl.CacheLive
+// newOwn returns a feed of the factory itself: of metadata at most, cluster-wide.
+func (y *Factory) newOwn(held dsl.CacheProfile, s Settings) *Feed {
+	s.Source.Profile = held
 	return y.newIn(NewScope(ScopeSettings{}), s)
 }
 
@@ -177,12 +181,15 @@ type ofNamespaces struct{ *Factory }
 
 // OnEvent implements [Handler].
 func (y ofNamespaces) OnEvent(ev watch.Event) {
-	if ev.Kind == watch.Deleted && ev.Unseen {
+	switch {
+	case ev.Kind != watch.Deleted:
+		y.scope.Seen(ev.Key.Name, ev.Object.GetLabels())
+	case ev.Unseen:
 		y.scope.Lost(ev.Key.Name)
 		y.namespaces.Nudge()
-		return
+	default:
+		y.scope.Gone(ev.Key.Name)
 	}
-	y.scope.Seen(ev.Key.Name, ev.Kind != watch.Deleted)
 }
 
 // Grant does nothing: the scope changes with the events.
@@ -208,7 +215,11 @@ func (y *Factory) NamespacesFault() string {
 	if now.Phase == Starting || now.Phase == Running {
 		return ""
 	}
-	return "namespaces are " + string(now.Phase) + ": " + now.Message
+	text := "namespaces are " + string(now.Phase) + ": " + now.Message
+	if now.Phase == Forbidden {
+		text += " (a scope with globs or a namespaceSelector needs the rights to list and watch namespaces; operator rbac prints them)"
+	}
+	return text
 }
 
 // NamespaceGone reads a namespace from the server, and reports whether it is gone.

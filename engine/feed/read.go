@@ -125,6 +125,12 @@ func (r *Reader) Chooses() bool {
 	return src.LabelSelector != "" || src.FieldSelector != "" || r.scope.Live()
 }
 
+// Leaves reports whether a namespace is outside the scope. While the cache has objects of it, their deletion is about to be
+// delivered, and caches of other resources may have none already.
+func (r *Reader) Leaves(namespace string) bool {
+	return namespace != "" && r.scope.Outside(namespace)
+}
+
 // Readable returns an error unless the cache has the objects of the namespace, or of all when it is empty. A namespace out of scope
 // is readable and has no objects.
 func (r *Reader) Readable(namespace string) error {
@@ -200,7 +206,7 @@ func (r *Reader) Unwatched(namespace string) error {
 	switch {
 	case slices.Contains(names, namespace):
 		return r.refusal(r.unread(namespace))
-	case r.scope.Live() && r.scope.Matches(namespace): // and so does not exist, or the names would have it
+	case r.scope.Lacks(namespace):
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, namespace)
 	}
 	return errors.New("the namespace is not one that the operator watches")

@@ -49,7 +49,7 @@ func rigged(t *testing.T, s Settings, names ...string) *rig {
 	set := watch.New(watch.Settings{Dynamic: client})
 	t.Cleanup(set.Close)
 	s.Name = dsl.ResourceName{Resource: "foos", Group: "example.com"}
-	in := Cluster{Watches: set, Scope: NewScope(ScopeSettings{Patterns: []string{"team-a", "team-b"}}), Outages: transport.NewOutages(logr.Discard())}
+	in := Cluster{Watches: set, Scope: NewScope(ScopeSettings{Of: dsl.Scope{Namespaces: []string{"team-a", "team-b"}}}), Outages: transport.NewOutages(logr.Discard())}
 	r := &rig{Feed: New(in, s), t: t, client: client}
 	r.found(foos("v1"), false)
 	r.create("v1", names...)

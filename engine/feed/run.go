@@ -65,7 +65,8 @@ func (r *runner) step(ctx context.Context) (again bool) {
 	r.catchUp(ctx)
 	namespaces, known := r.namespaces()
 	if !known {
-		return r.awaitNamespaces()
+		r.awaitNamespaces()
+		return true // the reason may change, and no event says so
 	}
 	missing, err := r.access.check(ctx, namespaces)
 	if err == nil {
@@ -80,14 +81,13 @@ func (r *runner) step(ctx context.Context) (again bool) {
 	return again
 }
 
-// awaitNamespaces sets the state of a feed without a list of namespaces, and reports whether to look again.
-func (r *runner) awaitNamespaces() (again bool) {
+// awaitNamespaces sets the state of a feed without a list of namespaces.
+func (r *runner) awaitNamespaces() {
 	if fault := r.scope.Fault(); fault != "" {
 		r.set(State{Phase: Faulty, Text: fault})
-		return true
+		return
 	}
 	r.set(State{Phase: Starting, Text: "waiting for the list of namespaces"})
-	return false
 }
 
 // resolve finds where the resource is served, and reports whether it is.

@@ -12,13 +12,15 @@ import (
 	"sync"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// ScopeSettings configure a scope. Namespaces and Log are used only if some pattern is a glob; see [Scope.Live].
+// ScopeSettings configure a scope. Namespaces and Log are used only if the scope is live; see [Scope.Live].
 type ScopeSettings struct {
-	// Patterns are names of namespaces and globs. One that begins with ! takes out what it matches; where
-	// all do, the others are in. None at all means every namespace.
-	Patterns []string
+	// Of says which namespaces are in the scope. Where all patterns take out, the others are in.
+	Of dsl.Scope
 	// Namespaces knows the namespaces of the cluster.
 	Namespaces Namespaces
 	// Log gets failed reads of namespaces, at V(1). Optional.
@@ -40,9 +42,11 @@ type Namespaces interface {
 // goroutines.
 type Scope struct {
 	settings ScopeSettings
+	selector labels.Selector
 	live     bool
 
-	mu       sync.Mutex
+	mu sync.Mutex
+	// existing has the namespaces that exist, each with whether the selector matches its labels.
 	existing map[string]bool
 	// doubtful has the namespaces that a listing lacks, until they are read. The values number the doubts, so that a later
 	// one about the same name differs.
@@ -54,30 +58,34 @@ type Scope struct {
 
 // NewScope returns a scope without namespaces.
 func NewScope(s ScopeSettings) *Scope {
+	selector, err := labels.Parse(s.Of.NamespaceSelector)
+	if err != nil {
+		selector = labels.Nothing() // loading the configuration reports it
+	}
 	return &Scope{
-		settings: s, existing: map[string]bool{}, doubtful: map[string]int{},
-		live: slices.ContainsFunc(s.Patterns, func(p string) bool { return strings.ContainsAny(p, "*?[!") }),
+		settings: s, selector: selector, existing: map[string]bool{}, doubtful: map[string]int{},
+		live: !selector.Empty() || slices.ContainsFunc(s.Of.Namespaces, func(p string) bool { return strings.ContainsAny(p, "*?[!") }),
 	}
 }
 
-// Live reports whether the scope depends on which namespaces exist: some pattern is a glob or takes out.
+// Live reports whether the scope depends on which namespaces exist: some pattern is a glob or takes out, or labels count.
 func (s *Scope) Live() bool { return s.live }
 
 // Names returns the namespaces in which a resource is to be watched, sorted, [""] meaning all at once. They
 // are not known until those that exist were listed.
 func (s *Scope) Names(namespaced bool) (names []string, known bool) {
-	if !namespaced || len(s.settings.Patterns) == 0 {
+	if !namespaced || s.settings.Of.Everywhere() {
 		return []string{""}, true
 	}
 	if !s.live {
-		names = slices.Clone(s.settings.Patterns)
+		names = slices.Clone(s.settings.Of.Namespaces)
 		slices.Sort(names)
 		return slices.Compact(names), true
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for name := range s.existing {
-		if s.Matches(name) {
+	for name, selected := range s.existing {
+		if selected && s.Matches(name) {
 			names = append(names, name)
 		}
 	}
@@ -88,11 +96,11 @@ func (s *Scope) Names(namespaced bool) (names []string, known bool) {
 // Fault says why Names are not known; empty when they are on their way.
 func (s *Scope) Fault() string { return s.settings.Namespaces.NamespacesFault() }
 
-// Matches reports whether a namespace of that name is in the scope, if it exists: some pattern takes it
-// in, or there are only patterns that take out, and none takes it out.
+// Matches reports whether a namespace of that name may be in the scope, if it exists and has the labels: some pattern takes
+// it in, or there are only patterns that take out, and none takes it out.
 func (s *Scope) Matches(name string) bool {
 	in, positive := false, false
-	for _, p := range s.settings.Patterns {
+	for _, p := range s.settings.Of.Namespaces {
 		p, out := strings.CutPrefix(p, "!")
 		matched, err := path.Match(p, name)
 		if err != nil {
@@ -107,35 +115,19 @@ func (s *Scope) Matches(name string) bool {
 	return in || !positive
 }
 
-// ScopesOverlap reports whether two lists of patterns may take in the same namespace. Two that both have globs may.
-func ScopesOverlap(a, b []string) bool {
-	for _, lists := range [][2][]string{{a, b}, {b, a}} {
-		if one, other := NewScope(ScopeSettings{Patterns: lists[0]}), NewScope(ScopeSettings{Patterns: lists[1]}); len(lists[0]) > 0 && !one.Live() {
-			return slices.ContainsFunc(lists[0], other.Matches)
-		}
-	}
-	return true
-}
-
-// comma separates the patterns in a text.
-const comma = ","
-
-// Text is a list of patterns as the lock of an operator has it. FromText is the opposite.
-func Text(patterns []string) string { return strings.Join(patterns, comma) }
-
-// FromText reads what [Text] has written.
-func FromText(text string) []string {
-	if text == "" {
-		return nil
-	}
-	return strings.Split(text, comma)
-}
-
 // Lacks reports whether a namespace matches the scope and does not exist.
 func (s *Scope) Lacks(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.live && s.listed && s.Matches(name) && !s.existing[name]
+	_, exists := s.existing[name]
+	return s.live && s.listed && s.Matches(name) && !exists
+}
+
+// Outside reports whether a namespace is known not to be in the scope: it does not exist, or its name or its labels do not match.
+func (s *Scope) Outside(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.live && s.listed && (!s.existing[name] || !s.Matches(name))
 }
 
 // Lost is called when a listing lacks a namespace and the watch missed its deletion. The namespace stays until [Scope.Listed] has
@@ -147,26 +139,36 @@ func (s *Scope) Lost(name string) {
 	s.doubtful[name] = s.doubts
 }
 
-// Seen is called when a namespace was added or deleted.
-func (s *Scope) Seen(name string, there bool) {
+// Seen is called when a namespace was added or has changed.
+func (s *Scope) Seen(name string, set map[string]string) {
+	selected := s.selector.Matches(labels.Set(set))
+	s.note(func() bool {
+		delete(s.doubtful, name)
+		before := s.existing[name]
+		s.existing[name] = selected
+		return before != selected && s.Matches(name)
+	})
+}
+
+// Gone is called when a namespace was deleted.
+func (s *Scope) Gone(name string) { s.note(func() bool { return s.removeLocked(name) }) }
+
+// note changes what is known of the namespaces, and says so if that changes the scope.
+func (s *Scope) note(change func() (changed bool)) {
 	s.mu.Lock()
-	changed := s.noteLocked(name, there)
+	changed := change() && s.listed
 	s.mu.Unlock()
 	if changed {
 		s.settings.Namespaces.ScopeChanged()
 	}
 }
 
-// noteLocked notes whether a namespace is there, and reports whether that changes the scope. The lock is held.
-func (s *Scope) noteLocked(name string, there bool) (changed bool) {
-	delete(s.doubtful, name)
+// removeLocked removes a namespace, and reports whether it was in the scope. The lock is held.
+func (s *Scope) removeLocked(name string) (changed bool) {
 	before := s.existing[name]
-	if there {
-		s.existing[name] = true
-	} else {
-		delete(s.existing, name)
-	}
-	return before != there && s.listed && s.Matches(name)
+	delete(s.doubtful, name)
+	delete(s.existing, name)
+	return before && s.Matches(name)
 }
 
 // Listed is called when all namespaces are listed. While the feed runs, it reads the lost namespaces, and reports whether to call it
@@ -198,14 +200,10 @@ func (s *Scope) confirm(ctx context.Context, name string, doubt int) (again bool
 	if !gone {
 		return true // it exists: until the watch shows it, no event would report its deletion
 	}
-	s.mu.Lock()
-	now, changed := s.doubtful[name], false
-	if now == doubt {
-		changed = s.noteLocked(name, false)
-	}
-	s.mu.Unlock()
-	if changed {
-		s.settings.Namespaces.ScopeChanged()
-	}
-	return now != doubt && now > 0
+	s.note(func() bool {
+		now := s.doubtful[name]
+		again = now != doubt && now > 0
+		return now == doubt && s.removeLocked(name)
+	})
+	return again
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/breaker"
 	"github.com/handwerk-dev/handwerk/engine/children"
+	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/queue"
@@ -69,6 +70,10 @@ func (s *Site) runLiving(ctx context.Context, key cache.ObjectName, t *Turn, nex
 	if object == nil {
 		s.forget(key, t)
 		return next, nil
+	}
+	if s.Own.Leaves(key.Namespace) {
+		s.Observer.Idle(key, ScopeLeft)
+		return next.Sooner(feed.ListingLook, queue.Due), nil // what came up stays, should the namespace come back
 	}
 	if current {
 		t.Unpark()

@@ -47,6 +47,8 @@ const (
 	BreakerOpen Reason = "BreakerOpen"
 	// MemoryShort: other passes hold the memory that the pass takes.
 	MemoryShort Reason = "MemoryShort"
+	// ScopeLeft: the object's namespace has left the operator's scope, and so is the object about to.
+	ScopeLeft Reason = "ScopeLeft"
 )
 
 // Why says of one handler why it ran in a pass, or why not.

@@ -60,6 +60,14 @@ func TestCleanupNeedsWhatItTakesAway(t *testing.T) {
 				"get,list,patch foos of example.com in team-a", "patch foos/status of example.com in team-a",
 				"get,list,patch foos of example.com in team-b", "patch foos/status of example.com in team-b"),
 		},
+		"namespaces by their labels, which say what is its own": {
+			op: func() *dsl.Operator {
+				op := foos(func(*dsl.Resource) {})
+				op.Scope.NamespaceSelector = "tenant"
+				return op
+			}(),
+			want: append([]string{"list namespaces?", "get,list,patch foos of example.com", "patch foos/status of example.com"}, own...),
+		},
 		"a lock with a namespace of its own, and an earlier name": {
 			op: func() *dsl.Operator {
 				op := foos(func(*dsl.Resource) {})

@@ -269,7 +269,7 @@ func (c *collector) key(namespace string) {
 
 // cluster adds the rights for the engine's reads beside the operator's resources.
 func (c *collector) cluster(install bool) {
-	if len(c.spaces) == 0 && len(c.op.Scope.Namespaces) > 0 {
+	if of := c.op.Scope; len(c.spaces) == 0 && !of.Everywhere() || of.NamespaceSelector != "" {
 		namespaces := about{Name: dsl.ResourceName{Resource: "namespaces"}}
 		c.add(namespaces, because("finds the namespaces to work in"), "list", "watch")
 		c.offer(namespaces, because("asks whether a namespace is gone that a listing does not have any more; without it, it stays in the scope"), "get")

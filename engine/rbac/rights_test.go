@@ -177,12 +177,15 @@ func TestAnOperatorNeedsWhatItAndItsHandlersDo(t *testing.T) {
 			},
 		},
 		"globs are for the whole cluster, whose namespaces are watched": {
-			op: func() *dsl.Operator {
-				op := foos(func(r *dsl.Resource) { r.OnReconcile("one", nothing) })
-				op.Scope.Namespaces = []string{"team-*", "other"}
-				return op
-			}(),
+			op:   scoped(dsl.Scope{Namespaces: []string{"team-*", "other"}}),
 			want: []string{"get,list,watch namespaces", "list,watch foos of example.com"},
+		},
+		"labels are for the whole cluster, too": {
+			op: scoped(dsl.Scope{NamespaceSelector: "tenant"}), want: []string{"get,list,watch namespaces", "list,watch foos of example.com"},
+		},
+		"names that must have labels are those of roles": {
+			op:   scoped(dsl.Scope{Namespaces: []string{"a"}, NamespaceSelector: "tenant"}),
+			want: []string{"get,list,watch namespaces", "list,watch foos of example.com in a"},
 		},
 		"an object without a namespace keeps the record of its children in namespaces": {
 			op:  foos(func(r *dsl.Resource) { r.OwnsKind(configMap); r.OnReconcile("one", nothing, makesConfigMaps) }),
@@ -387,4 +390,11 @@ func TestCheckReportsMissingRights(t *testing.T) {
 	if !errors.Is(err, away) || !strings.HasPrefix(err.Error(), "reviewing the right to get customresourcedefinitions") {
 		t.Errorf("the error is %v", err)
 	}
+}
+
+// scoped is an operator with a scope.
+func scoped(scope dsl.Scope) (op *dsl.Operator) {
+	op = foos(func(r *dsl.Resource) { r.OnReconcile("one", nothing) })
+	op.Scope = scope
+	return op
 }

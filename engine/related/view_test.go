@@ -91,7 +91,7 @@ func newStage(t *testing.T) *stage {
 	resource := dsl.New("test").Resource("foos.v1.example.com", func(foo *dsl.Resource) {
 		foo.Relates(dsl.Relation{Name: "settings", Resource: dsl.ResourceName{Resource: "configmaps", Version: "v1"}, Select: s.selects})
 	})
-	s.index = New(Settings{Resource: resource, Own: feed.New(in, feed.Settings{}), Feeds: feed.NewFactory(feed.FactorySettings{Cluster: in, Namespaces: []string{owner.Namespace}}), Inbox: s, Log: logr.Discard()})
+	s.index = New(Settings{Resource: resource, Own: feed.New(in, feed.Settings{}), Feeds: feed.NewFactory(feed.FactorySettings{Cluster: in, Scope: dsl.Scope{Namespaces: []string{owner.Namespace}}}), Inbox: s, Log: logr.Discard()})
 	for _, f := range s.index.Feeds {
 		s.feed = f
 	}

@@ -50,8 +50,8 @@ type Resource interface {
 	List(ctx context.Context, namespace string, options metav1.ListOptions) (*unstructured.UnstructuredList, error)
 	// Absent reports whether the resource is gone, with all its objects.
 	Absent() bool
-	// Lacks reports whether the caches show that a namespace does not exist.
-	Lacks(namespace string) bool
+	// Leaves reports whether the caches show that a namespace is not in the operator's scope, as one that does not exist.
+	Leaves(namespace string) bool
 	// NamespaceGone reads a namespace from the server, and reports whether it is gone.
 	NamespaceGone(ctx context.Context, namespace string) (bool, error)
 }
@@ -107,9 +107,12 @@ func (f *Finder) Prove(ctx context.Context, key cache.ObjectName, uid types.UID,
 	return wait, err
 }
 
-// gone reports whether an object is gone, or has left the operator's selector. An empty uid stands for any. If it is false without an
-// error, the object exists, and the cache will show it again.
+// gone reports whether an object is gone, or has left the operator's scope or selector. An empty uid stands for any. If it is false
+// without an error, the object exists, and the cache will show it again.
 func (f *Finder) gone(ctx context.Context, key cache.ObjectName, uid types.UID) (bool, error) {
+	if f.settings.Resource.Leaves(key.Namespace) {
+		return true, nil
+	}
 	live, err := f.settings.Resource.Read(ctx, key)
 	switch {
 	case err != nil:
@@ -129,8 +132,6 @@ func (f *Finder) allGone(ctx context.Context, key cache.ObjectName, why error) (
 		return true, nil
 	case key.Namespace == "":
 		return false, why
-	case f.settings.Resource.Lacks(key.Namespace):
-		return true, nil
 	}
 	gone, err := f.settings.Resource.NamespaceGone(ctx, key.Namespace)
 	switch {

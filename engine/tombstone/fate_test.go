@@ -30,7 +30,7 @@ type world struct {
 	selected    bool
 	unlisted    error
 	absent      bool
-	lacks       bool
+	leaves      bool
 	namespace   bool // is gone
 	unnamespace error
 }
@@ -58,7 +58,7 @@ func (w *world) List(context.Context, string, metav1.ListOptions) (*unstructured
 
 func (w *world) Absent() bool { return w.absent }
 
-func (w *world) Lacks(string) bool { return w.lacks }
+func (w *world) Leaves(namespace string) bool { return namespace != "" && w.leaves }
 
 func (w *world) NamespaceGone(context.Context, string) (bool, error) {
 	return w.namespace, w.unnamespace
@@ -89,8 +89,9 @@ func TestGone(t *testing.T) {
 		"whether it is selected cannot be asked":               {world: world{live: "a", unlisted: errAway}, selector: "x=y", uid: "a", err: errAway},
 		"it cannot be asked for":                               {world: world{unread: errAway}, uid: "a", err: errAway},
 		"its resource is gone":                                 {world: world{unread: errAway, absent: true}, uid: "a", want: true},
-		"it has no namespace that could be gone":               {world: world{unread: errAway, namespace: true, lacks: true}, cluster: true, uid: "a", err: errAway},
-		"its namespace is known to be gone":                    {world: world{unread: errAway, lacks: true}, uid: "a", want: true},
+		"it has no namespace that could be gone":               {world: world{unread: errAway, namespace: true, leaves: true}, cluster: true, uid: "a", err: errAway},
+		"it is there, and its namespace has left the scope":    {world: world{live: "a", leaves: true}, uid: "a", want: true},
+		"its namespace is known to be gone":                    {world: world{unread: errAway, leaves: true}, uid: "a", want: true},
 		"its namespace is found to be gone":                    {world: world{unread: errAway, namespace: true}, uid: "a", want: true},
 		"its namespace cannot be asked for either":             {world: world{unread: errAway, unnamespace: errNothing}, uid: "a", err: errNothing},
 		"its namespace cannot be asked for, and why it counts": {world: world{unread: errAway, unnamespace: errNothing}, uid: "a", err: errAway},

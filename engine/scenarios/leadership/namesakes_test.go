@@ -151,6 +151,28 @@ func TestOneOfTwoNamesakesWorksWhereTheirScopesOverlap(t *testing.T) {
 			s.Create(strings.Replace(scene.Web, "metadata: {", "metadata: {namespace: other, ", 1))
 			both(s)
 		},
+		"labels that no namespace has together let both work": func(s *namesakes) {
+			tenant := func(name string) func(*dsl.Operator) {
+				return func(op *dsl.Operator) { op.Scope.NamespaceSelector = "tenant=" + name }
+			}
+			for ns, name := range map[string]string{"default": "gold", "other": "iron"} {
+				if s.Get("namespaces.v1", "", ns) == nil {
+					s.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: ` + ns + `}}`)
+				}
+				s.Update("namespaces.v1", "", ns, scene.SetField(map[string]any{"tenant": name}, "metadata", "labels"))
+			}
+			s.start("one", dsl.LeaderLease, tenant("gold"))
+			s.start("two", dsl.LeaderLease, tenant("iron"))
+			s.Create(strings.Replace(scene.Web, "metadata: {", "metadata: {namespace: other, ", 1))
+			both(s)
+		},
+		"labels that a namespace may have together make rivals": func(s *namesakes) {
+			s.start("one", dsl.LeaderLease, nil)
+			s.start("two", dsl.LeaderLease, func(op *dsl.Operator) { op.Scope.NamespaceSelector = "tenant" })
+			if said := s.refusals(); len(said) != 1 {
+				s.T.Errorf("the log says %q", said)
+			}
+		},
 		"operators of two domains are two": func(s *namesakes) {
 			s.start("one", dsl.LeaderLease, nil)
 			s.start("two", dsl.LeaderLease, func(op *dsl.Operator) { op.Domain = "example.com" })
