@@ -12,9 +12,12 @@ package cluster
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"testing"
 	"time"
 
@@ -69,7 +72,24 @@ func Main(m *testing.M, c *Cluster, crds ...string) (code int) {
 		fmt.Fprintf(os.Stderr, "starting control plane: %v\n", err)
 		return 1
 	}
+	if err := parallel(); err != nil {
+		fmt.Fprintf(os.Stderr, "setting -parallel: %v\n", err)
+		return 1
+	}
 	return m.Run()
+}
+
+// parallel has more tests run at once than there are processors, unless the command line says how many: they wait for
+// most of their time.
+func parallel() error {
+	flag.Parse()
+	const name = "test.parallel"
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == name })
+	if given {
+		return nil
+	}
+	return flag.Set(name, strconv.Itoa(3*runtime.GOMAXPROCS(0)))
 }
 
 // Config returns a copy of the admin's config, without a client-side rate limit.
