@@ -16,6 +16,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/cmd/play"
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
@@ -105,12 +106,17 @@ func (p *program) play(ctx context.Context, f *playFlags) error {
 		Out:  p.Out, Color: p.shows != nil && p.shows(p.Out) && lookup(p.Env, "NO_COLOR") == "",
 	}
 	s.Load = func() (*dsl.Operator, error) {
-		return p.operator(paths, func(op *dsl.Operator) {
+		op, err := p.operator(paths, func(op *dsl.Operator) {
 			f.scope.override(op)
 			if leader := &op.Settings.LeaderElection; leader.Mode == dsl.LeaderLease {
 				leader.Namespace = cmp.Or(leader.Namespace, s.Namespace)
 			}
 		})
+		if err != nil || f.cluster { // a cluster may have other versions of the built-in kinds
+			return op, err
+		}
+		faults, _, err := config.Check(op)
+		return op, cmp.Or(err, asError(faults))
 	}
 	if f.cluster {
 		if err := p.inACluster(ctx, f, &s); err != nil {
