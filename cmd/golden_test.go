@@ -32,7 +32,7 @@ func TestGolden(t *testing.T) {
 		"help-run":                        {args: "run --help"},
 		"help-play":                       {args: "play --help"},
 		"help-test":                       {args: "test --help"},
-		"test-without-a-path":             {args: "test"},
+		"test-without-time":               {args: "test --timeout 0s"},
 		"test-where-there-are-no-cases":   {args: "test testdata/crd"},
 		"help-validate":                   {args: "validate --help"},
 		"help-cleanup":                    {args: "cleanup --help"},

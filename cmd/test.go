@@ -5,10 +5,10 @@ package cmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"regexp"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,35 +21,40 @@ type testFlags struct {
 	pattern, output string
 	coverage        bool
 	update          bool
+	timeout         time.Duration
 }
 
 func (p *program) testCommand() *cobra.Command {
 	f := &testFlags{}
 	c := &cobra.Command{
-		Use:   "test PATH...",
+		Use:   "test [PATH...]",
 		Short: "Test an operator by cases in YAML, without a cluster",
 		Long: `Test an operator by cases in YAML, without a cluster. Cases stand in files beside
 the operator whose names end with _test.yaml; a directory stands for those in it and
-below. Each case runs the operator against an API server in memory that checks
-objects as a real one does, in which workloads become ready, and in virtual time:
-an hour costs nothing. With one failure or more, the exit code is 1.`,
-		Example: `  operator test .
+below. Without a path, the cases are those of this directory. Each case runs the
+operator against an API server in memory that checks objects as a real one does, in
+which workloads become ready, and in virtual time: an hour costs nothing. With one
+failure or more, the exit code is 1.`,
+		Example: `  operator test
   operator test samples --run Deployment
   operator test samples/foo --update
   operator test samples/foo -o junit > report.xml`,
 		Args: cobra.ArbitraryArgs,
-		PreRunE: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return &usageError{command: c.CommandPath(), err: errors.New("a path is required, as in: operator test samples/foo")}
-			}
+		PreRunE: func(c *cobra.Command, _ []string) error {
 			if _, err := regexp.Compile(f.pattern); err != nil {
 				return &usageError{command: c.CommandPath(), err: fmt.Errorf("invalid value for --run: %w", err)}
+			}
+			if f.timeout <= 0 {
+				return &usageError{command: c.CommandPath(), err: fmt.Errorf("invalid value for --timeout: want more than 0s, found %s", f.timeout)}
 			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if lookup(p.Env, test.Worker) != "" {
 				return test.Work(cases.NewSuite(p.registry, p.extra...), p.In)
+			}
+			if len(args) == 0 {
+				args = []string{"."}
 			}
 			return p.test(c.Context(), f, args)
 		},
@@ -58,6 +63,7 @@ an hour costs nothing. With one failure or more, the exit code is 1.`,
 	c.Flags().BoolVar(&f.coverage, "coverage", false,
 		"say which handlers, answers of their conditions, and transitions of machines no case has run")
 	c.Flags().BoolVar(&f.update, "update", false, "make expectations that fail be what was found, in the files of the cases")
+	c.Flags().DurationVar(&f.timeout, "timeout", 2*time.Minute, "fail a case that does not go on for so `long`")
 	f.output = "text"
 	addChoice(c.Flags(), &choice{value: &f.output, noun: "format", words: []string{"text", "json", "junit"}},
 		"output", "o", "how the answer is written")
@@ -78,7 +84,7 @@ func (p *program) test(ctx context.Context, f *testFlags, paths []string) error 
 	if err != nil {
 		return fmt.Errorf("finding the program: %w", err)
 	}
-	reports, covered, err := test.Run(ctx, test.Settings{Files: files, Pattern: f.pattern, Coverage: f.coverage, Program: program, Args: []string{"test", "-"}, Env: p.Env})
+	reports, covered, err := test.Run(ctx, test.Settings{Files: files, Pattern: f.pattern, Coverage: f.coverage, Timeout: f.timeout, Program: program, Args: []string{"test", "-"}, Env: p.Env})
 	if err != nil {
 		return err
 	}

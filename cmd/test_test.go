@@ -28,8 +28,15 @@ func greeter() Program {
 		<-done
 		select {}
 	})
+	registry.Func("greeter.Hang", func(context.Context, *dsl.Request) error {
+		<-elsewhere
+		return nil
+	})
 	return Program{Registry: registry}
 }
+
+// elsewhere is of no case, as a connection is: virtual time does not pass while somebody waits for it.
+var elsewhere = make(chan bool)
 
 // worker is the child process of the command test.
 func worker() { greeter().Main() }
@@ -75,6 +82,20 @@ func TestCasesInAChildProcess(t *testing.T) {
 	}
 	if lookup(os.Environ(), test.Worker) != "" {
 		t.Error("the variable of child processes has come to this one")
+	}
+}
+
+// TestACaseThatDoesNotGoOnFails holds that a function which waits for something outside of its case is named, and that the
+// other cases run.
+func TestACaseThatDoesNotGoOnFails(t *testing.T) {
+	var out, err strings.Builder
+	code := greeter().Run(t.Context(), []string{"test", "testdata/stuck", "--timeout", "5s"}, Streams{Out: &out, Err: &err, Env: os.Environ()})
+	for _, want := range []string{
+		"stuck_test.yaml:3: the case did not go on before --timeout", "cmd.greeter.func2", "1 of 2 cases failed",
+	} {
+		if code != 1 || !strings.Contains(out.String(), want) {
+			t.Errorf("exit %d, and %q is missing in:\n%s%s", code, want, &out, &err)
+		}
 	}
 }
 

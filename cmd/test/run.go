@@ -15,6 +15,8 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/handwerk-dev/handwerk/engine/enginetest/cases"
 )
@@ -29,6 +31,9 @@ type Settings struct {
 	Pattern string
 	// Coverage: it is to be known what of the operators has run.
 	Coverage bool
+	// Timeout is how long no case may begin or end before the process is ended, by the clock of the machine. What waits for
+	// anything outside of its case keeps virtual time from passing.
+	Timeout time.Duration
 	// Program and Args start a child process; Env is its environment, to which Worker is added.
 	Program   string
 	Args, Env []string
@@ -51,7 +56,7 @@ func Run(ctx context.Context, s Settings) (all []cases.Report, covered []cases.P
 			return nil, nil, fmt.Errorf("running cases: %w\n%s", err, c.words())
 		case len(guilty) == 1:
 			all = append(all, cases.Report{Ref: guilty[0].Ref, Line: guilty[0].Line, Failures: []cases.Failure{{
-				File: guilty[0].File, Line: guilty[0].Line, Message: "the process ended: " + err.Error(), Detail: c.words(),
+				File: guilty[0].File, Line: guilty[0].Line, Message: cause(err), Detail: c.words(),
 			}}})
 		}
 		job.Serial, job.Skip = true, nil
@@ -86,22 +91,31 @@ func (c *child) run(ctx context.Context, job cases.Job) error {
 	if err := process.Start(); err != nil {
 		return err
 	}
-	whole := c.read(out)
+	stuck := time.AfterFunc(c.settings.Timeout, func() { _ = process.Process.Signal(syscall.SIGQUIT) }) // Go writes all stacks then
+	whole := c.read(out, func() { stuck.Reset(c.settings.Timeout) })
+	late := !stuck.Stop()
 	err = process.Wait()
-	if whole {
+	switch {
+	case whole:
 		return nil // the exit code says no more than the reports
+	case late:
+		return fmt.Errorf("%w (%s)", errStuck, c.settings.Timeout)
 	}
 	return cmp.Or(err, errors.New("it said nothing about some cases"))
 }
 
-// read reads the reports of the process, and reports whether all of them came.
-func (c *child) read(out io.Reader) bool {
+// errStuck: the process was ended because no case went on.
+var errStuck = errors.New("the case did not go on before --timeout; its code may wait for something outside of the case, as a connection")
+
+// read reads the reports of the process, and reports whether all of them came. It calls alive at each of them.
+func (c *child) read(out io.Reader, alive func()) bool {
 	reports := json.NewDecoder(out)
 	for {
 		var r cases.Report
 		if reports.Decode(&r) != nil {
 			return false
 		}
+		alive()
 		switch {
 		case r.Done:
 			c.covered = r.Coverage
@@ -115,10 +129,23 @@ func (c *child) read(out io.Reader) bool {
 	}
 }
 
-// words are what the process has written about its end: the lines from a panic on, or else the last ones.
+// cause says why a case failed whose process did not get to its end.
+func cause(err error) string {
+	if errors.Is(err, errStuck) {
+		return err.Error()
+	}
+	return "the process ended: " + err.Error()
+}
+
+// words are what the process has written about its end: the stacks that keep virtual time from passing, the lines from a
+// panic on, or else the last ones.
 func (c *child) words() string {
 	const most = 40
-	lines := strings.Split(strings.TrimSpace(c.stderr.String()), "\n")
+	text := strings.TrimSpace(c.stderr.String())
+	if _, stacks, quit := strings.Cut(text, "SIGQUIT: quit\n"); quit {
+		text = strings.Join(slices.DeleteFunc(strings.Split(stacks, "\n\n"), waitsInside), "\n\n")
+	}
+	lines := strings.Split(text, "\n")
 	if at := slices.IndexFunc(lines, dies); at >= 0 {
 		lines = lines[at:]
 	} else {
@@ -133,6 +160,13 @@ func (c *child) words() string {
 // dies reports whether Go writes a line when it ends a process.
 func dies(line string) bool {
 	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
+}
+
+// waitsInside reports whether the stack of a goroutine is of no case, or of one that waits for virtual time or for another
+// goroutine of its case.
+func waitsInside(stack string) bool {
+	head, _, _ := strings.Cut(stack, "\n")
+	return !strings.Contains(head, "synctest bubble") || strings.Contains(head, "durable")
 }
 
 // sorted are the reports in the order of the files, and of the cases in each.

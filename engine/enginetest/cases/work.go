@@ -60,8 +60,8 @@ func Work(suite *Suite, job Job, out io.Writer) {
 	w := &worker{suite: suite, job: job, out: json.NewEncoder(out)}
 	suite.branches = job.Coverage
 	parallel := "-test.parallel=" + strconv.Itoa(parallelism(job))
-	debug.SetGCPercent(400) // clusters are short-lived, and small
-	os.Args = []string{os.Args[0], parallel, "-test.timeout=30m"}
+	debug.SetGCPercent(400)                                     // clusters are short-lived, and small
+	os.Args = []string{os.Args[0], parallel, "-test.timeout=0"} // the parent ends a process in which no case goes on
 	all := testing.InternalTest{Name: "all", F: func(t *testing.T) {
 		t.Cleanup(func() { // all parallel tests have ended then
 			last := Report{Done: true}
