@@ -273,7 +273,7 @@ func (w *world) rest() (way []string) {
 	for _, p := range w.p {
 		p.Writes()
 	}
-	w.Advance(24 * time.Hour)
+	w.Advance(2 * time.Hour)
 	w.p[0].Restart()
 	w.Advance(time.Minute)
 	for _, p := range w.p {
