@@ -59,16 +59,8 @@ func (h hanging) Write(line []byte) (int, error) {
 func player(t *testing.T, args ...string) (child *exec.Cmd, says func() string) {
 	t.Helper()
 	child = exec.CommandContext(t.Context(), os.Args[0], append([]string{"play"}, args...)...)
-	child.Env = append(os.Environ(), "HANDWERK_TEST_PROGRAM=play", "TMPDIR="+t.TempDir())
 	child.Stderr = t.Output()
-	out, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(out)
+	lines := started(t, child, "play")
 	says = func() string { lines.Scan(); return lines.Text() }
 	if first := says(); first != "it has marked" {
 		t.Fatalf("the program says %q", first)
@@ -115,7 +107,7 @@ func TestASecondCtrlCLeavesTheKeptState(t *testing.T) {
 func TestAKilledPlayGoesOnWithWhatWasKept(t *testing.T) {
 	keep := t.TempDir()
 	first, _ := player(t, "--keep", keep)
-	for kept := false; !kept; time.Sleep(10 * time.Millisecond) {
+	for kept := false; !kept; time.Sleep(10 * time.Millisecond) { // another process writes the file, and says nothing of it
 		_, err := os.Stat(filepath.Join(keep, "state.json"))
 		kept = err == nil
 	}

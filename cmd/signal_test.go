@@ -42,15 +42,7 @@ func TestSignals(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			child := exec.CommandContext(t.Context(), os.Args[0])
-			child.Env = append(os.Environ(), "HANDWERK_TEST_PROGRAM="+test.mode)
-			out, err := child.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := child.Start(); err != nil {
-				t.Fatal(err)
-			}
-			lines := bufio.NewScanner(out)
+			lines := started(t, child, test.mode)
 			for _, signal := range test.signals {
 				if !lines.Scan() { // it says where it is before it is sent on
 					t.Fatalf("the program says nothing: %v", lines.Err())
@@ -59,7 +51,7 @@ func TestSignals(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			err = child.Wait()
+			err := child.Wait()
 			if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
 				t.Fatal(err)
 			} else if code := child.ProcessState.ExitCode(); code != test.code {
@@ -67,6 +59,20 @@ func TestSignals(t *testing.T) {
 			}
 		})
 	}
+}
+
+// started starts a command, which runs this binary as the program of that mode, and returns the lines that it writes.
+func started(t *testing.T, child *exec.Cmd, mode string) *bufio.Scanner {
+	t.Helper()
+	child.Env = append(os.Environ(), "HANDWERK_TEST_PROGRAM="+mode, "TMPDIR="+t.TempDir())
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return bufio.NewScanner(out)
 }
 
 // signalled is the program that TestSignals sends signals to. It says a line when it runs and

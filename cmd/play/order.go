@@ -13,7 +13,7 @@ type slot struct {
 }
 
 // begin takes the place of a line about something that begins. The returned function has to be called with the line when
-// it ends; without words there is none. Others see a write before its sender has the answer, so that what follows from
+// it ends; a line without words is not written. Others see a write before its sender has the answer, so that what follows from
 // it could have its line first.
 func (l *lines) begin() (end func(line)) {
 	l.mu.Lock()

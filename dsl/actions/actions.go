@@ -200,7 +200,7 @@ func (r *Registry) Observed(branches func(handler, what, condition string) (answ
 	return &out
 }
 
-// Branches observes the branches of a handler's expressions; nil if nobody does.
+// Branches observes the branches of a handler's expressions. Nil means that they are not observed.
 func (r *Registry) Branches(of dsl.ResourceName, id string) func(what, condition string) (answered func(holds bool)) {
 	if r == nil || r.branches == nil {
 		return nil

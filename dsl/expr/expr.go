@@ -41,7 +41,7 @@ type Compiler struct {
 	macros    map[string][]int
 	// callable are the names of functions and macros that people can call, sorted.
 	callable []string
-	// branches observes conditions; nil for nobody.
+	// branches observes conditions. Nil means that they are not observed.
 	branches Branches
 }
 

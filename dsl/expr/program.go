@@ -28,7 +28,7 @@ type Program struct {
 	ast      *ast.AST
 	// predicate: the result must be true or false.
 	predicate bool
-	// answered hears the answers of a predicate; nil if nobody does.
+	// answered gets the answers of a predicate. Nil means that they are not observed.
 	answered func(holds bool)
 	// loops: it loops over lists, for longest at most.
 	loops   bool

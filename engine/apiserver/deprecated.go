@@ -31,7 +31,8 @@ func deprecations(r resource, versions []any) map[string]string {
 	return out
 }
 
-// newest returns the newest version after one that is served and not deprecated; empty if there is none.
+// newest returns the newest served version that is newer than the given one and not deprecated. It is empty without such a
+// version.
 func newest(versions []any, after string) string {
 	out := after
 	for _, item := range versions {

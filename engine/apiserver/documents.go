@@ -51,24 +51,24 @@ type written struct {
 	text       []byte
 }
 
-// library has the OpenAPI documents that were asked for, by their paths.
-type library struct {
+// published has the OpenAPI documents that were asked for, by their paths.
+type published struct {
 	mu        sync.Mutex
 	documents map[string]*written
 }
 
 // written returns a document, which is encoded once while its content stays.
 func (s *Server) written(d documented) *written {
-	s.library.mu.Lock()
-	defer s.library.mu.Unlock()
-	if known := s.library.documents[d.path()]; known != nil && known.hash == d.hash {
+	s.published.mu.Lock()
+	defer s.published.mu.Unlock()
+	if known := s.published.documents[d.path()]; known != nil && known.hash == d.hash {
 		return known
 	}
-	if s.library.documents == nil {
-		s.library.documents = map[string]*written{}
+	if s.published.documents == nil {
+		s.published.documents = map[string]*written{}
 	}
 	out := &written{path: d.path(), hash: d.hash, text: encoded(d.text())}
-	s.library.documents[d.path()] = out
+	s.published.documents[d.path()] = out
 	return out
 }
 

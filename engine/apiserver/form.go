@@ -51,7 +51,7 @@ func (r Request) object(t *table) (*unstructured.Unstructured, error) {
 	return o, nil
 }
 
-// registered returns why an object of a built-in resource has a kind of which the resource cannot be, or nil.
+// registered returns an error if the kind of an object is not that of its built-in resource.
 func registered(t *table, r Request, o *unstructured.Unstructured) error {
 	as := cmp.Or(o.GetAPIVersion(), t.apiVersion(r.Resource.Version))
 	version, err := schema.ParseGroupVersion(as)

@@ -45,9 +45,6 @@ func (s *Server) handle(ctx context.Context, r Request) (any, error) {
 	if text, found := t.deprecated[r.Resource.Version]; found {
 		r.reply.warn(text)
 	}
-	if s.schemas != nil && t.group == "" && t.plural == "endpoints" {
-		r.reply.warn("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
-	}
 	r.view = t.viewIn(r.Resource.Version)
 	if r.tabular() {
 		r.columns = s.columnsOf(t, r.Resource.Version)

@@ -40,7 +40,7 @@ func (o *ownership) updated(t *table, r Request, old, next *unstructured.Unstruc
 		old = t.blank(kind)
 	}
 	if r.Subresource == "scale" && t.replicas(next) == 0 {
-		// A Scale of 0 is encoded without the field, so nobody manages it.
+		// A Scale of 0 is encoded without the field, so the field has no manager.
 		unstructured.RemoveNestedField(next.Object, t.scale.spec...)
 		defer func() { _ = unstructured.SetNestedField(out.Object, int64(0), t.scale.spec...) }()
 	}

@@ -72,6 +72,9 @@ func (s Settings) resources() []resource {
 	for i, r := range out {
 		kind := schema.GroupVersionKind{Group: r.group, Version: r.versions[0], Kind: r.kind}
 		out[i].generation = r.generation || s.Schemas != nil && r.kind == "HorizontalPodAutoscaler"
+		if s.Schemas != nil && r.kind == "Endpoints" {
+			out[i].deprecated = map[string]string{"v1": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"}
+		}
 		out[i].typed = r.typed || s.Schemas != nil && scheme.Scheme.Recognizes(kind)
 	}
 	return out

@@ -34,7 +34,7 @@ type Server struct {
 	// parts are buffers in which parts of lists and watches are encoded: without them, half of the garbage would be such.
 	parts sync.Pool
 
-	library library
+	published published
 
 	mu sync.Mutex
 	// garbage is that of the collector; nil if the server has none.

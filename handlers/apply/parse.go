@@ -26,7 +26,7 @@ type parser struct {
 	// The compilers of expressions: for one child, for each of several, and both with the variable child.
 	one, each, oneLive, eachLive *expr.Compiler
 	faults                       []error
-	// branches observes the branches of expressions, for the coverage of tests; nil if nobody does.
+	// branches observes the branches of expressions, for the coverage of tests. Nil means that they are not observed.
 	branches expr.Branches
 }
 

@@ -38,7 +38,7 @@ func TestServerDoesAsARealOneDoes(t *testing.T) {
 	})
 }
 
-// difference returns in which lines of which answers two servers differ; empty if they are alike.
+// difference returns the lines in which the answers of two servers differ. It is empty for equal answers.
 func difference(real, memory []answer) string {
 	var out strings.Builder
 	for i := range real {

@@ -24,8 +24,8 @@
 // All status codes, media types, warnings and bodies are compared, without the values that each server chooses: uids,
 // resource versions, times, addresses and random names. Equal uids stay equal, and so do equal versions of objects.
 //
-// Controllers run on both sides, also those that make workloads come alive. A row that compares all of an answer has
-// objects of which no controller writes a part.
+// Controllers run on both sides, also those that make workloads come alive. A row that compares whole answers uses
+// objects that no controller writes to.
 //
 // A row whose answers differ says why in its field differs. Then the test fails when they are alike. docs/testing.md
 // lists these rows.

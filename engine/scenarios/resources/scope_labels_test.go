@@ -49,7 +49,7 @@ func held(foo *dsl.Resource, j *enginetest.Journal) {
 	foo.OnDelete("left", where("left"))
 }
 
-// labelled is a scenario of an operator that works in the namespaces with the label tenant, of which a is one.
+// labelled is a scenario of an operator that works in the namespaces with the label tenant. Namespace a has the label.
 func labelled(operator func(*dsl.Resource, *enginetest.Journal), play func(s *scene.Stage)) scene.Scenario {
 	return scene.Scenario{Operator: operator, Play: func(s *scene.Stage) {
 		s.Operator.Scope.NamespaceSelector = "tenant"
