@@ -87,6 +87,7 @@ func run(t *testing.T, config *rest.Config, part func(*program)) []string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), cluster.Patience)
 	defer cancel()
+	config = rest.CopyConfig(config) // scale.NewForConfig writes defaults into the config it is given
 	p := &program{
 		t: t, ctx: ctx, config: config, typed: kubernetes.NewForConfigOrDie(config), dynamic: dynamic.NewForConfigOrDie(config),
 		namespace: "program-" + rand.String(6),
