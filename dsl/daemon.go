@@ -56,6 +56,8 @@ const (
 	// StopDeleted: the object is being deleted. Its deletion waits for the daemon, unless the daemon has
 	// [NoFinalizer].
 	StopDeleted Stop = "the object is being deleted"
+	// StopPaused: the object, its namespace or the operator is paused. The daemon starts again afterwards.
+	StopPaused Stop = "it is paused"
 	// StopGone: the object is gone, or the operator does not see it any more.
 	StopGone Stop = "the object is gone"
 	// StopLeadership: the process does not lead any more. Writes are refused.

@@ -265,6 +265,13 @@ func (op *Operator) Finalizer() string { return op.Prefix() + "/finalizer" }
 // their progress.
 func (op *Operator) StateAnnotation() string { return op.Prefix() + "/state" }
 
+// PausedAnnotation returns the key of the annotation with which a person pauses an object, or the objects of a namespace.
+// Its value is the reason.
+func (op *Operator) PausedAnnotation() string { return op.Prefix() + "/paused" }
+
+// PausedDeletionsAnnotation returns the key of the annotation that says whether deletions go on during such a pause.
+func (op *Operator) PausedDeletionsAnnotation() string { return op.Prefix() + "/paused-deletions" }
+
 // ScopeAnnotation returns the key of the annotation on the leader's lock that has the operator's scope.
 func (op *Operator) ScopeAnnotation() string { return op.Prefix() + "/scope" }
 

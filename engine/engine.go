@@ -30,6 +30,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/pass"
 	"github.com/handwerk-dev/handwerk/engine/patch"
+	"github.com/handwerk-dev/handwerk/engine/pause"
 	"github.com/handwerk-dev/handwerk/engine/preflight"
 	"github.com/handwerk-dev/handwerk/engine/prune"
 	"github.com/handwerk-dev/handwerk/engine/transport"
@@ -86,6 +87,8 @@ type Engine struct {
 	trail   *breaker.Trail
 	// budget is the memory that passes share.
 	budget *children.Budget
+	// pauses knows what is paused.
+	pauses *pause.Board
 	memo   dsl.Memo
 	others pass.ClientSettings
 	hooks  *activity.Hooks
@@ -101,7 +104,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 		return nil, fmt.Errorf("checking operator: %w", err)
 	}
 	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, outages: transport.NewOutages(s.Log), renamer: patch.NewRenamer(op), trim: ops.NewTrimmer(s.Rested), trail: breaker.NewTrail(),
-		names: names{op}, budget: children.NewBudget(debug.SetMemoryLimit(-1)),
+		names: names{op}, pauses: pause.NewBoard(op), budget: children.NewBudget(debug.SetMemoryLimit(-1)),
 	}
 	if e.metrics == nil {
 		e.metrics = ops.NewMetrics()

@@ -91,7 +91,7 @@ func (r *resource) newSite(rules pass.Rules, form cached.Form) *pass.Site {
 	s := &pass.Site{
 		Rules: rules, Host: r, Own: r.own, Box: r.box, Family: r.family, Relations: r.related, Indexes: r.indexes, Tombstones: r.fates,
 		Machines: pass.NewMachines(e.op, r.spec, e.metrics), Running: pass.NewRunning(r.log), Others: &e.others,
-		Trail: e.trail, Budget: e.budget, Memo: &e.memo,
+		Trail: e.trail, Budget: e.budget, Pauses: e.pauses, Memo: &e.memo,
 		Observer:    &pass.Observer{Resource: r.name, Log: r.log, Events: e.events, Metrics: e.metrics, Texts: r.texts},
 		Subhandlers: attempt.SubhandlerSettings{Resource: r.name, Metrics: e.metrics, Errors: e.faults, Texts: r.texts},
 	}

@@ -83,6 +83,9 @@ func TestWhyAHandlerRunsOrNot(t *testing.T) {
 		"a schedule of the resource that has failed is tried again later": {func(foo *dsl.Resource, _ *enginetest.Journal) {
 			foo.Schedule(dsl.Timing{Every: time.Minute}, "tidy", fails)
 		}, func(s *scene.Stage) { s.Advance(2 * time.Minute) }, []string{"tidy timer Ran", "tidy timer BackOff: "}},
+		"the object is paused": {func(foo *dsl.Resource, _ *enginetest.Journal) { foo.OnReconcile("app", fine) }, func(s *scene.Stage) {
+			s.Set("looking", "metadata", "annotations", "op.handwerk.dev/paused")
+		}, []string{"- Paused: looking"}},
 		"the lifecycle of the resource chooses another one": {func(foo *dsl.Resource, _ *enginetest.Journal) {
 			foo.Lifecycle = dsl.OneByOne
 			foo.OnReconcile("first", fine)

@@ -195,7 +195,7 @@ func (l *Look) ends(v View) (out []bool) {
 // at returns the value at a path, or nil.
 func (l *Look) at(v View, p dsl.Path) any {
 	value, _ := p.In(l.around(v, p))
-	if tree, is := value.(map[string]any); is && len(v.Ignored) > 0 {
+	if tree, is := value.(map[string]any); is && (len(v.Ignored) > 0 || p[0] == "metadata") {
 		if tree = v.spare(p, tree); len(tree) > 0 || len(value.(map[string]any)) == 0 {
 			return tree
 		}
@@ -204,10 +204,20 @@ func (l *Look) at(v View, p dsl.Path) any {
 	return value
 }
 
-// spare returns the tree under a path without the paths that the view ignores. It changes nothing.
+// spare returns the tree under a path without the paths that the view ignores, and without the operator's own annotations, whose
+// keys alone do not show whose they are. It changes nothing.
 func (v View) spare(at dsl.Path, tree map[string]any) map[string]any {
 	for _, p := range v.Ignored {
 		if at.Leads(p) && len(p) > len(at) {
+			tree = without(tree, p[len(at):])
+		}
+	}
+	for _, key := range v.own.Annotations {
+		p := dsl.Path{"metadata", "annotations", key}
+		if !at.Leads(p) || len(at) == len(p) {
+			continue
+		}
+		if _, found := p[len(at):].In(tree); found {
 			tree = without(tree, p[len(at):])
 		}
 	}

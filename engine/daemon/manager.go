@@ -192,6 +192,17 @@ func (m *Manager) Gone(key cache.ObjectName, uid types.UID) {
 	}
 }
 
+// Pause stops the daemons of a key. The first pass after the pause starts them again.
+func (m *Manager) Pause(key cache.ObjectName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if at := m.objects[key]; at != nil {
+		for _, s := range at.running {
+			s.stopLocked(dsl.StopPaused)
+		}
+	}
+}
+
 // endedLocked notes that a daemon has ended.
 func (m *Manager) endedLocked(s *slot) {
 	at := m.objects[s.key]

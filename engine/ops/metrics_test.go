@@ -246,10 +246,12 @@ func TestResources(t *testing.T) {
 		want(t, m, "handwerk_objects", `
 			handwerk_objects{resource="bars.v1.example.com",state="failing"} 0
 			handwerk_objects{resource="bars.v1.example.com",state="held"} 0
+			handwerk_objects{resource="bars.v1.example.com",state="paused"} 0
 			handwerk_objects{resource="bars.v1.example.com",state="ready"} 0
 			handwerk_objects{resource="bars.v1.example.com",state="waiting"} 0
 			handwerk_objects{resource="foos.v1.example.com",state="failing"} 2
 			handwerk_objects{resource="foos.v1.example.com",state="held"} 1
+			handwerk_objects{resource="foos.v1.example.com",state="paused"} 0
 			handwerk_objects{resource="foos.v1.example.com",state="ready"} 4
 			handwerk_objects{resource="foos.v1.example.com",state="waiting"} 0`)
 		want(t, m, "handwerk_parked_keys", `

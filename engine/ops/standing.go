@@ -22,10 +22,12 @@ const (
 	Failing Standing = "failing"
 	// Held: it is to be deleted, and a handler that failed for good keeps it.
 	Held Standing = "held"
+	// Paused: it, its namespace or the operator is paused, and no handler of it runs.
+	Paused Standing = "paused"
 )
 
 // Standings returns all standings.
-func Standings() []Standing { return []Standing{Ready, Waits, Failing, Held} }
+func Standings() []Standing { return []Standing{Ready, Waits, Failing, Held, Paused} }
 
 // Stand is the standing of an object, with the reasons.
 type Stand struct {
@@ -38,7 +40,7 @@ type Stand struct {
 type Open struct {
 	// Handler is empty if the reason is not about a handler.
 	Handler string
-	// Standing is [Waits] or [Failing].
+	// Standing is [Waits], [Failing] or [Paused].
 	Standing Standing
 	// Reason is the rest of a line that begins with the handler, as in "waits for Secret shop/registry".
 	Reason string
@@ -72,13 +74,13 @@ type Stander struct {
 	Open   []Open
 }
 
-// Checks returns one line with their number, and one for each of the oldest. Waiting objects are no fault.
+// Checks returns one line with their number, and one for each of the oldest. Waiting and paused objects are no fault.
 func (s Standers) Checks(resource string) []Check {
 	state := Warn
-	if s.Standing == Waits {
+	if s.Standing == Waits || s.Standing == Paused {
 		state = Pass
 	}
-	about := map[Standing]string{Waits: "waiting/", Failing: "failing/", Held: "held/"}[s.Standing] + resource
+	about := map[Standing]string{Waits: "waiting/", Failing: "failing/", Held: "held/", Paused: "paused/"}[s.Standing] + resource
 	count := fmt.Sprintf("%d objects", s.Count)
 	switch more := s.Count - len(s.Oldest); {
 	case s.Count == 1:

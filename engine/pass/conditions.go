@@ -23,8 +23,18 @@ type conditions struct {
 	State
 }
 
-// Failing asks for the operator's condition that says which handlers fail, or for its end.
-func (p conditions) Failing(operator string, marks *patch.Marks) {
+// Own asks for the conditions of the engine's own, or for their end: the object is not paused in a pass.
+func (p conditions) Own(operator string, marks *patch.Marks) {
+	p.failing(operator, marks)
+	there := ConditionOf(p.Object, PausedCondition)
+	ours := strings.HasPrefix(ConditionText(there, "message"), Said{operator: operator}.prefix())
+	if ours && !slices.ContainsFunc(p.Explicit, func(c metav1.Condition) bool { return c.Type == PausedCondition }) {
+		marks.Mended = append(marks.Mended, PausedCondition)
+	}
+}
+
+// failing asks for the condition that says which handlers fail, or for its end.
+func (p conditions) failing(operator string, marks *patch.Marks) {
 	said := SaidOf(p.Object, operator)
 	if said.Foreign() {
 		return
@@ -38,7 +48,7 @@ func (p conditions) Failing(operator string, marks *patch.Marks) {
 	set, mended, failing := said.Next(handlers, p.memory.Owes)
 	p.memory.Owes = p.memory.Owes && failing
 	if marks.Condition = set; mended {
-		marks.Mended = Failing
+		marks.Mended = append(marks.Mended, Failing)
 	}
 }
 
@@ -104,7 +114,7 @@ func (p conditions) holdsOn(kind string) bool {
 // keepsCondition reports whether a condition is not to be retired: a handler is known to set it, or the engine does, or it was looked at before.
 func (p *pass) keepsCondition(kind string) bool {
 	sets := func(r book.Handler) bool { return slices.Contains(r.Known.Conditions, kind) }
-	return kind == Failing || slices.Contains(p.memory.Settled, kind) || slices.ContainsFunc(p.Rules.Readers, sets)
+	return kind == Failing || kind == PausedCondition || slices.Contains(p.memory.Settled, kind) || slices.ContainsFunc(p.Rules.Readers, sets)
 }
 
 // ConditionOf returns an object's condition of a type, nil where it has no such condition. It is only read.

@@ -91,6 +91,8 @@ type Rest struct {
 	Grown int
 	// Woken is what woke the object last, as long as something of that is left to do.
 	Woken breaker.Woken
+	// Paused: the last pass found the object paused.
+	Paused bool
 	// Settled are types of conditions that were to be retired: they are gone, or somebody else's.
 	Settled []string
 }

@@ -106,9 +106,9 @@ func (o *Observer) Passed(p *pass, out Result) {
 }
 
 // Idle hears of a key over whose object no pass begins.
-func (o *Observer) Idle(key cache.ObjectName, reason Reason) {
+func (o *Observer) Idle(key cache.ObjectName, why Why) {
 	if o.Log.V(2).Enabled() {
-		attempt.About{Key: key}.Log(o.Log).V(2).Info("no handler runs now", "why", string(reason))
+		attempt.About{Key: key}.Log(o.Log).V(2).Info("no handler runs now", "why", why.String())
 	}
 }
 

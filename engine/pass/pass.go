@@ -52,7 +52,7 @@ func (s *Site) Run(ctx context.Context, key cache.ObjectName) (queue.Next, error
 	}
 	share := s.share(key, t.Memory)
 	if share == nil {
-		s.Observer.Idle(key, MemoryShort)
+		s.Observer.Idle(key, Why{Reason: MemoryShort})
 		return next, cmp.Or(late, ErrShort)
 	}
 	defer share.Return()
@@ -72,7 +72,7 @@ func (s *Site) runLiving(ctx context.Context, key cache.ObjectName, t *Turn, nex
 		return next, nil
 	}
 	if s.Own.Leaves(key.Namespace) {
-		s.Observer.Idle(key, ScopeLeft)
+		s.Observer.Idle(key, Why{Reason: ScopeLeft})
 		return next.Sooner(feed.ListingLook, queue.Due), nil // what came up stays, should the namespace come back
 	}
 	if current {
@@ -89,12 +89,18 @@ func (s *Site) runLiving(ctx context.Context, key cache.ObjectName, t *Turn, nex
 	defer func() { m.Grown = share.Grown() }()
 	t.Keep(m)
 	if !current {
-		s.Observer.Idle(key, CacheBehind)
+		s.Observer.Idle(key, Why{Reason: CacheBehind})
 		return next, Park(t, m)
 	}
+	if now := s.Pauses.Of(object); now != nil {
+		return s.rest(ctx, key, object, m, *now, next)
+	}
 	in := Input{Key: key, Object: object, Now: time.Now(), Changes: t.Changes, Share: share}
+	if m.Paused {
+		s.resumed(in, m)
+	}
 	if wait := m.Breaker.Wait(in.Now); wait > 0 && object.GetDeletionTimestamp() == nil {
-		s.Observer.Idle(key, BreakerOpen)
+		s.Observer.Idle(key, Why{Reason: BreakerOpen})
 		return next.Sooner(wait, queue.Due), nil
 	}
 	p, err := s.openLiving(ctx, in, m)
@@ -104,7 +110,7 @@ func (s *Site) runLiving(ctx context.Context, key cache.ObjectName, t *Turn, nex
 	if awaits, err := p.awaitsChild(ctx); err != nil {
 		return queue.Next{}, err
 	} else if awaits {
-		s.Observer.Idle(key, CacheBehind)
+		s.Observer.Idle(key, Why{Reason: CacheBehind})
 		return next, Park(t, m)
 	}
 	return p.finish(t, p.run(ctx, next))

@@ -51,7 +51,7 @@ func NewRules(op *dsl.Operator, r *dsl.Resource, key *book.Key) Rules {
 	for _, earlier := range op.Earlier() {
 		out.Earlier, out.Managers = append(out.Earlier, earlier.Finalizer()), append(out.Managers, earlier.Name)
 	}
-	own := book.Own{Annotations: []string{op.StateAnnotation(), op.ChildrenAnnotation()}, Finalizer: out.Finalizer}
+	own := book.Own{Annotations: []string{op.StateAnnotation(), op.ChildrenAnnotation(), op.PausedAnnotation(), op.PausedDeletionsAnnotation()}, Finalizer: out.Finalizer}
 	secret := r.OfSecrets()
 	if secret {
 		own.Key = key

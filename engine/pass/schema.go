@@ -131,12 +131,12 @@ func (s *ConditionsSchema) failingRefused(err error) {
 // to be written later, where there are some to write.
 func (s *ConditionsSchema) Write(ctx context.Context, t patch.Target, wish patch.Wish, owed *bool) (patch.Result, error) {
 	_, first := wish(t.Object)
-	if first.Condition == nil && first.Mended == "" && first.Ready == nil {
+	if first.Condition == nil && len(first.Mended) == 0 && first.Ready == nil {
 		return patch.Write(ctx, t, wish)
 	}
 	without := func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
 		wanted, marks := wish(live)
-		marks.Condition, marks.Mended, marks.Ready = nil, "", nil
+		marks.Condition, marks.Mended, marks.Ready = nil, nil, nil
 		return wanted, marks
 	}
 	takes, err := s.takesFailing(ctx)

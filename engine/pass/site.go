@@ -18,6 +18,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/index"
+	"github.com/handwerk-dev/handwerk/engine/pause"
 	"github.com/handwerk-dev/handwerk/engine/related"
 	"github.com/handwerk-dev/handwerk/engine/tombstone"
 )
@@ -50,6 +51,8 @@ type Site struct {
 	// Trail knows which writes woke which passes, and Budget is the memory that all passes share.
 	Trail  *breaker.Trail
 	Budget *children.Budget
+	// Pauses knows what is paused.
+	Pauses *pause.Board
 	// Memo is the operator's.
 	Memo *dsl.Memo
 }

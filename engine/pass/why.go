@@ -47,6 +47,8 @@ const (
 	BreakerOpen Reason = "BreakerOpen"
 	// MemoryShort: other passes hold the memory that the pass takes.
 	MemoryShort Reason = "MemoryShort"
+	// Paused: the object, its namespace or the operator is paused. Detail is the reason.
+	Paused Reason = "Paused"
 	// ScopeLeft: the object's namespace has left the operator's scope, and so is the object about to.
 	ScopeLeft Reason = "ScopeLeft"
 )

@@ -165,7 +165,7 @@ func (t Target) statusChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks
 			wanted = append(slices.Clip(wanted), *own)
 		}
 	}
-	if len(wanted)+len(p.Retired) > 0 || m.Mended != "" {
+	if len(wanted)+len(p.Retired) > 0 || len(m.Mended) > 0 {
 		fields = t.conditioned(o, fields, wanted, p, m.Mended)
 	}
 	c := change{tree: lacking(status, plain.ValidMap(fields), p.ReplacedStatus)}
@@ -193,14 +193,14 @@ func counted(status, fields map[string]any, observed int64) map[string]any {
 }
 
 // conditioned returns fields of the status with the wanted conditions added, and others removed.
-func (t Target) conditioned(o *unstructured.Unstructured, fields map[string]any, wanted []metav1.Condition, p *dsl.Patch, mended string) map[string]any {
+func (t Target) conditioned(o *unstructured.Unstructured, fields map[string]any, wanted []metav1.Condition, p *dsl.Patch, mended []string) map[string]any {
 	status, _ := o.Object["status"].(map[string]any)
 	list, changed := conditions(remaining(status, p, wanted), wanted, t.Generation, t.Now)
 	stays := func(kind string) bool {
 		wants := func(c metav1.Condition) bool { return c.Type == kind }
 		return slices.ContainsFunc(wanted, wants) || !hasSet(o, append([]string{t.Manager}, t.Earlier...), kind)
 	}
-	gone := append(slices.DeleteFunc(slices.Clone(p.Retired), stays), mended)
+	gone := append(slices.DeleteFunc(slices.Clone(p.Retired), stays), mended...)
 	if kept := without(list, gone); len(kept) < len(list) {
 		list, changed = kept, true
 	}

@@ -52,9 +52,9 @@ type Marks struct {
 	Earlier   []string
 	// Add and Remove add or remove the finalizer; at most one is set.
 	Add, Remove bool
-	// Condition is a condition of the engine to set, or nil; Mended is the type of a condition to remove, or empty.
+	// Condition is a condition of the engine to set, or nil; Mended are the types of conditions to remove.
 	Condition *metav1.Condition
-	Mended    string
+	Mended    []string
 	// Ready is the condition [dsl.Ready] if the engine sets it; nil leaves it as it is.
 	Ready *metav1.Condition
 	// Locked: the changes are valid only for the version that they were computed from.

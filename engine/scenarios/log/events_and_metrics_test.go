@@ -223,11 +223,12 @@ func TestMetricsCountObjectsByTheirProgress(t *testing.T) {
 			for _, name := range []string{"ready", "good", "failing", "puzzling", "waiting", "held"} {
 				s.Create(strings.Replace(scene.Web, "name: web", "name: "+name, 1))
 			}
+			s.Create(strings.Replace(scene.Web, "name: web", "name: paused, annotations: {op.handwerk.dev/paused: x}", 1))
 			s.Settle()
 			s.Delete(scene.Foos, "default", "held")
 			s.Settle()
 			got := objectsBy(s.T, metrics)
-			if diff := cmp.Diff(map[string]float64{"ready": 2, "failing": 2, "waiting": 1, "held": 1}, got); diff != "" {
+			if diff := cmp.Diff(map[string]float64{"ready": 2, "failing": 2, "waiting": 1, "held": 1, "paused": 1}, got); diff != "" {
 				s.T.Errorf("objects (-want +got):\n%s", diff)
 			}
 		},
@@ -257,7 +258,7 @@ func TestObjectsAreCountedWhileTheyAreHandled(t *testing.T) {
 				s.Create(strings.Replace(scene.Web, "name: web", fmt.Sprintf("name: web-%d", i), 1))
 			}
 			s.Advance(time.Minute)
-			if diff := cmp.Diff(map[string]float64{"ready": 10, "failing": 10, "waiting": 0, "held": 0}, objectsBy(t, metrics)); diff != "" {
+			if diff := cmp.Diff(map[string]float64{"ready": 10, "failing": 10, "waiting": 0, "held": 0, "paused": 0}, objectsBy(t, metrics)); diff != "" {
 				t.Errorf("objects (-want +got):\n%s", diff)
 			}
 			for i := range 20 {

@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/attempt"
+	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/patch"
+	"github.com/handwerk-dev/handwerk/engine/pause"
+	"github.com/handwerk-dev/handwerk/engine/queue"
+)
+
+// PausedCondition is the type of the condition that says that an object is paused.
+const PausedCondition = "Paused"
+
+// rest takes the place of a pass while the object is paused. Its daemons stop, and it says so. What came up for it stays for the
+// pass after the pause.
+func (s *Site) rest(ctx context.Context, key cache.ObjectName, o *unstructured.Unstructured, m *Memory, now pause.Pause, next queue.Next) (queue.Next, error) {
+	s.Daemons.Pause(key)
+	s.Observer.Idle(key, Why{Reason: Paused, Detail: now.String()})
+	s.Box.Finished(key, ops.Stand{Standing: ops.Paused, Open: []ops.Open{{Standing: ops.Paused, Reason: "paused: " + now.String()}}})
+	if !m.Paused {
+		m.Paused = true
+		s.logOf(Input{Key: key, Object: o}, attempt.About{}).Info("object is paused; no handler runs", "reason", now.Reason, "deletionsGoOn", now.Deletions)
+	}
+	owed, err := s.sayPaused(ctx, key, o, m, now)
+	if owed {
+		next = next.Sooner(again, queue.Resync)
+	}
+	return next, err
+}
+
+// resumed says that an object is not paused any more.
+func (s *Site) resumed(in Input, m *Memory) {
+	m.Paused = false
+	s.logOf(in, attempt.About{}).Info("object is no longer paused")
+}
+
+// sayPaused sets the object's condition, once. Owed: that is to be tried again.
+func (s *Site) sayPaused(ctx context.Context, key cache.ObjectName, o *unstructured.Unstructured, m *Memory, now pause.Pause) (owed bool, err error) {
+	if s.Rules.Spec.Cache == dsl.CacheMetadata {
+		return false, nil // it is not known what other conditions there are
+	}
+	wish := func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
+		return dsl.NewPatch(), patch.Marks{Condition: s.pausedCondition(live, now)}
+	}
+	if _, marks := wish(o); marks.Condition == nil {
+		return false, nil
+	}
+	target := s.Writer.Target(o, s.Own.Resource().Generation(o), time.Now())
+	result, err := s.Writer.Conditions.Write(ctx, target, wish, &owed)
+	if errors.Is(err, patch.ErrGone) {
+		return false, nil
+	}
+	if written := result.Object; result.Status || result.Whole {
+		s.Observer.Metrics.Wrote(s.Rules.Resource, result.Status, result.Whole)
+		m.Writes.Add(inbox.Write{Cache: s.Own, Key: key, UID: written.GetUID(), Version: written.GetResourceVersion(), Own: true})
+		s.Host.Announce(key, s.Own.Resource().GVR, written)
+	}
+	if err != nil {
+		return false, fmt.Errorf("saying that the object is paused: %w", err)
+	}
+	return owed, nil
+}
+
+// pausedCondition is the condition that an object lacks; nil where it has it, where it is not paused any more, and where another
+// controller has a condition of that type.
+func (s *Site) pausedCondition(o *unstructured.Unstructured, now pause.Pause) *metav1.Condition {
+	if s.Pauses.Of(o) == nil {
+		return nil
+	}
+	prefix := Said{operator: s.Rules.Operator.Name}.prefix()
+	want := metav1.Condition{Type: PausedCondition, Status: metav1.ConditionTrue, Reason: "Annotation", Message: prefix + now.String()}
+	there := ConditionOf(o, PausedCondition)
+	message := ConditionText(there, "message")
+	if there != nil && (!strings.HasPrefix(message, prefix) || message == want.Message && ConditionText(there, "reason") == want.Reason) {
+		return nil
+	}
+	return &want
+}

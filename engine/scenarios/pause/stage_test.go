@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pause_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+)
+
+// What a person writes on an object.
+const (
+	pausedKey    = "op.handwerk.dev/paused"
+	deletionsKey = "op.handwerk.dev/paused-deletions"
+)
+
+// pausedWeb is web with the annotation.
+const pausedWeb = `{apiVersion: example.com/v1, kind: Foo, metadata: {name: web, annotations: {` + pausedKey + `: looking}}, spec: {size: 1}}`
+
+// annotate sets annotations of web; an empty value takes one off.
+func annotate(s *scene.Stage, notes map[string]string) {
+	s.T.Helper()
+	s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) {
+		all := maps.Clone(o.GetAnnotations())
+		if all == nil {
+			all = map[string]string{}
+		}
+		for key, value := range notes {
+			if all[key] = value; value == "" {
+				delete(all, key)
+			}
+		}
+		o.SetAnnotations(all)
+	})
+	s.Settle()
+}
+
+// way is a way to pause web.
+type way struct {
+	pause, resume func(*scene.Stage)
+	// message is what the condition says; empty where there is none. Check is what /readyz?verbose says after a minute.
+	message, reason, check string
+}
+
+// ways are all ways, by their names.
+func ways() map[string]way {
+	return map[string]way{
+		"an annotation of the object": {
+			pause:   func(s *scene.Stage) { annotate(s, map[string]string{pausedKey: "looking"}) },
+			resume:  func(s *scene.Stage) { annotate(s, map[string]string{pausedKey: ""}) },
+			message: "Operator op: looking", reason: "Annotation",
+			check: "paused/foos.v1.example.com/default/web ok: for 1m0s: paused: looking",
+		},
+	}
+}
+
+// checks returns the lines of /readyz?verbose that say something, and fails the test if one is a fault.
+func checks(s *scene.Stage) (out []string) {
+	s.T.Helper()
+	s.Settle()
+	for _, c := range s.Process.Engine().Ready() {
+		if c.State != ops.Pass {
+			s.T.Errorf("a fault: %s", c)
+		}
+		if c.Message != "" {
+			out = append(out, c.String())
+		}
+	}
+	return out
+}
+
+// play is a story that is told for each way.
+type play struct {
+	operator func(*dsl.Resource, *enginetest.Journal)
+	play     func(s *scene.Stage, w way)
+}
+
+// playAll plays each story for each way, with Foos that have conditions.
+func playAll(t *testing.T, all map[string]play) {
+	t.Helper()
+	for how, w := range ways() {
+		for name, one := range all {
+			t.Run(how+"/"+name, func(t *testing.T) {
+				t.Helper()
+				enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+					c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+					c.Update(scene.CRDs, "", "foos.example.com", scene.AddConditions)
+					s := scene.NewStage(t, c)
+					s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) { one.operator(foo, &s.Journal) })
+					one.play(s, w)
+				})
+			})
+		}
+	}
+}
+
+// watches declares a daemon that notes its beginning and why it ends.
+func watches(foo *dsl.Resource, j *enginetest.Journal) {
+	foo.Daemon("watch", func(ctx context.Context, r *dsl.DaemonRequest) error {
+		j.Add("begins")
+		<-ctx.Done()
+		j.Add("ends: " + string(r.Stop()))
+		return ctx.Err()
+	})
+}
+
+// everyMinute declares a timer.
+func everyMinute(foo *dsl.Resource, j *enginetest.Journal) {
+	foo.On([]dsl.Cause{dsl.Timer}, "tick", j.Note("tick"), dsl.At(scene.WithoutJitter(dsl.Timing{Every: time.Minute})))
+}
+
+// minutes returns so many lines of that timer.
+func minutes(n int) (out []string) {
+	for range n {
+		out = append(out, "tick timer")
+	}
+	return out
+}
+
+// runsForAnHour declares a machine whose first state lasts an hour at most.
+func runsForAnHour(foo *dsl.Resource, _ *enginetest.Journal) {
+	foo.Machine(dsl.Machine{States: []dsl.State{
+		{Name: "Running", Stay: &dsl.Stay{AtMost: time.Hour, Then: "Failed"}}, {Name: "Failed", Terminal: true, Failed: true},
+	}})
+}
+
+// value returns data.value of the ConfigMap web.
+func value(s *scene.Stage) any {
+	return scene.ValueAt(s.Get(scene.ConfigMaps, "default", "web"), "data.value")
+}
+
+// keepsValue declares a handler that keeps that value.
+func keepsValue(foo *dsl.Resource, _ *enginetest.Journal) {
+	foo.Owns(scene.ConfigMaps)
+	foo.OnReconcile("keep", func(ctx context.Context, r *dsl.Request) error {
+		_, err := r.Children.Apply(ctx, scene.ConfigMapWithValue("default", fmt.Sprint(scene.SizeOf(r.Object))))
+		return err
+	})
+}
