@@ -24,6 +24,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/children"
 	"github.com/handwerk-dev/handwerk/engine/events"
 	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/history"
 	"github.com/handwerk-dev/handwerk/engine/index"
 	"github.com/handwerk-dev/handwerk/engine/leader"
 	"github.com/handwerk-dev/handwerk/engine/notfound"
@@ -85,8 +86,9 @@ type Engine struct {
 	renamer *patch.Renamer
 	trim    *ops.Trimmer
 	trail   *breaker.Trail
-	// budget is the memory that passes share.
-	budget *children.Budget
+	// budget is the memory that passes share, and history has the last passes over each object.
+	budget  *children.Budget
+	history *history.Store
 	// pauses knows what is paused.
 	pauses *pause.Board
 	memo   dsl.Memo
@@ -104,7 +106,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 		return nil, fmt.Errorf("checking operator: %w", err)
 	}
 	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, outages: transport.NewOutages(s.Log), renamer: patch.NewRenamer(op), trim: ops.NewTrimmer(s.Rested), trail: breaker.NewTrail(),
-		names: names{op}, pauses: pause.NewBoard(op), budget: children.NewBudget(debug.SetMemoryLimit(-1)),
+		names: names{op}, pauses: pause.NewBoard(op), budget: children.NewBudget(debug.SetMemoryLimit(-1)), history: history.New(op.HistoryBytes()),
 	}
 	if e.metrics == nil {
 		e.metrics = ops.NewMetrics()

@@ -92,7 +92,9 @@ func (r *resource) newSite(rules pass.Rules, form cached.Form) *pass.Site {
 		Rules: rules, Host: r, Own: r.own, Box: r.box, Family: r.family, Relations: r.related, Indexes: r.indexes, Tombstones: r.fates,
 		Machines: pass.NewMachines(e.op, r.spec, e.metrics), Running: pass.NewRunning(r.log), Others: &e.others,
 		Trail: e.trail, Budget: e.budget, Pauses: e.pauses, Memo: &e.memo,
-		Observer:    &pass.Observer{Resource: r.name, Log: r.log, Events: e.events, Metrics: e.metrics, Texts: r.texts},
+		Observer: &pass.Observer{
+			Resource: r.name, Log: r.log, Events: e.events, Metrics: e.metrics, Texts: r.texts, History: e.history, Questions: &pass.Questions{},
+		},
 		Subhandlers: attempt.SubhandlerSettings{Resource: r.name, Metrics: e.metrics, Errors: e.faults, Texts: r.texts},
 	}
 	s.Writer = pass.NewWriter(pass.Writer{
@@ -135,6 +137,7 @@ func (r *resource) Begin() (workers int, work func(context.Context)) {
 	r.indexes.Clear()
 	r.site.Machines.Begin()
 	r.texts.Begin()
+	r.engine.history.Clear(r.name)
 	q := queue.New(r.name, r.engine.metrics.Queues(), func(key cache.ObjectName) string { return key.Namespace })
 	r.box.Begin(q)
 	for _, h := range r.site.Rules.Schedules.Handlers {

@@ -121,6 +121,25 @@ func (p *Running) List() []string {
 	return out
 }
 
+// Run is a pass that runs.
+type Run struct {
+	Begun time.Time
+	// Handler runs within it since a time; empty where none does.
+	Handler string
+	Entered time.Time
+}
+
+// Of returns the pass that runs over a key at this moment, if one does.
+func (p *Running) Of(key cache.ObjectName) (r Run, runs bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one, runs := p.now[key]
+	if runs {
+		r = Run{Begun: one.begun, Handler: one.handler, Entered: one.entered}
+	}
+	return r, runs
+}
+
 // Long names the passes that have run for long, the longest first. It is empty when no pass has.
 func (p *Running) Long() string {
 	p.mu.Lock()

@@ -131,6 +131,7 @@ func (p *pass) daemonsEnd() bool {
 func (s *Site) forget(key inbox.Key, t *Turn) {
 	t.Memory.Gone()
 	gone := s.forgetGone(key, t)
+	s.Observer.History.Forget(s.Observer.id(key))
 	if s.Machines.Note(key, nil); gone {
 		s.Daemons.Reconcile(daemon.Sight{Key: key})
 	}

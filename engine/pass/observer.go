@@ -5,6 +5,7 @@ package pass
 
 import (
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/tools/cache"
@@ -13,6 +14,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/events"
 	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/history"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
@@ -58,7 +60,7 @@ func (st State) noted(n Note) State {
 	return st
 }
 
-// Observer hears of passes, and makes from their results what the log, Events and metrics say of handlers and objects. All fields are required.
+// Observer hears of passes, and makes from their results what the log, Events and metrics say of handlers and objects. All fields but History are required.
 type Observer struct {
 	Resource string
 	Log      logr.Logger
@@ -66,6 +68,9 @@ type Observer struct {
 	Metrics  *ops.Metrics
 	// Texts are those with which objects fail.
 	Texts *attempt.Texts
+	// History keeps the passes; nil where none are kept. Questions are those that passes answer.
+	History   *history.Store
+	Questions *Questions
 
 	once sync.Map // lines that are written once
 }
@@ -92,6 +97,10 @@ func (o *Observer) Passed(p *pass, out Result) {
 	if out.Stands {
 		p.Box.Finished(p.Key, out.Stand)
 	}
+	o.keep(p, out)
+	if !p.Gone && !p.resourceWide() {
+		o.Questions.answer(p.Key, func() Reply { return Reply{Answer: p.explain(out)} })
+	}
 	if o.Log.V(2).Enabled() {
 		log, handlers := p.Log(), p.Rules.Readers
 		if p.resourceWide() {
@@ -106,9 +115,13 @@ func (o *Observer) Passed(p *pass, out Result) {
 }
 
 // Idle hears of a key over whose object no pass begins.
-func (o *Observer) Idle(key cache.ObjectName, why Why) {
+func (o *Observer) Idle(key cache.ObjectName, w Why) {
+	r := o.History.Record()
+	r.Idle(w.String())
+	o.History.Keep(o.id(key), history.Moment{At: time.Now()}, r, nil)
+	o.Questions.answer(key, func() Reply { return Reply{Idle: w} })
 	if o.Log.V(2).Enabled() {
-		attempt.About{Key: key}.Log(o.Log).V(2).Info("no handler runs now", "why", why.String())
+		attempt.About{Key: key}.Log(o.Log).V(2).Info("no handler runs now", "why", w.String())
 	}
 }
 

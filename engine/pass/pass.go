@@ -20,6 +20,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/breaker"
+	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/children"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
@@ -63,7 +64,7 @@ func (s *Site) Run(ctx context.Context, key cache.ObjectName) (queue.Next, error
 // runLiving is Run for the object that the cache has under the key. Next is when the key is due for objects that are gone.
 func (s *Site) runLiving(ctx context.Context, key cache.ObjectName, t *Turn, next queue.Next, share *children.Share) (queue.Next, error) {
 	current := t.Memory.CaughtUp(ctx, s.Host.Read) // asked before the read, which is then no older than that
-	object, err := s.read(ctx, key)
+	object, version, err := s.read(ctx, key)
 	if err != nil {
 		return queue.Next{}, err
 	}
@@ -95,7 +96,7 @@ func (s *Site) runLiving(ctx context.Context, key cache.ObjectName, t *Turn, nex
 	if now := s.Pauses.Of(object); now != nil {
 		return s.rest(ctx, key, object, m, *now, next)
 	}
-	in := Input{Key: key, Object: object, Now: time.Now(), Changes: t.Changes, Share: share}
+	in := Input{Key: key, Object: object, Version: version, Now: time.Now(), Changes: t.Changes, Share: share}
 	if m.Paused {
 		s.resumed(in, m)
 	}
@@ -308,20 +309,20 @@ func (s *Site) share(key cache.ObjectName, m *Memory) *children.Share {
 	return s.Budget.Take(who, bytes, func() { s.Box.Look(key) })
 }
 
-// read returns the object, nil when it is gone.
-func (s *Site) read(ctx context.Context, key cache.ObjectName) (*unstructured.Unstructured, error) {
-	cached, found := s.Own.Get(key)
+// read returns the object, nil when it is gone, and what the cache has of it.
+func (s *Site) read(ctx context.Context, key cache.ObjectName) (*unstructured.Unstructured, *cached.Object, error) {
+	version, found := s.Own.Get(key)
 	if !found {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if s.Rules.Spec.Cache != dsl.CacheLive {
-		return cached.Tree(), nil
+		return version.Tree(), version, nil
 	}
 	object, err := s.Host.Read(ctx, s.Own.Resource().GVR, key)
 	if err != nil {
-		return nil, fmt.Errorf("reading object: %w", err)
+		return nil, nil, fmt.Errorf("reading object: %w", err)
 	}
-	return object, nil
+	return object, version, nil
 }
 
 // passRefused notes how a request of the pass itself ended.

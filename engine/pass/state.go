@@ -14,6 +14,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/breaker"
+	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/children"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/index"
@@ -27,6 +28,8 @@ type Input struct {
 	Key cache.ObjectName
 	// Object is the object as the pass has read it. Where a pass is over the resource as a whole, it has no more than its kind.
 	Object *unstructured.Unstructured
+	// Version is what the cache had of it then; nil where it has nothing.
+	Version *cached.Object
 	// Gone: the cache does not show the object any more.
 	Gone bool
 	// Deletion is the moment at which the object was deleted, empty while it lives.

@@ -20,8 +20,10 @@ type Class int
 
 // The classes, most urgent first.
 const (
+	// Asked: somebody asks about the object and waits for the answer.
+	Asked Class = iota
 	// Fresh: a change was just seen.
-	Fresh Class = iota
+	Fresh
 	// Due: its time has come, as for a retry, a timer or a waiting key that is woken.
 	Due
 	// Backlog: the key came with a first list.

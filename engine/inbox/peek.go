@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inbox
+
+import (
+	"time"
+
+	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/queue"
+)
+
+// Peek is what the inbox knows of an object, beside what comes up for it.
+type Peek struct {
+	// Standing is how the object stands, since when, and Open why it is not ready; empty before its first pass.
+	Standing ops.Standing
+	Since    time.Time
+	Open     []ops.Open
+	// Parked is since when the key waits for the cache, and Suspended until when the object is held back because it loops; zero
+	// where that is not so.
+	Parked, Suspended time.Time
+	// Unfinished counts the passes in a row that could not be finished, and Problem is what the last one ended with.
+	Unfinished int
+	Problem    string
+}
+
+// Peek returns what is known of a key. It is not known outside of a term, and where no event or pass has brought it.
+func (b *Box[M]) Peek(key Key) (p Peek, known bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.keys[key]
+	if s == nil {
+		return p, false
+	}
+	p.Standing, p.Since = s.standing()
+	p.Open = s.reasons(p.Standing)
+	if s.pending != nil {
+		p.Parked, p.Suspended = s.aside, s.suspended
+		p.Unfinished, p.Problem = s.unfinished.count, s.unfinished.err
+	}
+	return p, true
+}
+
+// Ask has a key looked at before all others, because somebody asks about its object. It reports whether the process leads.
+func (b *Box[M]) Ask(key Key) (leads bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.queue == nil {
+		return false
+	}
+	b.queue.Add(key, queue.Asked)
+	return true
+}

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"time"
+
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/engine/attempt"
+	"github.com/handwerk-dev/handwerk/engine/history"
+	"github.com/handwerk-dev/handwerk/engine/inbox"
+)
+
+// keep keeps a pass in the history.
+func (o *Observer) keep(p *pass, out Result) {
+	if p.Gone || p.resourceWide() {
+		return
+	}
+	r := o.History.Record()
+	wokenBy(p.Changes, r)
+	r.Err(out.Err)
+	if out.Written != nil {
+		r.Wrote()
+	}
+	for _, a := range out.Attempts {
+		one := history.Attempt{Handler: a.Handler.ID, Cause: string(a.Cause), Number: a.Attempt, Outcome: "success", Took: a.Took}
+		if a.Err != nil {
+			one.Outcome, one.Err = string(attempt.Outcome(a.Err, a.Trouble.After.Done, a.Trouble.After.Failed)), a.Err.Error()
+		}
+		r.Attempt(one)
+	}
+	for _, w := range out.Why {
+		r.Skip(history.Skip{Handler: w.Handler, Cause: string(w.Cause), Reason: string(w.Reason), Detail: w.Detail})
+	}
+	when := history.Moment{At: p.Now, Took: time.Since(p.Now)}
+	if out.Due.After > 0 {
+		when.Due = time.Now().Add(out.Due.After)
+	}
+	o.History.Keep(o.id(p.Key), when, r, p.Version)
+}
+
+// id names an object in the history.
+func (o *Observer) id(key cache.ObjectName) history.ID {
+	return history.ID{Resource: o.Resource, Key: key}
+}
+
+// wokenBy notes what came up for an object since its last pass; nothing where no more than its time did.
+func wokenBy(c inbox.Changes, r *history.Record) {
+	switch c.Event {
+	case "":
+	case apiwatch.Added:
+		r.Woken("the object came")
+	default:
+		r.Woken("the object changed")
+	}
+	if c.Child {
+		r.Woken("a child changed")
+	}
+	if c.Related != nil {
+		r.Woken("a related object changed")
+	}
+	if len(c.Granted) > 0 {
+		r.Woken("a right was granted")
+	}
+}

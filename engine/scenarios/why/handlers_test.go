@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package why_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/engine/why"
+)
+
+// answer asks why about web, and returns the answer as people read it.
+func answer(s *scene.Stage) string {
+	s.T.Helper()
+	return answerTo(s, why.Question{Resource: "foo", Namespace: "default", Name: "web"})
+}
+
+func answerTo(s *scene.Stage, q why.Question) string {
+	s.T.Helper()
+	a, err := s.Process.Engine().Why(context.Background(), q)
+	if err != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	if err := why.Text(&b, a, false); err != nil {
+		s.T.Error(err)
+	}
+	return b.String()
+}
+
+// wantLine fails the test unless some line of the answer is this one.
+func wantLine(s *scene.Stage, got, want string) {
+	s.T.Helper()
+	for line := range strings.Lines(got) {
+		if strings.TrimSpace(line) == want {
+			return
+		}
+	}
+	s.T.Errorf("no line says %q:\n%s", want, got)
+}
+
+type story struct {
+	operator func(foo *dsl.Resource, j *enginetest.Journal)
+	then     func(s *scene.Stage)
+	want     string
+}
+
+// TestWhyOfAHandler holds the sentence for each reason for which a handler has run, or has not.
+func TestWhyOfAHandler(t *testing.T) {
+	fine := func(_ context.Context, _ *dsl.Request) error { return nil }
+	fails := func(_ context.Context, _ *dsl.Request) error { return dsl.Temporary(scene.ErrAgain, time.Hour) }
+	for name, tt := range map[string]story{
+		"a handler that is through has nothing to do": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+			foo.OnReconcile("app", fine)
+		}, nil, "handler app has nothing to do: what it looks at is as it left it"},
+		"its last attempt is named": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+			foo.OnReconcile("app", fine)
+		}, func(s *scene.Stage) { s.Advance(time.Minute) }, "ran last 1m ago for create: success"},
+		"what had changed is named, with its values": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+			foo.OnReconcile("app", fine)
+		}, func(s *scene.Stage) { s.Resize(5) }, "for a change of spec.size: from 1 to 5"},
+		"a label does not match": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+			foo.OnReconcile("app", fine, dsl.Label("tier", "gold"))
+		}, nil, "handler app does not see the object: label tier is not set"},
+		"a when is false": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+			foo.OnReconcile("app", fine, dsl.When(func(*dsl.Subject) (bool, error) { return false, nil }))
+		}, nil, "handler app does not run: its when is false"},
+		"a when fails": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+			foo.OnReconcile("app", fine, dsl.When(func(*dsl.Subject) (bool, error) { return false, dsl.Permanent(errors.New("no size")) }))
+		}, nil, "handler app does not run: its when failed: no size"},
+		"a handler comes after one that has failed": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+			foo.OnReconcile("first", fails)
+			foo.OnReconcile("second", fine, dsl.After("first"))
+		}, nil, "handler second waits for handler first, which is not through"},
+		"a handler that has failed is tried again": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+			foo.OnReconcile("app", fails)
+		}, nil, "handler app failed, and is tried again: not yet (1 attempt, next one in 1h0m)"},
+		"a handler has failed for good": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+			foo.OnReconcile("app", func(context.Context, *dsl.Request) error { return dsl.Permanent(errors.New("no such size")) })
+		}, nil, "handler app failed for good: no such size; it runs again when what it looks at changes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scene.Play(t, scene.Scenario{Operator: tt.operator, Play: func(s *scene.Stage) {
+				s.Launch()
+				s.Create(scene.Web)
+				s.Settle()
+				if tt.then != nil {
+					tt.then(s)
+					s.Settle()
+				}
+				wantLine(s, answer(s), tt.want)
+			}})
+		})
+	}
+}

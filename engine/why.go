@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/why"
+)
+
+// answerWait is how long a question waits for a pass over its object. The answer is made without one then.
+const answerWait = 300 * time.Millisecond
+
+// Why says why the operator did something to an object, or did not. The error says that the operator does not handle such objects,
+// or that the process does not lead.
+func (e *Engine) Why(ctx context.Context, q why.Question) (*why.Answer, error) {
+	r, err := e.resourceNamed(q.Resource)
+	if err != nil {
+		return nil, err
+	}
+	key := cache.ObjectName{Namespace: q.Namespace, Name: q.Name}
+	if r.own.Known() && !r.own.Resource().Namespaced {
+		key.Namespace = ""
+	}
+	out, err := r.why(ctx, key)
+	if err == nil && q.History {
+		out.History = r.site.History(key)
+	}
+	return out, err
+}
+
+// resourceNamed returns the resource that a person names as kubectl does.
+func (e *Engine) resourceNamed(text string) (*resource, error) {
+	var names []string
+	for r := range e.resources.All {
+		if r.called(text) {
+			return r, nil
+		}
+		names = append(names, r.name)
+	}
+	return nil, fmt.Errorf("looking for %s: operator %s does not handle it; it handles %s", text, e.op.Name, strings.Join(names, ", "))
+}
+
+// called reports whether a person means the resource: by its plural, its kind, its singular or a short name, with or without version
+// and group.
+func (r *resource) called(text string) bool {
+	name, served := r.spec.Name, r.own.Resource()
+	head, rest, _ := strings.Cut(text, ".")
+	head = strings.ToLower(head)
+	if head != name.Resource && head != strings.ToLower(served.Kind) && !slices.Contains(served.Short, head) {
+		return false
+	}
+	version := served.GVR.Version
+	return slices.Contains([]string{"", name.Group, version, version + "." + name.Group}, rest) || text == r.name
+}
+
+// why answers for an object.
+func (r *resource) why(ctx context.Context, key cache.ObjectName) (*why.Answer, error) {
+	if _, found := r.own.Get(key); !found {
+		out := r.site.Answer(key)
+		out.Handlers, out.Unseen = nil, r.unseen(ctx, key)
+		return out, nil
+	}
+	seen, _ := r.box.Peek(key)
+	run, runs := r.site.Running.Of(key)
+	switch {
+	case seen.Unfinished > 0: // to look again is to send the refused request again
+		return r.site.Answer(key), nil
+	case runs && time.Since(run.Begun) > answerWait:
+		return r.without(key), nil
+	}
+	answer, withdraw := r.site.Observer.Questions.Ask(key)
+	defer withdraw()
+	if !r.box.Ask(key) {
+		return nil, fmt.Errorf("asking about %s: this process does not lead", key)
+	}
+	wait := time.NewTimer(answerWait)
+	defer wait.Stop()
+	select {
+	case reply := <-answer:
+		if reply.Answer == nil {
+			return r.site.Idly(key, reply.Idle), nil
+		}
+		return reply.Answer, nil
+	case <-wait.C:
+		return r.without(key), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// without answers for an object whose pass does not come in time.
+func (r *resource) without(key cache.ObjectName) *why.Answer {
+	out := r.site.Answer(key)
+	switch run, runs := r.site.Running.Of(key); {
+	case runs && run.Handler != "":
+		out.Without = fmt.Sprintf("handler %s has been running for %s", run.Handler, time.Since(run.Entered).Truncate(time.Second))
+	case runs:
+		out.Without = fmt.Sprintf("a pass over the object has been running for %s", time.Since(run.Begun).Truncate(time.Second))
+	default:
+		out.Without = "all workers of the resource are busy"
+	}
+	return out
+}
+
+// unseen says why the operator does not see an object.
+func (r *resource) unseen(ctx context.Context, key cache.ObjectName) string {
+	if now := r.own.Status(); now.Phase != feed.Running {
+		return strings.TrimSuffix(fmt.Sprintf("%s are not watched: %s: %s", r.name, now.Phase, now.Message), ": ")
+	}
+	if r.own.Informer(key.Namespace) == nil {
+		return fmt.Sprintf("namespace %s is not in the operator's scope: %s", key.Namespace, feed.Text(r.engine.op.Scope))
+	}
+	live, err := r.engine.server.Read(ctx, r.own.Resource().GVR, key)
+	switch {
+	case err != nil:
+		return "the cache does not have it, and it cannot be read: " + err.Error()
+	case live == nil:
+		return "there is no such object"
+	}
+	if chosen, err := labels.Parse(r.spec.LabelSelector); err == nil && !chosen.Matches(labels.Set(live.GetLabels())) {
+		return fmt.Sprintf("the resource's label selector (%s) does not select it: its labels are %s", r.spec.LabelSelector, labels.FormatLabels(live.GetLabels()))
+	}
+	if _, err := fields.ParseSelector(r.spec.FieldSelector); err == nil && r.spec.FieldSelector != "" {
+		return fmt.Sprintf("the cache does not have it: the resource's field selector (%s) may not select it", r.spec.FieldSelector)
+	}
+	return "the cache does not have it yet"
+}

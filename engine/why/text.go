@@ -1,0 +1,319 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package why
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// Text writes an answer for people, with colours if the reader is a terminal.
+func Text(w io.Writer, a *Answer, colours bool) error {
+	t := &text{now: a.At, colours: colours}
+	t.head(a)
+	if a.Unseen == "" {
+		t.deletion(a.Deletion)
+		for _, h := range a.Handlers {
+			t.handler(h)
+		}
+		for _, m := range a.Machines {
+			t.machine(m)
+		}
+		for _, c := range a.Children {
+			t.child(c)
+		}
+		t.faults(a)
+		t.history(a.History)
+	}
+	_, err := w.Write(t.out.Bytes())
+	return err
+}
+
+// text is an answer on its way to people.
+type text struct {
+	out     bytes.Buffer
+	now     time.Time
+	colours bool
+}
+
+// The colours, as terminals know them.
+const (
+	red, green, yellow = "31", "32", "33"
+)
+
+// line writes a line, indented by so many steps.
+func (t *text) line(depth int, colour, format string, args ...any) {
+	said := strings.TrimRight(fmt.Sprintf(format, args...), " ")
+	if t.colours && colour != "" {
+		said = "\x1b[" + colour + "m" + said + "\x1b[0m"
+	}
+	t.out.WriteString(strings.Repeat("  ", depth) + said + "\n")
+}
+
+// head writes what the answer is about, and what is true of the object as a whole.
+func (t *text) head(a *Answer) {
+	name := strings.TrimPrefix(a.Namespace+"/"+a.Name, "/")
+	about := fmt.Sprintf("%s %s of operator %s", cmp.Or(a.Kind, a.Resource), name, a.Operator)
+	switch {
+	case a.Unseen != "":
+		t.line(0, red, "%s: not seen: %s", about, a.Unseen)
+	case a.Standing == "":
+		t.line(0, yellow, "%s: no pass over it was finished yet", about)
+	default:
+		t.line(0, colourOf(a.Standing), "%s: %s%s", about, a.Standing, t.since(a.Since))
+	}
+	if a.Without != "" {
+		t.line(1, yellow, "this is what is known without a new look at it: %s", a.Without)
+	}
+	if a.Idle != nil {
+		t.line(1, red, "%s%s", a.Idle.Says, t.until(a.Idle.Until))
+	}
+	if a.Problem != "" {
+		t.line(1, red, "%s", a.Problem)
+	}
+	if a.Due != nil {
+		t.line(1, "", "the operator looks at it again by itself %s", t.at(*a.Due))
+	}
+}
+
+func colourOf(standing string) string {
+	switch standing {
+	case "ready":
+		return green
+	case "waiting":
+		return yellow
+	}
+	return red
+}
+
+// handler writes what is said of a handler.
+func (t *text) handler(h Handler) {
+	says := h.Says
+	if h.Running != nil {
+		says = fmt.Sprintf("handler %s is running, since %s", h.ID, t.ago(*h.Running))
+	}
+	var more []string
+	if h.Attempts > 0 {
+		more = append(more, count(h.Attempts, "attempt"))
+	}
+	if h.Next != nil {
+		more = append(more, "next one "+t.at(*h.Next))
+	}
+	if len(more) > 0 {
+		says += " (" + strings.Join(more, ", ") + ")"
+	}
+	t.line(1, h.colour(), "%s", says)
+	if h.Last != nil {
+		t.line(2, "", "ran last %s", t.run(*h.Last))
+	}
+	for _, c := range h.Changed {
+		t.line(2, "", "for a change of %s", c)
+	}
+	for _, f := range h.Filters {
+		t.filter(2, f)
+	}
+}
+
+// colour is that of a handler's line.
+func (h Handler) colour() string {
+	switch {
+	case h.Attempts > 0, h.Reason == "WhenFails", h.Reason == "DeadlineOver":
+		return red
+	case h.Next != nil, h.Running != nil, h.Reason == "Blocked", h.Reason == "DaemonsFirst":
+		return yellow
+	}
+	return ""
+}
+
+// run says how an attempt went.
+func (t *text) run(r Run) string {
+	out := fmt.Sprintf("%s for %s: %s", t.at(r.At), r.Cause, r.Outcome)
+	if r.Number > 1 {
+		out += fmt.Sprintf(" (attempt %d)", r.Number)
+	}
+	if r.Took >= time.Millisecond {
+		out += ", took " + r.Took.Round(time.Millisecond).String()
+	}
+	if r.Error != "" {
+		out += ": " + oneLine(r.Error)
+	}
+	return out
+}
+
+// String says what has changed.
+func (c Change) String() string {
+	switch {
+	case c.From == "" && c.To == "":
+		return c.Path
+	case c.From == "":
+		return c.Path + ": now " + c.To
+	case c.To == "":
+		return c.Path + ": was " + c.From
+	}
+	return c.Path + ": from " + c.From + " to " + c.To
+}
+
+// filter writes the answer of a filter.
+func (t *text) filter(depth int, f Filter) {
+	said, colour := "yes", ""
+	if !f.Holds {
+		said, colour = "no: "+oneLine(f.Says), yellow
+	}
+	place := ""
+	if f.At != "" {
+		place = " (" + f.At + ")"
+	}
+	t.line(depth, colour, "%s%s: %s", f.Text, place, said)
+	for _, v := range f.Values {
+		t.line(depth+1, "", "%s is %s", v.Name, v.Value)
+	}
+}
+
+// child writes how a child is.
+func (t *text) child(c Child) {
+	name := strings.TrimPrefix(c.Namespace+"/"+c.Name, "/")
+	by := ""
+	if c.Handler != "" {
+		by = " of handler " + c.Handler
+	}
+	colour := ""
+	if c.State != "ready" {
+		colour = yellow
+	}
+	t.line(1, colour, "child %s %s%s, by %s: %s", c.Kind, name, by, c.By, strings.TrimSuffix(c.State+": "+oneLine(c.Says), ": "))
+}
+
+// machine writes where the object is in a machine.
+func (t *text) machine(m Machine) {
+	if m.State == "" {
+		t.line(1, yellow, "machine %s has not begun", m.ID)
+		return
+	}
+	t.line(1, "", "machine %s is in state %s%s", m.ID, m.State, t.since(m.Since))
+	if m.Ends != nil {
+		t.line(2, "", "to %s: %s, when its time is over", m.Then, t.at(*m.Ends))
+	}
+	for _, way := range m.Ways {
+		way.When.Text = "to " + way.To + ": " + way.When.Text
+		t.filter(2, way.When)
+	}
+	for _, s := range m.History {
+		t.line(2, "", "%s: %s to %s: %s", s.At, s.From, s.To, oneLine(s.Why))
+	}
+}
+
+// deletion writes what holds the deletion.
+func (t *text) deletion(d *Deletion) {
+	if d == nil {
+		return
+	}
+	t.line(1, yellow, "it is being deleted, since %s; finalizers: %s", t.ago(d.Since), cmp.Or(strings.Join(d.Finalizers, ", "), "none"))
+	for _, held := range d.Held {
+		t.line(2, red, "held by %s", held)
+	}
+}
+
+// faults writes what is wrong around the object.
+func (t *text) faults(a *Answer) {
+	for _, right := range a.Rights {
+		t.line(1, red, "right is missing: %s", right)
+	}
+	for _, f := range a.Feeds {
+		t.line(1, red, "%s", f)
+	}
+}
+
+// history writes the passes that are kept.
+func (t *text) history(passes []Pass) {
+	for _, p := range passes {
+		t.line(0, "", "%s  %s", p.At.UTC().Format(time.RFC3339), p.summary())
+		for _, c := range p.Changed {
+			t.line(1, "", "%s", c)
+		}
+		for _, a := range p.Attempts {
+			run := a.Run
+			run.At = p.At
+			t.line(1, "", "handler %s ran %s", a.Handler, strings.TrimPrefix(t.run(run), t.at(p.At)+" "))
+		}
+		for _, s := range p.Skips {
+			t.line(1, "", "%s", s.Says)
+		}
+		if p.More > 0 && p.Latest != nil {
+			t.line(1, "", "and %s like it, the last one at %s", count(p.More, "more pass"), p.Latest.UTC().Format(time.RFC3339))
+		}
+	}
+}
+
+// summary says what a pass was about.
+func (p Pass) summary() string {
+	if p.Idle != "" {
+		return p.Idle
+	}
+	var out []string
+	if len(p.Woken) > 0 {
+		out = append(out, strings.Join(p.Woken, ", "))
+	} else {
+		out = append(out, "its time had come")
+	}
+	if p.Wrote {
+		out = append(out, "the object was written")
+	}
+	if p.Error != "" {
+		out = append(out, "could not be finished: "+oneLine(p.Error))
+	}
+	return strings.Join(out, "; ")
+}
+
+// at says when something was or is to be.
+func (t *text) at(at time.Time) string {
+	if d := at.Sub(t.now); d > 0 {
+		return "in " + short(d)
+	}
+	return t.ago(at) + " ago"
+}
+
+func (t *text) ago(at time.Time) string { return short(t.now.Sub(at)) }
+
+func (t *text) since(at *time.Time) string {
+	if at == nil {
+		return ""
+	}
+	return ", for " + t.ago(*at)
+}
+
+func (t *text) until(at *time.Time) string {
+	if at == nil {
+		return ""
+	}
+	return ", until " + t.at(*at)
+}
+
+// short is a duration as people say it.
+func short(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(time.Second).String()
+	case d < time.Hour:
+		return strings.TrimSuffix(d.Round(time.Second).String(), "0s")
+	}
+	return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	if strings.HasSuffix(what, "s") {
+		what += "e"
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
