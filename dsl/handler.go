@@ -103,7 +103,8 @@ type Handler struct {
 
 	of      *Resource // nil until the handler is added
 	given   []Cause
-	invalid []Fault // faults of options
+	invalid []Fault     // faults of options
+	whens   []Predicate // those that When joins, for Explain
 }
 
 // Option sets an option of a handler where the handler is declared.
@@ -184,6 +185,10 @@ func AnnotationAbsent(key string) Option {
 func When(p Predicate) Option {
 	return func(h *Handler) {
 		earlier := h.When
+		if earlier != nil && len(h.whens) == 0 {
+			h.whens = append(h.whens, earlier)
+		}
+		h.whens = append(h.whens, p)
 		h.When = func(s *Subject) (bool, error) {
 			if earlier != nil {
 				if ok, err := earlier(s); err != nil || !ok {

@@ -29,4 +29,8 @@ type Known struct {
 	// Filtered, when set, runs instead of the code while When of a level-triggered handler is false. It reports this
 	// in conditions of the object, and makes no other changes.
 	Filtered func(s *Subject, says *Patch)
+	// ExplainWhen explains Handler.When, and ExplainCode the conditions within the code, such as those of its steps.
+	// See [Handler.Explain].
+	ExplainWhen func(s *Subject) Clause
+	ExplainCode func(s *Subject) []Clause
 }

@@ -67,6 +67,9 @@ type State struct {
 	Enter, During Func
 	// Action describes Enter and During for people, as in "enter: apply". Empty for Go code.
 	Action string
+	// ExplainCode explains the conditions within Enter and During, such as those of their steps. Authors in Go leave
+	// it empty.
+	ExplainCode func(s *Subject) []Clause
 	// Transitions are the ways out, in order: the first whose When holds is taken. They are evaluated only after
 	// Enter has succeeded.
 	Transitions []Transition
@@ -95,6 +98,8 @@ type Transition struct {
 	To string
 	// When must hold for the transition to be taken. Nil means as soon as Enter has succeeded.
 	When Predicate
+	// ExplainWhen explains When; see [Transition.Explain]. Authors in Go leave it empty.
+	ExplainWhen func(s *Subject) Clause
 	// Manual: the transition is taken only when a person asks for it with the annotation goto. It has no When.
 	Manual bool
 	// Why says for people why the transition is taken; in YAML it defaults to the expression. The history has it.

@@ -69,15 +69,9 @@ func (e forEach) list(r *dsl.Request) ([]actions.Entry, error) {
 func (e forEach) one(of actions.Entry, fn dsl.Func, made *taken) dsl.Func {
 	return func(ctx context.Context, r *dsl.Request) error {
 		own := *r
-		own.Vars = of.Vars
+		own.Subject = *e.Within(&r.Subject, of)
 		own.Children = entryChildren{r.Children, e.Entries, of.Key, made}
 		own.Subject.Children = own.Children
-		own.Made = slices.Clone(r.Made)
-		for i := range own.Made {
-			if slices.Contains(e.Children, own.Made[i].Name) {
-				own.Made[i].List = false
-			}
-		}
 		defer func() { r.Step = own.Step }() // also after a panic
 		return fn(ctx, &own)
 	}

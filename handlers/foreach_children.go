@@ -61,17 +61,7 @@ func (t *taken) take(desired any, key, handler string) error {
 // All returns the children of other handlers and of the entry.
 func (c entryChildren) All() ([]dsl.ChildObject, error) {
 	all, err := c.Children.All()
-	out := make([]dsl.ChildObject, 0, len(all))
-	for _, found := range all {
-		if makes(c.entries, found.Handler) {
-			if found.Key != c.key {
-				continue
-			}
-			found.Key = ""
-		}
-		out = append(out, found)
-	}
-	return out, err
+	return c.entries.Seen(all, c.key), err
 }
 
 // whose returns the kind and metadata of a child, which may be a map or any value that is an object in JSON.

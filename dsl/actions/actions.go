@@ -82,6 +82,30 @@ type Built struct {
 	Reads      dsl.Reads
 	Sets       []dsl.Path
 	Conditions []string
+	// Asks are the conditions within Func, for people who ask.
+	Asks []Ask
+}
+
+// Ask is a condition within the code of a handler.
+type Ask struct {
+	// At is its place below the handler, as in [shape.Misfit].Path. Place, its file and line, is set by package config.
+	At    []string
+	Place string
+	// Explain evaluates it for an object, for each element if it has several answers, and says what decided it.
+	Explain func(s *dsl.Subject) []dsl.Clause
+}
+
+// Within returns the condition as one of a part of the handler, as in "step 2".
+func (a Ask) Within(part string) Ask {
+	explain := a.Explain
+	a.Explain = func(s *dsl.Subject) []dsl.Clause {
+		out := explain(s)
+		for i := range out {
+			out[i].What = part + ": " + out[i].What
+		}
+		return out
+	}
+	return a
 }
 
 // Build is the input of an action besides its own configuration.

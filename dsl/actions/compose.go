@@ -3,7 +3,11 @@
 
 package actions
 
-import "github.com/handwerk-dev/handwerk/dsl"
+import (
+	"slices"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
 
 // Composer makes the code of a handler from several pieces of code: steps, and the entries of forEach. Package
 // handlers has one. Package config only passes on the pieces that it has compiled.
@@ -54,6 +58,51 @@ type Entry struct {
 	Key string
 	// Vars are the variables of the entry's expressions, in [dsl.Subject.Vars].
 	Vars map[string]any
+}
+
+// Within returns a subject as one entry sees it: with its variables, and of the handler's children with its own alone,
+// so that each name is unique.
+func (e *Entries) Within(s *dsl.Subject, one Entry) *dsl.Subject {
+	out := *s
+	out.Vars = one.Vars
+	if s.Children != nil {
+		out.Children = entryChildren{s.Children, e, one.Key}
+	}
+	out.Made = slices.Clone(s.Made)
+	for i := range out.Made {
+		if slices.Contains(e.Children, out.Made[i].Name) {
+			out.Made[i].List = false
+		}
+	}
+	return &out
+}
+
+// Seen returns the children of other handlers and those of one entry.
+func (e *Entries) Seen(all []dsl.ChildObject, key string) []dsl.ChildObject {
+	out := make([]dsl.ChildObject, 0, len(all))
+	for _, found := range all {
+		if slices.Contains(e.Makers, found.Handler) {
+			if found.Key != key {
+				continue
+			}
+			found.Key = ""
+		}
+		out = append(out, found)
+	}
+	return out
+}
+
+// entryChildren are the children of an object as one entry sees them.
+type entryChildren struct {
+	dsl.ChildReader
+	entries *Entries
+	key     string
+}
+
+// All returns the children that the entry sees.
+func (c entryChildren) All() ([]dsl.ChildObject, error) {
+	all, err := c.ChildReader.All()
+	return c.entries.Seen(all, c.key), err
 }
 
 // Compose registers the composer of handlers. Without one, configurations cannot have steps, forEach, and filters that

@@ -46,6 +46,7 @@ func (w *watched) action(at path, h *making) *actions.Built {
 		w.Fault(at.Key(h.action), "the action made no handler")
 		return nil
 	}
+	w.placeAsks(at, built.Asks)
 	w.declare(at, h, built)
 	w.params(at.Key("with"), h)
 	return &built

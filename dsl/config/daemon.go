@@ -57,6 +57,7 @@ func (w *watched) daemon(at path, d *attendant) {
 	out.Causes, out.Delay = []dsl.Cause{dsl.Running}, delay(d.InitialDelay)
 	out.Labels, out.Annotations, out.When = h.Labels, h.Annotations, when
 	out.NoFinalizer, out.NoOld = h.noFinalizer(), false
+	out.Known.ExplainWhen = h.explainWhen
 	w.add(at, out)
 }
 

@@ -65,6 +65,9 @@ type making struct {
 	entries *actions.Entries
 	vars    []string
 	item    func(shape.Schemas) shape.Shape
+	// explainWhen explains its when, and asks are the conditions within its code that it has itself.
+	explainWhen explainer
+	asks        []actions.Ask
 }
 
 // active reports whether the handler is an activity of the operator.
@@ -168,6 +171,7 @@ func (w *watched) handler(at path, form *handler) {
 	known := &out.Known
 	known.Brings, known.Sets, known.Conditions, known.Reads = built.Brings, built.Sets, built.Conditions, built.Reads.And(asks)
 	known.Gated, known.Withdraws = built.Gated, h.level && len(built.Makers) > 0
+	known.ExplainWhen, known.ExplainCode = h.explainWhen, explainCode(h.entries, slices.Concat(h.asks, built.Asks))
 	if place := w.line(at.Key("when")); when != nil && built.Filtered != nil {
 		known.Filtered = func(s *dsl.Subject, says *dsl.Patch) { built.Filtered(s, place, says) }
 	}
@@ -260,6 +264,7 @@ func (w *watched) filters(at path, h *making) (when dsl.Predicate, reads dsl.Rea
 	if program == nil {
 		return nil, reads, false
 	}
+	h.explainWhen = w.explains(at.Key("when"), "when", program, h.With, false)
 	return program.Predicate("when", h.With), reads.And(program.Reads()), program.Uses(expr.Old) || program.Uses(expr.Diff)
 }
 

@@ -101,6 +101,7 @@ func (m *assembly) state(at path, s *state, cause dsl.Cause) dsl.State {
 		Name: s.Name, Doc: s.Doc, Action: s.does(), Terminal: s.Terminal, Failed: s.Failed, Ready: s.Ready, Condition: s.Condition,
 		Enter: m.doing(at.Key("enter"), h, &s.Enter, "enter", seen), During: m.doing(at.Key("during"), h, &s.During, "during", seen),
 	}
+	out.ExplainCode = explainCode(nil, h.asks)
 	if s.Stay != nil {
 		out.Stay = &dsl.Stay{AtMost: s.Stay.AtMost, Then: s.Stay.Then}
 	}
@@ -129,6 +130,7 @@ func (m *assembly) doing(at path, h *making, d *doings, word string, seen map[st
 		return func(context.Context, *dsl.Request) error { return nil }
 	}
 	m.knows(together)
+	h.asks = append(h.asks, together.Asks...)
 	for i, one := range each {
 		m.meddles(d.at(at)(i).Key(d.list[i].action), one.Sets, one.Conditions)
 		if slices.Contains(one.Brings, dsl.Delete) {
@@ -184,7 +186,7 @@ func (m *assembly) transition(at path, h *making, t *transition) dsl.Transition 
 	if program.Uses(expr.Now) && m.watched.form.Resync == 0 {
 		m.check(at.Key("when"), at.Key("when"), untimely)
 	}
-	out.When = holdsOf(program)
+	out.When, out.ExplainWhen = holdsOf(program), m.explains(at.Key("when"), "when", program, nil, true)
 	if out.Why == "" {
 		out.Why = shortened(program.Text())
 	}
@@ -240,6 +242,7 @@ func (m *assembly) handlerOf(machine *dsl.Machine) dsl.Handler {
 	needs, declared := m.needs(m.at.Key("needs"), m.handler, &m.all)
 	h.Needs, h.Declared = append(h.Needs, needs...), declared
 	known := &h.Known
+	known.ExplainWhen = m.handler.explainWhen
 	known.Reads, known.Sets, known.Conditions, known.Brings, known.Gated = m.all.Reads, m.all.Sets, m.all.Conditions, m.all.Brings, m.all.Gated
 	h.Makers = m.all.Makers
 	h.Was, h.Release = m.form.Was, m.form.OnFailure == release

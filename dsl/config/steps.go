@@ -98,6 +98,7 @@ func (w *watched) sequence(q sequence) (out *actions.Built, each []*actions.Buil
 				unnamed = true
 			}
 			out.Gated = append(out.Gated, built.Gated...)
+			out.Asks = append(out.Asks, built.Asks...)
 			out.Brings = append(out.Brings, built.Brings...)
 			out.Sets = append(out.Sets, built.Sets...)
 			out.Conditions = append(out.Conditions, built.Conditions...)
@@ -152,12 +153,18 @@ func (w *watched) stepOf(q sequence, i int) (built *actions.Built, asks dsl.Read
 	if at := place.Key("when"); s.When != "" {
 		built.Gated = built.Makers
 		step.When, asks = w.stepWhen(at, one, s)
+		if one.explainWhen != nil {
+			built.Asks = slices.Concat([]actions.Ask{ask(one.explainWhen)}, built.Asks)
+		}
 		if filtered, line := built.Filtered, w.line(at); filtered != nil && h.level {
 			step.Filtered = func(s *dsl.Subject, says *dsl.Patch) { filtered(s, line, says) }
 		}
 	}
 	if step.When != nil || step.NotOnDelete {
 		built.Func = w.composer(place).Step(step)
+	}
+	for i := range built.Asks {
+		built.Asks[i] = built.Asks[i].Within("step " + name)
 	}
 	return built, asks
 }
@@ -169,6 +176,7 @@ func (w *watched) stepWhen(at path, h *making, s *step) (dsl.Predicate, dsl.Read
 		return nil, dsl.Reads{}
 	}
 	h.sure = append(h.sure, check.Sure(program)...)
+	h.explainWhen = w.explains(at, "when", program, s.With, false)
 	program = program.Observed("when", w.loader.registry.Branches(w.out.Name, h.ID))
 	return func(of *dsl.Subject) (bool, error) {
 		holds, err := program.Bool(expr.Scope{Subject: of, Params: s.With, Vars: objectsOf(of)})

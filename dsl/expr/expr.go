@@ -60,6 +60,11 @@ const (
 	Indexes  = "indexes"
 )
 
+// variables returns the names of the variables of all expressions.
+func variables() []string {
+	return []string{Self, Old, Diff, Cause, Event, Params, Now, Children, Related, Indexes}
+}
+
 // New returns a compiler.
 func New() (*Compiler, error) {
 	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
@@ -81,7 +86,7 @@ func New() (*Compiler, error) {
 		return nil, fmt.Errorf("making the CEL environment: %w", err)
 	}
 	c := &Compiler{env: env, functions: env.Functions(), macros: map[string][]int{}}
-	c.variables = []string{Self, Old, Diff, Cause, Event, Params, Now, Children, Related, Indexes}
+	c.variables = variables()
 	for _, macro := range env.Macros() {
 		c.macros[macro.Function()] = append(c.macros[macro.Function()], macro.ArgCount())
 	}
@@ -193,7 +198,7 @@ func (c *Compiler) compile(s source) (*Program, error) {
 	}
 	tree := checked.NativeRep()
 	return &Program{
-		source: s, program: program, uses: variables(checked), compiler: c, ast: tree, loops: loops(tree), longest: longestLoop,
+		source: s, program: program, uses: usedBy(checked), compiler: c, ast: tree, loops: loops(tree), longest: longestLoop,
 	}, nil
 }
 
@@ -215,8 +220,8 @@ func named(typeName string) string {
 	}[typeName], "a value of type "+typeName)
 }
 
-// variables returns the names that an expression uses, including those that macros bind.
-func variables(ast *cel.Ast) map[string]bool {
+// usedBy returns the names that an expression uses, including those that macros bind.
+func usedBy(ast *cel.Ast) map[string]bool {
 	uses := map[string]bool{}
 	for _, ref := range ast.NativeRep().ReferenceMap() {
 		if ref.Name != "" {

@@ -43,18 +43,17 @@ const (
 const longestLoop = 10 * time.Second
 
 // eval evaluates the program, and ends loops that take too long.
-func (p *Program) eval(a *activation) (ref.Val, error) {
+func (p *Program) eval(a *activation) (ref.Val, *cel.EvalDetails, error) {
 	if !p.loops {
-		out, _, err := p.program.Eval(a)
-		return out, err
+		return p.program.Eval(a)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), p.longest) //nolint:forbidigo // an evaluation sends no request, and no caller passes a context
 	defer cancel()
-	out, _, err := p.program.ContextEval(ctx, a)
+	out, details, err := p.program.ContextEval(ctx, a)
 	if errors.Is(err, interpreter.InterruptError{}) {
 		err = errCost
 	}
-	return out, err
+	return out, details, err
 }
 
 // loops reports whether an expression has a macro that loops.

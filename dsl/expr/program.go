@@ -14,6 +14,7 @@ import (
 	"github.com/google/cel-go/common/decls"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
@@ -70,7 +71,7 @@ func (p *Program) Eval(s Scope) (any, error) {
 	if s.Unready != nil {
 		a.hear = p.hear(a, s.Unready)
 	}
-	out, err := p.eval(a)
+	out, _, err := p.eval(a)
 	if err != nil {
 		return nil, p.evaluation(err, a)
 	}
@@ -87,16 +88,22 @@ func (p *Program) Eval(s Scope) (any, error) {
 // that exceeds the cost limit of Kubernetes.
 func (p *Program) Bool(s Scope) (bool, error) {
 	a := &activation{scope: s}
-	out, err := p.eval(a)
+	out, _, err := p.eval(a)
+	holds, err := p.answer(out, err, a)
+	if err == nil && p.answered != nil {
+		p.answered(holds)
+	}
+	return holds, err
+}
+
+// answer returns the answer of an evaluation.
+func (p *Program) answer(out ref.Val, err error, a *activation) (bool, error) {
 	if err != nil {
 		return false, p.evaluation(err, a)
 	}
 	holds, ok := out.(types.Bool)
 	if !ok {
 		return false, fmt.Errorf("the result is %s, want true or false", named(out.Type().TypeName()))
-	}
-	if p.answered != nil {
-		p.answered(bool(holds))
 	}
 	return bool(holds), nil
 }

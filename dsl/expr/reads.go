@@ -19,7 +19,7 @@ import (
 func (p *Program) Reads() dsl.Reads {
 	out := dsl.Reads{Children: p.Uses(Children), Related: p.Uses(Related), Only: !p.Uses(Old) && !p.Uses(Diff)}
 	out.ChildNames, out.RelatedNames, out.Indexes = all(p.Children()), all(p.Related()), all(p.Indexes())
-	out.Values, out.Complete = p.values(), true
+	out.Values, out.Complete = valuesOf(p.read), true
 	out.Passing = !out.Only || p.Uses(Now) || p.Uses(Cause)
 	r := p.read(Self)
 	out.Paths = slices.DeleteFunc(r.paths, still)
@@ -27,18 +27,18 @@ func (p *Program) Reads() dsl.Reads {
 	return out
 }
 
-// values returns the sources of values that the expression reads; see [dsl.Reads].
-func (p *Program) values() (out []string) {
+// valuesOf returns the sources of values that an expression, or a part of it, reads; see [dsl.Reads].
+func valuesOf(read func(variable string) *reader) (out []string) {
 	for _, root := range []string{Self, Old} {
-		if slices.ContainsFunc(p.read(root).paths, hasValues) {
+		if slices.ContainsFunc(read(root).paths, hasValues) {
 			out = append(out, Self)
 		}
 	}
-	if p.Uses(Diff) {
+	if len(read(Diff).paths) > 0 {
 		out = append(out, Self)
 	}
 	for _, root := range []string{Children, Related, Indexes} {
-		for _, path := range p.read(root).paths {
+		for _, path := range read(root).paths {
 			switch {
 			case len(path) == 0:
 				out = append(out, root+".*")

@@ -12,12 +12,12 @@ import (
 
 // elements returns the elements for which a child has objects, sorted by key. A child without forEach has one
 // element without a key.
-func (c *child) elements(in inputs) ([]expr.Element, error) {
+func (c *child) elements(scope func(vars map[string]any) expr.Scope) ([]expr.Element, error) {
 	if c.forEach == nil {
 		return []expr.Element{{}}, nil
 	}
 	each := expr.Each{Of: c.forEach, Key: c.key, Most: c.limit}
-	list, err := each.Elements(in.scope)
+	list, err := each.Elements(scope)
 	if many, is := errors.AsType[*expr.TooManyError](err); is {
 		return nil, dsl.Permanent(wrong(reasonTooMany, "%w", many))
 	}

@@ -55,7 +55,7 @@ func (d *desired) want(ctx context.Context, c *child) *state {
 		st.excluded = !st.open
 		return st
 	}
-	list, err := c.elements(d.inputs)
+	list, err := c.elements(d.inputs.scope)
 	if err != nil {
 		st.excluded = d.unresolved(st, c.label(""), err, c.forEach.Programs(), scope)
 		return st
