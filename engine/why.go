@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/why"
 )
 
@@ -33,10 +34,26 @@ func (e *Engine) Why(ctx context.Context, q why.Question) (*why.Answer, error) {
 		key.Namespace = ""
 	}
 	out, err := r.why(ctx, key)
-	if err == nil && q.History {
+	if err != nil {
+		return nil, err
+	}
+	if q.History {
 		out.History = r.site.History(key)
 	}
-	return out, err
+	out.Rights = e.access.Concerning(r.spec.Name.Resource, key.Namespace)
+	out.Feeds = r.badFeeds()
+	return out, nil
+}
+
+// badFeeds says what is wrong with what brings in the resource, its children and its related objects.
+func (r *resource) badFeeds() (out []string) {
+	by := r.engine.access.By()
+	for _, f := range r.Feeds() {
+		if c := f.Check(f.Name().String(), by); c.State != ops.Pass {
+			out = append(out, c.Name+": "+c.Message)
+		}
+	}
+	return out
 }
 
 // resourceNamed returns the resource that a person names as kubectl does.
@@ -129,10 +146,18 @@ func (r *resource) unseen(ctx context.Context, key cache.ObjectName) string {
 		return "there is no such object"
 	}
 	if chosen, err := labels.Parse(r.spec.LabelSelector); err == nil && !chosen.Matches(labels.Set(live.GetLabels())) {
-		return fmt.Sprintf("the resource's label selector (%s) does not select it: its labels are %s", r.spec.LabelSelector, labels.FormatLabels(live.GetLabels()))
+		return fmt.Sprintf("the resource's label selector (%s) does not select it: %s", r.spec.LabelSelector, labelled(live.GetLabels()))
 	}
 	if _, err := fields.ParseSelector(r.spec.FieldSelector); err == nil && r.spec.FieldSelector != "" {
 		return fmt.Sprintf("the cache does not have it: the resource's field selector (%s) may not select it", r.spec.FieldSelector)
 	}
 	return "the cache does not have it yet"
+}
+
+// labelled names the labels of an object.
+func labelled(set map[string]string) string {
+	if len(set) == 0 {
+		return "it has no labels"
+	}
+	return "its labels are " + labels.FormatLabels(set)
 }

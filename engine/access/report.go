@@ -136,6 +136,23 @@ func (m *Monitor) Checks() (out []ops.Check) {
 	return out
 }
 
+// Concerning returns the missing rights that the engine or the handlers of a resource need in a namespace, as in "may not create
+// deployments.apps (handler foos/app)". The name of the resource is that of its handlers in reasons.
+func (m *Monitor) Concerning(resource, namespace string) (out []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, g := range m.missing {
+		concerns := slices.ContainsFunc(g.Reasons, func(r rbac.Reason) bool {
+			return r.Who == rbac.Engine || strings.HasPrefix(r.Who, "handler "+resource+"/")
+		})
+		there := namespace == "" || slices.Contains(g.namespaces, namespace) || slices.Contains(g.namespaces, "")
+		if concerns && there && !g.Optional {
+			out = append(out, fmt.Sprintf("may not %s (%s)", g, g.who()))
+		}
+	}
+	return out
+}
+
 // By ends a message about a missing right with the account, as in "; account operator"; empty when the
 // account is not known.
 func (m *Monitor) By() string {

@@ -197,19 +197,19 @@ func (f *Faults) Of(h *dsl.Handler) string {
 func Unmatched(h *dsl.Handler, object metav1.Object) string {
 	for _, m := range h.Labels {
 		if set := object.GetLabels(); !m.Matches(set) {
-			return "label " + Mismatch(m, set)
+			return "label " + unmatched(m, set)
 		}
 	}
 	for _, m := range h.Annotations {
 		if set := object.GetAnnotations(); !m.Matches(set) {
-			return "annotation " + Mismatch(m, set)
+			return "annotation " + unmatched(m, set)
 		}
 	}
 	return ""
 }
 
-// Mismatch says why a set does not fulfil a condition.
-func Mismatch(m dsl.Match, set map[string]string) string {
+// unmatched says why a set does not fulfil a condition.
+func unmatched(m dsl.Match, set map[string]string) string {
 	value, found := set[m.Key]
 	switch {
 	case !found:

@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/book"
-	"github.com/handwerk-dev/handwerk/engine/filter"
 	"github.com/handwerk-dev/handwerk/engine/why"
 )
 
@@ -26,6 +24,7 @@ func (p *pass) explain(out Result) *why.Answer {
 	for _, r := range p.Rules.Daemons {
 		a.Handlers = append(a.Handlers, p.daemonAccount(r))
 	}
+	p.around(a, out)
 	return a
 }
 
@@ -44,48 +43,19 @@ func (p *pass) account(h *why.Handler, out Result, r book.Handler, w Why) {
 	if !record.Done && record.Due.After(time.Now()) {
 		h.Next = moment(record.Due)
 	}
-	h.Filters = p.filtersOf(r)
+	h.Clauses = r.Explain(p.askedAbout(r))
+	if w.Reason == WhenFalse {
+		f.Detail = why.Decided(h.Clauses)
+	}
 	h.Says = why.Sentence(f)
 }
 
-// filtersOf are a handler's filters with their answers for the object as the pass leaves it.
-func (p *pass) filtersOf(r book.Handler) (out []why.Filter) {
-	object := p.published.Current
-	for _, m := range r.Labels {
-		out = append(out, matchOf("label", m, object.GetLabels()))
-	}
-	for _, m := range r.Annotations {
-		out = append(out, matchOf("annotation", m, object.GetAnnotations()))
-	}
-	if r.When == nil {
-		return out
-	}
+// askedAbout is what a handler's conditions are asked about when a person asks. Nothing remembers what they read.
+func (p *pass) askedAbout(r book.Handler) *dsl.Subject {
 	c := AskFor(r.Handler)
 	if r.Daemon != nil {
 		c = dsl.Running
 	}
-	one := why.Filter{Text: "when"}
-	indexes := p.Indexes.View(p.Key, false, false) // which remembers nothing of what is read
-	holds, err := attempt.Ask(r.When, p.subject(p.published.Draft, r, c, p.ledger.Entry(r).Try, p.family.Reader(), indexes.For(r.ID, c)))
-	switch one.Holds = holds && err == nil; {
-	case err != nil:
-		one.Says = err.Error()
-	case !holds:
-		one.Says = "it is false"
-	}
-	return append(out, one)
-}
-
-// matchOf is a filter on a label or an annotation.
-func matchOf(what string, m dsl.Match, set map[string]string) why.Filter {
-	out := why.Filter{Text: what + " " + m.Key, Holds: m.Matches(set)}
-	if !out.Holds {
-		out.Says = filter.Mismatch(m, set)
-	}
-	return out
-}
-
-// daemonAccount says of a daemon whether it runs.
-func (p *pass) daemonAccount(r book.Handler) why.Handler {
-	return why.Handler{ID: r.ID, Daemon: true, Filters: p.filtersOf(r)}
+	indexes := p.Indexes.View(p.Key, false, false)
+	return p.subject(p.published.Draft, r, c, p.ledger.Entry(r).Try, p.family.Reader(), indexes.For(r.ID, c))
 }

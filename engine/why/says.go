@@ -6,7 +6,10 @@ package why
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/handwerk-dev/handwerk/dsl"
 )
 
 // Facts are what a sentence about a handler is made from.
@@ -64,6 +67,24 @@ func (f Facts) rest() string {
 		return strings.TrimSuffix(fmt.Sprintf(text, f.Detail), ": ")
 	}
 	return cmp.Or(f.ran(), "was not looked at in the last pass")
+}
+
+// Decided says which condition does not hold, and by which values; empty where all do.
+func Decided(all []dsl.Clause) string {
+	i := slices.IndexFunc(all, func(c dsl.Clause) bool { return c.What == "when" && !c.Holds })
+	if i < 0 {
+		return ""
+	}
+	c := all[i]
+	out := c.Text
+	if c.Place != "" {
+		out += " (" + c.Place + ")"
+	}
+	var values []string
+	for _, v := range c.Values {
+		values = append(values, v.Text+" is "+v.Value)
+	}
+	return strings.TrimSuffix(out+", where "+strings.Join(values, ", "), ", where ")
 }
 
 // plainly has the sentences for reasons that need no more than their detail.

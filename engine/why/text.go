@@ -10,6 +10,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/handwerk-dev/handwerk/dsl"
 )
 
 // Text writes an answer for people, with colours if the reader is a terminal.
@@ -102,7 +104,7 @@ func (t *text) handler(h Handler) {
 		more = append(more, count(h.Attempts, "attempt"))
 	}
 	if h.Next != nil {
-		more = append(more, "next one "+t.at(*h.Next))
+		more = append(more, "next try "+t.at(*h.Next))
 	}
 	if len(more) > 0 {
 		says += " (" + strings.Join(more, ", ") + ")"
@@ -114,8 +116,8 @@ func (t *text) handler(h Handler) {
 	for _, c := range h.Changed {
 		t.line(2, "", "for a change of %s", c)
 	}
-	for _, f := range h.Filters {
-		t.filter(2, f)
+	for _, c := range h.Clauses {
+		t.clause(2, c)
 	}
 }
 
@@ -158,19 +160,22 @@ func (c Change) String() string {
 	return c.Path + ": from " + c.From + " to " + c.To
 }
 
-// filter writes the answer of a filter.
-func (t *text) filter(depth int, f Filter) {
+// clause writes the answer of a condition, with the values that decided it.
+func (t *text) clause(depth int, c dsl.Clause) {
 	said, colour := "yes", ""
-	if !f.Holds {
-		said, colour = "no: "+oneLine(f.Says), yellow
+	switch {
+	case c.Error != "":
+		said, colour = "it failed: "+oneLine(c.Error), red
+	case !c.Holds:
+		said, colour = "no", yellow
 	}
-	place := ""
-	if f.At != "" {
-		place = " (" + f.At + ")"
+	about := strings.TrimSuffix(c.What+": "+c.Text, ": ")
+	if c.Place != "" {
+		about += " (" + c.Place + ")"
 	}
-	t.line(depth, colour, "%s%s: %s", f.Text, place, said)
-	for _, v := range f.Values {
-		t.line(depth+1, "", "%s is %s", v.Name, v.Value)
+	t.line(depth, colour, "%s: %s", about, said)
+	for _, v := range c.Values {
+		t.line(depth+1, "", "%s is %s", v.Text, v.Value)
 	}
 }
 
@@ -199,8 +204,12 @@ func (t *text) machine(m Machine) {
 		t.line(2, "", "to %s: %s, when its time is over", m.Then, t.at(*m.Ends))
 	}
 	for _, way := range m.Ways {
-		way.When.Text = "to " + way.To + ": " + way.When.Text
-		t.filter(2, way.When)
+		if way.Says != "" {
+			t.line(2, "", "to %s: %s", way.To, way.Says)
+			continue
+		}
+		way.When.What = strings.TrimSpace("to " + way.To + ": " + way.When.What)
+		t.clause(2, way.When)
 	}
 	for _, s := range m.History {
 		t.line(2, "", "%s: %s to %s: %s", s.At, s.From, s.To, oneLine(s.Why))

@@ -5,7 +5,11 @@
 // people as text. It is pure.
 package why
 
-import "time"
+import (
+	"time"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
 
 // Question asks about one object. Resource is as in kubectl: a kind, the plural, the singular or a short name, with or without version
 // and group.
@@ -88,8 +92,8 @@ type Handler struct {
 	// Last is its last attempt, and Changed what had changed of its view then; both as far as passes are kept.
 	Last    *Run     `json:"last,omitempty"`
 	Changed []Change `json:"changed,omitempty"`
-	// Filters are its filters with their answers for the object as it is now.
-	Filters []Filter `json:"filters,omitempty"`
+	// Clauses are its conditions with their answers for the object as it is now, and the values that decided.
+	Clauses []dsl.Clause `json:"clauses,omitempty"`
 	// Daemon: it runs all the time.
 	Daemon bool `json:"daemon,omitempty"`
 	// Running is since when it runs; nil while it does not.
@@ -111,24 +115,6 @@ type Change struct {
 	Path string `json:"path"`
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
-}
-
-// Filter is one of a handler's filters.
-type Filter struct {
-	// Text is what it asks for, as in "label tier" or "when".
-	Text  string `json:"text"`
-	Holds bool   `json:"holds"`
-	// Says is why it does not hold; empty where it does.
-	Says string `json:"says,omitempty"`
-	// At is the place of its expression in the configuration, and Values are what decided, where that is known.
-	At     string  `json:"at,omitempty"`
-	Values []Value `json:"values,omitempty"`
-}
-
-// Value is a value that decided an expression.
-type Value struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
 }
 
 // Child is an object that the operator keeps for this one.
@@ -181,8 +167,9 @@ type Step struct {
 // Way is a transition that leads out of a state.
 type Way struct {
 	To string `json:"to"`
-	// When says whether its condition holds; its text says by whom it is taken where it has none.
-	When Filter `json:"when"`
+	// When is its condition with its answer. Says is more about a transition that is not taken by itself.
+	When dsl.Clause `json:"when"`
+	Says string     `json:"says,omitempty"`
 }
 
 // Pass is a pass that was kept.

@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/children"
+	"github.com/handwerk-dev/handwerk/engine/machine"
+	"github.com/handwerk-dev/handwerk/engine/why"
+)
+
+// around says what is to be known beside the handlers: of children, machines and the deletion.
+func (p *pass) around(a *why.Answer, out Result) {
+	members := p.family.Members()
+	for _, m := range members {
+		a.Children = append(a.Children, p.childAccount(m))
+	}
+	object := p.published.Current
+	if out.Written != nil {
+		object = out.Written
+	}
+	for _, r := range p.Rules.Readers {
+		if r.Machine != nil {
+			about := p.askedAbout(r)
+			about.Object = object
+			a.Machines = append(a.Machines, machine.Account(r.Handler, object, p.Rules.Operator.Prefix(), about))
+		}
+	}
+	if a.Deletion != nil {
+		p.deletionAccount(a, out, members)
+	}
+}
+
+// childAccount says how a child is.
+func (p *pass) childAccount(m children.Member) why.Child {
+	out := why.Child{Kind: m.Kind.Kind, Namespace: m.Namespace, Name: m.Name, Handler: m.Spec.Handler, As: m.Spec.Name, By: "reference"}
+	if m.Recorded {
+		out.By = "record"
+	}
+	if m.Object == nil {
+		out.State, out.Says = "unseen", "the record lists it, and no cache shows it"
+		return out
+	}
+	is, err := dsl.ReadinessOf(m.Object)
+	switch {
+	case err != nil:
+		out.State, out.Says = "not ready", err.Error()
+	case is.Ready:
+		out.State = "ready"
+	case is.Failed:
+		out.State, out.Says = "failed", is.Message
+	default:
+		out.State, out.Says = "not ready", is.Message
+	}
+	return out
+}
+
+// deletionAccount says what holds the deletion.
+func (p *pass) deletionAccount(a *why.Answer, out Result, members []children.Member) {
+	d := a.Deletion
+	if d.Own = p.ownFinalizer(); d.Own != "" {
+		d.Held = append(p.heldByHandlers(out), heldByChildren(members)...)
+		if len(d.Held) == 0 {
+			d.Held = append(d.Held, "finalizer "+d.Own+", which is this operator's: it is not known yet whether all children are gone")
+		}
+	}
+	for _, f := range d.Finalizers {
+		if f != d.Own {
+			d.Held = append(d.Held, "finalizer "+f+", which is not this operator's")
+		}
+	}
+}
+
+// heldByHandlers are the daemons and handlers that hold the deletion.
+func (p *pass) heldByHandlers(out Result) (held []string) {
+	for _, r := range p.Rules.Daemons {
+		if at := p.Daemons.Account(p.Key, r.Handler); at.Runs && !at.Late && !r.NoFinalizer {
+			held = append(held, "daemon "+r.ID+", which has not ended")
+		}
+	}
+	for _, r := range p.Rules.Readers {
+		if text := p.holding(out, r); text != "" {
+			held = append(held, text)
+		}
+	}
+	return held
+}
+
+// heldByChildren are the children that hold the deletion.
+func heldByChildren(members []children.Member) (held []string) {
+	for _, m := range members {
+		if m.Holds && m.Object != nil {
+			held = append(held, "child "+m.People()+", which is not gone")
+		}
+	}
+	return held
+}
+
+// holding says how a handler holds the deletion; empty where it does not.
+func (p *pass) holding(out Result, r book.Handler) string {
+	if p.holdsUp(p.published.Draft, r) {
+		return fmt.Sprintf("handler %s, which failed for good: %s", r.ID, p.ledger.Entry(r).Try.Message)
+	}
+	if p.memory.Filters.Of(r.Handler) != "" && r.On(dsl.Delete) {
+		return fmt.Sprintf("handler %s, whose filter failed: %s", r.ID, p.memory.Filters.Of(r.Handler))
+	}
+	if j := out.Jobs.Of(r); j != nil && j.Cause == dsl.Delete && !j.Record.Done {
+		return "handler " + r.ID + ", which is not through"
+	}
+	return ""
+}
+
+// ownFinalizer is the operator's on the object; empty where there is none.
+func (p *pass) ownFinalizer() string {
+	for _, f := range p.Object.GetFinalizers() {
+		if f == p.Rules.Finalizer || slices.Contains(p.Rules.Earlier, f) {
+			return f
+		}
+	}
+	return ""
+}
+
+// daemonAccount says of a daemon whether it runs.
+func (p *pass) daemonAccount(r book.Handler) why.Handler {
+	at := p.Daemons.Account(p.Key, r.Handler)
+	out := why.Handler{ID: r.ID, Daemon: true, Clauses: r.Explain(p.askedAbout(r))}
+	says := "does not run"
+	switch {
+	case at.Runs && at.Late:
+		says = "was asked to stop (" + string(at.Stop) + "), and still runs; nothing waits for it any more"
+	case at.Runs && at.Stop != "":
+		says = "was asked to stop (" + string(at.Stop) + "), and has not ended yet"
+	case at.Runs:
+		says = "runs"
+	case at.Over:
+		says = "has ended, and is not run again for this object"
+	}
+	out.Says = "daemon " + r.ID + " " + says
+	return out
+}
