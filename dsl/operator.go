@@ -184,6 +184,9 @@ func (op *Operator) LeaderLock() string {
 // Register returns the name of the ConfigMap that lists the kinds of the operator's children.
 func (op *Operator) Register() string { return op.Name + "-children" }
 
+// PauseConfigMap returns the name of the ConfigMap that exists while the operator is paused. It is in the operator's namespace.
+func (op *Operator) PauseConfigMap() string { return op.Name + "-paused" }
+
 // DigestKey returns the name of the Secret with the key for digests of Secrets. It is in the operator's namespace.
 func (op *Operator) DigestKey() string { return op.Name + "-key" }
 
@@ -204,6 +207,7 @@ func (op *Operator) OwnPlaces(namespace string) (out []OwnPlace) {
 	for _, o := range append(op.Earlier(), op) {
 		for _, place := range []OwnPlace{
 			{schema.GroupResource{Resource: "configmaps"}, namespace, o.Register(), "register of kinds of children"},
+			{schema.GroupResource{Resource: "configmaps"}, namespace, o.PauseConfigMap(), "pause"},
 			{schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}, namespace, o.LeaderLock(), "leader's lock"},
 			{schema.GroupResource{Resource: "secrets"}, namespace, o.DigestKey(), "key of digests"},
 		} {

@@ -31,7 +31,6 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/pass"
 	"github.com/handwerk-dev/handwerk/engine/patch"
-	"github.com/handwerk-dev/handwerk/engine/pause"
 	"github.com/handwerk-dev/handwerk/engine/preflight"
 	"github.com/handwerk-dev/handwerk/engine/prune"
 	"github.com/handwerk-dev/handwerk/engine/transport"
@@ -90,7 +89,7 @@ type Engine struct {
 	budget  *children.Budget
 	history *history.Store
 	// pauses knows what is paused.
-	pauses *pause.Board
+	pauses *pauses
 	memo   dsl.Memo
 	others pass.ClientSettings
 	hooks  *activity.Hooks
@@ -106,12 +105,12 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 		return nil, fmt.Errorf("checking operator: %w", err)
 	}
 	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, outages: transport.NewOutages(s.Log), renamer: patch.NewRenamer(op), trim: ops.NewTrimmer(s.Rested), trail: breaker.NewTrail(),
-		names: names{op}, pauses: pause.NewBoard(op), budget: children.NewBudget(debug.SetMemoryLimit(-1)), history: history.New(op.HistoryBytes()),
+		names: names{op}, budget: children.NewBudget(debug.SetMemoryLimit(-1)), history: history.New(op.HistoryBytes()),
 	}
 	if e.metrics == nil {
 		e.metrics = ops.NewMetrics()
 	}
-	e.faults = &faults{outages: e.outages}
+	e.faults, e.pauses = &faults{outages: e.outages}, newPauses(e)
 	if err := e.connect(); err != nil {
 		return nil, err
 	}
@@ -143,6 +142,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	e.metrics.Resources(e.stats)
 	e.metrics.Indexes(e.indexes.Stats)
 	e.metrics.MissingRights(e.access.Missing)
+	e.metrics.Paused(e.pauses.stats)
 	return e, nil
 }
 
@@ -175,6 +175,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		e.register.Begin()
 		e.key.Begin()
 		feeds.Go(func() { e.register.Forsaken(feedsCtx, e.op.Resources()) })
+		e.pauses.await(leads)
 		leaveErr := e.resources.Work(ctx, leads, term{grace: e.grace(), indexes: e.indexes, phase: &e.phase, log: e.log})
 		if ctx.Err() != nil {
 			e.hooks.Clean(outer)
@@ -200,6 +201,7 @@ func (e *Engine) bring(outer context.Context) (ctx context.Context, running *syn
 	running = &sync.WaitGroup{}
 	running.Go(func() { e.feeds.Run(ctx) })
 	running.Go(func() { e.indexes.Run(ctx) })
+	running.Go(func() { e.pauses.run(ctx) })
 	e.resources.Run(ctx)
 	running.Go(func() { e.recheck.Run(ctx) })
 	running.Go(func() { e.outages.Attend(ctx, e.clients.Ask, e.serverBack) })

@@ -28,7 +28,7 @@ func (e *Engine) Ready() []ops.Check {
 	default:
 		start.State, start.Message = ops.Fail, "first listings are not complete"
 	}
-	out, by := []ops.Check{start}, e.access.By()
+	out, by := append([]ops.Check{start}, e.pauses.checks()...), e.access.By()
 	for r := range e.resources.All {
 		of := r.report()
 		of.Standers = r.box.Standers(standersMost)

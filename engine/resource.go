@@ -91,7 +91,7 @@ func (r *resource) newSite(rules pass.Rules, form cached.Form) *pass.Site {
 	s := &pass.Site{
 		Rules: rules, Host: r, Own: r.own, Box: r.box, Family: r.family, Relations: r.related, Indexes: r.indexes, Tombstones: r.fates,
 		Machines: pass.NewMachines(e.op, r.spec, e.metrics), Running: pass.NewRunning(r.log), Others: &e.others,
-		Trail: e.trail, Budget: e.budget, Pauses: e.pauses, Memo: &e.memo,
+		Trail: e.trail, Budget: e.budget, Pauses: e.pauses.board, Memo: &e.memo,
 		Observer: &pass.Observer{
 			Resource: r.name, Log: r.log, Events: e.events, Metrics: e.metrics, Texts: r.texts, History: e.history, Questions: &pass.Questions{},
 		},

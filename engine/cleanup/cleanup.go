@@ -196,6 +196,7 @@ func (c *Cleaner) own() (out []Found) {
 	}
 	for _, op := range c.names {
 		add(configMaps, "ConfigMap", c.home(op), op.Register())
+		add(configMaps, "ConfigMap", c.home(op), op.PauseConfigMap())
 		add(secrets, "Secret", c.home(op), op.DigestKey())
 		add(leases, "Lease", c.home(op), op.LeaderLock())
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine"
 )
 
 // Stage is a cluster with one operator and the journal of its handlers' calls, which is what most tests of an
@@ -32,6 +33,8 @@ type Stage struct {
 	// Operator is the operator under test, and Process its process after Launch.
 	Operator *dsl.Operator
 	Process  *Process
+	// Adjust adjust the settings with which Launch starts it. Optional.
+	Adjust []func(*engine.Settings)
 }
 
 // NewStage returns a stage for the operator, which need not be complete yet.
@@ -40,7 +43,7 @@ func NewStage(c *Cluster, op *dsl.Operator) *Stage { return &Stage{Cluster: c, O
 // Launch starts the operator. See [Cluster.Start].
 func (s *Stage) Launch() {
 	s.t.Helper()
-	s.Process = s.Start(s.Operator)
+	s.Process = s.Start(s.Operator, s.Adjust...)
 }
 
 // Forget settles, and drops the calls and writes so far.

@@ -229,6 +229,20 @@ func (b *Box[M]) Look(key Key) {
 	}
 }
 
+// LookAll has the keys of a namespace looked at, or if it is empty, all that are known.
+func (b *Box[M]) LookAll(namespace string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.queue == nil {
+		return
+	}
+	for key := range b.keys {
+		if namespace == "" || key.Namespace == namespace {
+			b.queue.Add(key, queue.Backlog)
+		}
+	}
+}
+
 // Echo notes an own write to a child, so that its event is not taken for news: it may come later, or have come
 // before the answer to the request.
 func (b *Box[M]) Echo(owner Key, child types.UID, version string) {

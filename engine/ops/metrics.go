@@ -83,6 +83,7 @@ type Metrics struct {
 	resources *scraped[ResourceStats]
 	indexes   *scraped[IndexStats]
 	rights    *scraped[MissingRight]
+	pauses    *scraped[PauseStats]
 }
 
 // NewMetrics returns metrics with those of the process and of the Go runtime.
@@ -109,11 +110,12 @@ func NewMetrics() *Metrics {
 		resources: newResourceCollector(),
 		indexes:   newIndexCollector(),
 		rights:    newRightsCollector(),
+		pauses:    newPauseCollector(),
 	}
 	m.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.requests, m.latency, m.leader, m.runs.counts, m.runs.durations, m.writes, m.dropped, m.machines.moves, m.machines.times, m.resources, m.indexes, m.rights,
+		m.requests, m.latency, m.leader, m.runs.counts, m.runs.durations, m.writes, m.dropped, m.machines.moves, m.machines.times, m.resources, m.indexes, m.rights, m.pauses,
 	)
 	for _, c := range m.queues.collectors() {
 		m.registry.MustRegister(c)

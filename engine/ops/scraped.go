@@ -81,6 +81,16 @@ func (m *Metrics) Indexes(stats func() []IndexStats) { m.indexes.ask.Store(&stat
 // MissingRights sets the function that returns the missing rights, as Resources does.
 func (m *Metrics) MissingRights(missing func() []MissingRight) { m.rights.ask.Store(&missing) }
 
+// Paused sets the function that returns how many pauses there are by where they are declared, as Resources does.
+func (m *Metrics) Paused(pauses func() []PauseStats) { m.pauses.ask.Store(&pauses) }
+
+// PauseStats counts the pauses of one kind at the moment of a scrape.
+type PauseStats struct {
+	// By is where they are declared. Unique.
+	By     string
+	Number int
+}
+
 // scraped is a collector that calls a function at each scrape, so gauges cannot go stale: a right that was granted has no
 // series.
 type scraped[T any] struct {
@@ -181,6 +191,16 @@ func newRightsCollector() *scraped[MissingRight] {
 		"resource", "verb")
 	c.gauges = func(m MissingRight, gauge func(*prometheus.Desc, float64, ...string)) {
 		gauge(missing, float64(m.Namespaces), m.Resource, m.Verb)
+	}
+	return c
+}
+
+func newPauseCollector() *scraped[PauseStats] {
+	c := &scraped[PauseStats]{}
+	paused := c.describe("handwerk_paused",
+		"Pauses by where they are declared: 1 for operator while the operator is paused, for namespace the number of namespaces. Objects that are paused are in handwerk_objects.", "by")
+	c.gauges = func(p PauseStats, gauge func(*prometheus.Desc, float64, ...string)) {
+		gauge(paused, float64(p.Number), p.By)
 	}
 	return c
 }

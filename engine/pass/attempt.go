@@ -268,6 +268,10 @@ func (p *pass) blocks(st State, r book.Handler) bool {
 // postponed says why a job does not run in this pass: it is not due yet, or blocked. The reason is empty where it runs.
 func (p *pass) postponed(st State, j *Job) (why Why, wait time.Duration) {
 	why = Why{Handler: j.Reader.ID, Cause: j.Cause}
+	if now := p.Pauses.Around(p.Key.Namespace, p.Deletion != ""); now != nil { // since the pass began
+		why.Reason, why.Detail = Paused, now.String()
+		return why, 0
+	}
 	if wait := j.Record.Waits(p.Now); wait > 0 {
 		why.Reason, why.Detail = BackOff, p.Now.Add(wait).Format(time.RFC3339)
 		return why, wait

@@ -25,6 +25,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/patch"
+	"github.com/handwerk-dev/handwerk/engine/pause"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/related"
 )
@@ -34,7 +35,9 @@ func (s *Site) Run(ctx context.Context, key cache.ObjectName) (queue.Next, error
 	if h := s.scheduleOf(key); h != nil {
 		return s.runSchedule(ctx, key, *h)
 	}
-	if s.Rules.Digests {
+	halt := s.Pauses.Around(key.Namespace, true)
+	whole := halt != nil && halt.By == pause.Operator
+	if s.Rules.Digests && !whole {
 		if err := s.Host.Keyed(ctx); err != nil {
 			return queue.Next{}, err
 		}
@@ -47,9 +50,20 @@ func (s *Site) Run(ctx context.Context, key cache.ObjectName) (queue.Next, error
 	}
 	t.Memory = t.Memory.Wake().Expecting(t.Expected)
 	defer t.Memory.Sleep()
-	next, late := s.finalize(ctx, key, t)
+	var next queue.Next
+	var late error
+	if halt == nil {
+		next, late = s.finalize(ctx, key, t)
+	} else {
+		t.Left = t.Gone
+	}
 	if ctx.Err() != nil {
 		return queue.Next{}, late
+	}
+	if whole {
+		s.Daemons.Pause(key)
+		s.Observer.Idle(key, Why{Reason: Paused, Detail: halt.String()})
+		return next, nil
 	}
 	share := s.share(key, t.Memory)
 	if share == nil {

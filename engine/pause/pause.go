@@ -6,10 +6,7 @@ package pause
 
 import (
 	"cmp"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/handwerk-dev/handwerk/dsl"
+	"time"
 )
 
 // By says where a pause is declared.
@@ -17,51 +14,71 @@ type By string
 
 // The places.
 const (
+	// Operator: the operator's ConfigMap.
+	Operator By = "operator"
 	// Object: an annotation of the object itself.
 	Object By = "object"
 )
 
-// Proceed is the value of the annotation beside a pause, or of a flag, with which deletions go on.
-const Proceed = "proceed"
+// The choices for objects that are being deleted during a pause. A deletion is held unless the choice is Proceed.
+const (
+	Hold    = "hold"
+	Proceed = "proceed"
+)
 
 // Pause is one pause.
 type Pause struct {
-	By By
-	// Reason is what the person who paused says.
-	Reason string
+	By By `json:"by"`
+	// Reason is what the person who paused says. Who is that person, and Since when that was, where that is known.
+	Reason string    `json:"reason,omitempty"`
+	Who    string    `json:"who,omitempty"`
+	Since  time.Time `json:"since,omitzero"`
+	// Until is when the pause ends by itself; zero means not before somebody resumes.
+	Until time.Time `json:"until,omitzero"`
 	// Deletions: objects that are being deleted are handled nevertheless.
-	Deletions bool
+	Deletions bool `json:"deletionsGoOn,omitempty"`
 }
 
-// String says it as the rest of a sentence that begins with the object.
-func (p Pause) String() string { return cmp.Or(p.Reason, "no reason is given") }
-
-// Board knows the pauses of one operator. Its methods may be called by any number of goroutines.
-type Board struct {
-	// names are the operator, and the same under its earlier names.
-	names []*dsl.Operator
-}
-
-// NewBoard returns the board of an operator.
-func NewBoard(op *dsl.Operator) *Board {
-	return &Board{names: append([]*dsl.Operator{op}, op.Earlier()...)}
-}
-
-// Of returns the pause that keeps handlers from an object; nil if there is none. A deletion that goes on is not kept.
-func (b *Board) Of(o metav1.Object) *Pause {
-	p := b.declared(o.GetAnnotations(), Object)
-	if p != nil && p.Deletions && o.GetDeletionTimestamp() != nil {
-		return nil
+// String says what is paused and why, but for an object why alone.
+func (p Pause) String() string {
+	reason := cmp.Or(p.Reason, "no reason is given")
+	if p.By != Operator {
+		return reason
 	}
-	return p
+	text := "the operator is paused"
+	if p.Who != "" {
+		text += " by " + p.Who
+	}
+	if !p.Until.IsZero() {
+		text += " until " + p.Until.Format(time.RFC3339)
+	}
+	return text + ": " + reason
 }
 
-// declared returns the pause that annotations declare. The annotation counts whatever its value is.
-func (b *Board) declared(annotations map[string]string, by By) *Pause {
-	for _, op := range b.names {
-		if reason, found := annotations[op.PausedAnnotation()]; found {
-			return &Pause{By: by, Reason: reason, Deletions: annotations[op.PausedDeletionsAnnotation()] == Proceed}
-		}
+// stops reports whether the pause keeps handlers from an object.
+func (p *Pause) stops(deleting bool) bool { return p != nil && (!deleting || !p.Deletions) }
+
+// over reports whether the pause has ended by itself.
+func (p *Pause) over(now time.Time) bool {
+	return p != nil && !p.Until.IsZero() && !now.Before(p.Until)
+}
+
+// Data returns the pause of an operator as its ConfigMap has it.
+func (p Pause) Data() map[string]string {
+	out := map[string]string{"reason": p.Reason, "by": p.Who, "since": p.Since.UTC().Format(time.RFC3339), "deletions": Hold}
+	if !p.Until.IsZero() {
+		out["until"] = p.Until.UTC().Format(time.RFC3339)
 	}
-	return nil
+	if p.Deletions {
+		out["deletions"] = Proceed
+	}
+	return out
+}
+
+// FromData reads the pause of an operator from the data of its ConfigMap, which a person may have made. An end that is no time is
+// none.
+func FromData(data map[string]string) Pause {
+	since, _ := time.Parse(time.RFC3339, data["since"])
+	until, _ := time.Parse(time.RFC3339, data["until"])
+	return Pause{By: Operator, Reason: data["reason"], Who: data["by"], Since: since, Until: until, Deletions: data["deletions"] == Proceed}
 }

@@ -78,6 +78,7 @@ func (c *collector) forgets(op *dsl.Operator, namespace string) {
 	}
 	for _, own := range []struct{ group, resource, name, why string }{
 		{"", "configmaps", op.Register(), "deletes the register"},
+		{"", "configmaps", op.PauseConfigMap(), "ends a pause"},
 		{"", "secrets", op.DigestKey(), "deletes the key of digests"},
 		{"coordination.k8s.io", "leases", op.LeaderLock(), "looks who leads, and deletes the lock"},
 	} {

@@ -56,6 +56,7 @@ func Of(op *dsl.Operator, s Settings) []Rule {
 	c.leader(namespace)
 	c.register(namespace)
 	c.key(namespace)
+	c.paused(namespace)
 	c.cluster(s.InstallCRDs)
 	if s.SecureMetrics {
 		c.reviews()

@@ -267,6 +267,14 @@ func (c *collector) key(namespace string) {
 	c.add(all, because(why), "create")
 }
 
+// paused adds the rights to see whether the operator is paused.
+func (c *collector) paused(namespace string) {
+	if namespace != "" {
+		own := about{Name: dsl.ResourceName{Resource: "configmaps"}, namespace: namespace, names: []string{c.op.PauseConfigMap()}}
+		c.offer(own, because("obeys operator pause; without it, the operator cannot be paused"), "list", "watch")
+	}
+}
+
 // cluster adds the rights for the engine's reads beside the operator's resources.
 func (c *collector) cluster(install bool) {
 	if of := c.op.Scope; len(c.spaces) == 0 && !of.Everywhere() || of.NamespaceSelector != "" {

@@ -203,7 +203,7 @@ func TestAnOperatorNeedsWhatItAndItsHandlersDo(t *testing.T) {
 			op:  leading(dsl.LeaderElection{Mode: dsl.LeaderLease}),
 			set: rbac.Settings{Namespace: "system"},
 			want: []string{
-				"list,watch foos of example.com", "get,update configmaps named foo-children in system?",
+				"list,watch foos of example.com", "get,update configmaps named foo-children in system?", "list,watch configmaps named foo-paused in system?",
 				"create leases of coordination.k8s.io in system", "get,watch,update leases of coordination.k8s.io named foo-leader in system",
 			},
 		},
@@ -227,7 +227,7 @@ func TestAnOperatorNeedsWhatItAndItsHandlersDo(t *testing.T) {
 			}(),
 			set: rbac.Settings{Namespace: "system"},
 			want: []string{
-				"list,watch foos of example.com in a", "get,update configmaps named foo-children in system?",
+				"list,watch foos of example.com in a", "get,update configmaps named foo-children in system?", "list,watch configmaps named foo-paused in system?",
 				"create leases of coordination.k8s.io in system", "get,watch,update leases of coordination.k8s.io named foo-leader in system",
 			},
 		},
@@ -235,7 +235,7 @@ func TestAnOperatorNeedsWhatItAndItsHandlersDo(t *testing.T) {
 			op:  leading(dsl.LeaderElection{Mode: dsl.LeaderLife, Name: "lock", Namespace: "here"}),
 			set: rbac.Settings{Namespace: "system"},
 			want: []string{
-				"list,watch foos of example.com", "get,update configmaps named foo-children in here?", "get pods in here",
+				"list,watch foos of example.com", "get,update configmaps named foo-children in here?", "list,watch configmaps named foo-paused in here?", "get pods in here",
 				"create leases of coordination.k8s.io in here", "get,watch,delete leases of coordination.k8s.io named lock in here",
 			},
 		},
@@ -248,7 +248,7 @@ func TestAnOperatorNeedsWhatItAndItsHandlersDo(t *testing.T) {
 			set: rbac.Settings{Namespace: "system"},
 			want: []string{
 				"get,list,watch,patch secrets", "get,list,watch,patch foos of example.com",
-				"create configmaps in system", "get,update configmaps named foo-children in system", "get,delete configmaps named old-children in system",
+				"create configmaps in system", "get,update configmaps named foo-children in system", "list,watch configmaps named foo-paused in system?", "get,delete configmaps named old-children in system",
 				"create leases of coordination.k8s.io in system", "get,watch,update leases of coordination.k8s.io named foo-leader in system",
 				"get leases of coordination.k8s.io named old-leader in system",
 			},
@@ -257,7 +257,7 @@ func TestAnOperatorNeedsWhatItAndItsHandlersDo(t *testing.T) {
 			op:  foos(func(r *dsl.Resource) { r.Owns("secrets.v1"); r.OnReconcile("one", nothing) }),
 			set: rbac.Settings{Namespace: "system"},
 			want: []string{
-				"list,watch secrets", "list,watch foos of example.com", "create configmaps in system", "get,update configmaps named foo-children in system",
+				"list,watch secrets", "list,watch foos of example.com", "create configmaps in system", "get,update configmaps named foo-children in system", "list,watch configmaps named foo-paused in system?",
 			},
 		},
 		"CRDs are written by who brings them along": {

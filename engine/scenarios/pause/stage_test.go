@@ -7,12 +7,14 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
@@ -52,6 +54,32 @@ type way struct {
 	message, reason, check string
 }
 
+// pauseOperator pauses the operator, as operator pause does, with further data.
+func pauseOperator(s *scene.Stage, more ...string) {
+	s.T.Helper()
+	s.Settle()
+	s.Create(`{apiVersion: v1, kind: ConfigMap, metadata: {name: op-paused, namespace: ops}, data: {` + strings.Join(append(more, "reason: looking", "by: alice"), ", ") + `}}`)
+	s.Settle()
+}
+
+// resumeOperator ends that.
+func resumeOperator(s *scene.Stage) {
+	s.T.Helper()
+	s.Settle() // the order of events of two resources is not defined
+	s.Delete(scene.ConfigMaps, scene.OpsNamespace, "op-paused")
+	s.Settle()
+}
+
+// ofOps are the settings of a process in that namespace.
+func ofOps(e *engine.Settings) { e.Namespace = scene.OpsNamespace }
+
+// inOps gives the operator its namespace.
+func inOps(s *scene.Stage) {
+	s.T.Helper()
+	s.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: ops}}`)
+	s.Adjust = append(s.Adjust, ofOps)
+}
+
 // ways are all ways, by their names.
 func ways() map[string]way {
 	return map[string]way{
@@ -60,6 +88,10 @@ func ways() map[string]way {
 			resume:  func(s *scene.Stage) { annotate(s, map[string]string{pausedKey: ""}) },
 			message: "Operator op: looking", reason: "Annotation",
 			check: "paused/foos.v1.example.com/default/web ok: for 1m0s: paused: looking",
+		},
+		"the ConfigMap of operator pause": {
+			pause: func(s *scene.Stage) { pauseOperator(s) }, resume: resumeOperator,
+			check: "paused ok: the operator is paused by alice: looking",
 		},
 	}
 }
@@ -97,6 +129,7 @@ func playAll(t *testing.T, all map[string]play) {
 					c.Update(scene.CRDs, "", "foos.example.com", scene.AddConditions)
 					s := scene.NewStage(t, c)
 					s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) { one.operator(foo, &s.Journal) })
+					inOps(s)
 					one.play(s, w)
 				})
 			})

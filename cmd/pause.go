@@ -1,0 +1,214 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	applyv1 "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/pause"
+	"github.com/handwerk-dev/handwerk/engine/transport"
+)
+
+// whichFlags say which operator a command is about that writes to the cluster what the operator heeds.
+type whichFlags struct {
+	config              []string
+	operator, namespace string
+	kube                kubeFlags
+}
+
+func (f *whichFlags) add(set *pflag.FlagSet) {
+	set.StringSliceVar(&f.config, "config", nil, "the operator of this `FILE|DIR`")
+	set.StringVar(&f.operator, "operator", "", "the operator of this `name`, or name.domain where it has a domain of its own")
+	set.StringVar(&f.namespace, "operator-namespace", "", "the `namespace` that it is deployed in (default "+defaultNamespace+")")
+	f.kube.add(set)
+	set.SortFlags = false
+}
+
+// usage is a PreRunE that refuses wrong flags: no operator is named, or the faults that the checks find.
+func (f *whichFlags) usage(checks ...func() error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, _ []string) error {
+		for _, check := range append(checks, f.check) {
+			if err := check(); err != nil {
+				return &usageError{command: c.CommandPath(), err: err}
+			}
+		}
+		return nil
+	}
+}
+
+func (f *whichFlags) check() error {
+	if len(f.config) == 0 && f.operator == "" {
+		return errors.New("--config or --operator is required")
+	}
+	return nil
+}
+
+// operatorOf returns the operator that the flags name; only its names are known without --config.
+func (p *program) operatorOf(f *whichFlags) (*dsl.Operator, error) {
+	if len(f.config) > 0 {
+		return p.operator(f.config, func(*dsl.Operator) {})
+	}
+	name, domain, _ := strings.Cut(f.operator, ".")
+	op := dsl.New(name)
+	op.Domain = domain
+	return op, nil
+}
+
+// clusterOf returns the operator that the flags name, the way to the API server, and the operator's namespace.
+func (p *program) clusterOf(ctx context.Context, f *whichFlags) (op *dsl.Operator, config *rest.Config, namespace string, err error) {
+	if op, err = p.operatorOf(f); err != nil {
+		return nil, nil, "", err
+	}
+	if config, _, err = p.access(ctx, &f.kube); err != nil {
+		return nil, nil, "", err
+	}
+	config = transport.WithDeadline(config)
+	config.UserAgent = userAgent(op.Name)
+	return op, config, cmp.Or(f.namespace, op.Settings.LeaderElection.Namespace, defaultNamespace), nil
+}
+
+// pauseFlags are the flags of pause.
+type pauseFlags struct {
+	which     whichFlags
+	lasts     time.Duration
+	message   string
+	deletions string
+}
+
+func (p *program) pauseCommand() *cobra.Command {
+	f := &pauseFlags{deletions: pause.Hold}
+	c := &cobra.Command{
+		Use:   "pause --config FILE|DIR -m TEXT",
+		Short: "Have an operator run no handlers for a while",
+		Long: `Have an operator run no handlers, until operator resume or for a time. All its processes
+obey within a second, and so do those that start meanwhile: no handler, timer, daemon,
+time-out of a machine or repair of a child runs, and the operator writes to no object. A
+handler that runs already goes to its end. What comes up meanwhile is handled afterwards.
+
+Objects that are being deleted wait, too; with --deletions=proceed they are handled.
+
+It writes the ConfigMap NAME-paused in the operator's namespace, for which you need the
+rights to create and patch ConfigMaps there. To pause one object, annotate it.`,
+		Example: `  operator pause --config webapp --for 2h -m "moving the database, INC-12"
+  operator pause --operator webapp --deletions proceed -m "looking at loops"
+  kubectl annotate website home 'webapp.handwerk.dev/paused=INC-12'`,
+		Args:    noArguments,
+		PreRunE: f.which.usage(f.check),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return p.pause(c.Context(), f, c.OutOrStdout())
+		},
+	}
+	set := c.Flags()
+	set.StringVarP(&f.message, "message", "m", "", "the reason, as `text` for others; required")
+	set.DurationVar(&f.lasts, "for", 0, "end by itself after this time, as in 2h (default until operator resume)")
+	set.Var(&choice{value: &f.deletions, noun: "choice", words: []string{pause.Hold, pause.Proceed}}, "deletions",
+		"hold objects that are being deleted, or let their deletion proceed")
+	f.which.add(set)
+	completeChoices(c)
+	return c
+}
+
+func (f *pauseFlags) check() error {
+	switch {
+	case strings.TrimSpace(f.message) == "":
+		return errors.New("--message is required: others want to know why")
+	case f.lasts < 0 || f.lasts > 0 && f.lasts < time.Second:
+		return fmt.Errorf("--for is %s, want a second at least", f.lasts)
+	}
+	return nil
+}
+
+// pause writes the ConfigMap.
+func (p *program) pause(ctx context.Context, f *pauseFlags, out io.Writer) error {
+	op, config, namespace, err := p.clusterOf(ctx, &f.which)
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("connecting: %w", err)
+	}
+	now := pause.Pause{By: pause.Operator, Reason: f.message, Who: whoAmI(ctx, client), Since: time.Now(), Deletions: f.deletions == pause.Proceed}
+	if f.lasts > 0 {
+		now.Until = now.Since.Add(f.lasts)
+	}
+	wanted := applyv1.ConfigMap(op.PauseConfigMap(), namespace).WithData(now.Data())
+	if _, err = client.CoreV1().ConfigMaps(namespace).Apply(ctx, wanted, metav1.ApplyOptions{FieldManager: op.Name, Force: true}); err != nil {
+		return fmt.Errorf("pausing operator %s: %w", op.Name, err)
+	}
+	until := "until operator resume"
+	if f.lasts > 0 {
+		until = "until " + now.Until.Format(time.RFC3339)
+	}
+	fmt.Fprintf(out, "operator %s is paused %s (ConfigMap %s/%s)\n", op.Name, until, namespace, op.PauseConfigMap())
+	return nil
+}
+
+// whoAmI returns the name of the user, empty where the API server does not say it.
+func whoAmI(ctx context.Context, client kubernetes.Interface) string {
+	review, err := client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return ""
+	}
+	return review.Status.UserInfo.Username
+}
+
+func (p *program) resumeCommand() *cobra.Command {
+	f := &whichFlags{}
+	c := &cobra.Command{
+		Use:   "resume --config FILE|DIR",
+		Short: "End what operator pause began",
+		Long: `End what operator pause began: each object is looked at, and what came up meanwhile is
+handled. Annotations of objects and namespaces stay.
+
+It deletes the ConfigMap NAME-paused in the operator's namespace, for which you need the
+right.`,
+		Example: `  operator resume --config webapp`,
+		Args:    noArguments,
+		PreRunE: f.usage(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return p.resume(c.Context(), f, c.OutOrStdout())
+		},
+	}
+	f.add(c.Flags())
+	return c
+}
+
+// resume deletes the ConfigMap.
+func (p *program) resume(ctx context.Context, f *whichFlags, out io.Writer) error {
+	op, config, namespace, err := p.clusterOf(ctx, f)
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("connecting: %w", err)
+	}
+	err = client.CoreV1().ConfigMaps(namespace).Delete(ctx, op.PauseConfigMap(), metav1.DeleteOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		fmt.Fprintf(out, "operator %s is not paused (there is no ConfigMap %s/%s)\n", op.Name, namespace, op.PauseConfigMap())
+		return nil
+	case err != nil:
+		return fmt.Errorf("resuming operator %s: %w", op.Name, err)
+	}
+	fmt.Fprintf(out, "operator %s goes on\n", op.Name)
+	return nil
+}

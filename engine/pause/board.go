@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pause
+
+import (
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// Board knows the pauses of one operator. Its methods may be called by any number of goroutines.
+type Board struct {
+	// names are the operator, and the same under its earlier names.
+	names    []*dsl.Operator
+	operator atomic.Pointer[Pause]
+}
+
+// NewBoard returns the board of an operator.
+func NewBoard(op *dsl.Operator) *Board {
+	return &Board{names: append([]*dsl.Operator{op}, op.Earlier()...)}
+}
+
+// SetOperator notes the pause of the operator; nil for none. It returns the one before.
+func (b *Board) SetOperator(p *Pause) (before *Pause) { return b.operator.Swap(p) }
+
+// Operator returns the pause of the operator; nil if there is none.
+func (b *Board) Operator() *Pause {
+	p := b.operator.Load()
+	if p.over(time.Now()) {
+		return nil
+	}
+	return p
+}
+
+// Around returns the pause that keeps handlers from the objects of a namespace, whatever their annotations are; nil if there is
+// none. Deleting: it is about those that are being deleted, or gone.
+func (b *Board) Around(_ string, deleting bool) *Pause {
+	if p := b.Operator(); p.stops(deleting) {
+		return p
+	}
+	return nil
+}
+
+// Of returns the pause that keeps handlers from an object; nil if there is none.
+func (b *Board) Of(o metav1.Object) *Pause {
+	deleting := o.GetDeletionTimestamp() != nil
+	if p := b.Around(o.GetNamespace(), deleting); p != nil {
+		return p
+	}
+	if p := b.declared(o.GetAnnotations(), Object); p.stops(deleting) {
+		return p
+	}
+	return nil
+}
+
+// declared returns the pause that annotations declare. The annotation counts whatever its value is.
+func (b *Board) declared(annotations map[string]string, by By) *Pause {
+	for _, op := range b.names {
+		if reason, found := annotations[op.PausedAnnotation()]; found {
+			return &Pause{By: by, Reason: reason, Deletions: annotations[op.PausedDeletionsAnnotation()] == Proceed}
+		}
+	}
+	return nil
+}

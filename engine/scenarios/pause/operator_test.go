@@ -1,0 +1,303 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pause_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+)
+
+// TestAPausedOperator holds what operator pause means beside what each pause does.
+func TestAPausedOperator(t *testing.T) {
+	all := map[string]scene.Scenario{
+		"it writes to no object, and sends no Events": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.OnReconcile("sync", j.Note("sync", scene.Reports, scene.Fails(dsl.Permanent(scene.ErrAgain))))
+			scene.EachCause(foo, j)
+		}, Play: func(s *scene.Stage) {
+			s.Update(scene.CRDs, "", "foos.example.com", scene.AddConditions)
+			s.Begin()
+			before := len(s.Events())
+			pauseOperator(s)
+			s.Resize(2)
+			s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: other}}`)
+			s.Remove()
+			s.Advance(time.Hour)
+			s.Process.Restart()
+			s.Advance(time.Hour)
+			s.Wrote()
+			s.Called()
+			if got := s.Events(); len(got) > before {
+				s.T.Errorf("Events %v", got)
+			}
+		}},
+		"new objects are created for their handlers afterwards": {Operator: scene.EachCause, Play: func(s *scene.Stage) {
+			s.Launch()
+			pauseOperator(s)
+			s.Create(scene.Web)
+			s.Advance(time.Hour)
+			s.Called()
+			resumeOperator(s)
+			s.Called("made create")
+		}},
+		"deletions wait": {Operator: scene.EachCause, Play: func(s *scene.Stage) {
+			s.Begin()
+			pauseOperator(s)
+			s.Remove()
+			s.Advance(time.Hour)
+			s.Called()
+			s.WantFinalizers(scene.Finalizer)
+			resumeOperator(s)
+			s.Called("left delete")
+			s.WantGone()
+		}},
+		"also of what is gone": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.OnDelete("left", j.Note("left"), dsl.NoFinalizer())
+		}, Play: func(s *scene.Stage) {
+			s.Begin()
+			pauseOperator(s)
+			s.Remove()
+			s.WantGone()
+			s.Called()
+			s.Create(scene.Web)
+			s.Advance(time.Hour)
+			s.Called()
+			resumeOperator(s)
+			s.Called("left delete")
+		}},
+		"or deletions go on": {Operator: scene.EachCause, Play: func(s *scene.Stage) {
+			s.Begin()
+			pauseOperator(s, "deletions: proceed")
+			s.Resize(2)
+			s.Called()
+			s.Remove()
+			s.Called("left delete")
+			s.WantGone()
+		}},
+		"a paused object stays paused, and keeps its deletion": {Operator: scene.EachCause, Play: func(s *scene.Stage) {
+			s.Begin()
+			pauseOperator(s, "deletions: proceed")
+			annotate(s, map[string]string{pausedKey: "x"})
+			s.Remove()
+			s.Called()
+			resumeOperator(s)
+			s.Called()
+			annotate(s, map[string]string{pausedKey: ""})
+			s.Called("left delete")
+		}},
+		"it ends by itself": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
+			s.Begin()
+			pauseOperator(s, "until: "+strconv.Quote(in(2*time.Hour)))
+			s.Resize(2)
+			s.Advance(2*time.Hour - time.Second)
+			s.Called()
+			s.Advance(2 * time.Second)
+			s.Called("sync update")
+			checks(s)
+			s.Process.Restart() // the ConfigMap is there still
+			s.Called("sync resume")
+		}},
+		"another end counts from then on": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
+			s.Begin()
+			pauseOperator(s, "until: "+strconv.Quote(in(time.Hour)))
+			s.Resize(2)
+			s.Update(scene.ConfigMaps, scene.OpsNamespace, "op-paused", scene.SetField(in(3*time.Hour), "data", "until"))
+			s.Advance(3*time.Hour - time.Second)
+			s.Called()
+			s.Advance(2 * time.Second)
+			s.Called("sync update")
+		}},
+		"an end that is no time is none": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
+			s.Begin()
+			pauseOperator(s, "until: tomorrow")
+			s.Resize(2)
+			s.Advance(48 * time.Hour)
+			s.Called()
+		}},
+		"schedules of the resource wait": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.Schedule(scene.WithoutJitter(dsl.Timing{Cron: "0 * * * *"}), "tidy", j.Note("tidy"))
+		}, Play: func(s *scene.Stage) {
+			s.Launch()
+			s.Advance(90 * time.Minute)
+			s.Called("tidy timer")
+			pauseOperator(s)
+			s.Advance(5 * time.Hour)
+			s.Called()
+			resumeOperator(s)
+			s.Called("tidy timer")
+			s.Advance(30 * time.Minute)
+			s.Called("tidy timer")
+		}},
+		"a handler that runs goes to its end, and those after it wait": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.OnReconcile("slow", j.Note("slow", scene.TakesTime(time.Minute)))
+			foo.OnReconcile("after", j.Note("after"))
+		}, Play: func(s *scene.Stage) {
+			s.Launch()
+			s.Create(scene.Web)
+			s.Called("slow create")
+			pauseOperator(s)
+			s.Advance(time.Hour)
+			s.Called()
+			resumeOperator(s)
+			s.Called("after create")
+		}},
+		"no daemon begins": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.OnReconcile("slow", scene.TakesTime(time.Minute))
+			watches(foo, j)
+		}, Play: func(s *scene.Stage) {
+			s.Launch()
+			s.Create(scene.Web)
+			s.Settle()
+			pauseOperator(s)
+			s.Advance(time.Hour)
+			s.Called()
+			resumeOperator(s)
+			s.Called("begins")
+		}},
+		"another operator goes on": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
+			s.Begin()
+			other := dsl.New("other")
+			other.Resource(scene.Foos, func(foo *dsl.Resource) { foo.OnReconcile("theirs", s.Note("theirs")) })
+			s.Start(other, ofOps)
+			s.Called("theirs resume")
+			pauseOperator(s)
+			s.Resize(2)
+			s.Called("theirs update")
+		}},
+		"handlers cannot pause their operator": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.OnReconcile("sync", j.Note("sync", func(ctx context.Context, r *dsl.Request) error {
+				_, err := r.Client.Apply(ctx, scene.ConfigMapIn(scene.OpsNamespace, "op-paused"))
+				return err
+			}))
+		}, Play: func(s *scene.Stage) {
+			s.Begin()
+			if s.Get(scene.ConfigMaps, scene.OpsNamespace, "op-paused") != nil {
+				s.T.Error("the ConfigMap is there")
+			}
+		}},
+		"without the right to see it the operator works": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
+			for _, verb := range reads {
+				s.Forbid(verb, scene.ConfigMaps, scene.OpsNamespace)
+			}
+			pauseOperator(s)
+			s.Launch()
+			s.Create(scene.Web)
+			s.Called("sync create")
+			for _, verb := range reads {
+				s.Allow(verb, scene.ConfigMaps, scene.OpsNamespace)
+			}
+			s.Advance(time.Minute)
+			s.Resize(2)
+			s.Called()
+		}},
+		"where it cannot be read for long the operator works": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
+			pauseOperator(s)
+			s.Create(scene.Web)
+			ends := []func() int{}
+			for _, verb := range reads {
+				ends = append(ends, s.FailWhile(verb, scene.ConfigMaps, errors.New("out of order")))
+			}
+			s.Launch()
+			s.Advance(9 * time.Second)
+			s.Called()
+			s.Advance(2 * time.Second)
+			s.Called("sync resume")
+			for _, end := range ends {
+				end()
+			}
+			s.Advance(time.Minute)
+			s.Resize(2)
+			s.Called()
+		}},
+	}
+	for name, one := range all {
+		t.Run(name, func(t *testing.T) {
+			scene.Play(t, scene.Scenario{Operator: one.Operator, Play: func(s *scene.Stage) {
+				inOps(s)
+				one.Play(s)
+			}})
+		})
+	}
+}
+
+// reads are the verbs with which the ConfigMap is watched.
+var reads = []string{"list", "watch"}
+
+// in is a time from now, as the ConfigMap has it.
+func in(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC3339) }
+
+// TestAllReplicasObey holds that a process which comes to lead while the operator is paused runs nothing.
+func TestAllReplicasObey(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+		s := scene.NewStage(t, c)
+		first, _ := scene.StartReplicas(s, dsl.LeaderLease)
+		s.Create(scene.Web)
+		s.Forget()
+		s.Create(`{apiVersion: v1, kind: ConfigMap, metadata: {name: op-paused, namespace: default}, data: {reason: looking}}`)
+		s.Resize(2)
+		s.Advance(time.Minute)
+		s.Called()
+		if err := first.Stop(); err != nil {
+			t.Error(err)
+		}
+		s.Advance(time.Minute)
+		s.Called()
+		s.Delete(scene.ConfigMaps, "default", "op-paused")
+		if got := s.Take(); len(got) != 0 {
+			t.Errorf("calls %v before the event", got)
+		}
+		s.Called("second resume")
+	})
+}
+
+// pausedBy returns the metric handwerk_paused.
+func pausedBy(t *testing.T, metrics *ops.Metrics) map[string]float64 {
+	t.Helper()
+	families, err := metrics.Registry().Gather()
+	if err != nil {
+		t.Error(err)
+	}
+	out := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == "handwerk_paused" {
+				out[m.GetLabel()[0].GetValue()] = m.GetGauge().GetValue()
+			}
+		}
+	}
+	return out
+}
+
+// TestAPausedOperatorIsSeen holds where it is said that the operator is paused.
+func TestAPausedOperatorIsSeen(t *testing.T) {
+	scene.Play(t, scene.Scenario{Operator: scene.Syncs, Play: func(s *scene.Stage) {
+		inOps(s)
+		metrics := ops.NewMetrics()
+		s.Adjust = append(s.Adjust, func(e *engine.Settings) { e.Metrics = metrics })
+		s.Launch()
+		paused := func(want float64) {
+			s.T.Helper()
+			if got := pausedBy(s.T, metrics)["operator"]; got != want {
+				s.T.Errorf("handwerk_paused is %v, want %v", got, want)
+			}
+		}
+		paused(0)
+		pauseOperator(s, "until: "+strconv.Quote(in(time.Hour)))
+		paused(1)
+		if got := s.Process.Engine().Pauses(); len(got) != 1 || got[0].Who != "alice" || got[0].Reason != "looking" {
+			s.T.Errorf("pauses %v", got)
+		}
+		resumeOperator(s)
+		paused(0)
+	}})
+}
