@@ -8,147 +8,91 @@ import (
 	"sync"
 	"time"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/handwerk-dev/handwerk/dsl/logmark"
-	"github.com/handwerk-dev/handwerk/engine/backoff"
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/pause"
 	"github.com/handwerk-dev/handwerk/engine/prune"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
-const (
-	// pauseKnown is how long handlers wait at the start of a term until it is known whether the operator is paused. Where the
-	// account may not read that, they do not wait.
-	pauseKnown = 10 * time.Second
-	// rightAgain and rightAgainMost bound the wait before a missing right is asked for again.
-	rightAgain     = time.Second
-	rightAgainMost = time.Minute
-)
+// pauseKnown is how long handlers wait at the start of a term until it is known what is paused. What the account may not see
+// they do not wait for.
+const pauseKnown = 10 * time.Second
 
-// pauses brings in the pause of the operator, which is in a ConfigMap, and has all objects looked at when it begins and ends.
+// pauses brings in what is paused beside single objects: the operator, by a ConfigMap, and namespaces, by an annotation. When a
+// pause begins or ends, the objects are looked at.
 type pauses struct {
 	engine *Engine
 	board  *pause.Board
-	source watch.Source
-	// read is closed when the ConfigMap was read, or may not be.
-	read chan struct{}
-	once sync.Once
+	// sights are what is watched for them.
+	sights []*pauseSight
 
 	mu sync.Mutex
-	// watched is nil before the watch is open. ends is the timer of a pause with an end.
-	watched *watch.Handle
-	ends    *time.Timer
+	// ends is the timer of a pause of the operator with an end.
+	ends *time.Timer
 }
 
 func newPauses(e *Engine) *pauses {
-	p := &pauses{engine: e, board: pause.NewBoard(e.op), read: make(chan struct{})}
-	p.source = watch.Source{
-		GVR: prune.RegisterResource, Namespace: e.settings.Namespace,
-		FieldSelector: fields.OneTermEqualSelector("metadata.name", e.op.PauseConfigMap()).String(),
+	p := &pauses{engine: e, board: pause.NewBoard(e.op)}
+	if home, name := e.settings.Namespace, e.op.PauseConfigMap(); home != "" {
+		p.sights = append(p.sights, &pauseSight{
+			engine: e, name: name, on: p.operatorSeen, read: make(chan struct{}),
+			lacks: "operator cannot be paused: its account may not watch the ConfigMap that says so",
+			source: watch.Source{
+				GVR: prune.RegisterResource, Namespace: home, FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String(),
+				Form: cached.Form{}.WithDefaults(),
+			},
+		})
 	}
 	return p
 }
 
-// kept reports whether the operator has a place for the ConfigMap.
-func (p *pauses) kept() bool { return p.source.Namespace != "" }
-
-// run watches the ConfigMap until ctx ends, as soon as the account may.
-func (p *pauses) run(ctx context.Context) {
-	if !p.kept() {
-		return
-	}
-	defer p.end()
-	var wait time.Duration
-	for !p.open(ctx) {
-		var in time.Duration
-		wait, in = backoff.Next(wait, rightAgain, rightAgainMost)
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(in):
-		}
-	}
-	<-ctx.Done()
-}
-
-// open opens the watch. It reports false where that is to be tried again: the account may not watch, or nobody can say so.
-func (p *pauses) open(ctx context.Context) bool {
-	name := p.engine.op.PauseConfigMap()
-	for _, verb := range []string{"list", "watch"} {
-		allowed, err := p.engine.catalog.Allowed(ctx, authorizationv1.ResourceAttributes{
-			Version: p.source.GVR.Version, Resource: p.source.GVR.Resource, Namespace: p.source.Namespace, Name: name, Verb: verb,
+// watchNamespaces has namespaces watched, too. An operator that works in namespaces by name has its rights there alone.
+func (p *pauses) watchNamespaces() {
+	if e := p.engine; e.op.Scope.Everywhere() || e.feeds.Scope().Live() {
+		p.sights = append(p.sights, &pauseSight{
+			engine: e, on: p.namespaceSeen, read: make(chan struct{}),
+			lacks:  "namespaces cannot be paused: the account may not watch them",
+			source: watch.Source{GVR: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, Form: cached.Form{Profile: dsl.CacheMetadata}.WithDefaults()},
 		})
-		if err != nil {
-			return false
-		}
-		if !allowed {
-			p.settle(func() {
-				p.engine.log.Info("operator cannot be paused: its account may not watch the ConfigMap that says so", logmark.Warning, true,
-					"configMap", p.source.Namespace+"/"+name)
-			})
-			return false
-		}
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	h, err := p.engine.watches.Open(ctx, p.source, p)
-	p.watched = h
-	return err == nil // otherwise the engine is closed
 }
 
-// end ends the watch.
-func (p *pauses) end() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.watched != nil {
-		p.watched.Close()
+// run watches until ctx ends.
+func (p *pauses) run(ctx context.Context) {
+	var running sync.WaitGroup
+	for _, s := range p.sights {
+		running.Go(func() { s.run(ctx) })
 	}
-	if p.ends != nil {
-		p.ends.Stop()
-	}
+	running.Wait()
+	p.endLater(nil)
 }
 
 // watchChanged is called when the state of an informer has changed.
 func (p *pauses) watchChanged(src watch.Source, state watch.State) {
-	if state.Synced && src.GVR == p.source.GVR && src.Namespace == p.source.Namespace && src.FieldSelector == p.source.FieldSelector {
-		p.settle(func() {})
+	for _, s := range p.sights {
+		if state.Synced && src == s.source {
+			s.settle(func() {})
+		}
 	}
 }
 
-// settle notes once that the ConfigMap was read, or may not be.
-func (p *pauses) settle(say func()) {
-	p.once.Do(func() {
-		say()
-		close(p.read)
-	})
-}
-
-// await waits until it is known whether the operator is paused: no handler runs before that.
+// await waits until it is known what is paused: no handler runs before that.
 func (p *pauses) await(ctx context.Context) {
-	if !p.kept() {
-		return
-	}
 	ctx, cancel := context.WithTimeout(ctx, pauseKnown)
 	defer cancel()
-	select {
-	case <-p.read:
-	case <-ctx.Done():
-		return
-	}
-	p.mu.Lock()
-	h := p.watched
-	p.mu.Unlock()
-	if h != nil {
-		h.WaitSynced(ctx) // its events have come
+	for _, s := range p.sights {
+		s.await(ctx)
 	}
 }
 
-// OnEvent takes an event of the ConfigMap.
-func (p *pauses) OnEvent(ev watch.Event) {
+// operatorSeen takes an event of the ConfigMap.
+func (p *pauses) operatorSeen(ev watch.Event) {
 	if ev.Kind == watch.Deleted {
 		p.set(nil)
 		return
@@ -158,9 +102,8 @@ func (p *pauses) OnEvent(ev watch.Event) {
 	p.set(&now)
 }
 
-// set notes a pause, or that there is none, and says so.
+// set notes a pause of the operator, or that there is none, and says so.
 func (p *pauses) set(now *pause.Pause) {
-	log := p.engine.log
 	before := p.board.Operator()
 	p.board.SetOperator(now)
 	now = p.board.Operator() // nil where it has ended by itself
@@ -169,14 +112,14 @@ func (p *pauses) set(now *pause.Pause) {
 	case now == nil && before == nil, now != nil && before != nil && *now == *before:
 		return
 	case now != nil:
-		log.Info("operator is paused; no handler runs", "by", now.Who, "reason", now.Reason, "until", until(now), "deletionsGoOn", now.Deletions)
+		p.engine.log.Info("operator is paused; no handler runs", "by", now.Who, "reason", now.Reason, "until", until(now), "deletionsGoOn", now.Deletions)
 	default:
 		p.sayResumed(*before)
 	}
 	p.look("")
 }
 
-// endLater has a pause end when its time comes.
+// endLater has a pause of the operator end when its time comes.
 func (p *pauses) endLater(now *pause.Pause) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -207,6 +150,25 @@ func until(p *pause.Pause) string {
 	return p.Until.Format(time.RFC3339)
 }
 
+// namespaceSeen takes an event of a namespace.
+func (p *pauses) namespaceSeen(ev watch.Event) {
+	annotations := ev.Object.GetAnnotations()
+	if ev.Kind == watch.Deleted {
+		annotations = nil
+	}
+	before, now := p.board.SetNamespace(ev.Key.Name, annotations)
+	log := p.engine.log.WithValues("namespace", ev.Key.Name)
+	switch {
+	case now == nil && before == nil, now != nil && before != nil && *now == *before:
+		return
+	case now != nil:
+		log.Info("namespace is paused; no handler runs for its objects", "reason", now.Reason, "deletionsGoOn", now.Deletions)
+	default:
+		log.Info("namespace is no longer paused", "reason", before.Reason)
+	}
+	p.look(ev.Key.Name)
+}
+
 // look has the objects of a namespace looked at, or all: what came up for them is handled, or their daemons stop.
 func (p *pauses) look(namespace string) {
 	for r := range p.engine.resources.All {
@@ -214,10 +176,19 @@ func (p *pauses) look(namespace string) {
 	}
 }
 
+// namedPauses is how many namespaces /readyz?verbose names.
+const namedPauses = 20
+
 // checks says what is paused.
 func (p *pauses) checks() (out []ops.Check) {
 	for _, one := range p.all() {
-		out = append(out, ops.Check{Name: "paused", Message: one.String()})
+		name := "paused"
+		if one.Namespace != "" {
+			name += "/namespace/" + one.Namespace
+		}
+		if len(out) <= namedPauses {
+			out = append(out, ops.Check{Name: name, Message: one.String()})
+		}
 	}
 	return out
 }
@@ -227,17 +198,17 @@ func (p *pauses) all() (out []pause.Pause) {
 	if now := p.board.Operator(); now != nil {
 		out = append(out, *now)
 	}
-	return out
+	return append(out, p.board.Namespaces()...)
 }
 
 // stats counts them for metrics.
 func (p *pauses) stats() []ops.PauseStats {
-	number := 0
-	if p.board.Operator() != nil {
-		number = 1
+	of := map[pause.By]int{}
+	for _, one := range p.all() {
+		of[one.By]++
 	}
-	return []ops.PauseStats{{By: string(pause.Operator), Number: number}}
+	return []ops.PauseStats{{By: string(pause.Operator), Number: of[pause.Operator]}, {By: string(pause.Namespace), Number: of[pause.Namespace]}}
 }
 
-// Pauses returns what is paused: the operator. Single objects that are paused are counted by their standing.
+// Pauses returns what is paused: the operator and namespaces. Single objects that are paused are counted by their standing.
 func (e *Engine) Pauses() []pause.Pause { return e.pauses.all() }

@@ -21,6 +21,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/filter"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/machine"
+	"github.com/handwerk-dev/handwerk/engine/pause"
 	"github.com/handwerk-dev/handwerk/engine/prune"
 	"github.com/handwerk-dev/handwerk/engine/related"
 )
@@ -91,8 +92,8 @@ type Rest struct {
 	Grown int
 	// Woken is what woke the object last, as long as something of that is left to do.
 	Woken breaker.Woken
-	// Paused: the last pass found the object paused.
-	Paused bool
+	// Paused is where the pause is declared in which the last pass found the object; empty without a pause.
+	Paused pause.By
 	// Settled are types of conditions that were to be retired: they are gone, or somebody else's.
 	Settled []string
 }

@@ -111,7 +111,7 @@ func (s *Site) runLiving(ctx context.Context, key cache.ObjectName, t *Turn, nex
 		return s.rest(ctx, key, object, m, *now, next)
 	}
 	in := Input{Key: key, Object: object, Version: version, Now: time.Now(), Changes: t.Changes, Share: share}
-	if m.Paused {
+	if m.Paused != "" {
 		s.resumed(in, m)
 	}
 	if wait := m.Breaker.Wait(in.Now); wait > 0 && object.GetDeletionTimestamp() == nil {

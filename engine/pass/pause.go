@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
@@ -32,9 +33,9 @@ func (s *Site) rest(ctx context.Context, key cache.ObjectName, o *unstructured.U
 	s.Daemons.Pause(key)
 	s.Observer.Idle(key, Why{Reason: Paused, Detail: now.String()})
 	s.Box.Finished(key, ops.Stand{Standing: ops.Paused, Open: []ops.Open{{Standing: ops.Paused, Reason: "paused: " + now.String()}}})
-	if !m.Paused {
-		m.Paused = true
-		s.logOf(Input{Key: key, Object: o}, attempt.About{}).Info("object is paused; no handler runs", "reason", now.Reason, "deletionsGoOn", now.Deletions)
+	if m.Paused != now.By {
+		m.Paused = now.By
+		s.pauseLog(Input{Key: key, Object: o}, now.By).Info("object is paused; no handler runs", "reason", now.Reason, "deletionsGoOn", now.Deletions)
 	}
 	owed, err := s.sayPaused(ctx, key, o, m, now)
 	if owed {
@@ -45,14 +46,23 @@ func (s *Site) rest(ctx context.Context, key cache.ObjectName, o *unstructured.U
 
 // resumed says that an object is not paused any more.
 func (s *Site) resumed(in Input, m *Memory) {
-	m.Paused = false
-	s.logOf(in, attempt.About{}).Info("object is no longer paused")
+	s.pauseLog(in, m.Paused).Info("object is no longer paused")
+	m.Paused = ""
+}
+
+// pauseLog is the log for the pause of an object. A pause of many objects is a line of its own.
+func (s *Site) pauseLog(in Input, by pause.By) logr.Logger {
+	log := s.logOf(in, attempt.About{})
+	if by != pause.Object {
+		return log.V(1)
+	}
+	return log
 }
 
 // sayPaused sets the object's condition, once. Owed: that is to be tried again.
 func (s *Site) sayPaused(ctx context.Context, key cache.ObjectName, o *unstructured.Unstructured, m *Memory, now pause.Pause) (owed bool, err error) {
-	if s.Rules.Spec.Cache == dsl.CacheMetadata {
-		return false, nil // it is not known what other conditions there are
+	if now.By == pause.Operator || s.Rules.Spec.Cache == dsl.CacheMetadata { // which does not show what other conditions there are
+		return false, nil
 	}
 	wish := func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
 		return dsl.NewPatch(), patch.Marks{Condition: s.pausedCondition(live, now)}
@@ -84,6 +94,9 @@ func (s *Site) pausedCondition(o *unstructured.Unstructured, now pause.Pause) *m
 	}
 	prefix := Said{operator: s.Rules.Operator.Name}.prefix()
 	want := metav1.Condition{Type: PausedCondition, Status: metav1.ConditionTrue, Reason: "Annotation", Message: prefix + now.String()}
+	if now.By == pause.Namespace {
+		want.Reason = "Namespace"
+	}
 	there := ConditionOf(o, PausedCondition)
 	message := ConditionText(there, "message")
 	if there != nil && (!strings.HasPrefix(message, prefix) || message == want.Message && ConditionText(there, "reason") == want.Reason) {

@@ -4,6 +4,10 @@
 package pause
 
 import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,11 +21,14 @@ type Board struct {
 	// names are the operator, and the same under its earlier names.
 	names    []*dsl.Operator
 	operator atomic.Pointer[Pause]
+
+	mu         sync.RWMutex
+	namespaces map[string]Pause
 }
 
 // NewBoard returns the board of an operator.
 func NewBoard(op *dsl.Operator) *Board {
-	return &Board{names: append([]*dsl.Operator{op}, op.Earlier()...)}
+	return &Board{names: append([]*dsl.Operator{op}, op.Earlier()...), namespaces: map[string]Pause{}}
 }
 
 // SetOperator notes the pause of the operator; nil for none. It returns the one before.
@@ -36,10 +43,46 @@ func (b *Board) Operator() *Pause {
 	return p
 }
 
+// SetNamespace notes the annotations of a namespace. It returns its pause before and now; nil for none.
+func (b *Board) SetNamespace(name string, annotations map[string]string) (before, now *Pause) {
+	now = b.declared(annotations, Namespace)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if was, found := b.namespaces[name]; found {
+		before = &was
+	}
+	delete(b.namespaces, name)
+	if now != nil {
+		now.Namespace = name
+		b.namespaces[name] = *now
+	}
+	return before, now
+}
+
+// Namespaces returns the pauses of namespaces, sorted by name.
+func (b *Board) Namespaces() []Pause {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return slices.SortedFunc(maps.Values(b.namespaces), func(a, b Pause) int { return strings.Compare(a.Namespace, b.Namespace) })
+}
+
+// namespace returns the pause of a namespace; nil if there is none.
+func (b *Board) namespace(name string) *Pause {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if p, found := b.namespaces[name]; found {
+		return &p
+	}
+	return nil
+}
+
 // Around returns the pause that keeps handlers from the objects of a namespace, whatever their annotations are; nil if there is
 // none. Deleting: it is about those that are being deleted, or gone.
-func (b *Board) Around(_ string, deleting bool) *Pause {
+func (b *Board) Around(namespace string, deleting bool) *Pause {
 	if p := b.Operator(); p.stops(deleting) {
+		return p
+	}
+	if p := b.namespace(namespace); p.stops(deleting) {
 		return p
 	}
 	return nil

@@ -16,6 +16,8 @@ type By string
 const (
 	// Operator: the operator's ConfigMap.
 	Operator By = "operator"
+	// Namespace: an annotation of the object's namespace.
+	Namespace By = "namespace"
 	// Object: an annotation of the object itself.
 	Object By = "object"
 )
@@ -29,6 +31,8 @@ const (
 // Pause is one pause.
 type Pause struct {
 	By By `json:"by"`
+	// Namespace is the namespace that is paused; empty for other pauses.
+	Namespace string `json:"namespace,omitempty"`
 	// Reason is what the person who paused says. Who is that person, and Since when that was, where that is known.
 	Reason string    `json:"reason,omitempty"`
 	Who    string    `json:"who,omitempty"`
@@ -42,8 +46,11 @@ type Pause struct {
 // String says what is paused and why, but for an object why alone.
 func (p Pause) String() string {
 	reason := cmp.Or(p.Reason, "no reason is given")
-	if p.By != Operator {
+	switch p.By {
+	case Object:
 		return reason
+	case Namespace:
+		return "namespace " + p.Namespace + " is paused: " + reason
 	}
 	text := "the operator is paused"
 	if p.Who != "" {

@@ -282,6 +282,9 @@ func (c *collector) cluster(install bool) {
 		c.add(namespaces, because("finds the namespaces to work in"), "list", "watch")
 		c.offer(namespaces, because("asks whether a namespace is gone that a listing does not have any more; without it, it stays in the scope"), "get")
 	}
+	if len(c.spaces) == 0 {
+		c.offer(about{Name: dsl.ResourceName{Resource: "namespaces"}}, because("obeys the annotation that pauses a namespace; without it, namespaces cannot be paused"), "list", "watch")
+	}
 	crds := about{Name: dsl.ResourceName{Resource: "customresourcedefinitions", Group: "apiextensions.k8s.io"}}
 	c.offer(crds, because("sees a missing CRD come, and a schema change; without it, the first is found by asking every few seconds"), "get", "list", "watch")
 	if install {

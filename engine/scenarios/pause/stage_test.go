@@ -62,6 +62,17 @@ func pauseOperator(s *scene.Stage, more ...string) {
 	s.Settle()
 }
 
+// pauseNamespace sets the annotations of a namespace.
+func pauseNamespace(s *scene.Stage, name string, notes map[string]string) {
+	s.T.Helper()
+	s.Settle()
+	if s.Get("namespaces.v1", "", name) == nil {
+		s.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: ` + name + `}}`)
+	}
+	s.Update("namespaces.v1", "", name, func(o *unstructured.Unstructured) { o.SetAnnotations(notes) })
+	s.Settle()
+}
+
 // resumeOperator ends that.
 func resumeOperator(s *scene.Stage) {
 	s.T.Helper()
@@ -88,6 +99,12 @@ func ways() map[string]way {
 			resume:  func(s *scene.Stage) { annotate(s, map[string]string{pausedKey: ""}) },
 			message: "Operator op: looking", reason: "Annotation",
 			check: "paused/foos.v1.example.com/default/web ok: for 1m0s: paused: looking",
+		},
+		"an annotation of the namespace": {
+			pause:   func(s *scene.Stage) { pauseNamespace(s, "default", map[string]string{pausedKey: "looking"}) },
+			resume:  func(s *scene.Stage) { pauseNamespace(s, "default", nil) },
+			message: "Operator op: namespace default is paused: looking", reason: "Namespace",
+			check: "paused/namespace/default ok: namespace default is paused: looking",
 		},
 		"the ConfigMap of operator pause": {
 			pause: func(s *scene.Stage) { pauseOperator(s) }, resume: resumeOperator,

@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
+	"github.com/handwerk-dev/handwerk/engine/backoff"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+const (
+	// rightAgain and rightAgainMost bound the wait before a missing right is asked for again.
+	rightAgain     = time.Second
+	rightAgainMost = time.Minute
+)
+
+// pauseSight is what is watched for pauses: where the account may, for it works without.
+type pauseSight struct {
+	engine *Engine
+	source watch.Source
+	// name is that of the only object that is watched; empty for all.
+	name string
+	// on takes the events, and lacks is what the log says where the right is missing.
+	on    func(watch.Event)
+	lacks string
+	// read is closed when the first listing has come, or may not be asked for.
+	read chan struct{}
+	once sync.Once
+
+	mu sync.Mutex
+	// watched is nil before the watch is open.
+	watched *watch.Handle
+}
+
+// OnEvent implements [watch.Handler].
+func (s *pauseSight) OnEvent(ev watch.Event) { s.on(ev) }
+
+// run watches until ctx ends, as soon as the account may.
+func (s *pauseSight) run(ctx context.Context) {
+	defer s.end()
+	var wait time.Duration
+	for !s.open(ctx) {
+		var in time.Duration
+		wait, in = backoff.Next(wait, rightAgain, rightAgainMost)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(in):
+		}
+	}
+	<-ctx.Done()
+}
+
+// open opens the watch. It reports false where that is to be tried again: the account may not watch, or nobody can say so.
+func (s *pauseSight) open(ctx context.Context) bool {
+	for _, verb := range []string{"list", "watch"} {
+		allowed, err := s.engine.catalog.Allowed(ctx, authorizationv1.ResourceAttributes{
+			Version: s.source.GVR.Version, Resource: s.source.GVR.Resource, Namespace: s.source.Namespace, Name: s.name, Verb: verb,
+		})
+		if err != nil {
+			return false
+		}
+		if !allowed {
+			s.settle(func() { s.engine.log.Info(s.lacks, logmark.Warning, true, "object", s.source.Namespace+"/"+s.name) })
+			return false
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h, err := s.engine.watches.Open(ctx, s.source, s)
+	if err == nil {
+		s.watched = h
+	}
+	return err == nil // otherwise the engine is closed
+}
+
+// end ends the watch.
+func (s *pauseSight) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.watched != nil {
+		s.watched.Close()
+	}
+}
+
+// settle notes once that the first listing has come, or may not be asked for.
+func (s *pauseSight) settle(say func()) {
+	s.once.Do(func() {
+		say()
+		close(s.read)
+	})
+}
+
+// await waits until the events of the first listing have come, where there is one.
+func (s *pauseSight) await(ctx context.Context) {
+	select {
+	case <-s.read:
+	case <-ctx.Done():
+		return
+	}
+	s.mu.Lock()
+	h := s.watched
+	s.mu.Unlock()
+	if h != nil {
+		h.WaitSynced(ctx)
+	}
+}
