@@ -73,11 +73,21 @@ func (b *Box[M]) Failed(key Key, err error, remember func(types.UID) *M) (before
 	return s.unfinished.count - 1, s.memory
 }
 
-// Suspend notes until when an object is held back because it loops; zero when it is not.
-func (b *Box[M]) Suspend(key Key, until time.Time) {
+// Suspend notes until when an object is held back because it loops; zero when it is not. It reports whether that goes
+// on, so that the log has it already: an object that does not rest is held back again after each probe.
+func (b *Box[M]) Suspend(key Key, until time.Time) (again bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.stateLocked(key).suspended = until
+	s := b.stateLocked(key)
+	if s.suspended = until; until.IsZero() {
+		return false
+	}
+	again = !s.looping.IsZero()
+	if s.loopSeen = time.Now(); !again {
+		s.looping = s.loopSeen
+	}
+	b.watchLocked(key, s.loopSeen.Add(loopOver))
+	return again
 }
 
 // Held counts the keys that wait for the cache, and the objects that are held back because they loop.
@@ -122,7 +132,7 @@ func (s *state[M]) reasons(how ops.Standing) (out []ops.Open) {
 		}
 	}
 	if how == ops.Waits && len(out) == 0 {
-		out = append(out, ops.Open{Standing: ops.Waits, Reason: "waits for the cache to show the operator's own writes"})
+		out = append(out, ops.Open{Standing: ops.Waits, Reason: cacheBehind})
 	}
 	return out
 }

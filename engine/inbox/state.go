@@ -44,10 +44,13 @@ type pending[M any] struct {
 	waits []types.UID
 	// unfinished are passes that could not be finished, since one was.
 	unfinished unfinished
-	// aside is since when it is parked; zero while it is not.
-	aside time.Time
+	// aside is since when it is parked; zero while it is not. asideLogged: the log has a line about it.
+	aside       time.Time
+	asideLogged bool
 	// suspended is until when the object is held back because it loops, zero when it is not.
 	suspended time.Time
+	// looping is since when it loops again and again, and loopSeen when that was found last; both zero while it does not.
+	looping, loopSeen time.Time
 }
 
 // unfinished are passes over an object, one after the other, that could not be finished.

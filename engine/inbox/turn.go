@@ -91,7 +91,7 @@ func (t *Turn[M]) Forget() (all bool) {
 	defer b.mu.Unlock()
 	s := t.keepLocked(nil)
 	t.unparkLocked(s)
-	s.suspended = time.Time{}
+	b.restedLocked(t.key, s)
 	if len(s.gone) > 0 || s.Child || len(s.changed) > 0 || s.came {
 		return false
 	}
@@ -146,6 +146,7 @@ func (t *Turn[M]) Park(w *Writes) bool {
 		}
 		if s.aside.IsZero() {
 			s.aside = time.Now()
+			b.watchLocked(t.key, s.aside.Add(logAfter))
 		}
 	}
 	b.mu.Unlock()
@@ -161,6 +162,7 @@ func (t *Turn[M]) Unpark() {
 	if !t.waits {
 		return
 	}
+	defer t.box.lines.flush()
 	t.box.mu.Lock()
 	defer t.box.mu.Unlock()
 	t.unparkLocked(t.box.stateLocked(t.key))
@@ -175,7 +177,10 @@ func (t *Turn[M]) unparkLocked(s *state[M]) {
 			delete(b.waiting, uid)
 		}
 	}
-	s.waits, s.aside = nil, time.Time{}
+	if s.asideLogged {
+		t.box.overLocked(t.key, cacheBehind, s.aside)
+	}
+	s.waits, s.aside, s.asideLogged = nil, time.Time{}, false
 }
 
 // Wake brings back the keys that wait for an object. Those for which this was not the event park again.

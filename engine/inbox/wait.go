@@ -83,9 +83,8 @@ func (b *Box[M]) openLocked(key Key, before *stand, how ops.Stand) *stand {
 			next.Open = o
 		}
 		out.open = append(out.open, next)
-		if at := next.due(); !at.IsZero() && b.queue != nil {
-			b.unlogged[key] = true
-			b.checkLocked(at)
+		if at := next.due(); !at.IsZero() {
+			b.watchLocked(key, at)
 		}
 	}
 	return out
@@ -99,6 +98,29 @@ func (b *Box[M]) endedLocked(key Key, before, now *stand) {
 			b.lines.add(Wait{Key: key, Open: o.Open, Lasted: time.Since(o.since), Over: true})
 		}
 	}
+}
+
+// cacheBehind is the wait of a parked key, and loops what an object does that is held back for it.
+const (
+	cacheBehind = "waits for the cache to show the operator's own writes"
+	loops       = "looping"
+)
+
+// loopOver is how long after the last time at which an object was held back it counts as at rest. The probe of the
+// next minute has come to nothing then.
+const loopOver = 2 * time.Minute
+
+// watchLocked has the waits of a key checked at this time at the latest. The lock is held.
+func (b *Box[M]) watchLocked(key Key, at time.Time) {
+	if b.queue != nil {
+		b.unlogged[key] = true
+		b.checkLocked(at)
+	}
+}
+
+// overLocked has the end of a wait logged that is not a handler's. The lock is held.
+func (b *Box[M]) overLocked(key Key, reason string, since time.Time) {
+	b.lines.add(Wait{Key: key, Open: ops.Open{Standing: ops.Waits, Reason: reason}, Lasted: time.Since(since), Over: true})
 }
 
 // checkLocked has waits checked at this time at the latest. The lock is held.
@@ -143,7 +165,13 @@ func (b *Box[M]) checkWaits() {
 // dueLocked has the waits of a key logged that are due, and returns when the next one is due; zero for none. The lock is held.
 func (b *Box[M]) dueLocked(key Key, now time.Time) (next time.Time) {
 	s := b.keys[key]
-	if s == nil || s.stand == nil {
+	if s == nil {
+		return next
+	}
+	if s.pending != nil {
+		next = b.heldLocked(key, s, now)
+	}
+	if s.stand == nil {
 		return next
 	}
 	for i := range s.stand.open {
@@ -159,4 +187,36 @@ func (b *Box[M]) dueLocked(key Key, now time.Time) (next time.Time) {
 		}
 	}
 	return next
+}
+
+// heldLocked has it logged that a key is parked for long, or that its object does not loop any more, and returns when one of
+// that is due next; zero for never. The lock is held.
+func (b *Box[M]) heldLocked(key Key, s *state[M], now time.Time) (next time.Time) {
+	if !s.aside.IsZero() && !s.asideLogged {
+		if next = s.aside.Add(logAfter); !next.After(now) {
+			s.asideLogged, next = true, time.Time{}
+			b.lines.add(Wait{Key: key, Open: ops.Open{Standing: ops.Waits, Reason: cacheBehind}})
+		}
+	}
+	if s.looping.IsZero() {
+		return next
+	}
+	over := s.loopSeen.Add(loopOver)
+	if !over.After(now) {
+		b.restedLocked(key, s)
+		s.rest()
+		return next
+	}
+	if next.IsZero() || over.Before(next) {
+		next = over
+	}
+	return next
+}
+
+// restedLocked notes that the object of a key does not loop. The lock is held.
+func (b *Box[M]) restedLocked(key Key, s *state[M]) {
+	if !s.looping.IsZero() {
+		b.overLocked(key, loops, s.looping)
+	}
+	s.suspended, s.looping, s.loopSeen = time.Time{}, time.Time{}, time.Time{}
 }

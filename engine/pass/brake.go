@@ -67,18 +67,22 @@ func (p *pass) brake(st State, v verdict) State {
 		return st
 	}
 	until := p.Now.Add(m.Breaker.Wait(p.Now))
-	p.Box.Suspend(p.Key, until)
+	again := p.Box.Suspend(p.Key, until)
 	who, last, ring := strings.Join(changers, ", "), cmp.Or(last, p.Rules.Resource+" "+p.Key.String()), ""
 	text := fmt.Sprintf("Handlers (%s) change this object or its children again and again without coming to rest, last %s; it is looked at again in a minute", who, last)
 	if wake.Ring != nil && !v.behind {
 		ring = strings.Join(wake.Ring, ", ")
 		text = fmt.Sprintf("Objects follow each other again and again without coming to rest: %s; this one is looked at again in a minute", ring)
 	}
-	return st.noted(Note{
+	note := Note{
 		Line: "object loops: its passes write again and again; it rests", Warning: true,
 		Values: []any{"until", until.Format(time.RFC3339), "handlers", who, "written", last, "ring", ring},
 		Action: "breaker", Reason: "Looping", Message: text,
-	})
+	}
+	if again {
+		note.Warning, note.Level = false, 1 // the log has it, and says when it is over
+	}
+	return st.noted(note)
 }
 
 // progressed reports whether a run got on: its machine has moved or put something on its object, or more of its steps and
