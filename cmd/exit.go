@@ -16,6 +16,7 @@ const (
 	exitOK          = 0
 	exitFailed      = 1
 	exitUsage       = 2
+	exitUnwell      = 3
 	exitInterrupted = 130
 )
 
@@ -31,13 +32,19 @@ func (e *usageError) Unwrap() error { return e.err }
 // errPrinted is returned by a command that has printed its error itself.
 var errPrinted = errors.New("printed")
 
+// errUnwell is returned by a command that has found and printed that an operator is not well.
+var errUnwell = errors.New("not well")
+
 // report prints an error and returns the exit code.
 func report(w io.Writer, err error) int {
 	if usage, ok := errors.AsType[*usageError](err); ok {
 		return reportUsage(w, usage.err, usage.command)
 	}
-	if errors.Is(err, errPrinted) {
+	switch {
+	case errors.Is(err, errPrinted):
 		return exitFailed
+	case errors.Is(err, errUnwell):
+		return exitUnwell
 	}
 	if list, ok := errors.AsType[source.Faults](err); ok {
 		for _, f := range list {

@@ -23,7 +23,7 @@ type runFlags struct {
 	kube       kubeFlags
 	namespaces []string
 
-	health, metrics, pprof                  string
+	health, metrics, pprof, debug           string
 	secure                                  bool
 	certFile, keyFile                       string
 	leaderMode, leaderName, leaderNamespace string
@@ -62,6 +62,8 @@ func (f *runFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.health, ops.HealthFlag, ":8081",
 		"serve /healthz and /readyz on this `address`; 0 turns them off")
 	f.addMetrics(set)
+	set.StringVar(&f.debug, ops.DebugFlag, ops.DebugAddress,
+		"answer operator status and operator why on this `address` of this machine, or unix:FILE\n(if the default is taken, on a free port); others need --"+ops.SecureFlag+"; 0 turns it off")
 	set.StringVar(&f.pprof, ops.PprofFlag, "",
 		"serve /debug/pprof/ on this `address`, as in 127.0.0.1:6060; off by default")
 	f.addLeader(set)

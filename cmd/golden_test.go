@@ -7,13 +7,9 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
@@ -42,6 +38,8 @@ func TestGolden(t *testing.T) {
 		"pause-without-a-reason":          {args: "pause --operator foo"},
 		"pause-without-an-operator":       {args: "pause -m looking"},
 		"pause-for-no-time":               {args: "pause --operator foo -m looking --for 1ms"},
+		"help-status":                     {args: "status --help"},
+		"status-without-address":          {args: "status --address localhost"},
 		"help-schema":                     {args: "help schema"},
 		"help-version":                    {args: "version -h"},
 		"unknown-command":                 {args: "frobnicate"},
@@ -59,7 +57,7 @@ func TestGolden(t *testing.T) {
 		"config-without-value":            {args: "run --config"},
 		"run-without-config":              {args: "run"},
 		"run-with-faults":                 {args: "run --config bad.yaml"},
-		"run-that-fails":                  {args: "run --config foo.yaml --health-probe-bind-address 0 --metrics-bind-address 0 --zap-log-level error", run: func(context.Context) error { return errLost }},
+		"run-that-fails":                  {args: "run --config foo.yaml --health-probe-bind-address 0 --metrics-bind-address 0 --debug-bind-address 0 --zap-log-level error", run: func(context.Context) error { return errLost }},
 		"validate":                        {args: "validate --config foo.yaml"},
 		"validate-from-env":               {args: "validate", env: []string{"HANDWERK_CONFIG=foo.yaml"}},
 		"validate-without-config":         {args: "validate"},
@@ -93,19 +91,7 @@ func TestGolden(t *testing.T) {
 			code := b.execute(t.Context(), strings.Fields(test.args))
 			got := fmt.Sprintf("$ %s\n-- exit %d --\n-- stdout --\n%s-- stderr --\n%s",
 				strings.Join(append(test.env, strings.TrimSpace("operator "+test.args)), " "), code, b.out.String(), b.err.String())
-			file := filepath.Join("testdata", name+".golden")
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			compareGolden(t, name, got)
 		})
 	}
 }

@@ -39,7 +39,7 @@ func TestLoginOfAProgram(t *testing.T) {
 			b := newBench(t)
 			b.login = tt.login
 			b.stopAtOnce()
-			args := append([]string{"run", "--config", "foo.yaml", "--health-probe-bind-address", "0", "--metrics-bind-address", "0"}, tt.args...)
+			args := append([]string{"run", "--config", "foo.yaml", "--health-probe-bind-address", "0", "--metrics-bind-address", "0", "--debug-bind-address", "0"}, tt.args...)
 			code := b.execute(t.Context(), args)
 			if (code == 0) != (tt.says == "") || !strings.HasSuffix(b.err.String(), tt.says) {
 				t.Fatalf("it exits with %d and says %s", code, b.err.String())
@@ -60,7 +60,7 @@ func TestTheConfigOfALoginIsCopied(t *testing.T) {
 	b := newBench(t)
 	b.login = func(context.Context) (*rest.Config, error) { return config, nil }
 	b.stopAtOnce()
-	if code := b.execute(t.Context(), []string{"run", "--config", "foo.yaml", "--health-probe-bind-address", "0", "--metrics-bind-address", "0"}); code != 0 {
+	if code := b.execute(t.Context(), []string{"run", "--config", "foo.yaml", "--health-probe-bind-address", "0", "--metrics-bind-address", "0", "--debug-bind-address", "0"}); code != 0 {
 		t.Fatal(b.err.String())
 	}
 	if config.UserAgent != "" {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -98,6 +99,11 @@ func (b *bench) Healthy() []ops.Check {
 	return b.healthy()
 }
 
+// Ask implements machine.
+func (b *bench) Ask(_ context.Context, question string, _ url.Values) (any, error) {
+	return map[string]string{"asked": question}, nil
+}
+
 // stopAtOnce makes the operator stop as soon as it runs.
 func (b *bench) stopAtOnce() { b.run = func(context.Context) error { return nil } }
 
@@ -160,7 +166,7 @@ func writeFile(t *testing.T, name, text string) string {
 
 // quiet are arguments for run that take no address.
 func quiet(args ...string) []string {
-	return slices.Concat([]string{"run", "--config=foo.yaml", "--health-probe-bind-address=0", "--metrics-bind-address=0"}, args)
+	return slices.Concat([]string{"run", "--config=foo.yaml", "--health-probe-bind-address=0", "--metrics-bind-address=0", "--debug-bind-address=0"}, args)
 }
 
 func TestFaultyRegistryIsReported(t *testing.T) {

@@ -49,6 +49,7 @@ Exit codes:
   0    ok
   1    the run failed, or the configuration has faults
   2    wrong usage
+  3    operator status: the operator answers, and is not well
   130  interrupted a second time, before an orderly stop was over`
 
 // execute runs the command line and returns the exit code.
@@ -87,7 +88,7 @@ func (p *program) root() *cobra.Command {
 			return nil
 		},
 	}
-	root.AddCommand(p.runCommand(), p.playCommand(), p.validateCommand(), p.crdCommand(), p.rbacCommand(), p.bundleCommand(), p.cleanupCommand(), p.pauseCommand(), p.resumeCommand(), p.graphCommand(), p.initCommand(), p.schemaCommand(), p.testCommand(), p.versionCommand())
+	root.AddCommand(p.runCommand(), p.playCommand(), p.validateCommand(), p.crdCommand(), p.rbacCommand(), p.bundleCommand(), p.cleanupCommand(), p.statusCommand(), p.pauseCommand(), p.resumeCommand(), p.graphCommand(), p.initCommand(), p.schemaCommand(), p.testCommand(), p.versionCommand())
 	for _, c := range root.Commands() {
 		documentEnv(c.Flags())
 	}

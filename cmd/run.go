@@ -30,8 +30,8 @@ import (
 type machine interface {
 	// Run blocks until ctx has ended and everything has stopped.
 	Run(ctx context.Context) error
-	Ready() []ops.Check
-	Healthy() []ops.Check
+	ops.Health
+	ops.Debug
 }
 
 // closing is how long requests to the HTTP server may take after the operator has stopped.
@@ -88,7 +88,8 @@ func (p *program) run(ctx context.Context, f *runFlags) error {
 	config.UserAgent = userAgent(op.Name)
 	metrics := ops.NewMetrics()
 	pod := lookup(p.Env, "POD_NAME")
-	m, err := p.engine(op, engine.Settings{Config: config, Log: log, Metrics: metrics, PodName: pod, Namespace: cmp.Or(p.ownNamespace(), namespace), Identity: identity(pod), Rested: debug.FreeOSMemory})
+	self := identity(pod)
+	m, err := p.engine(op, engine.Settings{Config: config, Log: log, Metrics: metrics, PodName: pod, Namespace: cmp.Or(p.ownNamespace(), namespace), Identity: self, Version: selfVersion().Version, Rested: debug.FreeOSMemory})
 	if err != nil {
 		return fmt.Errorf("making operator %s: %w", op.Name, err)
 	}
@@ -98,13 +99,14 @@ func (p *program) run(ctx context.Context, f *runFlags) error {
 	}
 	server := ops.NewServer(ops.Settings{
 		HealthAddress: f.health, MetricsAddress: f.metricsAddress(), PprofAddress: f.pprof, Secure: secure,
+		Debug:  ops.DebugSettings{Address: f.debug, Elsewhere: !f.set.Changed(ops.DebugFlag), Debug: m, Operator: op.Name, Process: self},
 		Health: m, Metrics: metrics, Log: log.WithName("http"),
 	})
 	if err := server.Listen(ctx); err != nil {
 		return err
 	}
 	log.Info("starting", "operator", op.Name, "version", selfVersion().Version, "server", config.Host,
-		"health", server.HealthAddress(), "metrics", server.MetricsAddress(), "pprof", server.PprofAddress())
+		"health", server.HealthAddress(), "metrics", server.MetricsAddress(), "debug", server.DebugAddress(), "pprof", server.PprofAddress())
 	for _, document := range op.Skipped {
 		log.Info("document is skipped: it is no operator's", "document", document)
 	}

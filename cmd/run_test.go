@@ -52,7 +52,7 @@ func TestRunServesUntilTheOperatorHasStopped(t *testing.T) {
 		during = get(at["health"], "/readyz")
 		return nil
 	}
-	code := b.execute(ctx, strings.Fields("run --config foo.yaml --health-probe-bind-address 127.0.0.1:0 --metrics-bind-address 127.0.0.1:0"))
+	code := b.execute(ctx, strings.Fields("run --config foo.yaml --health-probe-bind-address 127.0.0.1:0 --metrics-bind-address 127.0.0.1:0 --debug-bind-address 127.0.0.1:0"))
 	if code != exitOK {
 		t.Fatalf("exit code %d: %s", code, b.err.String())
 	}

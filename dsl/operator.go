@@ -39,6 +39,10 @@ type Operator struct {
 	// Skipped are the documents of the configuration that are not part of an operator, each with its place. The
 	// engine logs them once at the start.
 	Skipped []string
+	// Files are the files of the configuration that have parts of the operator, and Digest is the digest of their texts,
+	// in their order. Both are empty for an operator in Go alone.
+	Files  []string
+	Digest string
 	// Checks check the configuration of activities against schemas; see [Operator.CheckSchemas].
 	Checks []shape.Check
 	// Placed adds to a fault its place in the configuration. It returns faults without a known place as they are.

@@ -52,6 +52,8 @@ type Settings struct {
 	// Identity names this process in the leader's lock. Defaults to the host name and a random
 	// part.
 	Identity string
+	// Version is that of the program, for people who ask for the status.
+	Version string
 	// Rested is called once some seconds after each burst of work, as a first listing is one, and after the schemas of
 	// the cluster were dropped. It is meant for debug.FreeOSMemory. Nil means that no one is notified.
 	Rested func()
@@ -95,6 +97,8 @@ type Engine struct {
 	hooks  *activity.Hooks
 	// ending are the namespaces that refuse requests because they are being deleted.
 	ending notfound.Namespaces
+	// made is when the engine was made.
+	made time.Time
 }
 
 // New prepares an engine. It sends no requests yet. The error says what is wrong with the operator
@@ -107,6 +111,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, outages: transport.NewOutages(s.Log), renamer: patch.NewRenamer(op), trim: ops.NewTrimmer(s.Rested), trail: breaker.NewTrail(),
 		names: names{op}, budget: children.NewBudget(debug.SetMemoryLimit(-1)), history: history.New(op.HistoryBytes()),
 	}
+	e.made = time.Now()
 	if e.metrics == nil {
 		e.metrics = ops.NewMetrics()
 	}

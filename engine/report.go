@@ -10,6 +10,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/pass"
+	"github.com/handwerk-dev/handwerk/engine/status"
 )
 
 // standersMost is how many objects of each standing are named that are not ready.
@@ -17,21 +18,26 @@ const standersMost = 20
 
 // Ready reports the state of the operator: whether it has started, and the state of each resource. A
 // degraded resource degrades itself alone.
-func (e *Engine) Ready() []ops.Check {
+func (e *Engine) Ready() []ops.Check { return e.checks(standersMost) }
+
+// checks are the checks of Ready, with so many objects of each standing that are not ready; none of them if that is zero.
+func (e *Engine) checks(standers int) []ops.Check {
 	start := ops.Check{Name: "started"}
-	switch {
-	case e.phase.leaving.Load():
+	switch e.state() {
+	case status.Stopping:
 		start.State, start.Message = ops.Fail, "stopping"
-	case e.phase.working.Load():
-	case e.standsBy():
-		start.Message = "standing by: another process leads"
-	default:
+	case status.Starting:
 		start.State, start.Message = ops.Fail, "first listings are not complete"
+	case status.StandingBy:
+		start.Message = "standing by: another process leads"
+	case status.Working:
 	}
 	out, by := append([]ops.Check{start}, e.pauses.checks()...), e.access.By()
 	for r := range e.resources.All {
 		of := r.report()
-		of.Standers = r.box.Standers(standersMost)
+		if standers > 0 {
+			of.Standers = r.box.Standers(standers)
+		}
 		out = append(out, of.Checks(by, r.fates.Doubts(), r.site.Running.Long(), r.daemons.Late())...)
 	}
 	return slices.Concat(out, e.indexes.Checks(by), e.hooks.Checks(dsl.ReadyProbe), e.access.Checks(), e.recheck.Checks())
@@ -46,6 +52,19 @@ func (r *resource) report() pass.Report {
 // restart it: a restart mends nothing. The operator's own probes report reasons to restart.
 func (e *Engine) Healthy() []ops.Check {
 	return append([]ops.Check{{Name: "ping"}}, e.hooks.Checks(dsl.HealthProbe)...)
+}
+
+// state is what the process does.
+func (e *Engine) state() status.State {
+	switch {
+	case e.phase.leaving.Load():
+		return status.Stopping
+	case e.phase.working.Load():
+		return status.Working
+	case e.standsBy():
+		return status.StandingBy
+	}
+	return status.Starting
 }
 
 // standsBy reports whether this process is ready to lead: its caches are warm.

@@ -147,13 +147,16 @@ func (r *resource) Begin() (workers int, work func(context.Context)) {
 		q.Add(cache.MetaObjectToName(o), queue.Backlog)
 	}
 	w := pass.Worker{Site: r.site, Trim: r.engine.trim}
-	return cmp.Or(max(r.spec.Workers, 0), dsl.DefaultWorkers), func(ctx context.Context) {
+	return r.workers(), func(ctx context.Context) {
 		r.family.Retired.Begin(ctx)
 		r.daemons.Begin(ctx)
 		w.Work(ctx, q)
 		r.daemons.Wait()
 	}
 }
+
+// workers is how many there are in a term.
+func (r *resource) workers() int { return cmp.Or(max(r.spec.Workers, 0), dsl.DefaultWorkers) }
 
 // End ends the term: no key is taken any more.
 func (r *resource) End() {

@@ -13,8 +13,11 @@
 package config
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"slices"
 	"strings"
 
@@ -64,6 +67,9 @@ type loader struct {
 	faults   source.Faults
 	parts    []*part
 	names    []string
+	// files have parts of the operator, and digest is that of their texts.
+	files  []string
+	digest hash.Hash
 	// foreign are the documents that are not for an operator, with their kinds.
 	foreign source.Faults
 	// partial: something could not be read, so a missing value may exist.
@@ -80,7 +86,7 @@ type loader struct {
 }
 
 func newLoader(registry *actions.Registry, beside ...func(*dsl.Operator)) *loader {
-	return &loader{registry: registry, beside: beside, places: map[any]place{}, refused: map[*dsl.Resource]bool{}}
+	return &loader{registry: registry, beside: beside, digest: sha256.New(), places: map[any]place{}, refused: map[*dsl.Resource]bool{}}
 }
 
 func (l *loader) fault(faults ...source.Fault) {
@@ -116,6 +122,10 @@ func (l *loader) add(name string, data []byte) {
 		p := &part{Decoder: form.NewDecoder(tree), source: s, root: tree}
 		p.With = l.registry
 		whole := p.read()
+		if len(l.files) == 0 || l.files[len(l.files)-1] != name {
+			l.files = append(l.files, name)
+			_, _ = l.digest.Write(data) // a hash takes all
+		}
 		l.partial = l.partial || !whole || p.strays
 		if whole {
 			l.parts = append(l.parts, p)
@@ -145,7 +155,8 @@ func (l *loader) finish() (*dsl.Operator, error) {
 	if faults := l.all(); len(faults) > 0 {
 		return nil, faults
 	}
-	op.Placed = l.placed
+	op.Placed, op.Files = l.placed, l.files
+	op.Digest = hex.EncodeToString(l.digest.Sum(nil))
 	return op, nil
 }
 

@@ -22,8 +22,8 @@ import (
 // operators compares operators; of code, only whether it is there.
 var operators = cmp.Options{
 	cmpopts.IgnoreTypes([]shape.Check{}),
-	cmpopts.IgnoreFields(dsl.Operator{}, "Placed"),          // the warnings of validate hold it
-	cmpopts.IgnoreFields(dsl.Reads{}, "Values", "Complete"), // a test of their own holds them
+	cmpopts.IgnoreFields(dsl.Operator{}, "Placed", "Files", "Digest"), // the warnings of validate and a test of its own hold them
+	cmpopts.IgnoreFields(dsl.Reads{}, "Values", "Complete"),           // a test of their own holds them
 	// A test of package handlers holds the explanations, which Go code has in another form.
 	cmpopts.IgnoreFields(dsl.Handler{}, "whens"),
 	cmpopts.IgnoreFields(dsl.Known{}, "ExplainWhen", "ExplainCode"),
@@ -138,6 +138,42 @@ func TestMergedKeysGiveWayToTheMapsOwnAndTheFirstSourceWins(t *testing.T) {
 	want := []string{"first 10s update rrr", "second 10s update rrrrr", "third 20s update rrr"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("handlers (-want +got):\n%s", diff)
+	}
+}
+
+// TestAnOperatorKnowsItsFiles holds that the digest of a configuration depends on the texts of the files with parts of the operator,
+// and neither on their folder nor on others beside them, so that a running operator's can be compared with files at hand.
+func TestAnOperatorKnowsItsFiles(t *testing.T) {
+	const first = "apiVersion: handwerk.dev/v1alpha1\nkind: Operator\nmetadata: {name: foo}\nresources:\n- {resource: foos.v1.example.com, handlers: [{id: a, causes: [create], call: demo.Run}]}\n"
+	load := func(files map[string]string) *dsl.Operator {
+		t.Helper()
+		dir := t.TempDir()
+		for name, text := range files {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		op, err := config.Load([]string{dir}, registry(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, name := range op.Files {
+			op.Files[i] = filepath.Base(name)
+		}
+		return op
+	}
+	second := strings.ReplaceAll(first, "foos.v1", "bars.v1")
+	op := load(map[string]string{"a.yaml": first, "b.yaml": second})
+	if diff := cmp.Diff([]string{"a.yaml", "b.yaml"}, op.Files); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	crd := "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: foos.example.com}\n"
+	same := load(map[string]string{"a.yaml": first, "b.yaml": second, "crd.yaml": crd})
+	if diff := cmp.Diff(op.Files, same.Files); diff != "" || same.Digest != op.Digest {
+		t.Errorf("with a CRD beside them: digest %s, want %s, and files (-want +got):\n%s", same.Digest, op.Digest, diff)
+	}
+	if other := load(map[string]string{"a.yaml": first, "b.yaml": second + "\n"}); other.Digest == op.Digest {
+		t.Error("a changed file has the same digest")
 	}
 }
 

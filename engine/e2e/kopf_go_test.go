@@ -80,7 +80,7 @@ func TestKopfsHooks(t *testing.T) {
 	defer cancel()
 	ended := make(chan int, 1)
 	go func() {
-		args := []string{"run", "--namespace=" + ns, "--health-probe-bind-address=127.0.0.1:0", "--metrics-bind-address=0", "--zap-encoder=json"}
+		args := []string{"run", "--namespace=" + ns, "--health-probe-bind-address=127.0.0.1:0", "--metrics-bind-address=0", "--debug-bind-address=0", "--zap-encoder=json"}
 		ended <- program.Run(ctx, args, cmd.Streams{Out: log, Err: log})
 	}()
 	s := &kopfStage{ns: ns, pods: plane.Objects("pods.v1", ns)}

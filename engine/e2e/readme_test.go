@@ -110,7 +110,7 @@ func (r *reader) types(t *testing.T, command string, args []string) {
 	case "run":
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan int, 1)
-		args = append(args, "--health-probe-bind-address=0", "--metrics-bind-address=0", "--namespace="+r.ns)
+		args = append(args, "--health-probe-bind-address=0", "--metrics-bind-address=0", "--debug-bind-address=0", "--namespace="+r.ns)
 		go func() { ended <- cmd.Run(ctx, args, streams, handlers.Standard()) }()
 		r.running = func() {
 			cancel()

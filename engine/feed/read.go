@@ -107,6 +107,16 @@ func (r *Reader) Stats() (objects int, last time.Time) {
 	return objects, last
 }
 
+// Size returns the number of bytes that the cache holds of the objects. It looks at each of them.
+func (r *Reader) Size() (bytes int) {
+	for _, h := range r.informers.all() {
+		for _, o := range h.Objects() {
+			bytes += o.Size()
+		}
+	}
+	return bytes
+}
+
 // Whole reports whether the cache has all objects of a resource in the namespace, or in all when it is empty, with all fields, and
 // follows changes.
 func (r *Reader) Whole(gvr schema.GroupVersionResource, namespace string) bool {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/queue"
 )
 
 // stand is how a pass left an object.
@@ -104,6 +105,17 @@ func (b *Box[M]) Held() (parked, suspended int) {
 		}
 	}
 	return parked, suspended
+}
+
+// Queue counts the keys of the queue, which has none while this process does not lead.
+func (b *Box[M]) Queue() queue.Stats {
+	b.mu.Lock()
+	q := b.queue
+	b.mu.Unlock()
+	if q == nil {
+		return queue.Stats{}
+	}
+	return q.Stats()
 }
 
 // standing is how an object stands at this moment, and since when; empty before its first pass.

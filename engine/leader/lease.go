@@ -81,8 +81,10 @@ type Metrics interface {
 type Elector struct {
 	set   Settings
 	fence fence
-	// leader is who led as far as this process has heard, nil before that.
+	// leader is who led as far as this process has heard, nil before that. Since is when this process began to lead, nil while
+	// it does not.
 	leader    atomic.Pointer[string]
+	since     atomic.Pointer[time.Time]
 	namesakes namesakes
 }
 
@@ -170,6 +172,24 @@ func (e *Elector) Conflict(ctx context.Context) {
 // Leading reports whether this process is the leader as far as it knows. In mode none it always
 // is.
 func (e *Elector) Leading() bool { return e.set.Mode == dsl.LeaderNone || e.fence.isOpen() }
+
+// Since returns when this process began to lead, nil while it does not.
+func (e *Elector) Since() *time.Time { return e.since.Load() }
+
+// Leader returns the identity of the process that leads, as far as this one has heard. It is empty in mode none.
+func (e *Elector) Leader() string {
+	switch leader := e.leader.Load(); {
+	case e.set.Mode == dsl.LeaderNone:
+		return ""
+	case e.Leading() && e.set.Mode == dsl.LeaderLife:
+		return e.set.PodName
+	case e.Leading():
+		return e.set.Identity
+	case leader != nil:
+		return *leader
+	}
+	return ""
+}
 
 // term waits for leadership and holds it until it is lost, ctx ends or lead returns.
 func (e *Elector) term(ctx context.Context, lead func(context.Context) error) (lost bool, err error) {
@@ -289,8 +309,12 @@ func (e *Elector) leave() {
 	}
 }
 
-// observe shows in the metrics whether the process leads.
+// observe shows in the metrics whether the process leads, and keeps since when.
 func (e *Elector) observe(leading bool) {
+	e.since.Store(nil)
+	if leading {
+		e.since.Store(new(time.Now()))
+	}
 	if e.set.Metrics != nil {
 		e.set.Metrics.Leader(e.set.Name, leading)
 	}

@@ -124,6 +124,7 @@ func (l *life) logLeader(lock *coordinationv1.Lease) {
 	at := since.UTC().Format(time.RFC3339)
 	if known := l.leads; leader != "" && known != leader+at {
 		l.leads = leader + at
+		l.leader.Store(&leader)
 		l.set.Log.Info("another process leads", "lock", l.set.lockName(), "leader", leader, "since", at)
 	}
 }

@@ -8,23 +8,18 @@
 // with "handwerk_". The label "resource" is always a resource as its operator declares it, see [dsl.ResourceName].
 //
 // [Server] has /healthz and /readyz, as the Kubernetes API server has them, with ?verbose, ?exclude=CHECK and a path for each
-// check. /metrics and the profiles have addresses of their own. A check that warns names a degraded part and does not make the
-// whole unready; see [State].
+// check. /metrics, /debug/ and the profiles have addresses of their own. A check that warns names a degraded part and does not
+// make the whole unready; see [State]. [Debug] answers the questions of /debug/.
 //
 // [Trimmer] gives memory back to the system after a burst of work.
 package ops
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
-	"fmt"
-	"log/slog"
-	"net"
 	"net/http"
 	"net/http/pprof"
 	"sync"
-	"time"
 
 	"github.com/go-logr/logr"
 )
@@ -45,11 +40,14 @@ type Settings struct {
 	MetricsAddress string
 	// PprofAddress serves /debug/pprof/, which exposes internals of the process: keep it local.
 	PprofAddress string
+	// Debug serves /debug/.
+	Debug DebugSettings
 	// Health has the checks of /healthz and /readyz. Optional.
 	Health Health
 	// Metrics are the metrics of /metrics. Required with MetricsAddress.
 	Metrics *Metrics
-	// Secure protects MetricsAddress, which then serves /healthz and /readyz, too. HealthAddress stays open for the kubelet.
+	// Secure protects MetricsAddress, which then serves /healthz and /readyz, too, and /debug/ where others than this machine
+	// reach it. HealthAddress stays open for the kubelet.
 	// It shows the messages of checks only to the Pod itself, because they name objects. Nil serves plain HTTP.
 	Secure *Secure
 	// Log gets the errors of single connections.
@@ -65,10 +63,10 @@ type Health interface {
 	Ready() []Check
 }
 
-// Server serves an operator's health, metrics and profiles. Call its methods in this order: Listen, Serve, and Shutdown while
+// Server serves an operator's health, metrics, profiles and answers. Call its methods in this order: Listen, Serve, and Shutdown while
 // Serve runs.
 type Server struct {
-	health, metrics, pprof *endpoint
+	health, metrics, pprof, debug *endpoint
 }
 
 // NewServer returns a server that does not listen yet.
@@ -84,11 +82,14 @@ func NewServer(s Settings) *Server {
 		numbers.Handle("GET /metrics", s.Metrics.Handler(s.Log))
 	}
 	if s.Secure == nil {
+		out.debug = newDebug(s, nil)
 		out.metrics = newEndpoint(MetricsFlag, s.MetricsAddress, numbers, writeTime, s.Log)
 		return out
 	}
 	s.probes(numbers, false)
-	out.metrics = newEndpoint(MetricsFlag, s.MetricsAddress, newGate(s.Secure, s.Log).guard(numbers), writeTime, s.Log)
+	g := newGate(s.Secure, s.Log)
+	out.debug = newDebug(s, g)
+	out.metrics = newEndpoint(MetricsFlag, s.MetricsAddress, g.guard(numbers), writeTime, s.Log)
 	out.metrics.secure(s.Secure, s.Log)
 	return out
 }
@@ -120,6 +121,9 @@ func (s *Server) MetricsAddress() string { return s.metrics.bound() }
 // PprofAddress returns the address of the profiles after Listen; empty if they are off.
 func (s *Server) PprofAddress() string { return s.pprof.bound() }
 
+// DebugAddress returns the address of /debug/ after Listen; empty if it is off. That of a Unix socket begins with unix:.
+func (s *Server) DebugAddress() string { return s.debug.bound() }
+
 // Serve answers requests until Shutdown, and then returns nil. If one address fails, it closes all and returns the error.
 func (s *Server) Serve() error {
 	endpoints := s.endpoints()
@@ -148,7 +152,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-func (s *Server) endpoints() []*endpoint { return []*endpoint{s.health, s.metrics, s.pprof} }
+func (s *Server) endpoints() []*endpoint { return []*endpoint{s.health, s.metrics, s.pprof, s.debug} }
 
 func (s *Server) close() {
 	for _, e := range s.endpoints() {
@@ -165,104 +169,4 @@ func profiles() http.Handler {
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	return mux
-}
-
-// endpoint is one address of a server. Without an address, its methods do nothing.
-type endpoint struct {
-	flag, address string
-	server        *http.Server
-	listener      net.Listener
-	// certs are the certificates; nil for plain HTTP.
-	certs *certificates
-}
-
-// The limits for one client of an endpoint. A request has no body, so readTime is for all of it. WriteTime is for the metrics of
-// many resources over a slow connection. With mostHeader bytes of headers, all connections together take less than 10 MB.
-const (
-	readTime   = 10 * time.Second
-	writeTime  = time.Minute
-	idleTime   = 2 * time.Minute
-	mostHeader = 8 << 10
-)
-
-// newEndpoint returns an endpoint that does not listen yet. Write is the greatest time for an answer; zero for no limit.
-func newEndpoint(flag, address string, handler http.Handler, write time.Duration, log logr.Logger) *endpoint {
-	return &endpoint{flag: flag, address: address, server: &http.Server{
-		Handler:        handler,
-		ReadTimeout:    readTime,
-		WriteTimeout:   write,
-		IdleTimeout:    idleTime,
-		MaxHeaderBytes: mostHeader,
-		ConnState:      (&clients{}).connState,
-		ErrorLog:       slog.NewLogLogger(logr.ToSlogHandler(log), slog.LevelInfo),
-	}}
-}
-
-// secure makes the endpoint use TLS. HTTP/2 is off: metrics do not need it, and one connection of it can carry any number of
-// requests.
-func (e *endpoint) secure(s *Secure, log logr.Logger) {
-	e.certs = &certificates{certFile: s.CertFile, keyFile: s.KeyFile, log: log}
-	e.server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: e.certs.get}
-	e.server.Protocols = new(http.Protocols)
-	e.server.Protocols.SetHTTP1(true)
-}
-
-func (e *endpoint) listen(ctx context.Context) error {
-	if e.address == "" || e.address == "0" {
-		return nil
-	}
-	if e.certs != nil {
-		if _, err := e.certs.get(nil); err != nil {
-			return fmt.Errorf("serving on %s (--%s): %w", e.address, e.flag, err)
-		}
-	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", e.address)
-	if err != nil {
-		if op, ok := errors.AsType[*net.OpError](err); ok {
-			err = op.Err
-		}
-		return fmt.Errorf("listening on %s (--%s): %w", e.address, e.flag, err)
-	}
-	e.listener = listener
-	return nil
-}
-
-func (e *endpoint) bound() string {
-	if e.listener == nil {
-		return ""
-	}
-	return e.listener.Addr().String()
-}
-
-func (e *endpoint) serve() error {
-	if e.listener == nil {
-		return nil
-	}
-	serve := e.server.Serve
-	if e.certs != nil {
-		serve = func(l net.Listener) error { return e.server.ServeTLS(l, "", "") }
-	}
-	if err := serve(e.listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serving on %s (--%s): %w", e.bound(), e.flag, err)
-	}
-	return nil
-}
-
-func (e *endpoint) shutdown(ctx context.Context) error {
-	if e.listener == nil {
-		return nil
-	}
-	if err := e.server.Shutdown(ctx); err != nil {
-		e.close()
-		return fmt.Errorf("ending requests on %s (--%s): %w", e.bound(), e.flag, err)
-	}
-	return nil
-}
-
-// close closes everything at once. Its errors are about connections that are closed already.
-func (e *endpoint) close() {
-	if e.listener != nil {
-		_ = e.server.Close()
-		_ = e.listener.Close()
-	}
 }

@@ -32,7 +32,7 @@ func (r Report) Checks(by, departed, running, daemons string) []ops.Check {
 		}
 	}
 	warn("departed/", departed)
-	r.besides(func(what, name string, f *feed.Feed) { out = append(out, f.Check(what+r.Name+"/"+name, by)) })
+	r.Besides(func(what, name string, f *feed.Feed) { out = append(out, f.Check(what+r.Name+"/"+name, by)) })
 	warn("running/", running)
 	warn("daemons/", daemons)
 	for _, s := range r.Standers {
@@ -41,8 +41,8 @@ func (r Report) Checks(by, departed, running, daemons string) []ops.Check {
 	return out
 }
 
-// besides calls a function with the feeds of children and related objects, what each brings in and its name.
-func (r Report) besides(do func(what, name string, f *feed.Feed)) {
+// Besides calls a function with the feeds of children and related objects, what each brings in and its name.
+func (r Report) Besides(do func(what, name string, f *feed.Feed)) {
 	for _, f := range r.Children {
 		do("child/", f.Name().String(), f)
 	}
@@ -55,6 +55,6 @@ func (r Report) besides(do func(what, name string, f *feed.Feed)) {
 func (r Report) Stats() ops.ResourceStats {
 	s := ops.ResourceStats{Resource: r.Name, Up: r.Own.Status().Phase == feed.Running, Feeds: map[string]bool{}}
 	s.Objects, s.LastEvent = r.Own.Stats()
-	r.besides(func(what, name string, f *feed.Feed) { s.Feeds[what+name] = f.Status().Well() })
+	r.Besides(func(what, name string, f *feed.Feed) { s.Feeds[what+name] = f.Status().Well() })
 	return s
 }

@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/status"
+)
+
+// Ask implements [ops.Debug]. It answers "status" with a [status.Status].
+func (e *Engine) Ask(_ context.Context, question string, _ url.Values) (any, error) {
+	if question == "status" {
+		return e.status(), nil
+	}
+	return nil, apierrors.NewBadRequest(fmt.Sprintf("unknown question %q (want status)", question))
+}
+
+// status is the process at this moment.
+func (e *Engine) status() *status.Status {
+	election := e.op.Settings.LeaderElection
+	out := &status.Status{
+		At: time.Now(), Operator: e.op.Name, Version: e.settings.Version, Process: e.settings.Identity, Started: e.made, State: e.state(),
+		Configuration: status.Configuration{Files: e.op.Files, Digest: e.op.Digest, Loaded: e.made},
+		Leader: status.Leader{
+			Mode: string(cmp.Or(election.Mode, dsl.LeaderNone)), Leads: e.elector.Leading(), Since: e.elector.Since(), Holder: e.elector.Leader(),
+		},
+	}
+	if out.Leader.Mode != string(dsl.LeaderNone) {
+		out.Leader.Lock = e.settings.Namespace + "/" + e.op.LeaderLock()
+	}
+	for r := range e.resources.All {
+		out.Resources = append(out.Resources, r.status())
+	}
+	for _, c := range e.checks(0) {
+		if c.State != ops.Pass {
+			out.Degraded = append(out.Degraded, status.Check{Name: c.Name, State: c.State.String(), Message: c.Message})
+		}
+	}
+	return out
+}
+
+// status is the resource at this moment.
+func (r *resource) status() status.Resource {
+	of := r.report()
+	out := status.Resource{Feed: statusOf(r.name, of.Own), Queue: r.queueStatus(), Standing: map[string]int{}}
+	of.Besides(func(what, name string, f *feed.Feed) { out.Feeds = append(out.Feeds, statusOf(what+name, f)) })
+	out.Parked, out.Looping = r.box.Held()
+	for how, n := range r.box.Standings() {
+		out.Standing[string(how)] = n
+	}
+	for _, s := range r.box.Standers(standersMost) {
+		for _, one := range s.Oldest {
+			o := status.Object{Name: one.Object, Standing: string(s.Standing), Since: one.Since}
+			for _, open := range one.Open {
+				o.Why = append(o.Why, open.String())
+			}
+			out.NotReady = append(out.NotReady, o)
+		}
+	}
+	for _, d := range r.daemons.Counts() {
+		out.Daemons = append(out.Daemons, status.Daemons{Handler: d.Handler, Running: d.Running, Late: d.Late})
+	}
+	for _, s := range r.site.Machines.Stats() {
+		out.States = append(out.States, status.InState{Machine: s.Machine, State: s.State, Objects: s.Objects, Oldest: moment(s.Oldest)})
+	}
+	return out
+}
+
+// queueStatus is the queue of the resource at this moment.
+func (r *resource) queueStatus() status.Queue {
+	s := r.box.Queue()
+	out := status.Queue{Workers: r.workers(), Working: s.Working, Longest: moment(s.Longest), Waiting: map[string]int{}, Oldest: moment(s.Oldest), Later: s.Later}
+	for class, n := range s.Waiting {
+		out.Waiting[class.String()] = n
+	}
+	return out
+}
+
+func statusOf(name string, f *feed.Feed) status.Feed {
+	now := f.Status()
+	objects, last := f.Stats()
+	return status.Feed{
+		Name: name, State: string(now.Phase), Message: cmp.Or(now.Message, now.Warning), Objects: objects, Bytes: f.Size(), LastEvent: moment(last),
+	}
+}
+
+// moment is a time for an answer, nil if there is none.
+func moment(at time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	return &at
+}
