@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -104,8 +103,9 @@ type Settings struct {
 	QPS float32
 	// Burst is the number of requests that may exceed QPS for a moment. Defaults to twice QPS.
 	Burst int
-	// History is how much memory the passes take that are kept for people who ask why; see [Operator.HistoryBytes].
-	History *resource.Quantity
+	// History is how many bytes of memory the last passes over each object take, which are kept for people who ask why. Zero keeps none. Nil
+	// means DefaultHistoryBytes.
+	History *int64
 	// Events says which Events the operator sends. Defaults to EventsWarnings.
 	Events EventsMode
 }
@@ -132,17 +132,9 @@ const (
 	DefaultGracePeriod = 20 * time.Second
 	// DefaultWorkers is the default of Resource.Workers: how many objects are handled at once.
 	DefaultWorkers = 4
-	// DefaultHistoryBytes is the default of Settings.History, in bytes.
-	DefaultHistoryBytes = 16 << 20
+	// DefaultHistoryBytes is the default of Settings.History.
+	DefaultHistoryBytes = int64(16 << 20)
 )
-
-// HistoryBytes returns how much memory the passes take that are kept, the last ones of each object; zero if none are.
-func (op *Operator) HistoryBytes() int64 {
-	if op.Settings.History == nil {
-		return DefaultHistoryBytes
-	}
-	return op.Settings.History.Value()
-}
 
 // LeaderMode says how several processes of one operator elect the one that works.
 type LeaderMode string

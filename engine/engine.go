@@ -109,7 +109,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 		return nil, fmt.Errorf("checking operator: %w", err)
 	}
 	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, outages: transport.NewOutages(s.Log), renamer: patch.NewRenamer(op), trim: ops.NewTrimmer(s.Rested), trail: breaker.NewTrail(),
-		names: names{op}, budget: children.NewBudget(debug.SetMemoryLimit(-1)), history: history.New(op.HistoryBytes()),
+		names: names{op}, budget: children.NewBudget(debug.SetMemoryLimit(-1)), history: history.New(*cmp.Or(op.Settings.History, new(dsl.DefaultHistoryBytes))),
 	}
 	e.made = time.Now()
 	if e.metrics == nil {

@@ -87,7 +87,7 @@ func TestEveryFieldArrives(t *testing.T) {
 			Mode: dsl.LeaderLease, Name: "everything-lock", Namespace: "system",
 			LeaseDuration: 90 * time.Second, RenewDeadline: time.Minute, RetryPeriod: 5 * time.Second,
 		},
-		GracePeriod: 25 * time.Second, QPS: 50.5, Burst: 100,
+		GracePeriod: 25 * time.Second, QPS: 50.5, Burst: 100, History: new(int64(4 << 20)),
 	}
 	want.OnStartup("migrate", nothing, dsl.Retries(3), dsl.WithBackoff(2*time.Second, time.Minute), dsl.Timeout(10*time.Second),
 		dsl.Deadline(5*time.Minute), described("call: foo.Announce"))
@@ -95,7 +95,7 @@ func TestEveryFieldArrives(t *testing.T) {
 	want.OnCleanup("bye", nothing, dsl.Needs("get", "secrets.v1"), described("call: demo.Run"))
 	want.Resource("foos.v1.example.com", func(foo *dsl.Resource) {
 		foo.Resync, foo.Workers, foo.Cache = time.Hour, 8, dsl.CacheCompact
-		foo.KeepAt = "testdata/good/everything.yaml:27:11"
+		foo.KeepAt = "testdata/good/everything.yaml:28:11"
 		foo.Keep = []dsl.Path{{"spec"}, {"metadata", "labels", "app.kubernetes.io/name"}, {"status", "phase"}}
 		foo.LabelSelector = "empty=,env in (2024,prod),!old,tier=gold"
 		foo.FieldSelector = "status.phase=Running,metadata.name!=x"
