@@ -35,6 +35,8 @@ func TestGolden(t *testing.T) {
 		"cleanup-without-config":          {args: "cleanup"},
 		"help-pause":                      {args: "pause --help"},
 		"help-resume":                     {args: "resume --help"},
+		"help-retry":                      {args: "retry --help"},
+		"retry-without-a-name":            {args: "retry website --operator foo"},
 		"pause-without-a-reason":          {args: "pause --operator foo"},
 		"pause-without-an-operator":       {args: "pause -m looking"},
 		"pause-for-no-time":               {args: "pause --operator foo -m looking --for 1ms"},

@@ -34,9 +34,14 @@ type whichFlags struct {
 }
 
 func (f *whichFlags) add(set *pflag.FlagSet) {
+	f.addNames(set)
+	set.StringVar(&f.namespace, "operator-namespace", "", "the `namespace` that it is deployed in (default "+defaultNamespace+")")
+}
+
+// addNames is add for a command that needs no more than the operator's names.
+func (f *whichFlags) addNames(set *pflag.FlagSet) {
 	set.StringSliceVar(&f.config, "config", nil, "the operator of this `FILE|DIR`")
 	set.StringVar(&f.operator, "operator", "", "the operator of this `name`, or name.domain where it has a domain of its own")
-	set.StringVar(&f.namespace, "operator-namespace", "", "the `namespace` that it is deployed in (default "+defaultNamespace+")")
 	f.kube.add(set)
 	set.SortFlags = false
 }

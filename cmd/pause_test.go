@@ -80,3 +80,38 @@ func TestPauseAndResume(t *testing.T) {
 		})
 	}
 }
+
+// TestRetryCommand holds what retry writes, and what it says when nobody takes it up.
+func TestRetryCommand(t *testing.T) {
+	tests := map[string]struct {
+		args, key, want string
+		code            int
+		says            string
+	}{
+		"all handlers": {"retry foo/web --operator op --timeout 0", "op.handwerk.dev/retry", "*", exitOK, "foo/web: operator op is asked to retry\n"},
+		"one handler of an operator with a domain": {
+			"retry foos.example.com/web --operator op.example.com --handler sync --timeout 0", "op.example.com/retry", "sync", exitOK, "is asked to retry",
+		},
+		"several handlers":      {"retry foos/web --operator op --handler sync --handler other --timeout 0", "op.handwerk.dev/retry", "sync,other", exitOK, "is asked"},
+		"no operator runs":      {"retry foos/web --operator op --timeout 5s", "op.handwerk.dev/retry", "*", exitFailed, "has not taken up the annotation op.handwerk.dev/retry in 5s"},
+		"there is no object":    {"retry foos/other --operator op", "op.handwerk.dev/retry", "", exitFailed, "retrying foos/other: foos.example.com \"other\" not found"},
+		"there is no such kind": {"retry bars/web --operator op", "op.handwerk.dev/retry", "", exitFailed, "retrying bars/web: "},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+				c.Serve(enginetest.Resource{Name: "foos.v1.example.com", Kind: "Foo"})
+				c.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}}`)
+				b := newBench(t)
+				b.login = func(context.Context) (*rest.Config, error) { return c.Config(), nil }
+				code := b.execute(context.WithoutCancel(t.Context()), strings.Fields(tt.args))
+				if said := b.out.String() + b.err.String(); code != tt.code || !strings.Contains(said, tt.says) {
+					t.Errorf("exit code %d, and it says %q; want %d and %q", code, said, tt.code, tt.says)
+				}
+				if got := c.Get("foos.v1.example.com", "default", "web").GetAnnotations()[tt.key]; got != tt.want {
+					t.Errorf("the annotation is %q, want %q", got, tt.want)
+				}
+			})
+		})
+	}
+}

@@ -285,6 +285,10 @@ func (op *Operator) PausedAnnotation() string { return op.Prefix() + "/paused" }
 // PausedDeletionsAnnotation returns the key of the annotation that says whether deletions go on during such a pause.
 func (op *Operator) PausedDeletionsAnnotation() string { return op.Prefix() + "/paused-deletions" }
 
+// RetryAnnotation returns the key of the annotation with which a person has handlers run now that failed or wait. Its value is the
+// id of a handler, several with commas between them, or "*".
+func (op *Operator) RetryAnnotation() string { return op.Prefix() + "/retry" }
+
 // ScopeAnnotation returns the key of the annotation on the leader's lock that has the operator's scope.
 func (op *Operator) ScopeAnnotation() string { return op.Prefix() + "/scope" }
 

@@ -272,6 +272,19 @@ func (e Entry) Retry() Entry {
 	return e
 }
 
+// RetryNow returns the entry of a handler that a person has run now: if it failed for good, fails or waits, its attempts count from
+// the first, and its deadline begins again. Steps and sub-handlers that are done stay done. It reports whether there was anything to retry.
+func (e Entry) RetryNow() (_ Entry, some bool) {
+	switch {
+	case e.FailedFor != "":
+		return e.Retry(), true
+	case e.Try.Cause == "" || e.Try.Done && !e.Try.Failed:
+		return e, false
+	}
+	e.Try = e.Try.Anew()
+	return e, true
+}
+
 // Introduce returns the entry of a handler that is new to an object. The object is known if other handlers have handled
 // it. For a new object, the handler runs for create if some of its view exists by now, because it may have been
 // written since. Otherwise it waits for that while others are still making the object.

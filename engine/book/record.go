@@ -176,6 +176,14 @@ func (r Record) Granted() Record {
 	return r
 }
 
+// Anew returns the record as before the first attempt, but for what is done.
+func (r Record) Anew() Record {
+	if r.Done && !r.Failed {
+		return r
+	}
+	return Record{Cause: r.Cause, View: r.View, Step: r.Step, Parts: r.Parts.each(Record.Anew)}
+}
+
 // OnlyWaits reports whether the record only says that the handler waits.
 func (r Record) OnlyWaits() bool {
 	return r.Waiting && r.Attempts == 0 && r.Step == 0 && r.Began.IsZero() && r.Parts == nil

@@ -203,6 +203,18 @@ func (m *Manager) Pause(key cache.ObjectName) {
 	}
 }
 
+// Again has a daemon of a key start again that is over, in the next pass, and reports whether it was over.
+func (m *Manager) Again(key cache.ObjectName, h *dsl.Handler) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at := m.objects[key]
+	if at == nil || !at.over[h] {
+		return false
+	}
+	delete(at.over, h)
+	return true
+}
+
 // endedLocked notes that a daemon has ended.
 func (m *Manager) endedLocked(s *slot) {
 	at := m.objects[s.key]

@@ -4,11 +4,15 @@
 package e2e
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
 )
@@ -72,6 +76,48 @@ func TestAPauseOfTheOperator(t *testing.T) {
 	}
 	for _, c := range all {
 		mustLogNoError(t, c.Lines)
+	}
+}
+
+// stubborn is an operator with a handler that fails, and is tried again in an hour.
+const stubborn = `
+apiVersion: handwerk.dev/v1alpha1
+kind: Operator
+metadata: {name: stubborn}
+scope: {namespaces: [%[1]s]}
+resources:
+  - resource: configmaps.v1
+    selector: {matchLabels: {stubborn: %[1]s}}
+    handlers:
+      - id: hold
+        causes: [create]
+        field: data
+        backoff: {initial: 1h, max: 1h}
+        log: {message: "mended ${self.metadata.annotations.mended}"}
+`
+
+// TestRetryOfAHandler types retry for a handler that fails, when the reason is mended where it does not look.
+func TestRetryOfAHandler(t *testing.T) {
+	t.Parallel()
+	ns := plane.Namespace(t)
+	config := filepath.Join(t.TempDir(), "operator.yaml")
+	if err := os.WriteFile(config, fmt.Appendf(nil, stubborn, ns), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program := plane.Operator(t, cluster.Launch{Args: []string{"run", "--config", config}, Env: []string{"POD_NAMESPACE=" + ns}})
+	configMaps := plane.Objects("configmaps.v1", ns)
+	configMaps.Create(t, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a", "labels": map[string]any{"stubborn": ns}}, "data": map[string]any{"b": "c"},
+	}})
+	program.Await(t, "handler will be tried again")
+	configMaps.Patch(t, "a", `{"metadata":{"annotations":{"mended":"by hand"}}}`)
+	printed := mustRun(t, "retry", "cm/a", "-n", ns, "--config="+config, "--handler=hold")
+	if printed != "cm/a: operator stubborn has retried\n" {
+		t.Errorf("retry says %q", printed)
+	}
+	program.Await(t, `"msg":"mended by hand"`)
+	if notes := configMaps.Get(t, "a").GetAnnotations(); notes["stubborn.handwerk.dev/retry"] != "" {
+		t.Errorf("annotations %v", notes)
 	}
 }
 

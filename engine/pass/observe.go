@@ -33,6 +33,9 @@ func (p *pass) observe(ctx context.Context, next queue.Next) (State, error) {
 	st.Due = next
 	p.memory.Filters.Begin()
 	p.hear(p.Changes.Event)
+	if ids := p.Object.GetAnnotations()[p.Rules.Retry]; ids != "" && !p.Gone && !p.resourceWide() {
+		st = p.retry(st, ids)
+	}
 	var n Found
 	if len(p.Rules.Daemons) > 0 {
 		p.tend(st, false)

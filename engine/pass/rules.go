@@ -39,19 +39,19 @@ type Rules struct {
 	Digests bool
 	// KeepsReady: the engine keeps the condition Ready.
 	KeepsReady bool
-	// Finalizer is the operator's, Prefix that of its annotations.
-	Finalizer, Prefix string
+	// Finalizer is the operator's, Prefix that of its annotations, and Retry the one with which a person has handlers run.
+	Finalizer, Prefix, Retry string
 	// Earlier are the operator's finalizers under its earlier names, Managers its field managers.
 	Earlier, Managers []string
 }
 
 // NewRules works them out. Key is that of digests of Secrets.
 func NewRules(op *dsl.Operator, r *dsl.Resource, key *book.Key) Rules {
-	out := Rules{Operator: op, Spec: r, Resource: r.Name.String(), Digests: r.DigestsSecrets(), KeepsReady: r.KeepsReady(), Finalizer: op.Finalizer(), Prefix: op.Prefix()}
+	out := Rules{Operator: op, Spec: r, Resource: r.Name.String(), Digests: r.DigestsSecrets(), KeepsReady: r.KeepsReady(), Finalizer: op.Finalizer(), Prefix: op.Prefix(), Retry: op.RetryAnnotation()}
 	for _, earlier := range op.Earlier() {
 		out.Earlier, out.Managers = append(out.Earlier, earlier.Finalizer()), append(out.Managers, earlier.Name)
 	}
-	own := book.Own{Annotations: []string{op.StateAnnotation(), op.ChildrenAnnotation(), op.PausedAnnotation(), op.PausedDeletionsAnnotation()}, Finalizer: out.Finalizer}
+	own := book.Own{Annotations: []string{op.StateAnnotation(), op.ChildrenAnnotation(), op.PausedAnnotation(), op.PausedDeletionsAnnotation(), op.RetryAnnotation()}, Finalizer: out.Finalizer}
 	secret := r.OfSecrets()
 	if secret {
 		own.Key = key

@@ -113,6 +113,9 @@ func (p *pass) settle(st State) (State, verdict) {
 		p.memory.Finalized = out.Finalized
 	}
 	out.marks = patch.Marks{Finalizer: p.Rules.Finalizer, Earlier: p.Rules.Earlier, Add: out.Add, Remove: out.Remove}
+	if key := p.Rules.Retry; st.Retried {
+		out.marks.Spent = map[string]string{key: p.Object.GetAnnotations()[key]}
+	}
 	if living || !p.Gone && !out.Remove {
 		retries, again := st.Jobs.Retries()
 		stored := book.Draft{Look: st.Look, Wanted: st.Patch, Finalizer: out.Add, Retries: retries, Again: again}

@@ -63,6 +63,8 @@ type State struct {
 	Known, Entire *unstructured.Unstructured
 	// Written is the object as the pass has written it, nil before it does.
 	Written *unstructured.Unstructured
+	// Retried: a person has handlers run by the annotation, which goes with the pass's write.
+	Retried bool
 	// Searched: all that must be known about children before the object goes is known.
 	Searched bool
 	// Due is when the next pass is due.

@@ -79,6 +79,11 @@ func timeless(tree map[string]any) map[string]any {
 // Along.
 func (t Target) objectChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks) change {
 	notes := t.notes(o, p, m)
+	for key, was := range m.Spent {
+		if o.GetAnnotations()[key] == was {
+			notes, m.Locked = overlay(notes, map[string]any{key: nil}), true
+		}
+	}
 	c := wantedChange(o, p, m, notes)
 	if len(c.tree) == 0 || len(m.Along) == 0 {
 		return c

@@ -47,6 +47,8 @@ type Marks struct {
 	State string
 	// Along are annotations that are written only together with other changes.
 	Along map[string]Note
+	// Spent are annotations to remove, with their values. One that has another value by now stays.
+	Spent map[string]string
 	// Finalizer is the operator's finalizer, Earlier are those of its earlier names.
 	Finalizer string
 	Earlier   []string

@@ -33,8 +33,7 @@ func foos(define func(*dsl.Resource)) *dsl.Operator {
 // necessarily has a question mark.
 func lines(rules []rbac.Rule) []string {
 	rules = slices.DeleteFunc(slices.Clone(rules), func(r rbac.Rule) bool {
-		pauses := len(r.Reasons) == 1 && strings.Contains(r.Reasons[0].Why, "pauses a namespace")
-		return r.Resource == "customresourcedefinitions" && r.Optional || r.Resource == "events" || pauses
+		return r.Resource == "customresourcedefinitions" && r.Optional || r.Resource == "events" || len(r.Reasons) == 1 && strings.Contains(r.Reasons[0].Why, "pauses a namespace")
 	})
 	var out []string
 	for _, role := range rbac.Roles(rules) {

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// RetryRefused is the reason of the Event that says that the annotation names no handler of the object.
+const RetryRefused = "RetryRefused"
+
+// retry has handlers run now that a person has named: those that failed for good, fail, or wait. With "*" these are all.
+func (p *pass) retry(st State, ids string) State {
+	st.Retried = true
+	known, retried, idle := []string{}, []string{}, []string{}
+	all := strings.TrimSpace(ids) == "*"
+	names := strings.FieldsFunc(ids, func(r rune) bool { return r == ',' || r == ' ' })
+	named := func(id string) bool { return all || slices.Contains(names, id) }
+	for _, r := range p.Rules.Readers {
+		known = append(known, r.ID)
+		if !named(r.ID) {
+			continue
+		}
+		e, some := p.ledger.Entry(r).RetryNow()
+		if !some {
+			idle = append(idle, r.ID)
+			continue
+		}
+		p.ledger.Put(r, e)
+		retried = append(retried, r.ID)
+	}
+	for _, d := range p.Rules.Daemons {
+		known = append(known, d.ID)
+		if named(d.ID) && p.Daemons.Again(p.Key, d.Handler) {
+			retried = append(retried, d.ID)
+		}
+	}
+	st = st.noted(Note{Line: "handlers are tried again, as the annotation asks", Values: []any{"handlers", retried, "nothingToRetry", idle}})
+	if unknown := slices.DeleteFunc(names, func(id string) bool { return all || slices.Contains(known, id) }); len(unknown) > 0 {
+		text := fmt.Sprintf("The annotation %s names %s; the handlers are %s", p.Rules.Retry, strings.Join(unknown, ", "), strings.Join(known, ", "))
+		st = st.noted(Note{Line: "annotation names a handler that does not exist", Warning: true, Values: []any{"unknown", unknown}, Action: "retry", Reason: RetryRefused, Message: text})
+	}
+	return st
+}

@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pause_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+)
+
+const retryKey = "op.handwerk.dev/retry"
+
+// wantTaken fails the test unless the annotation is off.
+func wantTaken(s *scene.Stage) {
+	s.T.Helper()
+	s.Settle()
+	if got := s.Web().GetAnnotations(); len(got) > 0 {
+		s.T.Errorf("annotations %v", got)
+	}
+}
+
+// TestRetry holds that a person has handlers run now that failed or wait, by an annotation that goes with the pass's write.
+func TestRetry(t *testing.T) {
+	// once is an operator whose handler sync does this at its first run, and succeeds from then on.
+	once := func(first dsl.Func, options ...dsl.Option) func(*dsl.Resource, *enginetest.Journal) {
+		return func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.OnReconcile("sync", j.Note("sync", first, scene.Succeeds), options...)
+			foo.OnReconcile("other", j.Note("other"))
+		}
+	}
+	asks := func(value string) func(*scene.Stage) {
+		return func(s *scene.Stage) {
+			s.Begin()
+			s.Advance(time.Minute)
+			s.Forget()
+			annotate(s, map[string]string{retryKey: value})
+		}
+	}
+	taken := func(s *scene.Stage) {
+		s.T.Helper()
+		s.Wrote("patch foos default/web")
+		wantTaken(s)
+		s.Advance(time.Minute)
+		s.Wrote()
+		s.Called()
+	}
+	permanent := scene.Fails(dsl.Permanent(scene.ErrAgain))
+	scene.PlayAll(t, map[string]scene.Scenario{
+		"one that waits for its next attempt runs now, as at the first": {Operator: once(scene.RetriesAfter(time.Hour)), Play: func(s *scene.Stage) {
+			asks("sync")(s)
+			s.Called("sync create")
+			taken(s)
+		}},
+		"one that failed for good, too": {Operator: once(permanent), Play: func(s *scene.Stage) {
+			asks("sync")(s)
+			s.Called("sync update")
+			taken(s)
+		}},
+		"one whose deadline is over has another one": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.OnReconcile("sync", j.Note("sync", scene.RetriesAfter(10*time.Second), scene.RetriesAfter(10*time.Second), scene.RetriesAfter(10*time.Second), scene.Succeeds), dsl.Deadline(15*time.Second))
+		}, Play: func(s *scene.Stage) {
+			asks("sync")(s)
+			s.Called("sync update")
+			s.Advance(10 * time.Second)
+			s.Called("sync update 2")
+		}},
+		"one that waits for other objects": {Operator: once(scene.Fails(dsl.Waiting("the moon", time.Hour))), Play: func(s *scene.Stage) {
+			asks("sync")(s)
+			s.Called("sync create")
+			taken(s)
+		}},
+		"all that fail": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.OnReconcile("sync", j.Note("sync", permanent, scene.Succeeds))
+			foo.OnCreate("made", j.Note("made", permanent, scene.Succeeds))
+			foo.OnUpdate("changed", j.Note("changed"))
+		}, Play: func(s *scene.Stage) {
+			asks("*")(s)
+			s.Called("sync update", "made create")
+		}},
+		"one that has succeeded has nothing to retry": {Operator: once(permanent), Play: func(s *scene.Stage) {
+			asks("other")(s)
+			taken(s)
+		}},
+		"a timer that waits for its next attempt": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.On([]dsl.Cause{dsl.Timer}, "tick", j.Note("tick", scene.RetriesAfter(time.Hour), scene.Succeeds), dsl.At(scene.WithoutJitter(dsl.Timing{Every: 50 * time.Second})))
+		}, Play: func(s *scene.Stage) {
+			asks("tick")(s)
+			s.Called("tick timer")
+		}},
+		"steps that are done stay done": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.OnReconcile("sync", j.Note("sync", func(_ context.Context, r *dsl.Request) error {
+				r.Step = 1
+				return scene.ErrAgain
+			}, func(_ context.Context, r *dsl.Request) error {
+				if r.Step != 1 {
+					j.Add("again from the first step")
+				}
+				return nil
+			}), dsl.WithBackoff(time.Hour, time.Hour))
+		}, Play: func(s *scene.Stage) {
+			asks("sync")(s)
+			s.Called("sync create")
+		}},
+		"a delete handler that failed for good lets its object go": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.OnDelete("left", j.Note("left", permanent, scene.Succeeds))
+		}, Play: func(s *scene.Stage) {
+			s.Begin()
+			s.Remove()
+			s.Called("left delete")
+			annotate(s, map[string]string{retryKey: "left"})
+			s.Called("left delete")
+			s.WantGone()
+		}},
+		"a daemon that has failed begins again": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.Daemon("watch", func(context.Context, *dsl.DaemonRequest) error {
+				j.Add("begins")
+				return dsl.Permanent(scene.ErrAgain)
+			})
+		}, Play: func(s *scene.Stage) {
+			asks("watch")(s)
+			s.Called("begins")
+		}},
+		"a handler that does not exist is named in an Event": {Operator: once(permanent), Play: func(s *scene.Stage) {
+			asks("snyc")(s)
+			taken(s)
+			text := ""
+			for _, e := range s.Events() {
+				text += fmt.Sprintln(e)
+			}
+			if !strings.Contains(text, "RetryRefused") || !strings.Contains(text, "names snyc; the handlers are sync, other") {
+				s.T.Errorf("Events:\n%s", text)
+			}
+		}},
+		"after a crash before the write it is taken up again": {Operator: once(permanent), Play: func(s *scene.Stage) {
+			s.Begin()
+			s.FailNext("patch", scene.Foos, scene.ErrAgain)
+			annotate(s, map[string]string{retryKey: "sync"})
+			s.Called("sync update")
+			s.Process.Kill()
+			s.Process.Restart()
+			s.Settle()
+			wantTaken(s)
+		}},
+		"another request meanwhile is not lost": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.OnReconcile("sync", j.Note("sync", permanent, scene.TakesTime(time.Minute)))
+			foo.OnReconcile("other", j.Note("other", permanent, scene.Succeeds))
+		}, Play: func(s *scene.Stage) {
+			s.Begin()
+			annotate(s, map[string]string{retryKey: "sync"})
+			annotate(s, map[string]string{retryKey: "other"})
+			s.Advance(2 * time.Minute)
+			s.Called("sync update", "other update")
+			wantTaken(s)
+		}},
+		"a paused object is retried afterwards": {Operator: once(permanent), Play: func(s *scene.Stage) {
+			s.Begin()
+			annotate(s, map[string]string{retryKey: "*", pausedKey: "x"})
+			s.Called()
+			annotate(s, map[string]string{pausedKey: ""})
+			s.Called("sync update")
+			wantTaken(s)
+		}},
+	})
+}
