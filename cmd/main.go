@@ -52,7 +52,7 @@ type Program struct {
 // Main runs the program as [Main] does, and exits.
 func (p Program) Main() {
 	inner := p.inner(Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ()})
-	inner.adopt, inner.source = adoptGlobals, sourceOfMain()
+	inner.adopt, inner.source, inner.plugin = adoptGlobals, sourceOfMain(), pluginOf(os.Args[0])
 	inner.main(os.Args[1:])
 }
 

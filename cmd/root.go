@@ -32,6 +32,8 @@ type program struct {
 	adopt func(log logr.Logger, verbosity int)
 	// samples has the operators that init writes out; nil if the program has no samples.
 	samples fs.FS
+	// plugin is the command by which kubectl runs the program, as in "kubectl handwerk"; empty if kubectl does not.
+	plugin string
 	// source is the folder of the main package if go run has built the program; empty otherwise.
 	source string
 	// last is what a command still has to do when the process exits at once; nil if that is nothing.
@@ -49,7 +51,7 @@ Exit codes:
   0    ok
   1    the run failed, or the configuration has faults
   2    wrong usage
-  3    operator status: the operator answers, and is not well
+  3    status: the operator answers, and is not well
   130  interrupted a second time, before an orderly stop was over`
 
 // execute runs the command line and returns the exit code.
@@ -92,6 +94,7 @@ func (p *program) root() *cobra.Command {
 	for _, c := range root.Commands() {
 		documentEnv(c.Flags())
 	}
+	p.underKubectl(root)
 	root.SuggestionsMinimumDistance = 2
 	root.SetOut(p.Out)
 	root.SetErr(p.Err)

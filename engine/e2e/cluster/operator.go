@@ -67,7 +67,7 @@ func (c *Cluster) Operator(t testing.TB, l Launch) *Operator {
 	cmd := exec.Command(l.Program, l.Args...)
 	cmd.Dir = c.root
 	cmd.Env = append(ownEnvironment(), "KUBECONFIG="+WriteKubeconfig(t, l.Config),
-		"HANDWERK_HEALTH_PROBE_BIND_ADDRESS=127.0.0.1:0", "HANDWERK_METRICS_BIND_ADDRESS=127.0.0.1:0")
+		"HANDWERK_HEALTH_PROBE_BIND_ADDRESS=127.0.0.1:0", "HANDWERK_METRICS_BIND_ADDRESS=127.0.0.1:0", "HANDWERK_DEBUG_BIND_ADDRESS=127.0.0.1:0")
 	cmd.Env = append(cmd.Env, l.Env...)
 	p, err := startProcess(cmd, newEcho(t), syscall.SIGKILL)
 	if err != nil {
