@@ -19,7 +19,7 @@ import (
 )
 
 // addresses are where a program serves, as its log says.
-type addresses struct{ Health, Metrics string }
+type addresses struct{ Health, Metrics, Debug string }
 
 func addressesOf(t *testing.T, program *cluster.Operator) (at addresses) {
 	t.Helper()
