@@ -20,6 +20,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/pause"
 	"github.com/handwerk-dev/handwerk/engine/status"
 )
 
@@ -63,6 +64,11 @@ func unwell() status.Status {
 	r.Feeds[0].State, r.Feeds[0].Message = "forbidden", "list, watch"
 	r.Standing["failing"], r.Standing["held"], r.Looping, r.Parked = 30, 1, 1, 2
 	r.NotReady = append(r.NotReady, status.Object{Name: "shop/\x1b[2Jbad", Standing: "failing", Since: s.Started, Why: []string{"handler app has failed 3 times: boom\nnext line"}})
+	r.Standing["paused"] = 1
+	r.NotReady = append(r.NotReady, status.Object{Name: "shop/calm", Standing: "paused", Since: s.Started, Why: []string{"paused: looking"}})
+	s.Pauses = []pause.Pause{
+		{By: pause.Operator, Who: "alice", Reason: "moving\x1b[2J", Since: s.Started, Until: s.At}, {By: pause.Namespace, Namespace: "shop", Reason: "looking"},
+	}
 	s.Degraded = []status.Check{{Name: "child/foos.v1.example.com/deployments.v1.apps", State: "degraded", Message: "forbidden: list, watch"}}
 	return s
 }

@@ -54,13 +54,17 @@ func (p *statusPage) head() {
 	if p.State != status.Working && p.State != status.StandingBy {
 		color = yellow
 	}
-	table(p.out, p.colors, []row{
+	rows := []row{
 		plainRow("operator", strings.TrimSpace(p.Operator+" "+p.Version)),
 		plainRow("process", p.Process+", started "+p.ago(&p.Started)),
 		{[]string{"state", string(p.State)}, color},
 		plainRow("leader", p.leader()),
 		plainRow("configuration", config),
-	})
+	}
+	for _, one := range p.Pauses {
+		rows = append(rows, row{[]string{"paused", one.String()}, yellow})
+	}
+	table(p.out, p.colors, rows)
 }
 
 // leader says who leads, and by what.
@@ -82,7 +86,7 @@ func (p *statusPage) resources() {
 	for _, r := range p.Resources {
 		standing := func(how string) string { return strconv.Itoa(r.Standing[how]) }
 		one := row{[]string{
-			r.Name, r.State, strconv.Itoa(r.Objects), standing("ready"), standing("waiting"), standing("failing"), standing("held"),
+			r.Name, r.State, strconv.Itoa(r.Objects), standing("ready"), standing("waiting"), standing("failing"), standing("held"), standing("paused"),
 			size(r.Bytes), p.queue(r.Queue), fmt.Sprintf("%d/%d", r.Queue.Working, r.Queue.Workers), p.since(r.LastEvent), besides(r),
 		}, noColor}
 		if r.State != "running" || r.Standing["failing"]+r.Standing["held"]+r.Looping > 0 {
@@ -90,7 +94,7 @@ func (p *statusPage) resources() {
 		}
 		rows = append(rows, one)
 	}
-	p.table("RESOURCE STATE OBJECTS READY WAITING FAILING HELD CACHE QUEUE WORKERS EVENT WHY", rows)
+	p.table("RESOURCE STATE OBJECTS READY WAITING FAILING HELD PAUSED CACHE QUEUE WORKERS EVENT WHY", rows)
 }
 
 // queue says how many objects wait for a worker, why, and how long the first of them.
@@ -161,12 +165,12 @@ func (p *statusPage) objects() (rows []row) {
 	for _, r := range p.Resources {
 		for _, o := range r.NotReady {
 			one := plainRow(o.Name, r.Name, o.Standing, p.since(&o.Since), strings.Join(o.Why, "; "))
-			if o.Standing != "waiting" {
+			if o.Standing != "waiting" && o.Standing != "paused" {
 				one.color = red
 			}
 			rows = append(rows, one)
 		}
-		if more := r.Standing["waiting"] + r.Standing["failing"] + r.Standing["held"] - len(r.NotReady); more > 0 {
+		if more := r.Standing["waiting"] + r.Standing["failing"] + r.Standing["held"] + r.Standing["paused"] - len(r.NotReady); more > 0 {
 			rows = append(rows, plainRow(fmt.Sprintf("and %d more", more), r.Name))
 		}
 	}

@@ -32,6 +32,7 @@ func (e *Engine) status() *status.Status {
 	out := &status.Status{
 		At: time.Now(), Operator: e.op.Name, Version: e.settings.Version, Process: e.settings.Identity, Started: e.made, State: e.state(),
 		Configuration: status.Configuration{Files: e.op.Files, Digest: e.op.Digest, Loaded: e.made},
+		Pauses:        e.Pauses(),
 		Leader: status.Leader{
 			Mode: string(cmp.Or(election.Mode, dsl.LeaderNone)), Leads: e.elector.Leading(), Since: e.elector.Since(), Holder: e.elector.Leader(),
 		},

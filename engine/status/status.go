@@ -4,7 +4,11 @@
 // Package status has the answer of an operator that is asked how it is. It is pure.
 package status
 
-import "time"
+import (
+	"time"
+
+	"github.com/handwerk-dev/handwerk/engine/pause"
+)
 
 // Status is a process of an operator at one moment.
 type Status struct {
@@ -19,7 +23,9 @@ type Status struct {
 	// Configuration is what the operator was made from.
 	Configuration Configuration `json:"configuration"`
 	Leader        Leader        `json:"leader"`
-	Resources     []Resource    `json:"resources"`
+	// Pauses are those of the operator and of namespaces. Paused objects have that standing.
+	Pauses    []pause.Pause `json:"pauses,omitempty"`
+	Resources []Resource    `json:"resources"`
 	// Degraded are the checks of /readyz that are not ok, but for those of single objects.
 	Degraded []Check `json:"degraded,omitempty"`
 }
@@ -61,7 +67,7 @@ type Resource struct {
 	Feed
 	Feeds []Feed `json:"feeds,omitempty"`
 	Queue Queue  `json:"queue"`
-	// Standing counts the handled objects by their standing: ready, waiting, failing or held.
+	// Standing counts the handled objects by their standing: ready, waiting, failing, held or paused.
 	Standing map[string]int `json:"standing"`
 	// NotReady names some of those that are not ready, the oldest of each standing first.
 	NotReady []Object `json:"notReady,omitempty"`
