@@ -37,6 +37,7 @@ func TestTroubleshootingQuotesTheProgram(t *testing.T) {
 	others := []string{
 		"operator.yaml:12:7: …", "connection refused", "no such host", "x509: …", "process_resident_memory_bytes",
 		"managedFields", "status.conditions", "events.events.k8s.io", "leases.coordination.k8s.io", "kubectl-patch", "kubectl logs",
+		"kubectl-handwerk", "kubectl handwerk status",
 		"get", "True", "team-7", "mode=release", "in namespace team-0 (10 of 60 were asked for)",
 	}
 	quotes := quotesOf(page)
@@ -105,7 +106,7 @@ func (s *sayings) says(text string) bool {
 		return s.literals[path]
 	}
 	if flag, is := strings.CutPrefix(text, "--"); is {
-		name, _, _ := strings.Cut(flag, "=")
+		name, _, _ := strings.Cut(strings.ReplaceAll(flag, " ", "="), "=")
 		return s.literals[name]
 	}
 	if metric, labels, is := strings.Cut(text, "{"); is && strings.HasSuffix(labels, "}") {

@@ -132,6 +132,7 @@ func (x *Hooks) Clean(ctx context.Context) {
 func (x *Hooks) run(ctx context.Context, h *dsl.Handler) error {
 	r := book.Record{Cause: h.Causes[0]}
 	var last error
+	failed := trouble{log: x.log(h)}
 	for ctx.Err() == nil {
 		r = r.Start(h, time.Now())
 		err := r.Overdue(h, time.Now())
@@ -144,7 +145,7 @@ func (x *Hooks) run(ctx context.Context, h *dsl.Handler) error {
 		last = err
 		_, waits := attempt.Waits(err)
 		if r = attempt.Note(h, r, err, time.Now(), func(error) bool { return false }); err == nil {
-			x.log(h).V(1).Info("activity succeeded")
+			failed.over()
 			return nil
 		}
 		switch {
@@ -156,7 +157,7 @@ func (x *Hooks) run(ctx context.Context, h *dsl.Handler) error {
 		}
 		x.say(h.ID + ": " + r.Message)
 		wait := max(0, r.Waits(time.Now()))
-		x.log(h).Info("activity will be tried again", logmark.Warning, !waits, "error", err.Error(), "retryAfter", wait.Round(time.Millisecond).String())
+		failed.say(err, waits, wait)
 		pause(ctx, wait)
 	}
 	return cause(ctx, nil, last)

@@ -6,6 +6,7 @@ package activity
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -306,4 +308,53 @@ func TestProbes(t *testing.T) {
 		}
 		time.Sleep(3 * time.Second)
 	})
+}
+
+// TestAnActivityThatFailsIsLoggedWithItsEnd holds that a text is a line ever more seldom, and that the end has one.
+func TestAnActivityThatFailsIsLoggedWithItsEnd(t *testing.T) {
+	const again = `"level"=0 "msg"="activity will be tried again" "activity"="startup" "handler"="one" "handwerk.warning"=%v "error"="%s" "failed"=%d "retryAfter"="1s"`
+	over := func(failed int) string {
+		return fmt.Sprintf(`"level"=0 "msg"="activity works again" "activity"="startup" "handler"="one" "failed"=%d`, failed)
+	}
+	down := func(failed int) string { return fmt.Sprintf(again, true, errDown, failed) }
+	inTurn := func(all ...error) dsl.Func {
+		return func(context.Context, *dsl.Request) error {
+			var next error
+			if len(all) > 0 {
+				next, all = all[0], all[1:]
+			}
+			return next
+		}
+	}
+	fails, other := dsl.Temporary(errDown, time.Second), dsl.Temporary(errors.New("no route"), time.Second)
+	for name, tt := range map[string]struct {
+		code dsl.Func
+		want []string
+	}{
+		"one that succeeds has none":       {inTurn(), nil},
+		"one failure":                      {inTurn(fails), []string{down(1), over(1)}},
+		"many with one text":               {failsTimes(9, fails), []string{down(1), down(2), down(4), down(8), over(9)}},
+		"another text":                     {inTurn(fails, fails, fails, other), []string{down(1), down(2), fmt.Sprintf(again, true, "no route", 4), over(4)}},
+		"a wait, which is no fault":        {inTurn(dsl.Waiting("the moon", time.Second)), []string{fmt.Sprintf(again, false, "waiting for the moon", 1), over(1)}},
+		"one that is ignored has its line": {nil, []string{`"level"=0 "msg"="activity failed, which counts as success" "activity"="startup" "handler"="one" "handwerk.warning"=true "error"="the database is down"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(op *dsl.Operator) {
+				if tt.code == nil {
+					op.OnStartup("one", inTurn(errDown), dsl.Errors(dsl.ErrorsIgnore))
+					return
+				}
+				op.OnStartup("one", tt.code)
+			}, func(t *testing.T, o *Hooks) {
+				var lines []string
+				o.set.Log = funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
+				if err := o.Start(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if diff := cmp.Diff(tt.want, lines); diff != "" {
+					t.Errorf("-want +got:\n%s", diff)
+				}
+			})
+		})
+	}
 }

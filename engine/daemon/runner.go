@@ -67,8 +67,9 @@ type runner struct {
 	settings *Settings
 	object   *object
 	memo     *dsl.Memo
-	// voice is the text with which the daemon fails.
-	voice attempt.Voice
+	// voice is the text with which the daemon fails, and failed how often it has in a row.
+	voice  attempt.Voice
+	failed int
 	// ctx is that of the code; it ends when the daemon must stop, and its cause is the reason. Writes are made in limit, which ends
 	// when the time to stop is over.
 	ctx, limit context.Context
@@ -81,6 +82,17 @@ func (x *runner) log() logr.Logger {
 
 // attemptLog is the log of a run.
 func (x *runner) attemptLog(attempt int) logr.Logger { return x.log().WithValues("attempt", attempt) }
+
+// heals has the log say that a daemon which had failed works again, once a run lasts. The function that it returns is called
+// at the end of the run.
+func (x *runner) heals(lasts time.Duration) (ended func()) {
+	failed := x.failed
+	if failed == 0 {
+		return func() {}
+	}
+	timer := time.AfterFunc(lasts, func() { x.log().Info("daemon works again", "failed", failed) })
+	return func() { timer.Stop() }
+}
 
 // run is one run. Its span ends with it, or when the time to stop is over.
 func (x *runner) run(count int) error {
@@ -148,6 +160,9 @@ func (x *runner) report(log logr.Logger, r book.Record, err error) {
 	switch {
 	case err == nil:
 		x.voice.Over()
+		if x.failed > 0 {
+			log.Info("daemon works again", "failed", x.failed)
+		}
 		log.V(1).Info("daemon is done")
 	case r.Waiting:
 		log.V(1).Info("daemon waits", "reason", err.Error(), "timeout", again)
@@ -159,6 +174,7 @@ func (x *runner) report(log logr.Logger, r book.Record, err error) {
 		f.Values = []any{"retryAfter", again}
 		f.Whisper()
 	default:
+		x.failed++
 		f.Values = []any{"retryAfter", again}
 		x.settings.Texts.Say(f, &x.voice)
 		if r.Attempts >= manyFailures {

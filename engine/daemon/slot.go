@@ -99,17 +99,30 @@ func (s *slot) goOn(record book.Record, goesOn bool) {
 	}()
 	for goesOn {
 		began = time.Now()
-		err := s.runner.run(record.Attempts + 1)
+		err := s.run(record.Attempts + 1)
 		record, goesOn = s.ran(record, err, began)
 	}
 	returned = true
 }
 
+// run runs the daemon once.
+func (s *slot) run(count int) error {
+	defer s.runner.heals(s.healthy())()
+	return s.runner.run(count)
+}
+
+// healthy is how long a run takes after which the failures before it do not count any more.
+func (s *slot) healthy() time.Duration {
+	return max(cmp.Or(s.handler.Backoff.Max, dsl.DefaultBackoffMax), s.handler.Backoff.Initial)
+}
+
 // ran takes the result of a run, and waits until the next run is due. It reports whether there is another run.
 func (s *slot) ran(record book.Record, err error, began time.Time) (_ book.Record, goesOn bool) {
 	log, took := s.runner.attemptLog(record.Attempts+1), time.Since(began)
-	if took > max(cmp.Or(s.handler.Backoff.Max, dsl.DefaultBackoffMax), s.handler.Backoff.Initial) {
+	if took > s.healthy() {
 		record = first()
+		s.runner.failed = 0
+		s.runner.voice.Over()
 	}
 	record, over := s.runner.judge(log, record, err, took)
 	if over {
