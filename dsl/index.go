@@ -80,7 +80,7 @@ func (op *Operator) Index(name, resource string, entries IndexFunc, options ...O
 		set(&h)
 	}
 	x.Labels, x.Annotations, x.When, x.invalid = h.Labels, h.Annotations, h.When, h.invalid
-	h.Labels, h.Annotations, h.When, h.invalid = nil, nil, nil, nil
+	h.Labels, h.Annotations, h.When, h.whens, h.invalid = nil, nil, nil, nil, nil
 	if !reflect.ValueOf(h).IsZero() {
 		x.invalid = append(x.invalid, Fault{Err: fmt.Errorf("it has an option that is for handlers alone (an index takes labels, annotations and When)")})
 	}
