@@ -16,14 +16,22 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/status"
+	"github.com/handwerk-dev/handwerk/engine/why"
 )
 
-// Ask implements [ops.Debug]. It answers "status" with a [status.Status].
-func (e *Engine) Ask(_ context.Context, question string, _ url.Values) (any, error) {
-	if question == "status" {
+// Ask implements [ops.Debug]. It answers "status" with a [status.Status], and "why" with a [why.Answer].
+func (e *Engine) Ask(ctx context.Context, question string, values url.Values) (any, error) {
+	switch question {
+	case "status":
 		return e.status(), nil
+	case why.Asked:
+		q, err := why.ParseQuestion(values)
+		if err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+		return e.Why(ctx, q)
 	}
-	return nil, apierrors.NewBadRequest(fmt.Sprintf("unknown question %q (want status)", question))
+	return nil, apierrors.NewBadRequest(fmt.Sprintf("unknown question %q (want status or why)", question))
 }
 
 // status is the process at this moment.

@@ -6,10 +6,13 @@ package engine
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
@@ -65,7 +68,7 @@ func (e *Engine) resourceNamed(text string) (*resource, error) {
 		}
 		names = append(names, r.name)
 	}
-	return nil, fmt.Errorf("looking for %s: operator %s does not handle it; it handles %s", text, e.op.Name, strings.Join(names, ", "))
+	return nil, unanswered(http.StatusNotFound, "looking for %s: operator %s does not handle it; it handles %s", text, e.op.Name, strings.Join(names, ", "))
 }
 
 // called reports whether a person means the resource: by its plural, its kind, its singular or a short name, with or without version
@@ -99,7 +102,7 @@ func (r *resource) why(ctx context.Context, key cache.ObjectName) (*why.Answer, 
 	answer, withdraw := r.site.Observer.Questions.Ask(key)
 	defer withdraw()
 	if !r.box.Ask(key) {
-		return nil, fmt.Errorf("asking about %s: this process does not lead", key)
+		return nil, unanswered(http.StatusServiceUnavailable, "asking about %s: this process does not lead", key)
 	}
 	wait := time.NewTimer(answerWait)
 	defer wait.Stop()
@@ -160,4 +163,9 @@ func labelled(set map[string]string) string {
 		return "it has no labels"
 	}
 	return "its labels are " + labels.FormatLabels(set)
+}
+
+// unanswered is the error of a question that has no answer, with its code for HTTP.
+func unanswered(code int32, format string, args ...any) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Message: fmt.Sprintf(format, args...)}}
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
@@ -28,6 +29,9 @@ func Text(w io.Writer, a *Answer, colours bool) error {
 		}
 		for _, c := range a.Children {
 			t.child(c)
+		}
+		for _, c := range a.Conditions {
+			t.line(1, "", "condition %s is %s (%s): %s", c.Type, c.Status, c.Reason, oneLine(c.Message))
 		}
 		t.faults(a)
 		t.history(a.History)
@@ -50,20 +54,33 @@ const (
 
 // line writes a line, indented by so many steps.
 func (t *text) line(depth int, colour, format string, args ...any) {
-	said := strings.TrimRight(fmt.Sprintf(format, args...), " ")
+	said := strings.TrimRight(strings.Map(shownRune, fmt.Sprintf(format, args...)), " ")
 	if t.colours && colour != "" {
 		said = "\x1b[" + colour + "m" + said + "\x1b[0m"
 	}
 	t.out.WriteString(strings.Repeat("  ", depth) + said + "\n")
 }
 
+// shownRune is a rune as a terminal may get it: texts of objects must not steer it.
+func shownRune(r rune) rune {
+	if unicode.IsControl(r) {
+		return '\uFFFD'
+	}
+	return r
+}
+
 // head writes what the answer is about, and what is true of the object as a whole.
 func (t *text) head(a *Answer) {
 	name := strings.TrimPrefix(a.Namespace+"/"+a.Name, "/")
-	about := fmt.Sprintf("%s %s of operator %s", cmp.Or(a.Kind, a.Resource), name, a.Operator)
+	about := fmt.Sprintf("%s %s", cmp.Or(a.Kind, a.Resource), name)
+	if a.Operator != "" {
+		about += " of operator " + a.Operator
+	}
 	switch {
 	case a.Unseen != "":
 		t.line(0, red, "%s: not seen: %s", about, a.Unseen)
+	case a.Standing == "" && a.Without != "":
+		t.line(0, "", "%s", about)
 	case a.Standing == "":
 		t.line(0, yellow, "%s: no pass over it was finished yet", about)
 	default:

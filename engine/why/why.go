@@ -11,18 +11,10 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Question asks about one object. Resource is as in kubectl: a kind, the plural, the singular or a short name, with or without version
-// and group.
-type Question struct {
-	Resource, Namespace, Name string
-	// History asks for the passes that are kept, too.
-	History bool
-}
-
 // Answer says of one object what its operator does with it, and why.
 type Answer struct {
-	// Operator is the operator's name, and At when the answer was made.
-	Operator string    `json:"operator"`
+	// Operator is the operator's name, empty where that is not known, and At when the answer was made.
+	Operator string    `json:"operator,omitempty"`
 	At       time.Time `json:"at"`
 	// Resource is the resource as the operator declares it.
 	Resource   string `json:"resource"`
@@ -49,6 +41,8 @@ type Answer struct {
 	Handlers []Handler `json:"handlers,omitempty"`
 	Children []Child   `json:"children,omitempty"`
 	Machines []Machine `json:"machines,omitempty"`
+	// Conditions are those of the object, where the operator did not answer.
+	Conditions []Condition `json:"conditions,omitempty"`
 	// Rights are the missing rights that the object's handlers may need, and Feeds what is wrong with the watches that bring the
 	// object, its children and its related objects in.
 	Rights []string `json:"rights,omitempty"`
@@ -140,6 +134,14 @@ type Deletion struct {
 	Own        string   `json:"own,omitempty"`
 	// Held is what holds the deletion, a sentence each.
 	Held []string `json:"held,omitempty"`
+}
+
+// Condition is a condition of the object.
+type Condition struct {
+	Type    string `json:"type"`
+	Status  string `json:"status"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
 }
 
 // Machine says where the object is in a state machine.

@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/apiserver"
+	"github.com/handwerk-dev/handwerk/engine/apiserver/complete"
+	"github.com/handwerk-dev/handwerk/engine/apiserver/local"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/why"
+)
+
+// stuck is the answer about an object that is stuck in many ways, with a text that would steer the terminal.
+func stuck() why.Answer {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	at := func(d time.Duration) *time.Time { return new(now.Add(d)) }
+	ran := why.Run{At: *at(-time.Minute), Cause: "update", Number: 2, Outcome: "retry", Error: "no route\nto \x1b[2Jhost", Took: 1500 * time.Millisecond}
+	return why.Answer{
+		Operator: "foo", At: now, Resource: "foos.v1.example.com", Kind: "Foo", Namespace: "shop", Name: "web", Standing: "held", Since: at(-time.Hour),
+		Idle: why.IdleFor("BreakerOpen", ""), Due: at(30 * time.Second),
+		Deletion: &why.Deletion{Since: *at(-time.Hour), Finalizers: []string{"foo.handwerk.dev/finalizer"}, Held: []string{"child Job shop/web, which is not gone"}},
+		Handlers: []why.Handler{{
+			ID: "app", Reason: "BackOff", Says: "handler app failed, and is tried again: no route", Attempts: 2, Next: at(8 * time.Second), Last: &ran,
+			Changed: []why.Change{{Path: "spec.size", From: "1", To: "2"}},
+			Clauses: []dsl.Clause{{What: "when", Text: "self.spec.size > 1", Place: "foo.yaml:12", Holds: true, Values: []dsl.ClauseValue{{Text: "self.spec.size", Value: "2"}}}},
+		}},
+		Children: []why.Child{{Kind: "Job", Namespace: "shop", Name: "web", Handler: "app", By: "reference", State: "not ready", Says: "Job shop/web: 0 of 1 ready"}},
+		Machines: []why.Machine{{ID: "life", State: "Pending", Since: at(-time.Hour), Ways: []why.Way{{To: "Done", When: dsl.Clause{What: "when", Text: "self.spec.done"}}}}},
+		Rights:   []string{"may not create jobs.batch (handler foos/app)"},
+		History: []why.Pass{{
+			At: ran.At, Woken: []string{"the object changed"}, Changed: []why.Change{{Path: "spec.size", From: "1", To: "2"}},
+			Attempts: []why.Attempt{{Handler: "app", Run: ran}}, More: 3, Latest: at(-time.Second),
+		}},
+	}
+}
+
+// TestWhy compares all that a person sees of an answer.
+func TestWhy(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer   why.Answer
+		args     []string
+		terminal bool
+	}{
+		"why-stuck":         {answer: stuck()},
+		"why-stuck-colored": {answer: stuck(), terminal: true},
+		"why-stuck-json":    {answer: stuck(), args: []string{"-o", "json"}},
+		"why-unseen":        {answer: why.Answer{Operator: "foo", Kind: "Foo", Namespace: "shop", Name: "web", Unseen: "there is no such object"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.shows = func(io.Writer) bool { return test.terminal }
+			code := b.execute(t.Context(), append([]string{"why", "foo/web", "-n", "shop", "--address", answering(t, test.answer)}, test.args...))
+			compareGolden(t, name, fmt.Sprintf("-- exit %d --\n-- stdout --\n%s-- stderr --\n%s", code, b.out.String(), b.err.String()))
+		})
+	}
+}
+
+// TestWhyAsksAboutTheObject holds what is asked, and that an operator which does not handle the resource has the last word.
+func TestWhyAsksAboutTheObject(t *testing.T) {
+	var asked why.Question
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked, _ = why.ParseQuestion(r.URL.Query())
+		w.Header().Set(ops.OperatorHeader, "foo")
+		w.WriteHeader(http.StatusNotFound)
+		if err := json.NewEncoder(w).Encode(metav1.Status{Code: http.StatusNotFound, Message: "operator foo does not handle it"}); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer server.Close()
+	b := newBench(t)
+	code := b.execute(t.Context(), []string{"why", "foo.example.com/web", "--namespace", "shop", "--history", "--address", server.Listener.Addr().String()})
+	if want := (why.Question{Resource: "foo.example.com", Namespace: "shop", Name: "web", History: true}); asked != want {
+		t.Errorf("asked %+v, want %+v", asked, want)
+	}
+	if want := "error: operator foo does not handle it\n"; code != exitFailed || b.err.String() != want {
+		t.Errorf("exit code %d, stderr %q, want %q", code, b.err.String(), want)
+	}
+}
+
+// TestWhyOfAnOperatorThatIsDown holds that the object alone is read where no operator answers.
+func TestWhyOfAnOperatorThatIsDown(t *testing.T) {
+	listener, err := local.Listen(t.Context(), apiserver.New(complete.Settings()), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := listener.WriteKubeconfig(kubeconfig, "test"); err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web", Finalizers: []string{"foo.handwerk.dev/finalizer"}}}
+	if _, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.CoreV1().ConfigMaps("default").Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		resource string
+		code     int
+		want     string
+	}{
+		"a short name":           {"cm/web", exitOK, "    held by finalizer foo.handwerk.dev/finalizer\n"},
+		"a kind":                 {"ConfigMap/web", exitOK, "ConfigMap default/web\n"},
+		"that nothing answers":   {"configmaps/web", exitOK, "the operator does not answer, and this lies on the object"},
+		"an object that is gone": {"cm/none", exitFailed, `configmaps "none" not found`},
+		"an unknown resource":    {"foo/web", exitFailed, "reading foo/web: no matches"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, "KUBECONFIG="+kubeconfig)
+			code := b.execute(t.Context(), []string{"why", test.resource, "--address", "unix:" + filepath.Join(t.TempDir(), "none.sock")})
+			if said := b.out.String() + b.err.String(); code != test.code || !strings.Contains(said, test.want) {
+				t.Errorf("exit code %d, want %d, and %q:\n%s", code, test.code, test.want, said)
+			}
+		})
+	}
+}
