@@ -35,11 +35,10 @@ func TestWhyOfAnOperatorInYAML(t *testing.T) {
 			"child Deployment default/web of handler app, by reference: not ready: Deployment default/web: 0 of 1 created",
 		},
 		"a child is there and is not the object's": {
-			deployed, func(s *scene.Stage) {
-				s.Delete(scene.Deployments, "default", "web")
-				s.Create(scene.DeploymentNamed("web", int64(1)))
-				s.Resize(7)
-			}, "handler app failed, and is tried again: Deployment default/web: it is there and was not made for this object: delete it, give the child another name, or take it over with adopt: ifUnowned (1 attempt, next try in 1s)",
+			`handlers: [{id: app, apply: {web: {apiVersion: apps/v1, kind: Deployment, metadata: {name: "${self.spec.color}"}, spec: {replicas: 1}}}}]`, func(s *scene.Stage) {
+				s.Create(scene.DeploymentNamed("blue", int64(1)))
+				s.Set("blue", "spec", "color")
+			}, "handler app failed, and is tried again: Deployment default/blue: it is there and was not made for this object: delete it, give the child another name, or take it over with adopt: ifUnowned (1 attempt, next try in 1s)",
 		},
 		"a handler waits for a related object": {
 			`related: [{name: registry, resource: secrets.v1, object: registry}], handlers: [{id: app, apply: {web: {apiVersion: v1, kind: ConfigMap, metadata: {name: web}, data: {user: "${related.registry.data.user}"}}}}]`, nil,
