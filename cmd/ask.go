@@ -41,6 +41,10 @@ func (f *askFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.target.Pod, door.PodFlag, "", "ask the process in this `Pod`, which need not lead (default namespace that of the context)")
 	set.StringVar(&f.target.Address, door.AddressFlag, "", "ask the process at this `address`, as in 127.0.0.1:8082 or unix:/run/foo.sock")
 	f.kube.add(set)
+	f.addFormat(set)
+}
+
+func (f *askFlags) addFormat(set *pflag.FlagSet) {
 	f.output = asText
 	addChoice(set, &choice{value: &f.output, noun: "format", words: []string{asText, asJSON, asYAML}}, "output", "o", "how the answer is written")
 	set.SortFlags = false

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cmd is the command line of an operator: run, play, test, validate, crd, rbac, bundle, cleanup, status, why, graph,
+// Package cmd is the command line of an operator: run, play, test, validate, crd, rbac, bundle, cleanup, status, why, tree, graph,
 // init, schema, version and completion.
 //
 // A main package of one line makes a whole operator of it; see [Main]. Tests, and programs that control their

@@ -44,6 +44,8 @@ func TestGolden(t *testing.T) {
 		"why-without-an-object":           {args: "why"},
 		"why-without-a-name":              {args: "why foos"},
 		"help-status":                     {args: "status --help"},
+		"help-tree":                       {args: "tree --help"},
+		"tree-without-name":               {args: "tree website"},
 		"status-without-address":          {args: "status --address localhost"},
 		"help-schema":                     {args: "help schema"},
 		"help-version":                    {args: "version -h"},

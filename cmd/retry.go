@@ -17,14 +17,10 @@ import (
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/pass"
@@ -137,21 +133,11 @@ func (f *retryFlags) taken(ctx context.Context, op *dsl.Operator, client dynamic
 
 // reach returns a client of a resource in a namespace, if it has one. The resource is spelt as for kubectl.
 func reach(config *rest.Config, resource, namespace string) (dynamic.ResourceInterface, error) {
-	found, err := discovery.NewDiscoveryClientForConfig(config)
+	found, err := discover(config)
 	if err != nil {
 		return nil, err
 	}
-	cached := memory.NewMemCacheClient(found)
-	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil)
-	gvr, err := mapper.ResourceFor(schema.ParseGroupResource(resource).WithVersion(""))
-	if err != nil {
-		return nil, err
-	}
-	kind, err := mapper.KindFor(gvr)
-	if err != nil {
-		return nil, err
-	}
-	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	gvr, namespace, err := found.resource(resource, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -159,8 +145,5 @@ func reach(config *rest.Config, resource, namespace string) (dynamic.ResourceInt
 	if err != nil {
 		return nil, err
 	}
-	if mapping.Scope.Name() == "namespace" {
-		return objects.Resource(gvr).Namespace(namespace), nil
-	}
-	return objects.Resource(gvr), nil
+	return objects.Resource(gvr).Namespace(namespace), nil
 }

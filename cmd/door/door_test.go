@@ -113,7 +113,7 @@ func TestAnErrorOfTheProcessKeepsItsKind(t *testing.T) {
 func stand(t *testing.T, forward http.HandlerFunc) (*rest.Config, *apiserver.Server, kubernetes.Interface) {
 	t.Helper()
 	server := apiserver.New(apiserver.Settings{})
-	others := server.Handler()
+	others := server.Client(nil, nil)
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/portforward") {
 			forward(w, r)
@@ -229,11 +229,13 @@ func TestLeasesOfOneNamespace(t *testing.T) {
 	foo := process(t, "foo", "foo-0_1")
 	config, server, client := stand(t, bySPDY)
 	create(t, client, []metav1.Object{lease("shop", "foo", "foo-0_1", 0), pod("shop", "foo-0", corev1.PodRunning, "--debug-bind-address=127.0.0.1:"+foo)})
-	leases := coordinationv1.Resource("leases")
-	server.Forbid(apiserver.Rule{Verb: "list", Resource: leases})
-	server.Allow(apiserver.Rule{Verb: "list", Resource: leases, Namespace: "shop"})
+	server.Forbid(apiserver.Rule{Verb: "list", Resource: coordinationv1.Resource("leases"), Namespace: "elsewhere"})
 	if got := ask(t, config, "shop", Target{}, "a"); got != "/debug/why?name=a" {
 		t.Errorf("in the right namespace: %s", got)
+	}
+	server.Forbid(apiserver.Rule{Verb: "list", Resource: coordinationv1.Resource("leases"), Namespace: "shop"})
+	if got := ask(t, config, "shop", Target{}, "a"); !strings.HasSuffix(got, ": set --operator-namespace to a namespace where you may list leases.coordination.k8s.io, or --pod") {
+		t.Errorf("in the wrong one: %s", got)
 	}
 }
 

@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package tree finds the children of an object in a cluster, and their children.
+//
+// Children by reference name their owner in metadata.ownerReferences. Children by record are those that operators of Handwerk list
+// in an annotation of the owner, whichever operator that is; they may be in other namespaces.
+package tree
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
+)
+
+// most is the greatest number of objects in a tree.
+const most = 1000
+
+// Node is an object with its children.
+type Node struct {
+	APIVersion string `json:"apiVersion,omitempty"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+	// Ties say how it belongs to the object above: "reference", or "record of operator foo".
+	Ties []string `json:"ties,omitempty"`
+	// Ready is nil if the object could not be read. Reason and Message say what it lacks.
+	Ready   *bool      `json:"ready,omitempty"`
+	Reason  string     `json:"reason,omitempty"`
+	Message string     `json:"message,omitempty"`
+	Created *time.Time `json:"created,omitempty"`
+	// Again: it is elsewhere in the tree, with its children.
+	Again    bool    `json:"again,omitempty"`
+	Children []*Node `json:"children,omitempty"`
+}
+
+// Tree is an object with all below it.
+type Tree struct {
+	Root *Node `json:"root"`
+	// Unread says what could not be read, so children may be missing.
+	Unread []string `json:"unread,omitempty"`
+}
+
+// Clients reach the API server.
+type Clients struct {
+	Discovery discovery.DiscoveryInterface
+	Mapper    meta.RESTMapper
+	Dynamic   dynamic.Interface
+	Metadata  metadata.Interface
+}
+
+// Of returns the tree below an object. The error says that the object cannot be read.
+func Of(ctx context.Context, c Clients, resource schema.GroupVersionResource, namespace, name string) (*Tree, error) {
+	b := &builder{Clients: c, out: &Tree{}, owned: map[types.UID][]child{}, listed: map[string]bool{}, seen: map[types.UID]bool{}}
+	o, err := c.Dynamic.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	b.out.Root = &Node{}
+	b.fill(ctx, b.out.Root, o)
+	slices.Sort(b.out.Unread)
+	b.out.Unread = slices.Compact(b.out.Unread)
+	return b.out, ctx.Err()
+}
+
+// builder builds one tree.
+type builder struct {
+	Clients
+	out   *Tree
+	kinds []schema.GroupVersionResource
+	// owned are the objects by the uids of those that they refer to, of the namespaces that are listed.
+	owned  map[types.UID][]child
+	listed map[string]bool
+	seen   map[types.UID]bool
+
+	mu sync.Mutex
+}
+
+// child is an object that belongs to another one.
+type child struct {
+	place ownership.Place
+	tie   string
+}
+
+func (b *builder) unread(format string, args ...any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.out.Unread = append(b.out.Unread, fmt.Sprintf(format, args...))
+}
+
+// fill enters an object and all below it into a node.
+func (b *builder) fill(ctx context.Context, n *Node, o *unstructured.Unstructured) {
+	n.APIVersion, n.Kind, n.Namespace, n.Name = o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), o.GetName()
+	if at := o.GetCreationTimestamp(); !at.IsZero() {
+		n.Created = &at.Time
+	}
+	if now, err := dsl.ReadinessOf(o); err != nil {
+		n.Message = err.Error()
+	} else {
+		n.Ready, n.Reason, n.Message = &now.Ready, now.Reason, now.Message
+	}
+	if n.Again = b.seen[o.GetUID()]; n.Again {
+		return
+	}
+	b.seen[o.GetUID()] = true
+	if len(b.seen) > most {
+		b.unread("what is below %s: the tree has %d objects already", ownership.PlaceOf(o).People(), most)
+		return
+	}
+	for _, of := range b.children(ctx, o) {
+		below := &Node{APIVersion: schema.GroupVersion{Group: of.place.Kind.Group}.String(), Kind: of.place.Kind.Kind, Namespace: of.place.Namespace, Name: of.place.Name, Ties: of.ties}
+		n.Children = append(n.Children, below)
+		live, err := b.read(ctx, of.place)
+		switch {
+		case apierrors.IsNotFound(err):
+			below.Ready, below.Reason = new(bool), dsl.ReasonNotFound
+		case err != nil:
+			b.unread("%s: %v", of.place.People(), err)
+		default:
+			b.fill(ctx, below, live)
+		}
+	}
+}
+
+// tied is a child with all that ties it to its owner.
+type tied struct {
+	place ownership.Place
+	ties  []string
+}
+
+// children returns the children of an object, in the order of their kinds and names.
+func (b *builder) children(ctx context.Context, o *unstructured.Unstructured) (out []tied) {
+	b.list(ctx, o.GetNamespace())
+	all := slices.Concat(b.owned[o.GetUID()], b.recorded(o))
+	slices.SortFunc(all, func(x, y child) int {
+		return cmp.Or(strings.Compare(x.place.Kind.Kind, y.place.Kind.Kind), strings.Compare(x.place.String(), y.place.String()), strings.Compare(x.tie, y.tie))
+	})
+	for _, c := range all {
+		if last := len(out) - 1; last >= 0 && out[last].place == c.place {
+			if !slices.Contains(out[last].ties, c.tie) {
+				out[last].ties = append(out[last].ties, c.tie)
+			}
+			continue
+		}
+		out = append(out, tied{c.place, []string{c.tie}})
+	}
+	return out
+}
+
+// recorded returns the children that operators have recorded on an object.
+func (b *builder) recorded(o *unstructured.Unstructured) (out []child) {
+	for key, text := range o.GetAnnotations() {
+		prefix, is := strings.CutSuffix(key, "/children")
+		if !is || !strings.HasPrefix(text, bookkeeping.StateMark) {
+			continue
+		}
+		operator, _, _ := strings.Cut(prefix, ".")
+		record, err := ownership.ParseRecord(text, o.GetUID())
+		if err != nil {
+			b.unread("the children of operator %s, of %s: %v", operator, ownership.PlaceOf(o).People(), err)
+			continue
+		}
+		for _, place := range record.Places() {
+			out = append(out, child{place, "record of operator " + operator})
+		}
+	}
+	return out
+}
+
+// read reads an object.
+func (b *builder) read(ctx context.Context, place ownership.Place) (*unstructured.Unstructured, error) {
+	mapping, err := b.Mapper.RESTMapping(place.Kind)
+	if err != nil {
+		return nil, fmt.Errorf("its kind is not served: %w", err)
+	}
+	return b.Dynamic.Resource(mapping.Resource).Namespace(place.Namespace).Get(ctx, place.Name, metav1.GetOptions{})
+}

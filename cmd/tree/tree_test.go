@@ -1,0 +1,198 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/handwerk-dev/handwerk/engine/apiserver"
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
+)
+
+// grove is an API server with objects that belong to each other.
+type grove struct {
+	*testing.T
+	server *apiserver.Server
+	Clients
+}
+
+func newGrove(t *testing.T) *grove {
+	t.Helper()
+	server := apiserver.New(apiserver.Settings{})
+	front := httptest.NewServer(server.Client(nil, nil))
+	t.Cleanup(front.Close)
+	config := &rest.Config{Host: front.URL, QPS: -1}
+	found, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cached := memory.NewMemCacheClient(found)
+	g := &grove{T: t, server: server, Clients: Clients{Discovery: cached, Mapper: restmapper.NewDeferredDiscoveryRESTMapper(cached)}}
+	if g.Dynamic, err = dynamic.NewForConfig(config); err != nil {
+		t.Fatal(err)
+	}
+	if g.Metadata, err = metadata.NewForConfig(config); err != nil {
+		t.Fatal(err)
+	}
+	g.make("v1", "Namespace", "", "shop", nil)
+	g.make("v1", "Namespace", "", "other", nil)
+	return g
+}
+
+// make makes an object, with references to owners.
+func (g *grove) make(version, kind, namespace, name string, spec map[string]any, owners ...*unstructured.Unstructured) *unstructured.Unstructured {
+	g.Helper()
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": version, "kind": kind}}
+	if spec != nil {
+		o.Object["spec"] = spec
+	}
+	o.SetNamespace(namespace)
+	o.SetName(name)
+	var refs []metav1.OwnerReference
+	for _, owner := range owners {
+		refs = append(refs, metav1.OwnerReference{APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(), Name: owner.GetName(), UID: owner.GetUID()})
+	}
+	o.SetOwnerReferences(refs)
+	made, err := g.Dynamic.Resource(g.resource(o)).Namespace(namespace).Create(g.Context(), o, metav1.CreateOptions{})
+	if err != nil {
+		g.Fatal(err)
+	}
+	return made
+}
+
+func (g *grove) resource(o *unstructured.Unstructured) schema.GroupVersionResource {
+	g.Helper()
+	kind := o.GroupVersionKind()
+	mapping, err := g.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		g.Fatal(err)
+	}
+	return mapping.Resource
+}
+
+// record has an operator list children on an object.
+func (g *grove) record(owner *unstructured.Unstructured, operator string, children ...*unstructured.Unstructured) {
+	g.Helper()
+	titles := map[ownership.Place]string{}
+	for _, o := range children {
+		titles[ownership.PlaceOf(o)] = "app/x"
+	}
+	var none *ownership.Record
+	text, err := none.With(time.Unix(1, 0), titles).Encode(owner.GetUID())
+	if err != nil {
+		g.Fatal(err)
+	}
+	owner = owner.DeepCopy()
+	notes := owner.GetAnnotations()
+	if notes == nil {
+		notes = map[string]string{}
+	}
+	notes[operator+"/children"] = text
+	owner.SetAnnotations(notes)
+	if _, err := g.Dynamic.Resource(g.resource(owner)).Namespace(owner.GetNamespace()).Update(g.Context(), owner, metav1.UpdateOptions{}); err != nil {
+		g.Fatal(err)
+	}
+}
+
+// draw is the tree below an object, in lines.
+func (g *grove) draw(o *unstructured.Unstructured) (lines, unread []string) {
+	g.Helper()
+	found, err := Of(g.Context(), g.Clients, g.resource(o), o.GetNamespace(), o.GetName())
+	if err != nil {
+		g.Fatal(err)
+	}
+	var walk func(n *Node, indent string)
+	walk = func(n *Node, indent string) {
+		words := []string{indent + n.Kind, strings.TrimPrefix(n.Namespace+"/"+n.Name, "/")}
+		switch {
+		case n.Ready == nil:
+			words = append(words, "unknown")
+		case !*n.Ready:
+			words = append(words, n.Reason)
+		}
+		words = append(words, n.Ties...)
+		if n.Again {
+			words = append(words, "again")
+		}
+		lines = append(lines, strings.Join(words, ", "))
+		for _, below := range n.Children {
+			walk(below, indent+"  ")
+		}
+	}
+	walk(found.Root, "")
+	return lines, found.Unread
+}
+
+// TestTheTreeOfAnObject holds that children by reference and by record are found, of all operators, in all namespaces and at any
+// depth, that one which is gone is said to be so, and that a ring ends.
+func TestTheTreeOfAnObject(t *testing.T) {
+	g := newGrove(t)
+	root := g.make("v1", "ConfigMap", "shop", "root", nil)
+	web := g.make("apps/v1", "Deployment", "shop", "web", map[string]any{"replicas": int64(2)}, root)
+	g.make("apps/v1", "ReplicaSet", "shop", "web-1", map[string]any{"replicas": int64(0)}, web)
+	far := g.make("v1", "ConfigMap", "other", "far", nil)
+	g.make("v1", "Secret", "other", "below", nil, far)
+	gone := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "other", "name": "gone"}}}
+	g.record(root, "foo.handwerk.dev", web, far, gone)
+	g.record(far, "bar.example.com", root)
+	g.make("v1", "ConfigMap", "shop", "stranger", nil)
+
+	lines, unread := g.draw(root)
+	want := []string{
+		"ConfigMap, shop/root",
+		"  ConfigMap, other/far, record of operator foo",
+		"    ConfigMap, shop/root, record of operator bar, again",
+		"    Secret, other/below, reference",
+		"  ConfigMap, other/gone, NotFound, record of operator foo",
+		"  Deployment, shop/web, LessReplicas, record of operator foo, reference",
+		"    ReplicaSet, shop/web-1, reference",
+	}
+	if diff := cmp.Diff(want, lines); diff != "" || unread != nil {
+		t.Errorf("(-want +got):\n%s\nunread: %s", diff, unread)
+	}
+}
+
+// TestATreeSaysWhatItLacks holds that kinds and children that the user may not read are named, and hide nothing else.
+func TestATreeSaysWhatItLacks(t *testing.T) {
+	g := newGrove(t)
+	root := g.make("v1", "ConfigMap", "shop", "root", nil)
+	g.make("v1", "Secret", "shop", "hidden", nil, root)
+	secret := g.make("v1", "Secret", "shop", "recorded", nil)
+	g.make("v1", "Service", "shop", "web", map[string]any{"clusterIP": "None"}, root)
+	g.record(root, "foo.handwerk.dev", secret)
+	g.server.Forbid(apiserver.Rule{Verb: "*", Resource: schema.GroupResource{Resource: "secrets"}})
+	lines, unread := g.draw(root)
+	if diff := cmp.Diff([]string{"ConfigMap, shop/root", "  Secret, shop/recorded, unknown, record of operator foo", "  Service, shop/web, reference"}, lines); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if text := strings.Join(unread, "\n"); len(unread) != 2 || !strings.Contains(text, "Secret shop/recorded: ") || !strings.Contains(text, "secrets: ") {
+		t.Errorf("unread: %s", text)
+	}
+}
+
+// TestARootWithoutANamespace holds that the children of an object without a namespace are found in all of them.
+func TestARootWithoutANamespace(t *testing.T) {
+	g := newGrove(t)
+	root := g.make("v1", "Namespace", "", "tenant", nil)
+	web := g.make("v1", "ConfigMap", "shop", "web", nil, root)
+	g.make("v1", "ConfigMap", "shop", "below", nil, web)
+	lines, _ := g.draw(root)
+	if diff := cmp.Diff([]string{"Namespace, tenant", "  ConfigMap, shop/web, reference", "    ConfigMap, shop/below, reference"}, lines); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
