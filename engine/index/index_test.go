@@ -51,7 +51,7 @@ var sorted = cmpopts.SortSlices(func(a, b Key) bool { return a < b })
 // and that it reports the keys whose values changed and no others.
 func TestAnIndexIsWhatItsObjectsSay(t *testing.T) {
 	keys := []Key{must("a"), must("b"), must("c"), must(int64(1)), must(true)}
-	for seed := range uint64(40) {
+	for seed := range uint64(8) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		x, m := NewIndex(), model{}
 		for step := range 300 {

@@ -126,7 +126,7 @@ func TestWorkGrowsWithTheObjectsAlone(t *testing.T) {
 		return out
 	}
 	spent(10)
-	few, many := spent(40), spent(160)
+	few, many := spent(20), spent(80)
 	if many > 8*few {
 		t.Errorf("4 times as many objects take %s instead of %s", many, few)
 	}

@@ -335,7 +335,7 @@ func TestStoppedDaemonsLeaveNoGoroutine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds")
 	}
-	const objects = 10_000
+	const objects = 1_000
 	playDaemon(t, func(foo *dsl.Resource, v *vigil) {
 		foo.Workers = 16
 		foo.Daemon("watch", func(ctx context.Context, r *dsl.DaemonRequest) error {

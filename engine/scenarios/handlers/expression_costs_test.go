@@ -6,6 +6,7 @@ package handlers_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,10 +22,10 @@ import (
 // costly is an expression that costs more than one evaluation may where spec.words has many words.
 const costly = "self.spec.words.all(a, self.spec.words.all(b, a == b))"
 
-// words is a list of so many words that are the same.
+// words is a list of so many words that are the same, and long: a comparison costs by their length.
 func words(n int) (out []any) {
 	for range n {
-		out = append(out, "word")
+		out = append(out, strings.Repeat("word", 250))
 	}
 	return out
 }
@@ -54,10 +55,13 @@ func TestAnExpressionThatCostsTooMuchIsNotTriedAgain(t *testing.T) {
 					h.Func = func(ctx context.Context, r *dsl.Request) error { asked++; return of(ctx, r) }
 				}
 				c.Start(op)
-				c.Create(scene.FooIn("default", "web", map[string]any{"words": words(2000)}))
+				c.Create(scene.FooIn("default", "web", map[string]any{"words": words(120)}))
 				c.Advance(time.Hour)
 				if asked != 1 {
 					t.Errorf("it was evaluated %d times in an hour, want once", asked)
+				}
+				if got := scene.ValueAt(c.Get(scene.Foos, "default", "web"), "status.same"); got != nil {
+					t.Errorf("status.same is %v, so the expression costs too little", got)
 				}
 				c.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) {
 					_ = unstructured.SetNestedSlice(o.Object, words(2), "spec", "words")
