@@ -177,7 +177,7 @@ func (s *sayings) all(texts []string) bool {
 // command reports whether there is a command of that name.
 func (s *sayings) command(name string) bool {
 	for text := range s.literals {
-		if text == name || strings.HasPrefix(text, name+" --config") {
+		if text == name || strings.HasPrefix(text, name+" --config") || text == name+" RESOURCE/NAME" {
 			return true
 		}
 	}
