@@ -156,7 +156,11 @@ func (p *program) pause(ctx context.Context, f *pauseFlags, out io.Writer) error
 	}
 	wanted := applyv1.ConfigMap(op.PauseConfigMap(), namespace).WithData(now.Data())
 	if _, err = client.CoreV1().ConfigMaps(namespace).Apply(ctx, wanted, metav1.ApplyOptions{FieldManager: op.Name, Force: true}); err != nil {
-		return fmt.Errorf("pausing operator %s: %w", op.Name, err)
+		hint := ""
+		if apierrors.IsNotFound(err) {
+			hint = " (give the one that the operator runs in with --operator-namespace)"
+		}
+		return fmt.Errorf("pausing operator %s: %w%s", op.Name, err, hint)
 	}
 	until := "until operator resume"
 	if f.lasts > 0 {

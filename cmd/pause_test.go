@@ -115,3 +115,16 @@ func TestRetryCommand(t *testing.T) {
 		})
 	}
 }
+
+// TestAPauseInANamespaceThatIsNotThere holds that the error says which flag names the operator's own.
+func TestAPauseInANamespaceThatIsNotThere(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		b := newBench(t)
+		b.login = func(context.Context) (*rest.Config, error) { return c.Config(), nil }
+		args := strings.Fields("pause --operator foo --operator-namespace away -m looking")
+		code := b.execute(context.WithoutCancel(t.Context()), args)
+		if said := b.err.String(); code != exitFailed || !strings.Contains(said, `namespaces "away" not found`) || !strings.Contains(said, "--operator-namespace") {
+			t.Errorf("exit code %d: %s", code, said)
+		}
+	})
+}

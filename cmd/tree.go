@@ -54,7 +54,8 @@ func (p *program) tree(ctx context.Context, f *askFlags, namespace, object strin
 		return err
 	}
 	config.UserAgent = userAgent("handwerk-cli")
-	config.QPS = -1 // API Priority and Fairness limits requests
+	config.QPS = -1                           // API Priority and Fairness limits requests
+	config.WarningHandler = rest.NoWarnings{} // all kinds are listed, so each deprecated one would have a line
 	resource, name, _ := strings.Cut(object, "/")
 	found, err := treeOf(ctx, config, resource, cmp.Or(namespace, own, metav1.NamespaceDefault), name)
 	if err != nil {
