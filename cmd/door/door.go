@@ -166,6 +166,9 @@ func plain(err error) error {
 	if outer, ok := errors.AsType[*url.Error](err); ok {
 		err = outer.Err
 	}
+	if said, ok := errors.AsType[refusal](err); ok {
+		return said // net/http may put a word of its own before it
+	}
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
 		return fmt.Errorf("%w; no operator listens there: its log says its address in the line \"starting\" (debug)", err)
 	}

@@ -110,7 +110,7 @@ func open(conn httpstream.Connection, port, request string) (net.Conn, error) {
 		defer close(s.failed)
 		text, err := io.ReadAll(fails)
 		if said := strings.TrimSpace(string(text)); said != "" {
-			s.failure = errors.New(said)
+			s.failure = refusal(said)
 		} else {
 			s.failure = err
 		}
@@ -129,6 +129,12 @@ type stream struct {
 
 // afterwards is how long the reason for the end of a connection may come after the end.
 const afterwards = time.Second
+
+// refusal is what the kubelet says of a port that it cannot forward.
+type refusal string
+
+// Error returns its words.
+func (r refusal) Error() string { return string(r) }
 
 // Read reads from the Pod. The reason why a connection has failed comes in place of its end.
 func (s *stream) Read(p []byte) (int, error) {

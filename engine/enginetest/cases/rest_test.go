@@ -57,7 +57,7 @@ func TestRestIsHeldWithoutAWord(t *testing.T) {
     handlers:
       - {id: tick, every: 1s, log: {message: tick}}
       - {id: count, causes: [event], set: {status: {count: "${self.?status.?count.orValue(0) + 1}"}}}`,
-			want: []string{"a_test.yaml:3: the operator does not come to rest\n      warning object loops"},
+			want: []string{"a_test.yaml:3: the operator does not come to rest…object loops"},
 		},
 		"a timer may write each second": {
 			handlers: `
