@@ -7,6 +7,7 @@ package play
 
 import (
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/activity"
 )
 
 // Settings say what is played and where.
@@ -84,7 +86,7 @@ func (p *player) play(ctx context.Context, op *dsl.Operator) error {
 	case err != nil:
 		return err
 	}
-	turn := run(ctx, op.Name, e)
+	turn := run(ctx, op, nil, e)
 	if p.Examples {
 		p.create(ctx, things.examples)
 	}
@@ -93,13 +95,24 @@ func (p *player) play(ctx context.Context, op *dsl.Operator) error {
 		case <-ctx.Done():
 			return turn.stop()
 		case <-turn.ended():
-			p.lines.fault("", turn.stop())
-			p.lines.say("the operator has ended; it starts again when a file changes")
-			turn = nil
+			turn = p.after(ctx, turn)
 		case names := <-changed:
 			turn = p.again(ctx, turn, names)
 		}
 	}
+}
+
+// after reports why a turn has ended by itself, and returns the one that goes on: of the operator before, if a startup of
+// the new one has failed.
+func (p *player) after(ctx context.Context, ended *turn) *turn {
+	err := ended.stop()
+	if _, unstarted := errors.AsType[*activity.StartupError](err); unstarted && ended.before != nil && ctx.Err() == nil {
+		p.lines.fault("the last configuration goes on", err)
+		return p.replace(ctx, nil, ended.before)
+	}
+	p.lines.fault("", err)
+	p.lines.say("the operator has ended; it starts again when a file changes")
+	return nil
 }
 
 // again takes in files that have changed, and returns the turn that goes on.
@@ -132,7 +145,7 @@ func (p *player) replace(ctx context.Context, last *turn, op *dsl.Operator) *tur
 	if err := last.stop(); err != nil {
 		p.lines.fault("stopping operator", err)
 	}
-	return run(ctx, op.Name, e)
+	return run(ctx, op, last.operator(), e)
 }
 
 func (p *player) explain(err error) string {

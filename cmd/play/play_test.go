@@ -4,6 +4,7 @@
 package play
 
 import (
+	"context"
 	"errors"
 	"net"
 	"net/url"
@@ -17,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/handwerk-dev/handwerk/dsl"
 )
 
 func TestAnExampleComesAliveAndLinesSayHow(t *testing.T) {
@@ -282,4 +285,28 @@ func TestAStateThatCannotBeReadIsLeftAsItIs(t *testing.T) {
 	if data, err := os.ReadFile(file); string(data) != "nonsense" {
 		t.Errorf("the state is %q: %v", data, err)
 	}
+}
+
+// TestAnOperatorThatDoesNotStartIsReplacedByTheLastOne changes the operator to one with a startup that fails for good.
+func TestAnOperatorThatDoesNotStartIsReplacedByTheLastOne(t *testing.T) {
+	s := newStage(t)
+	load, loads := s.settings.Load, 0
+	s.settings.Load = func() (*dsl.Operator, error) {
+		op, err := load()
+		if loads++; err == nil && loads > 1 {
+			op.OnStartup("connect", func(context.Context, *dsl.Request) error { return dsl.Permanent(errors.New("no database")) })
+		}
+		return op, err
+	}
+	s.begin()
+	client := s.client(s.kubeconfig())
+	s.awaits(`^deployments/home +web +created$`)
+	s.write("operator.yaml", strings.Replace(sites, "image: nginx", "image: httpd", 1))
+	s.awaits(`^the last configuration goes on: running operator sites: running startup connect: .*no database`)
+	s.awaits(`^operator starts resources=\[sites.v1.example.com\]$`)
+	if _, err := client.Resource(siteGVR).Namespace("default").Patch(t.Context(), "home", types.MergePatchType, []byte(`{"spec":{"replicas":3}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.awaits(`^deployments/home +web +spec.replicas 2 → 3, annotation `)
+	s.end()
 }

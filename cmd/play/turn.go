@@ -20,6 +20,9 @@ const grace = 100 * time.Millisecond
 
 // turn is one run of the operator, from a change of the configuration to the next. Nil is one that has ended.
 type turn struct {
+	op *dsl.Operator
+	// before is the operator that was replaced, which runs again if a startup of this one fails; nil without one.
+	before *dsl.Operator
 	cancel context.CancelFunc
 	done   chan struct{}
 	err    error // valid after done
@@ -45,14 +48,14 @@ func (p *player) make(ctx context.Context, op *dsl.Operator) (*engine.Engine, er
 	return e, nil
 }
 
-// run begins a turn.
-func run(ctx context.Context, name string, e *engine.Engine) *turn {
+// run begins a turn of op in the place of an operator that has run before; nil if there was none.
+func run(ctx context.Context, op, before *dsl.Operator, e *engine.Engine) *turn {
 	ctx, cancel := context.WithCancel(ctx)
-	t := &turn{cancel: cancel, done: make(chan struct{})}
+	t := &turn{op: op, before: before, cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(t.done)
 		if err := e.Run(ctx); err != nil {
-			t.err = fmt.Errorf("running operator %s: %w", name, err)
+			t.err = fmt.Errorf("running operator %s: %w", op.Name, err)
 		}
 	}()
 	return t
@@ -64,6 +67,14 @@ func (t *turn) ended() <-chan struct{} {
 		return nil
 	}
 	return t.done
+}
+
+// operator returns the operator of a turn, or nil.
+func (t *turn) operator() *dsl.Operator {
+	if t == nil {
+		return nil
+	}
+	return t.op
 }
 
 // stop ends the run and returns its error.

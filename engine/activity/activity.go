@@ -83,6 +83,19 @@ func New(s Settings) *Hooks {
 	return x
 }
 
+// StartupError is the error of a startup that has not succeeded, without which the process does not run.
+type StartupError struct {
+	// ID is that of the startup.
+	ID  string
+	Err error
+}
+
+// Error names the startup.
+func (e *StartupError) Error() string { return fmt.Sprintf("running startup %s: %v", e.ID, e.Err) }
+
+// Unwrap returns the error of the startup's code.
+func (e *StartupError) Unwrap() error { return e.Err }
+
 // Start runs the startups, in order. The error is that of one that has failed for good, or of ctx.
 func (x *Hooks) Start(ctx context.Context) error {
 	context.AfterFunc(ctx, func() {
@@ -93,7 +106,7 @@ func (x *Hooks) Start(ctx context.Context) error {
 	for _, h := range x.set.Operator.Activities(dsl.Startup) {
 		x.say(h.ID)
 		if err := x.run(ctx, h); err != nil {
-			return fmt.Errorf("running startup %s: %w", h.ID, err)
+			return &StartupError{h.ID, err}
 		}
 	}
 	x.mu.Lock()
