@@ -85,6 +85,14 @@ func TestWhatIsWrongIsTold(t *testing.T) {
 			"functions: {shop.Mial: {fails: no}}\n  expect: {calls: [{function: shop.Mal, times: 0}]}",
 			[]string{"a_test.yaml:5: neither the program nor the operator has the function shop.Mial (did you mean shop.Mail?)", "a_test.yaml:6: neither the program nor the operator has the function shop.Mal (did"},
 		},
+		"a handler is mistyped": {
+			"expect: {log: [{handler: maill, times: 0}, {handler: mail, times: 0}]}",
+			[]string{"a_test.yaml:5: the operator has no handler maill (did you mean mail?)"},
+		},
+		"an object is expected to be null": {
+			"expect: {objects: {configmaps/one-bill: null}}",
+			[]string{"- null\n    + apiVersion: v1\n    + data:\n    +   title: Tea\n"},
+		},
 		"a workload is mistyped": {"steps: [{workloads: {deploymnts/one: {hold: true}}}]", []string{"no resource deploymnts (did you mean deployments?)"}},
 		"a short name of a workload": {
 			"workloads: {deploy/one: {hold: true}}\n  steps: [{patch: {orders/one: {spec: {web: true}}}}, {ready: deployments/one, within: 1m}]",

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 )
 
 // has reports whether a value has what is wanted: maps may have more keys, lists are as long as wanted.
@@ -108,11 +110,36 @@ func (d *differ) value(key string, got any, there bool, want any) {
 		})
 		return
 	}
-	d.line("-", labelled(key, want))
+	d.whole("-", key, want)
 	if there {
-		d.line("+", labelled(key, got))
+		d.whole("+", key, got)
 	} else {
 		d.line("+", "("+key+" is not there)")
+	}
+}
+
+// whole shows a value in one line, or in several if it is long.
+func (d *differ) whole(mark, key string, value any) {
+	const wide, most = 120, 30
+	text := labelled(key, value)
+	if len(text) <= wide {
+		d.line(mark, text)
+		return
+	}
+	if key != "" {
+		value = map[string]any{key: value}
+	}
+	data, err := yaml.Marshal(value)
+	if err != nil {
+		d.line(mark, text)
+		return
+	}
+	lines := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
+	for _, line := range lines[:min(len(lines), most)] {
+		d.line(mark, line)
+	}
+	if len(lines) > most {
+		d.line(mark, "…")
 	}
 }
 

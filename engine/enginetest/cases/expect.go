@@ -272,7 +272,7 @@ func tally[T fmt.Stringer](r *runner, at form.Path, what string, want counted, a
 	case n > 1:
 		found = fmt.Sprintf("%d times", n)
 	}
-	r.fail(at, fmt.Sprintf("%s: expected %s, found %s", what, want, found), "there were:\n"+list(all), want.edit(at, n)...)
+	r.fail(at, fmt.Sprintf("%s: expected %s, found %s", what, want, found), titled("there were", all), want.edit(at, n)...)
 }
 
 // expectLog checks lines of the log since the last expectation.

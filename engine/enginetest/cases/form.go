@@ -84,7 +84,7 @@ type expectation struct {
 	Log        []logForm                       `yaml:"log" doc:"Lines of the operator's log."`
 	Requests   []requestForm                   `yaml:"requests" doc:"Write requests that the operator sent, without those for Events and Leases."`
 	Calls      []callForm                      `yaml:"calls" doc:"Calls of Go functions."`
-	Failing    map[string]string               `yaml:"failing" min:"1" doc:"Handlers that fail now, by id, with what is in their error. A handler that fails at the end of a case is a failure of the case, unless it stands here."`
+	Failing    map[string]string               `yaml:"failing" min:"1" doc:"Handlers that fail now, for one object or more, by id, with what is in their error. A handler that fails at the end of a case is a failure of the case, unless it stands here."`
 
 	at form.Path
 }

@@ -71,7 +71,15 @@ func (r *runner) writesWithin(d time.Duration) (writes []enginetest.Write, handl
 	r.cluster.Advance(d)
 	r.collect()
 	writes = slices.DeleteFunc(slices.Clone(r.writes[before:]), func(w enginetest.Write) bool { return r.journal.excused(w.At) })
-	return writes, "\nhandlers that ran:\n" + list(r.journal.ranSoFar()[len(ran):])
+	return writes, "\n" + titled("handlers that ran", r.journal.ranSoFar()[len(ran):])
+}
+
+// titled is a list under a title; empty if there is nothing to list.
+func titled[T fmt.Stringer](title string, all []T) string {
+	if len(all) == 0 {
+		return ""
+	}
+	return title + ":\n" + list(all)
 }
 
 // list has a line for each, up to some. Of equal ones the line says how many there are.
@@ -84,9 +92,6 @@ func list[T fmt.Stringer](all []T) string {
 		if times[text]++; times[text] == 1 {
 			order = append(order, text)
 		}
-	}
-	if len(order) == 0 {
-		return "  (none)"
 	}
 	var out []string
 	for i, text := range order {
@@ -167,5 +172,5 @@ func (r *runner) errorLines() string {
 			out = append(out, l)
 		}
 	}
-	return "log:\n" + list(out[max(0, len(out)-3):])
+	return titled("log", out[max(0, len(out)-3):])
 }
