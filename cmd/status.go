@@ -22,8 +22,8 @@ func (p *program) statusCommand() *cobra.Command {
 and how they are watched, its queues, and the objects that wait, fail or are held.
 
 The leader is found by the operator's Lease, and asked by a port that the API server
-forwards to its Pod: you need the rights to list leases, to get pods, and to create
-pods/portforward in its namespace. It runs no handler and changes nothing.
+forwards to its Pod: you need the rights to list leases, to get pods, and to get
+and create pods/portforward in its namespace. It runs no handler and changes nothing.
 
 Exit codes: 0 all is well; 3 something is degraded, or objects fail or are held; 1 the
 operator could not be asked.`,

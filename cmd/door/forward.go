@@ -30,7 +30,7 @@ func (s *search) forward(ctx context.Context, namespace, pod, port, operator str
 	to := s.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("portforward").URL()
 	conn, err := s.connect(ctx, to)
 	if apierrors.IsForbidden(err) {
-		return nil, fmt.Errorf("forwarding %s: %w: it needs the right to create (and, from Kubernetes 1.35 on, by WebSocket, to get) pods/portforward in namespace %s", where, err, namespace)
+		return nil, fmt.Errorf("forwarding %s: %w: it needs the rights to get and to create pods/portforward in namespace %s", where, err, namespace)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("forwarding %s: %w", where, err)
@@ -70,7 +70,7 @@ func (s *search) connect(ctx context.Context, to *url.URL) (httpstream.Connectio
 	go func() {
 		conn, _, err := dialer.Dial(portforward.PortForwardProtocolV1Name)
 		if _, says := errors.AsType[*apierrors.StatusError](refused); says && err != nil {
-			err = refused // the API server has said why, of which the second error has the text alone
+			err = refused // the API server has said why, and the second error has the text alone
 		}
 		select {
 		case done <- result{conn, err}:

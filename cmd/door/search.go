@@ -97,7 +97,7 @@ func (s *search) open(ctx context.Context) (*Process, error) {
 		return p, nil
 	}
 	if found.identity() == "" {
-		return nil, fmt.Errorf("finding the operator: no process leads: nobody holds Lease %s/%s", found.lease.Namespace, found.lease.Name)
+		return nil, fmt.Errorf("finding the operator: no process leads: Lease %s/%s has no holder", found.lease.Namespace, found.lease.Name)
 	}
 	p, err := s.byPod(ctx, found.lease.Namespace, found.pod(), found.operator)
 	if apierrors.IsNotFound(err) {
