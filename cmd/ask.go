@@ -79,7 +79,7 @@ func (p *program) open(ctx context.Context, f *askFlags) (*door.Process, *dsl.Op
 	return process, op, err
 }
 
-// declared returns the operator of a configuration, or the one that the program declares in Go; nil if there is none.
+// declared returns the operator of the configuration, or the one that the program declares in Go. It returns nil without either.
 func (p *program) declared(config []string) (*dsl.Operator, error) {
 	if len(config) > 0 {
 		return p.operator(config, func(*dsl.Operator) {})

@@ -28,6 +28,16 @@ func discover(config *rest.Config) (*discovered, error) {
 	return &discovered{cached, restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil)}, nil
 }
 
+// discoverResource is discover, with the resource that a person names; see [discovered.resource].
+func discoverResource(config *rest.Config, name, namespace string) (*discovered, schema.GroupVersionResource, string, error) {
+	found, err := discover(config)
+	if err != nil {
+		return nil, schema.GroupVersionResource{}, "", err
+	}
+	gvr, namespace, err := found.resource(name, namespace)
+	return found, gvr, namespace, err
+}
+
 // resource returns the resource that a person names as for kubectl, and the namespace, which is empty if the resource has none.
 func (d *discovered) resource(name, namespace string) (schema.GroupVersionResource, string, error) {
 	gvr, err := d.mapper.ResourceFor(schema.ParseGroupResource(name).WithVersion(""))

@@ -81,7 +81,7 @@ func TestPauseAndResume(t *testing.T) {
 	}
 }
 
-// TestRetryCommand holds what retry writes, and what it says when nobody takes it up.
+// TestRetryCommand holds what retry writes, and what it says if no operator takes the annotation off.
 func TestRetryCommand(t *testing.T) {
 	tests := map[string]struct {
 		args, key, want string

@@ -133,11 +133,7 @@ func (f *retryFlags) taken(ctx context.Context, op *dsl.Operator, client dynamic
 
 // reach returns a client of a resource in a namespace, if it has one. The resource is spelt as for kubectl.
 func reach(config *rest.Config, resource, namespace string) (dynamic.ResourceInterface, error) {
-	found, err := discover(config)
-	if err != nil {
-		return nil, err
-	}
-	gvr, namespace, err := found.resource(resource, namespace)
+	_, gvr, namespace, err := discoverResource(config, resource, namespace)
 	if err != nil {
 		return nil, err
 	}

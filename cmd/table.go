@@ -27,7 +27,7 @@ type row struct {
 
 func plainRow(cells ...string) row { return row{cells, noColor} }
 
-// table writes rows in columns, the first of which are its head. Colors are those of rows.
+// table writes rows in columns. The first row is the head. Each row has its color.
 func table(out io.Writer, colors bool, rows []row) {
 	var widths []int
 	for _, r := range rows {

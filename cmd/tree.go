@@ -76,11 +76,7 @@ func (p *program) tree(ctx context.Context, f *askFlags, namespace, object strin
 
 // treeOf finds the tree of an object that a person names as for kubectl.
 func treeOf(ctx context.Context, config *rest.Config, resource, namespace, name string) (*tree.Tree, error) {
-	found, err := discover(config)
-	if err != nil {
-		return nil, err
-	}
-	gvr, namespace, err := found.resource(resource, namespace)
+	found, gvr, namespace, err := discoverResource(config, resource, namespace)
 	if err != nil {
 		return nil, err
 	}

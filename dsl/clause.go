@@ -26,7 +26,7 @@ type Clause struct {
 	Text string `json:"text"`
 	// Place is the file and the line of the text. Empty if it is not known.
 	Place string `json:"place,omitempty"`
-	// Holds is the answer. It is false if there is none.
+	// Holds is the answer. It is false if the condition failed.
 	Holds bool `json:"holds"`
 	// Error says why there is no answer.
 	Error string `json:"error,omitempty"`

@@ -173,7 +173,7 @@ func pod(namespace, name string, phase corev1.PodPhase, args ...string) *corev1.
 	}
 }
 
-// TestFindingTheLeader holds which process is asked, and what the user reads where there is none, or several.
+// TestFindingTheLeader holds which process is asked, and the error if no process is found, or several are.
 func TestFindingTheLeader(t *testing.T) {
 	foo, bar := process(t, "foo", "foo-0_1"), process(t, "bar", "bar-0_1")
 	on := func(port string) string { return "--debug-bind-address=127.0.0.1:" + port }

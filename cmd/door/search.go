@@ -142,7 +142,7 @@ func (p *Process) try(ctx context.Context) error {
 	return p.Ask(ctx, "status", nil, &struct{}{})
 }
 
-// find returns the operator's Lease, nil if there is none.
+// find returns the operator's Lease, nil if the cluster has no such Lease.
 func (s *search) find(ctx context.Context) (*holding, error) {
 	leases, err := s.leases(ctx)
 	if err != nil {

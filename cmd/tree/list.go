@@ -50,7 +50,7 @@ func (b *builder) list(ctx context.Context, namespace string) {
 	running.Wait()
 }
 
-// discover returns the resources that can be listed: each once, and no Events, which nobody owns.
+// discover returns the resources that can be listed: each once, without Events, which have no owner.
 func (b *builder) discover() (out []schema.GroupVersionResource) {
 	lists, err := b.Discovery.ServerPreferredResources()
 	if err != nil {

@@ -40,7 +40,7 @@ func (p *part) placeAsks(at path, asks []actions.Ask) {
 // mostExplained is how many entries of a handler with forEach are explained.
 const mostExplained = 10
 
-// explainCode joins the conditions within a handler's code; nil if there are none. With entries, each is asked for
+// explainCode joins the conditions within a handler's code. It returns nil if the code has no condition. With entries, each is asked for
 // each of them.
 func explainCode(entries *actions.Entries, asks []actions.Ask) func(s *dsl.Subject) []dsl.Clause {
 	if len(asks) == 0 {

@@ -154,7 +154,7 @@ func (x *recorder) operand(e ast.Expr, v ref.Val) {
 		x.lacks(none)
 	case types.IsError(v):
 		x.operands(e)
-	case tested(e): // whether there is a value is none of its own
+	case tested(e): // it asks whether a value exists, and has no value of its own
 		x.add(x.text(e), shown(v))
 	default:
 		x.add(x.text(e), x.shown(e, v))

@@ -232,10 +232,11 @@ func (p *pass) awaitsChild(ctx context.Context) (bool, error) {
 }
 
 // finalizer reports whether the object has the operator's finalizer.
-func (p *pass) finalizer() bool {
-	return slices.ContainsFunc(p.Object.GetFinalizers(), func(f string) bool {
-		return f == p.Rules.Finalizer || slices.Contains(p.Rules.Earlier, f)
-	})
+func (p *pass) finalizer() bool { return slices.ContainsFunc(p.Object.GetFinalizers(), p.ownFinalizer) }
+
+// ownFinalizer reports whether a finalizer is the operator's, under its name or an earlier one.
+func (p *pass) ownFinalizer(f string) bool {
+	return f == p.Rules.Finalizer || slices.Contains(p.Rules.Earlier, f)
 }
 
 // Log returns the log for what happens to the object.

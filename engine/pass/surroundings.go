@@ -63,7 +63,8 @@ func (p *pass) childAccount(m children.Member) why.Child {
 // deletionAccount says what holds the deletion.
 func (p *pass) deletionAccount(a *why.Answer, out Result, members []children.Member) {
 	d := a.Deletion
-	if d.Own = p.ownFinalizer(); d.Own != "" {
+	if at := slices.IndexFunc(d.Finalizers, p.ownFinalizer); at >= 0 {
+		d.Own = d.Finalizers[at]
 		d.Held = append(p.heldByHandlers(out), heldByChildren(members)...)
 		if len(d.Held) == 0 {
 			d.Held = append(d.Held, "finalizer "+d.Own+", which is this operator's: it is not known yet whether all children are gone")
@@ -111,16 +112,6 @@ func (p *pass) holding(out Result, r book.Handler) string {
 	}
 	if j := out.Jobs.Of(r); j != nil && j.Cause == dsl.Delete && !j.Record.Done {
 		return "handler " + r.ID + ", which is not through"
-	}
-	return ""
-}
-
-// ownFinalizer is the operator's on the object; empty where there is none.
-func (p *pass) ownFinalizer() string {
-	for _, f := range p.Object.GetFinalizers() {
-		if f == p.Rules.Finalizer || slices.Contains(p.Rules.Earlier, f) {
-			return f
-		}
 	}
 	return ""
 }
