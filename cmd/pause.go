@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/handwerk-dev/handwerk/cmd/door"
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/pause"
 	"github.com/handwerk-dev/handwerk/engine/transport"
@@ -35,7 +36,7 @@ type whichFlags struct {
 
 func (f *whichFlags) add(set *pflag.FlagSet) {
 	f.addNames(set)
-	set.StringVar(&f.namespace, "operator-namespace", "", "the `namespace` that it is deployed in (default "+defaultNamespace+")")
+	set.StringVar(&f.namespace, door.NamespaceFlag, "", "the `namespace` that it runs in (default that of its Lease)")
 }
 
 // addNames is add for a command that needs no more than the operator's names.
@@ -76,17 +77,27 @@ func (p *program) operatorOf(f *whichFlags) (*dsl.Operator, error) {
 	return op, nil
 }
 
-// clusterOf returns the operator that the flags name, the way to the API server, and the operator's namespace.
+// clusterOf returns the operator that the flags name, the way to the API server, and the namespace in which the operator's processes
+// read what is written for them.
 func (p *program) clusterOf(ctx context.Context, f *whichFlags) (op *dsl.Operator, config *rest.Config, namespace string, err error) {
 	if op, err = p.operatorOf(f); err != nil {
 		return nil, nil, "", err
 	}
-	if config, _, err = p.access(ctx, &f.kube); err != nil {
+	config, current, err := p.access(ctx, &f.kube)
+	if err != nil {
 		return nil, nil, "", err
 	}
 	config = transport.WithDeadline(config)
 	config.UserAgent = userAgent(op.Name)
-	return op, config, cmp.Or(f.namespace, op.Settings.LeaderElection.Namespace, defaultNamespace), nil
+	if namespace = cmp.Or(f.namespace, op.Settings.LeaderElection.Namespace); namespace != "" {
+		return op, config, namespace, nil
+	}
+	to := door.Target{Operator: op.Name}
+	if len(f.config) > 0 {
+		to.Lock = op.LeaderLock()
+	}
+	namespace, err = door.Home(ctx, config, current, to)
+	return op, config, namespace, err
 }
 
 // pauseFlags are the flags of pause.
@@ -110,7 +121,8 @@ handler that runs already goes to its end. What comes up meanwhile is handled af
 Objects that are being deleted wait, too; with --deletions=proceed they are handled.
 
 It writes the ConfigMap NAME-paused in the operator's namespace, for which you need the
-rights to create and patch ConfigMaps there. To pause one object, annotate it.`,
+rights to create and patch ConfigMaps there, and to list Leases, or to know the namespace.
+To pause one object, annotate it.`,
 		Example: `  operator pause --config webapp --for 2h -m "moving the database, INC-12"
   operator pause --operator webapp --deletions proceed -m "looking at loops"
   kubectl annotate website home 'webapp.handwerk.dev/paused=INC-12'`,
@@ -188,7 +200,7 @@ func (p *program) resumeCommand() *cobra.Command {
 handled. Annotations of objects and namespaces stay.
 
 It deletes the ConfigMap NAME-paused in the operator's namespace, for which you need the
-right.`,
+right, and that to list Leases, or to know the namespace.`,
 		Example: `  operator resume --config webapp`,
 		Args:    noArguments,
 		PreRunE: f.usage(),

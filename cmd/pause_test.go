@@ -50,6 +50,7 @@ func TestPauseAndResume(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 				c.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: handwerk-system}}`)
+				c.Create(leaseOfFoo("handwerk-system"))
 				b := newBench(t)
 				b.login = func(context.Context) (*rest.Config, error) { return c.Config(), nil }
 				for _, args := range tt.commands {
@@ -76,6 +77,68 @@ func TestPauseAndResume(t *testing.T) {
 				if diff := cmp.Diff(tt.want, data); diff != "" {
 					t.Errorf("data (-want +got):\n%s", diff)
 				}
+			})
+		})
+	}
+}
+
+// leaseOfFoo is the lock of operator foo in a namespace.
+func leaseOfFoo(namespace string) string {
+	return `{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: foo-leader, namespace: ` + namespace + `, annotations: {foo.handwerk.dev/scope: ""}}}`
+}
+
+// TestAPauseGoesWhereTheOperatorRuns holds in which namespace the ConfigMap is made: where processes of the operator read it, or
+// nowhere.
+func TestAPauseGoesWhereTheOperatorRuns(t *testing.T) {
+	tests := map[string]struct {
+		leases  []string // their namespaces
+		flags   string
+		want    string // the namespace of the ConfigMap
+		refused string
+	}{
+		"that of the Lease":                   {[]string{"shop"}, "--operator foo", "shop", ""},
+		"that of the Lease, with its file":    {[]string{"shop"}, "--config foo.yaml", "shop", ""},
+		"that of the flag":                    {[]string{"shop"}, "--operator foo --operator-namespace other", "other", ""},
+		"that of the flag, without any Lease": {nil, "--operator foo --operator-namespace other", "other", ""},
+		"none without a Lease":                {nil, "--operator foo", "", "finding operator foo: no Lease of this operator is there, which says where it runs: set --operator-namespace "},
+		"none if there are two":               {[]string{"shop", "other"}, "--operator foo", "", "finding operator foo: several are there: choose one by --operator and --operator-namespace: operator foo (Lease other/foo-leader), operator foo (Lease shop/foo-leader)"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+				all := []string{"default", "handwerk-system", "shop", "other"}
+				for _, namespace := range all[1:] {
+					c.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: ` + namespace + `}}`)
+				}
+				for _, namespace := range tt.leases {
+					c.Create(leaseOfFoo(namespace))
+				}
+				there := func() (out []string) {
+					for _, namespace := range all {
+						if c.Get("configmaps.v1", namespace, "foo-paused") != nil {
+							out = append(out, namespace)
+						}
+					}
+					return out
+				}
+				b := newBench(t)
+				b.login = func(context.Context) (*rest.Config, error) { return c.Config(), nil }
+				run := func(command string, want ...string) {
+					t.Helper()
+					code := b.execute(context.WithoutCancel(t.Context()), strings.Fields(command+" "+tt.flags))
+					if refused := b.err.String(); (code == exitOK) != (tt.refused == "") || !strings.Contains(refused, tt.refused) {
+						t.Errorf("%s: exit code %d, and %q; want %q", command, code, refused, tt.refused)
+					}
+					if diff := cmp.Diff(want, there()); diff != "" {
+						t.Errorf("%s: namespaces with the ConfigMap (-want +got):\n%s", command, diff)
+					}
+				}
+				if tt.want == "" {
+					run("pause -m looking")
+				} else {
+					run("pause -m looking", tt.want)
+				}
+				run("resume")
 			})
 		})
 	}

@@ -83,6 +83,26 @@ func Open(ctx context.Context, config *rest.Config, namespace string, to Target)
 	return s.open(ctx)
 }
 
+// Home returns the namespace in which an operator runs: that of its Lease. The config leads to the API server, and namespace is that
+// of its context, which counts where the user may not list the Leases of all namespaces.
+func Home(ctx context.Context, config *rest.Config, namespace string, to Target) (string, error) {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return "", fmt.Errorf("finding operator %s: %w", to.Operator, err)
+	}
+	s := &search{config: config, client: client, home: namespace, to: to}
+	found, err := s.find(ctx)
+	switch {
+	case err == nil && found != nil:
+		return found.lease.Namespace, nil
+	case err == nil:
+		err = errors.New("no Lease of this operator is there, which says where it runs")
+	case !apierrors.IsForbidden(err):
+		return "", fmt.Errorf("finding operator %s: %w", to.Operator, err)
+	}
+	return "", fmt.Errorf("finding operator %s: %w: set --%s to the namespace of its Pods", to.Operator, err, NamespaceFlag)
+}
+
 // at returns the process at an address.
 func at(address, operator string) (*Process, error) {
 	network, target := "tcp", address

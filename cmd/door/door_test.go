@@ -224,6 +224,37 @@ func TestALeaseThatIsNotRenewed(t *testing.T) {
 	}
 }
 
+// TestTheHomeOfAnOperator holds in which namespace an operator runs, as its Lease says, and what is said where none or several do.
+func TestTheHomeOfAnOperator(t *testing.T) {
+	tests := map[string]struct {
+		leases []metav1.Object
+		to     Target
+		want   string
+	}{
+		"its Lease says it":                {[]metav1.Object{lease("shop", "foo", "foo-0_1", 0), lease("ops", "bar", "bar-0_1", 0)}, Target{Operator: "foo"}, "shop"},
+		"one that nobody holds says it":    {[]metav1.Object{lease("shop", "foo", "", 0)}, Target{Operator: "foo"}, "shop"},
+		"one for life says it":             {[]metav1.Object{lifelong("shop", "foo", "foo-0")}, Target{Operator: "foo"}, "shop"},
+		"one of two was left behind":       {[]metav1.Object{lease("shop", "foo", "foo-0_1", 0), lease("old", "foo", "foo-0_1", time.Hour)}, Target{Operator: "foo"}, "shop"},
+		"a lock with a name of its own":    {[]metav1.Object{lease("shop", "lock", "foo-0_1", 0)}, Target{Operator: "foo", Lock: "lock-leader"}, "shop"},
+		"no Lease":                         {nil, Target{Operator: "foo"}, "finding operator foo: no Lease of this operator is there, which says where it runs: set --operator-namespace to the namespace of its Pods"},
+		"Leases of other operators":        {[]metav1.Object{lease("ops", "bar", "bar-0_1", 0)}, Target{Operator: "foo"}, "finding operator foo: no Lease of this operator is there, which says where it runs: set --operator-namespace to the namespace of its Pods"},
+		"two operators have the same name": {[]metav1.Object{lease("a", "foo", "foo-0_1", 0), lease("b", "foo", "foo-0_2", 0)}, Target{Operator: "foo"}, "finding operator foo: several are there: choose one by --operator and --operator-namespace: operator foo (Lease a/foo-leader), operator foo (Lease b/foo-leader)"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			config, _, client := stand(t, bySPDY)
+			create(t, client, test.leases)
+			got, err := Home(t.Context(), config, "default", test.to)
+			if err != nil {
+				got = err.Error()
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestLeasesOfOneNamespace holds that a user who may not list Leases in all namespaces is served in that of the context.
 func TestLeasesOfOneNamespace(t *testing.T) {
 	foo := process(t, "foo", "foo-0_1")
@@ -233,7 +264,13 @@ func TestLeasesOfOneNamespace(t *testing.T) {
 	if got := ask(t, config, "shop", Target{}, "a"); got != "/debug/why?name=a" {
 		t.Errorf("in the right namespace: %s", got)
 	}
+	if got, err := Home(t.Context(), config, "shop", Target{Operator: "foo"}); got != "shop" {
+		t.Errorf("its home: %q, %v", got, err)
+	}
 	server.Forbid(apiserver.Rule{Verb: "list", Resource: coordinationv1.Resource("leases"), Namespace: "shop"})
+	if got, err := Home(t.Context(), config, "shop", Target{Operator: "foo"}); err == nil || !strings.HasSuffix(err.Error(), ": set --operator-namespace to the namespace of its Pods") {
+		t.Errorf("its home where no Lease may be listed: %q, %v", got, err)
+	}
 	if got := ask(t, config, "shop", Target{}, "a"); !strings.HasSuffix(got, ": set --operator-namespace to a namespace where you may list leases.coordination.k8s.io, or --pod") {
 		t.Errorf("in the wrong one: %s", got)
 	}

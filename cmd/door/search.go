@@ -83,6 +83,9 @@ func (s *search) open(ctx context.Context) (*Process, error) {
 		return s.byPod(ctx, cmp.Or(s.to.Namespace, s.home), s.to.Pod, s.to.Operator)
 	}
 	found, err := s.find(ctx)
+	if apierrors.IsForbidden(err) && s.to.Namespace == "" {
+		return nil, fmt.Errorf("finding the operator: %w: set --%s to a namespace where you may list leases.coordination.k8s.io, or --%s", err, NamespaceFlag, PodFlag)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("finding the operator: %w", err)
 	}
@@ -200,7 +203,6 @@ func (s *search) leases(ctx context.Context) ([]coordinationv1.Lease, error) {
 		if own, other := s.client.CoordinationV1().Leases(s.home).List(ctx, metav1.ListOptions{}); other == nil {
 			return own.Items, nil
 		}
-		return nil, fmt.Errorf("%w: set --%s to a namespace where you may list leases.coordination.k8s.io, or --%s", err, NamespaceFlag, PodFlag)
 	}
 	if err != nil {
 		return nil, err

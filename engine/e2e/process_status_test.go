@@ -93,6 +93,10 @@ func TestStatusOfARunningOperator(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
+	mustRun(t, "pause", "--operator", "asked", "-m", "looking") // the Lease says where the processes read it
+	program.Await(t, "operator is paused; no handler runs")
+	mustRun(t, "resume", "--operator", "asked")
+	program.Await(t, "operator is no longer paused")
 	mayForward.Revoke(t)
 	code, _, complaint := statusOf(t, user.Config(), byLease...)
 	if want := "pods/portforward in namespace " + ns; code != 1 || !strings.Contains(complaint, want) {
