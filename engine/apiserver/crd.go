@@ -60,6 +60,7 @@ func resourceOf(crd *unstructured.Unstructured) (resource, error) {
 func (s *Server) serve(r resource, forms map[string]Schema) {
 	t := newTable(r, s.history)
 	t.schemas = forms
+	t.objects.Forget(s.version) // a client that asks for older changes has another cluster in mind
 	s.tables[r.name()] = t
 }
 

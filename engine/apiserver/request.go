@@ -210,10 +210,10 @@ func (r *Request) verb(method string) string {
 		return "deletecollection"
 	case method != http.MethodGet:
 		return ""
+	case one:
+		return "get" // also with watch=1, which a real server ignores here
 	case isTrue(r.options.Get("watch")):
 		return "watch"
-	case one:
-		return "get"
 	}
 	return "list"
 }

@@ -202,7 +202,7 @@ func (s *session) send(ctx context.Context, step step) answer {
 		Step: step.String(), Code: response.StatusCode,
 		Kind: response.Header.Get("Content-Type"), Warnings: response.Header.Values("Warning"),
 	}
-	if at, err := url.Parse(step.path); err == nil && at.Query().Has("watch") && out.Code == http.StatusOK {
+	if at, err := url.Parse(step.path); err == nil && at.Query().Has("watch") && response.ContentLength < 0 && out.Code == http.StatusOK {
 		out.Body = s.events(&lines{bufio.NewReader(response.Body)}, step)
 		if ctx.Err() != nil {
 			s.t.Fatalf("%s: the watch does not end", &step)
