@@ -49,9 +49,9 @@ func (p *program) cleanupCommand() *cobra.Command {
 		Short: "Take away what an operator has left in a cluster",
 		Long: `Take away what an operator has left in a cluster, before it is uninstalled: its
 finalizers, annotations, labels and conditions on objects, its register, its key, its
-lock and the ConfigMaps of earlier configurations. Objects and CRDs stay; an object that
-is being deleted goes once the finalizer is off, and no delete handler runs for it any
-more. Children stay, or go with --children=delete.
+lock, pauses of it and of namespaces, and the ConfigMaps of earlier configurations.
+Objects and CRDs stay; an object that is being deleted goes once the finalizer is off,
+and no delete handler runs for it any more. Children stay, or go with --children=delete.
 
 It says first what it has found, and asks. While a process of the operator runs, it does
 nothing: stop it, or give --stop, which scales the Deployment of operator bundle to zero.

@@ -139,7 +139,8 @@ type Findings struct {
 func (f Findings) Empty() bool { return len(f.Objects)+len(f.Children)+len(f.Own) == 0 }
 
 // Look searches for what the operator has left: on objects of its resources, of the kinds of its children, present
-// or earlier by its register, and of kinds to which Kubernetes copies annotations of children.
+// or earlier by its register, and of kinds to which Kubernetes copies annotations of children. What others have written for it,
+// as pauses of namespaces, counts as its own.
 func (c *Cleaner) Look(ctx context.Context) (out Findings) {
 	kinds, unseen := c.kinds(ctx)
 	out.Unseen = unseen
@@ -170,7 +171,7 @@ func (c *Cleaner) Look(ctx context.Context) (out Findings) {
 		case apierrors.IsNotFound(err):
 		case err != nil:
 			out.Unseen = append(out.Unseen, fmt.Errorf("reading %s: %w", one, err))
-		case c.wrote(o):
+		case c.wrote(o) || c.pauses(one):
 			one.UID = o.UID
 			out.Own = append(out.Own, one)
 		}
@@ -178,32 +179,7 @@ func (c *Cleaner) Look(ctx context.Context) (out Findings) {
 	return out
 }
 
-// wrote reports whether the operator has written an object. A name alone is not enough: a Secret app-key may belong
-// to anybody.
-func (c *Cleaner) wrote(o metav1.Object) bool {
-	return len(c.marksOf(o).annotations) > 0 || slices.ContainsFunc(o.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
-		return slices.Contains(c.managers(), e.Manager)
-	})
-}
-
-// own returns the places of the objects that the operator keeps for itself, under all its names.
-func (c *Cleaner) own() (out []Found) {
-	add := func(gvr schema.GroupVersionResource, kind, namespace, name string) {
-		one := Found{Resource: catalog.Resource{GVR: gvr, Kind: kind, Namespaced: true}, Namespace: namespace, Name: name, Own: true}
-		if !slices.ContainsFunc(out, func(f Found) bool { return f.String() == one.String() }) {
-			out = append(out, one)
-		}
-	}
-	for _, op := range c.names {
-		add(configMaps, "ConfigMap", c.home(op), op.Register())
-		add(configMaps, "ConfigMap", c.home(op), op.PauseConfigMap())
-		add(secrets, "Secret", c.home(op), op.DigestKey())
-		add(leases, "Lease", c.home(op), op.LeaderLock())
-	}
-	return out
-}
-
-// kinds returns the resources whose objects may have marks. A resource that is not served has no objects.
+// kinds returns the resources whose objects may have marks, namespaces among them where they can be paused. A resource that is not served has no objects.
 func (c *Cleaner) kinds(ctx context.Context) (out []catalog.Resource, unseen []error) {
 	found := map[schema.GroupVersionResource]catalog.Resource{}
 	note := func(name string, r catalog.Resource, err error) {
@@ -215,6 +191,10 @@ func (c *Cleaner) kinds(ctx context.Context) (out []catalog.Resource, unseen []e
 		}
 	}
 	c.declared(ctx, note)
+	if c.op.Scope.Everywhere() || feed.NewScope(feed.ScopeSettings{Of: c.op.Scope}).Live() { // otherwise annotations of namespaces do not count
+		served, err := c.catalog.Resolve(ctx, dsl.ResourceName{Resource: namespaces.Resource, Version: namespaces.Version})
+		note(namespaces.Resource, served, err)
+	}
 	for _, op := range c.names {
 		kinds, err := c.registered(ctx, op)
 		if err != nil {
@@ -321,9 +301,13 @@ func (c *Cleaner) list(ctx context.Context, r catalog.Resource, namespace string
 func (c *Cleaner) sort(r catalog.Resource, o metav1.Object, out *Findings) {
 	m := c.marksOf(o)
 	f := Found{Resource: r, Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), Child: m.child, held: len(m.finalizers) > 0}
+	within := f.Namespace
+	if r.GVR == namespaces {
+		within = f.Name
+	}
 	switch {
-	case m.empty() || len(out.Beside) > 0 && !c.inScope(f.Namespace, out.chosen):
-	case out.Alone && f.Namespace != "" && !c.inScope(f.Namespace, out.chosen):
+	case m.empty() || len(out.Beside) > 0 && !c.inScope(within, out.chosen):
+	case out.Alone && within != "" && !c.inScope(within, out.chosen):
 	case m.child:
 		out.Children = append(out.Children, f)
 	default:

@@ -50,6 +50,64 @@ func TestAStrangersObjectOfThatName(t *testing.T) {
 	})
 }
 
+// TestPausesByHand holds that what people have written to pause the operator goes: its ConfigMap, whoever made it, and annotations of
+// objects and of the namespaces in which it works.
+func TestPausesByHand(t *testing.T) {
+	tests := map[string]struct {
+		scope   dsl.Scope
+		refused refusals
+		left    []string // the namespaces that are still paused
+		unseen  int
+	}{
+		"of an operator everywhere":                      {},
+		"of one that works in namespaces by a glob":      {scope: dsl.Scope{Namespaces: []string{"def*"}}},
+		"where annotations of namespaces do not count":   {scope: dsl.Scope{Namespaces: []string{"default"}}, left: []string{"default", "elsewhere"}},
+		"where another deployment may be paused by them": {scope: dsl.Scope{Namespaces: []string{"def*"}}, refused: refusals{"GET /v1/leases": forbidden}, left: []string{"elsewhere"}},
+		"which may not be seen":                          {refused: refusals{"GET /v1/namespaces": forbidden}, left: []string{"default", "elsewhere"}, unseen: 1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			scene(t, cleanup.Settings{}, tt.refused, func(c *enginetest.Cluster, op *dsl.Operator, clean *cleanup.Cleaner) {
+				ctx := context.WithoutCancel(t.Context())
+				op.Scope = tt.scope
+				pausedBy := map[string]string{"op.handwerk.dev/paused": "looking", "op.handwerk.dev/paused-deletions": "proceed", "theirs": "x"}
+				annotate := func(o *unstructured.Unstructured) { o.SetAnnotations(pausedBy) }
+				for _, ns := range []string{"default", "elsewhere"} {
+					c.Update("namespaces.v1", "", ns, annotate)
+				}
+				c.Update(foos, "default", "web", annotate)
+				c.Create(`{apiVersion: v1, kind: ConfigMap, metadata: {name: op-paused, namespace: system}, data: {reason: looking}}`)
+				found := clean.Look(ctx)
+				if len(found.Unseen) != tt.unseen {
+					t.Errorf("unseen are %v", found.Unseen)
+				}
+				found.Unseen = nil // else its own objects stay
+				if failed := clean.Remove(ctx, found, nil); len(failed) > 0 {
+					t.Error(failed)
+				}
+				if c.Get(configMaps, system, "op-paused") != nil {
+					t.Error("the operator is still paused")
+				}
+				if diff := cmp.Diff(map[string]string{"theirs": "x"}, c.Get(foos, "default", "web").GetAnnotations()); diff != "" {
+					t.Errorf("annotations of the object (-want +got):\n%s", diff)
+				}
+				var left []string
+				for _, ns := range []string{"default", "elsewhere"} {
+					switch notes := c.Get("namespaces.v1", "", ns).GetAnnotations(); {
+					case len(notes) == len(pausedBy):
+						left = append(left, ns)
+					case len(notes) != 1:
+						t.Errorf("annotations of namespace %s: %v", ns, notes)
+					}
+				}
+				if diff := cmp.Diff(tt.left, left); diff != "" {
+					t.Errorf("paused namespaces (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
 // TestAChildThatIsHandledToo holds that a child goes that has the operator's finalizer, as one has that is handled itself.
 func TestAChildThatIsHandledToo(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
@@ -258,7 +316,7 @@ func TestAnOperatorOfTheSameNameInNamespacesOfOtherLabels(t *testing.T) {
 	}{
 		"which are known":           {"gold", nil, []string{"Foo default/going", "Foo default/web"}, 0},
 		"which are not its own":     {"iron", nil, []string{}, 0},
-		"which may not be read":     {"gold", refusals{"GET /v1/namespaces": forbidden}, []string{}, 1},
+		"which may not be read":     {"gold", refusals{"GET /v1/namespaces": forbidden}, []string{}, 2},
 		"and its Lease is not seen": {"gold", refusals{"GET /v1/leases": forbidden}, []string{"Foo default/going", "Foo default/web"}, 0},
 	}
 	for name, tt := range tests {

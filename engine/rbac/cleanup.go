@@ -35,9 +35,8 @@ func OfCleanup(op *dsl.Operator, s Settings, deployment string) []Rule {
 		}
 		c.givesAway(r)
 	}
-	if op.Scope.NamespaceSelector != "" {
-		const why = "finds the namespaces that are its own, where the operator is deployed in another namespace, too"
-		c.offer(about{Name: dsl.ResourceName{Resource: "namespaces"}}, forCleanup(why), "list")
+	if len(c.spaces) == 0 || op.Scope.NamespaceSelector != "" {
+		c.unmarks(about{Name: dsl.ResourceName{Resource: "namespaces"}}, "takes pauses off namespaces")
 	}
 	c.stops(s.Namespace, deployment)
 	for _, one := range append([]*dsl.Operator{op}, op.Earlier()...) {

@@ -23,12 +23,12 @@ func TestCleanupNeedsWhatItTakesAway(t *testing.T) {
 	}{
 		"an operator of custom resources may have set conditions": {
 			op:   foos(func(*dsl.Resource) {}),
-			want: append([]string{"get,list,patch foos of example.com", "patch foos/status of example.com"}, own...),
+			want: append([]string{"get,list,patch namespaces", "get,list,patch foos of example.com", "patch foos/status of example.com"}, own...),
 		},
 		"children bear marks": {
 			op: foos(func(r *dsl.Resource) { r.Owns("configmaps") }),
 			want: append([]string{
-				"get,list,patch configmaps", "get,list,patch foos of example.com", "patch foos/status of example.com", "delete configmaps named foo-children in system", "delete configmaps named foo-paused in system",
+				"get,list,patch configmaps", "get,list,patch namespaces", "get,list,patch foos of example.com", "patch foos/status of example.com", "delete configmaps named foo-children in system", "delete configmaps named foo-paused in system",
 			}, own[2:]...),
 		},
 		"children that give rights away are written, too": {
@@ -42,13 +42,13 @@ func TestCleanupNeedsWhatItTakesAway(t *testing.T) {
 				))
 			}),
 			want: append([]string{
-				"get,list pods named x", "get,list,patch foos of example.com", "patch foos/status of example.com",
+				"get,list,patch namespaces", "get,list pods named x", "get,list,patch foos of example.com", "patch foos/status of example.com",
 				"escalate roles of rbac.authorization.k8s.io", "bind roles of rbac.authorization.k8s.io named view",
 			}, own...),
 		},
 		"a built-in kind whose status is not written has no conditions of it": {
 			op:   func() *dsl.Operator { op := dsl.New("foo"); op.Resource("pods.v1", func(*dsl.Resource) {}); return op }(),
-			want: append([]string{"get,list,patch pods"}, own...),
+			want: append([]string{"get,list,patch namespaces", "get,list,patch pods"}, own...),
 		},
 		"namespaces that are known": {
 			op: func() *dsl.Operator {
@@ -60,13 +60,13 @@ func TestCleanupNeedsWhatItTakesAway(t *testing.T) {
 				"get,list,patch foos of example.com in team-a", "patch foos/status of example.com in team-a",
 				"get,list,patch foos of example.com in team-b", "patch foos/status of example.com in team-b"),
 		},
-		"namespaces by their labels, which say what is its own": {
+		"names of namespaces and their labels, which say what is its own": {
 			op: func() *dsl.Operator {
 				op := foos(func(*dsl.Resource) {})
-				op.Scope.NamespaceSelector = "tenant"
+				op.Scope.Namespaces, op.Scope.NamespaceSelector = []string{"team-a"}, "tenant"
 				return op
 			}(),
-			want: append([]string{"list namespaces?", "get,list,patch foos of example.com", "patch foos/status of example.com"}, own...),
+			want: append(append([]string{"get,list,patch namespaces"}, own...), "get,list,patch foos of example.com in team-a", "patch foos/status of example.com in team-a"),
 		},
 		"a lock with a namespace of its own, and an earlier name": {
 			op: func() *dsl.Operator {
@@ -76,7 +76,7 @@ func TestCleanupNeedsWhatItTakesAway(t *testing.T) {
 				return op
 			}(),
 			want: []string{
-				"get,list,patch foos of example.com", "patch foos/status of example.com",
+				"get,list,patch namespaces", "get,list,patch foos of example.com", "patch foos/status of example.com",
 				"get,delete configmaps named bar-children in locks", "get,delete configmaps named bar-paused in locks", "get,delete configmaps named foo-children in locks", "get,delete configmaps named foo-paused in locks",
 				"get,delete secrets named bar-key in locks", "get,delete secrets named foo-key in locks",
 				"get,delete leases of coordination.k8s.io named bar-leader in locks", "get,delete leases of coordination.k8s.io named foo-leader in locks",

@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cleanup
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/catalog"
+)
+
+// wrote reports whether the operator has written an object. A name alone is not enough: a Secret app-key may belong
+// to anybody.
+func (c *Cleaner) wrote(o metav1.Object) bool {
+	return len(c.marksOf(o).annotations) > 0 || slices.ContainsFunc(o.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
+		return slices.Contains(c.managers(), e.Manager)
+	})
+}
+
+// pauses reports whether an object pauses the operator, which it does whoever has made it.
+func (c *Cleaner) pauses(one Found) bool {
+	return one.Resource.GVR == configMaps && slices.ContainsFunc(c.names, func(op *dsl.Operator) bool { return one.Name == op.PauseConfigMap() })
+}
+
+// own returns the places of the objects that the operator keeps for itself, under all its names.
+func (c *Cleaner) own() (out []Found) {
+	add := func(gvr schema.GroupVersionResource, kind, namespace, name string) {
+		one := Found{Resource: catalog.Resource{GVR: gvr, Kind: kind, Namespaced: true}, Namespace: namespace, Name: name, Own: true}
+		if !slices.ContainsFunc(out, func(f Found) bool { return f.String() == one.String() }) {
+			out = append(out, one)
+		}
+	}
+	for _, op := range c.names {
+		add(configMaps, "ConfigMap", c.home(op), op.Register())
+		add(configMaps, "ConfigMap", c.home(op), op.PauseConfigMap())
+		add(secrets, "Secret", c.home(op), op.DigestKey())
+		add(leases, "Lease", c.home(op), op.LeaderLock())
+	}
+	return out
+}
