@@ -22,7 +22,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/why"
 )
 
-// answerWait is how long a question waits for a pass over its object. The answer is made without one then.
+// answerWait is how long a question waits for a worker. The answer is made without one then.
 const answerWait = 300 * time.Millisecond
 
 // Why says why the operator did something to an object, or did not. The error says that the operator does not handle such objects,
@@ -91,12 +91,7 @@ func (r *resource) why(ctx context.Context, key cache.ObjectName) (*why.Answer, 
 		out.Handlers, out.Unseen = nil, r.unseen(ctx, key)
 		return out, nil
 	}
-	seen, _ := r.box.Peek(key)
-	run, runs := r.site.Running.Of(key)
-	switch {
-	case seen.Unfinished > 0: // to look again is to send the refused request again
-		return r.site.Answer(key), nil
-	case runs && time.Since(run.Begun) > answerWait:
+	if run, runs := r.site.Running.Of(key); runs && time.Since(run.Begun) > answerWait {
 		return r.without(key), nil
 	}
 	answer, withdraw := r.site.Observer.Questions.Ask(key)
@@ -107,11 +102,8 @@ func (r *resource) why(ctx context.Context, key cache.ObjectName) (*why.Answer, 
 	wait := time.NewTimer(answerWait)
 	defer wait.Stop()
 	select {
-	case reply := <-answer:
-		if reply.Answer == nil {
-			return r.site.Idly(key, reply.Idle), nil
-		}
-		return reply.Answer, nil
+	case out := <-answer:
+		return out, nil
 	case <-wait.C:
 		return r.without(key), nil
 	case <-ctx.Done():
@@ -119,7 +111,7 @@ func (r *resource) why(ctx context.Context, key cache.ObjectName) (*why.Answer, 
 	}
 }
 
-// without answers for an object whose pass does not come in time.
+// without answers for an object that no worker looks at in time.
 func (r *resource) without(key cache.ObjectName) *why.Answer {
 	out := r.site.Answer(key)
 	switch run, runs := r.site.Running.Of(key); {

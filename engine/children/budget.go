@@ -118,6 +118,13 @@ func (b *Budget) admitLocked(asks Who) (woken []func()) {
 	return woken
 }
 
+// Waits reports whether a pass waits for its share.
+func (b *Budget) Waits(who Who) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.ContainsFunc(b.waits, func(w waiter) bool { return w.who == who })
+}
+
 // Drop forgets all that wait for a resource, at the end of a term: no worker takes its keys any more.
 func (b *Budget) Drop(resource string) {
 	b.mu.Lock()

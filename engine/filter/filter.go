@@ -7,6 +7,7 @@ package filter
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -140,6 +141,9 @@ func (f *Faults) Failed(q Question, a Answer, m Moment) (before bool, again time
 	f.known[kindOf(q)] = now
 	return before, now.again
 }
+
+// Clone returns a copy.
+func (f *Faults) Clone() Faults { return Faults{maps.Clone(f.known)} }
 
 // Begin begins a pass.
 func (f *Faults) Begin() {

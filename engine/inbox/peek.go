@@ -4,6 +4,7 @@
 package inbox
 
 import (
+	"slices"
 	"time"
 
 	"github.com/handwerk-dev/handwerk/engine/ops"
@@ -39,6 +40,26 @@ func (b *Box[M]) Peek(key Key) (p Peek, known bool) {
 		p.Unfinished, p.Problem = s.unfinished.count, s.unfinished.err
 	}
 	return p, true
+}
+
+// Glance returns what is remembered of a key's object, nil before its first pass, and what came up since the last pass. Both stay for the
+// next pass. Only the worker that has the key may call it.
+func (b *Box[M]) Glance(key Key) (memory *M, came Changes) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.keys[key]
+	if s == nil {
+		return nil, came
+	}
+	if s.pending != nil {
+		came = s.Changes
+		came.Child = s.Child || len(s.changed) > 0
+	}
+	if came.Related != nil {
+		came.Related = &Related{All: came.Related.All, Changes: slices.Clone(came.Related.Changes)}
+	}
+	came.Fresh = s.fresh
+	return s.memory, came
 }
 
 // Ask has a key looked at before all others, because somebody asks about its object. It reports whether the process leads.

@@ -16,7 +16,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/why"
 )
 
-// Answer says of an object why its handlers ran or not, as far as that is known without a pass over it: from the passes that are kept,
+// Answer says of an object why its handlers ran or not, as far as that is known without a look at it: from the passes that are kept,
 // and from the inbox. It may be called by any goroutine.
 func (s *Site) Answer(key cache.ObjectName) *why.Answer {
 	out := &why.Answer{
@@ -31,6 +31,9 @@ func (s *Site) Answer(key cache.ObjectName) *why.Answer {
 	}
 	s.stands(key, out)
 	kept := s.Observer.History.Of(s.Observer.id(key))
+	if len(kept) > 0 && kept[len(kept)-1].Due.After(out.At) {
+		out.Due = &kept[len(kept)-1].Due
+	}
 	for _, r := range s.Rules.Readers {
 		out.Handlers = append(out.Handlers, handlerIn(kept, r, s.Rules.Spec.OfSecrets()))
 	}
@@ -62,15 +65,6 @@ func (s *Site) History(key cache.ObjectName) (out []why.Pass) {
 			one.Skips = append(one.Skips, why.Skip{Handler: k.Handler, Cause: k.Cause, Reason: k.Reason, Says: says})
 		}
 		out = append(out, one)
-	}
-	return out
-}
-
-// Idly answers for an object over which no pass begins.
-func (s *Site) Idly(key cache.ObjectName, w Why) *why.Answer {
-	out := s.Answer(key)
-	if out.Idle == nil || out.Idle.Reason != string(w.Reason) {
-		out.Idle = why.IdleFor(string(w.Reason), w.Detail)
 	}
 	return out
 }

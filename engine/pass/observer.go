@@ -16,6 +16,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/history"
 	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/why"
 )
 
 // NoteKind says what a note is about.
@@ -99,7 +100,7 @@ func (o *Observer) Passed(p *pass, out Result) {
 	}
 	o.keep(p, out)
 	if !p.Gone && !p.resourceWide() {
-		o.Questions.answer(p.Key, func() Reply { return Reply{Answer: p.explain(out)} })
+		o.Questions.answer(p.Key, func() *why.Answer { return p.explain(out) })
 	}
 	if o.Log.V(2).Enabled() {
 		log, handlers := p.Log(), p.Rules.Readers
@@ -119,7 +120,6 @@ func (o *Observer) Idle(key cache.ObjectName, w Why) {
 	r := o.History.Record()
 	r.Idle(w.String())
 	o.History.Keep(o.id(key), history.Moment{At: time.Now()}, r, nil)
-	o.Questions.answer(key, func() Reply { return Reply{Idle: w} })
 	if o.Log.V(2).Enabled() {
 		attempt.About{Key: key}.Log(o.Log).V(2).Info("no handler runs now", "why", w.String())
 	}

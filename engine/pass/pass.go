@@ -62,12 +62,12 @@ func (s *Site) Run(ctx context.Context, key cache.ObjectName) (queue.Next, error
 	}
 	if whole {
 		s.Daemons.Pause(key)
-		s.Observer.Idle(key, Why{Reason: Paused, Detail: halt.String()})
+		s.idle(ctx, key, t.Memory, t.Changes, Why{Reason: Paused, Detail: halt.String()})
 		return next, nil
 	}
 	share := s.share(key, t.Memory)
 	if share == nil {
-		s.Observer.Idle(key, Why{Reason: MemoryShort})
+		s.idle(ctx, key, t.Memory, t.Changes, Why{Reason: MemoryShort})
 		return next, cmp.Or(late, ErrShort)
 	}
 	defer share.Return()
@@ -87,7 +87,7 @@ func (s *Site) runLiving(ctx context.Context, key cache.ObjectName, t *Turn, nex
 		return next, nil
 	}
 	if s.Own.Leaves(key.Namespace) {
-		s.Observer.Idle(key, Why{Reason: ScopeLeft})
+		s.idle(ctx, key, t.Memory, t.Changes, Why{Reason: ScopeLeft})
 		return next.Sooner(feed.ListingLook, queue.Due), nil // what came up stays, should the namespace come back
 	}
 	if current {
@@ -104,18 +104,18 @@ func (s *Site) runLiving(ctx context.Context, key cache.ObjectName, t *Turn, nex
 	defer func() { m.Grown = share.Grown() }()
 	t.Keep(m)
 	if !current {
-		s.Observer.Idle(key, Why{Reason: CacheBehind})
+		s.idle(ctx, key, m, t.Changes, Why{Reason: CacheBehind})
 		return next, Park(t, m)
 	}
-	if now := s.Pauses.Of(object); now != nil {
-		return s.rest(ctx, key, object, m, *now, next)
-	}
 	in := Input{Key: key, Object: object, Version: version, Now: time.Now(), Changes: t.Changes, Share: share}
+	if now := s.Pauses.Of(object); now != nil {
+		return s.rest(ctx, in, m, *now, next)
+	}
 	if m.Paused != "" {
 		s.resumed(in, m)
 	}
 	if wait := m.Breaker.Wait(in.Now); wait > 0 && object.GetDeletionTimestamp() == nil {
-		s.Observer.Idle(key, Why{Reason: BreakerOpen})
+		s.idle(ctx, key, m, t.Changes, Why{Reason: BreakerOpen})
 		return next.Sooner(wait, queue.Due), nil
 	}
 	p, err := s.openLiving(ctx, in, m)
@@ -125,7 +125,7 @@ func (s *Site) runLiving(ctx context.Context, key cache.ObjectName, t *Turn, nex
 	if awaits, err := p.awaitsChild(ctx); err != nil {
 		return queue.Next{}, err
 	} else if awaits {
-		s.Observer.Idle(key, Why{Reason: CacheBehind})
+		s.idle(ctx, key, m, t.Changes, Why{Reason: CacheBehind})
 		return next, Park(t, m)
 	}
 	return p.finish(t, p.run(ctx, next))
@@ -198,8 +198,10 @@ func (s *Site) open(in Input, m *Memory) *pass {
 	}, st.Look, p)
 	p.published = st
 	p.related = s.Relations.View(related.Owner{Key: in.Key, Object: in.Object, Gone: in.Gone, Now: in.Now})
-	p.indexes = s.Indexes.View(in.Key, !m.Seen, !in.Gone && !in.resourceWide())
-	p.walk = p.woken()
+	p.indexes = s.Indexes.View(in.Key, !m.Seen, !in.Gone && !in.resourceWide() && !in.Asked)
+	if !in.Asked {
+		p.walk = p.woken()
+	}
 	p.family = s.Family.Begin(children.Pass{
 		Key: in.Key, Object: in.Object, Gone: in.Gone, Deleting: in.Deletion != "", Now: in.Now, Share: in.Share, Asker: p,
 		Memory: &m.Children, Sweep: &m.Sweep, Awaits: &m.Writes, Walk: p.walk, Done: p.ledger.DeleteDone(),

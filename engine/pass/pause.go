@@ -29,15 +29,16 @@ const PausedCondition = "Paused"
 
 // rest takes the place of a pass while the object is paused. Its daemons stop, and it says so. What came up for it stays for the
 // pass after the pause.
-func (s *Site) rest(ctx context.Context, key cache.ObjectName, o *unstructured.Unstructured, m *Memory, now pause.Pause, next queue.Next) (queue.Next, error) {
+func (s *Site) rest(ctx context.Context, in Input, m *Memory, now pause.Pause, next queue.Next) (queue.Next, error) {
+	key := in.Key
 	s.Daemons.Pause(key)
-	s.Observer.Idle(key, Why{Reason: Paused, Detail: now.String()})
+	s.idle(ctx, key, m, in.Changes, Why{Reason: Paused, Detail: now.String()})
 	s.Box.Finished(key, ops.Stand{Standing: ops.Paused, Open: []ops.Open{{Standing: ops.Paused, Reason: "paused: " + now.String()}}})
 	if m.Paused != now.By {
 		m.Paused = now.By
-		s.pauseLog(Input{Key: key, Object: o}, now.By).Info("object is paused; no handler runs", "reason", now.Reason, "deletionsGoOn", now.Deletions)
+		s.pauseLog(in, now.By).Info("object is paused; no handler runs", "reason", now.Reason, "deletionsGoOn", now.Deletions)
 	}
-	owed, err := s.sayPaused(ctx, key, o, m, now)
+	owed, err := s.sayPaused(ctx, key, in.Object, m, now)
 	if owed {
 		next = next.Sooner(again, queue.Resync)
 	}

@@ -41,6 +41,8 @@ type Input struct {
 	Changes inbox.Changes
 	// Share is the memory that the pass may take; nil for any.
 	Share *children.Share
+	// Asked: the pass is for an answer alone. It runs no handler, and writes and remembers nothing.
+	Asked bool
 }
 
 // resourceWide reports whether the pass is over the resource as a whole.

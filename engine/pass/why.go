@@ -36,10 +36,12 @@ const (
 	NotChosen Reason = "NotChosen"
 	// DaemonsFirst: the object is being deleted, and its daemons have not ended.
 	DaemonsFirst Reason = "DaemonsFirst"
+	// ToRun: the handler has to run, and did not yet. Only what is made for an answer says so.
+	ToRun Reason = "ToRun"
 )
 
 // The reasons for which a pass over an object does not begin, so no handler of it runs. A new one is a row here, and a call of
-// [Observer.Idle] in Site.Run or runLiving, which find it out before the pass is opened.
+// Site.idle in Site.Run or runLiving, which find it out before the pass is opened.
 const (
 	// CacheBehind: the cache does not show this operator's own writes yet. Their events wake the key.
 	CacheBehind Reason = "CacheBehind"

@@ -60,6 +60,11 @@ func (w Worker) Work(ctx context.Context, q *queue.Queue[cache.ObjectName]) {
 // handle runs one pass and decides when the key is due next.
 func (w Worker) handle(ctx context.Context, q *queue.Queue[cache.ObjectName], key cache.ObjectName) {
 	end := w.Running.Begin(key)
+	if q.OnlyAsked(key) {
+		w.Account(ctx, key)
+		end()
+		return
+	}
 	next, err := w.Run(ctx, key)
 	end()
 	w.Trim.Passed()

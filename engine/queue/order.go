@@ -40,6 +40,7 @@ type order[K comparable] struct {
 
 	mu     sync.Mutex
 	wanted map[K]rank // for keys on their way to Push or Touch
+	asked  map[K]bool // keys that were popped, and queued for questions alone
 }
 
 // rank is a key's priority: its class, and its age as the time of its arrival plus the penalty.
@@ -49,6 +50,8 @@ type rank struct {
 	// came is the time of its arrival; metered says whether it was counted.
 	came    time.Time
 	metered bool
+	// asked: somebody asks, and there is no other reason.
+	asked bool
 }
 
 // place is a key in a line.
@@ -61,12 +64,12 @@ type place[K comparable] struct {
 }
 
 func newOrder[K comparable](m *tally[K], of func(K) string) *order[K] {
-	return &order[K]{tally: m, tenants: newTenants(of), places: map[K]*place[K]{}, wanted: map[K]rank{}}
+	return &order[K]{tally: m, tenants: newTenants(of), places: map[K]*place[K]{}, wanted: map[K]rank{}, asked: map[K]bool{}}
 }
 
 // want notes the class of a key that is about to be added.
 func (o *order[K]) want(key K, class Class, now time.Time) {
-	r := rank{class: class, since: now.Add(penalties()[class]), came: now}
+	r := rank{class: class, since: now.Add(penalties()[class]), came: now, asked: class == Asked}
 	if o.closed.Load() {
 		return
 	}
@@ -116,6 +119,7 @@ func (o *order[K]) Touch(key K) {
 		return
 	}
 	p := o.places[key]
+	p.asked = p.asked && r.asked
 	better := p.best(r)
 	if better.class == p.class && better.since.Equal(p.since) {
 		return // it was added before
@@ -137,6 +141,11 @@ func (o *order[K]) Pop() K {
 	p := o.tenants.pop(o.taken%share == 0)
 	delete(o.places, p.key)
 	o.tally.taken(p.key, p.came)
+	if p.asked {
+		o.mu.Lock()
+		o.asked[p.key] = true
+		o.mu.Unlock()
+	}
 	if len(o.places) == 0 && o.most > aFew {
 		o.places, o.most = map[K]*place[K]{}, 0 // a map does not shrink while it is in use
 	}
@@ -145,7 +154,7 @@ func (o *order[K]) Pop() K {
 
 // best returns the better class and the greater age of two ranks of one key.
 func (r rank) best(other rank) rank {
-	r.class, r.metered = min(r.class, other.class), r.metered || other.metered
+	r.class, r.metered, r.asked = min(r.class, other.class), r.metered || other.metered, r.asked && other.asked
 	if other.since.Before(r.since) {
 		r.since = other.since
 	}

@@ -81,6 +81,15 @@ func (q *Queue[K]) AddAfter(key K, class Class, d time.Duration) {
 // once, even if keys are left.
 func (q *Queue[K]) Get() (key K, shutdown bool) { return q.inner.Get() }
 
+// OnlyAsked reports whether a key that a worker has was queued because somebody asks, and for no other reason. It is called once.
+func (q *Queue[K]) OnlyAsked(key K) bool {
+	q.order.mu.Lock()
+	defer q.order.mu.Unlock()
+	asked := q.order.asked[key]
+	delete(q.order.asked, key)
+	return asked
+}
+
 // Done ends the worker's turn with a key that it got from Get.
 func (q *Queue[K]) Done(key K) {
 	q.tally.done(key)

@@ -60,6 +60,8 @@ func (f Facts) rest() string {
 		return "waits for handler " + f.Detail + ", which is not through"
 	case f.Waits:
 		return waits(f.Message)
+	case f.Reason == "ToRun" && f.Attempts == 0:
+		return "is to run for " + f.Cause
 	case f.Attempts > 0:
 		return fmt.Sprintf("failed, and is tried again: %s", f.Message)
 	}
