@@ -38,7 +38,8 @@ rights; the states of machines.
 
 RESOURCE is as in kubectl: a kind, the plural, the singular or a short name, with the
 group behind a dot if need be. The process is found as by operator status. If it does not
-answer, the object alone is read from the API server. Nothing is changed.`,
+answer, the API server is asked with your own rights: what operators have stored on the
+object of handlers and children, its conditions, and Events. Nothing is changed.`,
 		Example: `  operator why webapp/shop -n shop
 
   # what happened, in order
@@ -82,13 +83,21 @@ func (p *program) why(ctx context.Context, f *whyFlags, q why.Question, out io.W
 	}
 	if err != nil && unreached == nil {
 		var alone error
-		if a, alone = readAlone(ctx, config, q, err); alone != nil {
+		if a, alone = readAlone(ctx, config, q, p.called(f), err); alone != nil {
 			return errors.Join(err, alone)
 		}
 	} else if err != nil {
 		return err
 	}
 	return f.write(out, a, func() error { return why.Text(out, a, p.colors()) })
+}
+
+// called is the name of the operator that is asked; empty if none is named.
+func (p *program) called(f *whyFlags) string {
+	if op, err := p.declared(f.config); err == nil && op != nil && f.target.Operator == "" {
+		return op.Name
+	}
+	return f.target.Operator
 }
 
 // askWhy asks the operator. Answers: there is one, so an error may be its own.

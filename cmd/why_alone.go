@@ -4,90 +4,148 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 
 	"github.com/handwerk-dev/handwerk/engine/why"
 )
 
-// readAlone answers with what lies on an object, without its operator, which does not answer for a reason.
-func readAlone(ctx context.Context, config *rest.Config, q why.Question, reason error) (*why.Answer, error) {
-	object, resource, err := readObject(ctx, config, q)
+// eventsMost is how many Events of an object are shown, the latest ones.
+const eventsMost = 20
+
+// alone reads what the API server has of an object whose operator does not answer, with the rights of the user.
+type alone struct {
+	found      *discovered
+	objects    dynamic.Interface
+	kubernetes kubernetes.Interface
+	// operator is the one that is asked; empty for any.
+	operator string
+	out      *why.Answer
+}
+
+// readAlone answers with what the API server has of an object whose operator does not answer, for a reason. The operator may be empty.
+func readAlone(ctx context.Context, config *rest.Config, q why.Question, operator string, reason error) (*why.Answer, error) {
+	found, err := discover(config)
+	if err != nil {
+		return nil, err
+	}
+	a := &alone{found: found, operator: operator}
+	if a.objects, err = dynamic.NewForConfig(config); err != nil {
+		return nil, err
+	}
+	if a.kubernetes, err = kubernetes.NewForConfig(config); err != nil {
+		return nil, err
+	}
+	object, resource, err := a.object(ctx, q)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s/%s: %w", q.Resource, q.Name, err)
 	}
-	out := &why.Answer{
-		At: time.Now(), Resource: resource, Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName(),
+	a.out = &why.Answer{
+		At: time.Now(), Operator: operator, Resource: resource, Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName(),
 		UID: string(object.GetUID()), Generation: object.GetGeneration(),
 		Without: "the operator does not answer, and this lies on the object: " + reason.Error(),
 	}
-	if at := object.GetDeletionTimestamp(); at != nil {
-		out.Deletion = &why.Deletion{Since: at.Time, Finalizers: object.GetFinalizers()}
-		for _, f := range object.GetFinalizers() {
-			out.Deletion.Held = append(out.Deletion.Held, "finalizer "+f)
+	a.deletion(object)
+	a.conditions(object)
+	a.stored(ctx, object)
+	a.events(ctx, object)
+	return a.out, nil
+}
+
+// object reads the object, whose resource is named as in kubectl.
+func (a *alone) object(ctx context.Context, q why.Question) (o *unstructured.Unstructured, resource string, err error) {
+	name := strings.ToLower(q.Resource)
+	if full, _ := schema.ParseResourceArg(name); full != nil {
+		if gvr, err := a.found.mapper.ResourceFor(*full); err == nil {
+			name = gvr.GroupResource().String()
 		}
 	}
-	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	gvr, namespace, err := a.found.resource(name, q.Namespace)
+	if err != nil {
+		return nil, "", err
+	}
+	o, err = a.objects.Resource(gvr).Namespace(namespace).Get(ctx, q.Name, metav1.GetOptions{})
+	return o, gvr.GroupResource().String(), err
+}
+
+// deletion says what holds the deletion.
+func (a *alone) deletion(o *unstructured.Unstructured) {
+	at := o.GetDeletionTimestamp()
+	if at == nil {
+		return
+	}
+	a.out.Deletion = &why.Deletion{Since: at.Time, Finalizers: o.GetFinalizers()}
+	for _, f := range o.GetFinalizers() {
+		a.out.Deletion.Held = append(a.out.Deletion.Held, "finalizer "+f)
+	}
+}
+
+// conditions reads the object's conditions.
+func (a *alone) conditions(o *unstructured.Unstructured) {
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	for _, c := range conditions {
 		fields, _ := c.(map[string]any)
 		text := func(key string) string {
 			value, _ := fields[key].(string)
 			return value
 		}
-		out.Conditions = append(out.Conditions, why.Condition{
+		a.out.Conditions = append(a.out.Conditions, why.Condition{
 			Type: text("type"), Status: text("status"), Reason: text("reason"), Message: text("message"),
 		})
 	}
-	return out, nil
 }
 
-// readObject reads an object whose resource is named as in kubectl.
-func readObject(ctx context.Context, config *rest.Config, q why.Question) (o *unstructured.Unstructured, resource string, err error) {
-	found, err := discovery.NewDiscoveryClientForConfig(config)
+// events reads the Events about the object. Those about objects without a namespace are in the default one.
+func (a *alone) events(ctx context.Context, o *unstructured.Unstructured) {
+	in := cmp.Or(o.GetNamespace(), metav1.NamespaceDefault)
+	list, err := a.kubernetes.CoreV1().Events(in).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("involvedObject.uid", string(o.GetUID())).String(),
+	})
 	if err != nil {
-		return nil, "", err
+		a.unread("Events about the object", "list", schema.GroupResource{Resource: "events"}, in, err)
+		return
 	}
-	served, err := restmapper.GetAPIGroupResources(found)
-	if err != nil {
-		return nil, "", err
+	for _, e := range list.Items {
+		a.out.Events = append(a.out.Events, eventOf(e))
 	}
-	mapper := restmapper.NewShortcutExpander(restmapper.NewDiscoveryRESTMapper(served), found, nil)
-	wanted := schema.ParseGroupResource(strings.ToLower(q.Resource)).WithVersion("")
-	if full, _ := schema.ParseResourceArg(strings.ToLower(q.Resource)); full != nil {
-		if gvr, err := mapper.ResourceFor(*full); err == nil {
-			wanted = gvr
-		}
+	slices.SortStableFunc(a.out.Events, func(x, y why.Event) int { return x.At.Compare(y.At) })
+	a.out.Events = a.out.Events[max(0, len(a.out.Events)-eventsMost):]
+}
+
+// eventOf says what an Event is about. Its times and its count are in other fields of Events that client-go repeats.
+func eventOf(e corev1.Event) why.Event {
+	out := why.Event{At: e.CreationTimestamp.Time, Type: e.Type, Reason: e.Reason, Message: e.Message, Count: max(1, int(e.Count))}
+	if at := e.EventTime.Time; !at.IsZero() {
+		out.At = at
 	}
-	gvr, err := mapper.ResourceFor(wanted)
-	if err != nil {
-		return nil, "", err
+	if at := e.LastTimestamp.Time; !at.IsZero() {
+		out.At = at
 	}
-	kind, err := mapper.KindFor(gvr)
-	if err != nil {
-		return nil, "", err
+	if s := e.Series; s != nil {
+		out.At, out.Count = s.LastObservedTime.Time, int(s.Count)
 	}
-	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if err != nil {
-		return nil, "", err
+	return out
+}
+
+// unread notes what could not be read, with the right that is missing.
+func (a *alone) unread(what, verb string, of schema.GroupResource, namespace string, err error) {
+	reason := err.Error()
+	if apierrors.IsForbidden(err) {
+		reason = strings.TrimSuffix("you may not "+verb+" "+of.String()+" in namespace "+namespace, " in namespace ")
 	}
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, "", err
-	}
-	if mapping.Scope.Name() == "namespace" {
-		o, err = client.Resource(gvr).Namespace(q.Namespace).Get(ctx, q.Name, metav1.GetOptions{})
-	} else {
-		o, err = client.Resource(gvr).Get(ctx, q.Name, metav1.GetOptions{})
-	}
-	return o, gvr.GroupResource().String(), err
+	a.out.Unread = append(a.out.Unread, what+": "+reason)
 }

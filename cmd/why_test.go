@@ -23,6 +23,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/apiserver"
 	"github.com/handwerk-dev/handwerk/engine/apiserver/complete"
 	"github.com/handwerk-dev/handwerk/engine/apiserver/local"
+	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/why"
 )
@@ -135,6 +136,27 @@ func TestWhyOfAnOperatorThatIsDown(t *testing.T) {
 			code := b.execute(t.Context(), []string{"why", test.resource, "--address", "unix:" + filepath.Join(t.TempDir(), "none.sock")})
 			if said := b.out.String() + b.err.String(); code != test.code || !strings.Contains(said, test.want) {
 				t.Errorf("exit code %d, want %d, and %q:\n%s", code, test.code, test.want, said)
+			}
+		})
+	}
+}
+
+// TestWhatABookSaysOfAHandler holds the sentence about a handler of which no more is known than its entry in a stored book.
+func TestWhatABookSaysOfAHandler(t *testing.T) {
+	for want, e := range map[string]book.Entry{
+		"handler app was through when the operator stored its book":                              {Handled: "x"},
+		"handler app is to run for update":                                                       {Try: book.Record{Cause: dsl.Update}},
+		"handler app failed, and is tried again: no route":                                       {Try: book.Record{Cause: dsl.Update, Attempts: 2, Message: "no route"}},
+		"handler app waits for Secret shop/registry":                                             {Try: book.Record{Cause: dsl.Update, Attempts: 1, Waiting: true, Message: "waiting for Secret shop/registry"}},
+		"handler app failed for good: no such size; it runs again when what it looks at changes": {Handled: "x", FailedFor: dsl.Update, Try: book.Record{Cause: dsl.Update, Done: true, Failed: true, Message: "no such size"}},
+	} {
+		t.Run(want, func(t *testing.T) {
+			h := storedHandler("app", e)
+			if h.Says != want {
+				t.Errorf("it says %q", h.Says)
+			}
+			if open := e.Try.Cause != "" && !e.Try.Done; open && h.Attempts != e.Try.Attempts || !open && h.Attempts > 0 {
+				t.Errorf("it counts %d attempts", h.Attempts)
 			}
 		})
 	}

@@ -18,6 +18,7 @@ package book
 import (
 	"fmt"
 	"hash/fnv"
+	"iter"
 	"slices"
 	"strconv"
 	"time"
@@ -96,6 +97,17 @@ func (b Book) Entry(id string) (e Entry, found bool) {
 		}
 	}
 	return Entry{}, false
+}
+
+// All yields the handlers' entries, by their ids.
+func (b Book) All() iter.Seq2[string, Entry] {
+	return func(yield func(string, Entry) bool) {
+		for _, n := range b.entries {
+			if !yield(n.id, n.entry()) {
+				return
+			}
+		}
+	}
 }
 
 // With returns the book with a handler's entry replaced.

@@ -15,14 +15,39 @@ import (
 	"github.com/handwerk-dev/handwerk/handlers"
 )
 
+// askedWhy has a handler that does not run, one that fails and is tried again, one that sends an Event, and a child by record.
+const askedWhy = `
+apiVersion: handwerk.dev/v1alpha1
+kind: Operator
+metadata: {name: asked}
+resources:
+  - resource: works.v1.e2e.example.com
+    handlers:
+      - id: config
+        when: self.spec.value == "go"
+        apply:
+          config:
+            onDelete: orphan
+            template:
+              apiVersion: v1
+              kind: ConfigMap
+              metadata: {name: "${self.metadata.name}"}
+      - id: hold
+        causes: [create]
+        backoff: {initial: 1h, max: 1h}
+        log: {message: "mended ${self.metadata.annotations.mended}"}
+      - id: say
+        causes: [create]
+        event: {reason: Greeting, message: good day}
+`
+
 // TestWhyOfARunningOperator holds that operator why says of an object in a cluster why a handler does not run, and what happened in
-// order; and that it reads the object alone, with the rights of the user, once the operator has stopped.
+// order; and that it reads what the API server has, with the rights of the user, once the operator has stopped.
 func TestWhyOfARunningOperator(t *testing.T) {
 	t.Parallel()
 	ns := plane.Namespace(t)
 	config := filepath.Join(t.TempDir(), "operator.yaml")
-	text := strings.Replace(askedOperator, "- id: config\n", "- id: config\n        when: self.spec.value == \"go\"\n", 1)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(config, []byte(askedWhy), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	program := plane.Operator(t, cluster.Launch{Args: []string{"run", "--config", config, "-n", ns}})
@@ -45,12 +70,17 @@ func TestWhyOfARunningOperator(t *testing.T) {
 			return all, out.String()
 		})
 	}
-	says("Work "+ns+"/a of operator asked: ready", "handler config does not run: its when is false: self.spec.value == \"go\" ("+config+":9), where self.spec.value is \"1\"")
+	says("Work "+ns+"/a of operator asked: failing", "handler config does not run: its when is false: self.spec.value == \"go\" ("+config+":9), where self.spec.value is \"1\"")
 	works.Patch(t, "a", `{"spec":{"value":"go"}}`)
-	says("handler config ", "ran last ", "child ConfigMap "+ns+"/a of handler config, by reference: ready",
+	says("handler config ", "ran last ", "child ConfigMap "+ns+"/a of handler config, by record: ready",
 		"handler config does not run: its when is false", `spec.value: from "1" to "go"`, "handler config ran ")
 	program.Stop(t)
 	says("no operator listens there", `User "`+user.Name+`" cannot get resource "works"`)
 	user.AllowIn(t, ns, cluster.Rule("e2e.example.com", "works", "get"))
-	says("Work "+ns+"/a\n", "the operator does not answer, and this lies on the object: ", "no operator listens there")
+	says("Work "+ns+"/a\n", "the operator does not answer, and this lies on the object: ", "no operator listens there",
+		"operator asked: handler hold failed, and is tried again: ", "(1 attempt, next try in ", "operator asked: handler say was through when the operator stored its book",
+		"child ConfigMap "+ns+"/a of handler config, by record: unseen",
+		"not read: child ConfigMap "+ns+"/a: you may not get configmaps in namespace "+ns, "not read: Events about the object: you may not list events in namespace "+ns)
+	user.AllowIn(t, ns, cluster.Rule("", "configmaps", "get"), cluster.Rule("", "events", "list"))
+	says("child ConfigMap "+ns+"/a of handler config, by record: ready", "Event Greeting, ", " ago: good day")
 }

@@ -46,17 +46,7 @@ func (p *pass) childAccount(m children.Member) why.Child {
 		out.State, out.Says = "unseen", "the record lists it, and no cache shows it"
 		return out
 	}
-	is, err := dsl.ReadinessOf(m.Object)
-	switch {
-	case err != nil:
-		out.State, out.Says = "not ready", err.Error()
-	case is.Ready:
-		out.State = "ready"
-	case is.Failed:
-		out.State, out.Says = "failed", is.Message
-	default:
-		out.State, out.Says = "not ready", is.Message
-	}
+	out.Is(dsl.ReadinessOf(m.Object))
 	return out
 }
 

@@ -33,6 +33,7 @@ func Text(w io.Writer, a *Answer, colours bool) error {
 		for _, c := range a.Conditions {
 			t.line(1, "", "condition %s is %s (%s): %s", c.Type, c.Status, c.Reason, oneLine(c.Message))
 		}
+		t.events(a.Events)
 		t.faults(a)
 		t.history(a.History)
 	}
@@ -121,10 +122,13 @@ func (t *text) handler(h Handler) {
 		more = append(more, count(h.Attempts, "attempt"))
 	}
 	if h.Next != nil {
-		more = append(more, "next try "+t.at(*h.Next))
+		more = append(more, "next try "+t.due(*h.Next))
 	}
 	if len(more) > 0 {
 		says += " (" + strings.Join(more, ", ") + ")"
+	}
+	if h.Operator != "" {
+		says = "operator " + h.Operator + ": " + says
 	}
 	t.line(1, h.colour(), "%s", says)
 	if h.Last != nil {
@@ -252,6 +256,23 @@ func (t *text) faults(a *Answer) {
 	for _, f := range a.Feeds {
 		t.line(1, red, "%s", f)
 	}
+	for _, what := range a.Unread {
+		t.line(1, yellow, "not read: %s", what)
+	}
+}
+
+// events writes the Events about the object.
+func (t *text) events(all []Event) {
+	for _, e := range all {
+		colour, times := "", ""
+		if e.Type == "Warning" {
+			colour = yellow
+		}
+		if e.Count > 1 {
+			times = fmt.Sprintf(" (%d times)", e.Count)
+		}
+		t.line(1, colour, "Event %s, %s%s: %s", e.Reason, t.at(e.At), times, oneLine(e.Message))
+	}
 }
 
 // history writes the passes that are kept.
@@ -301,6 +322,14 @@ func (t *text) at(at time.Time) string {
 		return "in " + short(d)
 	}
 	return t.ago(at) + " ago"
+}
+
+// due says when something is to be, or was to be and is late.
+func (t *text) due(at time.Time) string {
+	if at.Before(t.now) {
+		return "was due " + t.at(at)
+	}
+	return t.at(at)
 }
 
 func (t *text) ago(at time.Time) string { return short(t.now.Sub(at)) }

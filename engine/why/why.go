@@ -41,8 +41,11 @@ type Answer struct {
 	Handlers []Handler `json:"handlers,omitempty"`
 	Children []Child   `json:"children,omitempty"`
 	Machines []Machine `json:"machines,omitempty"`
-	// Conditions are those of the object, where the operator did not answer.
+	// Conditions are those of the object, and Events the last ones about it, the oldest first, where the operator did not answer.
+	// Unread is what could not be read then, with the reason.
 	Conditions []Condition `json:"conditions,omitempty"`
+	Events     []Event     `json:"events,omitempty"`
+	Unread     []string    `json:"unread,omitempty"`
 	// Rights are the missing rights that the object's handlers may need, and Feeds what is wrong with the watches that bring the
 	// object, its children and its related objects in.
 	Rights []string `json:"rights,omitempty"`
@@ -73,6 +76,8 @@ type Idle struct {
 // Handler says what is to be known of one handler.
 type Handler struct {
 	ID string `json:"id"`
+	// Operator is the operator that has it, where several may have left something on the object.
+	Operator string `json:"operator,omitempty"`
 	// Reason is why it ran in the last pass, or why not, as a word. Says is the same as a sentence that begins with the handler.
 	Reason string `json:"reason,omitempty"`
 	Says   string `json:"says"`
@@ -142,6 +147,29 @@ type Condition struct {
 	Status  string `json:"status"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
+}
+
+// Is sets the state from the child's readiness. The error says why that is not known.
+func (c *Child) Is(is dsl.Readiness, err error) {
+	switch {
+	case err != nil:
+		c.State, c.Says = "not ready", err.Error()
+	case is.Ready:
+		c.State = "ready"
+	case is.Failed:
+		c.State, c.Says = "failed", is.Message
+	default:
+		c.State, c.Says = "not ready", is.Message
+	}
+}
+
+// Event is an Event about the object. At is when it came last.
+type Event struct {
+	At      time.Time `json:"at"`
+	Type    string    `json:"type,omitempty"`
+	Reason  string    `json:"reason"`
+	Message string    `json:"message,omitempty"`
+	Count   int       `json:"count"`
 }
 
 // Machine says where the object is in a state machine.
