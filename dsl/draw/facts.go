@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 // facts returns texts about a handler: what it does, when it runs, and what it looks at. A text may be empty.
@@ -67,16 +68,16 @@ func clock(t *dsl.Timing) string {
 	}
 	var out []string
 	if t.Every > 0 {
-		out = append(out, "every "+period(t.Every))
+		out = append(out, "every "+plain.Period(t.Every))
 	}
 	if t.Pause > 0 {
-		out = append(out, period(t.Pause)+" after each run")
+		out = append(out, plain.Period(t.Pause)+" after each run")
 	}
 	if t.Cron != "" {
 		out = append(out, strings.TrimSpace("at "+t.Cron+" "+t.TimeZone))
 	}
 	if t.Idle > 0 {
-		out = append(out, "once unchanged for "+period(t.Idle))
+		out = append(out, "once unchanged for "+plain.Period(t.Idle))
 	}
 	return strings.Join(out, ", ")
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 // Machine draws a machine: its states and transitions. Faulty machines are drawn, too: an edge to an unknown state
@@ -136,7 +137,7 @@ func (g *graph) ways(s *dsl.State) {
 		g.edge(from, t.To, Solid, label)
 	}
 	if s.Stay != nil {
-		g.edge(from, s.Stay.Then, Dashed, "after "+period(s.Stay.AtMost))
+		g.edge(from, s.Stay.Then, Dashed, "after "+plain.Period(s.Stay.AtMost))
 	}
 	if r := s.Retries; r != nil {
 		g.edge(from, r.Then, Dashed, failures(r.AtMost))

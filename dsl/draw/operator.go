@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
@@ -80,7 +81,7 @@ func lines(texts []string) (out []string) {
 func (b *builder) resource(r *dsl.Resource) {
 	resync := ""
 	if r.Resync > 0 {
-		resync = "resync every " + period(r.Resync)
+		resync = "resync every " + plain.Period(r.Resync)
 	}
 	id := b.node(Resource, []string{"resource"}, r.Name.Resource, version(r.Name), filters(r.LabelSelector, r.FieldSelector, nil, nil, nil), resync)
 	b.watched[r] = id

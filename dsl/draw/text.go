@@ -6,7 +6,6 @@ package draw
 import (
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 )
 
@@ -107,18 +106,6 @@ func Columns(r rune) int {
 		return 2
 	}
 	return 1
-}
-
-// period formats a duration without zero units: 10m, not 10m0s.
-func period(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
 }
 
 func digits(n int) string { return strconv.Itoa(n) }

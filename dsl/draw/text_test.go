@@ -5,7 +5,6 @@ package draw
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -43,16 +42,5 @@ func TestTextIsBrokenIntoAFewLines(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestTimesAreShort(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		10 * time.Minute: "10m", time.Hour: "1h", 90 * time.Minute: "1h30m", 30 * time.Second: "30s", 24 * time.Hour: "24h",
-		time.Minute + time.Second: "1m1s", time.Hour + time.Second: "1h0m1s", 100 * time.Millisecond: "100ms", 0: "0s",
-	} {
-		if got := period(d); got != want {
-			t.Errorf("%v is written %s, want %s", d, got, want)
-		}
 	}
 }

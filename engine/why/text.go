@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 // Text writes an answer for people, with colours if the reader is a terminal.
@@ -115,7 +116,7 @@ func colourOf(standing string) string {
 func (t *text) handler(h Handler) {
 	says := h.Says
 	if h.Running != nil {
-		says = fmt.Sprintf("handler %s is running, since %s", h.ID, t.ago(*h.Running))
+		says = fmt.Sprintf("handler %s has been running for %s", h.ID, t.ago(*h.Running))
 	}
 	var more []string
 	if h.Attempts > 0 {
@@ -242,7 +243,7 @@ func (t *text) deletion(d *Deletion) {
 	if d == nil {
 		return
 	}
-	t.line(1, yellow, "it is being deleted, since %s; finalizers: %s", t.ago(d.Since), cmp.Or(strings.Join(d.Finalizers, ", "), "none"))
+	t.line(1, yellow, "its deletion began %s ago; finalizers: %s", t.ago(d.Since), cmp.Or(strings.Join(d.Finalizers, ", "), "none"))
 	for _, held := range d.Held {
 		t.line(2, red, "held by %s", held)
 	}
@@ -345,20 +346,20 @@ func (t *text) until(at *time.Time) string {
 	if at == nil {
 		return ""
 	}
-	return ", until " + t.at(*at)
+	return "; the next pass is " + t.at(*at)
 }
 
 // short is a duration as people say it.
 func short(d time.Duration) string {
 	switch {
 	case d < time.Second:
-		return d.Round(time.Millisecond).String()
-	case d < time.Minute:
-		return d.Round(time.Second).String()
+		d = d.Round(time.Millisecond)
 	case d < time.Hour:
-		return strings.TrimSuffix(d.Round(time.Second).String(), "0s")
+		d = d.Round(time.Second)
+	default:
+		d = d.Round(time.Minute)
 	}
-	return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	return plain.Period(d)
 }
 
 func count(n int, what string) string {

@@ -86,7 +86,7 @@ func TestWhyOfAHandler(t *testing.T) {
 		}, nil, "handler second waits for handler first, which is not through"},
 		"a handler that has failed is tried again": {func(foo *dsl.Resource, _ *enginetest.Journal) {
 			foo.OnReconcile("app", fails)
-		}, nil, "handler app failed, and is tried again: not yet (1 attempt, next try in 1h0m)"},
+		}, nil, "handler app failed, and is tried again: not yet (1 attempt, next try in 1h)"},
 		"a handler has failed for good": {func(foo *dsl.Resource, _ *enginetest.Journal) {
 			foo.OnReconcile("app", func(context.Context, *dsl.Request) error { return dsl.Permanent(errors.New("no such size")) })
 		}, nil, "handler app failed for good: no such size; it runs again when what it looks at changes"},

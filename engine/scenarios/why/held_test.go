@@ -65,7 +65,7 @@ func TestAnAnswerIsTheSameWhateverHoldsTheObject(t *testing.T) {
 		"its own loop does": {func(s *scene.Stage) {
 			s.Set("both", "spec", "color")
 			s.Advance(10 * time.Second)
-		}, []string{"no handler runs: the object's passes wrote again and again without coming to rest, until in 50s"}},
+		}, []string{"no handler runs: the object's passes wrote again and again without coming to rest; the next pass is in 50s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			scene.PlayConfiguration(t, heldOperator, func(s *scene.Stage) {

@@ -111,7 +111,7 @@ func TestWhyAnObjectIsStuck(t *testing.T) {
 		}, func(s *scene.Stage) {
 			created(s)
 			s.Advance(10 * time.Second)
-		}, "no handler runs: the object's passes wrote again and again without coming to rest, until in 50s"},
+		}, "no handler runs: the object's passes wrote again and again without coming to rest; the next pass is in 50s"},
 		"the cache does not show a write yet": {func(foo *dsl.Resource, _ *enginetest.Journal) {
 			foo.Every(time.Minute, "beat", func(_ context.Context, r *dsl.Request) error {
 				r.Patch.SetStatus("beat", time.Now().String())
@@ -159,7 +159,7 @@ func TestWhyAnObjectIsStuck(t *testing.T) {
 			foo.Machine(dsl.Machine{States: []dsl.State{
 				{Name: "Pending", Stay: &dsl.Stay{AtMost: time.Hour, Then: "Done"}}, {Name: "Done", Terminal: true},
 			}})
-		}, created, "to Done: in 1h0m, when its time is over"},
+		}, created, "to Done: in 1h, when its time is over"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			scene.Play(t, scene.Scenario{Operator: tt.operator, Play: func(s *scene.Stage) {
