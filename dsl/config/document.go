@@ -56,7 +56,7 @@ type settings struct {
 	QPS            float32         `yaml:"qps" min:"0.1" doc:"The most requests a second to the API server. Absent: no limit on this side."`
 	Burst          int             `yaml:"burst" min:"1" doc:"How many requests may exceed qps for a moment. Twice qps by default. Needs qps."`
 	Events         dsl.EventsMode  `yaml:"events" default:"warnings" doc:"Which Events the operator sends of its own accord. warnings: of handlers that fail, and of what is held. changes: of children that it created and deleted, too. What handlers report is always sent."`
-	History        *amount         `yaml:"history" default:"16Mi" doc:"How much memory the last 20 passes over each object may take, which operator why tells from. The oldest go first. 0 keeps none."`
+	History        *amount         `yaml:"history" default:"16Mi" doc:"How much memory the last 20 passes over each object may take, which operator why shows. The oldest go first, and one object takes a fiftieth of it at most. 0 keeps none."`
 }
 
 type leaderElection struct {

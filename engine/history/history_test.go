@@ -168,7 +168,7 @@ func TestVersionsTakeHalfOfTheRoom(t *testing.T) {
 	const most = 100_000
 	s := history.New(most)
 	for n := range 2000 {
-		ran(s, fmt.Sprint("foo-", n%100), n, version(t, "foo", n, 5000))
+		ran(s, fmt.Sprint("foo-", n%100), n, version(t, "foo", n, 1000))
 	}
 	_, passes := s.Held()
 	with := 0
@@ -184,6 +184,40 @@ func TestVersionsTakeHalfOfTheRoom(t *testing.T) {
 	}
 	if last := s.Of(idOf("foo-99")); last[len(last)-1].Version == nil {
 		t.Error("the last pass has no version")
+	}
+}
+
+func TestOneObjectTakesNoMoreThanItsShare(t *testing.T) {
+	for name, tt := range map[string]struct{ size, want int }{
+		"a small object has all versions":                  {100, 20},
+		"a larger one has the last ones":                   {5000, 3},
+		"one that is larger than its share has none":       {30_000, 0},
+		"one that is larger than all of the room, neither": {2_000_000, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := history.New(1_000_000)
+			ran(s, "other", 1, version(t, "other", 1, 10))
+			for n := range 30 {
+				ran(s, "web", n, version(t, "web", n, tt.size))
+			}
+			with := 0
+			for i, p := range s.Of(idOf("web")) {
+				if p.Version != nil {
+					with++
+				} else if with > 0 {
+					t.Errorf("pass %d has no version, and an older one has", i)
+				}
+			}
+			if with != tt.want {
+				t.Errorf("%d versions are kept, want %d", with, tt.want)
+			}
+			if s.Of(idOf("other"))[0].Version == nil {
+				t.Error("another object has lost its version")
+			}
+			if got := len(s.Of(idOf("web"))); got != 20 {
+				t.Errorf("%d passes are kept, want 20", got)
+			}
+		})
 	}
 }
 

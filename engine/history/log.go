@@ -19,6 +19,8 @@ type log struct {
 	first  int
 	// data has the bytes of all passes.
 	data []byte
+	// versions is about how much memory the versions take.
+	versions int
 }
 
 // kept is a pass. Times are nanoseconds since the epoch, zero for none.

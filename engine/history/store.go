@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package history keeps the last passes over each object, so that people can read what happened in order. All objects together have
-// a bound in bytes: past it, the oldest passes are dropped, whichever object they are of.
+// a bound in bytes: past it, the oldest passes are dropped, whichever object they are of. Of one object no more is kept than a share.
 //
 // A pass is kept as a few dozen bytes, in memory that is used again, and with the object as the pass has read it. That is the
 // immutable object of the cache, so what has changed from pass to pass is found out when somebody asks, and not before.
@@ -22,6 +22,8 @@ const (
 	// logCosts is about how much memory an object takes beside its passes, passCosts a pass beside its bytes, with its place in
 	// the order of all, and versionCosts a version beside its JSON.
 	logCosts, passCosts, versionCosts = 300, 80, 200
+	// objectShare is the part of the room that the versions of one object may take, so that no object pushes out the history of others.
+	objectShare = 50
 )
 
 // ID names an object.
@@ -71,8 +73,9 @@ func (s *Store) Record() *Record {
 	return r
 }
 
-// Keep keeps a pass over an object, with the object as the pass has read it; nil where that is not known. A pass in which no handler
-// ran is counted with the one before if that was like it. The record must not be used any more.
+// Keep keeps a pass over an object, with the object as the pass has read it; nil where that is not known. An object that is too large
+// for its share is not kept. A pass in which no handler ran is counted with the one before if that was like it. The record must not be
+// used any more.
 func (s *Store) Keep(id ID, when Moment, r *Record, version *cached.Object) {
 	if s == nil {
 		return
@@ -80,6 +83,9 @@ func (s *Store) Keep(id ID, when Moment, r *Record, version *cached.Object) {
 	defer s.records.Put(r)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if weight(version) > s.most/objectShare {
+		version = nil
+	}
 	l := s.logs[id]
 	if l == nil {
 		l = &log{id: id}
@@ -94,24 +100,40 @@ func (s *Store) Keep(id ID, when Moment, r *Record, version *cached.Object) {
 	s.held += cap(l.data) + passCosts
 	s.passes++
 	s.order = append(s.order, place{l, l.first + len(l.passes) - 1})
-	s.weigh(version, 1)
+	s.count(l, weight(version))
 	if len(l.passes) > passesMost {
 		s.drop(l)
+	}
+	for i := 0; l.versions > s.most/objectShare; i++ {
+		s.strip(l, &l.passes[i])
 	}
 	s.shrink()
 }
 
-// weigh counts a version, or does not count it any more.
-func (s *Store) weigh(version *cached.Object, sign int) {
-	if version != nil {
-		s.held += sign * (version.Size() + versionCosts)
-		s.versions += sign * (version.Size() + versionCosts)
+// weight is about how much memory a version takes.
+func weight(version *cached.Object) int {
+	if version == nil {
+		return 0
 	}
+	return version.Size() + versionCosts
+}
+
+// count counts the memory that a version of an object takes, or gives back.
+func (s *Store) count(l *log, bytes int) {
+	s.held += bytes
+	s.versions += bytes
+	l.versions += bytes
+}
+
+// strip drops the version of a pass.
+func (s *Store) strip(l *log, p *kept) {
+	s.count(l, -weight(p.version))
+	p.version = nil
 }
 
 // drop drops the oldest pass of an object.
 func (s *Store) drop(l *log) {
-	s.weigh(l.passes[0].version, -1)
+	s.strip(l, &l.passes[0])
 	l.drop()
 	s.held -= passCosts
 	if s.passes--; len(l.passes) == 0 {
@@ -123,9 +145,8 @@ func (s *Store) drop(l *log) {
 // shrink drops what is too much: versions that take more than half of the room, and then passes.
 func (s *Store) shrink() {
 	for ; s.bare < len(s.order) && s.versions > s.most/2; s.bare++ {
-		if p := s.order[s.bare].pass(); p != nil {
-			s.weigh(p.version, -1)
-			p.version = nil
+		if at := s.order[s.bare]; at.pass() != nil {
+			s.strip(at.log, at.pass())
 		}
 	}
 	for ; s.head < len(s.order) && s.held > s.most; s.head++ {
