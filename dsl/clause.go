@@ -10,8 +10,6 @@ import (
 	"runtime"
 	"strconv"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/handwerk-dev/handwerk/dsl/guard"
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
@@ -60,10 +58,9 @@ func (h *Handler) Explain(s *Subject) (out []Clause) {
 		out = append(out, m.explain("label", s.Object.GetLabels()))
 	}
 	for _, m := range h.Annotations {
-		set := s.Object.GetAnnotations()
-		c := m.explain("annotation", set)
-		if m.Key == corev1.LastAppliedConfigAnnotation && s.Secrets.In([]string{"self"}) && c.Values[0].Value != NotSet {
-			c.Values[0].Value = Secret // it repeats the object
+		c := m.explain("annotation", s.Object.GetAnnotations())
+		if s.Secrets.In([]string{"self"}) && c.Values[0].Value != NotSet {
+			c.Values[0].Value = Secret // annotations of a Secret may repeat it
 		}
 		out = append(out, c)
 	}

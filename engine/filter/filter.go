@@ -197,29 +197,31 @@ func (f *Faults) Of(h *dsl.Handler) string {
 }
 
 // Unmatched names the first label or annotation of an object that does not match the handler's filters, with its
-// value. It is empty if all match.
-func Unmatched(h *dsl.Handler, object metav1.Object) string {
+// value. It is empty if all match. Hidden leaves out the values of annotations, as for a Secret.
+func Unmatched(h *dsl.Handler, object metav1.Object, hidden bool) string {
 	for _, m := range h.Labels {
 		if set := object.GetLabels(); !m.Matches(set) {
-			return "label " + unmatched(m, set)
+			return "label " + unmatched(m, set, false)
 		}
 	}
 	for _, m := range h.Annotations {
 		if set := object.GetAnnotations(); !m.Matches(set) {
-			return "annotation " + unmatched(m, set)
+			return "annotation " + unmatched(m, set, hidden)
 		}
 	}
 	return ""
 }
 
 // unmatched says why a set does not fulfil a condition.
-func unmatched(m dsl.Match, set map[string]string) string {
+func unmatched(m dsl.Match, set map[string]string, hidden bool) string {
 	value, found := set[m.Key]
 	switch {
 	case !found:
 		return m.Key + " is not set"
 	case m.Op == dsl.Absent:
 		return m.Key + " is set"
+	case hidden:
+		return fmt.Sprintf("%s is not %q", m.Key, m.Value)
 	}
 	return fmt.Sprintf("%s is %q, want %q", m.Key, value, m.Value)
 }

@@ -110,7 +110,7 @@ func (p *pass) othersMake(st State, r book.Handler) bool {
 // turnedAway says why a handler's filters keep it from running. Object is as the handler sees it.
 func turnedAway(j *Job, a filter.Answer, object *unstructured.Unstructured) Why {
 	w := Why{Handler: j.Reader.ID, Cause: j.Cause, Reason: WhenFalse}
-	switch unmatched := filter.Unmatched(j.Reader.Handler, object); {
+	switch unmatched := filter.Unmatched(j.Reader.Handler, object, j.Reader.Secrets.In([]string{"self"})); {
 	case a.Err != nil:
 		w.Reason, w.Detail = WhenFails, a.Err.Error()
 	case unmatched != "":
