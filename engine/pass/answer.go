@@ -4,6 +4,7 @@
 package pass
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/history"
+	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/why"
 )
 
@@ -92,6 +94,7 @@ func (s *Site) stands(key cache.ObjectName, out *why.Answer) {
 func handlerIn(kept []history.Pass, r book.Handler, secret bool) why.Handler {
 	f := why.Facts{Handler: r.ID}
 	out := why.Handler{ID: r.ID}
+	var handled *cached.Object // by the last attempt that has ended the matter
 	for i, p := range kept {
 		for _, a := range p.Attempts {
 			if a.Handler != r.ID {
@@ -99,7 +102,13 @@ func handlerIn(kept []history.Pass, r book.Handler, secret bool) why.Handler {
 			}
 			run := runOf(p, a)
 			out.Last, f.Reason, f.Cause, f.Message = &run, string(HasRun), a.Cause, a.Err
-			out.Changed = changesIn(kept[:i+1], secret, func(at dsl.Path) bool { return why.Looks(r.View.View, at) })
+			out.Changed = nil
+			if dsl.Cause(a.Cause) == dsl.Update {
+				out.Changed = changesFrom(handled, kept[:i+1], secret, func(at dsl.Path) bool { return why.Looks(r.View.View, at) })
+			}
+			if slices.Contains([]ops.Outcome{ops.Success, ops.Ignored, ops.Failed}, ops.Outcome(a.Outcome)) {
+				handled = p.Version
+			}
 		}
 		for _, k := range p.Skips {
 			if k.Handler == r.ID {
@@ -112,9 +121,13 @@ func handlerIn(kept []history.Pass, r book.Handler, secret bool) why.Handler {
 	return out
 }
 
-// changesIn are the changes of the object from the version before that of the last pass to that one.
-func changesIn(kept []history.Pass, secret bool, wanted func(dsl.Path) bool) []why.Change {
+// changesFrom are the changes of the object from a version to that of the last pass. Where the version is not known, it is the one
+// before the last.
+func changesFrom(from *cached.Object, kept []history.Pass, secret bool, wanted func(dsl.Path) bool) []why.Change {
 	last := kept[len(kept)-1].Version
+	if from != nil && last != nil {
+		return changes(from, last, secret, wanted)
+	}
 	for i := len(kept) - 2; i >= 0 && last != nil; i-- {
 		if before := kept[i].Version; before != nil && !history.Same(before, last) {
 			return changes(before, last, secret, wanted)

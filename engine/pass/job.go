@@ -196,6 +196,10 @@ func (p *pass) unfinished(st State, reader book.Handler) ops.Open {
 		if j == nil || j.Ran || r.Done {
 			return ops.Open{}
 		}
+		if paused := slices.IndexFunc(st.Why, func(w Why) bool { return w.Handler == reader.ID && w.Reason == Paused }); paused >= 0 {
+			out.Standing, out.Reason = ops.Paused, "does not run: "+st.Why[paused].Detail
+			return out
+		}
 		other := p.blocker(st, reader.Handler)
 		if other == "" {
 			return ops.Open{}

@@ -99,6 +99,7 @@ var plainly = map[string]string{
 	"DeadlineOver": "failed for good: its deadline is over%.0s",
 	"NotChosen":    "was not chosen by the resource's lifecycle: other handlers go first%.0s",
 	"Stored":       "was through when the operator stored its book%.0s",
+	"Paused":       "does not run: %s",
 	"DaemonsFirst": "runs when the object's daemons have ended%.0s",
 }
 
