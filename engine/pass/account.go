@@ -4,6 +4,7 @@
 package pass
 
 import (
+	"slices"
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -31,6 +32,10 @@ func (p *pass) explain(out Result) *why.Answer {
 // account says of a handler what came of it in the pass, and how far it is.
 func (p *pass) account(h *why.Handler, out Result, r book.Handler, w Why) {
 	record := out.Jobs.Record(r, p.ledger.Entry(r))
+	at := p.tickOf(r)
+	if w.Reason == NothingDue && !at.IsZero() && !record.Failed {
+		w.Reason, h.Next = NotYet, &at
+	}
 	f := why.Facts{
 		Handler: r.ID, Reason: string(w.Reason), Detail: w.Detail, Cause: string(w.Cause),
 		Attempts: record.Worst(), Message: record.Message, Failed: record.Failed, Waits: record.Waiting && !record.Done,
@@ -48,6 +53,15 @@ func (p *pass) account(h *why.Handler, out Result, r book.Handler, w Why) {
 		f.Detail = why.Decided(h.Clauses)
 	}
 	h.Says = why.Sentence(f)
+}
+
+// tickOf is when a timer runs next; zero for no such time.
+func (p *pass) tickOf(r book.Handler) time.Time {
+	i := slices.IndexFunc(p.Rules.Timers, func(t book.Handler) bool { return t.Handler == r.Handler })
+	if i < 0 || i >= len(p.memory.Ticks) {
+		return time.Time{}
+	}
+	return p.memory.Ticks[i].Due()
 }
 
 // askedAbout is what a handler's conditions are asked about when a person asks. Nothing remembers what they read.

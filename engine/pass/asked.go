@@ -89,6 +89,9 @@ func (p *pass) foresee(ctx context.Context) State {
 	m.Filters.Begin()
 	p.related.Refresh(m.Related, p.Changes.Related)
 	st.Found = Found{Named: m.Rerun, Resync: m.Resync != nil && !p.Now.Before(*m.Resync)}
+	if len(p.Rules.Timers) > 0 && p.Deletion == "" {
+		st.Found.Clock = p.startClock(st.Draft)
+	}
 	for _, r := range p.Rules.Readers {
 		var j *Job
 		if st, j = p.decide(ctx, st, r); j == nil {

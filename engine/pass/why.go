@@ -36,7 +36,9 @@ const (
 	NotChosen Reason = "NotChosen"
 	// DaemonsFirst: the object is being deleted, and its daemons have not ended.
 	DaemonsFirst Reason = "DaemonsFirst"
-	// ToRun: the handler has to run, and did not yet. Only what is made for an answer says so.
+	// NotYet: the handler has nothing else to do, and its time has not come.
+	NotYet Reason = "NotYet"
+	// ToRun: the handler has to run, and did not yet. Answers alone say this and the one before.
 	ToRun Reason = "ToRun"
 )
 

@@ -92,6 +92,7 @@ func Decided(all []dsl.Clause) string {
 // plainly has the sentences for reasons that need no more than their detail.
 var plainly = map[string]string{
 	"NothingDue":   "has nothing to do: what it looks at is as it left it%.0s",
+	"NotYet":       "waits for its time%.0s",
 	"NotMatched":   "does not see the object: %s",
 	"WhenFalse":    "does not run: its when is false: %s",
 	"WhenFails":    "does not run: its when failed: %s",

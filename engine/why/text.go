@@ -123,7 +123,11 @@ func (t *text) handler(h Handler) {
 		more = append(more, count(h.Attempts, "attempt"))
 	}
 	if h.Next != nil {
-		more = append(more, "next try "+t.due(*h.Next))
+		what := "next try "
+		if h.Reason == "NotYet" {
+			what = "next run "
+		}
+		more = append(more, what+t.due(*h.Next))
 	}
 	if len(more) > 0 {
 		says += " (" + strings.Join(more, ", ") + ")"
