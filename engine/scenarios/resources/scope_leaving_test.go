@@ -4,10 +4,6 @@
 package resources_test
 
 import (
-	"bytes"
-	"io"
-	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -22,7 +18,7 @@ func TestAnObjectThatIsAboutToLeaveIsNotHandled(t *testing.T) {
 		return labelled(held, func(s *scene.Stage) {
 			s.Create(inSpace("a"))
 			gate := make(chan struct{})
-			s.Process = s.Start(s.Operator, func(e *engine.Settings) { e.Config.Wrap(holdsReviewsOf("b", gate)) })
+			s.Process = s.Start(s.Operator, func(e *engine.Settings) { e.Config.Wrap(scene.HoldsReviewsOf("b", gate)) })
 			s.Called("sync a resume")
 			space(s, "b", "x") // whose rights are asked for, so the feed takes no other step
 			s.Settle()
@@ -49,27 +45,4 @@ func TestAnObjectThatIsAboutToLeaveIsNotHandled(t *testing.T) {
 			wantFinalizer(s, "a", true)
 		}),
 	})
-}
-
-// holdsReviewsOf holds the reviews of access to Foos in a namespace until the gate is closed.
-func holdsReviewsOf(namespace string, gate <-chan struct{}) func(http.RoundTripper) http.RoundTripper {
-	return func(next http.RoundTripper) http.RoundTripper {
-		return scene.RoundTripper(func(r *http.Request) (*http.Response, error) {
-			if strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews") {
-				body, err := io.ReadAll(r.Body)
-				if err != nil {
-					return nil, err
-				}
-				r.Body = io.NopCloser(bytes.NewReader(body))
-				if bytes.Contains(body, []byte(`"namespace":"`+namespace+`"`)) && bytes.Contains(body, []byte("foos")) {
-					select {
-					case <-gate:
-					case <-r.Context().Done():
-						return nil, r.Context().Err()
-					}
-				}
-			}
-			return next.RoundTrip(r)
-		})
-	}
 }

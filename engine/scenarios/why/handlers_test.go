@@ -5,7 +5,6 @@ package why_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -60,7 +59,6 @@ type story struct {
 // TestWhyOfAHandler holds the sentence for each reason for which a handler has run, or has not.
 func TestWhyOfAHandler(t *testing.T) {
 	fine := func(_ context.Context, _ *dsl.Request) error { return nil }
-	fails := func(_ context.Context, _ *dsl.Request) error { return dsl.Temporary(scene.ErrAgain, time.Hour) }
 	for name, tt := range map[string]story{
 		"a handler that is through has nothing to do": {func(foo *dsl.Resource, _ *enginetest.Journal) {
 			foo.OnReconcile("app", fine)
@@ -77,19 +75,6 @@ func TestWhyOfAHandler(t *testing.T) {
 		"a when is false": {func(foo *dsl.Resource, _ *enginetest.Journal) {
 			foo.OnReconcile("app", fine, dsl.When(never))
 		}, nil, "handler app does not run: its when is false: why_test.never ("},
-		"a when fails": {func(foo *dsl.Resource, _ *enginetest.Journal) {
-			foo.OnReconcile("app", fine, dsl.When(func(*dsl.Subject) (bool, error) { return false, dsl.Permanent(errors.New("no size")) }))
-		}, nil, "handler app does not run: its when failed: no size"},
-		"a handler comes after one that has failed": {func(foo *dsl.Resource, _ *enginetest.Journal) {
-			foo.OnReconcile("first", fails)
-			foo.OnReconcile("second", fine, dsl.After("first"))
-		}, nil, "handler second waits for handler first, which is not through"},
-		"a handler that has failed is tried again": {func(foo *dsl.Resource, _ *enginetest.Journal) {
-			foo.OnReconcile("app", fails)
-		}, nil, "handler app failed, and is tried again: not yet (1 attempt, next try in 1h)"},
-		"a handler has failed for good": {func(foo *dsl.Resource, _ *enginetest.Journal) {
-			foo.OnReconcile("app", func(context.Context, *dsl.Request) error { return dsl.Permanent(errors.New("no such size")) })
-		}, nil, "handler app failed for good: no such size; it runs again when what it looks at changes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			scene.Play(t, scene.Scenario{Operator: tt.operator, Play: func(s *scene.Stage) {
