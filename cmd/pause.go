@@ -200,7 +200,8 @@ func (p *program) resumeCommand() *cobra.Command {
 handled. Annotations of objects and namespaces stay.
 
 It deletes the ConfigMap NAME-paused in the operator's namespace, for which you need the
-right, and that to list Leases, or to know the namespace.`,
+right, and that to list Leases, or to know the namespace. With --config, a pause under an
+earlier name of the operator ends, too.`,
 		Example: `  operator resume --config webapp`,
 		Args:    noArguments,
 		PreRunE: f.usage(),
@@ -212,7 +213,7 @@ right, and that to list Leases, or to know the namespace.`,
 	return c
 }
 
-// resume deletes the ConfigMap.
+// resume deletes the ConfigMap, also that of an earlier name.
 func (p *program) resume(ctx context.Context, f *whichFlags, out io.Writer) error {
 	op, config, namespace, err := p.clusterOf(ctx, f)
 	if err != nil {
@@ -222,13 +223,17 @@ func (p *program) resume(ctx context.Context, f *whichFlags, out io.Writer) erro
 	if err != nil {
 		return fmt.Errorf("connecting: %w", err)
 	}
-	err = client.CoreV1().ConfigMaps(namespace).Delete(ctx, op.PauseConfigMap(), metav1.DeleteOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
+	goes := false
+	for _, name := range op.PauseConfigMaps() {
+		err := client.CoreV1().ConfigMaps(namespace).Delete(ctx, name, metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("resuming operator %s: %w", op.Name, err)
+		}
+		goes = goes || err == nil
+	}
+	if !goes {
 		fmt.Fprintf(out, "operator %s is not paused (there is no ConfigMap %s/%s)\n", op.Name, namespace, op.PauseConfigMap())
 		return nil
-	case err != nil:
-		return fmt.Errorf("resuming operator %s: %w", op.Name, err)
 	}
 	fmt.Fprintf(out, "operator %s goes on\n", op.Name)
 	return nil

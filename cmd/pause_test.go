@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/engine/enginetest"
 )
 
@@ -42,6 +44,9 @@ func TestPauseAndResume(t *testing.T) {
 		"a resume ends it": {
 			[]string{"pause --operator foo -m looking", "resume --operator foo"}, nil, "operator foo goes on\n",
 		},
+		"a resume with the configuration ends a pause under an earlier name": {
+			[]string{"pause --operator older --operator-namespace handwerk-system -m looking", "resume --config foo.yaml"}, nil, "operator foo goes on\n",
+		},
 		"a resume without a pause says so": {
 			[]string{"resume --operator foo"}, nil, "operator foo is not paused (there is no ConfigMap handwerk-system/foo-paused)\n",
 		},
@@ -53,6 +58,11 @@ func TestPauseAndResume(t *testing.T) {
 				c.Create(leaseOfFoo("handwerk-system"))
 				b := newBench(t)
 				b.login = func(context.Context) (*rest.Config, error) { return c.Config(), nil }
+				b.load = func(paths []string, r *actions.Registry, beside ...func(*dsl.Operator)) (*dsl.Operator, error) {
+					op, err := load(paths, r, beside...)
+					op.Was = []string{"older"}
+					return op, err
+				}
 				for _, args := range tt.commands {
 					if code := b.execute(context.WithoutCancel(t.Context()), strings.Fields(args)); code != exitOK {
 						t.Fatalf("operator %s: exit code %d: %s", args, code, b.err.String())
@@ -73,6 +83,9 @@ func TestPauseAndResume(t *testing.T) {
 					}
 					delete(data, "since")
 					delete(data, "by")
+				}
+				if c.Get("configmaps.v1", "handwerk-system", "older-paused") != nil {
+					t.Error("the pause under the earlier name goes on")
 				}
 				if diff := cmp.Diff(tt.want, data); diff != "" {
 					t.Errorf("data (-want +got):\n%s", diff)

@@ -183,6 +183,17 @@ func (op *Operator) Register() string { return op.Name + "-children" }
 // PauseConfigMap returns the name of the ConfigMap that exists while the operator is paused. It is in the operator's namespace.
 func (op *Operator) PauseConfigMap() string { return op.Name + "-paused" }
 
+// PauseConfigMaps returns [Operator.PauseConfigMap] and those of the operator's earlier names, each once: any of them pauses it.
+func (op *Operator) PauseConfigMaps() []string {
+	out := []string{op.PauseConfigMap()}
+	for _, earlier := range op.Earlier() {
+		if name := earlier.PauseConfigMap(); !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
 // DigestKey returns the name of the Secret with the key for digests of Secrets. It is in the operator's namespace.
 func (op *Operator) DigestKey() string { return op.Name + "-key" }
 

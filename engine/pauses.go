@@ -24,7 +24,7 @@ import (
 // they do not wait for.
 const pauseKnown = 10 * time.Second
 
-// pauses brings in what is paused beside single objects: the operator, by a ConfigMap, and namespaces, by an annotation. When a
+// pauses brings in what is paused beside single objects: the operator, by a ConfigMap of its name or of an earlier one, and namespaces, by an annotation. When a
 // pause begins or ends, the objects are looked at.
 type pauses struct {
 	engine *Engine
@@ -33,18 +33,22 @@ type pauses struct {
 	sights []*pauseSight
 
 	mu sync.Mutex
-	// ends is the timer of a pause of the operator with an end.
+	// said is the pause of the operator that the log has last named, nil for none; ends is the timer for its end.
+	said *pause.Pause
 	ends *time.Timer
 }
 
 func newPauses(e *Engine) *pauses {
 	p := &pauses{engine: e, board: pause.NewBoard(e.op)}
-	if home, name := e.settings.Namespace, e.op.PauseConfigMap(); home != "" {
+	if e.settings.Namespace == "" {
+		return p
+	}
+	for _, name := range e.op.PauseConfigMaps() {
 		p.sights = append(p.sights, &pauseSight{
 			engine: e, name: name, on: p.operatorSeen, read: make(chan struct{}),
 			lacks: "operator cannot be paused: its account may not watch the ConfigMap that says so",
 			source: watch.Source{
-				GVR: prune.RegisterResource, Namespace: home, FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String(),
+				GVR: prune.RegisterResource, Namespace: e.settings.Namespace, FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String(),
 				Form: cached.Form{}.WithDefaults(),
 			},
 		})
@@ -70,6 +74,8 @@ func (p *pauses) run(ctx context.Context) {
 		running.Go(func() { s.run(ctx) })
 	}
 	running.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.endLater(nil)
 }
 
@@ -91,55 +97,48 @@ func (p *pauses) await(ctx context.Context) {
 	}
 }
 
-// operatorSeen takes an event of the ConfigMap.
+// operatorSeen takes an event of a ConfigMap.
 func (p *pauses) operatorSeen(ev watch.Event) {
 	if ev.Kind == watch.Deleted {
-		p.set(nil)
-		return
+		p.board.SetOperator(ev.Key.Name, nil)
+	} else {
+		data, _, _ := unstructured.NestedStringMap(ev.Object.Tree().Object, "data")
+		p.board.SetOperator(ev.Key.Name, new(pause.FromData(data)))
 	}
-	data, _, _ := unstructured.NestedStringMap(ev.Object.Tree().Object, "data")
-	now := pause.FromData(data)
-	p.set(&now)
+	p.operatorChanged()
 }
 
-// set notes a pause of the operator, or that there is none, and says so.
-func (p *pauses) set(now *pause.Pause) {
-	before := p.board.Operator()
-	p.board.SetOperator(now)
-	now = p.board.Operator() // nil where it has ended by itself
+// operatorChanged says that the operator is paused, or is not any more, and has all objects looked at.
+func (p *pauses) operatorChanged() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before, now := p.said, p.board.Operator()
+	p.said = now
 	p.endLater(now)
 	switch {
 	case now == nil && before == nil, now != nil && before != nil && *now == *before:
 		return
 	case now != nil:
-		p.engine.log.Info("operator is paused; no handler runs", "by", now.Who, "reason", now.Reason, "until", until(now), "deletionsGoOn", now.Deletions)
+		log := p.engine.log
+		if now.Was != "" {
+			log = log.WithValues("earlierName", now.Was)
+		}
+		log.Info("operator is paused; no handler runs", "by", now.Who, "reason", now.Reason, "until", until(now), "deletionsGoOn", now.Deletions)
 	default:
-		p.sayResumed(*before)
+		p.engine.log.Info("operator is no longer paused", "by", before.Who, "reason", before.Reason)
 	}
 	p.look("")
 }
 
-// endLater has a pause of the operator end when its time comes.
+// endLater has a pause of the operator end when its time comes. The lock is held.
 func (p *pauses) endLater(now *pause.Pause) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.ends != nil {
 		p.ends.Stop()
 		p.ends = nil
 	}
-	if now == nil || now.Until.IsZero() {
-		return
+	if now != nil && !now.Until.IsZero() {
+		p.ends = time.AfterFunc(time.Until(now.Until), p.operatorChanged)
 	}
-	p.ends = time.AfterFunc(time.Until(now.Until), func() {
-		if p.board.Operator() == nil { // another one may have come
-			p.sayResumed(*now)
-			p.look("")
-		}
-	})
-}
-
-func (p *pauses) sayResumed(before pause.Pause) {
-	p.engine.log.Info("operator is no longer paused", "by", before.Who, "reason", before.Reason)
 }
 
 // until is the end of a pause for the log.

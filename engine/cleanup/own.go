@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 )
 
@@ -23,7 +22,7 @@ func (c *Cleaner) wrote(o metav1.Object) bool {
 
 // pauses reports whether an object pauses the operator, which it does whoever has made it.
 func (c *Cleaner) pauses(one Found) bool {
-	return one.Resource.GVR == configMaps && slices.ContainsFunc(c.names, func(op *dsl.Operator) bool { return one.Name == op.PauseConfigMap() })
+	return one.Resource.GVR == configMaps && slices.Contains(c.op.PauseConfigMaps(), one.Name)
 }
 
 // own returns the places of the objects that the operator keeps for itself, under all its names.

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,28 +18,47 @@ import (
 // Board knows the pauses of one operator. Its methods may be called by any number of goroutines.
 type Board struct {
 	// names are the operator, and the same under its earlier names.
-	names    []*dsl.Operator
-	operator atomic.Pointer[Pause]
+	names []*dsl.Operator
 
-	mu         sync.RWMutex
+	mu sync.RWMutex
+	// operator has the pauses of the operator by the names of their ConfigMaps.
+	operator   map[string]Pause
 	namespaces map[string]Pause
 }
 
 // NewBoard returns the board of an operator.
 func NewBoard(op *dsl.Operator) *Board {
-	return &Board{names: append([]*dsl.Operator{op}, op.Earlier()...), namespaces: map[string]Pause{}}
+	return &Board{names: append([]*dsl.Operator{op}, op.Earlier()...), operator: map[string]Pause{}, namespaces: map[string]Pause{}}
 }
 
-// SetOperator notes the pause of the operator; nil for none. It returns the one before.
-func (b *Board) SetOperator(p *Pause) (before *Pause) { return b.operator.Swap(p) }
+// SetOperator notes the pause of the operator that a ConfigMap declares; nil for none.
+func (b *Board) SetOperator(configMap string, p *Pause) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.operator, configMap)
+	if p != nil {
+		b.operator[configMap] = *p
+	}
+}
 
-// Operator returns the pause of the operator; nil if there is none.
+// Operator returns the pause of the operator; nil if there is none. That of its current name comes first.
 func (b *Board) Operator() *Pause {
-	p := b.operator.Load()
-	if p.over(time.Now()) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if len(b.operator) == 0 {
 		return nil
 	}
-	return p
+	for _, op := range b.names {
+		p, found := b.operator[op.PauseConfigMap()]
+		if !found || p.over(time.Now()) {
+			continue
+		}
+		if op.Name != b.names[0].Name {
+			p.Was = op.Name
+		}
+		return &p
+	}
+	return nil
 }
 
 // SetNamespace notes the annotations of a namespace. It returns its pause before and now; nil for none.

@@ -33,6 +33,8 @@ type Pause struct {
 	By By `json:"by"`
 	// Namespace is the namespace that is paused; empty for other pauses.
 	Namespace string `json:"namespace,omitempty"`
+	// Was is the earlier name of the operator under which it is paused; empty for the current one.
+	Was string `json:"was,omitempty"`
 	// Reason is what the person who paused says. Who is that person, and Since when that was, where that is known.
 	Reason string    `json:"reason,omitempty"`
 	Who    string    `json:"who,omitempty"`
@@ -53,6 +55,9 @@ func (p Pause) String() string {
 		return "namespace " + p.Namespace + " is paused: " + reason
 	}
 	text := "the operator is paused"
+	if p.Was != "" {
+		text += " under its earlier name " + p.Was
+	}
 	if p.Who != "" {
 		text += " by " + p.Who
 	}

@@ -270,7 +270,7 @@ func (c *collector) key(namespace string) {
 // paused adds the rights to see whether the operator is paused.
 func (c *collector) paused(namespace string) {
 	if namespace != "" {
-		own := about{Name: dsl.ResourceName{Resource: "configmaps"}, namespace: namespace, names: []string{c.op.PauseConfigMap()}}
+		own := about{Name: dsl.ResourceName{Resource: "configmaps"}, namespace: namespace, names: c.op.PauseConfigMaps()}
 		c.offer(own, because("obeys operator pause; without it, the operator cannot be paused"), "list", "watch")
 	}
 }

@@ -248,7 +248,7 @@ func TestAnOperatorNeedsWhatItAndItsHandlersDo(t *testing.T) {
 			set: rbac.Settings{Namespace: "system"},
 			want: []string{
 				"get,list,watch,patch secrets", "get,list,watch,patch foos of example.com",
-				"create configmaps in system", "get,update configmaps named foo-children in system", "list,watch configmaps named foo-paused in system?", "get,delete configmaps named old-children in system",
+				"create configmaps in system", "get,update configmaps named foo-children in system", "list,watch configmaps named foo-paused in system?", "get,delete configmaps named old-children in system", "list,watch configmaps named old-paused in system?",
 				"create leases of coordination.k8s.io in system", "get,watch,update leases of coordination.k8s.io named foo-leader in system",
 				"get leases of coordination.k8s.io named old-leader in system",
 			},

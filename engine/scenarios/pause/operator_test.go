@@ -7,8 +7,11 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
@@ -298,4 +301,89 @@ func TestAPausedOperatorIsSeen(t *testing.T) {
 		resumeOperator(s)
 		paused(0)
 	}})
+}
+
+// TestAPauseUnderAnEarlierName holds that an upgrade which renames the operator does not end its pause, and that each ConfigMap pauses
+// the operator for itself.
+func TestAPauseUnderAnEarlierName(t *testing.T) {
+	configMap := func(s *scene.Stage, name string, more ...string) {
+		s.T.Helper()
+		s.Settle() // the order of events of two resources is not defined
+		s.Create(`{apiVersion: v1, kind: ConfigMap, metadata: {name: ` + name + `, namespace: ops}, data: {` + strings.Join(append(more, "reason: "+name), ", ") + `}}`)
+		s.Settle()
+	}
+	says := func(s *scene.Stage, want ...string) {
+		s.T.Helper()
+		if diff := cmp.Diff(want, checks(s)); diff != "" {
+			s.T.Errorf("/readyz?verbose (-want +got):\n%s", diff)
+		}
+	}
+	gone := func(s *scene.Stage, name string) {
+		s.T.Helper()
+		s.Settle()
+		s.Delete(scene.ConfigMaps, scene.OpsNamespace, name)
+		s.Settle()
+	}
+	const older = "[+]paused ok: the operator is paused under its earlier name older: older-paused"
+	all := map[string]scene.Scenario{
+		"it holds": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
+			configMap(s, "older-paused")
+			s.Launch()
+			s.Create(scene.Web)
+			s.Advance(time.Hour)
+			s.Called()
+			says(s, older)
+			s.Process.Restart()
+			s.Advance(time.Hour)
+			s.Called()
+			gone(s, "older-paused")
+			s.Called("sync resume")
+			says(s)
+		}},
+		"it begins while the operator runs": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
+			s.Begin()
+			configMap(s, "older-paused")
+			s.Resize(2)
+			s.Called()
+			gone(s, "older-paused")
+			s.Called("sync update")
+		}},
+		"one under the current name holds beside it": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
+			s.Begin()
+			configMap(s, "older-paused")
+			configMap(s, "op-paused")
+			says(s, "[+]paused ok: the operator is paused: op-paused")
+			s.Resize(2)
+			gone(s, "op-paused")
+			s.Called()
+			says(s, older)
+			gone(s, "older-paused")
+			s.Called("sync update")
+		}},
+		"when one of two ends by itself the other one holds, to its own end": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
+			s.Begin()
+			configMap(s, "op-paused", "until: "+strconv.Quote(in(time.Hour)))
+			configMap(s, "older-paused", "until: "+strconv.Quote(in(3*time.Hour)))
+			s.Resize(2)
+			s.Advance(3*time.Hour - time.Second)
+			s.Called()
+			s.Advance(2 * time.Second)
+			s.Called("sync update")
+		}},
+		"the name of a stranger means nothing": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
+			s.Begin()
+			configMap(s, "other-paused")
+			s.Resize(2)
+			s.Called("sync update")
+		}},
+	}
+	for name, one := range all {
+		t.Run(name, func(t *testing.T) {
+			scene.Play(t, scene.Scenario{Operator: one.Operator, Play: func(s *scene.Stage) {
+				s.Operator.Was = []string{"older", "op.example.com"} // the second had the same name, and another domain
+				inOps(s)
+				one.Play(s)
+			}})
+		})
+	}
 }
