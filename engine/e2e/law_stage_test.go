@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/rand"
@@ -199,13 +198,5 @@ func containsAll(text string, parts ...string) bool {
 // waitFor asks again and again until met, for what reports no change.
 func waitFor(t *testing.T, what string, met func() bool) {
 	t.Helper()
-	late, tick := time.After(cluster.Patience), time.NewTicker(10*time.Millisecond)
-	defer tick.Stop()
-	for !met() {
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatalf("waiting for %s: not in time", what)
-		}
-	}
+	eventually(t, what, func() (bool, string) { return met(), "it is not so" })
 }

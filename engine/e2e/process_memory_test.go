@@ -183,11 +183,11 @@ func TestLargeChildren(t *testing.T) {
 	}
 	h.start(t)
 	h.serves(t, "before")
-	for i := range 10 {
+	for i := range 6 {
 		mine.Create(t, parted(fmt.Sprint("w", i), letters(uint64(i), 1_000_000), names...))
 	}
 	h.serves(t, "meanwhile")
-	for i := range 10 {
+	for i := range 6 {
 		maps.Await(t, fmt.Sprintf("w%d-p14", i), "its last child", func(*unstructured.Unstructured) bool { return true })
 	}
 	h.serves(t, "after")

@@ -134,18 +134,19 @@ func decode(t *testing.T, o *unstructured.Unstructured, into any) {
 	}
 }
 
-// eventually asks until met, for what only a read shows. The text is what there was instead.
+// eventually asks until met, for what only a read shows. The text is what there was instead. It rests four times as long as
+// asking took, so that tests which run kubectl do not take a core while they wait.
 func eventually(t *testing.T, what string, met func() (bool, string)) {
 	t.Helper()
-	late, tick := time.After(cluster.Patience), time.NewTicker(20*time.Millisecond)
-	defer tick.Stop()
+	late := time.After(cluster.Patience)
 	for {
+		begun := time.Now()
 		is, instead := met()
 		if is {
 			return
 		}
 		select {
-		case <-tick.C:
+		case <-time.After(max(20*time.Millisecond, 4*time.Since(begun))):
 		case <-late:
 			t.Fatalf("waiting for %s: not in time: %s", what, instead)
 		}

@@ -35,7 +35,7 @@ func TestASpentBudgetMovesTheObject(t *testing.T) {
 				}
 			})
 			all[fmt.Sprintf("%s, of %d, and errors of the server", name, most)] = scene.Scenario{Operator: spends, Play: spentThroughErrors}
-			for after := range 10 {
+			for after := range 4 + 2*most { // each failure is a write or two
 				all[fmt.Sprintf("%s, of %d, and a crash after write %d", name, most, after)] = scene.Scenario{Operator: spends, Play: func(s *scene.Stage) {
 					launchWithWeb(s)
 					s.Process.CrashAfter(after + 1)

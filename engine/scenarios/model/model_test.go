@@ -127,7 +127,7 @@ func seeds(t *testing.T) (first, last uint64) {
 		return n
 	}
 	first = number("MODEL_SEED", 0)
-	return first, first + number("MODEL_SEEDS", 100)
+	return first, first + number("MODEL_SEEDS", 60)
 }
 
 // TestModel holds the engine against a small reference: random programs of handlers, random lives of objects.
