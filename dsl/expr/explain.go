@@ -30,6 +30,10 @@ const (
 // missing value is the answer false, and not an error.
 func (p *Program) Explain(s Scope, absent bool) dsl.Clause {
 	out := dsl.Clause{Text: cut(oneLine(p.text), longestClause)}
+	if err := p.tooMuch(s); err != nil {
+		out.Error = err.Error()
+		return out
+	}
 	x, err := p.recorder()
 	if err != nil { // it was compiled before
 		out.Error = err.Error()
@@ -50,6 +54,23 @@ func (p *Program) Explain(s Scope, absent bool) dsl.Clause {
 	}
 	out.Values = x.values
 	return out
+}
+
+// tooMuch returns the error of an expression that costs too much. CEL counts no cost where it keeps values, so a loop runs without a
+// record first. Calls alone are bounded by their guards.
+func (p *Program) tooMuch(s Scope) error {
+	if !p.loops {
+		return nil
+	}
+	a := &activation{scope: s}
+	_, _, err := p.eval(a)
+	if err == nil {
+		return nil
+	}
+	if err = p.evaluation(err, a); errors.Is(err, errCost) {
+		return err
+	}
+	return nil
 }
 
 // recorder is the record of one evaluation, and the explanation that is made from it.

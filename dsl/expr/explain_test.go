@@ -273,3 +273,43 @@ func BenchmarkExplain(b *testing.B) {
 		program.Explain(expr.Scope{Subject: s}, false)
 	}
 }
+
+// TestAnExplanationCostsNoMoreThanTheExpression: what costs too much to be evaluated costs too much to be explained, and the
+// explanation says so.
+func TestAnExplanationCostsNoMoreThanTheExpression(t *testing.T) {
+	list := func(size int, of func(i int) any) []any {
+		out := make([]any, size)
+		for i := range out {
+			out[i] = of(i)
+		}
+		return out
+	}
+	for name, given := range map[string]struct {
+		words []any
+		text  string
+	}{
+		"two loops over long texts": {
+			list(700, func(int) any { return strings.Repeat("w", 700) }), "self.spec.words.all(a, self.spec.words.all(b, a == b))",
+		},
+		"three loops over numbers": {
+			list(300, func(i int) any { return int64(i) }), "self.spec.words.all(a, self.spec.words.all(b, self.spec.words.all(c, a + b + c >= 0)))",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			program, err := compiler(t).Predicate(given.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"words": given.words}}}
+			scope := expr.Scope{Subject: &dsl.Subject{Object: object}}
+			_, err = program.Bool(scope)
+			if err == nil {
+				t.Fatal("it does not cost too much")
+			}
+			want := dsl.Clause{Text: given.text, Error: err.Error()}
+			if diff := cmp.Diff(want, program.Explain(scope, false)); diff != "" {
+				t.Errorf("the explanation (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
