@@ -5,13 +5,9 @@ package cmd
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 
 	"github.com/spf13/pflag"
-	"gopkg.in/yaml.v3"
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/cmd/door"
@@ -103,30 +99,6 @@ func (f *askFlags) write(out io.Writer, answer any, text func() error) error {
 		return answerYAML(out, answer)
 	}
 	return text()
-}
-
-// answerYAML writes a value as YAML, with the names and in the order of its JSON, which is YAML itself.
-func answerYAML(out io.Writer, value any) error {
-	data, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Errorf("writing the answer: %w", err)
-	}
-	var tree yaml.Node
-	if err := yaml.Unmarshal(data, &tree); err != nil {
-		return fmt.Errorf("writing the answer: %w", err)
-	}
-	inBlocks(&tree)
-	to := yaml.NewEncoder(out)
-	to.SetIndent(2)
-	return errors.Join(to.Encode(&tree), to.Close())
-}
-
-// inBlocks gives a tree the usual style of YAML.
-func inBlocks(n *yaml.Node) {
-	n.Style = 0
-	for _, below := range n.Content {
-		inBlocks(below)
-	}
 }
 
 // colors reports whether text for people has colors.
