@@ -103,7 +103,7 @@ func (p *program) cleanup(ctx context.Context, f *cleanupFlags, out io.Writer) e
 		return fmt.Errorf("cleaning up after operator %s: %w", op.Name, err)
 	}
 	for _, err := range failed {
-		fmt.Fprintln(p.Err, "not done:", err)
+		fmt.Fprintln(tame{Writer: p.Err}, "not done:", err)
 	}
 	if len(failed) > 0 {
 		return fmt.Errorf("cleaning up after operator %s: %d things could not be done", op.Name, len(failed))

@@ -4,12 +4,12 @@
 package cmd
 
 import (
-	"fmt"
 	"strings"
-	"unicode"
 
 	zapbuffer "go.uber.org/zap/buffer"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 // oneLine is an encoder that escapes characters which start a new line or control a terminal. Log lines contain
@@ -27,46 +27,15 @@ func (e oneLine) Clone() zapcore.Encoder { return oneLine{e.Encoder.Clone(), e.r
 // EncodeEntry writes a line. A stack trace comes from the program itself, and keeps its lines.
 func (e oneLine) EncodeEntry(entry zapcore.Entry, fields []zapcore.Field) (*zapbuffer.Buffer, error) {
 	if e.rawMessage {
-		entry.Message = escaped(entry.Message, "")
+		entry.Message = plain.Escaped(entry.Message, "")
 	}
 	line, err := e.Encoder.EncodeEntry(entry, fields)
 	if err != nil {
 		return nil, err
 	}
-	if text := line.String(); strings.ContainsFunc(text, steers) {
+	if text := line.String(); strings.ContainsFunc(text, plain.Steers) {
 		line.Reset()
-		line.AppendString(escaped(text, "\n\t")) // line breaks and tabs of the layout
+		line.AppendString(plain.Escaped(text, "\n\t")) // line breaks and tabs of the layout
 	}
 	return line, nil
-}
-
-// steers reports whether a terminal or a pager does anything with a character other than show it.
-func steers(r rune) bool {
-	return unicode.IsControl(r) && r != '\n' && r != '\t' || isLayout(r)
-}
-
-// isLayout reports whether a character breaks lines or changes the direction of text.
-func isLayout(r rune) bool {
-	return r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
-}
-
-// escaped escapes control characters as in JSON, except those to keep. It replaces invalid bytes, which a terminal
-// may read as control characters of another encoding.
-func escaped(text, keep string) string {
-	var out strings.Builder
-	for _, r := range strings.ToValidUTF8(text, "\uFFFD") {
-		switch {
-		case strings.ContainsRune(keep, r) || !unicode.IsControl(r) && !isLayout(r):
-			out.WriteRune(r)
-		case r == '\n':
-			out.WriteString(`\n`)
-		case r == '\t':
-			out.WriteString(`\t`)
-		case r == '\r':
-			out.WriteString(`\r`)
-		default:
-			fmt.Fprintf(&out, `\u%04x`, r)
-		}
-	}
-	return out.String()
 }

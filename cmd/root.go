@@ -56,8 +56,9 @@ Exit codes:
 
 // execute runs the command line and returns the exit code.
 func (p *program) execute(ctx context.Context, args []string) int {
+	said := tame{Writer: p.Err}
 	if err := p.registry.Err(); err != nil {
-		return report(p.Err, err) // a fault of the program itself
+		return report(said, err) // a fault of the program itself
 	}
 	root := p.root()
 	root.SetArgs(args)
@@ -66,9 +67,9 @@ func (p *program) execute(ctx context.Context, args []string) int {
 		return exitOK
 	}
 	if p.begun {
-		return report(p.Err, err)
+		return report(said, err)
 	}
-	return reportUsage(p.Err, err, command.CommandPath())
+	return reportUsage(said, err, command.CommandPath())
 }
 
 func (p *program) root() *cobra.Command {
@@ -98,8 +99,21 @@ func (p *program) root() *cobra.Command {
 	root.SuggestionsMinimumDistance = 2
 	root.SetOut(p.Out)
 	root.SetErr(p.Err)
+	p.tame(root)
 	beStrict(root)
 	return root
+}
+
+// tame keeps texts of a cluster from the terminal's controls in the commands that show some. What other commands write is for files, too.
+func (p *program) tame(root *cobra.Command) {
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "status", "why", "tree":
+			c.SetOut(tame{p.Out, p.colors()})
+		case "pause", "resume", "retry", "cleanup":
+			c.SetOut(tame{Writer: p.Out})
+		}
+	}
 }
 
 // beStrict makes cobra's own commands report wrong usage.

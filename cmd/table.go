@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 // The colors of rows, as terminals know them.
@@ -32,7 +34,7 @@ func table(out io.Writer, colors bool, rows []row) {
 	var widths []int
 	for _, r := range rows {
 		for i, cell := range r.cells {
-			r.cells[i] = escaped(cell, "")
+			r.cells[i] = plain.Escaped(cell, "")
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}

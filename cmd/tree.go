@@ -68,7 +68,7 @@ func (p *program) tree(ctx context.Context, f *askFlags, namespace, object strin
 			if i == 0 {
 				fmt.Fprintln(out, "\nNot read, so children may be missing:")
 			}
-			fmt.Fprintln(out, "  "+escaped(what, ""))
+			fmt.Fprintln(out, "  "+what)
 		}
 		return nil
 	})

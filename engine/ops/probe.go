@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 // The names of the probes.
@@ -172,7 +174,7 @@ func (c Check) String() string {
 	}
 	line := mark + c.Name + " " + c.State.String()
 	if c.Message != "" {
-		line += ": " + strings.ReplaceAll(strings.TrimSpace(c.Message), "\n", "; ")
+		line += ": " + plain.Escaped(strings.ReplaceAll(strings.TrimSpace(c.Message), "\n", "; "), "")
 	}
 	return line
 }

@@ -51,6 +51,7 @@ func TestReadyz(t *testing.T) {
 	child := func() []ops.Check {
 		return []ops.Check{{Name: "resource/bars"}, {Name: "child/bars/pods", State: ops.Warn}}
 	}
+	wicked := func() []ops.Check { return []ops.Check{{Name: "paused/foos", Message: "a\n[!]b\x1b[2J"}} }
 	const verbose = "[+]started ok\n[+]resource/foos.v1.example.com ok: 3 objects\n" +
 		"[!]resource/bars.v1.example.com degraded: forbidden: list; no CRD\n"
 	tests := map[string]struct {
@@ -73,6 +74,7 @@ func TestReadyz(t *testing.T) {
 		"one check can be verbose":                          {readyz, "/readyz/resource/foos.v1.example.com?verbose", 200, "[+]resource/foos.v1.example.com ok: 3 objects\n"},
 		"one check that is degraded fails when it is asked": {readyz, "/readyz/resource/bars.v1.example.com", 503, "[!]resource/bars.v1.example.com degraded: forbidden: list; no CRD\n"},
 		"one check that is not there is not found":          {readyz, "/readyz/nope", 404, "readyz has no check \"nope\"\n"},
+		"a message is one line and steers no terminal":      {wicked, "/readyz/paused/foos?verbose", 200, `[+]paused/foos ok: a; [!]b\u001b[2J` + "\n"},
 		"a slash at the end changes nothing":                {healthy, "/readyz/", 200, "ok"},
 		"healthz has checks of its own":                     {draining, "/healthz?verbose", 200, "[+]workers ok\nhealthz check passed\n"},
 		"other paths are not found":                         {healthy, "/", 404, "404 page not found\n"},

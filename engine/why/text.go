@@ -10,7 +10,6 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/plain"
@@ -54,21 +53,13 @@ const (
 	red, green, yellow = "31", "32", "33"
 )
 
-// line writes a line, indented by so many steps.
+// line writes a line, indented by so many steps. Texts of objects must not steer a terminal.
 func (t *text) line(depth int, colour, format string, args ...any) {
-	said := strings.TrimRight(strings.Map(shownRune, fmt.Sprintf(format, args...)), " ")
+	said := strings.TrimRight(plain.Escaped(fmt.Sprintf(format, args...), ""), " ")
 	if t.colours && colour != "" {
 		said = "\x1b[" + colour + "m" + said + "\x1b[0m"
 	}
 	t.out.WriteString(strings.Repeat("  ", depth) + said + "\n")
-}
-
-// shownRune is a rune as a terminal may get it: texts of objects must not steer it.
-func shownRune(r rune) rune {
-	if unicode.IsControl(r) {
-		return '\uFFFD'
-	}
-	return r
 }
 
 // head writes what the answer is about, and what is true of the object as a whole.
