@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/cmd/tree"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 func (p *program) treeCommand() *cobra.Command {
@@ -68,7 +69,7 @@ func (p *program) tree(ctx context.Context, f *askFlags, namespace, object strin
 			if i == 0 {
 				fmt.Fprintln(out, "\nNot read, so children may be missing:")
 			}
-			fmt.Fprintln(out, "  "+what)
+			fmt.Fprintln(out, "  "+plain.Escaped(what, ""))
 		}
 		return nil
 	})

@@ -36,6 +36,7 @@ const most = 1000
 
 // Node is an object with its children.
 type Node struct {
+	// APIVersion is empty if the kind is not served.
 	APIVersion string `json:"apiVersion,omitempty"`
 	Kind       string `json:"kind"`
 	Namespace  string `json:"namespace,omitempty"`
@@ -74,7 +75,7 @@ func Of(ctx context.Context, c Clients, resource schema.GroupVersionResource, na
 	if err != nil {
 		return nil, err
 	}
-	b.out.Root = &Node{}
+	b.out.Root, b.nodes = &Node{}, 1
 	b.fill(ctx, b.out.Root, o)
 	slices.Sort(b.out.Unread)
 	b.out.Unread = slices.Compact(b.out.Unread)
@@ -90,6 +91,8 @@ type builder struct {
 	owned  map[types.UID][]child
 	listed map[string]bool
 	seen   map[types.UID]bool
+	// nodes counts those of the tree.
+	nodes int
 
 	mu sync.Mutex
 }
@@ -121,14 +124,15 @@ func (b *builder) fill(ctx context.Context, n *Node, o *unstructured.Unstructure
 		return
 	}
 	b.seen[o.GetUID()] = true
-	if len(b.seen) > most {
-		b.unread("what is below %s: the tree has %d objects already", ownership.PlaceOf(o).People(), most)
-		return
-	}
 	for _, of := range b.children(ctx, o) {
-		below := &Node{APIVersion: schema.GroupVersion{Group: of.place.Kind.Group}.String(), Kind: of.place.Kind.Kind, Namespace: of.place.Namespace, Name: of.place.Name, Ties: of.ties}
+		if b.nodes == most {
+			b.unread("what else is below %s: the tree has %d objects already", ownership.PlaceOf(o).People(), most)
+			return
+		}
+		b.nodes++
+		below := &Node{Kind: of.place.Kind.Kind, Namespace: of.place.Namespace, Name: of.place.Name, Ties: of.ties}
 		n.Children = append(n.Children, below)
-		live, err := b.read(ctx, of.place)
+		live, err := b.read(ctx, of.place, below)
 		switch {
 		case apierrors.IsNotFound(err):
 			below.Ready, below.Reason = new(bool), dsl.ReasonNotFound
@@ -146,10 +150,16 @@ type tied struct {
 	ties  []string
 }
 
-// children returns the children of an object, in the order of their kinds and names.
+// children returns the children of an object: those that refer to it from its namespace, for a reference from another one means
+// nothing to Kubernetes, and those that are recorded on it, in the order of their kinds and names.
 func (b *builder) children(ctx context.Context, o *unstructured.Unstructured) (out []tied) {
 	b.list(ctx, o.GetNamespace())
-	all := slices.Concat(b.owned[o.GetUID()], b.recorded(o))
+	all := b.recorded(o)
+	for _, c := range b.owned[o.GetUID()] {
+		if o.GetNamespace() == "" || c.place.Namespace == o.GetNamespace() {
+			all = append(all, c)
+		}
+	}
 	slices.SortFunc(all, func(x, y child) int {
 		return cmp.Or(strings.Compare(x.place.Kind.Kind, y.place.Kind.Kind), strings.Compare(x.place.String(), y.place.String()), strings.Compare(x.tie, y.tie))
 	})
@@ -185,11 +195,12 @@ func (b *builder) recorded(o *unstructured.Unstructured) (out []child) {
 	return out
 }
 
-// read reads an object.
-func (b *builder) read(ctx context.Context, place ownership.Place) (*unstructured.Unstructured, error) {
+// read reads an object. The node gets the version in which it is served.
+func (b *builder) read(ctx context.Context, place ownership.Place, n *Node) (*unstructured.Unstructured, error) {
 	mapping, err := b.Mapper.RESTMapping(place.Kind)
 	if err != nil {
 		return nil, fmt.Errorf("its kind is not served: %w", err)
 	}
+	n.APIVersion = mapping.GroupVersionKind.GroupVersion().String()
 	return b.Dynamic.Resource(mapping.Resource).Namespace(place.Namespace).Get(ctx, place.Name, metav1.GetOptions{})
 }

@@ -4,8 +4,12 @@
 package tree
 
 import (
+	"fmt"
+	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -193,6 +197,84 @@ func TestARootWithoutANamespace(t *testing.T) {
 	g.make("v1", "ConfigMap", "shop", "below", nil, web)
 	lines, _ := g.draw(root)
 	if diff := cmp.Diff([]string{"Namespace, tenant", "  ConfigMap, shop/web, reference", "    ConfigMap, shop/below, reference"}, lines); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestAReferenceFromAnotherNamespaceIsNone holds that nobody gives another tenant's object a child, whether all namespaces are listed
+// for a root without one, or both for a child that is recorded elsewhere.
+func TestAReferenceFromAnotherNamespaceIsNone(t *testing.T) {
+	g := newGrove(t)
+	tenant := g.make("v1", "Namespace", "", "tenant", nil)
+	root := g.make("v1", "ConfigMap", "shop", "root", nil, tenant)
+	far := g.make("v1", "ConfigMap", "other", "aaa", nil)
+	near := g.make("v1", "Secret", "shop", "zzz", nil, root)
+	g.record(root, "foo.handwerk.dev", far)
+	g.make("v1", "ConfigMap", "other", "forged", nil, near, root)
+	want := []string{"Namespace, tenant", "  ConfigMap, shop/root, reference", "    ConfigMap, other/aaa, record of operator foo", "    Secret, shop/zzz, reference"}
+	for name, begin := range map[string]struct {
+		root *unstructured.Unstructured
+		want []string
+	}{
+		"all namespaces are listed": {tenant, want},
+		"two are":                   {root, []string{"ConfigMap, shop/root", want[2][2:], want[3][2:]}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lines, _ := g.draw(begin.root)
+			if diff := cmp.Diff(begin.want, lines); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestATreeHasAnEnd holds that a tree has at most so many objects, whether they exist or not, and costs as many reads.
+func TestATreeHasAnEnd(t *testing.T) {
+	g := newGrove(t)
+	var reads atomic.Int32
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reads.Add(1)
+		g.server.Client(nil, nil).ServeHTTP(w, r)
+	}))
+	defer front.Close()
+	var err error
+	if g.Dynamic, err = dynamic.NewForConfig(&rest.Config{Host: front.URL, QPS: -1}); err != nil {
+		t.Fatal(err)
+	}
+	root := g.make("v1", "ConfigMap", "shop", "root", nil)
+	gone := make([]*unstructured.Unstructured, 1100)
+	for i := range gone {
+		gone[i] = gonePlace("v1", "ConfigMap", fmt.Sprint("c", i))
+	}
+	g.record(root, "foo.handwerk.dev", gone...)
+	reads.Store(0)
+	lines, unread := g.draw(root)
+	if len(lines) != most || reads.Load() != most {
+		t.Errorf("%d lines after %d reads, want %d", len(lines), reads.Load(), most)
+	}
+	if want := []string{"what else is below ConfigMap shop/root: the tree has 1000 objects already"}; !slices.Equal(unread, want) {
+		t.Errorf("unread: %s, want %s", unread, want)
+	}
+}
+
+func gonePlace(version, kind, name string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": version, "kind": kind, "metadata": map[string]any{"namespace": "shop", "name": name}}}
+}
+
+// TestAChildThatIsGoneHasAVersion holds that it is the one in which the kind is served.
+func TestAChildThatIsGoneHasAVersion(t *testing.T) {
+	g := newGrove(t)
+	root := g.make("v1", "ConfigMap", "shop", "root", nil)
+	g.record(root, "foo.handwerk.dev", gonePlace("apps/v1", "Deployment", "a"), gonePlace("v1", "Secret", "b"), gonePlace("no.example/v1", "Unserved", "c"))
+	found, err := Of(t.Context(), g.Clients, g.resource(root), "shop", "root")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, n := range found.Root.Children {
+		got = append(got, n.Kind+" "+n.APIVersion)
+	}
+	if diff := cmp.Diff([]string{"Deployment apps/v1", "Secret v1", "Unserved "}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
