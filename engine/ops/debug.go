@@ -11,9 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
-	"syscall"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -124,16 +122,26 @@ func statusOf(err error) metav1.Status {
 	return status
 }
 
-// fromLoopback refuses requests that name another host than this machine: a page in a browser here may have a name that
-// leads to a loopback address, and must not read the answers.
+// fromLoopback refuses requests that a page in a browser on this machine sends: one that names another host, since a page may have
+// a name that leads to a loopback address, and one that a page of another site has caused, which must not even put the operator to work.
 func fromLoopback(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if byPage(r.Header) {
+			answer(w, http.StatusForbidden, "pages of other sites get no answer\n")
+			return
+		}
 		if name := (&url.URL{Host: r.Host}).Hostname(); !Loopback(name) {
 			answer(w, http.StatusForbidden, fmt.Sprintf("this address is asked as localhost or 127.0.0.1, not as %q\n", name))
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// byPage reports whether a page of another site causes a request. A person who types the address in a browser is no site.
+func byPage(h http.Header) bool {
+	site := h.Get("Sec-Fetch-Site")
+	return h.Get("Origin") != "" || site != "" && site != "none" && site != "same-origin"
 }
 
 // onLoopback reports whether only this machine reaches an address.
@@ -146,27 +154,4 @@ func onLoopback(address string) bool {
 func Loopback(name string) bool {
 	ip := net.ParseIP(name)
 	return name == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-// listenSocket listens on a Unix socket that only the user of this process may open. It takes the place of one that a
-// process has left behind.
-func listenSocket(ctx context.Context, path string) (net.Listener, error) {
-	if info, err := os.Lstat(path); err == nil && info.Mode().Type() == os.ModeSocket {
-		if conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "unix", path); err == nil {
-			_ = conn.Close()
-			return nil, syscall.EADDRINUSE
-		}
-		if err := os.Remove(path); err != nil {
-			return nil, err
-		}
-	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "unix", path)
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		_ = listener.Close()
-		return nil, err
-	}
-	return listener, nil
 }

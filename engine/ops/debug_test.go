@@ -124,6 +124,42 @@ func TestOnlyThisMachineIsAnswered(t *testing.T) {
 	}
 }
 
+// TestAPageOfAnotherSiteIsNotAnswered: a page can have a browser send requests to 127.0.0.1 whose answers it may not read. They do not
+// reach the operator either.
+func TestAPageOfAnotherSiteIsNotAnswered(t *testing.T) {
+	server, _ := asks(t, Settings{Debug: DebugSettings{Address: "127.0.0.1:0"}})
+	for name, test := range map[string]struct {
+		header http.Header
+		code   int
+	}{
+		"a script of another site":                   {http.Header{"Origin": {"https://evil.example"}, "Sec-Fetch-Site": {"cross-site"}}, 403},
+		"one that asks for no answer":                {http.Header{"Sec-Fetch-Site": {"cross-site"}, "Sec-Fetch-Mode": {"no-cors"}}, 403},
+		"a script from another port of this machine": {http.Header{"Sec-Fetch-Site": {"same-site"}}, 403},
+		"an old browser":                             {http.Header{"Origin": {"null"}}, 403},
+		"the address that a person types":            {http.Header{"Sec-Fetch-Site": {"none"}}, 200},
+		"a page of the operator itself":              {http.Header{"Sec-Fetch-Site": {"same-origin"}}, 200},
+		"a program":                                  {nil, 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+server.DebugAddress()+"/debug/status", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for key, value := range test.header {
+				r.Header[key] = value
+			}
+			response, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = response.Body.Close()
+			if response.StatusCode != test.code {
+				t.Errorf("the code is %d, want %d", response.StatusCode, test.code)
+			}
+		})
+	}
+}
+
 // TestWhereQuestionsAreAnswered holds which addresses can be served, and what is said about the others.
 func TestWhereQuestionsAreAnswered(t *testing.T) {
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
@@ -146,8 +182,8 @@ func TestWhereQuestionsAreAnswered(t *testing.T) {
 		"a port that is taken":                         {DebugSettings{Address: taken}, "listening on " + taken + " (--debug-bind-address): bind: address already in use"},
 		"a default port that is taken":                 {DebugSettings{Address: taken, Elsewhere: true}, ""},
 		"a port for all machines":                      {DebugSettings{Address: ":8082"}, "listening on :8082 (--debug-bind-address): other machines may reach this address, so it needs --metrics-secure; without, serve on 127.0.0.1:8082"},
-		"a file that is no socket":                     {DebugSettings{Address: "unix:" + file}, "listening on " + file + " (--debug-bind-address): bind: address already in use"},
-		"a socket in a directory that is not there":    {DebugSettings{Address: "unix:/nowhere/s"}, "listening on /nowhere/s (--debug-bind-address): bind: no such file or directory"},
+		"a file that is no socket":                     {DebugSettings{Address: "unix:" + file}, "listening on " + file + " (--debug-bind-address): address already in use"},
+		"a socket in a directory that is not there":    {DebugSettings{Address: "unix:/nowhere/s"}, "listening on /nowhere/s (--debug-bind-address): no such file or directory"},
 		"a default port, if it is no address of here":  {DebugSettings{Address: "localhost:99999", Elsewhere: true}, "listening on localhost:99999 (--debug-bind-address): address 99999: invalid port"},
 		"another address of this machine, as of a Pod": {DebugSettings{Address: "10.0.0.1:0"}, "listening on 10.0.0.1:0 (--debug-bind-address): other machines may reach this address, so it needs --metrics-secure; without, serve on 127.0.0.1:8082"},
 	}
