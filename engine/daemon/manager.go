@@ -203,11 +203,15 @@ func (m *Manager) Pause(key cache.ObjectName) {
 	}
 }
 
-// Again has a daemon of a key start again that is over, in the next pass, and reports whether it was over.
+// Again has a daemon of a key run now: one that is over starts again in the next pass, and one that waits for its next run waits no
+// more. It reports whether there was such a daemon.
 func (m *Manager) Again(key cache.ObjectName, h *dsl.Handler) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at := m.objects[key]
+	if s := at.of(h); s != nil {
+		return s.againLocked()
+	}
 	if at == nil || !at.over[h] {
 		return false
 	}

@@ -37,6 +37,8 @@ type slot struct {
 	late  bool
 	// over: the daemon is not run again for the object.
 	over, ended bool
+	// again, while it waits for its next run, ends this wait; nil otherwise.
+	again context.CancelFunc
 }
 
 // newSlot returns a daemon in the manager's term. Nothing runs yet.
@@ -133,24 +135,45 @@ func (s *slot) ran(record book.Record, err error, began time.Time) (_ book.Recor
 	if record.Done {
 		return record, false
 	}
-	changed, goesOn := s.rest(record.Due, began.Add(betweenChanges))
-	if changed {
+	cut, goesOn := s.rest(record.Due, began.Add(betweenChanges))
+	if cut {
 		record = first()
 	}
 	return record, goesOn
 }
 
-// rest waits until the next run is due. It reports whether a change of the daemon's view has cut the wait short, and
+// againLocked ends the daemon's wait for its next run, and reports whether it waits.
+func (s *slot) againLocked() bool {
+	if s.again == nil || s.why != "" {
+		return false
+	}
+	s.again()
+	return true
+}
+
+// waits notes that the daemon waits for its next run, or that it does not any more: again is nil then.
+func (s *slot) waits(again context.CancelFunc) {
+	s.manager.mu.Lock()
+	defer s.manager.mu.Unlock()
+	s.again = again
+}
+
+// rest waits until the next run is due. It reports whether a change of the daemon's view has cut the wait short, or a person, and
 // whether the daemon runs then. least is the earliest time of a run after a change.
-func (s *slot) rest(due, least time.Time) (changed, goesOn bool) {
+func (s *slot) rest(due, least time.Time) (cut, goesOn bool) {
+	asked, again := context.WithCancel(s.runner.ctx)
+	defer again()
+	s.waits(again)
+	defer s.waits(nil)
 	timer := time.NewTimer(max(0, time.Until(due)))
 	defer timer.Stop()
 	for {
 		select {
 		case <-timer.C:
 			return false, s.runner.ctx.Err() == nil
-		case <-s.runner.ctx.Done():
-			return false, false
+		case <-asked.Done(): // or the daemon must stop
+			goesOn = s.runner.ctx.Err() == nil
+			return goesOn, goesOn
 		case <-s.object.news:
 			if !s.object.differs() {
 				continue

@@ -136,37 +136,49 @@ func TestRunsOfADaemon(t *testing.T) {
 	for name, test := range map[string]struct {
 		set  func(h *dsl.Handler)
 		runs []func() error
-		// changes is when the object changes.
-		changes time.Duration
-		want    []string
+		// changes is when the object changes, and asks when a person asks for another run.
+		changes, asks time.Duration
+		want          []string
 	}{
-		"one that is done does not run again": {nil, []func() error{ends(nil)}, 0, []string{"0s 1"}},
+		"one that is done does not run again": {nil, []func() error{ends(nil)}, 0, 0, []string{"0s 1"}},
 		"one that fails runs again after its back-off, which grows": {
-			nil, []func() error{ends(errNotYet), ends(errNotYet), ends(nil)}, 0, []string{"0s 1", "10s 2", "20s 3"},
+			nil, []func() error{ends(errNotYet), ends(errNotYet), ends(nil)}, 0, 0, []string{"0s 1", "10s 2", "20s 3"},
 		},
-		"one that fails for good does not run again": {nil, []func() error{ends(dsl.Permanent(errNotYet))}, 0, []string{"0s 1"}},
+		"one that fails for good does not run again": {nil, []func() error{ends(dsl.Permanent(errNotYet))}, 0, 0, []string{"0s 1"}},
 		"one that names a time runs again then": {
-			nil, []func() error{ends(dsl.Temporary(errNotYet, 7*time.Second)), ends(nil)}, 0, []string{"0s 1", "7s 2"},
+			nil, []func() error{ends(dsl.Temporary(errNotYet, 7*time.Second)), ends(nil)}, 0, 0, []string{"0s 1", "7s 2"},
 		},
 		"one that waits has not failed": {
-			nil, []func() error{ends(dsl.Waiting("Godot", 5*time.Second)), ends(nil)}, 0, []string{"0s 1", "5s 1"},
+			nil, []func() error{ends(dsl.Waiting("Godot", 5*time.Second)), ends(nil)}, 0, 0, []string{"0s 1", "5s 1"},
 		},
-		"one that panics has failed": {nil, []func() error{func() error { panic("no") }, ends(nil)}, 0, []string{"0s 1", "10s 2"}},
+		"one that panics has failed": {nil, []func() error{func() error { panic("no") }, ends(nil)}, 0, 0, []string{"0s 1", "10s 2"}},
 		"one with a limit of retries does not run more often": {
-			func(h *dsl.Handler) { h.Retries = 1 }, []func() error{ends(errNotYet), ends(errNotYet)}, 0, []string{"0s 1", "10s 2"},
+			func(h *dsl.Handler) { h.Retries = 1 }, []func() error{ends(errNotYet), ends(errNotYet)}, 0, 0, []string{"0s 1", "10s 2"},
 		},
 		"a change cuts its back-off short, and it begins to count again": {
-			nil, []func() error{ends(errNotYet), ends(nil)}, 4 * time.Second, []string{"0s 1", "4s 1"},
+			nil, []func() error{ends(errNotYet), ends(nil)}, 4 * time.Second, 0, []string{"0s 1", "4s 1"},
 		},
 		"a change at once comes a second after the run began": {
-			nil, []func() error{ends(errNotYet), ends(nil)}, time.Millisecond, []string{"0s 1", "1s 1"},
+			nil, []func() error{ends(errNotYet), ends(nil)}, time.Millisecond, 0, []string{"0s 1", "1s 1"},
 		},
 		"a long run begins to count again": {
-			nil, []func() error{ends(errNotYet), func() error { time.Sleep(time.Hour); return errNotYet }, ends(nil)}, 0,
+			nil, []func() error{ends(errNotYet), func() error { time.Sleep(time.Hour); return errNotYet }, ends(nil)}, 0, 0,
 			[]string{"0s 1", "10s 2", "10s 2"},
 		},
 		"the first run waits for its delay": {
-			func(h *dsl.Handler) { h.Delay = &dsl.Delay{Fixed: time.Minute} }, []func() error{ends(nil)}, 0, []string{"1m0s 1"},
+			func(h *dsl.Handler) { h.Delay = &dsl.Delay{Fixed: time.Minute} }, []func() error{ends(nil)}, 0, 0, []string{"1m0s 1"},
+		},
+		"a person cuts its back-off short, and it begins to count again": {
+			nil, []func() error{ends(errNotYet), ends(errNotYet), ends(nil)}, 0, 4 * time.Second, []string{"0s 1", "4s 1", "10s 2"},
+		},
+		"a person cuts its wait short": {
+			nil, []func() error{ends(dsl.Waiting("Godot", time.Hour)), ends(nil)}, 0, 4 * time.Second, []string{"0s 1", "4s 1"},
+		},
+		"a person has one run again that has failed for good": {
+			nil, []func() error{ends(dsl.Permanent(errNotYet)), ends(nil)}, 0, 4 * time.Second, []string{"0s 1", "4s 1"},
+		},
+		"a person who asks while it runs has nothing to cut short": {
+			nil, []func() error{func() error { time.Sleep(5 * time.Second); return errNotYet }, ends(nil)}, 0, 4 * time.Second, []string{"0s 1", "10s 2"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -196,6 +208,12 @@ func TestRunsOfADaemon(t *testing.T) {
 					d.spec = "another"
 					d.show("4")
 					d.event()
+				}
+				if test.asks > 0 {
+					time.Sleep(test.asks)
+					synctest.Wait()
+					d.Again(web, d.handler)
+					d.pass(true)
 				}
 				time.Sleep(3 * time.Hour)
 				d.pass(true) // which does not start it again

@@ -34,8 +34,12 @@ func (p *pass) retry(st State, ids string) State {
 	}
 	for _, d := range p.Rules.Daemons {
 		known = append(known, d.ID)
-		if named(d.ID) && p.Daemons.Again(p.Key, d.Handler) {
+		switch {
+		case !named(d.ID):
+		case p.Daemons.Again(p.Key, d.Handler):
 			retried = append(retried, d.ID)
+		default:
+			idle = append(idle, d.ID)
 		}
 	}
 	st = st.noted(Note{Line: "handlers are tried again, as the annotation asks", Values: []any{"handlers", retried, "nothingToRetry", idle}})

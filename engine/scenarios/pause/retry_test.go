@@ -26,6 +26,15 @@ func wantTaken(s *scene.Stage) {
 	}
 }
 
+// withEnter declares a machine whose only action does this at its first run, and succeeds from then on.
+func withEnter(first dsl.Func) func(*dsl.Resource, *enginetest.Journal) {
+	return func(foo *dsl.Resource, j *enginetest.Journal) {
+		foo.Machine(dsl.Machine{States: []dsl.State{
+			{Name: "Running", Enter: j.Note("enter", first, scene.Succeeds), Transitions: []dsl.Transition{{To: "Finished"}}}, {Name: "Finished", Terminal: true},
+		}})
+	}
+}
+
 // TestRetry holds that a person has handlers run now that failed or wait, by an annotation that goes with the pass's write.
 func TestRetry(t *testing.T) {
 	// once is an operator whose handler sync does this at its first run, and succeeds from then on.
@@ -126,6 +135,41 @@ func TestRetry(t *testing.T) {
 		}, Play: func(s *scene.Stage) {
 			asks("watch")(s)
 			s.Called("begins")
+		}},
+		"a daemon that waits for its next run runs now, as at the first": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.Daemon("watch", func(_ context.Context, r *dsl.DaemonRequest) error {
+				j.Add(fmt.Sprint("begins ", r.Attempt))
+				return scene.ErrAgain
+			}, dsl.WithBackoff(time.Hour, time.Hour))
+		}, Play: func(s *scene.Stage) {
+			asks("watch")(s)
+			s.Called("begins 1")
+			taken(s)
+		}},
+		"an action of a machine that waits for its next attempt": {
+			Operator: withEnter(scene.RetriesAfter(time.Hour)),
+			Play: func(s *scene.Stage) {
+				asks("machine")(s)
+				s.Called("enter create")
+				wantTaken(s)
+				s.WantState("Finished")
+			},
+		},
+		"one that waits for other objects, too": {
+			Operator: withEnter(scene.Fails(dsl.Waiting("the moon", time.Hour))),
+			Play: func(s *scene.Stage) {
+				asks("*")(s)
+				s.Called("enter create")
+				wantTaken(s)
+				s.WantState("Finished")
+			},
+		},
+		"a schedule of the resource is no handler of an object": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.Schedule(scene.WithoutJitter(dsl.Timing{Every: time.Hour}), "tidy", j.Note("tidy"))
+		}, Play: func(s *scene.Stage) {
+			asks("tidy")(s)
+			s.Called()
+			wantTaken(s)
 		}},
 		"a handler that does not exist is named in an Event": {Operator: once(permanent), Play: func(s *scene.Stage) {
 			asks("snyc")(s)
