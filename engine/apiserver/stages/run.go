@@ -16,7 +16,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 )
 
@@ -31,7 +30,7 @@ type Settings struct {
 // Run makes workloads come alive until the context ends. The config needs all rights on the kinds of the package's
 // table. Errors of single objects go to the logger of the context, and are tried again.
 func Run(ctx context.Context, config *rest.Config, settings Settings) error {
-	client, err := dynamic.NewForConfig(config)
+	reach, err := newLink(config)
 	if err != nil {
 		return fmt.Errorf("connecting stages: %w", err)
 	}
@@ -39,7 +38,7 @@ func Run(ctx context.Context, config *rest.Config, settings Settings) error {
 		settings.Plan = NewPlan()
 	}
 	l := &loop{
-		client: client, plan: settings.Plan, nodes: max(1, settings.Nodes), queue: newQueue(), kinds: table(),
+		link: reach, plan: settings.Plan, nodes: max(1, settings.Nodes), queue: newQueue(), kinds: table(),
 		caches: map[string]*cache{}, waits: map[key]wait{}, awaited: map[key][]key{}, failures: map[key]int{},
 	}
 	for _, k := range l.kinds {
@@ -50,7 +49,7 @@ func Run(ctx context.Context, config *rest.Config, settings Settings) error {
 
 // loop brings one object after the other a step further.
 type loop struct {
-	client dynamic.Interface
+	link   link
 	plan   *Plan
 	nodes  int
 	queue  *queue

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // scheduler is the field manager of the scheduler.
@@ -32,12 +31,11 @@ func (l *loop) schedule(p *corev1.Pod, rule Rule) error {
 		setCondition(next, corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonUnschedulable, why)
 		return l.status("Pod", p, scheduler, p.Status, *next)
 	}
-	binding := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Binding",
-		"metadata": map[string]any{"name": p.Name, "namespace": p.Namespace, "uid": string(p.UID)},
-		"target":   map[string]any{"apiVersion": "v1", "kind": "Node", "name": node},
-	}}
-	_, err := l.reach(l.row("Pod"), p.Namespace).Create(l.ctx, binding, metav1.CreateOptions{FieldManager: scheduler}, "binding")
+	_, err := l.link.create(l.ctx, l.row("Pod").path(p.Namespace, p.Name, "binding"), scheduler, corev1.Binding{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Binding"},
+		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace, UID: p.UID},
+		Target:     corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node},
+	})
 	return err
 }
 

@@ -4,13 +4,12 @@
 package stages
 
 import (
+	"bufio"
 	"context"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -38,60 +37,62 @@ func (l *loop) follow(ctx context.Context, k kind, listed func()) {
 
 // list brings in all objects of a kind and returns the version of the list.
 func (l *loop) list(ctx context.Context, k kind) (string, error) {
-	list, err := l.client.Resource(k.resource).List(ctx, metav1.ListOptions{})
+	items, version, err := l.link.list(ctx, k)
 	if err != nil {
 		return "", err
 	}
 	gone := l.caches[k.name].keys()
-	for i := range list.Items {
-		delete(gone, keyOf(&list.Items[i]))
-		l.seen(k, &list.Items[i])
+	for _, data := range items {
+		if o, err := identityOf(data); err == nil {
+			delete(gone, keyOf(o))
+			l.seen(k, o, data)
+		}
 	}
 	for name, uid := range gone {
 		l.lost(k, name, uid)
 	}
-	return list.GetResourceVersion(), nil
+	return version, nil
 }
 
 // watch follows the changes of a kind, and returns the version from which to watch again; none if it has to be
 // listed.
 func (l *loop) watch(ctx context.Context, k kind, version string) string {
-	// The watch has a context of its own: the end of a request's context is logged as a failure.
-	w, err := l.client.Resource(k.resource).Watch(context.WithoutCancel(ctx), metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: true})
+	body, err := l.link.watch(ctx, k, version)
 	if err != nil {
 		return ""
 	}
-	defer w.Stop()
+	defer body.Close()
+	lines := bufio.NewReader(body)
 	for {
-		select {
-		case <-ctx.Done():
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
 			return version
-		case event, open := <-w.ResultChan():
-			o, ok := event.Object.(*unstructured.Unstructured)
-			if !open {
-				return version
-			} else if !ok || event.Type == watch.Error {
-				return ""
-			}
-			version = o.GetResourceVersion()
-			switch event.Type {
-			case watch.Added, watch.Modified:
-				l.seen(k, o)
-			case watch.Deleted:
-				l.lost(k, keyOf(o), o.GetUID())
-			}
 		}
+		what, data := eventOf(line)
+		o, err := identityOf(data)
+		if err != nil {
+			return ""
+		}
+		switch watch.EventType(what) {
+		case watch.Added, watch.Modified:
+			l.seen(k, o, data)
+		case watch.Deleted:
+			l.lost(k, keyOf(o), o.UID)
+		case watch.Bookmark:
+		default:
+			return ""
+		}
+		version = o.ResourceVersion
 	}
 }
 
 // seen takes an object into its cache, and queues it and what depends on it.
-func (l *loop) seen(k kind, u *unstructured.Unstructured) {
-	if l.caches[k.name].knows(u) {
+func (l *loop) seen(k kind, id *metav1.ObjectMeta, data []byte) {
+	if l.caches[k.name].knows(id) {
 		return
 	}
-	u.SetManagedFields(nil)
-	o := k.blank()
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, o); err != nil {
+	o, err := k.decode(data)
+	if err != nil {
 		return // it is not of the kind's form, so no controller could read it
 	}
 	l.caches[k.name].put(o)

@@ -4,16 +4,14 @@
 package stages
 
 import (
+	"encoding/json"
 	"maps"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/client-go/dynamic"
+
+	"github.com/handwerk-dev/handwerk/engine/cached/scan"
 )
 
 // The field managers are those of a cluster's own components.
@@ -32,26 +30,24 @@ func (l *loop) row(name string) kind {
 	panic("stages: no row for " + name) // not reached: the names are constants
 }
 
-func (l *loop) reach(k kind, namespace string) dynamic.ResourceInterface {
-	return l.client.Resource(k.resource).Namespace(namespace)
-}
-
 // create creates an object.
 func (l *loop) create(row string, o object, manager string) error {
 	k := l.row(row)
-	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	o.GetObjectKind().SetGroupVersionKind(k.resource.GroupVersion().WithKind(k.name))
+	data, err := l.link.create(l.ctx, k.path(o.GetNamespace(), ""), manager, o)
 	if err != nil {
 		return err
 	}
-	delete(tree, "status")
-	u := &unstructured.Unstructured{Object: tree}
-	u.SetGroupVersionKind(k.resource.GroupVersion().WithKind(k.name))
-	out, err := l.reach(k, o.GetNamespace()).Create(l.ctx, u, metav1.CreateOptions{FieldManager: manager})
-	if err != nil {
-		return err
+	return l.wrote(k, data)
+}
+
+// wrote takes in the answer to an own write.
+func (l *loop) wrote(k kind, data []byte) error {
+	o, err := identityOf(data)
+	if err == nil {
+		l.seen(k, o, data)
 	}
-	l.seen(k, out)
-	return nil
+	return err
 }
 
 // patch sends a merge patch for an object, or for a subresource of it.
@@ -64,16 +60,11 @@ func (l *loop) patch(row string, o object, manager string, change map[string]any
 	}
 	meta["uid"], meta["resourceVersion"] = o.GetUID(), o.GetResourceVersion()
 	change["metadata"] = meta
-	data, err := json.Marshal(change)
+	data, err := l.link.merge(l.ctx, k.path(o.GetNamespace(), o.GetName(), subresource...), manager, change)
 	if err != nil {
 		return err
 	}
-	out, err := l.reach(k, o.GetNamespace()).Patch(l.ctx, o.GetName(), types.MergePatchType, data, metav1.PatchOptions{FieldManager: manager}, subresource...)
-	if err != nil {
-		return err
-	}
-	l.seen(k, out)
-	return nil
+	return l.wrote(k, data)
 }
 
 // status writes the status of an object unless it is as it was. The statuses are structs of one type.
@@ -101,8 +92,7 @@ func treeOf(status any) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]any{}
-	return out, json.Unmarshal(data, &out)
+	return scan.Tree(data), nil
 }
 
 // difference returns the merge patch from one tree to another.
@@ -131,7 +121,7 @@ func difference(from, to map[string]any) map[string]any {
 func (l *loop) delete(row string, o object, grace *int64) error {
 	k, uid := l.row(row), o.GetUID()
 	background := metav1.DeletePropagationBackground
-	err := l.reach(k, o.GetNamespace()).Delete(l.ctx, o.GetName(), metav1.DeleteOptions{
+	err := l.link.delete(l.ctx, k.path(o.GetNamespace(), o.GetName()), metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &uid}, GracePeriodSeconds: grace, PropagationPolicy: &background,
 	})
 	if err == nil && o.GetDeletionTimestamp() == nil {
