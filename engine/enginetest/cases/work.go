@@ -60,7 +60,8 @@ func Work(suite *Suite, job Job, out io.Writer) {
 	w := &worker{suite: suite, job: job, out: json.NewEncoder(out)}
 	suite.branches = job.Coverage
 	parallel := "-test.parallel=" + strconv.Itoa(parallelism(job))
-	debug.SetGCPercent(400)                                     // clusters are short-lived, and small
+	debug.SetGCPercent(800) // clusters are short-lived, and small
+	debug.SetMemoryLimit(most)
 	os.Args = []string{os.Args[0], parallel, "-test.timeout=0"} // the parent ends a process in which no case goes on
 	all := testing.InternalTest{Name: "all", F: func(t *testing.T) {
 		t.Cleanup(func() { // all parallel tests have ended then
@@ -76,6 +77,9 @@ func Work(suite *Suite, job Job, out io.Writer) {
 	}}
 	testing.Main(regexp.MatchString, []testing.InternalTest{all}, nil, nil)
 }
+
+// most is the memory in bytes from which on garbage is collected more often.
+const most = 400 << 20
 
 func parallelism(job Job) int {
 	if job.Serial {
@@ -104,8 +108,9 @@ func (w *worker) report(r Report) {
 // tests are the cases as tests.
 func (w *worker) tests() (out []testing.InternalTest) {
 	pattern := regexp.MustCompile(w.job.Pattern)
-	for _, name := range w.job.Files {
-		f, err := w.file(name)
+	files, errs := w.files()
+	for i, name := range w.job.Files {
+		f, err := files[i], errs[i]
 		if err != nil {
 			w.report(Report{Ref: Ref{File: name}, Failures: failuresOf(name, err)})
 			continue
@@ -123,6 +128,17 @@ func (w *worker) tests() (out []testing.InternalTest) {
 		}
 	}
 	return out
+}
+
+// files reads all files at once: no case runs meanwhile, and to compile expressions takes time.
+func (w *worker) files() (files []*File, errs []error) {
+	files, errs = make([]*File, len(w.job.Files)), make([]error, len(w.job.Files))
+	var all sync.WaitGroup
+	for i, name := range w.job.Files {
+		all.Go(func() { files[i], errs[i] = w.file(name) })
+	}
+	all.Wait()
+	return files, errs
 }
 
 // file reads a file and the operator that it is about.
