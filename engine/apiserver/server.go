@@ -28,6 +28,7 @@ type Server struct {
 	// history and bookmarks are those of the settings.
 	history   int
 	bookmarks time.Duration
+	rarer     bool
 	ownWrites func(OwnWrite)
 	// requests is the number of the last request.
 	requests atomic.Int64
@@ -68,6 +69,9 @@ type Settings struct {
 	// Bookmarks is the time between the bookmarks of a watch that allows them; 0 means that it gets none but that
 	// after the first objects.
 	Bookmarks time.Duration
+	// Rarer makes a watch wait twice as long for each bookmark as for the one before, so that they cost little where days pass
+	// in virtual time.
+	Rarer bool
 	// Controllers makes the server play the controllers of the lives of objects: it collects garbage, gives each
 	// namespace its ServiceAccount and its ConfigMap, and has all namespaces of a new cluster.
 	Controllers bool
@@ -83,7 +87,7 @@ type Settings struct {
 // New returns a server with the usual built-in resources and the namespaces default and kube-system.
 func New(settings Settings) *Server {
 	s := &Server{
-		schemas: settings.Schemas, history: settings.History, bookmarks: settings.Bookmarks, ownWrites: settings.OwnWrites,
+		schemas: settings.Schemas, history: settings.History, bookmarks: settings.Bookmarks, rarer: settings.Rarer, ownWrites: settings.OwnWrites,
 		tables: map[schema.GroupResource]*table{}, broken: map[string]bool{},
 		tokens: map[string]bearer{}, authorizes: settings.Authorize, parts: sync.Pool{New: newPart},
 	}

@@ -27,8 +27,9 @@ type stream struct {
 	timeout  <-chan time.Time
 	// after is the version from which on changes are sent.
 	after int64
-	// ticks say when a bookmark is due; nil if none ever is.
+	// ticks say when a bookmark is due; nil if none ever is. Beat is the time between two.
 	ticks *time.Ticker
+	beat  time.Duration
 	// left is encoded and not read. It is a piece of part, which is one of the server's; nil if nothing is left of it.
 	left []byte
 	part *[]byte
@@ -57,7 +58,8 @@ func newStream(ctx context.Context, server *Server, t *table, r Request, sel sel
 		s.timeout = time.After(time.Duration(seconds) * time.Second)
 	}
 	if server.bookmarks > 0 && isTrue(r.options.Get("allowWatchBookmarks")) {
-		s.ticks = time.NewTicker(server.bookmarks)
+		s.beat = server.bookmarks
+		s.ticks = time.NewTicker(s.beat)
 	}
 	return s
 }
@@ -76,6 +78,10 @@ func (s *stream) Read(p []byte) (int, error) {
 		case <-s.changed:
 		case <-ticks:
 			s.mark()
+			if s.server.rarer {
+				s.beat *= 2
+				s.ticks.Reset(s.beat)
+			}
 		case <-s.timeout:
 			s.end()
 		case <-s.ctx.Done():
@@ -128,15 +134,15 @@ func (s *stream) next() (out []item, ended bool) {
 }
 
 func (s *stream) encode(to []byte, i item) []byte {
+	to = append(append(append(to, `{"type":"`...), i.what...), `","object":`...)
 	if i.row != nil {
-		to = append(append(append(to, `{"type":"`...), i.what...), `","object":`...)
 		return append(appendRow(to, s.table, s.request, i.row), "}\n"...)
 	}
-	line, err := json.Marshal(map[string]any{"type": i.what, "object": i.object})
+	object, err := json.Marshal(i.object)
 	if err != nil {
 		panic(fmt.Sprintf("apiserver: encoding an event: %v", err)) // not reached: these objects are made here
 	}
-	return append(append(to, line...), '\n')
+	return append(append(to, object...), "}\n"...)
 }
 
 // tell sends the event of a change to a watch with a selector.

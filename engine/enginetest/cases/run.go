@@ -150,6 +150,7 @@ var errStop = errors.New("the case ends here")
 func (r *runner) whole(p *program) {
 	settings := complete.Settings()
 	settings.Authorize = false
+	settings.Rarer = true
 	r.server = apiserver.New(settings)
 	r.cluster = enginetest.On(r.t, r.server)
 	r.cluster.Within(r.journal.within(context.Background()))
@@ -184,42 +185,6 @@ func (r *runner) alive() (end func()) {
 	}
 }
 
-// clusterLink is the connection of what makes workloads come alive. It watches without bookmarks, which would cost the
-// more the more time passes.
-type clusterLink struct {
-	http.RoundTripper
-
-	journal *journal
-}
-
-// RoundTrip sends a request.
-func (l clusterLink) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method != http.MethodGet {
-		l.journal.other()
-	}
-	if query := r.URL.Query(); query.Has("allowWatchBookmarks") {
-		query.Del("allowWatchBookmarks")
-		r = r.Clone(r.Context())
-		r.URL.RawQuery = query.Encode()
-	}
-	return l.RoundTripper.RoundTrip(r)
-}
-
-// undocumented is a connection without the OpenAPI documents, which an operator reads to check its expressions once more:
-// that would cost a tenth of the time of a case, and operator validate has done it.
-type undocumented struct{ http.RoundTripper }
-
-// RoundTrip sends a request.
-func (u undocumented) RoundTrip(r *http.Request) (*http.Response, error) {
-	if strings.HasPrefix(r.URL.Path, "/openapi") {
-		return &http.Response{
-			StatusCode: http.StatusNotFound, Status: "404 Not Found", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-			Header: http.Header{}, Body: http.NoBody, Request: r,
-		}, nil
-	}
-	return u.RoundTripper.RoundTrip(r)
-}
-
 // kill ends the operator, so that nothing is written when the case is over.
 func (r *runner) kill() {
 	for _, p := range r.started {
@@ -232,7 +197,7 @@ func (r *runner) start(p *program) {
 	r.program = p
 	r.process = r.cluster.Start(p.op, func(s *engine.Settings) {
 		s.Log, s.Namespace = r.journal.logger(), home
-		s.Config.Wrap(func(next http.RoundTripper) http.RoundTripper { return undocumented{next} })
+		s.Config.Wrap(func(next http.RoundTripper) http.RoundTripper { return operatorLink{next} })
 	})
 	r.started = append(r.started, r.process)
 }
