@@ -103,6 +103,9 @@ func unsupportedBody() error {
 func (r *Request) readPatch() error {
 	switch types.PatchType(r.contentType) {
 	case types.ApplyPatchType:
+		if stdjson.Valid(r.raw) {
+			break // as most clients send it
+		}
 		data, err := yaml.YAMLToJSON(r.raw)
 		if err != nil {
 			return apierrors.NewBadRequest(fmt.Sprintf("error encoding patch: %v", err))
