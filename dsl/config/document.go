@@ -5,6 +5,7 @@ package config
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -24,7 +25,7 @@ type document struct {
 	APIVersion apiVersion `yaml:"apiVersion" required:"true" doc:"The version of this form."`
 	Kind       kind       `yaml:"kind" required:"true" doc:"Always Operator."`
 	Metadata   metadata   `yaml:"metadata" required:"true" doc:"Who the operator is. Several documents of one name make one operator."`
-	Scope      *scope     `yaml:"scope" min:"1" doc:"Where the operator works. Only in one of its documents."`
+	Scope      *scope     `yaml:"scope" mistaken:"namespaces,namespaceSelector" min:"1" doc:"Where the operator works. Only in one of its documents."`
 	Settings   *settings  `yaml:"settings" doc:"The operator's own settings; all have defaults. Only in one of its documents."`
 	Indexes    []index    `yaml:"indexes" doc:"Values by keys, worked out from the objects of a resource, which expressions read: indexes.<name>[key]. A change under a key runs the handlers that have read it."`
 	Startup    activities `yaml:"startup" doc:"What each process does when it begins, before it watches anything: one after the other, each until it succeeds. One that failed for good ends the process."`
@@ -41,9 +42,24 @@ type metadata struct {
 }
 
 type scope struct {
-	Namespaces        []string           `yaml:"namespaces" unique:"true" doc:"Names and globs (team-*), live while the operator runs. One that begins with ! takes out what it matches. Resources that have no namespace are not affected."`
+	Namespaces        globs              `yaml:"namespaces" unique:"true" doc:"Names and globs (team-*), live while the operator runs. One that begins with ! takes out what it matches. Resources that have no namespace are not affected."`
 	NamespaceSelector *namespaceSelector `yaml:"namespaceSelector" mistaken:"selector,labelSelector,labels" min:"1" doc:"Which namespaces by their labels, live while the operator runs. With namespaces: those that match both."`
 }
+
+// globs are names and globs of namespaces.
+type globs []string
+
+// ReadForm reads a list.
+func (g *globs) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
+	if n.Kind == yaml.MappingNode {
+		d.FaultAt(n, p, "want a list, found a map (labels of namespaces belong in namespaceSelector)")
+		return false
+	}
+	return d.Value(p, n, (*[]string)(g))
+}
+
+// DescribeForm describes a list.
+func (*globs) DescribeForm(d *form.Describer) *form.Schema { return d.Of(reflect.TypeFor[[]string]()) }
 
 type namespaceSelector struct {
 	MatchLabels      map[string]string `yaml:"matchLabels" doc:"Labels that a namespace must have, with these values."`
