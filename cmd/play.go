@@ -103,7 +103,7 @@ func (p *program) play(ctx context.Context, f *playFlags) error {
 	s := play.Settings{
 		Paths: paths, Beside: beside, Explain: spelledOut, Examples: f.examples, Keep: f.keep, Namespace: "default",
 		Last: func(do func()) { p.last.Store(&do) },
-		Out:  p.Out, Color: p.colors(),
+		Out:  p.Out, Color: p.colors(), Adopt: p.adopt,
 	}
 	s.Load = func() (*dsl.Operator, error) {
 		op, err := p.operator(paths, func(op *dsl.Operator) {

@@ -14,10 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/apiserver"
 )
@@ -205,5 +207,24 @@ func TestALineWaitsForThoseOfWritesThatBeganBefore(t *testing.T) {
 		if got := regexp.MustCompile(`(?m)^\S+ +`).ReplaceAllString(out.String(), ""); got != want {
 			t.Errorf("ordered %t: the lines are %q, want %q", ordered, got, want)
 		}
+	}
+}
+
+func TestWhatIsLoggedWithoutALoggerHasALine(t *testing.T) {
+	var out bytes.Buffer
+	err := Run(t.Context(), Settings{
+		Out: &out,
+		Adopt: func(log logr.Logger, verbosity int) {
+			log.Error(errors.New("no route to host"), "Failed to watch", "type", "v1.Pod")
+			log.V(verbosity + 1).Info("a detail")
+		},
+		Load: func() (*dsl.Operator, error) { return nil, errors.New("no operator") },
+	})
+	if err == nil {
+		t.Fatal("it plays without an operator")
+	}
+	_, got, _ := strings.Cut(out.String(), "  ")
+	if diff := cmp.Diff("Failed to watch: no route to host type=v1.Pod\n", got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

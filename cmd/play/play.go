@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -42,12 +43,17 @@ type Settings struct {
 	Out io.Writer
 	// Color says that Out shows colors.
 	Color bool
+	// Adopt, if set, receives the logger for what the process logs without one, as client-go does, and its verbosity.
+	Adopt func(log logr.Logger, verbosity int)
 }
 
 // Run plays until ctx ends. The error says why nothing could be played. What is at fault later, such as a
 // configuration that has changed, is written to Out, and what was there before goes on.
 func Run(ctx context.Context, s Settings) error {
 	lines := newLines(s.Out, s.Color)
+	if s.Adopt != nil {
+		s.Adopt(lines.logger(), 0)
+	}
 	files := newFiles(s.Paths, s.Beside)
 	op, err := s.Load()
 	if err != nil {
