@@ -60,7 +60,7 @@ func TestAnAnswerIsTheSameWhateverHoldsTheObject(t *testing.T) {
 		"a right that the operator lacks does": {func(s *scene.Stage) {
 			s.Forbid("patch", scene.ConfigMaps)
 			s.Resize(2)
-			s.Advance(10 * time.Second)
+			s.Advance(10 * time.Minute)
 		}, []string{"right is missing: may not patch configmaps (handler foos/keep; handler foos/far)"}},
 		"its own loop does": {func(s *scene.Stage) {
 			s.Set("both", "spec", "color")
