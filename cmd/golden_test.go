@@ -39,7 +39,7 @@ func TestGolden(t *testing.T) {
 		"retry-without-a-name":            {args: "retry website --operator foo"},
 		"pause-without-a-reason":          {args: "pause --operator foo"},
 		"pause-without-an-operator":       {args: "pause -m looking"},
-		"pause-for-no-time":               {args: "pause --operator foo -m looking --for 1ms"},
+		"pause-for-no-time":               {args: "pause --operator foo -m looking --for 0s"},
 		"help-why":                        {args: "why --help"},
 		"why-without-an-object":           {args: "why"},
 		"why-without-a-name":              {args: "why foos"},

@@ -102,8 +102,9 @@ func (p *program) clusterOf(ctx context.Context, f *whichFlags) (op *dsl.Operato
 
 // pauseFlags are the flags of pause.
 type pauseFlags struct {
-	which     whichFlags
-	lasts     time.Duration
+	which whichFlags
+	// lasts is nil for a pause without an end.
+	lasts     *time.Duration
 	message   string
 	deletions string
 }
@@ -117,6 +118,8 @@ func (p *program) pauseCommand() *cobra.Command {
 obey within a second, and so do those that start meanwhile: no handler, timer, daemon,
 time-out of a machine or repair of a child runs, and the operator writes to no object. A
 handler that runs already goes to its end. What comes up meanwhile is handled afterwards.
+A process that starts installs CRDs and runs startups nevertheless; indexes, cleanups and
+probes go on, too.
 
 Objects that are being deleted wait, too; with --deletions=proceed they are handled.
 
@@ -126,18 +129,23 @@ To pause one object, annotate it.`,
 		Example: `  operator pause --config webapp --for 2h -m "moving the database, INC-12"
   operator pause --operator webapp --deletions proceed -m "looking at loops"
   kubectl annotate website home 'webapp.handwerk.dev/paused=INC-12'`,
-		Args:    noArguments,
-		PreRunE: f.which.usage(f.check),
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return p.pause(c.Context(), f, c.OutOrStdout())
 		},
 	}
 	set := c.Flags()
 	set.StringVarP(&f.message, "message", "m", "", "the reason, as `text` for others; required")
-	set.DurationVar(&f.lasts, "for", 0, "end by itself after this time, as in 2h (default until operator resume)")
+	lasts := set.Duration("for", 0, "end by itself after this time, as in 2h (default until operator resume)")
 	set.Var(&choice{value: &f.deletions, noun: "choice", words: []string{pause.Hold, pause.Proceed}}, "deletions",
 		"hold objects that are being deleted, or let their deletion proceed")
 	f.which.add(set)
+	c.PreRunE = f.which.usage(func() error {
+		if set.Changed("for") {
+			f.lasts = lasts
+		}
+		return f.check()
+	})
 	completeChoices(c)
 	return c
 }
@@ -146,8 +154,8 @@ func (f *pauseFlags) check() error {
 	switch {
 	case strings.TrimSpace(f.message) == "":
 		return errors.New("--message is required: others want to know why")
-	case f.lasts < 0 || f.lasts > 0 && f.lasts < time.Second:
-		return fmt.Errorf("--for is %s, want a second at least", f.lasts)
+	case f.lasts != nil && *f.lasts < time.Second:
+		return fmt.Errorf("--for is %s, want a second at least", *f.lasts)
 	}
 	return nil
 }
@@ -158,13 +166,16 @@ func (p *program) pause(ctx context.Context, f *pauseFlags, out io.Writer) error
 	if err != nil {
 		return err
 	}
+	clock := &serverClock{}
+	config.Wrap(clock.read)
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("connecting: %w", err)
 	}
-	now := pause.Pause{By: pause.Operator, Reason: f.message, Who: whoAmI(ctx, client), Since: time.Now(), Deletions: f.deletions == pause.Proceed}
-	if f.lasts > 0 {
-		now.Until = now.Since.Add(f.lasts)
+	who := whoAmI(ctx, client)
+	now := pause.Pause{By: pause.Operator, Reason: f.message, Who: who, Since: clock.now(), Deletions: f.deletions == pause.Proceed}
+	if f.lasts != nil {
+		now.Until = now.Since.Add(*f.lasts)
 	}
 	wanted := applyv1.ConfigMap(op.PauseConfigMap(), namespace).WithData(now.Data())
 	if _, err = client.CoreV1().ConfigMaps(namespace).Apply(ctx, wanted, metav1.ApplyOptions{FieldManager: op.Name, Force: true}); err != nil {
@@ -175,7 +186,7 @@ func (p *program) pause(ctx context.Context, f *pauseFlags, out io.Writer) error
 		return fmt.Errorf("pausing operator %s: %w%s", op.Name, err, hint)
 	}
 	until := "until operator resume"
-	if f.lasts > 0 {
+	if f.lasts != nil {
 		until = "until " + now.Until.Format(time.RFC3339)
 	}
 	fmt.Fprintf(out, "operator %s is paused %s (ConfigMap %s/%s)\n", op.Name, until, namespace, op.PauseConfigMap())

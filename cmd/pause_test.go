@@ -5,6 +5,7 @@ package cmd
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/engine/pause"
 )
 
 // TestPauseAndResume holds what the commands write, and what they say.
@@ -27,7 +29,7 @@ func TestPauseAndResume(t *testing.T) {
 	}{
 		"a pause until somebody resumes": {
 			[]string{"pause --operator foo -m looking"},
-			map[string]string{"reason": "looking", "deletions": "hold"}, "operator foo is paused until operator resume (ConfigMap handwerk-system/foo-paused)\n",
+			map[string]string{"reason": "looking", "deletions": "hold", "until": ""}, "operator foo is paused until operator resume (ConfigMap handwerk-system/foo-paused)\n",
 		},
 		"for a time": {
 			[]string{"pause --config foo.yaml -m looking --for 2h"},
@@ -35,11 +37,11 @@ func TestPauseAndResume(t *testing.T) {
 		},
 		"deletions go on": {
 			[]string{"pause --operator foo -m looking --deletions proceed"},
-			map[string]string{"reason": "looking", "deletions": "proceed"}, "is paused",
+			map[string]string{"reason": "looking", "deletions": "proceed", "until": ""}, "is paused",
 		},
 		"another pause takes the place of the one before": {
 			[]string{"pause --operator foo -m looking --for 2h --deletions proceed", "pause --operator foo -m again"},
-			map[string]string{"reason": "again", "deletions": "hold"}, "is paused",
+			map[string]string{"reason": "again", "deletions": "hold", "until": ""}, "is paused until operator resume",
 		},
 		"a resume ends it": {
 			[]string{"pause --operator foo -m looking", "resume --operator foo"}, nil, "operator foo goes on\n",
@@ -95,6 +97,62 @@ func TestPauseAndResume(t *testing.T) {
 	}
 }
 
+// TestAPauseTakesThePlaceOfOneByHand holds that no key of a ConfigMap that others have made or edited counts afterwards.
+func TestAPauseTakesThePlaceOfOneByHand(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		c.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: handwerk-system}}`)
+		c.Create(leaseOfFoo("handwerk-system"))
+		c.Create(`{apiVersion: v1, kind: ConfigMap, metadata: {name: foo-paused, namespace: handwerk-system}, data: {reason: mine, until: "2000-01-01T01:00:00Z", deletions: proceed}}`)
+		b := newBench(t)
+		b.login = func(context.Context) (*rest.Config, error) { return c.Config(), nil }
+		if code := b.execute(context.WithoutCancel(t.Context()), strings.Fields("pause --operator foo -m again")); code != exitOK {
+			t.Fatalf("exit code %d: %s", code, b.err.String())
+		}
+		data, _, _ := unstructured.NestedStringMap(c.Get("configmaps.v1", "handwerk-system", "foo-paused").Object, "data")
+		if got := pause.FromData(data); !got.Until.IsZero() || got.Deletions || got.Reason != "again" {
+			t.Errorf("the pause is %+v, and it was said: %s", got, b.out.String())
+		}
+	})
+}
+
+// clockAhead is a server whose clock is ahead of this machine's.
+type clockAhead struct {
+	http.RoundTripper
+	by time.Duration
+}
+
+func (c clockAhead) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := c.RoundTripper.RoundTrip(r)
+	if err == nil {
+		answer.Header.Set("Date", time.Now().Add(c.by).UTC().Format(http.TimeFormat))
+	}
+	return answer, err
+}
+
+// TestAPauseEndsByTheClockOfTheServer holds that --for means the same whatever the clock of the person's machine says.
+func TestAPauseEndsByTheClockOfTheServer(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		c.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: handwerk-system}}`)
+		c.Create(leaseOfFoo("handwerk-system"))
+		b := newBench(t)
+		b.login = func(context.Context) (*rest.Config, error) {
+			config := c.Config()
+			config.Wrap(func(next http.RoundTripper) http.RoundTripper { return clockAhead{next, 5 * time.Hour} })
+			return config, nil
+		}
+		if code := b.execute(context.WithoutCancel(t.Context()), strings.Fields("pause --operator foo -m looking --for 1h")); code != exitOK {
+			t.Fatalf("exit code %d: %s", code, b.err.String())
+		}
+		data, _, _ := unstructured.NestedStringMap(c.Get("configmaps.v1", "handwerk-system", "foo-paused").Object, "data")
+		if data["since"] != "2000-01-01T05:00:00Z" || data["until"] != "2000-01-01T06:00:00Z" {
+			t.Errorf("the pause is %v", data)
+		}
+		if said := b.out.String(); !strings.Contains(said, "until 2000-01-01T06:00:00Z") {
+			t.Errorf("it says %q", said)
+		}
+	})
+}
+
 // leaseOfFoo is the lock of operator foo in a namespace.
 func leaseOfFoo(namespace string) string {
 	return `{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: foo-leader, namespace: ` + namespace + `, annotations: {foo.handwerk.dev/scope: ""}}}`
@@ -113,7 +171,7 @@ func TestAPauseGoesWhereTheOperatorRuns(t *testing.T) {
 		"that of the Lease, with its file":    {[]string{"shop"}, "--config foo.yaml", "shop", ""},
 		"that of the flag":                    {[]string{"shop"}, "--operator foo --operator-namespace other", "other", ""},
 		"that of the flag, without any Lease": {nil, "--operator foo --operator-namespace other", "other", ""},
-		"none without a Lease":                {nil, "--operator foo", "", "finding operator foo: no Lease of this operator is there, which says where it runs: set --operator-namespace "},
+		"none without a Lease":                {nil, "--operator foo", "", "finding operator foo: no Lease of this operator is there, which says where it runs: set --operator-namespace to the namespace of its Pods, or to default if it runs on this machine"},
 		"none if there are two":               {[]string{"shop", "other"}, "--operator foo", "", "finding operator foo: several are there: choose one by --operator and --operator-namespace: operator foo (Lease other/foo-leader), operator foo (Lease shop/foo-leader)"},
 	}
 	for name, tt := range tests {

@@ -8,6 +8,7 @@
 package door
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -100,7 +101,7 @@ func Home(ctx context.Context, config *rest.Config, namespace string, to Target)
 	case !apierrors.IsForbidden(err):
 		return "", fmt.Errorf("finding operator %s: %w", to.Operator, err)
 	}
-	return "", fmt.Errorf("finding operator %s: %w: set --%s to the namespace of its Pods", to.Operator, err, NamespaceFlag)
+	return "", fmt.Errorf("finding operator %s: %w: set --%s to the namespace of its Pods, or to %s if it runs on this machine", to.Operator, err, NamespaceFlag, cmp.Or(namespace, metav1.NamespaceDefault))
 }
 
 // at returns the process at an address.

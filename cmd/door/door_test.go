@@ -236,8 +236,8 @@ func TestTheHomeOfAnOperator(t *testing.T) {
 		"one for life says it":             {[]metav1.Object{lifelong("shop", "foo", "foo-0")}, Target{Operator: "foo"}, "shop"},
 		"one of two was left behind":       {[]metav1.Object{lease("shop", "foo", "foo-0_1", 0), lease("old", "foo", "foo-0_1", time.Hour)}, Target{Operator: "foo"}, "shop"},
 		"a lock with a name of its own":    {[]metav1.Object{lease("shop", "lock", "foo-0_1", 0)}, Target{Operator: "foo", Lock: "lock-leader"}, "shop"},
-		"no Lease":                         {nil, Target{Operator: "foo"}, "finding operator foo: no Lease of this operator is there, which says where it runs: set --operator-namespace to the namespace of its Pods"},
-		"Leases of other operators":        {[]metav1.Object{lease("ops", "bar", "bar-0_1", 0)}, Target{Operator: "foo"}, "finding operator foo: no Lease of this operator is there, which says where it runs: set --operator-namespace to the namespace of its Pods"},
+		"no Lease":                         {nil, Target{Operator: "foo"}, "finding operator foo: no Lease of this operator is there, which says where it runs: set --operator-namespace to the namespace of its Pods, or to default if it runs on this machine"},
+		"Leases of other operators":        {[]metav1.Object{lease("ops", "bar", "bar-0_1", 0)}, Target{Operator: "foo"}, "finding operator foo: no Lease of this operator is there, which says where it runs: set --operator-namespace to the namespace of its Pods, or to default if it runs on this machine"},
 		"two operators have the same name": {[]metav1.Object{lease("a", "foo", "foo-0_1", 0), lease("b", "foo", "foo-0_2", 0)}, Target{Operator: "foo"}, "finding operator foo: several are there: choose one by --operator and --operator-namespace: operator foo (Lease a/foo-leader), operator foo (Lease b/foo-leader)"},
 	}
 	for name, test := range tests {
@@ -268,7 +268,7 @@ func TestLeasesOfOneNamespace(t *testing.T) {
 		t.Errorf("its home: %q, %v", got, err)
 	}
 	server.Forbid(apiserver.Rule{Verb: "list", Resource: coordinationv1.Resource("leases"), Namespace: "shop"})
-	if got, err := Home(t.Context(), config, "shop", Target{Operator: "foo"}); err == nil || !strings.HasSuffix(err.Error(), ": set --operator-namespace to the namespace of its Pods") {
+	if got, err := Home(t.Context(), config, "shop", Target{Operator: "foo"}); err == nil || !strings.HasSuffix(err.Error(), ": set --operator-namespace to the namespace of its Pods, or to shop if it runs on this machine") {
 		t.Errorf("its home where no Lease may be listed: %q, %v", got, err)
 	}
 	if got := ask(t, config, "shop", Target{}, "a"); !strings.HasSuffix(got, ": set --operator-namespace to a namespace where you may list leases.coordination.k8s.io, or --pod") {

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/handwerk-dev/handwerk/engine/apiserver/rbac"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -251,8 +252,9 @@ func whole(h *http.Request, code int, kind string, data []byte) *http.Response {
 func respond(h *http.Request, code int, kind string, body io.ReadCloser, length int64) *http.Response {
 	return &http.Response{
 		StatusCode: code, Status: strconv.Itoa(code) + " " + http.StatusText(code), Request: h,
-		Header: http.Header{"Content-Type": {kind}}, ContentLength: length,
-		Body: body, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header:        http.Header{"Content-Type": {kind}, "Date": {time.Now().UTC().Format(http.TimeFormat)}},
+		ContentLength: length,
+		Body:          body, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
 }
 

@@ -7,6 +7,8 @@ package pause
 import (
 	"cmp"
 	"time"
+
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 // By says where a pause is declared.
@@ -67,6 +69,9 @@ func (p Pause) String() string {
 	return text + ": " + reason
 }
 
+// mostReason bounds a reason, in bytes, so that a condition and a line of the log have room for it.
+const mostReason = 16 << 10
+
 // stops reports whether the pause keeps handlers from an object.
 func (p *Pause) stops(deleting bool) bool { return p != nil && (!deleting || !p.Deletions) }
 
@@ -75,9 +80,9 @@ func (p *Pause) over(now time.Time) bool {
 	return p != nil && !p.Until.IsZero() && !now.Before(p.Until)
 }
 
-// Data returns the pause of an operator as its ConfigMap has it.
+// Data returns the pause of an operator as its ConfigMap has it. It has each key, so that none of another pause stays.
 func (p Pause) Data() map[string]string {
-	out := map[string]string{"reason": p.Reason, "by": p.Who, "since": p.Since.UTC().Format(time.RFC3339), "deletions": Hold}
+	out := map[string]string{"reason": p.Reason, "by": p.Who, "since": p.Since.UTC().Format(time.RFC3339), "until": "", "deletions": Hold}
 	if !p.Until.IsZero() {
 		out["until"] = p.Until.UTC().Format(time.RFC3339)
 	}
@@ -92,5 +97,8 @@ func (p Pause) Data() map[string]string {
 func FromData(data map[string]string) Pause {
 	since, _ := time.Parse(time.RFC3339, data["since"])
 	until, _ := time.Parse(time.RFC3339, data["until"])
-	return Pause{By: Operator, Reason: data["reason"], Who: data["by"], Since: since, Until: until, Deletions: data["deletions"] == Proceed}
+	return Pause{
+		By: Operator, Reason: plain.Short(data["reason"], mostReason), Who: plain.Short(data["by"], mostReason), Deletions: data["deletions"] == Proceed,
+		Since: since.UTC(), Until: until.UTC(), // so that equal pauses are equal values
+	}
 }

@@ -279,6 +279,23 @@ func pausedBy(t *testing.T, metrics *ops.Metrics) map[string]float64 {
 	return out
 }
 
+// TestAPauseIsLoggedOnce holds that edits of the ConfigMap that change nothing of the pause are no news, however its times are written.
+func TestAPauseIsLoggedOnce(t *testing.T) {
+	scene.Play(t, scene.Scenario{Operator: scene.Syncs, Play: func(s *scene.Stage) {
+		inOps(s)
+		log := scene.LaunchWithLog(s, "operator is paused", ofOps)
+		india := time.FixedZone("", 19800)
+		pauseOperator(s, "since: "+strconv.Quote(time.Now().In(india).Format(time.RFC3339)), "until: "+strconv.Quote(time.Now().Add(time.Hour).In(india).Format(time.RFC3339)))
+		for i := range 3 {
+			s.Update(scene.ConfigMaps, scene.OpsNamespace, "op-paused", scene.SetField(strconv.Itoa(i), "metadata", "labels", "n"))
+			s.Settle()
+		}
+		if got := log(); len(got) != 1 {
+			t.Errorf("the log has %d lines, want 1: %v", len(got), got)
+		}
+	}})
+}
+
 // TestAPausedOperatorIsSeen holds where it is said that the operator is paused.
 func TestAPausedOperatorIsSeen(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: scene.Syncs, Play: func(s *scene.Stage) {
