@@ -24,18 +24,17 @@ type conditions struct {
 }
 
 // Own asks for the conditions of the engine's own, or for their end: the object is not paused in a pass.
-func (p conditions) Own(operator string, marks *patch.Marks) {
-	p.failing(operator, marks)
-	there := ConditionOf(p.Object, PausedCondition)
-	ours := strings.HasPrefix(ConditionText(there, "message"), Said{operator: operator}.prefix())
-	if ours && !slices.ContainsFunc(p.Explicit, func(c metav1.Condition) bool { return c.Type == PausedCondition }) {
+func (p conditions) Own(marks *patch.Marks) {
+	p.failing(marks)
+	name, _ := cutName(ConditionText(ConditionOf(p.Object, PausedCondition), "message"), p.Rules.Names())
+	if name != "" && !slices.ContainsFunc(p.Explicit, func(c metav1.Condition) bool { return c.Type == PausedCondition }) {
 		marks.Mended = append(marks.Mended, PausedCondition)
 	}
 }
 
 // failing asks for the condition that says which handlers fail, or for its end.
-func (p conditions) failing(operator string, marks *patch.Marks) {
-	said := SaidOf(p.Object, operator)
+func (p conditions) failing(marks *patch.Marks) {
+	said := SaidOf(p.Object, p.Rules.Names()...)
 	if said.Foreign() {
 		return
 	}
@@ -212,9 +211,9 @@ type Said struct {
 	foreign          bool
 }
 
-// SaidOf reads the condition that an operator has left on an object.
-func SaidOf(o *unstructured.Unstructured, operator string) Said {
-	s := Said{operator: operator}
+// SaidOf reads the condition that an operator has left on an object, under its name or an earlier one: the names, its own first.
+func SaidOf(o *unstructured.Unstructured, names ...string) Said {
+	s := Said{operator: names[0]}
 	for _, c := range ConditionsOf(o) {
 		if c["type"] == Failing {
 			s.there = c
@@ -223,18 +222,31 @@ func SaidOf(o *unstructured.Unstructured, operator string) Said {
 	if s.there == nil {
 		return s
 	}
-	var ours bool
-	s.message, ours = strings.CutPrefix(ConditionText(s.there, "message"), s.prefix())
-	s.foreign = s.there["status"] != string(metav1.ConditionTrue) || !ours
+	var name string
+	name, s.message = cutName(ConditionText(s.there, "message"), names)
+	s.foreign = s.there["status"] != string(metav1.ConditionTrue) || name == ""
 	s.reason = ConditionText(s.there, "reason")
 	if names, _, found := strings.Cut(s.message, ": "); found {
 		s.Named = strings.Split(names, ", ")
 	}
+	if name != s.operator {
+		s.message = "" // it is said again, under the new name
+	}
 	return s
 }
 
-// prefix is how the operator begins what it says.
-func (s Said) prefix() string { return "Operator " + s.operator + ": " }
+// sayAs is how an operator begins what it says in conditions.
+func sayAs(operator string) string { return "Operator " + operator + ": " }
+
+// cutName cuts that off what one of these operators says. The name is empty where none of them says it.
+func cutName(message string, names []string) (name, rest string) {
+	for _, name := range names {
+		if rest, is := strings.CutPrefix(message, sayAs(name)); is {
+			return name, rest
+		}
+	}
+	return "", message
+}
 
 // Foreign reports whether the condition is another controller's. It is left alone then.
 func (s Said) Foreign() bool { return s.foreign }
@@ -251,7 +263,7 @@ func (s Said) Next(handlers []FailingHandler, owed bool) (set *metav1.Condition,
 	case t.open && !t.news:
 		// What is said holds until it is known better.
 	case failing && (s.reason != t.reason || !strings.HasPrefix(s.message, who)):
-		set = &metav1.Condition{Type: Failing, Status: metav1.ConditionTrue, Reason: t.reason, Message: s.prefix() + who + t.message}
+		set = &metav1.Condition{Type: Failing, Status: metav1.ConditionTrue, Reason: t.reason, Message: sayAs(s.operator) + who + t.message}
 	case !failing && s.there != nil:
 		mended = true
 	}

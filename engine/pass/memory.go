@@ -92,10 +92,18 @@ type Rest struct {
 	Grown int
 	// Woken is what woke the object last, as long as something of that is left to do.
 	Woken breaker.Woken
-	// Paused is where the pause is declared in which the last pass found the object; empty without a pause.
-	Paused pause.By
+	// Halt is the pause in which the last pass found the object; nil without a pause.
+	Halt *Halt
 	// Settled are types of conditions that were to be retired: they are gone, or somebody else's.
 	Settled []string
+}
+
+// Halt is what is remembered of the pause of an object.
+type Halt struct {
+	// By is where it is declared.
+	By pause.By
+	// Said is what the object's condition says of it, as this process has written it; empty where it has not.
+	Said string
 }
 
 // Itself stands for the pass's own requests among the handlers that were refused: its write, and its look for an

@@ -111,7 +111,7 @@ func (s *Site) runLiving(ctx context.Context, key cache.ObjectName, t *Turn, nex
 	if now := s.Pauses.Of(object); now != nil {
 		return s.rest(ctx, in, m, *now, next)
 	}
-	if m.Paused != "" {
+	if m.Halt != nil {
 		s.resumed(in, m)
 	}
 	if wait := m.Breaker.Wait(in.Now); wait > 0 && object.GetDeletionTimestamp() == nil {

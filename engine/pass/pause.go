@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -34,8 +33,8 @@ func (s *Site) rest(ctx context.Context, in Input, m *Memory, now pause.Pause, n
 	s.Daemons.Pause(key)
 	s.idle(ctx, key, m, in.Changes, Why{Reason: Paused, Detail: now.String()})
 	s.Box.Finished(key, ops.Stand{Standing: ops.Paused, Open: []ops.Open{{Standing: ops.Paused, Reason: "paused: " + now.String()}}})
-	if m.Paused != now.By {
-		m.Paused = now.By
+	if m.Halt == nil || m.Halt.By != now.By {
+		m.Halt = &Halt{By: now.By}
 		s.pauseLog(in, now.By).Info("object is paused; no handler runs", "reason", now.Reason, "deletionsGoOn", now.Deletions)
 	}
 	owed, err := s.sayPaused(ctx, key, in.Object, m, now)
@@ -47,8 +46,8 @@ func (s *Site) rest(ctx context.Context, in Input, m *Memory, now pause.Pause, n
 
 // resumed says that an object is not paused any more.
 func (s *Site) resumed(in Input, m *Memory) {
-	s.pauseLog(in, m.Paused).Info("object is no longer paused")
-	m.Paused = ""
+	s.pauseLog(in, m.Halt.By).Info("object is no longer paused")
+	m.Halt = nil
 }
 
 // pauseLog is the log for the pause of an object. A pause of many objects is a line of its own.
@@ -60,9 +59,9 @@ func (s *Site) pauseLog(in Input, by pause.By) logr.Logger {
 	return log
 }
 
-// sayPaused sets the object's condition, once. Owed: that is to be tried again.
+// sayPaused sets the object's condition, once: if another hand takes it off, it stays off. Owed: that is to be tried again.
 func (s *Site) sayPaused(ctx context.Context, key cache.ObjectName, o *unstructured.Unstructured, m *Memory, now pause.Pause) (owed bool, err error) {
-	if now.By == pause.Operator || s.Rules.Spec.Cache == dsl.CacheMetadata { // which does not show what other conditions there are
+	if now.By == pause.Operator || m.Halt.Said == now.String() || s.Rules.Spec.Cache == dsl.CacheMetadata { // which does not show what other conditions there are
 		return false, nil
 	}
 	wish := func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
@@ -84,6 +83,9 @@ func (s *Site) sayPaused(ctx context.Context, key cache.ObjectName, o *unstructu
 	if err != nil {
 		return false, fmt.Errorf("saying that the object is paused: %w", err)
 	}
+	if !owed {
+		m.Halt.Said = now.String()
+	}
 	return owed, nil
 }
 
@@ -93,14 +95,13 @@ func (s *Site) pausedCondition(o *unstructured.Unstructured, now pause.Pause) *m
 	if s.Pauses.Of(o) == nil {
 		return nil
 	}
-	prefix := Said{operator: s.Rules.Operator.Name}.prefix()
-	want := metav1.Condition{Type: PausedCondition, Status: metav1.ConditionTrue, Reason: "Annotation", Message: prefix + now.String()}
+	want := metav1.Condition{Type: PausedCondition, Status: metav1.ConditionTrue, Reason: "Annotation", Message: sayAs(s.Rules.Operator.Name) + now.String()}
 	if now.By == pause.Namespace {
 		want.Reason = "Namespace"
 	}
 	there := ConditionOf(o, PausedCondition)
 	message := ConditionText(there, "message")
-	if there != nil && (!strings.HasPrefix(message, prefix) || message == want.Message && ConditionText(there, "reason") == want.Reason) {
+	if name, _ := cutName(message, s.Rules.Names()); there != nil && (name == "" || message == want.Message && ConditionText(there, "reason") == want.Reason) {
 		return nil
 	}
 	return &want

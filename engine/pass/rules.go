@@ -45,6 +45,9 @@ type Rules struct {
 	Earlier, Managers []string
 }
 
+// Names returns the operator's name and its earlier ones.
+func (r *Rules) Names() []string { return append([]string{r.Operator.Name}, r.Managers...) }
+
 // NewRules works them out. Key is that of digests of Secrets.
 func NewRules(op *dsl.Operator, r *dsl.Resource, key *book.Key) Rules {
 	out := Rules{Operator: op, Spec: r, Resource: r.Name.String(), Digests: r.DigestsSecrets(), KeepsReady: r.KeepsReady(), Finalizer: op.Finalizer(), Prefix: op.Prefix(), Retry: op.RetryAnnotation()}

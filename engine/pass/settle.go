@@ -127,7 +127,7 @@ func (p *pass) settle(st State) (State, verdict) {
 		st = st.noted(Note{Kind: FilterMended, Handler: handler})
 	}
 	if !p.Gone && p.Rules.Spec.Cache != dsl.CacheMetadata { // else it is not known what other conditions there are
-		p.conditions(st).Own(p.Rules.Operator.Name, &out.marks)
+		p.conditions(st).Own(&out.marks)
 	}
 	if p.keepsReady() {
 		st, out.marks.Ready = p.readiness(st)

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 // Board knows the pauses of one operator. Its methods may be called by any number of goroutines.
@@ -122,7 +123,7 @@ func (b *Board) Of(o metav1.Object) *Pause {
 func (b *Board) declared(annotations map[string]string, by By) *Pause {
 	for _, op := range b.names {
 		if reason, found := annotations[op.PausedAnnotation()]; found {
-			return &Pause{By: by, Reason: reason, Deletions: annotations[op.PausedDeletionsAnnotation()] == Proceed}
+			return &Pause{By: by, Reason: plain.Short(reason, mostReason), Deletions: annotations[op.PausedDeletionsAnnotation()] == Proceed}
 		}
 	}
 	return nil

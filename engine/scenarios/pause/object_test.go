@@ -4,8 +4,12 @@
 package pause_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/enginetest"
@@ -63,6 +67,37 @@ func TestAnnotationsOfObjects(t *testing.T) {
 			s.Called("sync resume")
 			s.WantCondition("Paused", "False@<nil> Theirs: no")
 		}},
+		"one from an earlier name of the operator goes": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
+			s.Update(scene.CRDs, "", "foos.example.com", scene.AddConditions)
+			s.Operator.Name = "older"
+			s.Begin()
+			annotate(s, map[string]string{"older.handwerk.dev/paused": "looking"})
+			s.WantCondition("Paused", "True@1 Annotation: Operator older: looking")
+			scene.Stop(s)
+			s.Operator = dsl.New("op")
+			s.Operator.Was = []string{"older"}
+			s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) { scene.Syncs(foo, &s.Journal) })
+			s.Launch()
+			s.WantCondition("Paused", "True@1 Annotation: Operator op: looking")
+			scene.Stop(s)
+			annotate(s, map[string]string{"older.handwerk.dev/paused": ""})
+			s.Set([]any{map[string]any{"type": "Paused", "status": "True", "reason": "Annotation", "message": "Operator older: looking"}}, "status", "conditions")
+			s.Process.Restart()
+			s.Called("sync resume")
+			s.WantCondition("Paused")
+		}},
+		"a condition that another hand takes off stays off": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
+			s.Update(scene.CRDs, "", "foos.example.com", scene.AddConditions)
+			s.Begin()
+			annotate(s, map[string]string{pausedKey: "x"})
+			s.Forget()
+			for range 10 {
+				s.Set([]any{}, "status", "conditions")
+			}
+			s.Wrote()
+			annotate(s, map[string]string{pausedKey: "y"})
+			s.WantCondition("Paused", "True@1 Annotation: Operator op: y")
+		}},
 		"the annotation of another operator means nothing": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
 			s.Begin()
 			annotate(s, map[string]string{"other.handwerk.dev/paused": "x", "op.example.com/paused": "x"})
@@ -103,6 +138,30 @@ func TestAnnotationsOfObjects(t *testing.T) {
 			s.WantFinalizers()
 		}},
 	})
+}
+
+// TestALongReasonFits holds that a reason of any length is said, as far as conditions of usual schemas have room.
+func TestALongReasonFits(t *testing.T) {
+	scene.Play(t, scene.Scenario{Operator: scene.Syncs, Play: func(s *scene.Stage) {
+		s.Update(scene.CRDs, "", "foos.example.com", scene.AddConditions)
+		s.Refuse(scene.Foos, func(o *unstructured.Unstructured) error {
+			if c := scene.Condition(o, "Paused"); c != nil && len(c["message"].(string)) > 32768 {
+				return errors.New("status.conditions[0].message: Too long: may not be more than 32768 bytes")
+			}
+			return nil
+		})
+		s.Begin()
+		annotate(s, map[string]string{pausedKey: strings.Repeat("x", 100_000)})
+		if c := scene.Condition(s.Web(), "Paused"); c == nil || !strings.HasPrefix(c["message"].(string), "Operator op: xxx") {
+			t.Errorf("the condition is %.100v", c)
+		}
+		s.Advance(time.Minute)
+		for _, line := range checks(s) {
+			if len(line) > 32768 {
+				t.Errorf("a check has %d bytes: %.100s", len(line), line)
+			}
+		}
+	}})
 }
 
 // TestDeletionsOfPausedObjects holds that the one who pauses chooses whether deletions go on.
