@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -150,6 +151,7 @@ func TestTextsOfUsersMakeNoLongLines(t *testing.T) {
 		"as a value":           func(l logr.Logger) { l.Info("a", "value", long) },
 		"as a value before it": func(l logr.Logger) { l.WithValues("value", long).Info("a") },
 		"in an error":          func(l logr.Logger) { l.Error(fmt.Errorf("parsing: %w", errors.New(long)), "a") },
+		"as one of many":       func(l logr.Logger) { l.Info("a", "value", slices.Repeat([]string{long[:100]}, 10_000)) },
 		"in an error's value":  func(l logr.Logger) { l.Info("a", "error", errors.New(long)) },
 	} {
 		for _, args := range []string{"--zap-encoder=console", "--zap-encoder=json"} {

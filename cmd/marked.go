@@ -4,8 +4,10 @@
 package cmd
 
 import (
+	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"go.uber.org/zap/zapcore"
 
@@ -54,14 +56,30 @@ func shortened(fields []zapcore.Field) []zapcore.Field {
 	out := slices.Clone(fields)
 	for i, f := range out {
 		text := f.String
-		if err, is := f.Interface.(error); is && f.Type == zapcore.ErrorType {
-			text = err.Error()
+		switch held := f.Interface.(type) {
+		case error:
+			text = held.Error()
+		case zapcore.ArrayMarshaler:
+			text = joined(held)
 		}
 		if len(text) > mostLogged {
 			out[i] = zapcore.Field{Key: f.Key, Type: zapcore.StringType, String: plain.Short(text, mostLogged)}
 		}
 	}
 	return out
+}
+
+// joined returns a list of texts as one text, empty for another list.
+func joined(list zapcore.ArrayMarshaler) string {
+	of := reflect.ValueOf(list)
+	if of.Kind() != reflect.Slice || of.Type().Elem().Kind() != reflect.String {
+		return ""
+	}
+	var out strings.Builder
+	for i := 0; i < of.Len() && out.Len() <= mostLogged; i++ {
+		out.WriteString(of.Index(i).String() + ", ")
+	}
+	return strings.TrimSuffix(out.String(), ", ")
 }
 
 func isMarked(fields []zapcore.Field, mark string) bool {

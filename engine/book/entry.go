@@ -275,8 +275,11 @@ func (e Entry) Retry() Entry {
 // RetryNow returns the entry of a handler that a person has run now: if it failed for good, fails or waits, its attempts count from
 // the first, and its deadline begins again. Steps and sub-handlers that are done stay done. It reports whether there was anything to retry.
 func (e Entry) RetryNow() (_ Entry, some bool) {
-	switch {
-	case e.FailedFor != "":
+	switch c := e.FailedFor; {
+	case c != "" && c != dsl.Create && !c.Lasting() && e.Try.Cause != dsl.Delete:
+		e.FailedFor = ""
+		return e.WakeFor(c), true // its view does not say that it is due
+	case c != "" && e.Try.Cause != dsl.Delete:
 		return e.Retry(), true
 	case e.Try.Cause == "" || e.Try.Done && !e.Try.Failed:
 		return e, false

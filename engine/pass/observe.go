@@ -33,7 +33,7 @@ func (p *pass) observe(ctx context.Context, next queue.Next) (State, error) {
 	st.Due = next
 	p.memory.Filters.Begin()
 	p.hear(p.Changes.Event)
-	if ids := p.Object.GetAnnotations()[p.Rules.Retry]; ids != "" && !p.Gone && !p.resourceWide() {
+	if ids, asked := p.Object.GetAnnotations()[p.Rules.Retry]; asked && !p.Gone && !p.resourceWide() {
 		st = p.retry(st, ids)
 	}
 	var n Found

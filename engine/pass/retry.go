@@ -4,20 +4,27 @@
 package pass
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 // RetryRefused is the reason of the Event that says that the annotation names no handler of the object.
 const RetryRefused = "RetryRefused"
+
+// mostUnknown bounds the names of handlers that do not exist in a line and an Event, in bytes.
+const mostUnknown = 512
 
 // retry has handlers run now that a person has named: those that failed for good, fail, or wait. With "*" these are all.
 func (p *pass) retry(st State, ids string) State {
 	st.Retried = true
 	known, retried, idle := []string{}, []string{}, []string{}
 	all := strings.TrimSpace(ids) == "*"
-	names := strings.FieldsFunc(ids, func(r rune) bool { return r == ',' || r == ' ' })
+	names := strings.FieldsFunc(ids, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 	named := func(id string) bool { return all || slices.Contains(names, id) }
 	for _, r := range p.Rules.Readers {
 		known = append(known, r.ID)
@@ -42,10 +49,14 @@ func (p *pass) retry(st State, ids string) State {
 			idle = append(idle, d.ID)
 		}
 	}
-	st = st.noted(Note{Line: "handlers are tried again, as the annotation asks", Values: []any{"handlers", retried, "nothingToRetry", idle}})
-	if unknown := slices.DeleteFunc(names, func(id string) bool { return all || slices.Contains(known, id) }); len(unknown) > 0 {
-		text := fmt.Sprintf("The annotation %s names %s; the handlers are %s", p.Rules.Retry, strings.Join(unknown, ", "), strings.Join(known, ", "))
-		st = st.noted(Note{Line: "annotation names a handler that does not exist", Warning: true, Values: []any{"unknown", unknown}, Action: "retry", Reason: RetryRefused, Message: text})
+	if len(retried)+len(idle) > 0 {
+		st = st.noted(Note{Line: "handlers are tried again, as the annotation asks", Values: []any{"handlers", retried, "nothingToRetry", idle}})
 	}
-	return st
+	unknown := slices.DeleteFunc(names, func(id string) bool { return all || slices.Contains(known, id) })
+	if len(names) > 0 && len(unknown) == 0 {
+		return st
+	}
+	text := cmp.Or(plain.Short(strings.Join(unknown, ", "), mostUnknown), "no handler")
+	message := fmt.Sprintf("The annotation %s names %s; the handlers are %s", p.Rules.Retry, text, strings.Join(known, ", "))
+	return st.noted(Note{Line: "annotation names a handler that does not exist", Warning: true, Values: []any{"unknown", text}, Action: "retry", Reason: RetryRefused, Message: message})
 }

@@ -80,7 +80,7 @@ func timeless(tree map[string]any) map[string]any {
 func (t Target) objectChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks) change {
 	notes := t.notes(o, p, m)
 	for key, was := range m.Spent {
-		if o.GetAnnotations()[key] == was {
+		if now, found := o.GetAnnotations()[key]; found && now == was {
 			notes, m.Locked = overlay(notes, map[string]any{key: nil}), true
 		}
 	}

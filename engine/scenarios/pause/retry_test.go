@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
@@ -182,6 +184,13 @@ func TestRetry(t *testing.T) {
 				s.T.Errorf("Events:\n%s", text)
 			}
 		}},
+		"an annotation that names none goes, too": {Operator: once(permanent), Play: func(s *scene.Stage) {
+			s.Begin()
+			s.Advance(time.Minute)
+			s.Forget()
+			s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{retryKey: ""}) })
+			taken(s)
+		}},
 		"after a crash before the write it is taken up again": {Operator: once(permanent), Play: func(s *scene.Stage) {
 			s.Begin()
 			s.FailNext("patch", scene.Foos, scene.ErrAgain)
@@ -212,4 +221,82 @@ func TestRetry(t *testing.T) {
 			wantTaken(s)
 		}},
 	})
+}
+
+// TestARetryOfEachCause holds that a handler which failed for good runs again whatever it ran for.
+func TestARetryOfEachCause(t *testing.T) {
+	fails := func(j *enginetest.Journal) dsl.Func {
+		permanent := scene.Fails(dsl.Permanent(scene.ErrAgain))
+		return j.Note("h", permanent, permanent, scene.Succeeds)
+	}
+	tests := map[dsl.Cause]struct {
+		declare func(*dsl.Resource, dsl.Func)
+		cause   func(*scene.Stage) // what it runs for, after the object was created
+	}{
+		dsl.Create: {declare: func(foo *dsl.Resource, f dsl.Func) { foo.OnCreate("h", f) }},
+		dsl.Update: {func(foo *dsl.Resource, f dsl.Func) { foo.OnUpdate("h", f) }, func(s *scene.Stage) { s.Resize(3) }},
+		dsl.Timer: {func(foo *dsl.Resource, f dsl.Func) {
+			foo.On([]dsl.Cause{dsl.Timer}, "h", f, dsl.At(scene.WithoutJitter(dsl.Timing{Every: time.Hour})))
+		}, func(s *scene.Stage) { s.Advance(61 * time.Minute) }},
+		dsl.Resume: {func(foo *dsl.Resource, f dsl.Func) {
+			foo.OnCreate("made", scene.Succeeds)
+			foo.OnResume("h", f)
+		}, func(s *scene.Stage) { s.Process.Restart() }},
+		dsl.Child: {declare: func(foo *dsl.Resource, f dsl.Func) {
+			keepsValue(foo, nil)
+			foo.On([]dsl.Cause{dsl.Child}, "h", f)
+		}},
+		dsl.RelatedChange: {func(foo *dsl.Resource, f dsl.Func) {
+			foo.Relates(dsl.Relation{Name: "them", Resource: dsl.ResourceName{Resource: "configmaps", Version: "v1"}, Select: scene.RelatedByName})
+			foo.On([]dsl.Cause{dsl.RelatedChange}, "h", f)
+		}, func(s *scene.Stage) {
+			s.Set("a", "spec", "ref")
+			s.Create(scene.ConfigMapIn("default", "a"))
+		}},
+	}
+	for cause, tt := range tests {
+		t.Run(string(cause), func(t *testing.T) {
+			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) { tt.declare(foo, fails(j)) }, Play: func(s *scene.Stage) {
+				s.Launch()
+				s.Create(scene.Web)
+				s.Settle()
+				if tt.cause != nil {
+					tt.cause(s)
+				}
+				s.Called("h " + string(cause))
+				for range 2 {
+					annotate(s, map[string]string{retryKey: "h"})
+					got := s.Take()
+					if len(got) != 1 {
+						s.T.Errorf("calls after a retry: %v, want one", got)
+					}
+				}
+				annotate(s, map[string]string{retryKey: "h"})
+				s.Called() // it has succeeded
+			}})
+		})
+	}
+}
+
+// TestARetryOfGarbage holds that names of no handler make no long lines and Events, however many they are.
+func TestARetryOfGarbage(t *testing.T) {
+	scene.Play(t, scene.Scenario{Operator: scene.Syncs, Play: func(s *scene.Stage) {
+		log := scene.LaunchWithLog(s, "annotation names a handler that does not exist")
+		s.Create(scene.Web)
+		s.Settle()
+		annotate(s, map[string]string{retryKey: strings.Repeat("ab,", 60_000)})
+		lines := log()
+		for _, e := range s.Events() {
+			lines = append(lines, fmt.Sprint(e))
+		}
+		if len(lines) != 2 {
+			t.Fatalf("there are %d lines and Events, want one of each", len(lines))
+		}
+		for _, text := range lines {
+			if len(text) > 4000 {
+				t.Errorf("%d bytes: %.100s", len(text), text)
+			}
+		}
+		wantTaken(s)
+	}})
 }
