@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package why_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/engine/status"
+)
+
+// TestAnOperatorWithALoopingObjectIsNotWell holds that operator status says so by its exit code.
+func TestAnOperatorWithALoopingObjectIsNotWell(t *testing.T) {
+	labels := func(side string) dsl.Func {
+		return func(_ context.Context, r *dsl.Request) error {
+			r.Patch.Label("side", side)
+			return nil
+		}
+	}
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		foo.OnReconcile("left", labels("left"))
+		foo.OnReconcile("right", labels("right"))
+	}, Play: func(s *scene.Stage) {
+		s.Launch()
+		s.Create(scene.Web)
+		s.Advance(10 * time.Second)
+		a, err := s.Process.Engine().Ask(t.Context(), "status", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := a.(*status.Status)
+		if got.Resources[0].Looping != 1 || got.Healthy() {
+			t.Errorf("%d objects loop, and all is well: %v", got.Resources[0].Looping, got.Healthy())
+		}
+	}})
+}
