@@ -24,6 +24,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/children"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/pause"
 	"github.com/handwerk-dev/handwerk/engine/queue"
@@ -63,6 +64,9 @@ func (s *Site) Run(ctx context.Context, key cache.ObjectName) (queue.Next, error
 	if whole {
 		s.Daemons.Pause(key)
 		s.idle(ctx, key, t.Memory, t.Changes, Why{Reason: Paused, Detail: halt.String()})
+		if _, there := s.Own.Get(key); !there {
+			s.Box.Finished(key, ops.Stand{}) // what is gone is not ready
+		}
 		return next, nil
 	}
 	share := s.share(key, t.Memory)
