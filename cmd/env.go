@@ -18,9 +18,19 @@ func envName(flag string) string {
 	return "HANDWERK_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// documentEnv gives each flag its environment variable and adds it to the flag's help.
+// addObjectNamespace adds the flag for the namespace of an object. It has no environment variable: that of this name says for which
+// namespaces operator run works.
+func addObjectNamespace(set *pflag.FlagSet, namespace *string) {
+	set.StringVarP(namespace, "namespace", "n", "", "the `namespace` of the object (default that of the context)")
+	set.Lookup("namespace").Annotations = map[string][]string{envAnnotation: {}}
+}
+
+// documentEnv gives each flag its environment variable and adds it to the flag's help, but for those that have none.
 func documentEnv(set *pflag.FlagSet) {
 	set.VisitAll(func(f *pflag.Flag) {
+		if _, has := f.Annotations[envAnnotation]; has {
+			return
+		}
 		name := envName(f.Name)
 		f.Annotations = map[string][]string{envAnnotation: {name}}
 		f.Usage += "\n[$" + name + "]"

@@ -62,7 +62,7 @@ and waits until the operator has taken it off. Handlers with nothing to retry do
 
 func (f *retryFlags) add(set *pflag.FlagSet) {
 	set.StringSliceVar(&f.handlers, "handler", nil, "the `id` of a handler; repeatable (default all)")
-	set.StringVarP(&f.namespace, "namespace", "n", "", "the `namespace` of the object (default that of the context)")
+	addObjectNamespace(set, &f.namespace)
 	set.DurationVar(&f.timeout, "timeout", 30*time.Second, "wait so long for the operator; 0 does not wait")
 	f.which.addNames(set)
 }

@@ -44,7 +44,7 @@ type program struct {
 
 const rootLong = `Handwerk runs Kubernetes operators that are written in YAML, in Go, or in both.
 
-Every flag has an environment variable, named in its help. A flag wins over its
+Flags have environment variables, named in their help. A flag wins over its
 variable, the variable over the configuration file, the file over the default.
 
 Exit codes:

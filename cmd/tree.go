@@ -41,7 +41,7 @@ nothing of them is shown.`,
 			return p.tree(c.Context(), f, namespace, args[0], c.OutOrStdout())
 		},
 	}
-	c.Flags().StringVarP(&namespace, "namespace", "n", "", "the `namespace` of the object (default that of the context)")
+	addObjectNamespace(c.Flags(), &namespace)
 	f.kube.add(c.Flags())
 	f.addFormat(c.Flags())
 	completeChoices(c)

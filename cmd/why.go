@@ -16,6 +16,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/handwerk-dev/handwerk/cmd/door"
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/why"
 )
 
@@ -54,7 +56,7 @@ object of handlers and children, its conditions, and Events. Nothing is changed.
 		},
 	}
 	set := c.Flags()
-	set.StringVarP(&f.namespace, "namespace", "n", "", "the `namespace` of the object (default that of the context)")
+	addObjectNamespace(set, &f.namespace)
 	set.BoolVar(&f.history, "history", false, "also list the last passes over the object")
 	f.add(set)
 	completeChoices(c)
@@ -75,26 +77,39 @@ func (f *whyFlags) question(args []string) (q why.Question, err error) {
 
 // why asks about an object, and writes the answer.
 func (p *program) why(ctx context.Context, f *whyFlags, q why.Question, out io.Writer) error {
+	op, err := p.declared(f.config)
+	if err != nil {
+		return err
+	}
 	config, namespace, unreached := p.access(ctx, &f.kube)
 	q.Namespace = cmp.Or(q.Namespace, namespace, metav1.NamespaceDefault)
 	a, answers, err := p.askWhy(ctx, f, q)
-	if refused, is := errors.AsType[*apierrors.StatusError](err); answers && is && refused.Status().Code == http.StatusNotFound {
-		return err // it does not handle such objects
+	if refused, is := errors.AsType[*apierrors.StatusError](err); answers && is && refused.Status().Code < http.StatusInternalServerError {
+		return err // it does not handle such objects, or several kinds of them
+	}
+	if errors.Is(err, door.ErrAddress) {
+		return err
 	}
 	if err != nil && unreached == nil {
 		var alone error
-		if a, alone = readAlone(ctx, config, q, p.called(f), err); alone != nil {
+		if a, alone = readAlone(ctx, config, q, f.asked(op), err); alone != nil {
 			return errors.Join(err, alone)
 		}
 	} else if err != nil {
 		return err
 	}
-	return f.write(out, a, func() error { return why.Text(out, a, p.colors()) })
+	if err := f.write(out, a, func() error { return why.Text(out, a, p.colors()) }); err != nil {
+		return err
+	}
+	if a.Unseen == why.NoObject {
+		return fmt.Errorf("%s %q not found", q.Resource, q.Name)
+	}
+	return nil
 }
 
-// called is the name of the operator that is asked; empty if none is named.
-func (p *program) called(f *whyFlags) string {
-	if op, err := p.declared(f.config); err == nil && op != nil && f.target.Operator == "" {
+// asked is the name of the operator that is asked; empty if none is named. The operator is that of the configuration, nil if none was given.
+func (f *whyFlags) asked(op *dsl.Operator) string {
+	if op != nil && f.target.Operator == "" {
 		return op.Name
 	}
 	return f.target.Operator

@@ -24,6 +24,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/apiserver/complete"
 	"github.com/handwerk-dev/handwerk/engine/apiserver/local"
 	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/why"
 )
@@ -32,7 +33,7 @@ import (
 func stuck() why.Answer {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	at := func(d time.Duration) *time.Time { return new(now.Add(d)) }
-	ran := why.Run{At: *at(-time.Minute), Cause: "update", Number: 2, Outcome: "retry", Error: "no route\nto \x1b[2Jhost", Took: 1500 * time.Millisecond}
+	ran := why.Run{At: *at(-time.Minute), Cause: "update", Number: 2, Outcome: "retry", Error: "no route\nto \x1b[2Jhost", Took: metav1.Duration{Duration: 1500 * time.Millisecond}}
 	return why.Answer{
 		Operator: "foo", At: now, Resource: "foos.v1.example.com", Kind: "Foo", Namespace: "shop", Name: "web", Standing: "held", Since: at(-time.Hour),
 		Idle: why.IdleFor("BreakerOpen", ""), Due: at(30 * time.Second),
@@ -159,5 +160,45 @@ func TestWhatABookSaysOfAHandler(t *testing.T) {
 				t.Errorf("it counts %d attempts", h.Attempts)
 			}
 		})
+	}
+}
+
+// TestWhyOfWhatCannotBeAsked holds that a mistake of the person who asks is no operator that does not answer, and that an object
+// which is not there is an error, whether the operator runs or not.
+func TestWhyOfWhatCannotBeAsked(t *testing.T) {
+	none := filepath.Join(t.TempDir(), "none.yaml")
+	gone := why.Answer{Operator: "foo", Kind: "Foo", Namespace: "shop", Name: "nope", Unseen: why.NoObject}
+	lab(t, func(t *testing.T, _ *enginetest.Cluster, run func(string) (int, string)) {
+		for args, want := range map[string]string{
+			"why foo/web --address nonsense":                       "error: asking at nonsense: want host:port, or unix:/path (--address)\n",
+			"why foo/web --config " + none:                         none,
+			"why foo/nope --address " + answering(t, gone):         `error: foo "nope" not found` + "\n",
+			"why foo/nope --address unix:/nowhere/s":               `"nope" not found`,
+			"why foo/nope -o json --address " + answering(t, gone): `error: foo "nope" not found` + "\n",
+		} {
+			if code, said := run(args); code != exitFailed || !strings.Contains(said, want) {
+				t.Errorf("%s: exit %d, want %q in:\n%s", args, code, want, said)
+			}
+		}
+	})
+}
+
+// TestTheNamespaceOfRunIsNotThatOfAnObject holds that $HANDWERK_NAMESPACE, by which operator run gets its scope, leaves the default
+// of other commands as it is.
+func TestTheNamespaceOfRunIsNotThatOfAnObject(t *testing.T) {
+	b := newBench(t)
+	b.Env = append(b.Env, "HANDWERK_NAMESPACE=team-a,team-b")
+	root := b.root()
+	for _, name := range []string{"why", "tree", "retry"} {
+		c, _, err := root.Find([]string{name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := setFromEnv(c.Flags(), b.Env); err != nil {
+			t.Error(err)
+		}
+		if got := c.Flags().Lookup("namespace").Value.String(); got != "" {
+			t.Errorf("operator %s asks in namespace %s", name, got)
+		}
 	}
 }

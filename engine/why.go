@@ -59,14 +59,25 @@ func (r *resource) badFeeds() (out []string) {
 	return out
 }
 
-// resourceNamed returns the resource that a person names as kubectl does.
+// resourceNamed returns the resource that a person names as kubectl does. Where several have the name, a person has to say more.
 func (e *Engine) resourceNamed(text string) (*resource, error) {
-	var names []string
+	var names, meant []string
+	var out *resource
 	for r := range e.resources.All {
-		if r.called(text) {
+		if r.name == text {
 			return r, nil
 		}
 		names = append(names, r.name)
+		if r.called(text) {
+			out, meant = r, append(meant, r.name)
+		}
+	}
+	switch len(meant) {
+	case 0:
+	case 1:
+		return out, nil
+	default:
+		return nil, unanswered(http.StatusBadRequest, "looking for %s: operator %s handles %s: name the one that you mean", text, e.op.Name, strings.Join(meant, " and "))
 	}
 	return nil, unanswered(http.StatusNotFound, "looking for %s: operator %s does not handle it; it handles %s", text, e.op.Name, strings.Join(names, ", "))
 }
@@ -77,11 +88,11 @@ func (r *resource) called(text string) bool {
 	name, served := r.spec.Name, r.own.Resource()
 	head, rest, _ := strings.Cut(text, ".")
 	head = strings.ToLower(head)
-	if head != name.Resource && head != strings.ToLower(served.Kind) && !slices.Contains(served.Short, head) {
+	if head != name.Resource && head != strings.ToLower(served.Kind) && head != served.Singular && !slices.Contains(served.Short, head) {
 		return false
 	}
 	version := served.GVR.Version
-	return slices.Contains([]string{"", name.Group, version, version + "." + name.Group}, rest) || text == r.name
+	return slices.Contains([]string{"", name.Group, version, version + "." + name.Group}, rest)
 }
 
 // why answers for an object.
@@ -138,7 +149,7 @@ func (r *resource) unseen(ctx context.Context, key cache.ObjectName) string {
 	case err != nil:
 		return "the cache does not have it, and it cannot be read: " + err.Error()
 	case live == nil:
-		return "there is no such object"
+		return why.NoObject
 	}
 	if chosen, err := labels.Parse(r.spec.LabelSelector); err == nil && !chosen.Matches(labels.Set(live.GetLabels())) {
 		return fmt.Sprintf("the resource's label selector (%s) does not select it: %s", r.spec.LabelSelector, labelled(live.GetLabels()))

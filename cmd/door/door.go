@@ -41,6 +41,9 @@ const (
 // Variable is the environment variable of [ops.DebugFlag], which the container of an operator may have.
 const Variable = "HANDWERK_DEBUG_BIND_ADDRESS"
 
+// ErrAddress says that a text is no address.
+var ErrAddress = errors.New("want host:port, or unix:/path")
+
 // Target says whom to ask. Without anything, it is the only operator in the cluster that leads.
 type Target struct {
 	// Address, if set, is asked: host:port, or unix:/path. All else does not matter then.
@@ -110,7 +113,7 @@ func at(address, operator string) (*Process, error) {
 	if path, socket := strings.CutPrefix(address, "unix:"); socket {
 		network, target = "unix", path
 	} else if _, _, err := net.SplitHostPort(address); err != nil {
-		return nil, fmt.Errorf("asking at %s: want host:port, or unix:/path (--%s)", address, AddressFlag)
+		return nil, fmt.Errorf("asking at %s: %w (--%s)", address, ErrAddress, AddressFlag)
 	}
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, target)

@@ -46,6 +46,8 @@ type Resource struct {
 	Namespaced bool
 	// Status: it has a status subresource.
 	Status bool
+	// Singular is the name of one; empty where the kind in small letters is.
+	Singular string
 	// Short are kubectl's short names. They are shared: do not change them.
 	Short []string
 	// Verbs are the supported verbs, as in "list". They are shared: do not change them.

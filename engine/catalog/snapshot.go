@@ -134,7 +134,7 @@ func resourcesOf(gv schema.GroupVersion, list []metav1.APIResource) []Resource {
 			continue
 		}
 		out = append(out, Resource{
-			GVR: gv.WithResource(r.Name), Kind: r.Kind, Short: r.ShortNames, Namespaced: r.Namespaced, Verbs: r.Verbs,
+			GVR: gv.WithResource(r.Name), Kind: r.Kind, Singular: r.SingularName, Short: r.ShortNames, Namespaced: r.Namespaced, Verbs: r.Verbs,
 		})
 	}
 	for i := range out {

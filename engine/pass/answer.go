@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -52,7 +53,7 @@ func (s *Site) History(key cache.ObjectName) (out []why.Pass) {
 	kept := s.Observer.History.Of(s.Observer.id(key))
 	for i, p := range kept {
 		one := why.Pass{
-			At: p.At, Took: p.Took, Woken: p.Woken, Wrote: p.Wrote, Error: p.Err, Due: moment(p.Due), More: p.More, Latest: moment(p.Latest),
+			At: p.At, Took: metav1.Duration{Duration: p.Took}, Woken: p.Woken, Wrote: p.Wrote, Error: p.Err, Due: moment(p.Due), More: p.More, Latest: moment(p.Latest),
 		}
 		if p.Idle != "" {
 			reason, detail, _ := strings.Cut(p.Idle, ": ")
@@ -157,7 +158,7 @@ func changes(before, after *cached.Object, secret bool, wanted func(dsl.Path) bo
 }
 
 func runOf(p history.Pass, a history.Attempt) why.Run {
-	return why.Run{At: p.At, Cause: a.Cause, Number: a.Number, Outcome: a.Outcome, Error: a.Err, Took: a.Took}
+	return why.Run{At: p.At, Cause: a.Cause, Number: a.Number, Outcome: a.Outcome, Error: a.Err, Took: metav1.Duration{Duration: a.Took}}
 }
 
 // moment is a time for an answer; nil for zero.

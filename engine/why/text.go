@@ -155,7 +155,7 @@ func (t *text) run(r Run) string {
 	if r.Number > 1 {
 		out += fmt.Sprintf(" (attempt %d)", r.Number)
 	}
-	if r.Took >= time.Millisecond {
+	if r.Took.Duration >= time.Millisecond {
 		out += ", took " + r.Took.Round(time.Millisecond).String()
 	}
 	if r.Error != "" {

@@ -8,8 +8,13 @@ package why
 import (
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/handwerk-dev/handwerk/dsl"
 )
+
+// NoObject is said of an object that does not exist.
+const NoObject = "there is no such object"
 
 // Answer says of one object what its operator does with it, and why.
 type Answer struct {
@@ -101,12 +106,13 @@ type Handler struct {
 
 // Run is one attempt of a handler.
 type Run struct {
-	At      time.Time     `json:"at"`
-	Cause   string        `json:"cause"`
-	Number  int           `json:"attempt"`
-	Outcome string        `json:"outcome"`
-	Error   string        `json:"error,omitempty"`
-	Took    time.Duration `json:"took"`
+	At      time.Time `json:"at"`
+	Cause   string    `json:"cause"`
+	Number  int       `json:"attempt"`
+	Outcome string    `json:"outcome"`
+	Error   string    `json:"error,omitempty"`
+	// Took is how long it ran.
+	Took metav1.Duration `json:"took"`
 }
 
 // Change is a field that has changed. From and To are JSON, shortened; empty where the field is missing, and where it is not shown.
@@ -204,8 +210,8 @@ type Way struct {
 
 // Pass is a pass that was kept.
 type Pass struct {
-	At   time.Time     `json:"at"`
-	Took time.Duration `json:"took"`
+	At   time.Time       `json:"at"`
+	Took metav1.Duration `json:"took"`
 	// Woken says what woke it; nothing where its time had come.
 	Woken []string `json:"woken,omitempty"`
 	// Changed is what had changed of the object since the pass before.
