@@ -87,6 +87,12 @@ func (l *lines) faults(means, words string) {
 	l.write(line{what: words, color: red})
 }
 
+// asked says where the operator answers questions.
+func (l *lines) asked(address string) {
+	l.say("ask it with operator status, and operator why RESOURCE/NAME, in another shell:")
+	l.say("  export HANDWERK_ADDRESS=%s", address)
+}
+
 // banner introduces the API server in the process: its kubeconfig, its limits, and the directory of its state.
 func (l *lines) banner(operator, kubeconfig, keep string, kept bool) {
 	l.say("operator %s runs against an API server in this process, until Ctrl-C. In another terminal:", operator)

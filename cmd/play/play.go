@@ -75,7 +75,8 @@ type player struct {
 	lines *lines
 	files *files
 	// refused are the files with an object that was refused.
-	refused map[string]bool
+	refused   map[string]bool
+	questions questions
 }
 
 // play runs op, and after each change of the files the operator that they have then.
@@ -92,6 +93,8 @@ func (p *player) play(ctx context.Context, op *dsl.Operator) error {
 	case err != nil:
 		return err
 	}
+	p.questions.engine.Store(e)
+	defer p.answer(ctx, op.Name)()
 	turn := run(ctx, op, nil, e)
 	if p.Examples {
 		p.create(ctx, things.examples)
@@ -151,6 +154,7 @@ func (p *player) replace(ctx context.Context, last *turn, op *dsl.Operator) *tur
 	if err := last.stop(); err != nil {
 		p.lines.fault("stopping operator", err)
 	}
+	p.questions.engine.Store(e)
 	return run(ctx, op, last.operator(), e)
 }
 

@@ -18,6 +18,9 @@ import (
 // grace is how long handlers go on when the operator starts again. It is short, because somebody waits.
 const grace = 100 * time.Millisecond
 
+// identity is that of the process among those of the operator.
+const identity = "play"
+
 // turn is one run of the operator, from a change of the configuration to the next. Nil is one that has ended.
 type turn struct {
 	op *dsl.Operator
@@ -41,7 +44,7 @@ func (p *player) make(ctx context.Context, op *dsl.Operator) (*engine.Engine, er
 			return nil, err
 		}
 	}
-	e, err := engine.New(op, engine.Settings{Config: config, Log: log, Namespace: p.Namespace, Identity: "play", PodName: "play"})
+	e, err := engine.New(op, engine.Settings{Config: config, Log: log, Namespace: p.Namespace, Identity: identity, PodName: identity})
 	if err != nil {
 		return nil, fmt.Errorf("making operator %s: %w", op.Name, err)
 	}
