@@ -265,6 +265,7 @@ func (w *watched) filters(at path, h *making) (when dsl.Predicate, reads dsl.Rea
 		return nil, reads, false
 	}
 	h.explainWhen = w.explains(at.Key("when"), "when", program, h.With, false)
+	program = program.Observed("", w.loader.registry.Branches(w.out.Name, h.ID))
 	return program.Predicate("when", h.With), reads.And(program.Reads()), program.Uses(expr.Old) || program.Uses(expr.Diff)
 }
 

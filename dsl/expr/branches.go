@@ -31,7 +31,7 @@ func (c *Compiler) Observed(branches Branches) *Compiler {
 }
 
 // Observed returns the program of the same predicate, which tells branches about its answers, too. What is the author's
-// name for it, as in "includeWhen". Nil is the same program.
+// name for it, as in "includeWhen"; empty if others count its answers, and only conditions in it matter. Nil is the same program.
 func (p *Program) Observed(what string, branches Branches) *Program {
 	if branches == nil {
 		return p
@@ -40,7 +40,9 @@ func (p *Program) Observed(what string, branches Branches) *Program {
 	if err != nil { // it was compiled before
 		return p
 	}
-	out.predicate, out.answered = p.predicate, branches(what, oneLine(p.text))
+	if out.predicate = p.predicate; what != "" {
+		out.answered = branches(what, oneLine(p.text))
+	}
 	return out
 }
 

@@ -17,7 +17,7 @@ import (
 const branching = restless + `
     handlers:
       - id: look
-        when: self.spec.size < 100
+        when: "self.spec.size > 99 ? false : true"
         set: {status: {seen: "${self.spec.size > 2 ? 'big' : self.spec.size > 0 ? 'small' : 'none'}"}}
       - id: keep
         apply:
@@ -58,6 +58,7 @@ func TestCoverageHasTheBranchesOfExpressions(t *testing.T) {
 	ran, never := covered(true)
 	if diff := cmp.Diff([]string{
 		"?: of handler things/look is false: self.spec.size > 2",
+		"?: of handler things/look is false: self.spec.size > 99",
 		"?: of handler things/look is true: self.spec.size > 0",
 		"?: of handler things/look is true: self.spec.size > 2",
 		"handler things/keep", "handler things/look", "handler things/tell",
@@ -69,6 +70,7 @@ func TestCoverageHasTheBranchesOfExpressions(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{
 		"?: of handler things/look is false: self.spec.size > 0",
+		"?: of handler things/look is true: self.spec.size > 99",
 		"?: of handler things/tell.first is false: has(self.spec.size)",
 		"?: of handler things/tell.first is true: has(self.spec.size)",
 		"includeWhen of handler things/keep is false: self.spec.size > 0",
