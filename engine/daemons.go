@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
@@ -56,6 +57,9 @@ func (h daemonHost) View(of *dsl.Handler, o *unstructured.Unstructured) string {
 
 // Look has a pass look at an object.
 func (h daemonHost) Look(key cache.ObjectName) { h.resource.box.Look(key) }
+
+// Paused reports whether an object is paused.
+func (h daemonHost) Paused(o metav1.Object) bool { return h.site.Pauses.Of(o) != nil }
 
 // Held is the fence.
 func (h daemonHost) Held(ctx context.Context) bool { return h.resource.Held(ctx) }

@@ -171,6 +171,7 @@ func (p *pauses) namespaceSeen(ev watch.Event) {
 // look has the objects of a namespace looked at, or all: what came up for them is handled, or their daemons stop.
 func (p *pauses) look(namespace string) {
 	for r := range p.engine.resources.All {
+		r.daemons.PauseAll() // workers may be busy for long
 		r.box.LookAll(namespace)
 	}
 }

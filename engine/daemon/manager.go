@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -71,6 +72,8 @@ type Host interface {
 	Equip(Run, *dsl.DaemonRequest)
 	// Send sends what a daemon wants of its object.
 	Send(context.Context, Write) (Sent, error)
+	// Paused reports whether an object, its namespace or the operator is paused. It is called with the lock of the manager.
+	Paused(metav1.Object) bool
 	// Held is the fence; see [transport.Held].
 	Held(context.Context) bool
 	// Logged reports whether one line of the log stands for all errors of this kind.
@@ -169,8 +172,11 @@ func (m *Manager) Seen(ev watch.Event) {
 			s.stopLocked(dsl.StopGone)
 		case ev.Kind == watch.Deleted: // of another object, or of one that only a listing lacks: Gone follows when it is known to be gone
 		default:
-			if ev.Object.GetDeletionTimestamp() != nil {
+			switch {
+			case ev.Object.GetDeletionTimestamp() != nil:
 				s.stopLocked(dsl.StopDeleted)
+			case m.settings.Host.Paused(ev.Object):
+				s.stopLocked(dsl.StopPaused)
 			}
 			if !m.settings.Keys { // otherwise the pass that reads the object reports it
 				s.object.changed(ev.Object.GetResourceVersion())
@@ -197,6 +203,20 @@ func (m *Manager) Pause(key cache.ObjectName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if at := m.objects[key]; at != nil {
+		for _, s := range at.running {
+			s.stopLocked(dsl.StopPaused)
+		}
+	}
+}
+
+// PauseAll stops the daemons of all objects that are paused, without waiting for passes over them.
+func (m *Manager) PauseAll() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for key, at := range m.objects {
+		if o, found := m.settings.Cache.Get(key); !found || !m.settings.Host.Paused(o) {
+			continue
+		}
 		for _, s := range at.running {
 			s.stopLocked(dsl.StopPaused)
 		}

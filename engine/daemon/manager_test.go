@@ -77,6 +77,7 @@ func (d *desk) Look(cache.ObjectName)                                         { 
 func (d *desk) Equip(Run, *dsl.DaemonRequest)                                 {}
 func (d *desk) Send(context.Context, Write) (Sent, error)                     { return d.sends(), nil }
 func (d *desk) Held(context.Context) bool                                     { return true }
+func (d *desk) Paused(metav1.Object) bool                                     { return false }
 func (d *desk) Logged(error) bool                                             { return false }
 func (d *desk) Warn(apiruntime.Object, string, string, string)                {}
 

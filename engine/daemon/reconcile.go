@@ -89,12 +89,12 @@ func (m *Manager) reconcile(sight Sight, h *dsl.Handler, wanted, known bool) (st
 	return false
 }
 
-// start starts a daemon, unless the object has changed since the pass read it; the next pass starts it then.
+// start starts a daemon, unless the object is paused, or has changed since the pass read it; a later pass starts it then.
 func (m *Manager) start(sight Sight, h *dsl.Handler, delay time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	seen, found := m.settings.Cache.Get(sight.Key)
-	if m.term == nil || !found || seen.GetUID() != sight.UID || seen.GetDeletionTimestamp() != nil {
+	if m.term == nil || !found || seen.GetUID() != sight.UID || seen.GetDeletionTimestamp() != nil || m.settings.Host.Paused(seen) {
 		return
 	}
 	o := newObject(&m.settings, id{h, sight.Key, sight.UID}, seen, sight.Object)

@@ -21,6 +21,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/collision"
 	"github.com/handwerk-dev/handwerk/engine/events"
 	"github.com/handwerk-dev/handwerk/engine/patch"
+	"github.com/handwerk-dev/handwerk/engine/pause"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/transport"
 )
@@ -268,7 +269,7 @@ func (p *pass) blocks(st State, r book.Handler) bool {
 // postponed says why a job does not run in this pass: it is not due yet, or blocked. The reason is empty where it runs.
 func (p *pass) postponed(st State, j *Job) (why Why, wait time.Duration) {
 	why = Why{Handler: j.Reader.ID, Cause: j.Cause}
-	if now := p.Pauses.Around(p.Key.Namespace, p.Deletion != ""); now != nil { // since the pass began
+	if now := p.paused(); now != nil {
 		why.Reason, why.Detail = Paused, now.String()
 		return why, 0
 	}
@@ -280,6 +281,17 @@ func (p *pass) postponed(st State, j *Job) (why Why, wait time.Duration) {
 		why.Reason, why.Detail = Blocked, other
 	}
 	return why, 0
+}
+
+// paused returns the pause that has begun since the pass did; nil if there is none.
+func (p *pass) paused() *pause.Pause {
+	if now := p.Pauses.Around(p.Key.Namespace, p.Deletion != ""); now != nil {
+		return now
+	}
+	if newest, found := p.Own.Get(p.Key); found && newest != p.Version && newest.GetUID() == p.Object.GetUID() {
+		return p.Pauses.By(newest, p.Deletion != "")
+	}
+	return nil
 }
 
 // subject is what a handler and its filters are asked about in this pass, with the object as the draft has it.

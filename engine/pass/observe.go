@@ -90,7 +90,6 @@ func (p *pass) tend(st State, starts bool) {
 	if st.Written != nil {
 		object = p.Writer.Shown(st.Written)
 	}
-	starts = starts && p.Pauses.Around(p.Key.Namespace, false) == nil
 	p.Daemons.Reconcile(daemon.Sight{
 		Key: p.Key, UID: p.Object.GetUID(), Object: object, Deleting: p.Deletion != "", Starts: starts, Pass: sight{p, st.Draft},
 	})

@@ -113,6 +113,11 @@ func (b *Board) Of(o metav1.Object) *Pause {
 	if p := b.Around(o.GetNamespace(), deleting); p != nil {
 		return p
 	}
+	return b.By(o, deleting)
+}
+
+// By returns the pause that an object itself declares, if it keeps handlers from it; nil if there is none.
+func (b *Board) By(o metav1.Object, deleting bool) *Pause {
 	if p := b.declared(o.GetAnnotations(), Object); p.stops(deleting) {
 		return p
 	}

@@ -4,6 +4,7 @@
 package pause_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -192,6 +193,43 @@ func TestAPausedObjectSaysSo(t *testing.T) {
 			if got := checks(s); len(got) > 0 {
 				s.T.Errorf("after the pause the checks are %q", got)
 			}
+		}},
+	})
+}
+
+// TestAPauseThatComesMeanwhile holds that a pause counts at once, whichever it is: a handler that runs goes to its end, and no other
+// one and no daemon begins.
+func TestAPauseThatComesMeanwhile(t *testing.T) {
+	playAll(t, map[string]play{
+		"in a pass": {func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.OnReconcile("slow", j.Note("slow", scene.TakesTime(time.Minute)))
+			foo.OnReconcile("after", j.Note("after"))
+			watches(foo, j)
+		}, func(s *scene.Stage, w way) {
+			s.Launch()
+			s.Create(scene.Web)
+			s.Called("slow create")
+			w.pause(s)
+			s.Advance(time.Hour)
+			s.Called()
+			w.resume(s)
+			s.Called("after create", "begins")
+		}},
+		"while all workers are busy": {func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.Workers = 1
+			foo.OnReconcile("slow", func(ctx context.Context, r *dsl.Request) error {
+				if r.Object.GetName() == "other" {
+					return scene.TakesTime(time.Hour)(ctx, r)
+				}
+				return nil
+			})
+			watches(foo, j)
+		}, func(s *scene.Stage, w way) {
+			s.Begin()
+			s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: other}}`)
+			s.Forget()
+			w.pause(s)
+			s.Called("ends: it is paused")
 		}},
 	})
 }
