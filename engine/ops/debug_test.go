@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -145,9 +146,7 @@ func TestAPageOfAnotherSiteIsNotAnswered(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for key, value := range test.header {
-				r.Header[key] = value
-			}
+			maps.Copy(r.Header, test.header)
 			response, err := http.DefaultClient.Do(r)
 			if err != nil {
 				t.Fatal(err)
