@@ -30,9 +30,9 @@ type pauseSight struct {
 	// on takes the events, and lacks is what the log says where the right is missing.
 	on    func(watch.Event)
 	lacks string
-	// read is closed when the first listing has come, or may not be asked for.
-	read chan struct{}
-	once sync.Once
+	// tried is closed when the watch is open, or is not allowed.
+	tried chan struct{}
+	once  sync.Once
 
 	mu sync.Mutex
 	// watched is nil before the watch is open.
@@ -77,6 +77,7 @@ func (s *pauseSight) open(ctx context.Context) bool {
 	h, err := s.engine.watches.Open(ctx, s.source, s)
 	if err == nil {
 		s.watched = h
+		s.settle(func() {})
 	}
 	return err == nil // otherwise the engine is closed
 }
@@ -90,18 +91,18 @@ func (s *pauseSight) end() {
 	}
 }
 
-// settle notes once that the first listing has come, or may not be asked for.
+// settle notes once that the watch is open, or is not allowed.
 func (s *pauseSight) settle(say func()) {
 	s.once.Do(func() {
 		say()
-		close(s.read)
+		close(s.tried)
 	})
 }
 
 // await waits until the events of the first listing have come, where there is one.
 func (s *pauseSight) await(ctx context.Context) {
 	select {
-	case <-s.read:
+	case <-s.tried:
 	case <-ctx.Done():
 		return
 	}

@@ -10,9 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/pause"
@@ -45,7 +43,7 @@ func newPauses(e *Engine) *pauses {
 	}
 	for _, name := range e.op.PauseConfigMaps() {
 		p.sights = append(p.sights, &pauseSight{
-			engine: e, name: name, on: p.operatorSeen, read: make(chan struct{}),
+			engine: e, name: name, on: p.operatorSeen, tried: make(chan struct{}),
 			lacks: "operator cannot be paused: its account may not watch the ConfigMap that says so",
 			source: watch.Source{
 				GVR: prune.RegisterResource, Namespace: e.settings.Namespace, FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String(),
@@ -60,9 +58,9 @@ func newPauses(e *Engine) *pauses {
 func (p *pauses) watchNamespaces() {
 	if e := p.engine; e.op.Scope.Everywhere() || e.feeds.Scope().Live() {
 		p.sights = append(p.sights, &pauseSight{
-			engine: e, on: p.namespaceSeen, read: make(chan struct{}),
+			engine: e, on: p.namespaceSeen, tried: make(chan struct{}),
 			lacks:  "namespaces cannot be paused: the account may not watch them",
-			source: watch.Source{GVR: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, Form: cached.Form{Profile: dsl.CacheMetadata}.WithDefaults()},
+			source: e.feeds.Namespaces(),
 		})
 	}
 }
@@ -77,15 +75,6 @@ func (p *pauses) run(ctx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.endLater(nil)
-}
-
-// watchChanged is called when the state of an informer has changed.
-func (p *pauses) watchChanged(src watch.Source, state watch.State) {
-	for _, s := range p.sights {
-		if state.Synced && src == s.source {
-			s.settle(func() {})
-		}
-	}
 }
 
 // await waits until it is known what is paused: no handler runs before that.

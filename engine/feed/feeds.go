@@ -78,11 +78,7 @@ func NewFactory(s FactorySettings) *Factory {
 		Of: s.Scope, Log: s.Log.WithValues("resource", namespaces.Resource), Namespaces: y,
 	})
 	if y.scope.Live() {
-		held := dsl.CacheLive
-		if s.Scope.NamespaceSelector != "" {
-			held = dsl.CacheMetadata // labels count
-		}
-		y.namespaces = y.newOwn(held, Settings{
+		y.namespaces = y.newOwn(dsl.CacheMetadata, Settings{
 			Name: namespaces, Log: s.Log.WithValues("resource", namespaces.Resource), Handler: ofNamespaces{y}, Steps: ofNamespaces{y},
 		})
 	}
@@ -106,6 +102,13 @@ func (y *Factory) newIn(scope *Scope, s Settings) *Feed {
 	in := y.settings.Cluster
 	in.Scope, in.CRDs = scope, y
 	return New(in, s)
+}
+
+// Namespaces returns the source of the metadata of all namespaces, which is that of the scope: who opens it shares its informer.
+func (y *Factory) Namespaces() watch.Source {
+	form := y.settings.Form
+	form.Kind, form.Profile = "Namespace", dsl.CacheMetadata
+	return watch.Source{GVR: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, Form: form.WithDefaults()}
 }
 
 // Run runs the factory's own feeds until ctx ends. Without the right to watch CRDs, feeds find one that comes by

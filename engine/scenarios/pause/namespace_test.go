@@ -4,6 +4,8 @@
 package pause_test
 
 import (
+	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +15,47 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
+
+// TestOneWatchOfNamespaces holds that what is paused and what is in the scope come by one watch.
+func TestOneWatchOfNamespaces(t *testing.T) {
+	for name, scope := range map[string]dsl.Scope{
+		"of an operator everywhere":     {},
+		"with a scope of a glob":        {Namespaces: []string{"def*"}},
+		"with a scope of labels":        {NamespaceSelector: "!old"},
+		"with a scope of both, negated": {Namespaces: []string{"!old"}, NamespaceSelector: "!old"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scene.Play(t, scene.Scenario{Operator: scene.Syncs, Play: func(s *scene.Stage) {
+				var watches atomic.Int64
+				s.Adjust = append(s.Adjust, func(e *engine.Settings) {
+					e.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+						return roundTrip(func(r *http.Request) (*http.Response, error) {
+							if r.URL.Path == "/api/v1/namespaces" && r.URL.Query().Get("watch") != "" {
+								watches.Add(1)
+							}
+							return next.RoundTrip(r)
+						})
+					})
+				})
+				s.Operator.Scope = scope
+				s.Begin()
+				pauseNamespace(s, "default", map[string]string{pausedKey: "looking"})
+				s.Resize(2)
+				s.Called()
+				pauseNamespace(s, "default", nil)
+				s.Called("sync update")
+				if got := watches.Load(); got != 1 {
+					s.T.Errorf("%d watches of namespaces", got)
+				}
+			}})
+		})
+	}
+}
+
+// roundTrip is a function that sends requests.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // TestAnnotationsOfNamespaces holds what the annotation of a namespace means beside what each pause does.
 func TestAnnotationsOfNamespaces(t *testing.T) {

@@ -39,6 +39,7 @@ func TestAnObjectThatIsAboutToLeaveIsNotHandled(t *testing.T) {
 		}),
 		"and stays after all": stuck(func(s *scene.Stage, release func()) {
 			space(s, "a", "x")
+			s.Settle() // the scope has it before the feed goes on
 			release()
 			s.Advance(time.Minute)
 			s.Called("sync a update")
