@@ -98,6 +98,9 @@ func (p *program) why(ctx context.Context, f *whyFlags, q why.Question, out io.W
 	} else if err != nil {
 		return err
 	}
+	if a.Verdict == "" {
+		a.Judge()
+	}
 	if err := f.write(out, a, func() error { return why.Text(out, a, p.colors()) }); err != nil {
 		return err
 	}

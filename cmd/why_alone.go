@@ -57,7 +57,7 @@ func readAlone(ctx context.Context, config *rest.Config, q why.Question, operato
 	a.out = &why.Answer{
 		At: time.Now(), Operator: operator, Resource: resource, Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName(),
 		UID: string(object.GetUID()), Generation: object.GetGeneration(),
-		Without: "the operator does not answer, and this lies on the object: " + reason.Error(),
+		Without: "the operator does not answer, so this is from the API server alone: " + reason.Error(),
 	}
 	a.deletion(object)
 	a.conditions(object)

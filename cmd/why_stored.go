@@ -77,7 +77,7 @@ func storedHandler(id string, e book.Entry) why.Handler {
 			out.Next = &try.Due
 		}
 	}
-	out.Says = why.Sentence(f)
+	out.Standing, out.Says = f.Standing(), why.Sentence(f)
 	return out
 }
 

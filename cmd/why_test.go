@@ -37,7 +37,7 @@ func stuck() why.Answer {
 	return why.Answer{
 		Operator: "foo", At: now, Resource: "foos.v1.example.com", Kind: "Foo", Namespace: "shop", Name: "web", Standing: "held", Since: at(-time.Hour),
 		Idle: why.IdleFor("BreakerOpen", ""), Due: at(30 * time.Second),
-		Deletion: &why.Deletion{Since: *at(-time.Hour), Finalizers: []string{"foo.handwerk.dev/finalizer"}, Held: []string{"child Job shop/web, which is not gone"}},
+		Deletion: &why.Deletion{Since: *at(-time.Hour), Finalizers: []string{"foo.handwerk.dev/finalizer"}, Held: []string{"child Job shop/web, which still exists"}},
 		Handlers: []why.Handler{{
 			ID: "app", Reason: "BackOff", Says: "handler app failed, and is tried again: no route", Attempts: 2, Next: at(8 * time.Second), Last: &ran,
 			Changed: []why.Change{{Path: "spec.size", From: "1", To: "2"}},
@@ -128,7 +128,7 @@ func TestWhyOfAnOperatorThatIsDown(t *testing.T) {
 	}{
 		"a short name":           {"cm/web", exitOK, "    held by finalizer foo.handwerk.dev/finalizer\n"},
 		"a kind":                 {"ConfigMap/web", exitOK, "ConfigMap default/web\n"},
-		"that nothing answers":   {"configmaps/web", exitOK, "the operator does not answer, and this lies on the object"},
+		"that nothing answers":   {"configmaps/web", exitOK, "the operator does not answer, so this is from the API server alone"},
 		"an object that is gone": {"cm/none", exitFailed, `configmaps "none" not found`},
 		"an unknown resource":    {"foo/web", exitFailed, "reading foo/web: no matches"},
 	} {

@@ -45,6 +45,7 @@ func (e *Engine) Why(ctx context.Context, q why.Question) (*why.Answer, error) {
 	}
 	out.Rights = e.access.Concerning(r.spec.Name.Resource, key.Namespace)
 	out.Feeds = r.badFeeds()
+	out.Judge()
 	return out, nil
 }
 
@@ -127,11 +128,11 @@ func (r *resource) without(key cache.ObjectName) *why.Answer {
 	out := r.site.Answer(key)
 	switch run, runs := r.site.Running.Of(key); {
 	case runs && run.Handler != "":
-		out.Without = fmt.Sprintf("handler %s has been running for %s", run.Handler, time.Since(run.Entered).Truncate(time.Second))
+		out.Without = fmt.Sprintf("this is from the last passes: handler %s has been running for %s", run.Handler, time.Since(run.Entered).Truncate(time.Second))
 	case runs:
-		out.Without = fmt.Sprintf("a pass over the object has been running for %s", time.Since(run.Begun).Truncate(time.Second))
+		out.Without = fmt.Sprintf("this is from the last passes: a pass over the object has been running for %s", time.Since(run.Begun).Truncate(time.Second))
 	default:
-		out.Without = "all workers of the resource are busy"
+		out.Without = "this is from the last passes: all workers of the resource are busy"
 	}
 	return out
 }

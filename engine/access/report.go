@@ -139,6 +139,7 @@ func (m *Monitor) Checks() (out []ops.Check) {
 // Concerning returns the missing rights that the engine or the handlers of a resource need in a namespace, as in "may not create
 // deployments.apps (handler foos/app)". The name of the resource is that of its handlers in reasons.
 func (m *Monitor) Concerning(resource, namespace string) (out []string) {
+	by := m.By()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, g := range m.missing {
@@ -147,7 +148,7 @@ func (m *Monitor) Concerning(resource, namespace string) (out []string) {
 		})
 		there := namespace == "" || slices.Contains(g.namespaces, namespace) || slices.Contains(g.namespaces, "")
 		if concerns && there && !g.Optional {
-			out = append(out, fmt.Sprintf("may not %s (%s)", g, g.who()))
+			out = append(out, fmt.Sprintf("may not %s (%s%s)", g, g.who(), by))
 		}
 	}
 	return out

@@ -72,15 +72,15 @@ func TestWhyOfARunningOperator(t *testing.T) {
 	}
 	says("Work "+ns+"/a of operator asked: failing", "handler config does not run: its when is false: self.spec.value == \"go\" ("+config+":9), where self.spec.value is \"1\"")
 	works.Patch(t, "a", `{"spec":{"value":"go"}}`)
-	says("handler config ", "ran last ", "child ConfigMap "+ns+"/a of handler config, by record: ready",
+	says("handler config ", "ran last ", "child ConfigMap "+ns+"/a of handler config (by its label, and listed on the object): ready",
 		"handler config does not run: its when is false", `spec.value: from "1" to "go"`, "handler config ran ")
 	program.Stop(t)
 	says("no operator listens there", `User "`+user.Name+`" cannot get resource "works"`)
 	user.AllowIn(t, ns, cluster.Rule("e2e.example.com", "works", "get"))
-	says("Work "+ns+"/a\n", "the operator does not answer, and this lies on the object: ", "no operator listens there",
+	says("Work "+ns+"/a\n", "the operator does not answer, so this is from the API server alone: ", "no operator listens there",
 		"operator asked: handler hold failed, and is tried again: ", "(1 attempt, next try in ", "operator asked: handler say was through when the operator stored its book",
-		"child ConfigMap "+ns+"/a of handler config, by record: unseen",
+		"child ConfigMap "+ns+"/a of handler config (by its label, and listed on the object): unseen",
 		"not read: child ConfigMap "+ns+"/a: you may not get configmaps in namespace "+ns, "not read: Events about the object: you may not list events in namespace "+ns)
 	user.AllowIn(t, ns, cluster.Rule("", "configmaps", "get"), cluster.Rule("", "events", "list"))
-	says("child ConfigMap "+ns+"/a of handler config, by record: ready", "Event Greeting, ", " ago: good day")
+	says("child ConfigMap "+ns+"/a of handler config (by its label, and listed on the object): ready", "Event Greeting, ", " ago: good day")
 }

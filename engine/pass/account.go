@@ -52,7 +52,10 @@ func (p *pass) account(h *why.Handler, out Result, r book.Handler, w Why) {
 	if w.Reason == WhenFalse {
 		f.Detail = why.Decided(h.Clauses)
 	}
-	h.Says = why.Sentence(f)
+	if w.Reason == NothingDue && p.Deletion != "" {
+		f.Reason = "NoDeletion"
+	}
+	h.Standing, h.Says = f.Standing(), why.Sentence(f)
 }
 
 // tickOf is when a timer runs next; zero for no such time.

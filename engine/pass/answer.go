@@ -118,7 +118,8 @@ func handlerIn(kept []history.Pass, r book.Handler, secret bool) why.Handler {
 		}
 	}
 	out.Reason, out.Cause = f.Reason, f.Cause
-	out.Says = why.Sentence(f.After(out.Last))
+	f = f.After(out.Last)
+	out.Standing, out.Says = f.Standing(), why.Sentence(f)
 	return out
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/children"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/pause"
 	"github.com/handwerk-dev/handwerk/engine/why"
 )
 
@@ -80,7 +81,32 @@ func (s *Site) look(ctx context.Context, key cache.ObjectName, m *Memory, came i
 	if w.Reason != "" && (out.Idle == nil || out.Idle.Reason != string(w.Reason)) {
 		out.Idle = why.IdleFor(string(w.Reason), w.Detail)
 	}
+	if w.Reason == Paused {
+		out.Idle.Ends = s.endsPause(object)
+	}
 	return out
+}
+
+// endsPause says how a person ends the pause of an object.
+func (s *Site) endsPause(o metav1.Object) string {
+	now := s.Pauses.Of(o)
+	if now == nil {
+		return ""
+	}
+	key, of := s.Rules.Operator.PausedAnnotation(), ""
+	switch now.By {
+	case pause.Operator:
+		return "operator resume ends it"
+	case pause.Namespace:
+		of = " of namespace " + now.Namespace
+	case pause.Object:
+		for _, op := range s.Rules.Operator.Earlier() {
+			if _, current := o.GetAnnotations()[key]; !current {
+				key = op.PausedAnnotation()
+			}
+		}
+	}
+	return "take off annotation " + key + of + " to go on"
 }
 
 // foresee finds out what handlers would do now, and runs none.

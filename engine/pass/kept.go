@@ -4,6 +4,8 @@
 package pass
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	apiwatch "k8s.io/apimachinery/pkg/watch"
@@ -20,7 +22,7 @@ func (o *Observer) keep(p *pass, out Result) {
 		return
 	}
 	r := o.History.Record()
-	wokenBy(p.Changes, r)
+	p.wokenBy(r)
 	r.Err(out.Err)
 	if out.Written != nil {
 		r.Wrote()
@@ -48,7 +50,8 @@ func (o *Observer) id(key cache.ObjectName) history.ID {
 }
 
 // wokenBy notes what came up for an object since its last pass; nothing where no more than its time did.
-func wokenBy(c inbox.Changes, r *history.Record) {
+func (p *pass) wokenBy(r *history.Record) {
+	c := p.Changes
 	switch c.Event {
 	case "":
 	case apiwatch.Added:
@@ -60,9 +63,33 @@ func wokenBy(c inbox.Changes, r *history.Record) {
 		r.Woken("a child changed")
 	}
 	if c.Related != nil {
-		r.Woken("a related object changed")
+		r.Woken(p.relatedNews(c.Related))
 	}
 	if len(c.Granted) > 0 {
 		r.Woken("a right was granted")
 	}
+}
+
+// relatedNews names a related object that changed.
+func (p *pass) relatedNews(c *inbox.Related) string {
+	relations := p.Rules.Spec.Relations()
+	if c.All || len(c.Changes) == 0 || c.Changes[0].Relation >= len(relations) {
+		return "a related object changed"
+	}
+	first := c.Changes[0]
+	o, what := first.After, "changed"
+	switch {
+	case o == nil:
+		o, what = first.Before, "was deleted"
+	case first.Before == nil:
+		what = "came"
+	}
+	if o == nil {
+		return "a related object changed"
+	}
+	text := fmt.Sprintf("related %s %s %s", relations[first.Relation].Resource.Resource, strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/"), what)
+	if more := len(c.Changes) - 1; more > 0 {
+		text += fmt.Sprintf(", and %d more", more)
+	}
+	return text
 }

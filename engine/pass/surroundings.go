@@ -4,8 +4,12 @@
 package pass
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
@@ -20,9 +24,15 @@ func (p *pass) around(a *why.Answer, out Result) {
 	for _, m := range members {
 		a.Children = append(a.Children, p.childAccount(m))
 	}
+	slices.SortStableFunc(a.Children, func(x, y why.Child) int { return cmp.Compare(rank(x), rank(y)) })
 	object := p.published.Current
 	if out.Written != nil {
 		object = out.Written
+	}
+	if c := ConditionOf(object, dsl.Ready); c != nil && ConditionText(c, "status") != string(metav1.ConditionTrue) {
+		a.Conditions = append(a.Conditions, why.Condition{
+			Type: dsl.Ready, Status: ConditionText(c, "status"), Reason: ConditionText(c, "reason"), Message: ConditionText(c, "message"),
+		})
 	}
 	for _, r := range p.Rules.Readers {
 		if r.Machine != nil {
@@ -36,6 +46,11 @@ func (p *pass) around(a *why.Answer, out Result) {
 	}
 }
 
+// rank orders children: those first that something is the matter with.
+func rank(c why.Child) int {
+	return slices.Index([]string{"gone", "ready", "unseen", "not ready", "failed", "deleting"}, c.State) * -1
+}
+
 // childAccount says how a child is.
 func (p *pass) childAccount(m children.Member) why.Child {
 	out := why.Child{Kind: m.Kind.Kind, Namespace: m.Namespace, Name: m.Name, Handler: m.Spec.Handler, As: m.Spec.Name, By: "reference"}
@@ -43,7 +58,13 @@ func (p *pass) childAccount(m children.Member) why.Child {
 		out.By = "record"
 	}
 	if m.Object == nil {
-		out.State, out.Says = "unseen", "the record lists it, and no cache shows it"
+		if out.State, out.Says = "unseen", "the object lists it, and no cache shows it"; p.Deletion != "" {
+			out.State, out.Says = "gone", ""
+		}
+		return out
+	}
+	if at := m.Object.GetDeletionTimestamp(); at != nil {
+		out.State, out.Says = "deleting", finalizersOf(m)
 		return out
 	}
 	out.Is(dsl.ReadinessOf(m.Object))
@@ -55,7 +76,8 @@ func (p *pass) deletionAccount(a *why.Answer, out Result, members []children.Mem
 	d := a.Deletion
 	if at := slices.IndexFunc(d.Finalizers, p.ownFinalizer); at >= 0 {
 		d.Own = d.Finalizers[at]
-		d.Held = append(p.heldByHandlers(out), heldByChildren(members)...)
+		held, waiting := p.heldByHandlers(out)
+		d.Held = slices.Concat(held, heldByChildren(members), waiting)
 		if len(d.Held) == 0 {
 			d.Held = append(d.Held, "finalizer "+d.Own+", which is this operator's: it is not known yet whether all children are gone")
 		}
@@ -67,29 +89,44 @@ func (p *pass) deletionAccount(a *why.Answer, out Result, members []children.Mem
 	}
 }
 
-// heldByHandlers are the daemons and handlers that hold the deletion.
-func (p *pass) heldByHandlers(out Result) (held []string) {
+// heldByHandlers are the daemons and handlers that hold the deletion. Those that wait for others are apart.
+func (p *pass) heldByHandlers(out Result) (held, waiting []string) {
 	for _, r := range p.Rules.Daemons {
 		if at := p.Daemons.Account(p.Key, r.Handler); at.Runs && !at.Late && !r.NoFinalizer {
 			held = append(held, "daemon "+r.ID+", which has not ended")
 		}
 	}
 	for _, r := range p.Rules.Readers {
-		if text := p.holding(out, r); text != "" {
+		text := p.holding(out, r)
+		switch j := out.Jobs.Of(r); {
+		case text == "":
+		case j != nil && j.Record.Waiting:
+			waiting = append(waiting, text)
+		default:
 			held = append(held, text)
 		}
 	}
-	return held
+	return held, waiting
 }
 
 // heldByChildren are the children that hold the deletion.
 func heldByChildren(members []children.Member) (held []string) {
 	for _, m := range members {
 		if m.Holds && m.Object != nil {
-			held = append(held, "child "+m.People()+", which is not gone")
+			if held = append(held, "child "+m.People()+", which still exists"); m.Object.GetDeletionTimestamp() != nil {
+				held[len(held)-1] = "child " + m.People() + ", which is being deleted; " + finalizersOf(m)
+			}
 		}
 	}
 	return held
+}
+
+// finalizersOf names the finalizers of a child.
+func finalizersOf(m children.Member) string {
+	if all := m.Object.GetFinalizers(); len(all) > 0 {
+		return "it has finalizers: " + strings.Join(all, ", ")
+	}
+	return "it has no finalizers"
 }
 
 // holding says how a handler holds the deletion; empty where it does not.
@@ -101,7 +138,10 @@ func (p *pass) holding(out Result, r book.Handler) string {
 		return fmt.Sprintf("handler %s, whose filter failed: %s", r.ID, p.memory.Filters.Of(r.Handler))
 	}
 	if j := out.Jobs.Of(r); j != nil && j.Cause == dsl.Delete && !j.Record.Done {
-		return "handler " + r.ID + ", which is not through"
+		if j.Record.Message != "" {
+			return fmt.Sprintf("handler %s, which has not finished: %s", r.ID, j.Record.Message)
+		}
+		return "handler " + r.ID + ", which has not finished"
 	}
 	return ""
 }

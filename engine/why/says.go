@@ -57,7 +57,7 @@ func (f Facts) rest() string {
 		}
 		return text + "; it runs again when what it looks at changes"
 	case f.Reason == "Blocked":
-		return "waits for handler " + f.Detail + ", which is not through"
+		return "waits for handler " + f.Detail + ", which has not finished"
 	case f.Waits:
 		return waits(f.Message)
 	case f.Reason == "ToRun" && f.Attempts == 0:
@@ -91,8 +91,9 @@ func Decided(all []dsl.Clause) string {
 
 // plainly has the sentences for reasons that need no more than their detail.
 var plainly = map[string]string{
-	"NothingDue":   "has nothing to do: what it looks at is as it left it%.0s",
 	"NotYet":       "waits for its time%.0s",
+	"NothingDue":   "has nothing to do: nothing that it looks at has changed%.0s",
+	"NoDeletion":   "has nothing to do for the deletion%.0s",
 	"NotMatched":   "does not see the object: %s",
 	"WhenFalse":    "does not run: its when is false: %s",
 	"WhenFails":    "does not run: its when failed: %s",

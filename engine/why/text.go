@@ -31,7 +31,7 @@ func Text(w io.Writer, a *Answer, colours bool) error {
 			t.child(c)
 		}
 		for _, c := range a.Conditions {
-			t.line(1, "", "condition %s is %s (%s): %s", c.Type, c.Status, c.Reason, oneLine(c.Message))
+			t.line(1, "", "%s", c)
 		}
 		t.events(a.Events)
 		t.faults(a)
@@ -69,23 +69,21 @@ func (t *text) head(a *Answer) {
 	if a.Operator != "" {
 		about += " of operator " + a.Operator
 	}
-	switch {
-	case a.Unseen != "":
-		t.line(0, red, "%s: not seen: %s", about, a.Unseen)
-	case a.Standing == "" && a.Without != "":
-		t.line(0, "", "%s", about)
-	case a.Standing == "":
-		t.line(0, yellow, "%s: no pass over it was finished yet", about)
-	default:
-		t.line(0, colourOf(a.Standing), "%s: %s%s", about, a.Standing, t.since(a.Since))
+	t.line(0, "", "%s", about)
+	if a.Verdict != "" {
+		since := ""
+		if a.Verdict == a.Standing {
+			since = t.since(a.Since)
+		}
+		t.line(1, colourOf(a.Verdict), "%s%s", a.Verdict, since)
 	}
 	if a.Without != "" {
-		t.line(1, yellow, "this is what is known without a new look at it: %s", a.Without)
+		t.line(1, yellow, "%s", a.Without)
 	}
-	if a.Idle != nil {
+	if a.Idle != nil && a.Idle.Reason != "Paused" {
 		t.line(1, red, "%s%s", a.Idle.Says, t.until(a.Idle.Until))
 	}
-	if a.Problem != "" {
+	if a.Problem != "" && !strings.HasSuffix(a.Verdict, a.Problem) {
 		t.line(1, red, "%s", a.Problem)
 	}
 	if a.Due != nil {
@@ -93,11 +91,12 @@ func (t *text) head(a *Answer) {
 	}
 }
 
-func colourOf(standing string) string {
-	switch standing {
+// colourOf is the colour of a verdict.
+func colourOf(verdict string) string {
+	switch state, _, _ := strings.Cut(verdict, ":"); state {
 	case "ready":
 		return green
-	case "waiting":
+	case string(Waiting), "not ready", "new", "busy":
 		return yellow
 	}
 	return red
@@ -198,16 +197,23 @@ func (t *text) clause(depth int, c dsl.Clause) {
 
 // child writes how a child is.
 func (t *text) child(c Child) {
-	name := strings.TrimPrefix(c.Namespace+"/"+c.Name, "/")
 	by := ""
 	if c.Handler != "" {
 		by = " of handler " + c.Handler
 	}
 	colour := ""
-	if c.State != "ready" {
+	if c.State != "ready" && c.State != "gone" {
 		colour = yellow
 	}
-	t.line(1, colour, "child %s %s%s, by %s: %s", c.Kind, name, by, c.By, strings.TrimSuffix(c.State+": "+oneLine(c.Says), ": "))
+	t.line(1, colour, "child %s%s (%s): %s", c.People(), by, c.tie(), strings.TrimSuffix(c.State+": "+oneLine(c.Says), ": "))
+}
+
+// tie says how the child is tied to the object.
+func (c Child) tie() string {
+	if c.By == "record" {
+		return "by its label, and listed on the object"
+	}
+	return "by owner reference"
 }
 
 // machine writes where the object is in a machine.
@@ -301,7 +307,7 @@ func (p Pass) summary() string {
 	if len(p.Woken) > 0 {
 		out = append(out, strings.Join(p.Woken, ", "))
 	} else {
-		out = append(out, "its time had come")
+		out = append(out, "a wait or a timer had ended")
 	}
 	if p.Wrote {
 		out = append(out, "the object was written")

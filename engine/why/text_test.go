@@ -29,11 +29,11 @@ func TestTimesAreSaidRight(t *testing.T) {
 	} {
 		due, since := now.Add(d), now.Add(-d)
 		got := written(t, why.Answer{
-			At: now, Kind: "Foo", Name: "web", Standing: "failing", Since: &since, Due: &due, Idle: &why.Idle{Says: "no handler runs", Until: &due},
+			At: now, Kind: "Foo", Name: "web", Verdict: "failing", Standing: "failing", Since: &since, Due: &due, Idle: &why.Idle{Says: "no handler runs", Until: &due},
 			Deletion: &why.Deletion{Since: since}, Handlers: []why.Handler{{ID: "app", Running: &since}},
 		})
 		for _, line := range []string{
-			"Foo web: failing, for " + want, "no handler runs; the next pass is in " + want, "the operator looks at it again by itself in " + want,
+			"  failing, for " + want, "no handler runs; the next pass is in " + want, "the operator looks at it again by itself in " + want,
 			"its deletion began " + want + " ago", "handler app has been running for " + want,
 		} {
 			if !strings.Contains(got, line) {

@@ -6,6 +6,8 @@
 package why
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,7 +36,9 @@ type Answer struct {
 	Without string `json:"without,omitempty"`
 	// Idle says why no handler of the object runs now; nil where handlers may run.
 	Idle *Idle `json:"idle,omitempty"`
-	// Standing is how the object stands: ready, waiting, failing or held; Since when.
+	// Verdict says in one line how the object stands, and the one cause that decides.
+	Verdict string `json:"verdict,omitempty"`
+	// Standing is how the object stood after its last pass: ready, waiting, failing, held or paused; Since when.
 	Standing string     `json:"standing,omitempty"`
 	Since    *time.Time `json:"since,omitempty"`
 	// Problem is why the last pass could not be finished.
@@ -46,7 +50,8 @@ type Answer struct {
 	Handlers []Handler `json:"handlers,omitempty"`
 	Children []Child   `json:"children,omitempty"`
 	Machines []Machine `json:"machines,omitempty"`
-	// Conditions are those of the object, and Events the last ones about it, the oldest first, where the operator did not answer.
+	// Conditions are those of the object, and Events the last ones about it, the oldest first, where the operator did not answer. Where
+	// it did, there is the condition Ready unless it is True.
 	// Unread is what could not be read then, with the reason.
 	Conditions []Condition `json:"conditions,omitempty"`
 	Events     []Event     `json:"events,omitempty"`
@@ -74,6 +79,8 @@ type Idle struct {
 	// Reason is a word, and Says a sentence.
 	Reason string `json:"reason"`
 	Says   string `json:"says"`
+	// Ends says what a person can do to end it; empty where there is nothing.
+	Ends string `json:"ends,omitempty"`
 	// Until is when that ends by itself; nil where that is not known.
 	Until *time.Time `json:"until,omitempty"`
 }
@@ -86,6 +93,8 @@ type Handler struct {
 	// Reason is why it ran in the last pass, or why not, as a word. Says is the same as a sentence that begins with the handler.
 	Reason string `json:"reason,omitempty"`
 	Says   string `json:"says"`
+	// Standing is the same in a word; empty where it has nothing to do.
+	Standing Standing `json:"standing,omitempty"`
 	// Cause is what it is to run for; empty where it has nothing to do.
 	Cause string `json:"cause,omitempty"`
 	// Attempts counts the attempts so far of what is not finished, and Next is when the next one begins at the latest. Message is the
@@ -132,9 +141,14 @@ type Child struct {
 	As      string `json:"as,omitempty"`
 	// By is how it is tied: "reference" or "record".
 	By string `json:"by"`
-	// State is ready, "not ready", failed, unwanted or unseen; Says says more where it is not ready.
+	// State is ready, "not ready", failed, deleting, gone or unseen; Says says more where it is not ready.
 	State string `json:"state"`
 	Says  string `json:"says,omitempty"`
+}
+
+// People names the child as people do.
+func (c Child) People() string {
+	return c.Kind + " " + strings.TrimPrefix(c.Namespace+"/"+c.Name, "/")
 }
 
 // Deletion says how far the deletion of the object is.
@@ -155,6 +169,11 @@ type Condition struct {
 	Message string `json:"message,omitempty"`
 }
 
+// String says what the condition says.
+func (c Condition) String() string {
+	return strings.TrimSuffix(fmt.Sprintf("condition %s is %s (%s): %s", c.Type, c.Status, c.Reason, oneLine(c.Message)), ": ")
+}
+
 // Is sets the state from the child's readiness. The error says why that is not known.
 func (c *Child) Is(is dsl.Readiness, err error) {
 	switch {
@@ -167,6 +186,7 @@ func (c *Child) Is(is dsl.Readiness, err error) {
 	default:
 		c.State, c.Says = "not ready", is.Message
 	}
+	c.Says = strings.TrimPrefix(c.Says, c.People()+": ")
 }
 
 // Event is an Event about the object. At is when it came last.
@@ -212,7 +232,7 @@ type Way struct {
 type Pass struct {
 	At   time.Time       `json:"at"`
 	Took metav1.Duration `json:"took"`
-	// Woken says what woke it; nothing where its time had come.
+	// Woken says what woke it; nothing where a wait or a timer had ended.
 	Woken []string `json:"woken,omitempty"`
 	// Changed is what had changed of the object since the pass before.
 	Changed  []Change  `json:"changed,omitempty"`

@@ -175,7 +175,7 @@ func (d *desired) unresolved(st *state, label string, err error, programs []*exp
 		case from != "":
 			st.open = true
 			if one := d.inputs.lacks(programs); one != "" {
-				st.result.wait(0, "%s (%s takes from it)", one, label)
+				st.result.wait(0, "%s to exist (needed by %s)", one, label)
 			} else {
 				st.result.wait(0, "what %s takes from %s: %v", label, from, cause)
 			}

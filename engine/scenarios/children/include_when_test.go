@@ -92,7 +92,7 @@ func TestIncludeWhenMayReadARelatedObject(t *testing.T) {
 		v.Delete(scene.Bars, "default", "x")
 		v.Advance(time.Minute)
 		v.WantChildren("ConfigMap a of app/a")
-		v.WantCondition("Applied", "False@1 Waiting: Waiting for Bar default/x (child a takes from it).")
+		v.WantCondition("Applied", "False@1 Waiting: Waiting for Bar default/x to exist (needed by child a).")
 		v.Create(`{apiVersion: example.org/v1, kind: Bar, metadata: {name: x}, spec: {open: false}}`)
 		v.Advance(time.Minute)
 		v.WantChildren("Bar x of ")

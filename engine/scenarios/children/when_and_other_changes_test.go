@@ -156,7 +156,7 @@ func TestAWaitEndsWhenItsWhenIsFalse(t *testing.T) {
 				}
 				turn.play(s)
 				s.Advance(time.Second)
-				s.WantLines(log, `"msg"="no longer waits for Secret default/pull .*"lasted"=`)
+				s.WantLines(log, `"msg"="no longer waits for Secret default/pull to exist .*"lasted"=`)
 				if got := scene.NotReadyObjects(s); len(got) > 0 {
 					t.Errorf("later /readyz has %q", got)
 				}

@@ -174,7 +174,7 @@ func TestAnApplyThatWaitsSaysForWhat(t *testing.T) {
 	tests := map[string]struct{ resource, want string }{
 		"a related object": {`{resource: foos.v1.example.com, owns: [configmaps.v1], related: [{name: pull, resource: secrets.v1, namespace: platform, object: registry-pull}], handlers: [
 			{id: app, apply: {web: {apiVersion: v1, kind: ConfigMap, metadata: {name: web}, data: {registry: "${related.pull.metadata.labels.registry}"}}}}]}`,
-			`waits for Secret platform/registry-pull \(child web takes from it\)`},
+			`waits for Secret platform/registry-pull to exist \(needed by child web\)`},
 		"a child that is not ready": {`{resource: foos.v1.example.com, owns: [deployments.v1.apps], handlers: [
 			{id: app, apply: {web: {readyWhen: "${child.?status.?readyReplicas.orValue(0) > 0}", template: {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 1}}}}}]}`,
 			"waits for Deployment default/web to be ready"},

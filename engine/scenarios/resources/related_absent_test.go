@@ -25,7 +25,7 @@ func TestAnErrorNamesTheRelatedObjectThatIsAbsent(t *testing.T) {
 		"in another namespace":  {foo(byName+", namespace: shared", `log: {message: "${related.conf.data.size}"}`), "related.conf (ConfigMap shared/settings) is not there"},
 		"in no namespace":       {foo("resource: namespaces.v1, object: team-a", `log: {message: "${related.conf.metadata.labels.size}"}`), "related.conf (Namespace team-a) is not there"},
 		"a Secret":              {foo("resource: secrets.v1, object: creds", `log: {message: "${related.conf.data.size}"}`), "related.conf (Secret default/creds) is not there"},
-		"in a child":            {foo(byName, `apply: {web: {apiVersion: v1, kind: ConfigMap, metadata: {name: web}, data: {size: "${related.conf.data.size}"}}}`), "waits for ConfigMap default/settings (child web takes from it)"},
+		"in a child":            {foo(byName, `apply: {web: {apiVersion: v1, kind: ConfigMap, metadata: {name: web}, data: {size: "${related.conf.data.size}"}}}`), "waits for ConfigMap default/settings to exist (needed by child web)"},
 		"whose name is not set": {foo(`resource: configmaps.v1, object: "${self.spec.?other}"`, `log: {message: "${related.conf.data.size}"}`), "log.message: related.conf is not there"},
 	}
 	for name, tt := range tests {

@@ -62,7 +62,7 @@ func TestWhyOfAHandler(t *testing.T) {
 	for name, tt := range map[string]story{
 		"a handler that is through has nothing to do": {func(foo *dsl.Resource, _ *enginetest.Journal) {
 			foo.OnReconcile("app", fine)
-		}, nil, "handler app has nothing to do: what it looks at is as it left it"},
+		}, nil, "handler app has nothing to do: nothing that it looks at has changed"},
 		"its last attempt is named": {func(foo *dsl.Resource, _ *enginetest.Journal) {
 			foo.OnReconcile("app", fine)
 		}, func(s *scene.Stage) { s.Advance(time.Minute) }, "ran last 1m ago for create: success"},

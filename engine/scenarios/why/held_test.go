@@ -41,13 +41,13 @@ func TestAnAnswerIsTheSameWhateverHoldsTheObject(t *testing.T) {
 		hold func(s *scene.Stage)
 		want []string
 	}{
-		"nothing does": {func(*scene.Stage) {}, []string{"handler keep has nothing to do: what it looks at is as it left it"}},
-		"a pause does": {pause, []string{"no handler runs: paused: while we move", "handler keep has nothing to do: what it looks at is as it left it"}},
+		"nothing does": {func(*scene.Stage) {}, []string{"handler keep has nothing to do: nothing that it looks at has changed"}},
+		"a pause does": {pause, []string{"paused: while we move (take off annotation op.handwerk.dev/paused to go on)", "handler keep has nothing to do: nothing that it looks at has changed"}},
 		"a pause does, and its handlers are to run": {func(s *scene.Stage) {
 			pause(s)
 			s.Settle()
 			s.Resize(2)
-		}, []string{"no handler runs: paused: while we move", "handler keep is to run for update"}},
+		}, []string{"paused: while we move (take off annotation op.handwerk.dev/paused to go on)", "handler keep is to run for update"}},
 		"the cache is behind": {func(s *scene.Stage) {
 			s.HoldWatches(scene.Foos)
 			s.Advance(3 * time.Minute)
@@ -56,12 +56,12 @@ func TestAnAnswerIsTheSameWhateverHoldsTheObject(t *testing.T) {
 			s.FailWhile("patch", scene.Foos, apierrors.NewInternalError(errors.New("no room")))
 			s.Set("left", "spec", "color")
 			s.Advance(10 * time.Second)
-		}, []string{"pass could not be finished: writing object: Internal error occurred: no room"}},
+		}, []string{"failing: pass could not be finished: writing object: Internal error occurred: no room"}},
 		"a right that the operator lacks does": {func(s *scene.Stage) {
 			s.Forbid("patch", scene.ConfigMaps)
 			s.Resize(2)
 			s.Advance(10 * time.Minute)
-		}, []string{"right is missing: may not patch configmaps (handler foos/keep; handler foos/far)"}},
+		}, []string{"right is missing: may not patch configmaps (handler foos/keep; handler foos/far; account operator)"}},
 		"its own loop does": {func(s *scene.Stage) {
 			s.Set("both", "spec", "color")
 			s.Advance(10 * time.Second)
@@ -78,7 +78,7 @@ func TestAnAnswerIsTheSameWhateverHoldsTheObject(t *testing.T) {
 				before := passes(s)
 				got := answer(s)
 				for _, want := range append(tt.want,
-					"child ConfigMap default/web of handler keep, by reference: ready", "child ConfigMap default/far of handler far, by record: ready",
+					"child ConfigMap default/web of handler keep (by owner reference): ready", "child ConfigMap default/far of handler far (by its label, and listed on the object): ready",
 					"when: self.spec.size > 5 (op.yaml:6): no", "to Done: when: self.spec.size > 3 (op.yaml:2): no",
 				) {
 					wantLine(s, got, want)

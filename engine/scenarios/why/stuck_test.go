@@ -49,7 +49,7 @@ func TestWhyAnObjectIsStuck(t *testing.T) {
 		}, func(s *scene.Stage) {
 			created(s)
 			s.Remove()
-		}, "held by handler farewell, which is not through"},
+		}, "held by handler farewell, which has not finished: not yet"},
 		"a daemon runs": {func(foo *dsl.Resource, _ *enginetest.Journal) {
 			foo.Daemon("poll", func(ctx context.Context, _ *dsl.DaemonRequest) error {
 				<-ctx.Done()
@@ -59,7 +59,7 @@ func TestWhyAnObjectIsStuck(t *testing.T) {
 		"a child is named with how it is tied": {func(foo *dsl.Resource, _ *enginetest.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.OnReconcile("keep", keepsLabelled)
-		}, created, "child ConfigMap default/web of handler keep, by record: ready"},
+		}, created, "child ConfigMap default/web of handler keep (by its label, and listed on the object): ready"},
 		"the machine's time is named": {func(foo *dsl.Resource, _ *enginetest.Journal) {
 			foo.Machine(dsl.Machine{States: []dsl.State{
 				{Name: "Pending", Stay: &dsl.Stay{AtMost: time.Hour, Then: "Done"}}, {Name: "Done", Terminal: true},

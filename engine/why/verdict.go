@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package why
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// Standing is how a handler stands, in one word.
+type Standing string
+
+// The standings, the gravest first. A handler without one has nothing to do.
+const (
+	// Failed: it failed for good. Failing: it failed, or its when did, and is tried again.
+	Failed  Standing = "failed"
+	Failing Standing = "failing"
+	// Waiting: it waits for other objects.
+	Waiting Standing = "waiting"
+	// Due: it has something to do, and did not run yet.
+	Due Standing = "due"
+	// Filtered: it has something to do, and its conditions do not hold.
+	Filtered Standing = "filtered"
+)
+
+// Standing says how the handler stands.
+func (f Facts) Standing() Standing {
+	switch {
+	case f.Failed, f.Reason == "DeadlineOver":
+		return Failed
+	case f.Reason == "Blocked":
+		return Due
+	case f.Waits:
+		return Waiting
+	case f.Attempts > 0, f.Reason == "WhenFails":
+		return Failing
+	}
+	switch f.Reason {
+	case "ToRun", "BackOff", "NotChosen", "DaemonsFirst", "Paused":
+		return Due
+	case "WhenFalse", "NotMatched":
+		return Filtered
+	}
+	return ""
+}
+
+// Judge sets the verdict: how the object stands, and the one cause that decides.
+func (a *Answer) Judge() {
+	for _, judge := range []func() string{a.outside, a.ends, a.stops, a.broken, a.lacks, a.ignores} {
+		if a.Verdict = judge(); a.Verdict != "" {
+			return
+		}
+	}
+	switch {
+	case a.Standing != "":
+		a.Verdict = a.Standing
+	case a.Without == "":
+		a.Verdict = "new: no pass over it was finished yet"
+	}
+}
+
+// outside is the verdict about an object that the operator does not see, or leaves alone.
+func (a *Answer) outside() string {
+	switch {
+	case a.Unseen != "":
+		return "not seen: " + a.Unseen
+	case a.Idle == nil || a.Idle.Reason != "Paused":
+		return ""
+	}
+	out := a.Idle.rest()
+	if a.Idle.Ends != "" {
+		out += " (" + a.Idle.Ends + ")"
+	}
+	if a.Deletion != nil {
+		out += "; it is being deleted"
+	}
+	return out
+}
+
+// rest is the sentence without what all of them begin with.
+func (i *Idle) rest() string { return strings.TrimPrefix(i.Says, "no handler runs: ") }
+
+// ends is the verdict about an object that is being deleted.
+func (a *Answer) ends() string {
+	if a.Deletion == nil {
+		return ""
+	}
+	out := "being deleted for " + short(a.At.Sub(a.Deletion.Since))
+	if len(a.Deletion.Held) > 0 {
+		out += ": held by " + a.Deletion.Held[0]
+	}
+	return out
+}
+
+// stops is the verdict about an object over which no pass begins, or ends.
+func (a *Answer) stops() string {
+	switch {
+	case a.Idle != nil && a.Idle.Reason == "BreakerOpen":
+		return "stuck: " + a.Idle.rest()
+	case a.Idle != nil:
+		return "waiting: " + a.Idle.rest()
+	case a.Problem != "":
+		return "failing: " + a.Problem
+	}
+	if i := slices.IndexFunc(a.Handlers, func(h Handler) bool { return h.Running != nil && !h.Daemon }); i >= 0 && a.Without != "" {
+		return fmt.Sprintf("busy: handler %s has been running for %s", a.Handlers[i].ID, short(a.At.Sub(*a.Handlers[i].Running)))
+	}
+	return ""
+}
+
+// broken is the verdict about an object of which a handler or a child fails.
+func (a *Answer) broken() string {
+	for _, standing := range []Standing{Failed, Failing} {
+		h := a.first(standing)
+		if h == nil {
+			continue
+		}
+		for _, right := range a.Rights {
+			if strings.Contains(right, "/"+h.ID) {
+				return fmt.Sprintf("%s: handler %s: right is missing: %s", standing, h.ID, right)
+			}
+		}
+		return string(standing) + ": " + h.Says
+	}
+	return a.childThatIs("failed")
+}
+
+// lacks is the verdict about an object that waits for something.
+func (a *Answer) lacks() string {
+	if h := a.first(Waiting); h != nil {
+		return "waiting: " + h.Says
+	}
+	for _, state := range []string{"deleting", "not ready"} {
+		if out := a.childThatIs(state); out != "" {
+			return out
+		}
+	}
+	if h := a.first(Due); h != nil {
+		return "waiting: " + h.Says
+	}
+	return ""
+}
+
+// ignores is the verdict about an object that a handler does not act on, or that says itself that it is not ready.
+func (a *Answer) ignores() string {
+	ready := slices.IndexFunc(a.Conditions, func(c Condition) bool { return c.Type == dsl.Ready && c.Status != "True" })
+	acts := slices.ContainsFunc(a.Handlers, func(h Handler) bool { return h.Standing != Filtered })
+	for _, h := range a.Handlers {
+		keeps := slices.ContainsFunc(a.Children, func(c Child) bool { return c.Handler == h.ID })
+		if h.Standing == Filtered && (ready >= 0 || !acts || keeps || h.Last != nil) {
+			return "stuck: " + h.Says
+		}
+	}
+	if ready < 0 {
+		return ""
+	}
+	return "not ready: " + a.Conditions[ready].String()
+}
+
+// first returns the first handler that stands so; nil for none.
+func (a *Answer) first(standing Standing) *Handler {
+	for i := range a.Handlers {
+		if a.Handlers[i].Standing == standing {
+			return &a.Handlers[i]
+		}
+	}
+	return nil
+}
+
+// childThatIs names the first child in a state; empty for none.
+func (a *Answer) childThatIs(state string) string {
+	for _, c := range a.Children {
+		if c.State == state {
+			return strings.TrimSuffix(state+": child "+c.People()+": "+oneLine(c.Says), ": ")
+		}
+	}
+	return ""
+}
