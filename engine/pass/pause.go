@@ -31,8 +31,8 @@ const PausedCondition = "Paused"
 func (s *Site) rest(ctx context.Context, in Input, m *Memory, now pause.Pause, next queue.Next) (queue.Next, error) {
 	key := in.Key
 	s.Daemons.Pause(key)
-	s.idle(ctx, key, m, in.Changes, Why{Reason: Paused, Detail: now.String()})
 	s.Box.Finished(key, ops.Stand{Standing: ops.Paused, Open: []ops.Open{{Standing: ops.Paused, Reason: "paused: " + now.String()}}})
+	s.idle(ctx, key, m, in.Changes, Why{Reason: Paused, Detail: now.String()}) // after that: an answer has the standing of now
 	if m.Halt == nil || m.Halt.By != now.By {
 		m.Halt = &Halt{By: now.By}
 		s.pauseLog(in, now.By).Info("object is paused; no handler runs", "reason", now.Reason, "deletionsGoOn", now.Deletions)
