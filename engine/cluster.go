@@ -79,6 +79,7 @@ func (e *Engine) newFeeds() *feed.Factory {
 // watchChanged is called when an informer's state has changed: perhaps what it watches has come.
 func (e *Engine) watchChanged(src watch.Source, state watch.State) {
 	e.feeds.WatchChanged(src.GVR)
+	e.pauses.watchChanged(src, state)
 	if state.Synced {
 		e.indexes.Listed(src.GVR)
 	}

@@ -6,6 +6,7 @@ package engine
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -19,6 +20,8 @@ const (
 	// rightAgain and rightAgainMost bound the wait before a missing right is asked for again.
 	rightAgain     = time.Second
 	rightAgainMost = time.Minute
+	// pauseUnseen is for how long a pause holds once the account may not watch any more what declares it.
+	pauseUnseen = 10 * time.Minute
 )
 
 // pauseSight is what is watched for pauses: where the account may, for it works without.
@@ -30,6 +33,10 @@ type pauseSight struct {
 	// on takes the events, and lacks is what the log says where the right is missing.
 	on    func(watch.Event)
 	lacks string
+	// forget drops what is known of pauses. Nil: that stays.
+	forget func()
+	// forbidden: the watch is refused, as its last failure says. lost: it has been for a minute.
+	forbidden, lost atomic.Bool
 	// tried is closed when the watch is open, or is not allowed.
 	tried chan struct{}
 	once  sync.Once
@@ -45,17 +52,48 @@ func (s *pauseSight) OnEvent(ev watch.Event) { s.on(ev) }
 // run watches until ctx ends, as soon as the account may.
 func (s *pauseSight) run(ctx context.Context) {
 	defer s.end()
-	var wait time.Duration
-	for !s.open(ctx) {
-		var in time.Duration
-		wait, in = backoff.Next(wait, rightAgain, rightAgainMost)
+	for ctx.Err() == nil {
+		var wait time.Duration
+		for !s.open(ctx) {
+			var in time.Duration
+			wait, in = backoff.Next(wait, rightAgain, rightAgainMost)
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(in):
+			}
+		}
+		s.keep(ctx)
+	}
+}
+
+// keep watches until ctx ends, or the account has not been allowed to for so long that what it knew does not hold any more.
+func (s *pauseSight) keep(ctx context.Context) {
+	s.forbidden.Store(false)
+	if s.forget == nil {
+		<-ctx.Done()
+		return
+	}
+	log := s.engine.log.WithValues("object", s.source.Namespace+"/"+s.name)
+	for since := time.Now(); ; {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(in):
+		case <-time.After(rightAgainMost):
+		}
+		switch forbidden := s.forbidden.Load(); {
+		case !forbidden:
+			if since = time.Now(); s.lost.Swap(false) {
+				log.Info("operator can be paused again")
+			}
+		case !s.lost.Swap(true):
+			log.Info(s.lacks, logmark.Warning, true, "holds", pauseUnseen.String())
+		case time.Since(since) >= pauseUnseen:
+			s.end()
+			s.forget()
+			return
 		}
 	}
-	<-ctx.Done()
 }
 
 // open opens the watch. It reports false where that is to be tried again: the account may not watch, or nobody can say so.
@@ -88,6 +126,7 @@ func (s *pauseSight) end() {
 	defer s.mu.Unlock()
 	if s.watched != nil {
 		s.watched.Close()
+		s.watched = nil
 	}
 }
 

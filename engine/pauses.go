@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 
@@ -43,7 +44,7 @@ func newPauses(e *Engine) *pauses {
 	}
 	for _, name := range e.op.PauseConfigMaps() {
 		p.sights = append(p.sights, &pauseSight{
-			engine: e, name: name, on: p.operatorSeen, tried: make(chan struct{}),
+			engine: e, name: name, on: p.operatorSeen, forget: func() { p.forget(name) }, tried: make(chan struct{}),
 			lacks: "operator cannot be paused: its account may not watch the ConfigMap that says so",
 			source: watch.Source{
 				GVR: prune.RegisterResource, Namespace: e.settings.Namespace, FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String(),
@@ -77,6 +78,15 @@ func (p *pauses) run(ctx context.Context) {
 	p.endLater(nil)
 }
 
+// watchChanged is called when the state of an informer has changed.
+func (p *pauses) watchChanged(src watch.Source, state watch.State) {
+	for _, s := range p.sights {
+		if src == s.source {
+			s.forbidden.Store(apierrors.IsForbidden(state.Fault))
+		}
+	}
+}
+
 // await waits until it is known what is paused: no handler runs before that.
 func (p *pauses) await(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, pauseKnown)
@@ -94,6 +104,12 @@ func (p *pauses) operatorSeen(ev watch.Event) {
 		data, _, _ := unstructured.NestedStringMap(ev.Object.Tree().Object, "data")
 		p.board.SetOperator(ev.Key.Name, new(pause.FromData(data)))
 	}
+	p.operatorChanged()
+}
+
+// forget drops what a ConfigMap says.
+func (p *pauses) forget(name string) {
+	p.board.SetOperator(name, nil)
 	p.operatorChanged()
 }
 
@@ -168,8 +184,13 @@ func (p *pauses) look(namespace string) {
 // namedPauses is how many namespaces /readyz?verbose names.
 const namedPauses = 20
 
-// checks says what is paused.
+// checks says what is paused, and what the account may not watch any more.
 func (p *pauses) checks() (out []ops.Check) {
+	for _, s := range p.sights {
+		if s.lost.Load() {
+			out = append(out, ops.Check{Name: "pauses", Message: s.lacks})
+		}
+	}
 	for _, one := range p.all() {
 		name := "paused"
 		if one.Namespace != "" {

@@ -202,6 +202,28 @@ func TestAPausedOperator(t *testing.T) {
 			s.Resize(2)
 			s.Called()
 		}},
+		"an account that loses the right says so, and the pause holds for ten minutes": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
+			s.Begin()
+			pauseOperator(s)
+			for _, verb := range reads {
+				s.Forbid(verb, scene.ConfigMaps, scene.OpsNamespace)
+			}
+			s.CutWatches(scene.ConfigMaps)
+			s.Resize(2)
+			s.Advance(5 * time.Minute)
+			s.Called()
+			if got := scene.ReadyMessages(s); !strings.Contains(got, "operator cannot be paused") {
+				s.T.Errorf("/readyz?verbose says %s", got)
+			}
+			s.Advance(10 * time.Minute)
+			s.Called("sync update")
+			for _, verb := range reads {
+				s.Allow(verb, scene.ConfigMaps, scene.OpsNamespace)
+			}
+			s.Advance(2 * time.Minute)
+			s.Resize(3)
+			s.Called() // the ConfigMap is there still
+		}},
 		"where it cannot be read for long the operator works": {Operator: scene.Syncs, Play: func(s *scene.Stage) {
 			pauseOperator(s)
 			s.Create(scene.Web)
