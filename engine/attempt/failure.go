@@ -21,7 +21,7 @@ const (
 	headMost = 60
 	textMost = 2000
 	// namesMost is how many objects a summary names.
-	namesMost = 3
+	namesMost = 20
 )
 
 // subHandlers is how the name of a handler ends that stands for its sub-handlers.
