@@ -36,7 +36,9 @@ func (b *Box[M]) Peek(key Key) (p Peek, known bool) {
 	p.Standing, p.Since = s.standing()
 	p.Open = s.reasons(p.Standing)
 	if s.pending != nil {
-		p.Parked, p.Suspended = s.aside, s.suspended
+		if p.Suspended = s.suspended; s.asideFor == cacheBehind {
+			p.Parked = s.aside
+		}
 		p.Unfinished, p.Problem = s.unfinished.count, s.unfinished.err
 	}
 	return p, true

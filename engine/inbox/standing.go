@@ -127,7 +127,7 @@ func (s *state[M]) standing() (how ops.Standing, since time.Time) {
 	case s.pending == nil || how == ops.Held:
 	case s.unfinished.count > 0:
 		return ops.Failing, s.unfinished.since
-	case s.parked && how == ops.Ready:
+	case (s.parked || s.asideFor == memoryShort) && how == ops.Ready:
 		return ops.Waits, s.aside
 	}
 	return how, since
@@ -144,7 +144,11 @@ func (s *state[M]) reasons(how ops.Standing) (out []ops.Open) {
 		}
 	}
 	if how == ops.Waits && len(out) == 0 {
-		out = append(out, ops.Open{Standing: ops.Waits, Reason: cacheBehind})
+		reason := cacheBehind
+		if s.pending != nil && s.asideFor != "" {
+			reason = s.asideFor
+		}
+		out = append(out, ops.Open{Standing: ops.Waits, Reason: reason})
 	}
 	return out
 }

@@ -44,8 +44,10 @@ type pending[M any] struct {
 	waits []types.UID
 	// unfinished are passes that could not be finished, since one was.
 	unfinished unfinished
-	// aside is since when it is parked; zero while it is not. asideLogged: the log has a line about it.
+	// aside is since when it is put aside; zero while it is not. asideFor says what it waits for, and asideLogged that the log has a
+	// line about it.
 	aside       time.Time
+	asideFor    string
 	asideLogged bool
 	// suspended is until when the object is held back because it loops, zero when it is not.
 	suspended time.Time

@@ -6,7 +6,6 @@ package inbox
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
@@ -39,7 +38,7 @@ func (b *Box[M]) Take(key Key) *Turn[M] {
 	defer b.mu.Unlock()
 	s := b.stateLocked(key)
 	s.gather()
-	t := &Turn[M]{Changes: s.Changes, Memory: s.memory, Expected: s.expected, Gone: together(s.gone), box: b, key: key, waits: len(s.waits) > 0}
+	t := &Turn[M]{Changes: s.Changes, Memory: s.memory, Expected: s.expected, Gone: together(s.gone), box: b, key: key, waits: !s.aside.IsZero()}
 	t.Fresh, t.Child = s.fresh, s.Child || len(s.changed) > 0
 	s.Changes = Changes{}
 	s.came, s.parked, s.changed, s.expected, s.gone = false, false, nil, nil, nil
@@ -136,6 +135,7 @@ func (t *Turn[M]) Close() {
 // caught up meanwhile, before there was somebody to wake.
 func (t *Turn[M]) Park(w *Writes) bool {
 	b := t.box
+	defer b.lines.flush()
 	b.mu.Lock()
 	s := b.stateLocked(t.key)
 	s.parked = true
@@ -144,10 +144,7 @@ func (t *Turn[M]) Park(w *Writes) bool {
 			b.waiting[uid] = append(b.waiting[uid], t.key)
 			s.waits, t.waits = append(s.waits, uid), true
 		}
-		if s.aside.IsZero() {
-			s.aside = time.Now()
-			b.watchLocked(t.key, s.aside.Add(logAfter))
-		}
+		b.asideLocked(t.key, s, cacheBehind)
 	}
 	b.mu.Unlock()
 	if w.Shown() {
@@ -177,10 +174,16 @@ func (t *Turn[M]) unparkLocked(s *state[M]) {
 			delete(b.waiting, uid)
 		}
 	}
-	if s.asideLogged {
-		t.box.overLocked(t.key, cacheBehind, s.aside)
-	}
-	s.waits, s.aside, s.asideLogged = nil, time.Time{}, false
+	s.waits = nil
+	t.box.backLocked(t.key, s)
+}
+
+// Short says that no pass begins, since others hold the memory that it takes. The key is not parked: it is queued when there is enough.
+func (t *Turn[M]) Short() {
+	defer t.box.lines.flush()
+	t.box.mu.Lock()
+	defer t.box.mu.Unlock()
+	t.box.asideLocked(t.key, t.box.stateLocked(t.key), memoryShort)
 }
 
 // Wake brings back the keys that wait for an object. Those for which this was not the event park again.

@@ -100,15 +100,35 @@ func (b *Box[M]) endedLocked(key Key, before, now *stand) {
 	}
 }
 
-// cacheBehind is the wait of a parked key, and loops what an object does that is held back for it.
+// cacheBehind is the wait of a parked key, memoryShort that of one whose pass takes memory that others hold, and loops what an object
+// does that is held back for it.
 const (
 	cacheBehind = "waits for the cache to show the operator's own writes"
+	memoryShort = "waits for memory that other passes hold"
 	loops       = "looping"
 )
 
 // loopOver is how long after the last time at which an object was held back it counts as at rest. The probe of the
 // next minute has come to nothing then.
 const loopOver = 2 * time.Minute
+
+// asideLocked notes what a key is put aside for, so that the log says so if it lasts. The lock is held.
+func (b *Box[M]) asideLocked(key Key, s *state[M], reason string) {
+	if s.asideFor == reason {
+		return
+	}
+	b.backLocked(key, s)
+	s.aside, s.asideFor = time.Now(), reason
+	b.watchLocked(key, s.aside.Add(logAfter))
+}
+
+// backLocked ends that. The lock is held.
+func (b *Box[M]) backLocked(key Key, s *state[M]) {
+	if s.asideLogged {
+		b.overLocked(key, s.asideFor, s.aside)
+	}
+	s.aside, s.asideFor, s.asideLogged = time.Time{}, "", false
+}
 
 // watchLocked has the waits of a key checked at this time at the latest. The lock is held.
 func (b *Box[M]) watchLocked(key Key, at time.Time) {
@@ -189,13 +209,13 @@ func (b *Box[M]) dueLocked(key Key, now time.Time) (next time.Time) {
 	return next
 }
 
-// heldLocked has it logged that a key is parked for long, or that its object does not loop any more, and returns when one of
+// heldLocked has it logged that a key is put aside for long, or that its object does not loop any more, and returns when one of
 // that is due next; zero for never. The lock is held.
 func (b *Box[M]) heldLocked(key Key, s *state[M], now time.Time) (next time.Time) {
 	if !s.aside.IsZero() && !s.asideLogged {
 		if next = s.aside.Add(logAfter); !next.After(now) {
 			s.asideLogged, next = true, time.Time{}
-			b.lines.add(Wait{Key: key, Open: ops.Open{Standing: ops.Waits, Reason: cacheBehind}})
+			b.lines.add(Wait{Key: key, Open: ops.Open{Standing: ops.Waits, Reason: s.asideFor}})
 		}
 	}
 	if s.looping.IsZero() {

@@ -71,6 +71,7 @@ func (s *Site) Run(ctx context.Context, key cache.ObjectName) (queue.Next, error
 	}
 	share := s.share(key, t.Memory)
 	if share == nil {
+		t.Short()
 		s.idle(ctx, key, t.Memory, t.Changes, Why{Reason: MemoryShort})
 		return next, cmp.Or(late, ErrShort)
 	}

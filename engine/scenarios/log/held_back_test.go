@@ -118,3 +118,30 @@ func TestAnObjectThatIsHeldBackIsLoggedWithTheEnd(t *testing.T) {
 		})
 	}
 }
+
+// TestAnObjectThatWaitsForMemoryIsLoggedWithTheEnd holds the same of an object whose pass takes memory that another one holds.
+func TestAnObjectThatWaitsForMemoryIsLoggedWithTheEnd(t *testing.T) {
+	const web = ` memory that other passes hold" "resource"="foos.v1.example.com" "namespace"="default" "name"="web"`
+	for name, tt := range map[string]struct {
+		other time.Duration
+		want  []string
+	}{
+		"for long": {30 * time.Second, []string{`^"level"=0 "msg"="waits for` + web + "$", `^"level"=0 "msg"="no longer waits for` + web + ` "lasted"="30s"$`}},
+		"not long": {9 * time.Second, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+				foo.OnReconcile("slow", scene.TakesTime(tt.other))
+			}, Play: func(s *scene.Stage) {
+				var log func() []string
+				s.WithLittleMemory(func() { log = scene.LaunchWithLog(s, "memory that other passes hold") })
+				for _, name := range []string{"other", "web"} {
+					s.Create(scene.Large(name))
+					s.Settle()
+				}
+				s.Advance(time.Minute)
+				s.WantLines(log, tt.want...)
+			}})
+		})
+	}
+}

@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"runtime/debug"
-	"strings"
 	"testing"
 	"time"
 
@@ -222,11 +220,9 @@ func hangs(ctx context.Context, _ *dsl.Request) error {
 
 // memoryShort makes two objects of which each takes all memory that passes may have in an operator with little.
 func memoryShort(s *scene.Stage) {
-	limit := debug.SetMemoryLimit(8 << 20)
-	s.Launch()
-	debug.SetMemoryLimit(limit)
+	s.WithLittleMemory(s.Launch)
 	for _, name := range []string{"other", "web"} {
-		s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: ` + name + `, namespace: default}, spec: {text: ` + strings.Repeat("x", 64<<10) + `}}`)
+		s.Create(scene.Large(name))
 		s.Settle()
 	}
 }
