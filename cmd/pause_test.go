@@ -226,10 +226,18 @@ func TestRetryCommand(t *testing.T) {
 		"one handler of an operator with a domain": {
 			"retry foos.example.com/web --operator op.example.com --handler sync --timeout 0", "op.example.com/retry", "sync", exitOK, "is asked to retry",
 		},
-		"several handlers":      {"retry foos/web --operator op --handler sync --handler other --timeout 0", "op.handwerk.dev/retry", "sync,other", exitOK, "is asked"},
-		"no operator runs":      {"retry foos/web --operator op --timeout 5s", "op.handwerk.dev/retry", "*", exitFailed, "has not taken up the annotation op.handwerk.dev/retry in 5s"},
-		"there is no object":    {"retry foos/other --operator op", "op.handwerk.dev/retry", "", exitFailed, "retrying foos/other: foos.example.com \"other\" not found"},
-		"there is no such kind": {"retry bars/web --operator op", "op.handwerk.dev/retry", "", exitFailed, "retrying bars/web: "},
+		"several handlers":               {"retry foos/web --operator op --handler sync --handler other --timeout 0", "op.handwerk.dev/retry", "sync,other", exitOK, "is asked"},
+		"no operator runs":               {"retry foos/web --operator op --timeout 5s", "op.handwerk.dev/retry", "*", exitFailed, "has not taken up the annotation op.handwerk.dev/retry in 5s"},
+		"there is no object":             {"retry foos/other --operator op", "op.handwerk.dev/retry", "", exitFailed, "retrying foos/other: foos.example.com \"other\" not found"},
+		"there is no such kind":          {"retry bars/web --operator op", "op.handwerk.dev/retry", "", exitFailed, "retrying bars/web: "},
+		"a handler of the configuration": {"retry foos/web --config foo.yaml --handler first --timeout 0", "foo.handwerk.dev/retry", "first", exitOK, "is asked"},
+		"a handler that is mistyped": {
+			"retry foos/web --config foo.yaml --handler frist", "foo.handwerk.dev/retry", "", exitFailed,
+			"retrying foos/web: operator foo has no handler frist for foos.example.com; its handlers are first, second",
+		},
+		"a resource that the operator does not handle": {
+			"retry configmaps/web --config foo.yaml", "foo.handwerk.dev/retry", "", exitFailed, "retrying configmaps/web: operator foo does not handle configmaps",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

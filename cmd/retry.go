@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,10 +18,10 @@ import (
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/pass"
@@ -89,10 +90,18 @@ func (p *program) retry(ctx context.Context, f *retryFlags, object string, out i
 	}
 	config.UserAgent = userAgent(op.Name)
 	resource, name, _ := strings.Cut(object, "/")
-	client, err := reach(config, resource, cmp.Or(f.namespace, namespace, metav1.NamespaceDefault))
+	_, gvr, namespace, err := discoverResource(config, resource, cmp.Or(f.namespace, namespace, metav1.NamespaceDefault))
+	if err == nil {
+		err = f.known(op, gvr.GroupResource())
+	}
 	if err != nil {
 		return fmt.Errorf("retrying %s: %w", object, err)
 	}
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	client := objects.Resource(gvr).Namespace(namespace)
 	value := cmp.Or(strings.Join(f.handlers, ","), "*")
 	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{op.RetryAnnotation(): value}}})
 	if err != nil {
@@ -127,19 +136,28 @@ func (f *retryFlags) taken(ctx context.Context, op *dsl.Operator, client dynamic
 		return fmt.Errorf("retrying %s: waiting for operator %s: %w", object, op.Name, err)
 	}
 	fails := pass.ConditionText(pass.ConditionOf(last, pass.Failing), "message")
-	fmt.Fprintf(out, "%s: operator %s has retried%s\n", object, op.Name, strings.TrimSuffix("; the object says: "+fails, "; the object says: "))
+	fmt.Fprintf(out, "%s: operator %s has taken up the retry%s\n", object, op.Name, strings.TrimSuffix("; the object says: "+fails, "; the object says: "))
 	return nil
 }
 
-// reach returns a client of a resource in a namespace, if it has one. The resource is spelt as for kubectl.
-func reach(config *rest.Config, resource, namespace string) (dynamic.ResourceInterface, error) {
-	_, gvr, namespace, err := discoverResource(config, resource, namespace)
-	if err != nil {
-		return nil, err
+// known refuses ids that no handler of the resource has. Where only the operator's name is given, its handlers are not known here.
+func (f *retryFlags) known(op *dsl.Operator, of schema.GroupResource) error {
+	if len(op.Resources()) == 0 {
+		return nil
 	}
-	objects, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, err
+	var ids []string
+	for r, h := range op.Handlers() {
+		if r.Name.Resource == of.Resource && r.Name.Group == of.Group {
+			ids = append(ids, h.ID)
+		}
 	}
-	return objects.Resource(gvr).Namespace(namespace), nil
+	if len(ids) == 0 {
+		return fmt.Errorf("operator %s does not handle %s", op.Name, of)
+	}
+	for _, id := range f.handlers {
+		if !slices.Contains(ids, id) {
+			return fmt.Errorf("operator %s has no handler %s for %s; its handlers are %s", op.Name, id, of, strings.Join(ids, ", "))
+		}
+	}
+	return nil
 }

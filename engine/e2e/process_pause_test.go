@@ -112,7 +112,7 @@ func TestRetryOfAHandler(t *testing.T) {
 	program.Await(t, "handler will be tried again")
 	configMaps.Patch(t, "a", `{"metadata":{"annotations":{"mended":"by hand"}}}`)
 	printed := mustRun(t, "retry", "cm/a", "-n", ns, "--config="+config, "--handler=hold")
-	if printed != "cm/a: operator stubborn has retried\n" {
+	if printed != "cm/a: operator stubborn has taken up the retry\n" {
 		t.Errorf("retry says %q", printed)
 	}
 	program.Await(t, `"msg":"mended by hand"`)
