@@ -22,7 +22,7 @@ func TestAnAnswerInYAMLSaysTheSame(t *testing.T) {
 		"a directive": "%a\nb", "a space": " ", "a line break": "\n", "two": "\n\n  x", "two directions": "a\u202eb",
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer := why.Answer{Operator: "foo", Name: "web", Generation: 1 << 60, Conditions: []why.Condition{{Type: "Ready", Status: "True", Message: text}}}
+			answer := why.Answer{Operator: "foo", Name: "web", Verdict: "ready", Generation: 1 << 60, Conditions: []why.Condition{{Type: "Ready", Status: "True", Message: text}}}
 			b := newBench(t)
 			if code := b.execute(t.Context(), []string{"why", "foo/web", "-o", "yaml", "--address", answering(t, answer)}); code != exitOK {
 				t.Fatalf("exit %d: %s", code, b.err.String())

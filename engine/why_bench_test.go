@@ -46,3 +46,22 @@ func BenchmarkWhy(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkStatus measures the answer of operator status, with 20,000 objects in the cache.
+func BenchmarkStatus(b *testing.B) {
+	const count = 20_000
+	x := newBustle(b, count)
+	x.launch(inGo(func(x *bustle, foo *dsl.Resource) {
+		foo.OnReconcile("count", func(context.Context, *dsl.Request) error {
+			x.runs.Add(1)
+			return nil
+		})
+	})(x), engine.Settings{Config: x.cluster.Config()})
+	x.await(count)
+	for b.Loop() {
+		if _, err := x.engine.Ask(context.Background(), "status", nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+	x.end()
+}

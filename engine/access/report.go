@@ -109,6 +109,7 @@ func (g gap) who() string {
 			names = append(names, name)
 		}
 	}
+	slices.Sort(names) // rights are collected in no order
 	if more := len(names) - whoMost; more > 0 {
 		names = append(names[:whoMost], fmt.Sprintf("and %d more", more))
 	}

@@ -43,32 +43,32 @@ func check(t *testing.T, err error, want string, missing bool) {
 
 var (
 	pods = Resource{
-		GVR: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Kind: "Pod",
+		GVR: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Kind: "Pod", Singular: "pod",
 		Namespaced: true, Status: true, Verbs: []string{"create", "get", "list", "watch"},
 	}
 	deployments = Resource{
 		GVR:  schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"},
-		Kind: "Deployment", Namespaced: true, Status: true, Verbs: []string{"get", "list", "watch"},
+		Kind: "Deployment", Singular: "deployment", Namespaced: true, Status: true, Verbs: []string{"get", "list", "watch"},
 	}
 	foosV1 = Resource{
 		GVR:  schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "foos"},
-		Kind: "Foo", Namespaced: true, Verbs: []string{"list", "watch"},
+		Kind: "Foo", Singular: "foo", Namespaced: true, Verbs: []string{"list", "watch"},
 	}
 	foosV1beta1 = Resource{
 		GVR:  schema.GroupVersionResource{Group: "example.com", Version: "v1beta1", Resource: "foos"},
-		Kind: "Foo", Namespaced: true, Verbs: []string{"list", "watch"},
+		Kind: "Foo", Singular: "foo", Namespaced: true, Verbs: []string{"list", "watch"},
 	}
 	bars = Resource{
 		GVR:  schema.GroupVersionResource{Group: "example.com", Version: "v1beta1", Resource: "bars"},
-		Kind: "Bar", Namespaced: true, Verbs: []string{"list", "watch"},
+		Kind: "Bar", Singular: "bar", Namespaced: true, Verbs: []string{"list", "watch"},
 	}
 	widgets = Resource{
 		GVR:  schema.GroupVersionResource{Group: "half.example.com", Version: "v1", Resource: "widgets"},
-		Kind: "Widget", Namespaced: true, Verbs: []string{"list", "watch"},
+		Kind: "Widget", Singular: "widget", Namespaced: true, Verbs: []string{"list", "watch"},
 	}
 	statuses = Resource{
 		GVR:  schema.GroupVersionResource{Version: "v1", Resource: "componentstatuses"},
-		Kind: "ComponentStatus", Short: []string{"cs"}, Verbs: []string{"get", "list"},
+		Kind: "ComponentStatus", Singular: "componentstatus", Short: []string{"cs"}, Verbs: []string{"get", "list"},
 	}
 )
 

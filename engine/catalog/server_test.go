@@ -100,7 +100,7 @@ func (s *server) answerLegacy(path string) (status int, kind, body string) {
 		return g
 	}
 	resource := func(name, kind string, verbs ...string) metav1.APIResource {
-		out := metav1.APIResource{Name: name, Kind: kind, Namespaced: true, Verbs: verbs}
+		out := metav1.APIResource{Name: name, Kind: kind, SingularName: strings.ToLower(kind), Namespaced: true, Verbs: verbs}
 		if kind == "ComponentStatus" {
 			out.Namespaced, out.ShortNames = false, []string{"cs"}
 		}

@@ -70,7 +70,7 @@ func TestWhyOfARunningOperator(t *testing.T) {
 			return all, out.String()
 		})
 	}
-	says("Work "+ns+"/a of operator asked: failing", "handler config does not run: its when is false: self.spec.value == \"go\" ("+config+":9), where self.spec.value is \"1\"")
+	says("Work "+ns+"/a of operator asked", "failing: handler hold failed, and is tried again: ", "handler config does not run: its when is false: self.spec.value == \"go\" ("+config+":9), where self.spec.value is \"1\"")
 	works.Patch(t, "a", `{"spec":{"value":"go"}}`)
 	says("handler config ", "ran last ", "child ConfigMap "+ns+"/a of handler config (by its label, and listed on the object): ready",
 		"handler config does not run: its when is false", `spec.value: from "1" to "go"`, "handler config ran ")

@@ -94,7 +94,9 @@ func sums(object string, objects int, names string, minutes ...int) (out []strin
 // TestObjectsThatFailAlikeAreLoggedInFullOnce holds that the log says a text once in full, names each object that fails with
 // it, and counts then.
 func TestObjectsThatFailAlikeAreLoggedInFullOnce(t *testing.T) {
-	names := func(n int) string { return `\[` + strings.TrimSuffix(strings.Repeat(`"default/[a-d]" `, n), " ") + `\]` }
+	names := func(n int) string {
+		return `\[` + strings.TrimSuffix(strings.Repeat(`"default/[a-d]" `, n), " ") + `\]`
+	}
 	tests := map[string]func(s *scene.Stage, p *patients, log func() []string){
 		"four have a line each, where one has the text, and then a summary ever more seldom": func(s *scene.Stage, _ *patients, log func() []string) {
 			s.Advance(7 * time.Second)

@@ -61,7 +61,7 @@ func TestAnAnswerIsTheSameWhateverHoldsTheObject(t *testing.T) {
 			s.Forbid("patch", scene.ConfigMaps)
 			s.Resize(2)
 			s.Advance(10 * time.Minute)
-		}, []string{"right is missing: may not patch configmaps (handler foos/keep; handler foos/far; account operator)"}},
+		}, []string{"right is missing: may not patch configmaps (handler foos/far; handler foos/keep; account operator)"}},
 		"its own loop does": {func(s *scene.Stage) {
 			s.Set("both", "spec", "color")
 			s.Advance(10 * time.Second)
