@@ -35,7 +35,8 @@ func (r *resource) newDaemons(s *pass.Site) *daemon.Manager {
 	}
 	return daemon.New(daemon.Settings{
 		Resource: r.name, Handlers: handlers, Grace: e.grace(), Cache: r.own, Keys: r.spec.Cache == dsl.CacheLive, Host: daemonHost{r, s},
-		Texts: r.texts, Metrics: e.metrics, Events: e.events, Log: r.log,
+		Paused: func(o metav1.Object) bool { return s.Pauses.Of(o) != nil },
+		Texts:  r.texts, Metrics: e.metrics, Events: e.events, Log: r.log,
 	})
 }
 
@@ -57,9 +58,6 @@ func (h daemonHost) View(of *dsl.Handler, o *unstructured.Unstructured) string {
 
 // Look has a pass look at an object.
 func (h daemonHost) Look(key cache.ObjectName) { h.resource.box.Look(key) }
-
-// Paused reports whether an object is paused.
-func (h daemonHost) Paused(o metav1.Object) bool { return h.site.Pauses.Of(o) != nil }
 
 // Held is the fence.
 func (h daemonHost) Held(ctx context.Context) bool { return h.resource.Held(ctx) }

@@ -36,6 +36,8 @@ type Settings struct {
 	Cache Cache
 	Keys  bool
 	Host  Host
+	// Paused reports whether an object, its namespace or the operator is paused. It is called with the lock of the manager.
+	Paused func(metav1.Object) bool
 	// Texts are those with which objects fail.
 	Texts *attempt.Texts
 	// Metrics count runs that have ended, and Events say something on an object.
@@ -72,8 +74,6 @@ type Host interface {
 	Equip(Run, *dsl.DaemonRequest)
 	// Send sends what a daemon wants of its object.
 	Send(context.Context, Write) (Sent, error)
-	// Paused reports whether an object, its namespace or the operator is paused. It is called with the lock of the manager.
-	Paused(metav1.Object) bool
 	// Held is the fence; see [transport.Held].
 	Held(context.Context) bool
 	// Logged reports whether one line of the log stands for all errors of this kind.
@@ -175,7 +175,7 @@ func (m *Manager) Seen(ev watch.Event) {
 			switch {
 			case ev.Object.GetDeletionTimestamp() != nil:
 				s.stopLocked(dsl.StopDeleted)
-			case m.settings.Host.Paused(ev.Object):
+			case m.settings.Paused(ev.Object):
 				s.stopLocked(dsl.StopPaused)
 			}
 			if !m.settings.Keys { // otherwise the pass that reads the object reports it
@@ -214,7 +214,7 @@ func (m *Manager) PauseAll() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for key, at := range m.objects {
-		if o, found := m.settings.Cache.Get(key); !found || !m.settings.Host.Paused(o) {
+		if o, found := m.settings.Cache.Get(key); !found || !m.settings.Paused(o) {
 			continue
 		}
 		for _, s := range at.running {

@@ -52,6 +52,7 @@ func newDesk(t *testing.T, run dsl.DaemonFunc) *desk {
 	d := &desk{t: t, release: make(chan struct{})}
 	d.handler = &dsl.Handler{ID: "watch", Causes: []dsl.Cause{dsl.Running}, Retries: dsl.Unlimited, Daemon: &dsl.Daemon{Func: run}}
 	d.Manager = New(Settings{
+		Paused:   func(metav1.Object) bool { return false },
 		Resource: "foos", Handlers: []*dsl.Handler{d.handler}, Grace: time.Minute, Log: logr.Discard(),
 		Cache: d, Host: d, Texts: attempt.NewTexts(logr.Discard()), Metrics: ops.NewMetrics(), Events: d,
 	})
@@ -77,7 +78,6 @@ func (d *desk) Look(cache.ObjectName)                                         { 
 func (d *desk) Equip(Run, *dsl.DaemonRequest)                                 {}
 func (d *desk) Send(context.Context, Write) (Sent, error)                     { return d.sends(), nil }
 func (d *desk) Held(context.Context) bool                                     { return true }
-func (d *desk) Paused(metav1.Object) bool                                     { return false }
 func (d *desk) Logged(error) bool                                             { return false }
 func (d *desk) Warn(apiruntime.Object, string, string, string)                {}
 

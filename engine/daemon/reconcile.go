@@ -94,7 +94,7 @@ func (m *Manager) start(sight Sight, h *dsl.Handler, delay time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	seen, found := m.settings.Cache.Get(sight.Key)
-	if m.term == nil || !found || seen.GetUID() != sight.UID || seen.GetDeletionTimestamp() != nil || m.settings.Host.Paused(seen) {
+	if m.term == nil || !found || seen.GetUID() != sight.UID || seen.GetDeletionTimestamp() != nil || m.settings.Paused(seen) {
 		return
 	}
 	o := newObject(&m.settings, id{h, sight.Key, sight.UID}, seen, sight.Object)

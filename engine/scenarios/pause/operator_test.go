@@ -14,9 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/enginetest"
-	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
@@ -281,65 +279,6 @@ func TestAllReplicasObey(t *testing.T) {
 		s.Delete(scene.ConfigMaps, "default", "op-paused")
 		s.Called("second resume")
 	})
-}
-
-// pausedBy returns the metric handwerk_paused.
-func pausedBy(t *testing.T, metrics *ops.Metrics) map[string]float64 {
-	t.Helper()
-	families, err := metrics.Registry().Gather()
-	if err != nil {
-		t.Error(err)
-	}
-	out := map[string]float64{}
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			if f.GetName() == "handwerk_paused" {
-				out[m.GetLabel()[0].GetValue()] = m.GetGauge().GetValue()
-			}
-		}
-	}
-	return out
-}
-
-// TestAPauseIsLoggedOnce holds that edits of the ConfigMap that change nothing of the pause are no news, however its times are written.
-func TestAPauseIsLoggedOnce(t *testing.T) {
-	scene.Play(t, scene.Scenario{Operator: scene.Syncs, Play: func(s *scene.Stage) {
-		inOps(s)
-		log := scene.LaunchWithLog(s, "operator is paused", ofOps)
-		india := time.FixedZone("", 19800)
-		pauseOperator(s, "since: "+strconv.Quote(time.Now().In(india).Format(time.RFC3339)), "until: "+strconv.Quote(time.Now().Add(time.Hour).In(india).Format(time.RFC3339)))
-		for i := range 3 {
-			s.Update(scene.ConfigMaps, scene.OpsNamespace, "op-paused", scene.SetField(strconv.Itoa(i), "metadata", "labels", "n"))
-			s.Settle()
-		}
-		if got := log(); len(got) != 1 {
-			t.Errorf("the log has %d lines, want 1: %v", len(got), got)
-		}
-	}})
-}
-
-// TestAPausedOperatorIsSeen holds where it is said that the operator is paused.
-func TestAPausedOperatorIsSeen(t *testing.T) {
-	scene.Play(t, scene.Scenario{Operator: scene.Syncs, Play: func(s *scene.Stage) {
-		inOps(s)
-		metrics := ops.NewMetrics()
-		s.Adjust = append(s.Adjust, func(e *engine.Settings) { e.Metrics = metrics })
-		s.Launch()
-		paused := func(want float64) {
-			s.T.Helper()
-			if got := pausedBy(s.T, metrics)["operator"]; got != want {
-				s.T.Errorf("handwerk_paused is %v, want %v", got, want)
-			}
-		}
-		paused(0)
-		pauseOperator(s, "until: "+strconv.Quote(in(time.Hour)))
-		paused(1)
-		if got := s.Process.Engine().Pauses(); len(got) != 1 || got[0].Who != "alice" || got[0].Reason != "looking" {
-			s.T.Errorf("pauses %v", got)
-		}
-		resumeOperator(s)
-		paused(0)
-	}})
 }
 
 // TestAPauseUnderAnEarlierName holds that an upgrade which renames the operator does not end its pause, and that each ConfigMap pauses
