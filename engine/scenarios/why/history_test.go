@@ -47,12 +47,13 @@ func TestHistory(t *testing.T) {
 // TestALargeObjectKeepsTheHistoryOfOthers edits one large object of another namespace again and again.
 func TestALargeObjectKeepsTheHistoryOfOthers(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: scene.Syncs, Play: func(s *scene.Stage) {
+		s.Operator.Settings.History = new(int64(1 << 20)) // a sixteenth of the default, and so is the text
 		s.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: other}}`)
 		s.Begin()
 		s.Resize(5)
 		s.Settle()
 		large := func() string {
-			text := make([]byte, 900_000)
+			text := make([]byte, 56_000)
 			for i := range text {
 				text[i] = byte('a' + rand.IntN(26))
 			}
