@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -118,16 +119,17 @@ func (s *session) do(step step) answer {
 	}
 	for {
 		changes, end := s.watch(ctx, step)
+		var last answer
 		for more := true; more; _, more = changes.line() {
-			if a := s.send(ctx, step); step.Until.holds(a) {
+			if last = s.send(ctx, step); step.Until.holds(last) {
 				end()
-				return a
-			}
-			if ctx.Err() != nil {
-				s.t.Fatalf("%s: waiting for %v: %v", &step, *step.Until, context.Cause(ctx))
+				return last
 			}
 		}
 		end()
+		if ctx.Err() != nil {
+			s.t.Fatalf("%s: waiting for %v: %v; the last answer is %+v", &step, *step.Until, context.Cause(ctx), last)
+		}
 	}
 }
 
@@ -187,6 +189,11 @@ func (s *session) open(ctx context.Context, step step) *http.Response {
 	response, err := s.server.client.Do(h)
 	if err != nil {
 		s.t.Fatalf("%s: %v", &step, err)
+	}
+	if response.StatusCode == http.StatusTooManyRequests { // a real server's storage of a new CRD is not ready yet
+		response.Body.Close()
+		<-time.After(time.Second) // as its Retry-After says
+		return s.open(ctx, step)
 	}
 	return response
 }
