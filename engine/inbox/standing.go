@@ -145,10 +145,10 @@ func (s *state[M]) reasons(how ops.Standing) (out []ops.Open) {
 	}
 	if how == ops.Waits && len(out) == 0 {
 		reason := cacheBehind
-		if s.pending != nil && s.asideFor != "" {
+		if s.pending != nil && s.asideFor != 0 {
 			reason = s.asideFor
 		}
-		out = append(out, ops.Open{Standing: ops.Waits, Reason: reason})
+		out = append(out, ops.Open{Standing: ops.Waits, Reason: reason.String()})
 	}
 	return out
 }

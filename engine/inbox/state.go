@@ -47,7 +47,7 @@ type pending[M any] struct {
 	// aside is since when it is put aside; zero while it is not. asideFor says what it waits for, and asideLogged that the log has a
 	// line about it.
 	aside       time.Time
-	asideFor    string
+	asideFor    shortage
 	asideLogged bool
 	// suspended is until when the object is held back because it loops, zero when it is not.
 	suspended time.Time

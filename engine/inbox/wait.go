@@ -100,20 +100,32 @@ func (b *Box[M]) endedLocked(key Key, before, now *stand) {
 	}
 }
 
-// cacheBehind is the wait of a parked key, memoryShort that of one whose pass takes memory that others hold, and loops what an object
-// does that is held back for it.
+// shortage is what a key is put aside for.
+type shortage uint8
+
+// cacheBehind is the wait of a parked key, memoryShort that of one whose pass takes memory that others hold.
 const (
-	cacheBehind = "waits for the cache to show the operator's own writes"
-	memoryShort = "waits for memory that other passes hold"
-	loops       = "looping"
+	cacheBehind shortage = iota + 1
+	memoryShort
 )
+
+// String says it in the log.
+func (s shortage) String() string {
+	if s == memoryShort {
+		return "waits for memory that other passes hold"
+	}
+	return "waits for the cache to show the operator's own writes"
+}
+
+// loops is what an object does that is held back for it.
+const loops = "looping"
 
 // loopOver is how long after the last time at which an object was held back it counts as at rest. The probe of the
 // next minute has come to nothing then.
 const loopOver = 2 * time.Minute
 
 // asideLocked notes what a key is put aside for, so that the log says so if it lasts. The lock is held.
-func (b *Box[M]) asideLocked(key Key, s *state[M], reason string) {
+func (b *Box[M]) asideLocked(key Key, s *state[M], reason shortage) {
 	if s.asideFor == reason {
 		return
 	}
@@ -125,9 +137,9 @@ func (b *Box[M]) asideLocked(key Key, s *state[M], reason string) {
 // backLocked ends that. The lock is held.
 func (b *Box[M]) backLocked(key Key, s *state[M]) {
 	if s.asideLogged {
-		b.overLocked(key, s.asideFor, s.aside)
+		b.overLocked(key, s.asideFor.String(), s.aside)
 	}
-	s.aside, s.asideFor, s.asideLogged = time.Time{}, "", false
+	s.aside, s.asideFor, s.asideLogged = time.Time{}, 0, false
 }
 
 // watchLocked has the waits of a key checked at this time at the latest. The lock is held.
@@ -215,7 +227,7 @@ func (b *Box[M]) heldLocked(key Key, s *state[M], now time.Time) (next time.Time
 	if !s.aside.IsZero() && !s.asideLogged {
 		if next = s.aside.Add(logAfter); !next.After(now) {
 			s.asideLogged, next = true, time.Time{}
-			b.lines.add(Wait{Key: key, Open: ops.Open{Standing: ops.Waits, Reason: s.asideFor}})
+			b.lines.add(Wait{Key: key, Open: ops.Open{Standing: ops.Waits, Reason: s.asideFor.String()}})
 		}
 	}
 	if s.looping.IsZero() {

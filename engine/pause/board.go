@@ -89,10 +89,11 @@ func (b *Board) Namespaces() []Pause {
 func (b *Board) namespace(name string) *Pause {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	if p, found := b.namespaces[name]; found {
-		return &p
+	p, found := b.namespaces[name]
+	if !found {
+		return nil
 	}
-	return nil
+	return new(p) // which is made for a pause alone, and not in each pass
 }
 
 // Around returns the pause that keeps handlers from the objects of a namespace, whatever their annotations are; nil if there is
