@@ -142,7 +142,7 @@ func TestWhyOfAnOperatorThatIsDown(t *testing.T) {
 	}
 }
 
-// TestWhatABookSaysOfAHandler holds the sentence about a handler of which no more is known than its entry in a stored book.
+// TestWhatABookSaysOfAHandler holds the sentence about a handler, made from its entry in a stored book alone.
 func TestWhatABookSaysOfAHandler(t *testing.T) {
 	for want, e := range map[string]book.Entry{
 		"handler app was through when the operator stored its book":                              {Handled: "x"},

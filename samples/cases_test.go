@@ -14,8 +14,8 @@ import (
 	"github.com/handwerk-dev/handwerk/samples/functions"
 )
 
-// TestCases runs the cases of each sample that has a program, with the program's functions, all of which must be there. Each
-// sample has cases; make test runs those of the others by operator test.
+// TestCases runs the cases of samples that have a program of their own. The program must have all functions that the cases call.
+// All other samples must have cases, too; make test runs them by operator test.
 func TestCases(t *testing.T) {
 	folders, err := filepath.Glob("*/operator.yaml")
 	if err != nil || len(folders) == 0 {

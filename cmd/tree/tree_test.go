@@ -201,9 +201,9 @@ func TestARootWithoutANamespace(t *testing.T) {
 	}
 }
 
-// TestAReferenceFromAnotherNamespaceIsNone holds that nobody gives another tenant's object a child, whether all namespaces are listed
-// for a root without one, or both for a child that is recorded elsewhere.
-func TestAReferenceFromAnotherNamespaceIsNone(t *testing.T) {
+// TestAReferenceFromAnotherNamespaceMakesNoChild holds that an owner reference counts within the owner's namespace alone. Tree lists all
+// namespaces for a root without one, and two for a child that is recorded in another one.
+func TestAReferenceFromAnotherNamespaceMakesNoChild(t *testing.T) {
 	g := newGrove(t)
 	tenant := g.make("v1", "Namespace", "", "tenant", nil)
 	root := g.make("v1", "ConfigMap", "shop", "root", nil, tenant)

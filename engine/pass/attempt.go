@@ -283,7 +283,7 @@ func (p *pass) postponed(st State, j *Job) (why Why, wait time.Duration) {
 	return why, 0
 }
 
-// paused returns the pause that has begun since the pass did; nil if there is none.
+// paused returns the pause that has begun during the pass, or nil.
 func (p *pass) paused() *pause.Pause {
 	if now := p.Pauses.Around(p.Key.Namespace, p.Deletion != ""); now != nil {
 		return now

@@ -26,7 +26,7 @@ type conditions struct {
 // Own asks for the conditions of the engine's own, or for their end: the object is not paused in a pass.
 func (p conditions) Own(marks *patch.Marks) {
 	p.failing(marks)
-	name, _ := cutName(ConditionText(ConditionOf(p.Object, PausedCondition), "message"), p.Rules.Names())
+	name, _ := cutName(ConditionText(ConditionOf(p.Object, PausedCondition), "message"), p.Rules.Names)
 	if name != "" && !slices.ContainsFunc(p.Explicit, func(c metav1.Condition) bool { return c.Type == PausedCondition }) {
 		marks.Mended = append(marks.Mended, PausedCondition)
 	}
@@ -34,7 +34,7 @@ func (p conditions) Own(marks *patch.Marks) {
 
 // failing asks for the condition that says which handlers fail, or for its end.
 func (p conditions) failing(marks *patch.Marks) {
-	said := SaidOf(p.Object, p.Rules.Names()...)
+	said := SaidOf(p.Object, p.Rules.Names...)
 	if said.Foreign() {
 		return
 	}

@@ -5,7 +5,6 @@ package pass
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	apiwatch "k8s.io/apimachinery/pkg/watch"
@@ -87,7 +86,7 @@ func (p *pass) relatedNews(c *inbox.Related) string {
 	if o == nil {
 		return "a related object changed"
 	}
-	text := fmt.Sprintf("related %s %s %s", relations[first.Relation].Resource.Resource, strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/"), what)
+	text := "related " + relations[first.Relation].Resource.Resource + " " + cache.MetaObjectToName(o).String() + " " + what
 	if more := len(c.Changes) - 1; more > 0 {
 		text += fmt.Sprintf(", and %d more", more)
 	}

@@ -101,7 +101,7 @@ func (s *Site) pausedCondition(o *unstructured.Unstructured, now pause.Pause) *m
 	}
 	there := ConditionOf(o, PausedCondition)
 	message := ConditionText(there, "message")
-	if name, _ := cutName(message, s.Rules.Names()); there != nil && (name == "" || message == want.Message && ConditionText(there, "reason") == want.Reason) {
+	if name, _ := cutName(message, s.Rules.Names); there != nil && (name == "" || message == want.Message && ConditionText(there, "reason") == want.Reason) {
 		return nil
 	}
 	return &want

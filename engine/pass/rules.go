@@ -41,18 +41,17 @@ type Rules struct {
 	KeepsReady bool
 	// Finalizer is the operator's, Prefix that of its annotations, and Retry the one with which a person has handlers run.
 	Finalizer, Prefix, Retry string
-	// Earlier are the operator's finalizers under its earlier names, Managers its field managers.
-	Earlier, Managers []string
+	// Earlier are the operator's finalizers under its earlier names.
+	Earlier []string
+	// Names are the operator's name and its earlier ones, which are its field managers, too.
+	Names []string
 }
-
-// Names returns the operator's name and its earlier ones.
-func (r *Rules) Names() []string { return append([]string{r.Operator.Name}, r.Managers...) }
 
 // NewRules works them out. Key is that of digests of Secrets.
 func NewRules(op *dsl.Operator, r *dsl.Resource, key *book.Key) Rules {
-	out := Rules{Operator: op, Spec: r, Resource: r.Name.String(), Digests: r.DigestsSecrets(), KeepsReady: r.KeepsReady(), Finalizer: op.Finalizer(), Prefix: op.Prefix(), Retry: op.RetryAnnotation()}
+	out := Rules{Operator: op, Spec: r, Resource: r.Name.String(), Digests: r.DigestsSecrets(), KeepsReady: r.KeepsReady(), Finalizer: op.Finalizer(), Prefix: op.Prefix(), Retry: op.RetryAnnotation(), Names: []string{op.Name}}
 	for _, earlier := range op.Earlier() {
-		out.Earlier, out.Managers = append(out.Earlier, earlier.Finalizer()), append(out.Managers, earlier.Name)
+		out.Earlier, out.Names = append(out.Earlier, earlier.Finalizer()), append(out.Names, earlier.Name)
 	}
 	own := book.Own{Annotations: []string{op.StateAnnotation(), op.ChildrenAnnotation(), op.PausedAnnotation(), op.PausedDeletionsAnnotation(), op.RetryAnnotation()}, Finalizer: out.Finalizer}
 	secret := r.OfSecrets()

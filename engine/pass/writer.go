@@ -77,7 +77,7 @@ func (w *Writer) Target(base *unstructured.Unstructured, generation int64, now t
 	served, rules := w.Own.Resource(), w.Rules
 	return patch.Target{
 		Client: w.Clients.Handled(served.GVR, base.GetNamespace()), Object: base, Resource: served.GVR.GroupResource(),
-		Subresource: served.Status, Manager: rules.Operator.Name, Earlier: rules.Managers, Prefix: rules.Prefix, Generation: generation, Now: now,
+		Subresource: served.Status, Manager: rules.Operator.Name, Earlier: rules.Names[1:], Prefix: rules.Prefix, Generation: generation, Now: now,
 		Counts: w.Own.KeepsGeneration() && rules.Ledger.Stores,
 	}
 }

@@ -18,8 +18,8 @@ import (
 
 // Board knows the pauses of one operator. Its methods may be called by any number of goroutines.
 type Board struct {
-	// names are the operator, and the same under its earlier names.
-	names []*dsl.Operator
+	// names are that of the operator, and its earlier ones.
+	names []name
 
 	mu sync.RWMutex
 	// operator has the pauses of the operator by the names of their ConfigMaps.
@@ -29,8 +29,15 @@ type Board struct {
 
 // NewBoard returns the board of an operator.
 func NewBoard(op *dsl.Operator) *Board {
-	return &Board{names: append([]*dsl.Operator{op}, op.Earlier()...), operator: map[string]Pause{}, namespaces: map[string]Pause{}}
+	b := &Board{operator: map[string]Pause{}, namespaces: map[string]Pause{}}
+	for _, op := range append([]*dsl.Operator{op}, op.Earlier()...) {
+		b.names = append(b.names, name{op.Name, op.PauseConfigMap(), op.PausedAnnotation(), op.PausedDeletionsAnnotation()})
+	}
+	return b
 }
+
+// name is a name of the operator, with the name of its ConfigMap and the keys of its annotations, which each pass looks up.
+type name struct{ operator, configMap, paused, deletions string }
 
 // SetOperator notes the pause of the operator that a ConfigMap declares; nil for none.
 func (b *Board) SetOperator(configMap string, p *Pause) {
@@ -42,20 +49,20 @@ func (b *Board) SetOperator(configMap string, p *Pause) {
 	}
 }
 
-// Operator returns the pause of the operator; nil if there is none. That of its current name comes first.
+// Operator returns the pause of the operator, or nil. A pause under the current name comes before one under an earlier name.
 func (b *Board) Operator() *Pause {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	if len(b.operator) == 0 {
 		return nil
 	}
-	for _, op := range b.names {
-		p, found := b.operator[op.PauseConfigMap()]
+	for _, n := range b.names {
+		p, found := b.operator[n.configMap]
 		if !found || p.over(time.Now()) {
 			continue
 		}
-		if op.Name != b.names[0].Name {
-			p.Was = op.Name
+		if n.operator != b.names[0].operator {
+			p.Was = n.operator
 		}
 		return &p
 	}
@@ -117,7 +124,7 @@ func (b *Board) Of(o metav1.Object) *Pause {
 	return b.By(o, deleting)
 }
 
-// By returns the pause that an object itself declares, if it keeps handlers from it; nil if there is none.
+// By returns the pause that an object declares by its own annotations, if it keeps handlers from the object, or nil.
 func (b *Board) By(o metav1.Object, deleting bool) *Pause {
 	if p := b.declared(o.GetAnnotations(), Object); p.stops(deleting) {
 		return p
@@ -127,9 +134,9 @@ func (b *Board) By(o metav1.Object, deleting bool) *Pause {
 
 // declared returns the pause that annotations declare. The annotation counts whatever its value is.
 func (b *Board) declared(annotations map[string]string, by By) *Pause {
-	for _, op := range b.names {
-		if reason, found := annotations[op.PausedAnnotation()]; found {
-			return &Pause{By: by, Reason: plain.Short(reason, mostReason), Deletions: annotations[op.PausedDeletionsAnnotation()] == Proceed}
+	for _, n := range b.names {
+		if reason, found := annotations[n.paused]; found {
+			return &Pause{By: by, Reason: plain.Short(reason, mostReason), Deletions: annotations[n.deletions] == Proceed}
 		}
 	}
 	return nil

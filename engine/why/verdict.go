@@ -112,7 +112,7 @@ func (a *Answer) stops() string {
 	return ""
 }
 
-// broken is the verdict about an object of which a handler or a child fails.
+// broken is the verdict about an object with a handler or a child that fails.
 func (a *Answer) broken() string {
 	for _, standing := range []Standing{Failed, Failing} {
 		h := a.first(standing)

@@ -40,7 +40,7 @@ func (r *runner) unknown() {
 	}
 }
 
-// check notes a failure if a name is none of those that are known.
+// check notes a failure for an unknown name.
 func (r *runner) check(at form.Path, name string, known []string, lacks string) {
 	if slices.Contains(known, name) {
 		return

@@ -120,18 +120,9 @@ func TestEventsAreLimited(t *testing.T) {
 // droppedBy returns how many Events the metrics have counted as dropped.
 func droppedBy(t *testing.T, metrics *ops.Metrics, reporter string) (n float64) {
 	t.Helper()
-	families, err := metrics.Registry().Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range families {
-		if f.GetName() != "handwerk_events_dropped_total" {
-			continue
-		}
-		for _, m := range f.GetMetric() {
-			if m.GetLabel()[0].GetValue() == reporter {
-				n += m.GetCounter().GetValue()
-			}
+	for _, m := range scene.Series(t, metrics, "handwerk_events_dropped_total") {
+		if m.GetLabel()[0].GetValue() == reporter {
+			n += m.GetCounter().GetValue()
 		}
 	}
 	return n

@@ -274,19 +274,8 @@ func TestObjectsAreCountedWhileTheyAreHandled(t *testing.T) {
 
 // objectsBy is handwerk_objects by state.
 func objectsBy(t *testing.T, metrics *ops.Metrics) map[string]float64 {
-	families, err := metrics.Registry().Gather()
-	if err != nil {
-		t.Error(err)
-	}
-	out := map[string]float64{}
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			if f.GetName() == "handwerk_objects" {
-				out[m.GetLabel()[1].GetValue()] = m.GetGauge().GetValue()
-			}
-		}
-	}
-	return out
+	t.Helper()
+	return scene.Gauges(t, metrics, "handwerk_objects", "state")
 }
 
 func total(counts map[string]float64) (sum float64) {

@@ -33,24 +33,15 @@ func states(t *testing.T, m *ops.Metrics, name string) map[string]float64 {
 // series returns those of a metric by the value of their last label.
 func series(t *testing.T, m *ops.Metrics, name string) map[string]*dto.Metric {
 	t.Helper()
-	families, err := m.Registry().Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
 	out := map[string]*dto.Metric{}
-	for _, f := range families {
-		for _, one := range f.GetMetric() {
-			if f.GetName() != name {
-				continue
+	for _, one := range scene.Series(t, m, name) {
+		key := ""
+		for _, label := range one.GetLabel() {
+			if label.GetName() != "resource" && label.GetName() != "machine" {
+				key += " " + label.GetValue()
 			}
-			key := ""
-			for _, label := range one.GetLabel() {
-				if label.GetName() != "resource" && label.GetName() != "machine" {
-					key += " " + label.GetValue()
-				}
-			}
-			out[key[1:]] = one
 		}
+		out[key[1:]] = one
 	}
 	return out
 }

@@ -16,19 +16,7 @@ import (
 // pausedBy returns the metric handwerk_paused.
 func pausedBy(t *testing.T, metrics *ops.Metrics) map[string]float64 {
 	t.Helper()
-	families, err := metrics.Registry().Gather()
-	if err != nil {
-		t.Error(err)
-	}
-	out := map[string]float64{}
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			if f.GetName() == "handwerk_paused" {
-				out[m.GetLabel()[0].GetValue()] = m.GetGauge().GetValue()
-			}
-		}
-	}
-	return out
+	return scene.Gauges(t, metrics, "handwerk_paused", "by")
 }
 
 // TestAPauseIsLoggedOnce holds that edits of the ConfigMap that change nothing of the pause are no news, however its times are written.

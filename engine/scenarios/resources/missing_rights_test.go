@@ -40,17 +40,8 @@ func keepsDeployment(ctx context.Context, r *dsl.Request) error {
 // saysMissing is what metrics say is missing, a line each.
 func saysMissing(s *scene.Stage, m *ops.Metrics) (out []string) {
 	s.T.Helper()
-	families, err := m.Registry().Gather()
-	if err != nil {
-		s.T.Fatal(err)
-	}
-	for _, f := range families {
-		if f.GetName() != "handwerk_missing_rights" {
-			continue
-		}
-		for _, series := range f.GetMetric() {
-			out = append(out, fmt.Sprintf("%s %s %v", series.GetLabel()[0].GetValue(), series.GetLabel()[1].GetValue(), series.GetGauge().GetValue()))
-		}
+	for _, series := range scene.Series(s.T, m, "handwerk_missing_rights") {
+		out = append(out, fmt.Sprintf("%s %s %v", series.GetLabel()[0].GetValue(), series.GetLabel()[1].GetValue(), series.GetGauge().GetValue()))
 	}
 	return out
 }

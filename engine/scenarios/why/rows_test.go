@@ -218,7 +218,7 @@ func hangs(ctx context.Context, _ *dsl.Request) error {
 	return ctx.Err()
 }
 
-// memoryShort makes two objects of which each takes all memory that passes may have in an operator with little.
+// memoryShort makes two large objects in an operator with little memory. The pass over one waits for the pass over the other.
 func memoryShort(s *scene.Stage) {
 	s.WithLittleMemory(s.Launch)
 	for _, name := range []string{"other", "web"} {
