@@ -108,6 +108,22 @@ func TestDependentsAreCollected(t *testing.T) {
 	}
 }
 
+func TestARefusedDryRunLeavesTheCollectorAtWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFamily(t)
+		f.add("other")
+		f.add("owner")
+		f.add("child", "owner")
+		f.send(http.MethodDelete, inDefault+"/owner", "")
+		if out := f.send(http.MethodDelete, inDefault+"/other", `{"dryRun":["Some"]}`); out.code != http.StatusUnprocessableEntity {
+			t.Fatal(out.code, out.text)
+		}
+		if diff := cmp.Diff("other", f.left()); diff != "" {
+			t.Errorf("what is left (-want +got):\n%s", diff)
+		}
+	})
+}
+
 func TestAnOwnerWaitsForThoseThatBlockIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFamily(t)

@@ -53,13 +53,15 @@ func (s *Server) handle(ctx context.Context, r Request) (any, error) {
 }
 
 // dispatch answers a request that a resource can have.
-func (s *Server) dispatch(ctx context.Context, t *table, r Request) (_ any, err error) {
+func (s *Server) dispatch(ctx context.Context, t *table, r Request) (any, error) {
 	if r.Verb == "patch" && r.malformed != nil {
 		return nil, unsupportedPatch(t)
 	}
-	if s.dry, err = r.check(); err != nil {
+	dry, err := r.check()
+	if err != nil {
 		return nil, err
 	}
+	s.dry = dry
 	defer func() { s.dry = false }()
 	switch r.Subresource {
 	case "scale":
