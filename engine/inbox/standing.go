@@ -95,17 +95,19 @@ func (b *Box[M]) Suspend(key Key, until time.Time) (again bool) {
 func (b *Box[M]) Held() (parked, suspended int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now := time.Now()
 	for _, s := range b.keys {
 		if s.parked {
 			parked++
 		}
-		if s.pending != nil && s.suspended.After(now) {
+		if s.rests() {
 			suspended++
 		}
 	}
 	return parked, suspended
 }
+
+// rests reports whether the object is held back because it loops.
+func (s *state[M]) rests() bool { return s.pending != nil && s.suspended.After(time.Now()) }
 
 // Queue counts the keys of the queue, which has none while this process does not lead.
 func (b *Box[M]) Queue() queue.Stats {
@@ -127,6 +129,8 @@ func (s *state[M]) standing() (how ops.Standing, since time.Time) {
 	case s.pending == nil || how == ops.Held:
 	case s.unfinished.count > 0:
 		return ops.Failing, s.unfinished.since
+	case s.rests() && (how == ops.Ready || how == ops.Waits):
+		return ops.Failing, s.looping
 	case (s.parked || s.asideFor == memoryShort) && how == ops.Ready:
 		return ops.Waits, s.aside
 	}
@@ -142,6 +146,9 @@ func (s *state[M]) reasons(how ops.Standing) (out []ops.Open) {
 		for _, o := range s.stand.open {
 			out = append(out, o.Open)
 		}
+	}
+	if s.rests() {
+		out = append(out, ops.Open{Standing: ops.Failing, Reason: "its passes write again and again; it rests"})
 	}
 	if how == ops.Waits && len(out) == 0 {
 		reason := cacheBehind

@@ -136,7 +136,7 @@ func newResourceCollector() *scraped[ResourceStats] {
 	parked := c.describe("handwerk_parked_keys", "Objects that wait for the cache to catch up with the operator's own writes.", "resource")
 	broken := c.describe("handwerk_breaker_open", "Objects that the breaker holds because they loop without progress.", "resource")
 	standing := c.describe("handwerk_objects",
-		"Objects that were handled, by state: ready, waiting (for others, or for the cache), failing (a handler is tried again or failed for good, or its filter fails), held (its deletion is) or paused.",
+		"Objects that were handled, by state: ready, waiting (for others, or for the cache), failing (a handler is tried again or failed for good, its filter fails, or it loops), held (its deletion is) or paused.",
 		"resource", "state")
 	daemons := c.describe("handwerk_daemons",
 		"Daemons, each of one object, by state: running, or late, which were asked to stop and still run when their time is over.",

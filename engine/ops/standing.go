@@ -18,7 +18,7 @@ const (
 	Ready Standing = "ready"
 	// Waits: a handler waits for other objects, or the object for the cache.
 	Waits Standing = "waiting"
-	// Failing: a handler has failed, and is tried again or has failed for good.
+	// Failing: a handler has failed, and is tried again or has failed for good, or the object loops.
 	Failing Standing = "failing"
 	// Held: it is to be deleted, and a handler that failed for good keeps it.
 	Held Standing = "held"

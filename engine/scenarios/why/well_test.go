@@ -5,8 +5,11 @@ package why_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/enginetest"
@@ -34,8 +37,15 @@ func TestAnOperatorWithALoopingObjectIsNotWell(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := a.(*status.Status)
-		if got.Resources[0].Looping != 1 || got.Healthy() {
-			t.Errorf("%d objects loop, and all is well: %v", got.Resources[0].Looping, got.Healthy())
+		foos := got.Resources[0]
+		if foos.Looping != 1 || got.Healthy() {
+			t.Errorf("%d objects loop, and all is well: %v", foos.Looping, got.Healthy())
+		}
+		if diff := cmp.Diff(map[string]int{"failing": 1}, foos.Standing); diff != "" {
+			t.Errorf("objects by standing (-want +got):\n%s", diff)
+		}
+		if why := foos.NotReady; len(why) != 1 || why[0].Name != "default/web" || !slices.Equal(why[0].Why, []string{"its passes write again and again; it rests"}) {
+			t.Errorf("objects that are not ready: %+v", why)
 		}
 	}})
 }
