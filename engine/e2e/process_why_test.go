@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/handwerk-dev/handwerk/cmd"
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
 	"github.com/handwerk-dev/handwerk/handlers"
@@ -42,7 +45,7 @@ resources:
 `
 
 // TestWhyOfARunningOperator holds that operator why says of an object in a cluster why a handler does not run, and what happened in
-// order; and that it reads what the API server has, with the rights of the user, once the operator has stopped.
+// order; that operator tree finds its child by record, and the child of that; and that why reads what the API server has, with the rights of the user, once the operator has stopped.
 func TestWhyOfARunningOperator(t *testing.T) {
 	t.Parallel()
 	ns := plane.Namespace(t)
@@ -74,6 +77,12 @@ func TestWhyOfARunningOperator(t *testing.T) {
 	works.Patch(t, "a", `{"spec":{"value":"go"}}`)
 	says("handler config ", "ran last ", "child ConfigMap "+ns+"/a of handler config (by its label, and listed on the object): ready",
 		"handler config does not run: its when is false", `spec.value: from "1" to "go"`, "handler config ran ")
+	maps := plane.Objects("configmaps.v1", ns)
+	child := maps.Get(t, "a")
+	below := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "below"}}}
+	below.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(child, child.GroupVersionKind())})
+	maps.Create(t, below)
+	draws(t, ns, "Work "+ns+"/a ", "└─ ConfigMap "+ns+"/a ", "record of operator asked", "   └─ ConfigMap "+ns+"/below ", "reference")
 	program.Stop(t)
 	says("no operator listens there", `User "`+user.Name+`" cannot get resource "works"`)
 	user.AllowIn(t, ns, cluster.Rule("e2e.example.com", "works", "get"))
@@ -83,4 +92,21 @@ func TestWhyOfARunningOperator(t *testing.T) {
 		"not read: child ConfigMap "+ns+"/a: you may not get configmaps in namespace "+ns, "not read: Events about the object: you may not list events in namespace "+ns)
 	user.AllowIn(t, ns, cluster.Rule("", "configmaps", "get"), cluster.Rule("", "events", "list"))
 	says("child ConfigMap "+ns+"/a of handler config (by its label, and listed on the object): ready", "Event Greeting, ", " ago: good day")
+}
+
+// draws checks that the tree of an object shows these texts in order, to somebody who may read all.
+func draws(t *testing.T, ns string, wanted ...string) {
+	t.Helper()
+	var out bytes.Buffer
+	streams := cmd.Streams{Out: &out, Err: &out, Env: []string{"KUBECONFIG=" + cluster.WriteKubeconfig(t, plane.Config())}}
+	if code := cmd.Run(t.Context(), []string{"tree", "works/a", "-n", ns}, streams, handlers.Standard()); code != 0 {
+		t.Errorf("operator tree exits with %d", code)
+	}
+	rest := out.String()
+	for _, want := range wanted {
+		_, after, found := strings.Cut(rest, want)
+		if rest = after; !found {
+			t.Fatalf("the tree lacks %q in its place:\n%s", want, out.String())
+		}
+	}
 }

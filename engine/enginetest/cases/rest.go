@@ -46,21 +46,23 @@ func (r *runner) conclude() {
 	if more, why := r.writesWithin(still); len(more) > 0 {
 		r.fail(r.at, "the operator writes at rest", "writes within "+still.String()+" in which nothing else happened:\n"+list(more)+why)
 	}
-	r.loops(since)
-	r.failingAtEnd()
+	if !r.loops(since) {
+		r.failingAtEnd()
+	}
 }
 
-// loops finds objects that the breaker has held back since a line of the log. Where a handler runs each second, writes of
+// loops finds objects that the breaker has held back since a line of the log, and reports whether it found one. Where a handler runs each second, writes of
 // others are excused with its own.
-func (r *runner) loops(since int) {
+func (r *runner) loops(since int) bool {
 	r.journal.mu.Lock()
 	defer r.journal.mu.Unlock()
 	for _, l := range slices.Backward(r.journal.lines[since:]) {
 		if len(r.failures) == 0 && strings.HasPrefix(l.message, "object loops") {
 			r.fail(r.at, "the operator does not come to rest", list([]line{l}))
-			return
+			return true
 		}
 	}
+	return false
 }
 
 // writesWithin lets time pass, and returns the writes meanwhile, without those that follow from
@@ -107,15 +109,27 @@ func list[T fmt.Stringer](all []T) string {
 	return strings.Join(out, "\n")
 }
 
-// trouble is a handler that fails for an object.
+// trouble is a handler that fails for an object. The handler is empty where none does, and the object fails all the same.
 type trouble struct{ object, handler, message string }
+
+// what names the part of the operator that fails.
+func (t trouble) what() string {
+	if t.handler == "" {
+		return "a pass"
+	}
+	return "a handler"
+}
 
 // troubles returns the handlers that fail now.
 func (r *runner) troubles() (out []trouble) {
 	for _, check := range r.process.Engine().Ready() {
 		if check.State != ops.Pass && check.OfObject {
 			_, object, _ := strings.Cut(check.Name, "/")
-			_, each, _ := strings.Cut(check.Message, "handler ") // for 10m: handler a …; handler b …
+			_, each, named := strings.Cut(check.Message, "handler ") // for 10m: handler a …; handler b …
+			if !named {
+				out = append(out, trouble{object, "", check.Message})
+				continue
+			}
 			for one := range strings.SplitSeq(each, "; handler ") {
 				handler, _, _ := strings.Cut(one, " ")
 				out = append(out, trouble{object, handler, "handler " + one})
@@ -134,7 +148,7 @@ func (r *runner) failingAtEnd() {
 	}
 	for _, t := range r.troubles() {
 		if _, expected := r.expected[t.handler]; !expected {
-			r.fail(r.at, "a handler fails at the end, for "+t.object, t.message+"\n"+r.errorLines())
+			r.fail(r.at, t.what()+" fails at the end, for "+t.object, t.message+"\n"+r.errorLines())
 		}
 	}
 }
