@@ -74,8 +74,11 @@ func (d *deadline) WrappedRoundTripper() http.RoundTripper { return d.next }
 
 // asks reports whether a request asks for a stream without end: "watch", also for a streamed list, or "follow" of a log.
 func asks(request *http.Request, stream string) bool {
+	if request.Method != http.MethodGet || request.URL.RawQuery == "" {
+		return false // most requests, so their query need not be parsed
+	}
 	yes, err := strconv.ParseBool(request.URL.Query().Get(stream))
-	return request.Method == http.MethodGet && err == nil && yes
+	return err == nil && yes
 }
 
 // overdue is the error of a request: the transport's own, unless the deadline was the reason for it.

@@ -24,21 +24,12 @@ func Tree(data []byte) map[string]any {
 
 // Slim is Tree without managedFields, which often are the larger part of an object.
 func Slim(data []byte) map[string]any {
-	out := map[string]any{}
-	for key, value := range Members(data) {
-		if string(key) != "metadata" || value[0] != '{' {
-			out[Key(key)] = Value(value)
-			continue
-		}
-		metadata := map[string]any{}
-		for key, value := range Members(value) {
-			if string(key) != "managedFields" {
-				metadata[Key(key)] = Value(value)
-			}
-		}
-		out["metadata"] = metadata
-	}
-	return out
+	d := decoders.Get().(*decoder)
+	defer decoders.Put(d)
+	d.data, d.at = data, after(data, 0)
+	tree := d.slim()
+	d.data = nil
+	return tree
 }
 
 // Value decodes a value. It shares nothing with data.
@@ -108,8 +99,42 @@ func (d *decoder) text() []byte {
 func (d *decoder) object() map[string]any {
 	out := map[string]any{}
 	for d.next('}') {
-		key := d.key(d.text())
-		d.at = after(d.data, after(d.data, d.at)+1) // skip the colon
+		key := d.member()
+		out[key] = d.value()
+	}
+	return out
+}
+
+// member returns the key of a member, and moves to its value.
+func (d *decoder) member() string {
+	key := d.key(d.text())
+	d.at = after(d.data, after(d.data, d.at)+1) // skip the colon
+	return key
+}
+
+// slim decodes an object without the managedFields of its metadata.
+func (d *decoder) slim() map[string]any {
+	out := map[string]any{}
+	for d.next('}') {
+		key := d.member()
+		if key != "metadata" || d.at == len(d.data) || d.data[d.at] != '{' {
+			out[key] = d.value()
+			continue
+		}
+		out[key] = d.without("managedFields")
+	}
+	return out
+}
+
+// without decodes an object without one of its members.
+func (d *decoder) without(name string) map[string]any {
+	out := map[string]any{}
+	for d.next('}') {
+		key := d.member()
+		if key == name {
+			d.at = skip(d.data, d.at)
+			continue
+		}
 		out[key] = d.value()
 	}
 	return out

@@ -3,7 +3,7 @@
 
 // Package wire reads the API server's responses into cached objects without building trees: it scans a frame of a
 // watch and copies the bytes. Unusual responses, such as a Status, a bookmark or text that is not JSON, are left to
-// client-go's decoder.
+// client-go's decoder. It also sends the requests for single objects that are frequent.
 package wire
 
 import (
@@ -39,8 +39,8 @@ const (
 	slim
 )
 
-func dial(config *rest.Config, client *http.Client, as style) (dynamic.Interface, error) {
-	config = dynamic.ConfigFor(config)
+func dial(given *rest.Config, client *http.Client, as style) (dynamic.Interface, error) {
+	config := dynamic.ConfigFor(given)
 	config.GroupVersion, config.APIPath = nil, "/" // the dynamic client uses whole paths
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	config.NegotiatedSerializer = serializer{config.NegotiatedSerializer, as}
@@ -48,7 +48,16 @@ func dial(config *rest.Config, client *http.Client, as style) (dynamic.Interface
 	if err != nil {
 		return nil, err
 	}
-	return dynamic.New(c), nil
+	s := newSender(given, client, c, as)
+	if s == nil || as == carried {
+		return dynamic.New(c), nil
+	}
+	after := *client
+	after.Transport = resumed{client.Transport}
+	if c, err = rest.UnversionedRESTClientForConfigAndClient(config, &after); err != nil {
+		return nil, err
+	}
+	return direct{dynamic.New(c), s}, nil
 }
 
 // serializer uses our decoders before those of the dynamic client.
