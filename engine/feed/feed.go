@@ -151,6 +151,5 @@ func (f *Feed) Asks(r rbac.Rule) bool {
 	if !f.Known() || f.Resource().GVR.GroupResource() != (schema.GroupResource{Group: r.Group, Resource: r.Resource}) || !slices.Contains(f.Verbs(), verb) {
 		return false
 	}
-	names, _ := f.namespaces()
-	return r.Namespace == "" || slices.Contains(names, r.Namespace)
+	return r.Namespace == "" || f.Resource().Namespaced && f.scope.Has(r.Namespace)
 }

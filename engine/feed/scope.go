@@ -44,6 +44,8 @@ type Scope struct {
 	settings ScopeSettings
 	selector labels.Selector
 	live     bool
+	// named are the namespaces of a scope that is not live.
+	named map[string]bool
 
 	mu sync.Mutex
 	// existing has the namespaces that exist, each with whether the selector matches its labels.
@@ -62,8 +64,12 @@ func NewScope(s ScopeSettings) *Scope {
 	if err != nil {
 		selector = labels.Nothing() // loading the configuration reports it
 	}
+	named := map[string]bool{}
+	for _, name := range s.Of.Namespaces {
+		named[name] = true
+	}
 	return &Scope{
-		settings: s, selector: selector, existing: map[string]bool{}, doubtful: map[string]int{},
+		settings: s, selector: selector, named: named, existing: map[string]bool{}, doubtful: map[string]int{},
 		live: !selector.Empty() || slices.ContainsFunc(s.Of.Namespaces, func(p string) bool { return strings.ContainsAny(p, "*?[!") }),
 	}
 }
@@ -91,6 +97,16 @@ func (s *Scope) Names(namespaced bool) (names []string, known bool) {
 	}
 	slices.Sort(names)
 	return names, s.listed
+}
+
+// Has reports whether a namespace is one of Names. It looks at none of the others: there may be thousands.
+func (s *Scope) Has(name string) bool {
+	if !s.live {
+		return s.named[name]
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.existing[name] && s.Matches(name)
 }
 
 // Fault says why Names are not known; empty when they are on their way.

@@ -6,6 +6,7 @@ package feed_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -49,6 +50,11 @@ func TestNames(t *testing.T) {
 			got, known := s.Names(true)
 			if diff := cmp.Diff(tt.want, got); diff != "" || !known || s.Live() != tt.live {
 				t.Errorf("known is %v, live %v, want %v; names (-want +got):\n%s", known, s.Live(), tt.live, diff)
+			}
+			for _, name := range []string{"team-a", "team-b", "team-old", "kube-system", "a", "b", "other"} {
+				if want := slices.Contains(tt.want, name); s.Has(name) != want {
+					t.Errorf("whether %s is one of them is %v, want %v", name, !want, want)
+				}
 			}
 			if all, _ := s.Names(false); !cmp.Equal(all, []string{""}) {
 				t.Errorf("a resource without namespaces is watched in %q", all)

@@ -180,17 +180,24 @@ func (c *collector) sorted() []Rule {
 	for _, same := range chunks(c.rules, func(a, b Rule) bool { return compare(a, b) == 0 }) {
 		out = append(out, merged(same...))
 	}
-	for i := range out {
-		for j := range out {
-			if i != j && out[j].covers(out[i]) {
-				out[j] = merged(out[j], out[i])
+	places := make(map[right]int, len(out)) // there may be thousands, one for each namespace
+	for i, r := range out {
+		places[r.right()] = i
+	}
+	covered := func(r Rule) (by []int) {
+		for _, wider := range r.right().wider() {
+			if j, found := places[wider]; found {
+				by = append(by, j)
 			}
 		}
+		return by
 	}
-	all := slices.Clone(out)
-	return slices.DeleteFunc(out, func(r Rule) bool {
-		return slices.ContainsFunc(all, func(other Rule) bool { return compare(other, r) != 0 && other.covers(r) })
-	})
+	for i := range out {
+		for _, j := range covered(out[i]) {
+			out[j] = merged(out[j], out[i])
+		}
+	}
+	return slices.DeleteFunc(out, func(r Rule) bool { return len(covered(r)) > 0 })
 }
 
 // merged returns the first of equal rights with the reasons of all.

@@ -74,11 +74,27 @@ func (r Rule) Target() string {
 	return out
 }
 
-// covers reports whether this right includes the other one.
-func (r Rule) covers(other Rule) bool {
-	return r.Group == other.Group && r.Resource == other.Resource && r.Subresource == other.Subresource &&
-		(r.Verb == other.Verb || r.Verb == "*") &&
-		(r.Name == "" || r.Name == other.Name) && (r.Namespace == "" || r.Namespace == other.Namespace)
+// right is what a rule allows.
+type right struct{ group, resource, subresource, verb, name, namespace string }
+
+func (r Rule) right() right {
+	return right{r.Group, r.Resource, r.Subresource, r.Verb, r.Name, r.Namespace}
+}
+
+// wider returns the other rights that include this one: to all verbs, on all objects, in all namespaces.
+func (r right) wider() (out []right) {
+	for _, verb := range []string{r.verb, "*"} {
+		for _, name := range []string{r.name, ""} {
+			for _, namespace := range []string{r.namespace, ""} {
+				wide := r
+				wide.verb, wide.name, wide.namespace = verb, name, namespace
+				if wide != r && !slices.Contains(out, wide) {
+					out = append(out, wide)
+				}
+			}
+		}
+	}
+	return out
 }
 
 // Has reports whether the rules allow a verb on a resource, in any namespace and on any of its objects.

@@ -66,6 +66,13 @@ type alarms struct {
 	next *time.Timer
 }
 
+// Alarmed reports whether the API server's versions have ever gone back. If not, no source is behind, and nobody has to look at each.
+func (s *Set) Alarmed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.epoch > 0
+}
+
 // wentBack makes every source list again, because the source by has seen that the versions of what have gone back. Listed:
 // it has seen that in a listing, so it has listed again already. Now is false when the alarm waits, because it comes soon
 // after another one.

@@ -92,10 +92,9 @@ func (c comparing) known(name string, sub []string) known {
 func (s *Set) showing(gvr schema.GroupVersionResource, namespace string) (out []*informer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for src, i := range s.informers {
-		if src.GVR == gvr && (src.Namespace == "" || src.Namespace == namespace) {
-			out = append(out, i)
-		}
+	out = append(out, s.places[place{gvr, ""}]...)
+	if namespace != "" {
+		out = append(out, s.places[place{gvr, namespace}]...)
 	}
 	return out
 }

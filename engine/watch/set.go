@@ -23,6 +23,7 @@ import (
 	"sync"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 
@@ -68,12 +69,20 @@ type Set struct {
 	mu        sync.Mutex
 	closed    bool
 	informers map[Source]*informer
+	// places has the same informers, by what they may show.
+	places map[place][]*informer
 	alarms
+}
+
+// place is a resource in a namespace, or in all when it is empty.
+type place struct {
+	gvr       schema.GroupVersionResource
+	namespace string
 }
 
 // New returns an empty set.
 func New(s Settings) *Set {
-	return &Set{settings: s, informers: map[Source]*informer{}}
+	return &Set{settings: s, informers: map[Source]*informer{}, places: map[place][]*informer{}}
 }
 
 // Open makes the caller an owner of the source. The first owner starts the informer; later ones
@@ -133,6 +142,8 @@ func (s *Set) acquire(ctx context.Context, src Source) (*informer, error) {
 		i.stop = stop
 		i.seen.era.wanted = s.epoch
 		s.informers[src] = i
+		at := place{src.GVR, src.Namespace}
+		s.places[at] = append(s.places[at], i)
 		s.running.Go(func() { i.run(run) })
 	}
 	i.owners++
@@ -158,6 +169,10 @@ func (s *Set) release(i *informer) (last bool) {
 	i.owners--
 	if i.owners == 0 {
 		delete(s.informers, i.src)
+		at := place{i.src.GVR, i.src.Namespace}
+		if s.places[at] = slices.DeleteFunc(s.places[at], func(other *informer) bool { return other == i }); len(s.places[at]) == 0 {
+			delete(s.places, at)
+		}
 	}
 	return i.owners == 0
 }
