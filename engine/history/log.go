@@ -17,10 +17,10 @@ type log struct {
 	// passes are in order; first is the number of the first one.
 	passes []kept
 	first  int
-	// data has the bytes of all passes.
-	data []byte
-	// versions is about how much memory the versions take.
-	versions int
+	// spare is the memory for the bytes of one more pass, which the oldest one has left.
+	spare []byte
+	// held is about how much memory the bytes of passes take, and versions how much the versions do.
+	held, versions int
 }
 
 // kept is a pass. Times are nanoseconds since the epoch, zero for none.
@@ -28,10 +28,9 @@ type kept struct {
 	at, due int64
 	took    time.Duration
 	// more passes were like it, the latest at a time.
-	latest int64
-	more   int32
-	// from is where its bytes begin.
-	from    int32
+	latest  int64
+	more    int
+	data    []byte
 	version *cached.Object
 }
 
@@ -47,7 +46,7 @@ func (l *log) repeats(when Moment, data []byte, version *cached.Object) bool {
 		return false
 	}
 	last := &l.passes[len(l.passes)-1]
-	if !Same(last.version, version) || !bytes.Equal(l.data[last.from:], data) {
+	if !Same(last.version, version) || !bytes.Equal(last.data, data) {
 		return false
 	}
 	last.more++
@@ -60,42 +59,37 @@ func Same(a, b *cached.Object) bool {
 	return a == b || a != nil && b != nil && a.GetUID() == b.GetUID() && a.GetResourceVersion() == b.GetResourceVersion()
 }
 
-// add adds a pass.
+// add adds a pass. Its bytes get memory of their own size: a slice for all passes would be allocated again and again while it grows.
 func (l *log) add(when Moment, data []byte, version *cached.Object) {
 	if len(l.passes) == cap(l.passes) {
 		l.passes = slices.Grow(l.passes, min(len(l.passes)+2, passesMost+1-len(l.passes)))
 	}
+	into := l.spare[:0]
+	if l.spare = nil; cap(into) < len(data) {
+		l.held -= cap(into)
+		into = make([]byte, 0, len(data))
+		l.held += cap(into)
+	}
 	l.passes = append(l.passes, kept{
-		at: when.At.UnixNano(), due: nanos(when.Due), took: when.Took, from: int32(len(l.data)), version: version,
+		at: when.At.UnixNano(), due: nanos(when.Due), took: when.Took, data: append(into, data...), version: version,
 	})
-	l.data = append(l.data, data...)
 }
 
 // drop drops the oldest pass. Its memory is used again.
 func (l *log) drop() {
-	size := int32(len(l.data))
-	if len(l.passes) > 1 {
-		size = l.passes[1].from
-	}
-	l.data = append(l.data[:0], l.data[size:]...)
+	l.held -= cap(l.spare)
+	l.spare = l.passes[0].data
 	l.passes = slices.Delete(l.passes, 0, 1)
-	for i := range l.passes {
-		l.passes[i].from -= size
-	}
 	l.first++
 }
 
 // read returns the passes, the oldest first.
-func (l *log) read() []Pass {
+func (l *log) read(w *words) []Pass {
 	out := make([]Pass, 0, len(l.passes))
-	for i, p := range l.passes {
-		end := int32(len(l.data))
-		if i+1 < len(l.passes) {
-			end = l.passes[i+1].from
-		}
-		one := decode(l.data[p.from:end])
+	for _, p := range l.passes {
+		one := w.decode(p.data)
 		one.Moment = Moment{At: moment(p.at), Due: moment(p.due), Took: p.took}
-		one.More, one.Latest, one.Version = int(p.more), moment(p.latest), p.version
+		one.More, one.Latest, one.Version = p.more, moment(p.latest), p.version
 		out = append(out, one)
 	}
 	return out

@@ -46,10 +46,11 @@ type Skip struct {
 	Handler, Cause, Reason, Detail string
 }
 
-// Record takes what is to be kept of a pass. It is written as bytes: a letter says what follows, numbers are varints, and texts have
-// their length before them. A nil record takes nothing.
+// Record takes what is to be kept of a pass. It is written as bytes: a letter says what follows, and numbers are varints. A text is
+// the number of a word of the store, or has its length before it. A nil record takes nothing.
 type Record struct {
-	data []byte
+	words *words
+	data  []byte
 	// ran: a handler ran, or something was written.
 	ran bool
 }
@@ -90,7 +91,7 @@ func (r *Record) note(letter byte, text string) {
 		return
 	}
 	r.data = append(r.data, letter)
-	r.texts(text)
+	r.text(text)
 }
 
 // Attempt notes an attempt of a handler.
@@ -99,7 +100,10 @@ func (r *Record) Attempt(a Attempt) {
 		return
 	}
 	r.data, r.ran = append(r.data, ofAttempt), true
-	r.texts(a.Handler, a.Cause, a.Outcome, a.Err)
+	r.word(a.Handler)
+	r.word(a.Cause)
+	r.word(a.Outcome)
+	r.text(a.Err)
 	r.data = binary.AppendUvarint(r.data, uint64(a.Number))
 	r.data = binary.AppendUvarint(r.data, uint64(max(a.Took, 0)/time.Microsecond))
 }
@@ -110,19 +114,34 @@ func (r *Record) Skip(s Skip) {
 		return
 	}
 	r.data = append(r.data, ofSkip)
-	r.texts(s.Handler, s.Cause, s.Reason, s.Detail)
+	r.word(s.Handler)
+	r.word(s.Cause)
+	r.word(s.Reason)
+	r.text(s.Detail)
 }
 
-func (r *Record) texts(all ...string) {
-	for _, text := range all {
-		text = plain.Short(text, textMost)
-		r.data = binary.AppendUvarint(r.data, uint64(len(text)))
-		r.data = append(r.data, text...)
+// word writes a text that many passes have: the id of a handler, a cause, an outcome, a reason.
+func (r *Record) word(text string) {
+	number, known := r.words.number(text)
+	if !known {
+		r.text(text)
+		return
 	}
+	r.data = binary.AppendUvarint(r.data, uint64(number)<<1|1)
+}
+
+// text writes a text that few other passes have.
+func (r *Record) text(text string) {
+	text = plain.Short(text, textMost)
+	r.data = binary.AppendUvarint(r.data, uint64(len(text))<<1)
+	r.data = append(r.data, text...)
 }
 
 // reader reads what a record has written.
-type reader struct{ rest []byte }
+type reader struct {
+	words *words
+	rest  []byte
+}
 
 func (r *reader) number() int {
 	n, size := binary.Uvarint(r.rest)
@@ -130,16 +149,21 @@ func (r *reader) number() int {
 	return int(n)
 }
 
+// text reads a text or a word.
 func (r *reader) text() string {
 	n := r.number()
+	if n&1 == 1 {
+		return r.words.at(n >> 1)
+	}
+	n >>= 1
 	text := string(r.rest[:n])
 	r.rest = r.rest[n:]
 	return text
 }
 
 // decode reads the bytes of a record.
-func decode(data []byte) (p Pass) {
-	for r := (reader{data}); len(r.rest) > 0; {
+func (w *words) decode(data []byte) (p Pass) {
+	for r := (reader{w, data}); len(r.rest) > 0; {
 		letter := r.rest[0]
 		switch r.rest = r.rest[1:]; letter {
 		case ofWoken:

@@ -21,7 +21,7 @@ const (
 	passesMost = 20
 	// logCosts is about how much memory an object takes beside its passes, passCosts a pass beside its bytes, with its place in
 	// the order of all, and versionCosts a version beside its JSON.
-	logCosts, passCosts, versionCosts = 300, 80, 200
+	logCosts, passCosts, versionCosts = 300, 110, 200
 	// objectShare is the part of the room that the versions of one object may take, so that no object pushes out the history of others.
 	objectShare = 50
 )
@@ -35,6 +35,7 @@ type ID struct {
 // Store has the passes. Its methods may be called by any number of goroutines. A nil store keeps nothing.
 type Store struct {
 	most    int
+	words   words
 	records sync.Pool
 
 	mu   sync.Mutex
@@ -59,7 +60,7 @@ func New(most int64) *Store {
 		return nil
 	}
 	s := &Store{most: int(most), logs: map[ID]*log{}}
-	s.records.New = func() any { return &Record{} }
+	s.records.New = func() any { return &Record{words: &s.words} }
 	return s
 }
 
@@ -95,9 +96,9 @@ func (s *Store) Keep(id ID, when Moment, r *Record, version *cached.Object) {
 	if !r.ran && l.repeats(when, r.data, version) {
 		return
 	}
-	s.held -= cap(l.data)
+	before := l.held
 	l.add(when, r.data, version)
-	s.held += cap(l.data) + passCosts
+	s.held += l.held - before + passCosts
 	s.passes++
 	s.order = append(s.order, place{l, l.first + len(l.passes) - 1})
 	s.count(l, weight(version))
@@ -134,10 +135,11 @@ func (s *Store) strip(l *log, p *kept) {
 // drop drops the oldest pass of an object.
 func (s *Store) drop(l *log) {
 	s.strip(l, &l.passes[0])
+	before := l.held
 	l.drop()
-	s.held -= passCosts
+	s.held += l.held - before - passCosts
 	if s.passes--; len(l.passes) == 0 {
-		s.held -= cap(l.data) + logCosts
+		s.held -= l.held + logCosts
 		delete(s.logs, l.id)
 	}
 }
@@ -195,7 +197,7 @@ func (s *Store) Of(id ID) []Pass {
 	if l == nil {
 		return nil
 	}
-	return l.read()
+	return l.read(&s.words)
 }
 
 // Forget drops the passes over an object.
