@@ -120,7 +120,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 		return nil, err
 	}
 	e.catalog = catalog.New(e.clients.Discovery, e.clients.Dynamic, e.clients.Kubernetes.AuthorizationV1())
-	e.watches = watch.New(watch.Settings{Dynamic: e.clients.Cached, Metadata: e.clients.Metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchChanged, Listener: listener{e}, Outages: e.outages})
+	e.watches = watch.New(watch.Settings{Dynamic: e.clients.Caching, Metadata: e.clients.Metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchChanged, Listener: listener{e}, Outages: e.outages})
 	e.feeds = e.newFeeds()
 	e.pauses.watchNamespaces()
 	e.indexes = index.New(index.Settings{Indexes: op.Indexes(), Feeds: e.feeds, Log: e.log})

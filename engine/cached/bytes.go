@@ -19,17 +19,17 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cached/scan"
 )
 
-// carried is the key of an object's bytes in an Unstructured. Objects of the server do not have this key.
-const carried = "\x00bytes"
+// carried is the key of an Object in an Unstructured. Objects of the server do not have this key.
+const carried = "\x00object"
 
-// Carrier returns an object for client-go's informers, with its JSON as bytes and only the fields that informers
-// need before the transform: kind, key and version. The bytes must be regular, and must not change.
-func Carrier(kind metav1.TypeMeta, namespace, name, resourceVersion string, json []byte) unstructured.Unstructured {
-	metadata := map[string]any{"name": name, "resourceVersion": resourceVersion}
-	if namespace != "" {
+// Carrier returns an object for client-go's informers, with the Object for their transform and only the fields that
+// informers need before: kind, key and version.
+func Carrier(o *Object) unstructured.Unstructured {
+	kind, metadata := o.kind.Value(), map[string]any{"name": o.name, "resourceVersion": o.GetResourceVersion()}
+	if namespace := o.GetNamespace(); namespace != "" {
 		metadata["namespace"] = namespace
 	}
-	return unstructured.Unstructured{Object: map[string]any{"apiVersion": kind.APIVersion, "kind": kind.Kind, "metadata": metadata, carried: json}}
+	return unstructured.Unstructured{Object: map[string]any{"apiVersion": kind.apiVersion, "kind": kind.kind, "metadata": metadata, carried: o}}
 }
 
 // cutter makes objects from JSON.
@@ -40,9 +40,25 @@ type cutter struct {
 	press *Press
 }
 
-// object makes an Object from JSON, with a copy of the held parts. It walks the JSON once.
+// object makes an Object from JSON, with a copy of the held parts.
 func (c *cutter) object(json []byte, b *buffer) *Object {
-	o, kind, out := &Object{namespace: unique.Make("")}, typeMeta{}, append(b.cut[:0], '{')
+	return c.held(c.cut(json, b), b)
+}
+
+// held gives an Object its body, as far as that is held.
+func (c *cutter) held(o *Object, b *buffer) *Object {
+	if c.form.Profile == dsl.CacheLive {
+		o.metadata.from, o.metadata.to = 0, 0
+		return o
+	}
+	o.body, b.pressed = c.press.hold(b.cut, b.pressed)
+	return o
+}
+
+// cut makes an Object without its body, and leaves the held parts in the buffer. It walks the JSON once.
+func (c *cutter) cut(json []byte, b *buffer) *Object {
+	nothing := unique.Make("")
+	o, kind, out := &Object{namespace: nothing}, typeMeta{}, append(b.cut[:0], '{')
 	for key, value := range scan.Members(json) {
 		below, held := c.keep.below(key)
 		switch string(key) {
@@ -56,7 +72,8 @@ func (c *cutter) object(json []byte, b *buffer) *Object {
 			}
 			out = appendKey(out, key)
 			from := len(out)
-			out = c.metadata(o, out, value)
+			*o = Object{namespace: nothing} // the last of several counts
+			out, b.marked = c.metadata(o, out, value)
 			o.metadata.from, o.metadata.to = uint32(from), uint32(len(out))
 			continue
 		}
@@ -66,16 +83,19 @@ func (c *cutter) object(json []byte, b *buffer) *Object {
 	}
 	b.cut = append(out, '}')
 	o.kind = unique.Make(kind)
-	if c.form.Profile == dsl.CacheLive {
-		o.metadata.from, o.metadata.to = 0, 0
-		return o
-	}
-	o.body, b.pressed = c.press.hold(b.cut, b.pressed)
 	return o
 }
 
-// metadata appends metadata with the held managedFields entries, and decodes the fields for the object.
-func (c *cutter) metadata(o *Object, out, metadata []byte) []byte {
+// stored reports whether an Object, as cut makes it, is one that is stored. A Status and a bookmark have no uid; a
+// bookmark with one is recognised by its annotation.
+func (o *Object) stored(b *buffer) bool {
+	kind := o.kind.Value()
+	return o.uid != "" && !b.marked && kind.kind != "" && kind.apiVersion != ""
+}
+
+// metadata appends metadata with the held managedFields entries, and decodes the fields for the object. Marked: it is
+// that of the bookmark at the end of a streamed list.
+func (c *cutter) metadata(o *Object, out, metadata []byte) (_ []byte, marked bool) {
 	more := rare{}
 	out = append(out, '{')
 	for key, value := range scan.Members(metadata) {
@@ -84,6 +104,7 @@ func (c *cutter) metadata(o *Object, out, metadata []byte) []byte {
 			out = appendEntries(out, value, c.managers(metadata))
 			continue
 		case "annotations":
+			marked = bytes.Contains(value, []byte(metav1.InitialEventsAnnotationKey))
 			out = c.notes.append(out, key, value)
 			continue
 		case "namespace":
@@ -106,7 +127,7 @@ func (c *cutter) metadata(o *Object, out, metadata []byte) []byte {
 	if more.version != "" || more.deleted != 0 || more.owners != nil || more.owned != "" {
 		o.rare = &more
 	}
-	return append(out, '}')
+	return append(out, '}'), marked
 }
 
 // pick decodes a member of the metadata. Owner is the key of the owner label.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -19,16 +18,15 @@ import (
 func TestKeysAreWhatTheyStandFor(t *testing.T) {
 	const key = "a\\b\n\"c"
 	form := Form{Keep: Keep([]dsl.Path{{"spec", key}})}.WithDefaults()
-	transform, err := NewTransform(form, schema.GroupVersion{Version: "v1"}, logr.Discard())
+	transformer, err := new(Press).NewTransformer(form, schema.GroupVersion{Version: "v1"}, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree := map[string]any{"apiVersion": "v1", "kind": "Foo", "metadata": map[string]any{"annotations": map[string]any{key: "x"}}, "spec": map[string]any{key: "y"}}
-	carried := Carrier(metav1.TypeMeta{APIVersion: "v1", Kind: "Foo"}, "", "a", "1",
-		[]byte(`{"apiVersion":"v1","kind":"Foo","metadata":{"annotations":{"a\\b\n\"c":"x"}},"spec":{"a\\b\n\"c":"y","other":1}}`))
+	tree := map[string]any{"apiVersion": "v1", "kind": "Foo", "metadata": map[string]any{"uid": "u", "annotations": map[string]any{key: "x"}}, "spec": map[string]any{key: "y"}}
+	carried := Carrier(transformer.Cut([]byte(`{"apiVersion":"v1","kind":"Foo","metadata":{"uid":"u","annotations":{"a\\b\n\"c":"x"}},"spec":{"a\\b\n\"c":"y","other":1}}`)))
 	for name, in := range map[string]*unstructured.Unstructured{"as a tree": {Object: tree}, "as bytes": &carried} {
 		t.Run(name, func(t *testing.T) {
-			out, err := transform(in)
+			out, err := transformer.Transform(in)
 			if err != nil {
 				t.Fatal(err)
 			}

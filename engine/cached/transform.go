@@ -15,29 +15,29 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// NewTransform returns an informer's transform: it converts an object from a client, as a [Carrier], decoded, or
-// its metadata alone, to an *[Object] of the form. It never fails, because an error there would lose the event: an
-// object that cannot be encoded is logged and held as in the live profile. It is safe for use by several
-// goroutines. It returns other values, and its own results, as they are: client-go calls it twice for each object
-// of a streamed list.
-//
-// The group and version are those of the watch. NewTransform fails if Form.Keep is invalid.
+// NewTransform returns the transform of a Transformer with a press of its own.
 func NewTransform(form Form, gv schema.GroupVersion, log logr.Logger) (func(any) (any, error), error) {
-	return new(Press).NewTransform(form, gv, log)
+	t, err := new(Press).NewTransformer(form, gv, log)
+	if err != nil {
+		return nil, err
+	}
+	return t.Transform, nil
 }
 
-// NewTransform is the function of the same name for sources that share a press.
-func (p *Press) NewTransform(form Form, gv schema.GroupVersion, log logr.Logger) (func(any) (any, error), error) {
+// NewTransformer returns a transformer for a source, whose objects are compressed by the press. The group and version
+// are those of the watch. NewTransformer fails if Form.Keep is invalid.
+func (p *Press) NewTransformer(form Form, gv schema.GroupVersion, log logr.Logger) (*Transformer, error) {
 	keep, err := parseKeep(form.Keep)
 	if err != nil {
 		return nil, err
 	}
-	t := &transformer{cutter: cutter{form: form, keep: keep, notes: parseNotes(form.Notes), press: p}, apiVersion: gv.String(), log: log}
+	t := &Transformer{cutter: cutter{form: form, keep: keep, notes: parseNotes(form.Notes), press: p}, apiVersion: gv.String(), log: log}
 	t.buffers.New = func() any { return new(buffer) }
-	return t.transform, nil
+	return t, nil
 }
 
-type transformer struct {
+// Transformer converts objects to those of a cache. It is safe for use by several goroutines.
+type Transformer struct {
 	cutter
 	apiVersion string
 	log        logr.Logger
@@ -48,9 +48,26 @@ type transformer struct {
 type buffer struct {
 	encoder
 	cut, pressed []byte
+	marked       bool
 }
 
-func (t *transformer) transform(in any) (any, error) {
+// Cut converts the JSON of an object, which must be regular; it keeps none of it. It returns nil if that is no stored
+// object, such as a Status or a bookmark.
+func (t *Transformer) Cut(json []byte) *Object {
+	b := t.buffers.Get().(*buffer)
+	defer t.buffers.Put(b)
+	o := t.cut(json, b)
+	if !o.stored(b) {
+		return nil
+	}
+	return t.held(o, b)
+}
+
+// Transform is an informer's transform: it converts an object from a client, decoded or its metadata alone, to an
+// *[Object], and returns that of a [Carrier]. It never fails, because an error there would lose the event: an object
+// that cannot be encoded is logged and held as in the live profile. It returns other values, and its own results, as
+// they are: client-go calls it twice for each object of a streamed list.
+func (t *Transformer) Transform(in any) (any, error) {
 	b := t.buffers.Get().(*buffer)
 	defer t.buffers.Put(b)
 	switch obj := in.(type) {
@@ -63,9 +80,9 @@ func (t *transformer) transform(in any) (any, error) {
 	}
 }
 
-func (t *transformer) unstructured(b *buffer, u *unstructured.Unstructured) *Object {
-	if raw, ok := u.Object[carried].([]byte); ok {
-		return t.object(raw, b)
+func (t *Transformer) unstructured(b *buffer, u *unstructured.Unstructured) *Object {
+	if o, ok := u.Object[carried].(*Object); ok {
+		return o
 	}
 	raw, err := b.encode(u.Object)
 	if err == nil {
@@ -81,7 +98,7 @@ func (t *transformer) unstructured(b *buffer, u *unstructured.Unstructured) *Obj
 }
 
 // partial converts an object whose metadata alone was sent. Its kind is then PartialObjectMetadata.
-func (t *transformer) partial(b *buffer, p *metav1.PartialObjectMetadata) *Object {
+func (t *Transformer) partial(b *buffer, p *metav1.PartialObjectMetadata) *Object {
 	kind := t.form.Kind
 	if kind == "" && p.GroupVersionKind().Group != metav1.GroupName {
 		kind = p.Kind
@@ -94,6 +111,6 @@ func (t *transformer) partial(b *buffer, p *metav1.PartialObjectMetadata) *Objec
 	return t.object(raw, b)
 }
 
-func (t *transformer) failed(err error, o metav1.Object) {
+func (t *Transformer) failed(err error, o metav1.Object) {
 	t.log.Error(err, "encoding object: it will be read from the server", "namespace", o.GetNamespace(), "name", o.GetName())
 }

@@ -41,10 +41,11 @@ type Wrapper interface {
 
 // Clients are the ways to the API server.
 type Clients struct {
-	// Dynamic reads and writes objects. Cached lists and watches objects for caches, in the form of package cached/wire.
-	// Metadata watches metadata alone. Slim writes, and its responses have no managedFields.
-	Dynamic, Cached, Slim dynamic.Interface
-	Metadata              metadata.Interface
+	// Dynamic reads and writes objects. Caching lists and watches objects for caches. Metadata watches metadata alone. Slim writes,
+	// and its responses have no managedFields.
+	Dynamic, Slim dynamic.Interface
+	Caching       *wire.Caching
+	Metadata      metadata.Interface
 	// Kubernetes sends Events and asks for access.
 	Kubernetes kubernetes.Interface
 	// Discovery finds the served resources.
@@ -88,7 +89,7 @@ func dial(s Settings) (*Clients, error) {
 	if c.Dynamic, err = wire.New(config, shared); err != nil {
 		return nil, err
 	}
-	if c.Cached, err = wire.NewCached(config, shared); err != nil {
+	if c.Caching, err = wire.NewCaching(config, shared); err != nil {
 		return nil, err
 	}
 	if c.Slim, err = wire.NewSlim(config, shared); err != nil {

@@ -56,7 +56,7 @@ func TestStoppingUnderLoadSaysNothing(t *testing.T) {
 	s := httptest.NewServer(busy{flood})
 	defer s.Close()
 	config := &rest.Config{Host: s.URL, QPS: -1}
-	byTree, err := wire.NewCached(config, s.Client())
+	byTree, err := wire.NewCaching(config, s.Client())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestObjectsThatComeAsBytes(t *testing.T) {
 				<-r.Context().Done()
 			}))
 			defer s.CloseClientConnections()
-			client, err := wire.NewCached(&rest.Config{Host: s.URL, QPS: -1}, s.Client())
+			client, err := wire.NewCaching(&rest.Config{Host: s.URL, QPS: -1}, s.Client())
 			if err != nil {
 				t.Fatal(err)
 			}

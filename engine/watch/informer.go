@@ -49,26 +49,33 @@ func newInformer(set *Set, src Source, press *cached.Press) (*informer, error) {
 	}
 	form := src.Form
 	form.Owner = s.OwnerLabel
-	transform, err := press.NewTransform(form, src.GVR.GroupVersion(), log)
+	transformer, err := press.NewTransformer(form, src.GVR.GroupVersion(), log)
 	if err != nil {
 		return nil, err
 	}
 	i := &informer{set: set, src: src, press: press, scope: in, log: log, done: make(chan struct{})}
 	i.seen = &observer{informer: i, health: newHealth(src, log, s.Changed), pace: pace{hurry: make(chan struct{}, 1)}}
-	if i.shared, err = i.build(s); err != nil {
+	if i.shared, err = i.build(s, transformer); err != nil {
 		return nil, err
 	}
-	if err := i.shared.SetTransform(transform); err != nil {
+	if err := i.shared.SetTransform(transformer.Transform); err != nil {
 		return nil, err
 	}
 	return i, i.shared.SetWatchErrorHandlerWithContext(i.failed)
 }
 
-func (i *informer) build(s Settings) (cache.SharedIndexInformer, error) {
+func (i *informer) build(s Settings, transformer *cached.Transformer) (cache.SharedIndexInformer, error) {
 	indexers := cache.Indexers{byOwner: ownerBuckets}
 	switch i.src.Profile {
 	case dsl.CacheCompact:
 		client := observedClient{s.Dynamic, i.seen}
+		if c, can := s.Dynamic.(Cutting); can {
+			cutting, err := c.Cutting(transformer.Cut)
+			if err != nil {
+				return nil, err
+			}
+			client.Interface = cutting
+		}
 		return dynamicinformer.NewFilteredDynamicInformer(client, i.src.GVR, i.src.Namespace, noResync, indexers, i.src.selects).Informer(), nil
 	case dsl.CacheMetadata, dsl.CacheLive:
 		objects := s.Metadata.Resource(i.src.GVR).Namespace(i.src.Namespace)

@@ -33,7 +33,7 @@ import (
 
 // Settings are what a set needs.
 type Settings struct {
-	// Dynamic serves the compact profile. Required. Objects may come as cached.Carrier makes them, or as trees.
+	// Dynamic serves the compact profile; it may be a [Cutting]. Required.
 	Dynamic dynamic.Interface
 	// Metadata serves the profiles metadata and live. Required.
 	Metadata metadata.Interface
@@ -52,6 +52,11 @@ type Settings struct {
 	Outages *transport.Outages
 	// Listener is called when versions go back. Optional.
 	Listener Listener
+}
+
+// Cutting is a client whose lists and watches can bring the objects of a cache, as package cached/wire has one.
+type Cutting interface {
+	Cutting(cut func(json []byte) *cached.Object) (dynamic.Interface, error)
 }
 
 // Listener is informed of events that concern all sources of a set. Its methods must be quick.

@@ -30,33 +30,44 @@ const (
 // in rare cases that need an ordinary decoder: keys with unnecessary escapes, which a search for the key would
 // miss, or with invalid UTF-8, very deep nesting and very large numbers.
 func Regular(data []byte) bool {
+	end := Object(data)
+	return end >= 0 && after(data, end) == len(data)
+}
+
+// Object returns the end of the regular object with which data begins. If there is none, it returns [Short] or
+// [Odd].
+func Object(data []byte) (end int) {
 	c := checker{data: data}
-	at := c.space(0)
-	if at == len(data) || data[at] != '{' {
-		return false
+	switch at := after(data, 0); {
+	case at == len(data):
+		return Short
+	case data[at] != '{':
+		return Odd
+	default:
+		return c.value(at, 0)
 	}
-	end := c.value(at, 0)
-	return end >= 0 && c.space(end) == len(data)
 }
 
-// checker checks a text. Its methods take a position and return the end of the value there, or failed if it is
-// invalid.
+// Ends of values that are not regular.
+const (
+	// Odd is the end of a value that is not regular, whatever follows.
+	Odd = -1
+	// Short is the end of a value that goes on after the text.
+	Short = -2
+)
+
+// checker checks a text. Its methods take a position and return the end of the value there, or one of the ends
+// above.
 type checker struct{ data []byte }
-
-const failed = -1
-
-func (c checker) space(at int) int {
-	for at < len(c.data) && isSpace(c.data[at]) {
-		at++
-	}
-	return at
-}
 
 func isSpace(b byte) bool { return b == ' ' || b == '\n' || b == '\t' || b == '\r' }
 
 func (c checker) value(at, depth int) int {
-	if at >= len(c.data) || depth > deepest {
-		return failed
+	if at >= len(c.data) {
+		return Short
+	}
+	if depth > deepest {
+		return Odd
 	}
 	switch b := c.data[at]; b {
 	case '"':
@@ -78,39 +89,39 @@ func (c checker) value(at, depth int) int {
 
 // list checks an array or an object with the given closing bracket, whose items are separated by commas.
 func (c checker) list(at int, bracket byte, depth int, item func(at, depth int) int) int {
-	at = c.space(at + 1)
+	at = after(c.data, at+1)
 	if at < len(c.data) && c.data[at] == bracket {
 		return at + 1
 	}
 	for {
-		if at = item(at, depth+1); at == failed {
-			return failed
+		if at = item(at, depth+1); at < 0 {
+			return at
 		}
-		if at = c.space(at); at >= len(c.data) {
-			return failed
+		if at = after(c.data, at); at >= len(c.data) {
+			return Short
 		}
 		switch c.data[at] {
 		case bracket:
 			return at + 1
 		case ',':
-			at = c.space(at + 1)
+			at = after(c.data, at+1)
 		default:
-			return failed
+			return Odd
 		}
 	}
 }
 
 func (c checker) member(at, depth int) int {
-	if at >= len(c.data) || c.data[at] != '"' {
-		return failed
+	if at = c.key(at); at < 0 {
+		return at
 	}
-	if at = c.key(at); at == failed {
-		return failed
+	if at = after(c.data, at); at >= len(c.data) {
+		return Short
 	}
-	if at = c.space(at); at >= len(c.data) || c.data[at] != ':' {
-		return failed
+	if c.data[at] != ':' {
+		return Odd
 	}
-	return c.value(c.space(at+1), depth)
+	return c.value(after(c.data, at+1), depth)
 }
 
 // special are the bytes that must be escaped in a string.
@@ -129,34 +140,43 @@ func (c checker) text(at int) int {
 		case b == '"':
 			return at + 1
 		case b != '\\':
-			return failed
+			return Odd
 		default:
-			if at = c.escape(at + 1); at == failed {
-				return failed
+			if at = c.escape(at + 1); at < 0 {
+				return at
 			}
 		}
 	}
-	return failed
+	return Short
 }
 
 // key checks a key in UTF-8, with no escapes except necessary ones, so that equal keys have equal bytes. The
 // managedFields of any object with a list have such keys, as k:{\"name\":\"a\"}.
 func (c checker) key(at int) int {
+	switch {
+	case at >= len(c.data):
+		return Short
+	case c.data[at] != '"':
+		return Odd
+	}
 	start, all := at+1, byte(0)
 	for at++; at < len(c.data) && c.data[at] != '"'; at++ {
 		switch b := c.data[at]; {
 		case !special[b]:
 			all |= b
 		case b != '\\':
-			return failed
+			return Odd
 		default:
-			if at++; at == len(c.data) || strings.IndexByte(`"\bfnrt`, c.data[at]) < 0 {
-				return failed
+			if at++; at < len(c.data) && strings.IndexByte(`"\bfnrt`, c.data[at]) < 0 {
+				return Odd
 			}
 		}
 	}
-	if at >= len(c.data) || all >= utf8.RuneSelf && !utf8.Valid(c.data[start:at]) {
-		return failed
+	if at >= len(c.data) {
+		return Short
+	}
+	if all >= utf8.RuneSelf && !utf8.Valid(c.data[start:at]) {
+		return Odd
 	}
 	return at + 1
 }
@@ -164,24 +184,43 @@ func (c checker) key(at int) int {
 // escape checks the text after a backslash, and returns the position of its last byte.
 func (c checker) escape(at int) int {
 	if at >= len(c.data) {
-		return failed
+		return Short
 	}
 	switch c.data[at] {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 		return at
 	case 'u':
-		if at+4 < len(c.data) && hex4(c.data[at+1:]) >= 0 {
-			return at + 4
+		return c.hex(at + 1)
+	}
+	return Odd
+}
+
+// hex checks four hexadecimal digits, and returns the position of the last one.
+func (c checker) hex(at int) int {
+	for end := at + 4; at < end; at++ {
+		switch {
+		case at >= len(c.data):
+			return Short
+		case !isHex(c.data[at]):
+			return Odd
 		}
 	}
-	return failed
+	return at - 1
+}
+
+func isHex(b byte) bool {
+	return '0' <= b && b <= '9' || 'a' <= b && b <= 'f' || 'A' <= b && b <= 'F'
 }
 
 func (c checker) literal(at int, want string) int {
-	if end := at + len(want); end <= len(c.data) && string(c.data[at:end]) == want {
+	end := at + len(want)
+	switch has := string(c.data[at:min(end, len(c.data))]); {
+	case has == want:
 		return end
+	case at+len(has) == len(c.data) && strings.HasPrefix(want, has):
+		return Short
 	}
-	return failed
+	return Odd
 }
 
 func (c checker) number(at int) int {
@@ -189,21 +228,21 @@ func (c checker) number(at int) int {
 	at = c.past(at, "-")
 	whole := c.digits(at)
 	if whole == at || whole > at+1 && c.data[at] == '0' {
-		return failed
+		return Odd
 	}
 	if at = whole; c.past(at, ".") > at {
 		if at = c.digits(at + 1); c.data[at-1] == '.' {
-			return failed
+			return Odd
 		}
 	}
 	if c.past(at, "eE") > at {
 		from := c.past(at+1, "+-")
 		if at = c.digits(from); at == from || at > from+exponent {
-			return failed
+			return Odd
 		}
 	}
 	if at-start > longest {
-		return failed
+		return Odd
 	}
 	return at
 }
@@ -335,11 +374,4 @@ func skipText(data []byte, at int) int {
 		}
 	}
 	return at
-}
-
-// First splits the first value off a text, which need not be regular.
-func First(data []byte) (value, rest []byte) {
-	at := after(data, 0)
-	end := min(skip(data, at), len(data))
-	return data[at:end], data[end:]
 }

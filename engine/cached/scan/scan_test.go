@@ -86,6 +86,47 @@ func TestRegular(t *testing.T) {
 	}
 }
 
+func TestObjectsEnd(t *testing.T) {
+	tests := map[string]struct {
+		text string
+		want int
+	}{
+		"an object and another one":          {`{"a":1}{"b":2}`, 7},
+		"an object after a space":            {` {} x`, 3},
+		"nothing yet":                        {``, Short},
+		"a space":                            {` `, Short},
+		"a list":                             {`[]`, Odd},
+		"a key that goes on":                 {`{"a`, Short},
+		"a key that goes on after an escape": {`{"a\`, Short},
+		"a colon that is to come":            {`{"a"`, Short},
+		"a value that is to come":            {`{"a":`, Short},
+		"a string that goes on":              {`{"a":"b`, Short},
+		"a code that goes on":                {`{"a":"\u00`, Short},
+		"a code that is none":                {`{"a":"\u0"}}`, Odd},
+		"a literal that goes on":             {`{"a":tr`, Short},
+		"a literal that is none":             {`{"a":t}}`, Odd},
+		"a literal that is another":          {`{"a":trux`, Odd},
+		"a number that may go on":            {`{"a":1`, Short},
+		"a comma that is to come":            {`{"a":[1,2]`, Short},
+		"a member that is to come":           {`{"a":1,`, Short},
+		"a bracket that is another":          {`{"a":[1}`, Odd},
+		"a number that is none":              {`{"a":-}`, Odd},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := Object([]byte(tt.text)); got != tt.want {
+				t.Errorf("Object(%s) = %d, want %d", tt.text, got, tt.want)
+			}
+		})
+	}
+	text := sample(t)
+	for n := range text {
+		if got := Object(text[:n]); got >= 0 {
+			t.Fatalf("the first %d bytes end at %d", n, got)
+		}
+	}
+}
+
 // FuzzTree holds the package against the API machinery's decoder: what is regular is JSON to it, and gives the same tree, whole
 // and member by member.
 func FuzzTree(f *testing.F) {

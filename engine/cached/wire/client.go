@@ -12,32 +12,45 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"github.com/handwerk-dev/handwerk/engine/cached"
 )
 
 // New returns a dynamic client like dynamic.NewForConfigAndClient, always with JSON, and with a decoder that takes
 // half the time.
 func New(config *rest.Config, client *http.Client) (dynamic.Interface, error) {
-	return dial(config, client, whole)
-}
-
-// NewCached is New for objects that are cached: lists and watches return them as [cached.Carrier].
-func NewCached(config *rest.Config, client *http.Client) (dynamic.Interface, error) {
-	return dial(config, client, carried)
+	return dial(config, client, style{})
 }
 
 // NewSlim is New for objects without managedFields.
 func NewSlim(config *rest.Config, client *http.Client) (dynamic.Interface, error) {
-	return dial(config, client, slim)
+	return dial(config, client, style{slim: true})
 }
 
-// A style is the form of decoded objects.
-type style int
+// Caching is a client for caches, which hold objects in forms of their own.
+type Caching struct {
+	dynamic.Interface
+	config *rest.Config
+	client *http.Client
+}
 
-const (
-	whole style = iota
-	carried
-	slim
-)
+// NewCaching is New for caches.
+func NewCaching(config *rest.Config, client *http.Client) (*Caching, error) {
+	whole, err := New(config, client)
+	return &Caching{whole, config, client}, err
+}
+
+// Cutting returns a client whose lists and watches bring what cut makes of an object, in a [cached.Carrier]. Cut gets
+// the object's JSON, which it must not keep, and returns nil for what is no stored object.
+func (c *Caching) Cutting(cut func(json []byte) *cached.Object) (dynamic.Interface, error) {
+	return dial(c.config, c.client, style{cut: cut})
+}
+
+// style is the form of decoded objects: trees, slim ones without managedFields, or what cut makes.
+type style struct {
+	slim bool
+	cut  func(json []byte) *cached.Object
+}
 
 func dial(given *rest.Config, client *http.Client, as style) (dynamic.Interface, error) {
 	config := dynamic.ConfigFor(given)
@@ -49,7 +62,7 @@ func dial(given *rest.Config, client *http.Client, as style) (dynamic.Interface,
 		return nil, err
 	}
 	s := newSender(given, client, c, as)
-	if s == nil || as == carried {
+	if s == nil || as.cut != nil {
 		return dynamic.New(c), nil
 	}
 	after := *client
@@ -66,16 +79,16 @@ type serializer struct {
 	style style
 }
 
-// SupportedMediaTypes returns JSON alone.
+// SupportedMediaTypes returns JSON alone. Each watch asks for it, and gets decoders of its own.
 func (s serializer) SupportedMediaTypes() []runtime.SerializerInfo {
 	var out []runtime.SerializerInfo
 	for _, info := range s.NegotiatedSerializer.SupportedMediaTypes() {
 		if info.MediaType != runtime.ContentTypeJSON {
 			continue
 		}
-		stream := *info.StreamSerializer
-		stream.Serializer, stream.Framer = events{stream.Serializer}, framer{stream.Framer}
-		info.Serializer, info.StreamSerializer = objects{info.Serializer, s.style}, &stream
+		stream, last := *info.StreamSerializer, new(parts)
+		stream.Serializer, stream.Framer = events{stream.Serializer, last}, framer{stream.Framer, last}
+		info.Serializer, info.StreamSerializer = objects{info.Serializer, s.style, last}, &stream
 		out = append(out, info)
 	}
 	return out

@@ -16,46 +16,19 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cached/scan"
 )
 
-// events decodes the frames of a watch.
-type events struct{ runtime.Serializer }
-
-// Decode splits an event if it is written in the form of API servers. The object shares the bytes of the frame.
-func (e events) Decode(frame []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
-	event, is := into.(*metav1.WatchEvent)
-	kind, object := split(frame)
-	if !is || object == nil {
-		return e.Serializer.Decode(frame, defaults, into)
-	}
-	event.Type, event.Object.Raw = kind, object
-	return event, &schema.GroupVersionKind{Version: "v1", Kind: "WatchEvent"}, nil
-}
-
-// split returns the type and the object of an event; nil if it is written in another form.
-func split(frame []byte) (kind string, object []byte) {
-	rest, begins := bytes.CutPrefix(frame, []byte(`{"type":"`))
-	name, rest, typed := bytes.Cut(rest, []byte(`","object":`))
-	if !begins || !typed || bytes.IndexFunc(name, func(r rune) bool { return r < 'A' || r > 'Z' }) >= 0 {
-		return "", nil
-	}
-	object, rest = scan.First(rest)
-	if string(bytes.TrimSpace(rest)) != "}" {
-		return "", nil
-	}
-	return string(name), object
-}
-
 // objects decodes objects and lists of them.
 type objects struct {
 	runtime.Serializer
 	style style
+	last  *parts
 }
 
-// Decode copies an object's bytes if it keeps them, because they belong to the caller.
+// Decode keeps nothing of data, which belongs to the caller.
 func (o objects) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	switch of := into.(type) {
 	case nil:
-		if o.style == carried && scan.Regular(data) {
-			if u, kind := carrier(data, metav1.TypeMeta{}); u != nil {
+		if o.style.cut != nil && o.last.regular(data) {
+			if u, kind := o.carrier(data); u != nil {
 				return u, kind, nil
 			}
 			if u, kind := o.namesake(data); u != nil {
@@ -88,11 +61,11 @@ func (o objects) namesake(data []byte) (*unstructured.Unstructured, *schema.Grou
 // decode decodes an object to a tree. If client-go's decoder must report an error, it returns nil and leaves u
 // unchanged.
 func (o objects) decode(u *unstructured.Unstructured, data []byte) *schema.GroupVersionKind {
-	if !scan.Regular(data) {
+	if !o.last.regular(data) {
 		return nil
 	}
 	read := scan.Tree
-	if o.style == slim {
+	if o.style.slim {
 		read = scan.Slim
 	}
 	tree := unstructured.Unstructured{Object: read(data)}
@@ -104,65 +77,24 @@ func (o objects) decode(u *unstructured.Unstructured, data []byte) *schema.Group
 	return &kind
 }
 
-// carrier returns a carrier of a stored object; nil for other regular data. The given kind is for objects without
-// one, as in lists of built-in kinds.
-func carrier(data []byte, of metav1.TypeMeta) (*unstructured.Unstructured, *schema.GroupVersionKind) {
-	var kind metav1.TypeMeta
-	var metadata []byte
-	for key, value := range scan.Members(data) {
-		switch string(key) {
-		case "apiVersion":
-			kind.APIVersion = scan.Text(value)
-		case "kind":
-			kind.Kind = scan.Text(value)
-		case "metadata":
-			metadata = value
-		}
-	}
-	nameless := kind == metav1.TypeMeta{}
-	if nameless {
-		kind = of
-	}
-	id := identityIn(metadata)
-	if !id.stored || kind.Kind == "" || kind.APIVersion == "" {
+// carrier returns a carrier of a stored object; nil for other regular data.
+func (o objects) carrier(data []byte) (*unstructured.Unstructured, *schema.GroupVersionKind) {
+	made := o.style.cut(data)
+	if made == nil {
 		return nil, nil
 	}
-	if nameless {
-		data = named(data, kind)
-	} else {
-		data = bytes.Clone(data)
-	}
-	gvk := kind.GroupVersionKind()
-	u := cached.Carrier(kind, id.namespace, id.name, id.version, data)
-	return &u, &gvk
+	u, kind := cached.Carrier(made), made.GroupVersionKind()
+	return &u, &kind
 }
 
-// identity are the fields of metadata that informers use.
-type identity struct {
-	namespace, name, version string
-	// stored: the metadata is that of a stored object. A Status and a bookmark have no uid; a bookmark with one is
-	// recognised by its annotation.
-	stored bool
-}
-
-func identityIn(metadata []byte) (id identity) {
-	marked := false
-	for key, value := range scan.Members(metadata) {
-		switch string(key) {
-		case "annotations":
-			marked = bytes.Contains(value, []byte(metav1.InitialEventsAnnotationKey))
-		case "namespace":
-			id.namespace = scan.Text(value)
-		case "name":
-			id.name = scan.Text(value)
-		case "uid":
-			id.stored = scan.Text(value) != ""
-		case "resourceVersion":
-			id.version = scan.Text(value)
+// nameless reports whether an object has no kind, as in lists of built-in kinds.
+func nameless(object []byte) bool {
+	for key := range scan.Members(object) {
+		if string(key) == "kind" || string(key) == "apiVersion" {
+			return false
 		}
 	}
-	id.stored = id.stored && !marked
-	return id
+	return object[0] == '{'
 }
 
 // named returns an object's bytes with a kind added.
@@ -178,7 +110,7 @@ func named(object []byte, of metav1.TypeMeta) []byte {
 // fill converts a page to a list of carriers. If the page has anything but stored objects, it returns nil and
 // leaves the list unchanged.
 func (o objects) fill(list *unstructured.UnstructuredList, data []byte) *schema.GroupVersionKind {
-	if o.style != carried || !scan.Regular(data) {
+	if o.style.cut == nil || !scan.Regular(data) {
 		return nil
 	}
 	tree, page := map[string]any{}, []byte(nil)
@@ -198,7 +130,10 @@ func (o objects) fill(list *unstructured.UnstructuredList, data []byte) *schema.
 	items := []unstructured.Unstructured{}
 	of := metav1.TypeMeta{APIVersion: head.GetAPIVersion(), Kind: strings.TrimSuffix(kind.Kind, "List")}
 	for value := range scan.Elements(page) {
-		u, _ := carrier(value, of)
+		if nameless(value) {
+			value = named(value, of)
+		}
+		u, _ := o.carrier(value)
 		if u == nil {
 			return nil
 		}

@@ -11,14 +11,21 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/handwerk-dev/handwerk/engine/cached/scan"
 )
 
 // framer splits a watch into frames.
-type framer struct{ runtime.Framer }
+type framer struct {
+	runtime.Framer
+	last *parts
+}
 
 // NewFrameReader returns a reader of frames. Each call of Read returns one frame, or as much of it as fits into the
 // buffer, with io.ErrShortBuffer.
-func (framer) NewFrameReader(r io.ReadCloser) io.ReadCloser { return &frames{ReadCloser: r} }
+func (f framer) NewFrameReader(r io.ReadCloser) io.ReadCloser {
+	return &frames{ReadCloser: r, last: f.last}
+}
 
 const (
 	// chunk is the least amount to read at once.
@@ -29,6 +36,8 @@ const (
 	// (MaxRequestBodyBytes in k8s.io/apiserver/pkg/server/config.go). A larger event is a fault of the server, and
 	// would fill the memory.
 	mostFrame = 2 * 3 << 20
+	// mostTried is the size of a part of a frame that is checked again when there is more.
+	mostTried = 4 * chunk
 )
 
 // errLarge is the error for an event that is too large.
@@ -38,6 +47,8 @@ var errLarge = fmt.Errorf("reading event: it is larger than %d MiB", mostFrame>>
 // anything after it until there is a next one.
 type frames struct {
 	io.ReadCloser
+	// last is the frame that was returned.
+	last *parts
 	// buf[from:to] was read and not returned yet; rest is the remainder of a frame that was returned in part.
 	buf      []byte
 	from, to int
@@ -60,11 +71,34 @@ func (f *frames) Read(out []byte) (int, error) {
 	return n, nil
 }
 
-// next returns the next frame, which is valid until the next call.
+// next returns the next frame, which is valid until the next call. Mostly, finding the end and checking the frame are
+// one.
 func (f *frames) next() ([]byte, error) {
 	if f.from == f.to && cap(f.buf) > spare {
 		f.buf, f.from, f.to = nil, 0, 0
 	}
+	for {
+		f.trim()
+		var end int
+		if *f.last, end = eventIn(f.buf[f.from:f.to]); end >= 0 {
+			return f.cut(f.from + end), nil
+		}
+		if end == scan.Odd || f.to-f.from >= mostTried {
+			break
+		}
+		if _, err := f.more(); err != nil {
+			return nil, err
+		}
+	}
+	frame, err := f.find()
+	if err == nil {
+		*f.last, _ = eventIn(frame)
+	}
+	return frame, err
+}
+
+// find returns the next frame, whatever is in it.
+func (f *frames) find() ([]byte, error) {
 	var end ending
 	for at := f.from; ; {
 		n, over, err := end.find(f.buf[at:f.to])
@@ -72,9 +106,8 @@ func (f *frames) next() ([]byte, error) {
 			return nil, err
 		}
 		if at += n; over {
-			frame := bytes.TrimLeft(f.buf[f.from:at], whitespace)
-			f.from = at
-			return frame, nil
+			f.trim()
+			return f.cut(at), nil
 		}
 		moved, err := f.more()
 		if err != nil {
@@ -82,6 +115,18 @@ func (f *frames) next() ([]byte, error) {
 		}
 		at -= moved
 	}
+}
+
+// trim skips the whitespace before the next frame.
+func (f *frames) trim() {
+	f.from = f.to - len(bytes.TrimLeft(f.buf[f.from:f.to], whitespace))
+}
+
+// cut returns the frame that ends at this position.
+func (f *frames) cut(end int) []byte {
+	frame := f.buf[f.from:end]
+	f.from = end
+	return frame
 }
 
 const whitespace = " \t\r\n"

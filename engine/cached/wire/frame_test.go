@@ -25,7 +25,7 @@ func TestAFrameHasABound(t *testing.T) {
 			read := int64(0)
 			text := io.LimitReader(endless('x'), tt.size)
 			stream := io.MultiReader(strings.NewReader(`{"a":"`), counting{text, &read}, strings.NewReader(`"}`))
-			f := &frames{ReadCloser: io.NopCloser(stream)}
+			f := &frames{ReadCloser: io.NopCloser(stream), last: new(parts)}
 			frame, err := f.next()
 			if !errors.Is(err, tt.want) {
 				t.Fatalf("the error is %v, want %v", err, tt.want)

@@ -34,18 +34,23 @@ import (
 
 var foos = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "foos"}
 
-// held is an object as a cache holds it, whatever client it came through.
-func held(t testing.TB, in runtime.Object) any {
+func transformer(t testing.TB) *cached.Transformer {
 	t.Helper()
-	transform, err := cached.NewTransform(cached.Form{Markers: "foo"}.WithDefaults(), foos.GroupVersion(), logr.Discard())
+	out, err := new(cached.Press).NewTransformer(cached.Form{Markers: "foo"}.WithDefaults(), foos.GroupVersion(), logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
+	return out
+}
+
+// held is an object as a cache holds it, whatever client it came through.
+func held(t testing.TB, in runtime.Object) any {
+	t.Helper()
 	u, is := in.(*unstructured.Unstructured)
 	if !is {
 		return in
 	}
-	out, err := transform(u)
+	out, err := transformer(t).Transform(u)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +76,11 @@ func clients(t testing.TB, serve http.HandlerFunc) map[string]dynamic.Interface 
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours, err := NewCached(config, h)
+	caching, err := NewCaching(config, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, err := caching.Cutting(transformer(t).Cut)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,47 +107,51 @@ func streams() map[string]string {
 	bookmark := `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"resourceVersion":"13","creationTimestamp":null,"annotations":{"k8s.io/initial-events-end":"true"}}}`
 	gone := `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version","reason":"Expired","code":410}`
 	return map[string]string{
-		"nothing":                            "",
-		"events":                             event("ADDED", foo) + event("MODIFIED", foo) + event("DELETED", foo),
-		"a bookmark":                         event("ADDED", foo) + event("BOOKMARK", bookmark) + event("MODIFIED", foo),
-		"a bookmark with a uid":              event("BOOKMARK", strings.Replace(bookmark, `"resourceVersion"`, `"uid":"u","resourceVersion"`, 1)),
-		"an error":                           event("ADDED", foo) + event("ERROR", gone),
-		"a Table":                            event("ADDED", `{"apiVersion":"meta.k8s.io/v1","kind":"Table","metadata":{"resourceVersion":"1"},"rows":[]}`),
-		"no newlines":                        strings.ReplaceAll(event("ADDED", foo)+event("DELETED", foo), "\n", ""),
-		"blank lines and spaces":             "\n \r\n" + event("ADDED", foo) + "\n\n\t" + event("DELETED", foo) + " ",
-		"spaces in an event":                 `{ "type" : "ADDED" , "object" : ` + foo + ` }`,
-		"the object before the type":         `{"object":` + foo + `,"type":"ADDED"}`,
-		"more in an event":                   `{"type":"ADDED","object":` + foo + `,"more":{"type":"DELETED"}}`,
-		"an indented object":                 event("ADDED", strings.NewReplacer(`{`, "{\n  ", `,"`, ",\n  \"", `":`, `": `).Replace(`{"apiVersion":"v1","kind":"A","metadata":{"uid":"u","resourceVersion":"3","name":"n","managedFields":[{"manager":"x"}]}}`)),
-		"escaped keys":                       event("ADDED", strings.Replace(foo, `"spec"`, `"sp\u0065c"`, 1)) + event("ADDED", strings.Replace(foo, `"metadata"`, `"met\u0061data"`, 1)),
-		"keys that must be escaped":          event("ADDED", strings.Replace(foo, `"f:spec":{}`, `"f:spec":{"k:{\"name\":\"a\"}":{}}`, 1)) + event("ADDED", strings.Replace(foo, `"labels":{`, `"labels":{"a\\b\n":"1",`, 1)),
-		"escaped values":                     event("ADDED", strings.Replace(foo, `"u-1"`, `"u\u002d1"`, 1)),
-		"duplicate keys":                     event("ADDED", strings.Replace(foo, `"spec":`, `"spec":{"n":1},"spec":`, 1)) + event("ADDED", strings.Replace(foo, `"uid":`, `"uid":"first","uid":`, 1)),
-		"two metadata":                       event("ADDED", strings.Replace(foo, `"metadata":`, `"metadata":{"name":"first","uid":"x"},"metadata":`, 1)),
-		"text that is not UTF-8":             event("ADDED", strings.Replace(foo, `"x"`, "\"x\xff\xc3\"", 1)),
-		"half a pair of surrogates":          event("ADDED", strings.Replace(foo, `"x"`, `"\ud83d"`, 1)),
-		"no uid":                             event("ADDED", strings.Replace(foo, `,"uid":"u-1"`, ``, 1)),
-		"no kind":                            event("ADDED", strings.Replace(foo, `"kind":"Foo",`, ``, 1)),
-		"no apiVersion":                      event("ADDED", strings.Replace(foo, `"apiVersion":"example.com/v1",`, ``, 1)),
-		"a number that no float holds":       event("ADDED", strings.Replace(foo, `1.0`, `1e999`, 1)),
-		"a large number":                     event("ADDED", strings.Replace(foo, `1.0`, `1e100`, 1)),
-		"nested deeply":                      event("ADDED", strings.Replace(foo, `1.0`, strings.Repeat(`[`, 2000)+strings.Repeat(`]`, 2000), 1)),
-		"nested too deeply":                  event("ADDED", strings.Replace(foo, `1.0`, strings.Repeat(`[`, 20000)+strings.Repeat(`]`, 20000), 1)),
-		"a large object":                     event("ADDED", strings.Replace(foo, `"x"`, `"`+strings.Repeat("x", 1500<<10)+`"`, 1)) + event("DELETED", foo),
-		"too large an object":                event("ADDED", strings.Replace(foo, `"x"`, `"`+strings.Repeat("x", 17<<20)+`"`, 1)) + event("DELETED", foo),
-		"cut off in an object":               event("ADDED", foo) + event("ADDED", foo)[:200],
-		"cut off before the newline":         strings.TrimSpace(event("ADDED", foo)),
-		"a type that is not known":           event("CHANGED", foo),
-		"no type":                            `{"object":` + foo + `}`,
-		"no object":                          `{"type":"ADDED"}`,
-		"an object that is null":             event("ADDED", `null`),
-		"an object that is a list":           event("ADDED", `[]`),
-		"an empty object":                    event("ADDED", `{}`),
-		"an HTML page":                       "<html>502 Bad Gateway</html>",
-		"a number":                           "1\n" + event("ADDED", foo),
-		"a wrong bracket":                    event("ADDED", strings.Replace(foo, `[1,"x"`, `(1,"x"`, 1)) + event("ADDED", foo),
-		"a wrong bracket that balances":      event("ADDED", strings.Replace(foo, `[]}]`, `[]]}`, 1)) + event("ADDED", foo),
-		"a control character":                event("ADDED", strings.Replace(foo, `"x"`, "\"\x01\"", 1)) + event("ADDED", foo),
+		"nothing":                               "",
+		"events":                                event("ADDED", foo) + event("MODIFIED", foo) + event("DELETED", foo),
+		"a bookmark":                            event("ADDED", foo) + event("BOOKMARK", bookmark) + event("MODIFIED", foo),
+		"a bookmark with a uid":                 event("BOOKMARK", strings.Replace(bookmark, `"resourceVersion"`, `"uid":"u","resourceVersion"`, 1)),
+		"an error":                              event("ADDED", foo) + event("ERROR", gone),
+		"a Table":                               event("ADDED", `{"apiVersion":"meta.k8s.io/v1","kind":"Table","metadata":{"resourceVersion":"1"},"rows":[]}`),
+		"no newlines":                           strings.ReplaceAll(event("ADDED", foo)+event("DELETED", foo), "\n", ""),
+		"blank lines and spaces":                "\n \r\n" + event("ADDED", foo) + "\n\n\t" + event("DELETED", foo) + " ",
+		"spaces in an event":                    `{ "type" : "ADDED" , "object" : ` + foo + ` }`,
+		"the object before the type":            `{"object":` + foo + `,"type":"ADDED"}`,
+		"more in an event":                      `{"type":"ADDED","object":` + foo + `,"more":{"type":"DELETED"}}`,
+		"an indented object":                    event("ADDED", strings.NewReplacer(`{`, "{\n  ", `,"`, ",\n  \"", `":`, `": `).Replace(`{"apiVersion":"v1","kind":"A","metadata":{"uid":"u","resourceVersion":"3","name":"n","managedFields":[{"manager":"x"}]}}`)),
+		"escaped keys":                          event("ADDED", strings.Replace(foo, `"spec"`, `"sp\u0065c"`, 1)) + event("ADDED", strings.Replace(foo, `"metadata"`, `"met\u0061data"`, 1)),
+		"keys that must be escaped":             event("ADDED", strings.Replace(foo, `"f:spec":{}`, `"f:spec":{"k:{\"name\":\"a\"}":{}}`, 1)) + event("ADDED", strings.Replace(foo, `"labels":{`, `"labels":{"a\\b\n":"1",`, 1)),
+		"escaped values":                        event("ADDED", strings.Replace(foo, `"u-1"`, `"u\u002d1"`, 1)),
+		"duplicate keys":                        event("ADDED", strings.Replace(foo, `"spec":`, `"spec":{"n":1},"spec":`, 1)) + event("ADDED", strings.Replace(foo, `"uid":`, `"uid":"first","uid":`, 1)),
+		"two metadata":                          event("ADDED", strings.Replace(foo, `"metadata":`, `"metadata":{"name":"first","uid":"x"},"metadata":`, 1)),
+		"text that is not UTF-8":                event("ADDED", strings.Replace(foo, `"x"`, "\"x\xff\xc3\"", 1)),
+		"half a pair of surrogates":             event("ADDED", strings.Replace(foo, `"x"`, `"\ud83d"`, 1)),
+		"no uid":                                event("ADDED", strings.Replace(foo, `,"uid":"u-1"`, ``, 1)),
+		"no kind":                               event("ADDED", strings.Replace(foo, `"kind":"Foo",`, ``, 1)),
+		"no apiVersion":                         event("ADDED", strings.Replace(foo, `"apiVersion":"example.com/v1",`, ``, 1)),
+		"a number that no float holds":          event("ADDED", strings.Replace(foo, `1.0`, `1e999`, 1)),
+		"a large number":                        event("ADDED", strings.Replace(foo, `1.0`, `1e100`, 1)),
+		"nested deeply":                         event("ADDED", strings.Replace(foo, `1.0`, strings.Repeat(`[`, 2000)+strings.Repeat(`]`, 2000), 1)),
+		"nested too deeply":                     event("ADDED", strings.Replace(foo, `1.0`, strings.Repeat(`[`, 20000)+strings.Repeat(`]`, 20000), 1)),
+		"a large object":                        event("ADDED", strings.Replace(foo, `"x"`, `"`+strings.Repeat("x", 1500<<10)+`"`, 1)) + event("DELETED", foo),
+		"too large an object":                   event("ADDED", strings.Replace(foo, `"x"`, `"`+strings.Repeat("x", 17<<20)+`"`, 1)) + event("DELETED", foo),
+		"cut off in an object":                  event("ADDED", foo) + event("ADDED", foo)[:200],
+		"cut off before the newline":            strings.TrimSpace(event("ADDED", foo)),
+		"a type that is not known":              event("CHANGED", foo),
+		"no type":                               `{"object":` + foo + `}`,
+		"no object":                             `{"type":"ADDED"}`,
+		"an object that is null":                event("ADDED", `null`),
+		"an object that is a list":              event("ADDED", `[]`),
+		"an empty object":                       event("ADDED", `{}`),
+		"an HTML page":                          "<html>502 Bad Gateway</html>",
+		"a number":                              "1\n" + event("ADDED", foo),
+		"a wrong bracket":                       event("ADDED", strings.Replace(foo, `[1,"x"`, `(1,"x"`, 1)) + event("ADDED", foo),
+		"a wrong bracket that balances":         event("ADDED", strings.Replace(foo, `[]}]`, `[]]}`, 1)) + event("ADDED", foo),
+		"a control character":                   event("ADDED", strings.Replace(foo, `"x"`, "\"\x01\"", 1)) + event("ADDED", foo),
+		"a broken object after one of its size": event("ADDED", foo) + event("ADDED", strings.Replace(foo, `"ready":true`, `"ready":trux`, 1)),
+		"an irregular object after one of its size": event("ADDED", strings.Replace(foo, `"spec"`, `"specifi"`, 1)) + event("ADDED", strings.Replace(foo, `"spec"`, `"sp\u0065c"`, 1)),
+		"types that are not known yet, or too long": event("ADDEDX", foo) + event("", foo) + event("added", foo),
+		"an escaped type":                    event(`ADD\u0045D`, foo),
 		"a trailing comma":                   event("ADDED", strings.Replace(foo, `"ready":true`, `"ready":true,`, 1)) + event("ADDED", foo),
 		"brackets and quotes in strings":     event("ADDED", strings.Replace(foo, `"x"`, `"}{][\\\"}{\\"`, 1)) + event("DELETED", foo),
 		"metadata that is no object":         event("ADDED", `{"apiVersion":"v1","kind":"A","metadata":"x"}`),
@@ -274,12 +287,13 @@ func TestListsAreWhatTheDynamicClientLists(t *testing.T) {
 func TestWorkloadsAreCarried(t *testing.T) {
 	pod := strings.Replace(foo, `"f:spec":{}`, `"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{".":{},"f:args":{"v:\"a\\\\b\"":{}}}}}`, 1)
 	page := `{"apiVersion":"example.com/v1","kind":"FooList","metadata":{},"items":[` + pod + `]}`
-	o, _, err := objects{style: carried}.Decode([]byte(pod), nil, nil)
+	cuts := objects{style: style{cut: transformer(t).Cut}}
+	o, _, err := cuts.Decode([]byte(pod), nil, nil)
 	if u, is := o.(*unstructured.Unstructured); err != nil || !is || u.Object["spec"] != nil {
 		t.Errorf("the watch brings %v, %v", o, err)
 	}
 	var list unstructured.UnstructuredList
-	if (objects{style: carried}).fill(&list, []byte(page)) == nil || list.Items[0].Object["spec"] != nil {
+	if cuts.fill(&list, []byte(page)) == nil || list.Items[0].Object["spec"] != nil {
 		t.Errorf("the list has %v", list.Items)
 	}
 }
@@ -322,21 +336,23 @@ func FuzzFrames(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		stock, ours := decodes(t, body, false), decodes(t, body, true)
-		if diff := cmp.Diff(stock, ours); diff != "" {
-			t.Errorf("(-client-go +ours):\n%s", diff)
+		stock := decodes(t, body, nil)
+		for name, in := range map[string]func(io.Reader) io.Reader{"byte by byte": iotest.OneByteReader, "at once": iotest.DataErrReader} {
+			if diff := cmp.Diff(stock, decodes(t, body, in)); diff != "" {
+				t.Errorf("%s (-client-go +ours):\n%s", name, diff)
+			}
 		}
 	})
 }
 
-// decodes is what a stream brings up to its first error.
-func decodes(t *testing.T, body []byte, own bool) (out []any) {
+// decodes is what a stream brings up to its first error, with our decoders if its bytes come in some way.
+func decodes(t *testing.T, body []byte, in func(io.Reader) io.Reader) (out []any) {
 	t.Helper()
 	media := dynamic.ConfigFor(&rest.Config{}).NegotiatedSerializer
 	info := media.SupportedMediaTypes()[0]
 	var r io.Reader = strings.NewReader(string(body))
-	if own {
-		info, r = serializer{media, carried}.SupportedMediaTypes()[0], iotest.OneByteReader(r)
+	if in != nil {
+		info, r = serializer{media, style{cut: transformer(t).Cut}}.SupportedMediaTypes()[0], in(r)
 	}
 	frames := info.StreamSerializer.NewFrameReader(io.NopCloser(r))
 	buf := make([]byte, 64<<10)
