@@ -143,11 +143,12 @@ func (f *Family) epoch(owner inbox.Key) uint64 {
 // is news for both.
 func (f *Family) Seen(kind *feed.Feed, ev watch.Event) {
 	defer f.settings.Box.Wake(ev.UID)
-	owner := f.ownerKey(kind, ev.Object)
+	owner, before := f.ownerKey(kind, ev.Object), f.ownerKey(kind, ev.Old)
+	kind.Found(ev.Key)
 	if owner != nil {
 		f.settings.Box.ChildSeen(*owner, ev)
 	}
-	if before := f.ownerKey(kind, ev.Old); before != nil && (owner == nil || *owner != *before) {
+	if before != nil && (owner == nil || *owner != *before) {
 		f.settings.Box.ChildSeen(*before, ev)
 	}
 }

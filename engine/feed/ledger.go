@@ -27,7 +27,7 @@ type ledger struct {
 	// mu guards what follows. It is not held while the handler runs.
 	mu      sync.Mutex
 	present map[types.UID]*cached.Object
-	// current is the object whose event is being delivered.
+	// current is the object whose event is being delivered; empty once the handler has found whom it concerns.
 	current cache.ObjectName
 }
 
@@ -58,9 +58,16 @@ func (l *ledger) deliver(ev watch.Event) {
 	if !l.silent {
 		l.handler.OnEvent(ev)
 	}
+	l.found(ev.Key)
+}
+
+// found says that the handler has found whom an event of an object concerns.
+func (l *ledger) found(key cache.ObjectName) {
 	l.mu.Lock()
-	l.current = cache.ObjectName{}
-	l.mu.Unlock()
+	defer l.mu.Unlock()
+	if l.current == key {
+		l.current = cache.ObjectName{}
+	}
 }
 
 // known returns a copy of the objects that the handler knows of.

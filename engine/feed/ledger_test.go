@@ -74,6 +74,31 @@ func TestUndelivered(t *testing.T) {
 	})
 }
 
+// TestADeletionIsDeliveredWhenItsHandlerHasFoundWhomItConcerns holds that those whom the handler wakes find the deletion delivered,
+// though the handler has not returned yet: nothing would make them ask again.
+func TestADeletionIsDeliveredWhenItsHandlerHasFoundWhomItConcerns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		key := cache.ObjectName{Namespace: "team-a", Name: "a"}
+		var f *rig
+		var before, after bool
+		f = rigged(t, Settings{Handler: handler(func(ev watch.Event) {
+			if ev.Kind == watch.Deleted {
+				before = f.Undelivered(key)
+				f.Found(cache.ObjectName{Namespace: "team-a", Name: "b"})
+				before = before && f.Undelivered(key)
+				f.Found(key)
+				after = f.Undelivered(key)
+			}
+		})}, "a")
+		synctest.Wait()
+		f.delete("a")
+		synctest.Wait()
+		if !before || after {
+			t.Errorf("the deletion counts as undelivered: %t before its handler has found whom it concerns, %t after", before, after)
+		}
+	})
+}
+
 // TestAnEventOfAnotherObjectMakesNoDeletionUndelivered holds that an object is gone for those who ask once its deletion was
 // delivered, whatever else is being delivered: nothing would make them ask again.
 func TestAnEventOfAnotherObjectMakesNoDeletionUndelivered(t *testing.T) {

@@ -68,10 +68,19 @@ func (r *Reader) Get(key cache.ObjectName) (*cached.Object, bool) {
 	return h.Object(key)
 }
 
-// Undelivered reports whether the deletion of an object, which the cache no longer has, is not delivered yet.
+// Undelivered reports whether the deletion of an object, which the cache no longer has, is not delivered yet. It is delivered when the
+// handler has called [Reader.Found] or returned.
 func (r *Reader) Undelivered(key cache.ObjectName) bool {
 	i := r.informers.of(key.Namespace)
 	return i != nil && i.ledger.names(key)
+}
+
+// Found says that the handler has found whom an event of an object concerns. It calls it before it wakes them: they would find the
+// deletion undelivered otherwise, and would not be woken again when it is.
+func (r *Reader) Found(key cache.ObjectName) {
+	if i := r.informers.of(key.Namespace); i != nil {
+		i.ledger.found(key)
+	}
 }
 
 // Objects returns the cached objects of a namespace, or of all when it is empty, in no order.
