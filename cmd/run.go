@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -89,7 +88,7 @@ func (p *program) run(ctx context.Context, f *runFlags) error {
 	metrics := ops.NewMetrics()
 	pod := lookup(p.Env, "POD_NAME")
 	self := identity(pod)
-	m, err := p.engine(op, engine.Settings{Config: config, Log: log, Metrics: metrics, PodName: pod, Namespace: cmp.Or(p.ownNamespace(), namespace), Identity: self, Version: selfVersion().Version, Rested: debug.FreeOSMemory})
+	m, err := p.engine(op, engine.Settings{Config: config, Log: log, Metrics: metrics, PodName: pod, Namespace: cmp.Or(p.ownNamespace(), namespace), Identity: self, Version: selfVersion().Version})
 	if err != nil {
 		return fmt.Errorf("making operator %s: %w", op.Name, err)
 	}

@@ -55,7 +55,7 @@ type Settings struct {
 	// Version is that of the program, for people who ask for the status.
 	Version string
 	// Rested is called once some seconds after each burst of work, as a first listing is one, and after the schemas of
-	// the cluster were dropped. It is meant for debug.FreeOSMemory. Nil means that no one is notified.
+	// the cluster were dropped. Defaults to debug.FreeOSMemory, which gives memory back to the system.
 	Rested func()
 }
 
@@ -107,6 +107,9 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	s.Namespace = cmp.Or(op.Settings.LeaderElection.Namespace, s.Namespace)
 	if err := op.Validate(); err != nil {
 		return nil, fmt.Errorf("checking operator: %w", err)
+	}
+	if s.Rested == nil {
+		s.Rested = debug.FreeOSMemory
 	}
 	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, outages: transport.NewOutages(s.Log), renamer: patch.NewRenamer(op), trim: ops.NewTrimmer(s.Rested), trail: breaker.NewTrail(),
 		names: names{op}, budget: children.NewBudget(debug.SetMemoryLimit(-1)), history: history.New(*cmp.Or(op.Settings.History, new(dsl.DefaultHistoryBytes))),

@@ -115,7 +115,7 @@ func (p *Process) start() {
 	p.link = c.server.Client(p.before, p.after)
 	settings := engine.Settings{
 		Config: p.Config(), Log: c.log.logger(p.name),
-		Identity: p.name, PodName: p.name,
+		Identity: p.name, PodName: p.name, Rested: func() {},
 	}
 	for _, adjust := range p.adjust {
 		adjust(&settings)
