@@ -242,19 +242,26 @@ func (c *Catalog) ask(ctx context.Context) (*snapshot, error) {
 // Access asks the server which of the verbs this process lacks for the resource in the namespace,
 // or in all of them when it is empty. A verb for a subresource is written "patch status". The
 // missing ones come back as they were given, in order. An error means that the server could not
-// be asked.
+// be asked. All verbs are asked for at once.
 func (c *Catalog) Access(
 	ctx context.Context, gvr schema.GroupVersionResource, namespace string, verbs ...string,
 ) (missing []string, err error) {
-	for _, text := range verbs {
+	allowed, errs := make([]bool, len(verbs)), make([]error, len(verbs))
+	var asking sync.WaitGroup
+	for i, text := range verbs {
 		verb, subresource, _ := strings.Cut(text, " ")
-		allowed, err := c.Allowed(ctx, authorizationv1.ResourceAttributes{
-			Group: gvr.Group, Version: gvr.Version, Resource: gvr.Resource, Subresource: subresource, Namespace: namespace, Verb: verb,
+		asking.Go(func() {
+			allowed[i], errs[i] = c.Allowed(ctx, authorizationv1.ResourceAttributes{
+				Group: gvr.Group, Version: gvr.Version, Resource: gvr.Resource, Subresource: subresource, Namespace: namespace, Verb: verb,
+			})
 		})
-		if err != nil {
-			return nil, fmt.Errorf("reviewing access to %s: %w", gvr.GroupResource(), err)
+	}
+	asking.Wait()
+	for i, text := range verbs {
+		if errs[i] != nil {
+			return nil, fmt.Errorf("reviewing access to %s: %w", gvr.GroupResource(), errs[i])
 		}
-		if !allowed {
+		if !allowed[i] {
 			missing = append(missing, text)
 		}
 	}

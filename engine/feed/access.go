@@ -98,11 +98,17 @@ func (a *access) check(ctx context.Context, namespaces []string) (missingVerbs, 
 	maps.DeleteFunc(a.lacking, func(ns string, _ lack) bool { return !slices.Contains(namespaces, ns) })
 	out := missingVerbs{}
 	var fault error
+	now := time.Now()
+	due := slices.DeleteFunc(slices.Clone(namespaces), func(ns string) bool { return !a.due(ns, now) })
+	answers := a.askAll(ctx, due)
 	for _, ns := range namespaces {
-		missing, err := a.missingIn(ctx, ns)
-		if err != nil {
-			fault = err
-			continue // this namespace alone is not known
+		missing := a.lacking[ns].verbs
+		if answer, asked := answers[ns]; asked {
+			var err error
+			if missing, err = a.enter(ns, now, answer); err != nil {
+				fault = err
+				continue // this namespace alone is not known
+			}
 		}
 		if len(missing) > 0 {
 			out[ns] = missing
@@ -114,15 +120,57 @@ func (a *access) check(ctx context.Context, namespaces []string) (missingVerbs, 
 	return out, nil
 }
 
-// missingIn returns which verbs are missing in one namespace, and notes it.
-func (a *access) missingIn(ctx context.Context, ns string) ([]string, error) {
-	now := time.Now()
+// due reports whether the rights in a namespace are to be asked for.
+func (a *access) due(ns string, now time.Time) bool {
+	known := a.lacking[ns]
+	return !now.Before(known.again) && (known.verbs != nil || !a.unsuspected(ns))
+}
+
+// answer says which verbs are missing in a namespace, or why that could not be asked.
+type answer struct {
+	missing []string
+	err     error
+}
+
+// asksAtOnce bounds the namespaces whose rights are asked for at the same time.
+const asksAtOnce = 8
+
+// askAll asks for the rights in namespaces. If the account has them in the whole cluster, one question answers for all namespaces
+// about which nothing was asked so far.
+func (a *access) askAll(ctx context.Context, namespaces []string) map[string]answer {
+	out := make(map[string]answer, len(namespaces))
+	unasked := func(ns string) bool { return a.lacking[ns].verbs == nil && a.informers.newest(ns) == nil }
+	if fresh := slices.DeleteFunc(slices.Clone(namespaces), func(ns string) bool { return !unasked(ns) }); len(fresh) > 1 {
+		if missing, err := a.catalog.Access(ctx, a.at.Resource().GVR, "", a.verbs()...); err == nil && len(missing) == 0 {
+			namespaces = slices.DeleteFunc(slices.Clone(namespaces), unasked)
+			for _, ns := range fresh {
+				out[ns] = answer{}
+			}
+		}
+	}
+	answers := make([]answer, len(namespaces))
+	var asking sync.WaitGroup
+	turns := make(chan struct{}, asksAtOnce)
+	for i, ns := range namespaces {
+		turns <- struct{}{}
+		known := a.lacking[ns].verbs
+		asking.Go(func() {
+			answers[i].missing, answers[i].err = a.ask(ctx, ns, known)
+			<-turns
+		})
+	}
+	asking.Wait()
+	for i, ns := range namespaces {
+		out[ns] = answers[i]
+	}
+	return out
+}
+
+// enter notes which verbs are missing in one namespace, and returns them.
+func (a *access) enter(ns string, now time.Time, said answer) ([]string, error) {
 	known := a.lacking[ns]
 	lacks := known.verbs != nil
-	if now.Before(known.again) || !lacks && a.unsuspected(ns) {
-		return known.verbs, nil
-	}
-	missing, err := a.ask(ctx, ns, known.verbs)
+	missing, err := said.missing, said.err
 	switch {
 	case err != nil && !lacks:
 		return nil, err

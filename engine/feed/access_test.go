@@ -108,6 +108,34 @@ func TestMissingRightsAreAskedForWithBackOff(t *testing.T) {
 	})
 }
 
+// TestRightsInTheWholeClusterAreAskedForOnce holds that an account with all rights in the whole cluster is asked about it once, and
+// not for each namespace, and that any other account is asked in each.
+func TestRightsInTheWholeClusterAreAskedForOnce(t *testing.T) {
+	teams := []string{"team-a", "team-b", "team-c"}
+	for name, test := range map[string]struct {
+		lacks      map[string][]string
+		namespaces []string
+		asked      int
+		want       missingVerbs
+	}{
+		"all rights everywhere":          {nil, teams, 4, nil},
+		"one namespace alone":            {nil, teams[:1], 4, nil},
+		"a right is missing somewhere":   {map[string][]string{"": {"patch"}, "team-b": {"patch"}}, teams, 4 + 3*4, missingVerbs{"team-b": {"patch"}}},
+		"rights in each namespace alone": {map[string][]string{"": {"list", "watch", "get", "patch"}}, teams, 4 + 3*4, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			with := &account{lacks: test.lacks}
+			got, err := with.accessOf(&informers{}, make(chan struct{}, 1)).check(t.Context(), test.namespaces)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got, cmpopts.EquateEmpty()); diff != "" || with.asked != test.asked {
+				t.Errorf("it asked %d times, want %d; missing (-want +got):\n%s", with.asked, test.asked, diff)
+			}
+		})
+	}
+}
+
 func TestRightsThatCannotBeChecked(t *testing.T) {
 	down := errors.New("it is down")
 	with := &account{fault: down}
