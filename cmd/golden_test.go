@@ -114,7 +114,7 @@ func addLoop(op *dsl.Operator) {
 		r.Owns("configmaps")
 		fed := func(reads, sets string, children bool) dsl.Option {
 			return func(h *dsl.Handler) {
-				h.Known.Reads = dsl.Reads{Paths: []dsl.Path{dsl.MustParsePath(reads)}, Children: children, Only: true}
+				h.Known.Reads = dsl.KnownReads{Paths: []dsl.Path{dsl.MustParsePath(reads)}, Children: children, Only: true}
 				h.Known.Sets = []dsl.Path{dsl.MustParsePath(sets)}
 			}
 		}

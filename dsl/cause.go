@@ -75,7 +75,7 @@ type causeRow struct {
 	requires *requirement
 	// reads reports whether a handler reads something whose change is this cause; nil when the handler reads only
 	// the object.
-	reads func(Reads) bool
+	reads func(KnownReads) bool
 	// watches names for people what triggers the cause; empty for the object's view.
 	watches string
 	// doc ends the sentence "The handler runs when".
@@ -89,11 +89,11 @@ var causeTable = []causeRow{
 	{cause: Update, origin: fromObject, reconcile: true, doc: "what it looks at differs from what it handled last, whoever changed it"},
 	{cause: Resume, origin: fromStart, reconcile: true, doc: "a new process sees an object for the first time that was handled before"},
 	{cause: Child, origin: fromOthers, reconcile: true, requires: &needsOwned, watches: "children", doc: "an object that the object owns changed",
-		reads: func(r Reads) bool { return r.Children }},
+		reads: func(r KnownReads) bool { return r.Children }},
 	{cause: RelatedChange, origin: fromOthers, reconcile: true, requires: &needsRelations, watches: "related objects", doc: "an object that a relation selects changed",
-		reads: func(r Reads) bool { return r.Related }},
+		reads: func(r KnownReads) bool { return r.Related }},
 	{cause: IndexChange, origin: fromOthers, reconcile: true, requires: &needsIndexes, watches: "indexes", doc: "what it has read of an index changed",
-		reads: func(r Reads) bool { return len(r.Indexes) > 0 }},
+		reads: func(r KnownReads) bool { return len(r.Indexes) > 0 }},
 	{cause: Timer, origin: fromClock, requires: &needsTiming, watches: "the clock", doc: "its time has come"},
 	{cause: Again, origin: fromClock, unlisted: true, doc: "it asked to be run again"},
 	{cause: Resync, origin: fromClock, reconcile: true, requires: &needsResync, doc: "the resource's resync period has passed for the object"},

@@ -58,16 +58,16 @@ func TestCauses(t *testing.T) {
 func TestWoken(t *testing.T) {
 	tests := map[string]struct {
 		causes []Cause
-		reads  Reads
+		reads  KnownReads
 		want   bool
 	}{
-		"one that reads its object alone":              {[]Cause{Create}, Reads{}, true},
-		"one that reads children, and runs for them":   {[]Cause{Child}, Reads{Children: true}, true},
-		"one that reads children, and does not":        {[]Cause{Update, RelatedChange}, Reads{Children: true}, false},
-		"one that reads both, and runs for one":        {[]Cause{Child}, Reads{Children: true, Related: true}, false},
-		"one that reads related objects, by reconcile": {[]Cause{Reconcile}, Reads{Related: true}, true},
-		"one that reads an index, by reconcile":        {[]Cause{Reconcile}, Reads{Indexes: []string{"x"}}, true},
-		"one that reads an index, and does not":        {[]Cause{Create, Child}, Reads{Indexes: []string{"x"}}, false},
+		"one that reads its object alone":              {[]Cause{Create}, KnownReads{}, true},
+		"one that reads children, and runs for them":   {[]Cause{Child}, KnownReads{Children: true}, true},
+		"one that reads children, and does not":        {[]Cause{Update, RelatedChange}, KnownReads{Children: true}, false},
+		"one that reads both, and runs for one":        {[]Cause{Child}, KnownReads{Children: true, Related: true}, false},
+		"one that reads related objects, by reconcile": {[]Cause{Reconcile}, KnownReads{Related: true}, true},
+		"one that reads an index, by reconcile":        {[]Cause{Reconcile}, KnownReads{Indexes: []string{"x"}}, true},
+		"one that reads an index, and does not":        {[]Cause{Create, Child}, KnownReads{Indexes: []string{"x"}}, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -115,7 +115,7 @@ type DaemonRequest struct {
 	Memo, OperatorMemo *Memo
 	// Params are the handler's parameters from the configuration.
 	Params Params
-	// Kept says which parts of Object the cache holds; nil means all.
+	// Kept says which parts of Object exist, because of the cache or of [Reads]; nil means all.
 	Kept *shape.Kept
 
 	// asked receives the type of a daemon made by TypedDaemon, which then does nothing else; see typeOf.

@@ -7,6 +7,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // Func is the code of a handler. All handlers have this signature.
@@ -94,6 +96,9 @@ type Handler struct {
 	// NoOld: the handler uses neither Request.Old nor Request.Diff. The engine then keeps a digest on the object
 	// instead of the essence.
 	NoOld bool
+	// Reads, when not nil, are the fields of the object that the code and filters read, besides the metadata. See
+	// [Reads].
+	Reads []Path
 	// Needs are the rights that the code needs on other resources, and on its own object beyond the engine's own.
 	// Declared says that Needs is complete. See [Needs].
 	Needs    []Need
@@ -101,7 +106,8 @@ type Handler struct {
 	// Known is what was found out about the code. Authors in Go leave it empty.
 	Known Known
 
-	of      *Resource // nil until the handler is added
+	of      *Resource   // nil until the handler is added
+	sees    *shape.Kept // see Sees
 	given   []Cause
 	invalid []Fault     // faults of options
 	whens   []Predicate // those that When joins, for Explain
@@ -254,7 +260,7 @@ func (h *Handler) LooksPast() bool {
 
 // settle computes the properties that follow from the declaration.
 func (h *Handler) settle() {
-	h.given = h.Causes
+	h.given, h.sees = h.Causes, h.limited()
 	if h.Daemon != nil {
 		h.Causes = []Cause{Running}
 		return

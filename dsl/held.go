@@ -21,8 +21,9 @@ type Held struct {
 
 // Held returns which parts of a resource's objects the cache must hold. With Keep, it is the fields of Keep, and
 // status.conditions and status.observedGeneration, which the engine itself reads. Without Keep, and if all fields
-// are known that handlers read and set, it is these fields, status.conditions, the operator's annotations and those
-// that handlers name. Otherwise it is the whole object. The rest of metadata is always held.
+// are known that handlers read and set, by their code or by [Reads], it is these fields, those that the engine reads,
+// the operator's annotations and those that handlers name. Otherwise it is the whole object. The rest of metadata is
+// always held.
 func (op *Operator) Held(r *Resource) Held {
 	if len(r.Keep) == 0 {
 		return op.needed(r)
@@ -63,12 +64,15 @@ func (op *Operator) needed(r *Resource) Held {
 		return Held{}
 	}
 	paths := []Path{{"status", "conditions"}}
+	if r.Recalls() {
+		paths = engines()
+	}
 	for _, h := range r.handlers {
-		view := h.View()
-		if !view.Only || h.ResourceWide || !h.Level() {
+		used, known := h.uses()
+		if !known {
 			return Held{}
 		}
-		paths = append(append(paths, view.Beside...), h.Known.Sets...)
+		paths = append(paths, used...)
 	}
 	out := Held{Annotations: []string{op.Prefix() + "/"}}
 	for _, earlier := range op.Earlier() {
@@ -85,6 +89,45 @@ func (op *Operator) needed(r *Resource) Held {
 		}
 	}
 	return out
+}
+
+// uses returns the fields of the object that a handler reads, looks at and sets. They are not known if it may use any.
+func (h *Handler) uses() (fields []Path, known bool) {
+	view := h.View()
+	switch {
+	case h.ResourceWide:
+		return nil, false
+	case h.sees != nil:
+		return slices.Concat(h.asked(), view.Paths(), h.Known.Sets), true
+	case view.Only && h.Level():
+		return slices.Concat(view.Beside, h.Known.Sets), true
+	}
+	return nil, false
+}
+
+// Lacks reports whether a patch changes fields that the cache does not hold.
+func (held Held) Lacks(p *Patch) bool {
+	if len(held.Fields) == 0 {
+		return false
+	}
+	kept := &shape.Kept{}
+	for _, field := range held.Fields {
+		kept.Fields = append(kept.Fields, field)
+	}
+	return lacksAny(kept, nil, p.Object) || lacksAny(kept, []string{"status"}, p.Status)
+}
+
+// lacksAny reports whether a merge patch at a path changes fields that are not held.
+func lacksAny(kept *shape.Kept, at []string, patch map[string]any) bool {
+	for key, value := range patch {
+		path := append(slices.Clip(at), key)
+		below, isMap := value.(map[string]any)
+		switch lacks, part := kept.Lacks(path); {
+		case lacks && (!part || !isMap || len(below) == 0), lacks && lacksAny(kept, path, below):
+			return true
+		}
+	}
+	return false
 }
 
 // shows reports whether handlers see the resource's objects other than as the handled object: as children, as

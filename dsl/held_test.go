@@ -49,6 +49,33 @@ func TestHeld(t *testing.T) {
 			foo.OnReconcile("b", nothing)
 		}, nil},
 		"all, where a handler runs for changes": {func(_ *Operator, foo *Resource) { foo.OnUpdate("a", nothing, known("", "spec.x")) }, nil},
+		"what handlers in Go say that they read, and name, and what the engine reads": {func(_ *Operator, foo *Resource) {
+			foo.OnReconcile("a", nothing, Reads("spec.size", "metadata.labels.a"))
+			foo.OnUpdate("b", nothing, Reads("status.phase"), Field("spec.color"))
+			foo.OnDelete("c", nothing, Reads())
+			foo.Every(time.Hour, "d", nothing, Reads("spec.beat"))
+			foo.Daemon("e", func(context.Context, *DaemonRequest) error { return nil }, Reads("spec.stay"))
+			foo.OnReconcile("f", nothing, known("status.set", "spec.read"))
+		}, []string{"spec.beat", "spec.color", "spec.read", "spec.size", "spec.stay", "status.conditions", "status.observedGeneration", "status.phase", "status.set"}},
+		"the fields of a typed handler that says that it reads no others": {func(_ *Operator, foo *Resource) {
+			type typed struct {
+				Spec struct {
+					Size int
+					Door struct{ Open bool }
+				} `json:"spec"`
+				Status struct {
+					Seen bool `json:"seen"`
+				} `json:"status"`
+			}
+			foo.OnReconcile("a", Typed(func(context.Context, *TypedRequest[typed]) error { return nil }), Reads())
+		}, []string{"spec.Door", "spec.Size", "status.conditions", "status.seen"}},
+		"all, where the type of a typed handler is any map": {func(_ *Operator, foo *Resource) {
+			foo.OnReconcile("a", Typed(func(context.Context, *TypedRequest[map[string]any]) error { return nil }), Reads())
+		}, nil},
+		"all, where one of two handlers in Go does not say what it reads": {func(_ *Operator, foo *Resource) {
+			foo.OnReconcile("a", nothing, Reads("spec.size"))
+			foo.OnDelete("b", nothing)
+		}, nil},
 		"all, where a handler looks at all objects": {func(_ *Operator, foo *Resource) {
 			foo.OnReconcile("a", nothing, known("", "spec.x"))
 			foo.Schedule(Timing{Every: time.Hour}, "b", nothing, known("", "spec.x"))

@@ -14,7 +14,7 @@ type Known struct {
 	// depends on these alone, only a change of them triggers it. Another level-triggered handler is also triggered by
 	// changes of the fields in status and metadata that it reads. Reads has no effect on other handlers, and
 	// Handler.Fields takes precedence.
-	Reads Reads
+	Reads KnownReads
 	// Sets are the fields of the object that the code sets, and Conditions the types of conditions.
 	Sets       []Path
 	Conditions []string

@@ -64,6 +64,7 @@ func (h *Handler) checkMachineOptions(c check) {
 		{"deadline", h.Deadline != 0, "want stay of a state"},
 		{"every", h.Timing != nil, "it runs when a time of its states has come"},
 		{"field", len(h.Fields) > 0, "it looks at what its states read"},
+		{"reads", h.Reads != nil, "its book is in the status, and its states may read any field"},
 		{"finalizer", h.NoFinalizer, "its states of deletion hold the object"},
 		{"deleted", h.Deleted, "want states of deletion"},
 		{"old", h.NoOld, "nothing but its book is kept"},

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,6 +106,9 @@ func first(errs []error) error {
 func decodeInto[T any](tree map[string]any) (*T, error) {
 	out := new(T)
 	err := decodeExactly(tree, out)
+	if _, is := errors.AsType[*notInReadsError](err); is {
+		return out, withoutUnlisted(tree, reflect.TypeFor[T](), err, func(tree any) error { return decodeExactly(tree, out) })
+	}
 	if err == nil {
 		return out, nil
 	}

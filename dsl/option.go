@@ -99,6 +99,7 @@ var optionTable = []optionRow{
 		given: func(h *Handler) bool { return h.Release }, check: (*Handler).checkRelease},
 	{name: "deleted", not: activities | SubHandler, only: &forResumes, daemon: "is not for daemons, which end before their object goes",
 		given: func(h *Handler) bool { return h.Deleted }},
+	{name: "reads", not: noObject | SubHandler, given: func(h *Handler) bool { return h.Reads != nil }, check: (*Handler).checkReads},
 	{name: "old", not: noObject, daemon: "is not for daemons, which have no stored state",
 		given: func(h *Handler) bool { return h.NoOld }},
 	{name: "with"},

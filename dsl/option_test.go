@@ -30,6 +30,7 @@ var given = map[string]Option{
 	"finalizer":    NoFinalizer(),
 	"onFailure":    Release(),
 	"deleted":      Deleted(),
+	"reads":        Reads("spec.a"),
 	"old":          NoOld(),
 	"every":        func(h *Handler) { h.Timing = &Timing{Every: time.Minute} },
 	"idle":         func(h *Handler) { h.Timing.Idle = time.Minute },
@@ -48,7 +49,7 @@ func TestEachOptionOnEachKindOfHandler(t *testing.T) {
 	)
 	activity := map[string]string{
 		"when": ofObjects, "field": ofObjects, "labels": ofObjects, "annotations": ofObjects, "was": ofObjects, "after": ofObjects,
-		"finalizer": ofObjects, "onFailure": ofObjects, "deleted": ofObjects, "old": ofObjects, "every": ofObjects, "initialDelay": ofObjects,
+		"finalizer": ofObjects, "onFailure": ofObjects, "deleted": ofObjects, "old": ofObjects, "reads": ofObjects, "every": ofObjects, "initialDelay": ofObjects,
 	}
 	kinds := map[string]struct {
 		declare func(op *Operator, foo *Resource, option Option)
@@ -79,7 +80,7 @@ func TestEachOptionOnEachKindOfHandler(t *testing.T) {
 			},
 			"resource foos.v1.example.com: handler h: ", nil, map[string]string{
 				"causes": noObject, "when": noObject, "field": noObject, "labels": noObject, "annotations": noObject, "idle": noObject, "after": noObject,
-				"was": noObject, "old": noObject, "finalizer": forDeletes, "onFailure": forDeletes, "deleted": forResumes,
+				"was": noObject, "old": noObject, "reads": noObject, "finalizer": forDeletes, "onFailure": forDeletes, "deleted": forResumes,
 			},
 		},
 		"an activity": {
@@ -124,7 +125,7 @@ func TestEachOptionOnEachKindOfHandler(t *testing.T) {
 
 // TestOptionsThatSubHandlersCannotHave declares a sub-handler with one option at a time.
 func TestOptionsThatSubHandlersCannotHave(t *testing.T) {
-	refused := []string{"was", "causes", "after", "finalizer", "onFailure", "deleted", "every"}
+	refused := []string{"was", "causes", "after", "finalizer", "onFailure", "deleted", "every", "reads"}
 	for name, option := range given {
 		if name == "idle" {
 			continue // it needs a timing

@@ -110,6 +110,10 @@ func (p Path) In(tree map[string]any) (value any, found bool) {
 		if at, ok = m[key]; !ok {
 			return nil, false
 		}
+		if unlisted, is := at.(fieldNotInReads); is {
+			_ = unlisted.missed() // which has failed the test
+			return nil, false
+		}
 	}
 	return at, true
 }

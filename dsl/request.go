@@ -25,10 +25,10 @@ type Subject struct {
 	// status included. The handler may change it, without effect. For an object that is gone already, it is the
 	// last known one.
 	Object *unstructured.Unstructured
-	// Kept says which parts of Object the cache holds; nil means all.
+	// Kept says which parts of Object exist, because of the cache or of [Reads]; nil means all.
 	Kept *shape.Kept
-	// Old is the essence that this handler handled last, limited to Handler.Fields if that is set; empty if these
-	// fields did not exist. It is nil on create, and when the engine keeps only a digest. It is always nil for
+	// Old is the essence that this handler handled last, limited to Handler.Fields or Handler.Reads if set; empty if
+	// these fields did not exist. It is nil on create, and when the engine keeps only a digest. It is always nil for
 	// level-triggered handlers, for which the engine stores nothing: see [Handler.Level].
 	Old map[string]any
 	// Diff is the difference between Old and the essence. Null and a missing field are equal. Empty if Old is nil.
@@ -197,18 +197,25 @@ func (p Params) Into(out any) error {
 
 // Into decodes the value at a path of the object into out, a pointer to a value of the author's type, with json tags
 // where names differ. The type needs no generated code. If there is no value at the path, out is left as it is. If the
-// cache does not hold the value, the error is permanent, because the value would seem to be missing.
+// cache does not hold the value, or [Reads] does not list it, the error is permanent, because the value would seem to
+// be missing.
 func (s *Subject) Into(path string, out any) error {
 	p, err := ParsePath(path)
 	if err != nil {
 		return err
 	}
 	if err := leftOutAt(p, reflect.TypeOf(out), s.Kept); err != nil {
+		if s.Kept.Missed != nil {
+			s.Kept.Missed(p)
+		}
 		return Permanent(fmt.Errorf("decoding %s: %w", path, err))
 	}
 	value, found := p.In(s.Object.Object)
 	if !found {
 		return nil
+	}
+	if s.Kept != nil && s.Kept.Missed != nil {
+		value = listed(value)
 	}
 	if err := decode(value, out); err != nil {
 		return fmt.Errorf("decoding %s: %w", path, err)

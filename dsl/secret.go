@@ -18,7 +18,7 @@ import (
 type Secrets struct {
 	// Read: the code may read values of Secrets. Texts that are made from its errors do not contain values.
 	Read bool
-	// From are the sources of such values, in the form of [Reads.Values].
+	// From are the sources of such values, in the form of [KnownReads.Values].
 	From []string
 }
 

@@ -88,8 +88,12 @@ func outside(of reflect.Type, lacking [][]string, kept *shape.Kept) error {
 	if len(lacking) == 0 {
 		return nil
 	}
-	return fmt.Errorf("its type %s has %s, which %s leaves out, so the handler would see nothing there: "+
-		"hold it in the cache, or take it out of the type", nameOf(of), firstOf(lacking), kept)
+	advice := "hold it in the cache"
+	if kept.Reader != "" {
+		advice = "add it there"
+	}
+	return fmt.Errorf("its type %s has %s, which %s leaves out, so the handler would see nothing there: %s, or take it out of the type",
+		nameOf(of), firstOf(lacking), kept, advice)
 }
 
 // leftOutAt returns an error that names the parts of a value at a path that the cache does not hold. For a struct, only

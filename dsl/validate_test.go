@@ -110,15 +110,15 @@ func TestWhatYAMLRefusesIsRefusedInGo(t *testing.T) {
 			func(op *Operator) {
 				handler()(op)
 				op.Index("peers", "foos.v1.example.com", func(*unstructured.Unstructured) ([]Entry, error) { return nil, nil })
-				op.AddActivity(Cleanup, Handler{ID: "good", Func: nothing, Retries: Unlimited, Known: Known{Reads: Reads{Indexes: []string{"*", "peers"}}}})
-				op.AddActivity(Cleanup, Handler{ID: "c", Func: nothing, Retries: Unlimited, Known: Known{Reads: Reads{Indexes: []string{"peer"}}}})
+				op.AddActivity(Cleanup, Handler{ID: "good", Func: nothing, Retries: Unlimited, Known: Known{Reads: KnownReads{Indexes: []string{"*", "peers"}}}})
+				op.AddActivity(Cleanup, Handler{ID: "c", Func: nothing, Retries: Unlimited, Known: Known{Reads: KnownReads{Indexes: []string{"peer"}}}})
 			},
 			`operator: cleanup c: it reads an unknown index "peer" (did you mean "peers"?)`,
 		},
 		"so it is for a probe": {
 			func(op *Operator) {
 				handler()(op)
-				op.AddActivity(ReadyProbe, Handler{ID: "p", Func: nothing, Retries: Unlimited, Known: Known{Reads: Reads{Indexes: []string{"peer"}}}})
+				op.AddActivity(ReadyProbe, Handler{ID: "p", Func: nothing, Retries: Unlimited, Known: Known{Reads: KnownReads{Indexes: []string{"peer"}}}})
 			},
 			`operator: ready p: it reads an unknown index "peer" (there are none)`,
 		},
@@ -126,7 +126,7 @@ func TestWhatYAMLRefusesIsRefusedInGo(t *testing.T) {
 			func(op *Operator) {
 				handler()(op)
 				op.Index("peers", "foos.v1.example.com", func(*unstructured.Unstructured) ([]Entry, error) { return nil, nil })
-				op.AddActivity(Startup, Handler{ID: "s", Func: nothing, Retries: Unlimited, Known: Known{Reads: Reads{Indexes: []string{"peers"}}}})
+				op.AddActivity(Startup, Handler{ID: "s", Func: nothing, Retries: Unlimited, Known: Known{Reads: KnownReads{Indexes: []string{"peers"}}}})
 			},
 			`operator: startup s: it reads index "peers": a startup runs before anything is watched`,
 		},

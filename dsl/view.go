@@ -16,6 +16,8 @@ type View struct {
 	// Beside are additional paths. If Only is set, they replace the essence; there may be none.
 	Beside []Path
 	Only   bool
+	// Always: the handler also runs for objects that have none of Fields.
+	Always bool
 	// Parents are maps whose existence the handler looks at.
 	Parents []Path
 	// Ignored are paths whose changes the handler ignores.
@@ -24,16 +26,21 @@ type View struct {
 
 // View returns the handler's view: the fields that it names, or the essence. A level-triggered handler also looks
 // at the fields in status and metadata that it is known to read. If its code depends only on what it is known to
-// read, and it names no fields, these fields are the view. See [Reads].
+// read, and it names no fields, these fields are the view. See [KnownReads] and [Reads]. For other handlers, Reads
+// limits the essence.
 func (h *Handler) View() View {
 	v := View{Fields: distinct(h.Fields)}
 	if h.of != nil {
 		v.Ignored = distinct(h.of.Ignore)
 	}
 	if !h.Level() {
+		if h.sees != nil && len(v.Fields) == 0 {
+			v.Always = true
+			v.Fields = distinct(slices.DeleteFunc(h.looksAt(), func(p Path) bool { return !p.Authored() }))
+		}
 		return v
 	}
-	v.Only = h.Known.Reads.Only && len(v.Fields) == 0
+	v.Only = (h.Known.Reads.Only || h.sees != nil) && len(v.Fields) == 0
 	for _, p := range h.asked() {
 		switch {
 		case len(p) == 0: // the whole object
@@ -55,6 +62,9 @@ func (h *Handler) View() View {
 // asked returns the fields of the object that the handler's code and filters are known to read.
 func (h *Handler) asked() []Path {
 	out := slices.Clone(h.Known.Reads.Paths)
+	if h.sees != nil {
+		out = append(out, h.looksAt()...)
+	}
 	for _, m := range h.Annotations {
 		out = append(out, Path{"metadata", "annotations", m.Key})
 	}
@@ -182,8 +192,8 @@ func (h *Handler) feeds(view []Path) bool {
 	return slices.ContainsFunc(view, func(p Path) bool { return slices.ContainsFunc(h.Known.Sets, p.Covers) })
 }
 
-// Reads is what code is known to read of its object and of other objects.
-type Reads struct {
+// KnownReads is what code is known to read of its object and of other objects.
+type KnownReads struct {
 	// Paths are fields of the object. An empty path is the whole object.
 	Paths []Path
 	// Parents are fields that the code tests for content, so it matters whether they exist themselves.
@@ -205,8 +215,8 @@ type Reads struct {
 }
 
 // And returns what two pieces of code read together.
-func (r Reads) And(other Reads) Reads {
-	return Reads{
+func (r KnownReads) And(other KnownReads) KnownReads {
+	return KnownReads{
 		Paths:    append(slices.Clone(r.Paths), other.Paths...),
 		Parents:  append(slices.Clone(r.Parents), other.Parents...),
 		Children: r.Children || other.Children, Related: r.Related || other.Related,

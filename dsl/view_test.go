@@ -37,7 +37,7 @@ func paths(texts ...string) (out []dsl.Path) {
 // TestWhatAHandlerLooksAt holds views against what handlers name, and what their code is known to read.
 func TestWhatAHandlerLooksAt(t *testing.T) {
 	reading := func(only bool, texts ...string) dsl.Option {
-		return reading(dsl.Reads{Paths: paths(texts...), Only: only})
+		return reading(dsl.KnownReads{Paths: paths(texts...), Only: only})
 	}
 	edge := []dsl.Cause{dsl.Create, dsl.Update}
 	tests := map[string]struct {
@@ -55,7 +55,13 @@ func TestWhatAHandlerLooksAt(t *testing.T) {
 		"a level that reads nothing":      {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{reading(true)}, "nothing of the object itself"},
 		"a level that reads all":          {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{reading(true, "", "spec.size")}, "all of the object"},
 		"a level that names a field":      {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{dsl.Field("spec.size"), reading(true, "spec.color", "status.a")}, "spec.size, status.a"},
-		"one with unknown reads":          {[]dsl.Cause{dsl.Reconcile}, nil, "all but the status"},
+		"a level that says what it reads": {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{dsl.Reads("status.a"), dsl.Reads("spec.size")},
+			"metadata.annotations, metadata.labels, spec.size, status.a"},
+		"an edge that says what it reads":           {edge, []dsl.Option{dsl.Reads("status.a", "spec.size")}, "metadata.annotations, metadata.labels, spec.size"},
+		"one that says so, and names a field":       {edge, []dsl.Option{dsl.Reads("spec.size"), dsl.Field("spec.color")}, "spec.color"},
+		"a level that says so, and names a field":   {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{dsl.Reads("spec.size", "status.a"), dsl.Field("spec.color")}, "spec.color, status.a"},
+		"one that says so, and has other such code": {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{dsl.Reads("spec.size"), reading(false, "spec.a")}, "metadata.annotations, metadata.labels, spec.a, spec.size"},
+		"one with unknown reads":                    {[]dsl.Cause{dsl.Reconcile}, nil, "all but the status"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -75,16 +81,16 @@ func TestCausesAroundTheObject(t *testing.T) {
 	}
 	tests := map[string]struct {
 		causes []dsl.Cause
-		reads  dsl.Reads
+		reads  dsl.KnownReads
 		want   []dsl.Cause
 	}{
-		"nothing is read":          {[]dsl.Cause{dsl.Reconcile}, dsl.Reads{Only: true}, but(dsl.Child, dsl.RelatedChange, dsl.IndexChange)},
-		"children are read":        {[]dsl.Cause{dsl.Reconcile}, dsl.Reads{Only: true, Children: true}, but(dsl.RelatedChange, dsl.IndexChange)},
-		"related objects are":      {[]dsl.Cause{dsl.Reconcile}, dsl.Reads{Only: true, Related: true}, but(dsl.Child, dsl.IndexChange)},
-		"an index is":              {[]dsl.Cause{dsl.Reconcile}, dsl.Reads{Only: true, Indexes: []string{"x"}}, but(dsl.Child, dsl.RelatedChange)},
-		"unknown reads are":        {[]dsl.Cause{dsl.Reconcile}, dsl.Reads{}, but()},
-		"children are asked for":   {[]dsl.Cause{dsl.Reconcile, dsl.Child}, dsl.Reads{Only: true}, but(dsl.RelatedChange, dsl.IndexChange)},
-		"it is no level-triggered": {[]dsl.Cause{dsl.Create, dsl.Child}, dsl.Reads{Only: true}, []dsl.Cause{dsl.Create, dsl.Child}},
+		"nothing is read":          {[]dsl.Cause{dsl.Reconcile}, dsl.KnownReads{Only: true}, but(dsl.Child, dsl.RelatedChange, dsl.IndexChange)},
+		"children are read":        {[]dsl.Cause{dsl.Reconcile}, dsl.KnownReads{Only: true, Children: true}, but(dsl.RelatedChange, dsl.IndexChange)},
+		"related objects are":      {[]dsl.Cause{dsl.Reconcile}, dsl.KnownReads{Only: true, Related: true}, but(dsl.Child, dsl.IndexChange)},
+		"an index is":              {[]dsl.Cause{dsl.Reconcile}, dsl.KnownReads{Only: true, Indexes: []string{"x"}}, but(dsl.Child, dsl.RelatedChange)},
+		"unknown reads are":        {[]dsl.Cause{dsl.Reconcile}, dsl.KnownReads{}, but()},
+		"children are asked for":   {[]dsl.Cause{dsl.Reconcile, dsl.Child}, dsl.KnownReads{Only: true}, but(dsl.RelatedChange, dsl.IndexChange)},
+		"it is no level-triggered": {[]dsl.Cause{dsl.Create, dsl.Child}, dsl.KnownReads{Only: true}, []dsl.Cause{dsl.Create, dsl.Child}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +122,7 @@ func TestHandlersThatFeedEachOther(t *testing.T) {
 			dsl.New("op").Resource("foos.v1.example.com", func(into *dsl.Resource) {
 				r = into
 				for _, h := range test.handlers {
-					r.OnReconcile(h.id, idle, reading(dsl.Reads{Paths: paths(h.reads), Only: true}),
+					r.OnReconcile(h.id, idle, reading(dsl.KnownReads{Paths: paths(h.reads), Only: true}),
 						func(into *dsl.Handler) { into.Known.Sets = paths(h.sets) })
 				}
 			})
@@ -146,4 +152,4 @@ func TestAHandlerOfEventsHasNoOtherCause(t *testing.T) {
 	}
 }
 
-func reading(reads dsl.Reads) dsl.Option { return func(h *dsl.Handler) { h.Known.Reads = reads } }
+func reading(reads dsl.KnownReads) dsl.Option { return func(h *dsl.Handler) { h.Known.Reads = reads } }

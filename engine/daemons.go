@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/children"
 	"github.com/handwerk-dev/handwerk/engine/children/apply"
@@ -83,10 +84,22 @@ func (h daemonHost) Equip(run daemon.Run, to *dsl.DaemonRequest) {
 	r := h.resource
 	e := r.engine
 	to.Kept = r.spec.Kept()
+	if sees := h.site.Rules.Daemon(run.Handler).Sees; sees != nil {
+		to.Kept, to.Object, to.Live = sees, dsl.Shown(to.Object, sees), sighted{to.Live, sees}
+	}
 	to.Children = children.Children{Family: r.family, Key: run.Key, Owner: run.Daemon, Log: run.Log}
 	to.Indexes, to.OperatorMemo, to.Events = e.indexes.Live(), &e.memo, e.events.Reporter(run.Object, run.Handler.ID, run.Span)
 	to.Client = e.others.For(run.Span, daemonWrites{r, run.Log})
 }
+
+// sighted is what a daemon knows of its object, limited to the parts that it sees.
+type sighted struct {
+	dsl.Live
+	sees *shape.Kept
+}
+
+// Current returns these parts.
+func (s sighted) Current() *unstructured.Unstructured { return dsl.Shown(s.Live.Current(), s.sees) }
 
 // daemonWrites notes what a daemon writes with its client.
 type daemonWrites struct {
@@ -118,7 +131,7 @@ func (h daemonHost) Send(ctx context.Context, w daemon.Write) (sent daemon.Sent,
 		return sent, err
 	}
 	base := w.Object
-	if writer.Rules.Ledger.Partial || len(wants.Retired) > 0 || len(wants.Transforms) > 0 && !writer.Form.Whole() {
+	if writer.Rules.Blind(wants) || len(wants.Retired) > 0 || len(wants.Transforms) > 0 && !writer.Form.Whole() {
 		if base, err = writer.Live(ctx, w.Key, w.Object.GetUID()); err != nil {
 			return sent, err
 		}

@@ -57,6 +57,9 @@ type Settings struct {
 	// Rested is called once some seconds after each burst of work, as a first listing is one, and after the schemas of
 	// the cluster were dropped. Defaults to debug.FreeOSMemory, which gives memory back to the system.
 	Rested func()
+	// Missed, for tests, is called for each field of an object that a handler reads and does not list in dsl.Reads. The
+	// field is empty if it is not known. Nil means that handlers do not find such fields.
+	Missed func(resource, handler, field string)
 }
 
 // Engine runs one operator.

@@ -60,8 +60,8 @@ type resource struct {
 // newResource prepares a resource; nothing runs yet.
 func newResource(e *Engine, spec *dsl.Resource) *resource {
 	r := &resource{engine: e, spec: spec, name: spec.Name.String(), log: e.log.WithValues("resource", spec.Name.String())}
-	rules := pass.NewRules(e.op, spec, e.digests)
-	form := cached.FormOf(spec.Cache, e.op.Held(spec))
+	rules := pass.NewRules(e.op, spec, e.digests, e.missed(spec))
+	form := cached.FormOf(spec.Cache, rules.Held)
 	r.texts = attempt.NewTexts(r.log)
 	r.box = inbox.New[pass.Memory](r)
 	r.own = e.feeds.New(feed.Settings{
@@ -83,6 +83,16 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 	})
 	r.site = r.newSite(rules, form)
 	return r
+}
+
+// missed returns what is called for fields that handlers read and do not list; nil outside of tests.
+func (e *Engine) missed(spec *dsl.Resource) func(handler string, field []string) {
+	if e.settings.Missed == nil {
+		return nil
+	}
+	return func(handler string, field []string) {
+		e.settings.Missed(spec.Name.String(), handler, dsl.Path(field).String())
+	}
 }
 
 // newSite prepares what the resource offers its passes.

@@ -154,7 +154,7 @@ func buildSet(cel compilerOf, b actions.Build, config *setConfig) (actions.Built
 	}
 	built := s.built(s.run)
 	kept := s.kept()
-	built.Reads = s.reads.And(dsl.Reads{Paths: kept, Only: true, Complete: true})
+	built.Reads = s.reads.And(dsl.KnownReads{Paths: kept, Only: true, Complete: true})
 	built.Sets = append(kept, s.reported()...)
 	for _, c := range s.conditions {
 		built.Conditions = append(built.Conditions, c.kind)

@@ -31,7 +31,7 @@ type writer struct {
 	// named: of objects that expressions return as a whole, only the names are used.
 	named bool
 	// reads is what the expressions read.
-	reads dsl.Reads
+	reads dsl.KnownReads
 	// reported: the conditions of a machine report the result; see [actions.Build].
 	reported bool
 }
@@ -51,7 +51,7 @@ func newWriter(cel compilerOf, b actions.Build) (*writer, error) {
 		return nil, err
 	}
 	compiler = compiler.Observed(b.Registry.Branches(b.Resource, b.ID))
-	return &writer{compiler: compiler, params: b.Params, needs: []dsl.Need{}, reads: dsl.Reads{Only: true, Complete: true}, reported: b.Reported}, nil
+	return &writer{compiler: compiler, params: b.Params, needs: []dsl.Need{}, reads: dsl.KnownReads{Only: true, Complete: true}, reported: b.Reported}, nil
 }
 
 // objectsVariable is the variable of schedules with the resource's objects.

@@ -79,7 +79,7 @@ type Built struct {
 	Needs []dsl.Need
 	// Reads is what Func is known to read. Sets are the fields that it is known to set in its object, and
 	// Conditions the types of conditions among them.
-	Reads      dsl.Reads
+	Reads      dsl.KnownReads
 	Sets       []dsl.Path
 	Conditions []string
 	// Asks are the conditions within Func, for people who ask.

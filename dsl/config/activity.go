@@ -21,7 +21,7 @@ func (l *loader) activities(op *dsl.Operator, p *part, c dsl.Cause, all []handle
 		}
 		w := newWatched(compiling{p, l, &dsl.Resource{}}, &resource{})
 		out, _ := w.built(at, h)
-		out.Known.Reads = dsl.Reads{} // activities do not need them; the checks report unknown indexes with their place
+		out.Known.Reads = dsl.KnownReads{} // activities do not need them; the checks report unknown indexes with their place
 		l.places[op.AddActivity(c, out)] = place{p, at}
 		op.Checks = append(op.Checks, w.out.Checks...)
 		for _, check := range w.out.Checks {

@@ -19,6 +19,7 @@ type attendant struct {
 	ID           string         `yaml:"id" required:"true" doc:"Unique within the resource, among handlers, too."`
 	Call         *called        `yaml:"call" required:"true" doc:"The Go function, registered by name as a daemon. Its parameters stand under with."`
 	With         map[string]any `yaml:"with" doc:"The parameters of the function. Expressions are not worked out in them."`
+	Reads        []dsl.Path     `yaml:"reads" unique:"true" doc:"The fields of the object that the function reads or sets, as in spec.size; metadata it may read in any case. It sees no others, and where all handlers of the resource are known in this way, the cache holds no others."`
 	When         form.Predicate `yaml:"when" doc:"A CEL expression that must be true, or the daemon does not run. Variables: self, cause, params, now, children, related."`
 	Labels       matches        `yaml:"labels" min:"1" doc:"Labels that the object must have: a value, or {exists: true} or {exists: false}."`
 	Annotations  matches        `yaml:"annotations" min:"1" doc:"Annotations that the object must have, in the form of labels."`
@@ -57,6 +58,7 @@ func (w *watched) daemon(at path, d *attendant) {
 	out.Causes, out.Delay = []dsl.Cause{dsl.Running}, delay(d.InitialDelay)
 	out.Labels, out.Annotations, out.When = h.Labels, h.Annotations, when
 	out.NoFinalizer, out.NoOld = h.noFinalizer(), false
+	out.Reads = w.reads(at, h, d.Reads)
 	out.Known.ExplainWhen = h.explainWhen
 	w.add(at, out)
 }

@@ -50,7 +50,7 @@ func (e *entries) Entries(s *dsl.Subject) ([]actions.Entry, error) {
 }
 
 // reads returns what the expressions of the entries read.
-func (e *entries) reads() dsl.Reads {
+func (e *entries) reads() dsl.KnownReads {
 	programs := e.Of.Programs()
 	if e.Key != nil {
 		programs = append(programs, e.Key.Programs()...)

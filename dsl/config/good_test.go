@@ -23,7 +23,7 @@ import (
 var operators = cmp.Options{
 	cmpopts.IgnoreTypes([]shape.Check{}),
 	cmpopts.IgnoreFields(dsl.Operator{}, "Placed", "Files", "Digest"), // the warnings of validate and a test of its own hold them
-	cmpopts.IgnoreFields(dsl.Reads{}, "Values", "Complete"),           // a test of their own holds them
+	cmpopts.IgnoreFields(dsl.KnownReads{}, "Values", "Complete"),      // a test of their own holds them
 	// A test of package handlers holds the explanations, which Go code has in another form.
 	cmpopts.IgnoreFields(dsl.Handler{}, "whens"),
 	cmpopts.IgnoreFields(dsl.Known{}, "ExplainWhen", "ExplainCode"),
@@ -69,7 +69,7 @@ func TestTheSameOperatorInYAMLAndInGo(t *testing.T) {
 		foo.Owns("deployments.v1.apps")
 		always := func(*dsl.Subject) (bool, error) { return true, nil }
 		foo.OnReconcile("deployment", nothing, dsl.When(always), dsl.Retries(10), dsl.Timeout(30*time.Second),
-			described("call: demo.Run"), reading(dsl.Reads{Paths: []dsl.Path{{"spec", "replicas"}}}))
+			described("call: demo.Run"), reading(dsl.KnownReads{Paths: []dsl.Path{{"spec", "replicas"}}}))
 		foo.OnField("spec.replicas", "announce", nothing, described("call: foo.Announce"))
 		foo.OnResync("heartbeat", nothing, described("call: foo.Beat"))
 	})
@@ -106,7 +106,7 @@ func TestEveryFieldArrives(t *testing.T) {
 			dsl.Annotation("example.com/note", "any text, really"),
 			dsl.Retries(0), dsl.WithBackoff(2*time.Second, time.Minute), dsl.Timeout(90*time.Minute),
 			dsl.Deadline(2*time.Hour), dsl.Errors(dsl.ErrorsIgnore),
-			dsl.Release(), described("call: foo.Announce"), reading(dsl.Reads{Paths: []dsl.Path{
+			dsl.Release(), described("call: foo.Announce"), reading(dsl.KnownReads{Paths: []dsl.Path{
 				{"metadata", "labels", "tier"}, {"metadata", "labels", "app"}, {"metadata", "labels", "legacy"}, {"metadata", "labels", "date"},
 				{"metadata", "annotations", "example.com/note"}, {"spec", "paused"}, {"spec", "paused"},
 			}, Parents: []dsl.Path{{"spec"}}}))
@@ -242,4 +242,4 @@ func TestTextOfManyShapesLoads(t *testing.T) {
 
 func described(action string) dsl.Option { return func(h *dsl.Handler) { h.Known.Action = action } }
 
-func reading(reads dsl.Reads) dsl.Option { return func(h *dsl.Handler) { h.Known.Reads = reads } }
+func reading(reads dsl.KnownReads) dsl.Option { return func(h *dsl.Handler) { h.Known.Reads = reads } }

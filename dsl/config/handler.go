@@ -31,6 +31,7 @@ type handler struct {
 	OnFailure onFailure      `yaml:"onFailure" default:"hold" doc:"For cause delete: whether an object is held or released when the handler has failed for good."`
 	Deleted   bool           `yaml:"deleted" doc:"For cause resume: whether the handler runs for an object that is being deleted, too."`
 	Old       *bool          `yaml:"old" default:"true" doc:"Whether the handler uses the old object and the difference. Without, less is kept on the object."`
+	Reads     []dsl.Path     `yaml:"reads" unique:"true" doc:"For call: the fields of the object that the called Go function reads or sets, as in spec.size; metadata it may read in any case. It sees no others, changes of others do not run it, and where all handlers of the resource are known in this way, the cache holds no others."`
 	With      map[string]any `yaml:"with" doc:"The parameters of the function that the handler calls."`
 	ForEach   form.Items     `yaml:"forEach" doc:"A list or a map, mostly an expression: the action, or the steps, run for each entry, which expressions in them know as item (also value), index and key. Each entry has progress and attempts of its own, and children; at most 100. Absent: they run once."`
 	Key       form.ItemKey   `yaml:"key" doc:"For forEach: an expression that says which entry is which, text or a number, as in ${item.name}. By default the entry, when it is text or a number; the key of a map."`
@@ -164,6 +165,7 @@ func (w *watched) handler(at path, form *handler) {
 		out.Fields = []dsl.Path{h.Field}
 	}
 	out.After, out.Was = h.After, h.Was
+	out.Reads = w.reads(at, h, form.Reads)
 	out.NoFinalizer, out.Release = h.noFinalizer(), h.OnFailure == release
 	out.Deleted = h.Deleted
 	out.NoOld = built.NoOld && !back || h.Old != nil && !*h.Old
@@ -256,7 +258,7 @@ func (w *watched) add(at path, h dsl.Handler) *dsl.Handler {
 func (h *handler) noFinalizer() bool { return h.Finalizer != nil && !*h.Finalizer }
 
 // filters compiles the handler's filters. It returns what they read, and whether they use the old state.
-func (w *watched) filters(at path, h *making) (when dsl.Predicate, reads dsl.Reads, back bool) {
+func (w *watched) filters(at path, h *making) (when dsl.Predicate, reads dsl.KnownReads, back bool) {
 	w.known(at.Key("field"), h.Field)
 	reads.Only, reads.Complete = true, true
 	reads.Paths = w.matchKeys(at, h)

@@ -39,7 +39,7 @@ func (w *watched) machine(i int) {
 			ID: given.id(), When: given.When, Labels: given.Labels, Annotations: given.Annotations, attempts: attempts{Backoff: given.Backoff, Timeout: given.Timeout},
 			Needs: given.Needs, OnFailure: given.OnFailure,
 		}},
-		all: actions.Built{Needs: []dsl.Need{}, Makers: []string{}, Reads: dsl.Reads{Only: true, Complete: true}},
+		all: actions.Built{Needs: []dsl.Need{}, Makers: []string{}, Reads: dsl.KnownReads{Only: true, Complete: true}},
 	}
 	if w.Has(m.at.Key("onFailure")) && len(given.Deletion) == 0 {
 		w.FaultKey(m.at.Key("onFailure"), "is only for machines with states under deletion")

@@ -83,7 +83,7 @@ type sequence struct {
 func (w *watched) sequence(q sequence) (out *actions.Built, each []*actions.Built) {
 	// Needs is not nil: if no step needs a right, the handler is known to need none.
 	looksBack, unnamed := false, false
-	out = &actions.Built{Needs: []dsl.Need{}, Makers: []string{}, Reads: dsl.Reads{Only: true, Complete: true}}
+	out = &actions.Built{Needs: []dsl.Need{}, Makers: []string{}, Reads: dsl.KnownReads{Only: true, Complete: true}}
 	for i := range q.list {
 		built, asks := w.stepOf(q, i)
 		if built == nil {
@@ -130,7 +130,7 @@ func filteredOf(each []*actions.Built) func(*dsl.Subject, string, *dsl.Patch) {
 }
 
 // stepOf builds step i of a sequence and returns what its own expression reads; nil if it has a fault.
-func (w *watched) stepOf(q sequence, i int) (built *actions.Built, asks dsl.Reads) {
+func (w *watched) stepOf(q sequence, i int) (built *actions.Built, asks dsl.KnownReads) {
 	s, place, name, h := &q.list[i], q.at(i), q.named(i), q.of
 	if first, twice := q.seen[name]; twice {
 		w.Fault(place.Key("name"), "the name is used twice (first at %s)", w.where(first))
@@ -149,7 +149,7 @@ func (w *watched) stepOf(q sequence, i int) (built *actions.Built, asks dsl.Read
 	}
 	step := actions.Step{Func: built.Func, Entries: h.entries}
 	step.NotOnDelete = !slices.Contains(slices.Concat(h.Causes, built.Brings), dsl.Delete)
-	asks = dsl.Reads{Only: true, Complete: true}
+	asks = dsl.KnownReads{Only: true, Complete: true}
 	if at := place.Key("when"); s.When != "" {
 		built.Gated = built.Makers
 		step.When, asks = w.stepWhen(at, one, s)
@@ -170,10 +170,10 @@ func (w *watched) stepOf(q sequence, i int) (built *actions.Built, asks dsl.Read
 }
 
 // stepWhen compiles the filter of a step, and returns what it reads. A faulty filter is nil.
-func (w *watched) stepWhen(at path, h *making, s *step) (dsl.Predicate, dsl.Reads) {
+func (w *watched) stepWhen(at path, h *making, s *step) (dsl.Predicate, dsl.KnownReads) {
 	program := w.predicateFor(h, at, string(s.When))
 	if program == nil {
-		return nil, dsl.Reads{}
+		return nil, dsl.KnownReads{}
 	}
 	h.sure = append(h.sure, check.Sure(program)...)
 	h.explainWhen = w.explains(at, "when", program, s.With, false)

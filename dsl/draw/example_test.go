@@ -39,11 +39,11 @@ func everything() *dsl.Operator {
 			{Name: "config", Kind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, Maker: "app.first", List: true},
 			{Name: "any"}, {Name: "job", Kind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, Maker: "machine.Pending.enter"},
 		}
-		known := func(reads dsl.Reads, sets ...dsl.Path) dsl.Option {
+		known := func(reads dsl.KnownReads, sets ...dsl.Path) dsl.Option {
 			return func(h *dsl.Handler) { h.Known = dsl.Known{Action: "set", Reads: reads, Sets: sets} }
 		}
-		r.OnReconcile("app", idle, known(dsl.Reads{Only: true, Paths: []dsl.Path{{"spec", "image"}}, ChildNames: []string{"config"}, RelatedNames: []string{"plan"}, Related: true}))
-		r.OnReconcile("status", idle, dsl.After("app"), known(dsl.Reads{Only: true, Children: true, ChildNames: []string{"web"}, Indexes: []string{"*"}},
+		r.OnReconcile("app", idle, known(dsl.KnownReads{Only: true, Paths: []dsl.Path{{"spec", "image"}}, ChildNames: []string{"config"}, RelatedNames: []string{"plan"}, Related: true}))
+		r.OnReconcile("status", idle, dsl.After("app"), known(dsl.KnownReads{Only: true, Children: true, ChildNames: []string{"web"}, Indexes: []string{"*"}},
 			dsl.Path{"status", "url"}, dsl.Path{"status", "conditions"}), func(h *dsl.Handler) { h.Known.Conditions = []string{"Ready"} })
 		r.OnField("spec.size", "resize", idle, dsl.Label("tier", "front"), dsl.AnnotationAbsent("paused"), dsl.When(holds))
 		r.OnDelete("last", idle)

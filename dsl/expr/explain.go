@@ -83,7 +83,7 @@ type recorder struct {
 	// unready says why objects are not ready, by the part that is the object.
 	unready map[int64]dsl.Readiness
 	// bound are the variables of macros around the current part, with the sources of their values as in
-	// [dsl.Reads].Values.
+	// [dsl.KnownReads].Values.
 	bound map[string][]string
 	holds bool
 	// values are the result.
@@ -166,7 +166,7 @@ func (l looped) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 // Eval is Exec for callers without a frame.
 func (l looped) Eval(a cel.Activation) ref.Val { return l.Exec(interpreter.AsFrame(a)) }
 
-// sources returns the sources of the values that a part reads, in the form of [dsl.Reads].Values; a variable of the
+// sources returns the sources of the values that a part reads, in the form of [dsl.KnownReads].Values; a variable of the
 // configuration, such as item, is its own source.
 func (x *recorder) sources(e ast.Expr) (out []string) {
 	within := ast.NavigateExpr(x.program.ast, e)

@@ -16,8 +16,8 @@ import (
 // Reads returns what the expression reads. A path ends before a computed key: the whole value there is read. If the
 // expression uses old or diff, it may depend on more than Reads lists. Fields that never change, and fields that
 // change with each write, are left out.
-func (p *Program) Reads() dsl.Reads {
-	out := dsl.Reads{Children: p.Uses(Children), Related: p.Uses(Related), Only: !p.Uses(Old) && !p.Uses(Diff)}
+func (p *Program) Reads() dsl.KnownReads {
+	out := dsl.KnownReads{Children: p.Uses(Children), Related: p.Uses(Related), Only: !p.Uses(Old) && !p.Uses(Diff)}
 	out.ChildNames, out.RelatedNames, out.Indexes = all(p.Children()), all(p.Related()), all(p.Indexes())
 	out.Values, out.Complete = valuesOf(p.read), true
 	out.Passing = !out.Only || p.Uses(Now) || p.Uses(Cause)
@@ -27,7 +27,7 @@ func (p *Program) Reads() dsl.Reads {
 	return out
 }
 
-// valuesOf returns the sources of values that an expression, or a part of it, reads; see [dsl.Reads].
+// valuesOf returns the sources of values that an expression, or a part of it, reads; see [dsl.KnownReads].
 func valuesOf(read func(variable string) *reader) (out []string) {
 	for _, root := range []string{Self, Old} {
 		if slices.ContainsFunc(read(root).paths, hasValues) {
@@ -120,11 +120,11 @@ type Lead struct {
 func (p *Program) Leads(variable string) []Lead { return p.read(variable).leads }
 
 // Reads returns what the template's expressions read.
-func (t *Template) Reads() dsl.Reads { return ReadsOf(t.Programs()...) }
+func (t *Template) Reads() dsl.KnownReads { return ReadsOf(t.Programs()...) }
 
 // ReadsOf returns what several expressions read.
-func ReadsOf(programs ...*Program) dsl.Reads {
-	out := dsl.Reads{Only: true, Complete: true}
+func ReadsOf(programs ...*Program) dsl.KnownReads {
+	out := dsl.KnownReads{Only: true, Complete: true}
 	for _, p := range programs {
 		out = out.And(p.Reads())
 	}

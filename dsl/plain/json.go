@@ -30,9 +30,17 @@ func AppendJSON(to []byte, value any) ([]byte, error) {
 		if v != nil {
 			return appendMap(to, v)
 		}
+	case refuser:
+		return to, v.RefuseJSON()
 	}
 	data, err := json.Marshal(value)
 	return append(to, data...), err
+}
+
+// refuser is a value in a tree that cannot be encoded.
+type refuser interface {
+	// RefuseJSON returns the reason.
+	RefuseJSON() error
 }
 
 func appendText(to []byte, text string) ([]byte, error) {

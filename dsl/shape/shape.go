@@ -30,10 +30,15 @@ type Shape struct {
 	Kept *Kept
 }
 
-// Kept says which parts of objects a cache holds besides their metadata.
+// Kept says which parts of objects a cache holds, or a handler sees, besides their metadata.
 type Kept struct {
 	// Fields are the paths that are held.
 	Fields [][]string
+	// Reader is the id of the handler that sees no more than these fields, by what it says that it reads; empty if it
+	// is the cache that holds no more.
+	Reader string
+	// Missed, when set, is called for a field that code reads and that is left out.
+	Missed func(field []string)
 	// At is the place in a configuration that limits the cache; empty if it is not known.
 	At string
 	// Metadata: only metadata is held.
@@ -62,6 +67,9 @@ func (k *Kept) Leaves(what string) string {
 	if k.Metadata {
 		return fmt.Sprintf("%s does not hold %s", k, what)
 	}
+	if k.Reader != "" {
+		return fmt.Sprintf("handler %s does not say that it reads %s: add %[2]s to its Reads", k.Reader, what)
+	}
 	return fmt.Sprintf("%s leaves %s out of the cache: add %[2]s to it", k, what)
 }
 
@@ -75,8 +83,11 @@ func (k *Kept) String() string {
 
 // Word is the setting that leaves something out.
 func (k *Kept) Word() string {
-	if k.Metadata {
+	switch {
+	case k.Metadata:
 		return "cache metadata"
+	case k.Reader != "":
+		return "Reads of handler " + k.Reader
 	}
 	return "keep"
 }

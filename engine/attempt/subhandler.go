@@ -243,7 +243,7 @@ func touched(h *dsl.Handler, r *dsl.Request) bool {
 // request is what a sub-handler gets.
 func request(h *dsl.Handler, parent *dsl.Request, record book.Record) *dsl.Request {
 	r := *parent
-	r.Handler, r.Object, r.Patch, r.Parts = parent.Handler+"/"+h.ID, parent.Object.DeepCopy(), dsl.NewPatch(), &dsl.Parts{}
+	r.Handler, r.Object, r.Patch, r.Parts = parent.Handler+"/"+h.ID, parent.CopyObject(), dsl.NewPatch(), &dsl.Parts{}
 	r.Attempt, r.Step = record.Attempts+1, record.Step
 	r.Log = parent.Log.WithValues("subHandler", r.Handler, "subAttempt", r.Attempt)
 	return &r

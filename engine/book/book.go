@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // Handler is a handler from the view of books.
@@ -35,6 +36,8 @@ type Handler struct {
 	View View
 	// Old: the state that it handled last is kept for it.
 	Old bool
+	// Sees are the parts of the object that the handler sees; nil means all that the cache holds.
+	Sees *shape.Kept
 	// Secrets say which values of Secrets the handler may read.
 	Secrets dsl.Secrets
 }

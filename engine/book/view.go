@@ -145,7 +145,7 @@ func (v View) digest(value any) string {
 // Seen reports whether some of the view exists: one of the handler's fields. A handler without fields always sees
 // something.
 func (l *Look) Seen(v View) bool {
-	return len(v.Fields) == 0 || slices.ContainsFunc(v.Fields, func(p dsl.Path) bool { return l.at(v, p) != nil })
+	return len(v.Fields) == 0 || v.Always || slices.ContainsFunc(v.Fields, func(p dsl.Path) bool { return l.at(v, p) != nil })
 }
 
 // value returns the input of the digest: the essence, the value of a single field, or the values of several, in

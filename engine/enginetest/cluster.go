@@ -31,6 +31,8 @@ type Cluster struct {
 	mu        sync.Mutex
 	processes []*Process
 	faults    []*fault
+	// unlisted are the fields that were reported by missed.
+	unlisted map[string]bool
 }
 
 // Run calls test in its own bubble with a new cluster. When test returns, everything that it has started is

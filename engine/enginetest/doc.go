@@ -34,6 +34,9 @@
 //
 // The engine's log is printed only when the test fails.
 //
+// A handler with the option [dsl.Reads] that reads another field fails the test: an error or a panic where it does
+// so names the field. Only v, ok := field.(string) sees the same as in a cluster, which is nothing.
+//
 // Faults are played as well: processes are killed ([Process.Kill], [Process.CrashAfter]), cut off
 // ([Process.Sever]) or restarted, requests fail ([Cluster.FailNext], [Cluster.LoseNext],
 // [Cluster.DelayNext]), rights are missing ([Cluster.Forbid]), API groups break ([Cluster.Break]),

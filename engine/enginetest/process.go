@@ -115,7 +115,8 @@ func (p *Process) start() {
 	p.link = c.server.Client(p.before, p.after)
 	settings := engine.Settings{
 		Config: p.Config(), Log: c.log.logger(p.name),
-		Identity: p.name, PodName: p.name, Rested: func() {},
+		Identity: p.name, PodName: p.name,
+		Rested: func() {}, Missed: c.missed,
 	}
 	for _, adjust := range p.adjust {
 		adjust(&settings)

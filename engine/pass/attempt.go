@@ -96,6 +96,7 @@ func (p *pass) call(ctx context.Context, st State, j *Job) (State, error) {
 		code = p.Machines.Code(j, p.memory, p.Gone, p.wholeFor(ctx))
 	}
 	err := attempt.Run(discreet(ctx, j.Reader), code, parts.Around(code.Func), request, j.Record.Ends(j.Reader.Handler), span)
+	request.Broke(err)
 	leave()
 	st = p.published
 	if ctx.Err() != nil {
@@ -297,11 +298,11 @@ func (p *pass) paused() *pause.Pause {
 // subject is what a handler and its filters are asked about in this pass, with the object as the draft has it.
 func (p *pass) subject(d Draft, r book.Handler, c dsl.Cause, try book.Record, children dsl.ChildReader, indexes dsl.Indexes) *dsl.Subject {
 	out := &dsl.Subject{
-		Object: d.Current.DeepCopy(), Handler: r.ID, Cause: c, Attempt: try.Attempts + 1, Made: p.Rules.Spec.Makes, Now: p.Now,
+		Object: dsl.Shown(d.Current, r.Sees), Kept: r.Sees, Handler: r.ID, Cause: c, Attempt: try.Attempts + 1, Made: p.Rules.Spec.Makes, Now: p.Now,
 		Log:      p.logOf(p.Input, attempt.About{Handler: r.ID, Cause: c, Attempt: try.Attempts + 1}),
 		Children: children, Related: p.related, Indexes: indexes, Secrets: r.Secrets,
 	}
-	if !p.resourceWide() {
+	if out.Kept == nil && !p.resourceWide() {
 		out.Kept = p.Rules.Spec.Kept()
 	}
 	if c == dsl.Event {

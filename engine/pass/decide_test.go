@@ -71,16 +71,16 @@ func TestWhatAHandlerRunsFor(t *testing.T) {
 func TestWhatEndsAWait(t *testing.T) {
 	tests := map[string]struct {
 		s     Situation
-		reads dsl.Reads
+		reads dsl.KnownReads
 		waits bool
 	}{
-		"nothing has come up":  {Situation{}, dsl.Reads{}, true},
-		"a child has changed":  {Situation{Child: true}, dsl.Reads{}, false},
-		"related objects have": {Situation{Related: true}, dsl.Reads{}, false},
-		"a right was given":    {Situation{Granted: true}, dsl.Reads{}, false},
-		"in a deletion a child that it is not known to read":  {Situation{Child: true, Facts: book.Facts{Deletion: "d"}}, dsl.Reads{}, true},
-		"in a deletion a child that it is known to read":      {Situation{Child: true, Facts: book.Facts{Deletion: "d"}}, dsl.Reads{Children: true}, false},
-		"in a deletion related objects that it does not read": {Situation{Related: true, Facts: book.Facts{Deletion: "d"}}, dsl.Reads{Children: true}, true},
+		"nothing has come up":  {Situation{}, dsl.KnownReads{}, true},
+		"a child has changed":  {Situation{Child: true}, dsl.KnownReads{}, false},
+		"related objects have": {Situation{Related: true}, dsl.KnownReads{}, false},
+		"a right was given":    {Situation{Granted: true}, dsl.KnownReads{}, false},
+		"in a deletion a child that it is not known to read":  {Situation{Child: true, Facts: book.Facts{Deletion: "d"}}, dsl.KnownReads{}, true},
+		"in a deletion a child that it is known to read":      {Situation{Child: true, Facts: book.Facts{Deletion: "d"}}, dsl.KnownReads{Children: true}, false},
+		"in a deletion related objects that it does not read": {Situation{Related: true, Facts: book.Facts{Deletion: "d"}}, dsl.KnownReads{Children: true}, true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

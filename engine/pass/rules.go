@@ -43,13 +43,16 @@ type Rules struct {
 	Finalizer, Prefix, Retry string
 	// Earlier are the operator's finalizers under its earlier names.
 	Earlier []string
+	// Held are the parts of objects that the cache holds.
+	Held dsl.Held
 	// Names are the operator's name and its earlier ones, which are its field managers, too.
 	Names []string
 }
 
-// NewRules works them out. Key is that of digests of Secrets.
-func NewRules(op *dsl.Operator, r *dsl.Resource, key *book.Key) Rules {
-	out := Rules{Operator: op, Spec: r, Resource: r.Name.String(), Digests: r.DigestsSecrets(), KeepsReady: r.KeepsReady(), Finalizer: op.Finalizer(), Prefix: op.Prefix(), Retry: op.RetryAnnotation(), Names: []string{op.Name}}
+// NewRules works them out. Key is that of digests of Secrets. Missed, when set, is called for each field that a handler reads
+// and does not list in dsl.Reads.
+func NewRules(op *dsl.Operator, r *dsl.Resource, key *book.Key, missed func(handler string, field []string)) Rules {
+	out := Rules{Operator: op, Spec: r, Held: op.Held(r), Resource: r.Name.String(), Digests: r.DigestsSecrets(), KeepsReady: r.KeepsReady(), Finalizer: op.Finalizer(), Prefix: op.Prefix(), Retry: op.RetryAnnotation(), Names: []string{op.Name}}
 	for _, earlier := range op.Earlier() {
 		out.Earlier, out.Names = append(out.Earlier, earlier.Finalizer()), append(out.Names, earlier.Name)
 	}
@@ -63,7 +66,15 @@ func NewRules(op *dsl.Operator, r *dsl.Resource, key *book.Key) Rules {
 		reader := book.Handler{
 			Handler: h, View: book.NewView(op.View(h), own),
 			Old:     book.WantsOld(h) && !secret, // values of a Secret are never copied into annotations
-			Secrets: r.Secrets(h),
+			Secrets: r.Secrets(h), Sees: h.Sees(),
+		}
+		if reader.Sees != nil && missed != nil {
+			sees := *reader.Sees
+			sees.Missed = func(field []string) { missed(h.ID, field) }
+			reader.Sees = &sees
+			if len(r.Keep) == 0 {
+				out.Held = dsl.Held{} // so that it is known which fields there are
+			}
 		}
 		switch {
 		case h.Daemon != nil:
@@ -82,6 +93,9 @@ func NewRules(op *dsl.Operator, r *dsl.Resource, key *book.Key) Rules {
 	out.Ledger.Partial = r.Cache == dsl.CacheMetadata || len(r.Keep) > 0
 	return out
 }
+
+// Blind reports whether the cache may lack what a patch is to change.
+func (r *Rules) Blind(p *dsl.Patch) bool { return r.Ledger.Partial || r.Held.Lacks(p) }
 
 func (r *Rules) add(h book.Handler) {
 	r.Readers, r.Handlers = append(r.Readers, h), append(r.Handlers, h.Handler)

@@ -62,9 +62,10 @@ func (p *pass) writeFrom(ctx context.Context, st State, base *unstructured.Unstr
 	return st, v, err
 }
 
-// complete returns the object that a write is worked out from: read, where the cache lacks a part of it, or who set a condition.
+// complete returns the object that a write is worked out from: read, where the cache lacks a part of it that counts, or who set a
+// condition.
 func (p *pass) complete(ctx context.Context, st State, base *unstructured.Unstructured) (State, *unstructured.Unstructured, error) {
-	if len(st.Patch.Retired) == 0 && (!p.Rules.Ledger.Partial || base != p.Object) {
+	if len(st.Patch.Retired) == 0 && (base != p.Object || !p.Rules.Blind(st.Patch)) {
 		return st, base, nil
 	}
 	return p.liveWhole(ctx, st)

@@ -135,7 +135,7 @@ func (p *plan) built() actions.Built {
 }
 
 // reads returns what the expressions of a child read.
-func (p *plan) reads(c *child) dsl.Reads {
+func (p *plan) reads(c *child) dsl.KnownReads {
 	programs := slices.Concat(c.programs(), c.conditions())
 	if p.include != nil {
 		programs = append(programs, p.include)

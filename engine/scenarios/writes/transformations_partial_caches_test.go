@@ -314,7 +314,7 @@ func TestTransformationsReadOnceWhatThePartialCacheLacks(t *testing.T) {
 	scene.Play(t, scene.Scenario{
 		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.Add(dsl.Handler{ID: "one", Causes: []dsl.Cause{dsl.Reconcile}, Func: j.Note("one", wantsHost("one")), Retries: dsl.Unlimited,
-				Known: dsl.Known{Reads: dsl.Reads{Only: true, Paths: []dsl.Path{{"spec", "size"}}}}})
+				Known: dsl.Known{Reads: dsl.KnownReads{Only: true, Paths: []dsl.Path{{"spec", "size"}}}}})
 		},
 		Play: func(s *scene.Stage) {
 			s.Launch()
