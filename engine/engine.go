@@ -166,8 +166,11 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 // lock that cannot be used, or names handlers that did not end in time.
 func (e *Engine) Run(ctx context.Context) error {
 	ctx = logr.NewContext(ctx, transport.Quiet(e.log, e.faults)) // client-go logs with it
+	var saying sync.WaitGroup
+	defer saying.Wait()
 	outer, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
+	saying.Go(func() { e.sayStart(outer) })
 	if through, err := e.begin(ctx); !through {
 		return err
 	}

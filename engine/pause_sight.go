@@ -138,6 +138,18 @@ func (s *pauseSight) settle(say func()) {
 	})
 }
 
+// seen reports whether await would return at once.
+func (s *pauseSight) seen() bool {
+	select {
+	case <-s.tried:
+	default:
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.watched == nil || s.watched.State().Synced
+}
+
 // await waits until the events of the first listing have come, where there is one.
 func (s *pauseSight) await(ctx context.Context) {
 	select {

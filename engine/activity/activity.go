@@ -267,6 +267,16 @@ func (x *Hooks) say(now string) {
 	x.mu.Unlock()
 }
 
+// Startup is the startup that runs, with its last error; empty once they are through.
+func (x *Hooks) Startup() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.begun {
+		return ""
+	}
+	return x.now
+}
+
 // Checks are those of probes that are asked with the others of a cause, all at the same time. While startups are under way,
 // no probe is asked, and the one that runs is said to those who ask for readiness.
 func (x *Hooks) Checks(c dsl.Cause) []ops.Check {

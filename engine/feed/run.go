@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -53,10 +54,11 @@ func (r *runner) step(ctx context.Context) (again bool) {
 		r.end()
 		r.crd.bereft = true
 	}
+	r.starts("asking what the API server serves")
 	if !r.resolve(ctx) {
 		return true
 	}
-	r.crd.find(ctx)
+	defer r.findCRD(ctx)()
 	if !r.informers.unfound() {
 		r.informers.abandon(r.at.Resource().GVR)
 	} else if r.inquire(ctx) {
@@ -68,6 +70,7 @@ func (r *runner) step(ctx context.Context) (again bool) {
 		r.awaitNamespaces()
 		return true // the reason may change, and no event says so
 	}
+	r.starts("asking for the rights of the account")
 	missing, err := r.access.check(ctx, namespaces)
 	if err == nil {
 		err = r.informers.open(ctx, namespaces, missing)
@@ -79,6 +82,25 @@ func (r *runner) step(ctx context.Context) (again bool) {
 	again = r.judge(ctx, missing)
 	r.crd.bereft = r.crd.bereft && r.Status().Phase != Running
 	return again
+}
+
+// starts says what a feed that watches nothing yet does next.
+func (r *runner) starts(doing string) {
+	if r.Status().Phase == Starting && len(r.informers.opened()) == 0 {
+		r.set(State{Phase: Starting, Text: doing})
+	}
+}
+
+// findCRD finds out whether the resource has a CRD. Before anything is watched, nothing depends on that: the rest of the step goes on
+// until done is called.
+func (r *runner) findCRD(ctx context.Context) (done func()) {
+	if len(r.informers.opened()) > 0 {
+		r.crd.find(ctx)
+		return func() {}
+	}
+	var finding sync.WaitGroup
+	finding.Go(func() { r.crd.find(ctx) })
+	return finding.Wait
 }
 
 // awaitNamespaces sets the state of a feed without a list of namespaces.
