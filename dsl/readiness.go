@@ -59,6 +59,11 @@ func ReadinessOf(o *unstructured.Unstructured) (Readiness, error) {
 	}, nil
 }
 
+// ReadinessFields returns the fields of an object by which [ReadinessOf] judges it. Others do not change while it exists.
+func ReadinessFields() []Path {
+	return []Path{{"spec"}, {"status"}, {"metadata", "generation"}, {"metadata", "deletionTimestamp"}}
+}
+
 // validReason matches what the API server accepts as the reason of a condition.
 var validReason = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 

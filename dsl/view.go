@@ -202,6 +202,9 @@ type KnownReads struct {
 	// as that is known, in the form of Indexes.
 	Children, Related        bool
 	ChildNames, RelatedNames []string
+	// ChildFields are the fields of children that the code reads. Each begins with the child's name; an empty path is
+	// any field of any child.
+	ChildFields []Path
 	// Indexes are the names of the indexes that the code reads, sorted. "*" stands for any.
 	Indexes []string
 	// Passing: the code reads values whose changes do not run it: the time, its variables, or the previous state.
@@ -221,8 +224,9 @@ func (r KnownReads) And(other KnownReads) KnownReads {
 		Parents:  append(slices.Clone(r.Parents), other.Parents...),
 		Children: r.Children || other.Children, Related: r.Related || other.Related,
 		ChildNames: together(r.ChildNames, other.ChildNames), RelatedNames: together(r.RelatedNames, other.RelatedNames),
-		Indexes: together(r.Indexes, other.Indexes),
-		Values:  together(r.Values, other.Values), Complete: r.Complete && other.Complete,
+		ChildFields: append(slices.Clone(r.ChildFields), other.ChildFields...),
+		Indexes:     together(r.Indexes, other.Indexes),
+		Values:      together(r.Values, other.Values), Complete: r.Complete && other.Complete,
 		Passing: r.Passing || other.Passing, Only: r.Only && other.Only,
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cached"
+	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
 // Waiting returns how many objects keys of the engine's resources wait for, for tests of what is left
@@ -51,6 +53,27 @@ func Look(e *Engine, namespace, name string) {
 			panic(err)
 		}
 	}
+}
+
+// ChildChanged has a running engine see a change of a child, and reports whether that brings a pass over its owner.
+func ChildChanged(e *Engine, before, after *cached.Object) (wakes bool) {
+	ev := watch.Event{Kind: watch.Updated, Key: cache.MetaObjectToName(after), UID: after.GetUID(), Object: after, Old: before}
+	for r := range e.resources.All {
+		for _, kind := range r.family.Kinds() {
+			r.family.Seen(kind, ev)
+		}
+		at := r.box.Queue()
+		wakes = wakes || at.Working > 0 || len(at.Waiting) > 0
+	}
+	return wakes
+}
+
+// Child returns an object of the first kind that an engine's resource owns, as the cache has it.
+func Child(e *Engine, namespace, name string) (child *cached.Object) {
+	for r := range e.resources.All {
+		child, _ = r.family.Kinds()[0].Get(cache.ObjectName{Namespace: namespace, Name: name})
+	}
+	return child
 }
 
 // Rests reports whether nothing is remembered of an object but what is of all.

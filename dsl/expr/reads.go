@@ -19,6 +19,7 @@ import (
 func (p *Program) Reads() dsl.KnownReads {
 	out := dsl.KnownReads{Children: p.Uses(Children), Related: p.Uses(Related), Only: !p.Uses(Old) && !p.Uses(Diff)}
 	out.ChildNames, out.RelatedNames, out.Indexes = all(p.Children()), all(p.Related()), all(p.Indexes())
+	out.ChildFields = p.Fields(Children)
 	out.Values, out.Complete = valuesOf(p.read), true
 	out.Passing = !out.Only || p.Uses(Now) || p.Uses(Cause)
 	r := p.read(Self)
@@ -83,6 +84,22 @@ func (p *Program) read(variable string) *reader {
 	return r
 }
 
+// Fields returns the paths of a variable that the expression reads. Of an object that it only gives to ready(), these are the
+// fields by which readiness is judged. An empty path is the whole variable.
+func (p *Program) Fields(variable string) (out []dsl.Path) {
+	r := p.read(variable)
+	for i, path := range r.paths {
+		if !slices.Contains(r.judged, i) {
+			out = append(out, path)
+			continue
+		}
+		for _, field := range dsl.ReadinessFields() {
+			out = append(out, slices.Concat(path, field))
+		}
+	}
+	return out
+}
+
 // Children returns the names of the children that the expression uses, sorted: those that it selects by a constant,
 // as in children.db, children["db"] and children.?db. Whole reports whether it uses children in another way, too,
 // so that it may read any of them.
@@ -140,6 +157,8 @@ type reader struct {
 	parents []dsl.Path
 	// ways are the paths as far as they must exist.
 	ways []dsl.Path
+	// judged are the indexes of the paths whose objects the expression only gives to ready().
+	judged []int
 	// hidden: a macro's own variable has the same name.
 	hidden bool
 }
@@ -154,6 +173,11 @@ func (r *reader) visit(e ast.NavigableExpr) {
 		}
 		r.ways = append(r.ways, way)
 		return
+	}
+	if e.Kind() == ast.CallKind && e.AsCall().FunctionName() == "ready" && len(e.AsCall().Args()) == 1 {
+		if _, rooted := r.path(e.AsCall().Args()[0]); rooted {
+			r.judged = append(r.judged, len(r.paths)) // it is the next one
+		}
 	}
 	outer, binds := r.hidden, false
 	if e.Kind() == ast.ComprehensionKind {

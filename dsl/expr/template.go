@@ -226,6 +226,23 @@ func (t *Template) Programs() (out []*Program) {
 	return out
 }
 
+// Fields returns the paths that the template sets, as far as its keys are written there: a map with a computed key counts whole,
+// and so does a list.
+func (t *Template) Fields() [][]string {
+	computed := func(e Entry) bool { return len(e.Key.Pieces) > 0 }
+	if len(t.Entries) == 0 || slices.ContainsFunc(t.Entries, computed) {
+		return [][]string{nil}
+	}
+	var out [][]string
+	for _, e := range t.Entries {
+		key, _ := e.Key.Plain.(string)
+		for _, path := range e.Value.Fields() {
+			out = append(out, append([]string{key}, path...))
+		}
+	}
+	return out
+}
+
 // Uses reports whether an expression refers to the variable.
 func (t *Template) Uses(variable string) bool {
 	return slices.ContainsFunc(t.Programs(), func(p *Program) bool { return p.Uses(variable) })

@@ -165,6 +165,11 @@ type NamedChild struct {
 	Needs []string
 	// Judged: its maker decides when it is ready, and waits for that.
 	Judged bool
+	// Sets are the fields that the template sets, as paths of keys: a field whose value or key is computed counts whole. An
+	// empty path is the whole object. Nil means that they are not known.
+	Sets [][]string
+	// Strict: fields that people set beside those of the template are taken away, whatever command they use.
+	Strict bool
 }
 
 // Misfit is an error with its place within an action's configuration.

@@ -146,6 +146,18 @@ func (o *Object) Owned() string { return o.rarely().owned }
 // GetAnnotations decodes the annotations.
 func (o *Object) GetAnnotations() map[string]string { return o.texts("annotations") }
 
+// Annotation decodes one annotation, which is cheaper than all of them.
+func (o *Object) Annotation(key string) (out string) {
+	o.read(func(metadata []byte) {
+		for k, value := range scan.Members(scan.Member(metadata, "annotations")) {
+			if scan.Key(k) == key {
+				out = scan.Text(value)
+			}
+		}
+	})
+	return out
+}
+
 // GetFinalizers decodes the finalizers.
 func (o *Object) GetFinalizers() []string { return o.decoded().Finalizers }
 

@@ -30,7 +30,7 @@ import (
 
 // Box is what keeps what comes up for owners between passes; see [inbox.Box].
 type Box interface {
-	ChildSeen(owner inbox.Key, ev watch.Event)
+	ChildSeen(owner inbox.Key, ev watch.Event, idle bool)
 	Echo(owner inbox.Key, child types.UID, version string)
 	Departs(key inbox.Key, uid types.UID) bool
 	Wake(uid types.UID)
@@ -76,6 +76,7 @@ type Host interface {
 type Family struct {
 	settings Settings
 	names    names
+	looks    looks
 	renamer  *patch.Renamer
 	kinds    kinds
 	records  records
@@ -86,7 +87,7 @@ type Family struct {
 
 // New prepares the feeds of the kinds that the resource owns. They are not running yet.
 func New(s Settings) *Family {
-	f := &Family{settings: s, names: namesOf(s.Operator), renamer: patch.NewRenamer(s.Operator), kinds: kinds{own: s.Own}}
+	f := &Family{settings: s, names: namesOf(s.Operator), looks: looksOf(s.Operator, s.Resource), renamer: patch.NewRenamer(s.Operator), kinds: kinds{own: s.Own}}
 	for name, of := range s.Resource.Owned() {
 		handler := &kindHandler{family: f}
 		handler.feed = s.Feeds.New(feed.Settings{Name: name, Kind: of, Log: s.Log.WithValues("child", name.String()), Handler: handler})
@@ -139,18 +140,24 @@ func (f *Family) epoch(owner inbox.Key) uint64 {
 	return 0
 }
 
-// Seen takes an event of an object that may be a child: its owner is looked at again. An object that changed owners
-// is news for both.
+// Seen takes an event of an object that may be a child: its owner is looked at again, unless its handlers do not look at
+// what has changed. An object that changed owners is news for both.
 func (f *Family) Seen(kind *feed.Feed, ev watch.Event) {
 	defer f.settings.Box.Wake(ev.UID)
 	owner, before := f.ownerKey(kind, ev.Object), f.ownerKey(kind, ev.Old)
 	kind.Found(ev.Key)
 	if owner != nil {
-		f.settings.Box.ChildSeen(*owner, ev)
+		f.settings.Box.ChildSeen(*owner, ev, f.looks.idle(ev) && f.lives(*owner))
 	}
 	if before != nil && (owner == nil || *owner != *before) {
-		f.settings.Box.ChildSeen(*before, ev)
+		f.settings.Box.ChildSeen(*before, ev, false)
 	}
+}
+
+// lives reports whether an owner is there, and is not being deleted.
+func (f *Family) lives(owner inbox.Key) bool {
+	o, found := f.settings.Own.Get(owner)
+	return found && o.GetDeletionTimestamp() == nil
 }
 
 // ownerKey returns the key of the object of this resource that o is a child of: the one that

@@ -166,8 +166,9 @@ func (b *Box[M]) Seen(ev watch.Event) {
 }
 
 // ChildSeen takes an event of a child of the key's object. Children that exist at the start are seen by the first pass
-// anyhow, and an owner that is not known is not there, or its own first event brings it.
-func (b *Box[M]) ChildSeen(owner Key, ev watch.Event) {
+// anyhow, and an owner that is not known is not there, or its own first event brings it. Idle: no handler looks at what has
+// changed, so an owner that is ready is not woken. One that is not may wait for anything.
+func (b *Box[M]) ChildSeen(owner Key, ev watch.Event, idle bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s, known := b.knownLocked(owner)
@@ -180,6 +181,9 @@ func (b *Box[M]) ChildSeen(owner Key, ev watch.Event) {
 	}
 	if ev.Kind != watch.Deleted && s.echoes[ev.UID] == ev.Object.GetResourceVersion() {
 		delete(s.echoes, ev.UID)
+		return
+	}
+	if _, queued := s.changed[ev.UID]; idle && !queued && s.stand == b.ready && s.unfinished.count == 0 {
 		return
 	}
 	if s.changed == nil {

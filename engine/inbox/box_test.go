@@ -105,25 +105,52 @@ func TestWhatIsTakenIsThereOnce(t *testing.T) {
 		}, []string{"ADDED"}, nil, []string{"ADDED"}},
 		"a change of a child": {func(p *post) {
 			owner(p)
-			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"))
+			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), false)
 		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
 		"an own write to a child whose event comes later": {func(p *post) {
 			owner(p)
 			p.Echo(p.key, "c", "5")
-			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"))
+			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), false)
 		}, []string{"ADDED", "fresh"}, []string{"fresh"}, []string{"ADDED", "fresh"}},
 		"or before the answer": {func(p *post) {
 			owner(p)
-			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"))
+			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), false)
 			p.Echo(p.key, "c", "5")
 		}, []string{"ADDED", "fresh"}, []string{"fresh"}, []string{"ADDED", "fresh"}},
 		"somebody else's write after it": {func(p *post) {
 			owner(p)
 			p.Echo(p.key, "c", "5")
-			p.ChildSeen(p.key, p.event(watch.Updated, "c", "6"))
+			p.ChildSeen(p.key, p.event(watch.Updated, "c", "6"), false)
+		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
+		"what nobody looks at in a child, where the owner is ready": {func(p *post) {
+			owner(p)
+			p.Finished(p.key, ops.Stand{Standing: ops.Ready})
+			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), true)
+		}, []string{"ADDED", "fresh"}, []string{"fresh"}, []string{"ADDED", "fresh"}},
+		"where no pass has seen the owner": {func(p *post) {
+			owner(p)
+			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), true)
+		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
+		"where a handler waits": {func(p *post) {
+			owner(p)
+			p.Finished(p.key, ops.Stand{Standing: ops.Waits, Open: []ops.Open{{Handler: "deploy", Standing: ops.Waits, Reason: "waits for it"}}})
+			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), true)
+		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
+		"where the last pass could not be finished": {func(p *post) {
+			owner(p)
+			p.Finished(p.key, ops.Stand{Standing: ops.Ready})
+			p.Failed(p.key, errors.New("refused"), func(types.UID) *remembered { return nil })
+			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), true)
+		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
+		"where something else of the child is news already": {func(p *post) {
+			owner(p)
+			p.Finished(p.key, ops.Stand{Standing: ops.Ready})
+			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), false)
+			p.ChildSeen(p.key, p.event(watch.Updated, "c", "6"), true)
+			p.Echo(p.key, "c", "5") // the later version is noted
 		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
 		"a child with an unknown owner": {func(p *post) {
-			p.ChildSeen(p.key, p.event(watch.Added, "c", "5"))
+			p.ChildSeen(p.key, p.event(watch.Added, "c", "5"), false)
 		}, nil, nil, nil},
 		"a right that is given": {func(p *post) {
 			p.Refused(p.key, "deploy", true)
@@ -190,7 +217,7 @@ func TestForget(t *testing.T) {
 	}{
 		"nothing came meanwhile":      {func(*post) {}, true},
 		"another object has the name": {func(p *post) { p.Seen(p.event(watch.Added, "next", "9")) }, false},
-		"a child came":                {func(p *post) { p.ChildSeen(p.key, p.event(watch.Added, "c", "5")) }, false},
+		"a child came":                {func(p *post) { p.ChildSeen(p.key, p.event(watch.Added, "c", "5"), false) }, false},
 		"it went once more":           {func(p *post) { p.Seen(p.event(watch.Deleted, "next", "9")) }, false},
 	}
 	for name, tt := range tests {
@@ -291,12 +318,12 @@ func TestAKeyAtRestIsSmall(t *testing.T) {
 		"an own write to a child": {func(p *post) { p.Echo(p.key, "c", "5") }, true},
 		"and its echo": {func(p *post) {
 			p.Echo(p.key, "c", "5")
-			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"))
+			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), false)
 		}, false},
 		"what a first listing has of children": {func(p *post) {
 			ev := p.event(watch.Added, "c", "5")
 			ev.Initial = true
-			p.ChildSeen(p.key, ev)
+			p.ChildSeen(p.key, ev, false)
 		}, false},
 	}
 	for name, tt := range tests {

@@ -104,6 +104,7 @@ func (p *plan) built() actions.Built {
 		}
 		out.Children = append(out.Children, shape.NamedChild{
 			Name: name, Kind: c.kind, List: c.forEach != nil, Object: p.always(c), Maker: p.id, Needs: p.graph.Needs(name), Judged: c.ready != nil,
+			Sets: c.sets(), Strict: c.spec.Drift == dsl.DriftStrict,
 		})
 		out.Checks = append(out.Checks, c.check)
 		if !c.kind.Empty() {
@@ -143,6 +144,25 @@ func (p *plan) reads(c *child) dsl.KnownReads {
 	out := expr.ReadsOf(programs...)
 	if slices.ContainsFunc(c.conditions(), func(p *expr.Program) bool { return p.Uses(childVar) }) {
 		out.Values = append(out.Values, expr.Children+"."+c.name)
+	}
+	for _, condition := range c.conditions() {
+		for _, field := range condition.Fields(childVar) {
+			out.ChildFields = append(out.ChildFields, append(dsl.Path{c.name}, field...))
+		}
+	}
+	if c.rollout != nil { // it asks whether the controller has seen the last change
+		out.ChildFields = append(out.ChildFields, dsl.Path{c.name, "status"}, dsl.Path{c.name, "metadata", "generation"})
+	}
+	return out
+}
+
+// sets returns the fields that the child's template sets, with those that the engine makes of them.
+func (c *child) sets() [][]string {
+	out := c.template.Fields()
+	for _, path := range out {
+		if len(path) > 0 && path[0] == "stringData" { // the API server has it as data
+			out = append(out, append([]string{"data"}, path[1:]...))
+		}
 	}
 	return out
 }

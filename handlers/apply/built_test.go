@@ -106,6 +106,9 @@ func TestWhatGoesWithTheHandler(t *testing.T) {
 			for i := range test.children {
 				test.children[i].Maker = "h" // the id of the handler
 			}
+			for i := range built.Children {
+				built.Children[i].Sets = nil // TestWhatATemplateSets has these
+			}
 			if diff := cmp.Diff(test.children, built.Children); diff != "" {
 				t.Errorf("children (-want +got):\n%s", diff)
 			}
@@ -121,6 +124,36 @@ func TestWhatGoesWithTheHandler(t *testing.T) {
 				if got := strings.Trim(fmt.Sprint(h.Causes), "[]"); got != test.causes || h.NoOld == test.old {
 					t.Errorf("causes %s, without old %v, want %s, %v", got, h.NoOld, test.causes, !test.old)
 				}
+			}
+		})
+	}
+}
+
+// TestWhatATemplateSets holds which fields of a child its template is known to set.
+func TestWhatATemplateSets(t *testing.T) {
+	always := "apiVersion kind metadata.name"
+	for name, tt := range map[string]struct{ template, want string }{
+		"fields that are written":       {head + "{name: a, labels: {app: x, of: '${self.metadata.name}'}}, data: {x: '1', y: '${self.spec.y}'}", "apiVersion data.x data.y kind metadata.labels.app metadata.labels.of metadata.name"},
+		"a map that is computed":        {head + "{name: a}, data: '${self.spec.data}'", "apiVersion data kind metadata.name"},
+		"a key that is computed":        {head + "{name: a}, data: {x: '1', '${self.metadata.name}': '1'}", "apiVersion data kind metadata.name"},
+		"a list":                        {head + "{name: a}, spec: {list: [{x: '1'}]}", always + " spec.list"},
+		"an empty map":                  {head + "{name: a}, spec: {}", always + " spec"},
+		"what the server has elsewhere": {"apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {x: '1'}", always + " stringData.x data.x"},
+		"an object that is computed":    {"template: '${self.spec.object}'", ""},
+		"metadata that are computed":    {"apiVersion: v1, kind: ConfigMap, metadata: '${self.spec.metadata}'", "apiVersion kind metadata"},
+		"a field that may be left out":  {head + "{name: a}, data: {x: '${self.spec.?x}'}", "apiVersion data.x kind metadata.name"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			built, err := build(t, "{a: {"+tt.template+"}}", actions.Build{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, path := range built.Children[0].Sets {
+				got = append(got, dsl.Path(path).String())
+			}
+			if diff := cmp.Diff(tt.want, strings.Join(got, " ")); diff != "" {
+				t.Errorf("fields (-want +got):\n%s", diff)
 			}
 		})
 	}

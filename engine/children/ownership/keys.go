@@ -70,9 +70,12 @@ func applied(live metav1.Object, key string) bool {
 
 // Annotation returns one annotation. Whoever asks an unstructured object for all of them gets a copy.
 func Annotation(o metav1.Object, key string) string {
-	if u, is := o.(*unstructured.Unstructured); is {
-		text, _, _ := unstructured.NestedString(u.Object, "metadata", "annotations", key)
+	switch o := o.(type) {
+	case *unstructured.Unstructured:
+		text, _, _ := unstructured.NestedString(o.Object, "metadata", "annotations", key)
 		return text
+	case interface{ Annotation(key string) string }:
+		return o.Annotation(key)
 	}
 	return o.GetAnnotations()[key]
 }

@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dsl
+
+import "slices"
+
+// ChildView is the part of the children of one name that their owner's handlers look at. A change of the rest runs no
+// handler.
+type ChildView struct {
+	// Fields are the paths: those that the template sets, those that expressions read, and where the engine keeps the
+	// condition [Ready], those by which it judges the child.
+	Fields []Path
+	// Strict: handlers take away what people add by any kubectl command; see [DriftStrict].
+	Strict bool
+}
+
+// ChildView returns what handlers look at in the children of a name. Known is false if they may look at anything: a handler's
+// code is not known, or runs for every change of a child because its author says so.
+func (r *Resource) ChildView(name string) (view ChildView, known bool) {
+	if name == "" || slices.ContainsFunc(r.handlers, (*Handler).looksAtAnyChild) {
+		return view, false
+	}
+	for _, made := range r.Makes {
+		if made.Name != name {
+			continue
+		}
+		if known = made.Sets != nil; !known {
+			return ChildView{}, false
+		}
+		for _, path := range made.Sets {
+			view.Fields = append(view.Fields, Path(path))
+		}
+		view.Strict = view.Strict || made.Strict
+	}
+	for _, h := range r.handlers {
+		for _, read := range h.Known.Reads.ChildFields {
+			switch {
+			case len(read) == 0:
+				return ChildView{}, false
+			case read[0] == name:
+				view.Fields = append(view.Fields, read[1:])
+			}
+		}
+	}
+	if r.KeepsReady() {
+		view.Fields = append(view.Fields, ReadinessFields()...)
+	}
+	if slices.ContainsFunc(view.Fields, func(p Path) bool { return len(p) == 0 }) {
+		return ChildView{}, false
+	}
+	return view, known
+}
+
+// looksAtAnyChild reports whether the handler may look at any field of any child: it is called for children, or asked because of
+// them, and its code does not depend only on what it is known to read.
+func (h *Handler) looksAtAnyChild() bool {
+	if slices.Contains(h.given, Child) {
+		return true // by name: for every change
+	}
+	called := h.On(Child) || h.When != nil || h.Machine != nil
+	return called && !(h.Known.Reads.Only && h.Known.Reads.Complete)
+}

@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package children
+
+import (
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
+	"github.com/handwerk-dev/handwerk/engine/cached"
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+// looks are what handlers look at in children, by the names of the children: what their templates set, and what expressions
+// read. A change of the rest, as others make it all the time, renders no template. A name is missing where handlers may look at
+// anything.
+type looks struct {
+	keys  ownership.Keys
+	names map[string]look
+}
+
+// look is what handlers look at in the children of one name.
+type look struct {
+	fields cached.Fields
+	// counts reports whether handlers look at what a field manager has set.
+	counts func(manager string) bool
+}
+
+func looksOf(op *dsl.Operator, r *dsl.Resource) looks {
+	out := looks{keys: ownership.KeysOf(op), names: map[string]look{}}
+	for _, made := range r.Makes {
+		view, known := r.ChildView(made.Name)
+		if !known {
+			continue
+		}
+		counts := func(manager string) bool {
+			hand := bookkeeping.HandOf(manager)
+			return hand == bookkeeping.Editing || hand == bookkeeping.Light && view.Strict
+		}
+		out.names[made.Name] = look{cached.FieldsOf(append(view.Fields, out.own()...)), counts}
+	}
+	return out
+}
+
+// own are the fields that the engine itself looks at in a child: what ties it to its owner, and that it goes.
+func (l looks) own() []dsl.Path {
+	out := []dsl.Path{{"apiVersion"}, {"kind"}, {"metadata", "ownerReferences"}, {"metadata", "deletionTimestamp"}}
+	for _, key := range l.keys.All() {
+		out = append(out, dsl.Path{"metadata", "labels", key}, dsl.Path{"metadata", "annotations", key})
+	}
+	return out
+}
+
+// idle reports whether no handler looks at what has changed of a child.
+func (l looks) idle(ev watch.Event) bool {
+	if ev.Kind != watch.Updated || len(l.names) == 0 || !l.keys.Made(ev.Object) {
+		return false
+	}
+	title, named := ownership.ParseTitle(ownership.Annotation(ev.Object, l.keys.Child))
+	at, known := l.names[title.Name]
+	return named && known && !at.fields.Differ(ev.Object, ev.Old, at.counts)
+}
