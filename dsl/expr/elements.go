@@ -86,9 +86,10 @@ func (e *Each) Elements(scope func(vars map[string]any) Scope) ([]Element, error
 // keyed sets the key of each element.
 func (e *Each) keyed(list []Element, scope func(map[string]any) Scope) ([]Element, error) {
 	seen, secrets := map[string]bool{}, scope(nil).secrets()
+	secret := e.Key == nil && len(list) > 0 && secrets.In(e.Of.Reads().Values)
 	for i := range list {
 		one := &list[i]
-		if err := e.setKey(one, scope); err != nil {
+		if err := e.setKey(one, scope, secret); err != nil {
 			return nil, fmt.Errorf("item %d of forEach: %w", i, err)
 		}
 		if seen[one.Key] {
@@ -101,7 +102,8 @@ func (e *Each) keyed(list []Element, scope func(map[string]any) Scope) ([]Elemen
 	return list, nil
 }
 
-func (e *Each) setKey(one *Element, scope func(map[string]any) Scope) error {
+// setKey sets the key of an element. Secret: the element may be a value of a Secret.
+func (e *Each) setKey(one *Element, scope func(map[string]any) Scope, secret bool) error {
 	value := one.Vars[Item]
 	switch {
 	case e.Key != nil:
@@ -111,7 +113,7 @@ func (e *Each) setKey(one *Element, scope func(map[string]any) Scope) error {
 		}
 	case one.Key != "":
 		return nil // the key in the map
-	case scope(nil).secrets().In(e.Of.Reads().Values):
+	case secret:
 		return errors.New("forEach reads a Secret, and a key is written where people look: say with key what names an item without being secret")
 	}
 	switch value := value.(type) {

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 
@@ -259,9 +260,15 @@ func (a Applier) giveBack(ctx context.Context, c dynamic.ResourceInterface, join
 	return back, notOwned(joined)
 }
 
-// noted returns a copy of what is desired with the note on it.
+// noted returns what is desired with the note on it. Its metadata, and the annotations in there, are the caller's; the rest is not
+// copied.
 func (a Applier) noted(desired *unstructured.Unstructured) *unstructured.Unstructured {
-	out := desired.DeepCopy()
+	out := &unstructured.Unstructured{Object: maps.Clone(desired.Object)}
+	metadata := map[string]any{}
+	if given, is := desired.Object["metadata"].(map[string]any); is {
+		maps.Copy(metadata, given)
+	}
+	out.Object["metadata"] = metadata
 	if a.Note != "" {
 		notes := out.GetAnnotations()
 		notes[a.Owner.Keys.Child] = a.Note // there is an annotation already: what it is applied from
