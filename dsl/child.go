@@ -222,6 +222,25 @@ type Children interface {
 	Delete(ctx context.Context, resource, name string) error
 }
 
+// SharedChildren returns children for code that changes none of the objects that it gets. They are then not copied for it.
+func SharedChildren(c Children) Children {
+	if s, shares := c.(interface{ Shared() Children }); shares {
+		return s.Shared()
+	}
+	return c
+}
+
+// SharedReader is [SharedChildren] for code that only reads.
+func SharedReader(c ChildReader) ChildReader {
+	switch s := c.(type) {
+	case interface{ Shared() Children }:
+		return s.Shared()
+	case interface{ Shared() ChildReader }:
+		return s.Shared()
+	}
+	return c
+}
+
 // ChildAnnotation is the key of the annotation that identifies a child: "<handler>/<name>" or
 // "<handler>/<name>/<key>", with each part escaped as in the path of a URL. A [DeletePolicy] other than
 // [DeleteChild] follows behind a semicolon. A child without a name has "<handler>/", for the handler that applied

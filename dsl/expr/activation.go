@@ -134,7 +134,7 @@ func (a *activation) children(s *dsl.Subject) (map[string]any, error) {
 	if s.Children == nil {
 		return nil, errors.New("there are no children here")
 	}
-	all, err := s.Children.All()
+	all, err := dsl.SharedReader(s.Children).All()
 	if err != nil {
 		return nil, fmt.Errorf("reading children: %w", err)
 	}

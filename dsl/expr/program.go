@@ -6,6 +6,7 @@ package expr
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,6 +63,11 @@ func (p *Program) Fault(issues, doubts []Issue) *Error {
 
 // Uses reports whether the expression uses the variable. A macro that binds the same name counts, too.
 func (p *Program) Uses(variable string) bool { return p.uses[variable] }
+
+// UsesOnly reports whether the expression refers to no variables but these.
+func (p *Program) UsesOnly(variables ...string) bool {
+	return !slices.ContainsFunc(p.compiler.variables, func(name string) bool { return p.Uses(name) && !slices.Contains(variables, name) })
+}
 
 // Eval evaluates an expression and returns its value in JSON form: maps, slices, text, int64, float64, booleans and
 // nil. A time is text in RFC 3339, a duration text as 1h30m0s, and bytes are text in base64. An absent optional is

@@ -30,6 +30,13 @@ type children struct{ Reader }
 
 var _ dsl.Children = (*children)(nil)
 
+// Shared implements what [dsl.SharedChildren] asks for.
+func (c *children) Shared() dsl.Children {
+	shared := &children{c.Reader}
+	shared.shares = true
+	return shared
+}
+
 // How many times as much memory as a child's values it takes while it is applied: as the request and the answer, which are read and
 // built piece by piece; and until the pass ends: as it is wanted, and as it is.
 const (
@@ -75,7 +82,13 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 	if (w.enters || w.holds) && live == nil && deed == "" {
 		s.unconfirmed.add(w.place()) // it was there, and the cache does not show it yet
 	}
+	if deed == "" && live != nil && !s.lister.has(w.id) {
+		s.judged.add(w, result)
+	}
 	s.lister.keep(w.id, result)
+	if !c.shares {
+		result = result.DeepCopy() // for the handler, who may change it
+	}
 	if result.GetDeletionTimestamp() != nil {
 		return result, awaitsEnd(w.place())
 	}
@@ -161,7 +174,7 @@ func (c *children) Enter(ctx context.Context, all ...dsl.DesiredChild) error {
 // recreate deletes a child that is to be recreated. The error says what is waited for.
 func (c *children) recreate(ctx context.Context, f *feed.Feed, fixed *apply.FixedError) error {
 	fields, _ := dsl.ImmutableFields(fixed)
-	if err := c.deleteChild(ctx, f, fixed.Live, strings.Join(fields, ", ")); err != nil {
+	if err := c.deleteChild(ctx, f, fixed.Live.DeepCopy(), strings.Join(fields, ", ")); err != nil {
 		return err
 	}
 	return awaitsEnd(ownership.PlaceOf(fixed.Live))

@@ -105,7 +105,7 @@ func (d *deletion) listed(kind *feed.Feed) []*unstructured.Unstructured {
 	if !some {
 		return nil // so no trees are built
 	}
-	return d.session.lister.list(kind, d.owner)
+	return d.session.lister.list(kind, d.owner, false, nil)
 }
 
 // end does with a child what its policy says, and reports whether the owner has to wait for it.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 )
@@ -31,13 +32,19 @@ type lister struct {
 	applied map[id]*unstructured.Unstructured
 }
 
-// get returns a child as the pass has applied it, or as the cache of its feed has it if it has one; nil where neither does.
+// get returns a child as the pass has applied it, or as the cache of its feed has it if it has one; nil where neither does. It
+// is a private copy.
 func (l *lister) get(f *feed.Feed, which id) *unstructured.Unstructured {
-	l.mu.Lock()
-	applied := l.applied[which]
-	l.mu.Unlock()
-	if applied != nil {
+	if applied := l.kept(which); applied != nil {
 		return applied.DeepCopy()
+	}
+	return l.show(f, which)
+}
+
+// show is get for those who do not change what they get: a child that the pass has applied is not copied.
+func (l *lister) show(f *feed.Feed, which id) *unstructured.Unstructured {
+	if applied := l.kept(which); applied != nil {
+		return applied
 	}
 	if f == nil {
 		return nil
@@ -48,22 +55,25 @@ func (l *lister) get(f *feed.Feed, which id) *unstructured.Unstructured {
 	return nil
 }
 
-// keep keeps a child as the pass leaves it.
+// kept returns a child as the pass has applied it, nil where it has not.
+func (l *lister) kept(which id) *unstructured.Unstructured {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.applied[which]
+}
+
+// keep keeps a child as the pass leaves it. Nobody changes it any more.
 func (l *lister) keep(which id, o *unstructured.Unstructured) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.applied == nil {
 		l.applied = map[id]*unstructured.Unstructured{}
 	}
-	l.applied[which] = o.DeepCopy()
+	l.applied[which] = o
 }
 
 // has reports whether the pass has applied a child.
-func (l *lister) has(which id) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.applied[which] != nil
-}
+func (l *lister) has(which id) bool { return l.kept(which) != nil }
 
 // empty reports whether the pass has applied no child.
 func (l *lister) empty() bool {
@@ -84,24 +94,34 @@ func (l *lister) some(holds func(*unstructured.Unstructured) bool) bool {
 	return false
 }
 
-// matching returns the children that the pass has applied and that a function selects.
-func (l *lister) matching(selects func(*unstructured.Unstructured) bool) (out []*unstructured.Unstructured) {
+// matching returns the children that the pass has applied and that a function selects. Shares: they are not copied.
+func (l *lister) matching(selects func(*unstructured.Unstructured) bool, shares bool) (out []*unstructured.Unstructured) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, o := range l.applied {
-		if selects(o) {
+		switch {
+		case !selects(o):
+		case shares:
+			out = append(out, o)
+		default:
 			out = append(out, o.DeepCopy())
 		}
 	}
 	return out
 }
 
-// list returns the owner's children among the objects of a feed, sorted.
-func (l *lister) list(f *feed.Feed, owner ownership.Owner) (out []*unstructured.Unstructured) {
-	gvr, keys := f.Resource().GVR, map[cache.ObjectName]bool{}
+// list returns the owner's children among the objects of a feed, sorted. Shares: they are as show returns them. Skips, when set,
+// selects cached objects to leave out.
+func (l *lister) list(f *feed.Feed, owner ownership.Owner, shares bool, skips func(*cached.Object) bool) (out []*unstructured.Unstructured) {
+	gvr, keys, read := f.Resource().GVR, map[cache.ObjectName]bool{}, l.get
+	if shares {
+		read = l.show
+	}
 	for _, mark := range owner.Marks() {
 		for _, o := range f.OwnedBy(mark) {
-			keys[cache.MetaObjectToName(o)] = true
+			if key := cache.MetaObjectToName(o); skips == nil || l.has(id{gvr, key}) || !skips(o) {
+				keys[key] = true
+			}
 		}
 	}
 	l.mu.Lock()
@@ -112,7 +132,7 @@ func (l *lister) list(f *feed.Feed, owner ownership.Owner) (out []*unstructured.
 	}
 	l.mu.Unlock()
 	for _, key := range slices.SortedFunc(maps.Keys(keys), func(a, b cache.ObjectName) int { return strings.Compare(a.String(), b.String()) }) {
-		if o := l.get(f, id{gvr, key}); o != nil && owner.Has(o) {
+		if o := read(f, id{gvr, key}); o != nil && owner.Has(o) {
 			out = append(out, o)
 		}
 	}

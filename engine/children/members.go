@@ -33,7 +33,7 @@ func (s *Session) Members() (out []Member) {
 	owner := s.owner()
 	seen := map[ownership.Place]bool{}
 	for kind := range s.family.kinds.all {
-		for _, o := range s.lister.list(kind, owner) {
+		for _, o := range s.lister.list(kind, owner, false, nil) {
 			one := Member{Place: ownership.PlaceOf(o), Object: o, Holds: s.needs(owner, o)}
 			one.Spec, _ = owner.Spec(o)
 			one.Recorded, seen[one.Place] = owner.Record.Lists(one.Place), true

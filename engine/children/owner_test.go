@@ -41,23 +41,26 @@ func TestTheFinalizerOfChildren(t *testing.T) {
 	}
 }
 
-// TestAnAppliedChildIsACopy holds that a handler which changes the answer of Apply does not change the pass's child, and that the pass's
-// child is read before the one in the cache.
-func TestAnAppliedChildIsACopy(t *testing.T) {
+// TestAnAppliedChildIsCopiedForThoseWhoMayChangeIt holds that the pass's child is read before the one in the cache, and is copied but for
+// those who say that they do not change it.
+func TestAnAppliedChildIsCopiedForThoseWhoMayChangeIt(t *testing.T) {
 	var l lister
 	which, given := id{key: cache.MetaObjectToName(configMap())}, configMap()
 	if l.get(nil, which) != nil || !l.empty() || l.has(which) {
 		t.Error("a child is there before it was applied")
 	}
 	l.keep(which, given)
-	given.SetName("other")
 	l.get(nil, which).SetName("another")
+	if l.show(nil, which) != given {
+		t.Error("the child was copied for nothing")
+	}
 	if got := l.get(nil, which); got.GetName() != "child" || l.empty() || !l.has(which) {
 		t.Errorf("the child is %v", got)
 	}
 	named := func(o *unstructured.Unstructured) bool { return o.GetName() == "child" }
 	other := func(o *unstructured.Unstructured) bool { return !named(o) }
-	if len(l.matching(named)) != 1 || len(l.matching(other)) != 0 || !l.some(named) || l.some(other) {
+	l.matching(named, false)[0].SetName("another")
+	if len(l.matching(named, true)) != 1 || len(l.matching(other, true)) != 0 || !l.some(named) || l.some(other) {
 		t.Error("the applied children do not match")
 	}
 }

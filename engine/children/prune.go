@@ -24,7 +24,7 @@ import (
 func (s *Session) Sight(ctx context.Context) {
 	with, owner := s.family.settings, s.owner()
 	for _, kind := range s.family.kinds.feeds {
-		if s.pass.Gone || !with.Register.Kept() || !kind.Known() || with.Register.Has(with.Resource.Name, kind.Resource().GroupKind()) || len(s.lister.list(kind, owner)) == 0 {
+		if s.pass.Gone || !with.Register.Kept() || !kind.Known() || with.Register.Has(with.Resource.Name, kind.Resource().GroupKind()) || len(s.lister.list(kind, owner, true, nil)) == 0 {
 			continue
 		}
 		if err := with.Register.Enter(ctx, with.Resource.Name, kind.Resource().GroupKind()); err != nil {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/collision"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/transport"
@@ -26,10 +27,19 @@ type Reader struct {
 	// span and attempt are those of a handler; filters have none.
 	span    *transport.Span
 	attempt collision.Attempt
-	failed  atomic.Bool
+	failed  *atomic.Bool
+	// shares: its user does not change what it gets, so nothing is copied.
+	shares bool
 }
 
 var _ dsl.ChildReader = (*Reader)(nil)
+
+// Shared implements what [dsl.SharedReader] asks for.
+func (c *Reader) Shared() dsl.ChildReader {
+	shared := *c
+	shared.shares = true
+	return &shared
+}
 
 // Failed reports whether some children could not be read that may be readable a moment later.
 func (c *Reader) Failed() bool { return c.failed.Load() }
@@ -85,20 +95,23 @@ func (c *Reader) List(resource string) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.session.lister.list(f, c.session.owner()), nil
+	return c.session.lister.list(f, c.session.owner(), c.shares, nil), nil
 }
 
 // All returns the children that were applied with names. It fails rather than leave some out, for
 // what it does not return is taken to be gone.
-func (c *Reader) All() ([]dsl.ChildObject, error) {
+func (c *Reader) All() ([]dsl.ChildObject, error) { return c.all(nil) }
+
+// all is All without cached objects that a function selects.
+func (c *Reader) all(skips func(*cached.Object) bool) ([]dsl.ChildObject, error) {
 	s, owner := c.session, c.session.owner()
 	if err := s.family.kinds.complete(); err != nil {
 		return nil, c.note(err)
 	}
 	// unowned ones are known to the pass that applied them alone
-	found := s.lister.matching(func(o *unstructured.Unstructured) bool { return owner.Forgets(o) })
+	found := s.lister.matching(func(o *unstructured.Unstructured) bool { return owner.Forgets(o) }, c.shares)
 	for kind := range s.family.kinds.all {
-		found = append(found, s.lister.list(kind, owner)...)
+		found = append(found, s.lister.list(kind, owner, c.shares, skips)...)
 	}
 	var out []dsl.ChildObject
 	for _, o := range found {

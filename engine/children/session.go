@@ -4,6 +4,7 @@
 package children
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -25,6 +26,8 @@ import (
 type Memory struct {
 	// settled are children that the server rewrote.
 	settled apply.Settled
+	// inputs are what children were made from that are as they are wanted.
+	inputs settledBy
 	// claims are about the children that two handlers want.
 	claims collision.Memory[id]
 	// record is what is known of the owner's record; nil before a pass has read it.
@@ -79,6 +82,7 @@ type Session struct {
 	family      *Family
 	pass        Pass
 	lister      lister
+	judged      judged
 	journal     journal
 	writer      ownerWriter
 	record      ownerRecord
@@ -106,11 +110,11 @@ func (f *Family) Begin(p Pass) *Session {
 
 // For returns the children for one attempt of a handler, which may write them in the span.
 func (s *Session) For(span *transport.Span, a collision.Attempt) dsl.Children {
-	return &children{Reader{session: s, span: span, attempt: a}}
+	return &children{Reader{session: s, span: span, attempt: a, failed: new(atomic.Bool)}}
 }
 
 // Reader returns the children for the filters of a handler.
-func (s *Session) Reader() *Reader { return &Reader{session: s} }
+func (s *Session) Reader() *Reader { return &Reader{session: s, failed: new(atomic.Bool)} }
 
 // Base is the owner as the pass has written it so far: what is written later is worked out from that.
 func (s *Session) Base() *unstructured.Unstructured { return s.writer.get() }

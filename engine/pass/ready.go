@@ -185,7 +185,7 @@ func (p conditions) saidBy(r book.Handler) (said obstacle, known bool) {
 // unready returns which handlers have children, nil where that is not known, how many children there are, and those that are not
 // ready.
 func (p conditions) unready() (makers map[string]bool, n int, out []obstacle) {
-	all, err := p.family.Reader().All()
+	all, err := p.family.Reader().Shared().All()
 	if err != nil {
 		return nil, 0, []obstacle{{
 			grade: handlerOpen, status: metav1.ConditionFalse, reason: reconciling, message: "The children cannot be read yet.", mild: true,

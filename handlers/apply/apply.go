@@ -80,6 +80,9 @@ func build(compiler *expr.Compiler, b actions.Build, config childrenConfig) (act
 	if b.IncludeWhen != nil {
 		made.include, made.includeParams = p.include(b.IncludeWhen.Text, made.children), b.IncludeWhen.Params
 	}
+	for _, c := range made.children {
+		c.sources = made.sources(c)
+	}
 	made.graph = p.needs(made.children)
 	p.twice(made.children)
 	if err := errors.Join(p.faults...); err != nil {
@@ -215,6 +218,8 @@ type child struct {
 	looks bool
 	// bound is the role of a binding, if grants finds it among the children.
 	bound *child
+	// sources are what the template reads; nil if they are not known.
+	sources *sources
 	// config is the whole configuration of the child; source is its template.
 	config, source any
 }

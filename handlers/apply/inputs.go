@@ -44,7 +44,7 @@ func (s seen) All() ([]dsl.ChildObject, error) {
 // holds evaluates a predicate on an existing object. If a value is missing, or the object is being deleted, it does
 // not hold yet.
 func (in inputs) holds(c *condition, o *object) (bool, error) {
-	if o.live == nil || o.ending() {
+	if o.read() == nil || o.ending() {
 		return false, nil
 	}
 	vars := map[string]any{childVar: o.live.Object}

@@ -12,8 +12,13 @@ import (
 
 // prune takes away the handler's objects that are not desired any more.
 func (p *pass) prune(ctx context.Context, taken places) {
-	p.clear(ctx, func(found []dsl.ChildObject) []dsl.ChildObject {
-		return taken.without(found, p.r.Object.GetNamespace())
+	own := p.r.Object.GetNamespace()
+	p.clear(ctx, func() ([]dsl.ChildObject, error) {
+		if known, is := p.owned.(dsl.ChildInputs); is { // it builds no trees of those that stay
+			return known.Left(p.id, taken.having(own))
+		}
+		all, err := p.owned.All()
+		return taken.without(all, own), err
 	})
 }
 
@@ -21,7 +26,7 @@ func (p *pass) prune(ctx context.Context, taken places) {
 // retains those that should stay. It needs no expressions, except for children of an owner that has lost its
 // record, which it finds by their templates.
 func (p *pass) leave(ctx context.Context) {
-	missed, err := p.r.Children.Missed()
+	missed, err := p.owned.Missed()
 	if err != nil {
 		p.result.fail("reading children", err)
 		return
@@ -29,8 +34,9 @@ func (p *pass) leave(ctx context.Context) {
 	if missed {
 		p.find(ctx)
 	}
-	p.clear(ctx, func(found []dsl.ChildObject) []dsl.ChildObject {
-		return slices.DeleteFunc(found, func(one dsl.ChildObject) bool { return !needsRemoval(one.ChildSpec) })
+	p.clear(ctx, func() ([]dsl.ChildObject, error) {
+		all, err := p.owned.All()
+		return slices.DeleteFunc(all, func(one dsl.ChildObject) bool { return !needsRemoval(one.ChildSpec) }), err
 	})
 }
 
@@ -44,7 +50,7 @@ func (p *pass) end(ctx context.Context, taken places) {
 		if o.child.stays || o.live == nil {
 			continue
 		}
-		if err := p.r.Children.Remove(ctx, dsl.ChildObject{ChildSpec: o.spec(), Object: o.live}); err != nil {
+		if err := p.owned.Remove(ctx, dsl.ChildObject{ChildSpec: o.spec(), Object: o.live}); err != nil {
 			p.result.fail(o.label(), err)
 		}
 	}
@@ -59,7 +65,7 @@ func (p *pass) find(ctx context.Context) {
 		p.sender.enter(ctx, level)
 		for _, st := range level {
 			for _, o := range st.objects {
-				if _, live, err := p.r.Children.Stale(ctx, o.desired, o.spec()); err == nil {
+				if _, live, err := p.owned.Stale(ctx, o.desired, o.spec()); err == nil {
 					o.live = live
 				}
 			}
@@ -69,11 +75,11 @@ func (p *pass) find(ctx context.Context) {
 
 // clear takes away this handler's unwanted children. It does nothing while something fails or waits, because the
 // desired objects may change then.
-func (p *pass) clear(ctx context.Context, unwanted func([]dsl.ChildObject) []dsl.ChildObject) {
+func (p *pass) clear(ctx context.Context, unwanted func() ([]dsl.ChildObject, error)) {
 	if !p.result.quiet() || ctx.Err() != nil {
 		return
 	}
-	all, err := p.r.Children.All()
+	all, err := unwanted()
 	if err != nil {
 		p.result.fail("reading children", err)
 		return
@@ -81,6 +87,6 @@ func (p *pass) clear(ctx context.Context, unwanted func([]dsl.ChildObject) []dsl
 	kept := func(found dsl.ChildObject) bool {
 		return found.Handler != p.id || found.Ownership == dsl.Unowned || found.OnDelete == dsl.RetainChild
 	}
-	r := remover{children: p.r.Children, graph: p.graph, deletion: p.r.Cause == dsl.Delete}
-	p.result.add(r.removeAll(ctx, unwanted(slices.DeleteFunc(all, kept))))
+	r := remover{children: p.owned, graph: p.graph, deletion: p.r.Cause == dsl.Delete}
+	p.result.add(r.removeAll(ctx, slices.DeleteFunc(all, kept)))
 }

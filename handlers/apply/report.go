@@ -124,7 +124,7 @@ func (p *plan) last(s *dsl.Subject) string {
 	case found:
 		return fmt.Sprintf("generation %d is not applied as a whole", before.ObservedGeneration)
 	}
-	all, err := s.Children.All()
+	all, err := dsl.SharedReader(s.Children).All()
 	if err != nil || slices.ContainsFunc(all, func(c dsl.ChildObject) bool { return c.Handler == p.id }) {
 		return ""
 	}

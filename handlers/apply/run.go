@@ -6,6 +6,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -15,6 +16,8 @@ import (
 type pass struct {
 	*plan
 	r *dsl.Request
+	// owned are the object's children. Nothing here changes the objects that they give.
+	owned dsl.Children
 	// sender applies the desired objects.
 	sender sender
 	// result has the failures and waits so far.
@@ -23,7 +26,8 @@ type pass struct {
 
 // run is the handler.
 func (p *plan) run(ctx context.Context, r *dsl.Request) error {
-	run := &pass{plan: p, r: r, sender: sender{r.Children, r.Log, r.Object.GetNamespace()}}
+	run := &pass{plan: p, r: r, owned: dsl.SharedChildren(r.Children)}
+	run.sender = sender{run.owned, r.Log, r.Object.GetNamespace()}
 	var taken places
 	switch {
 	case p.final:
@@ -52,6 +56,7 @@ func (p *pass) keep(ctx context.Context) places {
 		}
 		p.level(ctx, d, level)
 	}
+	p.settle(d)
 	p.prune(ctx, d.taken)
 	return d.taken
 }
@@ -59,10 +64,15 @@ func (p *pass) keep(ctx context.Context) places {
 // desired returns the desired objects before any is computed. After an error, children that do not need the children
 // of other handlers can be computed all the same.
 func (p *pass) desired() (*desired, error) {
-	all, err := p.r.Children.All()
+	var all []dsl.ChildObject
+	var err error
+	if slices.ContainsFunc(slices.Collect(maps.Values(p.children)), func(c *child) bool { return c.looks }) {
+		all, err = p.owned.All() // reading all that there are takes time
+	}
 	others := slices.DeleteFunc(all, func(found dsl.ChildObject) bool { return found.Handler == p.id || p.graph.Has(found.Name) })
 	sees := inputs{owner: &p.r.Subject, params: p.params, others: others, unknown: err, states: states{}}
-	return &desired{plan: p.plan, inputs: sees, taken: places{}}, err
+	known, _ := p.owned.(dsl.ChildInputs)
+	return &desired{plan: p.plan, inputs: sees, known: known, taken: places{}}, err
 }
 
 // level handles children that do not depend on each other.

@@ -5,6 +5,7 @@ package apply
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -29,7 +30,7 @@ func (s sender) enter(ctx context.Context, level []*state) {
 	var all []dsl.DesiredChild
 	for _, st := range level {
 		for _, o := range st.objects {
-			if o.err == nil && (o.child.spec.ByLabel() || s.namespace == "") {
+			if o.err == nil && o.settled == nil && (o.child.spec.ByLabel() || s.namespace == "") {
 				all = append(all, dsl.DesiredChild{ChildSpec: o.spec(), Object: o.desired})
 			}
 		}
@@ -44,6 +45,7 @@ func (s sender) enter(ctx context.Context, level []*state) {
 
 // send applies objects, several in parallel.
 func (s sender) send(ctx context.Context, objects []*object) {
+	objects = slices.DeleteFunc(slices.Clone(objects), func(o *object) bool { return o.settled != nil })
 	each(ctx, objects, func(o *object) {
 		if o.err != nil {
 			return

@@ -21,6 +21,8 @@ type state struct {
 	excluded bool
 	// open: it is not complete, so children that need it must wait.
 	open bool
+	// inputs is what the template reads of the handled object, once it is needed.
+	inputs []any
 	// result has its failures and waits.
 	result result
 }
@@ -87,8 +89,8 @@ func (s states) split(names []string) (excluded, others []string) {
 func (s states) live() (out []dsl.ChildObject) {
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		for _, o := range s[name].objects {
-			if o.live != nil {
-				out = append(out, dsl.ChildObject{ChildSpec: o.spec(), Object: o.live})
+			if live := o.read(); live != nil {
+				out = append(out, dsl.ChildObject{ChildSpec: o.spec(), Object: live})
 			}
 		}
 	}
@@ -108,7 +110,12 @@ type object struct {
 	place   place
 	// live is the object as applied, or as found; nil if it is not known.
 	live *unstructured.Unstructured
-	err  error
+	// settled is the object if it need not be applied; desired is nil then.
+	settled *dsl.SettledChild
+	// inputs is a hash of what it was made from, zero if that is not known, and size is how large it came out.
+	inputs uint64
+	size   int
+	err    error
 	// held: its update must wait for that of others.
 	held bool
 }

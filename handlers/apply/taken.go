@@ -4,9 +4,9 @@
 package apply
 
 import (
+	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -46,30 +46,21 @@ func (p places) add(level []*state) {
 // without returns those of the existing objects that are not desired. It compares objects, and not the names of
 // children, because an object may now belong to another child. It also compares the place where an object was
 // applied, because a template of a cluster-scoped kind may contain a namespace. Own is the owner's namespace.
-func (p places) without(found []dsl.ChildObject, own string) (out []dsl.ChildObject) {
-	applied := map[types.UID]bool{}
-	for _, o := range p {
-		if o.live != nil && o.live.GetUID() != "" {
-			applied[o.live.GetUID()] = true
-		}
-	}
-	for _, one := range found {
-		if p[placeOf(one, own)] == nil && !applied[one.Object.GetUID()] {
-			out = append(out, one)
-		}
-	}
-	return out
+func (p places) without(found []dsl.ChildObject, own string) []dsl.ChildObject {
+	has := p.having(own)
+	return slices.DeleteFunc(found, func(one dsl.ChildObject) bool {
+		o := one.Object
+		return has(dsl.SettledChild{Kind: o.GroupVersionKind(), Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID()})
+	})
 }
 
-// placeOf returns the place of an existing object. Without a namespace it has the owner's, as desired objects have.
-func placeOf(found dsl.ChildObject, own string) place {
-	u := found.Object
-	out := place{
-		group: schema.FromAPIVersionAndKind(u.GetAPIVersion(), u.GetKind()).Group,
-		kind:  u.GetKind(), namespace: u.GetNamespace(), name: u.GetName(),
+// having returns a function that reports whether an existing object is desired.
+func (p places) having(own string) func(dsl.SettledChild) bool {
+	applied := map[types.UID]bool{}
+	for _, o := range p {
+		if uid := o.uid(); uid != "" {
+			applied[uid] = true
+		}
 	}
-	if out.namespace == "" {
-		out.namespace = own
-	}
-	return out
+	return func(one dsl.SettledChild) bool { return p[placeIn(&one, own)] != nil || applied[one.UID] }
 }

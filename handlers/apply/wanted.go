@@ -21,6 +21,8 @@ import (
 type desired struct {
 	*plan
 	inputs inputs
+	// known remembers what children were made from; nil if nothing does.
+	known dsl.ChildInputs
 	// taken has every desired object so far.
 	taken places
 	// rendered is the size of all rendered templates.
@@ -114,6 +116,15 @@ func (d *desired) object(st *state, e expr.Element) {
 	if c.include != nil && c.includesEach() && !d.included(c.include.program, st, label, scope) {
 		return
 	}
+	inputs := d.inputsOf(st, e)
+	if live := d.settled(c, e.Key, inputs); live != nil {
+		d.rendered += live.Size
+		st.objects = append(st.objects, &object{
+			child: c, key: e.Key, vars: e.Vars, called: label, hidden: c.hides(secrets), inputs: inputs, size: live.Size,
+			settled: live, place: placeIn(live, d.inputs.owner.Object.GetNamespace()),
+		})
+		return
+	}
 	own := scope
 	own.Room = expr.NewRoom(expr.MostOfAnObject)
 	value, err := c.template.Render(own)
@@ -122,7 +133,7 @@ func (d *desired) object(st *state, e expr.Element) {
 		return
 	}
 	d.rendered += own.Room.Used()
-	o := &object{child: c, key: e.Key, vars: e.Vars, called: label, hidden: c.hides(secrets)}
+	o := &object{child: c, key: e.Key, vars: e.Vars, called: label, hidden: c.hides(secrets), inputs: inputs, size: own.Room.Used()}
 	if err := o.fit(value, d.inputs.owner.Object.GetNamespace()); err != nil {
 		st.open = true
 		st.result.fail(label, err)
