@@ -14,7 +14,9 @@
 // In addition to the libraries of Kubernetes there are these functions. ready(object) says by the rules of kstatus
 // whether an object is ready; it is false for an object that is missing or being deleted. hash(any) returns a short
 // digest, which is equal for equal values. base64(text or bytes) encodes. unbase64(text) decodes, and fails for
-// invalid base64 and for results that are not text.
+// invalid base64 and for results that are not text. merge(map, map), pick(map, keys) and omit(map, keys) make maps of maps. json(any),
+// unjson(text), yaml(any) and unyaml(text) write and read texts. sha256(text or bytes) is a digest in hexadecimal digits, and
+// random(n, seed) gives n letters that are the same for the same seed.
 package expr
 
 import (

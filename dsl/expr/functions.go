@@ -28,7 +28,8 @@ func (functions) LibraryName() string { return "handwerk" }
 // CompileOptions declares the functions.
 func (functions) CompileOptions() []cel.EnvOption {
 	one := func(t *cel.Type) []*cel.Type { return []*cel.Type{t} }
-	return []cel.EnvOption{
+	return append(trees(),
+		ext.Math(), ext.Bindings(),
 		ext.Encoders(ext.EncodersVersion(0)), // later versions write JSON with spaces that vary between builds
 		cel.Function("ready",
 			cel.Overload("ready_map", one(cel.MapType(cel.StringType, cel.DynType)), cel.BoolType),
@@ -42,7 +43,7 @@ func (functions) CompileOptions() []cel.EnvOption {
 			cel.SingletonUnaryBinding(encode)),
 		cel.Function("unbase64",
 			cel.Overload("unbase64_string", one(cel.StringType), cel.StringType, cel.UnaryBinding(decode))),
-	}
+	)
 }
 
 // ProgramOptions adds the functions to the cost model.
@@ -101,8 +102,9 @@ func (c costs) CallCost(function, overload string, args []ref.Val, result ref.Va
 	switch function {
 	case "ready":
 		cost = 100 // about the cost of reading some fields and the conditions
-	case "hash", "base64", "unbase64", "base64.encode", "base64.decode":
-		for _, arg := range args {
+	case "hash", "base64", "unbase64", "base64.encode", "base64.decode", "sha256", "random",
+		"merge", "omit", "pick", "json", "unjson", "yaml", "unyaml":
+		for _, arg := range append(args[:len(args):len(args)], result) { // YAML with aliases gives more than it is given
 			cost += uint64(math.Ceil(size(arg.Value()) / 10)) // CEL's cost for traversing a text
 		}
 		cost++

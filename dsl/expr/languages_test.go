@@ -36,7 +36,7 @@ func TestSyntaxOfOtherLanguagesIsReportedWithTheExpressionToWrite(t *testing.T) 
 		"a request by a module":   {"http.get('x')", "1:1: " + requests},
 		"a request by a function": {"httpGet('x')", "1:1: " + requests},
 		"a request of the shell":  {"curl('http://x').body", "1:1: " + requests},
-		"a request of Python":     {"requests.get(self.spec.url).json()", "1:1: " + requests},
+		"a request of Python":     {"requests.get(self.spec.url).text()", "1:1: " + requests},
 		"a request of JavaScript": {"fetch(self.spec.url)", "1:1: " + requests},
 
 		"a function that stands behind a field":             {"upperAscii(self.spec.b)", "1:1: upperAscii() stands behind its value: write self.spec.b.upperAscii()"},

@@ -128,6 +128,9 @@ func TestNothingIsSaidAboutWhatIsRight(t *testing.T) {
 		"[self.spec.name, self.spec.blob].join('-')", "{'a': self.spec.name, 'b': self.spec.replicas}.a + 1", "'%s-%d'.format([self.spec.name, self.spec.replicas])", "dyn(self.spec.replicas) == 'x'",
 		"self.spec.name.matches('^a') && self.spec.name.size() > 1 && self.spec.name.find('a') == ''", "string(self.spec.replicas) + 'x'", "int(self.spec.name) + 1", "double(self.spec.replicas) * 1.5",
 		"cidr('10.0.0.0/8').containsIP(self.spec.name)", "url(self.spec.name).getHost() == 'x'", "-self.spec.replicas < 1 && !self.spec.paused", "self.spec.replicas % 2 == 0",
+		"cel.bind(s, self.spec, s.replicas > 1 && s.name == 'x')", "merge(self.spec, {'x': 1}).x == 1", "pick(self.spec, ['name']).name == 'x'", "omit(self.spec.map, self.spec.texts) == {}",
+		"unjson(self.spec.name).a.b == 1 && unyaml(self.spec.name).a.b == 1", "json(self.spec) + yaml(self.spec.list) + sha256(self.spec.name) + random(self.spec.replicas, self.spec.name)",
+		"math.greatest(self.spec.replicas, 3) > 1", "math.least(self.spec.list.map(x, x.size)) > 1",
 	}
 	c, s := compiler(t), schemas(t)
 	for _, text := range tests {
@@ -151,6 +154,8 @@ func TestWhatCannotBeRightIsFound(t *testing.T) {
 		causes = append(causes, string(c))
 	}
 	tests := map[string]string{
+		"cel.bind(s, self.spec, s.replcias > 1)":     `1:26: unknown field "replcias" in s (did you mean "replicas"?)`,
+		"random(self.spec.name, 'x')":                `1:1: cannot use random() with text (self.spec.name) and text`,
 		"self.spec.replcias > 1":                     `1:11: unknown field "replcias" in self.spec (did you mean "replicas"?)`,
 		"self.spec\n  .replcias > 1":                 `2:4: unknown field "replcias" in self.spec (did you mean "replicas"?)`,
 		"self.stat == 1":                             `1:6: unknown field "stat" in self (want one of metadata, spec, status)`,

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package expr_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestFunctionsMakeTreesAndTexts(t *testing.T) {
+	vars := map[string]any{
+		"base": map[string]any{"a": int64(1), "in": map[string]any{"x": int64(1), "y": int64(2)}, "list": []any{int64(1), int64(2)}},
+		"over": map[string]any{"b": true, "in": map[string]any{"y": "two"}, "list": []any{int64(3)}, "a": nil},
+	}
+	tests := map[string]struct {
+		text string
+		want any
+	}{
+		"merge goes into maps, and replaces everything else": {"merge(base, over)", map[string]any{
+			"a": nil, "b": true, "in": map[string]any{"x": int64(1), "y": "two"}, "list": []any{int64(3)},
+		}},
+		"merge leaves its arguments as they are":   {"[merge(base, over)].size() == 1 ? base['in'].y : 0", int64(2)},
+		"merge takes what the expression has made": {"merge({'a': dyn({'b': 1})}, {'a': dyn({'c': 2})})", map[string]any{"a": map[string]any{"b": int64(1), "c": int64(2)}}},
+		"omit leaves entries out":                  {"omit(base, ['list', 'in', 'none'])", map[string]any{"a": int64(1)}},
+		"pick takes entries":                       {"pick(base, ['a', 'none'])", map[string]any{"a": int64(1)}},
+		"json sorts keys, and keeps signs":         {"json({'b': [dyn(1), dyn('<&>')], 'a': dyn(null)})", `{"a":null,"b":[1,"<&>"]}`},
+		"unjson keeps whole numbers":               {`unjson('{"a": [1, 1.5, "x"]}').a`, []any{int64(1), 1.5, "x"}},
+		"yaml sorts keys":                          {"yaml({'b': [dyn(1), dyn('yes')], 'a': dyn({'x': 'y'})})", "a:\n  x: \"y\"\nb:\n  - 1\n  - \"yes\"\n"},
+		"unyaml reads as kubectl does":             {`unyaml("a: 1\nb: [x, 2026-01-01]\n1: one")`, map[string]any{"a": int64(1), "b": []any{"x", "2026-01-01"}, "1": "one"}},
+		"sha256 of a text":                         {"sha256('abc')", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+		"sha256 of bytes":                          {"sha256(b'abc')", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+		"random is the same for the same seed":     {"random(8, 'a') == random(8, 'a') && random(8, 'a') != random(8, 'b')", true},
+		"random has as many letters as are wanted": {"random(100, 'a').matches('^[a-z2-9]{100}$')", true},
+		"random that is longer begins alike":       {"random(100, 'a').startsWith(random(40, 'a'))", true},
+		"a name is bound within an expression":     {"cel.bind(n, self.metadata.name, n + '-' + n)", "a-a"},
+		"numbers are compared and rounded":         {"[dyn(math.greatest(1, 3, 2)), dyn(math.ceil(1.2)), dyn(math.least(4, 2))]", []any{int64(3), 2.0, int64(2)}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := evaluate(t, test.text, vars)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", test.text, diff)
+			}
+		})
+	}
+}
+
+func TestFunctionsRefuseWhatTheyCannotRead(t *testing.T) {
+	bomb := "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
+	for i, last := 0, "a"; i < 9; i++ {
+		next := string(rune('b' + i))
+		bomb += next + ": &" + next + " [" + strings.Repeat("*"+last+", ", 9) + "*" + last + "]\n"
+		last = next
+	}
+	vars := map[string]any{"text": "{secret", "bomb": bomb, "deep": strings.Repeat("[", 20_000)}
+	for name, test := range map[string]struct{ text, want string }{
+		"a text that is not JSON":            {"unjson(text)", "unjson(): the text is not JSON"},
+		"a text that is not YAML":            {"unyaml(text)", "unyaml(): the text is not YAML, or its aliases make it too large"},
+		"YAML that grows without bound":      {"unyaml(bomb)", "unyaml(): the text is not YAML, or its aliases make it too large"},
+		"JSON that is too deep":              {"unjson(deep)", "unjson(): the text is not JSON"},
+		"no letters":                         {"random(0, 'a')", "random(): want 1 to 1000 letters"},
+		"too many letters":                   {"random(1001, 'a')", "random(): want 1 to 1000 letters"},
+		"text that grows with each encoding": {"[1,2,3,4,5].map(a, [1,2,3,4,5].map(b, json([text, text, text, bomb, bomb])))[0][0].size() < 0 ? '' : " + strings.Repeat("json(", 40) + "bomb" + strings.Repeat(")", 40), "it costs more than one evaluation may (is it a loop over a long list?)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := evaluate(t, test.text, vars)
+			if err == nil || err.Error() != test.want {
+				t.Errorf("error %v, want %s", err, test.want)
+			}
+			if err != nil && strings.Contains(err.Error(), "secret") {
+				t.Errorf("the error quotes the text: %v", err)
+			}
+		})
+	}
+}
