@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package cmd is the command line of an operator: run, play, test, validate, crd, rbac, bundle, cleanup, status, why, tree, graph,
-// init, schema, version and completion.
+// init, schema, eval, version and completion.
 //
 // A main package of one line makes a whole operator of it; see [Main]. Tests, and programs that control their
 // process themselves, call [Run], which changes nothing that is global to the process.
