@@ -61,9 +61,16 @@ func (c configMap) blankOr(o *unstructured.Unstructured) *unstructured.Unstructu
 	}}
 }
 
-// store updates the ConfigMap, or creates it.
+// store updates the ConfigMap, or creates it. One whose last key was taken out has no managedFields any more, and the API server does
+// not begin with them by itself: what is written then would be nobody's, and would not count. So the update names the manager.
 func (c configMap) store(ctx context.Context, o *unstructured.Unstructured, there bool) (*unstructured.Unstructured, error) {
 	if there {
+		if len(o.GetManagedFields()) == 0 {
+			o.SetManagedFields([]metav1.ManagedFieldsEntry{{
+				Manager: c.manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1",
+				FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:data":{}}`)},
+			}})
+		}
 		return c.client.Update(ctx, o, metav1.UpdateOptions{FieldManager: c.manager})
 	}
 	return c.client.Create(ctx, o, metav1.CreateOptions{FieldManager: c.manager})

@@ -38,6 +38,15 @@ func TestAKindIsRegisteredBeforeItsFirstChild(t *testing.T) {
 			v.Next(scene.AppliesChild("app", "ConfigMap", "a"))
 			v.Wrote("patch configmaps default/a")
 		},
+		"a register that was emptied counts when a kind is registered again": func(v *scene.Versions) {
+			// The API server drops data without keys, and a manager without fields with it.
+			v.Load(`{apiVersion: v1, kind: ConfigMap, metadata: {name: op-children, namespace: ops, uid: emptied, creationTimestamp: "2030-01-01T00:00:00Z"}}`)
+			v.Next(scene.AppliesChild("app", "ConfigMap", "a"))
+			v.Wrote("update configmaps ops/op-children", "patch configmaps default/a")
+			v.WantRegistered("ConfigMap")
+			v.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: other, namespace: another}}`)
+			v.Wrote("patch configmaps another/a")
+		},
 		"what others have registered stays": func(v *scene.Versions) {
 			v.Next(scene.AppliesChild("app", "ConfigMap", "a"))
 			v.Update(scene.ConfigMaps, scene.OpsNamespace, "op-children", scene.SetField("Secret\n", "data", "others.example.com"))
