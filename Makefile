@@ -7,6 +7,8 @@ IMAGE            ?= handwerk:dev
 MAIN             ?= ./cmd/operator
 PLATFORMS        ?= linux/amd64,linux/arm64
 IMAGE_FLAGS      ?= -licenses Apache-2.0 -- run --config /etc/handwerk
+# The commit that make bench-quick compares with: without changes the one before HEAD.
+AGAINST          ?= $(shell git diff --quiet HEAD && echo HEAD~1 || echo HEAD)
 # The language server that editors run for YAML; make test-editor gets it from npm.
 YAML_LANGUAGE_SERVER_VERSION ?= 1.19.2
 
@@ -74,20 +76,16 @@ lint: $(GOLANGCI) ## Run the linters.
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
 
 .PHONY: bench
-bench: controlplane ## Measure speed and memory (an hour); docs/performance.md explains the figures.
+bench: controlplane ## Measure speed and memory (half an hour); docs/performance.md explains the figures.
 	cd bench && go run . $(BENCH_FLAGS)
 
 .PHONY: bench-quick
-bench-quick: controlplane ## Measure in small (4 minutes), and say which ratios have moved.
-	cd bench && go run . -quick -compare baseline.json $(BENCH_FLAGS)
+bench-quick: controlplane ## Say what has moved since the commit AGAINST, and how sure it is (4 minutes).
+	cd bench && go run . -against $(AGAINST) -scenarios backlog,restart,children,deletion -n 400 -rounds 7 -rest 0 $(BENCH_FLAGS)
 
-.PHONY: bench-large
-bench-large: controlplane ## Measure with up to 100,000 objects (an hour).
-	cd bench && for n in 5000 20000 100000; do go run . -subjects minimal,go -scenarios restart,memory,react,resync -rounds 1 -n $$n -part $$n $(BENCH_FLAGS) || exit; done
-
-.PHONY: bench-families
-bench-families: controlplane ## Measure operators with more children (5 minutes).
-	cd bench && go run . -subjects families,sample -scenarios backlog,storm,memory,restart,resync -rounds 1 -n 1000 -part families $(BENCH_FLAGS)
+.PHONY: bench-growth
+bench-growth: ## Measure the cost of a handler, child, namespace and resource, with few and with many (2 minutes).
+	cd engine/scenarios/growth && HANDWERK_GROWTH=1 go test -count 1 -timeout 30m
 
 .PHONY: schema
 schema: ## Write docs/operator.schema.json, docs/cases.schema.json and the reference in docs/language.md anew.

@@ -22,19 +22,6 @@ type request struct {
 	ResponseStatus              struct{ Code int }
 }
 
-// kind names the kind of a request: "patch foos/status".
-func (r request) kind() string {
-	kind := r.Verb
-	if strings.Contains(r.RequestURI, "force=") {
-		kind = "apply" // only server-side apply has it
-	}
-	kind += " " + r.ObjectRef.Resource
-	if r.ObjectRef.Subresource != "" {
-		kind += "/" + r.ObjectRef.Subresource
-	}
-	return kind
-}
-
 // requested returns the requests about objects that a program with such a user agent has sent since the log was so
 // long. Watches do not count, for they are logged when they end, nor does what is asked of the server as a whole. The
 // log is written before the answer is, so it is complete once the program has nothing under way.
@@ -76,20 +63,7 @@ func (p *plane) logged() (int64, error) {
 	return info.Size(), nil
 }
 
-// kinds counts requests by kind.
-func kinds(requests []request) map[string]int {
-	out := map[string]int{}
-	for _, r := range requests {
-		kind := r.kind()
-		if r.ResponseStatus.Code >= 300 {
-			kind += " (refused)"
-		}
-		out[kind]++
-	}
-	return out
-}
-
-// about are the requests for objects: without lists, and without what an operator asks once, about its rights and the
+// about are the requests for objects: without lists, and without those that an operator sends once, about its rights and the
 // CRDs.
 func about(requests []request) []request {
 	return slices.DeleteFunc(slices.Clone(requests), func(r request) bool {

@@ -44,14 +44,14 @@ func newFoos(client *wire.Client, namespace string) *foos {
 
 func nameOf(i int) string { return fmt.Sprintf("foo-%06d", i) }
 
-// fresh takes away what there is in a namespace and makes new Foos there, so that each subject finds the same, and no trace of
+// fresh takes away everything in a namespace and makes new Foos there, so that each subject finds the same, and no trace of
 // another one. The follower must be closed in the end.
-func (s *session) fresh(ctx context.Context, namespace string, count, size int) (*foos, *follower, error) {
+func (s *session) fresh(ctx context.Context, namespace string, count int) (*foos, *follower, error) {
 	f := newFoos(s.client, namespace)
 	if err := f.clear(ctx); err != nil {
 		return nil, nil, err
 	}
-	if err := f.fill(ctx, count, size); err != nil {
+	if err := f.fill(ctx, count, s.size); err != nil {
 		return nil, nil, err
 	}
 	w, err := follow(ctx, s.client, f.path, availableCell, f.all())
@@ -141,9 +141,9 @@ func newFoo(i, size int) []byte {
 // all are the numbers of all Foos.
 func (f *foos) all() int { return len(f.asked) }
 
-// scale asks for that many replicas of every Foo, as fast as the server takes it.
-func (f *foos) scale(ctx context.Context, replicas int64) error {
-	return f.some(ctx, f.all(), func(ctx context.Context, i int) error { return f.scaleOne(ctx, i, replicas) })
+// scale asks for that many replicas of the first Foos, as fast as the server takes it.
+func (f *foos) scale(ctx context.Context, count int, replicas int64) error {
+	return f.some(ctx, count, func(ctx context.Context, i int) error { return f.scaleOne(ctx, i, replicas) })
 }
 
 func (f *foos) scaleOne(ctx context.Context, i int, replicas int64) error {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -23,13 +24,13 @@ type plane struct {
 	audit string
 }
 
-func (p plan) startPlane(ctx context.Context) (*plane, error) {
-	dir := filepath.Join(p.dir, "plane")
+// startPlane starts one that keeps its data in a folder.
+func startPlane(ctx context.Context, dir string) (*plane, error) {
 	started, err := start(launch{
-		path: p.controlplane,
+		path: "../bin/controlplane",
 		args: []string{"start", "--dir", dir, "--crds", "../samples/foo/crd.yaml", "--without", "kcm,scheduler,kwok", "--audit",
 			"--arg", "etcd=--quota-backend-bytes=8589934592"},
-		log: filepath.Join(p.dir, "plane.log"),
+		log: dir + ".log",
 	})
 	if err != nil {
 		return nil, err
@@ -76,7 +77,28 @@ func (p *plane) ready(ctx context.Context) error {
 	}
 }
 
-// cpu is the processor time that the control plane has taken so far.
-func (p *plane) cpu() time.Duration { return tree(p.process.cmd.Process.Pid) }
+// cpu is the processor time that API server and etcd have taken so far.
+func (p *plane) cpu() (sum time.Duration, err error) {
+	root := p.process.cmd.Process.Pid
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", root))
+	for _, thread := range threads {
+		data, err := os.ReadFile(thread)
+		if err != nil {
+			return 0, err
+		}
+		for field := range strings.FieldsSeq(string(data)) {
+			pid, err := strconv.Atoi(field)
+			if err != nil {
+				return 0, err
+			}
+			took, err := processor(pid)
+			if err != nil {
+				return 0, err
+			}
+			sum += took
+		}
+	}
+	return sum, err
+}
 
 func (p *plane) stop() { _ = p.process.stop() } // nothing is measured any more

@@ -38,12 +38,10 @@ type process struct {
 	// looked is closed at lookedAt, when it reports that it has looked at everything.
 	looked   chan struct{}
 	lookedAt time.Time
-	// looks are what it reports in the end, there to be read once ended is closed.
-	looks []looks.Look
 	// ended is closed when it has ended and was waited for.
 	ended chan struct{}
 	err   error
-	// profiling is what writes profiles of one that does not write them itself, if they are wanted.
+	// profiling writes profiles of the program, if they are wanted.
 	profiling *profiling
 	// metrics is the address of the metrics of one that has no other way to report.
 	metrics string
@@ -79,10 +77,6 @@ func (p *process) read(out io.Reader) {
 		if scanner.Text() == looks.Looked {
 			p.lookedAt = time.Now()
 			close(p.looked)
-			continue
-		}
-		if look, is := looks.Parse(scanner.Bytes()); is {
-			p.looks = append(p.looks, look)
 		}
 	}
 	p.err = p.cmd.Wait()

@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -101,6 +102,11 @@ func (f *foos) verifyConfigs(ctx context.Context) error {
 		return fmt.Errorf("verifying the end state: %d Foos have no ConfigMap", len(owners))
 	}
 	return nil
+}
+
+// verifyBoth verifies both.
+func (f *foos) verifyBoth(ctx context.Context) error {
+	return errors.Join(f.verifyStatus(ctx), f.verifyConfigs(ctx))
 }
 
 // verifyGone returns an error if there is a Foo.

@@ -15,9 +15,9 @@ import (
 	"github.com/handwerk-dev/handwerk/bench/wire"
 )
 
-// versions says what is measured, with what and on what.
+// versions names the programs that are measured, and the machine.
 func (p plan) versions(ctx context.Context, plane *plane) (string, error) {
-	client, err := wire.New(plane.kubeconfig, "bench-loader", 1, false)
+	client, err := wire.New(plane.kubeconfig, "bench-loader", 1)
 	if err != nil {
 		return "", err
 	}
@@ -42,7 +42,7 @@ func (p plan) versions(ctx context.Context, plane *plane) (string, error) {
 		strings.TrimSpace(string(commit)), version[0], version[1], server.GitVersion, runtime.Version(), machine()), nil
 }
 
-// machine is what this one has.
+// machine describes this one.
 func machine() string {
 	text := fmt.Sprintf("%d cores", runtime.NumCPU())
 	for _, from := range [][2]string{{"/proc/cpuinfo", "model name"}, {"/proc/meminfo", "MemTotal"}} {

@@ -90,7 +90,7 @@ func (c *controller) children(ctx context.Context, e event) error {
 	now := *s
 	s.config = now.wanted // what the watch will say, which may come before the answer
 	c.mu.Unlock()
-	if err := c.reporter.Saw(e.name, now.wanted); err != nil {
+	if err := c.reporter.Saw(e.name); err != nil {
 		return err
 	}
 	if now.config != now.wanted {

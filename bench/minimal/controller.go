@@ -76,7 +76,7 @@ func (c *controller) give(ctx context.Context, e event) {
 
 // status makes the status say what the spec asks for.
 func (c *controller) status(ctx context.Context, e event) error {
-	if err := c.reporter.Saw(e.name, e.wanted); err != nil {
+	if err := c.reporter.Saw(e.name); err != nil {
 		return err
 	}
 	if e.reported == e.wanted {
@@ -114,7 +114,7 @@ var (
 
 // finalizer keeps a finalizer on each Foo and takes it off when the Foo is deleted.
 func (c *controller) finalizer(ctx context.Context, e event) error {
-	if err := c.reporter.Saw(e.name, e.wanted); err != nil {
+	if err := c.reporter.Saw(e.name); err != nil {
 		return err
 	}
 	switch {

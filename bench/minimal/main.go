@@ -22,20 +22,18 @@ func main() {
 	job := flag.String("job", "status", "what to do: status, children or finalizer")
 	namespace := flag.String("namespace", "default", "where the Foos are")
 	expected := flag.Int("n", 0, "how many Foos there are")
-	traced := flag.Bool("trace", false, "report each look, when it stops")
-	http2 := flag.Bool("http2", false, "use one connection of HTTP/2 rather than a connection of HTTP/1.1 a worker")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := run(ctx, *job, *namespace, *http2, looks.New(os.Stdout, *expected, *traced))
+	err := run(ctx, *job, *namespace, looks.New(os.Stdout, *expected))
 	if err != nil && ctx.Err() == nil {
 		fmt.Fprintln(os.Stderr, "minimal:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, job, namespace string, http2 bool, reporter *looks.Reporter) error {
-	client, err := wire.New(os.Getenv("KUBECONFIG"), "bench-minimal", workers+2, http2)
+func run(ctx context.Context, job, namespace string, reporter *looks.Reporter) error {
+	client, err := wire.New(os.Getenv("KUBECONFIG"), "bench-minimal", workers+2)
 	if err != nil {
 		return err
 	}
@@ -48,17 +46,12 @@ func run(ctx context.Context, job, namespace string, http2 bool, reporter *looks
 	defer stop()
 	switch job {
 	case "status":
-		err = c.work(ctx, c.status, c.followFoos)
+		return c.work(ctx, c.status, c.followFoos)
 	case "finalizer":
-		err = c.work(ctx, c.finalizer, c.followFoos)
+		return c.work(ctx, c.finalizer, c.followFoos)
 	case "children":
 		c.known = map[string]*state{}
-		err = c.work(ctx, c.children, c.followBoth)
-	default:
-		return fmt.Errorf("there is no job %q", job)
+		return c.work(ctx, c.children, c.followBoth)
 	}
-	if flushErr := reporter.Flush(); err == nil {
-		err = flushErr
-	}
-	return err
+	return fmt.Errorf("there is no job %q", job)
 }

@@ -6,15 +6,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strconv"
 	"syscall"
-	"time"
 
 	"github.com/go-logr/zapr"
 	"go.uber.org/zap"
@@ -23,7 +20,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/handwerk-dev/handwerk/bench/looks"
-	"github.com/handwerk-dev/handwerk/bench/profile"
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
 )
@@ -35,37 +31,34 @@ func main() {
 	job := flag.String("job", "status", "what to do: status, children or finalizer")
 	namespace := flag.String("namespace", "default", "where the Foos are")
 	expected := flag.Int("n", 0, "how many Foos there are")
-	traced := flag.Bool("trace", false, "report each look, when it stops")
-	resync := flag.Duration("resync", 0, "look at every Foo again so often")
-	prefix := flag.String("profile", "", "write pprof profiles to files that begin so: cpu while it runs, heap when it stops")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	reporter := looks.New(os.Stdout, *expected, *traced)
-	op, err := chosen(*job, *resync, reporter)
+	op, err := chosen(*job, looks.New(os.Stdout, *expected))
 	if err == nil {
 		op.Scope.Namespaces = []string{*namespace}
-		err = profile.During(ctx, *prefix, func(ctx context.Context) error { return run(ctx, op) })
+		err = run(ctx, op)
 	}
-	if err = errors.Join(err, reporter.Flush()); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "operator:", err)
 		os.Exit(1)
 	}
 }
 
 // chosen is the operator that does a job.
-func chosen(job string, resync time.Duration, reporter *looks.Reporter) (*dsl.Operator, error) {
-	op := dsl.New("bench-go")
+func chosen(job string, reporter *looks.Reporter) (*dsl.Operator, error) {
+	reads := dsl.Reads("spec.replicas", "status.availableReplicas")
+	op := dsl.New("bench-go-" + job) // each job has an operator of its own: one looks for the children that it once had
 	var err error
 	op.Resource("foos.v1alpha1.samplecontroller.k8s.io", func(foo *dsl.Resource) {
-		foo.Workers, foo.Resync = workers, resync
+		foo.Workers = workers
 		switch job {
 		case "status":
-			foo.OnReconcile("status", reported(reporter, status))
+			foo.OnReconcile("status", reported(reporter, status), reads)
 		case "children":
 			foo.Owns("configmaps.v1")
-			foo.OnReconcile("config", reported(reporter, config))
-			foo.OnReconcile("status", status)
+			foo.OnReconcile("config", reported(reporter, config), reads)
+			foo.OnReconcile("status", status, reads)
 		case "finalizer":
 			foo.OnDelete("farewell", func(context.Context, *dsl.Request) error { return nil })
 		default:
@@ -78,7 +71,7 @@ func chosen(job string, resync time.Duration, reporter *looks.Reporter) (*dsl.Op
 // reported makes a handler report each object that it sees.
 func reported(reporter *looks.Reporter, fn dsl.Func) dsl.Func {
 	return func(ctx context.Context, r *dsl.Request) error {
-		if err := reporter.Saw(r.Object.GetName(), replicas(r.Object)); err != nil {
+		if err := reporter.Saw(r.Object.GetName()); err != nil {
 			return err
 		}
 		return fn(ctx, r)
@@ -118,7 +111,7 @@ func run(ctx context.Context, op *dsl.Operator) error {
 	}
 	log := zapr.NewLogger(logger)
 	klog.SetLoggerWithOptions(log, klog.ContextualLogger(true))
-	e, err := engine.New(op, engine.Settings{Config: config, Log: log, Rested: debug.FreeOSMemory})
+	e, err := engine.New(op, engine.Settings{Config: config, Log: log})
 	if err != nil {
 		return err
 	}

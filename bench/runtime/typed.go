@@ -27,7 +27,7 @@ type typed struct {
 	job      string
 }
 
-func setUpTyped(manager ctrl.Manager, job string, reporter *looks.Reporter) error {
+func setUp(manager ctrl.Manager, job string, reporter *looks.Reporter) error {
 	t := &typed{manager.GetClient(), reporter, job}
 	b := ctrl.NewControllerManagedBy(manager).For(&Foo{}).WithOptions(controller.Options{MaxConcurrentReconciles: workers})
 	if job == "children" {
@@ -42,7 +42,7 @@ func (t *typed) Reconcile(ctx context.Context, r ctrl.Request) (ctrl.Result, err
 	if err := t.Get(ctx, r.NamespacedName, foo); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if err := t.reporter.Saw(foo.Name, foo.Spec.Replicas); err != nil {
+	if err := t.reporter.Saw(foo.Name); err != nil {
 		return ctrl.Result{}, err
 	}
 	switch t.job {
