@@ -20,7 +20,7 @@ var corners = []corner{
 	{"a change that one of the handlers looks at", "handler", []int{10, 40}, []int{1, 10, 50, 100, 200}, false, changeSeenBy(oneSees)},
 	{"children are made", "child", []int{10, 50}, []int{1, 10, 100, 500}, false, childrenMade},
 	{"children change with their owner", "child", []int{10, 50}, []int{1, 10, 100, 500}, false, childrenChanged},
-	{"each child is touched by a stranger", "touch", []int{10}, []int{1, 10, 100, 500}, false, childrenTouched},
+	{"each child is touched by a stranger", "touch", []int{10, 50}, []int{1, 10, 100, 500}, false, childrenTouched},
 	{"an owner of children is found again", "child", []int{10, 50}, []int{1, 10, 100, 500}, false, childrenFound},
 	{"a start in namespaces with a Foo each", "namespace", []int{5, 20}, []int{1, 10, 100, 1000}, true, namespacesFound},
 	{"a change in each namespace", "change", []int{5, 20}, []int{1, 10, 100, 1000}, false, namespacesChanged},
