@@ -18,11 +18,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	applyv1 "k8s.io/client-go/applyconfigurations/core/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/cmd/door"
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/kube"
 	"github.com/handwerk-dev/handwerk/engine/pause"
 	"github.com/handwerk-dev/handwerk/engine/transport"
 )
@@ -168,7 +168,7 @@ func (p *program) pause(ctx context.Context, f *pauseFlags, out io.Writer) error
 	}
 	clock := &serverClock{}
 	config.Wrap(clock.read)
-	client, err := kubernetes.NewForConfig(config)
+	client, err := kube.New(config)
 	if err != nil {
 		return fmt.Errorf("connecting: %w", err)
 	}
@@ -194,7 +194,7 @@ func (p *program) pause(ctx context.Context, f *pauseFlags, out io.Writer) error
 }
 
 // whoAmI returns the name of the user, empty where the API server does not say it.
-func whoAmI(ctx context.Context, client kubernetes.Interface) string {
+func whoAmI(ctx context.Context, client kube.Interface) string {
 	review, err := client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		return ""
@@ -230,7 +230,7 @@ func (p *program) resume(ctx context.Context, f *whichFlags, out io.Writer) erro
 	if err != nil {
 		return err
 	}
-	client, err := kubernetes.NewForConfig(config)
+	client, err := kube.New(config)
 	if err != nil {
 		return fmt.Errorf("connecting: %w", err)
 	}

@@ -18,9 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/handwerk-dev/handwerk/engine/kube"
 	"github.com/handwerk-dev/handwerk/engine/why"
 )
 
@@ -31,7 +31,7 @@ const eventsMost = 20
 type alone struct {
 	found      *discovered
 	objects    dynamic.Interface
-	kubernetes kubernetes.Interface
+	kubernetes kube.Interface
 	// operator is the one that is asked; empty for any.
 	operator string
 	out      *why.Answer
@@ -47,7 +47,7 @@ func readAlone(ctx context.Context, config *rest.Config, q why.Question, operato
 	if a.objects, err = dynamic.NewForConfig(config); err != nil {
 		return nil, err
 	}
-	if a.kubernetes, err = kubernetes.NewForConfig(config); err != nil {
+	if a.kubernetes, err = kube.New(config); err != nil {
 		return nil, err
 	}
 	object, resource, err := a.object(ctx, q)

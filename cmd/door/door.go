@@ -24,9 +24,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/handwerk-dev/handwerk/engine/kube"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
@@ -79,7 +79,7 @@ func Open(ctx context.Context, config *rest.Config, namespace string, to Target)
 	if to.Unlocked && to.Pod == "" {
 		return at(ops.DebugAddress, to.Operator)
 	}
-	client, err := kubernetes.NewForConfig(config)
+	client, err := kube.New(config)
 	if err != nil {
 		return nil, fmt.Errorf("finding the operator: %w", err)
 	}
@@ -90,7 +90,7 @@ func Open(ctx context.Context, config *rest.Config, namespace string, to Target)
 // Home returns the namespace in which an operator runs: that of its Lease. The config leads to the API server, and namespace is that
 // of its context, which counts where the user may not list the Leases of all namespaces.
 func Home(ctx context.Context, config *rest.Config, namespace string, to Target) (string, error) {
-	client, err := kubernetes.NewForConfig(config)
+	client, err := kube.New(config)
 	if err != nil {
 		return "", fmt.Errorf("finding operator %s: %w", to.Operator, err)
 	}

@@ -17,17 +17,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
+	"github.com/handwerk-dev/handwerk/engine/kube"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
 // search finds the process of an operator in a cluster.
 type search struct {
 	config *rest.Config
-	client kubernetes.Interface
+	client kube.Interface
 	home   string
 	to     Target
 }

@@ -11,11 +11,11 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/kube"
 	"github.com/handwerk-dev/handwerk/engine/rbac"
 )
 
@@ -53,7 +53,7 @@ func lookup(ctx context.Context, op *dsl.Operator, c *catalog.Catalog) rbac.Look
 func Reviewer(config *rest.Config, account string) (rbac.Reviewer, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
-	typed, err := kubernetes.NewForConfig(config)
+	typed, err := kube.New(config)
 	if err != nil {
 		return nil, fmt.Errorf("connecting: %w", err)
 	}

@@ -21,11 +21,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/kube"
 )
 
 // ErrMissing is wrapped by the errors of [Catalog.Resolve] and [Catalog.KindOf] when the API
@@ -98,7 +98,7 @@ func New(
 // Dial returns a catalog of the cluster that config reaches. An error means that the cluster could not
 // be asked.
 func Dial(ctx context.Context, config *rest.Config) (*Catalog, error) {
-	typed, err := kubernetes.NewForConfig(config)
+	typed, err := kube.New(config)
 	if err != nil {
 		return nil, fmt.Errorf("connecting: %w", err)
 	}
@@ -106,10 +106,10 @@ func Dial(ctx context.Context, config *rest.Config) (*Catalog, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting: %w", err)
 	}
-	if _, err := typed.ServerVersionWithContext(ctx); err != nil {
+	if _, err := typed.Discovery.ServerVersionWithContext(ctx); err != nil {
 		return nil, fmt.Errorf("asking the API server: %w", err)
 	}
-	return New(typed.DiscoveryClient, dyn, typed.AuthorizationV1()), nil
+	return New(typed.Discovery, dyn, typed.AuthorizationV1()), nil
 }
 
 // Resolve finds a watchable resource by its plural name. Without a version it returns the version that the server

@@ -22,11 +22,11 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
 	broadcast "k8s.io/client-go/tools/events"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
+	"github.com/handwerk-dev/handwerk/engine/kube"
 	"github.com/handwerk-dev/handwerk/engine/notfound"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/transport"
@@ -55,7 +55,7 @@ type Recorder struct {
 
 // Settings are what a recorder needs.
 type Settings struct {
-	Client kubernetes.Interface
+	Client kube.Interface
 	// Operator is the name under which Events are reported.
 	Operator string
 	Log      logr.Logger

@@ -22,12 +22,12 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
 	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
+	"github.com/handwerk-dev/handwerk/engine/kube"
 )
 
 // The defaults of [Settings].
@@ -61,11 +61,11 @@ type Settings struct {
 	// PodName is the pod that this process runs in. Required in mode life.
 	PodName string
 	// Client should give up on a request in less than RenewDeadline.
-	Client kubernetes.Interface
+	Client kube.Interface
 	// Watcher, when set, watches the Lease while this process leads, so that it notices at once
 	// when somebody else takes the Lease or deletes it. It must not have a timeout. Without the
 	// right to watch the Lease it is not used.
-	Watcher kubernetes.Interface
+	Watcher kube.Interface
 	Log     logr.Logger
 	// Metrics show whether the process leads. Optional.
 	Metrics Metrics

@@ -19,7 +19,7 @@ const askTimeout = 2 * time.Second
 func (c *Clients) Ask(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	request := c.Kubernetes.Discovery().RESTClient().Get().AbsPath("/readyz").MaxRetries(0).Throttle(flowcontrol.NewFakeAlwaysRateLimiter())
+	request := c.Discovery.RESTClient().Get().AbsPath("/readyz").MaxRetries(0).Throttle(flowcontrol.NewFakeAlwaysRateLimiter())
 	if err := request.Do(ctx).Error(); err != nil {
 		return fmt.Errorf("asking whether the API server is ready: %w", err)
 	}

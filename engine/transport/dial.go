@@ -10,12 +10,12 @@ import (
 
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cached/wire"
+	"github.com/handwerk-dev/handwerk/engine/kube"
 	"github.com/handwerk-dev/handwerk/engine/leader"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
@@ -47,12 +47,12 @@ type Clients struct {
 	Caching       *wire.Caching
 	Metadata      metadata.Interface
 	// Kubernetes sends Events and asks for access.
-	Kubernetes kubernetes.Interface
+	Kubernetes kube.Interface
 	// Discovery finds the served resources.
 	Discovery discovery.DiscoveryInterfaceWithContext
 	// Lock is for the leader's lock. It has a connection and a timeout of its own, so that a slow request of a handler cannot
 	// cost the lease.
-	Lock kubernetes.Interface
+	Lock kube.Interface
 }
 
 // Dial makes the clients. It sends no request.
@@ -98,12 +98,12 @@ func dial(s Settings) (*Clients, error) {
 	if c.Metadata, err = metadata.NewForConfigAndClient(metadata.ConfigFor(config), shared); err != nil {
 		return nil, err
 	}
-	typed, err := kubernetes.NewForConfigAndClient(config, shared)
+	typed, err := kube.NewWith(config, shared)
 	if err != nil {
 		return nil, err
 	}
-	c.Kubernetes, c.Discovery = typed, typed.DiscoveryClient
-	c.Lock, err = kubernetes.NewForConfig(lock)
+	c.Kubernetes, c.Discovery = typed, typed.Discovery
+	c.Lock, err = kube.New(lock)
 	return c, err
 }
 
