@@ -18,7 +18,10 @@ import (
 
 // BenchmarkPass measures what is done for one object, in time and allocations.
 func BenchmarkPass(b *testing.B) {
-	b.Run("a change that is answered with a status", benchChange)
+	b.Run("a change that is answered with a status", func(b *testing.B) { benchChange(b, sizeInStatus) })
+	for _, n := range []int{1, 10, 50, 100, 200} {
+		b.Run(fmt.Sprintf("a change for one of %d handlers", n), func(b *testing.B) { benchChange(b, amongOthers(n)) })
+	}
 	passes := map[string]struct {
 		pass     func(e *engine.Engine, namespace, name string)
 		runs     int // of the handler, in each pass
@@ -58,12 +61,12 @@ func BenchmarkPass(b *testing.B) {
 	}
 }
 
-// benchChange measures an update, what the cluster in memory does for that and for the status that answers it, and the pass for the
-// echo.
-func benchChange(b *testing.B) {
+// benchChange measures an update, with what the cluster in memory does for that and for the status that answers it.
+func benchChange(b *testing.B, define func(*bustle, *dsl.Resource)) {
 	const count = 100
 	x := newBustle(b, count)
-	x.start(count)
+	x.launch(inGo(define)(x), engine.Settings{Config: x.cluster.Config()})
+	x.await(count)
 	b.ReportAllocs()
 	for n := 0; b.Loop(); n++ {
 		x.cluster.Update(scene.Foos, "default", fmt.Sprintf("foo-%d", n%count), func(foo *unstructured.Unstructured) {
@@ -92,6 +95,16 @@ func handlersThatRun(n int) func(*bustle, *dsl.Resource) {
 				x.runs.Add(1)
 				return nil
 			})
+		}
+	}
+}
+
+// amongOthers sets a status for a size, beside handlers of other fields.
+func amongOthers(n int) func(*bustle, *dsl.Resource) {
+	return func(x *bustle, foo *dsl.Resource) {
+		sizeInStatus(x, foo)
+		for i := range n - 1 {
+			foo.OnReconcile(fmt.Sprintf("other-%d", i), scene.Succeeds, dsl.Field(fmt.Sprintf("spec.other-%d", i)))
 		}
 	}
 }

@@ -32,6 +32,8 @@ import (
 // Handler is a handler from the view of books.
 type Handler struct {
 	*dsl.Handler
+	// Place is its place among the handlers, in their order. Its entry is there in most books, so that it need not be looked for.
+	Place int
 	// View is the handler's view.
 	View View
 	// Old: the state that it handled last is kept for it.
@@ -93,13 +95,16 @@ func (n named) entry() Entry {
 }
 
 // Entry returns a handler's entry, or the zero Entry.
-func (b Book) Entry(id string) (e Entry, found bool) {
-	for _, n := range b.entries {
-		if n.id == id {
-			return n.entry(), true
-		}
+func (b Book) Entry(id string) (e Entry, found bool) { return b.entryAt(b.at(id, 0)) }
+
+// of is Entry for a handler whose place is known.
+func (b Book) of(h Handler) (e Entry, found bool) { return b.entryAt(b.at(h.ID, h.Place)) }
+
+func (b Book) entryAt(at int) (e Entry, found bool) {
+	if at < 0 {
+		return Entry{}, false
 	}
-	return Entry{}, false
+	return b.entries[at].entry(), true
 }
 
 // All yields the handlers' entries, by their ids.
@@ -115,37 +120,39 @@ func (b Book) All() iter.Seq2[string, Entry] {
 
 // With returns the book with a handler's entry replaced.
 func (b Book) With(id string, e Entry) Book {
-	if b.Rests(id, e) {
+	at := b.at(id, 0)
+	if b.rests(at, e) {
 		return b
 	}
 	b = b.Clone()
-	b.Put(id, e)
+	b.put(at, id, e)
 	return b
 }
 
-// Rests reports whether a handler's entry equals this one and only says that the handler is at rest.
-func (b Book) Rests(id string, e Entry) bool {
-	at := b.at(id)
-	return at >= 0 && b.entries[at].rests(e)
-}
+// rests reports whether the entry at an index equals this one and only says that its handler is at rest.
+func (b Book) rests(at int, e Entry) bool { return at >= 0 && b.entries[at].rests(e) }
 
-// Clone returns a book that shares no entry with b, for [Book.Put].
+// Clone returns a book that shares no entry with b, for put.
 func (b Book) Clone() Book {
 	b.entries = slices.Clone(b.entries)
 	return b
 }
 
-// Put is [Book.With] in place. It copies no other entry, so that the cost of a pass is linear in the number of
-// handlers. No other Book may share the entries of b.
-func (b *Book) Put(id string, e Entry) {
-	if at := b.at(id); at >= 0 {
+// put is [Book.With] in place, for the entry at an index; negative for a new one. It copies no other entry, so that the cost of a pass
+// is linear in the number of handlers. No other Book may share the entries of b.
+func (b *Book) put(at int, id string, e Entry) {
+	if at >= 0 {
 		b.entries[at] = entryOf(id, e)
 	} else {
 		b.entries = append(b.entries, entryOf(id, e))
 	}
 }
 
-func (b Book) at(id string) int {
+// at returns the index of a handler's entry, which is probably at a place; negative if there is none.
+func (b Book) at(id string, place int) int {
+	if place < len(b.entries) && b.entries[place].id == id {
+		return place
+	}
 	return slices.IndexFunc(b.entries, func(n named) bool { return n.id == id })
 }
 
@@ -206,14 +213,14 @@ func (b Book) older(handlers []Handler, m Moment) bool {
 		return false
 	}
 	return !slices.ContainsFunc(handlers, func(h Handler) bool {
-		e, found := b.Entry(h.ID)
+		e, found := b.of(h)
 		return found && e.ViewName == h.View.Name() && e.Handled != "" && e.Handled != m.Look.Digest(h.View)
 	})
 }
 
 // adapted returns one handler's updated entry.
 func (b Book) adapted(h Handler, m Moment, older bool) Entry {
-	e, found := b.Entry(h.ID)
+	e, found := b.of(h)
 	switch {
 	case !h.Stores():
 		e.ViewName, e.Handled, e.FailedFor = "", "", "" // what it has seen is only kept in memory
@@ -254,7 +261,7 @@ func (b Book) moved(e Entry, h Handler, m Moment) Entry {
 // Old returns what a handler handled last; nil if it is not kept. The error says that it is kept, and cannot be
 // read, or is too large for the look's object.
 func (b Book) Old(h Handler, look *Look) (map[string]any, error) {
-	e, _ := b.Entry(h.ID)
+	e, _ := b.of(h)
 	nothing := map[string]any{}
 	switch {
 	case e.Old != nil || !h.Old || e.OldDropped || e.Handled == "":
@@ -319,7 +326,7 @@ func (b Book) Mark(handlers []Handler) string {
 func (b Book) sum(handlers []Handler, parts func(Handler, Entry) []string) string {
 	hash, some := fnv.New64a(), false
 	for _, h := range handlers {
-		e, found := b.Entry(h.ID)
+		e, found := b.of(h)
 		if !found || e.NewHandler || e.Implied || !worth(h, e) {
 			continue
 		}

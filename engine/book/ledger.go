@@ -118,19 +118,20 @@ type Ledger struct {
 
 // Entry returns a handler's entry.
 func (l *Ledger) Entry(h Handler) Entry {
-	e, _ := l.book.Entry(h.ID)
+	e, _ := l.book.of(h)
 	return e
 }
 
 // Put puts a handler's entry into the book.
 func (l *Ledger) Put(h Handler, e Entry) {
-	if l.book.Rests(h.ID, e) {
+	at := l.book.at(h.ID, h.Place)
+	if l.book.rests(at, e) {
 		return
 	}
 	if !l.cloned {
 		l.book, l.cloned = l.book.Clone(), true
 	}
-	l.book.Put(h.ID, e)
+	l.book.put(at, h.ID, e)
 }
 
 // Old returns what a handler handled last; nil if it is not kept, or cannot be read. Look is at the current object.

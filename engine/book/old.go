@@ -176,7 +176,7 @@ func (b Book) gather(handlers []Handler, look *Look) (x essences) {
 		if !h.Old {
 			continue
 		}
-		if e, _ := b.Entry(h.ID); e.Handled == look.Digest(h.View) {
+		if e, _ := b.of(h); e.Handled == look.Digest(h.View) {
 			trees[i] = look.Kept(h.View)
 		} else {
 			trees[i], _ = b.Old(h, look) // an unreadable state is dropped; the handler's last run reported it

@@ -60,7 +60,7 @@ func (b Book) coveredByGeneration(handlers []Handler, look *Look) (all bool) {
 		if !h.Stores() {
 			continue
 		}
-		e, _ := b.Entry(h.ID)
+		e, _ := b.of(h)
 		if all = e.CoveredByGeneration(h, look); !all {
 			return false
 		}
@@ -123,7 +123,7 @@ func (l *Ledger) postponed(d Draft) (is bool, wait time.Duration) {
 
 // updated reports whether a handler without the cause create has run for a change.
 func (b Book) updated(h Handler) bool {
-	e, _ := b.Entry(h.ID)
+	e, _ := b.of(h)
 	return h.Stores() && !h.On(dsl.Create) && e.Handled != "" && !e.AsFound
 }
 

@@ -57,7 +57,7 @@ func (b Book) Encode(handlers []Handler, look *Look, room int) (text string, deg
 	out := stored{Version: version, UID: b.UID, Generation: b.Generation, Counted: b.Counted, Handlers: map[string]Entry{}}
 	some := false
 	for _, h := range handlers {
-		e, _ := b.Entry(h.ID)
+		e, _ := b.of(h)
 		try := e.lastingTry(h)
 		if e.NewHandler && !e.NewObject || !h.Stores() && try.Cause == "" {
 			continue

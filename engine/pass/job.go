@@ -4,6 +4,7 @@
 package pass
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -77,11 +78,13 @@ type Jobs []*Job
 
 // Of returns what a handler has to do, nil when nothing, or when the pass has not come to it.
 func (js Jobs) Of(r book.Handler) *Job {
-	i := slices.IndexFunc(js, func(j *Job) bool { return j.Reader.Handler == r.Handler })
-	if i < 0 {
-		return nil
+	i, found := slices.BinarySearchFunc(js, r.Place, func(j *Job, place int) int { return cmp.Compare(j.Reader.Place, place) })
+	for ; found && i < len(js); i++ {
+		if js[i].Reader.Handler == r.Handler {
+			return js[i]
+		}
 	}
-	return js[i]
+	return nil
 }
 
 // Through reports whether all are.

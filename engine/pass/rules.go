@@ -98,6 +98,7 @@ func NewRules(op *dsl.Operator, r *dsl.Resource, key *book.Key, missed func(hand
 func (r *Rules) Blind(p *dsl.Patch) bool { return r.Ledger.Partial || r.Held.Lacks(p) }
 
 func (r *Rules) add(h book.Handler) {
+	h.Place = len(r.Readers)
 	r.Readers, r.Handlers = append(r.Readers, h), append(r.Handlers, h.Handler)
 	if h.On(dsl.Timer) {
 		r.Timers = append(r.Timers, h)

@@ -91,8 +91,11 @@ func (p *pass) heldNote(err error) *Note {
 
 // holdsUp reports whether a handler that has failed for good keeps a deletion from going on.
 func (p *pass) holdsUp(d Draft, r book.Handler) bool {
+	if !r.On(dsl.Delete) || r.Release {
+		return false
+	}
 	e := p.ledger.Entry(r)
-	return r.On(dsl.Delete) && !r.Release && e.DeleteDone(p.Deletion) && e.Try.Failed && p.sees(d, r, dsl.Delete).Keeps()
+	return e.DeleteDone(p.Deletion) && e.Try.Failed && p.sees(d, r, dsl.Delete).Keeps()
 }
 
 // settle turns outcomes into what is to be stored.
