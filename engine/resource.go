@@ -23,6 +23,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/children"
 	"github.com/handwerk-dev/handwerk/engine/daemon"
 	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/history"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/index"
 	"github.com/handwerk-dev/handwerk/engine/pass"
@@ -243,6 +244,11 @@ func (r *resource) Refused(key cache.ObjectName, handler string, err error) {
 	if missing && handler == pass.Itself {
 		r.own.Suspect(key.Namespace)
 	}
+}
+
+// Echoed implements [inbox.Owner].
+func (r *resource) Echoed(key inbox.Key, o *cached.Object) {
+	r.engine.history.Left(history.ID{Resource: r.name, Key: key}, o)
 }
 
 // LogWait implements [inbox.Owner]. It runs beside passes.

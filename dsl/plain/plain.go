@@ -81,3 +81,14 @@ func Removes(patch map[string]any) bool {
 	}
 	return len(patch) > 0
 }
+
+// Maps returns the maps in a list. Of other values there are none.
+func Maps(list any) (out []map[string]any) {
+	items, _ := list.([]any)
+	for _, item := range items {
+		if m, is := item.(map[string]any); is {
+			out = append(out, m)
+		}
+	}
+	return out
+}

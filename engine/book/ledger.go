@@ -195,6 +195,23 @@ func (l *Ledger) Stamped() bool { return l.memory.stamped }
 // Corrected notes that the current book is what was sent, even if it has changed since.
 func (l *Ledger) Corrected() { l.marked = l.book.Mark(l.rules.Handlers) }
 
+// Rests reports whether the next pass has nothing of the book to store, if it finds the object as it was written.
+func (l *Ledger) Rests(written *unstructured.Unstructured) bool {
+	known := l.book.Text() == written.GetAnnotations()[l.rules.Annotation]
+	return known && !l.subject.Generation && !l.memory.stamped && l.book.Mark(l.rules.Handlers) == l.saved.mark
+}
+
+// HandlerRests reports whether a handler has nothing to do in an object, and its entry stays as it is. Chosen: its labels and annotations
+// hold. Otherwise it may be due, and runs when they hold.
+func (l *Ledger) HandlerRests(h Handler, look *Look, chosen bool) bool {
+	e := l.Entry(h)
+	if !chosen && h.Level() && (e.Handled == rerun || e.Handled == "") {
+		return e.Deletion == "" && e.FailedFor == "" && !e.NewHandler && !e.Try.Begun() && (e.Try == Record{} || e.Try.View == look.Digest(h.View))
+	}
+	begun := e.Try != Record{} || e.FailedFor != "" || e.Deletion != "" || e.NewHandler || e.NewObject
+	return chosen && !begun && e.Due(h.Handler, Facts{Now: look.Digest(h.View), Present: look.Seen(h.View)}) == ""
+}
+
 // Keep remembers the book after the pass has written the marks.
 func (l *Ledger) Keep(marks patch.Marks) {
 	m := l.memory

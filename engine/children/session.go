@@ -4,6 +4,7 @@
 package children
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -139,6 +140,17 @@ func (s *Session) Close(done bool) {
 		s.pass.Sweep.Logged = true
 		s.reportUnlisted()
 	}
+}
+
+// Rests reports whether the next pass has nothing to do about children, if it finds the owner as it was written, and no child has changed
+// besides.
+func (s *Session) Rests(written *unstructured.Unstructured) bool {
+	m, known := s.pass.Memory, s.record.owner().Record
+	if known != nil || m.unsure || m.unconfirmed != nil || len(m.asked) > 0 || !m.claims.Empty() || written.GetAnnotations()[s.family.names.keys.Record] != "" {
+		return false
+	}
+	gone := func(w Write) bool { return w.Gone || w.Version == "" && w.Cache != nil }
+	return s.pass.Sweep.Done(s.family.sweeper.Withdrawing(written)) && !slices.ContainsFunc(s.journal.all(), gone)
 }
 
 // owner is the handled object as the owner of children.

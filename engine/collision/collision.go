@@ -24,6 +24,9 @@ import (
 // Memory is what is remembered of an object's contested children between passes. Its zero value is empty.
 type Memory[ID comparable] struct{ known map[ID]*rivalry }
 
+// Empty reports whether nothing is remembered.
+func (m *Memory[ID]) Empty() bool { return len(m.known) == 0 }
+
 // rivalry is a child that two handlers want differently. Both are named by the maker in the child: a handler, or a
 // step of one.
 type rivalry struct {

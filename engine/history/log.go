@@ -32,6 +32,8 @@ type kept struct {
 	more    int
 	data    []byte
 	version *cached.Object
+	// left is the object as the pass has written it; nil where that is not known.
+	left *cached.Object
 }
 
 // Moment is when a pass began, how long it took, and when the next one is due; zero for none.
@@ -89,7 +91,7 @@ func (l *log) read(w *words) []Pass {
 	for _, p := range l.passes {
 		one := w.decode(p.data)
 		one.Moment = Moment{At: moment(p.at), Due: moment(p.due), Took: p.took}
-		one.More, one.Latest, one.Version = p.more, moment(p.latest), p.version
+		one.More, one.Latest, one.Version, one.Left = p.more, moment(p.latest), p.version, p.left
 		out = append(out, one)
 	}
 	return out

@@ -31,6 +31,8 @@ type Pass struct {
 	Skips []Skip
 	// Version is the object as the pass has read it; nil where that is not kept.
 	Version *cached.Object
+	// Left is the object as the pass has written it, where no other pass has seen it so; otherwise nil.
+	Left *cached.Object
 }
 
 // Attempt is one attempt of a handler. Number counts the attempts. Err is empty for a success.

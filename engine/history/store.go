@@ -21,7 +21,7 @@ const (
 	passesMost = 20
 	// logCosts is about how much memory an object takes beside its passes, passCosts a pass beside its bytes, with its place in
 	// the order of all, and versionCosts a version beside its JSON.
-	logCosts, passCosts, versionCosts = 300, 110, 200
+	logCosts, passCosts, versionCosts = 300, 120, 200
 	// objectShare is the part of the room that the versions of one object may take, so that no object pushes out the history of others.
 	objectShare = 50
 )
@@ -105,10 +105,33 @@ func (s *Store) Keep(id ID, when Moment, r *Record, version *cached.Object) {
 	if len(l.passes) > passesMost {
 		s.drop(l)
 	}
+	s.bound(l)
+	s.shrink()
+}
+
+// Left keeps the object as the last pass over it has written it, where no other pass sees it so.
+func (s *Store) Left(id ID, version *cached.Object) {
+	if s == nil || weight(version) > s.most/objectShare {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.logs[id]
+	if l == nil {
+		return
+	}
+	last := &l.passes[len(l.passes)-1]
+	s.count(l, weight(version)-weight(last.left))
+	last.left = version
+	s.bound(l)
+	s.shrink()
+}
+
+// bound drops the oldest versions of an object that has more than its share.
+func (s *Store) bound(l *log) {
 	for i := 0; l.versions > s.most/objectShare; i++ {
 		s.strip(l, &l.passes[i])
 	}
-	s.shrink()
 }
 
 // weight is about how much memory a version takes.
@@ -126,10 +149,10 @@ func (s *Store) count(l *log, bytes int) {
 	l.versions += bytes
 }
 
-// strip drops the version of a pass.
+// strip drops the versions of a pass.
 func (s *Store) strip(l *log, p *kept) {
-	s.count(l, -weight(p.version))
-	p.version = nil
+	s.count(l, -weight(p.version)-weight(p.left))
+	p.version, p.left = nil, nil
 }
 
 // drop drops the oldest pass of an object.

@@ -82,6 +82,9 @@ type Owner interface {
 	Keeps(*cached.Object) bool
 	// LogWait logs that a handler has waited for long, or does not wait any more.
 	LogWait(Wait)
+	// Echoed is called with the object as the last pass has left it, when its event comes, for which there is no pass. It must not
+	// call the box.
+	Echoed(Key, *cached.Object)
 }
 
 // New returns an inbox outside of a term.
@@ -149,6 +152,10 @@ func (b *Box[M]) Seen(ev watch.Event) {
 	b.wakeLocked(ev.UID)
 	s := b.stateLocked(ev.Key)
 	class := queue.Fresh
+	if ev.Kind == watch.Updated && b.echoLocked(ev.Key, s, ev.Object) {
+		s.rest()
+		return
+	}
 	switch ev.Kind {
 	case watch.Added:
 		s.uid, s.fresh, s.came, s.Event = ev.UID, !ev.Initial, true, apiwatch.Added
@@ -157,11 +164,15 @@ func (b *Box[M]) Seen(ev watch.Event) {
 		}
 	case watch.Updated:
 		s.uid, s.came, s.Event = ev.UID, true, cmp.Or(s.Event, apiwatch.Modified)
+		if s.putOff(ev.Object) {
+			return
+		}
 	case watch.Deleted:
 		if b.owner.Keeps(ev.Object) {
 			s.gone = append(s.gone, &Tombstone[M]{Object: ev.Object, Doubt: tombstone.Doubt{Unseen: ev.Unseen}})
 		}
 	}
+	s.writing, s.late = false, nil // the key is queued for all of them
 	b.queue.Add(ev.Key, class)
 }
 
@@ -181,6 +192,10 @@ func (b *Box[M]) ChildSeen(owner Key, ev watch.Event, idle bool) {
 	}
 	if ev.Kind != watch.Deleted && s.echoes[ev.UID] == ev.Object.GetResourceVersion() {
 		delete(s.echoes, ev.UID)
+		if s.left != nil {
+			s.left.shown(ev.UID, ev.Object.GetResourceVersion())
+			s.settle()
+		}
 		return
 	}
 	if _, queued := s.changed[ev.UID]; idle && !queued && s.stand == b.ready && s.unfinished.count == 0 {
@@ -218,6 +233,7 @@ func (b *Box[M]) IndexSeen(owner Key, v breaker.Version) {
 	defer b.mu.Unlock()
 	if s, known := b.knownLocked(owner); known {
 		s.woken(v)
+		s.concerns(v.UID)
 	}
 	if b.queue != nil {
 		b.queue.Add(owner, queue.Fresh)
@@ -263,14 +279,18 @@ func (b *Box[M]) Echo(owner Key, child types.UID, version string) {
 	s.echoes[child] = version
 }
 
-// ForgetEchoes forgets the own writes to children whose events are yet to come: the API server's versions have gone back,
+// ForgetEchoes forgets the own writes whose events are yet to come: the API server's versions have gone back,
 // so the writes of others may get the same versions.
 func (b *Box[M]) ForgetEchoes() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, s := range b.keys {
-		if s.pending != nil {
-			s.echoes = nil
+		if s.pending == nil {
+			continue
+		}
+		if s.echoes = nil; s.left != nil {
+			s.left.echoes = nil
+			s.settle()
 		}
 	}
 }

@@ -48,8 +48,10 @@ func (keeper) Keeps(*cached.Object) bool { return true }
 
 func (keeper) LogWait(Wait) {}
 
+func (keeper) Echoed(Key, *cached.Object) {}
+
 // object is an object as a cache holds it.
-func (p *post) object(uid types.UID, version string) *cached.Object {
+func (p *post) object(uid types.UID, version string, data ...any) *cached.Object {
 	p.t.Helper()
 	transform, err := cached.NewTransform(cached.Form{}, schema.GroupVersion{Version: "v1"}, logr.Discard())
 	if err != nil {
@@ -57,7 +59,7 @@ func (p *post) object(uid types.UID, version string) *cached.Object {
 	}
 	o, err := transform(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
 		"namespace": "default", "name": "web", "uid": string(uid), "resourceVersion": version,
-	}}})
+	}, "data": data}})
 	if err != nil {
 		p.t.Fatal(err)
 	}

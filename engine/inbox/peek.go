@@ -44,24 +44,26 @@ func (b *Box[M]) Peek(key Key) (p Peek, known bool) {
 	return p, true
 }
 
-// Glance returns what is remembered of a key's object, nil before its first pass, and what came up since the last pass. Both stay for the
-// next pass. Only the worker that has the key may call it.
-func (b *Box[M]) Glance(key Key) (memory *M, came Changes) {
+// Glance returns what is remembered of a key's object, nil before its first pass, the writes that its next pass waits for besides, and
+// what came up since the last pass. All stay for the next pass. Only the worker that has the key may call it.
+func (b *Box[M]) Glance(key Key) (memory *M, awaited []Write, came Changes) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.keys[key]
 	if s == nil {
-		return nil, came
+		return nil, nil, came
 	}
 	if s.pending != nil {
-		came = s.Changes
+		if came = s.Changes; s.left != nil {
+			awaited = slices.Clone(s.left.awaits)
+		}
 		came.Child = s.Child || len(s.changed) > 0
 	}
 	if came.Related != nil {
 		came.Related = &Related{All: came.Related.All, Changes: slices.Clone(came.Related.Changes)}
 	}
 	came.Fresh = s.fresh
-	return s.memory, came
+	return s.memory, awaited, came
 }
 
 // Ask has a key looked at before all others, because somebody asks about its object. It reports whether the process leads.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/handwerk-dev/handwerk/engine/breaker"
+	"github.com/handwerk-dev/handwerk/engine/cached"
 )
 
 // state is what is known of one key. There is one for each object.
@@ -40,6 +41,11 @@ type pending[M any] struct {
 	gone []*Tombstone[M]
 	// echoes are the versions of this operator's own writes to children, by UID: their events are no news.
 	echoes map[types.UID]string
+	// writing: the pass that has the key writes the object. Late are the states of the object that came since.
+	writing bool
+	late    []*cached.Object
+	// left is how the last pass left the object; nil where that is not known, and when caches have shown it.
+	left *left
 	// waits are the UIDs under which it waits while it is parked.
 	waits []types.UID
 	// unfinished are passes that could not be finished, since one was.

@@ -21,6 +21,8 @@ type Turn[M any] struct {
 	Memory *M
 	// Expected are writes to the object by passes over others.
 	Expected []Write
+	// Awaited are writes by earlier passes over the object that caches have to show, beside those that are remembered.
+	Awaited []Write
 	// Gone are objects of the key that are gone, the oldest first; Left are those of them that the pass is not
 	// through with.
 	Gone, Left []*Tombstone[M]
@@ -40,6 +42,9 @@ func (b *Box[M]) Take(key Key) *Turn[M] {
 	s.gather()
 	t := &Turn[M]{Changes: s.Changes, Memory: s.memory, Expected: s.expected, Gone: together(s.gone), box: b, key: key, waits: !s.aside.IsZero()}
 	t.Fresh, t.Child = s.fresh, s.Child || len(s.changed) > 0
+	if s.left != nil {
+		t.Awaited, s.left = s.left.awaits, nil
+	}
 	s.Changes = Changes{}
 	s.came, s.parked, s.changed, s.expected, s.gone = false, false, nil, nil, nil
 	return t
@@ -112,11 +117,13 @@ func (t *Turn[M]) Close() {
 	}
 	if t.handled {
 		if s, known := t.box.knownLocked(t.key); known {
+			t.box.writtenLocked(t.key, s)
 			s.rest()
 		}
 		return
 	}
 	s := t.box.stateLocked(t.key)
+	t.box.writtenLocked(t.key, s)
 	defer s.rest()
 	s.Child = s.Child || t.Child
 	if s.Event != apiwatch.Added { // that is of another object

@@ -127,19 +127,32 @@ func (w *Writes) Expect(uid types.UID, writes []Write) {
 	}
 }
 
+// Resume adds writes that passes waited for before.
+func (w *Writes) Resume(writes []Write) { w.all = append(w.all, writes...) }
+
+// take returns the writes, and forgets them.
+func (w *Writes) take() []Write {
+	all := w.all
+	w.all = nil
+	return all
+}
+
 // Add has one more waited for.
 func (w *Writes) Add(one Write) { w.all = append(w.all, one.noted()) }
 
 // Shown reports whether the caches show all of them, but for those that a cache cannot show at the moment. Of these the last
 // one to each object is kept: passes wait for it once a watch is open again.
 func (w *Writes) Shown() bool {
-	if slices.ContainsFunc(w.all, Write.awaited) {
+	if !Shown(w.all) {
 		return false
 	}
 	w.parked = time.Time{}
 	w.Tidy()
 	return true
 }
+
+// Shown reports whether the next pass need not wait for writes.
+func Shown(writes []Write) bool { return !slices.ContainsFunc(writes, Write.awaited) }
 
 // Tidy forgets those that the caches show, and those to an object that was written once more.
 func (w *Writes) Tidy() {

@@ -4,6 +4,7 @@
 package pass
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -131,8 +132,10 @@ func changesFrom(from *cached.Object, kept []history.Pass, secret bool, wanted f
 		return changes(from, last, secret, wanted)
 	}
 	for i := len(kept) - 2; i >= 0 && last != nil; i-- {
-		if before := kept[i].Version; before != nil && !history.Same(before, last) {
-			return changes(before, last, secret, wanted)
+		for _, before := range []*cached.Object{kept[i].Left, kept[i].Version} {
+			if before != nil && !history.Same(before, last) {
+				return changes(before, last, secret, wanted)
+			}
 		}
 	}
 	return nil
@@ -142,7 +145,7 @@ func changesFrom(from *cached.Object, kept []history.Pass, secret bool, wanted f
 func newIn(kept []history.Pass, secret bool) []why.Change {
 	last := kept[len(kept)-1].Version
 	for i := len(kept) - 2; i >= 0 && last != nil; i-- {
-		if before := kept[i].Version; before != nil {
+		if before := cmp.Or(kept[i].Left, kept[i].Version); before != nil {
 			return changes(before, last, secret, nil)
 		}
 	}

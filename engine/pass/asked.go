@@ -26,19 +26,19 @@ func (s *Site) idle(ctx context.Context, key cache.ObjectName, m *Memory, came i
 // Account answers what is asked about an object for which nothing else is to be done now. What came up for it stays as it is.
 func (s *Site) Account(ctx context.Context, key cache.ObjectName) {
 	s.Observer.Questions.answer(key, func() *why.Answer {
-		m, came := s.Box.Glance(key)
+		m, awaited, came := s.Box.Glance(key)
 		m.Wake()
 		defer m.Sleep()
 		w := Why{}
 		if o, found := s.Own.Get(key); found {
-			w = s.hold(key, o, m)
+			w = s.hold(key, o, m, awaited)
 		}
 		return s.look(ctx, key, m, came, w)
 	})
 }
 
-// hold says why no pass over an object may begin now. The reason is empty where one may.
-func (s *Site) hold(key cache.ObjectName, o metav1.Object, m *Memory) Why {
+// hold says why no pass over an object may begin now, where the next one waits for these writes, too. The reason is empty where one may.
+func (s *Site) hold(key cache.ObjectName, o metav1.Object, m *Memory, awaited []inbox.Write) Why {
 	who := children.Who{Resource: s.Rules.Resource, Namespace: key.Namespace, Name: key.Name}
 	known := m != nil && m.UID == o.GetUID()
 	switch now := s.Pauses.Of(o); {
@@ -48,7 +48,7 @@ func (s *Site) hold(key cache.ObjectName, o metav1.Object, m *Memory) Why {
 		return Why{Reason: ScopeLeft}
 	case now != nil:
 		return Why{Reason: Paused, Detail: now.String()}
-	case known && !m.Writes.Shown():
+	case known && (!m.Writes.Shown() || !inbox.Shown(awaited)):
 		return Why{Reason: CacheBehind}
 	case known && o.GetDeletionTimestamp() == nil && m.Breaker.Wait(time.Now()) > 0:
 		return Why{Reason: BreakerOpen}

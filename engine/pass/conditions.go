@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 )
@@ -147,15 +148,9 @@ func (p *pass) restate(st State) State {
 func (p *pass) conditions(st State) conditions { return conditions{p, st} }
 
 // ConditionsOf are an object's conditions. They are only read.
-func ConditionsOf(o *unstructured.Unstructured) (out []map[string]any) {
+func ConditionsOf(o *unstructured.Unstructured) []map[string]any {
 	list, _, _ := unstructured.NestedFieldNoCopy(o.Object, "status", "conditions")
-	items, _ := list.([]any)
-	for _, item := range items {
-		if c, is := item.(map[string]any); is {
-			out = append(out, c)
-		}
-	}
-	return out
+	return plain.Maps(list)
 }
 
 // EarlierConditions are an object's conditions that were set for an earlier generation of it.

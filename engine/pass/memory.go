@@ -217,8 +217,12 @@ func (m *Memory) CaughtUp(ctx context.Context, read inbox.Read) bool {
 	return m == nil || m.Writes.Shown() || m.Writes.Recall(ctx, read)
 }
 
-// Expecting returns the memory with writes of passes over other objects to wait for.
-func (m *Memory) Expecting(writes []inbox.Write) *Memory {
+// Expecting returns the memory with writes of passes over other objects to wait for, and with those of earlier passes over the object
+// that it does not have.
+func (m *Memory) Expecting(writes, own []inbox.Write) *Memory {
+	if m != nil {
+		m.Writes.Resume(own)
+	}
 	if len(writes) == 0 {
 		return m
 	}

@@ -49,7 +49,7 @@ func (s *Site) Run(ctx context.Context, key cache.ObjectName) (queue.Next, error
 		t.Handled()
 		return queue.Next{}, nil
 	}
-	t.Memory = t.Memory.Wake().Expecting(t.Expected)
+	t.Memory = t.Memory.Wake().Expecting(t.Expected, t.Awaited)
 	defer t.Memory.Sleep()
 	var next queue.Next
 	var late error
@@ -101,7 +101,7 @@ func (s *Site) runLiving(ctx context.Context, key cache.ObjectName, t *Turn, nex
 	m := t.Memory
 	if m == nil || m.UID != object.GetUID() {
 		m.Gone()
-		m, current = NewMemory(object.GetUID()).Expecting(t.Expected), !slices.ContainsFunc(t.Expected, func(w inbox.Write) bool {
+		m, current = NewMemory(object.GetUID()).Expecting(t.Expected, nil), !slices.ContainsFunc(t.Expected, func(w inbox.Write) bool {
 			return w.UID == object.GetUID()
 		})
 	}
@@ -169,6 +169,10 @@ func (p *pass) finish(t *Turn, out Result) (queue.Next, error) {
 		t.Event = ""                          // handlers that are not through with it have it in their entries
 		t.Related = &inbox.Related{All: true} // what the object asks for now may be noted, and not handled
 		return queue.Next{}, out.Err
+	}
+	if len(out.Echoes) > 0 {
+		p.memory.Writes.Tidy() // events have come meanwhile
+		t.Rest(inbox.Rest{UID: p.Object.GetUID(), Echoes: out.Echoes}, &p.memory.Writes)
 	}
 	t.Handled()
 	return out.Due, nil

@@ -9,7 +9,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/breaker"
+	"github.com/handwerk-dev/handwerk/engine/cached"
+	"github.com/handwerk-dev/handwerk/engine/filter"
+	"github.com/handwerk-dev/handwerk/engine/inbox"
 )
 
 // remember keeps what the pass worked out, after its write, and returns the result.
@@ -46,6 +51,51 @@ func (p *pass) remember(st State, v verdict) Result {
 	out.Written = st.Written
 	if !p.Gone { // the key may be that of another object
 		out.Stand, out.Stands = p.stand(st, p.Rules.Readers, v.Held), true
+	}
+	if out.Written != nil && p.Rules.Echoes && len(out.Stand.Open) == 0 && p.rests(st, v) {
+		out.Echoes = p.echoes()
+	}
+	return out
+}
+
+// rests reports whether the next pass would find nothing to do in the object as this pass has written it, by the server's answer. In doubt it
+// is false: then the event of the write starts a pass.
+func (p *pass) rests(st State, v verdict) bool {
+	m, written := p.memory, st.Written
+	if p.Gone || p.Deletion != "" || written.GetDeletionTimestamp() != nil || v.vanished || st.Due.Now || written.GetGeneration() != p.Object.GetGeneration() {
+		return false
+	}
+	if len(m.Ignored)+len(m.Refused)+len(m.Rerun) > 0 || m.Owes || m.Reads || m.Halt != nil || m.Troubles.Any() || m.Breaker.Wait(time.Now()) > 0 {
+		return false
+	}
+	if v.Remove || slices.Contains(written.GetFinalizers(), p.Rules.Finalizer) != (v.Add || p.finalizer()) {
+		return false
+	}
+	if p.speaks(written) || !p.family.Rests(written) || !p.ledger.Rests(written) {
+		return false
+	}
+	at := st.Draft
+	if at.Whole != written {
+		at = p.looking(st, written)
+	}
+	return !slices.ContainsFunc(p.Rules.Readers, func(r book.Handler) bool {
+		asks := r.On(dsl.Delete) && !r.NoFinalizer && r.When != nil // each pass asks for the sake of the finalizer
+		return asks || m.Filters.Of(r.Handler) != "" || !p.ledger.HandlerRests(r, at.Look, filter.Chooses(r.Handler, at.Current))
+	})
+}
+
+// speaks reports whether an object has conditions that each pass may change: the engine's own, and those of an earlier generation.
+func (p *pass) speaks(o *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(ConditionsOf(o), func(c map[string]any) bool {
+		seen, is := c["observedGeneration"].(int64)
+		return c["type"] == Failing || c["type"] == PausedCondition || is && seen > 0 && seen < o.GetGeneration()
+	})
+}
+
+// echoes are what the pass has written its object as.
+func (p *pass) echoes() (out []inbox.Echo) {
+	for _, o := range p.answers {
+		out = append(out, inbox.Echo{Version: o.GetResourceVersion(), Digest: cached.DigestOf(p.Writer.Shown(o))})
 	}
 	return out
 }

@@ -39,6 +39,9 @@ type Rules struct {
 	Digests bool
 	// KeepsReady: the engine keeps the condition Ready.
 	KeepsReady bool
+	// Echoes: the events of own writes may start no pass. It is not so where something has to see each state of an object, or goes on
+	// with it beside the handlers' views.
+	Echoes bool
 	// Finalizer is the operator's, Prefix that of its annotations, and Retry the one with which a person has handlers run.
 	Finalizer, Prefix, Retry string
 	// Earlier are the operator's finalizers under its earlier names.
@@ -91,6 +94,8 @@ func NewRules(op *dsl.Operator, r *dsl.Resource, key *book.Key, missed func(hand
 	out.Deletes = out.Deletes || chooses && len(r.Machines()) > 0 // of an object that leaves the selector the book is taken off
 	out.Ledger.Handlers, out.Ledger.Annotation = out.Readers, op.StateAnnotation()
 	out.Ledger.Partial = r.Cache == dsl.CacheMetadata || len(r.Keep) > 0
+	out.Echoes = !out.Events && len(out.Timers)+len(out.Daemons)+len(r.Relations())+len(r.Machines()) == 0 &&
+		r.Cache != dsl.CacheLive && !out.KeepsReady && !r.KeepsGeneration() && len(op.Earlier()) == 0
 	return out
 }
 

@@ -96,6 +96,8 @@ type Result struct {
 	// Stand is how the object stands; Stands: that is known.
 	Stand  ops.Stand
 	Stands bool
+	// Echoes are what the pass has written its object as, if the next pass would find nothing to do in that.
+	Echoes []inbox.Echo
 }
 
 // pass is one pass at work: its input, and what it has opened for its object. What handlers do is kept only when the pass has
@@ -114,6 +116,8 @@ type pass struct {
 	filters filters
 	// walk knows what woke the pass, and notes its writes.
 	walk *breaker.Walk
+	// answers are the server's to the pass's writes of its object.
+	answers []*unstructured.Unstructured
 	// marks: some handler that leaves a book on objects sees this one; nil before that is asked.
 	marks *bool
 	// published is the state that code sees which runs while a step waits for it, and which may change it: a handler's code asks for

@@ -19,6 +19,9 @@ import (
 func (p *pass) write(ctx context.Context, st State, v verdict) (State, verdict, error) {
 	base, along := p.family.Trim()
 	v.marks.Along = along
+	if p.Rules.Echoes {
+		p.Box.Writing(p.Key)
+	}
 	var err error
 	if p.Gone {
 		st, err = p.release(ctx, st, v.marks)
@@ -176,7 +179,7 @@ func (p *pass) send(ctx context.Context, st State, base *unstructured.Unstructur
 	if p.memory.Schemas == schemas {
 		target.Ignored = p.memory.Ignored
 	}
-	target.Client = walked{target.Client, p.walk, base.GetUID(), st.Jobs.Changers(p.family.Writes())}
+	target.Client = walked{target.Client, p.walk, &p.answers, base.GetUID(), st.Jobs.Changers(p.family.Writes())}
 	target.Wrote = p.wrote
 	p.publish(st)
 	result, err := p.Writer.Conditions.Write(ctx, target, wish, &p.memory.Owes)

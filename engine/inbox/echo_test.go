@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inbox
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/handwerk-dev/handwerk/engine/breaker"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+// TestEchoes holds which events of an object start no pass after one that has written the object and left it at rest.
+func TestEchoes(t *testing.T) {
+	echo := func(p *post) { p.Seen(p.event(watch.Updated, "u", "2")) }
+	tests := map[string]struct {
+		// before comes before the pass writes, during before it has ended, and after when it has.
+		before, during, after func(p *post)
+		// restless: the pass says that there is something to do.
+		restless bool
+		// queued: the key is queued then, and taken is what its pass finds.
+		queued bool
+		taken  []string
+	}{
+		"the echo comes after the pass":                {after: echo},
+		"the echo comes before the pass has ended":     {during: echo},
+		"the echo comes twice":                         {during: echo, after: echo, queued: true, taken: []string{"MODIFIED"}},
+		"there is something to do, and it comes after": {after: echo, restless: true, queued: true, taken: []string{"MODIFIED"}},
+		"there is something to do, and it came before": {during: echo, restless: true, queued: true, taken: []string{"MODIFIED"}},
+		"somebody wrote before": {during: func(p *post) {
+			p.Seen(p.event(watch.Updated, "u", "1b"))
+			echo(p)
+		}, queued: true, taken: []string{"MODIFIED"}},
+		"somebody wrote after": {during: func(p *post) {
+			echo(p)
+			p.Seen(p.event(watch.Updated, "u", "3"))
+		}, queued: true, taken: []string{"MODIFIED"}},
+		"somebody wrote after the echo": {after: func(p *post) {
+			echo(p)
+			p.Seen(p.event(watch.Updated, "u", "3"))
+		}, queued: true, taken: []string{"MODIFIED"}},
+		"the watch shows only what somebody wrote after": {after: func(p *post) {
+			p.Seen(p.event(watch.Updated, "u", "3"))
+		}, queued: true, taken: []string{"MODIFIED"}},
+		"somebody wrote before the pass did": {before: func(p *post) {
+			p.Seen(p.event(watch.Updated, "u", "1b"))
+		}, during: echo, queued: true, taken: []string{"MODIFIED"}},
+		"very many write": {during: func(p *post) {
+			for range 3 * lateMost {
+				echo(p)
+			}
+		}, queued: true, taken: []string{"MODIFIED"}},
+		"another object has the name": {during: func(p *post) {
+			echo(p)
+			p.Seen(p.event(watch.Deleted, "u", "2"))
+			p.Seen(p.event(watch.Added, "next", "3"))
+		}, queued: true, taken: []string{"ADDED", "fresh", "gone u", "memory"}},
+		"another object has the name, with the same version": {after: func(p *post) {
+			p.Seen(p.event(watch.Updated, "next", "2"))
+		}, queued: true, taken: []string{"MODIFIED"}},
+		"the object is deleted": {after: func(p *post) {
+			p.Seen(p.event(watch.Deleted, "u", "2"))
+		}, queued: true, taken: []string{"gone u"}},
+		"the versions have gone back": {after: func(p *post) {
+			p.ForgetEchoes()
+			echo(p)
+		}, queued: true, taken: []string{"MODIFIED"}},
+		"another write has the version": {after: func(p *post) {
+			ev := p.event(watch.Updated, "u", "2")
+			ev.Object = p.object("u", "2", "changed")
+			p.Seen(ev)
+		}, queued: true, taken: []string{"MODIFIED"}},
+		"an index has changed by the write": {after: func(p *post) {
+			p.IndexSeen(p.key, breaker.Version{UID: "u", Text: "2"})
+			echo(p)
+		}, queued: true, taken: []string{"MODIFIED"}},
+		"an index has changed by the write, before the pass has ended": {during: func(p *post) {
+			p.IndexSeen(p.key, breaker.Version{UID: "u", Text: "2"})
+			echo(p)
+		}, queued: true, taken: []string{"MODIFIED"}},
+		"a child changes": {during: echo, after: func(p *post) {
+			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), false)
+		}, queued: true, taken: []string{"child"}},
+		"somebody has the key looked at": {during: echo, after: func(p *post) { p.Look(p.key) }, queued: true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := newPost(t)
+			ev := p.event(watch.Added, "u", "1")
+			ev.Initial = true
+			p.Seen(ev)
+			key, _ := p.in.Get()
+			turn := p.Take(key)
+			turn.Keep(&remembered{"u"})
+			for _, step := range []func(*post){tt.before, func(p *post) { p.Writing(p.key) }, tt.during} {
+				if step != nil {
+					step(p)
+				}
+			}
+			if !tt.restless {
+				turn.Rest(Rest{UID: "u", Echoes: []Echo{{"2", p.object("u", "2").Digest()}}}, &Writes{})
+			}
+			turn.Handled()
+			turn.Close()
+			p.in.Done(key)
+			if tt.after != nil {
+				tt.after(p)
+			}
+			if queued := p.in.Len() > 0; queued != tt.queued {
+				t.Errorf("the key is queued: %t, want %t", queued, tt.queued)
+			}
+			if room := p.keys[p.key].pending != nil; room != tt.queued && len(tt.taken) > 0 {
+				t.Errorf("there is room for what comes up: %t", room)
+			}
+			want := tt.taken
+			if len(want) == 0 || want[len(want)-1] != "memory" {
+				want = append(want, "memory")
+			}
+			if diff := cmp.Diff(want, taken(p.Take(p.key))); diff != "" {
+				t.Errorf("taken (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAwaitedWritesAreThereAgain holds that the next pass waits for the writes of one that left its object at rest, as far as their events
+// have not come.
+func TestAwaitedWritesAreThereAgain(t *testing.T) {
+	own := Write{UID: "u", Version: "2", Own: true}
+	child := Write{UID: "c", Version: "5"}
+	tests := map[string]struct {
+		come func(p *post)
+		want []Write
+	}{
+		"no event has come":           {func(*post) {}, []Write{own, child}},
+		"that of the object has":      {func(p *post) { p.Seen(p.event(watch.Updated, "u", "2")) }, []Write{child}},
+		"that of the child has":       {func(p *post) { p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), false) }, []Write{own}},
+		"the versions have gone back": {(*post).ForgetEchoes, []Write{own, child}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := newPost(t)
+			p.Seen(p.event(watch.Added, "u", "1"))
+			turn := p.Take(p.key)
+			turn.Keep(&remembered{"u"})
+			p.Echo(p.key, "c", "5")
+			p.Writing(p.key)
+			turn.Rest(Rest{UID: "u", Echoes: []Echo{{"2", p.object("u", "2").Digest()}}}, &Writes{all: []Write{own, child}})
+			turn.Handled()
+			turn.Close()
+			tt.come(p)
+			got := p.Take(p.key).Awaited
+			if diff := cmp.Diff(tt.want, got, cmp.Comparer(func(a, b Write) bool { return a == b })); diff != "" {
+				t.Errorf("awaited (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
