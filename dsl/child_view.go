@@ -59,5 +59,5 @@ func (h *Handler) looksAtAnyChild() bool {
 		return true // by name: for every change
 	}
 	called := h.On(Child) || h.When != nil || h.Machine != nil
-	return called && !(h.Known.Reads.Only && h.Known.Reads.Complete)
+	return called && (!h.Known.Reads.Only || !h.Known.Reads.Complete)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"gopkg.in/yaml.v3"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	sigsyaml "sigs.k8s.io/yaml"
+	kyaml "k8s.io/apimachinery/pkg/util/yaml"
 )
 
 // trees declares the functions that make maps of maps, and texts of values.
@@ -157,13 +157,9 @@ func toYAML(v ref.Val) ref.Val {
 
 // fromYAML reads YAML as kubectl does.
 func fromYAML(v ref.Val) ref.Val {
-	data, err := sigsyaml.YAMLToJSON([]byte(v.(types.String)))
-	if err != nil || len(data) > MostRendered {
-		return types.NewErr("unyaml(): the text is not YAML, or its aliases make it too large")
-	}
 	var out any
-	if err := utiljson.Unmarshal(data, &out); err != nil {
-		return types.NewErr("unyaml(): the text is not YAML")
+	if err := kyaml.Unmarshal([]byte(v.(types.String)), &out); err != nil {
+		return types.NewErr("unyaml(): the text is not YAML, or its aliases make it too large")
 	}
 	return value(out)
 }

@@ -30,6 +30,7 @@ func TestFunctionsMakeTreesAndTexts(t *testing.T) {
 		"unjson keeps whole numbers":               {`unjson('{"a": [1, 1.5, "x"]}').a`, []any{int64(1), 1.5, "x"}},
 		"yaml sorts keys":                          {"yaml({'b': [dyn(1), dyn('yes')], 'a': dyn({'x': 'y'})})", "a:\n  x: \"y\"\nb:\n  - 1\n  - \"yes\"\n"},
 		"unyaml reads as kubectl does":             {`unyaml("a: 1\nb: [x, 2026-01-01]\n1: one")`, map[string]any{"a": int64(1), "b": []any{"x", "2026-01-01"}, "1": "one"}},
+		"unyaml reads the flow style":              {`unyaml("{a: [1, yes]}")`, map[string]any{"a": []any{int64(1), true}}},
 		"sha256 of a text":                         {"sha256('abc')", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
 		"sha256 of bytes":                          {"sha256(b'abc')", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
 		"random is the same for the same seed":     {"random(8, 'a') == random(8, 'a') && random(8, 'a') != random(8, 'b')", true},

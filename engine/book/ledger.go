@@ -205,10 +205,11 @@ func (l *Ledger) Rests(written *unstructured.Unstructured) bool {
 // hold. Otherwise it may be due, and runs when they hold.
 func (l *Ledger) HandlerRests(h Handler, look *Look, chosen bool) bool {
 	e := l.Entry(h)
+	open := e.FailedFor != "" || e.Deletion != "" || e.NewHandler
 	if !chosen && h.Level() && (e.Handled == rerun || e.Handled == "") {
-		return e.Deletion == "" && e.FailedFor == "" && !e.NewHandler && !e.Try.Begun() && (e.Try == Record{} || e.Try.View == look.Digest(h.View))
+		return !open && !e.Try.Begun() && (e.Try == Record{} || e.Try.View == look.Digest(h.View))
 	}
-	begun := e.Try != Record{} || e.FailedFor != "" || e.Deletion != "" || e.NewHandler || e.NewObject
+	begun := open || e.Try != Record{} || e.NewObject
 	return chosen && !begun && e.Due(h.Handler, Facts{Now: look.Digest(h.View), Present: look.Seen(h.View)}) == ""
 }
 

@@ -79,11 +79,8 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 	if err != nil {
 		return nil, w.unapplied(ctx, deed, err)
 	}
-	if (w.enters || w.holds) && live == nil && deed == "" {
-		s.unconfirmed.add(w.place()) // it was there, and the cache does not show it yet
-	}
-	if deed == "" && live != nil && !s.lister.has(w.id) {
-		s.judged.add(w, result)
+	if deed == "" {
+		s.unchanged(w, live, result)
 	}
 	s.lister.keep(w.id, result)
 	if !c.shares {
@@ -93,6 +90,16 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 		return result, awaitsEnd(w.place())
 	}
 	return result, nil
+}
+
+// unchanged notes that a child is as it is wanted, and nothing was sent. Live is nil where the cache does not show it.
+func (s *Session) unchanged(w *wanted, live, result *unstructured.Unstructured) {
+	if live == nil && (w.enters || w.holds) {
+		s.unconfirmed.add(w.place())
+	}
+	if live != nil && !s.lister.has(w.id) {
+		s.judged.add(w, result)
+	}
 }
 
 // send applies a child that is live so far, and notes what was done. Deed is empty where nothing was.

@@ -43,7 +43,11 @@ func (p *pass) remember(st State, v verdict) Result {
 	if !st.Due.Now && (st.Due.After <= 0 || st.Due.After > breaker.Slow) {
 		m.Woken = breaker.Woken{} // the next pass has another reason
 	}
-	st = p.brake(st, v)
+	return p.concluded(p.brake(st, v), v)
+}
+
+// concluded is the result of a pass that has written its object.
+func (p *pass) concluded(st State, v verdict) Result {
 	if len(p.Rules.Daemons) > 0 {
 		p.tend(st, !v.vanished)
 	}
@@ -61,11 +65,8 @@ func (p *pass) remember(st State, v verdict) Result {
 // rests reports whether the next pass would find nothing to do in the object as this pass has written it, by the server's answer. In doubt it
 // is false: then the event of the write starts a pass.
 func (p *pass) rests(st State, v verdict) bool {
-	m, written := p.memory, st.Written
-	if p.Gone || p.Deletion != "" || written.GetDeletionTimestamp() != nil || v.vanished || st.Due.Now || written.GetGeneration() != p.Object.GetGeneration() {
-		return false
-	}
-	if len(m.Ignored)+len(m.Refused)+len(m.Rerun) > 0 || m.Owes || m.Reads || m.Halt != nil || m.Troubles.Any() || m.Breaker.Wait(time.Now()) > 0 {
+	written := st.Written
+	if v.vanished || st.Due.Now || p.owes() || p.goes(written) || written.GetGeneration() != p.Object.GetGeneration() {
 		return false
 	}
 	if v.Remove || slices.Contains(written.GetFinalizers(), p.Rules.Finalizer) != (v.Add || p.finalizer()) {
@@ -78,10 +79,29 @@ func (p *pass) rests(st State, v verdict) bool {
 	if at.Whole != written {
 		at = p.looking(st, written)
 	}
+	return p.handlersRest(at)
+}
+
+// handlersRest reports whether no handler has anything to do in an object as a draft has it.
+func (p *pass) handlersRest(at Draft) bool {
 	return !slices.ContainsFunc(p.Rules.Readers, func(r book.Handler) bool {
 		asks := r.On(dsl.Delete) && !r.NoFinalizer && r.When != nil // each pass asks for the sake of the finalizer
-		return asks || m.Filters.Of(r.Handler) != "" || !p.ledger.HandlerRests(r, at.Look, filter.Chooses(r.Handler, at.Current))
+		return asks || p.memory.Filters.Of(r.Handler) != "" || !p.ledger.HandlerRests(r, at.Look, filter.Chooses(r.Handler, at.Current))
 	})
+}
+
+// goes reports whether the object is gone, or is being deleted before or after the write.
+func (p *pass) goes(written *unstructured.Unstructured) bool {
+	return p.Gone || p.Deletion != "" || written.GetDeletionTimestamp() != nil
+}
+
+// owes reports whether something is remembered for which the next pass runs handlers, or writes.
+func (p *pass) owes() bool {
+	m := p.memory
+	if len(m.Ignored)+len(m.Refused)+len(m.Rerun) > 0 || m.Owes || m.Reads {
+		return true
+	}
+	return m.Halt != nil || m.Troubles.Any() || m.Breaker.Wait(time.Now()) > 0
 }
 
 // speaks reports whether an object has conditions that each pass may change: the engine's own, and those of an earlier generation.

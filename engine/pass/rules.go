@@ -5,6 +5,7 @@ package pass
 
 import (
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 	"github.com/handwerk-dev/handwerk/engine/book"
 )
 
@@ -72,12 +73,7 @@ func NewRules(op *dsl.Operator, r *dsl.Resource, key *book.Key, missed func(hand
 			Secrets: r.Secrets(h), Sees: h.Sees(),
 		}
 		if reader.Sees != nil && missed != nil {
-			sees := *reader.Sees
-			sees.Missed = func(field []string) { missed(h.ID, field) }
-			reader.Sees = &sees
-			if len(r.Keep) == 0 {
-				out.Held = dsl.Held{} // so that it is known which fields there are
-			}
+			reader.Sees = out.watched(reader, missed)
 		}
 		switch {
 		case h.Daemon != nil:
@@ -94,9 +90,24 @@ func NewRules(op *dsl.Operator, r *dsl.Resource, key *book.Key, missed func(hand
 	out.Deletes = out.Deletes || chooses && len(r.Machines()) > 0 // of an object that leaves the selector the book is taken off
 	out.Ledger.Handlers, out.Ledger.Annotation = out.Readers, op.StateAnnotation()
 	out.Ledger.Partial = r.Cache == dsl.CacheMetadata || len(r.Keep) > 0
-	out.Echoes = !out.Events && len(out.Timers)+len(out.Daemons)+len(r.Relations())+len(r.Machines()) == 0 &&
-		r.Cache != dsl.CacheLive && !out.KeepsReady && !r.KeepsGeneration() && len(op.Earlier()) == 0
+	out.Echoes = out.echoes()
 	return out
+}
+
+// echoes works out Echoes.
+func (r *Rules) echoes() bool {
+	beside := len(r.Timers) + len(r.Daemons) + len(r.Spec.Relations()) + len(r.Spec.Machines())
+	return !r.Events && beside == 0 && r.Spec.Cache != dsl.CacheLive && !r.KeepsReady && !r.Spec.KeepsGeneration() && len(r.Operator.Earlier()) == 0
+}
+
+// watched is what a handler sees, with missed called for other fields.
+func (r *Rules) watched(h book.Handler, missed func(handler string, field []string)) *shape.Kept {
+	if len(r.Spec.Keep) == 0 {
+		r.Held = dsl.Held{} // so that it is known which fields there are
+	}
+	sees := *h.Sees
+	sees.Missed = func(field []string) { missed(h.ID, field) }
+	return &sees
 }
 
 // Blind reports whether the cache may lack what a patch is to change.

@@ -68,7 +68,7 @@ func (c configMap) store(ctx context.Context, o *unstructured.Unstructured, ther
 		if len(o.GetManagedFields()) == 0 {
 			o.SetManagedFields([]metav1.ManagedFieldsEntry{{
 				Manager: c.manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1",
-				FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:data":{}}`)},
+				FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:data":{}}`),
 			}})
 		}
 		return c.client.Update(ctx, o, metav1.UpdateOptions{FieldManager: c.manager})
