@@ -199,7 +199,10 @@ func talk(t *testing.T, client string, respond func(int, http.ResponseWriter, *h
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.Start()
 	defer server.Close()
-	config := &rest.Config{Host: server.URL + "/behind/a/proxy", QPS: -1, UserAgent: "foo/1"}
+	config := &rest.Config{
+		Host: server.URL + "/behind/a/proxy", QPS: -1, UserAgent: "foo/1",
+		Transport: http.DefaultTransport.(*http.Transport).Clone(), // the end of another test's server closes connections of the default one
+	}
 	h, err := rest.HTTPClientFor(config)
 	if err != nil {
 		t.Fatal(err)
