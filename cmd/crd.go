@@ -59,11 +59,11 @@ func crdsOf(op *dsl.Operator) (out []map[string]any) {
 	return out
 }
 
-// writeYAML writes objects as a YAML stream.
-func writeYAML(w io.Writer, objects []map[string]any) error {
+// writeYAML writes values as a YAML stream.
+func writeYAML[T any](w io.Writer, values []T) error {
 	out := yaml.NewEncoder(w)
 	out.SetIndent(2)
-	for _, o := range objects {
+	for _, o := range values {
 		if err := out.Encode(o); err != nil {
 			return err
 		}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"gopkg.in/yaml.v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -92,10 +91,5 @@ func writeValue(w io.Writer, format string, value any) error {
 	if format == "json" {
 		return writeJSON(w, value)
 	}
-	out := yaml.NewEncoder(w)
-	out.SetIndent(2)
-	if err := out.Encode(value); err != nil {
-		return err
-	}
-	return out.Close()
+	return writeYAML(w, []any{value})
 }

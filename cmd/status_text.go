@@ -89,7 +89,7 @@ func (p *statusPage) resources() {
 			r.Name, r.State, strconv.Itoa(r.Objects), standing("ready"), standing("waiting"), standing("failing"), standing("held"), standing("paused"),
 			size(r.Bytes), p.queue(r.Queue), fmt.Sprintf("%d/%d", r.Queue.Working, r.Queue.Workers), p.since(r.LastEvent), besides(r),
 		}, noColor}
-		if r.State != "running" || r.Standing["failing"]+r.Standing["held"] > 0 {
+		if r.State != "running" || r.Standing["failing"]+r.Standing["held"]+r.Looping > 0 {
 			one.color = red
 		}
 		rows = append(rows, one)

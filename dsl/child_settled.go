@@ -12,7 +12,7 @@ import (
 // ChildInputs remembers for the life of the process from which inputs children were applied, so that code which computes
 // children need not compute those that would come out as they are. The [Children] of the engine have it; others need not.
 type ChildInputs interface {
-	// Settled returns a child that nobody has changed since [Children.Apply] found it as desired, if it was applied from these
+	// Settled returns a child that is unchanged since [Children.Apply] found it as desired, if it was applied from these
 	// inputs. It counts as applied in this attempt.
 	Settled(spec ChildSpec, inputs uint64) (SettledChild, bool)
 	// Settle notes the inputs of all children that a handler desires. Children that it has applied, and that were not yet as

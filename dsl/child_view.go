@@ -52,8 +52,8 @@ func (r *Resource) ChildView(name string) (view ChildView, known bool) {
 	return view, known
 }
 
-// looksAtAnyChild reports whether the handler may look at any field of any child: it is called for children, or asked because of
-// them, and its code does not depend only on what it is known to read.
+// looksAtAnyChild reports whether the handler may look at any field of any child: changes of children call it, or make
+// its filter be asked, and its code may read more than is known.
 func (h *Handler) looksAtAnyChild() bool {
 	if slices.Contains(h.given, Child) {
 		return true // by name: for every change

@@ -82,7 +82,7 @@ func Removes(patch map[string]any) bool {
 	return len(patch) > 0
 }
 
-// Maps returns the maps in a list. Of other values there are none.
+// Maps returns the maps in a list; nil for a value of another kind.
 func Maps(list any) (out []map[string]any) {
 	items, _ := list.([]any)
 	for _, item := range items {

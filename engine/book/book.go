@@ -148,7 +148,7 @@ func (b *Book) put(at int, id string, e Entry) {
 	}
 }
 
-// at returns the index of a handler's entry, which is probably at a place; negative if there is none.
+// at returns the index of a handler's entry; negative if there is none. It looks at the given place first.
 func (b Book) at(id string, place int) int {
 	if place < len(b.entries) && b.entries[place].id == id {
 		return place

@@ -62,7 +62,7 @@ func (l *lister) kept(which id) *unstructured.Unstructured {
 	return l.applied[which]
 }
 
-// keep keeps a child as the pass leaves it. Nobody changes it any more.
+// keep keeps a child as the pass leaves it. The child must not be changed any more.
 func (l *lister) keep(which id, o *unstructured.Unstructured) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

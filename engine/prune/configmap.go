@@ -61,8 +61,8 @@ func (c configMap) blankOr(o *unstructured.Unstructured) *unstructured.Unstructu
 	}}
 }
 
-// store updates the ConfigMap, or creates it. One whose last key was taken out has no managedFields any more, and the API server does
-// not begin with them by itself: what is written then would be nobody's, and would not count. So the update names the manager.
+// store updates the ConfigMap, or creates it. One whose last key was taken out has no managedFields any more, and the API server adds
+// none by itself: keys that are written then would have no manager, and would not count. So the update names the manager.
 func (c configMap) store(ctx context.Context, o *unstructured.Unstructured, there bool) (*unstructured.Unstructured, error) {
 	if there {
 		if len(o.GetManagedFields()) == 0 {

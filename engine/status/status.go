@@ -146,7 +146,7 @@ func (s *Status) Healthy() bool {
 		return false
 	}
 	for _, r := range s.Resources {
-		if r.Standing["failing"] > 0 || r.Standing["held"] > 0 {
+		if r.Standing["failing"] > 0 || r.Standing["held"] > 0 || r.Looping > 0 {
 			return false
 		}
 	}

@@ -34,7 +34,7 @@ func Regular(data []byte) bool {
 	return end >= 0 && after(data, end) == len(data)
 }
 
-// Object returns the end of the regular object with which data begins. If there is none, it returns [Short] or
+// Object returns the end of the regular object at the beginning of data. Without such an object it returns [Short] or
 // [Odd].
 func Object(data []byte) (end int) {
 	c := checker{data: data}

@@ -27,7 +27,7 @@ type parts struct {
 // kinds are the types of events.
 var kinds = []watch.EventType{watch.Modified, watch.Added, watch.Deleted, watch.Bookmark, watch.Error}
 
-// eventIn returns the event with which data begins, and its end. If there is none, the end is [scan.Short] or
+// eventIn returns the event at the beginning of data, and its end. Without an event there, the end is [scan.Short] or
 // [scan.Odd].
 func eventIn(data []byte) (e parts, end int) {
 	at := prefix(data, `{"type":"`)

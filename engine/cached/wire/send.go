@@ -44,8 +44,8 @@ func newSender(config *rest.Config, client *http.Client, c *rest.RESTClient, as 
 // call is a request for one object.
 type call struct{ method, path, query, contentType string }
 
-// object sends a request and returns the object in the response. If there is none, it returns the context with which
-// client-go goes on.
+// object sends a request and returns the object in the response. Without an object it returns the context for
+// client-go to go on.
 func (s *sender) object(ctx context.Context, c call, body []byte) (*unstructured.Unstructured, context.Context) {
 	var reader io.Reader
 	if body != nil {
