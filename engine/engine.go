@@ -55,7 +55,8 @@ type Settings struct {
 	// Version is that of the program, for people who ask for the status.
 	Version string
 	// Rested is called once some seconds after each burst of work, as a first listing is one, and after the schemas of
-	// the cluster were dropped. Defaults to debug.FreeOSMemory, which gives memory back to the system.
+	// the cluster were dropped. Defaults to debug.FreeOSMemory, which gives memory back to the system, and to a collector
+	// that runs less often during a burst, unless GOGC is set.
 	Rested func()
 	// Missed, for tests, is called for each field of an object that a handler reads and does not list in dsl.Reads. The
 	// field is empty if it is not known. Nil means that handlers do not find such fields.
@@ -111,10 +112,12 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	if err := op.Validate(); err != nil {
 		return nil, fmt.Errorf("checking operator: %w", err)
 	}
+	trim := ops.TrimSettings{Free: s.Rested}
 	if s.Rested == nil {
-		s.Rested = debug.FreeOSMemory
+		trim = ops.Process()
+		s.Rested = trim.Free
 	}
-	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, outages: transport.NewOutages(s.Log), renamer: patch.NewRenamer(op), trim: ops.NewTrimmer(s.Rested), trail: breaker.NewTrail(),
+	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, outages: transport.NewOutages(s.Log), renamer: patch.NewRenamer(op), trim: ops.NewTrimmer(trim), trail: breaker.NewTrail(),
 		names: names{op}, budget: children.NewBudget(debug.SetMemoryLimit(-1)), history: history.New(*cmp.Or(op.Settings.History, new(dsl.DefaultHistoryBytes))),
 	}
 	e.made = time.Now()

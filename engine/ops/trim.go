@@ -17,9 +17,10 @@ const (
 	many = 300
 )
 
-// Trimmer finds out when a burst is over. A nil Trimmer does nothing. Its methods are safe for use by several goroutines.
+// Trimmer finds out when a burst begins and when it is over. A nil Trimmer does nothing. Its methods are safe for use by
+// several goroutines.
 type Trimmer struct {
-	free func()
+	settings TrimSettings
 
 	mu sync.Mutex
 	// look ends a period, while looks is true. No timer runs when nothing happens.
@@ -27,16 +28,21 @@ type Trimmer struct {
 	looks bool
 	// passes is the number of passes in the period, burst that in the burst so far.
 	passes, burst int
-	ended         bool
+	// bursts is true from the call of Burst to that of Rest.
+	bursts, ended bool
 }
 
-// NewTrimmer returns a trimmer that calls free some seconds after each burst, once. Without free it is nil.
-func NewTrimmer(free func()) *Trimmer {
-	if free == nil {
-		return nil
-	}
-	return &Trimmer{free: free}
+// TrimSettings are what a [Trimmer] calls, each once for a burst. Nil is no call.
+type TrimSettings struct {
+	// Burst is called when a burst has so many passes that it counts, and Rest some seconds after its end, before Free. Rest
+	// is also called when the trimmer ends in a burst.
+	Burst, Rest func()
+	// Free gives memory back.
+	Free func()
 }
+
+// NewTrimmer returns a trimmer.
+func NewTrimmer(s TrimSettings) *Trimmer { return &Trimmer{settings: s} }
 
 // Begin begins a burst that counts however few passes it has: a process that starts leaves garbage.
 func (t *Trimmer) Begin() { t.count(0, many) }
@@ -52,8 +58,15 @@ func (t *Trimmer) count(passes, burst int) {
 	defer t.mu.Unlock()
 	t.passes += passes
 	t.burst += burst
+	if t.ended {
+		return
+	}
+	if !t.bursts && t.burst+t.passes >= many {
+		t.bursts = true
+		call(t.settings.Burst)
+	}
 	switch {
-	case t.looks || t.ended:
+	case t.looks:
 		return
 	case t.look == nil:
 		t.look = time.AfterFunc(period, t.rest)
@@ -66,7 +79,7 @@ func (t *Trimmer) count(passes, burst int) {
 // rest ends a period. It gives memory back without the lock, so counting does not wait.
 func (t *Trimmer) rest() {
 	if t.over() {
-		t.free()
+		call(t.settings.Free)
 	}
 }
 
@@ -75,17 +88,27 @@ func (t *Trimmer) rest() {
 func (t *Trimmer) over() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	passes, burst := t.passes, t.burst
-	t.passes, t.burst = 0, 0
+	passes := t.passes
+	t.passes = 0
 	if t.ended {
 		return false
 	}
 	if t.looks = passes >= busy; t.looks {
-		t.burst = burst + passes
+		t.burst += passes
 		t.look.Reset(period)
 		return false
 	}
-	return burst >= many
+	t.burst = 0
+	return t.end()
+}
+
+// end ends a burst, and reports whether there was one. t.mu is held.
+func (t *Trimmer) end() bool {
+	was := t.bursts
+	if t.bursts = false; was {
+		call(t.settings.Rest)
+	}
+	return was
 }
 
 // End stops the trimmer: it gives no memory back any more.
@@ -96,7 +119,14 @@ func (t *Trimmer) End() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ended = true
+	t.end()
 	if t.look != nil {
 		t.look.Stop()
+	}
+}
+
+func call(f func()) {
+	if f != nil {
+		f()
 	}
 }

@@ -40,8 +40,13 @@ func TestMemoryIsGivenBackWhenABurstIsOver(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var freed atomic.Int64
-				x := NewTrimmer(func() { freed.Add(1) })
+				var freed, bursts atomic.Int64
+				x := NewTrimmer(TrimSettings{Burst: func() { bursts.Add(1) }, Rest: func() { bursts.Add(-1) }, Free: func() {
+					if got := bursts.Load(); got != 0 {
+						t.Errorf("memory was given back in %d bursts", got)
+					}
+					freed.Add(1)
+				}})
 				defer x.End()
 				if test.begins {
 					x.Begin()
@@ -70,7 +75,7 @@ func TestSomeSecondsAfterwards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var waited atomic.Int64
 		start := time.Now()
-		x := NewTrimmer(func() { waited.Store(int64(time.Since(start))) })
+		x := NewTrimmer(TrimSettings{Free: func() { waited.Store(int64(time.Since(start))) }})
 		defer x.End()
 		for range 10 * many {
 			x.Passed()
@@ -84,13 +89,17 @@ func TestSomeSecondsAfterwards(t *testing.T) {
 
 func TestNothingIsGivenBackAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		x := NewTrimmer(func() { t.Error("memory was given back") })
+		rests := 0
+		x := NewTrimmer(TrimSettings{Rest: func() { rests++ }, Free: func() { t.Error("memory was given back") }})
 		x.Begin()
 		x.End()
 		x.Begin()
 		<-time.After(time.Hour)
+		if rests != 1 {
+			t.Errorf("the burst ended %d times, want once", rests)
+		}
 	})
-	none := NewTrimmer(nil)
+	var none *Trimmer
 	none.Begin()
 	none.Passed()
 	none.End()

@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ops
+
+import (
+	"math"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+const (
+	// room is the garbage, in bytes, that a burst may make between two collections. GOGC's 100 % alone collects a small heap
+	// so often that it costs a tenth of the processor time of a burst.
+	room = 32 << 20
+	// part is the part of the process's memory that room may take, at most.
+	part = 8
+	// memoryLimit is where a container finds its limit of memory, see https://docs.kernel.org/admin-guide/cgroup-v2.html.
+	memoryLimit = "/sys/fs/cgroup/memory.max"
+)
+
+// process is the heap of the process: the runtime has one setting for all engines in it.
+var process heap
+
+// Process returns the settings for a process whose memory is the engine's to look after. In a burst garbage is collected
+// after at least 32 MB, or an eighth of the process's limit if that is less, unless GOGC is set. After it memory goes back to
+// the system.
+func Process() TrimSettings {
+	return TrimSettings{Burst: process.burst, Rest: process.rest, Free: debug.FreeOSMemory}
+}
+
+// heap makes the runtime collect garbage less often during a burst, and as before when the burst is over. It changes
+// nothing where GOGC is set in the environment or the collector is off. Its methods are safe for use by several goroutines.
+type heap struct {
+	mu sync.Mutex
+	// bursts is the number of engines in a burst.
+	bursts int
+	// usual is the percentage outside bursts, set the one that holds.
+	usual, set int
+	room       uint64
+}
+
+// burst begins a burst. [heap.rest] ends it.
+func (h *heap) burst() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.bursts++; h.bursts > 1 {
+		return
+	}
+	usual, _ := collector()
+	if h.usual, h.set = usual, usual; usual < 0 || os.Getenv("GOGC") != "" {
+		return
+	}
+	h.room = roomOf(debug.SetMemoryLimit(-1), limitOf(memoryLimit))
+	h.follow()
+}
+
+// rest ends a burst.
+func (h *heap) rest() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.bursts--; h.bursts == 0 && h.set != h.usual {
+		debug.SetGCPercent(h.usual)
+	}
+}
+
+// follow sets the percentage for what lives in the heap now, and again after each collection until the burst is over. h.mu
+// is held.
+func (h *heap) follow() {
+	_, live := collector()
+	if want := percent(h.usual, live, h.room); want != h.set {
+		debug.SetGCPercent(want)
+		h.set = want
+	}
+	runtime.AddCleanup(&collected{h}, func(h *heap) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.bursts > 0 {
+			h.follow()
+		}
+	}, h)
+}
+
+// collected is garbage: the runtime says when it collects it.
+type collected struct{ *heap }
+
+// percent returns the percentage with which a heap with this much alive is collected after room bytes of garbage. It is at
+// least usual.
+func percent(usual int, live, room uint64) int {
+	return max(usual, int(min(room*100/max(live, 1<<20), math.MaxInt32)))
+}
+
+// roomOf returns room, or less where one of the limits of the process's memory is small.
+func roomOf(limits ...int64) uint64 {
+	least := int64(room)
+	for _, limit := range limits {
+		least = min(least, limit/part)
+	}
+	return uint64(least)
+}
+
+// limitOf returns the limit in a file of a control group, and math.MaxInt64 where there is none.
+func limitOf(file string) int64 {
+	data, _ := os.ReadFile(file) // other systems have no such file
+	if limit, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64); err == nil {
+		return limit
+	}
+	return math.MaxInt64
+}
+
+// collector returns the collector's percentage, negative if it is off, and the bytes that the last collection found alive.
+func collector() (gogc int, live uint64) {
+	samples := []metrics.Sample{{Name: "/gc/gogc:percent"}, {Name: "/gc/heap/live:bytes"}}
+	metrics.Read(samples)
+	if percent := samples[0].Value.Uint64(); percent <= math.MaxInt32 {
+		return int(percent), samples[1].Value.Uint64()
+	}
+	return -1, samples[1].Value.Uint64()
+}
