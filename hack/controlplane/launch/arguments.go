@@ -55,6 +55,7 @@ func apiServerArguments(s Settings, port int) []string {
 		"--tls-cert-file=" + serverCert,
 		"--tls-private-key-file=" + serverKey,
 		"--client-ca-file=" + caCert,
+		"--token-auth-file=" + tokensFile,
 		"--authorization-mode=Node,RBAC",
 		"--allow-privileged=true",
 		"--service-cluster-ip-range=10.96.0.0/16",

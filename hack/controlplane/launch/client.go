@@ -21,21 +21,15 @@ const nodeName = "kwok-0"
 
 // client sends the few requests to an API server that a launcher needs.
 type client struct {
-	http *http.Client
-	url  string
+	http       *http.Client
+	url, token string
 }
 
-func newClient(ca *authority, id identity, url string) (*client, error) {
-	pair, err := tls.X509KeyPair(id.cert, id.key)
-	if err != nil {
-		return nil, fmt.Errorf("reading client certificate: %w", err)
-	}
+func newClient(ca *authority, token, url string) *client {
 	roots := x509.NewCertPool()
 	roots.AddCert(ca.cert)
-	transport := &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
-	}
-	return &client{http: &http.Client{Transport: transport, Timeout: 10 * time.Second}, url: url}, nil
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
+	return &client{http: &http.Client{Transport: transport, Timeout: 10 * time.Second}, url: url, token: token}
 }
 
 // ready fails while the API server is not ready to serve.
@@ -97,6 +91,7 @@ func (c *client) do(ctx context.Context, method, path, media string, body []byte
 	}
 	request.Header.Set("Content-Type", media)
 	request.Header.Set("User-Agent", "controlplane")
+	request.Header.Set("Authorization", "Bearer "+c.token)
 	response, err := c.http.Do(request)
 	if err != nil {
 		return nil, err

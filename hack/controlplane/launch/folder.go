@@ -24,6 +24,7 @@ const (
 	proxyCert       = pkiDir + "/front-proxy-client.crt"
 	proxyKey        = pkiDir + "/front-proxy-client.key"
 	accountKey      = pkiDir + "/service-account.key"
+	tokensFile      = "tokens.csv"
 	auditPolicyFile = "audit-policy.yaml"
 	auditLogFile    = "audit.log"
 	kubeconfigFile  = "kubeconfig"
@@ -39,9 +40,13 @@ rules:
 - level: Metadata
 `
 
-// users are the identities of the API server's own clients. The controller manager acts for all of
+// admin is the user of the kubeconfig that people get.
+const admin = "admin"
+
+// users are the API server's clients, with a name and groups each. The controller manager acts for all of
 // its controllers, and kwok for all of its nodes, so both may do everything.
 var users = map[string][]string{
+	admin:             {admin, "system:masters"},
 	ControllerManager: {"system:kube-controller-manager", "system:masters"},
 	Scheduler:         {"system:kube-scheduler"},
 	Kwok:              {"system:kwok", "system:masters"},
@@ -62,7 +67,7 @@ func (f folder) write(name string, data []byte) error {
 	return nil
 }
 
-// prepareKeys makes the authority and its certificates, except those of clients, and returns it.
+// prepareKeys makes the authority and its certificates, and returns it.
 func (f folder) prepareKeys() (*authority, error) {
 	ca, err := openAuthority(f.path(pkiDir))
 	if err != nil {
@@ -87,8 +92,7 @@ func (f folder) prepareKeys() (*authority, error) {
 }
 
 // kubeconfigFor returns a kubeconfig that needs no other file.
-func kubeconfigFor(ca *authority, id identity, server, user string) []byte {
-	encode := base64.StdEncoding.EncodeToString
+func kubeconfigFor(ca *authority, token, server, user string) []byte {
 	caPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.cert.Raw})
 	return fmt.Appendf(nil, `apiVersion: v1
 kind: Config
@@ -100,13 +104,12 @@ clusters:
 users:
 - name: %s
   user:
-    client-certificate-data: %s
-    client-key-data: %s
+    token: %s
 contexts:
 - name: handwerk
   context:
     cluster: handwerk
     user: %[3]s
 current-context: handwerk
-`, server, encode(caPEM), user, encode(id.cert), encode(id.key))
+`, server, base64.StdEncoding.EncodeToString(caPEM), user, token)
 }

@@ -8,50 +8,65 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
 )
 
-// TestIdentities has a server and a client with our certificates talk to each other.
-func TestIdentities(t *testing.T) {
+// TestTheServerIsTrustedAndGetsTheToken has a server with our certificate and the launcher's client talk to each other.
+func TestTheServerIsTrustedAndGetsTheToken(t *testing.T) {
 	f := folder(t.TempDir())
 	ca, err := f.prepareKeys()
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		subject := r.TLS.PeerCertificates[0].Subject
-		fmt.Fprint(w, subject.CommonName+" "+subject.Organization[0])
+		fmt.Fprint(w, r.Header.Get("Authorization"))
 	}))
 	pair, err := tls.LoadX509KeyPair(f.path(serverCert), f.path(serverKey))
 	if err != nil {
 		t.Fatal(err)
 	}
-	clients := x509.NewCertPool()
-	clients.AddCert(ca.cert)
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: clients, ClientAuth: tls.RequireAndVerifyClientCert}
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
 	server.StartTLS()
 	defer server.Close()
 
-	id, err := ca.client("admin", "system:masters")
+	body, err := newClient(ca, "secret", server.URL).get(t.Context(), "/")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := newClient(ca, id, server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := c.get(t.Context(), "/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := string(body); got != "admin system:masters" {
+	if got := string(body); got != "Bearer secret" {
 		t.Errorf("the server sees %q", got)
+	}
+}
+
+func TestTokensOutliveARestart(t *testing.T) {
+	f := folder(t.TempDir())
+	first, err := f.prepareTokens()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(f.path(tokensFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line := first[admin] + ",admin,admin,system:masters\n"; first[admin] == "" || !strings.Contains(string(file), line) {
+		t.Errorf("tokens %v\n%s\nwant a line %s", first, file, line)
+	}
+	if second, err := f.prepareTokens(); err != nil || !maps.Equal(first, second) {
+		t.Errorf("tokens after a restart %v, %v, want %v", second, err, first)
+	}
+	if err := f.write(tokensFile, []byte("broken\n")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.prepareTokens(); err == nil || !strings.Contains(err.Error(), "reading "+tokensFile) {
+		t.Errorf("error %v for a file that is no list of tokens, want one that names it", err)
 	}
 }
 
@@ -111,10 +126,6 @@ func TestKubeconfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, err := ca.client("admin", "system:masters")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var got struct {
 		Clusters []struct {
 			Cluster struct {
@@ -125,20 +136,19 @@ func TestKubeconfig(t *testing.T) {
 		Users []struct {
 			Name string
 			User struct {
-				Cert []byte `json:"client-certificate-data"`
-				Key  []byte `json:"client-key-data"`
+				Token string
 			}
 		}
 		Current string `json:"current-context"`
 	}
-	if err := yaml.Unmarshal(kubeconfigFor(ca, id, "https://127.0.0.1:1", "admin"), &got); err != nil {
+	if err := yaml.Unmarshal(kubeconfigFor(ca, "secret", "https://127.0.0.1:1", "admin"), &got); err != nil {
 		t.Fatal(err)
 	}
 	if got.Current != "handwerk" || got.Clusters[0].Cluster.Server != "https://127.0.0.1:1" || got.Users[0].Name != "admin" {
 		t.Errorf("got %+v", got)
 	}
-	if _, err := tls.X509KeyPair(got.Users[0].User.Cert, got.Users[0].User.Key); err != nil {
-		t.Errorf("the key pair is broken: %v", err)
+	if got := got.Users[0].User.Token; got != "secret" {
+		t.Errorf("token %q", got)
 	}
 	if !x509.NewCertPool().AppendCertsFromPEM(got.Clusters[0].Cluster.CA) {
 		t.Error("the authority is broken")

@@ -28,6 +28,7 @@ type plane struct {
 	programs Programs
 	folder   folder
 	ca       *authority
+	tokens   map[string]string // by the names of users
 	port     int
 	running  []*process    // in the order of their start
 	died     chan *process // those that ended without being asked to
@@ -80,14 +81,13 @@ func (p *plane) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	admin, err := p.prepare()
-	if err != nil {
+	if err := p.prepare(); err != nil {
 		return err
 	}
 	if err := p.launch(Etcd); err != nil {
 		return err
 	}
-	api, err := p.startAPIServer(ctx, admin)
+	api, err := p.startAPIServer(ctx)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (p *plane) start(ctx context.Context) error {
 	if err := p.startClients(ctx, api); err != nil {
 		return err
 	}
-	return p.folder.write(kubeconfigFile, kubeconfigFor(p.ca, admin, p.url(), "admin"))
+	return p.folder.write(kubeconfigFile, kubeconfigFor(p.ca, p.tokens[admin], p.url(), admin))
 }
 
 // findAll fails early when a component is missing.
@@ -110,25 +110,26 @@ func (p *plane) findAll() error {
 	return nil
 }
 
-// prepare writes what the components read and returns the identity of the cluster's admin. A
-// kubeconfig of an earlier run is removed: the file says that the control plane is ready.
-func (p *plane) prepare() (identity, error) {
+// prepare writes what the components read. A kubeconfig of an earlier run is removed: the file says that the control plane
+// is ready.
+func (p *plane) prepare() error {
 	if err := os.RemoveAll(p.folder.path(kubeconfigFile)); err != nil {
-		return identity{}, fmt.Errorf("removing old kubeconfig: %w", err)
+		return fmt.Errorf("removing old kubeconfig: %w", err)
 	}
 	if err := p.folder.write(auditPolicyFile, []byte(requestLog)); err != nil {
-		return identity{}, err
+		return err
 	}
 	var err error
 	if p.ca, err = p.folder.prepareKeys(); err != nil {
-		return identity{}, err
+		return err
 	}
-	return p.ca.client("admin", "system:masters")
+	p.tokens, err = p.folder.prepareTokens()
+	return err
 }
 
 // startAPIServer starts the API server and waits until it is ready. Where the port is not a
 // given, it tries another when somebody else was quicker.
-func (p *plane) startAPIServer(ctx context.Context, admin identity) (*client, error) {
+func (p *plane) startAPIServer(ctx context.Context) (*client, error) {
 	for attempt := 1; ; attempt++ {
 		var err error
 		if p.port, err = pickPort(p.settings.Port, lastPort(p.folder.path(portFile))); err != nil {
@@ -137,13 +138,10 @@ func (p *plane) startAPIServer(ctx context.Context, admin identity) (*client, er
 		if err := p.folder.write(portFile, fmt.Appendln(nil, p.port)); err != nil {
 			return nil, err
 		}
-		api, err := newClient(p.ca, admin, p.url())
-		if err != nil {
-			return nil, err
-		}
 		if err := p.launch(APIServer); err != nil {
 			return nil, err
 		}
+		api := newClient(p.ca, p.tokens[admin], p.url())
 		err = p.wait(ctx, "the API server", api.ready)
 		if err == nil {
 			return api, nil
@@ -169,11 +167,7 @@ func (p *plane) startClients(ctx context.Context, api *client) error {
 		if !p.settings.Has(name) {
 			continue
 		}
-		id, err := p.ca.client(users[name][0], users[name][1:]...)
-		if err != nil {
-			return err
-		}
-		if err := p.folder.write(name+".kubeconfig", kubeconfigFor(p.ca, id, p.url(), name)); err != nil {
+		if err := p.folder.write(name+".kubeconfig", kubeconfigFor(p.ca, p.tokens[name], p.url(), name)); err != nil {
 			return err
 		}
 		if err := p.launch(name); err != nil {
