@@ -86,10 +86,11 @@ func TestTheCollectorRunsAsUsualAfterTheLastBurst(t *testing.T) {
 		}
 		t.Errorf("percentage %d after 1,000 collections of a heap that %s", now(), what)
 	}
-	holds := make([]byte, 64<<20)
-	follows("has grown", func() bool { return now() == 50 })
-	runtime.KeepAlive(holds)
-	holds = nil
+	func() {
+		holds := make([]byte, 64<<20)
+		follows("has grown", func() bool { return now() == 50 })
+		runtime.KeepAlive(holds)
+	}()
 	follows("is small again", func() bool { return now() > 50 })
 	h.rest()
 	if got := now(); got != 50 {
