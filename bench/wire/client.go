@@ -28,9 +28,9 @@ const (
 
 // Client sends requests. Its methods may be called by any number of goroutines.
 type Client struct {
-	server    *url.URL
-	agent     string
-	transport *http.Transport
+	server       *url.URL
+	agent, token string
+	transport    *http.Transport
 	// headers are shared by all requests of a kind, by content type.
 	headers map[string]http.Header
 }
@@ -42,19 +42,15 @@ func New(kubeconfig, agent string, connections int) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", kubeconfig, err)
 	}
-	pair, err := tls.X509KeyPair(settings["client-certificate-data"], settings["client-key-data"])
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", kubeconfig, err)
-	}
 	server, err := url.Parse(string(settings["server"]))
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", kubeconfig, err)
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(settings["certificate-authority-data"])
-	c := &Client{server: server, agent: agent, headers: map[string]http.Header{}}
+	c := &Client{server: server, agent: agent, token: string(settings["token"]), headers: map[string]http.Header{}}
 	c.transport = &http.Transport{
-		TLSClientConfig:    &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}},
+		TLSClientConfig:    &tls.Config{RootCAs: roots},
 		DisableCompression: true, MaxIdleConnsPerHost: connections,
 		Protocols: &http.Protocols{},
 	}
@@ -88,7 +84,7 @@ func read(kubeconfig string) (map[string][]byte, error) {
 }
 
 func (c *Client) header(contentType, accept string) http.Header {
-	h := http.Header{"User-Agent": {c.agent}, "Accept": {accept}}
+	h := http.Header{"User-Agent": {c.agent}, "Authorization": {"Bearer " + c.token}, "Accept": {accept}}
 	if contentType != "" {
 		h.Set("Content-Type", contentType)
 	}
