@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// room is the garbage, in bytes, that a burst may make between two collections. GOGC's 100 % alone collects a small heap
-	// so often that it costs a tenth of the processor time of a burst.
-	room = 32 << 20
-	// part is the part of the process's memory that room may take, at most.
-	part = 8
+	// floor is the size in bytes to which the heap grows in a burst before it is collected. GOGC's 100 % alone collects a
+	// small heap so often that it costs up to a tenth of the processor time of a burst.
+	floor = 32 << 20
+	// part is the part of the process's memory that floor may take, at most.
+	part = 4
 	// memoryLimit is where a container finds its limit of memory, see https://docs.kernel.org/admin-guide/cgroup-v2.html.
 	memoryLimit = "/sys/fs/cgroup/memory.max"
 )
@@ -27,9 +27,9 @@ const (
 // process is the heap of the process: the runtime has one setting for all engines in it.
 var process heap
 
-// Process returns the settings for a process whose memory is the engine's to look after. In a burst garbage is collected
-// after at least 32 MB, or an eighth of the process's limit if that is less, unless GOGC is set. After it memory goes back to
-// the system.
+// Process returns the settings for a process whose memory is the engine's to look after. In a burst the heap is
+// collected when it has 32 MB, or a quarter of the process's limit if that is less, and not earlier, unless GOGC is set. After it
+// memory goes back to the system.
 func Process() TrimSettings {
 	return TrimSettings{Burst: process.burst, Rest: process.rest, Free: debug.FreeOSMemory}
 }
@@ -42,7 +42,7 @@ type heap struct {
 	bursts int
 	// usual is the percentage outside bursts, set the one that holds.
 	usual, set int
-	room       uint64
+	floor      uint64
 }
 
 // burst begins a burst. [heap.rest] ends it.
@@ -56,7 +56,7 @@ func (h *heap) burst() {
 	if h.usual, h.set = usual, usual; usual < 0 || os.Getenv("GOGC") != "" {
 		return
 	}
-	h.room = roomOf(debug.SetMemoryLimit(-1), limitOf(memoryLimit))
+	h.floor = floorOf(debug.SetMemoryLimit(-1), limitOf(memoryLimit))
 	h.follow()
 }
 
@@ -73,7 +73,7 @@ func (h *heap) rest() {
 // is held.
 func (h *heap) follow() {
 	_, live := collector()
-	if want := percent(h.usual, live, h.room); want != h.set {
+	if want := percent(h.usual, live, h.floor); want != h.set {
 		debug.SetGCPercent(want)
 		h.set = want
 	}
@@ -89,15 +89,16 @@ func (h *heap) follow() {
 // collected is garbage: the runtime says when it collects it.
 type collected struct{ *heap }
 
-// percent returns the percentage with which a heap with this much alive is collected after room bytes of garbage. It is at
-// least usual.
-func percent(usual int, live, room uint64) int {
-	return max(usual, int(min(room*100/max(live, 1<<20), math.MaxInt32)))
+// percent returns the percentage with which a heap with this much alive is collected when it has floor bytes. It is at least
+// usual.
+func percent(usual int, live, floor uint64) int {
+	live = max(live, 1<<20)
+	return max(usual, int(max(floor, live)-live)*100/int(live))
 }
 
-// roomOf returns room, or less where one of the limits of the process's memory is small.
-func roomOf(limits ...int64) uint64 {
-	least := int64(room)
+// floorOf returns floor, or less where one of the limits of the process's memory is small.
+func floorOf(limits ...int64) uint64 {
+	least := int64(floor)
 	for _, limit := range limits {
 		least = min(least, limit/part)
 	}

@@ -12,28 +12,29 @@ import (
 	"testing"
 )
 
-func TestASmallHeapIsCollectedAfterSoMuchGarbage(t *testing.T) {
+func TestASmallHeapGrowsToTheFloor(t *testing.T) {
 	tests := map[string]struct {
-		usual      int
-		live, room uint64
-		want       int
+		usual       int
+		live, floor uint64
+		want        int
 	}{
-		"a heap that holds nothing yet":                   {usual: 100, room: 32 << 20, want: 3200},
-		"a small heap":                                    {usual: 100, live: 8 << 20, room: 32 << 20, want: 400},
-		"a heap for which the usual percentage is enough": {usual: 100, live: 64 << 20, room: 32 << 20, want: 100},
-		"a process with a small limit":                    {usual: 100, live: 8 << 20, room: 6 << 20, want: 100},
-		"a program that collects seldom":                  {usual: 800, live: 8 << 20, room: 32 << 20, want: 800},
+		"a heap that holds nothing yet":                   {usual: 100, floor: 32 << 20, want: 3100},
+		"a small heap":                                    {usual: 100, live: 8 << 20, floor: 32 << 20, want: 300},
+		"a heap for which the usual percentage is enough": {usual: 100, live: 20 << 20, floor: 32 << 20, want: 100},
+		"a heap above the floor":                          {usual: 100, live: 64 << 20, floor: 32 << 20, want: 100},
+		"a process with a small limit":                    {usual: 100, live: 8 << 20, floor: 12 << 20, want: 100},
+		"a program that collects seldom":                  {usual: 800, live: 8 << 20, floor: 32 << 20, want: 800},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := percent(test.usual, test.live, test.room); got != test.want {
+			if got := percent(test.usual, test.live, test.floor); got != test.want {
 				t.Errorf("percentage %d, want %d", got, test.want)
 			}
 		})
 	}
 }
 
-func TestTheRoomIsAnEighthOfASmallLimit(t *testing.T) {
+func TestTheFloorIsAQuarterOfASmallLimit(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "memory.max")
 	tests := map[string]struct {
 		limit int64
@@ -41,8 +42,8 @@ func TestTheRoomIsAnEighthOfASmallLimit(t *testing.T) {
 		want  uint64
 	}{
 		"no limit":               {limit: math.MaxInt64, file: "max\n", want: 32 << 20},
-		"GOMEMLIMIT":             {limit: 64 << 20, file: "max\n", want: 8 << 20},
-		"the container's limit":  {limit: math.MaxInt64, file: "134217728\n", want: 16 << 20},
+		"GOMEMLIMIT":             {limit: 64 << 20, file: "max\n", want: 16 << 20},
+		"the container's limit":  {limit: math.MaxInt64, file: "67108864\n", want: 16 << 20},
 		"a limit that is no sum": {limit: math.MaxInt64, file: "much\n", want: 32 << 20},
 	}
 	for name, test := range tests {
@@ -50,8 +51,8 @@ func TestTheRoomIsAnEighthOfASmallLimit(t *testing.T) {
 			if err := os.WriteFile(file, []byte(test.file), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if got := roomOf(test.limit, limitOf(file)); got != test.want {
-				t.Errorf("room %d, want %d", got, test.want)
+			if got := floorOf(test.limit, limitOf(file)); got != test.want {
+				t.Errorf("floor %d, want %d", got, test.want)
 			}
 		})
 	}
