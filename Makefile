@@ -88,7 +88,7 @@ bench-growth: ## Measure the cost of a handler, child, namespace and resource, w
 	cd engine/scenarios/growth && HANDWERK_GROWTH=1 go test -count 1 -timeout 30m
 
 .PHONY: schema
-schema: ## Write docs/operator.schema.json, docs/cases.schema.json and the reference in docs/language.md anew.
+schema: ## Write docs/operator.schema.json, docs/cases.schema.json and docs/reference.md anew.
 	go test ./dsl/config -run 'TestThePublishedSchema|TestTheReference' -update
 	go test ./engine/enginetest/cases -run TestThePublishedSchema -update
 

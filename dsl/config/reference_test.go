@@ -12,9 +12,9 @@ import (
 	"github.com/handwerk-dev/handwerk/handlers"
 )
 
-// TestTheReferenceIsThatOfTheForm holds the generated part of docs/language.md against the form.
+// TestTheReferenceIsThatOfTheForm holds the generated part of docs/reference.md against the form.
 func TestTheReferenceIsThatOfTheForm(t *testing.T) {
-	const file = "../../docs/language.md"
+	const file = "../../docs/reference.md"
 	const begin, end = "<!-- generated: every field -->\n", "<!-- end of what is generated -->\n"
 	data, err := os.ReadFile(file)
 	if err != nil {

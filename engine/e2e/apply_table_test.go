@@ -20,13 +20,13 @@ type tableRow struct{ does, it, says string }
 // tableOf reads the table.
 func tableOf(t *testing.T) (rows []tableRow) {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/language.md")
+	page, err := os.ReadFile("../../docs/semantics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, table, found := strings.Cut(string(page), "| somebody does this | it | the log says |\n|---|---|---|\n")
 	if !found {
-		t.Fatal("docs/language.md has no table of what is put back")
+		t.Fatal("docs/semantics.md has no table of what is put back")
 	}
 	table, _, _ = strings.Cut(table, "\n\n")
 	for line := range strings.Lines(table) {
@@ -80,7 +80,7 @@ func handiwork() map[string]deed {
 	}
 }
 
-// TestWhatIsPutBackIsAsThePageSays runs each row of the table in docs/language.md.
+// TestWhatIsPutBackIsAsThePageSays runs each row of the table in docs/semantics.md.
 func TestWhatIsPutBackIsAsThePageSays(t *testing.T) {
 	t.Parallel()
 	ns := plane.Namespace(t)
