@@ -4,6 +4,7 @@
 package cmd
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -51,13 +52,54 @@ func TestPagesNameCommandsAndFlagsThatThereAre(t *testing.T) {
 	}
 }
 
-// TestDeployingIsSaidInBrief holds that docs/deploy.md stays a page that is read to its end.
-func TestDeployingIsSaidInBrief(t *testing.T) {
-	text, err := os.ReadFile("../docs/deploy.md")
-	if err != nil {
+// TestPagesAreReadToTheirEnd holds that pages stay short: no page grows into a book.
+func TestPagesAreReadToTheirEnd(t *testing.T) {
+	for pages, most := range map[string]int{
+		"docs/language.md": 5000,
+		"docs/deploy.md":   2000,
+		"README.md docs/start.md docs/language.md docs/semantics.md docs/recipes.md docs/machines.md docs/go.md docs/troubleshooting.md": 20000,
+	} {
+		words := 0
+		for page := range strings.FieldsSeq(pages) {
+			text, err := os.ReadFile(filepath.Join("..", page))
+			if err != nil {
+				t.Fatal(err)
+			}
+			words += len(strings.Fields(string(text)))
+		}
+		if words > most {
+			t.Errorf("%s: %d words, want at most %d", pages, words, most)
+		}
+	}
+}
+
+// TestTheExpressionsOfThePageGiveWhatItSays evaluates the first piece of code in each row of the table of docs/language.md with what
+// one writes for what one wants.
+func TestTheExpressionsOfThePageGiveWhatItSays(t *testing.T) {
+	page := pageAt(t, "../docs/language.md")
+	spec := regexp.MustCompile("whose spec is\\s+`([^`]+)`").FindStringSubmatch(page)
+	_, table, found := strings.Cut(page, "| you want | write | it gives |\n|---|---|---|\n")
+	if spec == nil || !found {
+		t.Fatal("docs/language.md has no table of expressions, or no object for it")
+	}
+	file := filepath.Join(t.TempDir(), "shop.yaml")
+	object := "apiVersion: example.com/v1\nkind: Shop\nmetadata: {name: corner, creationTimestamp: \"2020-01-01T00:00:00Z\"}\nspec: " + spec[1] + "\n"
+	if err := os.WriteFile(file, []byte(object), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if words := len(strings.Fields(string(text))); words > 2000 {
-		t.Errorf("docs/deploy.md has %d words, want at most 2,000", words)
+	table, _, _ = strings.Cut(table, "\n\n")
+	for row := range strings.Lines(table) {
+		cells := strings.Split(strings.TrimSpace(row), "|")
+		write := codeSpan.FindString(cells[2])
+		t.Run(strings.TrimSpace(cells[1]), func(t *testing.T) {
+			b := newBench(t)
+			if code := b.execute(t.Context(), []string{"eval", strings.Trim(write, "`"), "-f", file, "-o", "json"}); code != exitOK {
+				t.Fatal(b.err.String())
+			}
+			want := cmp.Or(strings.Trim(strings.TrimSpace(cells[3]), "`"), "null")
+			if got := strings.Join(strings.Fields(b.out.String()), ""); got != want {
+				t.Errorf("%s gives %s, the page says %s", write, got, want)
+			}
+		})
 	}
 }
