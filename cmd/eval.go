@@ -24,7 +24,8 @@ func (p *program) evalCommand() *cobra.Command {
 		Short: "Evaluate an expression, and say its type and its cost",
 		Long: `Evaluate an expression as a handler does. self is the first object of the file, old
 is null, and there are no children, related objects and indexes. The value goes to
-stdout, its type and what the evaluation cost to stderr.`,
+stdout, its type and what the evaluation cost to stderr. operator explain functions
+lists what expressions can call.`,
 		Example: `  operator eval 'self.spec.replicas * 2' -f deployment.yaml
   operator eval '[3, 1, 2].sort()' -o json`,
 		Args: func(_ *cobra.Command, args []string) error {

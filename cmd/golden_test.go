@@ -48,6 +48,7 @@ func TestGolden(t *testing.T) {
 		"tree-without-name":               {args: "tree website"},
 		"status-without-address":          {args: "status --address localhost"},
 		"help-schema":                     {args: "help schema"},
+		"help-explain":                    {args: "explain --help"},
 		"help-version":                    {args: "version -h"},
 		"unknown-command":                 {args: "frobnicate"},
 		"unknown-command-near-one":        {args: "valdate --config foo.yaml"},

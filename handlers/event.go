@@ -16,8 +16,8 @@ import (
 
 // eventConfig is the configuration of event.
 type eventConfig struct {
-	Type    eventType `yaml:"type" default:"Normal" doc:"Normal, or Warning for what somebody has to look at."`
-	Reason  string    `yaml:"reason" required:"true" doc:"One CamelCase word; may have ${…}."`
+	Type    eventType `yaml:"type" default:"Normal" doc:"The type of the Event. Warning is for what somebody has to look at."`
+	Reason  string    `yaml:"reason" required:"true" doc:"One CamelCase word for programs, as in ScaledUp; may have ${…}."`
 	Message string    `yaml:"message" required:"true" doc:"A sentence for people; may have ${…}."`
 }
 

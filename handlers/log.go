@@ -19,9 +19,9 @@ import (
 
 // logConfig is the configuration of log.
 type logConfig struct {
-	Message string         `yaml:"message" required:"true" doc:"The line; may have ${…}."`
-	Level   logLevel       `yaml:"level" default:"info" doc:"debug is seen only with --zap-log-level=debug."`
-	Values  map[string]any `yaml:"values" doc:"What the line carries besides; values may have ${…}."`
+	Message string         `yaml:"message" required:"true" doc:"The message of the line; may have ${…}."`
+	Level   logLevel       `yaml:"level" default:"info" doc:"The level of the line. debug is written only with --zap-log-level=debug."`
+	Values  map[string]any `yaml:"values" doc:"More keys and values of the line; values may have ${…}."`
 }
 
 // logLevel is the level of a line.

@@ -25,11 +25,11 @@ import (
 
 // setConfig is the configuration of set.
 type setConfig struct {
-	Status      map[string]any `yaml:"status" doc:"Fields of status; values may have ${…}. A field whose expression comes upon something that is not there is removed."`
-	Conditions  []setCondition `yaml:"conditions" doc:"Conditions in status.conditions, kept as the API conventions want it."`
+	Status      map[string]any `yaml:"status" doc:"Fields of the status; values may have ${…}. A field whose expression finds a missing value is removed."`
+	Conditions  []setCondition `yaml:"conditions" doc:"Conditions in status.conditions. Their times and generations are kept by the API conventions."`
 	Labels      texts          `yaml:"labels" doc:"Labels of the object; null removes one."`
 	Annotations texts          `yaml:"annotations" doc:"Annotations of the object; null removes one."`
-	Spec        map[string]any `yaml:"spec" doc:"Fields of spec; null removes one."`
+	Spec        map[string]any `yaml:"spec" doc:"Fields of the spec; null removes one."`
 
 	strayed bool // an unknown key may be a mistyped field
 }
@@ -56,15 +56,15 @@ func (t *texts) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 
 // DescribeForm describes text and null.
 func (t *texts) DescribeForm(*form.Describer) *form.Schema {
-	return &form.Schema{Type: "object", AdditionalProperties: &form.Schema{OneOf: []*form.Schema{{Type: "string"}, {Type: "null"}}}}
+	return &form.Schema{Called: "map of text or null", Type: "object", AdditionalProperties: &form.Schema{OneOf: []*form.Schema{{Type: "string"}, {Type: "null"}}}}
 }
 
 // setCondition is one condition.
 type setCondition struct {
 	Type    string `yaml:"type" required:"true" doc:"The condition's type, one CamelCase word, as in Ready."`
-	Status  state  `yaml:"status" required:"true" doc:"true, false, or the text True, False or Unknown; mostly an expression. Unknown when that comes upon something that is not there."`
-	Reason  string `yaml:"reason" doc:"One CamelCase word for programs. By default that of the first object for which ready() in the status is false; otherwise the condition's type when it is true, and Not with the type when it is not."`
-	Message string `yaml:"message" doc:"A sentence for people. By default why the first object is not ready for which ready() in the status is false."`
+	Status  state  `yaml:"status" required:"true" doc:"true, false, or the text True, False or Unknown; mostly an expression. If it finds a missing value, Unknown."`
+	Reason  string `yaml:"reason" doc:"One CamelCase word for programs. Default: the reason of the first object for which ready() in the status is false; else the condition's type if it is true, and the type with Not before it if it is not."`
+	Message string `yaml:"message" doc:"A sentence for people. Default: why ready() is false for the first object in the status for which it is."`
 }
 
 // state is the status of a condition.
@@ -77,7 +77,7 @@ func (s *state) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 
 // DescribeForm describes valid values.
 func (s *state) DescribeForm(*form.Describer) *form.Schema {
-	return &form.Schema{OneOf: []*form.Schema{{Type: "boolean"}, {Type: "string", Pattern: `^(true|false|True|False|Unknown)$|\$\{`, PatternErrorMessage: "want true, false, True, False or Unknown, or an expression"}}}
+	return &form.Schema{Called: "true, false, Unknown or ${…}", OneOf: []*form.Schema{{Type: "boolean"}, {Type: "string", Pattern: `^(true|false|True|False|Unknown)$|\$\{`, PatternErrorMessage: "want true, false, True, False or Unknown, or an expression"}}}
 }
 
 // set writes computed values to the object itself.

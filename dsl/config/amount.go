@@ -39,7 +39,7 @@ func (a *amount) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 
 // DescribeForm describes both.
 func (a *amount) DescribeForm(*form.Describer) *form.Schema {
-	return &form.Schema{OneOf: []*form.Schema{
+	return &form.Schema{Called: "amount of memory", OneOf: []*form.Schema{
 		{Type: "string", Pattern: amountPattern, PatternErrorMessage: wantAmount}, {Type: "integer", Minimum: new(0.0)},
 	}}
 }

@@ -16,19 +16,19 @@ import (
 
 // attendant is a daemon.
 type attendant struct {
-	ID           string         `yaml:"id" required:"true" doc:"Unique within the resource, among handlers, too."`
+	ID           string         `yaml:"id" required:"true" doc:"The name of the daemon, unique within its resource, handlers included."`
 	Call         *called        `yaml:"call" required:"true" doc:"The Go function, registered by name as a daemon. Its parameters stand under with."`
-	With         map[string]any `yaml:"with" doc:"The parameters of the function. Expressions are not worked out in them."`
-	Reads        []dsl.Path     `yaml:"reads" unique:"true" doc:"The fields of the object that the function reads or sets, as in spec.size; metadata it may read in any case. It sees no others, and where all handlers of the resource are known in this way, the cache holds no others."`
-	When         form.Predicate `yaml:"when" doc:"A CEL expression that must be true, or the daemon does not run. Variables: self, cause, params, now, children, related."`
+	With         map[string]any `yaml:"with" doc:"The parameters of the Go function. Expressions in them are not evaluated."`
+	Reads        []dsl.Path     `yaml:"reads" unique:"true" doc:"The fields of the object that the function reads or sets, as in spec.size; it may always read metadata. It sees no other fields. If this is known of all handlers of the resource, the cache holds no other fields. Absent: all fields."`
+	When         form.Predicate `yaml:"when" doc:"While it is false, the daemon does not run. Variables: self, cause, params, now, children, related. Absent: it always runs."`
 	Labels       matches        `yaml:"labels" min:"1" doc:"Labels that the object must have: a value, or {exists: true} or {exists: false}."`
 	Annotations  matches        `yaml:"annotations" min:"1" doc:"Annotations that the object must have, in the form of labels."`
 	InitialDelay *form.Delay    `yaml:"initialDelay" default:"0s" doc:"The time from when the object is seen, or its filters match again, to the start."`
-	StopWithin   time.Duration  `yaml:"stopWithin" doc:"The time that the daemon has to end when it is asked to. Then it is named in the log and in /readyz, nothing that it writes leaves the process, and nothing waits for it. Absent: settings.gracePeriod."`
-	Retries      *int           `yaml:"retries" min:"0" doc:"How often the daemon is run again after failing. Absent: until it returns without an error."`
-	Backoff      *backoff       `yaml:"backoff" doc:"The wait before it is run again; it doubles from initial to max."`
-	Finalizer    *bool          `yaml:"finalizer" default:"true" doc:"Whether the object's deletion waits until the daemon has ended, or its time to is over."`
-	Needs        []need         `yaml:"needs" doc:"What the function does that it does not declare itself. For operator rbac."`
+	StopWithin   time.Duration  `yaml:"stopWithin" doc:"The time that the daemon has to end after it was asked to. Then nothing waits for it, nothing that it writes leaves the process, and the log and /readyz name it. Default: settings.gracePeriod."`
+	Retries      *int           `yaml:"retries" min:"0" mistaken:"retry,maxRetries" doc:"How many times the daemon runs again after it failed. Absent: until it returns without an error."`
+	Backoff      *backoff       `yaml:"backoff" doc:"The wait before the daemon runs again; it doubles from initial to max."`
+	Finalizer    *bool          `yaml:"finalizer" default:"true" doc:"Whether a finalizer holds the object until the daemon has ended, or stopWithin is over."`
+	Needs        []need         `yaml:"needs" doc:"Rights that the function needs and does not declare itself, for operator rbac."`
 }
 
 // called is the name of a function.

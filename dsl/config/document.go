@@ -22,28 +22,28 @@ import (
 // reference read them.
 
 type document struct {
-	APIVersion apiVersion `yaml:"apiVersion" required:"true" doc:"The version of this form."`
+	APIVersion apiVersion `yaml:"apiVersion" required:"true" doc:"The version of this form of configuration."`
 	Kind       kind       `yaml:"kind" required:"true" doc:"Always Operator."`
-	Metadata   metadata   `yaml:"metadata" required:"true" doc:"Who the operator is. Several documents of one name make one operator."`
-	Scope      *scope     `yaml:"scope" mistaken:"namespaces,namespaceSelector" min:"1" doc:"Where the operator works. Only in one of its documents."`
-	Settings   *settings  `yaml:"settings" doc:"The operator's own settings; all have defaults. Only in one of its documents."`
-	Indexes    []index    `yaml:"indexes" doc:"Values by keys, worked out from the objects of a resource, which expressions read: indexes.<name>[key]. A change under a key runs the handlers that have read it."`
-	Startup    activities `yaml:"startup" doc:"What each process does when it begins, before it watches anything: one after the other, each until it succeeds. One that failed for good ends the process."`
-	Cleanup    activities `yaml:"cleanup" doc:"What each process does when it ends, after its handlers have ended."`
-	Health     probes     `yaml:"health" doc:"Checks in /healthz beside the operator's own: while one fails, the process is to be restarted."`
-	Ready      probes     `yaml:"ready" doc:"Checks in /readyz beside the operator's own: while one fails, the process is not ready, and works on."`
+	Metadata   metadata   `yaml:"metadata" required:"true" doc:"The name of the operator. Documents with the same name make one operator."`
+	Scope      *scope     `yaml:"scope" mistaken:"namespaces,namespaceSelector" min:"1" doc:"The namespaces that the operator works in. Absent: the whole cluster. In one of its documents only."`
+	Settings   *settings  `yaml:"settings" doc:"Settings of the process: leader election, limits, Events. All have defaults. In one of its documents only."`
+	Indexes    []index    `yaml:"indexes" doc:"Look-up tables over the objects of a resource, which expressions read as indexes.<name>[key]. A change under a key runs the handlers that have read it."`
+	Startup    activities `yaml:"startup" doc:"Handlers that each process runs when it starts, before it watches anything: one after the other, each until it succeeds. One that fails for good ends the process."`
+	Cleanup    activities `yaml:"cleanup" doc:"Handlers that each process runs when it stops, after all other handlers have ended."`
+	Health     probes     `yaml:"health" doc:"Handlers that are checks of /healthz, beside the operator's own checks. While one fails, a liveness probe restarts the process."`
+	Ready      probes     `yaml:"ready" doc:"Handlers that are checks of /readyz, beside the operator's own checks. While one fails, the process is not ready; it works on."`
 	Resources  []resource `yaml:"resources" doc:"The resources to watch, each in one document only."`
 }
 
 type metadata struct {
-	Name   string     `yaml:"name" required:"true" doc:"The operator's name, a DNS label. The field manager, finalizer, annotation prefix and Event source derive from it. With another name every object is new, unless it says was."`
-	Domain string     `yaml:"domain" default:"handwerk.dev" doc:"What ends the prefix of the operator's annotations and of its finalizer, as in example.com. Only in one of its documents."`
-	Was    form.Texts `yaml:"was" doc:"A name that the operator had in an earlier version, or several. Where its domain was another one: the prefix that its finalizer and annotations have before the slash, as in foo.example.com. What it finds on objects under that name becomes its own. Only in one of its documents."`
+	Name   string     `yaml:"name" required:"true" doc:"The operator's name, a DNS label. The field manager, the finalizer, the prefix of annotations and the source of Events derive from it. Under another name every object is new to the operator, unless was has the earlier name."`
+	Domain string     `yaml:"domain" default:"handwerk.dev" doc:"The domain in the names of the operator's annotations and of its finalizer: with example.com, operator foo has foo.example.com/finalizer. In one of its documents only."`
+	Was    form.Texts `yaml:"was" doc:"Names that the operator had in earlier versions, one or a list. If the domain was another one, too: the part before the slash, as in foo.example.com. What the operator finds on objects under such a name becomes its own. In one of its documents only."`
 }
 
 type scope struct {
-	Namespaces        globs              `yaml:"namespaces" unique:"true" doc:"Names and globs (team-*), live while the operator runs. One that begins with ! takes out what it matches. Resources that have no namespace are not affected."`
-	NamespaceSelector *namespaceSelector `yaml:"namespaceSelector" mistaken:"selector,labelSelector,labels" min:"1" doc:"Which namespaces by their labels, live while the operator runs. With namespaces: those that match both."`
+	Namespaces        globs              `yaml:"namespaces" unique:"true" doc:"Names and globs of namespaces, as in team-*. One that begins with ! excludes what it matches. Namespaces that are created later count, too. Absent: all. Cluster-scoped resources are not affected."`
+	NamespaceSelector *namespaceSelector `yaml:"namespaceSelector" mistaken:"selector,labelSelector,labels" min:"1" doc:"The namespaces by their labels, which may change while the operator runs. With namespaces: those that match both. Absent: all."`
 }
 
 // globs are names and globs of namespaces.
@@ -63,25 +63,25 @@ func (*globs) DescribeForm(d *form.Describer) *form.Schema { return d.Of(reflect
 
 type namespaceSelector struct {
 	MatchLabels      map[string]string `yaml:"matchLabels" doc:"Labels that a namespace must have, with these values."`
-	MatchExpressions []requirement     `yaml:"matchExpressions" doc:"Conditions on labels."`
+	MatchExpressions []requirement     `yaml:"matchExpressions" doc:"Conditions on labels; all must hold."`
 }
 
 type settings struct {
-	LeaderElection *leaderElection `yaml:"leaderElection" doc:"How several processes of this operator agree on who works. Absent: every process works."`
-	GracePeriod    time.Duration   `yaml:"gracePeriod" default:"20s" doc:"How long handlers may go on after a stop was asked for."`
-	QPS            float32         `yaml:"qps" min:"0.1" doc:"The most requests a second to the API server. Absent: no limit on this side."`
-	Burst          int             `yaml:"burst" min:"1" doc:"How many requests may exceed qps for a moment. Twice qps by default. Needs qps."`
-	Events         dsl.EventsMode  `yaml:"events" default:"warnings" doc:"Which Events the operator sends of its own accord. warnings: of handlers that fail, and of what is held. changes: of children that it created and deleted, too. What handlers report is always sent."`
-	History        *amount         `yaml:"history" default:"16Mi" doc:"How much memory the last 20 passes over each object may take, which operator why shows. The oldest go first, and one object takes a fiftieth of it at most. 0 keeps none."`
+	LeaderElection *leaderElection `yaml:"leaderElection" doc:"How the processes of this operator agree on the one that works. Absent: every process works."`
+	GracePeriod    time.Duration   `yaml:"gracePeriod" default:"20s" doc:"The time that running handlers have to end after the process was asked to stop."`
+	QPS            float32         `yaml:"qps" min:"0.1" doc:"The most requests to the API server in a second. Absent: the operator sets no limit."`
+	Burst          int             `yaml:"burst" min:"1" doc:"How many requests may be sent at once, beyond qps. Default: twice qps. Needs qps."`
+	Events         dsl.EventsMode  `yaml:"events" default:"warnings" doc:"Which Events the operator sends by itself. warnings: about handlers that fail, and objects that are held. changes: also about children that it created or deleted. Events of handlers are always sent."`
+	History        *amount         `yaml:"history" default:"16Mi" doc:"The memory for the last 20 passes over each object, which operator why shows: bytes, or an amount as in 16Mi. The oldest passes go first; one object takes a fiftieth at most. 0 keeps none."`
 }
 
 type leaderElection struct {
-	Mode          dsl.LeaderMode `yaml:"mode" required:"true" doc:"none: every process works. lease: the holder of a Lease works, the others wait with warm caches. life: the first pod to own the lock works until it is gone."`
-	Name          string         `yaml:"name" doc:"The lock's name. By default the operator's name with -leader behind it."`
-	Namespace     string         `yaml:"namespace" doc:"The lock's namespace. By default the pod's; required outside a cluster."`
-	LeaseDuration time.Duration  `yaml:"leaseDuration" default:"15s" doc:"How long a standby waits after the last renewal it saw. Only for mode lease."`
-	RenewDeadline time.Duration  `yaml:"renewDeadline" default:"10s" doc:"How long the leader tries to renew before it gives up; less than leaseDuration. Only for mode lease."`
-	RetryPeriod   time.Duration  `yaml:"retryPeriod" default:"2s" doc:"The time between tries; 1.2 times of it are less than renewDeadline. Only for mode lease."`
+	Mode          dsl.LeaderMode `yaml:"mode" required:"true" doc:"none: every process works. lease: the holder of a Lease works, the others wait with full caches. life: the first pod that owns the lock works until it is gone."`
+	Name          string         `yaml:"name" doc:"The name of the Lease or the lock. Default: the operator's name with -leader behind it."`
+	Namespace     string         `yaml:"namespace" doc:"The namespace of the Lease or the lock. Default: that of the pod; required outside a cluster."`
+	LeaseDuration time.Duration  `yaml:"leaseDuration" default:"15s" doc:"The time after the last renewal that it saw, after which another process takes over. Only for mode lease."`
+	RenewDeadline time.Duration  `yaml:"renewDeadline" default:"10s" doc:"The time in which the leader must renew the Lease, or it stops working; less than leaseDuration. Only for mode lease."`
+	RetryPeriod   time.Duration  `yaml:"retryPeriod" default:"2s" doc:"The time between two tries to get or to renew the Lease; 1.2 times this must be less than renewDeadline. Only for mode lease."`
 }
 
 type (

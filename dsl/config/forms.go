@@ -28,7 +28,7 @@ type matches []dsl.Match
 
 // presence is a condition on whether a key exists.
 type presence struct {
-	Exists *bool `yaml:"exists" required:"true" doc:"Whether it must be there or must not be there, with any value."`
+	Exists *bool `yaml:"exists" required:"true" doc:"true: the key must be there, with any value. false: it must not be there."`
 }
 
 // ReadForm reads the conditions.
@@ -52,7 +52,7 @@ func (m *matches) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
 // DescribeForm describes the conditions.
 func (m *matches) DescribeForm(d *form.Describer) *form.Schema {
 	value := &form.Schema{OneOf: []*form.Schema{{Type: "string"}, d.Of(reflect.TypeFor[presence]())}}
-	return &form.Schema{Type: "object", AdditionalProperties: value}
+	return &form.Schema{Called: "map of text or {exists: …}", Type: "object", AdditionalProperties: value}
 }
 
 // ReadForm fills a handler. Its action is the one key that is not a field and that the registry has. The action

@@ -17,26 +17,26 @@ import (
 )
 
 type handler struct {
-	ID          string         `yaml:"id" required:"true" mistaken:"name" doc:"Unique within the resource. Progress is kept under it, so a renamed handler is a new one, unless it says was."`
-	Was         form.Texts     `yaml:"was" doc:"An id that the handler had in an earlier version, or several. Children that say so, and what it has handled, are its own."`
-	Causes      []dsl.Cause    `yaml:"causes" unique:"true" mistaken:"on,events,triggers" doc:"Why the handler runs. Without it a handler with a timer runs by that alone, any other one for reconcile."`
-	When        form.Predicate `yaml:"when" mistaken:"if,condition,filter" doc:"A CEL expression that must be true, or the handler does not act: its children stay as they are. Variables: self, old, diff, cause, event, params, now, children, related, indexes."`
-	IncludeWhen form.Predicate `yaml:"includeWhen" doc:"For handlers that apply: a CEL expression that says whether the children are wanted, all of them. While it is false they are taken away. Variables as in when, but for old, diff and event. Absent: they are."`
-	Field       dsl.Path       `yaml:"field" doc:"All that the handler looks at, as in spec.replicas."`
+	ID          string         `yaml:"id" required:"true" mistaken:"name" doc:"The name of the handler, unique within its resource or list. Progress is kept under it, so a renamed handler is a new one, unless was has the earlier name."`
+	Was         form.Texts     `yaml:"was" doc:"Ids that the handler had in earlier versions, one or a list. Progress and children under such an id become its own."`
+	Causes      []dsl.Cause    `yaml:"causes" unique:"true" mistaken:"on,events,triggers" doc:"What makes the handler run. reconcile stands for create, update, resume, resync, child, related and index. Default: reconcile, and for a handler with a timer the timer alone."`
+	When        form.Predicate `yaml:"when" mistaken:"if,condition,filter" doc:"While it is false, the handler does nothing: its children stay as they are. Variables: self, old, diff, cause, event, params, now, children, related, indexes. Absent: the handler always acts."`
+	IncludeWhen form.Predicate `yaml:"includeWhen" doc:"For handlers that apply: while it is false, all their children are taken away. Variables as in when, without old, diff and event. Absent: the children are wanted."`
+	Field       dsl.Path       `yaml:"field" doc:"The one field that the handler looks at, as in spec.replicas: it runs when this field changes. Absent: what its expressions read, or everything but the status."`
 	Labels      matches        `yaml:"labels" min:"1" doc:"Labels that the object must have: a value, or {exists: true} or {exists: false}."`
 	Annotations matches        `yaml:"annotations" min:"1" doc:"Annotations that the object must have, in the form of labels."`
 	attempts
-	After     []string       `yaml:"after" unique:"true" doc:"Handlers declared before this one that must have succeeded."`
-	Finalizer *bool          `yaml:"finalizer" default:"true" doc:"For cause delete: whether the object's deletion waits for the handler."`
-	OnFailure onFailure      `yaml:"onFailure" default:"hold" doc:"For cause delete: whether an object is held or released when the handler has failed for good."`
-	Deleted   bool           `yaml:"deleted" doc:"For cause resume: whether the handler runs for an object that is being deleted, too."`
-	Old       *bool          `yaml:"old" default:"true" doc:"Whether the handler uses the old object and the difference. Without, less is kept on the object."`
-	Reads     []dsl.Path     `yaml:"reads" unique:"true" doc:"For call: the fields of the object that the called Go function reads or sets, as in spec.size; metadata it may read in any case. It sees no others, changes of others do not run it, and where all handlers of the resource are known in this way, the cache holds no others."`
-	With      map[string]any `yaml:"with" doc:"The parameters of the function that the handler calls."`
-	ForEach   form.Items     `yaml:"forEach" doc:"A list or a map, mostly an expression: the action, or the steps, run for each entry, which expressions in them know as item (also value), index and key. Each entry has progress and attempts of its own, and children; at most 100. Absent: they run once."`
-	Key       form.ItemKey   `yaml:"key" doc:"For forEach: an expression that says which entry is which, text or a number, as in ${item.name}. By default the entry, when it is text or a number; the key of a map."`
-	Steps     []step         `yaml:"steps" doc:"Several actions, in order, instead of one. Each is remembered: after a failure those before it are not repeated."`
-	Needs     []need         `yaml:"needs" doc:"The rights that the handler needs and its definition does not show: those of Go functions that do not declare theirs, and those for children whose kind is computed. For operator rbac."`
+	After     []string       `yaml:"after" unique:"true" doc:"The ids of handlers before this one that must have succeeded first."`
+	Finalizer *bool          `yaml:"finalizer" default:"true" doc:"For cause delete: whether a finalizer holds the object until the handler has succeeded."`
+	OnFailure onFailure      `yaml:"onFailure" default:"hold" doc:"For cause delete: what becomes of the object when the handler has failed for good. hold: the finalizer stays. release: it is removed."`
+	Deleted   bool           `yaml:"deleted" default:"false" doc:"For cause resume: whether the handler also runs for an object that is being deleted."`
+	Old       *bool          `yaml:"old" default:"true" doc:"Whether the handler needs the variables old and diff, or in Go the old object and the difference. With false, less is kept on the object."`
+	Reads     []dsl.Path     `yaml:"reads" unique:"true" doc:"For call: the fields of the object that the Go function reads or sets, as in spec.size; it may always read metadata. It sees no other fields, and changes of others do not run it. If this is known of all handlers of the resource, the cache holds no other fields. Absent: all fields."`
+	With      map[string]any `yaml:"with" doc:"The parameters of the Go function that the handler calls. Expressions read them as params."`
+	ForEach   form.Items     `yaml:"forEach" doc:"A list or a map, mostly an expression. The action, or the steps, run once for each entry, with the variables item (also value), index and key. Each entry has its own progress, attempts and children; there are at most 100. Absent: they run once."`
+	Key       form.ItemKey   `yaml:"key" doc:"For forEach: an expression that identifies an entry by a text or a number, as in ${item.name}. Default: the entry itself if it is a text or a number; in a map, its key."`
+	Steps     []step         `yaml:"steps" doc:"Several actions in order, instead of one. Progress is kept for each: after a failure, the steps before it do not run again."`
+	Needs     []need         `yaml:"needs" doc:"Rights that operator rbac cannot see in the definition: those of Go functions that do not declare theirs, and those for children whose kind an expression gives."`
 	timing
 
 	doing
@@ -85,11 +85,11 @@ type doing struct {
 
 // attempts are the options for failures and times. With forEach, they apply to each entry.
 type attempts struct {
-	Retries  *int            `yaml:"retries" min:"0" doc:"How often the handler is run again after failing. Absent: until it succeeds."`
-	Errors   dsl.ErrorPolicy `yaml:"errors" default:"retry" doc:"What becomes of an error. retry: the handler runs again, as often as retries says. fail: it has failed for good. ignore: it is logged, and it counts as success."`
-	Backoff  *backoff        `yaml:"backoff" doc:"The wait between attempts; it doubles from initial to max."`
-	Timeout  time.Duration   `yaml:"timeout" doc:"The time that one attempt may take. Absent: no limit."`
-	Deadline time.Duration   `yaml:"deadline" doc:"The time that all attempts have together, from the beginning of the first on, with the waits between them. Then the handler has failed for good. Absent: no limit."`
+	Retries  *int            `yaml:"retries" min:"0" mistaken:"retry,maxRetries" doc:"How many times the handler runs again after it failed. Absent: until it succeeds."`
+	Errors   dsl.ErrorPolicy `yaml:"errors" default:"retry" doc:"What an error means. retry: the handler runs again, as often as retries says. fail: it has failed for good. ignore: the error is logged, and counts as success."`
+	Backoff  *backoff        `yaml:"backoff" doc:"The wait between two attempts; it doubles from initial to max."`
+	Timeout  time.Duration   `yaml:"timeout" doc:"The time for one attempt. Then its context ends, and it has failed. Absent: no limit."`
+	Deadline time.Duration   `yaml:"deadline" doc:"The time for all attempts together, from the start of the first one, with the waits between them. Then the handler has failed for good. Absent: no limit."`
 }
 
 // options returns the options of the engine's handler.
@@ -105,24 +105,24 @@ func (a *attempts) options() []dsl.Option {
 }
 
 type timing struct {
-	Every    time.Duration `yaml:"every" doc:"Run time and again, with this period."`
-	Pause    time.Duration `yaml:"pause" doc:"Run time and again, with this time from the end of one run to the next."`
-	Cron     string        `yaml:"cron" doc:"Run by a schedule of five fields, such as 0 3 * * *, or @hourly, @daily, @weekly, @monthly, @yearly."`
-	TimeZone string        `yaml:"timeZone" default:"UTC" doc:"The time zone that cron is read in, as in Europe/Berlin."`
-	Idle     time.Duration `yaml:"idle" doc:"Run only when the object has not changed for this time: once after each change, with every or cron at each of their times, or with pause when both have passed."`
-	Jitter   time.Duration `yaml:"jitter" doc:"The most by which a run is moved at random: earlier for every, later for pause and cron. By default a tenth of the period, for pause and cron at most a minute."`
+	Every    time.Duration `yaml:"every" doc:"Run again and again, with this period."`
+	Pause    time.Duration `yaml:"pause" doc:"Run again and again, with this time from the end of one run to the start of the next."`
+	Cron     string        `yaml:"cron" doc:"Run at these times: minute, hour, day of the month, month and day of the week, as in 0 3 * * *, or @hourly, @daily, @weekly, @monthly, @yearly."`
+	TimeZone string        `yaml:"timeZone" default:"UTC" doc:"The time zone of cron, as in Europe/Berlin."`
+	Idle     time.Duration `yaml:"idle" doc:"Run only if the object has not changed for this time: once after each change; with every or cron, at their times; with pause, when both have passed."`
+	Jitter   time.Duration `yaml:"jitter" doc:"The most by which a run is moved at random: earlier for every, later for pause and cron. Default: a tenth of the period, for pause and cron at most a minute."`
 
-	InitialDelay *form.Delay `yaml:"initialDelay" doc:"The time from when a process sees the object first to the first run. Absent: a random part of the period for objects that a process finds at its start, and a whole period for new ones."`
+	InitialDelay *form.Delay `yaml:"initialDelay" doc:"The time from when a process first sees the object to the first run. Absent: a random part of the period for objects that are there when the process starts, and a whole period for new ones."`
 }
 
 // given reports whether a timer is configured.
 func (t *timing) given() bool { return t.Every != 0 || t.Pause != 0 || t.Cron != "" || t.Idle != 0 }
 
 type need struct {
-	Resource  string   `yaml:"resource" required:"true" doc:"The resource in kubectl's spelling, with a subresource behind a slash: deployments.apps/scale. self is the handler's own, as in self/status."`
-	Verbs     []string `yaml:"verbs" unique:"true" required:"true" doc:"Verbs of RBAC, as in get, create, patch."`
-	Names     []string `yaml:"names" doc:"The only objects that it is about. Absent: any."`
-	Namespace string   `yaml:"namespace" doc:"Where the objects are. Absent: in the namespaces that the operator works in."`
+	Resource  string   `yaml:"resource" required:"true" doc:"The resource in kubectl's spelling, with a subresource behind a slash: deployments.apps/scale. self is the handler's own resource, as in self/status."`
+	Verbs     []string `yaml:"verbs" unique:"true" required:"true" doc:"Verbs as in roles: get, list, watch, create, update, patch, delete."`
+	Names     []string `yaml:"names" doc:"The names of the objects. Absent: all objects."`
+	Namespace string   `yaml:"namespace" doc:"The namespace of the objects. Absent: the namespaces that the operator works in."`
 }
 
 type backoff struct {

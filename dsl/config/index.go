@@ -19,12 +19,12 @@ import (
 )
 
 type index struct {
-	Name        string           `yaml:"name" required:"true" doc:"What expressions call it: indexes.<name>. Unique within the operator. Letters, digits and _."`
-	Resource    dsl.ResourceName `yaml:"resource" required:"true" doc:"The resource in kubectl's spelling. It is watched in the operator's scope, also where no handler is for it."`
-	Key         form.Expression  `yaml:"key" required:"true" mistaken:"path,field,fields,by,on" doc:"A CEL expression over self: the key under which the index has the object's value, or a list of keys. Text, numbers, true and false. A missing value, or null, is no key."`
-	Value       form.Expression  `yaml:"value" required:"true" mistaken:"object,entry,data,result" doc:"A CEL expression over self: what the index has under the key. Anything that JSON can hold; an absent optional value adds no entry. It is in memory once more, so small values are to be preferred."`
-	Selector    *selector        `yaml:"selector" min:"1" doc:"Which objects are looked at; the server selects. Absent: all."`
-	When        form.Predicate   `yaml:"when" doc:"A CEL expression over self that must be true, or the index has nothing of the object."`
+	Name        string           `yaml:"name" required:"true" doc:"The name in expressions: indexes.<name>. Unique within the operator; letters, digits and _."`
+	Resource    dsl.ResourceName `yaml:"resource" required:"true" doc:"The resource whose objects are indexed, in kubectl's spelling. It is watched in the operator's scope, even if it has no handler."`
+	Key         form.Expression  `yaml:"key" required:"true" mistaken:"path,field,fields,by,on" doc:"An expression over self that gives the key of the object's value, or a list of keys: text, a number, true or false. A missing value, or null, is no key."`
+	Value       form.Expression  `yaml:"value" required:"true" mistaken:"object,entry,data,result" doc:"An expression over self that gives the value under the key: anything that JSON can hold. An absent optional value adds nothing. Values take memory, so keep them small."`
+	Selector    *selector        `yaml:"selector" min:"1" doc:"Which objects are indexed; the API server selects. Absent: all."`
+	When        form.Predicate   `yaml:"when" doc:"While it is false, the index has nothing of the object. Variable: self. Absent: it always has."`
 	Labels      matches          `yaml:"labels" min:"1" doc:"Labels that the object must have: a value, or {exists: true} or {exists: false}."`
 	Annotations matches          `yaml:"annotations" min:"1" doc:"Annotations that the object must have, in the form of labels."`
 }

@@ -4,12 +4,9 @@
 package config
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
-	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/form"
 )
@@ -17,23 +14,51 @@ import (
 // Schema returns the JSON Schema (draft 2020-12) of the form with the registry's actions, for editors. It accepts
 // every configuration that [Load] accepts. Rules that JSON Schema cannot express are checked by Load alone.
 func Schema(registry *actions.Registry) ([]byte, error) {
-	return form.Describe(reflect.TypeFor[document](), registry).Document("operator.v1alpha1.json", "Handwerk operator")
+	return Describe(registry).Document("operator.v1alpha1.json", "Handwerk operator")
 }
 
-// Reference returns tables in Markdown: one of the causes, and one for each map of the form, with its fields and
-// its place. They include the registry's actions.
-func Reference(registry *actions.Registry) string {
-	var out strings.Builder
-	out.WriteString("\n### The causes\n\n| cause | the handler runs when | in `reconcile` |\n|---|---|---|\n")
-	for _, c := range dsl.Causes() {
-		in := "no"
-		if slices.Contains(dsl.ReconcileCauses(), c) {
-			in = "yes"
-		}
-		fmt.Fprintf(&out, "| `%s` | %s | %s |\n", c, c.Doc(), in)
+// Describe returns the schema of the form with the registry's actions, with all that an [form.Outline] of it shows.
+func Describe(registry *actions.Registry) *form.Schema {
+	out := form.Describe(reflect.TypeFor[document](), registry)
+	resource := out.Properties["resources"].Items
+	// What people look for stands first, and what has parts of it behind it.
+	out.Order = slices.Concat([]string{"resources"}, but(out.Order, "resources"))
+	resource.Order = append(but(resource.Order, "machine"), "machine")
+	lists := []handlerList{
+		{"handlers", resource}, {"daemons", resource}, {"schedule", resource},
+		{"startup", out}, {"cleanup", out}, {"health", out}, {"ready", out},
 	}
-	form.Reference(&out, "", form.Describe(reflect.TypeFor[document](), registry))
-	return out.String()
+	for _, one := range lists {
+		for name, field := range one.handler().Properties {
+			field.In = inLists(lists, name)
+		}
+	}
+	return out
+}
+
+// but returns the names without one.
+func but(names []string, one string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == one })
+}
+
+// handlerList is a list of handlers of a kind.
+type handlerList struct {
+	name string
+	// of is the form of the map that has the list.
+	of *form.Schema
+}
+
+// handler returns the form of the list's elements.
+func (l handlerList) handler() *form.Schema { return l.of.Properties[l.name].Items }
+
+// inLists returns the names of the lists whose handlers may have a field.
+func inLists(lists []handlerList, field string) (out []string) {
+	for _, one := range lists {
+		if one.handler().Properties[field] != nil {
+			out = append(out, one.name)
+		}
+	}
+	return out
 }
 
 // withAction describes a struct that has fields and exactly one action, or steps if it has such a field. It
@@ -44,6 +69,7 @@ func withAction(d *form.Describer, t reflect.Type, has func(actions.Action) bool
 		out.OneOf = append(out.OneOf, &form.Schema{Required: []string{steps}})
 	}
 	registry := d.With.(*actions.Registry)
+	out.Order = slices.Concat(registry.Actions(), out.Order)
 	for _, name := range registry.Actions() {
 		action, _ := registry.LookupAction(name)
 		if !has(action) {

@@ -22,56 +22,56 @@ var (
 
 // machine is a finite state machine over the objects of a resource; see [dsl.Machine].
 type machine struct {
-	Name            string            `yaml:"name" doc:"Where the state is kept: status.<name>, and the id under which the machine's progress and children are kept. Absent: status itself, and machine. Of several machines one may have no name."`
-	Initial         string            `yaml:"initial" doc:"The state of a new object. By default the first one."`
-	States          []state           `yaml:"states" required:"true" doc:"The states, in an order for people. The names of all of them differ, those under deletion included."`
-	Deletion        []state           `yaml:"deletion" doc:"States of an object that is being deleted, whatever its state was. The object is held until one that is terminal is reached and its actions are done. Absent: the machine does nothing for such an object."`
-	InitialDeletion string            `yaml:"initialDeletion" doc:"The first of the states under deletion. By default the one that stands first."`
-	AllowCycles     bool              `yaml:"allowCycles" doc:"Whether a state may be come back to. Otherwise a way back is a fault, also one that only a person takes."`
-	Migrate         map[string]string `yaml:"migrate" min:"1" doc:"Where objects go that are in a state of an earlier version of the machine: from names that there are not any more to names that there are. An object in a state that is in neither list is held, and its condition Ready says so."`
-	History         *int              `yaml:"history" min:"0" default:"10" doc:"How many transitions are kept in the object's status. 0 means none."`
-	When            form.Predicate    `yaml:"when" doc:"A CEL expression that must be true, or the machine does not see the object, which keeps its state. Variables: self, cause, now, children, related, indexes."`
+	Name            string            `yaml:"name" doc:"The name of the machine: its state is in status.<name>, and its progress and its children are kept under the name. Absent: the state is in the status itself, and the name is machine. Of several machines one may have no name."`
+	Initial         string            `yaml:"initial" doc:"The state of a new object. Default: the first one."`
+	States          []state           `yaml:"states" required:"true" doc:"The states, in an order for people. All their names differ, those under deletion included."`
+	Deletion        []state           `yaml:"deletion" doc:"The states of an object that is being deleted, whatever its state was before. A finalizer holds the object until it reaches a terminal one and the actions there are done. Absent: the machine does nothing for such an object."`
+	InitialDeletion string            `yaml:"initialDeletion" doc:"The first state under deletion. Default: the one that stands first."`
+	AllowCycles     bool              `yaml:"allowCycles" default:"false" doc:"Whether transitions may lead back to a state. If not, such a transition is a fault, even if only a person takes it."`
+	Migrate         map[string]string `yaml:"migrate" min:"1" doc:"The new states of objects whose state is one of an earlier version of the machine: from names that no longer exist to names that do. An object in a state that is neither here nor among the states is held, and its condition Ready says so."`
+	History         *int              `yaml:"history" min:"0" default:"10" doc:"How many transitions are kept in the object's status; 0 for none."`
+	When            form.Predicate    `yaml:"when" doc:"While it is false, the machine does nothing for the object, which keeps its state. Variables: self, cause, now, children, related, indexes. Absent: the machine always acts."`
 	Labels          matches           `yaml:"labels" min:"1" doc:"Labels that the object must have: a value, or {exists: true} or {exists: false}."`
 	Annotations     matches           `yaml:"annotations" min:"1" doc:"Annotations that the object must have, in the form of labels."`
-	Timeout         time.Duration     `yaml:"timeout" doc:"The time that one run may take. Absent: no limit."`
-	Backoff         *backoff          `yaml:"backoff" doc:"The wait after an action has failed; it doubles from initial to max."`
-	OnFailure       onFailure         `yaml:"onFailure" default:"hold" doc:"With states under deletion: whether an object is held or released in one of them that is terminal and failed."`
-	Was             form.Texts        `yaml:"was" doc:"A name that the machine had in an earlier version, or several; machine for one without a name. Children that say so are its own. What status.<name> says is not moved."`
-	Needs           []need            `yaml:"needs" doc:"The rights that the actions need and their definition does not show: those of Go functions that do not declare theirs, and those for children whose kind is computed. For operator rbac."`
+	Timeout         time.Duration     `yaml:"timeout" doc:"The time for one run of the machine. Absent: no limit."`
+	Backoff         *backoff          `yaml:"backoff" doc:"The wait after an action failed; it doubles from initial to max."`
+	OnFailure       onFailure         `yaml:"onFailure" default:"hold" doc:"For states under deletion: what becomes of an object in one that is terminal and failed. hold: the finalizer stays. release: it is removed."`
+	Was             form.Texts        `yaml:"was" doc:"Names that the machine had in earlier versions, one or a list; machine for one without a name. Children under such a name become its own. The state in status.<name> is not moved."`
+	Needs           []need            `yaml:"needs" doc:"Rights that operator rbac cannot see in the actions: those of Go functions that do not declare theirs, and those for children whose kind an expression gives."`
 }
 
 // state is one state of a machine.
 type state struct {
-	Name        string       `yaml:"name" required:"true" doc:"One CamelCase word, as in Running."`
-	Doc         string       `yaml:"doc" doc:"What the state is, in a sentence for people. It is the message of the conditions."`
-	Enter       doings       `yaml:"enter" doc:"What is done once after the state was entered: one action, or a list of steps in the form of handlers[].steps. It is tried again until it has succeeded, and no transition but that of a time-out is taken before. What apply makes stays when the state is left."`
-	During      doings       `yaml:"during" doc:"What is done whenever something changes while an object is in the state, in the form of enter, so that what others change is put right."`
-	Transitions []transition `yaml:"transitions" doc:"The ways out, in order: the first one that holds is taken."`
-	Stay        *stay        `yaml:"stay" doc:"How long an object may be in the state, and where it goes then. It counts from the transition to the state, through failures and restarts."`
-	Retries     *budget      `yaml:"retries" doc:"How often enter and during may fail in the state, together, and where the object goes when they fail once more. Absent: until they succeed."`
-	Terminal    bool         `yaml:"terminal" doc:"Whether it is an end: nothing more happens but during, and what a person asks for."`
-	Failed      bool         `yaml:"failed" doc:"Whether the end is a bad one."`
-	Ready       *bool        `yaml:"ready" doc:"Whether the object's condition Ready is true in the state. By default it is in a terminal state that is not failed."`
-	Condition   string       `yaml:"condition" doc:"The type of a condition that is True in the states that say so, and False in all others."`
+	Name        string       `yaml:"name" required:"true" doc:"The name of the state, one CamelCase word, as in Running."`
+	Doc         string       `yaml:"doc" doc:"A sentence for people that describes the state. It is the message of the conditions."`
+	Enter       doings       `yaml:"enter" doc:"What to do once when an object enters the state: one action, or a list of steps in the form of handlers[].steps. It is tried again until it succeeds; before that, no transition but a time-out is taken. Children that apply makes stay when the object leaves the state."`
+	During      doings       `yaml:"during" doc:"What to do whenever something changes while an object is in the state, in the form of enter. It puts back what others change."`
+	Transitions []transition `yaml:"transitions" doc:"The ways out of the state, in order; the first one whose when is true is taken."`
+	Stay        *stay        `yaml:"stay" doc:"How long an object may be in the state, and where it goes then. The time counts from the transition to the state, through failures and restarts. Absent: no limit."`
+	Retries     *budget      `yaml:"retries" doc:"How many times enter and during may fail in the state, together, and where the object goes when they fail once more. Absent: they run until they succeed."`
+	Terminal    bool         `yaml:"terminal" default:"false" doc:"Whether the machine ends here: only during goes on, and a person can still ask for a transition."`
+	Failed      bool         `yaml:"failed" default:"false" doc:"For a terminal state: whether it is a failure."`
+	Ready       *bool        `yaml:"ready" doc:"Whether the object's condition Ready is true in the state. Default: true in a terminal state that is not failed; else false."`
+	Condition   string       `yaml:"condition" doc:"The type of a condition that is True in the states that name it, and False in all others."`
 }
 
 // transition is a transition to another state.
 type transition struct {
 	To     string         `yaml:"to" required:"true" doc:"The state that it leads to."`
-	When   form.Predicate `yaml:"when" doc:"A CEL expression that must be true for it to be taken. What comes upon something that is not there, does not hold yet. Variables: self, cause, now, children, related, indexes. Absent: it is taken as soon as enter has succeeded."`
-	Manual bool           `yaml:"manual" doc:"Whether it is taken only when a person asks for it, with the operator's annotation goto."`
-	Why    string         `yaml:"why" doc:"Why it is taken, for people: it is part of the history and of the Event. By default the expression."`
+	When   form.Predicate `yaml:"when" doc:"When the transition is taken. A missing value counts as false. Variables: self, cause, now, children, related, indexes. Absent: as soon as enter has succeeded."`
+	Manual bool           `yaml:"manual" default:"false" doc:"Whether the transition is taken only if a person asks for it, with the operator's annotation goto."`
+	Why    string         `yaml:"why" doc:"Why the transition is taken, for people: the history and the Event have it. Default: the text of when."`
 }
 
 // stay limits how long an object may be in a state.
 type stay struct {
-	AtMost time.Duration `yaml:"atMost" required:"true" doc:"The longest time."`
-	Then   string        `yaml:"then" required:"true" doc:"The state that the object goes to after it."`
+	AtMost time.Duration `yaml:"atMost" required:"true" doc:"The longest time in the state."`
+	Then   string        `yaml:"then" required:"true" doc:"The state that the object goes to after this time."`
 }
 
 // budget limits how often the actions of a state may fail.
 type budget struct {
-	AtMost *int   `yaml:"atMost" min:"0" required:"true" doc:"How often they may. 0 means that the first failure is one too many."`
+	AtMost *int   `yaml:"atMost" min:"0" required:"true" doc:"How many failures are allowed. 0: the first failure is one too many."`
 	Then   string `yaml:"then" required:"true" doc:"The state that the object goes to when they fail once more."`
 }
 

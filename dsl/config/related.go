@@ -17,12 +17,12 @@ import (
 )
 
 type relation struct {
-	Name      string           `yaml:"name" required:"true" doc:"What expressions call it: related.<name>. Letters, digits and _."`
+	Name      string           `yaml:"name" required:"true" doc:"The name in expressions: related.<name>. Letters, digits and _."`
 	Resource  dsl.ResourceName `yaml:"resource" required:"true" doc:"The resource in kubectl's spelling. It is watched."`
-	Namespace string           `yaml:"namespace" doc:"The namespace to look into; may have ${…}. By default the object's own; * means all."`
-	Object    string           `yaml:"object" doc:"The name of the one object that is wanted; may have ${…}. Then related.<name> is that object, otherwise it is a list."`
-	Selector  *selector        `yaml:"selector" min:"1" doc:"Which objects are wanted; the server selects, unless a value has ${…}."`
-	Where     form.Predicate   `yaml:"where" doc:"A CEL expression that must be true for an object, as in object.spec.class == self.spec.class."`
+	Namespace string           `yaml:"namespace" doc:"The namespace of the related objects; may have ${…}. Default: that of the object; * means all."`
+	Object    string           `yaml:"object" doc:"The name of a single object; may have ${…}. Then related.<name> is that object, otherwise it is a list."`
+	Selector  *selector        `yaml:"selector" min:"1" doc:"Which objects are related; the API server selects, unless a value has ${…}. Absent: all."`
+	Where     form.Predicate   `yaml:"where" doc:"Which objects are related: it must be true for an object, as in object.spec.class == self.spec.class. Absent: it always is."`
 }
 
 // everywhere is the namespace of a relation that means all namespaces.

@@ -12,23 +12,23 @@ import (
 )
 
 type resource struct {
-	Resource           string             `yaml:"resource" required:"true" doc:"The resource in kubectl's spelling, as in deployments.v1.apps. Without a version: the one that the server prefers."`
-	Schema             *crd.Schema        `yaml:"schema" doc:"What an object is, so that the operator can bring its CRD along (operator crd, operator run --install-crds) and expressions are checked without a cluster. Absent: the CRD comes from elsewhere."`
-	Resync             time.Duration      `yaml:"resync" doc:"The period after which each object is looked at again. Absent: never."`
-	Workers            int                `yaml:"workers" min:"1" default:"4" doc:"How many objects are handled at once."`
-	Lifecycle          lifecycle          `yaml:"lifecycle" default:"all" doc:"Which handlers of an object run in one pass. all: all that are due, in order, with one write for all of them. oneByOne: the first one that is due; the next one runs when what it has changed is written and seen."`
-	Cache              dsl.CacheProfile   `yaml:"cache" default:"compact" doc:"How objects are held. compact: their JSON, compressed. metadata: metadata alone, handlers see no spec and no status. live: keys alone, each pass reads from the server."`
-	Keep               []dsl.Path         `yaml:"keep" unique:"true" doc:"For cache compact: hold only these fields (paths such as spec.replicas), metadata, status.conditions and status.observedGeneration. What expressions read, and the fields of typed Go code, must be among them. Default: where all handlers are apply and set, what they read and set; else all fields."`
-	Ignore             []dsl.Path         `yaml:"ignore" unique:"true" doc:"Paths whose changes do not count, such as spec.lastSync or metadata.annotations[\"example.com/seen\"]: no handler runs for one, and old and diff leave it out. A handler that names or reads one by itself is a fault. Cause event reports all."`
-	Selector           *selector          `yaml:"selector" min:"1" doc:"Which objects exist for this operator; the server selects. Absent: all."`
-	ObservedGeneration bool               `yaml:"observedGeneration" doc:"Whether status.observedGeneration belongs to this operator, and may show that an object was handled. Cache metadata does not hold it; there an annotation shows that."`
-	Ready              *bool              `yaml:"ready" doc:"Whether the engine keeps the condition Ready of the objects. Default: where the CRD is that of schema, a handler with apply runs for reconcile, and all handlers are known not to set Ready."`
-	Owns               []dsl.ResourceName `yaml:"owns" unique:"true" doc:"Resources whose objects are children: a change of one runs handlers with cause child for its owner."`
+	Resource           string             `yaml:"resource" required:"true" doc:"The resource in kubectl's spelling, as in deployments.v1.apps. Without a version: the one that the API server prefers."`
+	Schema             *crd.Schema        `yaml:"schema" doc:"The schema of a resource of your own: operator crd prints its CRD, operator run --install-crds installs it, and expressions are checked without a cluster. Absent: the CRD comes from elsewhere."`
+	Resync             time.Duration      `yaml:"resync" doc:"The period after which each object is handled again, changed or not (cause resync). Absent: never."`
+	Workers            int                `yaml:"workers" min:"1" default:"4" doc:"How many objects of the resource are handled at the same time."`
+	Lifecycle          lifecycle          `yaml:"lifecycle" default:"all" doc:"Which handlers of an object run in one pass. all: all that are due, in order, with one write for all of them. oneByOne: the first one that is due; the next one runs after its change is written and seen."`
+	Cache              dsl.CacheProfile   `yaml:"cache" default:"compact" doc:"What is held of each object in memory. compact: its JSON, compressed. metadata: its metadata alone; handlers see no spec and no status. live: its key alone; each pass reads the object from the API server."`
+	Keep               []dsl.Path         `yaml:"keep" unique:"true" doc:"For cache compact: the fields to hold, as in spec.replicas, beside metadata, status.conditions and status.observedGeneration. What expressions read, and the fields of typed Go code, must be among them. Default: what the handlers read and set, if all of them are apply and set; else all fields."`
+	Ignore             []dsl.Path         `yaml:"ignore" unique:"true" doc:"Fields whose changes do not count, as in spec.lastSync or metadata.annotations[\"example.com/seen\"]: they run no handler, and old and diff leave them out. A handler that names or reads one itself is a fault. Cause event reports all changes."`
+	Selector           *selector          `yaml:"selector" min:"1" doc:"Which objects the operator sees; the API server selects. Absent: all."`
+	ObservedGeneration bool               `yaml:"observedGeneration" default:"false" doc:"Whether status.observedGeneration belongs to this operator, which then notes there that an object was handled. With cache metadata it is noted in an annotation."`
+	Ready              *bool              `yaml:"ready" doc:"Whether the engine keeps the condition Ready of the objects. Default: true if the resource has a schema, a handler with apply runs for reconcile, and all handlers are known not to set Ready; else false."`
+	Owns               []dsl.ResourceName `yaml:"owns" unique:"true" doc:"Resources whose objects are children: a change of one runs handlers with cause child for its owner. Kinds that apply names need not be here."`
 	Related            []relation         `yaml:"related" doc:"Objects that handlers look at without owning them; a change of one runs handlers with cause related."`
-	Machine            machines           `yaml:"machine" doc:"A finite state machine over each object, or a list of them. Its state lies in the object's status. It runs before the handlers."`
-	Handlers           []handler          `yaml:"handlers" required:"true" unless:"schedule,daemons,machine,schema" doc:"What to do for each object, in this order. There are handlers, daemons, a machine or a schedule; or a schema alone, for a resource whose handlers are declared in Go."`
-	Daemons            []attendant        `yaml:"daemons" doc:"Go functions that run for each object all the time, beside the handlers: from when it is seen until its filters do not match any more, or it is deleted."`
-	Schedule           schedule           `yaml:"schedule" doc:"What to do by time (every, pause or cron) for the resource as a whole: the variable objects has all objects. Without leaderElection each process does it."`
+	Machine            machines           `yaml:"machine" doc:"A finite state machine over each object, or a list of them. Its state is kept in the object's status. It runs before the handlers."`
+	Handlers           []handler          `yaml:"handlers" required:"true" unless:"schedule,daemons,machine,schema" doc:"What to do for each object, in this order. A resource has handlers, daemons, a machine or a schedule; or a schema alone, if its handlers are declared in Go."`
+	Daemons            []attendant        `yaml:"daemons" doc:"Go functions that run for each object all the time, beside the handlers: from when it is seen until it is deleted, or the filters do not match any more."`
+	Schedule           schedule           `yaml:"schedule" doc:"What to do by time (every, pause or cron) for the resource as a whole; the variable objects has all objects. Without leaderElection each process does it."`
 }
 
 // lifecycle says which handlers of an object run in one pass.

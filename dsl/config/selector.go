@@ -15,14 +15,14 @@ import (
 
 type selector struct {
 	MatchLabels      map[string]string `yaml:"matchLabels" doc:"Labels that an object must have, with these values."`
-	MatchExpressions []requirement     `yaml:"matchExpressions" doc:"Conditions on labels."`
-	Fields           form.Texts        `yaml:"fields" doc:"Field selectors that the server knows for the resource, such as status.phase=Running; one or a list."`
+	MatchExpressions []requirement     `yaml:"matchExpressions" doc:"Conditions on labels; all must hold."`
+	Fields           form.Texts        `yaml:"fields" doc:"Field selectors that the API server knows for the resource, as in status.phase=Running; one or a list."`
 }
 
 type requirement struct {
 	Key      string   `yaml:"key" required:"true" doc:"The label."`
 	Operator operator `yaml:"operator" required:"true" doc:"How the label is compared."`
-	Values   []string `yaml:"values" doc:"What it is compared to, for In and NotIn."`
+	Values   []string `yaml:"values" doc:"The values to compare with, for In and NotIn."`
 }
 
 // operator is the operator of a condition on a label.

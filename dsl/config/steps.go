@@ -23,9 +23,9 @@ const steps = "steps"
 
 // step is one action of a handler with several.
 type step struct {
-	Name string         `yaml:"name" doc:"What the step is called. By default its number. The children that apply makes in it belong to it by this name."`
-	When form.Predicate `yaml:"when" doc:"A CEL expression that must be true, or the step is left out: its children stay as they are. Variables as in a handler's own; in a schedule params, now and objects."`
-	With map[string]any `yaml:"with" doc:"The parameters of the function that the step calls."`
+	Name string         `yaml:"name" doc:"The name of the step, under which its progress and its children are kept. Default: its number, from 1 on."`
+	When form.Predicate `yaml:"when" doc:"While it is false, the step is left out: its children stay as they are. Variables as in the handler's when; in a schedule params, now and objects. Absent: the step always runs."`
+	With map[string]any `yaml:"with" doc:"The parameters of the Go function that the step calls."`
 
 	doing
 }

@@ -18,17 +18,17 @@ import (
 
 // Schema is an author's description of a resource. The doc tags are its reference.
 type Schema struct {
-	Kind            string   `yaml:"kind" required:"true" doc:"What an object is, in CamelCase, as in WebApp."`
-	Scope           Scope    `yaml:"scope" default:"Namespaced" doc:"Whether objects live in namespaces."`
-	ListKind        string   `yaml:"listKind" doc:"What a list of objects is. By default the kind with List behind it."`
-	Singular        string   `yaml:"singular" doc:"The resource's name for one object. By default the kind in lower case."`
-	ShortNames      []string `yaml:"shortNames" doc:"Short names for kubectl."`
-	Categories      []string `yaml:"categories" doc:"Names of groups of resources for kubectl, such as all."`
+	Kind            string   `yaml:"kind" required:"true" doc:"The kind of the objects, in CamelCase, as in WebApp."`
+	Scope           Scope    `yaml:"scope" default:"Namespaced" doc:"Whether objects are in namespaces, or in the cluster as a whole."`
+	ListKind        string   `yaml:"listKind" doc:"The kind of a list of objects. Default: the kind with List behind it."`
+	Singular        string   `yaml:"singular" doc:"The resource's name for one object. Default: the kind in lower case."`
+	ShortNames      []string `yaml:"shortNames" doc:"Short names of the resource for kubectl, as in wa."`
+	Categories      []string `yaml:"categories" doc:"Groups of resources for kubectl get that the resource belongs to, such as all."`
 	Spec            Fields   `yaml:"spec" doc:"The fields of spec. A field is its type and, behind a bar, markers, as in integer | default=1 minimum=1; an object is a map of fields. Types: string, integer, number, boolean, date, datetime, quantity, int-or-string, object (of any form), []T, map[string]T and those under types. Markers: required, default, description, enum, minimum, maximum, minLength, maxLength, pattern, format, minItems, maxItems, uniqueItems, listType, listMapKey, minProperties, maxProperties, immutable, validation (a CEL expression) and its message."`
-	Status          Fields   `yaml:"status" doc:"The fields of status, in the form of spec. Conditions are among them always."`
+	Status          Fields   `yaml:"status" doc:"The fields of status, in the form of spec. Conditions are always among them."`
 	Types           Fields   `yaml:"types" doc:"Types by name, in the form of fields, for spec, status and each other."`
-	OpenAPIV3Schema *OpenAPI `yaml:"openAPIV3Schema" doc:"The schema of the whole object in the form of Kubernetes, instead of spec, status and types."`
-	Columns         []Column `yaml:"columns" doc:"What kubectl get shows beside the name. The age is added when it is not among them."`
+	OpenAPIV3Schema *OpenAPI `yaml:"openAPIV3Schema" doc:"The schema of the whole object in the form that CRDs have, instead of spec, status and types."`
+	Columns         []Column `yaml:"columns" doc:"The columns that kubectl get shows beside the name. The age is added if it is not among them."`
 	// ObservedGeneration adds the field of this name to a status in short form.
 	ObservedGeneration bool `yaml:"-"`
 	// Machines are the names of the resource's machines; one may be empty. The fields of their books are added to a
@@ -41,12 +41,12 @@ type Schema struct {
 
 // Column is a column of kubectl get.
 type Column struct {
-	Name        string       `yaml:"name" required:"true" doc:"The heading."`
-	Path        string       `yaml:"path" required:"true" doc:"Where the value is, as in .status.url."`
-	Type        ColumnType   `yaml:"type" doc:"What the value is. By default what the schema says."`
+	Name        string       `yaml:"name" required:"true" doc:"The heading of the column."`
+	Path        string       `yaml:"path" required:"true" doc:"The field that the column shows, as in .status.url."`
+	Type        ColumnType   `yaml:"type" doc:"The type of the value. Default: the type in the schema."`
 	Description string       `yaml:"description" doc:"What the column shows."`
-	Format      ColumnFormat `yaml:"format" doc:"More of the type, as in OpenAPI."`
-	Priority    int          `yaml:"priority" doc:"Above 0, only -o wide shows the column."`
+	Format      ColumnFormat `yaml:"format" doc:"The format of the type, as in OpenAPI."`
+	Priority    int          `yaml:"priority" default:"0" doc:"Columns with a priority above 0 are shown by -o wide alone."`
 }
 
 type (

@@ -7,8 +7,8 @@
 // message for a missing field), the fields that make it unnecessary (unless, separated by commas), its least value
 // or for a map the least number of entries (min), its names in other tools (mistaken, separated by commas), whether
 // elements of a list must differ (unique), its default (shown, not set), and its description (doc). [Decoder] reads
-// a YAML node or a plain value into a struct, [Describe] makes its JSON Schema, and [Reference] the tables for
-// people. A type can define its own form; see [Form] and [Choice].
+// a YAML node or a plain value into a struct, [Describe] makes its JSON Schema, and an [Outline] of that is what
+// people read. A type can define its own form; see [Form] and [Choice].
 package form
 
 import (

@@ -178,16 +178,6 @@ func TestWhatIsReadIsDescribed(t *testing.T) {
 	if s.Properties["doors"].MinProperties != 1 || !s.Properties["guests"].UniqueItems {
 		t.Error("doors may be empty, or guests come twice")
 	}
-	var out strings.Builder
-	form.Reference(&out, "house", s)
-	for _, want := range []string{
-		"| `name` | text | required | What it is called. |", "| `colour` | red, green | `red` | How it looks. |",
-		"| `owners` | text or list of text |  | Whose it is. |", "### `house.rooms[]`", "| `warm` | duration |",
-	} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the reference lacks %s:\n%s", want, out.String())
-		}
-	}
 }
 
 // tree is a struct of others, which has itself within it and a field that is a number or more of the same.

@@ -31,12 +31,12 @@ func (i *Items) ReadForm(d *Decoder, at Path, n *yaml.Node) bool {
 
 // DescribeForm describes all three.
 func (i *Items) DescribeForm(*Describer) *Schema {
-	return &Schema{OneOf: []*Schema{WithExpression(), {Type: "array", Items: &Schema{}}, {Type: "object"}}}
+	return &Schema{Called: "${…}, list or map", OneOf: []*Schema{WithExpression(), {Type: "array", Items: &Schema{}}, {Type: "object"}}}
 }
 
 // WithExpression describes text with an expression in it.
 func WithExpression() *Schema {
-	return &Schema{Type: "string", Pattern: `\$\{`, PatternErrorMessage: "want an expression as in ${self.spec.users}"}
+	return &Schema{Called: "${…}", Type: "string", Pattern: `\$\{`, PatternErrorMessage: "want an expression as in ${self.spec.users}"}
 }
 
 // ItemKey is text with an expression for the key of each of [Items]; empty for none.
@@ -54,5 +54,5 @@ func (k *ItemKey) ReadForm(d *Decoder, at Path, n *yaml.Node) bool {
 
 // DescribeForm describes text.
 func (k *ItemKey) DescribeForm(*Describer) *Schema {
-	return &Schema{Type: "string", MinLength: 1}
+	return &Schema{Called: "text with ${…}", Type: "string", MinLength: 1}
 }

@@ -57,6 +57,17 @@ type Schema struct {
 
 	// Defs are schemas that others refer to by name: those that contain themselves.
 	Defs map[string]*Schema `json:"$defs,omitempty"`
+
+	// What follows is for an [Outline], and not part of the document.
+
+	// Called is what people call a value of this form, as in "CEL expression". Empty: what the keywords say.
+	Called string `json:"-"`
+	// Order has the names of Properties in the order for people. Those that it lacks come last.
+	Order []string `json:"-"`
+	// In are the lists that have this property in their elements, where several kinds of elements share a form.
+	In []string `json:"-"`
+	// Mistaken are names that the property has in other tools.
+	Mistaken []string `json:"-"`
 }
 
 // Document returns the schema as a document of its own (draft 2020-12) with this name and title. It sets the keywords that
@@ -84,13 +95,16 @@ type Describer struct {
 	defs map[string]*Schema
 }
 
+// definitions is what the reference to a definition begins with.
+const definitions = "#/$defs/"
+
 // Define returns a reference to the schema of that name, which may contain references to itself.
 func (s *Describer) Define(name string, describe func() *Schema) *Schema {
 	if s.defs[name] == nil {
 		s.defs[name] = &Schema{} // for references to itself
 		*s.defs[name] = *describe()
 	}
-	return &Schema{Ref: "#/$defs/" + name}
+	return &Schema{Ref: definitions + name}
 }
 
 // Of describes a type in the form that the decoder reads.
@@ -152,6 +166,7 @@ func (s *Describer) Filled(t reflect.Type) *Schema {
 func (s *Describer) Struct(t reflect.Type) *Schema {
 	out := &Schema{Type: "object", Properties: map[string]*Schema{}, AdditionalProperties: false}
 	names, fields := fieldsOf(t, false)
+	out.Order = names
 	for _, name := range names {
 		field := fields[name]
 		property := s.Filled(field.Type)
@@ -165,6 +180,9 @@ func (s *Describer) Struct(t reflect.Type) *Schema {
 			property.Minimum = &least
 		}
 		property.UniqueItems = field.Tag.Get("unique") != ""
+		if others := field.Tag.Get("mistaken"); others != "" {
+			property.Mistaken = strings.Split(others, ",")
+		}
 		switch other := field.Tag.Get("unless"); {
 		case field.Tag.Get("required") == "":
 		case other == "":

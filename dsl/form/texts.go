@@ -69,7 +69,7 @@ func codeIn(n *yaml.Node, tags ...string) (text string, is bool) {
 
 // DescribeForm describes the accepted values.
 func (p *Predicate) DescribeForm(*Describer) *Schema {
-	return &Schema{OneOf: []*Schema{{Type: "string", MinLength: 1}, {Type: "boolean"}}}
+	return &Schema{Called: "CEL condition", OneOf: []*Schema{{Type: "string", MinLength: 1}, {Type: "boolean"}}}
 }
 
 // Expression is the text of an expression of any type, plain CEL or one ${…}; empty for none.
@@ -88,5 +88,5 @@ func (e *Expression) ReadForm(d *Decoder, at Path, n *yaml.Node) bool {
 
 // DescribeForm describes the accepted values.
 func (e *Expression) DescribeForm(*Describer) *Schema {
-	return &Schema{OneOf: []*Schema{{Type: "string", MinLength: 1}, {Type: "boolean"}, {Type: "number"}}}
+	return &Schema{Called: "CEL expression", OneOf: []*Schema{{Type: "string", MinLength: 1}, {Type: "boolean"}, {Type: "number"}}}
 }

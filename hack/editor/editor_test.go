@@ -133,11 +133,11 @@ func (d document) hover() string {
 
 func TestWhatTheEditorOffers(t *testing.T) {
 	options := map[string]string{
-		"forEach": "A list or a map", "includeWhen": "Whether the child is wanted", "readyWhen": "When the child is ready",
+		"forEach": "A list or a map", "includeWhen": "the child is taken away", "readyWhen": "When the child is ready",
 		"ownership": "an owner reference", "rollout": "how changed children are updated", "adopt": "is taken over",
-		"onDelete": "What becomes of a child", "limit": "the most elements", "key": "which element is which",
+		"onDelete": "What becomes of a child", "limit": "the most elements", "key": "identifies an element",
 	}
-	itself := map[string]string{"apiVersion": "The version of its kind", "metadata": "Its name at least"}
+	itself := map[string]string{"apiVersion": "version of its kind", "metadata": "Its name at least"}
 	tests := map[string]struct {
 		text string
 		want map[string]string
@@ -147,17 +147,17 @@ func TestWhatTheEditorOffers(t *testing.T) {
 		"the template of a child":      {child + cursor, map[string]string{"template": "The child itself"}, nil},
 		"or the child itself":          {child + cursor, itself, nil},
 		"options beside a template":    {template + cursor, options, []string{"apiVersion", "kind"}},
-		"what goes with forEach":       {child + "forEach: ${self.spec.users}\n            " + cursor, map[string]string{"key": "which element", "limit": "the most", "template": "The child itself"}, []string{"apiVersion"}},
+		"what goes with forEach":       {child + "forEach: ${self.spec.users}\n            " + cursor, map[string]string{"key": "identifies an element", "limit": "the most", "template": "The child itself"}, []string{"apiVersion"}},
 		"no options beside a kind":     {child + "kind: ConfigMap\n            " + cursor, itself, []string{"forEach", "ownership", "template"}},
-		"the words of an option":       {child + "ownership: " + cursor, map[string]string{"owned": "an owner reference", "labelled": "for other namespaces", "none": "applied and forgotten"}, nil},
-		"the fields of a rollout":      {template + "rollout:\n              " + cursor, map[string]string{"maxUnavailable": "How many may be unready", "readyWhen": "When one that was updated is ready"}, nil},
+		"the words of an option":       {child + "ownership: " + cursor, map[string]string{"owned": "an owner reference", "labelled": "in another namespace", "none": "applied and forgotten"}, nil},
+		"the fields of a rollout":      {template + "rollout:\n              " + cursor, map[string]string{"maxUnavailable": "How many children may be unready", "readyWhen": "When an updated child is ready"}, nil},
 		"the metadata of a child":      {child + "apiVersion: v1\n            kind: ConfigMap\n            metadata:\n              " + cursor, map[string]string{"name": "Its name"}, nil},
-		"the keys of a handler":        {"    handlers:\n      - " + cursor, map[string]string{"id": "Unique within the resource", "causes": "Why the handler runs", "when": "A CEL expression", "apply": "Keep children", "set": "Set fields", "steps": "Several actions", "retries": "How often"}, nil},
-		"those that are not there yet": {"    handlers:\n      - id: a\n        apply:\n          db: {}\n        " + cursor, map[string]string{"causes": "Why the handler runs"}, []string{"id"}},
+		"the keys of a handler":        {"    handlers:\n      - " + cursor, map[string]string{"id": "The name of the handler", "causes": "What makes the handler run", "when": "While it is false", "apply": "Keep children", "set": "Set fields", "steps": "Several actions", "retries": "How many times"}, nil},
+		"those that are not there yet": {"    handlers:\n      - id: a\n        apply:\n          db: {}\n        " + cursor, map[string]string{"causes": "What makes the handler run"}, []string{"id"}},
 		"causes":                       {"    handlers:\n      - id: a\n        causes: [" + cursor + "]", map[string]string{"create": "create: ", "update": "", "delete": "delete: ", "resume": "", "resync": "", "child": "", "related": "", "timer": "", "event": "", "reconcile": "reconcile is short for"}, nil},
-		"the keys of a schedule":       {"    schedule:\n      - " + cursor, map[string]string{"every": "with this period", "cron": "a schedule of five fields", "log": "Write a line"}, []string{"when", "causes", "apply", "set"}},
-		"a resource":                   {"    " + cursor, map[string]string{"handlers": "What to do for each object", "schedule": "by time", "owns": "children", "schema": "What an object is"}, nil},
-		"what is set":                  {"    handlers:\n      - id: a\n        set:\n          " + cursor, map[string]string{"status": "Fields of status", "conditions": "kept as the API conventions want it"}, nil},
+		"the keys of a schedule":       {"    schedule:\n      - " + cursor, map[string]string{"every": "with this period", "cron": "minute, hour", "log": "Write a line"}, []string{"when", "causes", "apply", "set"}},
+		"a resource":                   {"    " + cursor, map[string]string{"handlers": "What to do for each object", "schedule": "by time", "owns": "children", "schema": "The schema of a resource"}, nil},
+		"what is set":                  {"    handlers:\n      - id: a\n        set:\n          " + cursor, map[string]string{"status": "Fields of the status", "conditions": "kept by the API conventions"}, nil},
 		"a schema of Kubernetes":       {"    schema:\n      kind: A\n      openAPIV3Schema:\n        properties:\n          spec:\n            " + cursor, map[string]string{"type": "", "x-kubernetes-list-type": ""}, nil},
 	}
 	s := start(t)
@@ -210,11 +210,11 @@ func TestWhatTheEditorFindsWrong(t *testing.T) {
 
 func TestTheEditorShowsDocumentation(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
-		"of an option":    {template + "owner" + cursor + "ship: owned", "labelled: a label and a line in the owner's record"},
-		"of a field":      {"    handlers:\n      - id: a\n        cau" + cursor + "ses: [create]", "Why the handler runs."},
+		"of an option":    {template + "owner" + cursor + "ship: owned", "labelled: a label, and a line in the owner's record"},
+		"of a field":      {"    handlers:\n      - id: a\n        cau" + cursor + "ses: [create]", "What makes the handler run."},
 		"of a word":       {"    handlers:\n      - id: a\n        causes: [cre" + cursor + "ate]", "create: "},
 		"of an action":    {"    handlers:\n      - id: a\n        app" + cursor + "ly: {}", "Keep children of the object as their templates say"},
-		"of a timer":      {"    schedule:\n      - id: a\n        ev" + cursor + "ery: 10s", "Run time and again, with this period"},
+		"of a timer":      {"    schedule:\n      - id: a\n        ev" + cursor + "ery: 10s", "Run again and again, with this period"},
 		"of a short form": {"    schema:\n      kind: A\n      sp" + cursor + "ec: {}", "A field is its type and, behind a bar, markers"},
 	}
 	s := start(t)

@@ -31,23 +31,23 @@ type childConfig struct {
 // options say how a child is kept. The doc tags are their reference.
 type options struct {
 	Template    templateConfig      `yaml:"template" required:"there is no child in here: want the child itself (apiVersion, kind, metadata, …), or options with the child under template" doc:"The child itself, whose values may have ${…}; or one expression that gives the whole object."`
-	ForEach     form.Items          `yaml:"forEach" doc:"A list or a map, mostly an expression: there is a child for each element. Expressions know it as item (also value), index and key. Absent: one child."`
-	Key         form.ItemKey        `yaml:"key" doc:"For forEach: an expression that says which element is which, text or a number, as in ${item.name}. By default the element, when it is text or a number; the key of a map."`
-	Limit       int                 `yaml:"limit" min:"1" default:"1000" doc:"For forEach: the most elements; more is a final failure."`
-	IncludeWhen form.Predicate      `yaml:"includeWhen" doc:"Whether the child is wanted; asked for each element if it uses one. Absent: always."`
-	ReadyWhen   form.Predicate      `yaml:"readyWhen" doc:"When the child is ready; the variable child is the live object. Absent: applied is enough."`
-	Ownership   dsl.Ownership       `yaml:"ownership" default:"owned" doc:"What ties it to its owner. owned: an owner reference. labelled: a label and a line in the owner's record, for other namespaces and kinds without one. none: applied and forgotten."`
-	Adopt       dsl.Adoption        `yaml:"adopt" default:"never" doc:"Whether an object that is there already is taken over. ifUnowned: when it has no owner."`
-	OnDelete    dsl.DeletePolicy    `yaml:"onDelete" default:"delete" doc:"What becomes of a child that is wanted no more, or whose owner is deleted. orphan: left behind, free. retain: left behind for an owner of this name."`
-	Drift       dsl.DriftPolicy     `yaml:"drift" default:"fields" doc:"What is put back when somebody else changes it. fields: the fields of the template; what kubectl added to its lists and maps goes. strict: also fields that kubectl set and the template does not have. ignore: nothing, as long as the child is there and its template the same."`
-	OnImmutable dsl.ImmutablePolicy `yaml:"onImmutable" default:"fail" doc:"What is done when a field cannot be changed as the template says. fail: it stays, and the handler fails. recreate: it is deleted, and recreated when it is gone; what it holds is lost."`
+	ForEach     form.Items          `yaml:"forEach" doc:"A list or a map, mostly an expression. There is a child for each element, with the variables item (also value), index and key. Absent: one child."`
+	Key         form.ItemKey        `yaml:"key" doc:"For forEach: an expression that identifies an element by a text or a number, as in ${item.name}. Default: the element itself if it is a text or a number; in a map, its key."`
+	Limit       int                 `yaml:"limit" min:"1" default:"1000" doc:"For forEach: the most elements. More of them is a final failure."`
+	IncludeWhen form.Predicate      `yaml:"includeWhen" doc:"While it is false, the child is taken away, as onDelete says. With a variable of forEach it is asked for each element. Absent: the child is wanted."`
+	ReadyWhen   form.Predicate      `yaml:"readyWhen" doc:"When the child is ready, for children that need it; the variable child is the live object. Absent: as soon as it is applied."`
+	Ownership   dsl.Ownership       `yaml:"ownership" default:"owned" doc:"What ties the child to its owner. owned: an owner reference. labelled: a label, and a line in the owner's record, for a child in another namespace or in none. none: nothing; it is applied and forgotten."`
+	Adopt       dsl.Adoption        `yaml:"adopt" default:"never" doc:"Whether an object that exists already is taken over as the child. never: no, and the handler fails. ifUnowned: if it has no owner."`
+	OnDelete    dsl.DeletePolicy    `yaml:"onDelete" default:"delete" doc:"What becomes of a child that is not wanted any more, or whose owner is deleted. delete: it is deleted. orphan: it stays, without an owner. retain: it stays, for a later owner of this name."`
+	Drift       dsl.DriftPolicy     `yaml:"drift" default:"fields" doc:"What is put back when somebody else changes the child. fields: the fields of the template; what kubectl added to their lists and maps is removed. strict: also fields that kubectl set and the template does not have. ignore: nothing, as long as the child exists and its template is the same."`
+	OnImmutable dsl.ImmutablePolicy `yaml:"onImmutable" default:"fail" doc:"What to do if a field cannot be changed as the template says. fail: the child stays as it is, and the handler fails. recreate: the child is deleted, and created again when it is gone; its data is lost."`
 	Rollout     *rolloutConfig      `yaml:"rollout" doc:"For forEach: how changed children are updated. Absent: all at once."`
 }
 
 // rolloutConfig is the configuration of rollout.
 type rolloutConfig struct {
-	MaxUnavailable share          `yaml:"maxUnavailable" required:"maxUnavailable is required: a whole number of at least 1, or a percentage as in 25%" doc:"How many may be unready at a time: a number, or a percentage as in 25%, rounded up and at least 1."`
-	ReadyWhen      form.Predicate `yaml:"readyWhen" doc:"When one that was updated is ready; the variable child is the live object. Absent: the child's own readyWhen, else ready(child)."`
+	MaxUnavailable share          `yaml:"maxUnavailable" required:"maxUnavailable is required: a whole number of at least 1, or a percentage as in 25%" doc:"How many children may be unready at a time: a number, or a percentage as in 25%, rounded up, at least 1."`
+	ReadyWhen      form.Predicate `yaml:"readyWhen" doc:"When an updated child is ready; the variable child is the live object. Default: the child's own readyWhen, else ready(child)."`
 }
 
 const bothForms = "the child itself (apiVersion, kind, metadata, …), or options with the child under template"
@@ -101,9 +101,9 @@ func objectSchema() *form.Schema {
 	return &form.Schema{
 		Type: "object", Required: []string{"apiVersion", "kind", "metadata"}, Not: form.OneRequired("status"),
 		Properties: map[string]*form.Schema{
-			"apiVersion": text("The version of its kind, with its group before it, as in apps/v1."),
+			"apiVersion": text("The API group and version of its kind, as in apps/v1."),
 			"kind":       text("Its kind, as in Deployment."),
-			"metadata": {Description: "Its name at least; what else there is, all objects have: namespace, labels, annotations.", OneOf: []*form.Schema{
+			"metadata": {Description: "Its name at least; also its namespace, labels and annotations.", OneOf: []*form.Schema{
 				{Type: "object", Required: []string{"name"}, Properties: map[string]*form.Schema{"name": text("Its name, as in ${self.metadata.name}-web.")}},
 				{Type: "string", MinLength: 1},
 			}},
@@ -164,7 +164,7 @@ func (t *templateConfig) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) b
 
 // DescribeForm describes an object, or an expression that gives one.
 func (t *templateConfig) DescribeForm(*form.Describer) *form.Schema {
-	return &form.Schema{OneOf: []*form.Schema{objectSchema(), form.WithExpression()}}
+	return &form.Schema{Called: "map or ${…}", OneOf: []*form.Schema{objectSchema(), form.WithExpression()}}
 }
 
 // share is a number of children, or a percentage.
@@ -195,5 +195,5 @@ func (s *share) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 // DescribeForm describes the number and the percentage.
 func (s *share) DescribeForm(*form.Describer) *form.Schema {
 	least := 1.0
-	return &form.Schema{OneOf: []*form.Schema{{Type: "integer", Minimum: &least}, {Type: "string", Pattern: percentage.String()}}}
+	return &form.Schema{Called: "whole number or percentage", OneOf: []*form.Schema{{Type: "integer", Minimum: &least}, {Type: "string", Pattern: percentage.String()}}}
 }

@@ -12,8 +12,8 @@ import (
 // The form of a file with cases. Its tags are those of package dsl/form; the decoder and the JSON Schema read them.
 
 type document struct {
-	Config form.Texts `yaml:"config" doc:"The operator under test: a file or a directory beside this file, or several. By default the directory of this file."`
-	Needs  form.Texts `yaml:"needs" doc:"Go functions without which the cases show nothing. A program that lacks one skips them; it would call a stub."`
+	Config form.Texts `yaml:"config" doc:"The operator under test: a file or a directory beside this file, or several. Default: the directory of this file."`
+	Needs  form.Texts `yaml:"needs" doc:"Go functions without which the cases show nothing. A program that lacks one skips the cases, for it would call a stub."`
 	Given  objects    `yaml:"given" doc:"Objects that are there before each case begins."`
 	Cases  []Case     `yaml:"cases" required:"true" doc:"The cases. Each has a cluster of its own."`
 }
@@ -37,7 +37,7 @@ type step struct {
 	Patch    map[string]any   `yaml:"patch" min:"1" doc:"Merge fields into objects, by name, as kubectl patch --type merge. A status goes to the status subresource."`
 	Delete   form.Texts       `yaml:"delete" doc:"Delete objects, by name, as in foos/web."`
 	Advance  time.Duration    `yaml:"advance" doc:"Let time pass."`
-	Until    form.Predicate   `yaml:"until" doc:"Let time pass until an expression is true. Objects are named as in deployments[\"web\"]."`
+	Until    form.Predicate   `yaml:"until" doc:"Let time pass until a condition is true. Objects are named as in deployments[\"web\"]."`
 	Ready    form.Texts       `yaml:"ready" doc:"Let time pass until objects are ready, as in deployments/web."`
 	Within   time.Duration    `yaml:"within" default:"1h" doc:"How much time may pass for until and ready."`
 	Fail     *failing         `yaml:"fail" doc:"Let the next requests of the operator fail."`
@@ -54,25 +54,25 @@ type step struct {
 type failing struct {
 	Verb     verb   `yaml:"verb" required:"true" doc:"The verb, as in roles. What an operator applies is a patch."`
 	Resource string `yaml:"resource" required:"true" doc:"The resource, as in deployments or foos/status."`
-	Times    int    `yaml:"times" default:"1" min:"1" doc:"How many requests fail."`
+	Times    int    `yaml:"times" default:"1" min:"1" doc:"How many requests fail, from now on."`
 	With     cause  `yaml:"with" default:"InternalError" doc:"The error. Lost: the server does what is asked, and its response is lost."`
 }
 
 type crash struct {
-	After int `yaml:"after" required:"true" min:"1" doc:"At which write request from now. The server does what it asks; the operator does not hear of it."`
+	After int `yaml:"after" required:"true" min:"1" doc:"The write request, counted from now, at which the operator is killed. The server does what it asks; the operator does not hear of it."`
 }
 
 type stage struct {
-	Hold  bool          `yaml:"hold" doc:"It stays as it is."`
-	Fail  string        `yaml:"fail" doc:"It fails for this reason, as CrashLoopBackOff, ImagePullBackOff, Unready or Unschedulable."`
-	Delay time.Duration `yaml:"delay" doc:"It becomes ready after this time."`
+	Hold  bool          `yaml:"hold" default:"false" doc:"Whether the workload stays as it is, and does not become ready."`
+	Fail  string        `yaml:"fail" doc:"The reason for which the workload fails, such as CrashLoopBackOff, ImagePullBackOff, Unready or Unschedulable."`
+	Delay time.Duration `yaml:"delay" doc:"The time after which the workload becomes ready. Absent: at once."`
 }
 
 type stub struct {
-	Fails     string         `yaml:"fails" doc:"It fails with these words."`
-	Permanent bool           `yaml:"permanent" doc:"It fails for good."`
-	Times     int            `yaml:"times" min:"1" doc:"It fails at the first calls only, as many as this."`
-	Sets      map[string]any `yaml:"sets" doc:"Fields that it sets on its object when it succeeds."`
+	Fails     string         `yaml:"fails" doc:"The error that the function returns. Absent: it succeeds."`
+	Permanent bool           `yaml:"permanent" default:"false" doc:"Whether the error is permanent, so that the handler does not run again."`
+	Times     int            `yaml:"times" min:"1" doc:"How many calls fail; later ones succeed. Absent: all calls fail."`
+	Sets      map[string]any `yaml:"sets" doc:"Fields that the function sets on its object when it succeeds."`
 }
 
 type expectation struct {
@@ -84,7 +84,7 @@ type expectation struct {
 	Log        []logForm                       `yaml:"log" doc:"Lines of the operator's log."`
 	Requests   []requestForm                   `yaml:"requests" doc:"Write requests that the operator sent, without those for Events and Leases."`
 	Calls      []callForm                      `yaml:"calls" doc:"Calls of Go functions."`
-	Failing    map[string]string               `yaml:"failing" min:"1" doc:"Handlers that fail now, for one object or more, by id, with what is in their error. A handler that fails at the end of a case is a failure of the case, unless it stands here."`
+	Failing    map[string]string               `yaml:"failing" min:"1" doc:"Handlers that fail now, for one object or more, by id, each with a part of its error. A handler that fails at the end of a case is a failure of the case, unless it is here."`
 
 	at form.Path
 }
@@ -101,18 +101,18 @@ type condition struct {
 // The following expectations count what has happened since the last expectation, or since the case began.
 
 type eventForm struct {
-	Object  string `yaml:"object" doc:"The object, as in foos/web."`
-	Reason  string `yaml:"reason" doc:"Its reason."`
-	Message string `yaml:"message" doc:"What is in its message."`
-	Type    weight `yaml:"type" doc:"Normal or Warning."`
+	Object  string `yaml:"object" doc:"The object that the Event is about, as in foos/web."`
+	Reason  string `yaml:"reason" doc:"The reason of the Event."`
+	Message string `yaml:"message" doc:"A part of its message."`
+	Type    weight `yaml:"type" doc:"The type of the Event."`
 	counted
 }
 
 type logForm struct {
-	Message string `yaml:"message" doc:"What is in its message, or in its error."`
-	Handler string `yaml:"handler" doc:"The handler that wrote it."`
-	Object  string `yaml:"object" doc:"The object, as in foos/web."`
-	Level   level  `yaml:"level" doc:"Its level."`
+	Message string `yaml:"message" doc:"A part of its message, or of its error."`
+	Handler string `yaml:"handler" doc:"The id of the handler that wrote the line."`
+	Object  string `yaml:"object" doc:"The object that the line is about, as in foos/web."`
+	Level   level  `yaml:"level" doc:"The level of the line."`
 	counted
 }
 
@@ -132,7 +132,7 @@ type callForm struct {
 
 // counted says how often something has happened. Without a number it is once or more often.
 type counted struct {
-	Times  *int `yaml:"times" min:"0" doc:"How often exactly; 0 for not at all. Without a number: once or more often."`
+	Times  *int `yaml:"times" min:"0" doc:"How often exactly; 0 for not at all. Without times and atMost: once or more often."`
 	AtMost *int `yaml:"atMost" min:"0" doc:"How often at most."`
 }
 

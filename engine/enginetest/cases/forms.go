@@ -72,7 +72,7 @@ func (o *objects) DescribeForm(*form.Describer) *form.Schema {
 		{Type: "string", MinLength: 1},
 		{Type: "object", Required: []string{"apiVersion", "kind", "metadata"}},
 	}
-	return &form.Schema{OneOf: append(one, &form.Schema{Type: "array", Items: &form.Schema{OneOf: one}})}
+	return &form.Schema{Called: "object, file, or list of these", OneOf: append(one, &form.Schema{Type: "array", Items: &form.Schema{OneOf: one}})}
 }
 
 // modifiers are the fields of a step that say more about another one.
@@ -139,9 +139,9 @@ func (s *step) DescribeForm(d *form.Describer) *form.Schema {
 
 // long is a condition with more than its status.
 type long struct {
-	Status  status `yaml:"status" doc:"True, False or Unknown."`
-	Reason  string `yaml:"reason" doc:"Its reason."`
-	Message string `yaml:"message" doc:"What is in its message."`
+	Status  status `yaml:"status" doc:"The status of the condition."`
+	Reason  string `yaml:"reason" doc:"The reason of the condition."`
+	Message string `yaml:"message" doc:"A part of its message."`
 }
 
 // status is that of a condition. YAML reads True as a boolean.
@@ -165,7 +165,7 @@ func (s *status) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 
 // DescribeForm describes both.
 func (s *status) DescribeForm(*form.Describer) *form.Schema {
-	return &form.Schema{OneOf: []*form.Schema{{Type: "string", Enum: []string{"True", "False", "Unknown"}}, {Type: "boolean"}}}
+	return &form.Schema{Called: "True, False, Unknown", OneOf: []*form.Schema{{Type: "string", Enum: []string{"True", "False", "Unknown"}}, {Type: "boolean"}}}
 }
 
 // ReadForm reads a status, absent, or a map with a reason, too.
@@ -188,7 +188,7 @@ func (c *condition) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 
 // DescribeForm describes all three.
 func (c *condition) DescribeForm(d *form.Describer) *form.Schema {
-	return &form.Schema{OneOf: []*form.Schema{
+	return &form.Schema{Called: "True, False, Unknown, absent or map", OneOf: []*form.Schema{
 		{Type: "string", Enum: []string{"True", "False", "Unknown", absent}}, {Type: "boolean"}, d.Struct(reflect.TypeFor[long]()),
 	}}
 }

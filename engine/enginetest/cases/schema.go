@@ -11,5 +11,8 @@ import (
 
 // Schema returns the JSON Schema (draft 2020-12) of files with cases, for editors.
 func Schema() ([]byte, error) {
-	return form.Describe(reflect.TypeFor[document](), nil).Document("cases.v1alpha1.json", "Cases of a Handwerk operator")
+	return Describe().Document("cases.v1alpha1.json", "Cases of a Handwerk operator")
 }
+
+// Describe returns the schema of files with cases.
+func Describe() *form.Schema { return form.Describe(reflect.TypeFor[document](), nil) }
