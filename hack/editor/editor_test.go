@@ -190,7 +190,7 @@ func TestWhatTheEditorFindsWrong(t *testing.T) {
 		"an option of a wrong kind":     {template + "forEach: 7", []string{`7: Incorrect type. Expected "string | array | object(options)".`}},
 		"a rollout without its field":   {template + "rollout: {readyWhen: 'true'}", []string{`rollout: {readyWhen: 'true'}: Missing property "maxUnavailable".`}},
 		"a schedule with when":          {"    schedule:\n      - {id: a, every: 10s, when: self.spec.on, log: {message: a}}", []string{"when: self.spec.on, log: {message: a}}: Property when is not allowed."}},
-		"an unknown cause":              {handler("causes: [craete], log: {message: a}"), []string{`craete], log: {message: a}}: Value is not accepted. Valid values: "child", "create", "delete", "event", "reconcile", "related", "resume", "resync", "timer", "update".`}},
+		"an unknown cause":              {handler("causes: [craete], log: {message: a}"), []string{`craete], log: {message: a}}: Value is not accepted. Valid values: "child", "create", "delete", "event", "index", "reconcile", "related", "resume", "resync", "timer", "update".`}},
 		"a cause that is there twice":   {handler("causes: [create, create], log: {message: a}"), []string{"[create, create], log: {message: a}}: Array has duplicate items."}},
 		"two actions":                   {handler("log: {message: a}, call: a.B"), []string{"{id: a, log: {message: a}, call: a.B}: Matches multiple schemas when only one must validate."}},
 		"an invalid duration":           {handler("timeout: soon, log: {message: a}"), []string{"soon, log: {message: a}}: want a duration such as 30s or 10m"}},
