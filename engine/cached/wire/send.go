@@ -25,6 +25,8 @@ type sender struct {
 	base          *url.URL
 	accept, agent []string
 	style         style
+	// heard: somebody hears the warnings in responses, so client-go reads a response with a warning.
+	heard bool
 }
 
 // newSender returns a sender for requests like those of a client; nil if client-go does more for them.
@@ -34,11 +36,21 @@ func newSender(config *rest.Config, client *http.Client, c *rest.RESTClient, as 
 		return nil
 	}
 	base.Path = strings.TrimSuffix(base.Path, "/")
-	s := &sender{next: client.Transport, base: base, accept: []string{runtime.ContentTypeJSON}, style: as}
+	s := &sender{next: client.Transport, base: base, accept: []string{runtime.ContentTypeJSON}, style: as, heard: hears(config)}
 	if config.UserAgent != "" {
 		s.agent = []string{config.UserAgent}
 	}
 	return s
+}
+
+// hears reports whether a client of the config passes warnings on. Without a handler, that of all clients hears them.
+func hears(config *rest.Config) bool {
+	var handler any = config.WarningHandlerWithContext
+	if config.WarningHandlerWithContext == nil {
+		handler = config.WarningHandler
+	}
+	_, deaf := handler.(rest.NoWarnings)
+	return !deaf
 }
 
 // call is a request for one object.
@@ -65,7 +77,7 @@ func (s *sender) object(ctx context.Context, c call, body []byte) (*unstructured
 		request.Header["User-Agent"] = s.agent // otherwise the transport copies the request to add it
 	}
 	response, err := s.next.RoundTrip(request)
-	if err == nil && hasObject(response) {
+	if err == nil && hasObject(response) && (!s.heard || len(response.Header["Warning"]) == 0) {
 		u := s.read(response)
 		if u != nil {
 			return u, ctx

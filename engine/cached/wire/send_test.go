@@ -89,9 +89,33 @@ func responses() map[string]func(n int, w http.ResponseWriter, r *http.Request) 
 	}
 	object := status(http.StatusOK, foo)
 	return map[string]func(int, http.ResponseWriter, *http.Request){
-		"an object":                object,
-		"a new object":             status(http.StatusCreated, foo+"\n"),
-		"a large object":           status(http.StatusOK, strings.Replace(foo, `"x"`, `"`+strings.Repeat("x", 300<<10)+`"`, 1)),
+		"an object":      object,
+		"a new object":   status(http.StatusCreated, foo+"\n"),
+		"a large object": status(http.StatusOK, strings.Replace(foo, `"x"`, `"`+strings.Repeat("x", 300<<10)+`"`, 1)),
+		"an object with a warning": func(n int, w http.ResponseWriter, r *http.Request) {
+			w.Header()["Warning"] = []string{`299 - "foos are deprecated"`, `299 - "\"spec.f\" is unknown"`}
+			object(n, w, r)
+		},
+		"a refusal with a warning": func(n int, w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Warning", `299 - "foos are deprecated"`)
+			failure(http.StatusConflict, "Conflict")(n, w, r)
+		},
+		"a failure with the code of success": status(http.StatusOK, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","reason":"Conflict","code":409}`),
+		"two objects":                        status(http.StatusOK, foo+foo),
+		"a compression that is none": func(_ int, w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Encoding", "gzip")
+			_, _ = io.WriteString(w, foo) // it is not compressed
+		},
+		"a new token is needed": failure(http.StatusUnauthorized, "Unauthorized"),
+		"the server is not ready, then an object": func(n int, w http.ResponseWriter, r *http.Request) {
+			if n == 0 {
+				w.Header().Set("Retry-After", "0")
+				http.Error(w, "", http.StatusServiceUnavailable)
+				return
+			}
+			object(n, w, r)
+		},
 		"an irregular object":      status(http.StatusOK, strings.Replace(foo, `"spec"`, `"sp\u0065c"`, 1)),
 		"a success":                status(http.StatusOK, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}`),
 		"accepted":                 status(http.StatusAccepted, foo),
@@ -180,7 +204,15 @@ type result struct {
 	Err     string
 	Reason  metav1.StatusReason
 	Details *metav1.StatusDetails
+	// Warnings are those that somebody heard.
+	Warnings []string
 }
+
+// hearing notes warnings.
+type hearing struct{ texts []string }
+
+// HandleWarningHeader implements [rest.WarningHandler].
+func (h *hearing) HandleWarningHeader(_ int, _, text string) { h.texts = append(h.texts, text) }
 
 // talk makes a request with a client of a server of its own.
 func talk(t *testing.T, client string, respond func(int, http.ResponseWriter, *http.Request), request func(*testing.T, dynamic.Interface) (*unstructured.Unstructured, error)) (got []sent, out result) {
@@ -199,8 +231,9 @@ func talk(t *testing.T, client string, respond func(int, http.ResponseWriter, *h
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.Start()
 	defer server.Close()
+	heard := &hearing{}
 	config := &rest.Config{
-		Host: server.URL + "/behind/a/proxy", QPS: -1, UserAgent: "foo/1",
+		Host: server.URL + "/behind/a/proxy", QPS: -1, UserAgent: "foo/1", WarningHandler: heard,
 		Transport: http.DefaultTransport.(*http.Transport).Clone(), // the end of another test's server closes connections of the default one
 	}
 	h, err := rest.HTTPClientFor(config)
@@ -229,6 +262,7 @@ func talk(t *testing.T, client string, respond func(int, http.ResponseWriter, *h
 		}
 	}
 	server.Close() // waits for its handlers
+	out.Warnings = heard.texts
 	return got, out
 }
 
