@@ -74,6 +74,8 @@ type Subject struct {
 	// Generation: the book is kept in status.observedGeneration. Number is the value of that.
 	Generation bool
 	Number     Number
+	// StatusCounts: changes of the status make another generation, because it is no subresource.
+	StatusCounts bool
 	// Now is the time of the pass.
 	Now time.Time
 }

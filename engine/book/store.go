@@ -148,8 +148,14 @@ func (l *Ledger) Store(d Draft, marks *patch.Marks) bool {
 // foreseen returns the generation that the object will have after the write.
 func (s Subject) foreseen(wanted *dsl.Patch) int64 {
 	now := s.Object.GetGeneration()
+	if now == 0 {
+		return 0
+	}
+	if s.StatusCounts && len(wanted.Status)+len(wanted.Conditions) > 0 {
+		return now + 1
+	}
 	for key := range wanted.Object {
-		if now > 0 && key != "metadata" {
+		if key != "metadata" {
 			return now + 1
 		}
 	}

@@ -203,7 +203,8 @@ func (s *Site) open(in Input, m *Memory) *pass {
 	}
 	st := p.begin()
 	p.ledger = book.Open(rules, &m.Ledger, book.Subject{
-		Object: in.Object, Deletion: in.Deletion, First: !m.Seen, Fresh: in.Changes.Fresh, Generation: s.Own.KeepsGeneration() && !in.resourceWide(), Number: in.Number, Now: in.Now,
+		Object: in.Object, Deletion: in.Deletion, First: !m.Seen, Fresh: in.Changes.Fresh, Generation: s.Own.KeepsGeneration() && !in.resourceWide(), Number: in.Number,
+		StatusCounts: !s.Own.Resource().Status, Now: in.Now,
 	}, st.Look, p)
 	p.published = st
 	p.related = s.Relations.View(related.Owner{Key: in.Key, Object: in.Object, Gone: in.Gone, Now: in.Now})
