@@ -69,17 +69,21 @@ func (p *pass) rests(st State, v verdict) bool {
 	if v.vanished || st.Due.Now || p.owes() || p.goes(written) || written.GetGeneration() != p.Object.GetGeneration() {
 		return false
 	}
-	if v.Remove || slices.Contains(written.GetFinalizers(), p.Rules.Finalizer) != (v.Add || p.finalizer()) {
-		return false
-	}
-	if p.speaks(written) || !p.family.Rests(written) || !p.ledger.Rests(written) {
+	if v.Remove || p.instructed(written) || p.speaks(written) || !p.family.Rests(written) || !p.ledger.Rests(written) {
 		return false
 	}
 	at := st.Draft
 	if at.Whole != written {
 		at = p.looking(st, written)
 	}
-	return p.handlersRest(at)
+	return p.handlersRest(at) && slices.Contains(written.GetFinalizers(), p.Rules.Finalizer) == p.wantsFinalizer(at)
+}
+
+// instructed reports whether the annotations of an object ask for a retry or a pause. Somebody else may have written that right before the
+// pass, and a watch that lists again shows both writes as one.
+func (p *pass) instructed(o *unstructured.Unstructured) bool {
+	_, retry := dsl.Path{"metadata", "annotations", p.Rules.Retry}.In(o.Object)
+	return retry || p.Pauses.Of(o) != nil
 }
 
 // handlersRest reports whether no handler has anything to do in an object as a draft has it.

@@ -81,7 +81,7 @@ func newScript(r *rand.Rand, d mode, p program) []step {
 	for i := range 6 + r.IntN(12) {
 		s := step{
 			what: pick(r, "edit", "edit", "edit", "edit", "there and back", "there and back unseen", "edits unseen", "edit and crash", "edit, and the answer is lost",
-				"edit, and writes fail", "edit while a handler runs", "edit, and replace by what was", "export", "replace", "replace", "copy", "delete", "restore", "create",
+				"edit, and writes fail", "edit while a handler runs", "edit while a handler runs, and a listing", "edits unseen until a listing", "edit, and replace by what was", "export", "replace", "replace", "copy", "delete", "restore", "create",
 				"rest", "rest", "rest", "restart", "kill", "stop", "start", "start", "wait", "wait", "upgrade", "upgrade", "roll back"),
 			name: pick(r, "one", "one", "two"), edit: newEdit(r),
 		}
@@ -194,15 +194,15 @@ func (m *model) playEdit(s step, o *unstructured.Unstructured) {
 		m.edit(s.name, s.edit)
 		m.Settle()
 		m.replace(s.name, was)
-	case "there and back unseen", "edits unseen":
+	case "there and back unseen", "edits unseen", "edits unseen until a listing":
 		m.locked(func() { m.soft = true })
 		m.HoldWatches(scene.Foos)
 		m.edit(s.name, s.edit)
-		if s.what == "edits unseen" {
+		if s.what != "there and back unseen" {
 			back = edit{"spec.size", int64(1)}
 		}
 		m.edit(s.name, back)
-		m.ReleaseWatches(scene.Foos)
+		m.show(s.what == "edits unseen until a listing")
 	case "edit and crash":
 		if m.runs {
 			m.trouble()
@@ -219,10 +219,14 @@ func (m *model) playEdit(s step, o *unstructured.Unstructured) {
 			fails = apierrors.NewInternalError(scene.ErrAgain)
 		}
 		m.troubled(fails, s)
-	case "edit while a handler runs":
+	case "edit while a handler runs", "edit while a handler runs, and a listing":
+		listing := s.what == "edit while a handler runs, and a listing"
 		once := func(name string) {
 			if name == s.name && m.Get(scene.Foos, "default", name) != nil {
 				m.meanwhile = nil
+				if listing {
+					m.HoldWatches(scene.Foos)
+				}
 				m.Update(scene.Foos, "default", name, s.edit.make)
 				m.averted(name)
 			}
@@ -231,7 +235,16 @@ func (m *model) playEdit(s step, o *unstructured.Unstructured) {
 		m.edit(s.name, edit{"spec.size", int64(3)})
 		m.Settle()
 		m.locked(func() { m.meanwhile = nil })
+		m.show(listing)
 	}
+}
+
+// show lets operators see what was held back: by its events, or only by a listing.
+func (m *model) show(listing bool) {
+	if listing {
+		m.ExpireWatches(scene.Foos) // what was held back is lost
+	}
+	m.ReleaseWatches(scene.Foos)
 }
 
 // troubled makes a change while writes do not get there, or their answers do not come back.
