@@ -177,7 +177,7 @@ func (c *children) wrote(f *feed.Feed, deed apply.Deed, detail string, gvr schem
 	s.lister.keep(id{gvr, cache.MetaObjectToName(o)}, o)
 	c.noted(f, gvr, o, deed == apply.Created)
 	if f != nil && !s.owner().Forgets(o) {
-		s.family.settings.Box.Echo(s.pass.Key, o.GetUID(), o.GetResourceVersion())
+		s.family.settings.Box.Echo(s.pass.Key, o.GetUID(), inbox.EchoOf(o))
 	}
 	c.say(deed, o, detail)
 }

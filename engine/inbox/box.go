@@ -190,7 +190,7 @@ func (b *Box[M]) ChildSeen(owner Key, ev watch.Event, idle bool) {
 	if b.queue == nil || ev.Initial {
 		return
 	}
-	if ev.Kind != watch.Deleted && s.echoes[ev.UID] == ev.Object.GetResourceVersion() {
+	if e, wrote := s.echoes[ev.UID]; wrote && ev.Kind != watch.Deleted && e.is(ev.Object) {
 		delete(s.echoes, ev.UID)
 		if s.left != nil {
 			s.left.shown(ev.UID, ev.Object.GetResourceVersion())
@@ -265,18 +265,18 @@ func (b *Box[M]) LookAll(namespace string) {
 
 // Echo notes an own write to a child, so that its event is not taken for news: it may come later, or have come
 // before the answer to the request.
-func (b *Box[M]) Echo(owner Key, child types.UID, version string) {
+func (b *Box[M]) Echo(owner Key, child types.UID, e Echo) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.stateLocked(owner)
-	if s.changed[child] == version {
+	if s.changed[child] == e.Version {
 		delete(s.changed, child)
 		return
 	}
 	if s.echoes == nil {
-		s.echoes = map[types.UID]string{}
+		s.echoes = map[types.UID]Echo{}
 	}
-	s.echoes[child] = version
+	s.echoes[child] = e
 }
 
 // ForgetEchoes forgets the own writes whose events are yet to come: the API server's versions have gone back,

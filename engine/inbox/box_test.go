@@ -66,6 +66,12 @@ func (p *post) object(uid types.UID, version string, data ...any) *cached.Object
 	return o.(*cached.Object)
 }
 
+// wrote notes an own write to a child.
+func (p *post) wrote(child types.UID, version string) {
+	p.t.Helper()
+	p.Echo(p.key, child, Echo{version, p.object(child, version).Digest()})
+}
+
 func (p *post) event(kind watch.EventKind, uid types.UID, version string) watch.Event {
 	return watch.Event{Kind: kind, Key: p.key, UID: uid, Object: p.object(uid, version)}
 }
@@ -111,18 +117,25 @@ func TestWhatIsTakenIsThereOnce(t *testing.T) {
 		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
 		"an own write to a child whose event comes later": {func(p *post) {
 			owner(p)
-			p.Echo(p.key, "c", "5")
+			p.wrote("c", "5")
 			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), false)
 		}, []string{"ADDED", "fresh"}, []string{"fresh"}, []string{"ADDED", "fresh"}},
 		"or before the answer": {func(p *post) {
 			owner(p)
 			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), false)
-			p.Echo(p.key, "c", "5")
+			p.wrote("c", "5")
 		}, []string{"ADDED", "fresh"}, []string{"fresh"}, []string{"ADDED", "fresh"}},
 		"somebody else's write after it": {func(p *post) {
 			owner(p)
-			p.Echo(p.key, "c", "5")
+			p.wrote("c", "5")
 			p.ChildSeen(p.key, p.event(watch.Updated, "c", "6"), false)
+		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
+		"somebody else's write of its version, as after a restored backup": {func(p *post) {
+			owner(p)
+			p.wrote("c", "5")
+			ev := p.event(watch.Updated, "c", "5")
+			ev.Object = p.object("c", "5", "changed")
+			p.ChildSeen(p.key, ev, false)
 		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
 		"what nobody looks at in a child, where the owner is ready": {func(p *post) {
 			owner(p)
@@ -149,7 +162,7 @@ func TestWhatIsTakenIsThereOnce(t *testing.T) {
 			p.Finished(p.key, ops.Stand{Standing: ops.Ready})
 			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), false)
 			p.ChildSeen(p.key, p.event(watch.Updated, "c", "6"), true)
-			p.Echo(p.key, "c", "5") // the later version is noted
+			p.wrote("c", "5") // the later version is noted
 		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
 		"a child with an unknown owner": {func(p *post) {
 			p.ChildSeen(p.key, p.event(watch.Added, "c", "5"), false)
@@ -317,9 +330,9 @@ func TestAKeyAtRestIsSmall(t *testing.T) {
 		}, true},
 		"one that loops":          {func(p *post) { p.Suspend(p.key, time.Now().Add(time.Hour)) }, true},
 		"a change of the object":  {func(p *post) { p.Seen(p.event(watch.Updated, "u", "2")) }, true},
-		"an own write to a child": {func(p *post) { p.Echo(p.key, "c", "5") }, true},
+		"an own write to a child": {func(p *post) { p.wrote("c", "5") }, true},
 		"and its echo": {func(p *post) {
-			p.Echo(p.key, "c", "5")
+			p.wrote("c", "5")
 			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), false)
 		}, false},
 		"what a first listing has of children": {func(p *post) {

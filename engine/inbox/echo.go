@@ -6,6 +6,7 @@ package inbox
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/handwerk-dev/handwerk/engine/cached"
@@ -20,11 +21,21 @@ type Rest struct {
 	Echoes []Echo
 }
 
-// Echo is a state of an object that a pass has written. Should the API server be set back to an earlier state, the version may be given to
-// another write, so there is the digest, too; see [cached.Object.Digest].
+// Echo is a state of an object, or of a child, that a pass has written. Should the API server be set back to an earlier state, the version
+// may be given to another write, so there is the digest, too; see [cached.Object.Digest].
 type Echo struct {
 	Version string
 	Digest  uint64
+}
+
+// EchoOf is the echo of a write, by the server's answer as a cache shows it.
+func EchoOf(o *unstructured.Unstructured) Echo {
+	return Echo{Version: o.GetResourceVersion(), Digest: cached.DigestOf(o)}
+}
+
+// is reports whether a cache shows this state.
+func (e Echo) is(o *cached.Object) bool {
+	return e.Version == o.GetResourceVersion() && e.Digest == o.Digest()
 }
 
 // left is how the last pass left an object at rest, until the caches show it.
@@ -106,13 +117,12 @@ func (b *Box[M]) echoLocked(key Key, s *state[M], o *cached.Object) bool {
 	if s.left == nil || s.left.uid != o.GetUID() {
 		return false
 	}
-	version := o.GetResourceVersion()
-	at := slices.IndexFunc(s.left.echoes, func(e Echo) bool { return e.Version == version })
-	if at < 0 || o.Digest() != s.left.echoes[at].Digest {
+	at := slices.IndexFunc(s.left.echoes, func(e Echo) bool { return e.is(o) })
+	if at < 0 {
 		return false
 	}
 	s.left.echoes = slices.Delete(s.left.echoes, at, at+1)
-	s.left.shown(o.GetUID(), version)
+	s.left.shown(o.GetUID(), o.GetResourceVersion())
 	s.settle()
 	b.owner.Echoed(key, o)
 	return true

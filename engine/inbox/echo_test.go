@@ -145,7 +145,7 @@ func TestAwaitedWritesAreThereAgain(t *testing.T) {
 			p.Seen(p.event(watch.Added, "u", "1"))
 			turn := p.Take(p.key)
 			turn.Keep(&remembered{"u"})
-			p.Echo(p.key, "c", "5")
+			p.wrote("c", "5")
 			p.Writing(p.key)
 			turn.Rest(Rest{UID: "u", Echoes: []Echo{{"2", p.object("u", "2").Digest()}}}, &Writes{all: []Write{own, child}})
 			turn.Handled()

@@ -39,8 +39,8 @@ type pending[M any] struct {
 	expected []Write
 	// gone are objects of this key that were deleted and not finalized yet.
 	gone []*Tombstone[M]
-	// echoes are the versions of this operator's own writes to children, by UID: their events are no news.
-	echoes map[types.UID]string
+	// echoes are this operator's own writes to children, by UID: their events are no news.
+	echoes map[types.UID]Echo
 	// writing: the pass that has the key writes the object. Late are the states of the object that came since.
 	writing bool
 	late    []*cached.Object

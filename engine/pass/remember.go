@@ -12,7 +12,6 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/breaker"
-	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/filter"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 )
@@ -119,7 +118,7 @@ func (p *pass) speaks(o *unstructured.Unstructured) bool {
 // echoes are what the pass has written its object as.
 func (p *pass) echoes() (out []inbox.Echo) {
 	for _, o := range p.answers {
-		out = append(out, inbox.Echo{Version: o.GetResourceVersion(), Digest: cached.DigestOf(p.Writer.Shown(o))})
+		out = append(out, inbox.EchoOf(p.Writer.Shown(o)))
 	}
 	return out
 }
