@@ -42,8 +42,8 @@ type Box[M any] struct {
 	// waiting are parked keys by the UIDs of the objects whose events wake them.
 	waiting map[types.UID][]Key
 	refused refusals
-	// unlogged are keys with waits that are to be logged later. The timer checks them, next at checkAt; it is nil while there
-	// are none.
+	// unlogged are keys with waits that are to be logged later, or with echoes that may not come. The timer checks them, next at checkAt;
+	// it is nil while there are none.
 	unlogged map[Key]bool
 	timer    *time.Timer
 	checkAt  time.Time

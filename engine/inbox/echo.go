@@ -5,6 +5,7 @@ package inbox
 
 import (
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -41,10 +42,13 @@ func (e Echo) is(o *cached.Object) bool {
 // left is how the last pass left an object at rest, until the caches show it.
 type left struct {
 	uid types.UID
-	// echoes are the states of the object whose events are yet to come.
+	// echoes are the states of the object whose events are yet to come, in order.
 	echoes []Echo
 	// awaits are writes that the caches have to show before the next pass.
 	awaits []Write
+	// lookAt is when the key is queued unless the other echoes have come after the first; zero before that one. A restored backup may
+	// have the first write alone.
+	lookAt time.Time
 }
 
 // shown forgets the writes to an object that its event with this version shows.
@@ -121,11 +125,27 @@ func (b *Box[M]) echoLocked(key Key, s *state[M], o *cached.Object) bool {
 	if at < 0 {
 		return false
 	}
-	s.left.echoes = slices.Delete(s.left.echoes, at, at+1)
+	s.left.echoes = s.left.echoes[at+1:] // no event comes of those before it: a listing has shown this one alone
 	s.left.shown(o.GetUID(), o.GetResourceVersion())
-	s.settle()
+	if s.settle(); s.left != nil && len(s.left.echoes) > 0 {
+		s.left.lookAt = time.Now().Add(Patience)
+		b.watchLocked(key, s.left.lookAt)
+	}
 	b.owner.Echoed(key, o)
 	return true
+}
+
+// missingLocked queues a key whose echoes have not all come in time, and returns when that is due; zero for never. The lock is held.
+func (b *Box[M]) missingLocked(key Key, s *state[M], now time.Time) (next time.Time) {
+	switch {
+	case s.left == nil || s.left.lookAt.IsZero():
+		return time.Time{}
+	case s.left.lookAt.After(now):
+		return s.left.lookAt
+	}
+	s.left.lookAt = time.Time{}
+	b.queue.Add(key, queue.Due)
+	return time.Time{}
 }
 
 // settle gives the room back when all that the last pass left has been shown.

@@ -5,6 +5,8 @@ package inbox
 
 import (
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -60,6 +62,24 @@ func TestEchoes(t *testing.T) {
 		"another object has the name, with the same version": {after: func(p *post) {
 			p.Seen(p.event(watch.Updated, "next", "2"))
 		}, queued: true, taken: []string{"MODIFIED"}},
+		"another object has the name, and nobody saw the first one go": {after: func(p *post) {
+			gone := p.event(watch.Deleted, "u", "1")
+			gone.Unseen = true
+			p.Seen(gone)
+			p.Seen(p.event(watch.Added, "next", "2"))
+			p.Seen(p.event(watch.Updated, "next", "2"))
+		}, queued: true, taken: []string{"ADDED", "fresh", "gone u", "memory"}},
+		"the object comes again, as to another watch": {after: func(p *post) {
+			p.Seen(p.event(watch.Added, "u", "2"))
+		}, queued: true, taken: []string{"ADDED", "fresh"}},
+		"the object comes again before the pass has ended": {during: func(p *post) {
+			p.Seen(p.event(watch.Added, "u", "2"))
+			echo(p)
+		}, queued: true, taken: []string{"ADDED", "fresh"}},
+		"the object is deleted before the pass has ended": {during: func(p *post) {
+			echo(p)
+			p.Seen(p.event(watch.Deleted, "u", "2"))
+		}, queued: true, taken: []string{"MODIFIED", "gone u"}},
 		"the object is deleted": {after: func(p *post) {
 			p.Seen(p.event(watch.Deleted, "u", "2"))
 		}, queued: true, taken: []string{"gone u"}},
@@ -156,5 +176,90 @@ func TestAwaitedWritesAreThereAgain(t *testing.T) {
 				t.Errorf("awaited (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestEchoesOfTwoWrites holds that the events of both writes of a pass are echoes, also where a listing has shown one of them alone, and that
+// others' events between and after them are none.
+func TestEchoesOfTwoWrites(t *testing.T) {
+	tests := map[string]struct {
+		during, after []string
+		queued        bool
+	}{
+		"both come":                                  {after: []string{"2", "3"}},
+		"both come before the pass has ended":        {during: []string{"2", "3"}},
+		"one comes before":                           {during: []string{"2"}, after: []string{"3"}},
+		"only the second comes":                      {after: []string{"3"}},
+		"only the second comes, before":              {during: []string{"3"}},
+		"somebody wrote in between":                  {after: []string{"2", "2b", "3"}, queued: true},
+		"somebody wrote in between, before":          {during: []string{"2", "2b", "3"}, queued: true},
+		"only what somebody wrote after them comes":  {after: []string{"4"}, queued: true},
+		"and after the first":                        {after: []string{"2", "4"}, queued: true},
+		"the first is shown again after the second":  {after: []string{"2", "3", "2"}, queued: true},
+		"the second is shown again, and then others": {after: []string{"3", "3"}, queued: true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := newPost(t)
+			p.writesTwice(tt.during...)
+			p.come(tt.after...)
+			if queued := p.in.Len() > 0; queued != tt.queued {
+				t.Errorf("the key is queued: %t, want %t", queued, tt.queued)
+			}
+		})
+	}
+}
+
+// TestAnEchoThatDoesNotComeIsLookedFor holds that an object is looked at again where the first of two writes is seen, and the second is not.
+func TestAnEchoThatDoesNotComeIsLookedFor(t *testing.T) {
+	for name, tt := range map[string]struct {
+		come   []string
+		queued bool
+	}{
+		"both come":             {[]string{"2", "3"}, false},
+		"the second alone does": {[]string{"3"}, false},
+		"the first alone does":  {[]string{"2"}, true},
+		"none does":             {nil, false}, // there was no event to drop
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPost(t)
+				p.writesTwice()
+				p.come(tt.come...)
+				time.Sleep(Patience - time.Second)
+				if p.in.Len() > 0 {
+					t.Error("the key is queued before its time")
+				}
+				time.Sleep(3 * time.Second)
+				synctest.Wait()
+				if queued := p.in.Len() > 0; queued != tt.queued {
+					t.Errorf("the key is queued: %t, want %t", queued, tt.queued)
+				}
+				p.End()
+			})
+		})
+	}
+}
+
+// writesTwice has a pass write the object twice and leave it at rest. The events of these versions come before the pass has ended.
+func (p *post) writesTwice(during ...string) {
+	p.t.Helper()
+	p.Seen(p.event(watch.Added, "u", "1"))
+	key, _ := p.in.Get()
+	turn := p.Take(key)
+	turn.Keep(&remembered{"u"})
+	p.Writing(key)
+	p.come(during...)
+	turn.Rest(Rest{UID: "u", Echoes: []Echo{{"2", p.object("u", "2").Digest()}, {"3", p.object("u", "3").Digest()}}}, &Writes{})
+	turn.Handled()
+	turn.Close()
+	p.in.Done(key)
+}
+
+// come has events of versions of the object come.
+func (p *post) come(versions ...string) {
+	p.t.Helper()
+	for _, version := range versions {
+		p.Seen(p.event(watch.Updated, "u", version))
 	}
 }

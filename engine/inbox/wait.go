@@ -221,12 +221,15 @@ func (b *Box[M]) dueLocked(key Key, now time.Time) (next time.Time) {
 	return next
 }
 
-// heldLocked has it logged that a key is put aside for long, or that its object does not loop any more, and returns when one of
-// that is due next; zero for never. The lock is held.
+// heldLocked has it logged that a key is put aside for long, or that its object does not loop any more, and has it queued when its echoes
+// do not come. It returns when one of that is due next; zero for never. The lock is held.
 func (b *Box[M]) heldLocked(key Key, s *state[M], now time.Time) (next time.Time) {
+	next = b.missingLocked(key, s, now)
 	if !s.aside.IsZero() && !s.asideLogged {
-		if next = s.aside.Add(logAfter); !next.After(now) {
-			s.asideLogged, next = true, time.Time{}
+		if at := s.aside.Add(logAfter); at.After(now) {
+			next = sooner(next, at)
+		} else {
+			s.asideLogged = true
 			b.lines.add(Wait{Key: key, Open: ops.Open{Standing: ops.Waits, Reason: s.asideFor.String()}})
 		}
 	}
@@ -239,10 +242,15 @@ func (b *Box[M]) heldLocked(key Key, s *state[M], now time.Time) (next time.Time
 		s.rest()
 		return next
 	}
-	if next.IsZero() || over.Before(next) {
-		next = over
+	return sooner(next, over)
+}
+
+// sooner returns the earlier one of two times; zero stands for never.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
 	}
-	return next
+	return a
 }
 
 // restedLocked notes that the object of a key does not loop. The lock is held.

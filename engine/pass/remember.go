@@ -115,12 +115,12 @@ func (p *pass) speaks(o *unstructured.Unstructured) bool {
 	})
 }
 
-// echoes are what the pass has written its object as.
+// echoes are what the pass has written its object as, in order.
 func (p *pass) echoes() (out []inbox.Echo) {
 	for _, o := range p.answers {
 		out = append(out, inbox.EchoOf(p.Writer.Shown(o)))
 	}
-	return out
+	return slices.Compact(out) // a write that changes nothing makes no version
 }
 
 // abandon is the place where a pass over an object gives up: it broke off, or its write has failed. What handlers did is remembered as far as

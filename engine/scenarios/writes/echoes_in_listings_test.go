@@ -235,6 +235,36 @@ func TestAnObjectThatIsMadeAgainIsNoEcho(t *testing.T) {
 	}})
 }
 
+// TestALostWriteIsFoundThoughTheOneBeforeItWasSeen restores the cluster to the state between the two writes of a pass. The cache has seen the
+// first one, and nothing shows that the versions have gone back.
+func TestALostWriteIsFoundThoughTheOneBeforeItWasSeen(t *testing.T) {
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		foo.OnReconcile("sized", j.Note("sized", func(ctx context.Context, r *dsl.Request) error {
+			r.Patch.Label("size", fmt.Sprint(scene.SizeOf(r.Object)))
+			return scene.ReportsSize(ctx, r)
+		}))
+	}, Play: func(s *scene.Stage) {
+		s.Begin()
+		s.Advance(time.Minute)
+		s.Forget()
+		s.DelayNext("patch", scene.Foos+"/status", time.Second)
+		s.Resize(2)
+		s.Settle()
+		s.HoldWatches(scene.Foos)
+		restore := s.Backup()
+		s.Advance(10 * time.Second)
+		s.Wrote("patch foos/status default/web", "patch foos default/web")
+		restore()
+		s.WantField("metadata.labels.size", "1")
+		s.ExpireWatches(scene.Foos)
+		s.ReleaseWatches(scene.Foos)
+		s.Advance(5 * time.Minute)
+		s.Called("sized update", "sized update")
+		s.WantField("metadata.labels.size", "2")
+		wantStatusSize(s, 2)
+	}})
+}
+
 // TestEchoesInPartialCaches holds that an own write to what the cache does not hold costs one pass, too, and that another one's write beside it
 // is seen.
 func TestEchoesInPartialCaches(t *testing.T) {
