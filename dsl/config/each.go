@@ -86,7 +86,7 @@ func (w *watched) each(at path, h *making) *actions.Entries {
 		return nil
 	}
 	h.sure = append(h.sure, check.Asked(out.Of)...)
-	h.item = func(s shape.Schemas) shape.Shape { return itemOf(out.Of, s) }
+	h.each = out.Of
 	return &actions.Entries{ID: h.ID, Of: out, Options: h.options(), Deletes: slices.Contains(h.Causes, dsl.Delete)}
 }
 
@@ -129,31 +129,14 @@ func (w *watched) tree(of path, key string, h *making, tree any, vars []string, 
 // listOrMap is the schema of values that forEach accepts.
 var listOrMap = &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"array", "object"}}}
 
-// itemOf returns the shape of one entry, from the shape of all.
-func itemOf(t *expr.Template, s shape.Schemas) shape.Shape {
-	out := shape.Shape{Value: true}
-	if len(t.Pieces) != 1 || t.Pieces[0].Program == nil {
-		return out
-	}
-	switch all := check.Result(t.Pieces[0].Program, s); {
-	case all == nil:
-	case all.Items != nil:
-		out.Schema = all.Items.Schema
-	case all.AdditionalProperties != nil && len(all.Properties) == 0:
-		out.Schema = all.AdditionalProperties.Schema
-	}
-	return out
-}
-
-// within returns the schemas of expressions within an entry, with its item, and with the children of this entry
+// within returns the schemas of expressions within an entry, with its variables, and with the children of this entry
 // alone.
 func (h *making) within(s shape.Schemas) shape.Schemas {
 	s.Alone = len(h.Field) > 0
-	if h.item == nil {
+	if h.each == nil {
 		return s
 	}
-	item := h.item(s)
-	s = s.With(expr.Item, item).With(expr.Value, item)
+	s = check.Each(h.each, s)
 	s.Children = maps.Clone(s.Children)
 	for _, name := range h.entries.Children {
 		if child, known := s.Children[name]; known {

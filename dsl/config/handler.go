@@ -61,11 +61,11 @@ type making struct {
 	unset bool
 	// include says whether its children are desired; nil means that they are.
 	include *actions.Predicate
-	// entries, vars and item are for forEach, and nil without it: the entries, the variables of an entry, and its
-	// shape if that is known.
+	// entries, vars and each are for forEach, and nil without it: the entries, the variables of an entry, and what
+	// gives the list of them.
 	entries *actions.Entries
 	vars    []string
-	item    func(shape.Schemas) shape.Shape
+	each    *expr.Template
 	// explainWhen explains its when, and asks are the conditions within its code that it has itself.
 	explainWhen explainer
 	asks        []actions.Ask

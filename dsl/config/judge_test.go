@@ -36,7 +36,7 @@ func beyond() []beyondSchema {
 			`delete: want an expression`, `(delete|forEach): want a list or a map, found `,
 		}},
 		{"which fields an object has, its own schema says", []string{
-			`unknown field "\w+" (in \w+|\()`, `text \(\S+\) has no field `, ` are never equal`, `cannot use \S+ with `, `a list \(\S+\) has no field `,
+			`unknown field "\w+" (in \w+|\()`, ` \(\S+\) has no field `, ` are never equal`, `cannot use \S+ with `,
 		}},
 		{"which functions there are, and what parameters they take, the program says that runs them", []string{
 			`unknown function "[\w.]+".*; registered are `, ` takes no parameters`, `\.with\.\S+: `,

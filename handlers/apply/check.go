@@ -24,6 +24,7 @@ func (c *child) check(s shape.Schemas) []error {
 	if c.forEach != nil {
 		out = check.Template(c.forEach, s, listOrMap())
 		s.Sure = slices.Concat(s.Sure, check.Asked(c.forEach)) // without forEach's value there is no element
+		s, whether = check.Each(c.forEach, s), check.Each(c.forEach, whether)
 	}
 	out = append(out, check.Template(c.template, s, s.Children[c.name].Schema)...)
 	if c.key != nil {
