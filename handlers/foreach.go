@@ -72,7 +72,7 @@ func (e forEach) one(of actions.Entry, fn dsl.Func, made *taken) dsl.Func {
 		own.Subject = *e.Within(&r.Subject, of)
 		own.Children = entryChildren{r.Children, e.Entries, of.Key, made}
 		own.Subject.Children = own.Children
-		defer func() { r.Step = own.Step }() // also after a panic
+		defer func() { r.Step, r.Again = own.Step, own.Again }() // also after a panic
 		return fn(ctx, &own)
 	}
 }

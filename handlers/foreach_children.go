@@ -111,6 +111,11 @@ func (c entryChildren) Apply(ctx context.Context, desired any, specs ...dsl.Chil
 	return c.Children.Apply(ctx, desired, specs...)
 }
 
+// Live calls Live with the entry's key.
+func (c entryChildren) Live(ctx context.Context, desired any, s dsl.ChildSpec) (*unstructured.Unstructured, error) {
+	return dsl.LiveChild(ctx, c.Children, desired, c.keyed(s))
+}
+
 // Enter calls Enter with the entry's key.
 func (c entryChildren) Enter(ctx context.Context, children ...dsl.DesiredChild) error {
 	children = slices.Clone(children)

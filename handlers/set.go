@@ -205,7 +205,7 @@ func (s *setter) fields(tree map[string]any, below dsl.Path, at ...string) []fie
 	}
 	part := func(schemas shape.Schemas) *spec.Schema { return property(schemas.Self.Schema, at[1]) }
 	s.keys(tree, at)
-	if s.template(tree, part, at...) == nil { // checked as a whole, rendered by field
+	if s.stored(tree, dsl.Path{at[1]}, part, at...) == nil { // checked as a whole, rendered by field
 		return nil
 	}
 	var out []field
@@ -248,7 +248,7 @@ func (s *setter) branch(tree map[string]any, below dsl.Path, at []string) []fiel
 
 // field compiles one value. Its faults and checks belong to the whole tree.
 func (s *setter) field(value any, path dsl.Path, at []string) field {
-	t, err := s.compiler.Template(value, at...)
+	t, err := s.compiler.Generating().Template(value, at...)
 	if err != nil {
 		s.faults = append(s.faults, err)
 	}
@@ -274,7 +274,7 @@ func (s *setter) texts(tree map[string]any, at ...string) []field {
 			s.fault(place, "want text, found %v (put it in quotes)", tree[key])
 			continue
 		}
-		if t := s.template(tree[key], nil, place...); t != nil {
+		if t := s.stored(tree[key], dsl.Path{"metadata", at[1], key}, nil, place...); t != nil {
 			out = append(out, field{path: dsl.Path{key}, value: t})
 		}
 	}

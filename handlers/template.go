@@ -59,7 +59,21 @@ const objectsVariable = "objects"
 
 // template compiles a tree at a place in the handler. Part returns the schema of the result; nil if it has none.
 func (w *writer) template(tree any, part func(shape.Schemas) *spec.Schema, at ...string) *expr.Template {
-	t, err := w.compiler.Template(tree, at...)
+	return w.templateBy(w.compiler, tree, part, at...)
+}
+
+// stored is template for a tree that may generate values, because its object has them then: in self, at the path.
+func (w *writer) stored(tree any, path dsl.Path, part func(shape.Schemas) *spec.Schema, at ...string) *expr.Template {
+	t := w.templateBy(w.compiler.Generating(), tree, part, at...)
+	if t == nil {
+		return nil
+	}
+	w.faults = append(w.faults, t.Once(expr.Stored{Variable: expr.Self, Way: path})...)
+	return t
+}
+
+func (w *writer) templateBy(compiler *expr.Compiler, tree any, part func(shape.Schemas) *spec.Schema, at ...string) *expr.Template {
+	t, err := compiler.Template(tree, at...)
 	if err != nil {
 		w.faults = append(w.faults, err)
 		return nil

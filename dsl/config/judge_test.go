@@ -31,6 +31,7 @@ func beyond() []beyondSchema {
 			`unknown (variable|relation|child|index) `, `: unknown parameter "\w+"`, `unknown function "\w+"( \(did you mean "\w+"\?\))?$`, `: unexpected `, ` closes nothing`,
 			` is no operator: `, `write && for and`, ` has no closing [}']$`, ` is (not|never) known to a `, ` is not there in (a schedule|an index|a relation)`, `: a key (of an index )?is text, a number or true or false`, `the result is `,
 			`name the child that is meant`, `is the same for every item`, `want one expression: `, `a key cannot have \$\{…\}`,
+			`: generate\(\) (makes|would|cannot) `, `current has no child with `,
 		}},
 		{"whether a text has an expression, and what that gives", []string{
 			`delete: want an expression`, `(delete|forEach): want a list or a map, found `,

@@ -32,6 +32,8 @@ type Scope struct {
 	Room *Room
 	// Unready, when set, is called for each object for which ready() is false, in the order of evaluation.
 	Unready func(dsl.Readiness)
+	// Generated, when set, is called for each value that generate() makes.
+	Generated func()
 }
 
 func (s Scope) room() *Room {
@@ -101,6 +103,8 @@ func (a *activation) ResolveName(name string) (any, bool) {
 		return a.once(name, indexes)
 	case unready:
 		return a.hear, a.hear != nil
+	case generated:
+		return a.scope.Generated, a.scope.Generated != nil
 	}
 	v, found := a.scope.Vars[name]
 	if !found {

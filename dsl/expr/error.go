@@ -110,6 +110,9 @@ func unknownName(what, name string, known []string) string {
 	if none := sendsRequests(name); none != "" {
 		return none
 	}
+	if what == "variable" && name == Current {
+		return `unknown variable "current" (it is for the template, forEach, key and includeWhen of a child; children has what was made)`
+	}
 	meant := cmp.Or(map[string]string{
 		"len": "size", "length": "size", "count": "size",
 		"lower": "lowerAscii", "toLower": "lowerAscii", "upper": "upperAscii", "toUpper": "upperAscii",

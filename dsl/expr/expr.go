@@ -16,7 +16,10 @@
 // digest, which is equal for equal values. base64(text or bytes) encodes. unbase64(text) decodes, and fails for
 // invalid base64 and for results that are not text. merge(map, map), pick(map, keys) and omit(map, keys) make maps of maps. json(any),
 // unjson(text), yaml(any) and unyaml(text) write and read texts. sha256(text or bytes) is a digest in hexadecimal digits, and
-// random(n, seed) gives n letters that are the same for the same seed.
+// random(n, seed) gives n letters that are the same for the same seed. generate(n) gives n random letters and digits, for a
+// field that keeps the value; see [Template.Once].
+//
+// Templates of children also have current: the children of the same apply as they are before it.
 package expr
 
 import (
@@ -45,6 +48,8 @@ type Compiler struct {
 	callable []string
 	// branches observes conditions. Nil means that they are not observed.
 	branches Branches
+	// generates: expressions may have generate().
+	generates bool
 }
 
 // The variables of an expression.
@@ -60,6 +65,9 @@ const (
 	Children = "children"
 	Related  = "related"
 	Indexes  = "indexes"
+
+	// Current has the children of an apply as they are before it. Only apply declares it, by [Compiler.With].
+	Current = "current"
 )
 
 // variables returns the names of the variables of all expressions.
@@ -199,6 +207,9 @@ func (c *Compiler) compile(s source) (*Program, error) {
 		return nil, s.fault(Issue{Place{1, 1}, oneLine(err.Error())})
 	}
 	tree := checked.NativeRep()
+	if call := generation(tree.Expr()); call != nil && !c.generates {
+		return nil, s.fault(Issue{placeOf(s.text, tree.SourceInfo(), call), misplacedGenerate})
+	}
 	return &Program{
 		source: s, program: program, uses: usedBy(checked), compiler: c, ast: tree, loops: loops(tree), longest: longestLoop,
 	}, nil

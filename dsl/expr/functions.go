@@ -29,7 +29,7 @@ func (functions) LibraryName() string { return "handwerk" }
 // CompileOptions declares the functions.
 func (functions) CompileOptions() []cel.EnvOption {
 	one := func(t *cel.Type) []*cel.Type { return []*cel.Type{t} }
-	return append(trees(),
+	return append(append(trees(), generating()),
 		ext.Math(), ext.Bindings(),
 		ext.Encoders(ext.EncodersVersion(0)), // later versions write JSON with spaces that vary between builds
 		cel.Function("ready",
@@ -49,7 +49,7 @@ func (functions) CompileOptions() []cel.EnvOption {
 
 // ProgramOptions adds the functions to the cost model.
 func (functions) ProgramOptions() []cel.ProgramOption {
-	return []cel.ProgramOption{cel.CostTracking(costs{&library.CostEstimator{}}), cel.CustomDecoratorV2(heardReady),
+	return []cel.ProgramOption{cel.CostTracking(costs{&library.CostEstimator{}}), cel.CustomDecoratorV2(heardReady), cel.CustomDecoratorV2(heardGenerate),
 		cel.CostTrackerOptions(interpreter.OverloadCostTracker("list_flatten", given), interpreter.OverloadCostTracker("list_flatten_int", given))}
 }
 
@@ -103,7 +103,7 @@ func (c costs) CallCost(function, overload string, args []ref.Val, result ref.Va
 	switch function {
 	case "ready":
 		cost = 100 // about the cost of reading some fields and the conditions
-	case "hash", "base64", "unbase64", "base64.encode", "base64.decode", "sha256", "random",
+	case "hash", "base64", "unbase64", "base64.encode", "base64.decode", "sha256", "random", "generate",
 		"merge", "omit", "pick", "json", "unjson", "yaml", "unyaml":
 		for _, arg := range append(slices.Clip(args), result) { // YAML with aliases gives more than it is given
 			cost += uint64(math.Ceil(size(arg.Value()) / 10)) // CEL's cost for traversing a text

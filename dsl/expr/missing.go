@@ -66,7 +66,7 @@ func lost(value any, way []string) int {
 // notSet is the message that the last step of a variable's path is missing. For a child or a related object it
 // names the object.
 func (a *activation) notSet(root string, value any, way []string) string {
-	if root != Children && root != Related || len(way) < 2 {
+	if root != Children && root != Related && root != Current || len(way) < 2 {
 		return written(root, way) + " is not set"
 	}
 	object, _ := value.(map[string]any)[way[0]].(map[string]any)
@@ -74,6 +74,9 @@ func (a *activation) notSet(root string, value any, way []string) string {
 		return written(root, way[:1]) + a.absent(root, way[0]) + " is not there"
 	}
 	u := unstructured.Unstructured{Object: object}
+	if u.GetKind() == "" { // children by key
+		return written(root, way) + " is not set"
+	}
 	name := strings.TrimPrefix(u.GetNamespace()+"/"+u.GetName(), "/")
 	return fmt.Sprintf("%s (%s %s): %s is not set", written(root, way[:1]), u.GetKind(), name, strings.TrimPrefix(written("", way[1:]), "."))
 }

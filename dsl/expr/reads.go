@@ -17,7 +17,8 @@ import (
 // expression uses old or diff, it may depend on more than Reads lists. Fields that never change, and fields that
 // change with each write, are left out.
 func (p *Program) Reads() dsl.KnownReads {
-	out := dsl.KnownReads{Children: p.Uses(Children), Related: p.Uses(Related), Only: !p.Uses(Old) && !p.Uses(Diff)}
+	current := p.CurrentFields()
+	out := dsl.KnownReads{Children: p.Uses(Children) || len(current) > 0, Related: p.Uses(Related), Only: !p.Uses(Old) && !p.Uses(Diff)}
 	out.ChildNames, out.RelatedNames, out.Indexes = all(p.Children()), all(p.Related()), all(p.Indexes())
 	out.ChildFields = p.Fields(Children)
 	out.Values, out.Complete = valuesOf(p.read), true
@@ -48,6 +49,12 @@ func valuesOf(read func(variable string) *reader) (out []string) {
 			}
 		}
 	}
+	for _, path := range read(Current).paths {
+		if len(path) == 0 {
+			path = dsl.Path{"*"}
+		}
+		out = append(out, Children+"."+path[0])
+	}
 	slices.Sort(out)
 	return slices.Compact(out)
 }
@@ -77,7 +84,7 @@ func all(names []string, whole bool) []string {
 // read returns what the expression reads of a variable: the fields that it selects by constant names, in the order
 // of the text, and an empty path if it uses the variable in another way.
 func (p *Program) read(variable string) *reader {
-	r := &reader{variable: variable}
+	r := &reader{variable: variable, keyed: variable == Current}
 	if p.Uses(variable) {
 		r.visit(ast.NavigateAST(p.ast))
 	}
@@ -110,6 +117,16 @@ func (p *Program) Related() (names []string, whole bool) { return p.selected(Rel
 
 // Indexes is Children for indexes.
 func (p *Program) Indexes() (names []string, whole bool) { return p.selected(Indexes) }
+
+// Current is Children for the children as they are before their apply.
+func (p *Program) Current() (names []string, whole bool) { return p.selected(Current) }
+
+// CurrentFields returns the fields of children before their apply that the expression reads. Each path begins with the child's
+// name. [AnyKey] behind it stands for a key that is computed.
+func (p *Program) CurrentFields() []dsl.Path { return p.Fields(Current) }
+
+// AnyKey stands for a computed key in [Program.CurrentFields].
+const AnyKey = "*"
 
 // selected returns what the expression selects from a variable.
 func (p *Program) selected(variable string) (names []string, whole bool) {
@@ -161,6 +178,8 @@ type reader struct {
 	judged []int
 	// hidden: a macro's own variable has the same name.
 	hidden bool
+	// keyed: the second step of a path may be a computed key; see [AnyKey].
+	keyed bool
 }
 
 func (r *reader) visit(e ast.NavigableExpr) {
@@ -172,6 +191,7 @@ func (r *reader) visit(e ast.NavigableExpr) {
 			r.parents = append(r.parents, way)
 		}
 		r.ways = append(r.ways, way)
+		r.visitKey(e, at.key)
 		return
 	}
 	if e.Kind() == ast.CallKind && e.AsCall().FunctionName() == "ready" && len(e.AsCall().Args()) == 1 {
@@ -191,9 +211,21 @@ func (r *reader) visit(e ast.NavigableExpr) {
 	r.hidden = outer
 }
 
+// visitKey visits the computed key in a path; nil if there is none.
+func (r *reader) visitKey(path ast.NavigableExpr, key ast.Expr) {
+	if key == nil {
+		return
+	}
+	for _, e := range ast.MatchDescendants(path, func(e ast.NavigableExpr) bool { return e.ID() == key.ID() }) {
+		r.visit(e)
+	}
+}
+
 // steps are the fields of a path.
 type steps struct {
 	path dsl.Path
+	// key is the expression of a computed key in the path; nil if there is none.
+	key ast.Expr
 	// asked: the expression tests the existence of the fields after the first sure ones.
 	asked bool
 	sure  int
@@ -219,14 +251,36 @@ func (r *reader) path(e ast.Expr) (at steps, rooted bool) {
 		return steps{path: dsl.Path{}}, name == "."+r.variable || name == r.variable && !r.hidden
 	}
 	operand, name, how := Selection(e)
+	var key ast.Expr
+	if how == "" && r.keyed {
+		operand, key, how = computed(e)
+		name = AnyKey
+	}
 	if how == "" {
 		return steps{}, false
 	}
 	at, rooted = r.path(operand)
+	if key != nil {
+		if !rooted || len(at.path) != 1 {
+			return steps{}, false
+		}
+		at.key = key
+	}
 	if how == operators.OptSelect || how == operators.OptIndex || how == "." && e.AsSelect().IsTestOnly() {
 		return at.ask(name), rooted
 	}
 	return at.to(name), rooted
+}
+
+// computed returns the parts of a selection by a key that is no constant; how is empty for other parts.
+func computed(e ast.Expr) (operand, key ast.Expr, how string) {
+	if e.Kind() != ast.CallKind {
+		return nil, nil, ""
+	}
+	if c := e.AsCall(); c.FunctionName() == operators.Index || c.FunctionName() == operators.OptIndex {
+		return c.Args()[0], c.Args()[1], c.FunctionName()
+	}
+	return nil, nil, ""
 }
 
 // still reports whether the value at a path never changes, or changes at each write, so that waiting for a change

@@ -118,6 +118,8 @@ type Schemas struct {
 	Alone, Named bool
 	// Children and Related have all names, with or without a schema.
 	Children, Related map[string]Shape
+	// Current has the children of an apply as they are before it; nil elsewhere. Those of a list are in a map by their keys.
+	Current map[string]Shape
 	// Indexes have the shape of the values under a key, for each index of the operator by name.
 	Indexes map[string]Shape
 	// Vars are the shapes of additional variables that are objects or lists of objects. Others may have any value.

@@ -6,7 +6,7 @@
 //
 // The configuration is read (config.go) and compiled when it is loaded (parse.go, options.go, object.go, needs.go,
 // grants.go). A run (run.go) handles the children level by level: it computes the desired objects (wanted.go) from what
-// expressions read (inputs.go), applies them (send.go, rollout.go), and checks whether they are ready (state.go). No two
+// expressions read (inputs.go, current.go), applies them (send.go, rollout.go), and checks whether they are ready (state.go). No two
 // of them may have the same place (taken.go). When everything is applied and nothing waits, it takes away children that
 // are not desired any more (remove.go), in waves (waves.go). It reports the result in one condition, one Event and the
 // handler's error (outcome.go, reason.go).
@@ -60,6 +60,8 @@ type plan struct {
 	includeParams dsl.Params
 	children      map[string]*child
 	graph         *graph.Graph
+	// recalled are the fields that expressions read of the children before the handler, by the children's names.
+	recalled map[string][]dsl.Path
 }
 
 func build(compiler *expr.Compiler, b actions.Build, config childrenConfig) (actions.Built, error) {
@@ -84,6 +86,8 @@ func build(compiler *expr.Compiler, b actions.Build, config childrenConfig) (act
 		c.sources = made.sources(c)
 	}
 	made.graph = p.needs(made.children)
+	p.remember(made.children)
+	made.recall()
 	p.twice(made.children)
 	if err := errors.Join(p.faults...); err != nil {
 		return actions.Built{}, err
@@ -109,7 +113,10 @@ func (p *plan) built() actions.Built {
 			Name: name, Kind: c.kind, List: c.forEach != nil, Object: p.always(c), Maker: p.id, Needs: p.graph.Needs(name), Judged: c.ready != nil,
 			Sets: c.sets(), Strict: c.spec.Drift == dsl.DriftStrict,
 		})
-		out.Checks = append(out.Checks, c.check)
+		out.Checks = append(out.Checks, func(s shape.Schemas) []error {
+			s.Current = p.shapes(s)
+			return c.check(s)
+		})
 		if !c.kind.Empty() {
 			out.Needs = append(out.Needs, dsl.Need{Verbs: c.verbs(), Kind: c.kind})
 			out.Needs = append(out.Needs, c.grants()...)
@@ -152,6 +159,9 @@ func (p *plan) reads(c *child) dsl.KnownReads {
 		for _, field := range condition.Fields(childVar) {
 			out.ChildFields = append(out.ChildFields, append(dsl.Path{c.name}, field...))
 		}
+	}
+	for _, program := range c.programs() {
+		out.ChildFields = append(out.ChildFields, p.recalls(program)...)
 	}
 	if c.rollout != nil { // it asks whether the controller has seen the last change
 		out.ChildFields = append(out.ChildFields, dsl.Path{c.name, "status"}, dsl.Path{c.name, "metadata", "generation"})
@@ -213,9 +223,9 @@ type child struct {
 	rollout        *rollout
 	template       *expr.Template
 	// needs are the other children of this handler that its expressions use. looks reports whether they use
-	// children of other handlers.
-	needs []string
-	looks bool
+	// children of other handlers, or children before the handler; recalls, whether the child itself is among these.
+	needs          []string
+	looks, recalls bool
 	// bound is the role of a binding, if grants finds it among the children.
 	bound *child
 	// sources are what the template reads; nil if they are not known.

@@ -24,10 +24,15 @@ const mostExplained = 10
 
 // explain says how the includeWhen of a child comes to its answer, for each element if it uses one.
 func (p *plan) explain(c *child, s *dsl.Subject) (out []dsl.Clause) {
-	scope := func(vars map[string]any) expr.Scope { return expr.Scope{Subject: s, Params: p.params, Vars: vars} }
+	subject, err := p.recalling(s)
+	if err != nil {
+		return []dsl.Clause{{What: c.label("") + ": includeWhen", Text: c.include.program.Text(), Error: err.Error()}}
+	}
+	scope := func(vars map[string]any) expr.Scope {
+		return expr.Scope{Subject: subject, Params: p.params, Vars: vars}
+	}
 	list := []expr.Element{{}}
 	if c.includesEach() {
-		var err error
 		if list, err = c.elements(scope); err != nil {
 			return []dsl.Clause{{What: c.label("") + ": includeWhen", Text: c.include.program.Text(), Error: err.Error()}}
 		}

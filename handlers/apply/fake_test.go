@@ -149,6 +149,14 @@ func (c *cluster) Stale(_ context.Context, desired any, spec dsl.ChildSpec) (boo
 	return !reflect.DeepEqual(known.made, desired) || known.spec != spec, known.live.DeepCopy(), nil
 }
 
+func (c *cluster) Live(ctx context.Context, desired any, spec dsl.ChildSpec) (*unstructured.Unstructured, error) {
+	_, live, err := c.Stale(ctx, desired, spec)
+	if errors.Is(err, dsl.ErrNotOwned) {
+		return nil, nil
+	}
+	return live, err
+}
+
 func (c *cluster) All() ([]dsl.ChildObject, error) {
 	if c.allErr != nil {
 		return nil, c.allErr

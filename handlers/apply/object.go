@@ -27,7 +27,7 @@ func (p *parser) object(c *child, at []string, config any) {
 	if c.forEach != nil {
 		compiler = p.each
 	}
-	c.template = p.tree(compiler, config, at)
+	c.template = p.tree(compiler.Generating(), config, at)
 	if c.template == nil {
 		c.template = &expr.Template{}
 	}
@@ -41,6 +41,7 @@ func (p *parser) object(c *child, at []string, config any) {
 	default:
 		p.fault(at, "want an object (apiVersion, kind, metadata, …), or one expression that gives one")
 	}
+	p.once(c)
 }
 
 // fields checks an object without evaluating expressions.

@@ -41,7 +41,7 @@ func newParser(compiler *expr.Compiler, b actions.Build) (*parser, error) {
 		of   **expr.Compiler
 		vars []string
 	}{
-		{&p.one, b.Vars}, {&p.each, slices.Concat(b.Vars, items)}, {&p.oneLive, append(slices.Clone(b.Vars), childVar)},
+		{&p.one, append(slices.Clone(b.Vars), expr.Current)}, {&p.each, slices.Concat(b.Vars, items, []string{expr.Current})}, {&p.oneLive, append(slices.Clone(b.Vars), childVar)},
 		{&p.eachLive, slices.Concat(b.Vars, items, []string{childVar})},
 	} {
 		var err error

@@ -57,6 +57,7 @@ func (p *pass) keep(ctx context.Context) places {
 		p.level(ctx, d, level)
 	}
 	p.settle(d)
+	p.again(d.current.moved(p.plan, d.inputs.states))
 	p.prune(ctx, d.taken)
 	return d.taken
 }
@@ -69,10 +70,11 @@ func (p *pass) desired() (*desired, error) {
 	if slices.ContainsFunc(slices.Collect(maps.Values(p.children)), func(c *child) bool { return c.looks }) {
 		all, err = p.owned.All() // reading all that there are takes time
 	}
+	now := p.current(all)
 	others := slices.DeleteFunc(all, func(found dsl.ChildObject) bool { return found.Handler == p.id || p.graph.Has(found.Name) })
-	sees := inputs{owner: &p.r.Subject, params: p.params, others: others, unknown: err, states: states{}}
+	sees := inputs{owner: now.within(&p.r.Subject), params: p.params, others: others, unknown: err, states: states{}}
 	known, _ := p.owned.(dsl.ChildInputs)
-	return &desired{plan: p.plan, inputs: sees, known: known, taken: places{}}, err
+	return &desired{plan: p.plan, owned: p.owned, current: now, inputs: sees, known: known, taken: places{}}, err
 }
 
 // level handles children that do not depend on each other.

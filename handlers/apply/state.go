@@ -116,6 +116,8 @@ type object struct {
 	inputs uint64
 	size   int
 	err    error
+	// generated: the template has made a value that the object did not have.
+	generated bool
 	// held: its update must wait for that of others.
 	held bool
 }

@@ -21,6 +21,9 @@ import (
 type desired struct {
 	*plan
 	inputs inputs
+	// owned are the object's children, and current is what they are before the pass.
+	owned   dsl.Children
+	current *current
 	// known remembers what children were made from; nil if nothing does.
 	known dsl.ChildInputs
 	// taken has every desired object so far.
@@ -75,7 +78,7 @@ func (d *desired) objects(ctx context.Context, st *state, list []expr.Element) {
 			st.open = true
 			return
 		}
-		d.object(st, e)
+		d.object(ctx, st, e)
 		if d.rendered > mostOfAll {
 			st.tooLarge()
 			d.rendered = before // others may still fit
@@ -110,36 +113,55 @@ func (d *desired) included(include *expr.Program, st *state, label string, scope
 }
 
 // object computes one object of a child, unless includeWhen excludes it.
-func (d *desired) object(st *state, e expr.Element) {
+func (d *desired) object(ctx context.Context, st *state, e expr.Element) {
 	c, secrets := st.child, d.inputs.owner.Secrets
 	scope, label := d.inputs.scope(e.Vars), c.elementLabel(e, secrets)
 	if c.include != nil && c.includesEach() && !d.included(c.include.program, st, label, scope) {
 		return
 	}
-	inputs := d.inputsOf(st, e)
-	if live := d.settled(c, e.Key, inputs); live != nil {
-		d.rendered += live.Size
-		st.objects = append(st.objects, &object{
-			child: c, key: e.Key, vars: e.Vars, called: label, hidden: c.hides(secrets), inputs: inputs, size: live.Size,
-			settled: live, place: placeIn(live, d.inputs.owner.Object.GetNamespace()),
-		})
+	o := &object{child: c, key: e.Key, vars: e.Vars, called: label, hidden: c.hides(secrets), inputs: d.inputsOf(st, e)}
+	if live := d.settled(c, e.Key, o.inputs); live != nil {
+		o.settled, o.size, o.place = live, live.Size, placeIn(live, d.inputs.owner.Object.GetNamespace())
+	} else if !d.render(st, o, scope) || d.current.unsure(o) && !d.confirm(ctx, st, o, scope) {
 		return
 	}
+	d.rendered += o.size
+	st.objects = append(st.objects, o)
+}
+
+// render computes a desired object, and reports whether that succeeded.
+func (d *desired) render(st *state, o *object, scope expr.Scope) bool {
 	own := scope
 	own.Room = expr.NewRoom(expr.MostOfAnObject)
-	value, err := c.template.Render(own)
+	own.Generated = func() { o.generated = true }
+	value, err := o.child.template.Render(own)
 	if err != nil {
-		d.unresolved(st, label, err, c.template.Programs(), scope)
-		return
+		d.unresolved(st, o.called, err, o.child.template.Programs(), scope)
+		return false
 	}
-	d.rendered += own.Room.Used()
-	o := &object{child: c, key: e.Key, vars: e.Vars, called: label, hidden: c.hides(secrets), inputs: inputs, size: own.Room.Used()}
+	o.size = own.Room.Used()
 	if err := o.fit(value, d.inputs.owner.Object.GetNamespace()); err != nil {
 		st.open = true
-		st.result.fail(label, err)
-		return
+		st.result.fail(o.called, err)
+		return false
 	}
-	st.objects = append(st.objects, o)
+	return true
+}
+
+// confirm reads from the API server the object that a desired one would change, and computes that again if there is one:
+// nothing that was made once is made again because a cache lags. It reports whether that succeeded.
+func (d *desired) confirm(ctx context.Context, st *state, o *object, scope expr.Scope) bool {
+	live, err := dsl.LiveChild(ctx, d.owned, o.desired, o.spec())
+	if err != nil {
+		st.open, o.err = true, err
+		st.result.fail(o.called, o.said())
+		return false
+	}
+	if live == nil {
+		return true
+	}
+	d.current.put(o.child, o.key, live.Object)
+	return d.render(st, o, scope)
 }
 
 // fit takes the result of a template as the desired object, and checks it. Own is the owner's namespace.

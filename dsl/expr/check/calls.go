@@ -34,7 +34,7 @@ func (in *inspector) call(e ast.Expr, s *scope) valueType {
 		name, _ := expr.ConstantText(args[1].Expr)
 		return optional(in.member(e, args[0].Expr, args[0].valueType, name))
 	case operators.Index, operators.OptIndex:
-		return in.index(e, args)
+		return in.index(e, args, s)
 	case operators.Equals, operators.NotEquals:
 		in.comparedCause(args[0], args[1], s)
 		in.comparedCause(args[1], args[0], s)
@@ -82,7 +82,7 @@ func passedOn(function string, args []argument) (valueType, bool) {
 }
 
 // index returns the type of a list's element, or of a field in brackets.
-func (in *inspector) index(e ast.Expr, args []argument) valueType {
+func (in *inspector) index(e ast.Expr, args []argument, s *scope) valueType {
 	of, key := args[0], args[1]
 	wrap := func(t valueType) valueType { return t }
 	if e.AsCall().FunctionName() == operators.OptIndex || of.kinds == isOptional {
@@ -94,6 +94,7 @@ func (in *inspector) index(e ast.Expr, args []argument) valueType {
 	if name, constant := expr.ConstantText(key.Expr); constant && !of.isUnknown() && of.may(isMap) {
 		if e.AsCall().FunctionName() == operators.Index && args[0].kinds != isOptional {
 			in.unsure(e, of.Expr, of.valueType, name)
+			in.absent(e, of.Expr, s)
 		}
 		return wrap(in.member(key.Expr, of.Expr, of.valueType, name))
 	}

@@ -18,6 +18,14 @@ func (f *keyedFields) any() valueType                 { return f.values }
 func (f *keyedFields) names() []string                { return nil }
 func (f *keyedFields) what() string                   { return "key" }
 
+// elementFields are the elements of a map in which all have the same type.
+type elementFields struct{ of valueType }
+
+func (f *elementFields) field(string) (valueType, bool) { return f.of, true }
+func (f *elementFields) any() valueType                 { return f.of }
+func (f *elementFields) names() []string                { return nil }
+func (f *elementFields) what() string                   { return "key" }
+
 // typeOfValues returns the type of the values under a key of an index: a list of values, which need not be objects.
 func typeOfValues(values shape.Shape) valueType { return listOf(typeOf(values.Schema, false)) }
 

@@ -149,6 +149,7 @@ func (f *fitter) meant(text string) string {
 	}
 	named, has := map[string]map[string]shape.Shape{
 		expr.Children: f.schemas.Children, expr.Related: f.schemas.Related, expr.Indexes: f.schemas.Indexes,
+		expr.Current: f.schemas.Current,
 	}[root]
 	if _, known := named[next]; has && !known {
 		return ""

@@ -97,6 +97,7 @@ func (in *inspector) infer(e ast.Expr, s *scope) valueType {
 		}
 		in.parameter(e, selection, s)
 		in.unsure(e, selection.Operand(), operand, selection.FieldName())
+		in.absent(e, selection.Operand(), s)
 		return out
 	case ast.CallKind:
 		return in.call(e, s)
@@ -132,6 +133,8 @@ func (in *inspector) variable(e ast.Expr, s *scope) valueType {
 		return typeOf(in.schemas.Self.Schema, true)
 	case name == expr.Children && in.schemas.Children != nil:
 		return valueType{kinds: isMap, fields: &namedFields{word: "child", shapes: in.schemas.Children}}
+	case name == expr.Current && in.schemas.Current != nil:
+		return valueType{kinds: isMap, fields: &namedFields{word: "child of this handler", shapes: in.schemas.Current, byKey: true}}
 	case name == expr.Related && in.schemas.Related != nil:
 		return valueType{kinds: isMap, fields: &namedFields{word: "relation", shapes: in.schemas.Related}}
 	case name == expr.Indexes && in.schemas.Indexes != nil:

@@ -281,6 +281,8 @@ type namedFields struct {
 	shapes map[string]shape.Shape
 	// keyed: the names are those of indexes, and the shape is that of each key.
 	keyed bool
+	// byKey: a list is a map by the keys of its elements.
+	byKey bool
 }
 
 func (f *namedFields) field(name string) (valueType, bool) {
@@ -290,6 +292,10 @@ func (f *namedFields) field(name string) (valueType, bool) {
 	}
 	if f.keyed {
 		return valueType{kinds: isMap, fields: &keyedFields{typeOfValues(shape)}}, true
+	}
+	if f.byKey && shape.List {
+		shape.List = false
+		return valueType{kinds: isMap, fields: &elementFields{typeOfShape(shape)}}, true
 	}
 	return typeOfShape(shape), true
 }

@@ -134,12 +134,36 @@ func (in *inspector) unsure(e, of ast.Expr, t valueType, name string) {
 		return
 	}
 	in.doubted = append(in.doubted, way)
-	instead, ask := fmt.Sprintf("%s.?%s", parent, name), fmt.Sprintf("has(%s)", way)
-	if way != parent+"."+name {
-		instead, ask = fmt.Sprintf("%s[?'%s']", parent, name), fmt.Sprintf("'%s' in %s", name, parent)
-	}
+	instead, ask := optionally(way, parent, name)
 	in.doubts = append(in.doubts, expr.Issue{Place: in.program.Place(e), Message: fmt.Sprintf(
 		"%s need not be set, and nothing makes sure that it is: write %s.orValue(…), or ask %s before", way, instead, ask)})
+}
+
+// absent warns of a field of a child as it is before an apply, when nothing makes sure that the child exists: before the first
+// apply it does not.
+func (in *inspector) absent(e, of ast.Expr, s *scope) {
+	child, name, how := expr.Selection(of)
+	if how == "" || child.Kind() != ast.IdentKind || strings.TrimPrefix(child.AsIdent(), ".") != expr.Current || in.schemas.Current == nil {
+		return
+	}
+	way, parent := described(e), described(of)
+	_, macros := s.find(expr.Current)
+	if macros || len(in.doubted) >= mostDoubts || slices.Contains(in.sure, way) || in.isDoubted(way) {
+		return
+	}
+	in.doubted = append(in.doubted, way)
+	_, field, _ := expr.Selection(e)
+	instead, ask := optionally(way, parent, field)
+	in.doubts = append(in.doubts, expr.Issue{Place: in.program.Place(e), Message: fmt.Sprintf(
+		"child %s is not there before it was made: write %s.orValue(…), or ask %s before", name, instead, ask)})
+}
+
+// optionally writes a field of a parent as an optional one, and the question whether it is there.
+func optionally(way, parent, name string) (instead, ask string) {
+	if way != parent+"."+name {
+		return fmt.Sprintf("%s[?'%s']", parent, name), fmt.Sprintf("'%s' in %s", name, parent)
+	}
+	return fmt.Sprintf("%s.?%s", parent, name), fmt.Sprintf("has(%s)", way)
 }
 
 func (in *inspector) isDoubted(way string) bool { return slices.Contains(in.doubted, way) }

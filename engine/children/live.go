@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package children
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/children/apply"
+)
+
+var _ dsl.LiveChildren = (*children)(nil)
+
+// Live implements [dsl.LiveChildren]. A cache may lag behind what another process wrote while it led, and it does not show
+// which object a new owner takes over.
+func (c *children) Live(ctx context.Context, desired any, spec dsl.ChildSpec) (*unstructured.Unstructured, error) {
+	ctx, done, err := c.span.Enter(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading child: %w", err)
+	}
+	defer done()
+	w, err := c.want(ctx, desired, spec)
+	if err != nil {
+		return nil, err
+	}
+	s := c.session
+	if applied := s.lister.kept(w.id); applied != nil {
+		return applied, nil // it is the server's answer
+	}
+	live, err := s.family.settings.Host.Read(ctx, w.gvr, w.key)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", w.place().People(), err)
+	}
+	if live == nil {
+		return nil, nil
+	}
+	if s.family.renamer.Finds(live) {
+		live = s.family.renamer.Renamed(live)
+	}
+	judge := w.applier
+	judge.Settled = &apply.Settled{} // this is no attempt to apply
+	if _, err := judge.Stale(w.object, live); err != nil {
+		return nil, nil // Apply says why it is left alone
+	}
+	return live, nil
+}
