@@ -127,7 +127,7 @@ func TestFaultsShowTheLineTheyAreIn(t *testing.T) {
 
 // TestSampleCRDsAreThoseOfTheirConfigurations holds that the files are what the command prints.
 func TestSampleCRDsAreThoseOfTheirConfigurations(t *testing.T) {
-	for _, sample := range []string{"daemon", "ephemeral-volume-claim", "index", "webapp"} {
+	for _, sample := range []string{"daemon", "ephemeral-volume-claim", "index", "password", "webapp"} {
 		b := newBench(t)
 		b.load, b.registry = config.Load, functions.Registry()
 		if code := b.execute(t.Context(), []string{"crd", "--config", "../samples/" + sample + "/operator.yaml"}); code != 0 {
