@@ -24,7 +24,10 @@ type Known struct {
 	// Gated are those of Handler.Makers whose step has its own filter. While that is false, the step's children stay
 	// as they are.
 	Gated []string
-	// Withdraws: the handler's children are taken away when Labels or Annotations do not match the object any more.
+	// Patches are the names under which the code patches objects that are no children; see [TargetSpec]. Nil means that
+	// they are not known.
+	Patches []string
+	// Withdraws: the handler's children and targets are taken away when Labels or Annotations do not match the object any more.
 	Withdraws bool
 	// Filtered, when set, runs instead of the code while When of a level-triggered handler is false. It reports this
 	// in conditions of the object, and makes no other changes.

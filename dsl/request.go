@@ -75,6 +75,8 @@ type Request struct {
 	Patch *Patch
 	// Children are the children of Subject.Children, which a handler may also write.
 	Children Children
+	// Targets are objects that are no children, and some of whose fields the handler owns.
+	Targets Targets
 	// Events sends Kubernetes Events of the object.
 	Events Events
 	// Client reads and writes other objects.

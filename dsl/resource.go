@@ -260,7 +260,7 @@ type Knowledge struct {
 
 // CheckSchemas checks the resource against known schemas. It returns faults, and warnings for uncertain ones.
 func (r *Resource) CheckSchemas(k Knowledge) (faults, warnings []error) {
-	s := shape.Schemas{Children: map[string]shape.Shape{}, Related: map[string]shape.Shape{}, Indexes: r.op.indexShapes(k), Kinds: k.Kinds}
+	s := shape.Schemas{Children: map[string]shape.Shape{}, Related: map[string]shape.Shape{}, Indexes: r.op.indexShapes(k), Kinds: k.Kinds, OfKind: k.OfKind}
 	s.Self = shape.Shape{Schema: k.OfResource(r.Name), Kept: r.Kept()}
 	checks := r.Checks
 	if k.Kinds != nil {

@@ -200,14 +200,14 @@ func (h *Handler) check(c check, earlier []*Handler) {
 	h.checkMachine(c, earlier)
 }
 
-// checkMakers reports an id under which steps of another handler make children: the two would share these children.
+// checkMakers reports an id under which steps of another handler make children or patch objects: the two would share these.
 func (h *Handler) checkMakers(c check, earlier []*Handler) {
 	for _, other := range earlier {
 		switch {
 		case other.ID == h.ID:
-		case slices.Contains(other.Makers, h.ID):
+		case slices.Contains(slices.Concat(other.Makers, other.Known.Patches), h.ID):
 			c.note(Fault{First: &Place{Resource: c.Resource, Handler: other, Field: "id"}}, "id", "a step of handler %s has this id", other.ID)
-		case slices.Contains(h.Makers, other.ID):
+		case slices.Contains(slices.Concat(h.Makers, h.Known.Patches), other.ID):
 			c.note(Fault{First: &Place{Resource: c.Resource, Handler: other, Field: "id"}}, "id", "handler %s has the id of one of its steps", other.ID)
 		}
 	}

@@ -17,23 +17,26 @@ import (
 type forEach struct{ *actions.Entries }
 
 // run declares a sub-handler for each entry. After all have succeeded, it takes away the children of entries that
-// no longer exist.
+// no longer exist, and gives back what they have patched.
 func (e forEach) run(r *dsl.Request, fn dsl.Func) error {
 	list, err := e.list(r)
 	if err != nil {
 		return err
 	}
 	made := &taken{namespace: r.Object.GetNamespace()}
+	forced := &forced{}
 	for _, one := range list {
-		r.Handle(entryID(one.Key), e.one(one, fn, made), e.Options...)
+		r.Handle(entryID(one.Key), e.one(one, fn, made, forced), e.Options...)
 	}
 	if leaves(e.Entries, r) {
 		return nil // each entry has taken its own children away
 	}
 	r.Then(func(ctx context.Context, r *dsl.Request) error {
-		return e.remove(ctx, r, func(c dsl.ChildObject) bool {
-			return makes(e.Entries, c.Handler) && !slices.ContainsFunc(list, func(one actions.Entry) bool { return one.Key == c.Key })
-		})
+		there := func(key string) bool {
+			return slices.ContainsFunc(list, func(one actions.Entry) bool { return one.Key == key })
+		}
+		failed := e.remove(ctx, r, func(c dsl.ChildObject) bool { return makes(e.Entries, c.Handler) && !there(c.Key) })
+		return errors.Join(failed, e.giveBack(ctx, r, there))
 	})
 	return nil
 }
@@ -66,12 +69,13 @@ func (e forEach) list(r *dsl.Request) ([]actions.Entry, error) {
 }
 
 // one returns the code for one entry.
-func (e forEach) one(of actions.Entry, fn dsl.Func, made *taken) dsl.Func {
+func (e forEach) one(of actions.Entry, fn dsl.Func, made *taken, forced *forced) dsl.Func {
 	return func(ctx context.Context, r *dsl.Request) error {
 		own := *r
 		own.Subject = *e.Within(&r.Subject, of)
 		own.Children = entryChildren{r.Children, e.Entries, of.Key, made}
 		own.Subject.Children = own.Children
+		own.Targets = entryTargets{r.Targets, e.Entries, of.Key, forced}
 		defer func() { r.Step, r.Again = own.Step, own.Again }() // also after a panic
 		return fn(ctx, &own)
 	}

@@ -29,6 +29,7 @@ func Standard() *actions.Registry {
 	r.Action(logLine(cel))
 	r.Action(remove(cel))
 	r.Action(apply(cel))
+	r.Action(patch(cel))
 
 	// The functions for call.
 	Foo(r)

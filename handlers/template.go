@@ -100,7 +100,7 @@ func (w *writer) fault(at []string, format string, args ...any) {
 // Reads is not enough to decide when to run, except in a machine, whose state decides that.
 func (w *writer) built(fn dsl.Func) actions.Built {
 	// Only: it uses neither old nor diff.
-	out := actions.Built{Func: fn, Checks: w.checks, Needs: w.needs, Reads: w.reads, NoOld: w.reads.Only, Makers: []string{}}
+	out := actions.Built{Func: fn, Checks: w.checks, Needs: w.needs, Reads: w.reads, NoOld: w.reads.Only, Makers: []string{}, Patches: []string{}}
 	out.Reads.Only = w.reported
 	return out
 }

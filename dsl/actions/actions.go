@@ -69,6 +69,9 @@ type Built struct {
 	// Makers are the names under which Func makes children: [Build].ID if it makes any. Nil means that they are not
 	// known.
 	Makers []string
+	// Patches are the names under which Func patches objects that are no children: [Build].ID if it does. Nil means that
+	// they are not known.
+	Patches []string
 	// Gated are the Makers whose step has its own filter.
 	Gated []string
 	// Children are those of them that have names.

@@ -46,6 +46,8 @@ type Entries struct {
 	Deletes bool
 	// Children are the names of the children of an entry. Makers are the names under which the handler makes them.
 	Children, Makers []string
+	// Patches are the names under which the handler patches other objects.
+	Patches []string
 }
 
 // Lister computes the entries for an object.

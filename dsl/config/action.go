@@ -71,6 +71,7 @@ func (w *watched) declare(at path, h *making, built actions.Built) {
 	w.out.OwnsKind(built.Owns...)
 	if h.entries != nil {
 		h.entries.Makers = append(h.entries.Makers, built.Makers...)
+		h.entries.Patches = append(h.entries.Patches, built.Patches...)
 	}
 	for _, child := range built.Children {
 		place := at.Key(h.action).Key(child.Name)

@@ -19,11 +19,11 @@ func TestIncludeWhenOfAHandlerIsChecked(t *testing.T) {
 	}{
 		"where nothing is applied": {
 			"handlers: [{id: h, includeWhen: self.spec.size > 1, set: {status: {seen: true}}}]",
-			`operator.yaml:1:182: resources[0].handlers[0].includeWhen: is for handlers that apply: this one has no children that could be wanted or not (when says whether to act)`,
+			`operator.yaml:1:182: resources[0].handlers[0].includeWhen: is for handlers that apply or patch: this one has nothing that could be wanted or not (when says whether to act)`,
 		},
 		"where no step applies": {
 			"handlers: [{id: h, includeWhen: self.spec.size > 1, steps: [{log: {message: hello}}]}]",
-			`operator.yaml:1:182: resources[0].handlers[0].includeWhen: is for handlers that apply: this one has no children that could be wanted or not (when says whether to act)`,
+			`operator.yaml:1:182: resources[0].handlers[0].includeWhen: is for handlers that apply or patch: this one has nothing that could be wanted or not (when says whether to act)`,
 		},
 		"in a schedule": {
 			"schedule: [{id: h, every: 1h, includeWhen: self.spec.size > 1, log: {message: hello}}]",

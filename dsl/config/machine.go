@@ -39,7 +39,7 @@ func (w *watched) machine(i int) {
 			ID: given.id(), When: given.When, Labels: given.Labels, Annotations: given.Annotations, attempts: attempts{Backoff: given.Backoff, Timeout: given.Timeout},
 			Needs: given.Needs, OnFailure: given.OnFailure,
 		}},
-		all: actions.Built{Needs: []dsl.Need{}, Makers: []string{}, Reads: dsl.KnownReads{Only: true, Complete: true}},
+		all: actions.Built{Needs: []dsl.Need{}, Makers: []string{}, Patches: []string{}, Reads: dsl.KnownReads{Only: true, Complete: true}},
 	}
 	if w.Has(m.at.Key("onFailure")) && len(given.Deletion) == 0 {
 		w.FaultKey(m.at.Key("onFailure"), "is only for machines with states under deletion")
@@ -155,6 +155,11 @@ func (m *assembly) knows(of *actions.Built) {
 		}
 	}
 	m.all.Gated = append(m.all.Gated, of.Gated...)
+	if of.Patches == nil {
+		m.all.Patches = nil
+	} else if m.all.Patches != nil {
+		m.all.Patches = append(m.all.Patches, of.Patches...)
+	}
 	m.all.Sets = append(m.all.Sets, of.Sets...)
 	m.all.Conditions = append(m.all.Conditions, of.Conditions...)
 	m.all.Reads = m.all.Reads.And(of.Reads)
@@ -244,6 +249,7 @@ func (m *assembly) handlerOf(machine *dsl.Machine) dsl.Handler {
 	known := &h.Known
 	known.ExplainWhen = m.handler.explainWhen
 	known.Reads, known.Sets, known.Conditions, known.Brings, known.Gated = m.all.Reads, m.all.Sets, m.all.Conditions, m.all.Brings, m.all.Gated
+	known.Patches = m.all.Patches
 	h.Makers = m.all.Makers
 	h.Was, h.Release = m.form.Was, m.form.OnFailure == release
 	for _, set := range m.handler.options() {

@@ -42,7 +42,7 @@ func (c *compiling) include(at path, h *making) {
 		doings = append(doings, s.doing)
 	}
 	if !slices.ContainsFunc(doings, func(d doing) bool { return d.action == "" && len(h.Steps) == 0 || c.includes(d) }) {
-		c.FaultKey(place, "is for handlers that apply: this one has no children that could be wanted or not (when says whether to act)")
+		c.FaultKey(place, "is for handlers that apply or patch: this one has nothing that could be wanted or not (when says whether to act)")
 		return
 	}
 	if program := c.predicateFor(h, place, text); program != nil {

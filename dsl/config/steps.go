@@ -82,8 +82,8 @@ type sequence struct {
 // if a step has a fault.
 func (w *watched) sequence(q sequence) (out *actions.Built, each []*actions.Built) {
 	// Needs is not nil: if no step needs a right, the handler is known to need none.
-	looksBack, unnamed := false, false
-	out = &actions.Built{Needs: []dsl.Need{}, Makers: []string{}, Reads: dsl.KnownReads{Only: true, Complete: true}}
+	looksBack, unnamed, unaimed := false, false, false
+	out = &actions.Built{Needs: []dsl.Need{}, Makers: []string{}, Patches: []string{}, Reads: dsl.KnownReads{Only: true, Complete: true}}
 	for i := range q.list {
 		built, asks := w.stepOf(q, i)
 		if built == nil {
@@ -98,6 +98,7 @@ func (w *watched) sequence(q sequence) (out *actions.Built, each []*actions.Buil
 				unnamed = true
 			}
 			out.Gated = append(out.Gated, built.Gated...)
+			out.Patches, unaimed = append(out.Patches, built.Patches...), unaimed || built.Patches == nil
 			out.Asks = append(out.Asks, built.Asks...)
 			out.Brings = append(out.Brings, built.Brings...)
 			out.Sets = append(out.Sets, built.Sets...)
@@ -111,6 +112,9 @@ func (w *watched) sequence(q sequence) (out *actions.Built, each []*actions.Buil
 	}
 	if unnamed {
 		out.Makers = nil
+	}
+	if unaimed {
+		out.Patches = nil
 	}
 	out.NoOld, out.Filtered = !looksBack, filteredOf(each)
 	return out, each

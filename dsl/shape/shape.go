@@ -124,8 +124,9 @@ type Schemas struct {
 	Indexes map[string]Shape
 	// Vars are the shapes of additional variables that are objects or lists of objects. Others may have any value.
 	Vars map[string]Shape
-	// Kinds looks up kinds; nil if they are not known.
-	Kinds Kinds
+	// Kinds looks up kinds; nil if they are not known. OfKind returns the schema of a kind, or nil; it may itself be nil.
+	Kinds  Kinds
+	OfKind func(schema.GroupVersionKind) *spec.Schema
 	// Kind is the kind of the resource's own object, as far as it is known.
 	Kind Kind
 	// Sure are the paths in the object that are known to exist, as self.spec.tls. Unset: missing values are

@@ -238,7 +238,7 @@ func (x *Hooks) request(h *dsl.Handler, n int, span *transport.Span) *dsl.Reques
 			Object: &unstructured.Unstructured{Object: map[string]any{}}, Handler: h.ID, Cause: h.Causes[0], Attempt: n, Now: time.Now(),
 			Log: x.log(h).WithValues("attempt", n), Children: children, Related: nothing{}, Secrets: x.set.Operator.Secrets(),
 		},
-		Patch: dsl.NewPatch(), Children: children, Client: x.set.Clients.Unnoted(span), Memo: x.set.Memo, OperatorMemo: x.set.Memo,
+		Patch: dsl.NewPatch(), Children: children, Targets: apply.NoTargets(errNoObject), Client: x.set.Clients.Unnoted(span), Memo: x.set.Memo, OperatorMemo: x.set.Memo,
 	}
 	if out.Indexes = x.set.Indexes; h.Causes[0] == dsl.Startup {
 		out.Indexes = x.set.Unwatched

@@ -75,6 +75,9 @@ func (d *deletion) run(ctx context.Context) (again time.Duration, open bool, err
 		look, stays, err := d.endAbsent(ctx, place)
 		again, open, faults = max(again, look), open || stays, append(faults, err)
 	}
+	if err := s.endTargets(ctx); err != nil {
+		open, faults = true, append(faults, err)
+	}
 	switch {
 	case d.incomplete():
 		again, open = searchLook, true

@@ -13,10 +13,13 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/collision"
 )
 
-// Holds reports whether there are children about which something has to be done before the owner goes. Where that is not known,
+// Holds reports whether there are children or patched objects about which something has to be done before the owner goes. Where that is not known,
 // the answer is held: whether the owner has the finalizer so far.
 func (s *Session) Holds(held bool) bool {
 	owner := s.owner()
+	if len(owner.Record.Targets()) > 0 {
+		return true
+	}
 	gone := s.record.outdated(owner.Record)
 	for _, place := range owner.Record.Places() {
 		if slices.Contains(gone, place) {

@@ -39,6 +39,8 @@ type Memory struct {
 	unconfirmed *ownership.Record
 	// asked are the children that stay for now, with the handler that may want each, as the log says.
 	asked map[ownership.Place]string
+	// targets are patched objects that the server rewrote.
+	targets settledTargets
 }
 
 // Pass is what a session has to know of the pass that it is for.

@@ -100,8 +100,8 @@ func (r *ownerRecord) trim() (base *unstructured.Unstructured, along map[string]
 	return base, map[string]patch.Note{r.family.names.keys.Record: {Text: r.known.next}}
 }
 
-// LeftBehind takes the children that were made for the deletion out of the owner's record, and returns the annotation,
-// or nil if there are no such children. The owner may come back and leave again: these children must not be taken for
+// LeftBehind takes the children that were made for the deletion out of the owner's record, and the objects that were patched and
+// are given back. It returns the annotation, or nil if there are none of these. The owner may come back and leave again: these children must not be taken for
 // those that are made then.
 func (s *Session) LeftBehind(live *unstructured.Unstructured) map[string]patch.Note {
 	key := s.family.names.keys.Record
@@ -110,10 +110,10 @@ func (s *Session) LeftBehind(live *unstructured.Unstructured) map[string]patch.N
 		return nil // it was logged when it was read
 	}
 	made := slices.DeleteFunc(record.Places(), func(place ownership.Place) bool { return !s.family.madeForDeletion(record, place) })
-	if len(made) == 0 {
+	if len(made)+len(record.Targets()) == 0 {
 		return nil
 	}
-	text, err := record.Without(made...).Encode(live.GetUID())
+	text, err := record.Without(made...).WithoutTargets().Encode(live.GetUID())
 	if err != nil {
 		return nil // it was encoded before, and was longer
 	}

@@ -62,7 +62,7 @@ func (c *Cleaner) remove(ctx context.Context, f Found) error {
 	return err
 }
 
-// unmark removes the marks from the current object. Conditions go before the finalizer, because the object may be
+// unmark removes the marks from the current object, once the fields of what was patched for it are given back. Conditions go before the finalizer, because the object may be
 // gone with that.
 func (c *Cleaner) unmark(ctx context.Context, client dynamic.ResourceInterface, f Found) (err error) {
 	for range tries {
@@ -73,6 +73,9 @@ func (c *Cleaner) unmark(ctx context.Context, client dynamic.ResourceInterface, 
 		m := c.marksOf(o)
 		if o.GetUID() != f.UID || m.empty() {
 			return nil
+		}
+		if err = c.giveBack(ctx, o); err != nil {
+			return err
 		}
 		if o, err = c.withoutConditions(ctx, client, f, o, m.conditions); err == nil {
 			m.conditions = nil

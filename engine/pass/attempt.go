@@ -322,8 +322,12 @@ func (p *pass) request(st State, j *Job, span *transport.Span) *dsl.Request {
 	} else {
 		children = p.family.For(span, collision.Attempt{Handler: j.Reader.ID, Try: string(j.Cause) + "/" + j.Record.View, Turns: st.Jobs.Turns(j)})
 	}
+	targets := apply.NoTargets(errNoObject)
+	if !p.resourceWide() {
+		targets = p.family.Targets(span, j.Reader.ID)
+	}
 	request := &dsl.Request{
-		Subject: *p.subject(st.Draft, j.Reader, j.Cause, j.Record, children, p.indexes.For(j.Reader.ID, "")), Children: children,
+		Subject: *p.subject(st.Draft, j.Reader, j.Cause, j.Record, children, p.indexes.For(j.Reader.ID, "")), Children: children, Targets: targets,
 		Step: j.Record.Step, Patch: dsl.NewPatch(), Client: p.Others.For(span, others{p, j.Reader.ID}),
 		Memo: p.memory.Kept(), OperatorMemo: p.Memo,
 	}

@@ -30,7 +30,7 @@ type Rules struct {
 	Relates []*dsl.Handler
 	// All is the view of all of an object.
 	All book.View
-	// Deletes: there are handlers, or daemons, that want to hear of deletions.
+	// Deletes: there are handlers, or daemons, that want to hear of deletions, or that patch other objects.
 	Deletes bool
 	// Events: there are handlers that hear of every event.
 	Events bool
@@ -123,7 +123,7 @@ func (r *Rules) add(h book.Handler) {
 		r.Relates = append(r.Relates, h.Handler)
 	}
 	r.Events = r.Events || h.On(dsl.Event)
-	r.Deletes = r.Deletes || r.Events || h.On(dsl.Delete)
+	r.Deletes = r.Deletes || r.Events || h.On(dsl.Delete) || len(h.Known.Patches) > 0 // what is patched is given back
 	r.Finalizes = r.Finalizes || h.Finalizes()
 	r.Ledger.Stores = r.Ledger.Stores || h.Stores()
 }

@@ -53,6 +53,9 @@ func (p *pass) sweep(ctx context.Context, st State) (State, error) {
 	if again > 0 {
 		st.Due = st.Due.Sooner(again, queue.Due)
 	}
+	if again := p.family.Reclaim(discreet(ctx, p.Rules.Readers...), transport.NewSpan(p.Host.Held), st.Current); again > 0 {
+		st.Due = st.Due.Sooner(again, queue.Due)
+	}
 	return st, err
 }
 

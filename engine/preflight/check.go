@@ -99,6 +99,13 @@ func (s *served) look(ctx context.Context, c *catalog.Catalog, r *dsl.Resource) 
 			find(dsl.ResourceName{}, child.Kind)
 		}
 	}
+	for _, h := range r.Handlers() {
+		for _, need := range h.Needs {
+			if !need.Kind.Empty() && len(h.Known.Patches) > 0 {
+				find(dsl.ResourceName{}, need.Kind)
+			}
+		}
+	}
 	for _, relation := range r.Relations() {
 		find(relation.Resource, schema.GroupVersionKind{})
 	}

@@ -5,6 +5,7 @@ package rbac
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
@@ -34,6 +35,7 @@ func OfCleanup(op *dsl.Operator, s Settings, deployment string) []Rule {
 			c.unmarks(child, "takes its marks off children of "+r.Name.Resource)
 		}
 		c.givesAway(r)
+		c.patched(r)
 	}
 	if len(c.spaces) == 0 || op.Scope.NamespaceSelector != "" {
 		c.unmarks(about{Name: dsl.ResourceName{Resource: "namespaces"}}, "takes pauses off namespaces")
@@ -56,6 +58,17 @@ func (c *collector) givesAway(r *dsl.Resource) {
 		for _, n := range h.Needs {
 			if givesAway(n) {
 				c.add(ofNeed(n), forCleanup("takes its marks off roles and bindings of "+r.Name.Resource+" that give this away"), n.Verbs...)
+			}
+		}
+	}
+}
+
+// patched adds the rights to give back the fields of objects that handlers patch.
+func (c *collector) patched(r *dsl.Resource) {
+	for _, h := range r.Handlers() {
+		for _, n := range h.Needs {
+			if len(h.Known.Patches) > 0 && slices.Equal(n.Verbs, []string{"get", "patch"}) && !n.Kind.Empty() {
+				c.add(ofNeed(n), forCleanup("gives back what handlers of "+r.Name.Resource+" have patched"), n.Verbs...)
 			}
 		}
 	}

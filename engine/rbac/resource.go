@@ -61,6 +61,10 @@ func (c *collector) marks(r *dsl.Resource, own about) {
 		if h.Stores() {
 			c.add(own, because("remembers what was handled"), "patch")
 		}
+		if len(h.Known.Patches) > 0 {
+			c.add(own, because("keeps its finalizer, and the record of what its handlers patch"), "patch")
+			reads = true
+		}
 		reads = reads || h.On(dsl.Delete) || h.Daemon != nil || h.Stores() || slices.ContainsFunc(needsOf(r, h), writesSelf)
 	}
 	if r.KeepsGeneration() {

@@ -57,6 +57,12 @@ func lines(rules []rbac.Rule) []string {
 	return out
 }
 
+// patches is a handler that patches a Node, and keeps a record of that on its object.
+func patches(r *dsl.Resource) {
+	node := dsl.Need{Verbs: []string{"get", "patch"}, Kind: schema.GroupVersionKind{Version: "v1", Kind: "Node"}, Names: []string{"worker"}}
+	r.Add(dsl.Handler{ID: "mark", Causes: []dsl.Cause{dsl.Reconcile}, Func: nothing, Needs: []dsl.Need{node}, Declared: true, Known: dsl.Known{Patches: []string{"mark"}}})
+}
+
 func TestAnOperatorNeedsWhatItAndItsHandlersDo(t *testing.T) {
 	configMap := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	makesConfigMaps := dsl.WithNeeds(dsl.Need{Verbs: []string{"create"}, Kind: configMap})
@@ -87,6 +93,10 @@ func TestAnOperatorNeedsWhatItAndItsHandlersDo(t *testing.T) {
 		"a delete handler without a finalizer needs to see whether the object is gone": {
 			op:   foos(func(r *dsl.Resource) { r.OnDelete("bye", nothing, dsl.NoFinalizer()) }),
 			want: []string{"get,list,watch foos of example.com"},
+		},
+		"a handler that patches other objects needs to, by name where that is known, and to keep a record": {
+			op:   foos(patches),
+			want: []string{"get,patch nodes named worker", "get,list,watch,patch foos of example.com"},
 		},
 		"cache live reads each object": {
 			op:   foos(func(r *dsl.Resource) { r.Cache = dsl.CacheLive; r.OnReconcile("look", nothing) }),

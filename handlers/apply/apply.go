@@ -97,7 +97,7 @@ func build(compiler *expr.Compiler, b actions.Build, config childrenConfig) (act
 
 // built returns the handler and its properties.
 func (p *plan) built() actions.Built {
-	out := actions.Built{Func: p.run, Filtered: p.filtered, Needs: []dsl.Need{}, Conditions: p.report.types(), Makers: []string{p.id}, Asks: p.asks()}
+	out := actions.Built{Func: p.run, Filtered: p.filtered, Needs: []dsl.Need{}, Conditions: p.report.types(), Makers: []string{p.id}, Patches: []string{}, Asks: p.asks()}
 	if p.report.own != "" {
 		reports := dsl.MustParseNeed("patch", "self/status")
 		reports.Offered = true

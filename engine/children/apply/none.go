@@ -41,3 +41,19 @@ func (n none) Enter(context.Context, ...dsl.DesiredChild) error { return n.err }
 func (n none) Remove(context.Context, dsl.ChildObject) error { return n.err }
 
 func (n none) Delete(context.Context, string, string) error { return n.err }
+
+// NoTargets returns targets that can neither be patched nor given back, as there is no owner. The errors wrap why, and are permanent.
+func NoTargets(why error) dsl.Targets {
+	return noTargets{dsl.Permanent(fmt.Errorf("patching objects: %w", why))}
+}
+
+// noTargets is dsl.Targets where there is no owner.
+type noTargets struct{ err error }
+
+func (n noTargets) Patch(context.Context, any, dsl.TargetSpec) (*unstructured.Unstructured, error) {
+	return nil, n.err
+}
+
+func (n noTargets) GiveBack(context.Context, string, string) error { return n.err }
+
+func (n noTargets) Keys(string) []string { return nil }

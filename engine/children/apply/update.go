@@ -41,6 +41,8 @@ const (
 	// Applied, Patched: an object that is no child was written.
 	Applied Deed = "applied"
 	Patched Deed = "patched"
+	// Yielded: the fields that a handler owned of an object that is no child were given back.
+	Yielded Deed = "gave back the fields of"
 )
 
 // FixedError is that of a child that is there, and the owner's, whose template has come to another value of a field that

@@ -23,15 +23,20 @@ type Keys struct {
 	Label string
 	// Record is the annotation of the owner that lists its labelled children.
 	Record string
+	// Prefix begins all of them, and the operator's finalizer.
+	Prefix string
 }
 
 // KeysOf returns the keys of an operator.
 func KeysOf(op *dsl.Operator) Keys {
 	return Keys{
 		Applied: op.AppliedAnnotation(), Child: op.ChildAnnotation(), Owner: op.OwnerAnnotation(), Label: op.OwnerLabel(),
-		Record: op.ChildrenAnnotation(),
+		Record: op.ChildrenAnnotation(), Prefix: op.Prefix(),
 	}
 }
+
+// Own reports whether a label, an annotation or a finalizer is the operator's own.
+func (k Keys) Own(key string) bool { return strings.HasPrefix(key, k.Prefix+"/") }
 
 // Maker returns which handler, or step of one, an object says it was made by; empty when it does not say.
 func (k Keys) Maker(live metav1.Object) string {

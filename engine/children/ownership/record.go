@@ -6,6 +6,7 @@ package ownership
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,8 +19,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/book"
 )
 
-// Record is the owner's list of its labelled children, and of those that are to be left behind. It is kept in an annotation of the
-// owner. Only those who may write the owner can write it, so a label counts as a tie just for what it lists. A record does not
+// Record is the owner's list of its labelled children, of those that are to be left behind, and of the objects that its handlers
+// patch. It is kept in an annotation of the owner. Only those who may write the owner can write it, so a label counts as a tie just for what it lists. A record does not
 // change; nil is no record.
 type Record struct {
 	// since is when the record was begun, in whole seconds: no child of before can be in it by itself.
@@ -27,6 +28,8 @@ type Record struct {
 	// lines have places and what is there, as line writes them, in the order of the places. There may be thousands, and who may
 	// edit the owner writes them, so they are held as text.
 	lines []string
+	// targets are the patched objects, in order.
+	targets []Target
 }
 
 // What a record may have. The annotations of an object have room for some 20,000 children at the very most, where names are alike.
@@ -65,6 +68,9 @@ type storedRecord struct {
 	Since    time.Time `json:"since"`
 	Children []string  `json:"children,omitempty"`
 	Packed   string    `json:"packed,omitempty"`
+	// Targets are the patched objects, PackedTargets the same when they are many.
+	Targets       []string `json:"targets,omitempty"`
+	PackedTargets string   `json:"packedTargets,omitempty"`
 }
 
 // ParseRecord reads the annotation of an owner. An empty text, and one that was written for an
@@ -83,17 +89,8 @@ func ParseRecord(text string, owner types.UID) (*Record, error) {
 	if in.UID != owner {
 		return nil, nil
 	}
-	if in.Packed != "" {
-		data, err := book.Unpack(in.Packed)
-		if err == nil && len(data) > 2*mostText {
-			err = book.ErrLarge
-		}
-		if err == nil {
-			err = json.Unmarshal(data, &in.Children)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("decoding record of children: %w", err)
-		}
+	if err := errors.Join(unpack(in.Packed, &in.Children), unpack(in.PackedTargets, &in.Targets)); err != nil {
+		return nil, fmt.Errorf("decoding record of children: %w", err)
 	}
 	if err := bounded(in.Children); err != nil {
 		return nil, fmt.Errorf("decoding record of children: %w", err)
@@ -103,7 +100,42 @@ func ParseRecord(text string, owner types.UID) (*Record, error) {
 			return nil, fmt.Errorf("decoding record of children: %.200q is no place", text)
 		}
 	}
-	return &Record{since: in.Since, lines: compacted(in.Children)}, nil
+	targets, err := parseTargets(in.Targets)
+	if err != nil {
+		return nil, fmt.Errorf("decoding record of children: %w", err)
+	}
+	return &Record{since: in.Since, lines: compacted(in.Children), targets: targets}, nil
+}
+
+// unpack reads lines that were packed. Without a text, it leaves them as they are.
+func unpack(text string, lines *[]string) error {
+	if text == "" {
+		return nil
+	}
+	data, err := book.Unpack(text)
+	if err == nil && len(data) > 2*mostText {
+		err = book.ErrLarge
+	}
+	if err == nil {
+		err = json.Unmarshal(data, lines)
+	}
+	return err
+}
+
+// pack packs lines that are long. Without a need, it returns the lines.
+func pack(lines []string) (plain []string, packed string, err error) {
+	size := 0
+	for _, text := range lines {
+		size += len(text)
+	}
+	if size < book.From {
+		return lines, "", nil
+	}
+	list, err := json.Marshal(lines)
+	if err == nil {
+		packed, err = book.Pack(list)
+	}
+	return nil, packed, err
 }
 
 // bounded returns an error where lines are more than a record may have.
@@ -162,20 +194,19 @@ func (r *Record) Encode(owner types.UID) (string, error) {
 	if err := bounded(r.lines); err != nil {
 		return "", dsl.Permanent(fmt.Errorf("encoding record of children: %w: give one object fewer children that are labelled, or stay when it goes", err))
 	}
-	out := storedRecord{Version: 1, UID: owner, Since: r.since, Children: r.lines}
-	size := 0
-	for _, text := range r.lines {
-		size += len(text)
+	if len(r.targets) > MostTargets {
+		return "", dsl.Permanent(fmt.Errorf("encoding record of children: its handlers patch %d objects, and there is room for %d", len(r.targets), MostTargets))
 	}
-	if size >= book.From {
-		list, err := json.Marshal(out.Children)
-		if err == nil {
-			out.Packed, err = book.Pack(list)
-		}
-		if err != nil {
-			return "", fmt.Errorf("encoding record of children: %w", err)
-		}
-		out.Children = nil
+	targets := make([]string, len(r.targets))
+	for i, t := range r.targets {
+		targets[i] = t.line()
+	}
+	out := storedRecord{Version: 1, UID: owner, Since: r.since}
+	var faults [2]error
+	out.Children, out.Packed, faults[0] = pack(r.lines)
+	out.Targets, out.PackedTargets, faults[1] = pack(targets)
+	if err := errors.Join(faults[:]...); err != nil {
+		return "", fmt.Errorf("encoding record of children: %w", err)
 	}
 	data, err := json.Marshal(out)
 	if err != nil {
@@ -220,7 +251,7 @@ func (r *Record) Places() []Place {
 func (r *Record) With(now time.Time, titles map[Place]string) *Record {
 	out := &Record{since: now.UTC().Truncate(time.Second)}
 	if r != nil {
-		out.since, out.lines = r.since, slices.Grow(slices.Clone(r.lines), len(titles))
+		out.since, out.lines, out.targets = r.since, slices.Grow(slices.Clone(r.lines), len(titles)), slices.Clone(r.targets)
 	}
 	for place, title := range titles {
 		at, found := out.find(place)
@@ -243,7 +274,7 @@ func (r *Record) Without(places ...Place) *Record {
 			drop[at] = true
 		}
 	}
-	out := &Record{since: r.since, lines: make([]string, 0, len(r.lines)-len(drop))}
+	out := &Record{since: r.since, lines: make([]string, 0, len(r.lines)-len(drop)), targets: slices.Clone(r.targets)}
 	for i, text := range r.lines {
 		if !drop[i] {
 			out.lines = append(out.lines, text)

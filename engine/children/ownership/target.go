@@ -1,0 +1,200 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ownership
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// Target is an object of which a handler of the owner owns some fields, as the owner's record lists it.
+type Target struct {
+	Place
+	// Handler and Key are those of [dsl.TargetSpec].
+	Handler, Key string
+	// Manager is the field manager that owns the fields. A target keeps the manager that it was patched with, whatever the
+	// handler or the operator is called later.
+	Manager string
+}
+
+// MostTargets is how many targets a record lists.
+const MostTargets = 2_000
+
+// mostManager is how many bytes the API server takes as the name of a field manager.
+const mostManager = 128
+
+// TargetManager returns the field manager of a target. It is another one for each owner, handler and key, and the same in each
+// process.
+func TargetManager(operator, handler, key string, owner types.UID) string {
+	parts := []string{operator, "patch", handler}
+	if key != "" {
+		parts = append(parts, short(key)) // a key may be any text, of any length
+	}
+	name := strings.Join(append(parts, string(owner)), "/")
+	if len(name) <= mostManager {
+		return name
+	}
+	// The operator's name is at most 63 bytes, and so is the handler's id; a step makes it longer.
+	return strings.Join([]string{operator[:min(len(operator), 40)], "patch", short(handler + "/" + key), short(string(owner))}, "/")
+}
+
+// short is a short stand-in for a text.
+func short(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}
+
+// line is how a target is stored: none of its parts has a space.
+func (t Target) line() string {
+	title := url.PathEscape(t.Handler)
+	if t.Key != "" {
+		title += "/" + url.PathEscape(t.Key)
+	}
+	return strings.Join([]string{t.String(), title, t.Manager}, " ")
+}
+
+// parseTarget reads what line wrote.
+func parseTarget(text string) (t Target, ok bool) {
+	parts := strings.Split(text, " ")
+	if len(parts) != 3 || parts[2] == "" {
+		return Target{}, false
+	}
+	handler, key, _ := strings.Cut(parts[1], "/")
+	var faults [2]error
+	t.Handler, faults[0] = url.PathUnescape(handler)
+	t.Key, faults[1] = url.PathUnescape(key)
+	t.Manager = parts[2]
+	t.Place, ok = ParsePlace(parts[0])
+	return t, ok && faults == [2]error{} && t.Handler != ""
+}
+
+func compareTargets(a, b Target) int {
+	return cmp.Or(cmp.Compare(a.Handler, b.Handler), cmp.Compare(a.Key, b.Key), comparePlaces(a.Place, b.Place), cmp.Compare(a.Manager, b.Manager))
+}
+
+// parseTargets reads the stored lines of targets.
+func parseTargets(lines []string) ([]Target, error) {
+	if len(lines) > MostTargets {
+		return nil, fmt.Errorf("it has %d patched objects, and there is room for %d", len(lines), MostTargets)
+	}
+	var out []Target
+	for _, text := range lines {
+		t, ok := parseTarget(text)
+		if !ok {
+			return nil, fmt.Errorf("%.200q is no patched object", text)
+		}
+		out = append(out, t)
+	}
+	slices.SortFunc(out, compareTargets)
+	return slices.Compact(out), nil
+}
+
+// Targets returns the targets in the record, sorted by handler, key and place.
+func (r *Record) Targets() []Target {
+	if r == nil {
+		return nil
+	}
+	return slices.Clone(r.targets)
+}
+
+// ListsTarget reports whether a target is in the record.
+func (r *Record) ListsTarget(t Target) bool { return r != nil && slices.Contains(r.targets, t) }
+
+// WithTarget returns the record with one more target. One that there was none of is begun now.
+func (r *Record) WithTarget(now time.Time, t Target) *Record {
+	out := r.With(now, nil)
+	if at, found := slices.BinarySearchFunc(out.targets, t, compareTargets); !found {
+		out.targets = slices.Insert(out.targets, at, t)
+	}
+	return out
+}
+
+// WithoutTarget returns the record without a target.
+func (r *Record) WithoutTarget(t Target) *Record {
+	if r == nil {
+		return nil
+	}
+	out := r.Without()
+	out.targets = slices.DeleteFunc(out.targets, func(other Target) bool { return other == t })
+	return out
+}
+
+// WithoutTargets returns the record without all targets.
+func (r *Record) WithoutTargets() *Record {
+	if r == nil {
+		return nil
+	}
+	out := r.Without()
+	out.targets = nil
+	return out
+}
+
+// Aim completes the fields that are to be patched: the namespace, and values in the form in which the server stores
+// them. The error is permanent: the owner may not patch such an object, or no handler may own such fields.
+func (o Owner) Aim(fields *unstructured.Unstructured, namespaced bool, reach dsl.Reach) error {
+	if !namespaced && fields.GetNamespace() != "" {
+		return o.refuse(fields, "it is cluster-scoped, and has no namespace")
+	}
+	if namespaced && fields.GetNamespace() == "" {
+		fields.SetNamespace(o.Object.GetNamespace())
+	}
+	switch {
+	case namespaced && fields.GetNamespace() == "":
+		return o.refuse(fields, "its namespace is missing: the object that is handled has none")
+	case o.Namespaced && reach != dsl.ReachCluster && fields.GetNamespace() != o.Object.GetNamespace():
+		return o.refuse(fields, "it is not in the namespace of "+o.Name().People()+"; reach: cluster allows that")
+	}
+	if fault := o.fault(fields); fault != "" {
+		return o.refuse(fields, fault)
+	}
+	encodeValues(fields)
+	return nil
+}
+
+func (o Owner) refuse(fields *unstructured.Unstructured, fault string) error {
+	return dsl.Permanent(fmt.Errorf("patching %s: %s", PlaceOf(fields).People(), fault))
+}
+
+// fault says why no handler may own some of the fields; empty if it may.
+func (o Owner) fault(fields *unstructured.Unstructured) string {
+	metadata, _ := fields.Object["metadata"].(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(metadata)) {
+		if !slices.Contains([]string{"name", "namespace", "labels", "annotations", "finalizers", "ownerReferences"}, key) {
+			return "metadata." + key + " belongs to the API server"
+		}
+	}
+	for _, part := range []string{"labels", "annotations"} {
+		keys, _ := metadata[part].(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			if o.Keys.Own(key) {
+				return "metadata." + part + "." + key + " belongs to the operator itself"
+			}
+		}
+	}
+	finalizers, _ := metadata["finalizers"].([]any)
+	for _, one := range finalizers {
+		if text, _ := one.(string); o.Keys.Own(text) {
+			return "the finalizer " + text + " belongs to the operator itself"
+		}
+	}
+	more := maps.Clone(metadata)
+	delete(more, "name")
+	delete(more, "namespace")
+	if len(fields.Object) == 3 && len(more) == 0 { // apiVersion, kind and metadata
+		return "there is no field to own"
+	}
+	return ""
+}

@@ -1,0 +1,208 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package children
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/children/apply"
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
+	"github.com/handwerk-dev/handwerk/engine/collision"
+	"github.com/handwerk-dev/handwerk/engine/drift"
+	"github.com/handwerk-dev/handwerk/engine/notfound"
+	"github.com/handwerk-dev/handwerk/engine/transport"
+)
+
+// targets is dsl.Targets for one attempt of a handler.
+type targets struct {
+	session *Session
+	span    *transport.Span
+	handler string
+}
+
+var _ dsl.Targets = (*targets)(nil)
+
+// Targets returns the objects that a handler patches, for one attempt, which may write them in the span.
+func (s *Session) Targets(span *transport.Span, handler string) dsl.Targets {
+	return &targets{session: s, span: span, handler: handler}
+}
+
+// aim is a target that is about to be patched.
+type aim struct {
+	ownership.Target
+	gvr    schema.GroupVersionResource
+	fields *unstructured.Unstructured
+	force  bool
+}
+
+func (a *aim) key() cache.ObjectName { return cache.ObjectName{Namespace: a.Namespace, Name: a.Name} }
+
+// Patch makes an object have some fields. An earlier target of the handler and key is given back whatever comes of the new one: the
+// handler does not want it any more.
+func (t *targets) Patch(ctx context.Context, fields any, spec dsl.TargetSpec) (*unstructured.Unstructured, error) {
+	ctx, done, err := t.span.Write(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	a, err := t.aim(ctx, fields, spec)
+	if err != nil {
+		return nil, err
+	}
+	result, err := t.patch(ctx, a)
+	failed := t.giveBack(ctx, a.Handler, func(old ownership.Target) bool { return old.Key == a.Key && old != a.Target })
+	if _, waits := dsl.IsWaiting(err); waits && failed != nil {
+		return nil, failed
+	}
+	return result, errors.Join(err, failed)
+}
+
+// aim works out what is to be patched.
+func (t *targets) aim(ctx context.Context, fields any, spec dsl.TargetSpec) (*aim, error) {
+	s, with := t.session, t.session.family.settings
+	object, err := dsl.Object(fields)
+	if err == nil {
+		err = spec.Validate()
+	}
+	name := cmp.Or(spec.Handler, t.handler)
+	switch {
+	case err != nil:
+	case name != t.handler && !strings.HasPrefix(name, t.handler+"."):
+		err = fmt.Errorf("%q is neither the handler's id nor that of a step of it", name)
+	case s.pass.Deleting:
+		err = errors.New("its owner is being deleted, so it would be given back at once")
+	}
+	if err != nil {
+		return nil, dsl.Permanent(fmt.Errorf("patching object: %w", err))
+	}
+	served, err := with.Catalog.KindOf(ctx, object.GroupVersionKind())
+	if err != nil {
+		return nil, fmt.Errorf("patching %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	if err := s.owner().Aim(object, served.Namespaced, spec.Reach); err != nil {
+		return nil, err
+	}
+	a := &aim{gvr: served.GVR, fields: object, force: spec.Force, Target: ownership.Target{
+		Place: ownership.PlaceOf(object), Handler: name, Key: spec.Key,
+		Manager: ownership.TargetManager(with.Operator.Name, name, spec.Key, s.pass.Object.GetUID()),
+	}}
+	return a, with.Host.Refusal(a.gvr, a.key())
+}
+
+// patch reads a target and applies the fields, unless it has them.
+func (t *targets) patch(ctx context.Context, a *aim) (*unstructured.Unstructured, error) {
+	s := t.session
+	live, err := s.family.settings.Host.Read(ctx, a.gvr, a.key())
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("patching %s: reading it: %w", a.People(), err)
+	case live == nil:
+		return nil, awaitsTarget(a.Target)
+	}
+	if err := s.record.enterTarget(ctx, a.Target); err != nil {
+		return nil, err
+	}
+	if drift.Holds(a.fields, live, a.Manager) || s.pass.Memory.targets.same(a, live) {
+		return live, nil
+	}
+	guarded := a.fields.DeepCopy()
+	guarded.SetUID(live.GetUID()) // so that the server creates no object where this one is gone
+	options := metav1.ApplyOptions{FieldManager: a.Manager, Force: a.force}
+	result, err := s.family.settings.Host.Client(a.gvr, a.Namespace).Apply(ctx, a.Name, guarded, options)
+	switch conflict := conflictOf(a.Place, err); {
+	case conflict != nil:
+		return nil, conflict
+	case notfound.Says(err, a.gvr.GroupResource(), a.Name):
+		return nil, awaitsTarget(a.Target)
+	case err != nil:
+		return nil, fmt.Errorf("patching %s: %w", a.People(), err)
+	}
+	s.pass.Memory.targets.keep(a, result)
+	s.wroteTarget(t.handler, apply.Patched, "", a.gvr, live, result)
+	return result, nil
+}
+
+// awaitsTarget is the error about a target that does not exist.
+func awaitsTarget(t ownership.Target) error {
+	return dsl.Waiting(t.People()+" to exist", 0)
+}
+
+// conflictOf returns the error about fields that others own; nil for other errors.
+func conflictOf(at ownership.Place, err error) error {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) || !apierrors.IsConflict(err) || answer.Status().Details == nil {
+		return nil
+	}
+	fields := map[string][]string{}
+	for _, cause := range answer.Status().Details.Causes {
+		if cause.Type != metav1.CauseTypeFieldManagerConflict {
+			continue
+		}
+		manager := cause.Message // as in: conflict with "kubectl-edit" using v1
+		if _, quoted, found := strings.Cut(manager, `"`); found {
+			manager, _, _ = strings.Cut(quoted, `"`)
+		}
+		fields[manager] = append(fields[manager], cause.Field)
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	out := &dsl.FieldConflictError{Kind: at.Kind.Kind, Namespace: at.Namespace, Name: at.Name}
+	for manager, paths := range fields {
+		slices.Sort(paths)
+		out.Conflicts = append(out.Conflicts, dsl.FieldConflict{Manager: manager, Fields: slices.Compact(paths)})
+	}
+	slices.SortFunc(out.Conflicts, func(a, b dsl.FieldConflict) int { return cmp.Compare(a.Manager, b.Manager) })
+	return out
+}
+
+// GiveBack gives back the target of a handler and key.
+func (t *targets) GiveBack(ctx context.Context, handler, key string) error {
+	ctx, done, err := t.span.Write(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return t.giveBack(ctx, handler, func(old ownership.Target) bool { return old.Key == key })
+}
+
+// giveBack gives back the targets of a handler that a function selects.
+func (t *targets) giveBack(ctx context.Context, handler string, selects func(ownership.Target) bool) error {
+	var failed []error
+	for _, old := range t.of(handler) {
+		if selects(old) {
+			failed = append(failed, t.session.giveBack(ctx, old, ""))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// Keys returns the keys under which a handler has targets.
+func (t *targets) Keys(handler string) (keys []string) {
+	for _, old := range t.of(handler) {
+		keys = append(keys, old.Key)
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// of returns the targets of a handler, which may have had another id.
+func (t *targets) of(handler string) []ownership.Target {
+	handlers, name := t.session.family.settings.Handlers, cmp.Or(handler, t.handler)
+	return slices.DeleteFunc(t.session.owner().Record.Targets(), func(old ownership.Target) bool {
+		return collision.Renamed(handlers, old.Handler) != name
+	})
+}

@@ -1,0 +1,222 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package children
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
+	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/children/apply"
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
+	"github.com/handwerk-dev/handwerk/engine/collision"
+	"github.com/handwerk-dev/handwerk/engine/drift"
+	"github.com/handwerk-dev/handwerk/engine/filter"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/patch"
+	"github.com/handwerk-dev/handwerk/engine/transport"
+)
+
+// settledTargets remembers targets in which the server writes a value in another way than it is sent. The zero value has none.
+type settledTargets struct {
+	mu sync.Mutex
+	of map[ownership.Target]settledTarget
+	// refused is the logged reason why targets without a handler could not be given back.
+	refused string
+}
+
+// settledTarget has digests of what was applied, and of what the server made of it.
+type settledTarget struct{ sent, made string }
+
+func settledAs(a *aim, live *unstructured.Unstructured) (out settledTarget, ok bool) {
+	var faults [2]error
+	out.sent, faults[0] = plain.Digest(a.fields.Object)
+	out.made, faults[1] = plain.Digest(drift.Applied(live, a.Manager))
+	return out, errors.Join(faults[:]...) == nil
+}
+
+// same reports whether the same was applied before in this process, and is as it was then.
+func (m *settledTargets) same(a *aim, live *unstructured.Unstructured) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before, found := m.of[a.Target]
+	now, ok := settledAs(a, live)
+	return found && ok && now == before
+}
+
+// keep remembers what the server made of a target, where that is not what was sent.
+func (m *settledTargets) keep(a *aim, result *unstructured.Unstructured) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.of, a.Target)
+	now, ok := settledAs(a, result)
+	if !ok || drift.Holds(a.fields, result, a.Manager) {
+		return
+	}
+	if m.of == nil {
+		m.of = map[ownership.Target]settledTarget{}
+	}
+	m.of[a.Target] = now
+}
+
+// enterTarget enters a target into the owner's record before it is patched, and puts the finalizer on the owner.
+func (r *ownerRecord) enterTarget(ctx context.Context, t ownership.Target) error {
+	r.turn.Lock()
+	defer r.turn.Unlock()
+	if err := r.ensure(ctx); err != nil {
+		return r.unentered(err)
+	}
+	r.mu.Lock()
+	before, fault := r.known.record, r.fault
+	r.mu.Unlock()
+	if before.ListsTarget(t) {
+		return nil // a finalizer that somebody has taken off is put on by the pass itself
+	}
+	if fault == nil {
+		r.writer.need()
+		fault = r.write(ctx, before.WithTarget(time.Now(), t))
+	}
+	return r.unentered(fault)
+}
+
+// dropTarget takes a target out of the record. The record is written when there is something to write.
+func (r *ownerRecord) dropTarget(t ownership.Target) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	record := r.known.record.WithoutTarget(t)
+	text, err := record.Encode(r.pass.Object.GetUID())
+	if err != nil {
+		return // it was encoded before, and was longer
+	}
+	r.known.record, r.known.next, r.known.since = record, text, r.family.epoch(r.pass.Key)
+	r.keep()
+}
+
+// giveBack gives back the fields of a target, and takes it out of the record. An object that is gone has none.
+func (s *Session) giveBack(ctx context.Context, t ownership.Target, why string) error {
+	if own := t.Place == s.owner().Name(); !own || !s.pass.Deleting || s.pass.Gone { // else they go with the owner
+		if err := s.release(ctx, t, why); err != nil {
+			return fmt.Errorf("giving back fields of %s: %w", t.People(), err)
+		}
+	}
+	s.record.dropTarget(t)
+	return nil
+}
+
+// release applies nothing with the field manager of a target, which removes what no other manager owns.
+func (s *Session) release(ctx context.Context, t ownership.Target, why string) error {
+	with := s.family.settings
+	served, err := with.Catalog.KindOf(ctx, t.Kind.WithVersion(""))
+	if errors.Is(err, catalog.ErrMissing) {
+		if extinct, _ := with.Feeds.Extinct(ctx, t.Kind); extinct {
+			return nil // the API server removes a CRD after its last object
+		}
+	}
+	if err != nil {
+		return err
+	}
+	live, err := with.Host.Read(ctx, served.GVR, cache.ObjectName{Namespace: t.Namespace, Name: t.Name})
+	if err != nil {
+		return fmt.Errorf("reading it: %w", err)
+	}
+	result, err := apply.Yield(ctx, with.Host.Client(served.GVR, t.Namespace), t, live)
+	if err != nil || result == nil {
+		return err
+	}
+	s.wroteTarget(t.Handler, apply.Yielded, why, served.GVR, live, result)
+	return nil
+}
+
+// wroteTarget notes a write of a target, which may be the owner itself. Why may be empty.
+func (s *Session) wroteTarget(handler string, deed apply.Deed, why string, gvr schema.GroupVersionResource, before, result *unstructured.Unstructured) {
+	switch own := result.GetUID() == s.pass.Object.GetUID(); {
+	case before.GetResourceVersion() == result.GetResourceVersion():
+		s.journal.count(ops.Other)
+		return
+	case own && !s.pass.Gone:
+		s.record.wrote(patch.Result{Object: result, Whole: true})
+		s.writer.set(result)
+	default:
+		s.journal.written(Write{Handler: handler}, ops.Other, s.journal.showing(gvr, result), gvr, result)
+	}
+	line := string(deed) + " " + ownership.PlaceOf(result).People()
+	if why != "" {
+		line += ": " + why
+	}
+	s.pass.Asker.Log().Info(line, "handler", handler)
+}
+
+// endTargets gives back all targets before the owner goes.
+func (s *Session) endTargets(ctx context.Context) error {
+	var failed []error
+	for _, t := range s.owner().Record.Targets() {
+		failed = append(failed, s.giveBack(ctx, t, ""))
+	}
+	return errors.Join(failed...)
+}
+
+// reclaimLook is the interval of attempts to give back targets that no handler has any more.
+const reclaimLook = time.Minute
+
+// Reclaim gives back the targets that no handler has any more, of an owner that lives. The span is not begun yet. Again is when to look
+// again, zero where only an event makes that necessary. What cannot be given back is logged, and holds up nothing else.
+func (s *Session) Reclaim(ctx context.Context, span *transport.Span, owner metav1.Object) (again time.Duration) {
+	all := s.owner().Record.Targets()
+	if !slices.ContainsFunc(all, func(t ownership.Target) bool { return s.family.left(t, owner) != "" }) {
+		return 0
+	}
+	ctx = span.Begin(ctx)
+	defer span.End()
+	ctx, done, err := span.Write(ctx)
+	if err != nil {
+		return reclaimLook
+	}
+	defer done()
+	var failed []error
+	for _, t := range all {
+		if why := s.family.left(t, owner); why != "" {
+			failed = append(failed, s.giveBack(ctx, t, why))
+		}
+	}
+	m := &s.pass.Memory.targets
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	err = errors.Join(failed...)
+	if err == nil {
+		m.refused = ""
+		return 0
+	}
+	if m.refused != err.Error() {
+		m.refused = err.Error()
+		s.pass.Asker.Log().Info("fields of objects that no handler patches any more could not be given back", logmark.Warning, true, "error", m.refused)
+	}
+	return reclaimLook
+}
+
+// left says why no handler has a target any more; empty where one has, or may have.
+func (f *Family) left(t ownership.Target, owner metav1.Object) string {
+	handlers := f.settings.Handlers
+	maker := collision.Renamed(handlers, t.Handler)
+	at := collision.HandlerOf(handlers, maker)
+	switch {
+	case at < 0:
+		return fmt.Sprintf("there is no handler %s any more", maker)
+	case handlers[at].Known.Patches != nil && !slices.Contains(handlers[at].Known.Patches, maker):
+		return fmt.Sprintf("handler %s does not patch any more", maker)
+	case handlers[at].Known.Withdraws && !filter.Chooses(handlers[at], owner):
+		return fmt.Sprintf("handler %s does not see the object any more", maker)
+	}
+	return ""
+}

@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package handlers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
+)
+
+// entryTargets are the objects that one entry of a handler patches. Each entry has a field manager of its own, so entries
+// may patch one object.
+type entryTargets struct {
+	dsl.Targets
+	entries *actions.Entries
+	key     string
+	forced  *forced
+}
+
+// patches reports whether the handler of the entries patches under a name.
+func (t entryTargets) patches(handler string) bool {
+	return slices.Contains(t.entries.Patches, handler)
+}
+
+// Patch calls Patch with the entry's key.
+func (t entryTargets) Patch(ctx context.Context, fields any, spec dsl.TargetSpec) (*unstructured.Unstructured, error) {
+	if t.patches(spec.Handler) {
+		spec.Key = t.key
+	}
+	if spec.Force {
+		if err := t.forced.take(fields, t.key); err != nil {
+			return nil, err
+		}
+	}
+	return t.Targets.Patch(ctx, fields, spec)
+}
+
+// GiveBack calls GiveBack with the entry's key.
+func (t entryTargets) GiveBack(ctx context.Context, handler, key string) error {
+	if t.patches(handler) {
+		key = t.key
+	}
+	return t.Targets.GiveBack(ctx, handler, key)
+}
+
+// forced records which entry has patched which object with force. Two entries that force the same object would take its
+// fields from each other for ever.
+type forced struct {
+	mu sync.Mutex
+	by map[[3]string]string
+}
+
+// take records that an entry patches an object. The error names another entry that has patched it.
+func (f *forced) take(fields any, key string) error {
+	object, known := whose(fields)
+	if !known {
+		return nil // Patch refuses it and says why
+	}
+	id := [3]string{object.APIVersion + " " + object.Kind, object.Namespace, object.Name}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if other, is := f.by[id]; is && other != key {
+		return dsl.Permanent(fmt.Errorf("patching %s %s: entry %s patches it with force, too, so the two would take fields from each other", object.Kind, object.Name, entryID(other)))
+	}
+	if f.by == nil {
+		f.by = map[[3]string]string{}
+	}
+	f.by[id] = key
+	return nil
+}
+
+// giveBack gives back what entries have patched that no longer exist.
+func (e forEach) giveBack(ctx context.Context, r *dsl.Request, there func(key string) bool) error {
+	var failed []error
+	for _, handler := range e.Patches {
+		for _, key := range r.Targets.Keys(handler) {
+			if !there(key) {
+				failed = append(failed, r.Targets.GiveBack(ctx, handler, key))
+			}
+		}
+	}
+	return errors.Join(failed...)
+}
