@@ -78,6 +78,7 @@ var optionTable = []optionRow{
 	{name: "causes", not: noObject | SubHandler, daemon: "is not for daemons, which run all the time",
 		given: (*Handler).hasCauses, check: (*Handler).checkCauses},
 	{name: "when", not: noObject, given: func(h *Handler) bool { return h.When != nil }},
+	{name: "let"},
 	{name: "includeWhen", not: noObject},
 	{name: "field", not: noObject, daemon: "is not for daemons, which hear of every change",
 		given: func(h *Handler) bool { return len(h.Fields) > 0 }, check: (*Handler).checkField},

@@ -32,6 +32,8 @@ type writer struct {
 	named bool
 	// reads is what the expressions read.
 	reads dsl.KnownReads
+	// lets: expressions may use lets.
+	lets bool
 	// reported: the conditions of a machine report the result; see [actions.Build].
 	reported bool
 }
@@ -40,6 +42,9 @@ type writer struct {
 func newWriter(cel compilerOf, b actions.Build) (*writer, error) {
 	compiler, err := cel()
 	if err != nil {
+		return nil, err
+	}
+	if compiler, err = compiler.WithLets(b.Lets); err != nil {
 		return nil, err
 	}
 	if b.ResourceWide && !b.OperatorWide {
@@ -51,7 +56,7 @@ func newWriter(cel compilerOf, b actions.Build) (*writer, error) {
 		return nil, err
 	}
 	compiler = compiler.Observed(b.Registry.Branches(b.Resource, b.ID))
-	return &writer{compiler: compiler, params: b.Params, needs: []dsl.Need{}, reads: dsl.KnownReads{Only: true, Complete: true}, reported: b.Reported}, nil
+	return &writer{compiler: compiler, params: b.Params, needs: []dsl.Need{}, reads: dsl.KnownReads{Only: true, Complete: true}, lets: b.Lets != nil, reported: b.Reported}, nil
 }
 
 // objectsVariable is the variable of schedules with the resource's objects.
@@ -105,12 +110,15 @@ func (w *writer) built(fn dsl.Func) actions.Built {
 	return out
 }
 
-// scope returns the scope of the expressions of an attempt. They share the children, which are read once.
+// scope returns the scope of the expressions of an attempt. They share the children, which are read once, and the values of lets.
 func (w *writer) scope(of dsl.Subject) expr.Scope {
 	if of.Children != nil {
 		of.Children = readOnce{of.Children, sync.OnceValues(of.Children.All)}
 	}
 	s := expr.Scope{Subject: &of, Params: w.params}
+	if w.lets {
+		s.Lets = &expr.LetValues{}
+	}
 	if of.Objects != nil {
 		objects := make([]any, len(of.Objects))
 		for i, o := range of.Objects {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
@@ -137,6 +138,8 @@ type Build struct {
 	// Vars are additional variables of the handler's expressions, in [dsl.Subject.Vars]. With them, the handler
 	// runs for each of several entries, which may belong to one object.
 	Vars []string
+	// Lets are named expressions that the handler's expressions may use; a compiler takes them by WithLets. Nil means none.
+	Lets *expr.Lets
 	// Reported: the machine's conditions report the result of the handler, so the handler sets no condition.
 	Reported bool
 	// Kept says which parts of the resource's objects the cache holds; nil means all.

@@ -35,7 +35,7 @@ func (w *watched) action(at path, h *making) *actions.Built {
 	build := actions.Build{Registry: w.loader.registry, Params: h.With, Resource: w.out.Name, ID: h.ID, ResourceWide: h.whole(), OperatorWide: h.active(), Daemon: h.kind == dsl.DaemonHandler}
 	build.AtDeletion = len(h.Causes) > 0 && !slices.ContainsFunc(h.Causes, func(c dsl.Cause) bool { return c != dsl.Delete })
 	build.NoFinalizer = h.noFinalizer()
-	build.Siblings, build.Vars, build.Reported = w.siblings, h.vars, h.state != ""
+	build.Siblings, build.Vars, build.Lets, build.Reported = w.siblings, h.vars, w.lets, h.state != ""
 	build.IncludeWhen, build.Kept = h.include, w.out.Kept()
 	built, err := action.Build(build, h.config)
 	w.unfit(at, at.Key(h.action), err)
@@ -57,7 +57,7 @@ func (c *compiling) params(at path, h *making) {
 	if h.With == nil {
 		return
 	}
-	compiler, err := c.loader.compiler(h.vars...)
+	compiler, err := c.compiler(h.vars...)
 	if err != nil {
 		return // the faults of expressions are reported already
 	}

@@ -19,7 +19,7 @@ func (l *loader) activities(op *dsl.Operator, p *part, c dsl.Cause, all []handle
 		if c == dsl.HealthProbe || c == dsl.ReadyProbe {
 			h.kind = dsl.ProbeHandler
 		}
-		w := newWatched(compiling{p, l, &dsl.Resource{}}, &resource{})
+		w := newWatched(compiling{p, l, &dsl.Resource{}, l.lets}, &resource{}).forHandler(at, h)
 		out, _ := w.built(at, h)
 		out.Known.Reads = dsl.KnownReads{} // activities do not need them; the checks report unknown indexes with their place
 		l.places[op.AddActivity(c, out)] = place{p, at}

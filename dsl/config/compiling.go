@@ -20,6 +20,8 @@ type compiling struct {
 	*part
 	loader *loader
 	out    *dsl.Resource
+	// lets are the named expressions that expressions here can use; nil without any.
+	lets *expr.Lets
 }
 
 // exists checks that a resource exists, when the kinds are known.

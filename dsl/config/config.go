@@ -77,6 +77,8 @@ type loader struct {
 	// size is the size of all documents so far.
 	size source.Size
 	cel  *expr.Compiler
+	// lets are those of the operator; nil without any.
+	lets *expr.Lets
 	// places are the places of the operator's resources and handlers.
 	places map[any]place
 	// refused are the resources with an action that has a fault. The declarations of that action are not known.

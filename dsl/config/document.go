@@ -27,6 +27,7 @@ type document struct {
 	Metadata   metadata   `yaml:"metadata" required:"true" doc:"The name of the operator. Documents with the same name make one operator."`
 	Scope      *scope     `yaml:"scope" mistaken:"namespaces,namespaceSelector" min:"1" doc:"The namespaces that the operator works in. Absent: the whole cluster. In one of its documents only."`
 	Settings   *settings  `yaml:"settings" doc:"Settings of the process: leader election, limits, Events. All have defaults. In one of its documents only."`
+	Let        lets       `yaml:"let" min:"1" mistaken:"vars,variables,locals,define" doc:"Named expressions, which all expressions of the operator know as variables. They may use each other, self, cause, now and indexes. Absent: none."`
 	Indexes    []index    `yaml:"indexes" doc:"Look-up tables over the objects of a resource, which expressions read as indexes.<name>[key]. A change under a key runs the handlers that have read it."`
 	Startup    activities `yaml:"startup" doc:"Handlers that each process runs when it starts, before it watches anything: one after the other, each until it succeeds. One that fails for good ends the process."`
 	Cleanup    activities `yaml:"cleanup" doc:"Handlers that each process runs when it stops, after all other handlers have ended."`
@@ -189,6 +190,7 @@ func (l *loader) compile() *dsl.Operator {
 			op.Settings.LeaderElection = dsl.LeaderElection(*s.LeaderElection)
 		}
 	}
+	l.operatorLets(op)
 	for _, p := range l.parts {
 		for i := range p.form.Indexes {
 			l.index(op, p, i)

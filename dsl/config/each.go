@@ -105,7 +105,7 @@ func (w *watched) keyOf(at path, h *making) *expr.Template {
 // tree compiles the value of a key of a handler; nil if it has a fault. It is checked again when schemas are known.
 func (w *watched) tree(of path, key string, h *making, tree any, vars []string, want *spec.Schema) *expr.Template {
 	at := of.Key(key)
-	compiler, err := w.loader.compiler(vars...)
+	compiler, err := w.compiler(vars...)
 	if err != nil {
 		w.Fault(at, "%v", err)
 		return nil

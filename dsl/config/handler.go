@@ -21,6 +21,7 @@ type handler struct {
 	Was         form.Texts     `yaml:"was" doc:"Ids that the handler had in earlier versions, one or a list. Progress and children under such an id become its own."`
 	Causes      []dsl.Cause    `yaml:"causes" unique:"true" mistaken:"on,events,triggers" doc:"What makes the handler run. reconcile stands for create, update, resume, resync, child, related and index. Default: reconcile, and for a handler with a timer the timer alone."`
 	When        form.Predicate `yaml:"when" mistaken:"if,condition,filter" doc:"While it is false, the handler does nothing: its children stay as they are. Variables: self, old, diff, cause, event, params, now, children, related, indexes. Absent: the handler always acts."`
+	Let         lets           `yaml:"let" min:"1" mistaken:"vars,variables,locals,define" doc:"Named expressions, which all expressions of the handler know as variables, as in let: {wanted: self.spec.replicas > 0}. They may use each other. Absent: none."`
 	IncludeWhen form.Predicate `yaml:"includeWhen" doc:"For handlers that apply: while it is false, all their children are taken away. Variables as in when, without old, diff and event. Absent: the children are wanted."`
 	Field       dsl.Path       `yaml:"field" doc:"The one field that the handler looks at, as in spec.replicas: it runs when this field changes. Absent: what its expressions read, or everything but the status."`
 	Labels      matches        `yaml:"labels" min:"1" doc:"Labels that the object must have: a value, or {exists: true} or {exists: false}."`
@@ -146,6 +147,7 @@ func (onFailure) Choices() (string, []string) {
 // handler adds a handler to the resource.
 func (w *watched) handler(at path, form *handler) {
 	h := &making{handler: form}
+	w = w.forHandler(at, h)
 	causes := h.Causes
 	if !w.Has(at.Key("causes")) && !h.given() {
 		causes = []dsl.Cause{dsl.Reconcile}
@@ -207,6 +209,7 @@ func (w *watched) deletion(at path, h *making, causes []dsl.Cause) {
 // scheduled adds a handler that runs for the resource as a whole.
 func (w *watched) scheduled(at path, form *handler) {
 	h := &making{handler: form, kind: dsl.ScheduleHandler}
+	w = w.forHandler(at, h)
 	out, _ := w.built(at, h)
 	out.ResourceWide, out.Causes = true, []dsl.Cause{dsl.Timer}
 	w.add(at, out)

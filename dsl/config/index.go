@@ -31,7 +31,7 @@ type index struct {
 
 // index adds index i of a part.
 func (l *loader) index(op *dsl.Operator, p *part, i int) {
-	c, at := &compiling{p, l, &dsl.Resource{}}, path("indexes").Index(i)
+	c, at := &compiling{p, l, &dsl.Resource{}, l.lets}, path("indexes").Index(i)
 	given := &p.form.Indexes[i]
 	made := &indexing{}
 	x := op.Index(given.Name, given.Resource.String(), made.entries)
@@ -80,7 +80,7 @@ func (c *compiling) expression(
 	if text == "" {
 		return nil
 	}
-	compiler, err := c.loader.compiler()
+	compiler, err := c.compiler()
 	if err != nil {
 		c.Fault(at, "%v", err)
 		return nil

@@ -46,7 +46,7 @@ func TestEveryMessageStaysAsItIs(t *testing.T) {
 // TestEveryMistakeIsReportedAsItIs makes each mistake of form at each place of a few whole documents: a key that
 // is mistyped or missing, and a value that is of another kind.
 func TestEveryMistakeIsReportedAsItIs(t *testing.T) {
-	for file, registry := range map[string]*actions.Registry{"good/everything": registry(t), "messages/stock": tuned(t)} {
+	for file, registry := range map[string]*actions.Registry{"good/everything": registry(t), "good/lets": registry(t), "messages/stock": tuned(t)} {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
 			data, err := os.ReadFile("testdata/" + file + ".yaml")

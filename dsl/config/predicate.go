@@ -25,7 +25,7 @@ func (c *compiling) when(at path, h *making) *expr.Program {
 	missing := without(h)
 	for _, variable := range []string{expr.Old, expr.Diff} {
 		if why, is := missing[variable]; is && program.Uses(variable) {
-			c.Fault(at, "%s %s", variable, why)
+			c.Fault(at, "%s%s %s", program.Through(variable), variable, why)
 		}
 	}
 	return program
@@ -89,7 +89,7 @@ func (c *compiling) predicate(at path, text string, h *making, without map[strin
 	for _, v := range variables {
 		names = append(names, v.name)
 	}
-	compiler, err := c.loader.compiler(names...)
+	compiler, err := c.compiler(names...)
 	if err != nil {
 		c.Fault(at, "%v", err)
 		return nil

@@ -67,7 +67,7 @@ func (c *compiling) text(at path, text string) *expr.Template {
 // template compiles a tree that may contain ${…}; nil if it has a fault. It is checked again when schemas are
 // known.
 func (c *compiling) template(at path, tree any) *expr.Template {
-	compiler, err := c.loader.compiler()
+	compiler, err := c.compiler()
 	if err != nil {
 		c.Fault(at, "%v", err)
 		return nil

@@ -25,6 +25,7 @@ type resource struct {
 	Ready              *bool              `yaml:"ready" doc:"Whether the engine keeps the condition Ready of the objects. Default: true if the resource has a schema, a handler with apply runs for reconcile, and all handlers are known not to set Ready; else false."`
 	Owns               []dsl.ResourceName `yaml:"owns" unique:"true" doc:"Resources whose objects are children: a change of one runs handlers with cause child for its owner. Kinds that apply names need not be here."`
 	Related            []relation         `yaml:"related" doc:"Objects that handlers look at without owning them; a change of one runs handlers with cause related."`
+	Let                lets               `yaml:"let" min:"1" mistaken:"vars,variables,locals,define" doc:"Named expressions, which all expressions of the resource know as variables, as in let: {wanted: self.spec.replicas > 0}. They may use each other. Absent: none."`
 	Machine            machines           `yaml:"machine" doc:"A finite state machine over each object, or a list of them. Its state is kept in the object's status. It runs before the handlers."`
 	Handlers           []handler          `yaml:"handlers" required:"true" unless:"schedule,daemons,machine,schema" doc:"What to do for each object, in this order. A resource has handlers, daemons, a machine or a schedule; or a schema alone, if its handlers are declared in Go."`
 	Daemons            []attendant        `yaml:"daemons" doc:"Go functions that run for each object all the time, beside the handlers: from when it is seen until it is deleted, or the filters do not match any more."`
@@ -63,7 +64,7 @@ func newWatched(c compiling, form *resource) *watched {
 // resource adds resource i of a part.
 func (l *loader) resource(op *dsl.Operator, p *part, i int) {
 	form := &p.form.Resources[i]
-	w := newWatched(compiling{p, l, op.Resource(form.Resource, nil)}, form)
+	w := newWatched(compiling{p, l, op.Resource(form.Resource, nil), l.lets}, form)
 	w.at = path("resources").Index(i)
 	l.places[w.out] = place{p, w.at}
 	w.out.Resync = w.form.Resync
@@ -91,6 +92,7 @@ func (l *loader) resource(op *dsl.Operator, p *part, i int) {
 			w.exists(w.at.Key("owns").Index(i), name)
 		}
 	}
+	w.resourceLets()
 	if w.form.Selector != nil {
 		w.selector(w.at.Key("selector"), w.form.Selector)
 	}

@@ -28,6 +28,9 @@ type Scope struct {
 	// Anything names children to replace by a value that has every key. If the evaluation still returns
 	// [ErrMissing], something else is missing. The value of such an evaluation must not be used.
 	Anything []string
+	// Lets keeps the values of lets from one evaluation to others with the same inputs. Nil means that each evaluation, and each
+	// template, works them out once.
+	Lets *LetValues
 	// Room limits the result; several evaluations may share a room. Nil means [MostRendered] for each.
 	Room *Room
 	// Unready, when set, is called for each object for which ready() is false, in the order of evaluation.
@@ -55,9 +58,14 @@ func (s Scope) secrets() dsl.Secrets {
 // subject as they are: nothing is converted or copied.
 type activation struct {
 	scope Scope
-	// known are the children, related objects and indexes that were used already, because macros use them for each
+	// known are the children, related objects, indexes and lets that were used already, because macros use them for each
 	// element. CEL evaluates in one goroutine.
 	known map[string]any
+	// lets are the variables whose values are expressions. cost is what those that were used have cost.
+	lets *Lets
+	cost uint64
+	// clock bounds loops in the expression and in lets; nil before the first one.
+	clock *clock
 	// unread are the errors of failed reads.
 	unread []error
 	// hear is called for objects that are not ready, with the part of the expression; may be nil.
@@ -106,6 +114,9 @@ func (a *activation) ResolveName(name string) (any, bool) {
 	case generated:
 		return a.scope.Generated, a.scope.Generated != nil
 	}
+	if l := a.lets.find(name); l != nil {
+		return a.let(l), true
+	}
 	v, found := a.scope.Vars[name]
 	if !found {
 		v, found = s.Vars[name]
@@ -123,11 +134,16 @@ func (a *activation) once(name string, read func(*dsl.Subject) (any, error)) (an
 		a.unread = append(a.unread, err)
 		v = types.WrapErr(err) // CEL's activations have no other way to fail
 	}
+	a.keep(name, v)
+	return v, true
+}
+
+// keep keeps the value of a variable for the rest of the evaluation.
+func (a *activation) keep(name string, v any) {
 	if a.known == nil {
 		a.known = map[string]any{}
 	}
 	a.known[name] = v
-	return v, true
 }
 
 // Parent returns nil: there is no wider scope.

@@ -26,7 +26,7 @@ func (c *Compiler) Observed(branches Branches) *Compiler {
 		return c
 	}
 	out := *c
-	out.branches = branches
+	out.branches, out.lets = branches, c.lets.observed(branches)
 	return &out
 }
 

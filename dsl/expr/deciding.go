@@ -44,6 +44,9 @@ func (x *recorder) decide(e ast.Expr, v ref.Val, whole bool) {
 	}
 	if _, chain := chained(e); chain || e.Kind() == ast.IdentKind || tested(e) {
 		x.operand(e, v)
+		if l := x.letOf(e); l != nil && !chain {
+			x.within(l, v)
+		}
 		return
 	}
 	x.part(e, v, whole)
@@ -153,6 +156,9 @@ func (x *recorder) operand(e ast.Expr, v ref.Val) {
 	case none != nil:
 		x.lacks(none)
 	case types.IsError(v):
+		if l := x.letOf(e); l != nil {
+			x.within(l, v)
+		}
 		x.operands(e)
 	case tested(e): // it asks whether a value exists, and has no value of its own
 		x.add(x.text(e), shown(v))

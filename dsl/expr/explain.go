@@ -39,7 +39,8 @@ func (p *Program) Explain(s Scope, absent bool) dsl.Clause {
 		out.Error = err.Error()
 		return out
 	}
-	x.activation = &activation{scope: s, hear: x.hear}
+	x.activation = x.program.newActivation(s)
+	x.activation.hear = x.hear
 	v, details, err := x.program.eval(x.activation)
 	if details != nil {
 		x.state = details.State()
@@ -62,7 +63,7 @@ func (p *Program) tooMuch(s Scope) error {
 	if !p.loops {
 		return nil
 	}
-	a := &activation{scope: s}
+	a := p.newActivation(s)
 	_, _, err := p.eval(a)
 	if err == nil {
 		return nil
@@ -86,6 +87,8 @@ type recorder struct {
 	// [dsl.KnownReads].Values.
 	bound map[string][]string
 	holds bool
+	// told are the lets that are explained already.
+	told map[*let]bool
 	// values are the result.
 	values []dsl.ClauseValue
 }
@@ -104,7 +107,7 @@ func (p *Program) recorder() (*recorder, error) {
 	if issues.Err() != nil {
 		return nil, issues.Err()
 	}
-	x := &recorder{elements: map[int64]map[string]ref.Val{}, unready: map[int64]dsl.Readiness{}, bound: map[string][]string{}}
+	x := &recorder{elements: map[int64]map[string]ref.Val{}, unready: map[int64]dsl.Readiness{}, bound: map[string][]string{}, told: map[*let]bool{}}
 	tree := checked.NativeRep()
 	program, err := env.Program(checked, cel.CustomDecoratorV2(guarded(p.compiler.functions)), cel.CustomDecoratorV2(x.looping(tree)),
 		cel.InterruptCheckFrequency(1), cel.EvalOptions(cel.OptTrackState))
@@ -175,7 +178,7 @@ func (x *recorder) sources(e ast.Expr) (out []string) {
 		r.visit(within)
 		return r
 	}
-	out = valuesOf(reads)
+	out = append(valuesOf(reads), x.letSources(e)...)
 	for _, name := range x.program.compiler.variables {
 		if !slices.Contains(variables(), name) && len(reads(name).paths) > 0 {
 			out = append(out, name)

@@ -9,7 +9,7 @@
 // as ADDED), params (the handler's parameters), now (the time of the pass), children (by the names they are made
 // under: an object, or a list if there may be several), related (by the names of the relations, in the same form)
 // and indexes (by name: always a list of the values under a key). A missing child or related object is an empty
-// map.
+// map. A configuration may add variables whose values are expressions; see [Let].
 //
 // In addition to the libraries of Kubernetes there are these functions. ready(object) says by the rules of kstatus
 // whether an object is ready; it is false for an object that is missing or being deleted. hash(any) returns a short
@@ -31,6 +31,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/decls"
 	"k8s.io/apiserver/pkg/cel/environment"
 )
@@ -50,6 +51,11 @@ type Compiler struct {
 	branches Branches
 	// generates: expressions may have generate().
 	generates bool
+	// lets are variables whose values are expressions. defines: it compiles lets.
+	lets    *Lets
+	defines bool
+	// near are the names of all lets of the level that is compiled, for messages; nil stands for those of lets.
+	near []string
 }
 
 // The variables of an expression.
@@ -184,8 +190,8 @@ func (c *Compiler) Predicate(text string) (*Program, error) {
 // grow with the square of the length: five thousand take a second at worst.
 const longest = 5000
 
-// compile parses and checks an expression. The error is an [Error].
-func (c *Compiler) compile(s source) (*Program, error) {
+// parse parses an expression. The error is an [Error].
+func (c *Compiler) parse(s source) (*cel.Ast, error) {
 	if size := utf8.RuneCountInString(s.text); size > longest {
 		message := fmt.Sprintf("the expression has %d characters, and the most is %d", size, longest)
 		return nil, s.fault(Issue{Place{1, 1}, message})
@@ -194,10 +200,25 @@ func (c *Compiler) compile(s source) (*Program, error) {
 	if issues.Err() != nil {
 		return nil, syntaxError(s, issues.Errors()[0])
 	}
+	return parsed, nil
+}
+
+// compile parses and checks an expression. The error is an [Error].
+func (c *Compiler) compile(s source) (*Program, error) {
+	parsed, err := c.parse(s)
+	if err != nil {
+		return nil, err
+	}
 	checked, err := c.check(s, parsed)
 	if err != nil {
 		return nil, err
 	}
+	uses := c.lets.usesIn(s.text, parsed.NativeRep())
+	full, err := c.expand(s, checked, uses)
+	if err != nil {
+		return nil, err
+	}
+	c.uses(uses)
 	options := []cel.ProgramOption{cel.CustomDecoratorV2(guarded(c.functions)), cel.InterruptCheckFrequency(1)}
 	if c.branches != nil {
 		options = append(options, cel.CustomDecoratorV2(c.observing(s.text, checked.NativeRep())))
@@ -211,7 +232,8 @@ func (c *Compiler) compile(s source) (*Program, error) {
 		return nil, s.fault(Issue{placeOf(s.text, tree.SourceInfo(), call), misplacedGenerate})
 	}
 	return &Program{
-		source: s, program: program, uses: usedBy(checked), compiler: c, ast: tree, loops: loops(tree), longest: longestLoop,
+		source: s, program: program, uses: usedBy(tree, full.ast), compiler: c, ast: tree, full: full, direct: uses,
+		loops: loops(tree), longest: longestLoop,
 	}, nil
 }
 
@@ -233,12 +255,14 @@ func named(typeName string) string {
 	}[typeName], "a value of type "+typeName)
 }
 
-// usedBy returns the names that an expression uses, including those that macros bind.
-func usedBy(ast *cel.Ast) map[string]bool {
+// usedBy returns the names that an expression uses, including those that macros bind: as it stands, and with its lets written out.
+func usedBy(forms ...*ast.AST) map[string]bool {
 	uses := map[string]bool{}
-	for _, ref := range ast.NativeRep().ReferenceMap() {
-		if ref.Name != "" {
-			uses[ref.Name] = true
+	for _, form := range forms {
+		for _, ref := range form.ReferenceMap() {
+			if ref.Name != "" {
+				uses[ref.Name] = true
+			}
 		}
 	}
 	return uses

@@ -42,12 +42,33 @@ const (
 // itself in a loop grows with the square of the list.
 const longestLoop = 10 * time.Second
 
-// eval evaluates the program, and ends loops that take too long.
+// clock says when the loops of an evaluation must have ended, those of lets, too. It runs from the first loop on.
+type clock struct{ ends time.Time }
+
+// eval evaluates the program. It ends loops that take too long. The program and the lets that it uses share the limit of the cost.
 func (p *Program) eval(a *activation) (ref.Val, *cel.EvalDetails, error) {
+	out, details, err := p.run(a)
+	if err != nil || a.cost == 0 || details == nil || details.ActualCost() == nil {
+		return out, details, err
+	}
+	if a.cost+*details.ActualCost() > MostCost {
+		return nil, details, errCost
+	}
+	return out, details, nil
+}
+
+// run is eval without the cost of lets.
+func (p *Program) run(a *activation) (ref.Val, *cel.EvalDetails, error) {
 	if !p.loops {
 		return p.program.Eval(a)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), p.longest) //nolint:forbidigo // an evaluation sends no request, and no caller passes a context
+	if a.clock == nil {
+		a.clock = &clock{}
+	}
+	if a.clock.ends.IsZero() {
+		a.clock.ends = time.Now().Add(p.longest)
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), a.clock.ends) //nolint:forbidigo // an evaluation sends no request, and no caller passes a context
 	defer cancel()
 	out, details, err := p.program.ContextEval(ctx, a)
 	if errors.Is(err, interpreter.InterruptError{}) {

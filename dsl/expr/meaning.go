@@ -147,7 +147,7 @@ func (m *meaning) explain(e ast.NavigableExpr) string {
 	faulty := e.Type().Kind() == types.ErrorKind
 	switch {
 	case e.Kind() == ast.IdentKind && faulty:
-		return unknownName("variable", e.AsIdent(), m.compiler.variables)
+		return unknownName("variable", e.AsIdent(), m.compiler.named())
 	case e.Kind() == ast.CallKind && faulty:
 		if name := m.named[e.ID()]; name != "" {
 			return unknownName("function", name, m.compiler.libraries())

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types/ref"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -52,6 +53,9 @@ func (p *Program) missing(err error, a *activation) (reason error, found bool) {
 // lost returns the first step of a path that does not exist; -1 if all exist or that is not known.
 func lost(value any, way []string) int {
 	for i, step := range way {
+		if of, is := value.(ref.Val); is { // of a let
+			value = of.Value()
+		}
 		tree, isMap := value.(map[string]any)
 		if !isMap {
 			return -1

@@ -40,8 +40,13 @@ func placeAt(text string, at int) Place {
 }
 
 // placeOf returns the place of a part of an expression: for operators that of the operator, for calls and fields
-// that of their name. CEL has the positions of the brackets of calls and of the dots of fields.
+// that of their name.
 func placeOf(text string, info *ast.SourceInfo, e ast.Expr) Place {
+	return placeAt(text, placedAt(text, info, e))
+}
+
+// placedAt is placeOf as a byte of the text. CEL has the positions of the brackets of calls and of the dots of fields.
+func placedAt(text string, info *ast.SourceInfo, e ast.Expr) int {
 	at := offsetOf(text, info, e)
 	if operand, name, how := Selection(e); behindDot(how) {
 		if how == "." && e.AsSelect().IsTestOnly() { // for has(), CEL has only the position of the bracket
@@ -50,13 +55,13 @@ func placeOf(text string, info *ast.SourceInfo, e ast.Expr) Place {
 				at++ // skip its own dot
 			}
 		}
-		return placeAt(text, fieldFrom(text, at, name))
+		return fieldFrom(text, at, name)
 	}
 	called := e.Kind() == ast.CallKind || e.Kind() == ast.ComprehensionKind
 	if called && strings.HasPrefix(text[at:], "(") {
 		at = len(strings.TrimRightFunc(text[:at], isWord))
 	}
-	return placeAt(text, at)
+	return at
 }
 
 // behindDot reports whether a selected name follows a dot.

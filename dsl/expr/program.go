@@ -25,9 +25,12 @@ type Program struct {
 	source
 	program cel.Program
 	uses    map[string]bool
-	// compiler is the compiler of the program, and ast is CEL's tree, for checks against schemas.
+	// compiler is the compiler of the program, and ast is CEL's tree. full has the tree with lets written out, for what is known
+	// before it runs; direct are the lets that it uses.
 	compiler *Compiler
 	ast      *ast.AST
+	full     expanded
+	direct   []letUse
 	// predicate: the result must be true or false.
 	predicate bool
 	// answered gets the answers of a predicate. Nil means that they are not observed.
@@ -43,16 +46,13 @@ func (p *Program) Text() string { return p.text }
 // IsPredicate reports whether the result must be true or false.
 func (p *Program) IsPredicate() bool { return p.predicate }
 
-// AST returns CEL's tree.
-func (p *Program) AST() *ast.AST { return p.ast }
+// AST returns CEL's tree, with lets written out.
+func (p *Program) AST() *ast.AST { return p.full.ast }
 
 // Overloads returns the declarations of a function or an operator.
 func (p *Program) Overloads(function string) []*decls.OverloadDecl {
 	return p.compiler.functions[function].OverloadDecls()
 }
-
-// Place returns the place of a part of the expression.
-func (p *Program) Place(e ast.Expr) Place { return placeOf(p.text, p.ast.SourceInfo(), e) }
 
 // Fault makes an error of issues and doubts of the expression. There must be at least one.
 func (p *Program) Fault(issues, doubts []Issue) *Error {
@@ -73,7 +73,7 @@ func (p *Program) UsesOnly(variables ...string) bool {
 // nil. A time is text in RFC 3339, a duration text as 1h30m0s, and bytes are text in base64. An absent optional is
 // [None]. A value that exceeds the scope's Room is an error.
 func (p *Program) Eval(s Scope) (any, error) {
-	a := &activation{scope: s}
+	a := p.newActivation(s)
 	if s.Unready != nil {
 		a.hear = p.hear(a, s.Unready)
 	}
@@ -93,7 +93,7 @@ func (p *Program) Eval(s Scope) (any, error) {
 // An error means that there is no answer: a missing key, a result that is neither true nor false, or an evaluation
 // that exceeds the cost limit of Kubernetes.
 func (p *Program) Bool(s Scope) (bool, error) {
-	a := &activation{scope: s}
+	a := p.newActivation(s)
 	out, _, err := p.eval(a)
 	holds, err := p.answer(out, err, a)
 	if err == nil && p.answered != nil {
@@ -142,6 +142,9 @@ const unshown = " (no more is shown, for it may be a Secret's)"
 // evaluation rewrites CEL's errors for authors of configurations. If the expression may read a Secret, it drops
 // CEL's text, because CEL quotes values.
 func (p *Program) evaluation(err error, a *activation) error {
+	if failed := letFailed(err); failed != nil {
+		return failed
+	}
 	if errors.Is(err, errCost) || strings.Contains(err.Error(), "actual cost limit exceeded") {
 		return errCost // for good: it would cost as much until what it reads changes
 	}

@@ -86,7 +86,7 @@ func all(names []string, whole bool) []string {
 func (p *Program) read(variable string) *reader {
 	r := &reader{variable: variable, keyed: variable == Current}
 	if p.Uses(variable) {
-		r.visit(ast.NavigateAST(p.ast))
+		r.visit(ast.NavigateAST(p.full.ast))
 	}
 	return r
 }

@@ -29,6 +29,9 @@ type Template struct {
 	Pieces  []Piece
 	Entries []Entry
 	List    []Template
+
+	// lets: expressions of a whole template use lets.
+	lets bool
 }
 
 // Entry is an entry of a map. Key has expressions or is plain text.
@@ -42,6 +45,7 @@ func (c *Compiler) Template(tree any, at ...string) (*Template, error) {
 	if err := errors.Join(b.faults...); err != nil {
 		return nil, err
 	}
+	t.lets = slices.ContainsFunc(t.Programs(), (*Program).usesLets)
 	return &t, nil
 }
 
@@ -112,6 +116,9 @@ func Unread(at []string, from Piece) error {
 // template.
 func (t *Template) Render(s Scope) (any, error) {
 	s.Room = s.room()
+	if s.Lets == nil && t.lets {
+		s.Lets = &LetValues{}
+	}
 	return t.render(s)
 }
 
@@ -241,6 +248,23 @@ func (t *Template) Fields() [][]string {
 		}
 	}
 	return out
+}
+
+// Written returns the text of a template that is text, with the lets that its expressions use written out.
+func (t *Template) Written() string {
+	text, _ := t.Plain.(string)
+	if !slices.ContainsFunc(t.Programs(), (*Program).usesLets) {
+		return text
+	}
+	var out strings.Builder
+	for _, p := range t.Pieces {
+		if p.Program == nil {
+			out.WriteString(p.Text)
+			continue
+		}
+		out.WriteString("${" + p.Program.Written() + "}")
+	}
+	return out.String()
 }
 
 // Uses reports whether an expression refers to the variable.

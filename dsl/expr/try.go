@@ -20,14 +20,14 @@ type Trial struct {
 
 // Try evaluates an expression as [Program.Eval] does, and says also what kind of value it gives and what that has cost.
 func (p *Program) Try(s Scope) (Trial, error) {
-	a := &activation{scope: s}
+	a := p.newActivation(s)
 	out, details, err := p.eval(a)
 	if err != nil {
 		return Trial{}, p.evaluation(err, a)
 	}
 	t := Trial{Type: named(out.Type().TypeName())}
 	if cost := details.ActualCost(); cost != nil {
-		t.Cost = *cost
+		t.Cost = *cost + a.cost
 	}
 	t.Value, err = plainValue(out, s.room())
 	return t, err

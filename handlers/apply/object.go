@@ -122,6 +122,13 @@ func (c *child) written() (place, bool) {
 	if c.kind.Empty() || !named || c.forEach != nil {
 		return place{}, false
 	}
+	meta := part(c.template, "metadata")
+	if of := part(meta, "name"); of != nil {
+		name = of.Written() // a let may be something else in another handler
+	}
+	if of := part(meta, "namespace"); of != nil {
+		namespace = of.Written()
+	}
 	return place{c.kind.Group, c.kind.Kind, namespace, name}, true
 }
 

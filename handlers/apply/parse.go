@@ -32,6 +32,10 @@ type parser struct {
 
 func newParser(compiler *expr.Compiler, b actions.Build) (*parser, error) {
 	p := &parser{branches: b.Registry.Branches(b.Resource, b.ID), id: b.ID, final: b.AtDeletion, entries: len(b.Vars) > 0}
+	compiler, err := compiler.WithLets(b.Lets)
+	if err != nil {
+		return nil, err
+	}
 	compiler = compiler.Observed(p.branches)
 	items := expr.ItemVariables()
 	if p.entries {

@@ -68,9 +68,14 @@ func (s *scope) find(name string) (valueType, bool) {
 	return valueType{}, false
 }
 
-// issue notes a fault of a part of the expression.
+// issue notes a fault of a part of the expression. A fault of a let is noted where it is used only if it is none where it stands.
 func (in *inspector) issue(of ast.Expr, format string, args ...any) {
-	in.issueAt(in.program.Place(of), format, args...)
+	message := fmt.Sprintf(format, args...)
+	let, program, begins := in.program.Let(of)
+	if let != nil && in.reported(let, program, message) {
+		return
+	}
+	in.issueAt(in.program.Place(of), "%s", begins+message)
 }
 
 func (in *inspector) issueAt(at expr.Place, format string, args ...any) {

@@ -135,7 +135,8 @@ func (in *inspector) unsure(e, of ast.Expr, t valueType, name string) {
 	}
 	in.doubted = append(in.doubted, way)
 	instead, ask := optionally(way, parent, name)
-	in.doubts = append(in.doubts, expr.Issue{Place: in.program.Place(e), Message: fmt.Sprintf(
+	_, _, begins := in.program.Let(e)
+	in.doubts = append(in.doubts, expr.Issue{Place: in.program.Place(e), Message: begins + fmt.Sprintf(
 		"%s need not be set, and nothing makes sure that it is: write %s.orValue(…), or ask %s before", way, instead, ask)})
 }
 
