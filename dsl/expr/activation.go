@@ -114,13 +114,18 @@ func (a *activation) ResolveName(name string) (any, bool) {
 	case generated:
 		return a.scope.Generated, a.scope.Generated != nil
 	}
+	return a.added(name)
+}
+
+// added returns the value of a variable that the configuration has added.
+func (a *activation) added(name string) (any, bool) {
 	if l := a.lets.find(name); l != nil {
 		return a.let(l), true
 	}
-	v, found := a.scope.Vars[name]
-	if !found {
-		v, found = s.Vars[name]
+	if v, found := a.scope.Vars[name]; found {
+		return v, true
 	}
+	v, found := a.scope.Subject.Vars[name]
 	return v, found
 }
 
