@@ -77,7 +77,7 @@ func try(text string, object *unstructured.Unstructured) (expr.Trial, error) {
 	if err != nil {
 		return expr.Trial{}, err
 	}
-	program, err := compiler.Alone(text)
+	program, err := compiler.Generating().Alone(text) // a try keeps nothing
 	if err != nil {
 		return expr.Trial{}, err
 	}

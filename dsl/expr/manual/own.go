@@ -43,5 +43,8 @@ func own() []Group {
 		entry("random", "random(n, seed)", "text",
 			"Letters and digits, 1 to 1,000 of them, that are the same for the same seed, as in random(5, self.metadata.uid). Who knows the seed knows them, so they are no password.",
 			`random(5, "a")`, `"spccw"`),
+		entry("generate", "generate(n)", "text",
+			"Letters and digits, 1 to 1,000 of them, as a password has them. It is only for a field that keeps it, as in current.secret.?data.?password.orValue(base64(generate(24))).",
+			`size(generate(24))`, `24`),
 	}}}
 }
