@@ -53,6 +53,9 @@ type Subject struct {
 	Related Related
 	// Indexes are the operator's; see [Index]. Nil for relations and in indexes.
 	Indexes Indexes
+	// Outcomes are what came of the resource's handlers that expressions of others read: in this pass, of handlers
+	// declared before this one, and in the last one, of later handlers. Nil where there are none.
+	Outcomes Outcomes
 	// Objects are all objects of the resource, sorted by namespace and name, for a handler that runs for the
 	// resource as a whole. Object then has only apiVersion and kind. Each is a private copy of what the cache
 	// holds: for CacheMetadata the metadata; for CacheLive kind, namespace, name, uid and resource version. Nil for

@@ -260,7 +260,12 @@ type Knowledge struct {
 
 // CheckSchemas checks the resource against known schemas. It returns faults, and warnings for uncertain ones.
 func (r *Resource) CheckSchemas(k Knowledge) (faults, warnings []error) {
-	s := shape.Schemas{Children: map[string]shape.Shape{}, Related: map[string]shape.Shape{}, Indexes: r.op.indexShapes(k), Kinds: k.Kinds, OfKind: k.OfKind}
+	s := shape.Schemas{Children: map[string]shape.Shape{}, Related: map[string]shape.Shape{}, Indexes: r.op.indexShapes(k), Handlers: []string{}, Kinds: k.Kinds, OfKind: k.OfKind}
+	for _, h := range r.handlers {
+		if h.HasOutcome() {
+			s.Handlers = append(s.Handlers, h.ID)
+		}
+	}
 	s.Self = shape.Shape{Schema: k.OfResource(r.Name), Kept: r.Kept()}
 	checks := r.Checks
 	if k.Kinds != nil {

@@ -118,6 +118,7 @@ func (r *Resource) check(c check) {
 			c.unwanted("observedGeneration", "cannot show what handler %s has seen: it needs field: spec and old: false", h.ID)
 		}
 	}
+	r.checkOutcomes(c)
 }
 
 // elsewhere names other places that may have the handlers.

@@ -22,6 +22,8 @@ type View struct {
 	Parents []Path
 	// Ignored are paths whose changes the handler ignores.
 	Ignored []Path
+	// Outcomes are the parts of other handlers' outcomes that the handler looks at, each with the handler's id first.
+	Outcomes []Path
 }
 
 // View returns the handler's view: the fields that it names, or the essence. A level-triggered handler also looks
@@ -56,6 +58,7 @@ func (h *Handler) View() View {
 			v.Parents = append(v.Parents, p)
 		}
 	}
+	v.Outcomes = distinct(h.Known.Reads.Outcomes)
 	return v
 }
 
@@ -100,15 +103,20 @@ func (v View) Paths() []Path { return slices.Concat(v.Fields, v.Beside) }
 
 // String describes the view for people.
 func (v View) String() string {
-	if v.Holds([]Path{{}}) {
-		return "all of the object"
-	}
 	var out []string
-	if v.Essence() {
+	all := v.Holds([]Path{{}})
+	if all {
+		out = []string{"all of the object"}
+	} else if v.Essence() {
 		out = []string{"all but the status"}
 	}
 	for _, p := range v.Paths() {
-		out = append(out, p.String())
+		if !all {
+			out = append(out, p.String())
+		}
+	}
+	for _, p := range v.Outcomes {
+		out = append(out, append(Path{"handlers"}, p...).String())
 	}
 	if len(out) == 0 {
 		return "nothing of the object itself"
@@ -207,6 +215,9 @@ type KnownReads struct {
 	ChildFields []Path
 	// Indexes are the names of the indexes that the code reads, sorted. "*" stands for any.
 	Indexes []string
+	// Outcomes are the parts of other handlers' outcomes that the code reads, each with the handler's id first. An empty
+	// path is any part of any outcome.
+	Outcomes []Path
 	// Passing: the code reads values whose changes do not run it: the time, its variables, or the previous state.
 	Passing bool
 	// Values are the sources of values that the code reads, beyond names and kinds: self, and as in children.db,
@@ -226,6 +237,7 @@ func (r KnownReads) And(other KnownReads) KnownReads {
 		ChildNames: together(r.ChildNames, other.ChildNames), RelatedNames: together(r.RelatedNames, other.RelatedNames),
 		ChildFields: append(slices.Clone(r.ChildFields), other.ChildFields...),
 		Indexes:     together(r.Indexes, other.Indexes),
+		Outcomes:    append(slices.Clone(r.Outcomes), other.Outcomes...),
 		Values:      together(r.Values, other.Values), Complete: r.Complete && other.Complete,
 		Passing: r.Passing || other.Passing, Only: r.Only && other.Only,
 	}

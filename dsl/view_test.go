@@ -53,8 +53,14 @@ func TestWhatAHandlerLooksAt(t *testing.T) {
 		"what a level reads beside":       {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{reading(false, "spec.size", "status.a", "metadata.finalizers", "metadata.labels.x")}, "all but the status, metadata.finalizers, status.a"},
 		"what a level reads alone":        {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{reading(true, "status.a", "spec.size")}, "spec.size, status.a"},
 		"a level that reads nothing":      {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{reading(true)}, "nothing of the object itself"},
-		"a level that reads all":          {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{reading(true, "", "spec.size")}, "all of the object"},
-		"a level that names a field":      {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{dsl.Field("spec.size"), reading(true, "spec.color", "status.a")}, "spec.size, status.a"},
+		"a level that reads outcomes": {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{func(h *dsl.Handler) {
+			h.Known.Reads = dsl.KnownReads{Only: true, Paths: paths("spec.size"), Outcomes: paths("app.state", "app", "other.message")}
+		}}, "spec.size, handlers.app, handlers.other.message"},
+		"an edge that reads outcomes": {edge, []dsl.Option{func(h *dsl.Handler) {
+			h.Known.Reads = dsl.KnownReads{Outcomes: paths("app.state")}
+		}}, "all but the status"},
+		"a level that reads all":     {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{reading(true, "", "spec.size")}, "all of the object"},
+		"a level that names a field": {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{dsl.Field("spec.size"), reading(true, "spec.color", "status.a")}, "spec.size, status.a"},
 		"a level that says what it reads": {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{dsl.Reads("status.a"), dsl.Reads("spec.size")},
 			"metadata.annotations, metadata.labels, spec.size, status.a"},
 		"an edge that says what it reads":           {edge, []dsl.Option{dsl.Reads("status.a", "spec.size")}, "metadata.annotations, metadata.labels, spec.size"},

@@ -129,8 +129,14 @@ func without(h *making) map[string]string {
 			out[name] = "is never known to a handler without the cause update"
 		}
 	}
+	switch {
+	case h.kind == dsl.DaemonHandler:
+		out[expr.Handlers] = "is not known to a daemon, which runs beside them"
+	case h.state != "":
+		out[expr.Handlers] = "is not known to a machine, which runs before them"
+	}
 	if h.whole() {
-		for _, name := range []string{expr.Self, expr.Old, expr.Diff, expr.Children, expr.Related} {
+		for _, name := range []string{expr.Self, expr.Old, expr.Diff, expr.Children, expr.Related, expr.Handlers} {
 			out[name] = "is not there in a schedule, which has no one object (objects has them all)"
 			if h.active() {
 				out[name] = notForActivity

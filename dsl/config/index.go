@@ -66,7 +66,7 @@ func (l *loader) index(op *dsl.Operator, p *part, i int) {
 // objectAlone are the variables that indexes do not have.
 var objectAlone = func() map[string]string {
 	out := map[string]string{}
-	for _, name := range []string{expr.Old, expr.Diff, expr.Cause, expr.Event, expr.Params, expr.Now, expr.Children, expr.Related, expr.Indexes} {
+	for _, name := range []string{expr.Old, expr.Diff, expr.Cause, expr.Event, expr.Params, expr.Now, expr.Children, expr.Related, expr.Indexes, expr.Handlers} {
 		out[name] = "is not there in an index, which goes by the object alone"
 	}
 	return out

@@ -23,7 +23,7 @@ func (c *compiling) when(at path, h *making) *expr.Program {
 	}
 	h.sure = append(h.sure, check.Sure(program)...)
 	missing := without(h)
-	for _, variable := range []string{expr.Old, expr.Diff} {
+	for _, variable := range []string{expr.Old, expr.Diff, expr.Handlers} {
 		if why, is := missing[variable]; is && program.Uses(variable) {
 			c.Fault(at, "%s%s %s", program.Through(variable), variable, why)
 		}

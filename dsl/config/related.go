@@ -84,9 +84,11 @@ func (c *compiling) template(at path, tree any) *expr.Template {
 	return t
 }
 
-// withoutIndexes is the message for indexes in relations. A change of an index would not trigger the selection
-// again.
-var withoutIndexes = map[string]string{expr.Indexes: "is not there in a relation (a handler can read it)"}
+// withoutIndexes are the messages for indexes and outcomes in relations. A change of these would not trigger the
+// selection again.
+var withoutIndexes = map[string]string{
+	expr.Indexes: "is not there in a relation (a handler can read it)", expr.Handlers: "is not there in a relation (a handler can read it)",
+}
 
 // labelTemplate compiles a selector with ${…} in its values; nil if it has none.
 func (c *compiling) labelTemplate(at path, of *selector) *expr.Template {

@@ -213,6 +213,11 @@ func (f *relatives) reads(h *dsl.Handler) {
 			f.edge(id, f.children[c.Name], Dotted, "reads")
 		}
 	}
+	for _, outcome := range h.Known.Reads.Outcomes {
+		if len(outcome) > 0 {
+			f.edge(id, f.handlers[outcome[0]], Dotted, "reads")
+		}
+	}
 	known := h.Known.Reads.Only || h.Known.Reads.Related
 	for _, with := range f.of.Relations() {
 		if read(h.Known.Reads.RelatedNames, with.Name) || !known && h.On(dsl.RelatedChange) { // Go code may read any

@@ -19,7 +19,7 @@ import (
 
 // Scope has the inputs of an evaluation. It is read-only.
 type Scope struct {
-	// Subject has self, old, diff, cause, event, now, children, related and indexes. Required.
+	// Subject has self, old, diff, cause, event, now, children, related, indexes and handlers. Required.
 	Subject *dsl.Subject
 	// Params are the handler's parameters.
 	Params dsl.Params
@@ -109,6 +109,8 @@ func (a *activation) ResolveName(name string) (any, bool) {
 		return a.once(name, func(s *dsl.Subject) (any, error) { return related(s) })
 	case Indexes:
 		return a.once(name, indexes)
+	case Handlers:
+		return a.once(name, outcomes)
 	case unready:
 		return a.hear, a.hear != nil
 	case generated:
@@ -190,6 +192,18 @@ func related(s *dsl.Subject) (map[string]any, error) {
 			return nil, err
 		}
 		out[relation.Name] = shaped(found, relation.One)
+	}
+	return out, nil
+}
+
+// outcomes returns what came of handlers, by their ids.
+func outcomes(s *dsl.Subject) (any, error) {
+	if s.Outcomes == nil {
+		return nil, errors.New("there are no outcomes of handlers here")
+	}
+	out := make(map[string]any, len(s.Outcomes))
+	for id, outcome := range s.Outcomes {
+		out[id] = outcome.Fields()
 	}
 	return out, nil
 }

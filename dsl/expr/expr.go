@@ -7,9 +7,10 @@
 // limit for one evaluation. The variables are self (the object), old (the essence that was handled last, null if
 // that is not kept), diff (a list of {op, path, old, new}), cause (a string), event (for the cause event its type,
 // as ADDED), params (the handler's parameters), now (the time of the pass), children (by the names they are made
-// under: an object, or a list if there may be several), related (by the names of the relations, in the same form)
-// and indexes (by name: always a list of the values under a key). A missing child or related object is an empty
-// map. A configuration may add variables whose values are expressions; see [Let].
+// under: an object, or a list if there may be several), related (by the names of the relations, in the same form),
+// indexes (by name: always a list of the values under a key) and handlers (what came of them, by their ids: a map of
+// state, message, attempts and, if there is one, nextTry). A missing child or related object is an empty map.
+// A configuration may add variables whose values are expressions; see [Let].
 //
 // In addition to the libraries of Kubernetes there are these functions. ready(object) says by the rules of kstatus
 // whether an object is ready; it is false for an object that is missing or being deleted. hash(any) returns a short
@@ -71,6 +72,7 @@ const (
 	Children = "children"
 	Related  = "related"
 	Indexes  = "indexes"
+	Handlers = "handlers"
 
 	// Current has the children of an apply as they are before it. Only apply declares it, by [Compiler.With].
 	Current = "current"
@@ -78,7 +80,7 @@ const (
 
 // variables returns the names of the variables of all expressions.
 func variables() []string {
-	return []string{Self, Old, Diff, Cause, Event, Params, Now, Children, Related, Indexes}
+	return []string{Self, Old, Diff, Cause, Event, Params, Now, Children, Related, Indexes, Handlers}
 }
 
 // New returns a compiler.
@@ -97,6 +99,7 @@ func New() (*Compiler, error) {
 		cel.Variable(Children, object),
 		cel.Variable(Related, object),
 		cel.Variable(Indexes, object),
+		cel.Variable(Handlers, object),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("making the CEL environment: %w", err)

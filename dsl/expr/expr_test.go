@@ -137,7 +137,7 @@ func TestFaultsOfTheTextAreShownWhereTheyAre(t *testing.T) {
 		"kinds that never match":   {"cause > 1", "1:7: cannot use > with text and a whole number"},
 		"several in several lines": {
 			"'ä' == slef ||\n  'ä' == b",
-			`1:8: unknown variable "slef" (did you mean "self"?); 2:10: unknown variable "b" (want one of self, old, diff, cause, event, params, now, children, related, indexes)`,
+			`1:8: unknown variable "slef" (did you mean "self"?); 2:10: unknown variable "b" (want one of self, old, diff, cause, event, params, now, children, related, indexes, handlers)`,
 		},
 	}
 	c := compiler(t)

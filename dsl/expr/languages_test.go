@@ -47,7 +47,7 @@ func TestSyntaxOfOtherLanguagesIsReportedWithTheExpressionToWrite(t *testing.T) 
 		"a mistyped variable before a function":             {"slef.spec.b.foo()", `1:1: unknown variable "slef" (did you mean "self"?)`},
 		"a mistyped library":                                {"bas64.encode(b'x')", `1:1: unknown function "bas64.encode" (did you mean "base64.encode"?)`},
 		"a mistyped function of a library":                  {"sets.contians([1], [2])", `1:1: unknown function "sets.contians" (did you mean "sets.contains"?)`},
-		"a library of another language":                     {"json.loads(self.a)", `1:1: unknown variable "json" (want one of self, old, diff, cause, event, params, now, children, related, indexes)`},
+		"a library of another language":                     {"json.loads(self.a)", `1:1: unknown variable "json" (want one of self, old, diff, cause, event, params, now, children, related, indexes, handlers)`},
 		"two mistyped words are reported, each where it is": {"slef.a + sefl.b", `1:1: unknown variable "slef" (did you mean "self"?); 1:10: unknown variable "sefl" (did you mean "self"?)`},
 	})
 }

@@ -66,7 +66,7 @@ func TestTheCommonestMistakesAreSaidInPlainWords(t *testing.T) {
 		"only a comment": {"// x", "1:5: the expression is empty"},
 
 		"a misspelt variable":           {"1 == 1 && slef.x", `1:11: unknown variable "slef" (did you mean "self"?)`},
-		"a variable that there is not":  {"foo", `1:1: unknown variable "foo" (want one of self, old, diff, cause, event, params, now, children, related, indexes)`},
+		"a variable that there is not":  {"foo", `1:1: unknown variable "foo" (want one of self, old, diff, cause, event, params, now, children, related, indexes, handlers)`},
 		"a constant of other languages": {"self.a == True", `1:11: unknown variable "True" (did you mean "true"?)`},
 		"nil":                           {"self.a == nil", `1:11: unknown variable "nil" (did you mean "null"?)`},
 

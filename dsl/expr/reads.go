@@ -20,7 +20,7 @@ func (p *Program) Reads() dsl.KnownReads {
 	current := p.CurrentFields()
 	out := dsl.KnownReads{Children: p.Uses(Children) || len(current) > 0, Related: p.Uses(Related), Only: !p.Uses(Old) && !p.Uses(Diff)}
 	out.ChildNames, out.RelatedNames, out.Indexes = all(p.Children()), all(p.Related()), all(p.Indexes())
-	out.ChildFields = p.Fields(Children)
+	out.ChildFields, out.Outcomes = p.Fields(Children), p.read(Handlers).paths
 	out.Values, out.Complete = valuesOf(p.read), true
 	out.Passing = !out.Only || p.Uses(Now) || p.Uses(Cause)
 	r := p.read(Self)

@@ -122,6 +122,8 @@ type Schemas struct {
 	Current map[string]Shape
 	// Indexes have the shape of the values under a key, for each index of the operator by name.
 	Indexes map[string]Shape
+	// Handlers are the ids of the handlers whose outcomes expressions can read; nil if they are not known.
+	Handlers []string
 	// Vars are the shapes of additional variables that are objects or lists of objects. Others may have any value.
 	Vars map[string]Shape
 	// Kinds looks up kinds; nil if they are not known. OfKind returns the schema of a kind, or nil; it may itself be nil.

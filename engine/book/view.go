@@ -42,6 +42,9 @@ func NewView(v dsl.View, own Own) View {
 	if len(v.Parents) > 0 {
 		name += "?" + joined(v.Parents)
 	}
+	if len(v.Outcomes) > 0 {
+		name += "@" + joined(v.Outcomes)
+	}
 	if len(v.Ignored) > 0 {
 		name += leavesOut + joined(v.Ignored)
 	}
@@ -96,13 +99,15 @@ func (v View) within(whole bool, fields []dsl.Path) bool {
 // Look is an object at one moment, as handlers see it. It caches results, so the object must not change.
 type Look struct {
 	object, essence map[string]any
-	digests         []digest // few: most handlers have the same view
+	// outcomes are what came of handlers, as far as others read it.
+	outcomes dsl.Outcomes
+	digests  []digest // few: most handlers have the same view
 }
 
-// digest is the digest of a view. Status: the view includes fields of the status.
+// digest is the digest of a view. Status: the view includes fields of the status. Outcomes: it includes outcomes.
 type digest struct {
-	view, text string
-	status     bool
+	view, text       string
+	status, outcomes bool
 }
 
 // NewLook returns a look at an object.
@@ -113,10 +118,34 @@ func NewLook(object map[string]any) *Look {
 // With returns a look at the object after a merge patch. It reuses the digests that the patch does not affect.
 func (l *Look) With(object, patch map[string]any) *Look {
 	if _, status := patch["status"]; !status || len(patch) > 1 {
-		return NewLook(object)
+		return l.At(object)
 	}
 	below := func(d digest) bool { return d.status }
-	return &Look{object: object, essence: l.essence, digests: slices.DeleteFunc(slices.Clone(l.digests), below)}
+	return &Look{object: object, essence: l.essence, outcomes: l.outcomes, digests: slices.DeleteFunc(slices.Clone(l.digests), below)}
+}
+
+// At returns a look at another state of the object, with the same outcomes.
+func (l *Look) At(object map[string]any) *Look {
+	out := NewLook(object)
+	out.outcomes = l.outcomes
+	return out
+}
+
+// Hearing returns a look at the same object with other outcomes, which must not change.
+func (l *Look) Hearing(outcomes dsl.Outcomes) *Look {
+	reads := func(d digest) bool { return d.outcomes }
+	return &Look{object: l.object, essence: l.essence, outcomes: outcomes, digests: slices.DeleteFunc(slices.Clone(l.digests), reads)}
+}
+
+// Outcomes are what came of handlers, as far as others read it. They must not be changed.
+func (l *Look) Outcomes() dsl.Outcomes { return l.outcomes }
+
+// Heard returns the outcomes that a view includes.
+func (l *Look) Heard(v View) (out []any) {
+	for _, p := range v.Outcomes {
+		out = append(out, l.outcomes.At(p))
+	}
+	return out
 }
 
 // weight returns about how many bytes of memory the object takes; see [book.Weight].
@@ -129,8 +158,12 @@ func (l *Look) Digest(v View) string {
 			return d.text
 		}
 	}
-	text := v.digest(l.value(v))
-	l.digests = append(l.digests, digest{v.name, text, v.status})
+	value, heard := l.value(v), l.Heard(v)
+	if heard != nil {
+		value = []any{value, heard}
+	}
+	text := v.digest(value)
+	l.digests = append(l.digests, digest{v.name, text, v.status, heard != nil})
 	return text
 }
 

@@ -259,7 +259,7 @@ func (p *pass) blocks(st State, r book.Handler) bool {
 	if j := st.Jobs.Of(r); j != nil {
 		return !j.Through()
 	}
-	if p.filters.WasDue(r.ID) {
+	if p.filters.WasDue(r.ID) || st.isUnheard(r) {
 		return true
 	}
 	e := p.ledger.Entry(r)
@@ -300,7 +300,7 @@ func (p *pass) subject(d Draft, r book.Handler, c dsl.Cause, try book.Record, ch
 	out := &dsl.Subject{
 		Object: dsl.Shown(d.Current, r.Sees), Kept: r.Sees, Handler: r.ID, Cause: c, Attempt: try.Attempts + 1, Made: p.Rules.Spec.Makes, Now: p.Now,
 		Log:      p.logOf(p.Input, attempt.About{Handler: r.ID, Cause: c, Attempt: try.Attempts + 1}),
-		Children: children, Related: p.related, Indexes: indexes, Secrets: r.Secrets,
+		Children: children, Related: p.related, Indexes: indexes, Outcomes: d.Look.Outcomes(), Secrets: r.Secrets,
 	}
 	if out.Kept == nil && !p.resourceWide() {
 		out.Kept = p.Rules.Spec.Kept()

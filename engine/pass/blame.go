@@ -22,7 +22,7 @@ func (p *pass) probe(ctx context.Context, st State, j *Job) (State, error) {
 	}
 	p.family.Rebase(base)
 	if st, err = p.alone(ctx, st, j); patch.Refused(err) {
-		without := DraftOf(p.Object)
+		without := st.Again(p.Object)
 		without.Whole = st.Whole
 		for _, other := range st.Jobs {
 			if other != j && other.Wants != nil {
@@ -80,7 +80,7 @@ func (p *pass) blame(ctx context.Context, st State, said error) (State, verdict,
 		return st, verdict{}, err
 	}
 	p.family.Rebase(live)
-	at := DraftOf(st.Known)
+	at := st.Again(st.Known)
 	at.Whole = live
 	st.Draft = p.alsoFiltered(at, st.Filtered...)
 	for _, j := range wanting {

@@ -59,6 +59,8 @@ func (p conditions) standingOf(reader book.Handler, named bool) FailingHandler {
 	out := FailingHandler{ID: h.ID, Undecided: !r.Done && r.Attempts > 0}
 	if j := p.Jobs.Of(reader); j != nil {
 		out.Ran = j.Ran
+	} else if p.isUnheard(reader) {
+		out.Undecided = true
 	}
 	switch {
 	case r.Failed:

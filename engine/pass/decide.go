@@ -33,6 +33,10 @@ func (p *pass) decide(ctx context.Context, st State, r book.Handler) (State, *Jo
 		e = j.Entry // it is remembered from here on, should it match later
 	}
 	p.ledger.Put(r, e)
+	if other := p.unheard(st, r); other != "" {
+		st.Why = append(st.Why, Why{Handler: r.ID, Cause: c, Reason: Unheard, Detail: other})
+		return st, nil
+	}
 	st, a := p.matches(ctx, st, j)
 	if !a.Holds {
 		st.Why = append(st.Why, turnedAway(j, a, st.Current))

@@ -30,6 +30,11 @@ func DraftOf(o *unstructured.Unstructured) Draft {
 	return Draft{Patch: dsl.NewPatch(), Current: o, Look: book.NewLook(o.Object)}
 }
 
+// Again returns the draft of an object before any handler wants anything of it, with the outcomes of handlers that this draft has.
+func (d Draft) Again(o *unstructured.Unstructured) Draft {
+	return Draft{Patch: dsl.NewPatch(), Current: o, Look: d.Look.At(o.Object)}
+}
+
 // Full returns the object with all that is known of it and what handlers want, in a pass at a time over an object of a
 // generation. Transformations are made of that.
 func (d Draft) Full(generation int64, at time.Time) (*unstructured.Unstructured, error) {

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/book"
@@ -24,16 +22,16 @@ const unsureLook = 10 * time.Second
 // filters keeps the answers of handlers' filters in one pass, and what came of those that failed.
 type filters struct {
 	filter.Answers
-	// of is the object that the answers are about.
-	of    *unstructured.Unstructured
+	// of is what the answers are about: the object, and the outcomes of handlers.
+	of    *book.Look
 	notes []Note
 	due   queue.Next
 }
 
-// about drops the answers about another state of the object.
-func (f *filters) about(o *unstructured.Unstructured) {
-	if f.of != o {
-		f.of = o
+// about drops the answers about another state of the object, or other outcomes.
+func (f *filters) about(look *book.Look) {
+	if f.of != look {
+		f.of = look
 		f.Reset()
 	}
 }
@@ -46,7 +44,7 @@ func (p *pass) sees(d Draft, r book.Handler, c dsl.Cause) filter.Answer {
 // answer asks the handler's filters for a try.
 func (p *pass) answer(d Draft, r book.Handler, c dsl.Cause, try book.Record) filter.Answer {
 	q := filter.Question{Handler: r.Handler, Cause: c}
-	p.filters.about(d.Current)
+	p.filters.about(d.Look)
 	a, asked := p.filters.Known(q)
 	if asked {
 		return a

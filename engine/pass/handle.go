@@ -20,7 +20,9 @@ func (p *pass) handle(ctx context.Context, st State) (State, error) {
 	}
 	for _, r := range readers {
 		var j *Job
+		p.listen(st, r)
 		if st, j = p.decide(ctx, st, r); j == nil {
+			st = p.tell(st, r)
 			continue
 		}
 		st.Jobs = append(st.Jobs, j)
@@ -31,6 +33,7 @@ func (p *pass) handle(ctx context.Context, st State) (State, error) {
 		if st, err = p.attempt(ctx, st, j); err != nil {
 			return st, err
 		}
+		st = p.tell(st, r)
 	}
 	if all {
 		return st, nil
@@ -57,6 +60,7 @@ func (p *pass) handleChosen(ctx context.Context, st State) (State, error) {
 	}
 	for _, r := range chosen {
 		var j *Job
+		p.listen(st, r)
 		st, j = p.decide(ctx, st, r) // what those before it have done to the object counts
 		if st.Jobs = st.Jobs.Replace(r, j); j == nil {
 			continue
@@ -64,6 +68,7 @@ func (p *pass) handleChosen(ctx context.Context, st State) (State, error) {
 		if st, err = p.attempt(ctx, st, j); err != nil {
 			return st, err
 		}
+		st = p.tell(st, r)
 	}
 	switch wait, some := st.Jobs.NotRun(blocked, p.Now); {
 	case some:

@@ -94,6 +94,8 @@ type Rest struct {
 	Woken breaker.Woken
 	// Halt is the pause in which the last pass found the object; nil without a pause.
 	Halt *Halt
+	// Outcomes are what came of handlers that others read, as the last pass has left it; nil where none is read.
+	Outcomes dsl.Outcomes
 	// Settled are types of conditions that were to be retired: they are gone, or somebody else's.
 	Settled []string
 }

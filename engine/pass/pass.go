@@ -206,6 +206,9 @@ func (s *Site) open(in Input, m *Memory) *pass {
 		Object: in.Object, Deletion: in.Deletion, First: !m.Seen, Fresh: in.Changes.Fresh, Generation: s.Own.KeepsGeneration() && !in.resourceWide(), Number: in.Number,
 		StatusCounts: !s.Own.Resource().Status, Now: in.Now,
 	}, st.Look, p)
+	if !in.resourceWide() {
+		st = p.recall(st)
+	}
 	p.published = st
 	p.related = s.Relations.View(related.Owner{Key: in.Key, Object: in.Object, Gone: in.Gone, Now: in.Now})
 	p.indexes = s.Indexes.View(in.Key, !m.Seen, !in.Gone && !in.resourceWide() && !in.Asked)

@@ -58,7 +58,7 @@ func (p *pass) ownReady(ctx context.Context, st State) State {
 // readiness is the condition Ready that the engine writes, nil where it is to stay as it is.
 func (p *pass) readiness(st State) (State, *metav1.Condition) {
 	m := p.memory
-	if m.Foreign || slices.ContainsFunc(st.Patch.Conditions, func(c metav1.Condition) bool { return c.Type == dsl.Ready }) {
+	if m.Foreign || st.unheard() || slices.ContainsFunc(st.Patch.Conditions, func(c metav1.Condition) bool { return c.Type == dsl.Ready }) {
 		return st, nil
 	}
 	there := ConditionOf(p.Object, dsl.Ready)

@@ -20,11 +20,12 @@ import (
 func (p *pass) remember(st State, v verdict) Result {
 	m := p.memory
 	p.ledger.Keep(v.marks)
+	st = p.outcomes(st)
 	if written := v.marks.Ready; written != nil {
 		m.Ready = digestOf(conditionMap(written))
 	}
 	m.Rerun = v.rerun
-	p.family.Close(st.Jobs.Through())
+	p.family.Close(st.through())
 	if st.Found.Resync || !m.Seen {
 		m.Resync = NextResync(p.Rules.Spec.Resync, p.Now, !m.Seen)
 	}

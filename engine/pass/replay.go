@@ -60,7 +60,7 @@ func (p *pass) repeats(j *Job, wants *dsl.Patch, at, was Draft) bool {
 
 // seen returns the draft that the pass's first handler saw, with what the pass itself has written since.
 func (p *pass) seen(st State) Draft {
-	out := DraftOf(st.Known)
+	out := st.Again(st.Known)
 	if out.Whole = st.Entire; p.Rules.Spec.Cache == dsl.CacheLive && st.Entire == nil {
 		out.Whole = st.Known
 	}

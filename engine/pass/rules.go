@@ -26,6 +26,8 @@ type Rules struct {
 	// Ledger is what books of objects are about, Schedules what those are about of handlers that run for the resource
 	// as a whole.
 	Ledger, Schedules book.Rules
+	// Told are the readers whose outcomes others read, and Hears those that run when an outcome changes that they read.
+	Told, Hears []book.Handler
 	// Relates are the handlers that run for related objects.
 	Relates []*dsl.Handler
 	// All is the view of all of an object.
@@ -86,6 +88,7 @@ func NewRules(op *dsl.Operator, r *dsl.Resource, key *book.Key, missed func(hand
 			out.add(reader)
 		}
 	}
+	out.Told, out.Hears = told(out.Readers)
 	chooses := r.LabelSelector != "" || r.FieldSelector != ""
 	out.Deletes = out.Deletes || chooses && len(r.Machines()) > 0 // of an object that leaves the selector the book is taken off
 	out.Ledger.Handlers, out.Ledger.Annotation = out.Readers, op.StateAnnotation()

@@ -40,7 +40,7 @@ func (p *pass) sweep(ctx context.Context, st State) (State, error) {
 		return p.endChildren(ctx, st)
 	}
 	failed := func(r book.Handler) bool { return st.Jobs.Record(r, p.ledger.Entry(r)).Failed }
-	if !st.Jobs.Through() || slices.ContainsFunc(p.Rules.Readers, failed) {
+	if !st.through() || slices.ContainsFunc(p.Rules.Readers, failed) {
 		p.memory.Sweep.Missed(p.Changes.Child)
 		return st, nil
 	}

@@ -118,6 +118,8 @@ type pass struct {
 	walk *breaker.Walk
 	// answers are the server's to the pass's writes of its object.
 	answers []*unstructured.Unstructured
+	// heard are the outcomes that handlers knew when it was their turn, by the reader's id; nil where none reads outcomes.
+	heard map[string][]any
 	// marks: some handler that leaves a book on objects sees this one; nil before that is asked.
 	marks *bool
 	// published is the state that code sees which runs while a step waits for it, and which may change it: a handler's code asks for

@@ -34,6 +34,8 @@ const (
 	DeadlineOver Reason = "DeadlineOver"
 	// NotChosen: the resource's lifecycle chose other handlers.
 	NotChosen Reason = "NotChosen"
+	// Unheard: the handler reads what came of one declared after it, which this process does not know yet. Detail names that.
+	Unheard Reason = "Unheard"
 	// DaemonsFirst: the object is being deleted, and its daemons have not ended.
 	DaemonsFirst Reason = "DaemonsFirst"
 	// NotYet: the handler has nothing else to do, and its time has not come.

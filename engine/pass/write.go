@@ -211,7 +211,7 @@ func (p *pass) wrote(from, to *unstructured.Unstructured) {
 // looking is the pass's draft at another state of its object, as the cache shows it.
 func (p *pass) looking(st State, at *unstructured.Unstructured) Draft {
 	shown := p.Writer.Shown(at)
-	return Draft{Patch: st.Patch, Current: shown, Look: book.NewLook(shown.Object), Whole: at}
+	return Draft{Patch: st.Patch, Current: shown, Look: st.Look.At(shown.Object), Whole: at}
 }
 
 // moved reports whether somebody else may have changed the object since its handlers saw it.

@@ -102,6 +102,7 @@ var plainly = map[string]string{
 	"NotChosen":    "was not chosen by the resource's lifecycle: other handlers go first%.0s",
 	"Stored":       "was through when the operator stored its book%.0s",
 	"Paused":       "does not run: %s",
+	"Unheard":      "runs when it is known what comes of handler %s",
 	"DaemonsFirst": "runs when the object's daemons have ended%.0s",
 }
 

@@ -40,7 +40,7 @@ func (f Facts) Standing() Standing {
 		return Failing
 	}
 	switch f.Reason {
-	case "ToRun", "BackOff", "NotChosen", "DaemonsFirst", "Paused":
+	case "ToRun", "BackOff", "NotChosen", "DaemonsFirst", "Unheard", "Paused":
 		return Due
 	case "WhenFalse", "NotMatched":
 		return Filtered

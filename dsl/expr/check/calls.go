@@ -36,8 +36,8 @@ func (in *inspector) call(e ast.Expr, s *scope) valueType {
 	case operators.Index, operators.OptIndex:
 		return in.index(e, args, s)
 	case operators.Equals, operators.NotEquals:
-		in.comparedCause(args[0], args[1], s)
-		in.comparedCause(args[1], args[0], s)
+		in.compared(args[0], args[1], s)
+		in.compared(args[1], args[0], s)
 		return in.equality(e, args)
 	case operators.LogicalAnd, operators.LogicalOr:
 		in.conditions(e, args)
@@ -47,7 +47,7 @@ func (in *inspector) call(e ast.Expr, s *scope) valueType {
 		return join(args[1].valueType, args[2].valueType)
 	}
 	if call.FunctionName() == operators.In {
-		in.comparedCause(args[0], args[1], s)
+		in.compared(args[0], args[1], s)
 	}
 	out := in.resolve(e, args)
 	if known, special := passedOn(call.FunctionName(), args); special {
@@ -122,25 +122,35 @@ func (in *inspector) equality(e ast.Expr, args []argument) valueType {
 	return only(isBool)
 }
 
-// comparedCause reports words that the variable cause is compared with, and that are not causes.
-func (in *inspector) comparedCause(cause, with argument, s *scope) {
-	if cause.Kind() != ast.IdentKind || strings.TrimPrefix(cause.AsIdent(), ".") != expr.Cause {
-		return
+// compared reports words that a value is compared with and that it never has: of the variable cause, and of the state in an outcome.
+func (in *inspector) compared(value, with argument, s *scope) {
+	switch {
+	case in.isVariable(value.Expr, expr.Cause, s):
+		var known []string
+		for _, c := range dsl.Causes() {
+			known = append(known, string(c))
+		}
+		in.words(with, "cause", known)
+	case in.isState(value.Expr, s):
+		in.words(with, "state", dsl.OutcomeStates())
 	}
-	if _, macros := s.find(expr.Cause); macros {
-		return
-	}
+}
+
+// isVariable reports whether a part is a variable, and not one of a macro with the same name.
+func (in *inspector) isVariable(e ast.Expr, name string, s *scope) bool {
+	_, macros := s.find(name)
+	return e.Kind() == ast.IdentKind && strings.TrimPrefix(e.AsIdent(), ".") == name && !macros
+}
+
+// words reports constants that are not among the known words. The constant is a value, or an element of a list.
+func (in *inspector) words(with argument, what string, known []string) {
 	words := []ast.Expr{with.Expr}
 	if with.Kind() == ast.ListKind {
 		words = with.AsList().Elements()
 	}
-	var known []string
-	for _, c := range dsl.Causes() {
-		known = append(known, string(c))
-	}
 	for _, word := range words {
 		if text, constant := expr.ConstantText(word); constant && !slices.Contains(known, text) {
-			in.issue(word, "%s", expr.Unknown("cause", text, "", known))
+			in.issue(word, "%s", expr.Unknown(what, text, "", known))
 		}
 	}
 }

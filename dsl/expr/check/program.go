@@ -133,22 +133,34 @@ func (in *inspector) variable(e ast.Expr, s *scope) valueType {
 		in.issue(e, "%s %s", name, why)
 		return unknown()
 	}
-	switch {
-	case name == expr.Self && in.schemas.Self.Schema != nil:
+	if fields := in.named(name); fields != nil {
+		return valueType{kinds: isMap, fields: fields}
+	}
+	if name == expr.Self && in.schemas.Self.Schema != nil {
 		return typeOf(in.schemas.Self.Schema, true)
-	case name == expr.Children && in.schemas.Children != nil:
-		return valueType{kinds: isMap, fields: &namedFields{word: "child", shapes: in.schemas.Children}}
-	case name == expr.Current && in.schemas.Current != nil:
-		return valueType{kinds: isMap, fields: &namedFields{word: "child of this handler", shapes: in.schemas.Current, byKey: true}}
-	case name == expr.Related && in.schemas.Related != nil:
-		return valueType{kinds: isMap, fields: &namedFields{word: "relation", shapes: in.schemas.Related}}
-	case name == expr.Indexes && in.schemas.Indexes != nil:
-		return valueType{kinds: isMap, fields: &namedFields{word: "index", shapes: in.schemas.Indexes, keyed: true}}
 	}
 	if shape, known := in.schemas.Vars[name]; known {
 		return typeOfShape(shape)
 	}
 	return in.static(e)
+}
+
+// named returns the fields of a variable that has its values by names; nil if it has not, or if the names are not known.
+func (in *inspector) named(variable string) fieldSet {
+	known := in.schemas
+	switch {
+	case variable == expr.Children && known.Children != nil:
+		return &namedFields{word: "child", shapes: known.Children}
+	case variable == expr.Current && known.Current != nil:
+		return &namedFields{word: "child of this handler", shapes: known.Current, byKey: true}
+	case variable == expr.Related && known.Related != nil:
+		return &namedFields{word: "relation", shapes: known.Related}
+	case variable == expr.Indexes && known.Indexes != nil:
+		return &namedFields{word: "index", shapes: known.Indexes, keyed: true}
+	case variable == expr.Handlers && known.Handlers != nil:
+		return &handlerFields{ids: known.Handlers}
+	}
+	return nil
 }
 
 // parameter reports an unknown parameter, unless the expression tests its existence.

@@ -47,7 +47,7 @@ func (r *runner) compile(text string) (*expr.Program, error) {
 }
 
 // reserved are the variables that expressions have anyway.
-var reserved = []string{expr.Self, expr.Old, expr.Diff, expr.Cause, expr.Event, expr.Params, expr.Now, expr.Children, expr.Related, expr.Indexes}
+var reserved = []string{expr.Self, expr.Old, expr.Diff, expr.Cause, expr.Event, expr.Params, expr.Now, expr.Children, expr.Related, expr.Indexes, expr.Handlers}
 
 // variables are the resources of the cluster.
 func (r *runner) variables() (out []string) {
