@@ -18,6 +18,8 @@ type Known struct {
 	// Sets are the fields of the object that the code sets, and Conditions the types of conditions.
 	Sets       []Path
 	Conditions []string
+	// Leaves, when set, reports whether the code leaves one of Conditions as it is for an object.
+	Leaves func(s *Subject, condition string) bool
 	// Steady: the conditions depend only on the handler's view. They stay true for each generation in which the
 	// view is the same.
 	Steady bool

@@ -148,10 +148,41 @@ func TestSetWorksOutWhatItWrites(t *testing.T) {
 			}},
 		},
 		"a condition whose expression comes upon nothing is unknown": {
-			set: `conditions: [{type: Ready, status: "${self.status.ready}", reason: Asked}, {type: Other, status: "${'Unknown'}"}]`,
+			set: `conditions: [{type: Ready, status: "${self.status.ready}", reason: Asked, message: Hello.}, {type: Other, status: "${'Unknown'}"}]`,
 			want: wanted{Conditions: []metav1.Condition{
-				{Type: "Ready", Status: "Unknown", Reason: "Asked"}, {Type: "Other", Status: "Unknown", Reason: "NotOther"},
+				{Type: "Ready", Status: "Unknown", Reason: "Unresolved", Message: "Cannot be worked out: self.status is not set"},
+				{Type: "Other", Status: "Unknown", Reason: "NotOther"},
 			}},
+		},
+		"so is one that gives no value, and one whose when comes upon nothing": {
+			set: `conditions: [{type: Ready, status: "${self.?status.?ready}"}, {type: Other, status: true, when: self.spec.none > 3}]`,
+			want: wanted{Conditions: []metav1.Condition{
+				{Type: "Ready", Status: "Unknown", Reason: "Unresolved", Message: "Cannot be worked out: its status has no value"},
+				{Type: "Other", Status: "Unknown", Reason: "Unresolved", Message: "Cannot be worked out: self.spec.none is not set"},
+			}},
+		},
+		"a reason and a message that come upon nothing leave the status as it is": {
+			set: `conditions: [{type: Ready, status: false, reason: "${self.spec.none}", message: "${self.spec.none} there"}]`,
+			want: wanted{Conditions: []metav1.Condition{
+				{Type: "Ready", Status: "False", Reason: "NotReady", Message: "Cannot be worked out: self.spec.none is not set"},
+			}},
+		},
+		"a condition whose when is false is left as it is": {
+			set:  `conditions: [{type: Ready, status: true, when: self.spec.replicas > 3}, {type: Other, status: true, when: self.spec.replicas > 2}]`,
+			want: wanted{Conditions: []metav1.Condition{{Type: "Other", Status: "True", Reason: "Other"}}},
+		},
+		"an entry whose when is false is left as it is, with all below it": {
+			set: `{status: {a: 1, b: {c: 2, d: "${self.spec.name}"}, e: 3}, labels: {x.y/z: a, w: b}, annotations: {n: c}, spec: {size: 4, name: n},
+  when: {status.a: "false", status.b: self.spec.replicas > 3, status.e: self.spec.replicas > 2, 'labels["x.y/z"]': "false", annotations: "false", spec.size: "false", spec: "true"}}`,
+			want: wanted{
+				Status: map[string]any{"e": int64(3)},
+				Object: map[string]any{"metadata": map[string]any{"labels": map[string]any{"w": "b"}}, "spec": map[string]any{"name": "n"}},
+			},
+		},
+		"one whose when cannot be worked out is left, and the handler fails after the others are set": {
+			set:  `{status: {a: 1, b: 2}, when: {status.a: self.spec.none > 3}}`,
+			want: wanted{Status: map[string]any{"b": int64(2)}},
+			err:  "evaluating set.when.status.a: self.spec.none is not set",
 		},
 		"one that cannot be worked out fails, after the others are set": {
 			set:  `status: {bad: "${int(self.spec.name)}", good: 1}`,

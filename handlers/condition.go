@@ -45,11 +45,18 @@ func (s *setter) condition(at []string, c setCondition) {
 	if c.Message != "" {
 		out.message = s.template(c.Message, nil, append(slices.Clone(at), "message")...)
 	}
+	if c.When != "" {
+		place := append(slices.Clone(at), "when")
+		if out.when = s.predicate(string(c.When), "when", true, place...); out.when != nil {
+			s.ask(place, "condition "+c.Type+": when", out.when)
+		}
+	}
 	s.conditions = append(s.conditions, out)
 }
 
 // judge evaluates the status of a condition, with the default reason and message. If it is not true, these come
-// from the first object that is not ready among those that the status checks with ready().
+// from the first object that is not ready among those that the status checks with ready(). The error wraps
+// [expr.ErrMissing] if the status needs a value that is missing, or has none.
 func (c condition) judge(scope expr.Scope) (status metav1.ConditionStatus, reason, message string, err error) {
 	var unready *dsl.Readiness
 	scope.Unready = func(why dsl.Readiness) {
@@ -58,15 +65,13 @@ func (c condition) judge(scope expr.Scope) (status metav1.ConditionStatus, reaso
 		}
 	}
 	value, err := c.status.Render(scope)
-	missing := errors.Is(err, expr.ErrMissing)
-	if err != nil && !missing {
+	if err == nil && (value == nil || value == expr.None) {
+		err = errNoStatus
+	}
+	if err != nil {
 		return "", "", "", err
 	}
-	status = truth(value)
-	if missing || value == nil || value == expr.None {
-		status = metav1.ConditionUnknown
-	}
-	switch {
+	switch status = truth(value); {
 	case status == "":
 		return "", "", "", dsl.Permanent(fmt.Errorf("its status is %s, want true, false, True, False or Unknown", scope.Subject.Secrets.Shown(value)))
 	case status == metav1.ConditionTrue:
@@ -77,26 +82,70 @@ func (c condition) judge(scope expr.Scope) (status metav1.ConditionStatus, reaso
 	return status, "Not" + c.kind, "", nil
 }
 
+// errNoStatus is the error of a status whose expression gives null, or an optional value that is not there.
+var errNoStatus = noValue{}
+
+type noValue struct{}
+
+func (noValue) Error() string   { return "its status has no value" }
+func (noValue) Unwrap() []error { return []error{expr.ErrMissing} }
+
+// unresolved is the reason of a condition that cannot be worked out.
+const unresolved = "Unresolved"
+
+// lacking says which missing value an error is about, without the place of the expression.
+func lacking(err error) string {
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
+	return "Cannot be worked out: " + err.Error()
+}
+
+// set sets the condition, or leaves it as it is. One that cannot be worked out because a value is missing is Unknown, and
+// says which value.
 func (c condition) set(p *dsl.Patch, scope expr.Scope) error {
-	status, reason, message, err := c.judge(scope)
-	if err != nil {
+	status, reason, message, err := c.says(scope)
+	switch {
+	case errors.Is(err, expr.ErrMissing):
+		status, reason, message = metav1.ConditionUnknown, unresolved, lacking(err)
+	case err != nil:
 		return fmt.Errorf("setting condition %s: %w", c.kind, err)
-	}
-	if c.reason != nil {
-		if reason, err = text(c.reason, scope); err != nil {
-			return fmt.Errorf("setting condition %s: %w", c.kind, err)
-		}
-	}
-	if !conditionReason.MatchString(reason) || len(reason) > mostReason {
-		return dsl.Permanent(fmt.Errorf("setting condition %s: its reason is %s, want one CamelCase word", c.kind, scope.Subject.Secrets.Shown(reason)))
-	}
-	if c.message != nil {
-		if message, err = text(c.message, scope); err != nil && !errors.Is(err, expr.ErrMissing) {
-			return fmt.Errorf("setting condition %s: %w", c.kind, err)
-		}
+	case status == "":
+		return nil
 	}
 	p.SetCondition(c.kind, status, reason, plain.Short(message, mostMessage))
 	return nil
+}
+
+// says works out what the condition says. The status is empty if it is to stay as it is. If the author's reason or message
+// needs a value that is missing, the status counts all the same.
+func (c condition) says(scope expr.Scope) (status metav1.ConditionStatus, reason, message string, err error) {
+	if c.when != nil {
+		if holds, err := c.when.Bool(scope); err != nil || !holds {
+			return "", "", "", err
+		}
+	}
+	if status, reason, message, err = c.judge(scope); err != nil {
+		return "", "", "", err
+	}
+	if c.reason != nil {
+		given, err := text(c.reason, scope)
+		if err != nil && !errors.Is(err, expr.ErrMissing) {
+			return "", "", "", err
+		}
+		if err == nil {
+			reason = given
+		}
+	}
+	if !conditionReason.MatchString(reason) || len(reason) > mostReason {
+		return "", "", "", dsl.Permanent(fmt.Errorf("its reason is %s, want one CamelCase word", scope.Subject.Secrets.Shown(reason)))
+	}
+	if c.message != nil {
+		if message, err = text(c.message, scope); errors.Is(err, expr.ErrMissing) {
+			message, err = lacking(err), nil
+		}
+	}
+	return status, reason, message, err
 }
 
 // truth reads a condition's status; empty if the value is not one.

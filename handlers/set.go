@@ -30,6 +30,7 @@ type setConfig struct {
 	Labels      texts          `yaml:"labels" doc:"Labels of the object; null removes one."`
 	Annotations texts          `yaml:"annotations" doc:"Annotations of the object; null removes one."`
 	Spec        map[string]any `yaml:"spec" doc:"Fields of the spec; null removes one."`
+	When        whens          `yaml:"when" min:"1" doc:"Expressions by the entry that each is about, as in status.url, labels or annotations[\"example.com/note\"]. While one is false, the entry, with all below it, stays as it is. Conditions have their own. Variables as in the handler's."`
 
 	strayed bool // an unknown key may be a mistyped field
 }
@@ -46,6 +47,9 @@ func (c *setConfig) DescribeForm(d *form.Describer) *form.Schema {
 	return out
 }
 
+// whens are expressions by the path of an entry.
+type whens map[string]form.Predicate
+
 // texts are texts by name; null removes a text.
 type texts map[string]any
 
@@ -61,10 +65,11 @@ func (t *texts) DescribeForm(*form.Describer) *form.Schema {
 
 // setCondition is one condition.
 type setCondition struct {
-	Type    string `yaml:"type" required:"true" doc:"The condition's type, one CamelCase word, as in Ready."`
-	Status  state  `yaml:"status" required:"true" doc:"true, false, or the text True, False or Unknown; mostly an expression. If it finds a missing value, Unknown."`
-	Reason  string `yaml:"reason" doc:"One CamelCase word for programs. Default: the reason of the first object for which ready() in the status is false; else the condition's type if it is true, and the type with Not before it if it is not."`
-	Message string `yaml:"message" doc:"A sentence for people. Default: why ready() is false for the first object in the status for which it is."`
+	Type    string         `yaml:"type" required:"true" doc:"The condition's type, one CamelCase word, as in Ready."`
+	Status  state          `yaml:"status" required:"true" doc:"true, false, or the text True, False or Unknown; mostly an expression. If it finds a missing value, Unknown."`
+	Reason  string         `yaml:"reason" doc:"One CamelCase word for programs. Default: the reason of the first object for which ready() in the status is false; else the condition's type if it is true, and the type with Not before it if it is not."`
+	Message string         `yaml:"message" doc:"A sentence for people. Default: why ready() is false for the first object in the status for which it is."`
+	When    form.Predicate `yaml:"when" doc:"While it is false, the condition stays as it is. Variables as in the handler's. Absent: the condition is always set."`
 }
 
 // state is the status of a condition.
@@ -98,18 +103,21 @@ type setter struct {
 	*writer
 	status, spec, labels, annotations []field
 	conditions                        []condition
+	gates                             []*gate
 }
 
-// field is one field to set.
+// field is one field to set. It stays as it is while one of its gates is closed.
 type field struct {
 	path  dsl.Path
 	value *expr.Template
+	gates []*gate
 }
 
-// condition is a condition to set.
+// condition is a condition to set. It stays as it is while when, if set, is false.
 type condition struct {
 	kind                    string
 	status, reason, message *expr.Template
+	when                    *expr.Program
 }
 
 func buildSet(cel compilerOf, b actions.Build, config *setConfig) (actions.Built, error) {
@@ -120,7 +128,9 @@ func buildSet(cel compilerOf, b actions.Build, config *setConfig) (actions.Built
 	w.unset = true // a missing value removes a field, and makes a condition Unknown
 	s := &setter{writer: w}
 	if !config.strayed && len(config.Status)+len(config.Spec)+len(config.Labels)+len(config.Annotations)+len(config.Conditions) == 0 {
-		s.fault([]string{"set"}, "must not be empty")
+		if s.fault([]string{"set"}, "must not be empty"); len(config.When) > 0 {
+			s.faults = []error{&shape.Misfit{Path: []string{"set", "when"}, Key: true, Message: "is about entries of set, and there is none"}}
+		}
 	}
 	s.status = s.fields(config.Status, nil, "set", "status")
 	s.spec = s.fields(config.Spec, dsl.Path{"spec"}, "set", "spec")
@@ -140,6 +150,7 @@ func buildSet(cel compilerOf, b actions.Build, config *setConfig) (actions.Built
 		seen[c.Type] = true
 		s.condition(at, c)
 	}
+	s.gate(config.When)
 	if len(config.Conditions) > 0 {
 		s.checks = append(s.checks, holdsConditions)
 	}
@@ -159,6 +170,7 @@ func buildSet(cel compilerOf, b actions.Build, config *setConfig) (actions.Built
 	for _, c := range s.conditions {
 		built.Conditions = append(built.Conditions, c.kind)
 	}
+	built.Asks, built.Leaves = s.asks, s.leaves
 	return built, nil
 }
 
@@ -284,9 +296,12 @@ func (s *setter) texts(tree map[string]any, at ...string) []field {
 // run sets all fields. If a field cannot be computed, the others are set and the handler fails.
 func (s *setter) run(_ context.Context, r *dsl.Request) error {
 	scope := s.objectScope(r.Subject)
-	var faults []error
+	closed, faults := s.closed(scope)
 	each := func(list []field, put func(path dsl.Path, value any)) {
 		for _, f := range list {
+			if slices.ContainsFunc(f.gates, func(g *gate) bool { return closed[g] }) {
+				continue
+			}
 			value, err := f.value.Render(scope)
 			switch {
 			case errors.Is(err, expr.ErrMissing), value == expr.None:

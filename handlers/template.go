@@ -34,6 +34,10 @@ type writer struct {
 	reads dsl.KnownReads
 	// lets: expressions may use lets.
 	lets bool
+	// branches observes predicates; nil means that they are not observed.
+	branches expr.Branches
+	// asks are the predicates, for people who ask.
+	asks []actions.Ask
 	// reported: the conditions of a machine report the result; see [actions.Build].
 	reported bool
 }
@@ -55,8 +59,9 @@ func newWriter(cel compilerOf, b actions.Build) (*writer, error) {
 	if compiler, err = compiler.With(b.Vars...); err != nil {
 		return nil, err
 	}
-	compiler = compiler.Observed(b.Registry.Branches(b.Resource, b.ID))
-	return &writer{compiler: compiler, params: b.Params, needs: []dsl.Need{}, reads: dsl.KnownReads{Only: true, Complete: true}, lets: b.Lets != nil, reported: b.Reported}, nil
+	branches := b.Registry.Branches(b.Resource, b.ID)
+	compiler = compiler.Observed(branches)
+	return &writer{compiler: compiler, branches: branches, params: b.Params, needs: []dsl.Need{}, reads: dsl.KnownReads{Only: true, Complete: true}, lets: b.Lets != nil, reported: b.Reported}, nil
 }
 
 // objectsVariable is the variable of schedules with the resource's objects.
@@ -94,6 +99,31 @@ func (w *writer) templateBy(compiler *expr.Compiler, tree any, part func(shape.S
 		return check.Template(t, s, target)
 	})
 	return t
+}
+
+// predicate compiles an expression that is true or false at a place in the handler; nil if it has a fault. Unset: a missing value is
+// handled.
+func (w *writer) predicate(text, name string, unset bool, at ...string) *expr.Program {
+	program, err := w.compiler.Predicate(text)
+	if err != nil {
+		w.faults = append(w.faults, expr.Faults(at, err)...)
+		return nil
+	}
+	w.reads = w.reads.And(program.Reads())
+	w.checks = append(w.checks, func(s shape.Schemas) []error {
+		s.Unset = unset
+		return expr.Faults(at, check.Program(program, s))
+	})
+	return program.Observed(name, w.branches)
+}
+
+// ask lets people ask a predicate that is at a place in the handler.
+func (w *writer) ask(at []string, what string, program *expr.Program) {
+	w.asks = append(w.asks, actions.Ask{At: at, Explain: func(s *dsl.Subject) []dsl.Clause {
+		out := program.Explain(w.scope(*s), false)
+		out.What = what
+		return []dsl.Clause{out}
+	}})
 }
 
 // fault notes a fault at a place in the handler.

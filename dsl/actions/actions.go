@@ -86,6 +86,8 @@ type Built struct {
 	Reads      dsl.KnownReads
 	Sets       []dsl.Path
 	Conditions []string
+	// Leaves reports whether Func leaves one of Conditions as it is for an object. Nil means that it sets all of them.
+	Leaves func(s *dsl.Subject, condition string) bool
 	// Asks are the conditions within Func, for people who ask.
 	Asks []Ask
 }

@@ -174,6 +174,7 @@ func (w *watched) handler(at path, form *handler) {
 	out.Makers = built.Makers
 	known := &out.Known
 	known.Brings, known.Sets, known.Conditions, known.Reads = built.Brings, built.Sets, built.Conditions, built.Reads.And(asks)
+	known.Leaves = built.Leaves
 	known.Patches, known.Gated, known.Withdraws = built.Patches, built.Gated, h.level && len(built.Makers)+len(built.Patches) > 0
 	known.ExplainWhen, known.ExplainCode = h.explainWhen, explainCode(h.entries, slices.Concat(h.asks, built.Asks))
 	if place := w.line(at.Key("when")); when != nil && built.Filtered != nil {

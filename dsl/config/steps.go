@@ -116,7 +116,7 @@ func (w *watched) sequence(q sequence) (out *actions.Built, each []*actions.Buil
 	if unaimed {
 		out.Patches = nil
 	}
-	out.NoOld, out.Filtered = !looksBack, filteredOf(each)
+	out.NoOld, out.Filtered, out.Leaves = !looksBack, filteredOf(each), leavesOf(each)
 	return out, each
 }
 
@@ -130,6 +130,18 @@ func filteredOf(each []*actions.Built) func(*dsl.Subject, string, *dsl.Patch) {
 		for _, built := range each {
 			built.Filtered(s, filter, says)
 		}
+	}
+}
+
+// leavesOf joins the functions Leaves of steps: a condition stays as it is if all steps that set it leave it.
+func leavesOf(each []*actions.Built) func(*dsl.Subject, string) bool {
+	if !slices.ContainsFunc(each, func(b *actions.Built) bool { return b.Leaves != nil }) {
+		return nil
+	}
+	return func(s *dsl.Subject, condition string) bool {
+		return !slices.ContainsFunc(each, func(b *actions.Built) bool {
+			return slices.Contains(b.Conditions, condition) && (b.Leaves == nil || !b.Leaves(s, condition))
+		})
 	}
 }
 

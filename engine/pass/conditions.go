@@ -14,6 +14,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/plain"
+	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 )
@@ -108,9 +109,24 @@ func (p conditions) holdsOn(kind string) bool {
 		if p.Jobs.Of(r) != nil || e.FailedFor != "" {
 			return false
 		}
+		if p.leaves(r, kind) {
+			continue
+		}
 		holds = holds || r.Known.Steady && !e.AsFound && e.Handled == p.Look.Digest(r.View)
 	}
 	return holds
+}
+
+// leaves reports whether a handler leaves a condition as it is for the object. What it said of an earlier generation is not true of
+// this one then.
+func (p conditions) leaves(r book.Handler, kind string) bool {
+	if r.Known.Leaves == nil {
+		return false
+	}
+	leaves := func(s *dsl.Subject) (bool, error) { return r.Known.Leaves(s, kind), nil }
+	cause := AskFor(r.Handler)
+	out, err := attempt.Ask(leaves, p.subject(p.Draft, r, cause, book.Record{}, p.family.Reader(), p.indexes.For(r.ID, cause)))
+	return out || err != nil
 }
 
 // keepsCondition reports whether a condition is not to be retired: a handler is known to set it, or the engine does, or it was looked at before.
