@@ -111,7 +111,7 @@ type requirement struct {
 
 var (
 	needsTiming = requirement{
-		fault: "the handler has no timer (want every, pause, cron or idle)",
+		fault: "the handler has no timer (want at, every, pause, cron or idle)",
 		met:   func(_ *Resource, h *Handler) bool { return h.Timing != nil },
 	}
 	needsResync = requirement{

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"runtime"
 	"strconv"
+	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl/guard"
 	"github.com/handwerk-dev/handwerk/dsl/plain"
@@ -52,7 +53,8 @@ const (
 )
 
 // Explain evaluates the conditions of a handler for an object, and says of each how it came to its answer: those on
-// labels and annotations, When, and those within the code. It asks all of them, also after one that does not hold.
+// labels and annotations, Timing.At, which holds once the time has come, When, and those within the code. It asks all
+// of them, also after one that does not hold.
 func (h *Handler) Explain(s *Subject) (out []Clause) {
 	for _, m := range h.Labels {
 		out = append(out, m.explain("label", s.Object.GetLabels()))
@@ -64,6 +66,9 @@ func (h *Handler) Explain(s *Subject) (out []Clause) {
 		}
 		out = append(out, c)
 	}
+	if h.AtTime() {
+		out = append(out, h.explainAt(s))
+	}
 	if h.Known.ExplainWhen != nil {
 		out = append(out, h.Known.ExplainWhen(s))
 	} else if h.When != nil {
@@ -73,6 +78,31 @@ func (h *Handler) Explain(s *Subject) (out []Clause) {
 		out = append(out, h.Known.ExplainCode(s)...)
 	}
 	return out
+}
+
+// explainAt computes the time of a handler with Timing.At, and says whether it has come.
+func (h *Handler) explainAt(s *Subject) Clause {
+	c := Clause{What: "at", Text: h.Known.At.Text, Place: h.Known.At.Place}
+	if c.Text == "" {
+		c.Text, c.Place = declared(h.Timing.At)
+	}
+	var at time.Time
+	var err error
+	if broke := guard.Call("at", func() { at, err = h.Timing.At(s) }); broke != nil {
+		err = broke
+	}
+	value := ClauseValue{Text: "the time", Value: NotSet}
+	switch {
+	case err != nil:
+		c.Error = err.Error()
+		return c
+	case s.Secrets.In([]string{"self"}):
+		value.Value = Secret
+	case !at.IsZero():
+		value.Value = at.UTC().Format(time.RFC3339)
+	}
+	c.Holds, c.Values = !at.IsZero() && !at.After(s.Now), []ClauseValue{value}
+	return c
 }
 
 // Explain evaluates the condition of a transition and says how it came to its answer. A transition without one
@@ -128,8 +158,8 @@ func explainGo(each []Predicate, all Predicate, s *Subject) (out []Clause) {
 	return out
 }
 
-// declared returns the name of a predicate's function and its place, shortened to the package's folder.
-func declared(p Predicate) (name, place string) {
+// declared returns the name of a function and its place, shortened to the package's folder.
+func declared(p any) (name, place string) {
 	entry := reflect.ValueOf(p).Pointer()
 	f := runtime.FuncForPC(entry)
 	if f == nil {

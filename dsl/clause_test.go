@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -60,6 +61,36 @@ func TestPredicatesInGoAreNamed(t *testing.T) {
 				test.want[i].What = "when"
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestTheTimeOfAHandlerIsExplained holds that one learns of the time that an object gives, and whether it has come.
+func TestTheTimeOfAHandlerIsExplained(t *testing.T) {
+	noon := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+	secret := dsl.Secrets{Read: true, From: []string{"self"}}
+	value := func(text string) []dsl.ClauseValue { return []dsl.ClauseValue{{Text: "the time", Value: text}} }
+	tests := map[string]struct {
+		at      time.Time
+		err     error
+		secrets dsl.Secrets
+		want    dsl.Clause
+	}{
+		"it has come":         {at: noon, want: dsl.Clause{Holds: true, Values: value("2030-01-01T12:00:00Z")}},
+		"it is to come":       {at: noon.Add(time.Hour), want: dsl.Clause{Values: value("2030-01-01T13:00:00Z")}},
+		"there is none":       {want: dsl.Clause{Values: value(dsl.NotSet)}},
+		"it is a Secret's":    {at: noon, secrets: secret, want: dsl.Clause{Holds: true, Values: value(dsl.Secret)}},
+		"it is not known why": {err: errors.New("no answer"), want: dsl.Clause{Error: "no answer"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := dsl.Handler{Timing: &dsl.Timing{At: func(*dsl.Subject) (time.Time, error) { return tt.at, tt.err }}}
+			h.Known.At = dsl.Clause{Text: "self.until", Place: "op.yaml:1"}
+			tt.want.What, tt.want.Text, tt.want.Place = "at", "self.until", "op.yaml:1"
+			got := h.Explain(&dsl.Subject{Object: &unstructured.Unstructured{Object: map[string]any{}}, Now: noon, Secrets: tt.secrets})
+			if diff := cmp.Diff([]dsl.Clause{tt.want}, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})

@@ -219,6 +219,8 @@ func (h *Handler) checkDelay(c check) {
 	case h.Delay == nil:
 	case h.Daemon == nil && !h.On(Timer):
 		c.note(Fault{Unwanted: true, Lacks: "every"}, "initialDelay", "is only for daemons and timers (every, pause, cron or idle)")
+	case h.AtTime():
+		c.unwanted("initialDelay", "is not for handlers with at, which run at their time")
 	case h.Delay.Fixed < 0:
 		c.fault("initialDelay", "must not be negative")
 	case h.ResourceWide && h.Delay.From != nil:

@@ -251,6 +251,13 @@ func (h *Handler) Level() bool {
 // it does not: [Resume] makes up for that.
 func (h *Handler) Stores() bool { return !h.Level() && (h.On(Create) || h.On(Update)) }
 
+// AtTime reports whether the handler runs at a time that is computed from the object; see Timing.At.
+func (h *Handler) AtTime() bool { return h.Timing != nil && h.Timing.At != nil }
+
+// Marks reports whether the engine stores something of the handler on objects that live: what it has handled, or the
+// time for which it ran.
+func (h *Handler) Marks() bool { return h.Stores() || h.AtTime() }
+
 // LooksPast reports whether the handler must know more about what it handled last than its generation, which
 // status.observedGeneration has.
 func (h *Handler) LooksPast() bool {

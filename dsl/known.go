@@ -8,6 +8,8 @@ package dsl
 type Known struct {
 	// Action describes the code for people, as in "call: foo.Announce".
 	Action string
+	// At has the text and the place of the expression that Timing.At evaluates. It is zero for a function in Go.
+	At Clause
 	// Brings are additional causes that the code needs.
 	Brings []Cause
 	// Reads are the fields and objects that the code and the filters read. If the code of a level-triggered handler

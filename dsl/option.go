@@ -115,7 +115,10 @@ var optionTable = []optionRow{
 	{name: "timeZone", not: activities},
 	{name: "idle", not: noObject,
 		given: func(h *Handler) bool { return h.kind() == ScheduleHandler && h.Timing != nil && h.Timing.Idle > 0 }},
+	{name: "at", not: noObject,
+		given: func(h *Handler) bool { return h.kind() == ScheduleHandler && h.AtTime() }},
 	{name: "jitter", not: activities},
+	{name: "runAgainAfter", not: noObject},
 	{name: "initialDelay", not: activities, given: func(h *Handler) bool { return h.Delay != nil }, check: (*Handler).checkDelay},
 }
 

@@ -34,6 +34,7 @@ var given = map[string]Option{
 	"old":          NoOld(),
 	"every":        func(h *Handler) { h.Timing = &Timing{Every: time.Minute} },
 	"idle":         func(h *Handler) { h.Timing.Idle = time.Minute },
+	"at":           func(h *Handler) { h.Timing.At = func(*Subject) (time.Time, error) { return time.Time{}, nil } },
 	"initialDelay": InitialDelay(time.Second),
 }
 
@@ -59,13 +60,13 @@ func TestEachOptionOnEachKindOfHandler(t *testing.T) {
 	}{
 		"a handler of objects": {
 			func(_ *Operator, foo *Resource, option Option) { foo.OnCreate("h", nothing, option) },
-			"resource foos.v1.example.com: handler h: ", []string{"every", "idle", "causes"}, map[string]string{
+			"resource foos.v1.example.com: handler h: ", []string{"every", "idle", "at", "causes"}, map[string]string{
 				"finalizer": forDeletes, "onFailure": forDeletes, "deleted": forResumes, "initialDelay": "is only for daemons and timers (every, pause, cron or idle)",
 			},
 		},
 		"a daemon": {
 			func(_ *Operator, foo *Resource, option Option) { foo.Daemon("h", idles, option) },
-			"resource foos.v1.example.com: handler h: ", []string{"idle", "every"}, map[string]string{
+			"resource foos.v1.example.com: handler h: ", []string{"idle", "at", "every"}, map[string]string{
 				"was": "is not for daemons, which have no stored state", "causes": "is not for daemons, which run all the time",
 				"field": "is not for daemons, which hear of every change", "errors": "is not for daemons: an error has them run again, Permanent ends them",
 				"timeout":  "is not for daemons, which run as long as they like (want stopWithin for the time to end)",
@@ -79,17 +80,17 @@ func TestEachOptionOnEachKindOfHandler(t *testing.T) {
 				foo.Schedule(Timing{Every: time.Hour}, "h", nothing, option)
 			},
 			"resource foos.v1.example.com: handler h: ", nil, map[string]string{
-				"causes": noObject, "when": noObject, "field": noObject, "labels": noObject, "annotations": noObject, "idle": noObject, "after": noObject,
+				"causes": noObject, "when": noObject, "field": noObject, "labels": noObject, "annotations": noObject, "idle": noObject, "at": noObject, "after": noObject,
 				"was": noObject, "old": noObject, "reads": noObject, "finalizer": forDeletes, "onFailure": forDeletes, "deleted": forResumes,
 			},
 		},
 		"an activity": {
 			func(op *Operator, _ *Resource, option Option) { op.OnStartup("h", nothing, option) },
-			"operator: startup h: ", []string{"idle"}, activity,
+			"operator: startup h: ", []string{"idle", "at"}, activity,
 		},
 		"a probe": {
 			func(op *Operator, _ *Resource, option Option) { op.OnHealth("h", nothing, option) },
-			"operator: health h: ", []string{"idle"}, func() map[string]string {
+			"operator: health h: ", []string{"idle", "at"}, func() map[string]string {
 				out := map[string]string{"retries": onceOnly, "errors": onceOnly, "backoff": onceOnly, "deadline": onceOnly}
 				for name := range activity {
 					out[name] = "is for handlers of objects, which health has not"
@@ -127,7 +128,7 @@ func TestEachOptionOnEachKindOfHandler(t *testing.T) {
 func TestOptionsThatSubHandlersCannotHave(t *testing.T) {
 	refused := []string{"was", "causes", "after", "finalizer", "onFailure", "deleted", "every", "reads"}
 	for name, option := range given {
-		if name == "idle" {
+		if name == "idle" || name == "at" {
 			continue // it needs a timing
 		}
 		t.Run(name, func(t *testing.T) {

@@ -12,11 +12,11 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Timing says when a handler with cause [Timer] runs. At least one of Every, Pause, Idle and Cron is set, and at
-// most one of Every, Pause and Cron.
+// Timing says when a handler with cause [Timer] runs. At least one of Every, Pause, Idle, Cron and At is set, at
+// most one of Every, Pause and Cron, and At alone.
 //
 // Times are kept in memory and use the resource's queue: a timer has no goroutine. Runs that fell due while no
-// process worked are not caught up.
+// process worked are not caught up, except those of At.
 type Timing struct {
 	// Every is the time from one run to the next. For an object that exists when the process starts, the first run
 	// comes at a random time within the period, so that objects do not fire together; for a new object, it comes
@@ -36,6 +36,15 @@ type Timing struct {
 	// view has been idle for long enough. With Pause, it runs when both times have passed. A new process counts
 	// from when it first sees the object. Changes by the handler's own Request.Patch do not count.
 	Idle time.Duration
+	// At, when set, computes a time from the object. The handler runs once at that time, or at once if it has passed.
+	// The zero time means that there is none. The function must be quick, must not change anything, and must read
+	// nothing but the object, because it is called for each look at the object. When it gives another time, the old
+	// one does not count any more.
+	//
+	// The engine keeps on the object the latest time for which the handler ran to its end. The handler runs for later
+	// times only: not twice for the same time, and after a restart for a time that came while no process worked.
+	// After an error the handler does not run, and the function is called again after the handler's back-off.
+	At func(s *Subject) (time.Time, error)
 	// Jitter is the most by which a run is moved at random: earlier for Every, later for Pause, for Cron and for
 	// Idle alone, and never past the next run. Zero means a tenth of the time between two runs, or of Idle, and at
 	// most a minute for Pause, Cron and Idle. A negative value means no jitter.
@@ -64,6 +73,11 @@ func (r *Resource) Cron(schedule, id string, fn Func, options ...Option) {
 // Timing.Idle.
 func (r *Resource) Idle(quiet time.Duration, id string, fn Func, options ...Option) {
 	r.On([]Cause{Timer}, id, fn, append([]Option{At(Timing{Idle: quiet})}, options...)...)
+}
+
+// Once adds a handler that runs once for each object at a time that is computed from the object; see Timing.At.
+func (r *Resource) Once(at func(s *Subject) (time.Time, error), id string, fn Func, options ...Option) {
+	r.On([]Cause{Timer}, id, fn, append([]Option{At(Timing{At: at})}, options...)...)
 }
 
 // Schedule adds a handler that runs by time for the resource as a whole, and not for each object. Request.Objects

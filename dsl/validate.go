@@ -114,11 +114,21 @@ func (r *Resource) check(c check) {
 	for i, h := range r.handlers {
 		of := check{Place{Resource: r, Handler: h}, c.found}
 		h.check(of, r.handlers[:i])
-		if r.ObservedGeneration && h.LooksPast() {
-			c.unwanted("observedGeneration", "cannot show what handler %s has seen: it needs field: spec and old: false", h.ID)
+		if r.ObservedGeneration {
+			h.checkObserved(c)
 		}
 	}
 	r.checkOutcomes(c)
+}
+
+// checkObserved reports a handler of which status.observedGeneration cannot show what it has handled.
+func (h *Handler) checkObserved(c check) {
+	if h.LooksPast() {
+		c.unwanted("observedGeneration", "cannot show what handler %s has seen: it needs field: spec and old: false", h.ID)
+	}
+	if h.AtTime() {
+		c.unwanted("observedGeneration", "cannot show for which time handler %s ran (take it off, or at)", h.ID)
+	}
 }
 
 // elsewhere names other places that may have the handlers.

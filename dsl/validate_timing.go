@@ -10,16 +10,22 @@ func (h *Handler) checkTiming(c check) {
 		return
 	}
 	t.checkTimes(c)
-	never := t.Every == 0 && t.Pause == 0 && t.Idle == 0 && t.Cron == ""
+	again := t.repeats()
+	never := !again && t.At == nil
 	h.checkTimed(c, never)
 	switch {
-	case never && t.Jitter != 0:
+	case again && t.At != nil && !h.ResourceWide:
+		c.unwanted("at", "excludes every, pause, cron and idle")
+	case !again && t.Jitter != 0:
 		c.note(Fault{Unwanted: true, Lacks: "every"}, "jitter", "is only for timers (every, pause, cron or idle)")
 	case never && t.TimeZone == "" && !h.ResourceWide:
-		c.fault("", "it has a timer without a time (want every, pause, cron or idle)")
+		c.fault("", "it has a timer without a time (want at, every, pause, cron or idle)")
 	}
 	t.checkCron(c)
 }
+
+// repeats reports whether the timing has a time other than At.
+func (t *Timing) repeats() bool { return t.Every != 0 || t.Pause != 0 || t.Idle != 0 || t.Cron != "" }
 
 // checkTimed checks that a handler with a timing has the cause timer.
 func (h *Handler) checkTimed(c check, never bool) {

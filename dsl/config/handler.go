@@ -39,6 +39,8 @@ type handler struct {
 	Steps     []step         `yaml:"steps" doc:"Several actions in order, instead of one. Progress is kept for each: after a failure, the steps before it do not run again."`
 	Needs     []need         `yaml:"needs" doc:"Rights that operator rbac cannot see in the definition: those of Go functions that do not declare theirs, and those for children whose kind an expression gives."`
 	timing
+	// Again is set after a success.
+	Again form.Expression `yaml:"runAgainAfter" mistaken:"requeueAfter" doc:"Run again, with cause again, so long after the handler has succeeded, unless something else runs it before: a duration such as 30s, or a CEL expression that gives a duration, text such as 30s, or null for no other run. Variables: self, cause, params, now, children, related, indexes."`
 
 	doing
 }
@@ -106,6 +108,8 @@ func (a *attempts) options() []dsl.Option {
 }
 
 type timing struct {
+	At form.Expression `yaml:"at" doc:"Run once, at the time that this CEL expression gives: a timestamp, text in RFC 3339, or null for no time. After that, only a later time runs it again. Variables: self, params."`
+
 	Every    time.Duration `yaml:"every" doc:"Run again and again, with this period."`
 	Pause    time.Duration `yaml:"pause" doc:"Run again and again, with this time from the end of one run to the start of the next."`
 	Cron     string        `yaml:"cron" doc:"Run at these times: minute, hour, day of the month, month and day of the week, as in 0 3 * * *, or @hourly, @daily, @weekly, @monthly, @yearly."`
@@ -117,7 +121,9 @@ type timing struct {
 }
 
 // given reports whether a timer is configured.
-func (t *timing) given() bool { return t.Every != 0 || t.Pause != 0 || t.Cron != "" || t.Idle != 0 }
+func (t *timing) given() bool {
+	return t.At != "" || t.Every != 0 || t.Pause != 0 || t.Cron != "" || t.Idle != 0
+}
 
 type need struct {
 	Resource  string   `yaml:"resource" required:"true" doc:"The resource in kubectl's spelling, with a subresource behind a slash: deployments.apps/scale. self is the handler's own resource, as in self/status."`
@@ -156,6 +162,7 @@ func (w *watched) handler(at path, form *handler) {
 	w.deletion(at, h, causes)
 	when, asks, back := w.filters(at, h)
 	out, built := w.built(at, h)
+	asks = asks.And(w.again(at.Key("runAgainAfter"), h, &out))
 	if back && !slices.Contains(causes, dsl.Delete) {
 		// A filter that uses the old state is the first part of the code. The handler then handles each change,
 		// whatever the filter says, and the filter compares with the object before that change.
@@ -175,6 +182,7 @@ func (w *watched) handler(at path, form *handler) {
 	known := &out.Known
 	known.Brings, known.Sets, known.Conditions, known.Reads = built.Brings, built.Sets, built.Conditions, built.Reads.And(asks)
 	known.Leaves = built.Leaves
+	w.moment(at.Key("at"), h, &out)
 	known.Patches, known.Gated, known.Withdraws = built.Patches, built.Gated, h.level && len(built.Makers)+len(built.Patches) > 0
 	known.ExplainWhen, known.ExplainCode = h.explainWhen, explainCode(h.entries, slices.Concat(h.asks, built.Asks))
 	if place := w.line(at.Key("when")); when != nil && built.Filtered != nil {

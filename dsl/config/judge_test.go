@@ -30,7 +30,7 @@ func beyond() []beyondSchema {
 		{"what stands in an expression, or in ${…}, is CEL", []string{
 			`unknown (variable|relation|child|index|entry) `, `: unknown parameter "\w+"`, `unknown function "\w+"( \(did you mean "\w+"\?\))?$`, `: unexpected `, ` closes nothing`,
 			` is no name for a let: `, `the lets need each other in a circle: `, `there is a let \w+ already \(at `, ` reads \w+, (which is not there here|and a macro )`, ` is not there in a let of the operator`, `let \w+ \(at \S+\): self is not for startup`, `: want true or false, found a whole number`,
-			` is no operator: `, `write && for and`, ` has no closing [}']$`, ` is (not|never) known to a `, ` is not there in (a schedule|an index|a relation)`, `: a key (of an index )?is text, a number or true or false`, `the result is `,
+			` is no operator: `, `write && for and`, ` has no closing [}']$`, ` is (not|never) known to a `, ` is not there in (a schedule|an index|a relation|at|runAgainAfter)\b`, `write timestamp\(`, `: a key (of an index )?is text, a number or true or false`, `the result is `,
 			`it reads (its own outcome|handlers\.)`, ` read each other's outcomes`, `read handlers as a whole`, `a condition has a when of its own`, `is about entries of set`,
 			`name the child that is meant`, `is the same for every item`, `want one expression: `, `a key cannot have \$\{…\}`,
 			`: generate\(\) (makes|would|cannot) `, `current has no child with `,
@@ -71,12 +71,12 @@ func beyond() []beyondSchema {
 			`the (id|name) is (used|named|given) twice|is the present name of the operator|a (handler|step of handler \S+) has this id|handler \S+ has the id of one of its steps|another handler had this id`, ` is declared twice `, `there is a child of this name already`, `is the same object as `,
 			`the condition Ready is set twice`, ` children of one kind are watched in one version`, `the children need each other in a circle`,
 			`the resource (owns nothing|has no related objects|has no resync period)`, `the operator has no indexes`, `the handler has no timer`, `its kind is worked out`,
-			`it would be deleted as soon as it is made`, `cannot show what handler \w+ has seen`, `ready: (needs a handler|is not for|handler \w+ sets)`, `cache metadata (does not hold|leaves a part of it out)`,
+			`it would be deleted as soon as it is made`, `cannot show (what handler \w+ has seen|for which time handler \w+ ran)`, `ready: (needs a handler|is not for|handler \w+ sets)`, `cache metadata (does not hold|leaves a part of it out)`,
 			`(keep|keep \(at \S+\)) leaves .* out of the cache`, `, which (keep \(at \S+\)|cache metadata) leaves out`, `handler \S+ reads \S+, so a change of it counts`, `observedGeneration counts each change of it`, ` make one object, `,
 		}},
 		{"fields that need or exclude each other: an editor would show the whole map as wrong, and offer less", []string{
 			` is only for (handlers|cache|mode|modes|timers|cron)\b`, ` is for (children|handlers) with forEach`, `burst: needs qps`,
-			`excludes (cron|openAPIV3Schema)`, `values is required for operator`, `says nothing with finalizer: false`, `must be more than `,
+			`excludes (cron|every, pause, cron and idle|openAPIV3Schema)`, ` is not for handlers (with at|of deletions alone)`, `values is required for operator`, `says nothing with finalizer: false`, `must be more than `,
 			`cannot stand beside labels with`, `is not for related objects`,
 		}},
 		{"faults of several states of a machine together, which a schema of one state cannot find", []string{

@@ -32,7 +32,7 @@ func TestOptionsWhereTheyHaveNoMeaning(t *testing.T) {
 		"was": "x", "causes": "[create]", "when": `"true"`, "includeWhen": `"true"`, "field": "spec.a", "labels": "{a: b}", "annotations": "{a: b}",
 		"retries": "3", "errors": "fail", "backoff": "{initial: 1s}", "deadline": "1m", "after": "[x]", "finalizer": "false", "onFailure": "hold",
 		"deleted": "true", "old": "false", "reads": "[spec.a]", "forEach": "[a]", "key": `"${item}"`, "steps": "[{x: y}]", "every": "1m", "pause": "1m", "cron": `"@daily"`,
-		"timeZone": "UTC", "idle": "1m", "jitter": "1s", "initialDelay": "1s",
+		"timeZone": "UTC", "idle": "1m", "jitter": "1s", "initialDelay": "1s", "at": "self.spec.a", "runAgainAfter": "1s",
 	}
 	const (
 		notScheduled = "is not for a schedule, which has no one object"

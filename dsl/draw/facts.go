@@ -58,6 +58,9 @@ func why(h *dsl.Handler) string {
 	if times := clock(h.Timing); times != "" {
 		out = append(out, times)
 	}
+	if h.AtTime() {
+		out = append(out, "once at "+cmp.Or(h.Known.At.Text, "a time of the object"))
+	}
 	return strings.Join(out, ", ")
 }
 

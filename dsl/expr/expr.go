@@ -29,6 +29,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/cel-go/cel"
@@ -186,6 +187,42 @@ func (c *Compiler) Predicate(text string) (*Program, error) {
 		return nil, s.fault(Issue{Place{1, 1}, fmt.Sprintf("the result is %s, want true or false", named(t.TypeName()))})
 	}
 	p.predicate = true
+	return p, nil
+}
+
+// Moment compiles an expression that gives a time: a timestamp, text in RFC 3339, or null or an absent optional for
+// none. It may be written as one ${…}. The error is an [Error] if the text has faults. An expression whose type is only
+// known at run time is accepted, and checked then.
+func (c *Compiler) Moment(text string) (*Program, error) {
+	s, err := one(text)
+	if err != nil {
+		return nil, err
+	}
+	if _, fixed := time.Parse(time.RFC3339, text); fixed == nil {
+		return nil, s.fault(Issue{Place{1, 1}, fmt.Sprintf("write timestamp(%q) for a time that is always the same", text)})
+	}
+	p, err := c.compile(s)
+	if err != nil {
+		return nil, err
+	}
+	if t := p.ast.GetType(p.ast.Expr().ID()); !mayBe(t, cel.TimestampType) {
+		return nil, s.fault(Issue{Place{1, 1}, WantMoment(named(t.TypeName()))})
+	}
+	p.moment = true
+	return p, nil
+}
+
+// Span compiles an expression that gives a duration: a duration of CEL, text such as 1h30m, or null or an absent optional
+// for none; otherwise as Moment.
+func (c *Compiler) Span(text string) (*Program, error) {
+	p, err := c.Alone(text)
+	if err != nil {
+		return nil, err
+	}
+	if t := p.ast.GetType(p.ast.Expr().ID()); !mayBe(t, cel.DurationType) {
+		return nil, p.fault(Issue{Place{1, 1}, WantSpan(named(t.TypeName()))})
+	}
+	p.span = true
 	return p, nil
 }
 

@@ -33,6 +33,8 @@ type Program struct {
 	direct   []letUse
 	// predicate: the result must be true or false.
 	predicate bool
+	// moment: the result must be a time, or none. Span: it must be a duration, or none.
+	moment, span bool
 	// answered gets the answers of a predicate. Nil means that they are not observed.
 	answered func(holds bool)
 	// loops: it loops over lists, for longest at most.
@@ -45,6 +47,12 @@ func (p *Program) Text() string { return p.text }
 
 // IsPredicate reports whether the result must be true or false.
 func (p *Program) IsPredicate() bool { return p.predicate }
+
+// IsMoment reports whether the result must be a time, or none.
+func (p *Program) IsMoment() bool { return p.moment }
+
+// IsSpan reports whether the result must be a duration, or none.
+func (p *Program) IsSpan() bool { return p.span }
 
 // AST returns CEL's tree, with lets written out.
 func (p *Program) AST() *ast.AST { return p.full.ast }

@@ -130,6 +130,17 @@ func Delay(d *dsl.Delay, about func() *dsl.Subject) (out time.Duration) {
 	return max(out, 0)
 }
 
+// Moment computes the time at which a handler is to run.
+func Moment(at func(*dsl.Subject) (time.Time, error), about *dsl.Subject) (out time.Time, err error) {
+	if broke := guard.Call("function", func() { out, err = at(about) }); broke != nil {
+		err = broke
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
+	return out, nil
+}
+
 // Waits reports whether an attempt came to its end with the handler waiting for what others do, and for how long at
 // most.
 func Waits(err error) (most time.Duration, ok bool) {

@@ -317,7 +317,7 @@ func (b Book) Mark(handlers []Handler) string {
 		return []string{
 			e.ViewName, e.Handled, string(e.FailedFor), e.Deletion, string(t.Cause), t.View, strconv.Itoa(t.Attempts), strconv.Itoa(t.Step),
 			strconv.FormatBool(t.Done), strconv.FormatBool(t.Waiting), strconv.FormatInt(t.Due.Unix(), 10),
-			t.Parts.Mark(),
+			t.Parts.Mark(), e.at(),
 		}
 	})
 }
@@ -348,7 +348,7 @@ func (b Book) sum(handlers []Handler, parts func(Handler, Entry) []string) strin
 
 // worth reports whether an entry has information that the next process needs.
 func worth(h Handler, e Entry) bool {
-	return h.Stores() && e.Handled != "" || e.lastingTry(h).Cause != ""
+	return h.Stores() && e.Handled != "" || e.lastingTry(h).Cause != "" || !e.At.IsZero()
 }
 
 // Outcomes is Mark without the numbers of attempts: it identifies what handlers have finished or begun.
@@ -357,6 +357,9 @@ func (b Book) Outcomes(handlers []Handler) string {
 		var out []string
 		if e.Handled != "" {
 			out = []string{e.ViewName, e.Handled, string(e.FailedFor)}
+		}
+		if at := e.at(); at != "" {
+			out = append(out, at)
 		}
 		if e.undoes() || e.lastingTry(h).Step > 0 {
 			out = append(out, string(e.Try.Cause), e.Try.View, strconv.Itoa(e.Try.Step), e.Deletion)

@@ -25,6 +25,9 @@ type Entry struct {
 	Try Record `json:"try,omitzero"`
 	// Deletion is the moment of the deletion that Try is for; empty if it is for none.
 	Deletion string `json:"deletion,omitempty"`
+	// At is the latest time for which the handler ran to its end, for a handler with a time from its object; see
+	// dsl.Timing.At. It is zero for others.
+	At time.Time `json:"at,omitzero"`
 	// AsFound: Handled is the state in which the handler found the object. The handler has not run since.
 	AsFound bool `json:"met,omitempty"`
 	// NewHandler: the handler is new to the object, and its filters may not match yet. [Entry.Introduce] says what it
@@ -41,7 +44,7 @@ type Entry struct {
 
 // rests reports whether the entry only says what its handler handled or found last.
 func (e Entry) rests() bool {
-	return e.FailedFor == "" && e.Deletion == "" && e.Old == nil && !e.NewHandler && !e.NewObject && !e.Implied && !e.OldDropped && e.Try == Record{}
+	return e.At.IsZero() && e.FailedFor == "" && e.Deletion == "" && e.Old == nil && !e.NewHandler && !e.NewObject && !e.Implied && !e.OldDropped && e.Try == Record{}
 }
 
 // Facts are the inputs for evaluating an entry.
@@ -265,6 +268,8 @@ func (e Entry) Retry() Entry {
 		return e
 	case dsl.Create:
 		e.Handled = ""
+	case dsl.Timer:
+		e.Handled, e.At = rerun, time.Time{}
 	default:
 		e.Handled = rerun
 	}

@@ -49,6 +49,20 @@ func (e Entry) lastingTry(h Handler) Record {
 	return e.Try.Lasting()
 }
 
+// lasting returns the parts of the entry that are stored, and whether there are any.
+func (e Entry) lasting(h Handler) (kept Entry, keeps bool) {
+	try := e.lastingTry(h)
+	bare := !h.Stores() && try.Cause == ""
+	if e.At.IsZero() && (bare || e.NewHandler && !e.NewObject) {
+		return Entry{}, false
+	}
+	if bare {
+		return Entry{At: e.At}, true
+	}
+	e.Try = try
+	return e, true
+}
+
 // Encode returns the text of the book for an object whose annotations leave so many bytes of room. If not
 // everything fits, it first leaves out former ids of handlers. Then it leaves out the old states, and degraded is
 // true: the object is handled all the same. The error is ErrRoom if nothing fits. A book without information worth
@@ -58,13 +72,10 @@ func (b Book) Encode(handlers []Handler, look *Look, room int) (text string, deg
 	some := false
 	for _, h := range handlers {
 		e, _ := b.of(h)
-		try := e.lastingTry(h)
-		if e.NewHandler && !e.NewObject || !h.Stores() && try.Cause == "" {
-			continue
+		if kept, keeps := e.lasting(h); keeps {
+			some = some || worth(h, e)
+			out.Handlers[h.ID] = kept
 		}
-		some = some || worth(h, e)
-		e.Try = try
-		out.Handlers[h.ID] = e
 	}
 	if !some {
 		return "", false, nil

@@ -35,6 +35,8 @@ func fulfils(get func() map[string]string, conditions []dsl.Match) bool {
 type Question struct {
 	Handler *dsl.Handler
 	Cause   dsl.Cause
+	// Time: it is not about the filters, but about the time at which the handler runs; see dsl.Timing.At.
+	Time bool
 }
 
 // Answer is the result of an evaluation.
@@ -90,14 +92,19 @@ func (a *Answers) Unsure() bool { return a.unsure }
 // Faults are the filters of an object whose last evaluation failed. The zero value has none.
 type Faults struct{ known map[kind]fault }
 
-// kind is the part of a question that distinguishes failures: whether it is about a deletion. Before a deletion, it
-// is evaluated for every living object.
+// kind is the part of a question that distinguishes failures: whether it is about the handler's time, or about a
+// deletion. Before a deletion, it is evaluated for every living object.
 type kind struct {
-	handler  string
-	deletion bool
+	handler        string
+	time, deletion bool
 }
 
-func kindOf(q Question) kind { return kind{q.Handler.ID, q.Cause == dsl.Delete} }
+func kindOf(q Question) kind { return kind{q.Handler.ID, q.Time, q.Cause == dsl.Delete} }
+
+// kindsOf returns the kinds of a handler's questions.
+func kindsOf(handler string) []kind {
+	return []kind{{handler: handler}, {handler: handler, deletion: true}, {handler: handler, time: true}}
+}
 
 // fault is a failure of a filter, with the time of the next evaluation.
 type fault struct {
@@ -182,14 +189,13 @@ func (f *Faults) Mended() (handlers []string) {
 
 // with reports whether a filter of the handler has failed with this text.
 func (f *Faults) with(handler, text string) bool {
-	living, deletion := f.known[kind{handler: handler}], f.known[kind{handler: handler, deletion: true}]
-	return living.text == text || deletion.text == text
+	return slices.ContainsFunc(kindsOf(handler), func(k kind) bool { return f.known[k].text == text })
 }
 
 // Of says why it is not known whether the handler's filters match; empty if it is known, or will be in a moment.
 func (f *Faults) Of(h *dsl.Handler) string {
-	for _, deletion := range []bool{false, true} {
-		if found := f.known[kind{handler: h.ID, deletion: deletion}]; !found.unread && !found.mended && found.text != "" {
+	for _, k := range kindsOf(h.ID) {
+		if found := f.known[k]; !found.unread && !found.mended && found.text != "" {
 			return found.text
 		}
 	}

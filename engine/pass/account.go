@@ -32,9 +32,8 @@ func (p *pass) explain(out Result) *why.Answer {
 // account says of a handler what came of it in the pass, and how far it is.
 func (p *pass) account(h *why.Handler, out Result, r book.Handler, w Why) {
 	record := out.Jobs.Record(r, p.ledger.Entry(r))
-	at := p.tickOf(r)
-	if w.Reason == NothingDue && !at.IsZero() && !record.Failed {
-		w.Reason, h.Next = NotYet, &at
+	if w.Reason == NothingDue && !record.Failed {
+		w.Reason, h.Next = p.nextOf(r)
 	}
 	f := why.Facts{
 		Handler: r.ID, Reason: string(w.Reason), Detail: w.Detail, Cause: string(w.Cause),
@@ -56,6 +55,22 @@ func (p *pass) account(h *why.Handler, out Result, r book.Handler, w Why) {
 		f.Reason = "NoDeletion"
 	}
 	h.Standing, h.Says = f.Standing(), why.Sentence(f)
+}
+
+// nextOf says when a handler runs by time that has nothing else to do; the time is nil for no such time.
+func (p *pass) nextOf(r book.Handler) (Reason, *time.Time) {
+	if r.AtTime() && p.Deletion == "" {
+		switch m := p.appointmentOf(p.published.Draft, r); {
+		case m.err == nil && m.at.IsZero():
+			return NoTime, nil
+		case m.err == nil && m.at.After(p.Now):
+			return NotYet, &m.at
+		}
+	}
+	if at := p.tickOf(r); !at.IsZero() {
+		return NotYet, &at
+	}
+	return NothingDue, nil
 }
 
 // tickOf is when a timer runs next; zero for no such time.

@@ -231,6 +231,9 @@ func (p *pass) close(st State, j *Job) {
 	}
 	e := j.Entry
 	e.Try = j.Record
+	if j.Record.Done && j.Cause == dsl.Timer {
+		e = e.RanFor(j.At)
+	}
 	p.ledger.Put(j.Reader, e.End(j.Reader.View, j.Left, kept))
 	if j.Record.Done && !j.Record.Failed {
 		p.ledger.RetryAfter(j.Reader)

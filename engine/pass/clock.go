@@ -155,7 +155,7 @@ func (p *pass) wind(st State) State {
 	} else {
 		m.Ticks = nil
 	}
-	st = p.alarm(st)
+	st = p.alarm(p.windAppointments(st))
 	if m.Resync != nil {
 		st.Due = st.Due.Sooner(time.Until(*m.Resync), queue.Resync)
 	}

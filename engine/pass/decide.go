@@ -19,7 +19,14 @@ import (
 func (p *pass) decide(ctx context.Context, st State, r book.Handler) (State, *Job) {
 	e := p.entry(st, r)
 	s := p.situation(st, r)
+	e, m := p.appoint(st, r, e)
+	s.Fires = s.Fires || m.arrived
 	e, c := Decide(r.Handler, e, s)
+	if m.err != nil && (c == "" || c == dsl.Timer) {
+		p.ledger.Put(r, e)
+		st.Why = append(st.Why, Why{Handler: r.ID, Cause: dsl.Timer, Reason: TimeFails, Detail: m.err.Error()})
+		return st, nil
+	}
 	if c == "" || c == dsl.Delete && p.daemonsEnd() {
 		p.ledger.Put(r, e)
 		if c != "" {
@@ -28,6 +35,7 @@ func (p *pass) decide(ctx context.Context, st State, r book.Handler) (State, *Jo
 		return st, nil
 	}
 	j := Begin(r, c, e, s.Facts)
+	j.At = m.at
 	j.Soon = s.Again && p.memory.Again.Of(r.ID).Soon()
 	if c != dsl.Delete && (!r.Stores() || !c.Lasting()) {
 		e = j.Entry // it is remembered from here on, should it match later

@@ -25,6 +25,8 @@ type Job struct {
 	// has come.
 	Entry  book.Entry
 	Record book.Record
+	// At is the time from its object for which the handler runs; zero for none.
+	At time.Time
 	// Wants is what the handler asked for in this pass. Again is when it asks to run again, nil for nothing.
 	Wants *dsl.Patch
 	Again *time.Duration

@@ -4,6 +4,7 @@
 package pass
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
@@ -151,7 +152,7 @@ func (o *Observer) say(p *pass, n Note) {
 	switch n.Kind {
 	case FilterFails:
 		f := p.failure(p.Log().WithValues("handler", n.Handler), n.Handler, n.Err)
-		f.Line, f.Grave, f.Known = "filter failed; the handler does not see the object", true, n.Known
+		f.Line, f.Grave, f.Known = cmp.Or(n.Line, "filter failed; the handler does not see the object"), true, n.Known
 		p.memory.Troubles.Say(o.Texts, filterOf(n.Handler), f)
 	case FilterMended:
 		p.Log().Info("filter can be asked again", "handler", n.Handler)

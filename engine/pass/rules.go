@@ -17,8 +17,8 @@ type Rules struct {
 	Spec     *dsl.Resource
 	Resource string
 	// Readers are the handlers that run for objects, as books know them, Timers those of them that run by
-	// time.
-	Readers, Timers []book.Handler
+	// time, and AtTimes those that run at a time from their object.
+	Readers, Timers, AtTimes []book.Handler
 	// Daemons are the handlers that run all the time. They have no entry in a book.
 	Daemons []book.Handler
 	// Handlers are those of the readers.
@@ -99,7 +99,7 @@ func NewRules(op *dsl.Operator, r *dsl.Resource, key *book.Key, missed func(hand
 
 // echoes works out Echoes.
 func (r *Rules) echoes() bool {
-	beside := len(r.Timers) + len(r.Daemons) + len(r.Spec.Relations()) + len(r.Spec.Machines())
+	beside := len(r.Timers) + len(r.AtTimes) + len(r.Daemons) + len(r.Spec.Relations()) + len(r.Spec.Machines())
 	return !r.Events && beside == 0 && r.Spec.Cache != dsl.CacheLive && !r.KeepsReady && !r.Spec.KeepsGeneration() && len(r.Operator.Earlier()) == 0
 }
 
@@ -119,7 +119,10 @@ func (r *Rules) Blind(p *dsl.Patch) bool { return r.Ledger.Partial || r.Held.Lac
 func (r *Rules) add(h book.Handler) {
 	h.Place = len(r.Readers)
 	r.Readers, r.Handlers = append(r.Readers, h), append(r.Handlers, h.Handler)
-	if h.On(dsl.Timer) {
+	switch {
+	case h.AtTime():
+		r.AtTimes = append(r.AtTimes, h)
+	case h.On(dsl.Timer):
 		r.Timers = append(r.Timers, h)
 	}
 	if h.On(dsl.RelatedChange) {
@@ -128,7 +131,7 @@ func (r *Rules) add(h book.Handler) {
 	r.Events = r.Events || h.On(dsl.Event)
 	r.Deletes = r.Deletes || r.Events || h.On(dsl.Delete) || len(h.Known.Patches) > 0 // what is patched is given back
 	r.Finalizes = r.Finalizes || h.Finalizes()
-	r.Ledger.Stores = r.Ledger.Stores || h.Stores()
+	r.Ledger.Stores = r.Ledger.Stores || h.Marks()
 }
 
 // Daemon is a daemon as books would know it.

@@ -114,6 +114,8 @@ type pass struct {
 	indexes *index.View
 	// filters asks the handlers' filters.
 	filters filters
+	// appointments are the times of handlers that run at a time from the object, as far as the pass has come to them.
+	appointments map[*dsl.Handler]appointment
 	// walk knows what woke the pass, and notes its writes.
 	walk *breaker.Walk
 	// answers are the server's to the pass's writes of its object.

@@ -37,13 +37,21 @@ func (p *pass) unsaid(st State, r book.Handler) bool {
 		return !j.Through()
 	}
 	e := p.entry(st, r)
-	_, c := Decide(r.Handler, e, p.situation(st, r))
+	s := p.situation(st, r)
+	if r.AtTime() && p.Deletion == "" {
+		m := p.workOut(st.Draft, r)
+		if m.err != nil {
+			return true
+		}
+		s.Fires = e.Arrived(m.at, p.Now, s.Now)
+	}
+	_, c := Decide(r.Handler, e, s)
 	if c == "" {
 		c = AskFor(r.Handler)
 		if sees, err := p.asks(st.Draft, r, c); !sees || err != nil {
 			return err != nil
 		}
-		return st.Jobs.Record(r, e).Failed || r.On(dsl.Timer) && !st.Found.Clock.Ran(r)
+		return st.Jobs.Record(r, e).Failed || r.On(dsl.Timer) && !r.AtTime() && !st.Found.Clock.Ran(r)
 	}
 	sees, err := p.asks(st.Draft, r, c)
 	return sees || err != nil

@@ -26,6 +26,8 @@ const (
 	WhenFalse Reason = "WhenFalse"
 	// WhenFails: the handler's filter failed. Detail is the error.
 	WhenFails Reason = "WhenFails"
+	// TimeFails: the time at which the handler runs could not be computed. Detail is the error.
+	TimeFails Reason = "TimeFails"
 	// BackOff: the handler failed, or waits, and is tried again later. Detail is the time.
 	BackOff Reason = "BackOff"
 	// Blocked: the handler comes after another one, which is not through. Detail names that.
@@ -40,6 +42,8 @@ const (
 	DaemonsFirst Reason = "DaemonsFirst"
 	// NotYet: the handler has nothing else to do, and its time has not come.
 	NotYet Reason = "NotYet"
+	// NoTime: the handler runs at a time from its object, which gives none. Answers alone say this.
+	NoTime Reason = "NoTime"
 	// ToRun: the handler has to run, and did not yet. Answers alone say this and the one before.
 	ToRun Reason = "ToRun"
 )

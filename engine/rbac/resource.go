@@ -58,14 +58,14 @@ func (c *collector) marks(r *dsl.Resource, own about) {
 		if h.Finalizes() {
 			c.add(own, because("keeps its finalizer"), "patch")
 		}
-		if h.Stores() {
+		if h.Marks() {
 			c.add(own, because("remembers what was handled"), "patch")
 		}
 		if len(h.Known.Patches) > 0 {
 			c.add(own, because("keeps its finalizer, and the record of what its handlers patch"), "patch")
 			reads = true
 		}
-		reads = reads || h.On(dsl.Delete) || h.Daemon != nil || h.Stores() || slices.ContainsFunc(needsOf(r, h), writesSelf)
+		reads = reads || h.On(dsl.Delete) || h.Daemon != nil || h.Marks() || slices.ContainsFunc(needsOf(r, h), writesSelf)
 	}
 	if r.KeepsGeneration() {
 		c.add(about{Name: r.Name, subresource: "status"}, because("keeps observedGeneration"), "patch")

@@ -97,6 +97,8 @@ var plainly = map[string]string{
 	"NotMatched":   "does not see the object: %s",
 	"WhenFalse":    "does not run: its when is false: %s",
 	"WhenFails":    "does not run: its when failed: %s",
+	"TimeFails":    "does not run: its time is not known: %s",
+	"NoTime":       "has nothing to do: the object gives no time for it%.0s",
 	"BackOff":      "is tried again at %s",
 	"DeadlineOver": "failed for good: its deadline is over%.0s",
 	"NotChosen":    "was not chosen by the resource's lifecycle: other handlers go first%.0s",

@@ -140,7 +140,7 @@ func (t *text) handler(h Handler) {
 // colour is that of a handler's line.
 func (h Handler) colour() string {
 	switch {
-	case h.Attempts > 0, h.Reason == "WhenFails", h.Reason == "DeadlineOver":
+	case h.Attempts > 0, h.Reason == "WhenFails", h.Reason == "TimeFails", h.Reason == "DeadlineOver":
 		return red
 	case h.Next != nil, h.Running != nil, h.Reason == "Blocked", h.Reason == "DaemonsFirst":
 		return yellow

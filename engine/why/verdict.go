@@ -36,7 +36,7 @@ func (f Facts) Standing() Standing {
 		return Due
 	case f.Waits:
 		return Waiting
-	case f.Attempts > 0, f.Reason == "WhenFails":
+	case f.Attempts > 0, f.Reason == "WhenFails", f.Reason == "TimeFails":
 		return Failing
 	}
 	switch f.Reason {

@@ -36,10 +36,24 @@ func infer(p *expr.Program, s shape.Schemas, doubted []string) (valueType, []str
 	if p.IsPredicate() && !result.may(isBool) {
 		in.issueAt(expr.Place{Line: 1, Column: 1}, "the result is %s, want true or false", result.kinds)
 	}
+	switch {
+	case p.IsMoment() && !isTextOr(isTime, result):
+		in.issueAt(expr.Place{Line: 1, Column: 1}, "%s", expr.WantMoment(result.kinds.String()))
+	case p.IsSpan() && !isTextOr(isDuration, result):
+		in.issueAt(expr.Place{Line: 1, Column: 1}, "%s", expr.WantSpan(result.kinds.String()))
+	}
 	if len(in.issues)+len(in.doubts) > 0 {
 		return result, in.doubted, p.Fault(in.issues, in.doubts)
 	}
 	return result, in.doubted, nil
+}
+
+// isTextOr reports whether a value may be of a kind, text, or nothing.
+func isTextOr(k kinds, t valueType) bool {
+	if t.kinds == isOptional {
+		t = t.inner()
+	}
+	return t.may(k | isText | isNull | isOptional)
 }
 
 // inspector infers the types of an expression's parts.

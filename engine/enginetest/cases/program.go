@@ -161,7 +161,7 @@ func (p *program) watch() {
 	for r, h := range p.op.Handlers() {
 		p.covered.count(r, h)
 		name := "handler " + r.Name.Resource + "/" + h.ID
-		if h.Timing != nil {
+		if h.Timing != nil && !h.AtTime() {
 			h.Timing.Jitter = -1
 			if period := h.Timing.Every + h.Timing.Pause; h.Delay == nil && period > 0 {
 				h.Delay = &dsl.Delay{Fixed: period} // as for a new object; the engine draws it for others
