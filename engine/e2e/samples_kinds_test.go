@@ -100,17 +100,17 @@ func TestTimerSample(t *testing.T) {
 // TestTTLSample holds that an object warns and goes when its time is over, and that another one without a time stays.
 func TestTTLSample(t *testing.T) {
 	t.Parallel()
-	s := runKind(t, "ttl", "sandboxes", []rbacv1.PolicyRule{
-		cluster.Rule("samples.handwerk.dev", "sandboxes", "delete"), cluster.Rule("", "pods", "get", "list", "watch", "create", "patch", "delete"),
+	s := runKind(t, "ttl", "previews", []rbacv1.PolicyRule{
+		cluster.Rule("samples.handwerk.dev", "previews", "delete"), cluster.Rule("", "pods", "get", "list", "watch", "create", "patch", "delete"),
 	}, "duration('5m')", "duration('3599s')")
 	s.event(t, "try-it", "ExpiresSoon", "Warning its time is over in five minutes")
 	s.objects.Create(t, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "samples.handwerk.dev/v1alpha1", "kind": "Sandbox", "metadata": map[string]any{"name": "stays"}, "spec": map[string]any{},
+		"apiVersion": "samples.handwerk.dev/v1alpha1", "kind": "Preview", "metadata": map[string]any{"name": "stays"}, "spec": map[string]any{},
 	}})
 	s.objects.Patch(t, "try-it", `{"spec":{"ttl":"3s"}}`)
 	s.objects.AwaitGone(t, "try-it")
 	if o := s.objects.Get(t, "stays"); o.GetDeletionTimestamp() != nil {
-		t.Error("a Sandbox without a time goes, too")
+		t.Error("a Preview without a time goes, too")
 	}
 	s.end(t)
 }

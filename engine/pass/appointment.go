@@ -50,11 +50,8 @@ func (p *pass) workOut(d Draft, r book.Handler) appointment {
 }
 
 // appoint finds out whether the time of a handler has come, and returns its entry in the book, without work for a time that has
-// moved on. For a handler without a time from its object it does nothing.
+// moved on. It is for handlers with a time from their object.
 func (p *pass) appoint(st State, r book.Handler, e book.Entry) (book.Entry, appointment) {
-	if !r.AtTime() || p.Deletion != "" {
-		return e, appointment{}
-	}
 	m := p.appointmentOf(st.Draft, r)
 	q := filter.Question{Handler: r.Handler, Cause: dsl.Timer, Time: true}
 	if m.err != nil {

@@ -155,7 +155,10 @@ func (p *pass) wind(st State) State {
 	} else {
 		m.Ticks = nil
 	}
-	st = p.alarm(p.windAppointments(st))
+	if len(p.Rules.AtTimes) > 0 {
+		st = p.windAppointments(st)
+	}
+	st = p.alarm(st)
 	if m.Resync != nil {
 		st.Due = st.Due.Sooner(time.Until(*m.Resync), queue.Resync)
 	}

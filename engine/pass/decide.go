@@ -19,18 +19,16 @@ import (
 func (p *pass) decide(ctx context.Context, st State, r book.Handler) (State, *Job) {
 	e := p.entry(st, r)
 	s := p.situation(st, r)
-	e, m := p.appoint(st, r, e)
-	s.Fires = s.Fires || m.arrived
-	e, c := Decide(r.Handler, e, s)
-	if m.err != nil && (c == "" || c == dsl.Timer) {
-		p.ledger.Put(r, e)
-		st.Why = append(st.Why, Why{Handler: r.ID, Cause: dsl.Timer, Reason: TimeFails, Detail: m.err.Error()})
-		return st, nil
+	var m appointment
+	if r.AtTime() && p.Deletion == "" {
+		e, m = p.appoint(st, r, e)
+		s.Fires = s.Fires || m.arrived
 	}
-	if c == "" || c == dsl.Delete && p.daemonsEnd() {
+	e, c := Decide(r.Handler, e, s)
+	if why, none := p.noTurn(r, c, m); none {
 		p.ledger.Put(r, e)
-		if c != "" {
-			st.Why = append(st.Why, Why{Handler: r.ID, Cause: c, Reason: DaemonsFirst})
+		if why.Reason != "" {
+			st.Why = append(st.Why, why)
 		}
 		return st, nil
 	}
@@ -41,9 +39,11 @@ func (p *pass) decide(ctx context.Context, st State, r book.Handler) (State, *Jo
 		e = j.Entry // it is remembered from here on, should it match later
 	}
 	p.ledger.Put(r, e)
-	if other := p.unheard(st, r); other != "" {
-		st.Why = append(st.Why, Why{Handler: r.ID, Cause: c, Reason: Unheard, Detail: other})
-		return st, nil
+	if p.heard != nil {
+		if other := p.unheard(st, r); other != "" {
+			st.Why = append(st.Why, Why{Handler: r.ID, Cause: c, Reason: Unheard, Detail: other})
+			return st, nil
+		}
 	}
 	st, a := p.matches(ctx, st, j)
 	if !a.Holds {
@@ -51,6 +51,19 @@ func (p *pass) decide(ctx context.Context, st State, r book.Handler) (State, *Jo
 		return st, nil
 	}
 	return st, j
+}
+
+// noTurn reports whether a handler has no turn in this pass, and why. The reason is empty where nothing has come up for it.
+func (p *pass) noTurn(r book.Handler, c dsl.Cause, m appointment) (why Why, none bool) {
+	switch {
+	case m.err != nil && (c == "" || c == dsl.Timer):
+		return Why{Handler: r.ID, Cause: dsl.Timer, Reason: TimeFails, Detail: m.err.Error()}, true
+	case c == "":
+		return Why{}, true
+	case c == dsl.Delete && p.daemonsEnd():
+		return Why{Handler: r.ID, Cause: c, Reason: DaemonsFirst}, true
+	}
+	return Why{}, false
 }
 
 // entry returns a handler's entry in the book. Where the handler begins with the object, the entry has the object as it is. Where

@@ -21,19 +21,19 @@ func (p *pass) handle(ctx context.Context, st State) (State, error) {
 	for _, r := range readers {
 		var j *Job
 		p.listen(st, r)
-		if st, j = p.decide(ctx, st, r); j == nil {
+		if st, j = p.decide(ctx, st, r); j != nil {
+			st.Jobs = append(st.Jobs, j)
+			if !all {
+				continue
+			}
+			var err error
+			if st, err = p.attempt(ctx, st, j); err != nil {
+				return st, err
+			}
+		}
+		if p.heard != nil {
 			st = p.tell(st, r)
-			continue
 		}
-		st.Jobs = append(st.Jobs, j)
-		if !all {
-			continue
-		}
-		var err error
-		if st, err = p.attempt(ctx, st, j); err != nil {
-			return st, err
-		}
-		st = p.tell(st, r)
 	}
 	if all {
 		return st, nil

@@ -34,10 +34,8 @@ func told(readers []book.Handler) (told, hears []book.Handler) {
 }
 
 // recall returns the state in which a pass begins with what came of handlers, as the last pass has left it, or else as the book says.
+// It is for resources in which handlers read outcomes.
 func (p *pass) recall(st State) State {
-	if len(p.Rules.Told) == 0 {
-		return st
-	}
 	all := make(dsl.Outcomes, len(p.Rules.Told))
 	for _, r := range p.Rules.Told {
 		e := p.ledger.Entry(r)
@@ -143,7 +141,7 @@ func (p *pass) unheard(st State, r book.Handler) string {
 // outcomes remembers what came of handlers. The next pass is due at once if a handler does not know yet what came of one after it, or
 // what the write has made of one before it.
 func (p *pass) outcomes(st State) State {
-	if len(p.Rules.Told) == 0 || p.Gone || p.Deletion != "" {
+	if p.Gone || p.Deletion != "" {
 		return st
 	}
 	for _, r := range p.Rules.Told {

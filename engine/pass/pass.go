@@ -206,7 +206,7 @@ func (s *Site) open(in Input, m *Memory) *pass {
 		Object: in.Object, Deletion: in.Deletion, First: !m.Seen, Fresh: in.Changes.Fresh, Generation: s.Own.KeepsGeneration() && !in.resourceWide(), Number: in.Number,
 		StatusCounts: !s.Own.Resource().Status, Now: in.Now,
 	}, st.Look, p)
-	if !in.resourceWide() {
+	if !in.resourceWide() && len(p.Rules.Told) > 0 {
 		st = p.recall(st)
 	}
 	p.published = st

@@ -20,7 +20,9 @@ import (
 func (p *pass) remember(st State, v verdict) Result {
 	m := p.memory
 	p.ledger.Keep(v.marks)
-	st = p.outcomes(st)
+	if p.heard != nil {
+		st = p.outcomes(st)
+	}
 	if written := v.marks.Ready; written != nil {
 		m.Ready = digestOf(conditionMap(written))
 	}

@@ -49,11 +49,12 @@ func (p *pass) sweep(ctx context.Context, st State) (State, error) {
 		r := p.Rules.Readers[handler]
 		return p.sees(seen, r, AskFor(r.Handler)).Err != nil
 	}
-	again, err := p.family.Sweep(discreet(ctx, p.Rules.Readers...), transport.NewSpan(p.Host.Held), p.Changes.Child, st.Current, unsure)
+	ctx = discreet(ctx, p.Rules.Readers...)
+	again, err := p.family.Sweep(ctx, transport.NewSpan(p.Host.Held), p.Changes.Child, st.Current, unsure)
 	if again > 0 {
 		st.Due = st.Due.Sooner(again, queue.Due)
 	}
-	if again := p.family.Reclaim(discreet(ctx, p.Rules.Readers...), transport.NewSpan(p.Host.Held), st.Current); again > 0 {
+	if again := p.family.Reclaim(ctx, transport.NewSpan(p.Host.Held), st.Current); again > 0 {
 		st.Due = st.Due.Sooner(again, queue.Due)
 	}
 	return st, err

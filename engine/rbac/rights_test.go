@@ -5,14 +5,11 @@ package rbac_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	authorization "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -374,31 +371,6 @@ func TestScopesAndPluralsComeFromTheOperatorsOwnCRDs(t *testing.T) {
 		if got != want {
 			t.Errorf("looked up %+v, want %+v", got, want)
 		}
-	}
-}
-
-func TestCheckReportsMissingRights(t *testing.T) {
-	rules := rbac.Of(foos(func(r *dsl.Resource) { r.OnDelete("bye", nothing) }), rbac.Settings{})
-	asked := 0
-	missing, err := rbac.Check(t.Context(), func(_ context.Context, about authorization.ResourceAttributes) (bool, error) {
-		asked++
-		return about.Verb != "patch", nil
-	}, rules)
-	if err != nil || asked != len(rules) {
-		t.Fatalf("asked %d times for %d rights: %v", asked, len(rules), err)
-	}
-	var got []string
-	for _, r := range missing {
-		got = append(got, fmt.Sprintf("%s: %s", r, r.Reasons[0]))
-	}
-	want := []string{"patch events.events.k8s.io: engine: sends Events", "patch foos.example.com: engine: keeps its finalizer"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("missing (-want +got):\n%s", diff)
-	}
-	away := errors.New("connection refused")
-	_, err = rbac.Check(t.Context(), func(context.Context, authorization.ResourceAttributes) (bool, error) { return false, away }, rules)
-	if !errors.Is(err, away) || !strings.HasPrefix(err.Error(), "reviewing the right to list namespaces") {
-		t.Errorf("the error is %v", err)
 	}
 }
 
