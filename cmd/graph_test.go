@@ -117,27 +117,21 @@ const drawingBegins, drawingEnds = "<!-- operator graph ", "<!-- end of the draw
 // TestDrawingsInDocumentsAreCurrent holds that they are what the command prints; with -update they are renewed.
 func TestDrawingsInDocumentsAreCurrent(t *testing.T) {
 	all := 0
-	for _, pattern := range []string{"README.md", "docs/*.md", "samples/*.md", "samples/*/*.md"} {
-		files, err := filepath.Glob(filepath.Join("..", pattern))
+	for _, file := range allPages(t) {
+		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, file := range files {
-			data, err := os.ReadFile(file)
-			if err != nil {
+		want, drawings := redrawn(t, file, string(data))
+		all += drawings
+		if *update && want != string(data) {
+			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			want, drawings := redrawn(t, file, string(data))
-			all += drawings
-			if *update && want != string(data) {
-				if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				continue
-			}
-			if diff := cmp.Diff(want, string(data)); diff != "" {
-				t.Errorf("%s is not current, run this test with -update (-printed +file):\n%s", file, diff)
-			}
+			continue
+		}
+		if diff := cmp.Diff(want, string(data)); diff != "" {
+			t.Errorf("%s is not current, run this test with -update (-printed +file):\n%s", file, diff)
 		}
 	}
 	if all == 0 {

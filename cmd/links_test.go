@@ -18,23 +18,30 @@ import (
 // heading where it names one.
 func TestLinksOfPagesLeadSomewhere(t *testing.T) {
 	links := 0
-	for _, pattern := range []string{"*.md", "docs/*.md", "samples/*.md", "samples/*/*.md"} {
-		pages, err := filepath.Glob(filepath.Join("..", pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, page := range pages {
-			for _, link := range linksOf(pageAt(t, page)) {
-				links++
-				if why := leadsNowhere(t, page, link); why != "" {
-					t.Errorf("%s: link %s: %s", page, link, why)
-				}
+	for _, page := range allPages(t) {
+		for _, link := range linksOf(pageAt(t, page)) {
+			links++
+			if why := leadsNowhere(t, page, link); why != "" {
+				t.Errorf("%s: link %s: %s", page, link, why)
 			}
 		}
 	}
 	if links < 100 {
 		t.Errorf("the pages have %d links", links)
 	}
+}
+
+// allPages returns the pages of the repository, relative to this package.
+func allPages(t *testing.T) (out []string) {
+	t.Helper()
+	for _, pattern := range []string{"*.md", "docs/*.md", "samples/*.md", "samples/*/*.md"} {
+		pages, err := filepath.Glob(filepath.Join("..", pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, pages...)
+	}
+	return out
 }
 
 // leadsNowhere says why a link of a page leads nowhere; empty where it does lead somewhere.

@@ -67,7 +67,7 @@ func (w *watched) span(at path, h *making) *expr.Program {
 	return program
 }
 
-// runsAgain returns code that asks for another run after a success. A wait of nil is none.
+// runsAgain returns code that asks for another run after a success, unless wait is nil.
 func runsAgain(code dsl.Func, wait func(*dsl.Subject) (*time.Duration, error)) dsl.Func {
 	return func(ctx context.Context, r *dsl.Request) error {
 		if err := code(ctx, r); err != nil || r.Cause == dsl.Delete {

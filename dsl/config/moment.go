@@ -12,7 +12,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// moment compiles the handler's expression at into its timing, and adds what that reads to what it is known to read.
+// moment compiles the field at of a handler and sets the handler's timing. It adds the paths that the expression reads to the handler's reads.
 func (w *watched) moment(at path, h *making, out *dsl.Handler) {
 	if h.At == "" {
 		return

@@ -84,7 +84,7 @@ func (c generateCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 // Eval is Exec for callers without a frame.
 func (c generateCall) Eval(a cel.Activation) ref.Val { return c.Exec(interpreter.AsFrame(a)) }
 
-// generation returns the first call of generate() in an expression; nil if there is none.
+// generation returns the first call of generate() in an expression, or nil.
 func generation(e ast.Expr) (call ast.Expr) {
 	ast.PreOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) {
 		if call == nil && e.Kind() == ast.CallKind && e.AsCall().FunctionName() == generate {

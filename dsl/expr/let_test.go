@@ -172,7 +172,7 @@ func TestFaultsOfUsesOfLets(t *testing.T) {
 	}
 }
 
-// doubling are lets of which each has the one before it twice.
+// doubling returns lets. Each of them uses the let before it twice.
 func doubling(n int) []string {
 	out := []string{"l0 = self.spec.replicas"}
 	for i := range n {

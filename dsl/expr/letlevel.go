@@ -78,7 +78,7 @@ func (m *lets) sort() {
 	}
 }
 
-// circle returns the way from the first let of a way back to it; nil if there is none.
+// circle extends a way through lets until it is back at its first let. It returns that circle, or nil.
 func (m *lets) circle(way []string) []string {
 	seen := map[string]bool{}
 	var search func(way []string) []string

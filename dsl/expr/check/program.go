@@ -82,7 +82,7 @@ func (s *scope) find(name string) (valueType, bool) {
 	return valueType{}, false
 }
 
-// issue notes a fault of a part of the expression. A fault of a let is noted where it is used only if it is none where it stands.
+// issue notes a fault of a part of the expression. A fault inside a let is noted at the place of the let. It is noted at the use only if the let alone is correct.
 func (in *inspector) issue(of ast.Expr, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
 	let, program, begins := in.program.Let(of)

@@ -22,7 +22,7 @@ type Group struct {
 
 // Function is a function, a macro or an operator, for one kind of value.
 type Function struct {
-	// Names are what it is called by, with the name of its library, as in math.abs. Most have one name; functions that
+	// Names are the names of the function, with its library, as in math.abs. Most functions have one name. Functions that
 	// differ in little share an entry. Another entry may have the same name, for another kind of value.
 	Names []string
 	// Call shows how it is called: text.split(separator).
