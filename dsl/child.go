@@ -5,6 +5,7 @@ package dsl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -82,8 +83,10 @@ const (
 	// patch, replace, scale or set added to a list or a map of the template. Other fields stay as they are. The
 	// default.
 	DriftFields DriftPolicy = "fields"
-	// DriftStrict removes every field that is not in the template and was set by a kubectl command, also before the
-	// child was adopted. Fields that controllers or the server's defaults have set stay.
+	// DriftStrict removes every field that is not in the template, whoever has set it, also before the child was
+	// adopted. It leaves what the server's defaults and webhooks set, what is set by a subresource such as status and
+	// scale, fields of kube-controller-manager, kube-scheduler and kubelet, and those of [ChildSpec].Allow. Of metadata,
+	// only labels and annotations are removed.
 	DriftStrict DriftPolicy = "strict"
 	// DriftIgnore restores only the child itself and its tie to the owner. The child is applied when the rendered
 	// template changes. For values of Secrets, the operator remembers the last template only as long as the process
@@ -128,6 +131,9 @@ type ChildSpec struct {
 	OnDelete DeletePolicy
 	// Drift defaults to DriftFields.
 	Drift DriftPolicy
+	// Allow are field managers, by their full names, whose fields stay where Drift is DriftStrict: of controllers that
+	// complete the child, for example. It is for DriftStrict alone.
+	Allow []string
 	// OnImmutable defaults to FailImmutable.
 	OnImmutable ImmutablePolicy
 }
@@ -270,6 +276,12 @@ func (s ChildSpec) Validate() error {
 		if err != nil {
 			return err
 		}
+	}
+	if len(s.Allow) > 0 && s.Drift != DriftStrict {
+		return errors.New("allow is only for drift: strict")
+	}
+	if slices.Contains(s.Allow, "") {
+		return errors.New("allow has an empty name")
 	}
 	if s.Ownership == Unowned && s.OnDelete != "" {
 		return fmt.Errorf("onDelete %s: an object that is not owned is never deleted", s.OnDelete)

@@ -3,7 +3,11 @@
 
 package dsl
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/handwerk-dev/handwerk/dsl/shape"
+)
 
 // ChildView is the part of the children of one name that their owner's handlers look at. A change of the rest runs no
 // handler.
@@ -11,8 +15,10 @@ type ChildView struct {
 	// Fields are the paths: those that the template sets, those that expressions read, and where the engine keeps the
 	// condition [Ready], those by which it judges the child.
 	Fields []Path
-	// Strict: handlers take away what people add by any kubectl command; see [DriftStrict].
+	// Strict: handlers take away what others add, but for the control plane and the field managers in Allow; see
+	// [DriftStrict].
 	Strict bool
+	Allow  []string
 }
 
 // ChildView returns what handlers look at in the children of a name. Known is false if they may look at anything: a handler's
@@ -32,7 +38,9 @@ func (r *Resource) ChildView(name string) (view ChildView, known bool) {
 			view.Fields = append(view.Fields, Path(path))
 		}
 		view.Strict = view.Strict || made.Strict
+		view.Allow = append(view.Allow, made.Allow...)
 	}
+	view.Allow = slices.DeleteFunc(view.Allow, func(manager string) bool { return !r.allowed(name, manager) })
 	for _, h := range r.handlers {
 		for _, read := range h.Known.Reads.ChildFields {
 			switch {
@@ -50,6 +58,13 @@ func (r *Resource) ChildView(name string) (view ChildView, known bool) {
 		return ChildView{}, false
 	}
 	return view, known
+}
+
+// allowed reports whether no handler takes away what a field manager adds to the children of a name.
+func (r *Resource) allowed(name, manager string) bool {
+	return !slices.ContainsFunc(r.Makes, func(made shape.NamedChild) bool {
+		return made.Name == name && !slices.Contains(made.Allow, manager)
+	})
 }
 
 // looksAtAnyChild reports whether the handler may look at any field of any child: changes of children call it, or make

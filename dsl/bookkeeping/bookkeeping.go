@@ -18,6 +18,9 @@ const (
 	StateMark = `{"handwerk":`
 	// AppliedMark is the mark of the annotation with the digest of a child's template.
 	AppliedMark = "handwerk:"
+	// StrictMark is an [AppliedMark] of a child of which a cache holds what any field manager has set, because what it
+	// lacks in its template is taken away.
+	StrictMark = AppliedMark + "strict:"
 )
 
 // Is reports whether an annotation is bookkeeping.

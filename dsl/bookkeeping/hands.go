@@ -35,3 +35,13 @@ func HandOf(manager string) Hand {
 	}
 	return NoHand
 }
+
+// ControlPlane reports whether a field manager is a part of Kubernetes that fills in objects of others: they are not as
+// their authors want them without its fields. "before-first-apply" is the server's name for authors whom it does not know.
+func ControlPlane(manager string) bool {
+	switch manager {
+	case "kube-controller-manager", "kube-scheduler", "kubelet", "before-first-apply":
+		return true
+	}
+	return false
+}

@@ -173,8 +173,10 @@ type NamedChild struct {
 	// Sets are the fields that the template sets, as paths of keys: a field whose value or key is computed counts whole. An
 	// empty path is the whole object. Nil means that they are not known.
 	Sets [][]string
-	// Strict: fields that people set beside those of the template are taken away, whatever command they use.
+	// Strict: fields that others set beside those of the template are taken away, but for those of the control plane and
+	// of the field managers in Allow.
 	Strict bool
+	Allow  []string
 }
 
 // Misfit is an error with its place within an action's configuration.

@@ -144,22 +144,31 @@ func (r *rare) pick(key, value []byte, owner string) {
 
 // managers returns the field managers whose entries are held for an object.
 func (c *cutter) managers(metadata []byte) managers {
-	out := managers{markers: c.form.Markers}
+	out := managers{markers: c.form.Markers, own: c.form.Own}
 	if c.form.Made != "" {
-		notes := scan.Member(metadata, "annotations")
-		out.hands = strings.HasPrefix(scan.Text(scan.Member(notes, c.form.Made)), bookkeeping.AppliedMark)
+		mark := scan.Text(scan.Member(scan.Member(metadata, "annotations"), c.form.Made))
+		out.hands, out.all = strings.HasPrefix(mark, bookkeeping.AppliedMark), strings.HasPrefix(mark, bookkeeping.StrictMark)
 	}
 	return out
 }
 
-// managers are the field managers with one of these prefixes, and people's if hands is set.
+// managers are the field managers with one of these prefixes, and people's if hands is set. With all set, they are all
+// that set fields of the object itself, but for the operator and the control plane.
 type managers struct {
-	markers string
-	hands   bool
+	markers, own string
+	hands, all   bool
 }
 
-func (m managers) hold(manager string) bool {
-	return m.marks(manager) || m.hands && bookkeeping.HandOf(manager) != bookkeeping.NoHand
+// hold reports whether an entry of managedFields is held.
+func (m managers) hold(entry []byte) bool {
+	manager := scan.Text(scan.Member(entry, "manager"))
+	switch {
+	case m.marks(manager), m.hands && bookkeeping.HandOf(manager) != bookkeeping.NoHand:
+		return true
+	case !m.all || manager == m.own || bookkeeping.ControlPlane(manager):
+		return false
+	}
+	return scan.Text(scan.Member(entry, "subresource")) == ""
 }
 
 func (m managers) marks(manager string) bool {
@@ -173,12 +182,12 @@ func (m managers) marks(manager string) bool {
 
 // appendEntries appends the held managedFields entries, if there are any.
 func appendEntries(out, managedFields []byte, held managers) []byte {
-	if held == (managers{}) {
+	if held.markers == "" && !held.hands {
 		return out
 	}
 	before := len(out)
 	for entry := range scan.Elements(managedFields) {
-		if !held.hold(scan.Text(scan.Member(entry, "manager"))) {
+		if !held.hold(entry) {
 			continue
 		}
 		if len(out) == before {

@@ -30,8 +30,11 @@ type Form struct {
 	// held. Others are dropped, except those of Made. Empty drops all.
 	Markers string
 	// Made, when set, is the annotation of objects that the operator has made. For these, the entries of people are
-	// held, too, to find their changes.
+	// held, too, to find their changes; and those of everyone but the control plane, where its value says that the
+	// object's drift is strict.
 	Made string
+	// Own is the operator's field manager, whose entries Made does not hold.
+	Own string
 	// Owner is the key of the label that names an owner other than the controller; see [Object.Owned]. Optional.
 	Owner string
 }
@@ -50,7 +53,7 @@ func (f Form) WithDefaults() Form {
 		f.Keep, f.Notes = "", ""
 	}
 	if f.Profile == dsl.CacheLive {
-		f.Markers, f.Made = "", ""
+		f.Markers, f.Made, f.Own = "", "", ""
 	}
 	return f
 }

@@ -15,10 +15,11 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// TestWhoseEntriesAreHeld holds that the entries of the operator's marks are held, and people's for objects that the operator has made.
+// TestWhoseEntriesAreHeld holds that the entries of the operator's marks are held, people's for objects that the operator has made, and
+// others' where it undoes what they do.
 func TestWhoseEntriesAreHeld(t *testing.T) {
 	const made, mark = "op.handwerk.dev/applied", "op/observed/u-1"
-	form := Form{Markers: "was/observed/,op/observed/", Made: made}
+	form := Form{Markers: "was/observed/,op/observed/", Made: made, Own: "op"}
 	tests := map[string]struct {
 		form  Form
 		notes map[string]string
@@ -26,6 +27,7 @@ func TestWhoseEntriesAreHeld(t *testing.T) {
 	}{
 		"of an object that the operator has not made": {form, nil, []string{mark}},
 		"of one that it has made":                     {form, map[string]string{made: "handwerk:x"}, []string{mark, "kubectl-edit", "handwerk-adopted"}},
+		"of one whose drift is strict":                {form, map[string]string{made: "handwerk:strict:x"}, []string{mark, "kubectl-edit", "handwerk-adopted", "curl"}},
 		"of one whose annotation is another thing":    {form, map[string]string{made: "x"}, []string{mark}},
 		"where no marks are asked for":                {Form{Made: made}, map[string]string{made: "handwerk:x"}, []string{"kubectl-edit", "handwerk-adopted"}},
 		"where no form asks for it":                   {Form{}, map[string]string{made: "handwerk:x"}, nil},
@@ -38,9 +40,10 @@ func TestWhoseEntriesAreHeld(t *testing.T) {
 			u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 			u.SetAnnotations(tt.notes)
 			var entries []metav1.ManagedFieldsEntry
-			for _, manager := range []string{"op", mark, "kubectl-edit", "kube-controller-manager", "handwerk-adopted"} {
+			for _, manager := range []string{"op", mark, "kubectl-edit", "kube-controller-manager", "handwerk-adopted", "curl"} {
 				entries = append(entries, metav1.ManagedFieldsEntry{Manager: manager, FieldsV1: metav1.NewFieldsV1(`{"f:data":{}}`)})
 			}
+			entries = append(entries, metav1.ManagedFieldsEntry{Manager: "of a status", Subresource: "status", FieldsV1: metav1.NewFieldsV1(`{"f:status":{}}`)})
 			u.SetManagedFields(entries)
 			transform, err := NewTransform(tt.form, schema.GroupVersion{Version: "v1"}, logr.Discard())
 			if err != nil {

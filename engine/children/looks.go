@@ -5,9 +5,9 @@ package children
 
 import (
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
 	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
+	"github.com/handwerk-dev/handwerk/engine/drift"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -33,11 +33,11 @@ func looksOf(op *dsl.Operator, r *dsl.Resource) looks {
 		if !known {
 			continue
 		}
-		counts := func(manager string) bool {
-			hand := bookkeeping.HandOf(manager)
-			return hand == bookkeeping.Editing || hand == bookkeeping.Light && view.Strict
+		policy := dsl.DriftFields
+		if view.Strict {
+			policy = dsl.DriftStrict
 		}
-		out.names[made.Name] = look{cached.FieldsOf(append(view.Fields, out.own()...)), counts}
+		out.names[made.Name] = look{cached.FieldsOf(append(view.Fields, out.own()...)), drift.OthersOf(policy, op.Name, view.Allow).Count}
 	}
 	return out
 }

@@ -90,7 +90,7 @@ func (c *Reader) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*wa
 	}
 	w.applier = apply.Applier{
 		Owner: owner, Manager: s.family.settings.Operator.Name, Adopt: spec.Adopt,
-		Settled: &s.pass.Memory.settled, Found: &drift.Drift{}, Note: ownership.Note(spec, handler), Drift: spec.Drift,
+		Settled: &s.pass.Memory.settled, Found: &drift.Drift{}, Note: ownership.Note(spec, handler), Drift: spec.Drift, Allow: spec.Allow,
 		Lacking: kind != nil && kind.Informer(w.key.Namespace).Lacks(w.key, object.GetLabels()),
 	}
 	w.applier.Observer = w

@@ -18,7 +18,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
 )
 
-// Added are fields of a child that people have set and that the template does not have.
+// Added are fields of a child that others have set and that the template does not have.
 type Added struct {
 	// Fields are the paths to remove, in the form of managedFields; nil if nothing was searched.
 	Fields *fieldpath.Set
@@ -36,17 +36,10 @@ func (a Added) Empty() bool { return len(a.Paths) == 0 && len(a.Whole) == 0 }
 type Search struct {
 	// Own are the keys of the operator's labels and annotations.
 	Own []string
-	// Light: fields of tools that only note something on an object count, too.
-	Light bool
+	// By are those whose fields are searched for.
+	By Others
 	// Strict: every field that is not in the template, and not only entries of its lists and maps.
 	Strict bool
-}
-
-// Counts reports whether a search looks at an entry of managedFields: people have set its fields. Replicas that somebody sets by the
-// subresource scale have an entry only where the template has some, and then they are put back as they are there.
-func Counts(e metav1.ManagedFieldsEntry, light bool) bool {
-	hand := bookkeeping.HandOf(e.Manager)
-	return e.Subresource == "" && (hand == bookkeeping.Editing || hand == bookkeeping.Light && light)
 }
 
 // search is a search in progress.
@@ -58,11 +51,11 @@ type search struct {
 	some bool
 }
 
-// Added returns the fields of a child that people have set, that the desired template does not have, and that
+// Added returns the fields of a child that others have set, that the desired template does not have, and that
 // should be removed. Fields that the child's managedFields lack, or have for another version, are not found.
 func (how Search) Added(desired, live *unstructured.Unstructured) Added {
 	hands := slices.DeleteFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
-		return !Counts(e, how.Light) || e.APIVersion != desired.GetAPIVersion()
+		return !how.By.Set(e) || e.APIVersion != desired.GetAPIVersion()
 	})
 	if len(hands) == 0 {
 		return Added{} // true for nearly every child in every pass

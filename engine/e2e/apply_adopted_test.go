@@ -67,13 +67,13 @@ func TestApplyDistinguishesWhatAnAdoptedChildHad(t *testing.T) {
 		adopted, later string
 		hosts          any
 	}{
-		"what create made stays":                       {"fields", byCreate, "before web", "before web", true},
-		"what apply --server-side made stays":          {"fields", byApply, "before web", "before web", true},
-		"what edit added stays":                        {"fields", byEdit, "before web", "before web", true},
-		"it goes where drift is strict":                {"strict", byCreate, "web", "web", nil},
-		"what apply made goes where drift is strict":   {"strict", byApply, "web", "web", nil},
-		"all stays where drift is ignored":             {"ignore", byCreate, "before web", "before more web", true},
-		"what others made stays where drift is strict": {"strict", byEdit, "web", "web", true},
+		"what create made stays":                      {"fields", byCreate, "before web", "before web", true},
+		"what apply --server-side made stays":         {"fields", byApply, "before web", "before web", true},
+		"what edit added stays":                       {"fields", byEdit, "before web", "before web", true},
+		"it goes where drift is strict":               {"strict", byCreate, "web", "web", nil},
+		"what apply made goes where drift is strict":  {"strict", byApply, "web", "web", nil},
+		"all stays where drift is ignored":            {"ignore", byCreate, "before web", "before more web", true},
+		"what others made goes where drift is strict": {"strict", byEdit, "web", "web", nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -45,6 +45,7 @@ sized:
       spec: {containers: [{name: web, image: i}], volumes: [{name: tmp, emptyDir: {}}]}
 strict:
   drift: strict
+  allow: [sidecars, kubectl-annotate]
   template:
     apiVersion: apps/v1
     kind: Deployment
@@ -221,9 +222,30 @@ func handCases() map[string]handCase {
 		"a webhook's container": {deployments, "web",
 			act{"injector", strategic, pod(`{"containers":[{"name":"more","image":"i"}]}`), ""},
 			names("containers"), "more web", "more web", ""},
-		"a webhook's container where drift is strict": {deployments, "strict",
+		"a container by another program where drift is strict": {deployments, "strict",
 			act{"injector", strategic, pod(`{"containers":[{"name":"more","image":"i"}]}`), ""},
+			names("containers"), "more web", "web", "spec.template.spec.containers[name=more] added by injector"},
+		"a field by curl where drift is strict": {deployments, "strict",
+			act{"curl", merge, pod(`{"hostNetwork":true}`), ""},
+			at("spec", "template", "spec", "hostNetwork"), true, nil, "spec.template.spec.hostNetwork added by curl"},
+		"a label by k9s where drift is strict": {deployments, "strict",
+			act{"k9s", merge, `{"metadata":{"labels":{"more":"y"}}}`, ""},
+			at("metadata", "labels", "more"), "y", nil, "metadata.labels.more added by k9s"},
+		"apply --server-side --field-manager where drift is strict": {deployments, "strict",
+			act{"me", apply, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"NAME"},"spec":{"minReadySeconds":7}}`, ""},
+			at("spec", "minReadySeconds"), int64(7), nil, "spec.minReadySeconds added by me"},
+		"a container by a manager that is allowed": {deployments, "strict",
+			act{"sidecars", strategic, pod(`{"containers":[{"name":"more","image":"i"}]}`), ""},
 			names("containers"), "more web", "more web", ""},
+		"a command of kubectl that is allowed": {deployments, "strict",
+			act{"kubectl-annotate", merge, `{"metadata":{"annotations":{"more":"y"}}}`, ""},
+			at("metadata", "annotations", "more"), "y", "y", ""},
+		"a finalizer where drift is strict": {deployments, "strict",
+			act{"k9s", merge, `{"metadata":{"finalizers":["example.com/held"]}}`, ""},
+			at("metadata", "finalizers"), []any{"example.com/held"}, []any{"example.com/held"}, ""},
+		"a field by the control plane where drift is strict": {deployments, "strict",
+			act{"kube-controller-manager", merge, `{"spec":{"paused":true}}`, ""},
+			at("spec", "paused"), true, true, ""},
 		"a status": {deployments, "web",
 			act{"kubectl-edit", merge, `{"status":{"collisionCount":3}}`, "status"},
 			at("status", "collisionCount"), int64(3), int64(3), ""},

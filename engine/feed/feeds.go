@@ -98,7 +98,7 @@ func (y *Factory) New(s Settings) *Feed { return y.newIn(y.scope, s) }
 
 func (y *Factory) newIn(scope *Scope, s Settings) *Feed {
 	all := y.settings.Form
-	s.Source.Made, s.Source.Markers = all.Made, all.Markers
+	s.Source.Made, s.Source.Markers, s.Source.Own = all.Made, all.Markers, all.Own
 	in := y.settings.Cluster
 	in.Scope, in.CRDs = scope, y
 	return New(in, s)

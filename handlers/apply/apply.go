@@ -111,7 +111,7 @@ func (p *plan) built() actions.Built {
 		}
 		out.Children = append(out.Children, shape.NamedChild{
 			Name: name, Kind: c.kind, List: c.forEach != nil, Object: p.always(c), Maker: p.id, Needs: p.graph.Needs(name), Judged: c.ready != nil,
-			Sets: c.sets(), Strict: c.spec.Drift == dsl.DriftStrict,
+			Sets: c.sets(), Strict: c.spec.Drift == dsl.DriftStrict, Allow: c.spec.Allow,
 		})
 		out.Checks = append(out.Checks, func(s shape.Schemas) []error {
 			s.Current = p.shapes(s)

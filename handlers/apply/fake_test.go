@@ -101,7 +101,7 @@ func (c *cluster) Apply(_ context.Context, desired any, specs ...dsl.ChildSpec) 
 		return nil, &dsl.NotOwnedError{Resource: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName()}
 	}
 	spec := specs[0]
-	if known != nil && reflect.DeepEqual(known.made, desired) && known.spec == spec {
+	if known != nil && reflect.DeepEqual(known.made, desired) && reflect.DeepEqual(known.spec, spec) {
 		return known.live.DeepCopy(), nil
 	}
 	c.clock++
@@ -146,7 +146,7 @@ func (c *cluster) Stale(_ context.Context, desired any, spec dsl.ChildSpec) (boo
 	case !known.ours:
 		return false, nil, &dsl.NotOwnedError{Resource: "Thing", Name: name}
 	}
-	return !reflect.DeepEqual(known.made, desired) || known.spec != spec, known.live.DeepCopy(), nil
+	return !reflect.DeepEqual(known.made, desired) || !reflect.DeepEqual(known.spec, spec), known.live.DeepCopy(), nil
 }
 
 func (c *cluster) Live(ctx context.Context, desired any, spec dsl.ChildSpec) (*unstructured.Unstructured, error) {

@@ -63,7 +63,7 @@ func TestFaultsAreFoundWhenTheConfigurationIsLoaded(t *testing.T) {
 		"a mistyped template":       {"{a: {templade: {}}}", `apply.a.templade: unknown field (did you mean "template"?)`},
 		"an option that is not known": {
 			"{a: {volume: 1, template: {" + head + "{name: a}}}}",
-			"apply.a.volume: unknown field (want one of template, forEach, key, limit, includeWhen, readyWhen, ownership, adopt, onDelete, drift, onImmutable, rollout)",
+			"apply.a.volume: unknown field (want one of template, forEach, key, limit, includeWhen, readyWhen, ownership, adopt, onDelete, drift, allow, onImmutable, rollout)",
 		},
 		"an option in the short form":    {"{a: {forEach: [1], " + head + "{name: a}}}", "apply.a.forEach: is an option, beside which the child itself stands under template"},
 		"no kind":                        {"{a: {apiVersion: v1, metadata: {name: a}}}", "apply.a: kind is required"},
@@ -107,6 +107,14 @@ func TestFaultsAreFoundWhenTheConfigurationIsLoaded(t *testing.T) {
 		"recreating what is not owned": {
 			"{a: {ownership: none, onImmutable: recreate, template: {" + head + "{name: a}}}}",
 			"apply.a.onImmutable: onImmutable recreate: an object that is not owned is never deleted",
+		},
+		"managers that are allowed where drift is not strict": {
+			"{a: {drift: fields, allow: [k9s], template: {" + head + "{name: a}}}}",
+			"apply.a.allow: allow is only for drift: strict",
+		},
+		"managers that are none": {
+			"{a: {drift: strict, allow: [k9s, 7], template: {" + head + "{name: a}}}}",
+			"apply.a.allow.1: want text, found the number 7 (put it in quotes)",
 		},
 		"words of policies that are not known": {
 			"{a: {drift: strct, onImmutable: recreat, template: {" + head + "{name: a}}}}",

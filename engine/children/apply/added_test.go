@@ -57,7 +57,10 @@ func TestAdded(t *testing.T) {
 		"and where drift is strict":                      {bare, dsl.DriftStrict, "kubectl-edit", `{"f:data":{".":{},"f:b":{}}}`, []string{"data"}},
 		"nothing where drift is ignored":                 {data, dsl.DriftIgnore, "kubectl-edit", `{"f:data":{"f:b":{}}}`, nil},
 		"what another manager set":                       {data, "", "injector", `{"f:data":{"f:b":{}}}`, nil},
-		"what another manager set where drift is strict": {data, dsl.DriftStrict, "injector", `{"f:data":{"f:b":{}}}`, nil},
+		"what another manager set where drift is strict": {data, dsl.DriftStrict, "injector", `{"f:data":{"f:b":{}}}`, []string{"data.b"}},
+		"and where that manager is allowed":              {data, dsl.DriftStrict, "allowed", `{"f:data":{"f:b":{}}}`, nil},
+		"what the operator set itself":                   {data, dsl.DriftStrict, "op", `{"f:data":{"f:b":{}}}`, nil},
+		"what Kubernetes set itself":                     {data, dsl.DriftStrict, "kube-controller-manager", `{"f:data":{"f:b":{}}}`, nil},
 		"what was there before it was adopted":           {data, "", "handwerk-adopted", `{"f:data":{"f:b":{}}}`, nil},
 		"and where drift is strict, before":              {data, dsl.DriftStrict, "handwerk-adopted", `{"f:data":{"f:b":{}}}`, []string{"data.b"}},
 		"a label that the command label set":             {data, "", "kubectl-label", `{"f:metadata":{"f:labels":{"f:b":{}}}}`, nil},
@@ -86,7 +89,7 @@ func TestAdded(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			a := Applier{Drift: tt.drift, Owner: ownership.Owner{Keys: ownership.KeysOf(&dsl.Operator{Name: "op"})}}
+			a := Applier{Manager: "op", Drift: tt.drift, Allow: []string{"allowed"}, Owner: ownership.Owner{Keys: ownership.KeysOf(&dsl.Operator{Name: "op"})}}
 			live := objectOf(t, tt.of.version, tt.of.kind, tt.of.live)
 			entry := metav1.ManagedFieldsEntry{Manager: tt.manager, Operation: "Update", APIVersion: tt.of.version, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(tt.fields)}
 			if tt.manager == "kubectl-edit v2" {

@@ -35,8 +35,9 @@ type Applier struct {
 	Adopt dsl.Adoption
 	// Settled is the owner's, and lives as long as the process. Children of one owner may be applied at the same time.
 	Settled *Settled
-	// Drift says what is put back.
+	// Drift says what is put back. Allow are field managers whose fields stay where it is strict.
 	Drift dsl.DriftPolicy
+	Allow []string
 	// Vacant says that the place of the child was entered into the owner's record a moment ago
 	// because nothing was known to be there: what is found there has not become a child by that.
 	Vacant bool
@@ -183,7 +184,7 @@ func (a Applier) holds(desired, live *unstructured.Unstructured) bool {
 	}
 	a.Settled.mu.Lock()
 	defer a.Settled.mu.Unlock()
-	return a.Settled.of[name(live)] == content(live)
+	return a.Settled.of[name(live)] == a.content(live)
 }
 
 // asWanted reports whether live has what is desired, and nothing that is to be taken away.
@@ -289,12 +290,12 @@ func (a Applier) settle(desired, result *unstructured.Unstructured) {
 		if a.Settled.of == nil {
 			a.Settled.of = map[string]string{}
 		}
-		a.Settled.of[name(result)] = content(result)
+		a.Settled.of[name(result)] = a.content(result)
 	}
 }
 
 // content digests what a child is, without what changes by itself.
-func content(u *unstructured.Unstructured) string {
+func (a Applier) content(u *unstructured.Unstructured) string {
 	tree := make(map[string]any, len(u.Object))
 	for key, value := range u.Object {
 		if key != "status" && key != "metadata" {
@@ -303,7 +304,7 @@ func content(u *unstructured.Unstructured) string {
 	}
 	tree["labels"], tree["annotations"] = u.GetLabels(), u.GetAnnotations()
 	for _, e := range u.GetManagedFields() {
-		if bookkeeping.HandOf(e.Manager) != bookkeeping.NoHand && e.FieldsV1 != nil {
+		if (bookkeeping.HandOf(e.Manager) != bookkeeping.NoHand || a.others().Set(e)) && e.FieldsV1 != nil {
 			tree["managed by "+e.Manager+" "+string(e.Operation)+" "+e.APIVersion+" "+e.Subresource] = drift.FieldsOf(e).String()
 		}
 	}

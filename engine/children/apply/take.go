@@ -30,21 +30,24 @@ func (a Applier) inherits(live *unstructured.Unstructured) bool {
 	return a.Adopt == dsl.AdoptIfUnowned && a.Drift != dsl.DriftStrict && a.mark(live) == ""
 }
 
-// added finds what hands have set of a child that is to be taken away.
+// added finds what others have set of a child that is to be taken away.
 func (a Applier) added(desired, live *unstructured.Unstructured, strict bool) drift.Added {
 	if a.Drift == dsl.DriftIgnore || a.inherits(live) {
 		return drift.Added{}
 	}
-	return drift.Search{Own: a.Owner.Keys.All(), Light: a.Drift == dsl.DriftStrict, Strict: strict}.Added(desired, live)
+	return drift.Search{Own: a.Owner.Keys.All(), By: a.others(), Strict: strict}.Added(desired, live)
 }
+
+// others are those whose additions are taken away.
+func (a Applier) others() drift.Others { return drift.OthersOf(a.Drift, a.Manager, a.Allow) }
 
 // isOwn reports whether an entry is of what this operator has applied.
 func (a Applier) isOwn(e metav1.ManagedFieldsEntry) bool {
 	return e.Manager == a.Manager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
 }
 
-// take makes fields that hands have added this operator's: the next apply, which does not have them, takes them away,
-// unless a controller has set them as well. The mark is emptied with it, so that an apply comes also when the process ends
+// take makes fields that others have added this operator's: the next apply, which does not have them, takes them away,
+// unless a manager has set them as well that does not count. The mark is emptied with it, so that an apply comes also when the process ends
 // here. The result is the object as it is then, or as it was where there is nothing to take.
 func (a Applier) take(ctx context.Context, c dynamic.ResourceInterface, desired, now *unstructured.Unstructured, find func(now *unstructured.Unstructured) drift.Added) (*unstructured.Unstructured, error) {
 	for attempt := 0; ; attempt++ {
@@ -76,7 +79,7 @@ func (a Applier) taken(desired, now *unstructured.Unstructured, fields *fieldpat
 		switch {
 		case a.isOwn(e):
 			own = len(out)
-		case drift.Counts(e, a.Drift == dsl.DriftStrict) && e.APIVersion == desired.GetAPIVersion():
+		case a.others().Set(e) && e.APIVersion == desired.GetAPIVersion():
 			rest := drift.FieldsOf(e).Difference(fields)
 			if rest.Empty() {
 				continue

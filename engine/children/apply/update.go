@@ -138,7 +138,7 @@ func (ch change) read(ctx context.Context, live *unstructured.Unstructured) (*un
 	return now, nil
 }
 
-// find finds what hands have added.
+// find finds what others have added.
 func (ch change) find(now *unstructured.Unstructured) drift.Added {
 	return ch.applier.added(ch.desired, now, ch.applier.Drift == dsl.DriftStrict)
 }
@@ -191,7 +191,7 @@ func (ch change) sum(live, result *unstructured.Unstructured) Deed {
 	return ch.deed
 }
 
-// prepare sees to what hands have set, before the template is applied. The result is the child as it is then.
+// prepare sees to what others have set, before the template is applied. The result is the child as it is then.
 func (ch change) prepare(ctx context.Context, live, now *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	switch {
 	case now == nil:

@@ -35,7 +35,11 @@ func (o Owner) Complete(desired *unstructured.Unstructured, namespaced bool, spe
 		return fmt.Errorf("reading object %s: %w", PlaceOf(desired).People(), err)
 	}
 	encodeValues(desired)
-	mark := bookkeeping.AppliedMark + digest(withoutValues(desired))
+	mark := bookkeeping.AppliedMark
+	if spec.Drift == dsl.DriftStrict {
+		mark = bookkeeping.StrictMark
+	}
+	mark += digest(withoutValues(desired))
 	if err := unstructured.SetNestedField(desired.Object, mark, "metadata", "annotations", o.Keys.Applied); err != nil {
 		return fmt.Errorf("reading object %s: %w", PlaceOf(desired).People(), err)
 	}

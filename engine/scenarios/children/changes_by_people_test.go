@@ -21,7 +21,7 @@ import (
 const theirsWithPod = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: default}, spec: {template: {spec: {hostNetwork: true, containers: [{name: more, image: m}]}}}}`
 
 // keepsPod keeps a Deployment with a container.
-func keepsPod(policy dsl.DriftPolicy) func(*dsl.Resource, *enginetest.Journal) {
+func keepsPod(policy dsl.DriftPolicy, allow ...string) func(*dsl.Resource, *enginetest.Journal) {
 	return func(foo *dsl.Resource, j *enginetest.Journal) {
 		foo.Owns(scene.Deployments)
 		foo.OnReconcile("child", j.Note("child", func(ctx context.Context, r *dsl.Request) error {
@@ -29,7 +29,7 @@ func keepsPod(policy dsl.DriftPolicy) func(*dsl.Resource, *enginetest.Journal) {
 			_, err := r.Children.Apply(ctx, map[string]any{
 				"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web"},
 				"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": containers}}},
-			}, dsl.ChildSpec{Drift: policy})
+			}, dsl.ChildSpec{Drift: policy, Allow: allow})
 			return err
 		}))
 	}
@@ -73,7 +73,11 @@ func TestTheDriftPolicyDecidesWhatPeopleMayAddToAChild(t *testing.T) {
 		"a container goes, a field stays":              {Operator: keepsPod(""), Play: add("kubectl", both, alone+"true")},
 		"both go where drift is strict":                {Operator: keepsPod(dsl.DriftStrict), Play: add("kubectl", both, alone+"<nil>")},
 		"both stay where drift is ignored":             {Operator: keepsPod(dsl.DriftIgnore), Play: add("kubectl", nil, all)},
-		"both stay where another manager adds":         {Operator: keepsPod(dsl.DriftStrict), Play: add("injector", nil, all)},
+		"both stay where another manager adds":         {Operator: keepsPod(""), Play: add("injector", nil, all)},
+		"they go where it adds, and drift is strict":   {Operator: keepsPod(dsl.DriftStrict), Play: add("injector", both, alone+"<nil>")},
+		"they stay where it is allowed":                {Operator: keepsPod(dsl.DriftStrict, "injector"), Play: add("injector", nil, all)},
+		"they go where another one is allowed":         {Operator: keepsPod(dsl.DriftStrict, "injector"), Play: add("injectors", both, alone+"<nil>")},
+		"they stay where Kubernetes itself adds":       {Operator: keepsPod(dsl.DriftStrict), Play: add("kube-controller-manager", nil, all)},
 		"both stay where the hand is a light one":      {Operator: keepsPod(""), Play: add("kubectl-label", nil, all)},
 		"they go where it is one, and drift is strict": {Operator: keepsPod(dsl.DriftStrict), Play: add("kubectl-label", both, alone+"<nil>")},
 		"what a controller sets as well stays, and costs one attempt": {Operator: keepsPod(""), Play: func(s *scene.Stage) {
@@ -83,6 +87,23 @@ func TestTheDriftPolicyDecidesWhatPeopleMayAddToAChild(t *testing.T) {
 			s.Settle()
 			s.Wrote(both...)
 			rests(s, all)
+		}},
+		"what an allowed manager sets as well stays, and costs one attempt": {Operator: keepsPod(dsl.DriftStrict, "injector"), Play: func(s *scene.Stage) {
+			s.Begin()
+			s.Apply("injector", theirsWithPod)
+			s.Apply("curl", theirsWithPod)
+			s.Settle()
+			s.Wrote(both...)
+			rests(s, all)
+		}},
+		"a manager that adds again and again is met each time": {Operator: keepsPod(dsl.DriftStrict), Play: func(s *scene.Stage) {
+			s.Begin()
+			for range 3 {
+				s.Apply("injector", theirsWithPod)
+				s.Settle()
+				wantPod(s, alone+"<nil>")
+			}
+			s.Wrote(twice, twice, twice, twice, twice, twice)
 		}},
 		"a changed template goes out where drift is ignored": {Operator: keepsPod(dsl.DriftIgnore), Play: func(s *scene.Stage) {
 			s.Begin()

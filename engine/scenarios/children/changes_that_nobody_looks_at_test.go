@@ -53,6 +53,8 @@ func TestAChangeOfAChildThatNobodyLooksAtRunsNoHandler(t *testing.T) {
 		"a finalizer":                                               {change: setsOf([]any{"example.com/x"}, "metadata", "finalizers")},
 		"a label by kubectl label":                                  {change: byHand("kubectl-label")},
 		"a label by kubectl label where drift is strict":            {options: "drift: strict,", change: byHand("kubectl-label"), want: "app report"},
+		"a label by another program where drift is strict":          {options: "drift: strict,", change: byHand("curl"), want: "app report"},
+		"a label by a manager that is allowed":                      {options: "drift: strict, allow: [curl],", change: byHand("curl")},
 		"a label by kubectl edit":                                   {change: byHand("kubectl-edit"), want: "app report"},
 		"a label of the template":                                   {change: setsOf("x", "metadata", "labels", "app"), want: "app report"},
 		"a field of the template":                                   {change: setsOf(int64(5), "spec", "replicas"), want: "app report"},
