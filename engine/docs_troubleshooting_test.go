@@ -30,9 +30,9 @@ type sayings struct {
 }
 
 // TestTroubleshootingQuotesTheProgram holds that each line, Event, condition, metric and flag that
-// docs/troubleshooting.md quotes is said by the program, in these words.
+// docs/troubleshooting.md and docs/log.md quote is said by the program, in these words.
 func TestTroubleshootingQuotesTheProgram(t *testing.T) {
-	page, said := readPage(t, "../docs/troubleshooting.md"), listen(t)
+	page, said := pagesOfTroubles(t), listen(t)
 	// others' are words of Kubernetes, and of the page's own examples.
 	others := []string{
 		"operator.yaml:12:7: …", "connection refused", "no such host", "x509: …", "process_resident_memory_bytes",
@@ -42,19 +42,19 @@ func TestTroubleshootingQuotesTheProgram(t *testing.T) {
 	}
 	quotes := quotesOf(page)
 	if len(quotes) < 100 {
-		t.Errorf("the page has %d quotes", len(quotes))
+		t.Errorf("the pages have %d quotes", len(quotes))
 	}
 	for _, quote := range quotes {
 		if !slices.Contains(others, quote) && !said.says(quote) {
-			t.Errorf("docs/troubleshooting.md quotes %q, which the program does not say", quote)
+			t.Errorf("docs/troubleshooting.md or docs/log.md quotes %q, which the program does not say", quote)
 		}
 	}
 }
 
-// TestTroubleshootingKnowsEachLine holds that who looks for a line of the log, the reason of an Event or a metric
-// of ours in docs/troubleshooting.md finds it.
+// TestTroubleshootingKnowsEachLine holds that readers find each line of the log, each reason of an Event and each
+// metric of ours in docs/troubleshooting.md or docs/log.md.
 func TestTroubleshootingKnowsEachLine(t *testing.T) {
-	page, said := readPage(t, "../docs/troubleshooting.md"), listen(t)
+	page, said := pagesOfTroubles(t), listen(t)
 	quotes := quotesOf(page)
 	for _, all := range []map[string]string{said.lines, said.reasons, said.metrics()} {
 		if len(all) < 5 {
@@ -62,10 +62,16 @@ func TestTroubleshootingKnowsEachLine(t *testing.T) {
 		}
 		for _, text := range slices.Sorted(maps.Keys(all)) {
 			if !slices.Contains(quotes, text) {
-				t.Errorf("docs/troubleshooting.md does not explain %q (%s)", text, all[text])
+				t.Errorf("docs/troubleshooting.md and docs/log.md do not explain %q (%s)", text, all[text])
 			}
 		}
 	}
+}
+
+// pagesOfTroubles is the text of the pages that explain what an operator says.
+func pagesOfTroubles(t *testing.T) string {
+	t.Helper()
+	return readPage(t, "../docs/troubleshooting.md") + "\n" + readPage(t, "../docs/log.md")
 }
 
 func readPage(t *testing.T, path string) string {
