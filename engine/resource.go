@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -236,7 +237,7 @@ func (r *resource) IsKey(namespace, name string) bool {
 
 // Refused notes how a handler, or one of the pass's own requests, ended: whether a right was missing, or the server.
 func (r *resource) Refused(key cache.ObjectName, handler string, err error) {
-	missing := err != nil && apierrors.IsForbidden(err)
+	missing := err != nil && apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 	again := missing || feed.Unanswered(err)
 	if r.box.Refused(key, handler, again) && !again && r.engine.access.Lacks() {
 		r.engine.access.Retry()

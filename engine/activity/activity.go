@@ -157,7 +157,7 @@ func (x *Hooks) run(ctx context.Context, h *dsl.Handler) error {
 		}
 		last = err
 		_, waits := attempt.Waits(err)
-		if r = attempt.Note(h, r, err, time.Now(), func(error) bool { return false }); err == nil {
+		if r = attempt.Note(h, r, err, time.Now(), "", func(error) bool { return false }); err == nil {
 			failed.over()
 			return nil
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/guard"
 	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/notfound"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/transport"
 )
@@ -175,8 +176,9 @@ func Laid(err, wrong error) error {
 }
 
 // Note returns the record of a handler after an attempt that came to an error, nil for none. Unreached reports whether an error
-// says no more than that the server is away.
-func Note(h *dsl.Handler, r book.Record, err error, now time.Time, unreached func(error) bool) book.Record {
+// says no more than that the server is away. Namespace is that of the handler's object, empty for none: what is refused because it
+// is being deleted is not tried again.
+func Note(h *dsl.Handler, r book.Record, err error, now time.Time, namespace string, unreached func(error) bool) book.Record {
 	most, waits := Waits(err)
 	switch {
 	case err == nil:
@@ -185,6 +187,8 @@ func Note(h *dsl.Handler, r book.Record, err error, now time.Time, unreached fun
 		return r.Wait(h, err, most, now)
 	case unreached(err):
 		return r.Unreached(h, err, now)
+	case errors.Is(err, errEnded) || notfound.Ends(err, namespace):
+		return r.End(h, err, now)
 	}
 	return r.Fail(h, err, now)
 }

@@ -5,6 +5,7 @@ package attempt
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -77,7 +78,7 @@ func (a *Subhandlers) all(ctx context.Context, r *dsl.Request) error {
 		return dsl.Permanent(wrong)
 	}
 	var ids, open, failed []string
-	wait := time.Duration(-1)
+	wait, ended := time.Duration(-1), true
 	for _, h := range all {
 		ids = append(ids, h.ID)
 		record := a.one(ctx, h, r, a.Known.Get(h.ID))
@@ -93,7 +94,7 @@ func (a *Subhandlers) all(ctx context.Context, r *dsl.Request) error {
 		}
 		switch {
 		case record.Failed:
-			failed = append(failed, said)
+			failed, ended = append(failed, said), ended && record.Ended
 		case !record.Done && record != book.Record{}:
 			open = append(open, said)
 			if left := max(record.Waits(time.Now()), time.Nanosecond); wait < 0 || left < wait {
@@ -106,12 +107,27 @@ func (a *Subhandlers) all(ctx context.Context, r *dsl.Request) error {
 	case len(open) > 0:
 		return dsl.Waiting("sub-handlers ("+strings.Join(open, "; ")+")", wait)
 	case len(failed) > 0:
-		return dsl.Permanent(fmt.Errorf("sub-handlers failed for good: %s", strings.Join(failed, "; ")))
+		return dsl.Permanent(&failedParts{strings.Join(failed, "; "), ended})
 	case then != nil:
 		return finally(ctx, then, r)
 	}
 	return nil
 }
+
+// errEnded is the error of a handler whose sub-handlers have failed for good because the namespace is being deleted.
+var errEnded = errors.New("the namespace is being deleted")
+
+// failedParts says which sub-handlers have failed for good. Ended: all of them because the namespace is being deleted.
+type failedParts struct {
+	said  string
+	ended bool
+}
+
+// Error names the sub-handlers with their errors.
+func (e *failedParts) Error() string { return "sub-handlers failed for good: " + e.said }
+
+// Is says what it is to [Note].
+func (e *failedParts) Is(target error) bool { return e.ended && target == errEnded }
 
 // finally runs what a handler does in the end. What that wants counts when it has come to its end in time; what sub-handlers
 // wanted, and that they are through, does whatever becomes of it.
@@ -168,7 +184,11 @@ func (a *Subhandlers) one(ctx context.Context, h *dsl.Handler, parent *dsl.Reque
 
 // note returns the record of a sub-handler after an attempt, and says what came of that.
 func (a *Subhandlers) note(h *dsl.Handler, r *dsl.Request, before book.Record, err error, took time.Duration) book.Record {
-	after := Note(h, before, err, time.Now(), a.Errors.Unreached)
+	namespace := ""
+	if r.Object != nil {
+		namespace = r.Object.GetNamespace()
+	}
+	after := Note(h, before, err, time.Now(), namespace, a.Errors.Unreached)
 	parent, _, _ := strings.Cut(r.Handler, "/")
 	a.Metrics.Handled(ops.HandlerRun{
 		Resource: a.Resource, Handler: parent + "/*", Cause: r.Cause, Outcome: Outcome(err, after.Done, after.Failed), Duration: took,

@@ -93,13 +93,14 @@ func goesOn(h *dsl.Handler, c dsl.Cause) bool {
 	return c != "" && !c.Lasting() && (h.On(c) || c == dsl.Again)
 }
 
-// dueInDeletion returns the cause in a deletion. A success counts for that deletion, and a failure for good as long
-// as the view is the same: a person changes it to say that the reason is mended.
+// dueInDeletion returns the cause in a deletion. A success counts for that deletion, and so does the end of the
+// namespace. A failure for good counts as long as the view is the same: a person changes it to say that the reason is
+// mended.
 func (e Entry) dueInDeletion(h *dsl.Handler, f Facts) dsl.Cause {
 	if !h.On(dsl.Delete) {
 		return e.resumedInDeletion(h, f)
 	}
-	if e.DeleteDone(f.Deletion) && (!e.Try.Failed || e.Try.View == f.Now) {
+	if e.DeleteDone(f.Deletion) && (!e.Try.Failed || e.Try.Ended || e.Try.View == f.Now) {
 		return ""
 	}
 	return dsl.Delete

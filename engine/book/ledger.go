@@ -176,7 +176,7 @@ func (l *Ledger) DeleteDone() map[string]bool {
 	out := map[string]bool{}
 	for _, h := range l.rules.Handlers {
 		e := l.Entry(h)
-		out[h.ID] = e.DeleteDone(l.subject.Deletion) && !e.Try.Failed
+		out[h.ID] = e.DeleteDone(l.subject.Deletion) && (!e.Try.Failed || e.Try.Ended)
 	}
 	return out
 }

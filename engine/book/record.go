@@ -32,6 +32,8 @@ type Record struct {
 	Done bool `json:"done,omitempty"`
 	// Failed: it has failed for good.
 	Failed bool `json:"failed,omitempty"`
+	// Ended: it has failed for good because its object's namespace is being deleted. That keeps no deletion from going on.
+	Ended bool `json:"ended,omitempty"`
 	// Message is the last error, shortened.
 	Message string `json:"message,omitempty"`
 	// Step is how many of the handler's steps are done; see dsl.Request.
@@ -222,6 +224,18 @@ func (r Record) inTime(h *dsl.Handler, err error, now time.Time) Record {
 		r.Attempts-- // the failed one counts already
 	}
 	return r
+}
+
+// End notes a failed attempt of a handler that cannot succeed any more, because its object's namespace is being deleted.
+// An error that the handler ignores is a success.
+func (r Record) End(h *dsl.Handler, err error, now time.Time) Record {
+	out := r.Fail(h, err, now)
+	if out.Done && !out.Failed {
+		return out
+	}
+	out = r.Start(h, now).fail(h, dsl.Permanent(err), now, 0, false)
+	out.Ended = true
+	return out
 }
 
 // Unreached notes an attempt that failed because the API server was unreachable. All such attempts in a row use up

@@ -65,3 +65,43 @@ func TestNamespaceDeletedInMidCycle(t *testing.T) {
 	}
 	spaces.AwaitGone(t, s.ns)
 }
+
+// TestNamespaceDeletedWithItsOwners: a namespace goes although delete handlers of the objects in it would make something there. Each
+// of them is refused once, and what comes after it runs.
+func TestNamespaceDeletedWithItsOwners(t *testing.T) {
+	t.Parallel()
+	const owners = 5
+	s, spaces := newStage(t), plane.Objects("namespaces.v1", "")
+	s.play(t, func(r *dsl.Resource) {
+		r.Owns(configMaps)
+		r.OnReconcile("level", s.Note("level", func(ctx context.Context, r *dsl.Request) error {
+			_, err := r.Children.Apply(ctx, configMap(r.Object.GetName(), "x"), dsl.ChildSpec{Handler: "level", Name: "settings"})
+			return err
+		}))
+		r.OnDelete("backup", s.Note("backup", func(ctx context.Context, r *dsl.Request) error {
+			backup := configMap(r.Object.GetName()+"-backup", "x")
+			backup["metadata"].(map[string]any)["namespace"] = s.ns
+			_, err := r.Client.Create(ctx, backup)
+			return err
+		}))
+		r.OnDelete("farewell", s.Note("farewell", nil), dsl.After("backup"))
+	})
+	for i := range owners {
+		s.works.Create(t, work(fmt.Sprintf("w%d", i), "a"))
+	}
+	for i := range owners {
+		s.maps.Await(t, fmt.Sprintf("w%d", i), "being made", func(*unstructured.Unstructured) bool { return true })
+	}
+	spaces.Delete(t, s.ns)
+	spaces.AwaitGone(t, s.ns)
+	for i := range owners {
+		s.Await(t, 1, "backup", fmt.Sprintf("w%d", i))
+		s.Await(t, 1, "farewell", fmt.Sprintf("w%d", i))
+	}
+	refused := s.proxy.Requests(func(r cluster.Request) bool {
+		return r.Code == http.StatusForbidden && r.Verb == "create" && r.Resource == "configmaps"
+	})
+	if n := len(refused); n == 0 || n > owners {
+		t.Errorf("%d creations were refused, want one for each of %d owners at most", n, owners)
+	}
+}

@@ -15,6 +15,13 @@ import (
 // short, because a new namespace of that name may be created at any time.
 const believed = 10 * time.Second
 
+// Ends reports whether a request was refused because this namespace is being deleted. That cannot be taken back: nothing
+// is made in it any more, and all that is in it goes.
+func Ends(err error, namespace string) bool {
+	cause, refused := apierrors.StatusCause(err, corev1.NamespaceTerminatingCause)
+	return refused && cause.Message == "namespace "+namespace+" is being terminated"
+}
+
 // Namespaces remembers namespaces that are being deleted, from refusals of the API server: otherwise children and
 // Events of each object in such a namespace would be refused again and again. The zero value is empty. Its methods
 // are safe for use by several goroutines.

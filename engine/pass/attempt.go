@@ -198,7 +198,7 @@ func (p *pass) offered(ctx context.Context, wants *dsl.Patch, set []metav1.Condi
 func (p *pass) enter(st State, j *Job, err error, took time.Duration) State {
 	j.Ran = true
 	before, now := j.Record, time.Now()
-	j.Record = attempt.Note(j.Reader.Handler, before, err, now, p.Host.Unreached)
+	j.Record = attempt.Note(j.Reader.Handler, before, err, now, p.namespace(err), p.Host.Unreached)
 	st = p.slow(st, j, before, now)
 	done := Attempted{Handler: j.Reader.Handler, Cause: j.Cause, Attempt: before.Attempts + 1, Took: took, Err: err}
 	if err != nil {
@@ -257,7 +257,20 @@ func (p *pass) blocker(st State, h *dsl.Handler) string {
 	return ""
 }
 
-// blocks reports whether handlers that come after this one have to wait.
+// namespace returns the namespace that the object is in, or that it is itself; empty for none, and where there is no error for
+// which that matters.
+func (p *pass) namespace(err error) string {
+	if err == nil || p.resourceWide() {
+		return ""
+	}
+	if kind := p.Object.GroupVersionKind(); kind.Kind == "Namespace" && kind.Group == "" {
+		return p.Key.Name
+	}
+	return p.Key.Namespace
+}
+
+// blocks reports whether handlers that come after this one have to wait. One that has ended with its namespace does not keep the
+// others from seeing the object off.
 func (p *pass) blocks(st State, r book.Handler) bool {
 	if j := st.Jobs.Of(r); j != nil {
 		return !j.Through()
@@ -266,7 +279,7 @@ func (p *pass) blocks(st State, r book.Handler) bool {
 		return true
 	}
 	e := p.ledger.Entry(r)
-	failed := e.FailedFor != "" && p.Deletion == "" || p.Deletion != "" && e.DeleteDone(p.Deletion) && e.Try.Failed
+	failed := e.FailedFor != "" && p.Deletion == "" || p.Deletion != "" && e.DeleteDone(p.Deletion) && e.Try.Failed && !e.Try.Ended
 	return failed && p.sees(st.Draft, r, AskFor(r.Handler)).Keeps()
 }
 

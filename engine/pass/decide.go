@@ -169,6 +169,9 @@ type Situation struct {
 // Decide decides what a handler is to run for, empty for nothing, and returns its entry with all that has come up.
 func Decide(h *dsl.Handler, e book.Entry, s Situation) (book.Entry, dsl.Cause) {
 	e = s.enter(h, e)
+	if e.Try.Ended && s.Deletion == "" {
+		return e, "" // nothing can be made in its namespace any more, whatever has changed
+	}
 	c := e.Due(h, s.Facts)
 	t := s.triggered(h)
 	switch {

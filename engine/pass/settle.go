@@ -99,7 +99,7 @@ func (p *pass) holdsUp(d Draft, r book.Handler) bool {
 		return false
 	}
 	e := p.ledger.Entry(r)
-	return e.DeleteDone(p.Deletion) && e.Try.Failed && p.sees(d, r, dsl.Delete).Keeps()
+	return e.DeleteDone(p.Deletion) && e.Try.Failed && !e.Try.Ended && p.sees(d, r, dsl.Delete).Keeps()
 }
 
 // settle turns outcomes into what is to be stored.

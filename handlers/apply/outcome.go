@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -123,10 +125,16 @@ func (e *failedError) Error() string { return e.text }
 func (e *failedError) Unwrap() error { return e.cause }
 
 // commonCause returns the error of one failure if all failures are of its kind, so that the engine recognises an
-// unreachable server or a missing right; nil otherwise. It does not return errors that say when to retry, because
+// unreachable server or a missing right; nil otherwise. It returns the refusal of a namespace that is being deleted in
+// any case, because the engine knows which namespace ends the handler. It does not return errors that say when to retry, because
 // verdict decides that. A denial that is not about a right must not wake the handler when rights change.
 func (r result) commonCause() error {
 	first := r.failures[0]
+	for _, f := range r.failures {
+		if apierrors.HasStatusCause(f.err, corev1.NamespaceTerminatingCause) {
+			return f.err
+		}
+	}
 	for _, f := range r.failures {
 		_, temporary := dsl.IsTemporary(f.err)
 		if f.reason != first.reason || temporary || dsl.IsPermanent(f.err) || f.reason == reasonQuota || f.reason == reasonDenied {
