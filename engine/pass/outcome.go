@@ -12,7 +12,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/book"
 )
 
-// told returns the readers whose outcomes others read, and those that run when such an outcome changes.
+// told returns the readers whose outcomes others read, and those that read such outcomes.
 func told(readers []book.Handler) (told, hears []book.Handler) {
 	read := map[string]bool{}
 	for _, r := range readers {
@@ -21,7 +21,7 @@ func told(readers []book.Handler) (told, hears []book.Handler) {
 				read[p[0]] = true
 			}
 		}
-		if len(r.View.Outcomes) > 0 {
+		if len(r.Known.Reads.Outcomes) > 0 {
 			hears = append(hears, r)
 		}
 	}
@@ -50,9 +50,26 @@ func (p *pass) recall(st State) State {
 
 // listen notes which outcomes a handler knows when it is its turn.
 func (p *pass) listen(st State, r book.Handler) {
-	if p.heard != nil && len(r.View.Outcomes) > 0 {
-		p.heard[r.ID] = st.Look.Heard(r.View)
+	if p.heard != nil && len(r.Known.Reads.Outcomes) > 0 {
+		p.heard[r.ID] = st.heardBy(r)
 	}
+}
+
+// heardBy returns the outcomes that a handler reads, as they are now.
+func (st State) heardBy(r book.Handler) (out []any) {
+	for _, path := range r.Known.Reads.Outcomes {
+		if len(path) > 0 {
+			out = append(out, st.Look.Outcomes().At(path))
+		}
+	}
+	return out
+}
+
+// listens reports whether a handler is to know a change of the outcomes that it reads: it looks at them, or its filters, which may read
+// them, have turned it away.
+func (st State) listens(r book.Handler) bool {
+	why, is := st.whyOf(r)
+	return len(r.View.Outcomes) > 0 || is && (why.Reason == WhenFalse || why.Reason == WhenFails)
 }
 
 // tell lets handlers after this one know what came of it, if others read that.
@@ -160,7 +177,7 @@ func (p *pass) outcomes(st State) State {
 		st.Due = st.Due.AtOnce()
 	}
 	for _, r := range p.Rules.Hears {
-		if heard, had := p.heard[r.ID]; had && !reflect.DeepEqual(heard, st.Look.Heard(r.View)) {
+		if heard, had := p.heard[r.ID]; had && st.listens(r) && !reflect.DeepEqual(heard, st.heardBy(r)) {
 			st.Due = st.Due.AtOnce()
 		}
 	}

@@ -26,7 +26,7 @@ type Rules struct {
 	// Ledger is what books of objects are about, Schedules what those are about of handlers that run for the resource
 	// as a whole.
 	Ledger, Schedules book.Rules
-	// Told are the readers whose outcomes others read, and Hears those that run when an outcome changes that they read.
+	// Told are the readers whose outcomes others read, and Hears those that read them.
 	Told, Hears []book.Handler
 	// Relates are the handlers that run for related objects.
 	Relates []*dsl.Handler
