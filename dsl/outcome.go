@@ -86,6 +86,10 @@ func (h *Handler) ReadsOutcome(id string) bool {
 // or the handler runs again.
 func (h *Handler) outcomeLasts() bool { return h.Level() || h.Stores() || h.On(Resume) || h.On(Delete) }
 
+// outcomeOutlasts reports whether what came of the handler is also known again after a restart that meets the object in its
+// deletion, when most handlers do not run any more.
+func (h *Handler) outcomeOutlasts() bool { return h.Stores() || h.On(Delete) }
+
 // checkOutcomes reports outcomes that handlers cannot read: of all handlers at once, their own, those of handlers that read
 // theirs, and those that are not known after a restart. That a handler exists is checked with the expression.
 func (r *Resource) checkOutcomes(c check) {
@@ -103,6 +107,8 @@ func (r *Resource) checkOutcomes(c check) {
 			case other == nil || slices.Contains(next[h], other):
 			case other != h && !other.outcomeLasts():
 				of.fault("", "it reads handlers.%s, which is not known after a restart (want create, update or reconcile among the causes of handler %[1]s)", other.ID)
+			case other != h && h.On(Delete) && !other.outcomeOutlasts():
+				of.fault("", "it runs for deletions and reads handlers.%s, which is not known after a restart in a deletion (want causes: [create, update] of handler %[1]s, or no delete here)", other.ID)
 			default:
 				next[h] = append(next[h], other)
 			}

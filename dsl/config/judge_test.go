@@ -31,7 +31,7 @@ func beyond() []beyondSchema {
 			`unknown (variable|relation|child|index|entry) `, `: unknown parameter "\w+"`, `unknown function "\w+"( \(did you mean "\w+"\?\))?$`, `: unexpected `, ` closes nothing`,
 			` is no name for a let: `, `the lets need each other in a circle: `, `there is a let \w+ already \(at `, ` reads \w+, (which is not there here|and a macro )`, ` is not there in a let of the operator`, `let \w+ \(at \S+\): self is not for startup`, `: want true or false, found a whole number`,
 			` is no operator: `, `write && for and`, ` has no closing [}']$`, ` is (not|never) known to a `, ` is not there in (a schedule|an index|a relation|at|runAgainAfter)\b`, `write timestamp\(`, `: a key (of an index )?is text, a number or true or false`, `the result is `,
-			`it reads (its own outcome|handlers\.)`, ` read each other's outcomes`, `read handlers as a whole`, `a condition has a when of its own`, `is about entries of set`,
+			`it (runs for deletions and )?reads (its own outcome|handlers\.)`, ` read each other's outcomes`, `read handlers as a whole`, `a condition has a when of its own`, `is about entries of set`,
 			`name the child that is meant`, `is the same for every item`, `want one expression: `, `a key cannot have \$\{…\}`,
 			`: generate\(\) (makes|would|cannot) `, `current has no child with `,
 		}},

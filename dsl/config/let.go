@@ -116,7 +116,7 @@ func (l *loader) operatorLets(op *dsl.Operator) {
 }
 
 // ofAResource are the variables that mean something else for each resource or handler.
-var ofAResource = []string{expr.Old, expr.Diff, expr.Event, expr.Params, expr.Children, expr.Related}
+var ofAResource = []string{expr.Old, expr.Diff, expr.Event, expr.Params, expr.Children, expr.Related, expr.Handlers}
 
 // unused warns of a let that no expression uses.
 func unused(known *expr.Lets, name string) shape.Check {

@@ -35,7 +35,7 @@ func (w *watched) moment(at path, h *making, out *dsl.Handler) {
 		s.Params = given(h)
 		return expr.Faults(nil, check.Program(program, s))
 	})
-	for _, variable := range []string{expr.Old, expr.Diff, expr.Cause, expr.Event, expr.Children, expr.Related, expr.Indexes} {
+	for _, variable := range []string{expr.Old, expr.Diff, expr.Cause, expr.Event, expr.Children, expr.Related, expr.Indexes, expr.Handlers} {
 		if program.Uses(variable) {
 			w.Fault(at, "%s%s is not there in at, which gives a time of the object alone", program.Through(variable), variable)
 		}
