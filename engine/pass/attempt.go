@@ -368,6 +368,9 @@ func (o others) Wrote(deed apply.Deed, gvr schema.GroupVersionResource, written 
 
 // Deleted notes a deletion.
 func (o others) Deleted(kind string, gvr schema.GroupVersionResource, key cache.ObjectName) {
+	if key == o.pass.Key && gvr == o.pass.Own.Resource().GVR {
+		o.pass.deleted.Store(true)
+	}
 	o.pass.family.DeletedOther(o.handler, kind, gvr, key)
 }
 

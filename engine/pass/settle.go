@@ -123,7 +123,7 @@ func (p *pass) settle(st State) (State, verdict) {
 	if key := p.Rules.Retry; st.Retried {
 		out.marks.Spent = map[string]string{key: p.Object.GetAnnotations()[key]}
 	}
-	if living || !p.Gone && !out.Remove {
+	if p.stores(out) {
 		retries, again := st.Jobs.Retries()
 		stored := book.Draft{Look: st.Look, Wanted: st.Patch, Finalizer: out.Add, Retries: retries, Again: again}
 		if wait := p.ledger.Save(stored, &out.marks); wait > 0 {
@@ -140,6 +140,15 @@ func (p *pass) settle(st State) (State, verdict) {
 		st, out.marks.Ready = p.readiness(st)
 	}
 	return st, out
+}
+
+// stores reports whether the book may be worth storing. It is not where the object goes: handlers of objects that live run for it no
+// more, so of one that a handler has just deleted nothing is to be known.
+func (p *pass) stores(v verdict) bool {
+	if p.Deletion == "" {
+		return !p.deleted.Load()
+	}
+	return !p.Gone && !v.Remove
 }
 
 // settleLiving finds the handlers that the next pass runs for what others have done in this one.

@@ -5,6 +5,7 @@ package pass
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -122,6 +123,8 @@ type pass struct {
 	answers []*unstructured.Unstructured
 	// heard are the outcomes that handlers knew when it was their turn, by the reader's id; nil where none reads outcomes.
 	heard map[string][]any
+	// deleted: a handler has deleted the object. It does so from any goroutine.
+	deleted atomic.Bool
 	// marks: some handler that leaves a book on objects sees this one; nil before that is asked.
 	marks *bool
 	// published is the state that code sees which runs while a step waits for it, and which may change it: a handler's code asks for

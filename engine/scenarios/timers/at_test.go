@@ -278,14 +278,3 @@ func TestATimeThatAHandlerOfTheSamePassSetsCounts(t *testing.T) {
 		})
 	}
 }
-
-// TestAnObjectThatDeletesItselfAtItsTimeIsGone holds that nothing fails for it.
-func TestAnObjectThatDeletesItselfAtItsTimeIsGone(t *testing.T) {
-	playAt(t, `{id: expire, at: "timestamp(self.metadata.creationTimestamp) + duration(self.spec.ttl)", delete: "${self}"}`, func(s *scene.Stage) {
-		s.Advance(10 * time.Minute)
-		s.WantGone()
-		s.Called("expire timer")
-		s.Advance(time.Hour)
-		s.Called()
-	})
-}
