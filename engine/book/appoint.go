@@ -34,6 +34,15 @@ func (e Entry) Arrived(at, now time.Time, view string) bool {
 	return come(at, now) && (at.After(e.At) || e.FailedFor == dsl.Timer && e.Handled != view)
 }
 
+// lastAppointment returns the part of the entry that is about the time from its object. What the handler failed for good with is a
+// part of it: with another view it runs again.
+func (e Entry) lastAppointment() Entry {
+	if e.FailedFor != dsl.Timer {
+		return Entry{At: e.At}
+	}
+	return Entry{At: e.At, FailedFor: e.FailedFor, ViewName: e.ViewName, Handled: e.Handled}
+}
+
 // at identifies the time for which the handler ran; empty for none.
 func (e Entry) at() string {
 	if e.At.IsZero() {

@@ -222,6 +222,11 @@ func (b Book) older(handlers []Handler, m Moment) bool {
 func (b Book) adapted(h Handler, m Moment, older bool) Entry {
 	e, found := b.of(h)
 	switch {
+	case !h.Stores() && h.AtTime() && e.FailedFor == dsl.Timer:
+		if e.ViewName != h.View.Name() {
+			e.ViewName, e.Handled = h.View.Name(), rerun // the next version of it may not fail
+		}
+		return e
 	case !h.Stores():
 		e.ViewName, e.Handled, e.FailedFor = "", "", "" // what it has seen is only kept in memory
 		return e

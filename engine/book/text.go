@@ -57,7 +57,7 @@ func (e Entry) lasting(h Handler) (kept Entry, keeps bool) {
 		return Entry{}, false
 	}
 	if bare {
-		return Entry{At: e.At}, true
+		return e.lastAppointment(), true
 	}
 	e.Try = try
 	return e, true

@@ -148,3 +148,23 @@ func TestAHandlerSeesItsTimeAsTheCause(t *testing.T) {
 		s.Wrote()
 	}})
 }
+
+// TestAHandlerThatHasFailedForGoodAtItsTimeRunsAgainWhenThatIsMended holds that it does so also after a restart, and not for the restart.
+func TestAHandlerThatHasFailedForGoodAtItsTimeRunsAgainWhenThatIsMended(t *testing.T) {
+	scene.Play(t, scene.Scenario{Operator: once([]dsl.Func{scene.Fails(dsl.Permanent(scene.ErrAgain)), nil}), Play: func(s *scene.Stage) {
+		s.Begin()
+		s.Advance(time.Hour)
+		s.Called("expire timer")
+		s.Forget()
+		s.Process.Restart()
+		s.Advance(time.Hour)
+		s.Called()
+		s.Wrote()
+		s.Set("blue", "spec", "color")
+		s.Called("expire timer")
+		s.Set("green", "spec", "color")
+		s.Process.Restart()
+		s.Advance(time.Hour)
+		s.Called()
+	}})
+}
