@@ -126,7 +126,7 @@ func (p *pass) slow(st State, j *Job, before book.Record, now time.Time) State {
 		return st
 	}
 	if j.Again != nil {
-		j.Again = new(max(*j.Again, wait))
+		j.Again, j.Slowed = new(max(*j.Again, wait)), true
 	}
 	j.Record = j.Record.Later(now.Add(wait))
 	if slowed {

@@ -137,6 +137,7 @@ func AlarmAgain(before *Alarm, jobs Jobs, at Times, unkept bool) *Alarm {
 			after = max(after, unkeptLook)
 		}
 		out = out.With(j.Reader.ID, after, at.Ended)
+		out.soon = out.soon || j.Slowed // the time is not its own: what it writes counts as that of a loop
 	}
 	return out
 }

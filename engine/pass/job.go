@@ -39,8 +39,8 @@ type Job struct {
 	// Ran: it ran in this pass. Voided: what it did was not written, and it runs again. Refused: the server did not take what it
 	// wants.
 	Ran, Voided, Refused bool
-	// Soon: it is run again because it asked for that at once.
-	Soon bool
+	// Soon: it is run again because it asked for that at once. Slowed: it asks for that again, and has to wait.
+	Soon, Slowed bool
 	// Warned: its attempt has reported a warning of its own. Logged: the log has one line for all that wait for this.
 	Warned, Logged bool
 	// Offers: conditions of its own are among what it wants.
