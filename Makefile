@@ -88,7 +88,7 @@ bench-growth: ## Measure the cost of a handler, child, namespace and resource, w
 	cd engine/scenarios/growth && HANDWERK_GROWTH=1 go test -count 1 -timeout 30m
 
 .PHONY: schema
-schema: ## Write docs/operator.schema.json and docs/cases.schema.json anew.
+schema: ## Write docs/operator.schema.json, docs/part.schema.json and docs/cases.schema.json anew.
 	go test ./dsl/config -run TestThePublishedSchema -update
 	go test ./engine/enginetest/cases -run TestThePublishedSchema -update
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -146,7 +147,7 @@ func (f *bundleFlags) sparesInput(files []file) error {
 	if len(faults) > 0 {
 		return faults
 	}
-	for _, input := range append(inputs, f.patches...) {
+	for _, input := range slices.Concat(inputs, source.Parts(inputs), f.patches) {
 		before, err := os.Stat(input)
 		if err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -52,12 +53,17 @@ type bundle struct {
 	Namespace, Labels, Image, Args, Reader string
 	Replicas, Grace                        int
 	Secure                                 bool
+	// Items are the files of the ConfigMap. They are empty if all of them stand beside each other, under their keys.
+	Items []item
 
 	flags *bundleFlags
 	op    *dsl.Operator
 	// data is the configuration, by file name.
 	data map[string]string
 }
+
+// item is a file that is mounted under a path.
+type item struct{ Key, Path string }
 
 // file is a part of a bundle.
 type file struct{ name, text string }
@@ -77,6 +83,9 @@ func newBundle(f *bundleFlags, op *dsl.Operator) (*bundle, error) {
 	b.Reader = quoted(outside(b.Name+"-metrics", f.namespace))
 	b.Grace = graceOf(op)
 	args := []string{"run"}
+	if b.Items, err = itemsOf(data); err != nil {
+		return nil, err
+	}
 	if len(data) > 0 {
 		b.ConfigMap = b.Name + "-" + digest(data)
 		args = append(args, "--config", mounted)
@@ -97,31 +106,73 @@ func graceOf(op *dsl.Operator) int {
 	return int(math.Ceil((cmp.Or(op.Settings.GracePeriod, dsl.DefaultGracePeriod) + stopping).Seconds()))
 }
 
-// configData reads the files that have documents of an operator.
+// configData reads the files that have documents of an operator, and those of the parts that it uses. It returns them by the
+// paths at which they are mounted.
 func configData(paths []string) (map[string]string, error) {
 	names, faults := source.Files(paths)
 	if len(faults) > 0 {
 		return nil, faults
 	}
 	data, size := map[string]string{}, 0
+	add := func(path string, text []byte) error {
+		if _, twice := data[path]; twice {
+			return fmt.Errorf("putting %s into a ConfigMap: there are two files of this name", path)
+		}
+		data[path] = string(text)
+		if size += len(text); size > mostConfig {
+			return fmt.Errorf("putting the configuration into a ConfigMap: it has more than 1 MiB")
+		}
+		return nil
+	}
+	var operators []string
 	for _, name := range names {
 		text, err := os.ReadFile(name)
+		if err == nil && hasOperator(text) {
+			operators = append(operators, name)
+			err = add(keyOf(name), text)
+		}
 		if err != nil {
 			return nil, err
 		}
-		if !hasOperator(text) {
-			continue
+	}
+	for _, name := range source.Parts(operators) {
+		text, err := os.ReadFile(name)
+		if err == nil {
+			err = add(pathOf(name, operators), text)
 		}
-		key := keyOf(name)
-		if _, twice := data[key]; twice {
-			return nil, fmt.Errorf("putting %s into a ConfigMap: there are two files of this name", key)
-		}
-		data[key] = string(text)
-		if size += len(text); size > mostConfig {
-			return nil, fmt.Errorf("putting the configuration into a ConfigMap: it has more than 1 MiB")
+		if err != nil {
+			return nil, err
 		}
 	}
 	return data, nil
+}
+
+// pathOf returns the path of a part's file from the directory of the configuration that uses it.
+func pathOf(name string, operators []string) string {
+	for _, operator := range operators {
+		if path, err := filepath.Rel(filepath.Dir(operator), name); err == nil && filepath.IsLocal(path) {
+			return filepath.ToSlash(path)
+		}
+	}
+	return filepath.Base(name) // no part is elsewhere
+}
+
+// itemsOf returns where the files of a configuration are mounted; nothing if each is mounted under its own key. A key cannot
+// have a slash.
+func itemsOf(data map[string]string) (out []item, err error) {
+	elsewhere, by := false, map[string]string{}
+	for _, path := range slices.Sorted(maps.Keys(data)) {
+		key := outsideKeys.ReplaceAllString(path, "-")
+		if other, twice := by[key]; twice {
+			return nil, fmt.Errorf("putting %s into a ConfigMap: it has the key %s, as %s does", path, key, other)
+		}
+		elsewhere, by[key] = elsewhere || key != path, path
+		out = append(out, item{key, path})
+	}
+	if !elsewhere {
+		return nil, nil
+	}
+	return out, nil
 }
 
 // outsideKeys matches characters that keys of a ConfigMap cannot have.
@@ -234,6 +285,10 @@ func (b *bundle) written() ([]file, error) {
 
 // configMap returns the ConfigMap with the configuration. It is immutable: another configuration has another name.
 func (b *bundle) configMap() (string, error) {
+	data := map[string]string{}
+	for path, text := range b.data {
+		data[outsideKeys.ReplaceAllString(path, "-")] = text
+	}
 	labels := &yaml.Node{}
 	if err := yaml.Unmarshal([]byte(b.Labels), labels); err != nil {
 		return "", err
@@ -247,7 +302,7 @@ func (b *bundle) configMap() (string, error) {
 		Metadata   map[string]any    `yaml:"metadata"`
 		Immutable  bool              `yaml:"immutable"`
 		Data       map[string]string `yaml:"data"`
-	}{"v1", "ConfigMap", map[string]any{"name": b.ConfigMap, "namespace": b.flags.namespace, "labels": labels.Content[0]}, true, b.data})
+	}{"v1", "ConfigMap", map[string]any{"name": b.ConfigMap, "namespace": b.flags.namespace, "labels": labels.Content[0]}, true, data})
 	return out.String(), err
 }
 

@@ -195,6 +195,43 @@ func TestABundleFollowsTheConfiguration(t *testing.T) {
 	}
 }
 
+// TestABundleHasThePartsOfItsConfiguration holds where the files of parts are mounted, and that the operator can be read there.
+func TestABundleHasThePartsOfItsConfiguration(t *testing.T) {
+	files := map[string]string{
+		"operator.yaml": `apiVersion: handwerk.dev/v1alpha1
+kind: Operator
+metadata: {name: foo}
+resources:
+  - resource: configmaps.v1
+    handlers:
+      - {id: one, use: {file: parts/log.yaml}}
+      - {id: two, use: {file: beside.yaml}}
+`,
+		"parts/log.yaml": "apiVersion: handwerk.dev/v1alpha1\nkind: Part\nlog: {message: a}\n",
+		"beside.yaml":    "apiVersion: handwerk.dev/v1alpha1\nkind: Part\nlog: {message: b}\n",
+	}
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "parts"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	objects := bundled(t, standard(t), "--config="+dir)
+	volume := at(objects["Deployment handwerk-foo"], "spec", "template", "spec", "volumes").([]any)[0]
+	name := at(volume, "configMap", "name").(string)
+	data := at(objects["ConfigMap "+name], "data").(map[string]any)
+	mounted := map[string]string{}
+	for _, one := range at(volume, "configMap", "items").([]any) {
+		mounted[at(one, "path").(string)] = data[at(one, "key").(string)].(string)
+	}
+	if diff := cmp.Diff(files, mounted); diff != "" {
+		t.Errorf("what is mounted (-want +got):\n%s", diff)
+	}
+}
+
 // TestBundleRefuses holds which configurations cannot be deployed.
 func TestBundleRefuses(t *testing.T) {
 	dir := t.TempDir()

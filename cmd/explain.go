@@ -20,7 +20,7 @@ import (
 const explainFunctions = "functions"
 
 // explainFlags are the flags of explain.
-type explainFlags struct{ recursive, cases bool }
+type explainFlags struct{ recursive, cases, part bool }
 
 func (p *program) explainCommand() *cobra.Command {
 	f := &explainFlags{}
@@ -36,6 +36,7 @@ operator eval evaluates.`,
 		Example: `  operator explain resources.handlers.retries
   operator explain resources.handlers.apply --recursive
   operator explain cases.steps --cases
+  operator explain parameters --part
   operator explain functions
   operator explain functions merge`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -62,6 +63,8 @@ operator eval evaluates.`,
 	}
 	c.Flags().BoolVar(&f.recursive, "recursive", false, "show all fields below, with their types alone")
 	c.Flags().BoolVar(&f.cases, "cases", false, "explain files with cases, which operator test runs")
+	c.Flags().BoolVar(&f.part, "part", false, "explain a part, which handlers use and which has a file of its own")
+	c.MarkFlagsMutuallyExclusive("cases", "part")
 	return c
 }
 
@@ -95,8 +98,11 @@ func asksForFunctions(args []string) bool { return len(args) > 0 && args[0] == e
 
 // outline returns what people read about the form that the flags name.
 func (p *program) outline(f *explainFlags) *form.Outline {
-	if f.cases {
+	switch {
+	case f.cases:
 		return form.NewOutline(cases.Describe())
+	case f.part:
+		return form.NewOutline(config.DescribePart(p.registry))
 	}
 	return form.NewOutline(config.Describe(p.registry))
 }

@@ -21,6 +21,8 @@ const pace = 40 * time.Millisecond
 // files are the files of a configuration, and those beside it.
 type files struct {
 	paths []string
+	// parts are the files of the parts that they use, as of the last change. They may be in other directories.
+	parts []string
 	// seen are the files as they were when they were looked at for the last time.
 	seen map[string]fs.FileInfo
 }
@@ -37,8 +39,14 @@ func newFiles(paths []string, beside string) *files {
 		paths = []string{beside}
 	}
 	f := &files{paths: paths}
-	f.seen = f.look()
+	f.note()
 	return f
+}
+
+// note keeps the present state of the files.
+func (f *files) note() {
+	f.parts = source.Parts(f.names())
+	f.seen = f.look()
 }
 
 // watch returns a channel with the names of files that have changed, come or gone, until ctx ends. Files are named
@@ -61,7 +69,8 @@ func (f *files) watch(ctx context.Context) <-chan []string {
 				continue
 			}
 			names := differing(f.seen, now)
-			f.seen = now
+			f.note() // a change may use other parts
+			last = f.seen
 			select {
 			case <-ctx.Done():
 			case out <- names:
@@ -90,7 +99,7 @@ func differing(before, now map[string]fs.FileInfo) []string {
 // look returns the present state of the files. What cannot be read is left out; loading says why.
 func (f *files) look() map[string]fs.FileInfo {
 	out := map[string]fs.FileInfo{}
-	for _, name := range f.names() {
+	for _, name := range slices.Concat(f.names(), f.parts) {
 		if info, err := os.Stat(name); err == nil {
 			out[name] = info
 		}

@@ -134,6 +134,29 @@ func TestAMountedConfigMapIsSeenToChange(t *testing.T) {
 	s.end()
 }
 
+// TestAChangeOfAPartIsSeen has a part in another directory, which has a fault for a while.
+func TestAChangeOfAPartIsSeen(t *testing.T) {
+	at := strings.Index(sites, "        apply:")
+	part := func(image string) string {
+		body := strings.ReplaceAll(sites[at:], "\n        ", "\n")[len("        "):]
+		return "apiVersion: handwerk.dev/v1alpha1\nkind: Part\nparameters: {image: string | default=" + image + "}\n" + strings.Replace(body, "image: nginx", "image: \"${image}\"", 1)
+	}
+	s := newStage(t)
+	if err := os.Mkdir(filepath.Join(s.dir, "parts"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.write("operator.yaml", sites[:at]+"        use: {file: parts/web.yaml}\n")
+	s.write("parts/web.yaml", part("nginx"))
+	s.begin()
+	s.awaits(`^deployments/home +web +created$`)
+	s.write("parts/web.yaml", strings.Replace(part("nginx"), "kind: Part", "kind: Prat", 1))
+	s.awaits(`^the configuration has changed, and the last one goes on: .*parts/web.yaml:2:7: kind: unknown kind "Prat"`)
+	s.write("parts/web.yaml", part("httpd"))
+	s.awaits(`/parts/web.yaml changed: the operator starts again$`)
+	s.awaits(`image nginx → httpd, annotation `)
+	s.end()
+}
+
 func TestFilesComeAndGo(t *testing.T) {
 	const more = `apiVersion: handwerk.dev/v1alpha1
 kind: Operator

@@ -20,6 +20,14 @@ func (w *watched) action(at path, h *making) *actions.Built {
 	if len(h.Steps) > 0 {
 		return w.steps(at, h)
 	}
+	if u, is := h.config.(*use); is {
+		return w.used(at, h, u)
+	}
+	return w.single(at, h)
+}
+
+// single builds the code of one action of the registry; nil if it has a fault.
+func (w *watched) single(at path, h *making) *actions.Built {
 	action, found := w.loader.registry.LookupAction(h.action)
 	if found && action.OneObject && h.whole() {
 		w.Fault(at.Key(h.action), "%s", map[bool]string{true: notForActivity, false: notForSchedule}[h.active()])
@@ -74,11 +82,11 @@ func (w *watched) declare(at path, h *making, built actions.Built) {
 		h.entries.Patches = append(h.entries.Patches, built.Patches...)
 	}
 	for _, child := range built.Children {
-		place := at.Key(h.action).Key(child.Name)
+		on := place{w.part, at.Key(h.action).Key(child.Name)}
 		if h.vars != nil {
 			child.List, child.Object = true, "" // there is one child for each entry
 		}
-		added, ok := w.children.add(place, h, child)
+		added, ok := w.children.add(on, h, child)
 		if added {
 			w.out.Makes = append(w.out.Makes, child)
 		}
@@ -88,7 +96,7 @@ func (w *watched) declare(at path, h *making, built actions.Built) {
 		if h.entries != nil {
 			h.entries.Children = append(h.entries.Children, child.Name)
 		}
-		w.children.keep(place, h, child)
+		w.children.keep(on, h, child)
 	}
 	for _, find := range built.Checks {
 		w.check(at, at.Key(h.action), func(s shape.Schemas) []error {
@@ -163,6 +171,9 @@ func described(h *making) string {
 
 // does describes one action for people.
 func (d *doing) does() string {
+	if u, is := d.config.(*use); is {
+		return d.action + ": " + u.File
+	}
 	if name, ok := d.config.(*string); ok {
 		return fmt.Sprintf("%s: %s", d.action, *name)
 	}

@@ -11,7 +11,6 @@ import (
 
 // children are the named children of a resource that its handlers make.
 type children struct {
-	part *part
 	// made are the makers of children, by the children's names.
 	made map[string]maker
 	// kept are the handlers that always make an object, by object.
@@ -20,7 +19,7 @@ type children struct {
 
 // maker is the handler that makes a named child, and the place.
 type maker struct {
-	at path
+	place
 	// state is the state of a machine that makes it; empty outside of machines.
 	state string
 	child shape.NamedChild
@@ -37,38 +36,38 @@ func (m maker) shares(h *making) bool {
 // keeper is a handler that makes a child, and its place.
 type keeper struct {
 	id string
-	at path
+	place
 	// partly: the handler does not run for every object.
 	partly bool
 }
 
 // add notes a child. It reports whether the name is new, and whether the handler may use it: it may not if another
 // handler has it. A child of another kind in another state is a fault, but its object is still checked by keep.
-func (c *children) add(at path, h *making, child shape.NamedChild) (added, ok bool) {
+func (c *children) add(on place, h *making, child shape.NamedChild) (added, ok bool) {
 	first, twice := c.made[child.Name]
 	switch {
 	case !twice:
-		c.made[child.Name] = maker{at, h.state, child}
+		c.made[child.Name] = maker{on, h.state, child}
 		return true, true
 	case !first.shares(h):
-		c.part.Fault(at, "there is a child of this name already (at %s)", c.part.where(first.at))
+		on.Fault(on.at, "there is a child of this name already (at %s)%s", first.where(first.at), on.twice(first.place))
 		return false, false
 	case first.child.Kind != child.Kind || first.child.List != child.List:
-		c.part.Fault(at, "a child of this name is something else in another state (at %s): give this one a name of its own", c.part.where(first.at))
+		on.Fault(on.at, "a child of this name is something else in another state (at %s): give this one a name of its own", first.where(first.at))
 	}
 	return false, true
 }
 
 // keep notes a fault if another handler makes the child's object, too. If neither of the two runs for every object,
 // they may run for different objects, and there is no fault.
-func (c *children) keep(at path, h *making, child shape.NamedChild) {
+func (c *children) keep(on place, h *making, child shape.NamedChild) {
 	if child.Object == "" {
 		return
 	}
 	first, twice := c.kept[child.Object]
 	if twice && (!first.partly || !h.partial()) {
-		c.part.Fault(at, "handlers %s (at %s) and %s make one object, %s, and would undo each other's work: give each a child of its own", first.id, c.part.where(first.at), h.ID, child.Object)
+		on.Fault(on.at, "handlers %s (at %s) and %s make one object, %s, and would undo each other's work: give each a child of its own", first.id, first.where(first.at), h.ID, child.Object)
 		return
 	}
-	c.kept[child.Object] = keeper{h.ID, at, h.partial()}
+	c.kept[child.Object] = keeper{h.ID, on, h.partial()}
 }

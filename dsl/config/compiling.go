@@ -88,7 +88,7 @@ func (p *part) misfits(at, whole path, errs ...error) (out source.Faults) {
 		fault.Warning = shape.IsWarning(err)
 		out = append(out, fault)
 	}
-	return out
+	return usedAt(out, p.user)
 }
 
 // step follows the steps of a misfit. Steps that are numbers may be indexes of a list.

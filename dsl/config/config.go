@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -29,7 +30,8 @@ import (
 )
 
 // Load reads one operator from files and directories. From a directory, it reads the *.yaml and *.yml files in the
-// order of their names. A file may have several documents. All documents of kind Operator must have the same name;
+// order of their names. A file may have several documents. Parts that handlers use are read from files below the directory of
+// their document's file. All documents of kind Operator must have the same name;
 // the resources of the later ones are added to the first. Documents of other groups are skipped; see
 // [dsl.Operator.Skipped].
 //
@@ -42,9 +44,8 @@ func Load(paths []string, registry *actions.Registry, beside ...func(*dsl.Operat
 	if len(paths) == 0 {
 		l.fault(source.Fault{File: "configuration", Message: "no file was given"})
 	}
-	var reader source.Reader
 	for _, name := range names {
-		if data, err := reader.ReadFile(name); err != nil {
+		if data, err := l.reader.ReadFile(name); err != nil {
 			l.fault(source.Unread(name, err))
 		} else {
 			l.add(name, data)
@@ -67,6 +68,10 @@ type loader struct {
 	faults   source.Faults
 	parts    []*part
 	names    []string
+	reader   source.Reader
+	// pieces are the parts that handlers use, once for each use; texts are their files. A file with a fault is nil.
+	pieces []*part
+	texts  map[string]*pieceText
 	// files have parts of the operator, and digest is that of their texts.
 	files  []string
 	digest hash.Hash
@@ -88,7 +93,7 @@ type loader struct {
 }
 
 func newLoader(registry *actions.Registry, beside ...func(*dsl.Operator)) *loader {
-	return &loader{registry: registry, beside: beside, digest: sha256.New(), places: map[any]place{}, refused: map[*dsl.Resource]bool{}}
+	return &loader{registry: registry, beside: beside, digest: sha256.New(), places: map[any]place{}, texts: map[string]*pieceText{}, refused: map[*dsl.Resource]bool{}}
 }
 
 func (l *loader) fault(faults ...source.Fault) {
@@ -121,13 +126,15 @@ func (l *loader) add(name string, data []byte) {
 			l.fault(faults...)
 			continue
 		}
-		p := &part{Decoder: form.NewDecoder(tree), source: s, root: tree}
-		p.With = l.registry
+		p := &part{Decoder: form.NewDecoder(tree), source: s, root: tree, dir: filepath.Dir(name)}
+		in := &input{registry: l.registry}
+		p.With = in
 		whole := p.read()
-		if len(l.files) == 0 || l.files[len(l.files)-1] != name {
+		if !slices.Contains(l.files, name) {
 			l.files = append(l.files, name)
 			_, _ = l.digest.Write(data) // a hash takes all
 		}
+		l.resolve(p, in, nil)
 		l.partial = l.partial || !whole || p.strays
 		if whole {
 			l.parts = append(l.parts, p)
@@ -196,10 +203,10 @@ func (l *loader) nothing() source.Fault {
 // all returns the faults of the loader and of its parts.
 func (l *loader) all() source.Faults {
 	out := slices.Clone(l.faults)
-	for _, p := range l.parts {
+	for _, p := range slices.Concat(l.parts, l.pieces) {
 		out = append(out, p.faults()...)
 	}
-	return out.Sorted()
+	return l.once(out.Sorted())
 }
 
 // place is the place of a part of the operator.

@@ -5,6 +5,7 @@ package config
 
 import (
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -112,15 +113,17 @@ type part struct {
 	found source.Faults
 	// strays: the document has unknown fields, so a missing field may be a mistyped one.
 	strays bool
+	// dir is the directory of the configuration. user is the place that uses a part; empty for a document of the operator.
+	dir, user string
 }
 
 // faults returns all faults of the document.
 func (p *part) faults() source.Faults {
-	out := slices.Clone(p.found)
+	var read source.Faults
 	for _, f := range p.Faults {
-		out = append(out, source.Fault{File: p.source.Name, Line: f.Line, Column: f.Column, Path: string(f.At), Message: f.Message})
+		read = append(read, source.Fault{File: p.source.Name, Line: f.Line, Column: f.Column, Path: string(f.At), Message: f.Message})
 	}
-	return out
+	return slices.Concat(p.found, usedAt(read, p.user))
 }
 
 // read decodes the document, and reports whether it could.
@@ -134,8 +137,11 @@ func foreign(root *yaml.Node) (what string, is bool) {
 	version, kind := headerOf(root, "apiVersion"), headerOf(root, "kind")
 	group, _, grouped := strings.Cut(version, "/")
 	own, _, _ := strings.Cut(APIVersion, "/")
-	if version == "" || kind == "" || kind == Kind {
+	switch {
+	case version == "" || kind == "" || kind == Kind:
 		return "", false
+	case version == APIVersion && kind == PartKind:
+		return kind + " of " + version, true // handlers name its file, if they use it
 	}
 	if _, near := words.Nearest(group, []string{own}); near && grouped {
 		return "", false
@@ -161,7 +167,11 @@ func (p *part) within(at path, line, column int, message string) source.Fault {
 // where returns the place of a value, for faults of other values.
 func (p *part) where(at path) string {
 	n := p.Nearest(at)
-	return fmt.Sprintf("%s:%d:%d", p.source.Name, n.Line, n.Column)
+	out := fmt.Sprintf("%s:%d:%d", p.source.Name, n.Line, n.Column)
+	if p.user != "" {
+		out += ", used at " + p.user
+	}
+	return out
 }
 
 // line names the file and the line of a value.
@@ -174,7 +184,9 @@ func (p *part) line(at path) string {
 func (l *loader) compile() *dsl.Operator {
 	op := dsl.New("")
 	for _, other := range l.foreign {
-		op.Skipped = append(op.Skipped, other.Error())
+		if _, used := l.texts[filepath.Clean(other.File)]; !used {
+			op.Skipped = append(op.Skipped, other.Error())
+		}
 	}
 	l.metadata(op)
 	if p := l.only("scope"); p != nil && p.form.Scope != nil {

@@ -140,19 +140,18 @@ func listOf(d *form.Describer, kind dsl.HandlerKind) *form.Schema {
 
 // oneAction fills a struct that has fields and one action, or steps if it has such a field.
 func oneAction(d *form.Decoder, p path, n *yaml.Node, out any, what string, took *doing) bool {
-	registry, strayed := d.With.(*actions.Registry), false
+	in, strayed := d.With.(*input), false
 	take := func(name string, at path, value *yaml.Node) {
 		if took.action != "" {
 			d.FaultKey(at, "a %s has one action, this one has %s already", what, took.action)
 			return
 		}
 		took.action = name
-		action, _ := registry.LookupAction(name)
-		if config := action.Config(); d.Filled(at, value, config) {
+		if config := in.config(name); d.Filled(at, value, config) {
 			took.config = config
 		}
 	}
-	known := registry.Actions()
+	known := in.known()
 	ok := d.Struct(p, n, out, &form.Others{Names: known, Take: take, Strayed: func() { strayed = true }})
 	if slices.Contains(form.Fields(reflect.TypeOf(out).Elem()), steps) && d.Has(p.Key(steps)) {
 		if took.action != "" {

@@ -69,6 +69,9 @@ type making struct {
 	entries *actions.Entries
 	vars    []string
 	each    *expr.Template
+	// names are the variables of its expressions besides those of all handlers. oneStep: it is one step of a handler.
+	names   []string
+	oneStep bool
 	// explainWhen explains its when, and asks are the conditions within its code that it has itself.
 	explainWhen explainer
 	asks        []actions.Ask

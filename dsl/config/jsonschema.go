@@ -36,6 +36,16 @@ func Describe(registry *actions.Registry) *form.Schema {
 	return out
 }
 
+// PartSchema returns the JSON Schema of a part's file, as Schema does for an operator.
+func PartSchema(registry *actions.Registry) ([]byte, error) {
+	return DescribePart(registry).Document("part.v1alpha1.json", "Handwerk part")
+}
+
+// DescribePart returns the schema of a part's file, as Describe does for an operator.
+func DescribePart(registry *actions.Registry) *form.Schema {
+	return form.Describe(reflect.TypeFor[partDocument](), registry)
+}
+
 // but returns the names without one.
 func but(names []string, one string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == one })
@@ -69,7 +79,10 @@ func withAction(d *form.Describer, t reflect.Type, has func(actions.Action) bool
 		out.OneOf = append(out.OneOf, &form.Schema{Required: []string{steps}})
 	}
 	registry := d.With.(*actions.Registry)
-	out.Order = slices.Concat(registry.Actions(), out.Order)
+	out.Order = slices.Concat(registry.Actions(), []string{useKey}, out.Order)
+	out.Properties[useKey] = (&use{}).DescribeForm(d)
+	out.Properties[useKey].Description = useDoc
+	out.OneOf = append(out.OneOf, &form.Schema{Required: []string{useKey}})
 	for _, name := range registry.Actions() {
 		action, _ := registry.LookupAction(name)
 		if !has(action) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/handlers"
 )
@@ -16,21 +17,23 @@ import (
 var update = flag.Bool("update", false, "write the published schema again")
 
 func TestThePublishedSchemaIsThatOfTheStandardRegistry(t *testing.T) {
-	const file = "../../docs/operator.schema.json"
-	got, err := config.Schema(handlers.Standard())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
+	for file, schema := range map[string]func(*actions.Registry) ([]byte, error){"operator": config.Schema, "part": config.PartSchema} {
+		file = "../../docs/" + file + ".schema.json"
+		got, err := schema(handlers.Standard())
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s is not current; run this test with -update", file)
+		if *update {
+			if err := os.WriteFile(file, got, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s is not current; run this test with -update", file)
+		}
 	}
 }

@@ -42,7 +42,7 @@ func beyond() []beyondSchema {
 			`unknown field "\w+" (in \w+|\()`, ` \(\S+\) has no field `, ` are never equal`, `cannot use \S+ with `,
 		}},
 		{"which functions there are, and what parameters they take, the program says that runs them", []string{
-			`unknown function "[\w.]+".*; registered are `, ` takes no parameters`, `\.with\.\S+: `,
+			`unknown function "[\w.]+".*; registered are `, ` takes no parameters`, `\bwith\.\S+: `,
 		}},
 		{"a field in short form is a text with a grammar of its own", []string{
 			`\.schema\.(spec|types)\.\S+: unknown (type|marker|format|list type|field) `,
@@ -93,6 +93,14 @@ func beyond() []beyondSchema {
 			`set.status.(conditions|observedGeneration): is kept by the engine`,
 		}},
 		{"there are other documents", []string{
+			`reading part `, `want a path from the directory of the configuration`, `the parameter \w+ of \S+ is required`, `unknown parameter "\w+"`, `the parts use each other in a circle: `,
+			`the part has steps, `, `which have no object \(used at `, `with: is for call: the values of a part`, `includeWhen: is for handlers that apply`, `a part has a file of its own`, `there is no part in here`,
+		}},
+		{"a part says what its parameters are", []string{
+			`use\.with\.\w+: want `, `should be less than or equal to`, `the value may be absent, and the parameter is required`, `params is not there in the values`, `is no name for a parameter: `,
+			`parameters\.\w+: (unknown type|immutable and validation|want an integer)`, `there is a parameter \w+ already`,
+		}},
+		{"there are other documents of the operator", []string{
 			`resources: want at least one`, `must be in one document only`, ` is another operator than `, `there is no operator in here`,
 		}},
 		{"an action looks at its own form, too", []string{
@@ -112,26 +120,13 @@ type judge struct {
 	registry *actions.Registry
 	schema   *jsonschema.Schema
 	beyond   *regexp.Regexp
+	// read reads a text that is no operator; nil for operators.
+	read func(data []byte) error
 }
 
 func newJudge(t *testing.T, registry *actions.Registry) *judge {
 	t.Helper()
-	data, err := config.Schema(registry)
-	if err != nil {
-		t.Fatal(err)
-	}
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("operator.json", document); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := compiler.Compile("operator.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := schemaOf(t, registry, config.Schema)
 	var says []string
 	for _, b := range beyond() {
 		says = append(says, b.says...)
@@ -142,21 +137,32 @@ func newJudge(t *testing.T, registry *actions.Registry) *judge {
 // faults are what the loader finds. The schema must refuse a text with faults of form, and no other one.
 func (j *judge) faults(t *testing.T, data []byte) source.Faults {
 	t.Helper()
-	_, err := config.Parse("", data, j.registry)
+	read := j.read
+	if read == nil {
+		read = func(data []byte) error { _, err := config.Parse("", data, j.registry); return err }
+	}
+	err := read(data)
 	faults, ok := errors.AsType[source.Faults](err)
 	if err != nil && !ok {
 		t.Fatalf("an error that is no faults: %v", err)
 	}
+	j.agrees(t, j.schema, data, faults)
+	return faults
+}
+
+// agrees holds that a schema refuses a text with faults of form, and no other one.
+func (j *judge) agrees(t *testing.T, schema *jsonschema.Schema, data []byte, faults source.Faults) {
+	t.Helper()
 	ofForm := slices.DeleteFunc(slices.Clone(faults), func(f source.Fault) bool {
 		return j.beyond.MatchString(f.Path + ": " + f.Message)
 	})
 	documents, err := documentsOf(data)
 	if err != nil {
-		return faults // an editor reports that without a schema
+		return // an editor reports that without a schema
 	}
 	var refusals []error
 	for _, document := range documents {
-		refusals = append(refusals, j.schema.Validate(document))
+		refusals = append(refusals, schema.Validate(document))
 	}
 	switch refused := errors.Join(refusals...); {
 	case refused != nil && len(ofForm) == 0:
@@ -164,7 +170,6 @@ func (j *judge) faults(t *testing.T, data []byte) source.Faults {
 	case refused == nil && len(ofForm) > 0:
 		t.Errorf("the schema takes what the loader refuses: %v", ofForm)
 	}
-	return faults
 }
 
 // documentsOf decodes the documents of a text as an editor would.

@@ -124,7 +124,7 @@ func unused(known *expr.Lets, name string) shape.Check {
 		if known.Program(name) == nil || known.Used(name) {
 			return nil
 		}
-		return []error{&shape.Misfit{Key: true, Warning: true, Message: "no expression uses this let"}}
+		return []error{&shape.Misfit{Key: true, Warning: true, Message: "no expression uses this " + known.Word(name)}}
 	}
 }
 
@@ -163,17 +163,29 @@ func (w *watched) resourceLets() {
 
 // forHandler returns the resource as the expressions of a handler see it: with the handler's lets.
 func (w *watched) forHandler(at path, h *making) *watched {
-	out, within := *w, h.within
-	var names []string
+	out := *w
+	h.names = w.variables(at, h)
+	out.lets = w.letsAt(at, h.Let, false, h.around(), h.names...)
+	return &out
+}
+
+// variables returns the names of the variables that a handler's expressions have besides those of all handlers.
+func (w *watched) variables(at path, h *making) []string {
 	switch each := at.Key(forEach); {
 	case h.kind == dsl.ScheduleHandler:
-		names = []string{objects}
-		within = func(s shape.Schemas) shape.Schemas {
+		return []string{objects}
+	case w.Has(each) || w.Faulty(each):
+		return expr.ItemVariables()
+	}
+	return nil
+}
+
+// around returns what adds to schemas what is known of these variables.
+func (h *making) around() func(shape.Schemas) shape.Schemas {
+	if h.kind == dsl.ScheduleHandler {
+		return func(s shape.Schemas) shape.Schemas {
 			return s.With(objects, shape.Shape{Schema: s.Self.Schema, List: true, Kept: s.Self.Kept})
 		}
-	case w.Has(each) || w.Faulty(each):
-		names = expr.ItemVariables()
 	}
-	out.lets = w.letsAt(at, h.Let, false, within, names...)
-	return &out
+	return h.within
 }

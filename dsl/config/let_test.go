@@ -85,26 +85,33 @@ resources:
 `
 )
 
+// known is what the engine knows of a handler before it runs.
+type known struct {
+	Reads   dsl.KnownReads
+	View    dsl.View
+	Needs   []dsl.Need
+	Secrets dsl.Secrets
+	NoOld   bool
+}
+
+// knownOf returns what is known of the handlers of an operator's first resource.
+func knownOf(op *dsl.Operator) map[string]known {
+	r, out := op.Resources()[0], map[string]known{}
+	for _, h := range r.Handlers() {
+		out[h.ID] = known{h.Known.Reads, h.View(), h.Needs, r.Secrets(h), h.NoOld}
+	}
+	return out
+}
+
 // TestAnOperatorWithLetsIsTheSameAsWrittenOut holds that what the engine knows of handlers before they run, their views, what
 // they read, their rights and what may be a Secret's, does not depend on lets.
 func TestAnOperatorWithLetsIsTheSameAsWrittenOut(t *testing.T) {
-	type known struct {
-		Reads   dsl.KnownReads
-		View    dsl.View
-		Needs   []dsl.Need
-		Secrets dsl.Secrets
-		NoOld   bool
-	}
 	of := func(text string) map[string]known {
 		op, err := config.Parse("operator.yaml", []byte(text), handlers.Standard())
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, out := op.Resources()[0], map[string]known{}
-		for _, h := range r.Handlers() {
-			out[h.ID] = known{h.Known.Reads, h.View(), h.Needs, r.Secrets(h), h.NoOld}
-		}
-		return out
+		return knownOf(op)
 	}
 	want, got := of(writtenOut), of(withLets)
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(dsl.View{})); diff != "" {

@@ -53,29 +53,35 @@ func TestEveryMistakeIsReportedAsItIs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var out strings.Builder
-			judge := newJudge(t, registry)
-			seen := map[string]bool{}
-			for text := range strings.SplitSeq(string(data), "---\n") {
-				root := &yaml.Node{}
-				if err := yaml.Unmarshal([]byte(text), root); err != nil {
-					t.Fatal(err)
-				}
-				if said := judge.messages(t, []byte(text)); said != taken {
-					t.Fatalf("without a mistake it is not taken:\n%s", said)
-				}
-				m := &mistaken{said: func() string {
-					with, err := yaml.Marshal(root)
-					if err != nil {
-						t.Fatal(err)
-					}
-					return judge.messages(t, with)
-				}, seen: seen, out: &out}
-				m.below(root.Content[0], "")
-			}
-			holdMessages(t, "testdata/messages/"+filepath.Base(file)+".txt", out.String())
+			out := everyMistake(t, newJudge(t, registry), string(data))
+			holdMessages(t, "testdata/messages/"+filepath.Base(file)+".txt", out)
 		})
 	}
+}
+
+// everyMistake makes each mistake in the documents of a text, and returns what the judge says of it.
+func everyMistake(t *testing.T, judge *judge, text string) string {
+	t.Helper()
+	var out strings.Builder
+	seen := map[string]bool{}
+	for text := range strings.SplitSeq(text, "---\n") {
+		root := &yaml.Node{}
+		if err := yaml.Unmarshal([]byte(text), root); err != nil {
+			t.Fatal(err)
+		}
+		if said := judge.messages(t, []byte(text)); said != taken {
+			t.Fatalf("without a mistake it is not taken:\n%s", said)
+		}
+		m := &mistaken{said: func() string {
+			with, err := yaml.Marshal(root)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return judge.messages(t, with)
+		}, seen: seen, out: &out}
+		m.below(root.Content[0], "")
+	}
+	return out.String()
 }
 
 // tuned is the standard registry with a function that has parameters of every kind.

@@ -37,11 +37,13 @@ func (c *compiling) include(at path, h *making) {
 	if text == "" {
 		return
 	}
-	doings := []doing{h.doing}
-	for _, s := range h.Steps {
-		doings = append(doings, s.doing)
+	whole, list := content(&h.doing, h.Steps)
+	doings := []*doing{whole}
+	for i := range list {
+		one, _ := content(&list[i].doing, nil)
+		doings = append(doings, one)
 	}
-	if !slices.ContainsFunc(doings, func(d doing) bool { return d.action == "" && len(h.Steps) == 0 || c.includes(d) }) {
+	if !slices.ContainsFunc(doings, func(d *doing) bool { return d.undone() && len(list) == 0 || c.includes(d) }) {
 		c.FaultKey(place, "is for handlers that apply or patch: this one has nothing that could be wanted or not (when says whether to act)")
 		return
 	}
@@ -52,7 +54,7 @@ func (c *compiling) include(at path, h *making) {
 }
 
 // includes reports whether an action uses includeWhen.
-func (c *compiling) includes(d doing) bool {
+func (c *compiling) includes(d *doing) bool {
 	action, found := c.loader.registry.LookupAction(d.action)
 	return found && action.Includes
 }

@@ -13,7 +13,8 @@ func (w *watched) reads(at path, h *making, fields []dsl.Path) []dsl.Path {
 	if at = at.Key("reads"); !w.Has(at) {
 		return nil
 	}
-	if h.action != "call" {
+	does, _ := content(&h.doing, h.Steps)
+	if does.action != "call" && does.action != useKey {
 		w.FaultKey(at, "is only for handlers that call a Go function: what other actions read is known")
 		return nil
 	}
@@ -22,7 +23,7 @@ func (w *watched) reads(at path, h *making, fields []dsl.Path) []dsl.Path {
 		w.known(at.Index(i), field)
 		sees.Fields = append(sees.Fields, field)
 	}
-	if name, is := h.config.(*string); is {
+	if name, is := does.config.(*string); is {
 		if function, found := w.loader.registry.LookupFunction(*name); found {
 			if err := function.LeftOut(sees); err != nil {
 				w.Fault(at, "%v", err)

@@ -58,7 +58,7 @@ type watched struct {
 
 // newWatched returns a resource to which nothing was added.
 func newWatched(c compiling, form *resource) *watched {
-	return &watched{compiling: c, form: form, children: children{c.part, map[string]maker{}, map[string]keeper{}}}
+	return &watched{compiling: c, form: form, children: children{map[string]maker{}, map[string]keeper{}}}
 }
 
 // resource adds resource i of a part.
@@ -124,7 +124,8 @@ func (l *loader) resource(op *dsl.Operator, p *part, i int) {
 func (w *watched) kindless() {
 	for _, made := range w.out.Makes {
 		if made.Kind.Empty() && !w.Has(w.at.Key("owns")) {
-			w.Fault(w.children.made[made.Name].at, "its kind is worked out, so the resource must say with owns what it may be")
+			by := w.children.made[made.Name]
+			by.Fault(by.at, "its kind is worked out, so the resource must say with owns what it may be")
 		}
 	}
 }

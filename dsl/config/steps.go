@@ -158,7 +158,7 @@ func (w *watched) stepOf(q sequence, i int) (built *actions.Built, asks dsl.Know
 	one := &making{
 		handler: &handler{ID: h.ID + "." + name, With: s.With, Causes: h.Causes, Old: h.Old, Finalizer: h.Finalizer, doing: s.doing},
 		kind:    h.kind, level: h.level, state: h.state, partly: h.partial() || s.When != "", sure: slices.Clone(h.sure),
-		include: h.include, entries: h.entries, vars: h.vars, each: h.each,
+		include: h.include, entries: h.entries, vars: h.vars, each: h.each, names: h.names, oneStep: true,
 	}
 	if built = w.action(place, one); built == nil {
 		return nil, asks
@@ -215,11 +215,13 @@ func objectsOf(s *dsl.Subject) map[string]any {
 // siblingsOf returns all handlers of a resource. A handler with steps counts once for each step.
 func siblingsOf(r *resource) (out []actions.Sibling) {
 	for _, h := range slices.Concat(r.Handlers, r.Schedule) {
-		if len(h.Steps) == 0 {
-			out = append(out, actions.Sibling{ID: h.ID, Action: h.action, Each: h.ForEach.Value != nil})
+		does, list := content(&h.doing, h.Steps)
+		if len(list) == 0 {
+			out = append(out, actions.Sibling{ID: h.ID, Action: does.action, Each: h.ForEach.Value != nil})
 		}
-		for i, s := range h.Steps {
-			out = append(out, actions.Sibling{ID: h.ID + "." + s.name(i), Action: s.action, Each: h.ForEach.Value != nil})
+		for i, s := range list {
+			does, _ := content(&s.doing, nil)
+			out = append(out, actions.Sibling{ID: h.ID + "." + s.name(i), Action: does.action, Each: h.ForEach.Value != nil})
 		}
 	}
 	return out

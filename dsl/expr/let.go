@@ -25,6 +25,8 @@ type Let struct {
 	Elsewhere bool
 	// AnyEntry: handlers of its resource may run for entries, to which children mean something else.
 	AnyEntry bool
+	// Parameter is set for the value of a part's parameter; see [Compiler.Parameters].
+	Parameter *Parameter
 }
 
 // LetFault is a fault of a let: of its name, or of its expression if Err is an [Error].
@@ -49,6 +51,8 @@ type let struct {
 	program *Program
 	kind    *cel.Type
 	used    *atomic.Bool
+	// around are the lets that the expression of a parameter knows. Those of a let are the lets that have it.
+	around *Lets
 	// observe compiles the program once more, with conditions that are observed; nil if they are not.
 	observe func() *Program
 }
@@ -62,7 +66,23 @@ func (l *let) run() *Program {
 }
 
 // String names the let and its place.
-func (l *let) String() string { return fmt.Sprintf("let %s (at %s)", l.Name, l.At) }
+func (l *let) String() string {
+	return fmt.Sprintf("%s %s (at %s)", l.word(), l.Name, l.At)
+}
+
+// The words for lets.
+const (
+	letWord       = "let"
+	parameterWord = "parameter"
+)
+
+// word is what people call the let.
+func (l *let) word() string {
+	if l.Parameter != nil {
+		return parameterWord
+	}
+	return letWord
+}
 
 // find returns the let of a name, or nil.
 func (l *Lets) find(name string) *let {
@@ -84,6 +104,14 @@ func (l *Lets) names() []string {
 func (l *Lets) Used(name string) bool {
 	found := l.find(name)
 	return found != nil && found.used.Load()
+}
+
+// Word is what people call a let of that name: a let, or a parameter of a part.
+func (l *Lets) Word(name string) string {
+	if found := l.find(name); found != nil {
+		return found.word()
+	}
+	return letWord
 }
 
 // Program returns the compiled expression of a let; nil if it has a fault.
@@ -146,6 +174,9 @@ func (l *Lets) observed(branches Branches) *Lets {
 			again.observe = sync.OnceValue(func() *Program {
 				c := *of.program.compiler
 				c.branches, c.lets, c.defines = branches, out, true
+				if of.Parameter != nil {
+					c.lets = of.around.observed(branches)
+				}
 				p, err := c.compile(of.program.source)
 				if err != nil { // it was compiled before
 					return of.program

@@ -25,7 +25,7 @@ func (c *Compiler) Lets(around *Lets, named []Let) (*Lets, []LetFault) {
 	}
 	m := &lets{out: out, compiler: c, needs: map[string][]string{}}
 	for _, one := range named {
-		if err := c.wrongName(around, one.Name); err != nil {
+		if err := c.wrongName(letWord, around, one.Name); err != nil {
 			m.fault(one.Name, err)
 			continue
 		}
@@ -171,22 +171,22 @@ var elsewhere = append(ItemVariables(), Current, "child", "object", "objects")
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// wrongName says why a let cannot have a name.
-func (c *Compiler) wrongName(around *Lets, name string) error {
+// wrongName says why a let, or what the word says, cannot have a name.
+func (c *Compiler) wrongName(word string, around *Lets, name string) error {
 	outer := around.find(name)
 	prefix := func(function string) bool { return strings.HasPrefix(function, name+".") }
 	_, typed := c.env.CELTypeProvider().FindIdent(name)
 	switch {
 	case !variableName.MatchString(name):
-		return fmt.Errorf("%q is no name for a let: want letters, digits and _, as in wanted", name)
+		return fmt.Errorf("%q is no name for a %s: want letters, digits and _, as in wanted", name, word)
 	case slices.Contains(reserved, name):
-		return fmt.Errorf("%q is no name for a let: it is a word of CEL", name)
+		return fmt.Errorf("%q is no name for a %s: it is a word of CEL", name, word)
 	case slices.Contains(c.variables, name), slices.Contains(elsewhere, name):
-		return fmt.Errorf("%q is no name for a let: it is a variable already", name)
+		return fmt.Errorf("%q is no name for a %s: it is a variable already", name, word)
 	case typed, slices.ContainsFunc(c.callable, prefix):
-		return fmt.Errorf("%q is no name for a let: it is a type or a library of CEL", name)
+		return fmt.Errorf("%q is no name for a %s: it is a type or a library of CEL", name, word)
 	case outer != nil:
-		return fmt.Errorf("there is a let %s already (at %s), and another one would hide it: give this one a name of its own", name, outer.At)
+		return fmt.Errorf("there is a %s %s already (at %s), and another one would hide it: give this one a name of its own", outer.word(), name, outer.At)
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func (c *Compiler) expand(s source, checked *cel.Ast, uses []letUse) (expanded, 
 	var text strings.Builder
 	out, at := expanded{}, 0
 	for _, use := range uses {
-		text.WriteString(s.text[at:use.from] + "(")
+		text.WriteString(s.text[at:use.from] + use.let.opening())
 		begin := text.Len()
 		text.WriteString(use.let.program.full.text)
 		out.parts = append(out.parts, expandedLet{use, begin, text.Len()})
@@ -123,6 +123,15 @@ func (c *Compiler) expand(s source, checked *cel.Ast, uses []letUse) (expanded, 
 	}
 	out.ast = full.NativeRep()
 	return out, nil
+}
+
+// opening is the bracket before the written-out text. A parameter that may be of any type stays so when its value is of one.
+func (l *let) opening() string {
+	of := l.program.ast.GetType(l.program.ast.Expr().ID())
+	if l.Parameter != nil && l.kind.IsExactType(cel.DynType) && !of.IsExactType(cel.DynType) {
+		return "dyn("
+	}
+	return "("
 }
 
 // misplaced reports uses of lets that read what an expression does not have, or what a macro calls something else.

@@ -95,6 +95,8 @@ func (a *activation) evaluate(l *let) *letValue {
 	}
 	if err != nil {
 		out.err = &letError{l, program.evaluation(err, inner)}
+	} else if err := l.unfit(value); err != nil {
+		out.err = &letError{l, err}
 	}
 	return out
 }

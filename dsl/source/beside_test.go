@@ -69,3 +69,25 @@ func TestObjectsAreReadFromADocumentEach(t *testing.T) {
 		})
 	}
 }
+
+func TestFilesOfPartsAreFoundInAConfiguration(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		t.Helper()
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	operator := write("operator.yaml", "handlers:\n  - use: {file: parts/a.yaml}\n  - {use: {file: ../up.yaml}}\n---\nuse: {file: missing.yaml}\n---\nfile: no.yaml\nuse: no.yaml\n---\n[\n")
+	a := write("parts/a.yaml", "steps: [{use: {file: parts/b.yaml}}, {use: {file: parts/a.yaml}}, {use: {file: operator.yaml}}]\n")
+	b := write("parts/b.yaml", "use: {file: parts/a.yaml}\n")
+	want := []string{a, b, filepath.Join(dir, "missing.yaml")}
+	if diff := cmp.Diff(want, source.Parts([]string{operator})); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

@@ -87,14 +87,30 @@ type Reader struct{ total int64 }
 // device, or if all files together are too large. Of a file that is too large by itself, it returns enough to show
 // that.
 func (r *Reader) ReadFile(name string) ([]byte, error) {
-	info, err := os.Stat(name)
+	return r.read(name, os.Stat, os.Open)
+}
+
+// ReadBelow is [Reader.ReadFile] for a file below a directory. Neither its name nor a link can lead out of the directory; links
+// within it can, as in a mounted ConfigMap.
+func (r *Reader) ReadBelow(dir, name string) ([]byte, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // nothing is written
+	return r.read(name, root.Stat, root.Open)
+}
+
+// read reads a file by the functions that find and open it.
+func (r *Reader) read(name string, stat func(string) (fs.FileInfo, error), open func(string) (*os.File, error)) ([]byte, error) {
+	info, err := stat(name)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() { // opening a pipe waits for its writer, and a device may be endless
 		return nil, errors.New("it is not a regular file")
 	}
-	file, err := os.Open(name)
+	file, err := open(name)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command reference writes docs/reference.md: every field of a configuration and of files with cases, and every
+// Command reference writes docs/reference.md: every field of a configuration, of parts and of files with cases, and every
 // function of expressions. `make reference` runs it. All texts are those of the code.
 package main
 
@@ -29,7 +29,7 @@ const beginning = `# Reference
 
 <!-- made by make reference from the texts of the code: edit them there -->
 
-Every field of a [configuration](#the-configuration) and of [files with cases](#files-with-cases), and every
+Every field of a [configuration](#the-configuration), of [parts](#parts) and of [files with cases](#files-with-cases), and every
 [function](#functions) of expressions. ` + "`operator explain`" + ` says the same in a terminal. What the fields are for, and how they play
 together, [the language](language.md) explains.
 
@@ -47,12 +47,16 @@ Expressions know these functions, and no others. Each example is evaluated by a 
 // page returns the whole page.
 func page() string {
 	operator := newSections(form.NewOutline(config.Describe(handlers.Standard())), "The document")
+	parts := newSections(form.NewOutline(config.DescribePart(handlers.Standard())), "The part")
 	files := newSections(form.NewOutline(cases.Describe()), "The file")
 	var out strings.Builder
 	out.WriteString(beginning)
 	out.WriteString("\n## The configuration\n\n" + operator.contents())
 	causes(&out)
 	operator.write(&out)
+	out.WriteString("\n## Parts\n\nA part is a file of its own; a handler, or a step, that has `use` does what the part says.\n")
+	parts.without(operator)
+	parts.write(&out)
 	out.WriteString("\n## Files with cases\n\nWhat `operator test` runs; [testing.md](testing.md) explains it.\n\n" + files.contents())
 	files.write(&out)
 	out.WriteString("\n## Functions\n" + aboutFunctions)

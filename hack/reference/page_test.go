@@ -53,6 +53,7 @@ func TestEveryLinkWithinTheReferenceLeadsToASection(t *testing.T) {
 func TestEveryFieldHasADescription(t *testing.T) {
 	for name, outline := range map[string]*form.Outline{
 		"operator": form.NewOutline(config.Describe(handlers.Standard())), "cases": form.NewOutline(cases.Describe()),
+		"part": form.NewOutline(config.DescribePart(handlers.Standard())),
 	} {
 		s, fields := newSections(outline, name), 0
 		for _, one := range s.all {

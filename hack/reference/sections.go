@@ -48,6 +48,18 @@ func newSections(outline *form.Outline, root string) *sections {
 	return s
 }
 
+// without has the sections that another form has, too, described there alone.
+func (s *sections) without(other *sections) {
+	for _, one := range s.all {
+		same := func(o *section) bool {
+			return o.again == nil && o.of == nil && len(o.Fields) == len(one.Fields) && one.Part(o.Block)
+		}
+		if i := slices.IndexFunc(other.all, same); i >= 0 {
+			one.again, one.of = other.all[i], nil
+		}
+	}
+}
+
 // add adds the maps of a field, and those below.
 func (s *sections) add(f form.Field, around *section) {
 	for _, block := range s.outline.Blocks(f) {

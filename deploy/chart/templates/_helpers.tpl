@@ -90,7 +90,16 @@ priorityClassName: {{ . | quote }}
 volumes:
 {{- with include "handwerk.configMap" . }}
   - name: config
+{{- if contains "/" (keys $.Values.config | join "") }}
+    configMap:
+      name: {{ . | quote }}
+      items: # a key cannot have a slash
+{{- range $file, $text := $.Values.config }}
+        - {key: {{ $file | replace "/" "-" | quote }}, path: {{ $file | quote }}}
+{{- end }}
+{{- else }}
     configMap: {name: {{ . | quote }}}
+{{- end }}
 {{- end }}
 {{- with .Values.volumes }}
 {{- toYaml . | nindent 2 }}

@@ -83,3 +83,41 @@ func TestCoverageHasTheBranchesOfExpressions(t *testing.T) {
 		t.Errorf("without branches %d parts are counted: %q %q", len(ran)+len(never), ran, never)
 	}
 }
+
+// TestCoverageHasTheBranchesOfParts holds that a case runs an operator with a part, and that the branches of the part and of the
+// values of its parameters are those of the handler that uses it.
+func TestCoverageHasTheBranchesOfParts(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"operator.yaml": restless + "    handlers: [{id: look, use: {file: seen.yaml, with: {size: \"${self.spec.size > 5 ? 5 : self.spec.size}\"}}}]\n",
+		"seen.yaml": "apiVersion: handwerk.dev/v1alpha1\nkind: Part\nparameters: {size: integer | required=true}\n" +
+			"let: {big: size > 2}\nset: {status: {seen: \"${big ? 'big' : 'small'}\"}}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := parse("a_test.yaml", []byte(oneThing+"  steps: [{patch: {things/one: {spec: {size: 7}}}}]\n  expect: {objects: {things/one: {status: {seen: big}}}}\nconfig: "+filepath.Join(dir, "operator.yaml")+"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	suite := NewSuite(handlers.Standard())
+	suite.branches = true
+	for _, failure := range suite.Test(t, f.Cases[0]) {
+		t.Error(failure)
+	}
+	var never, ran []string
+	for _, part := range suite.Coverage() {
+		if part.Times == 0 {
+			never = append(never, part.Name)
+		} else {
+			ran = append(ran, part.Name)
+		}
+	}
+	if diff := cmp.Diff([]string{
+		"?: of handler things/look is false: big", "?: of handler things/look is false: self.spec.size > 5",
+		"?: of handler things/look is true: big", "?: of handler things/look is true: self.spec.size > 5", "handler things/look",
+	}, ran); diff != "" || len(never) > 0 {
+		t.Errorf("never %q, and what ran (-want +got):\n%s", never, diff)
+	}
+}
