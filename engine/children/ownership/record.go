@@ -100,7 +100,7 @@ func ParseRecord(text string, owner types.UID) (*Record, error) {
 			return nil, fmt.Errorf("decoding record of children: %.200q is no place", text)
 		}
 	}
-	targets, err := parseTargets(in.Targets)
+	targets, err := parseTargets(in.Targets, owner)
 	if err != nil {
 		return nil, fmt.Errorf("decoding record of children: %w", err)
 	}

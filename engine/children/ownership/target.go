@@ -57,6 +57,13 @@ func short(text string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
+// ofOwner reports whether a field manager is one that [TargetManager] makes for an owner. Whoever may write the owner may write its
+// record, too. A target with another manager would make the operator take off what others have set.
+func ofOwner(manager string, owner types.UID) bool {
+	last := manager[strings.LastIndexByte(manager, '/')+1:]
+	return strings.Contains(manager, "/patch/") && owner != "" && (last == string(owner) || last == short(string(owner)))
+}
+
 // line is how a target is stored: none of its parts has a space.
 func (t Target) line() string {
 	title := url.PathEscape(t.Handler)
@@ -66,10 +73,10 @@ func (t Target) line() string {
 	return strings.Join([]string{t.String(), title, t.Manager}, " ")
 }
 
-// parseTarget reads what line wrote.
-func parseTarget(text string) (t Target, ok bool) {
+// parseTarget reads what line wrote for an owner.
+func parseTarget(text string, owner types.UID) (t Target, ok bool) {
 	parts := strings.Split(text, " ")
-	if len(parts) != 3 || parts[2] == "" {
+	if len(parts) != 3 || !ofOwner(parts[2], owner) {
 		return Target{}, false
 	}
 	handler, key, _ := strings.Cut(parts[1], "/")
@@ -85,16 +92,16 @@ func compareTargets(a, b Target) int {
 	return cmp.Or(cmp.Compare(a.Handler, b.Handler), cmp.Compare(a.Key, b.Key), comparePlaces(a.Place, b.Place), cmp.Compare(a.Manager, b.Manager))
 }
 
-// parseTargets reads the stored lines of targets.
-func parseTargets(lines []string) ([]Target, error) {
+// parseTargets reads the stored lines of an owner's targets.
+func parseTargets(lines []string, owner types.UID) ([]Target, error) {
 	if len(lines) > MostTargets {
 		return nil, fmt.Errorf("it has %d patched objects, and there is room for %d", len(lines), MostTargets)
 	}
 	var out []Target
 	for _, text := range lines {
-		t, ok := parseTarget(text)
+		t, ok := parseTarget(text, owner)
 		if !ok {
-			return nil, fmt.Errorf("%.200q is no patched object", text)
+			return nil, fmt.Errorf("%.200q is no object that is patched for this one", text)
 		}
 		out = append(out, t)
 	}

@@ -43,7 +43,7 @@ func TestTargetManagersFit(t *testing.T) {
 // TestTheRecordKeepsTargets holds that targets are read as they were written, beside children, packed or not.
 func TestTheRecordKeepsTargets(t *testing.T) {
 	node := Target{Place{schema.GroupKind{Kind: "Node"}, "", "n1"}, "zone", "", "op/patch/zone/u"}
-	other := Target{Place{schema.GroupKind{Group: "apps", Kind: "Deployment"}, "ns", "web"}, "zone.step", "a key/with any\ttext", "m"}
+	other := Target{Place{schema.GroupKind{Group: "apps", Kind: "Deployment"}, "ns", "web"}, "zone.step", "a key/with any\ttext", TargetManager(strings.Repeat("x", 63), "zone.step", strings.Repeat("k", 63), "u")}
 	child := Place{schema.GroupKind{Kind: "ConfigMap"}, "other", "a"}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var r *Record
@@ -86,7 +86,7 @@ func TestTheRecordKeepsTargets(t *testing.T) {
 
 // TestFaultyTargetsAreNoRecord holds that what somebody has written into a record is refused where it is no target.
 func TestFaultyTargetsAreNoRecord(t *testing.T) {
-	for _, line := range []string{"", "/Node//n1", "/Node//n1 zone", "/Node//n1  m", "Node zone m", "/Node//n1 zone m more", "/Node//n1 %zz m"} {
+	for _, line := range []string{"", "/Node//n1", "/Node//n1 zone", "/Node//n1  m", "Node zone m", "/Node//n1 zone op/patch/zone/u more", "/Node//n1 %zz op/patch/zone/u", "/Node//n1 zone kubectl", "/Node//n1 zone op/patch/zone/another", "/Node//n1 zone op/u"} {
 		text := `{"handwerk":1,"uid":"u","since":"2026-01-02T03:04:05Z","targets":["` + line + `"]}`
 		if r, err := ParseRecord(text, "u"); err == nil {
 			t.Errorf("%q is read as %v", line, r.Targets())
