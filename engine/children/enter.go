@@ -125,7 +125,7 @@ func (r *ownerRecord) write(ctx context.Context, record *ownership.Record) error
 	}
 	r.pass.Memory.unsure = false
 	r.writer.set(result.Object)
-	r.known.record, r.known.text, r.known.next = record, text, ""
+	r.known.record, r.known.text, r.known.next, r.known.alone = record, text, "", false
 	r.keep()
 	r.family.records.set(r.pass.Key, record)
 	return nil

@@ -5,6 +5,7 @@ package children
 
 import (
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -22,6 +23,8 @@ type knownRecord struct {
 	// server's versions had gone back then.
 	next  string
 	since uint64
+	// alone: next is written also where nothing else is to be written.
+	alone bool
 	// closed: a pass was finished since there is a record, so what was there before is in it.
 	closed bool
 }
@@ -89,14 +92,36 @@ func (r *ownerRecord) take(owner *unstructured.Unstructured) {
 	case text == r.known.text:
 		return
 	case r.known.next != "" && text == r.known.next:
-		r.known.text, r.known.next = text, ""
+		r.known.text, r.known.next, r.known.alone = text, "", false
 		return
 	}
+	before := r.known.record
 	record, err := ownership.ParseRecord(text, r.pass.Object.GetUID())
 	if err != nil {
 		r.pass.Asker.Log().Error(err, "record of children is not readable; it is begun again, and children that only the record names are left alone")
 	}
 	r.known = knownRecord{record: record, text: text, closed: r.known.closed && record != nil}
+	r.retain(before.Targets())
+}
+
+// retain enters the targets that are known into a record that somebody has overwritten, as by an older export. Children of such a record
+// are found by their marks, and targets have none. The lock is held.
+func (r *ownerRecord) retain(targets []ownership.Target) {
+	record := r.known.record
+	for _, t := range targets {
+		if !record.ListsTarget(t) {
+			record = record.WithTarget(time.Now(), t)
+		}
+	}
+	if record == r.known.record {
+		return
+	}
+	text, err := record.Encode(r.pass.Object.GetUID())
+	if err != nil {
+		r.pass.Asker.Log().Error(err, "record of children was overwritten, and cannot be written again")
+		return
+	}
+	r.known.record, r.known.next, r.known.since, r.known.alone = record, text, r.family.epoch(r.pass.Key), true
 }
 
 // keep makes later passes know the record, also where this one fails. The lock is held.

@@ -97,7 +97,7 @@ func (r *ownerRecord) trim() (base *unstructured.Unstructured, along map[string]
 		return base, nil
 	}
 	r.pass.Memory.unsure = true
-	return base, map[string]patch.Note{r.family.names.keys.Record: {Text: r.known.next}}
+	return base, map[string]patch.Note{r.family.names.keys.Record: {Text: r.known.next, Alone: r.known.alone}}
 }
 
 // LeftBehind takes the children that were made for the deletion out of the owner's record, and the objects that were patched and

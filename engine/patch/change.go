@@ -85,7 +85,7 @@ func (t Target) objectChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks
 		}
 	}
 	c := wantedChange(o, p, m, notes)
-	if len(c.tree) == 0 || len(m.Along) == 0 {
+	if len(m.Along) == 0 || len(c.tree) == 0 && !slices.ContainsFunc(slices.Collect(maps.Values(m.Along)), func(n Note) bool { return n.Alone }) {
 		return c
 	}
 	if notes == nil {

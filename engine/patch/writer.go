@@ -37,6 +37,8 @@ var ErrGone = errors.New("the object is gone")
 type Note struct {
 	// Text is its value. An empty text removes the annotation, unless its value is no longer Was.
 	Text, Was string
+	// Alone: it is written also without other changes.
+	Alone bool
 }
 
 // Marks are the engine's own changes of an object.
@@ -45,7 +47,7 @@ type Marks struct {
 	Annotation string
 	// State is its value; empty removes it.
 	State string
-	// Along are annotations that are written only together with other changes.
+	// Along are annotations that are written only together with other changes, but for those that say otherwise.
 	Along map[string]Note
 	// Spent are annotations to remove, with their values. One that has another value by now stays.
 	Spent map[string]string
