@@ -106,13 +106,20 @@ func (r *ownerRecord) dropTarget(t ownership.Target) {
 
 // giveBack gives back the fields of a target, and takes it out of the record. An object that is gone has none.
 func (s *Session) giveBack(ctx context.Context, t ownership.Target, why string) error {
-	if own := t.Place == s.owner().Name(); !own || !s.pass.Deleting || s.pass.Gone { // else they go with the owner
+	if !s.goesWith(t) {
 		if err := s.release(ctx, t, why); err != nil {
 			return fmt.Errorf("giving back fields of %s: %w", t.People(), err)
 		}
 	}
 	s.record.dropTarget(t)
 	return nil
+}
+
+// goesWith reports whether the fields of a target go with the owner, which is the target and is being deleted. A finalizer that
+// is not the operator's may be among them: it would hold the owner for ever.
+func (s *Session) goesWith(t ownership.Target) bool {
+	others := func(finalizer string) bool { return !s.family.names.keys.Own(finalizer) }
+	return t.Place == s.owner().Name() && s.pass.Deleting && !s.pass.Gone && !slices.ContainsFunc(s.Base().GetFinalizers(), others)
 }
 
 // release applies nothing with the field manager of a target, which removes what no other manager owns.
