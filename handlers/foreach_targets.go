@@ -51,6 +51,18 @@ func (t entryTargets) GiveBack(ctx context.Context, handler, key string) error {
 	return t.Targets.GiveBack(ctx, handler, key)
 }
 
+// Keys returns the empty key if the entry has a target: its code knows of no entries.
+func (t entryTargets) Keys(handler string) []string {
+	keys := t.Targets.Keys(handler)
+	switch {
+	case !t.patches(handler):
+		return keys
+	case slices.Contains(keys, t.key):
+		return []string{""}
+	}
+	return nil
+}
+
 // forced records which entry has patched which object with force. Two entries that force the same object would take its
 // fields from each other for ever.
 type forced struct {

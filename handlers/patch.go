@@ -116,7 +116,7 @@ func (p *patcher) run(ctx context.Context, r *dsl.Request) error {
 		case err != nil:
 			return p.missing(fmt.Errorf("evaluating includeWhen: %w", err), p.include)
 		case !wanted:
-			return r.Targets.GiveBack(ctx, p.spec.Handler, "")
+			return errors.Join(r.Targets.GiveBack(ctx, p.spec.Handler, ""), p.endEntries(ctx, r))
 		}
 	}
 	if r.Secrets.Read && r.Secrets.In(expr.ReadsOf(p.naming()...).Values) {
@@ -127,7 +127,22 @@ func (p *patcher) run(ctx context.Context, r *dsl.Request) error {
 		return p.missing(fmt.Errorf("patching object: %w", err), p.template.Programs()...)
 	}
 	_, err = r.Targets.Patch(ctx, fields, p.spec)
-	return err
+	failed := p.endEntries(ctx, r)
+	if _, waits := dsl.IsWaiting(err); waits && failed != nil {
+		return failed
+	}
+	return errors.Join(err, failed)
+}
+
+// endEntries gives back what entries have patched, where an earlier version of the handler had forEach.
+func (p *patcher) endEntries(ctx context.Context, r *dsl.Request) error {
+	var failed []error
+	for _, key := range r.Targets.Keys(p.spec.Handler) {
+		if key != "" {
+			failed = append(failed, r.Targets.GiveBack(ctx, p.spec.Handler, key))
+		}
+	}
+	return errors.Join(failed...)
 }
 
 // missing makes a wait of an error about a value that other objects may bring.

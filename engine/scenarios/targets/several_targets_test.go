@@ -85,6 +85,24 @@ func TestSeveralHandlersPatchOneObject(t *testing.T) {
 	})
 }
 
+// TestEntriesEndWithForEach holds that a handler that has no entries any more gives back what they have patched.
+func TestEntriesEndWithForEach(t *testing.T) {
+	scene.PlayVersions(t, func(v *scene.Versions) {
+		v.Create(red)
+		v.Create(blue)
+		v.Set([]any{"red", "blue"}, "spec", "list")
+		v.Next(`{id: zone, forEach: "${self.spec.list}", patch: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${item}", labels: {zone: "1"}}}}`)
+		wantZones(v, "red=1", "blue=1")
+		v.Next(zone())
+		wantZones(v, "red=1")
+		wantManagers(v, "red", "op/patch/zone/UID")
+		v.Next(`{id: zone, forEach: "${self.spec.list}", patch: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${item}", labels: {zone: "1"}}}}`)
+		wantZones(v, "red=1", "blue=1")
+		v.Next(zone(`includeWhen: "false"`))
+		wantZones(v)
+	})
+}
+
 // TestTheReachIsTheNamespaceOfTheOwner holds that an object with a namespace patches elsewhere only where the configuration says so.
 func TestTheReachIsTheNamespaceOfTheOwner(t *testing.T) {
 	elsewhere := func(reach string) string {
