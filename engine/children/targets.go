@@ -118,10 +118,7 @@ func (t *targets) patch(ctx context.Context, a *aim) (*unstructured.Unstructured
 	if drift.Holds(a.fields, live, a.Manager) || s.pass.Memory.targets.same(a, live) {
 		return live, nil
 	}
-	guarded := a.fields.DeepCopy()
-	guarded.SetUID(live.GetUID()) // so that the server creates no object where this one is gone
-	options := metav1.ApplyOptions{FieldManager: a.Manager, Force: a.force}
-	result, err := s.family.settings.Host.Client(a.gvr, a.Namespace).Apply(ctx, a.Name, guarded, options)
+	result, err := t.apply(ctx, a, live)
 	switch conflict := conflictOf(a.Place, err); {
 	case conflict != nil:
 		return nil, conflict
@@ -135,13 +132,38 @@ func (t *targets) patch(ctx context.Context, a *aim) (*unstructured.Unstructured
 	return result, nil
 }
 
+// apply applies the fields. A conflict with nothing but what the same handler and key own, as under an earlier id, is none: they change
+// hands in one request, so the object is not without them.
+func (t *targets) apply(ctx context.Context, a *aim, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	client, guarded := t.session.family.settings.Host.Client(a.gvr, a.Namespace), a.fields.DeepCopy()
+	guarded.SetUID(live.GetUID()) // so that the server creates no object where this one is gone
+	options := metav1.ApplyOptions{FieldManager: a.Manager, Force: a.force}
+	result, err := client.Apply(ctx, a.Name, guarded, options)
+	conflict := conflictOf(a.Place, err)
+	if conflict == nil {
+		return result, err
+	}
+	former := t.of(a.Handler)
+	foreign := func(c dsl.FieldConflict) bool {
+		return !slices.ContainsFunc(former, func(old ownership.Target) bool {
+			return old.Place == a.Place && old.Key == a.Key && old.Manager == c.Manager
+		})
+	}
+	if slices.ContainsFunc(conflict.Conflicts, foreign) {
+		return nil, err
+	}
+	guarded.SetResourceVersion(live.GetResourceVersion()) // so that nothing is taken that others own by now
+	options.Force = true
+	return client.Apply(ctx, a.Name, guarded, options)
+}
+
 // awaitsTarget is the error about a target that does not exist.
 func awaitsTarget(t ownership.Target) error {
 	return dsl.Waiting(t.People()+" to exist", 0)
 }
 
 // conflictOf returns the error about fields that others own; nil for other errors.
-func conflictOf(at ownership.Place, err error) error {
+func conflictOf(at ownership.Place, err error) *dsl.FieldConflictError {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) || !apierrors.IsConflict(err) || answer.Status().Details == nil {
 		return nil

@@ -288,6 +288,18 @@ func TestARenamedHandlerKeepsItsTargets(t *testing.T) {
 	})
 }
 
+// TestARenamedHandlerChangesItsFields holds that a handler with another id and other values has no conflict with itself.
+func TestARenamedHandlerChangesItsFields(t *testing.T) {
+	scene.PlayVersions(t, func(v *scene.Versions) {
+		v.Create(red)
+		v.Next(zone())
+		wantZones(v, "red=1")
+		v.Next(`{id: place, was: zone, patch: {apiVersion: v1, kind: ConfigMap, metadata: {name: red, labels: {zone: other}}}}`)
+		wantZones(v, "red=other")
+		wantManagers(v, "red", "op/patch/place/UID")
+	})
+}
+
 // TestOthersFieldsAreAConflict holds that fields of others are taken by force alone.
 func TestOthersFieldsAreAConflict(t *testing.T) {
 	theirs := func(v *scene.Versions) {
