@@ -49,7 +49,7 @@ func Run(ctx context.Context, s Settings) (all []cases.Report, covered []cases.P
 		err := c.run(ctx, job)
 		all = append(all, c.ended...)
 		if err == nil || ctx.Err() != nil {
-			return sorted(s.Files, all), c.covered, ctx.Err()
+			return sorted(s.Files, append(all, c.silent()...)), c.covered, ctx.Err()
 		}
 		switch guilty := c.running; {
 		case len(guilty) == 0 && len(c.ended) == 0:
@@ -102,6 +102,16 @@ func (c *child) run(ctx context.Context, job cases.Job) error {
 		return fmt.Errorf("%w (%s)", errStuck, c.settings.Timeout)
 	}
 	return cmp.Or(err, errors.New("it said nothing about some cases"))
+}
+
+// silent returns failures of the cases that have begun, and of which the process said nothing more before its end.
+func (c *child) silent() (out []cases.Report) {
+	for _, r := range c.running {
+		r.Begins = false
+		r.Failures = []cases.Failure{{File: r.File, Line: r.Line, Message: "the case began, and nothing was said of its end", Detail: c.words()}}
+		out = append(out, r)
+	}
+	return out
 }
 
 // errStuck: the process was ended because no case went on.

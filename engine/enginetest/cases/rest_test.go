@@ -133,3 +133,25 @@ func hasInOrder(text string, parts []string) bool {
 	}
 	return true
 }
+
+// TestACaseWhoseOperatorDoesNotStartSaysWhy holds that what ends a case early is reported as its failure.
+func TestACaseWhoseOperatorDoesNotStartSaysWhy(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "operator.yaml")
+	if err := os.WriteFile(config, []byte(branching), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := parse("a_test.yaml", []byte(oneThing+"config: "+config+"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	suite := NewSuite(handlers.Standard())
+	p, err := suite.load(f.config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.op.Name = "No name" // which only the engine finds now
+	failures := suite.Test(t, f.Cases[0])
+	if len(failures) != 1 || failures[0].Line != 3 || !strings.Contains(failures[0].Message, "checking operator: ") {
+		t.Errorf("the failures are %v", failures)
+	}
+}

@@ -56,6 +56,11 @@ func (s *Suite) Test(t *testing.T, c *Case) (failures []Failure) {
 		return []Failure{r.failure("config", "the operator cannot be read", err.Error())}
 	}
 	synctest.Test(t, func(t *testing.T) {
+		defer func() {
+			if ended := recover(); ended != nil && ended != errStop {
+				panic(ended)
+			}
+		}()
 		r.t = &recorder{TB: t, r: r}
 		r.at = c.at.Key("name")
 		r.journal.begun = time.Now()
@@ -127,6 +132,10 @@ func (t *recorder) Fatal(args ...any) {
 	t.Error(args...)
 	t.FailNow()
 }
+
+// FailNow ends the case, and not the test: that would end without a word the one around the bubble, too, which has to report
+// what was recorded.
+func (t *recorder) FailNow() { panic(errStop) }
 
 // Failed reports whether the case has failed. The log of the kit is not printed: the case has its own.
 func (t *recorder) Failed() bool { return false }
