@@ -83,7 +83,8 @@ be of another version. What is not on the cluster is a warning. The CRDs of the
 configuration are sent as a dry run then: the API server knows more of CRDs than
 is checked here. A schedule that would run on each of several processes, as no
 leader is elected, is a warning too, and so are handlers that feed each other: each
-sets what the next one looks at. With --strict a warning is a fault. With --verbose
+sets what the next one looks at, and a CRD in a file beside the configuration that
+is not the one that it describes. With --strict a warning is a fault. With --verbose
 it reports what each handler looks at, and which ones keep their children as they
 are while their when is false.`,
 		Example: `  operator validate --config operator.yaml
@@ -114,7 +115,7 @@ func (p *program) validate(ctx context.Context, f *validateFlags, out io.Writer)
 	if err == nil {
 		var more source.Faults
 		more, err = p.held(ctx, f, op)
-		warnings = slices.Concat(unled(op), loops(op), more).Sorted()
+		warnings = slices.Concat(unled(op), loops(op), stale(op, f.files), more).Sorted()
 	}
 	if f.strict {
 		warnings, err = strictly(warnings, err)
