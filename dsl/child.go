@@ -206,6 +206,9 @@ type Children interface {
 	//   - Another handler of this object applies the child differently. The engine checks whether that handler still
 	//     does. If so, the error is a [CollisionError], and the child stays.
 	//
+	// Where desired has metadata.resourceVersion, it was made from that version of the child: a child that has another
+	// version by now is not changed, and the error is a conflict.
+	//
 	// When an object of that name exists and this object does not own it, Apply leaves it alone and returns a
 	// [NotOwnedError]. Other errors wrap that of the API machinery, as for an immutable field.
 	//

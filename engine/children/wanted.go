@@ -63,6 +63,8 @@ func (c *Reader) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*wa
 	if err != nil {
 		return nil, dsl.Permanent(err)
 	}
+	version := object.GetResourceVersion()
+	object.SetResourceVersion("") // it is no part of what is compared
 	s, handler := c.session, c.attempt.Handler
 	kind, served, err := s.family.locate(ctx, object, cmp.Or(object.GetNamespace(), s.pass.Object.GetNamespace()), spec)
 	if err != nil {
@@ -89,7 +91,7 @@ func (c *Reader) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*wa
 		return nil, fmt.Errorf("applying %s: %w", w.place().People(), kind.Unwatched(w.key.Namespace))
 	}
 	w.applier = apply.Applier{
-		Owner: owner, Manager: s.family.settings.Operator.Name, Adopt: spec.Adopt,
+		Version: version, Owner: owner, Manager: s.family.settings.Operator.Name, Adopt: spec.Adopt,
 		Settled: &s.pass.Memory.settled, Found: &drift.Drift{}, Note: ownership.Note(spec, handler), Drift: spec.Drift, Allow: spec.Allow,
 		Lacking: kind != nil && kind.Informer(w.key.Namespace).Lacks(w.key, object.GetLabels()),
 	}

@@ -4,6 +4,7 @@
 package apply
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -26,6 +27,8 @@ type current struct {
 	value map[string]any
 	// found are the objects by name and key, as the caches have them.
 	found map[string]map[string]map[string]any
+	// seen are the objects that expressions see, by place.
+	seen map[place]*unstructured.Unstructured
 }
 
 // current returns the children before this pass. All are those of the owner.
@@ -33,7 +36,7 @@ func (p *plan) current(all []dsl.ChildObject) *current {
 	if len(p.recalled) == 0 {
 		return nil
 	}
-	out := &current{value: map[string]any{}, found: map[string]map[string]map[string]any{}}
+	out := &current{value: map[string]any{}, found: map[string]map[string]map[string]any{}, seen: map[place]*unstructured.Unstructured{}}
 	for name := range p.children {
 		out.value[name], out.found[name] = map[string]any{}, map[string]map[string]any{}
 	}
@@ -56,6 +59,8 @@ func (p *plan) current(all []dsl.ChildObject) *current {
 
 // put sets an object that is there.
 func (n *current) put(c *child, key string, object map[string]any) {
+	u := &unstructured.Unstructured{Object: object}
+	n.seen[placeOf(u)] = u
 	if c.forEach == nil {
 		n.value[c.name] = object
 		return
@@ -87,6 +92,19 @@ func (p *plan) recalling(s *dsl.Subject) (*dsl.Subject, error) {
 		return nil, fmt.Errorf("reading children: %w", err)
 	}
 	return p.current(all).within(s), nil
+}
+
+// lock has a desired object count only for the version of the object that its template has seen: a value that was taken from there
+// does not overwrite what somebody has set since.
+func (n *current) lock(o *object) {
+	if n == nil || !o.child.recalls {
+		return
+	}
+	anywhere := o.place
+	anywhere.namespace = "" // as that of a child without one
+	if was := cmp.Or(n.seen[o.place], n.seen[anywhere]); was != nil {
+		(&unstructured.Unstructured{Object: o.desired}).SetResourceVersion(was.GetResourceVersion())
+	}
 }
 
 // unsure reports whether the API server may have an object that decides what the template gives, and that the caches

@@ -319,3 +319,37 @@ func TestWhatAnApplyReadsOfCurrent(t *testing.T) {
 		t.Errorf("sources of values (-want +got):\n%s", diff)
 	}
 }
+
+// TestAValueThatSomebodySetsMeanwhileIsNotOverwritten holds that a template which keeps a value of its child does not put back an
+// earlier one, though the cache shows that, and what else it wants comes all the same.
+func TestAValueThatSomebodySetsMeanwhileIsNotOverwritten(t *testing.T) {
+	for name, options := range map[string]string{"owned": "", "labelled": "ownership: labelled", "strict": "drift: strict", "in a rollout": "", "with forEach": ""} {
+		enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+			child := logins(options)
+			switch name {
+			case "in a rollout":
+				child = `{login: {forEach: [a], key: "${item}", rollout: {maxUnavailable: 1}, template: {apiVersion: v1, kind: Secret, metadata: {name: login}, stringData: {size: "${string(self.spec.size)}"},
+					data: {password: "${current.login[?key].?data.?password.orValue(base64(generate(24)))}"}}}}`
+			case "with forEach":
+				child = `{login: {forEach: [a], key: "${item}", template: {apiVersion: v1, kind: Secret, metadata: {name: login}, stringData: {size: "${string(self.spec.size)}"},
+					data: {password: "${current.login[?key].?data.?password.orValue(base64(generate(24)))}"}}}}`
+			}
+			p := operate(t, c, child, "{size: 1}")
+			if made := password(c, "login"); len(made) != 32 {
+				t.Fatalf("%s: the password is %q", name, made)
+			}
+			c.HoldWatches(secrets)
+			become(c, secrets, "login", "data.password", "bWluZQ==")
+			become(c, foos, "me", "spec.size", int64(2))
+			c.Advance(time.Second)
+			c.ReleaseWatches(secrets)
+			if got := password(c, "login"); got != "bWluZQ==" {
+				t.Errorf("%s: somebody's own password became %q", name, got)
+			}
+			if size, _, _ := unstructured.NestedString(c.Get(secrets, "default", "login").Object, "data", "size"); size != "Mg==" {
+				t.Errorf("%s: the size is %q", name, size)
+			}
+			rests(t, c, p, name+": at the end")
+		})
+	}
+}

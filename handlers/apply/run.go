@@ -96,6 +96,11 @@ func (p *pass) level(ctx context.Context, d *desired, names []string) {
 			update{p.sender, d.inputs, st}.roll(ctx)
 		}
 	}
+	var again []*object
+	for _, st := range level {
+		again = append(again, d.late(ctx, st)...)
+	}
+	p.sender.send(ctx, again)
 	for _, st := range level {
 		st.note()
 		st.awaitReady(d.inputs)

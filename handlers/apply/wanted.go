@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -133,7 +134,7 @@ func (d *desired) object(ctx context.Context, st *state, e expr.Element) {
 func (d *desired) render(st *state, o *object, scope expr.Scope) bool {
 	own := scope
 	own.Room = expr.NewRoom(expr.MostOfAnObject)
-	own.Generated = func() { o.generated = true }
+	o.generated, own.Generated = false, func() { o.generated = true }
 	value, err := o.child.template.Render(own)
 	if err != nil {
 		d.unresolved(st, o.called, err, o.child.template.Programs(), scope)
@@ -145,7 +146,22 @@ func (d *desired) render(st *state, o *object, scope expr.Scope) bool {
 		st.result.fail(o.called, err)
 		return false
 	}
+	d.current.lock(o)
 	return true
+}
+
+// late computes again the objects of a child that somebody has changed since their templates saw them, and returns those that
+// are to be applied once more.
+func (d *desired) late(ctx context.Context, st *state) (again []*object) {
+	for _, o := range st.objects {
+		if !o.child.recalls || !apierrors.IsConflict(o.err) {
+			continue
+		}
+		if o.err = nil; d.confirm(ctx, st, o, d.inputs.scope(o.vars)) {
+			again = append(again, o)
+		}
+	}
+	return again
 }
 
 // confirm reads from the API server the object that a desired one would change, and computes that again if there is one:
@@ -177,9 +193,7 @@ func (o *object) fit(value any, own string) error {
 			return wrong(reasonInvalid, "%s is missing or no text: give it a value", strings.Join(path, "."))
 		}
 	}
-	u := unstructured.Unstructured{Object: tree}
-	group := schema.FromAPIVersionAndKind(u.GetAPIVersion(), u.GetKind()).Group
-	o.place = place{group, u.GetKind(), u.GetNamespace(), u.GetName()}
+	o.place = placeOf(&unstructured.Unstructured{Object: tree})
 	switch {
 	case o.place.namespace == "":
 		o.place.namespace = own
@@ -187,6 +201,11 @@ func (o *object) fit(value any, own string) error {
 		return wrong(reasonInvalid, "an owned child is in its owner's namespace, %s, and not in %s: leave the namespace out, or give the child ownership: labelled", own, o.namespace())
 	}
 	return nil
+}
+
+// placeOf returns the place of an object.
+func placeOf(u *unstructured.Unstructured) place {
+	return place{schema.FromAPIVersionAndKind(u.GetAPIVersion(), u.GetKind()).Group, u.GetKind(), u.GetNamespace(), u.GetName()}
 }
 
 // namespace returns the namespace in the template, for people.

@@ -45,6 +45,8 @@ type Applier struct {
 	Lacking bool
 	// Found, when it is not nil, is filled in with what somebody changed of a child that is put back.
 	Found *drift.Drift
+	// Version is that of the child from which what is desired was made; empty for any. A later version is not changed.
+	Version string
 	// Note is written into the child annotation of a child without a name, see [Note]. It is no reason to write.
 	Note string
 	// Observer is optional.

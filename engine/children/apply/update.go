@@ -5,12 +5,14 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -66,6 +68,8 @@ type change struct {
 	deed    Deed
 	// applied: the server has taken the very same before, so what it does not take now is what others changed.
 	applied bool
+	// looked: the child was read, or written, and had the applier's version before.
+	looked bool
 }
 
 // update applies with force to the object that was looked at and to no other of its name. One that
@@ -75,6 +79,9 @@ func (a Applier) update(ctx context.Context, c dynamic.ResourceInterface, desire
 	now, err := ch.read(ctx, live)
 	if err != nil {
 		return nil, "", err
+	}
+	if ch.looked = now != nil; ch.looked && ch.late(now) {
+		return nil, "", a.outdated(desired)
 	}
 	if adopts {
 		if _, still, err := a.judge(desired, now); err != nil || !still {
@@ -213,13 +220,14 @@ func (ch change) send(ctx context.Context, now *unstructured.Unstructured) (*uns
 	}
 	all := func(now *unstructured.Unstructured) drift.Added { return ch.applier.added(ch.desired, now, true) }
 	read, failed := ch.client.Get(ctx, ch.desired.GetName(), metav1.GetOptions{})
-	if failed != nil || read.GetUID() != now.GetUID() || all(read).Empty() {
+	if failed != nil || read.GetUID() != now.GetUID() || ch.applier.Version != "" && read.GetResourceVersion() != ch.version(now) || all(read).Empty() {
 		return nil, err
 	}
 	more := all(read)
 	if now, failed = ch.applier.take(ctx, ch.client, ch.desired, read, all); failed != nil {
 		return nil, failed
 	}
+	ch.looked = true
 	if ch.applier.Found != nil {
 		ch.applier.Found.Added, ch.applier.Found.Managers = union(ch.applier.Found.Added, more.Paths), union(ch.applier.Found.Managers, more.Managers)
 	}
@@ -231,13 +239,33 @@ func (ch change) apply(ctx context.Context, now *unstructured.Unstructured) (*un
 	guarded.SetUID(now.GetUID())
 	if ch.deed == Adopted {
 		doing = "adopting"
-		guarded.SetResourceVersion(now.GetResourceVersion())
 	}
+	guarded.SetResourceVersion(ch.version(now))
 	result, err := ch.client.Apply(ctx, ch.desired.GetName(), guarded, metav1.ApplyOptions{FieldManager: ch.applier.Manager, Force: true})
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", doing, name(ch.desired), err)
 	}
 	return result, nil
+}
+
+// late reports whether the child is another version than that from which what is desired was made.
+func (ch change) late(now *unstructured.Unstructured) bool {
+	return ch.applier.Version != "" && now.GetResourceVersion() != ch.applier.Version
+}
+
+// version is the one that the child must still have when the template is applied; empty for any. Now is the child as it was read or
+// written last.
+func (ch change) version(now *unstructured.Unstructured) string {
+	if ch.deed == Adopted || ch.looked && ch.applier.Version != "" {
+		return now.GetResourceVersion()
+	}
+	return ch.applier.Version
+}
+
+// outdated is the error about a child that others have changed since what is desired was made from it.
+func (a Applier) outdated(desired *unstructured.Unstructured) error {
+	kind := schema.GroupResource{Group: desired.GroupVersionKind().Group, Resource: desired.GetKind()}
+	return fmt.Errorf("applying %s: %w", name(desired), apierrors.NewConflict(kind, desired.GetName(), errors.New("it has changed since it was read")))
 }
 
 // takeAgain takes away what could not be known before: what an object had that is adopted, and what the cache did not show.
@@ -246,6 +274,7 @@ func (ch change) takeAgain(ctx context.Context, result *unstructured.Unstructure
 	if more.Empty() {
 		return result, nil
 	}
+	ch.looked = true
 	taken, err := ch.applier.take(ctx, ch.client, ch.desired, result, ch.find)
 	if err != nil || taken == result {
 		return result, err
