@@ -5,6 +5,7 @@ package expr
 
 import (
 	"crypto/rand"
+	"slices"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
@@ -24,6 +25,11 @@ func (c *Compiler) Generating() *Compiler {
 	out := *c
 	out.generates = true
 	return &out
+}
+
+// Generates reports whether an expression of the template has generate().
+func (t *Template) Generates() bool {
+	return slices.ContainsFunc(t.Programs(), func(p *Program) bool { return generation(p.ast.Expr()) != nil })
 }
 
 // misplacedGenerate is the message for a generate() in an expression whose value is kept nowhere.
