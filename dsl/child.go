@@ -74,6 +74,24 @@ func (DeletePolicy) Choices() (what string, words []string) {
 	return "onDelete", []string{string(DeleteChild), string(OrphanChild), string(RetainChild)}
 }
 
+// DeleteOrder says in which order the children of one handler are deleted when their owner is.
+type DeleteOrder string
+
+// The orders of deletion.
+const (
+	// DeleteAny leaves the order to Kubernetes, which deletes children with an owner reference side by side, after their
+	// owner. The default.
+	DeleteAny DeleteOrder = "any"
+	// DeleteReverse: the child goes before its owner, and after the children that need it. Each is gone, with all that it
+	// owns itself, before the next is deleted.
+	DeleteReverse DeleteOrder = "reverse"
+)
+
+// Choices returns the orders of deletion.
+func (DeleteOrder) Choices() (what string, words []string) {
+	return "deleteOrder", []string{string(DeleteAny), string(DeleteReverse)}
+}
+
 // DriftPolicy says which changes by others the operator reverts on a child.
 type DriftPolicy string
 
@@ -129,6 +147,9 @@ type ChildSpec struct {
 	Adopt Adoption
 	// OnDelete defaults to DeleteChild.
 	OnDelete DeletePolicy
+	// DeleteOrder defaults to DeleteAny. The handler that deletes children sees to the order. With DeleteReverse,
+	// [Children.Remove] deletes the child in the foreground: it is there until all that it owns is gone.
+	DeleteOrder DeleteOrder
 	// Drift defaults to DriftFields.
 	Drift DriftPolicy
 	// Allow are field managers, by their full names, whose fields stay where Drift is DriftStrict: of controllers that
@@ -174,7 +195,7 @@ type ChildReader interface {
 	// All returns every child that was applied with a name, of all kinds that the resource owns. They are sorted by
 	// handler, name, key and name of the object. Unowned children are included only when this pass applied them.
 	// Children that are being deleted have a deletion timestamp. The spec lacks what a child does not record:
-	// Adopt, Drift, and the ownership of a retained child. The error names a kind whose objects cannot all be read.
+	// Adopt, Drift, DeleteOrder, and the ownership of a retained child. The error names a kind whose objects cannot all be read.
 	// A kind that the API server does not serve has no objects.
 	All() ([]ChildObject, error)
 	// Get returns the child of that name from the cache, or nil. The handled resource must own the resource. For a
@@ -274,7 +295,7 @@ func (op *Operator) ChildrenAnnotation() string { return op.Prefix() + "/childre
 // Validate reports an unknown word, or a policy that cannot be kept.
 func (s ChildSpec) Validate() error {
 	for _, err := range []error{
-		choice(s.Ownership), choice(s.Adopt), choice(s.OnDelete), choice(s.Drift), choice(s.OnImmutable),
+		choice(s.Ownership), choice(s.Adopt), choice(s.OnDelete), choice(s.DeleteOrder), choice(s.Drift), choice(s.OnImmutable),
 	} {
 		if err != nil {
 			return err
@@ -288,6 +309,9 @@ func (s ChildSpec) Validate() error {
 	}
 	if s.Ownership == Unowned && s.OnDelete != "" {
 		return fmt.Errorf("onDelete %s: an object that is not owned is never deleted", s.OnDelete)
+	}
+	if s.DeleteOrder == DeleteReverse && (s.Ownership == Unowned || s.OnDelete == OrphanChild || s.OnDelete == RetainChild) {
+		return errors.New("deleteOrder reverse: the child is not deleted with its owner")
 	}
 	if s.Ownership == Unowned && s.OnImmutable == RecreateChild {
 		return fmt.Errorf("onImmutable %s: an object that is not owned is never deleted", s.OnImmutable)

@@ -181,7 +181,7 @@ func (c *children) Enter(ctx context.Context, all ...dsl.DesiredChild) error {
 // recreate deletes a child that is to be recreated. The error says what is waited for.
 func (c *children) recreate(ctx context.Context, f *feed.Feed, fixed *apply.FixedError) error {
 	fields, _ := dsl.ImmutableFields(fixed)
-	if err := c.deleteChild(ctx, f, fixed.Live.DeepCopy(), strings.Join(fields, ", ")); err != nil {
+	if err := c.deleteChild(ctx, f, fixed.Live.DeepCopy(), metav1.DeletePropagationBackground, strings.Join(fields, ", ")); err != nil {
 		return err
 	}
 	return awaitsEnd(ownership.PlaceOf(fixed.Live))
@@ -198,7 +198,7 @@ func (c *children) Delete(ctx context.Context, resource, name string) error {
 	if err != nil || found == nil {
 		return err
 	}
-	return c.deleteChild(ctx, f, found, "")
+	return c.deleteChild(ctx, f, found, metav1.DeletePropagationBackground, "")
 }
 
 // Remove takes a child away as its policy says.
@@ -229,8 +229,12 @@ func (c *children) Remove(ctx context.Context, gone dsl.ChildObject) error {
 	if err := c.session.family.kinds.settled("removing " + ownership.PlaceOf(found).People()); err != nil {
 		return err
 	}
-	if gone.OnDelete != dsl.OrphanChild {
-		return c.deleteChild(ctx, f, found, "")
+	switch {
+	case gone.OnDelete == dsl.OrphanChild:
+	case gone.DeleteOrder == dsl.DeleteReverse:
+		return c.deleteChild(ctx, f, found, metav1.DeletePropagationForeground, "")
+	default:
+		return c.deleteChild(ctx, f, found, metav1.DeletePropagationBackground, "")
 	}
 	return c.release(ctx, f, found)
 }
@@ -246,8 +250,9 @@ func (c *children) release(ctx context.Context, f *feed.Feed, found *unstructure
 }
 
 // deleteChild deletes a child, if it still is that object. For the rest of the pass it is one that
-// is being deleted.
-func (c *children) deleteChild(ctx context.Context, f *feed.Feed, o *unstructured.Unstructured, why string) error {
+// is being deleted. In the foreground it is deleted only as the cache has it: somebody may be about to leave it behind, as
+// kubectl delete --cascade=orphan does with children that nothing but their owner reference ties to the owner.
+func (c *children) deleteChild(ctx context.Context, f *feed.Feed, o *unstructured.Unstructured, how metav1.DeletionPropagation, why string) error {
 	if o.GetDeletionTimestamp() != nil {
 		return nil
 	}
@@ -255,10 +260,12 @@ func (c *children) deleteChild(ctx context.Context, f *feed.Feed, o *unstructure
 	if err := s.family.kinds.settled("deleting " + ownership.PlaceOf(o).People()); err != nil {
 		return err
 	}
-	uid, background := o.GetUID(), metav1.DeletePropagationBackground
-	err := s.family.settings.Host.Client(gvr, key.Namespace).Delete(ctx, key.Name, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background,
-	})
+	uid, version := o.GetUID(), o.GetResourceVersion()
+	must := &metav1.Preconditions{UID: &uid}
+	if how == metav1.DeletePropagationForeground {
+		must.ResourceVersion = &version
+	}
+	err := s.family.settings.Host.Client(gvr, key.Namespace).Delete(ctx, key.Name, metav1.DeleteOptions{Preconditions: must, PropagationPolicy: &how})
 	if notfound.Says(err, gvr.GroupResource(), key.Name) || apierrors.IsConflict(err) {
 		return nil // gone, or another object has the name: the cache will show it
 	}

@@ -60,6 +60,8 @@ type plan struct {
 	includeParams dsl.Params
 	children      map[string]*child
 	graph         *graph.Graph
+	// ordered are the names of children that are deleted in order when their owner is.
+	ordered map[string]bool
 	// recalled are the fields that expressions read of the children before the handler, by the children's names.
 	recalled map[string][]dsl.Path
 }
@@ -86,6 +88,7 @@ func build(compiler *expr.Compiler, b actions.Build, config childrenConfig) (act
 		c.sources = made.sources(c)
 	}
 	made.graph = p.needs(made.children)
+	made.order()
 	p.remember(made.children)
 	made.recall()
 	p.twice(made.children)
@@ -138,7 +141,7 @@ func (p *plan) built() actions.Built {
 	if len(out.Owns) > 0 && !p.final {
 		out.Brings = append(out.Brings, dsl.Child) // for reverting drift
 	}
-	if p.some(needsRemoval) {
+	if p.some(needsRemoval) || len(p.ordered) > 0 {
 		out.Brings = append(out.Brings, dsl.Delete)
 	}
 	out.NoOld = out.Reads.Only // no expression uses old or diff

@@ -67,6 +67,12 @@ func TestWhatGoesWithTheHandler(t *testing.T) {
 			children: []shape.NamedChild{{Name: "a", Kind: configMap, Object: "ConfigMap a"}},
 			causes:   "delete create child",
 		},
+		"one that goes in order": {
+			config:   "{a: {deleteOrder: reverse, template: {" + head + "{name: a}}}}",
+			owns:     []schema.GroupVersionKind{configMap},
+			children: []shape.NamedChild{{Name: "a", Kind: configMap, Object: "ConfigMap a"}},
+			causes:   "delete create child",
+		},
 		"one that is to stay, and has an owner reference": {
 			config:   "{a: {onDelete: orphan, template: {" + head + "{name: a}}}}",
 			owns:     []schema.GroupVersionKind{configMap},

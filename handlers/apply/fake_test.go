@@ -193,7 +193,9 @@ func (c *cluster) Remove(_ context.Context, child dsl.ChildObject) error {
 		known.ours = false
 		return nil
 	}
-	c.note("delete %s", name)
+	if c.note("delete %s", name); child.DeleteOrder == dsl.DeleteReverse {
+		c.calls[len(c.calls)-1] += " in the foreground"
+	}
 	now := metav1.NewTime(time.Unix(c.clock, 0))
 	known.live.SetDeletionTimestamp(&now)
 	return nil

@@ -64,7 +64,7 @@ func (p *parser) keyOf(c *child, at []string, text string) {
 // ownership sets how a child is tied to its owner.
 func (p *parser) ownership(c *child, at []string, config *childConfig) {
 	c.spec.Ownership, c.spec.Adopt, c.spec.OnDelete = config.Ownership, config.Adopt, config.OnDelete
-	c.spec.Drift, c.spec.OnImmutable = config.Drift, config.OnImmutable
+	c.spec.DeleteOrder, c.spec.Drift, c.spec.OnImmutable = config.DeleteOrder, config.Drift, config.OnImmutable
 	c.spec.Allow = slices.DeleteFunc(config.Allow, func(name string) bool { return name == "" }) // that is a fault already
 	if err := c.spec.Validate(); err != nil {
 		option, _, _ := strings.Cut(err.Error(), " ")

@@ -105,6 +105,9 @@ func (p *parser) last(c *child, at []string) {
 	case "":
 		c.spec.Ownership = dsl.Labelled
 	}
+	if c.spec.DeleteOrder != "" {
+		p.fault(below(at, "deleteOrder"), "a child that is made when its owner is deleted has no order in that deletion")
+	}
 	switch c.spec.OnDelete {
 	case "":
 		c.stays = true

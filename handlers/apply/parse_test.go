@@ -63,7 +63,7 @@ func TestFaultsAreFoundWhenTheConfigurationIsLoaded(t *testing.T) {
 		"a mistyped template":       {"{a: {templade: {}}}", `apply.a.templade: unknown field (did you mean "template"?)`},
 		"an option that is not known": {
 			"{a: {volume: 1, template: {" + head + "{name: a}}}}",
-			"apply.a.volume: unknown field (want one of template, forEach, key, limit, includeWhen, readyWhen, ownership, adopt, onDelete, drift, allow, onImmutable, rollout)",
+			"apply.a.volume: unknown field (want one of template, forEach, key, limit, includeWhen, readyWhen, ownership, adopt, onDelete, deleteOrder, drift, allow, onImmutable, rollout)",
 		},
 		"an option in the short form":    {"{a: {forEach: [1], " + head + "{name: a}}}", "apply.a.forEach: is an option, beside which the child itself stands under template"},
 		"no kind":                        {"{a: {apiVersion: v1, metadata: {name: a}}}", "apply.a: kind is required"},
@@ -107,6 +107,14 @@ func TestFaultsAreFoundWhenTheConfigurationIsLoaded(t *testing.T) {
 		"recreating what is not owned": {
 			"{a: {ownership: none, onImmutable: recreate, template: {" + head + "{name: a}}}}",
 			"apply.a.onImmutable: onImmutable recreate: an object that is not owned is never deleted",
+		},
+		"an order for what is not deleted": {
+			"{a: {deleteOrder: reverse, onDelete: orphan, template: {" + head + "{name: a}}}}",
+			"apply.a.deleteOrder: deleteOrder reverse: the child is not deleted with its owner",
+		},
+		"an order that is not known": {
+			"{a: {deleteOrder: reversed, template: {" + head + "{name: a}}}}",
+			`apply.a.deleteOrder: unknown deleteOrder "reversed" (did you mean "reverse"?)`,
 		},
 		"managers that are allowed where drift is not strict": {
 			"{a: {drift: fields, allow: [k9s], template: {" + head + "{name: a}}}}",

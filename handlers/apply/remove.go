@@ -7,6 +7,8 @@ import (
 	"context"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
@@ -36,8 +38,41 @@ func (p *pass) leave(ctx context.Context) {
 	}
 	p.clear(ctx, func() ([]dsl.ChildObject, error) {
 		all, err := p.owned.All()
-		return slices.DeleteFunc(all, func(one dsl.ChildObject) bool { return !needsRemoval(one.ChildSpec) }), err
+		return p.leaving(all), err
 	})
+}
+
+// order finds the children that are deleted in order when their owner is: those that say so, and those that need one of
+// them, or Kubernetes would delete these last.
+func (p *plan) order() {
+	for _, level := range p.graph.Levels() {
+		for _, name := range level {
+			needs := slices.ContainsFunc(p.graph.Needs(name), func(other string) bool { return p.ordered[other] })
+			if !needs && p.children[name].spec.DeleteOrder != dsl.DeleteReverse {
+				continue
+			}
+			if p.ordered == nil {
+				p.ordered = map[string]bool{}
+			}
+			p.ordered[name] = true
+		}
+	}
+}
+
+// leaving returns the children about which something has to be done before their owner goes. Somebody may want it to go
+// without its children, as by kubectl delete --cascade=orphan.
+func (p *pass) leaving(all []dsl.ChildObject) (out []dsl.ChildObject) {
+	leaves := slices.Contains(p.r.Object.GetFinalizers(), metav1.FinalizerOrphanDependents)
+	for _, one := range all {
+		goes := one.Ownership != dsl.Unowned && (one.OnDelete == "" || one.OnDelete == dsl.DeleteChild)
+		if goes && !leaves && p.ordered[one.Name] {
+			one.DeleteOrder = dsl.DeleteReverse
+		} else if !needsRemoval(one.ChildSpec) {
+			continue
+		}
+		out = append(out, one)
+	}
+	return out
 }
 
 // end deletes children that were made for the deletion and should not stay, once all of them are ready. It does not

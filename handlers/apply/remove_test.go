@@ -5,6 +5,7 @@ package apply_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -109,6 +110,55 @@ func TestADeletionTakesLabelledChildrenAwayWithoutAnyExpression(t *testing.T) {
 	if err := w.run(dsl.Delete); err != nil || w.said() != "" {
 		t.Errorf("%v, condition %q", err, w.said())
 	}
+}
+
+// TestOwnedChildrenGoInOrderWhereThatIsSaid holds which children with an owner reference are deleted before their owner, and in
+// which order.
+func TestOwnedChildrenGoInOrderWhereThatIsSaid(t *testing.T) {
+	tests := map[string]struct {
+		config string
+		self   string
+		want   [][]string
+	}{
+		"those that need others go first":                    {chain("deleteOrder: reverse,"), "", [][]string{{"c", "d"}, {"b"}, {"a"}}},
+		"Kubernetes may delete them side by side":            {chain("deleteOrder: any,"), "", nil},
+		"who needs one that says so goes before it":          {only("b"), "", [][]string{{"c"}, {"b"}}},
+		"what it needs itself is left to Kubernetes":         {only("c"), "", [][]string{{"c"}}},
+		"all stay where the owner is to go without them":     {chain("deleteOrder: reverse,"), "orphan", nil},
+		"another finalizer of the owner changes nothing":     {only("c"), "foregroundDeletion", [][]string{{"c"}}},
+		"one that stays is passed over":                      {strings.Replace(only("b"), "c: {includeWhen: self.spec.on,", "c: {includeWhen: self.spec.on, onDelete: retain,", 1), "", [][]string{{"b"}}},
+		"with a label they go in this order, and are marked": {chain("ownership: labelled, deleteOrder: reverse,"), "", [][]string{{"c", "d"}, {"b"}, {"a"}}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, tt.config, "{on: true}")
+			if err := w.run(dsl.Create); err != nil {
+				t.Fatal(err)
+			}
+			if tt.self != "" {
+				w.self["metadata"].(map[string]any)["finalizers"] = []any{tt.self}
+			}
+			w.newCalls()
+			for _, wave := range tt.want {
+				var gone, deleted []string
+				for _, child := range wave {
+					gone, deleted = append(gone, "Thing "+child+" to be gone"), append(deleted, "delete Thing "+child+" in the foreground")
+				}
+				waits(t, w.run(dsl.Delete), strings.Join(gone, ", "))
+				together(t, w, deleted)
+				w.collect()
+			}
+			if err := w.run(dsl.Delete); err != nil {
+				t.Error(err)
+			}
+			calls(t, w)
+		})
+	}
+}
+
+// only is the chain with an order for one child.
+func only(name string) string {
+	return strings.Replace(chain(""), name+": {includeWhen: self.spec.on,", name+": {includeWhen: self.spec.on, deleteOrder: reverse,", 1)
 }
 
 func TestADeletionThatIsRefusedSaysSo(t *testing.T) {

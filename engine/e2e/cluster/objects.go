@@ -132,11 +132,16 @@ func (o *Objects) Patch(t testing.TB, name, patch string, subresource ...string)
 	return o.Send(t, name, types.MergePatchType, patch, subresource...)
 }
 
-// Delete requests an object's deletion, which finalizers may delay. The object may be gone already.
-func (o *Objects) Delete(t testing.TB, name string) {
+// Delete requests an object's deletion, which finalizers may delay. The object may be gone already. How, at most one, says what
+// becomes of what it owns; by default that follows in the background.
+func (o *Objects) Delete(t testing.TB, name string, how ...metav1.DeletionPropagation) {
 	t.Helper()
+	var options metav1.DeleteOptions
+	for i := range how {
+		options.PropagationPolicy = &how[i]
+	}
 	o.ask(t, "deleting", name, true, func(ctx context.Context) (*unstructured.Unstructured, error) {
-		return nil, o.client.Delete(ctx, name, metav1.DeleteOptions{})
+		return nil, o.client.Delete(ctx, name, options)
 	})
 }
 
