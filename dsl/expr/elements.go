@@ -85,17 +85,17 @@ func (e *Each) Elements(scope func(vars map[string]any) Scope) ([]Element, error
 
 // keyed sets the key of each element.
 func (e *Each) keyed(list []Element, scope func(map[string]any) Scope) ([]Element, error) {
-	seen, secrets := map[string]bool{}, scope(nil).secrets()
+	seen, secrets := map[string]int{}, scope(nil).secrets()
 	secret := e.Key == nil && len(list) > 0 && secrets.In(e.Of.Reads().Values)
 	for i := range list {
 		one := &list[i]
 		if err := e.setKey(one, scope, secret); err != nil {
 			return nil, fmt.Errorf("item %d of forEach: %w", i, err)
 		}
-		if seen[one.Key] {
-			return nil, fmt.Errorf("two items of forEach have the key %s", secrets.Shown(one.Key))
+		if other, twice := seen[one.Key]; twice {
+			return nil, fmt.Errorf("items %d and %d of forEach have the key %s", other, i, secrets.Shown(one.Key))
 		}
-		seen[one.Key] = true
+		seen[one.Key] = i
 		one.Vars[Key] = one.Key
 	}
 	slices.SortFunc(list, func(a, b Element) int { return strings.Compare(a.Key, b.Key) })

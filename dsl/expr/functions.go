@@ -104,7 +104,7 @@ func (c costs) CallCost(function, overload string, args []ref.Val, result ref.Va
 	case "ready":
 		cost = 100 // about the cost of reading some fields and the conditions
 	case "hash", "base64", "unbase64", "base64.encode", "base64.decode", "sha256", "random", "generate",
-		"merge", "omit", "pick", "json", "unjson", "yaml", "unyaml":
+		"merge", "omit", "pick", "combinations", "json", "unjson", "yaml", "unyaml":
 		for _, arg := range append(slices.Clip(args), result) { // YAML with aliases gives more than it is given
 			cost += uint64(math.Ceil(size(arg.Value()) / 10)) // CEL's cost for traversing a text
 		}

@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"maps"
+	"slices"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -26,6 +27,8 @@ func trees() []cel.EnvOption {
 	return []cel.EnvOption{
 		cel.Function("merge",
 			cel.Overload("merge_map_map", []*cel.Type{object, object}, object, cel.BinaryBinding(merge))),
+		cel.Function("combinations",
+			cel.Overload("combinations_map", one(object), cel.ListType(object), cel.UnaryBinding(combinations))),
 		cel.Function("omit",
 			cel.Overload("omit_map_list", []*cel.Type{object, names}, object, cel.BinaryBinding(omit))),
 		cel.Function("pick",
@@ -94,6 +97,40 @@ func laid(under, over map[string]any) map[string]any {
 		under[key] = b
 	}
 	return under
+}
+
+// mostCombinations bounds what combinations makes.
+const mostCombinations = 10_000
+
+// combinations returns a map for each way to take one entry of each list of a map. The first keys change last.
+func combinations(of ref.Val) ref.Val {
+	lists, fault := object("combinations", of)
+	if fault != nil {
+		return fault
+	}
+	out := []any{map[string]any{}}
+	for _, name := range slices.Sorted(maps.Keys(lists)) {
+		list, is := lists[name].([]any)
+		switch {
+		case !is && lists[name] != nil:
+			return types.NewErr("combinations(): want a list for each key")
+		case len(out)*len(list) > mostCombinations:
+			return types.NewErr("combinations(): there are more than %d", mostCombinations)
+		}
+		next := make([]any, 0, len(out)*len(list))
+		for _, one := range out {
+			for _, entry := range list {
+				with := maps.Clone(one.(map[string]any))
+				with[name] = entry
+				next = append(next, with)
+			}
+		}
+		out = next
+	}
+	if len(lists) == 0 {
+		out = nil
+	}
+	return value(out)
 }
 
 func omit(of, keys ref.Val) ref.Val { return chosen("omit", of, keys, false) }

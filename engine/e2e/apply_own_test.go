@@ -96,7 +96,7 @@ each:
   forEach: ["a", "b"]
   key: "${self.spec.?x.orValue('same') == 'x' ? item : 'same'}"
   template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "w-${item}"}, data: {value: "${item}"}}
-`, "Unresolved", []string{"child each", "two items of forEach have the key"}, []string{"w-a", "w-b", "w-beside"}},
+`, "Unresolved", []string{"child each", "of forEach have the key"}, []string{"w-a", "w-b", "w-beside"}},
 		"a child that needs the one whose name it has": {`
 one: {apiVersion: v1, kind: ConfigMap, metadata: {name: w-same}, data: {value: one}}
 two: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${self.spec.?x.orValue(children.one.metadata.name)}"}, data: {value: two}}

@@ -36,7 +36,7 @@ func TestForEach(t *testing.T) {
 		"a key that is missing":      {"forEach: '${self.spec.l}', key: '${item.n}'", "{l: [{n: x}, {m: y}]}", "child a: item 1 of forEach: evaluating apply.a.key: item.n is not set"},
 		"a key that is a list":       {"forEach: '${self.spec.l}', key: '${item.n}'", "{l: [{n: []}]}", "child a: item 0 of forEach: its key is a list, want text or a number"},
 		"a key that is empty":        {"forEach: '${self.spec.l}'", "{l: ['']}", "child a: item 0 of forEach: its key is empty"},
-		"a key that is there twice":  {"forEach: '${self.spec.l}'", "{l: [x, y, x]}", `child a: two items of forEach have the key "x"`},
+		"a key that is there twice":  {"forEach: '${self.spec.l}'", "{l: [x, y, x]}", `child a: items 0 and 2 of forEach have the key "x"`},
 		"as many as there may be":    {"forEach: '${self.spec.l}', limit: 2", "{l: [x, y]}", "x: 0 true, y: 1 true"},
 		"more than there may be":     {"forEach: '${self.spec.l}', limit: 2", "{l: [x, y, z]}", "child a: forEach has 3 items, and the limit is 2"},
 		"only some of them":          {"forEach: '${self.spec.l}', includeWhen: item != 'y'", "{l: [x, y, z]}", "x: 0 true, z: 2 true"},
@@ -111,4 +111,18 @@ func TestForEachOverChildren(t *testing.T) {
 		t.Fatal(err)
 	}
 	together(t, w, []string{"create Thing x", "create Thing y"}, []string{"create ConfigMap of-x", "create ConfigMap of-y"})
+}
+
+// TestSeveralListsMakeAChildForEachCombination holds that forEach goes over several lists by combinations, with a key of their values.
+func TestSeveralListsMakeAChildForEachCombination(t *testing.T) {
+	w := start(t, `{a: {forEach: "${combinations({'zone': self.spec.zones, 'size': self.spec.sizes})}", key: "${item.zone}-${item.size}",
+		template: {`+thing+`{name: "${key}"}, spec: {zone: "${item.zone}"}}}}`, "{zones: [x, y], sizes: [s, m]}")
+	if err := w.run(dsl.Create); err != nil {
+		t.Fatal(err)
+	}
+	together(t, w, []string{"create Thing x-m", "create Thing x-s", "create Thing y-m", "create Thing y-s"})
+	w.spec("{zones: [x, y], sizes: [s, s]}")
+	if err := w.run(dsl.Update); err == nil || err.Error() != `child a: items 0 and 2 of forEach have the key "x-s"` {
+		t.Errorf("error %v", err)
+	}
 }

@@ -155,7 +155,7 @@ func TestAHandlerWithForEachRunsForEachEntry(t *testing.T) {
 		}
 	})
 	for name, one := range map[string]struct{ spec, want string }{
-		"two entries of one key": {`{hosts: [{name: a}, {name: a}]}`, `two items of forEach have the key "a"`},
+		"two entries of one key": {`{hosts: [{name: a}, {name: a}]}`, `items 0 and 1 of forEach have the key "a"`},
 		"an entry without a key": {`{hosts: [{name: a}, {}]}`, "item 1 of forEach"},
 		"too many":               {`{hosts: [` + strings.Repeat("{name: x},", 101) + `]}`, "forEach has 101 items, and the limit is 100"},
 		"no list":                {`{hosts: 3}`, "forEach gives a whole number, want a list or a map"},
