@@ -50,7 +50,7 @@ for. Each of its machines follows: states, ways from one to another, time-outs
 
 Formats: mermaid is Markdown, with a title and a block for each drawing, which
 GitHub, GitLab and others show as pictures; dot is for Graphviz, with a graph for
-each; svg is one picture with all of them, one below the other, and takes no
+each; svg is one picture with all of them, each with a legend, and takes no
 other program. Without --format, the ending of the file decides, and mermaid is
 the default.`,
 		Example: `  operator graph --config operator.yaml >> README.md

@@ -82,18 +82,21 @@ func (p *picture) box(n draw.Node, r layout.Rect, from layout.Point) {
 		fmt.Fprintf(&p.boxes, `<circle class="start" cx="%s" cy="%s" r="%s"/>`+"\n", px(middle), px(r.Y+lineHeight+startSize/2), px(startSize/2))
 		return
 	}
-	l := looks[n.Shape]
-	fmt.Fprintf(&p.boxes, `<rect class="box %s" x="%s" y="%s" width="%s" height="%s" rx="%d"/>`+"\n", l.class, px(r.X), px(r.Y), px(r.W), px(r.H), l.round)
-	if l.double {
-		const in = 30
-		fmt.Fprintf(&p.boxes, `<rect class="inner %s" x="%s" y="%s" width="%s" height="%s" rx="%d"/>`+"\n",
-			l.class, px(r.X+in), px(r.Y+in), px(r.W-2*in), px(r.H-2*in), max(l.round-3, 0))
-	}
+	p.frame(looks[n.Shape], r, 30)
 	y := r.Y + padY + 125
 	p.text(&p.boxes, "name", middle, y, n.Name, "middle")
 	for _, line := range n.Lines {
 		y += lineHeight
 		p.text(&p.boxes, "line", middle, y+10, line, "middle")
+	}
+}
+
+// frame adds the border of a box. A second border is so much within the first one.
+func (p *picture) frame(l look, r layout.Rect, in int) {
+	fmt.Fprintf(&p.boxes, `<rect class="box %s" x="%s" y="%s" width="%s" height="%s" rx="%d"/>`+"\n", l.class, px(r.X), px(r.Y), px(r.W), px(r.H), l.round)
+	if l.double {
+		fmt.Fprintf(&p.boxes, `<rect class="inner %s" x="%s" y="%s" width="%s" height="%s" rx="%d"/>`+"\n",
+			l.class, px(r.X+in), px(r.Y+in), px(r.W-2*in), px(r.H-2*in), max(l.round-in/10, 0))
 	}
 }
 

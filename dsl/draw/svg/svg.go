@@ -22,57 +22,60 @@ const (
 	between  = 400
 )
 
-// Render returns one picture of the drawings, one below the other. Its colors follow the reader's, light or dark, and it
-// brings its own background.
+// Render returns one picture of the drawings, each with a legend. They are in rows: one is beside the one before it where the
+// widest leaves room for both. Its colors follow the reader's, light or dark, and it brings its own background.
 func Render(drawings []draw.Drawing) string {
-	p := &picture{}
-	at := layout.Point{X: margin, Y: margin}
-	width := 0
+	pictures, sizes, widest := make([]picture, len(drawings)), make([]layout.Size, len(drawings)), 0
 	for i, d := range drawings {
-		if i > 0 {
-			at.Y += between
-		}
-		size := p.drawing(d, at)
-		width = max(width, size.W)
-		at.Y += size.H
+		sizes[i] = pictures[i].drawing(d)
+		widest = max(widest, sizes[i].W)
 	}
-	return p.whole(drawings, layout.Size{W: width + 2*margin, H: at.Y + margin})
+	var titles []string
+	var body strings.Builder
+	at, row := layout.Point{X: margin, Y: margin}, 0
+	for i, size := range sizes {
+		if at.X > margin && at.X+size.W > margin+widest {
+			at, row = layout.Point{X: margin, Y: at.Y + row + between}, 0
+		}
+		p := &pictures[i]
+		fmt.Fprintf(&body, `<g transform="translate(%s %s)">`+"\n%s%s%s</g>\n", px(at.X), px(at.Y), p.frames.String(), p.edges.String(), p.boxes.String())
+		titles = append(titles, drawings[i].Title)
+		at.X, row = at.X+size.W+between, max(row, size.H)
+	}
+	return whole(titles, body.String(), layout.Size{W: widest + 2*margin, H: at.Y + row + margin})
 }
 
-// picture is a picture that is being made. Edges lie below boxes and labels.
+// picture is a picture of one drawing that is being made. Edges lie below boxes and labels.
 type picture struct{ frames, edges, boxes strings.Builder }
 
-// whole puts the parts of the picture together.
-func (p *picture) whole(drawings []draw.Drawing, size layout.Size) string {
-	var titles []string
-	for _, d := range drawings {
-		titles = append(titles, d.Title)
-	}
+// whole returns a picture with its background.
+func whole(titles []string, body string, size layout.Size) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" class="handwerk" role="img" width="%s" height="%s" viewBox="0 0 %s %s">`+"\n",
 		px(size.W), px(size.H), px(size.W), px(size.H))
 	fmt.Fprintf(&out, "<title>%s</title>\n<style>%s</style>\n", html.EscapeString(strings.Join(titles, "; ")), style)
 	fmt.Fprintf(&out, `<rect class="page" width="%s" height="%s"/>`+"\n", px(size.W), px(size.H))
-	out.WriteString(p.frames.String() + p.edges.String() + p.boxes.String() + "</svg>\n")
+	out.WriteString(body + "</svg>\n")
 	return out.String()
 }
 
-// drawing adds a drawing and returns its size. Its parts are below each other if edges lead across, and beside each
-// other if they lead down.
-func (p *picture) drawing(d draw.Drawing, at layout.Point) layout.Size {
-	p.text(&p.frames, "title", at.X, at.Y+160, d.Title, "start")
+// drawing adds a drawing with its legend and returns its size. Its parts are below each other if edges lead across, and beside
+// each other if they lead down.
+func (p *picture) drawing(d draw.Drawing) layout.Size {
+	p.text(&p.frames, "title", 0, 160, d.Title, "start")
 	size := layout.Size{W: bold(d.Title, titleSize), H: titleGap}
-	next := layout.Point{X: at.X, Y: at.Y + titleGap}
+	next := layout.Point{Y: titleGap}
 	for _, part := range d.Parts {
 		used := p.part(part, d.Across, next)
-		size.W, size.H = max(size.W, next.X+used.W-at.X), max(size.H, next.Y+used.H-at.Y)
+		size.W, size.H = max(size.W, next.X+used.W), max(size.H, next.Y+used.H)
 		if d.Across {
 			next.Y += used.H + between
 		} else {
 			next.X += used.W + between
 		}
 	}
-	return size
+	legend := p.legend(d, layout.Point{Y: size.H}, size.W)
+	return layout.Size{W: max(size.W, legend.W), H: size.H + legend.H}
 }
 
 // part adds a part, with a frame if it has a title, and returns its size.

@@ -166,3 +166,71 @@ func parsed(t *testing.T, document string) (texts []string, elements map[string]
 		}
 	}
 }
+
+// TestALegendHasWhatIsDrawn holds that each symbol of a drawing is explained once, and no other one.
+func TestALegendHasWhatIsDrawn(t *testing.T) {
+	node := func(id string, shape draw.Shape) draw.Node { return draw.Node{ID: id, Shape: shape, Name: "box " + id} }
+	for name, of := range map[string]struct {
+		nodes []draw.Node
+		edges []draw.Edge
+		want  []string
+	}{
+		"a handler and what it reads": {
+			[]draw.Node{node("a", draw.Resource), node("b", draw.Handler), node("c", draw.Handler), node("d", draw.Related)},
+			[]draw.Edge{{From: "a", To: "b"}, {From: "a", To: "c"}, {From: "b", To: "d", Style: draw.Dotted}},
+			[]string{"resource", "handler", "related objects", "runs", "reads"},
+		},
+		"what a solid edge means depends on where it leads": {
+			[]draw.Node{node("a", draw.Resource), node("b", draw.Handler), node("c", draw.Child), node("d", draw.Child), node("e", draw.Index)},
+			[]draw.Edge{{From: "a", To: "b"}, {From: "b", To: "c"}, {From: "b", To: "d"}, {From: "a", To: "e"}},
+			[]string{"resource", "handler", "child", "index", "runs or makes or fills"},
+		},
+		"shapes that look the same": {
+			[]draw.Node{node("a", draw.Activity), node("b", draw.Daemon), node("c", draw.Owned), node("d", draw.Child)}, nil,
+			[]string{"daemon, activity", "child"},
+		},
+		"a machine": {
+			[]draw.Node{node("a", draw.Start), node("b", draw.State), node("c", draw.Failed)},
+			[]draw.Edge{{From: "a", To: "b"}, {From: "b", To: "c", Style: draw.Dashed}, {From: "c", To: "b", Style: draw.Thick}},
+			[]string{"state", "failed state", "goes on by itself", "after a time or too many failures", "goes on by hand"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := draw.Drawing{Title: "title", Parts: []draw.Part{{Nodes: of.nodes, Edges: of.edges}}}
+			texts, _ := parsed(t, svg.Render([]draw.Drawing{d}))
+			texts = slices.DeleteFunc(texts, func(text string) bool {
+				return strings.TrimSpace(text) == "" || text == "title" || strings.HasPrefix(text, "box ") || strings.HasPrefix(text, "\n.handwerk")
+			})
+			if diff := cmp.Diff(of.want, texts); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestThePictureUsesItsWidth holds that narrow drawings are beside each other below a wide one, and that all is within.
+func TestThePictureUsesItsWidth(t *testing.T) {
+	wide := draw.Drawing{Title: strings.Repeat("wide ", 24)}
+	narrow := draw.Drawing{Title: "narrow", Parts: []draw.Part{{Nodes: []draw.Node{{ID: "a", Shape: draw.State, Name: "Ready"}}}}}
+	picture := svg.Render([]draw.Drawing{wide, narrow, narrow, narrow})
+	var at [][2]float64
+	for text := range strings.SplitSeq(picture, `<g transform="translate(`) {
+		x, rest, found := strings.Cut(text, " ")
+		y, _, _ := strings.Cut(rest, ")")
+		if px, err := strconv.ParseFloat(x, 64); found && err == nil {
+			py, _ := strconv.ParseFloat(y, 64)
+			at = append(at, [2]float64{px, py})
+		}
+	}
+	if len(at) != 4 {
+		t.Fatalf("there are %d drawings: %v", len(at), at)
+	}
+	if at[1][1] <= at[0][1] || at[2][1] != at[1][1] || at[2][0] <= at[1][0] || at[3][1] != at[1][1] {
+		t.Errorf("the drawings are at %v, want the narrow ones in one row below the wide one", at)
+	}
+	_, rest, _ := strings.Cut(picture, `width="`)
+	total, _, _ := strings.Cut(rest, `"`)
+	if whole, err := strconv.ParseFloat(total, 64); err != nil || at[3][0]+60 > whole {
+		t.Errorf("the picture is %s wide, and a drawing is at %v", total, at[3])
+	}
+}
