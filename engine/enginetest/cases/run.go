@@ -57,7 +57,8 @@ func (s *Suite) Test(t *testing.T, c *Case) (failures []Failure) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		defer func() {
-			if ended := recover(); ended != nil && ended != errStop {
+			ended := recover()
+			if err, is := ended.(error); ended != nil && !(is && errors.Is(err, errStop)) {
 				panic(ended)
 			}
 		}()
