@@ -100,6 +100,9 @@ func anchorsOf(page string) map[string]bool {
 		}
 		out[name] = true
 	}
+	for _, target := range regexp.MustCompile(`<a id="([^"]*)"></a>`).FindAllStringSubmatch(page, -1) {
+		out[target[1]] = true
+	}
 	return out
 }
 

@@ -37,6 +37,9 @@ A section describes one map. Its heading is the path of the map: lists have ` + 
 for each key of a map with keys of your choice. A field without a default may be left out, unless it is required. A
 duration is a number with a unit, such as ` + "`500ms`, `30s`, `10m` or `1h30m`" + `. ` + "`${…}`" + ` stands for text with an expression in
 it; a CEL expression, or a condition, is written alone or as one ` + "`${…}`" + `.
+
+A link can lead to a field by its path, as ` + "`operator explain`" + ` takes it: [reference.md#resources.handlers.retries](#resources.handlers.retries).
+Fields of parts have ` + "`part.`" + ` before their paths, those of files with cases ` + "`test.`" + `, and functions ` + "`functions.`" + `.
 `
 
 const aboutFunctions = `
@@ -56,6 +59,7 @@ func page() string {
 	operator.write(&out)
 	out.WriteString("\n## Parts\n\nA part is a file of its own; a handler, or a step, that has `use` does what the part says.\n")
 	parts.without(operator)
+	parts.within, files.within = "part.", "test."
 	parts.write(&out)
 	out.WriteString("\n## Files with cases\n\nWhat `operator test` runs; [testing.md](testing.md) explains it.\n\n" + files.contents())
 	files.write(&out)
@@ -79,14 +83,20 @@ func causes(out *strings.Builder) {
 
 // functions writes a table for each group of functions.
 func functions(out *strings.Builder) {
+	seen := map[string]bool{}
 	for _, group := range manual.Groups() {
 		fmt.Fprintf(out, "\n### %s\n\n| call | gives | meaning | example |\n|---|---|---|---|\n", group.Title)
 		for _, f := range group.Functions {
-			also := ""
+			also, targets := "", ""
+			for _, name := range f.Names { // the first of several entries of a name has the target
+				if !seen[name] {
+					targets, seen[name] = targets+target("functions."+name), true
+				}
+			}
 			if len(f.Names) > 1 {
 				also = " " + listed(f.Names)
 			}
-			fmt.Fprintf(out, "| %s | %s | %s%s | %s → %s |\n", code(f.Call), f.Gives, text(f.Doc), also, code(f.Example), code(f.Result))
+			fmt.Fprintf(out, "| %s%s | %s | %s%s | %s → %s |\n", targets, code(f.Call), f.Gives, text(f.Doc), also, code(f.Example), code(f.Result))
 		}
 	}
 }

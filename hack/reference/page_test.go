@@ -28,7 +28,8 @@ func TestTheReferenceIsCurrent(t *testing.T) {
 	}
 }
 
-// TestEveryLinkWithinTheReferenceLeadsToASection holds that headings differ and that no link leads nowhere.
+// TestEveryLinkWithinTheReferenceLeadsToASection holds that anchors differ, that no link leads nowhere, and that links can lead to
+// fields and functions.
 func TestEveryLinkWithinTheReferenceLeadsToASection(t *testing.T) {
 	text, found := page(), map[string]bool{}
 	for _, heading := range regexp.MustCompile("(?m)^#+ (.*)$").FindAllStringSubmatch(text, -1) {
@@ -38,10 +39,21 @@ func TestEveryLinkWithinTheReferenceLeadsToASection(t *testing.T) {
 		}
 		found[to] = true
 	}
+	for _, target := range regexp.MustCompile(`<a id="([^"]*)"></a>`).FindAllStringSubmatch(text, -1) {
+		if found[target[1]] {
+			t.Errorf("two places have the anchor %s", target[1])
+		}
+		found[target[1]] = true
+	}
 	links := regexp.MustCompile(`\]\(#([^)]*)\)`).FindAllStringSubmatch(text, -1)
 	for _, link := range links {
 		if !found[link[1]] {
-			t.Errorf("a link leads to #%s, which is no heading", link[1])
+			t.Errorf("a link leads to #%s, which is nowhere", link[1])
+		}
+	}
+	for _, name := range []string{"resources.handlers.retries", "resources.handlers.apply.forEach", "settings.leaderElection.mode", "part.parameters", "test.cases.expect", "functions.merge"} {
+		if !found[name] {
+			t.Errorf("no link can lead to %s", name)
 		}
 	}
 	if len(links) < 100 {

@@ -15,9 +15,12 @@ import (
 // sections are the maps of a form, each described once.
 type sections struct {
 	outline *form.Outline
-	// root heads the section of the form as a whole.
-	root string
-	all  []*section
+	// root heads the section of the form as a whole. Within begins the anchors of its fields, so that those of several forms
+	// differ; empty for the operator's.
+	root, within string
+	all          []*section
+	// targets are those that were written.
+	targets map[string]bool
 }
 
 // section describes a map.
@@ -35,7 +38,7 @@ type section struct {
 
 // newSections finds the maps of a form, and which of them repeat others.
 func newSections(outline *form.Outline, root string) *sections {
-	s := &sections{outline: outline, root: root}
+	s := &sections{outline: outline, root: root, targets: map[string]bool{}}
 	s.add(outline.Whole(), nil)
 	for _, one := range s.all {
 		one.of = s.larger(one)
@@ -170,18 +173,18 @@ func (s *sections) write(out *strings.Builder) {
 			fmt.Fprintf(out, "\n%s\n", text(one.doc))
 		}
 		if one.of != nil {
-			fmt.Fprintf(out, "\nThese fields of %s: %s.\n", s.link(code(one.of.Place), one.of), named(one.Fields))
+			fmt.Fprintf(out, "\nThese fields of %s: %s.\n", s.link(code(one.of.Place), one.of), s.named(one))
 			continue
 		}
 		s.table(out, one)
 	}
 }
 
-// named lists fields by their names.
-func named(fields []form.Field) string {
+// named lists the fields of a map by their names, with links to those of the map that has them, too.
+func (s *sections) named(one *section) string {
 	var out []string
-	for _, f := range fields {
-		out = append(out, code(f.Name))
+	for _, f := range one.Fields {
+		out = append(out, fmt.Sprintf("[%s](#%s)", code(f.Name), s.path(one.of.Place+"."+f.Name)))
 	}
 	return strings.Join(out, ", ")
 }
@@ -196,13 +199,31 @@ func (s *sections) table(out *strings.Builder, one *section) {
 		out.WriteString("\n| field | type | default | meaning |\n|---|---|---|---|\n")
 	}
 	for _, f := range one.Fields {
-		fmt.Fprintf(out, "| %s | %s | %s |", code(f.Name), s.kind(f), byDefault(f))
+		fmt.Fprintf(out, "| %s%s | %s | %s |", s.target(f), code(f.Name), s.kind(f), byDefault(f))
 		if shared {
 			fmt.Fprintf(out, " %s |", lists(f, one))
 		}
 		fmt.Fprintf(out, " %s |\n", text(f.Doc))
 	}
 }
+
+// target returns a target for links to a field: its path, as operator explain takes it. It is empty for a field that has a target
+// already, because its map may have two forms, and for one whose section has this anchor.
+func (s *sections) target(f form.Field) string {
+	path := s.path(f.Place)
+	heads := func(one *section) bool { return anchor(s.heading(one)) == path }
+	if s.targets[path] || slices.ContainsFunc(s.all, heads) {
+		return ""
+	}
+	s.targets[path] = true
+	return target(path)
+}
+
+// path returns the target of the field at a place.
+func (s *sections) path(place string) string { return s.within + (form.Field{Place: place}).Path() }
+
+// target returns what links can lead to by a name.
+func target(name string) string { return fmt.Sprintf("<a id=%q></a>", name) }
 
 // lists names the lists that have a field.
 func lists(f form.Field, of *section) string {
