@@ -52,6 +52,7 @@ operator eval evaluates.`,
 		ValidArgsFunction: func(_ *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return p.completeExplain(f, args, begun)
 		},
+		PreRunE: func(c *cobra.Command, _ []string) error { return oneForm(c, f.part, f.cases) },
 		RunE: func(c *cobra.Command, args []string) error {
 			var out strings.Builder
 			if err := p.explain(&out, f, args); err != nil {
@@ -64,7 +65,6 @@ operator eval evaluates.`,
 	c.Flags().BoolVar(&f.recursive, "recursive", false, "show all fields below, with their types alone")
 	c.Flags().BoolVar(&f.cases, "cases", false, "explain files with cases, which operator test runs")
 	c.Flags().BoolVar(&f.part, "part", false, "explain a part, which handlers use and which has a file of its own")
-	c.MarkFlagsMutuallyExclusive("cases", "part")
 	return c
 }
 

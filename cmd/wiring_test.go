@@ -52,6 +52,21 @@ func TestRun(t *testing.T) {
 		"the schema knows the actions of the registry": {
 			args: []string{"schema"}, out: "Note something.",
 		},
+		"so does the schema of a part": {
+			args: []string{"schema", "--part"}, out: "Note something.",
+		},
+		"cases have a schema of their own": {
+			args: []string{"schema", "--cases"}, out: "cases.v1alpha1.json",
+		},
+		"one schema is printed at a time": {
+			args: []string{"schema", "--cases", "--part"}, code: 2, errors: "--part and --cases are two forms: give one",
+		},
+		"a part is explained": {
+			args: []string{"explain", "parameters", "--part"}, out: "FIELD:      parameters <map of text>",
+		},
+		"one form is explained at a time": {
+			args: []string{"explain", "--cases", "--part"}, code: 2, errors: "--part and --cases are two forms: give one",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
