@@ -79,3 +79,47 @@ resources:
 		}
 	})
 }
+
+// TestAValueThatSomebodySetsMeanwhileIsKept holds that set does not make a value over one that the cache does not show yet.
+func TestAValueThatSomebodySetsMeanwhileIsKept(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		op, err := config.Parse("operator.yaml", []byte(`
+apiVersion: handwerk.dev/v1alpha1
+kind: Operator
+metadata: {name: op}
+resources:
+- resource: apps.v1.example.com
+  handlers:
+  - id: token
+    runAgainAfter: 1m
+    set:
+      status: {token: "${self.?status.?token.orValue(generate(16))}"}
+      annotations: {example.com/salt: "${self.metadata.?annotations[?'example.com/salt'].orValue(generate(8))}"}
+      spec: {key: "${self.spec.?key.orValue(generate(8))}"}
+      when: {status: late, annotations: late, spec: late}
+    let: {late: "now - timestamp(self.metadata.creationTimestamp) > duration('50s')"}
+`), handlers.Standard())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Serve(enginetest.Resource{Name: apps, Kind: "App"})
+		c.Start(op)
+		c.Create("{apiVersion: example.com/v1, kind: App, metadata: {name: me, namespace: default}, spec: {text: one}}")
+		c.Settle()
+		c.HoldWatches(apps)
+		c.Update(apps, "default", "me", func(o *unstructured.Unstructured) {
+			o.SetAnnotations(map[string]string{"example.com/salt": "mine"})
+			o.Object["status"] = map[string]any{"token": "mine"}
+			o.Object["spec"] = map[string]any{"key": "mine"}
+		})
+		c.Advance(2 * time.Minute)
+		c.ReleaseWatches(apps)
+		c.Advance(2 * time.Minute)
+		app := c.Get(apps, "default", "me")
+		token, _, _ := unstructured.NestedString(app.Object, "status", "token")
+		key, _, _ := unstructured.NestedString(app.Object, "spec", "key")
+		if salt := app.GetAnnotations()["example.com/salt"]; token != "mine" || key != "mine" || salt != "mine" {
+			t.Errorf("the token is %q, the key %q and the salt %q", token, key, salt)
+		}
+	})
+}

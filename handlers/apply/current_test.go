@@ -353,3 +353,17 @@ func TestAValueThatSomebodySetsMeanwhileIsNotOverwritten(t *testing.T) {
 		})
 	}
 }
+
+// TestAGeneratedValueStaysWithItsObject holds that a child whose key or handler has another name keeps its value, as its object does.
+func TestAGeneratedValueStaysWithItsObject(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		p := operate(t, c, `{login: {forEach: "${[self.spec.key]}", key: "${item}", template: {apiVersion: v1, kind: Secret, metadata: {name: login}, stringData: {key: "${key}"},
+			data: {password: "${current.login[?key].?data.?password.orValue(base64(generate(24)))}"}}}}`, "{key: a}")
+		made := password(c, "login")
+		become(c, foos, "me", "spec.key", "b")
+		if got := password(c, "login"); got != made || len(got) != 32 {
+			t.Errorf("with another key the password is %q, and was %q", got, made)
+		}
+		rests(t, c, p, "with another key")
+	})
+}

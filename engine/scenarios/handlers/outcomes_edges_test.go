@@ -41,3 +41,57 @@ func TestAFilterThatReadsAnOutcomeIsAskedWhenThatChanges(t *testing.T) {
 		}
 	}
 }
+
+// TestAPatchTakesWhatCameOfAnotherHandler holds that fields of another object follow an outcome that they read by a let, wherever the
+// handlers stand.
+func TestAPatchTakesWhatCameOfAnotherHandler(t *testing.T) {
+	const tells = `{id: tells, let: {up: handlers.app.state == 'done', why: "up ? 'well' : handlers.app.state"}, patch: {apiVersion: v1, kind: ConfigMap, metadata: {name: target}, data: {app: "${why}"}}}`
+	for place, handlers := range map[string]string{"after it": app + ", " + tells, "before it": tells + ", " + app} {
+		t.Run(place, func(t *testing.T) {
+			outcomes(t, handlers, func(s *scene.Stage) {
+				s.Create(`{apiVersion: v1, kind: ConfigMap, metadata: {name: target}}`)
+				s.Begin()
+				says := func(want string) {
+					t.Helper()
+					s.Advance(time.Second / 2)
+					if got := scene.ValueAt(s.Get("configmaps.v1", "default", "target"), "data.app"); got != want {
+						t.Errorf("the target says %v, want %s", got, want)
+					}
+				}
+				says("well")
+				s.Resize(2)
+				says("failed")
+				s.Process.Restart()
+				says("failed")
+				s.Resize(3)
+				says("well")
+				s.Forget()
+				s.Process.Restart()
+				s.Advance(time.Hour)
+				s.Wrote()
+			})
+		})
+	}
+}
+
+// TestAHandlerThatReadsOneThatComesAfterItRests holds that a handler which reads the outcome of one that has it in after comes to rest,
+// when it succeeds and when it fails.
+func TestAHandlerThatReadsOneThatComesAfterItRests(t *testing.T) {
+	const reads = `{id: says, set: {status: {app: "${handlers.app.state}"}, labels: {same: "${string(0 * (1 / (self.spec.size - 2)))}"}}}`
+	outcomes(t, reads+`, {id: app, after: [says], log: {message: hello}}`, func(s *scene.Stage) {
+		s.Begin()
+		s.WantStatus(map[string]any{"app": "done"})
+		s.Resize(2)
+		s.Advance(10 * time.Minute)
+		if n := len(s.Take()); n > 15 {
+			t.Errorf("%d runs in ten minutes of failures", n)
+		}
+		s.Resize(3)
+		s.Advance(time.Second)
+		s.WantStatus(map[string]any{"app": "done"})
+		s.Forget()
+		s.Advance(time.Hour)
+		s.Called()
+		s.Wrote()
+	})
+}
