@@ -20,7 +20,7 @@ type attendant struct {
 	Call         *called        `yaml:"call" required:"true" doc:"The Go function, registered by name as a daemon. Its parameters stand under with."`
 	With         map[string]any `yaml:"with" doc:"The parameters of the Go function. Expressions in them are not evaluated."`
 	Reads        []dsl.Path     `yaml:"reads" unique:"true" doc:"The fields of the object that the function reads or sets, as in spec.size; it may always read metadata. It sees no other fields. If this is known of all handlers of the resource, the cache holds no other fields. Absent: all fields."`
-	When         form.Predicate `yaml:"when" doc:"While it is false, the daemon does not run. Variables: self, cause, params, now, children, related. Absent: it always runs."`
+	When         form.Predicate `yaml:"when" doc:"While it is false, the daemon does not run. Variables: self, cause, params, now, children, related, indexes. Absent: it always runs."`
 	Labels       matches        `yaml:"labels" min:"1" doc:"Labels that the object must have: a value, or {exists: true} or {exists: false}."`
 	Annotations  matches        `yaml:"annotations" min:"1" doc:"Annotations that the object must have, in the form of labels."`
 	InitialDelay *form.Delay    `yaml:"initialDelay" default:"0s" doc:"The time from when the object is seen, or its filters match again, to the start."`
