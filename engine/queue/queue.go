@@ -50,7 +50,7 @@ func New[K comparable](name string, metrics Metrics, of func(K) string) *Queue[K
 	q := &Queue[K]{order: newOrder(m, of), tally: m, later: map[K]Class{}}
 	// Without a name, client-go records no metrics.
 	q.inner = workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{Queue: q.order})
-	q.delays = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{Queue: delayed[K]{q.inner, q}})
+	q.delays = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{Queue: delayed[K]{q.inner, q}, Clock: noBeat{}})
 	return q
 }
 
