@@ -56,7 +56,7 @@ func (s *Server) admit(t *table, r Request, o *unstructured.Unstructured) (*unst
 		return nil, errVersion
 	}
 	t.rewrite(o)
-	if t.status && !s.typed(t, r) {
+	if t.status && !s.typed(t, r) && !t.createsStatus() {
 		delete(o.Object, "status")
 	}
 	for _, field := range []string{"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"} {
@@ -75,6 +75,9 @@ func (s *Server) admit(t *table, r Request, o *unstructured.Unstructured) (*unst
 	}
 	return o, taken
 }
+
+// createsStatus reports whether the creation of an object stores the status that was sent. Kubelets create their nodes so.
+func (t *table) createsStatus() bool { return t.group == "" && t.plural == "nodes" }
 
 // longestPrefix is how much of a prefix stays in a generated name.
 const longestPrefix = 58

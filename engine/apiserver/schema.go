@@ -99,12 +99,12 @@ func (s *Server) decode(t *table, r Request, o, old *unstructured.Unstructured) 
 	}
 }
 
-// decodeTyped is decode for a kind with a fixed form. A new object's status is the kind's first one.
+// decodeTyped is decode for a kind with a fixed form. A new object's status is the kind's first one, unless clients create it.
 func (s *Server) decodeTyped(t *table, form Typed, o, old *unstructured.Unstructured) (unknown []string, err error) {
 	var stored map[string]any
 	if old != nil {
 		stored = old.Object
-	} else if t.status {
+	} else if t.status && !t.createsStatus() {
 		delete(o.Object, "status")
 	}
 	return form.Decode(o.Object, stored)

@@ -4,15 +4,22 @@
 package complete_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+
+	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/engine/apiserver"
 	"github.com/handwerk-dev/handwerk/engine/apiserver/complete"
+	"github.com/handwerk-dev/handwerk/engine/apiserver/stages"
 )
 
 // crd has the schema that the test asks for.
@@ -67,6 +74,37 @@ func TestEachVersionHasAnOpenAPIDocument(t *testing.T) {
 		})
 	}
 	send(t, client, http.MethodGet, "/openapi/v3/apis/example.com/v2", "", http.StatusNotFound)
+}
+
+// TestANodeIsReadyFromItsBeginning holds that a node takes one write, as that of a kubelet, which creates it with its status.
+func TestANodeIsReadyFromItsBeginning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		settings := complete.Settings()
+		settings.Authorize = false
+		server := apiserver.New(settings)
+		var writes atomic.Int64
+		link := server.Client(func(r apiserver.Request) error {
+			if r.Writes() {
+				writes.Add(1)
+			}
+			return nil
+		}, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() {
+			config := &rest.Config{Host: "http://cluster", Transport: link, QPS: -1}
+			if err := stages.Run(ctx, config, stages.Settings{Nodes: 2}); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		cancel()
+		running.Wait()
+		nodes := send(t, server.Admin(), http.MethodGet, "/api/v1/nodes", "", http.StatusOK)
+		if n := strings.Count(nodes, `"reason":"KubeletReady"`); n != 2 || writes.Load() != 2 {
+			t.Errorf("%d nodes of 2 are ready after %d writes: %s", n, writes.Load(), nodes)
+		}
+	})
 }
 
 // checkDocument checks that a document has a path, and a kind with a property, and all that its references name.

@@ -11,15 +11,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// makeNode creates a node that is missing.
+// makeNode creates a node that is missing. A kubelet creates it with its status, too.
 func (l *loop) makeNode(name string) error {
-	return l.create("Node", &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 		corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
-	}}}, kubelet)
+	}}}
+	if rule := l.plan.of(l.line(n, l.row("Node"))); !rule.Hold {
+		n.Status = *statusOfNode(n, rule)
+	}
+	return l.create("Node", n, kubelet)
 }
 
 // stepNode makes a node ready.
 func stepNode(l *loop, n *corev1.Node, rule Rule) error {
+	return l.status("Node", n, kubelet, n.Status, *statusOfNode(n, rule))
+}
+
+// statusOfNode returns the status that a node is to have.
+func statusOfNode(n *corev1.Node, rule Rule) *corev1.NodeStatus {
 	next := n.Status.DeepCopy()
 	size := corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("32"), corev1.ResourceMemory: resource.MustParse("256Gi"),
@@ -36,7 +45,7 @@ func stepNode(l *loop, n *corev1.Node, rule Rule) error {
 		ready, reason, message = corev1.ConditionFalse, rule.Fail, "the node has failed"
 	}
 	setNodeCondition(next, corev1.NodeCondition{Type: corev1.NodeReady, Status: ready, Reason: reason, Message: message})
-	return l.status("Node", n, kubelet, n.Status, *next)
+	return next
 }
 
 func setNodeCondition(s *corev1.NodeStatus, c corev1.NodeCondition) {
