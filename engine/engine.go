@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -58,6 +59,8 @@ type Settings struct {
 	// the cluster were dropped. Defaults to debug.FreeOSMemory, which gives memory back to the system, and to a collector
 	// that runs less often during a burst, unless GOGC is set.
 	Rested func()
+	// Rights, for tests, says what the account may do. Nil means that the API server is asked.
+	Rights authorization.SelfSubjectAccessReviewsGetter
 	// Missed, for tests, is called for each field of an object that a handler reads and does not list in dsl.Reads. The
 	// field is empty if it is not known. Nil means that handlers do not find such fields.
 	Missed func(resource, handler, field string)
@@ -128,7 +131,10 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	if err := e.connect(); err != nil {
 		return nil, err
 	}
-	e.catalog = catalog.New(e.clients.Discovery, e.clients.Dynamic, e.clients.Kubernetes.AuthorizationV1())
+	if s.Rights == nil {
+		s.Rights = e.clients.Kubernetes.AuthorizationV1()
+	}
+	e.catalog = catalog.New(e.clients.Discovery, e.clients.Dynamic, s.Rights)
 	e.watches = watch.New(watch.Settings{Dynamic: e.clients.Caching, Metadata: e.clients.Metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchChanged, Listener: listener{e}, Outages: e.outages})
 	e.feeds = e.newFeeds()
 	e.pauses.watchNamespaces()

@@ -4,8 +4,13 @@
 package cases
 
 import (
+	"context"
 	"net/http"
 	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
 )
 
 // clusterLink is the connection of what makes workloads come alive.
@@ -42,4 +47,23 @@ func (l operatorLink) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.URL.RawQuery = query.Encode()
 	}
 	return l.RoundTripper.RoundTrip(r)
+}
+
+// allRights says that the operator may do everything, as the server of a case would. An operator asks for some 30 rights when it
+// starts: that would be a quarter of the requests of all cases.
+type allRights struct {
+	authorization.SelfSubjectAccessReviewInterface
+}
+
+// SelfSubjectAccessReviews returns itself.
+func (a allRights) SelfSubjectAccessReviews() authorization.SelfSubjectAccessReviewInterface {
+	return a
+}
+
+// Create answers the question for a right.
+func (allRights) Create(
+	_ context.Context, review *authorizationv1.SelfSubjectAccessReview, _ metav1.CreateOptions,
+) (*authorizationv1.SelfSubjectAccessReview, error) {
+	review.Status.Allowed = true
+	return review, nil
 }

@@ -206,7 +206,7 @@ func (r *runner) kill() {
 func (r *runner) start(p *program) {
 	r.program = p
 	r.process = r.cluster.Start(p.op, func(s *engine.Settings) {
-		s.Log, s.Namespace = r.journal.logger(), home
+		s.Log, s.Namespace, s.Rights = r.journal.logger(), home, allRights{}
 		s.Config.Wrap(func(next http.RoundTripper) http.RoundTripper { return operatorLink{next} })
 	})
 	r.started = append(r.started, r.process)
