@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -17,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/engine/apiserver/rbac"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -230,7 +230,7 @@ func (c *Client) isSevered() bool {
 }
 
 func answer(h *http.Request, code int, kind string, result any) *http.Response {
-	data, err := json.Marshal(result)
+	data, err := plain.AppendJSON(nil, result)
 	if err != nil {
 		return failure(h, err)
 	}

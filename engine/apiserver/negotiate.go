@@ -28,7 +28,8 @@ type shape struct {
 
 // negotiate returns the shape that a client likes best of those which the server has, or false if it has none of them.
 func negotiate(accept string) (shape, bool) {
-	if accept == "" {
+	switch accept {
+	case "", runtime.ContentTypeJSON, runtime.ContentTypeJSON + ", */*": // as clients of Kubernetes send it
 		return shape{}, true
 	}
 	for _, clause := range clauses(accept) {

@@ -20,8 +20,6 @@ import (
 
 // ownership maintains managedFields and does server-side apply. It is guarded by the server's lock.
 type ownership struct {
-	// custom converts objects without known types; nil until it is needed.
-	custom managedfields.TypeConverter
 	// open: the server has clients. The few objects that are there from its start do without the types of built-in kinds.
 	open bool
 }
@@ -126,10 +124,7 @@ func (o *ownership) converter(t *table) managedfields.TypeConverter {
 	if t.typed && o.open {
 		return builtinTypes()
 	}
-	if o.custom == nil {
-		o.custom = newUntyped()
-	}
-	return o.custom
+	return untypedFields()
 }
 
 // blank returns an object of a kind without content. One with a Go type has the fields that it always has in JSON, such
@@ -162,13 +157,14 @@ type untyped struct {
 	object typed.ParseableType
 }
 
-func newUntyped() untyped {
+// untypedFields returns the types of the fields of objects without known types. They are read once in a process.
+var untypedFields = sync.OnceValue(func() managedfields.TypeConverter {
 	parser, err := typed.NewParser(untypedSchema)
 	if err != nil {
 		panic("apiserver: " + err.Error()) // not reached: the schema is a constant
 	}
 	return untyped{managedfields.NewDeducedTypeConverter(), parser.Type("object")}
-}
+})
 
 // ObjectToTyped adds types to an object's fields.
 func (u untyped) ObjectToTyped(object runtime.Object, opts ...typed.ValidationOptions) (*typed.TypedValue, error) {

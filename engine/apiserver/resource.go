@@ -4,7 +4,9 @@
 package apiserver
 
 import (
+	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -65,7 +67,7 @@ func crds() schema.GroupResource {
 // resources returns the resources that a server has from its start. If it has schemas, server-side apply knows the
 // fields of all their kinds.
 func (s Settings) resources() []resource {
-	out := builtins()
+	out := slices.Clone(builtins())
 	if s.AllKinds {
 		out = append(out, rareBuiltins()...)
 	}
@@ -80,8 +82,8 @@ func (s Settings) resources() []resource {
 	return out
 }
 
-// builtins returns the resources that every server has: those that operators are likely to use.
-func builtins() []resource {
+// builtins returns the resources that every server has: those that operators are likely to use. They are not to be changed.
+var builtins = sync.OnceValue(func() []resource {
 	return resources(`
 		/v1 configmaps ConfigMap n
 		/v1 endpoints Endpoints n
@@ -114,10 +116,10 @@ func builtins() []resource {
 		rbac.authorization.k8s.io/v1 rolebindings RoleBinding nt
 		rbac.authorization.k8s.io/v1 roles Role nt
 		storage.k8s.io/v1 storageclasses StorageClass t`)
-}
+})
 
-// rareBuiltins returns the other resources of a usual cluster.
-func rareBuiltins() []resource {
+// rareBuiltins returns the other resources of a usual cluster. They are not to be changed.
+var rareBuiltins = sync.OnceValue(func() []resource {
 	return resources(`
 		/v1 podtemplates PodTemplate ng
 		/v1 replicationcontrollers ReplicationController nsg
@@ -148,7 +150,7 @@ func rareBuiltins() []resource {
 		storage.k8s.io/v1 csistoragecapacities CSIStorageCapacity n
 		storage.k8s.io/v1 volumeattachments VolumeAttachment s
 		storage.k8s.io/v1 volumeattributesclasses VolumeAttributesClass -`)
-}
+})
 
 // resources reads resources, one in each row. The last column: n namespaced, s status, g generation, t typed.
 func resources(rows string) (out []resource) {

@@ -41,29 +41,29 @@ func (s selector) matches(row *store.Row) bool {
 	if row == nil || s.name != "" && s.name != row.Name {
 		return false
 	}
-	return s.labels.Matches(row.Labels) && (s.fields.Empty() || s.fields.Matches(plain{row, s.stored}))
+	return s.labels.Matches(row.Labels) && (s.fields.Empty() || s.fields.Matches(values{row, s.stored}))
 }
 
-// plain makes an object's values available to a field selector.
-type plain struct {
+// values makes an object's values available to a field selector.
+type values struct {
 	row    *store.Row
 	stored map[string]string
 }
 
 // Has reports whether the field exists.
-func (p plain) Has(field string) bool { return p.Get(field) != "" }
+func (v values) Has(field string) bool { return v.Get(field) != "" }
 
 // Get returns the field's value as text.
-func (p plain) Get(field string) string {
+func (v values) Get(field string) string {
 	switch field {
 	case "metadata.name":
-		return p.row.Name
+		return v.row.Name
 	case "metadata.namespace":
-		return p.row.Namespace
+		return v.row.Namespace
 	}
 	path := strings.Split(field, ".")
-	path[0] = cmp.Or(p.stored[path[0]], path[0])
-	value, found, err := unstructured.NestedFieldNoCopy(p.row.Tree().Object, path...)
+	path[0] = cmp.Or(v.stored[path[0]], path[0])
+	value, found, err := unstructured.NestedFieldNoCopy(v.row.Tree().Object, path...)
 	if err != nil || !found || value == nil {
 		return ""
 	}

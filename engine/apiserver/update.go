@@ -9,12 +9,12 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/handwerk-dev/handwerk/engine/apiserver/store"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -186,13 +186,18 @@ func same(old, next *unstructured.Unstructured) bool {
 }
 
 // timeless returns metadata without managedFields, and these without their times.
-func timeless(u *unstructured.Unstructured) (map[string]any, []metav1.ManagedFieldsEntry) {
-	managed := u.GetManagedFields()
-	for i := range managed {
-		managed[i].Time = nil
-	}
-	meta, _ := u.Object["metadata"].(map[string]any)
+func timeless(u *unstructured.Unstructured) (meta map[string]any, managed []any) {
+	meta, _ = u.Object["metadata"].(map[string]any)
 	meta = maps.Clone(meta)
+	managed, _ = meta["managedFields"].([]any)
+	managed = slices.Clone(managed)
+	for i := range managed {
+		if entry, is := managed[i].(map[string]any); is {
+			entry = maps.Clone(entry)
+			delete(entry, "time")
+			managed[i] = entry
+		}
+	}
 	delete(meta, "managedFields")
 	return meta, managed
 }

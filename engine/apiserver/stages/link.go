@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/engine/cached/scan"
 )
 
@@ -52,7 +53,7 @@ func (k kind) path(namespace, name string, subresource ...string) []string {
 
 // send sends a write as a field manager, and returns the response.
 func (n link) send(ctx context.Context, request *rest.Request, manager string, body any) ([]byte, error) {
-	data, err := json.Marshal(body)
+	data, err := plain.AppendJSON(nil, body)
 	if err != nil {
 		return nil, err
 	}

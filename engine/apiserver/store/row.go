@@ -5,7 +5,6 @@ package store
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 // Row is an object at one version.
@@ -36,32 +37,29 @@ type Row struct {
 func NewRow(o *unstructured.Unstructured) *Row {
 	r := &Row{Namespace: o.GetNamespace(), Name: o.GetName(), Labels: o.GetLabels(), apiVersion: o.GetAPIVersion(), kind: o.GetKind()}
 	r.Version, _ = strconv.ParseInt(o.GetResourceVersion(), 10, 64)
-	var out bytes.Buffer
-	put(&out, o.Object["metadata"])
-	split := out.Len()
+	out := put(nil, o.Object["metadata"])
+	split := len(out)
 	for _, key := range slices.Sorted(maps.Keys(o.Object)) {
 		switch key {
 		case "apiVersion", "kind", "metadata":
 			continue
 		}
-		out.WriteByte(',')
-		put(&out, key)
-		out.WriteByte(':')
-		put(&out, o.Object[key])
+		out = append(put(append(out, ','), key), ':')
+		out = put(out, o.Object[key])
 	}
-	data := bytes.Clone(out.Bytes())
+	data := bytes.Clone(out)
 	r.metadata, r.rest = data[:split:split], data[split:]
 	r.remember(o)
 	return r
 }
 
-// put encodes a value.
-func put(out *bytes.Buffer, value any) {
-	data, err := json.Marshal(value)
+// put appends a value in JSON.
+func put(to []byte, value any) []byte {
+	out, err := plain.AppendJSON(to, value)
 	if err != nil {
 		panic(fmt.Sprintf("store: encoding an object: %v", err)) // not reached: it came as JSON
 	}
-	out.Write(data)
+	return out
 }
 
 func (r *Row) remember(o *unstructured.Unstructured) {
