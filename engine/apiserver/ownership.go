@@ -54,7 +54,7 @@ func (o *ownership) applied(t *table, r Request, old, intent *unstructured.Unstr
 	if old == nil {
 		old = t.blank(kind)
 	}
-	out, err := manager.Apply(old.DeepCopy(), intent, r.manager(), r.options.Get("force") == "true")
+	out, err := manager.Apply(old.DeepCopy(), intent.DeepCopy(), r.manager(), r.options.Get("force") == "true")
 	var known apierrors.APIStatus
 	switch {
 	case errors.As(err, &known):
@@ -208,10 +208,11 @@ type asIs struct{ form Schema }
 // Convert is not used.
 func (asIs) Convert(any, any, any) error { return nil }
 
-// ConvertToVersion changes only the name of the version.
+// ConvertToVersion changes only the name of the version. An object that has it already stays itself.
 func (asIs) ConvertToVersion(o runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
-	kind, known := to.KindForGroupVersionKinds([]schema.GroupVersionKind{o.GetObjectKind().GroupVersionKind()})
-	if !known {
+	is := o.GetObjectKind().GroupVersionKind()
+	kind, known := to.KindForGroupVersionKinds([]schema.GroupVersionKind{is})
+	if !known || kind == is {
 		return o, nil
 	}
 	out := o.DeepCopyObject()

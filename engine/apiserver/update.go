@@ -123,8 +123,10 @@ func limit(t *table, subresource string, old, next *unstructured.Unstructured) *
 // beside returns an object with what a write of the status may change beside it. Most built-in resources let it change
 // metadata, the newer ones and custom ones do not.
 func (t *table) beside(old, next *unstructured.Unstructured) *unstructured.Unstructured {
-	whole := old.DeepCopy()
+	whole := &unstructured.Unstructured{Object: maps.Clone(old.Object)} // the spec stays, so it can be shared
 	if t.fixesMetadata() {
+		meta, _ := old.Object["metadata"].(map[string]any)
+		whole.Object["metadata"] = maps.Clone(meta)
 		whole.SetManagedFields(next.GetManagedFields())
 		if !t.custom {
 			whole.SetUID(next.GetUID()) // built-in resources check that the uid is the same, custom ones do not
