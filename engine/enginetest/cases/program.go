@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -155,9 +156,16 @@ func (p *program) findCRDs(names []string) {
 
 const crdKind = "CustomResourceDefinition"
 
+// renewal is the time between renewals of a Lease, unless the operator says how it is led: almost as long as the default of the renew
+// deadline allows. An operator renews its Lease in each pause of a case, and nobody else wants it.
+const renewal = 8 * time.Second
+
 // watch makes the handlers of an operator note their attempts in the journal of the case, and its timers run on time: a
 // case has to come out the same each time.
 func (p *program) watch() {
+	if e := &p.op.Settings.LeaderElection; e.Mode == dsl.LeaderLease && e.LeaseDuration+e.RenewDeadline+e.RetryPeriod == 0 {
+		e.RetryPeriod = renewal
+	}
 	for r, h := range p.op.Handlers() {
 		p.covered.count(r, h)
 		name := "handler " + r.Name.Resource + "/" + h.ID
