@@ -55,6 +55,7 @@ type Trouble struct {
 // end, because the process or its leadership does.
 func (p *pass) attempt(ctx context.Context, st State, j *Job) (State, error) {
 	why, wait := p.postponed(st, j)
+	j.Barred = why.Reason == Blocked && p.bars(st, why.Detail)
 	if wait > 0 {
 		st.Due = st.Due.Sooner(wait, queue.Due)
 	}
@@ -269,8 +270,18 @@ func (p *pass) namespace(err error) string {
 	return p.Key.Namespace
 }
 
-// blocks reports whether handlers that come after this one have to wait. One that has ended with its namespace does not keep the
-// others from seeing the object off.
+// bars reports whether what comes after a handler runs no more: the handler has failed for good, and lets the object go.
+func (p *pass) bars(st State, handler string) bool {
+	return p.Deletion != "" && slices.ContainsFunc(p.Rules.Readers, func(r book.Handler) bool {
+		if r.ID != handler {
+			return false
+		}
+		e, j := p.ledger.Entry(r), st.Jobs.Of(r)
+		return j != nil && j.Barred || e.DeleteDone(p.Deletion) && e.Try.Failed && (r.Release || e.Try.Ended)
+	})
+}
+
+// blocks reports whether handlers that come after this one have to wait.
 func (p *pass) blocks(st State, r book.Handler) bool {
 	if j := st.Jobs.Of(r); j != nil {
 		return !j.Through()
@@ -279,7 +290,7 @@ func (p *pass) blocks(st State, r book.Handler) bool {
 		return true
 	}
 	e := p.ledger.Entry(r)
-	failed := e.FailedFor != "" && p.Deletion == "" || p.Deletion != "" && e.DeleteDone(p.Deletion) && e.Try.Failed && !e.Try.Ended
+	failed := e.FailedFor != "" && p.Deletion == "" || p.Deletion != "" && e.DeleteDone(p.Deletion) && e.Try.Failed
 	return failed && p.sees(st.Draft, r, AskFor(r.Handler)).Keeps()
 }
 

@@ -45,6 +45,8 @@ type Job struct {
 	Warned, Logged bool
 	// Offers: conditions of its own are among what it wants.
 	Offers bool
+	// Barred: it comes after a handler that has failed for good in the object's deletion and lets the object go, so it runs no more.
+	Barred bool
 	// Blind: it ran before the whole object was read, and fields that the cache does not show may have changed in between.
 	Blind bool
 }

@@ -242,10 +242,10 @@ func (j *Job) retries() bool {
 	return j.Cause == dsl.Delete || j.Reader.Stores() && j.Cause.Lasting()
 }
 
-// Open reports whether some handler that is to see the object off is not finished. Gone: the object is gone from
-// sight.
+// Open reports whether some handler that is to see the object off is not finished, and may run still. Gone: the object is gone
+// from sight.
 func (js Jobs) Open(gone bool) bool {
 	return slices.ContainsFunc(js, func(j *Job) bool {
-		return (j.Cause == dsl.Delete || gone && j.Cause == dsl.Event) && !j.Record.Done
+		return (j.Cause == dsl.Delete || gone && j.Cause == dsl.Event) && !j.Record.Done && !j.Barred
 	})
 }

@@ -88,15 +88,15 @@ func TestNothingIsMadeInANamespaceThatIsBeingDeleted(t *testing.T) {
 	})
 }
 
-// TestADeletionInANamespaceThatIsBeingDeletedGoesOn holds that a delete handler which cannot make what it wants holds neither the
-// object nor those that come after it.
+// TestADeletionInANamespaceThatIsBeingDeletedGoesOn holds that a delete handler which cannot make what it wants does not hold its
+// object. Handlers that must come after its success do not run.
 func TestADeletionInANamespaceThatIsBeingDeletedGoesOn(t *testing.T) {
 	makes := func(ctx context.Context, r *dsl.Request) error {
 		_, err := r.Client.Create(ctx, scene.ConfigMapIn("default", "backup"))
 		return err
 	}
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"what it would make is not made, and the others run": {
+		"what comes after it does not run, and the others do": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.OnDelete("backup", j.Note("backup", makes))
 				foo.OnDelete("after", j.Note("after"), dsl.After("backup"))
@@ -106,7 +106,7 @@ func TestADeletionInANamespaceThatIsBeingDeletedGoesOn(t *testing.T) {
 				s.Begin()
 				s.FailWhile("create", scene.ConfigMaps, ends("default"))
 				s.Remove()
-				s.Called("backup delete", "beside delete", "after delete")
+				s.Called("backup delete", "beside delete")
 				s.WantGone()
 			},
 		},
@@ -142,6 +142,19 @@ func TestADeletionInANamespaceThatIsBeingDeletedGoesOn(t *testing.T) {
 				}, func() {})
 				s.Advance(2 * time.Hour)
 				s.Called("slow delete 2")
+				s.WantGone()
+			},
+		},
+		"so it is with one that lets its object go when it fails, and with all that come after it": {
+			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+				foo.OnDelete("backup", j.Note("backup", scene.Fails(dsl.Permanent(scene.ErrAgain))), dsl.Release())
+				foo.OnDelete("after", j.Note("after"), dsl.After("backup"))
+				foo.OnDelete("last", j.Note("last"), dsl.After("after"))
+			},
+			Play: func(s *scene.Stage) {
+				s.Begin()
+				s.Remove()
+				s.Called("backup delete")
 				s.WantGone()
 			},
 		},
