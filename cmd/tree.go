@@ -28,8 +28,9 @@ func (p *program) treeCommand() *cobra.Command {
 		Use:   "tree RESOURCE/NAME",
 		Short: "Show the children of an object, and their children",
 		Long: `Show the children of an object, and their children: those that refer to their owner, and
-those that operators have recorded on it, also in other namespaces. All operators of
-Handwerk count, and none needs to run. Each has its readiness and the reason.
+those that operators have recorded on it, also in other namespaces. Objects that its
+handlers patch are shown, too. All operators of Handwerk count, and none needs to run.
+Each object has its readiness and the reason.
 
 It lists the metadata of all kinds in the object's namespace with your own rights, and
 says at the end what it could not read. Secrets are read as other children are, and

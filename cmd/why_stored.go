@@ -81,7 +81,7 @@ func storedHandler(id string, e book.Entry) why.Handler {
 	return out
 }
 
-// record says how the children are that an operator has recorded.
+// record says how the children are that an operator has recorded, and which objects its handlers patch.
 func (a *alone) record(ctx context.Context, text string, o *unstructured.Unstructured) error {
 	record, err := ownership.ParseRecord(text, o.GetUID())
 	if err != nil || record == nil {
@@ -97,6 +97,9 @@ func (a *alone) record(ctx context.Context, text string, o *unstructured.Unstruc
 			a.child(ctx, &child, place)
 		}
 		a.out.Children = append(a.out.Children, child)
+	}
+	for _, t := range record.Targets() {
+		a.out.Targets = append(a.out.Targets, why.Target{Kind: t.Kind.Kind, Namespace: t.Namespace, Name: t.Name, Handler: t.Handler, Entry: t.Key, Manager: t.Manager})
 	}
 	return nil
 }

@@ -114,7 +114,7 @@ func (b *builder) enter(kind schema.GroupVersionResource, list *metav1.PartialOb
 	for i := range list.Items {
 		o := &list.Items[i]
 		for _, owner := range o.OwnerReferences {
-			one := child{ownership.Place{Kind: named.GroupKind(), Namespace: o.Namespace, Name: o.Name}, "reference"}
+			one := child{place: ownership.Place{Kind: named.GroupKind(), Namespace: o.Namespace, Name: o.Name}, tie: "reference"}
 			if !slices.Contains(b.owned[owner.UID], one) {
 				b.owned[owner.UID] = append(b.owned[owner.UID], one)
 			}

@@ -4,7 +4,8 @@
 // Package tree finds the children of an object in a cluster, and their children.
 //
 // Children by reference name their owner in metadata.ownerReferences. Children by record are those that operators of Handwerk list
-// in an annotation of the owner, whichever operator that is; they may be in other namespaces.
+// in an annotation of the owner, whichever operator that is; they may be in other namespaces. The same annotation lists objects that
+// handlers patch. They are no children, so a tree shows nothing below them.
 package tree
 
 import (
@@ -41,7 +42,8 @@ type Node struct {
 	Kind       string `json:"kind"`
 	Namespace  string `json:"namespace,omitempty"`
 	Name       string `json:"name"`
-	// Ties say how it belongs to the object above: "reference", or "record of operator foo".
+	// Ties say how it belongs to the object above: "reference", "record of operator foo", or "patched by operator foo", which makes no
+	// child of it.
 	Ties []string `json:"ties,omitempty"`
 	// Ready is nil if the object could not be read. Reason and Message say what it lacks.
 	Ready   *bool      `json:"ready,omitempty"`
@@ -97,10 +99,11 @@ type builder struct {
 	mu sync.Mutex
 }
 
-// child is an object that belongs to another one.
+// child is an object that belongs to another one, or of which the other one's handlers own fields.
 type child struct {
-	place ownership.Place
-	tie   string
+	place   ownership.Place
+	tie     string
+	patched bool
 }
 
 func (b *builder) unread(format string, args ...any) {
@@ -109,8 +112,8 @@ func (b *builder) unread(format string, args ...any) {
 	b.out.Unread = append(b.out.Unread, fmt.Sprintf(format, args...))
 }
 
-// fill enters an object and all below it into a node.
-func (b *builder) fill(ctx context.Context, n *Node, o *unstructured.Unstructured) {
+// describe enters an object into a node.
+func describe(n *Node, o *unstructured.Unstructured) {
 	n.APIVersion, n.Kind, n.Namespace, n.Name = o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), o.GetName()
 	if at := o.GetCreationTimestamp(); !at.IsZero() {
 		n.Created = &at.Time
@@ -120,6 +123,11 @@ func (b *builder) fill(ctx context.Context, n *Node, o *unstructured.Unstructure
 	} else {
 		n.Ready, n.Reason, n.Message = &now.Ready, now.Reason, now.Message
 	}
+}
+
+// fill enters an object and all below it into a node.
+func (b *builder) fill(ctx context.Context, n *Node, o *unstructured.Unstructured) {
+	describe(n, o)
 	if n.Again = b.seen[o.GetUID()]; n.Again {
 		return
 	}
@@ -138,6 +146,8 @@ func (b *builder) fill(ctx context.Context, n *Node, o *unstructured.Unstructure
 			below.Ready, below.Reason = new(bool), dsl.ReasonNotFound
 		case err != nil:
 			b.unread("%s: %v", of.place.People(), err)
+		case of.patched:
+			describe(below, live)
 		default:
 			b.fill(ctx, below, live)
 		}
@@ -148,9 +158,11 @@ func (b *builder) fill(ctx context.Context, n *Node, o *unstructured.Unstructure
 type tied struct {
 	place ownership.Place
 	ties  []string
+	// patched: it is no child.
+	patched bool
 }
 
-// children returns the children of an object: those that refer to it from its namespace, for a reference from another one means
+// children returns the children of an object, and what its handlers patch: those that refer to it from its namespace, for a reference from another one means
 // nothing to Kubernetes, and those that are recorded on it, in the order of their kinds and names.
 func (b *builder) children(ctx context.Context, o *unstructured.Unstructured) (out []tied) {
 	b.list(ctx, o.GetNamespace())
@@ -168,14 +180,15 @@ func (b *builder) children(ctx context.Context, o *unstructured.Unstructured) (o
 			if !slices.Contains(out[last].ties, c.tie) {
 				out[last].ties = append(out[last].ties, c.tie)
 			}
+			out[last].patched = out[last].patched && c.patched
 			continue
 		}
-		out = append(out, tied{c.place, []string{c.tie}})
+		out = append(out, tied{c.place, []string{c.tie}, c.patched})
 	}
 	return out
 }
 
-// recorded returns the children that operators have recorded on an object.
+// recorded returns the children that operators have recorded on an object, and what their handlers patch.
 func (b *builder) recorded(o *unstructured.Unstructured) (out []child) {
 	for key, text := range o.GetAnnotations() {
 		prefix, is := strings.CutSuffix(key, "/children")
@@ -189,7 +202,10 @@ func (b *builder) recorded(o *unstructured.Unstructured) (out []child) {
 			continue
 		}
 		for _, place := range record.Places() {
-			out = append(out, child{place, "record of operator " + operator})
+			out = append(out, child{place: place, tie: "record of operator " + operator})
+		}
+		for _, t := range record.Targets() {
+			out = append(out, child{t.Place, "patched by operator " + operator, true})
 		}
 	}
 	return out

@@ -97,7 +97,13 @@ func (g *grove) record(owner *unstructured.Unstructured, operator string, childr
 		titles[ownership.PlaceOf(o)] = "app/x"
 	}
 	var none *ownership.Record
-	text, err := none.With(time.Unix(1, 0), titles).Encode(owner.GetUID())
+	g.annotate(owner, operator, none.With(time.Unix(1, 0), titles))
+}
+
+// annotate writes an operator's record onto an object.
+func (g *grove) annotate(owner *unstructured.Unstructured, operator string, record *ownership.Record) {
+	g.Helper()
+	text, err := record.Encode(owner.GetUID())
 	if err != nil {
 		g.Fatal(err)
 	}
@@ -165,6 +171,37 @@ func TestTheTreeOfAnObject(t *testing.T) {
 		"  ConfigMap, other/gone, NotFound, record of operator foo",
 		"  Deployment, shop/web, LessReplicas, record of operator foo, reference",
 		"    ReplicaSet, shop/web-1, reference",
+	}
+	if diff := cmp.Diff(want, lines); diff != "" || unread != nil {
+		t.Errorf("(-want +got):\n%s\nunread: %s", diff, unread)
+	}
+}
+
+// TestPatchedObjectsAreInTheTree holds that objects that handlers patch are shown, without their own children, unless they are children.
+func TestPatchedObjectsAreInTheTree(t *testing.T) {
+	g := newGrove(t)
+	root := g.make("v1", "ConfigMap", "shop", "root", nil)
+	own := g.make("v1", "ConfigMap", "shop", "own", nil, root)
+	other := g.make("v1", "Namespace", "", "theirs", nil)
+	g.make("v1", "ConfigMap", "other", "below", nil, other)
+	g.make("v1", "ConfigMap", "shop", "below", nil, own)
+	gone := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"namespace": "shop", "name": "gone"}}}
+	var r *ownership.Record
+	for _, o := range []*unstructured.Unstructured{own, other, gone} {
+		for _, handler := range []string{"one", "two"} {
+			r = r.WithTarget(time.Unix(1, 0), ownership.Target{
+				Place: ownership.PlaceOf(o), Handler: handler, Manager: ownership.TargetManager("foo", handler, "", root.GetUID()),
+			})
+		}
+	}
+	g.annotate(root, "foo.handwerk.dev", r)
+	lines, unread := g.draw(root)
+	want := []string{
+		"ConfigMap, shop/root",
+		"  ConfigMap, shop/own, patched by operator foo, reference",
+		"    ConfigMap, shop/below, reference",
+		"  Namespace, theirs, patched by operator foo",
+		"  Secret, shop/gone, NotFound, patched by operator foo",
 	}
 	if diff := cmp.Diff(want, lines); diff != "" || unread != nil {
 		t.Errorf("(-want +got):\n%s\nunread: %s", diff, unread)

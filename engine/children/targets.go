@@ -40,6 +40,15 @@ func (s *Session) Targets(span *transport.Span, handler string) dsl.Targets {
 	return &targets{session: s, span: span, handler: handler}
 }
 
+// Patched returns the objects of which the owner's handlers own fields, as its record lists them, with the handlers' ids of now.
+func (s *Session) Patched() []ownership.Target {
+	all := s.owner().Record.Targets()
+	for i := range all {
+		all[i].Handler = collision.Renamed(s.family.settings.Handlers, all[i].Handler)
+	}
+	return all
+}
+
 // aim is a target that is about to be patched.
 type aim struct {
 	ownership.Target

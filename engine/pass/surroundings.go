@@ -25,6 +25,9 @@ func (p *pass) around(a *why.Answer, out Result) {
 		a.Children = append(a.Children, p.childAccount(m))
 	}
 	slices.SortStableFunc(a.Children, func(x, y why.Child) int { return cmp.Compare(rank(x), rank(y)) })
+	for _, t := range p.family.Patched() {
+		a.Targets = append(a.Targets, why.Target{Kind: t.Kind.Kind, Namespace: t.Namespace, Name: t.Name, Handler: t.Handler, Entry: t.Key, Manager: t.Manager})
+	}
 	object := p.published.Current
 	if out.Written != nil {
 		object = out.Written
@@ -77,7 +80,7 @@ func (p *pass) deletionAccount(a *why.Answer, out Result, members []children.Mem
 	if at := slices.IndexFunc(d.Finalizers, p.ownFinalizer); at >= 0 {
 		d.Own = d.Finalizers[at]
 		held, waiting := p.heldByHandlers(out)
-		d.Held = slices.Concat(held, heldByChildren(members), waiting)
+		d.Held = slices.Concat(held, heldByChildren(members), heldByTargets(a.Targets), waiting)
 		if len(d.Held) == 0 {
 			d.Held = append(d.Held, "finalizer "+d.Own+", which is this operator's: it is not known yet whether all children are gone")
 		}
@@ -117,6 +120,14 @@ func heldByChildren(members []children.Member) (held []string) {
 				held[len(held)-1] = "child " + m.People() + ", which is being deleted; " + finalizersOf(m)
 			}
 		}
+	}
+	return held
+}
+
+// heldByTargets are the patched objects that hold the deletion.
+func heldByTargets(targets []why.Target) (held []string) {
+	for _, t := range targets {
+		held = append(held, "fields of "+t.People()+", which are not given back yet")
 	}
 	return held
 }

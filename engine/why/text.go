@@ -30,6 +30,9 @@ func Text(w io.Writer, a *Answer, colours bool) error {
 		for _, c := range a.Children {
 			t.child(c)
 		}
+		for _, o := range a.Targets {
+			t.target(o)
+		}
 		for _, c := range a.Conditions {
 			t.line(1, "", "%s", c)
 		}
@@ -206,6 +209,15 @@ func (t *text) child(c Child) {
 		colour = yellow
 	}
 	t.line(1, colour, "child %s%s (%s): %s", c.People(), by, c.tie(), strings.TrimSuffix(c.State+": "+oneLine(c.Says), ": "))
+}
+
+// target writes which fields a handler owns of another object.
+func (t *text) target(o Target) {
+	entry := ""
+	if o.Entry != "" {
+		entry = ", entry " + o.Entry
+	}
+	t.line(1, "", "patches %s by handler %s%s", o.People(), o.Handler, entry)
 }
 
 // tie says how the child is tied to the object.

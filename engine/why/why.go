@@ -49,6 +49,7 @@ type Answer struct {
 	Deletion *Deletion `json:"deletion,omitempty"`
 	Handlers []Handler `json:"handlers,omitempty"`
 	Children []Child   `json:"children,omitempty"`
+	Targets  []Target  `json:"targets,omitempty"`
 	Machines []Machine `json:"machines,omitempty"`
 	// Conditions are those of the object, and Events the last ones about it, the oldest first, where the operator did not answer. Where
 	// it did, there is the condition Ready unless it is True.
@@ -149,6 +150,23 @@ type Child struct {
 // People names the child as people do.
 func (c Child) People() string {
 	return c.Kind + " " + strings.TrimPrefix(c.Namespace+"/"+c.Name, "/")
+}
+
+// Target is an object that is no child, and of which a handler owns some fields, as the record on this object lists it.
+type Target struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Handler is the handler, or a step of one. Entry is the key of its entry; empty without forEach.
+	Handler string `json:"handler"`
+	Entry   string `json:"entry,omitempty"`
+	// Manager is the field manager that owns the fields, as kubectl get --show-managed-fields has it.
+	Manager string `json:"manager"`
+}
+
+// People names the target as people do.
+func (t Target) People() string {
+	return t.Kind + " " + strings.TrimPrefix(t.Namespace+"/"+t.Name, "/")
 }
 
 // Deletion says how far the deletion of the object is.
