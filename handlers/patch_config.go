@@ -39,6 +39,17 @@ const templateKey = "template"
 
 const bothPatches = "the object itself (apiVersion, kind, metadata, …), or options with the object under template"
 
+// Says names the version and kind of the object; it is empty if they are computed.
+func (c *patchConfig) Says() string {
+	tree, _ := c.Template.value.(map[string]any)
+	version, _ := tree["apiVersion"].(string)
+	kind, _ := tree["kind"].(string)
+	if version == "" || kind == "" || strings.Contains(version+kind, "${") {
+		return ""
+	}
+	return version + " " + kind
+}
+
 // at returns the place of the object in the handler.
 func (c *patchConfig) at() []string {
 	if c.short {

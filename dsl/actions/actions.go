@@ -40,7 +40,8 @@ type Action struct {
 	Doc string
 	// Config returns a pointer to a new value of the action's configuration: a struct with yaml tags, a scalar, or
 	// a type that defines its own form; see package dsl/form. It is decoded strictly, and is part of the JSON
-	// Schema. Fields with faults stay zero. Required.
+	// Schema. Fields with faults stay zero. A value with a method Says() string says there in a few words what this
+	// handler acts on, as in "v1 Node", for drawings and roles; empty if it is not known. Required.
 	Config func() any
 	// OneObject: the action acts on the handled object, so schedules cannot have it.
 	OneObject bool

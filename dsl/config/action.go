@@ -177,5 +177,8 @@ func (d *doing) does() string {
 	if name, ok := d.config.(*string); ok {
 		return fmt.Sprintf("%s: %s", d.action, *name)
 	}
+	if of, is := d.config.(interface{ Says() string }); is && of.Says() != "" {
+		return d.action + ": " + of.Says()
+	}
 	return d.action
 }
