@@ -24,19 +24,21 @@ func (e forEach) run(r *dsl.Request, fn dsl.Func) error {
 		return err
 	}
 	made := &taken{namespace: r.Object.GetNamespace()}
+	there := func(key string) bool {
+		return slices.ContainsFunc(list, func(one actions.Entry) bool { return one.Key == key })
+	}
 	forced := &forced{}
-	for _, one := range list {
-		r.Handle(entryID(one.Key), e.one(one, fn, made, forced), e.Options...)
+	for i, one := range list {
+		targets := entryTargets{forced: forced, there: there, last: i == len(list)-1}
+		r.Handle(entryID(one.Key), e.one(one, fn, made, targets), e.Options...)
 	}
 	if leaves(e.Entries, r) {
 		return nil // each entry has taken its own children away
 	}
 	r.Then(func(ctx context.Context, r *dsl.Request) error {
-		there := func(key string) bool {
-			return slices.ContainsFunc(list, func(one actions.Entry) bool { return one.Key == key })
-		}
 		failed := e.remove(ctx, r, func(c dsl.ChildObject) bool { return makes(e.Entries, c.Handler) && !there(c.Key) })
-		return errors.Join(failed, e.giveBack(ctx, r, there))
+		_, lost := e.giveBack(ctx, r.Targets, there)
+		return errors.Join(failed, lost)
 	})
 	return nil
 }
@@ -69,15 +71,17 @@ func (e forEach) list(r *dsl.Request) ([]actions.Entry, error) {
 }
 
 // one returns the code for one entry.
-func (e forEach) one(of actions.Entry, fn dsl.Func, made *taken, forced *forced) dsl.Func {
+func (e forEach) one(of actions.Entry, fn dsl.Func, made *taken, targets entryTargets) dsl.Func {
 	return func(ctx context.Context, r *dsl.Request) error {
 		own := *r
 		own.Subject = *e.Within(&r.Subject, of)
 		own.Children = entryChildren{r.Children, e.Entries, of.Key, made}
 		own.Subject.Children = own.Children
-		own.Targets = entryTargets{r.Targets, e.Entries, of.Key, forced}
+		targets := targets // of this attempt
+		targets.Targets, targets.forEach, targets.key = r.Targets, e, of.Key
+		own.Targets = targets
 		defer func() { r.Step, r.Again = own.Step, own.Again }() // also after a panic
-		return fn(ctx, &own)
+		return targets.after(ctx, fn(ctx, &own))
 	}
 }
 

@@ -13,24 +13,44 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/dsl/actions"
 )
 
 // entryTargets are the objects that one entry of a handler patches. Each entry has a field manager of its own, so entries
 // may patch one object.
 type entryTargets struct {
 	dsl.Targets
-	entries *actions.Entries
-	key     string
-	forced  *forced
+	forEach
+	key    string
+	forced *forced
+	// there reports whether an entry with a key exists.
+	there func(key string) bool
+	// last: it is the last entry, after which those that no longer exist give back what they have patched.
+	last bool
+}
+
+// after returns the error of the entry's code, and gives back what is to be given back once all entries were tried. Entries that fail or
+// wait do not hold that up.
+func (t entryTargets) after(ctx context.Context, err error) error {
+	if !t.last || len(t.Patches) == 0 {
+		return err
+	}
+	_, failed := t.forEach.giveBack(ctx, t.Targets, t.there)
+	if _, waits := dsl.IsWaiting(err); waits && failed != nil {
+		return failed
+	}
+	if failed == nil {
+		return err
+	}
+	return errors.Join(err, failed)
 }
 
 // patches reports whether the handler of the entries patches under a name.
 func (t entryTargets) patches(handler string) bool {
-	return slices.Contains(t.entries.Patches, handler)
+	return slices.Contains(t.Patches, handler)
 }
 
-// Patch calls Patch with the entry's key.
+// Patch calls Patch with the entry's key. Fields that belong to an entry which no longer exists are given back first, if they are in
+// the way: otherwise that happens when all entries have succeeded.
 func (t entryTargets) Patch(ctx context.Context, fields any, spec dsl.TargetSpec) (*unstructured.Unstructured, error) {
 	if t.patches(spec.Handler) {
 		spec.Key = t.key
@@ -39,6 +59,13 @@ func (t entryTargets) Patch(ctx context.Context, fields any, spec dsl.TargetSpec
 		if err := t.forced.take(fields, t.key); err != nil {
 			return nil, err
 		}
+	}
+	out, err := t.Targets.Patch(ctx, fields, spec)
+	if _, is := errors.AsType[*dsl.FieldConflictError](err); !is {
+		return out, err
+	}
+	if some, failed := t.forEach.giveBack(ctx, t.Targets, t.there); !some || failed != nil {
+		return out, errors.Join(err, failed)
 	}
 	return t.Targets.Patch(ctx, fields, spec)
 }
@@ -89,15 +116,15 @@ func (f *forced) take(fields any, key string) error {
 	return nil
 }
 
-// giveBack gives back what entries have patched that no longer exist.
-func (e forEach) giveBack(ctx context.Context, r *dsl.Request, there func(key string) bool) error {
+// giveBack gives back what entries have patched that no longer exist. Some: there were such entries.
+func (e forEach) giveBack(ctx context.Context, targets dsl.Targets, there func(key string) bool) (some bool, err error) {
 	var failed []error
 	for _, handler := range e.Patches {
-		for _, key := range r.Targets.Keys(handler) {
+		for _, key := range targets.Keys(handler) {
 			if !there(key) {
-				failed = append(failed, r.Targets.GiveBack(ctx, handler, key))
+				some, failed = true, append(failed, targets.GiveBack(ctx, handler, key))
 			}
 		}
 	}
-	return errors.Join(failed...)
+	return some, errors.Join(failed...)
 }

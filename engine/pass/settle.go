@@ -39,6 +39,11 @@ func (p *pass) sweep(ctx context.Context, st State) (State, error) {
 	if st.Searched = true; p.Deletion != "" {
 		return p.endChildren(ctx, st)
 	}
+	ctx = discreet(ctx, p.Rules.Readers...)
+	// A field that nobody gives back may be what another handler fails with, so this does not wait for the handlers.
+	if again := p.family.Reclaim(ctx, transport.NewSpan(p.Host.Held), st.Current); again > 0 {
+		st.Due = st.Due.Sooner(again, queue.Due)
+	}
 	failed := func(r book.Handler) bool { return st.Jobs.Record(r, p.ledger.Entry(r)).Failed }
 	if !st.through() || slices.ContainsFunc(p.Rules.Readers, failed) {
 		p.memory.Sweep.Missed(p.Changes.Child)
@@ -49,12 +54,8 @@ func (p *pass) sweep(ctx context.Context, st State) (State, error) {
 		r := p.Rules.Readers[handler]
 		return p.sees(seen, r, AskFor(r.Handler)).Err != nil
 	}
-	ctx = discreet(ctx, p.Rules.Readers...)
 	again, err := p.family.Sweep(ctx, transport.NewSpan(p.Host.Held), p.Changes.Child, st.Current, unsure)
 	if again > 0 {
-		st.Due = st.Due.Sooner(again, queue.Due)
-	}
-	if again := p.family.Reclaim(ctx, transport.NewSpan(p.Host.Held), st.Current); again > 0 {
 		st.Due = st.Due.Sooner(again, queue.Due)
 	}
 	return st, err

@@ -103,6 +103,69 @@ func TestEntriesEndWithForEach(t *testing.T) {
 	})
 }
 
+// TestEntriesThatWaitHoldNothingUp holds that an entry that is gone gives back what it has patched also while another one waits.
+func TestEntriesThatWaitHoldNothingUp(t *testing.T) {
+	for name, lists := range map[string][][]any{
+		"the only one waits":                       {{"red"}, {"missing"}},
+		"one waits before the last":                {{"red", "blue"}, {"missing", "blue"}},
+		"one waits as it did before":               {{"red", "missing", "blue"}, {"missing", "blue"}},
+		"one waits after the last that is patched": {{"red", "blue", "missing"}, {"blue", "missing"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scene.PlayVersions(t, func(v *scene.Versions) {
+				v.Create(red)
+				v.Create(blue)
+				v.Set(lists[0], "spec", "list")
+				v.Next(`{id: zone, forEach: "${self.spec.list}", patch: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${item}", labels: {zone: "1"}}}}`)
+				v.Settle()
+				v.Set(lists[1], "spec", "list")
+				v.Settle()
+				if o := v.Get(scene.ConfigMaps, "default", "red"); o.GetLabels()["zone"] != "" {
+					v.T.Errorf("red still has %v", o.GetLabels())
+				}
+			})
+		})
+	}
+}
+
+// TestWhoIsGoneIsNoConflict holds that a handler gets a field that an entry or a handler has left on an object which is there no more.
+func TestWhoIsGoneIsNoConflict(t *testing.T) {
+	t.Run("an entry", func(t *testing.T) {
+		scene.PlayVersions(t, func(v *scene.Versions) {
+			v.Create(red)
+			v.Set([]any{"x"}, "spec", "list")
+			v.Next(`{id: zone, forEach: "${self.spec.list}", patch: {apiVersion: v1, kind: ConfigMap, metadata: {name: red, labels: {zone: "${item}"}}}}`)
+			wantZones(v, "red=x")
+			v.Set([]any{"y"}, "spec", "list")
+			wantZones(v, "red=y")
+			v.Set([]any{"y", "z"}, "spec", "list")
+			v.WantLog("belongs to field manager")
+			wantZones(v, "red=y")
+		})
+	})
+	t.Run("a handler", func(t *testing.T) {
+		scene.PlayVersions(t, func(v *scene.Versions) {
+			v.Create(red)
+			v.Next(zone())
+			wantZones(v, "red=1")
+			v.Next(`{id: place, patch: {apiVersion: v1, kind: ConfigMap, metadata: {name: red, labels: {zone: other}}}}`)
+			v.Advance(10 * time.Second)
+			wantZones(v, "red=other")
+		})
+	})
+	t.Run("a handler without entries any more", func(t *testing.T) {
+		scene.PlayVersions(t, func(v *scene.Versions) {
+			v.Create(red)
+			v.Set([]any{"x"}, "spec", "list")
+			v.Next(`{id: zone, forEach: "${self.spec.list}", patch: {apiVersion: v1, kind: ConfigMap, metadata: {name: red, labels: {zone: "${item}"}}}}`)
+			wantZones(v, "red=x")
+			v.Next(zone())
+			v.Advance(10 * time.Second)
+			wantZones(v, "red=1")
+		})
+	})
+}
+
 // TestTheReachIsTheNamespaceOfTheOwner holds that an object with a namespace patches elsewhere only where the configuration says so.
 func TestTheReachIsTheNamespaceOfTheOwner(t *testing.T) {
 	elsewhere := func(reach string) string {
