@@ -37,6 +37,7 @@ resources:
             kind: ConfigMap
             metadata: {name: "${self.metadata.name}"}
             data: {text: "${self.spec.text}"}
+      - {id: mark, patch: {apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, labels: {mark: "${self.metadata.name}"}}}}
       - {id: changed, causes: [update], log: {message: changed}}
       - {id: hold, causes: [delete], log: {message: goes}}
 `
@@ -53,12 +54,14 @@ func TestCleanupLeavesNothing(t *testing.T) {
 	program := plane.Operator(t, cluster.Launch{Args: []string{"run", "--config", config, "--install-crds"}, Env: []string{"POD_NAMESPACE=" + ns}})
 	awaitReadyz(t, program, "[+]started ok")
 	leavers, configMaps := plane.Objects("leavers.v1.cleanup.handwerk.dev", ns), plane.Objects("configmaps.v1", ns)
+	plane.Apply(t, ns, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: theirs, labels: {theirs: x}}")
 	leavers.Create(t, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "cleanup.handwerk.dev/v1", "kind": "Leaver", "metadata": map[string]any{"name": "a", "labels": map[string]any{"theirs": "x"}}, "spec": map[string]any{"text": "b"},
 	}})
 	leavers.Await(t, "a", "being handled", func(o *unstructured.Unstructured) bool { return len(conditionsOf(o)) > 0 && len(o.GetFinalizers()) > 0 })
 	leavers.Patch(t, "a", `{"status":{"conditions":[{"type":"Theirs","status":"True","reason":"Theirs","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, "status")
 	configMaps.Await(t, "a", "being made", func(*unstructured.Unstructured) bool { return true })
+	configMaps.Await(t, "theirs", "being patched", func(o *unstructured.Unstructured) bool { return o.GetLabels()["mark"] == "a" })
 	if code, printed := runs(t, "cleanup", "--config="+config, "--namespace="+ns, "--yes"); code != 1 || !strings.Contains(printed, "it runs: ") {
 		t.Errorf("while the operator runs: exit code %d\n%s", code, printed)
 	}
@@ -84,6 +87,9 @@ func TestCleanupLeavesNothing(t *testing.T) {
 	}
 	if child := configMaps.Get(t, "a"); len(child.GetAnnotations()) > 0 || len(child.GetOwnerReferences()) != 1 {
 		t.Errorf("the child bears %v", child.Object["metadata"])
+	}
+	if o := configMaps.Get(t, "theirs"); fmt.Sprint(o.GetLabels()) != "map[theirs:x]" {
+		t.Errorf("what a handler has patched bears %v", o.GetLabels())
 	}
 	if code, printed := runs(t, "cleanup", "--config="+config, "--namespace="+ns, "--yes"); code != 0 || !strings.HasSuffix(printed, "\noperator leaver has left nothing that can be seen\n") {
 		t.Errorf("once more: exit code %d\n%s", code, printed)
