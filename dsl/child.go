@@ -135,6 +135,27 @@ func (ImmutablePolicy) Choices() (what string, words []string) {
 	return "onImmutable", []string{string(FailImmutable), string(RecreateChild)}
 }
 
+// UpdatePolicy says how a child gets what its changed template says. Drift is put back in place, whatever the policy.
+type UpdatePolicy string
+
+// The policies of updates.
+const (
+	// UpdateInPlace applies the template to the child that is there. The default.
+	UpdateInPlace UpdatePolicy = "inPlace"
+	// UpdateRecreate deletes the child, and creates it again when it is gone. A dry run comes before: a child that the
+	// template would not change, but for labels and annotations of the operator, is not deleted, nor is one if the API
+	// server would refuse the change for another reason than an immutable field. Data in the child is lost.
+	UpdateRecreate UpdatePolicy = "recreate"
+	// UpdateOnDelete leaves the child as it is until somebody deletes it. Then it is created from the new template.
+	// Until then its drift is not put back.
+	UpdateOnDelete UpdatePolicy = "onDelete"
+)
+
+// Choices returns the policies of updates.
+func (UpdatePolicy) Choices() (what string, words []string) {
+	return "update", []string{string(UpdateInPlace), string(UpdateRecreate), string(UpdateOnDelete)}
+}
+
 // ChildSpec says how a child is kept. The zero value is an owned child without a name.
 type ChildSpec struct {
 	// Handler and Name identify the child. Key distinguishes several children of one name. All three are written to
@@ -155,6 +176,9 @@ type ChildSpec struct {
 	// Allow are field managers, by their full names, whose fields stay where Drift is DriftStrict: of controllers that
 	// complete the child, for example. It is for DriftStrict alone.
 	Allow []string
+	// Update defaults to UpdateInPlace. Changed values of a Secret are applied in place in any case, because nothing says
+	// which values were applied before.
+	Update UpdatePolicy
 	// OnImmutable defaults to FailImmutable.
 	OnImmutable ImmutablePolicy
 }
@@ -188,8 +212,8 @@ type ChildReader interface {
 	// them may be children, and the record was lost; entering the desired children finds out. The error is that
 	// of All.
 	Missed() (bool, error)
-	// Stale reports whether [Children.Apply] would change an existing child. A child that does not exist is not
-	// stale, and live is nil. When Apply would refuse to touch the object, Stale returns the same error. Stale
+	// Stale reports whether [Children.Apply] would change an existing child, or leaves it for [UpdateOnDelete]. A child
+	// that does not exist is not stale, and live is nil. When Apply would refuse to touch the object, Stale returns the same error. Stale
 	// writes nothing.
 	Stale(ctx context.Context, desired any, spec ChildSpec) (stale bool, live *unstructured.Unstructured, err error)
 	// All returns every child that was applied with a name, of all kinds that the resource owns. They are sorted by
@@ -295,7 +319,7 @@ func (op *Operator) ChildrenAnnotation() string { return op.Prefix() + "/childre
 // Validate reports an unknown word, or a policy that cannot be kept.
 func (s ChildSpec) Validate() error {
 	for _, err := range []error{
-		choice(s.Ownership), choice(s.Adopt), choice(s.OnDelete), choice(s.DeleteOrder), choice(s.Drift), choice(s.OnImmutable),
+		choice(s.Ownership), choice(s.Adopt), choice(s.OnDelete), choice(s.DeleteOrder), choice(s.Drift), choice(s.Update), choice(s.OnImmutable),
 	} {
 		if err != nil {
 			return err
@@ -312,6 +336,9 @@ func (s ChildSpec) Validate() error {
 	}
 	if s.DeleteOrder == DeleteReverse && (s.Ownership == Unowned || s.OnDelete == OrphanChild || s.OnDelete == RetainChild) {
 		return errors.New("deleteOrder reverse: the child is not deleted with its owner")
+	}
+	if s.Ownership == Unowned && s.Update == UpdateRecreate {
+		return fmt.Errorf("update %s: an object that is not owned is never deleted", s.Update)
 	}
 	if s.Ownership == Unowned && s.OnImmutable == RecreateChild {
 		return fmt.Errorf("onImmutable %s: an object that is not owned is never deleted", s.OnImmutable)

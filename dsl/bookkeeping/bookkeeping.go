@@ -21,6 +21,9 @@ const (
 	// StrictMark is an [AppliedMark] of a child of which a cache holds what any field manager has set, because what it
 	// lacks in its template is taken away.
 	StrictMark = AppliedMark + "strict:"
+	// TemplateMark comes in an [AppliedMark] before the digest of the template alone, of a child whose [dsl.UpdatePolicy]
+	// is given.
+	TemplateMark = ";template:"
 )
 
 // Is reports whether an annotation is bookkeeping.

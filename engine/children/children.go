@@ -116,7 +116,11 @@ func (c *children) send(ctx context.Context, w *wanted, live *unstructured.Unstr
 		c.wrote(w.feed, deed, w.applier.Found.String(), w.gvr, result)
 	}
 	if fixed, found := errors.AsType[*apply.FixedError](err); found && w.spec.OnImmutable == dsl.RecreateChild {
-		err = c.recreate(ctx, w.feed, fixed)
+		fields, _ := dsl.ImmutableFields(fixed)
+		err = c.recreate(ctx, w.feed, fixed.Live, strings.Join(fields, ", "))
+	}
+	if outdated, found := errors.AsType[*apply.OutdatedError](err); found {
+		err = c.recreate(ctx, w.feed, outdated.Live, "its template has changed")
 	}
 	return result, deed, err
 }
@@ -178,13 +182,12 @@ func (c *children) Enter(ctx context.Context, all ...dsl.DesiredChild) error {
 	return s.record.enter(ctx, titles)
 }
 
-// recreate deletes a child that is to be recreated. The error says what is waited for.
-func (c *children) recreate(ctx context.Context, f *feed.Feed, fixed *apply.FixedError) error {
-	fields, _ := dsl.ImmutableFields(fixed)
-	if err := c.deleteChild(ctx, f, fixed.Live.DeepCopy(), metav1.DeletePropagationBackground, strings.Join(fields, ", ")); err != nil {
+// recreate deletes a child that is to be recreated, and says why in the log. The error says what is waited for.
+func (c *children) recreate(ctx context.Context, f *feed.Feed, live *unstructured.Unstructured, why string) error {
+	if err := c.deleteChild(ctx, f, live.DeepCopy(), metav1.DeletePropagationBackground, why); err != nil {
 		return err
 	}
-	return awaitsEnd(ownership.PlaceOf(fixed.Live))
+	return awaitsEnd(ownership.PlaceOf(live))
 }
 
 // Delete deletes a child.

@@ -241,7 +241,7 @@ type child struct {
 // apply, delete if it is not desired any more. They are not known for a computed kind.
 func (c *child) verbs() []string {
 	verbs := []string{"get", "create", "patch"}
-	if c.spec.OnImmutable == dsl.RecreateChild || !c.stays && c.spec.Ownership != dsl.Unowned && (c.spec.OnDelete == "" || c.spec.OnDelete == dsl.DeleteChild) {
+	if c.spec.OnImmutable == dsl.RecreateChild || c.spec.Update == dsl.UpdateRecreate || !c.stays && c.spec.Ownership != dsl.Unowned && (c.spec.OnDelete == "" || c.spec.OnDelete == dsl.DeleteChild) {
 		verbs = append(verbs, "delete")
 	}
 	return verbs
@@ -257,6 +257,9 @@ func (c *child) programs() []*expr.Program {
 		if t != nil {
 			out = append(out, t.Programs()...)
 		}
+	}
+	if c.rollout != nil && c.rollout.partition != nil {
+		out = append(out, c.rollout.partition.Programs()...)
 	}
 	return out
 }

@@ -17,6 +17,7 @@ import (
 // check checks the child's expressions and its object against schemas.
 func (c *child) check(s shape.Schemas) []error {
 	whether := s // includeWhen cannot rely on itself
+	whole := s   // partition has no element
 	if c.include != nil {
 		s.Sure = slices.Concat(s.Sure, check.Sure(c.include.program))
 	}
@@ -35,6 +36,9 @@ func (c *child) check(s shape.Schemas) []error {
 		out = append(out, expr.Faults(c.include.at, check.Program(c.include.program, whether))...)
 	}
 	conditions := []*condition{c.ready}
+	if c.rollout != nil && c.rollout.partition != nil {
+		out = append(out, check.Template(c.rollout.partition, whole, wholeNumber())...)
+	}
 	if c.rollout != nil {
 		conditions = append(conditions, c.rollout.ready)
 	}
@@ -50,6 +54,12 @@ func (c *child) check(s shape.Schemas) []error {
 // listOrMap returns the schema of values that forEach accepts.
 func listOrMap() *spec.Schema {
 	return &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"array", "object"}}}
+}
+
+// wholeNumber returns the schema of values that partition accepts.
+func wholeNumber() *spec.Schema {
+	least := 0.0
+	return &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"integer"}, Minimum: &least}}
 }
 
 // checkObject checks the object's kind and name against the kinds that exist.

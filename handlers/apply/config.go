@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 
@@ -42,6 +43,7 @@ type options struct {
 	DeleteOrder dsl.DeleteOrder     `yaml:"deleteOrder" default:"any" doc:"When the owner is deleted: any leaves the order to Kubernetes. reverse: the child goes before the owner, and after the children of this apply that need it; each is gone with all that belongs to it before the next one is deleted. Children with ownership: labelled go in this order in any case."`
 	Drift       dsl.DriftPolicy     `yaml:"drift" default:"fields" doc:"What is put back when somebody else changes the child. fields: the fields of the template; what kubectl added to their lists and maps is removed. strict: also fields that the template does not have, whoever set them, but for Kubernetes itself and those under allow. ignore: nothing, as long as the child exists and its template is the same."`
 	Allow       []string            `yaml:"allow" unique:"true" doc:"For drift: strict: field managers whose fields stay, by their full names, as in kubectl-rollout; managedFields of the child have them."`
+	Update      dsl.UpdatePolicy    `yaml:"update" default:"inPlace" doc:"How the child gets what its changed template says. inPlace: it is changed. recreate: it is deleted, and created again when it is gone; its data is lost. onDelete: it stays as it is until somebody deletes it. Not for Secrets, unless inPlace."`
 	OnImmutable dsl.ImmutablePolicy `yaml:"onImmutable" default:"fail" doc:"What to do if a field cannot be changed as the template says. fail: the child stays as it is, and the handler fails. recreate: the child is deleted, and created again when it is gone; its data is lost."`
 	Rollout     *rolloutConfig      `yaml:"rollout" doc:"For forEach: how changed children are updated. Absent: all at once."`
 }
@@ -49,6 +51,7 @@ type options struct {
 // rolloutConfig is the configuration of rollout.
 type rolloutConfig struct {
 	MaxUnavailable share          `yaml:"maxUnavailable" required:"maxUnavailable is required: a whole number of at least 1, or a percentage as in 25%" doc:"How many children may be unready at a time: a number, or a percentage as in 25%, rounded up, at least 1."`
+	Partition      portion        `yaml:"partition" doc:"How many children, the last ones, stay as they are, as in a StatefulSet: a whole number, or an expression that gives one. Default: 0."`
 	ReadyWhen      form.Predicate `yaml:"readyWhen" doc:"When an updated child is ready; the variable child is the live object. Default: the child's own readyWhen, else ready(child)."`
 }
 
@@ -167,6 +170,30 @@ func (t *templateConfig) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) b
 // DescribeForm describes an object, or an expression that gives one.
 func (t *templateConfig) DescribeForm(*form.Describer) *form.Schema {
 	return &form.Schema{Called: "map or ${…}", OneOf: []*form.Schema{objectSchema(), form.WithExpression()}}
+}
+
+// portion is a number of children, or an expression that gives one; nil if there is none.
+type portion struct{ value any }
+
+const wantPortion = "want a whole number of at least 0, or an expression that gives one"
+
+// ReadForm accepts a number or an expression.
+func (q *portion) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
+	value, _ := d.Plain(at, n)
+	number, isNumber := value.(int64)
+	text, isText := value.(string)
+	if isNumber && number >= 0 || isText && strings.Contains(text, "${") {
+		q.value = value
+		return true
+	}
+	d.FaultAt(n, at, "%s, found %s", wantPortion, form.Found(n))
+	return false
+}
+
+// DescribeForm describes the number and the expression.
+func (q *portion) DescribeForm(*form.Describer) *form.Schema {
+	least := 0.0
+	return &form.Schema{Called: "whole number or ${…}", OneOf: []*form.Schema{{Type: "integer", Minimum: &least}, form.WithExpression()}}
 }
 
 // share is a number of children, or a percentage.

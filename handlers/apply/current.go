@@ -236,8 +236,10 @@ func (p *parser) once(c *child) {
 		Secret: c.kind.GroupKind() == schema.GroupKind{Kind: "Secret"},
 		Names:  [][]string{{"apiVersion"}, {"kind"}, {"metadata", "name"}, {"metadata", "namespace"}},
 	})...)
-	if c.spec.OnImmutable == dsl.RecreateChild && c.template.Generates() {
-		p.fault([]string{c.name, "onImmutable"}, "generate() would make another value when the child is recreated: keep the value in a child of its own, or leave this out")
+	for option, recreates := range map[string]bool{"onImmutable": c.spec.OnImmutable == dsl.RecreateChild, "update": c.spec.Update == dsl.UpdateRecreate} {
+		if recreates && c.template.Generates() {
+			p.fault([]string{c.name, option}, "generate() would make another value when the child is recreated: keep the value in a child of its own, or leave this out")
+		}
 	}
 }
 

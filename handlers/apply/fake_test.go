@@ -101,8 +101,14 @@ func (c *cluster) Apply(_ context.Context, desired any, specs ...dsl.ChildSpec) 
 		return nil, &dsl.NotOwnedError{Resource: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName()}
 	}
 	spec := specs[0]
-	if known != nil && reflect.DeepEqual(known.made, desired) && reflect.DeepEqual(known.spec, spec) {
+	if known != nil && (known.has(desired, spec) || spec.Update == dsl.UpdateOnDelete || known.live.GetDeletionTimestamp() != nil) {
 		return known.live.DeepCopy(), nil
+	}
+	if known != nil && spec.Update == dsl.UpdateRecreate {
+		c.note("recreate %s", name)
+		now := metav1.NewTime(time.Unix(c.clock, 0))
+		known.live.SetDeletionTimestamp(&now)
+		return nil, dsl.Waiting(name+" to be gone, so that it can be made again", 0)
 	}
 	c.clock++
 	generation := int64(1)
@@ -146,7 +152,13 @@ func (c *cluster) Stale(_ context.Context, desired any, spec dsl.ChildSpec) (boo
 	case !known.ours:
 		return false, nil, &dsl.NotOwnedError{Resource: "Thing", Name: name}
 	}
-	return !reflect.DeepEqual(known.made, desired) || !reflect.DeepEqual(known.spec, spec), known.live.DeepCopy(), nil
+	return !known.has(desired, spec) && known.live.GetDeletionTimestamp() == nil, known.live.DeepCopy(), nil
+}
+
+// has reports whether an object was made from what is desired.
+func (r *record) has(desired any, spec dsl.ChildSpec) bool {
+	spec.Update = r.spec.Update // how a later change is made is no change
+	return reflect.DeepEqual(r.made, desired) && reflect.DeepEqual(r.spec, spec)
 }
 
 func (c *cluster) Live(ctx context.Context, desired any, spec dsl.ChildSpec) (*unstructured.Unstructured, error) {

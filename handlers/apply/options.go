@@ -5,9 +5,11 @@ package apply
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/form"
 )
@@ -47,7 +49,10 @@ func (p *parser) several(c *child, at []string, config *childConfig) {
 		c.limit = config.Limit
 	}
 	if config.Rollout != nil {
-		c.rollout = p.rollout(at, config)
+		c.rollout = p.rollout(c, at, config)
+		if config.Update == dsl.UpdateOnDelete {
+			p.fault(below(at, "rollout"), "is not for update: %s: children are updated when somebody deletes them", config.Update)
+		}
 	}
 }
 
@@ -64,7 +69,8 @@ func (p *parser) keyOf(c *child, at []string, text string) {
 // ownership sets how a child is tied to its owner.
 func (p *parser) ownership(c *child, at []string, config *childConfig) {
 	c.spec.Ownership, c.spec.Adopt, c.spec.OnDelete = config.Ownership, config.Adopt, config.OnDelete
-	c.spec.DeleteOrder, c.spec.Drift, c.spec.OnImmutable = config.DeleteOrder, config.Drift, config.OnImmutable
+	c.spec.DeleteOrder, c.spec.Drift = config.DeleteOrder, config.Drift
+	c.spec.Update, c.spec.OnImmutable = cmp.Or(config.Update, c.spec.Update), config.OnImmutable
 	c.spec.Allow = slices.DeleteFunc(config.Allow, func(name string) bool { return name == "" }) // that is a fault already
 	if err := c.spec.Validate(); err != nil {
 		option, _, _ := strings.Cut(err.Error(), " ")
@@ -77,6 +83,24 @@ type rollout struct {
 	// share limits how many may be unready at a time.
 	share
 	ready *condition
+	// partition gives how many children, the last ones, are not updated; nil means none.
+	partition *expr.Template
+}
+
+// kept returns how many children of all are not updated.
+func (r *rollout) kept(scope expr.Scope, of int) (int, error) {
+	if r.partition == nil {
+		return 0, nil
+	}
+	value, err := r.partition.Render(scope)
+	if err != nil {
+		return 0, fmt.Errorf("evaluating rollout.partition: %w", err)
+	}
+	most, is := value.(int64)
+	if !is || most < 0 {
+		return 0, fmt.Errorf("evaluating rollout.partition: want a whole number of at least 0, and it is %s", typeOf(value))
+	}
+	return int(min(most, int64(of))), nil
 }
 
 // allowed returns how many of the given number of children may be unready at a time.
@@ -88,12 +112,17 @@ func (r *rollout) allowed(of int) int {
 }
 
 // rollout reads the rollout of a child. Its readyWhen defaults to that of the child.
-func (p *parser) rollout(at []string, config *childConfig) *rollout {
+func (p *parser) rollout(c *child, at []string, config *childConfig) *rollout {
 	ready, from := config.Rollout.ReadyWhen, below(at, "rollout", "readyWhen")
 	if ready == "" && config.ReadyWhen != "" {
 		ready, from = config.ReadyWhen, below(at, "readyWhen")
 	}
-	return &rollout{share: config.Rollout.MaxUnavailable, ready: p.predicate(p.eachLive, from, cmp.Or(string(ready), "ready(child)"))}
+	out := &rollout{share: config.Rollout.MaxUnavailable, ready: p.predicate(p.eachLive, from, cmp.Or(string(ready), "ready(child)"))}
+	if partition := config.Rollout.Partition.value; partition != nil {
+		out.partition = p.tree(p.one, partition, below(at, "rollout", "partition"))
+		c.spec.Update = cmp.Or(c.spec.Update, dsl.UpdateInPlace) // given, so that each child says what it was made from
+	}
+	return out
 }
 
 // predicates compiles includeWhen and readyWhen.

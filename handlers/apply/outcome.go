@@ -6,6 +6,7 @@ package apply
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -33,6 +34,8 @@ type wait struct {
 type result struct {
 	failures []failure
 	waits    []wait
+	// left are the objects that stay as they are although their templates have changed, by the reason.
+	left map[string][]string
 }
 
 // fail notes an error with its label. An error of [dsl.Waiting] is noted as a wait.
@@ -58,6 +61,33 @@ func (r *result) wait(most time.Duration, format string, args ...any) {
 func (r *result) add(part result) {
 	r.failures = append(r.failures, part.failures...)
 	r.waits = append(r.waits, part.waits...)
+	for why, labels := range part.left {
+		r.leave(why, labels...)
+	}
+}
+
+// outdated notes an object that stays as it is although its template has changed.
+func (r *result) outdated(o *object) {
+	if o.outdated != "" {
+		r.leave(o.outdated, o.label())
+	}
+}
+
+func (r *result) leave(why string, labels ...string) {
+	if r.left == nil {
+		r.left = map[string][]string{}
+	}
+	r.left[why] = append(r.left[why], labels...)
+}
+
+// notes says which objects stay as they are, in a fixed order.
+func (r result) notes() string {
+	var out strings.Builder
+	for _, why := range slices.Sorted(maps.Keys(r.left)) {
+		labels := slices.Sorted(slices.Values(r.left[why]))
+		fmt.Fprintf(&out, " Not updated, %s: %s.", why, listed(labels, ", "))
+	}
+	return out.String()
 }
 
 // quiet reports whether nothing failed and nothing waits.
@@ -71,7 +101,7 @@ func (r result) summary(objects int) (metav1.Condition, error) {
 	case len(r.waits) > 0:
 		return r.waiting()
 	}
-	return metav1.Condition{Status: metav1.ConditionTrue, Reason: reasonAllApplied, Message: applied(objects)}, nil
+	return metav1.Condition{Status: metav1.ConditionTrue, Reason: reasonAllApplied, Message: applied(objects) + r.notes()}, nil
 }
 
 func applied(n int) string {

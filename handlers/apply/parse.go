@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
@@ -90,7 +92,23 @@ func (p *parser) child(name string, config *childConfig) *child {
 	if p.final {
 		p.last(c, at)
 	}
+	p.whole(c, at)
 	return c
+}
+
+// whole checks that it is known what a child was made from, where a change of it does not come at once and in place. Of a
+// Secret the operator keeps no digest of the values.
+func (p *parser) whole(c *child, at []string) {
+	if c.kind != (schema.GroupVersionKind{Version: "v1", Kind: "Secret"}) {
+		return
+	}
+	const why = "is not for Secrets: which values were applied is not kept, so a changed value cannot be told from one that somebody else has changed"
+	switch {
+	case c.spec.Update == dsl.UpdateRecreate || c.spec.Update == dsl.UpdateOnDelete:
+		p.fault(below(at, "update"), why)
+	case c.rollout != nil && c.rollout.partition != nil:
+		p.fault(below(at, "rollout", "partition"), why)
+	}
 }
 
 // last is for a child that is made when its owner is deleted. With an owner reference, the child would be

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
 )
 
 // secondLook is how soon a rollout checks its updates again if no event comes before.
@@ -23,10 +25,16 @@ type update struct {
 // roll applies the objects of the child. New objects are applied at once. Changed objects are applied only as long as
 // not more than allowed are unready. Objects that are unready already are changed at once: this loses nothing, and
 // the change may mend them. Objects that their controller has not observed yet count as unready, but may be ready, so
-// they wait.
+// they wait. The last ones, as many as the partition has, are not updated.
 func (u update) roll(ctx context.Context) {
 	st := u.state
-	now, later, down := u.divide(ctx)
+	kept, err := st.child.rollout.kept(u.inputs.scope(nil), len(st.objects))
+	if err != nil {
+		st.open = true
+		st.result.fail(st.child.label(""), judged(err))
+		return
+	}
+	now, later, down := u.divide(ctx, len(st.objects)-kept)
 	u.sender.send(ctx, now)
 	left, more := u.batches(ctx, later, st.child.rollout.allowed(len(st.objects))-len(down))
 	if len(left) == 0 {
@@ -45,9 +53,9 @@ func (u update) roll(ctx context.Context) {
 }
 
 // divide finds the objects that are applied now, and those that are applied later, as far as the limit allows. Down
-// names those that are not ready.
-func (u update) divide(ctx context.Context) (now, later []*object, down []string) {
-	for _, o := range u.state.objects {
+// names those that are not ready. Objects from the place of the limit on are not updated.
+func (u update) divide(ctx context.Context, limit int) (now, later []*object, down []string) {
+	for i, o := range u.state.objects {
 		if o.err != nil {
 			continue
 		}
@@ -59,6 +67,13 @@ func (u update) divide(ctx context.Context) (now, later []*object, down []string
 		o.live = live
 		if live == nil {
 			now = append(now, o)
+			if u.state.child.spec.Update == dsl.UpdateRecreate { // it may be one that was deleted to be updated
+				down = append(down, o.label())
+			}
+			continue
+		}
+		if o.ending() {
+			down = append(down, o.label())
 			continue
 		}
 		up := u.isUp(o)
@@ -66,6 +81,9 @@ func (u update) divide(ctx context.Context) (now, later []*object, down []string
 			down = append(down, o.label())
 		}
 		switch {
+		case stale && i >= limit:
+			o.update = dsl.UpdateOnDelete // its drift is put back all the same
+			now = append(now, o)
 		case stale && !up && observed(live):
 			now = append(now, o)
 		case stale:

@@ -95,6 +95,7 @@ func (p *pass) level(ctx context.Context, d *desired, names []string) {
 		if st.child.rollout != nil {
 			update{p.sender, d.inputs, st}.roll(ctx)
 		}
+		p.sender.compare(ctx, st.objects)
 	}
 	var again []*object
 	for _, st := range level {

@@ -57,6 +57,21 @@ func (s sender) send(ctx context.Context, objects []*object) {
 	})
 }
 
+// compare finds the objects that were left as they are, although their template has changed.
+func (s sender) compare(ctx context.Context, objects []*object) {
+	for _, o := range objects {
+		if o.err != nil || o.ending() || o.spec().Update != dsl.UpdateOnDelete {
+			continue
+		}
+		if stale, live, err := s.children.Stale(ctx, o.desired, o.spec()); err != nil || !stale || live == nil {
+			continue
+		}
+		if o.outdated = "as update: onDelete says"; o.update != "" {
+			o.outdated = "as rollout.partition says"
+		}
+	}
+}
+
 // each calls fn for each element, several in parallel, until the context ends. It passes a panic on to the caller,
 // because in another goroutine it would end the process.
 func each[T any](ctx context.Context, list []T, fn func(T)) {

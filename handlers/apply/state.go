@@ -4,6 +4,7 @@
 package apply
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -36,6 +37,7 @@ func (st *state) note() {
 		case o.ending():
 			st.result.wait(0, "%s to be gone, so that it can be made again", o.label())
 		default:
+			st.result.outdated(o)
 			continue
 		}
 		st.open = true
@@ -118,14 +120,18 @@ type object struct {
 	err    error
 	// generated: the template has made a value that the object did not have.
 	generated bool
-	// held: its update must wait for that of others.
-	held bool
+	// held: its update must wait for that of others. outdated: it stays as it is, although its template has changed, for the
+	// reason that is given.
+	held     bool
+	outdated string
+	// update, if set, is the policy in the place of the child's.
+	update dsl.UpdatePolicy
 }
 
 // spec says how the object is kept.
 func (o *object) spec() dsl.ChildSpec {
 	out := o.child.spec
-	out.Key = o.key
+	out.Key, out.Update = o.key, cmp.Or(o.update, out.Update)
 	return out
 }
 

@@ -38,6 +38,8 @@ type Applier struct {
 	// Drift says what is put back. Allow are field managers whose fields stay where it is strict.
 	Drift dsl.DriftPolicy
 	Allow []string
+	// Update says what happens to a child whose template has changed.
+	Update dsl.UpdatePolicy
 	// Vacant says that the place of the child was entered into the owner's record a moment ago
 	// because nothing was known to be there: what is found there has not become a child by that.
 	Vacant bool
@@ -105,6 +107,14 @@ func (a Applier) Apply(ctx context.Context, c dynamic.ResourceInterface, desired
 	stale, adopts, err := a.judge(desired, live)
 	if err != nil || !stale {
 		return live, "", err
+	}
+	if !adopts && a.fromAnother(desired, live) {
+		if a.Update == dsl.UpdateOnDelete {
+			return live, "", nil
+		}
+		if err := a.replace(ctx, c, desired, live); err != nil {
+			return nil, "", err
+		}
 	}
 	return a.update(ctx, c, desired, live, adopts)
 }

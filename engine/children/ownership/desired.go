@@ -31,15 +31,19 @@ func (o Owner) Complete(desired *unstructured.Unstructured, namespaced bool, spe
 		return dsl.Permanent(fmt.Errorf("applying %s: an owned child must be in the namespace of its owner, %s (elsewhere it needs ownership: labelled)",
 			PlaceOf(desired).People(), o.Object.GetNamespace()))
 	}
+	encodeValues(desired)
+	template := ""
+	if spec.Update != "" { // without the tie, which follows another name of the handler in place
+		template = bookkeeping.TemplateMark + digest(withoutValues(desired))
+	}
 	if err := o.tie(desired, spec); err != nil {
 		return fmt.Errorf("reading object %s: %w", PlaceOf(desired).People(), err)
 	}
-	encodeValues(desired)
 	mark := bookkeeping.AppliedMark
 	if spec.Drift == dsl.DriftStrict {
 		mark = bookkeeping.StrictMark
 	}
-	mark += digest(withoutValues(desired))
+	mark += digest(withoutValues(desired)) + template
 	if err := unstructured.SetNestedField(desired.Object, mark, "metadata", "annotations", o.Keys.Applied); err != nil {
 		return fmt.Errorf("reading object %s: %w", PlaceOf(desired).People(), err)
 	}

@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
+)
+
+// OutdatedError is that of a child that is there, and the owner's, whose template has changed, and which is recreated
+// for that; see [dsl.UpdateRecreate].
+type OutdatedError struct{ Live *unstructured.Unstructured }
+
+// Error names the child.
+func (e *OutdatedError) Error() string {
+	return fmt.Sprintf("applying %s: its template has changed", name(e.Live))
+}
+
+// fromAnother reports whether a child was made from another template, and is not to be updated in place. It is not where
+// its mark does not say so: somebody has taken it off, or the child was made before its configuration had an update.
+func (a Applier) fromAnother(desired, live *unstructured.Unstructured) bool {
+	if a.Update != dsl.UpdateRecreate && a.Update != dsl.UpdateOnDelete {
+		return false
+	}
+	_, was, made := strings.Cut(a.mark(live), bookkeeping.TemplateMark)
+	_, is, _ := strings.Cut(a.mark(desired), bookkeeping.TemplateMark)
+	return made && was != is
+}
+
+// replace returns an [OutdatedError] where the template would change the child, as a dry run shows: a mark alone is no
+// reason to delete anything, and no child is deleted whose successor would be refused. It returns nil where the child is
+// updated in place.
+func (a Applier) replace(ctx context.Context, c dynamic.ResourceInterface, desired, live *unstructured.Unstructured) error {
+	now, err := c.Get(ctx, desired.GetName(), metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err) || err == nil && now.GetUID() != live.GetUID():
+		return dsl.Waiting("the cache to show "+name(desired), 0)
+	case err != nil:
+		return fmt.Errorf("applying %s: reading it: %w", name(desired), err)
+	}
+	guarded := a.noted(desired)
+	guarded.SetUID(now.GetUID())
+	result, err := c.Apply(ctx, desired.GetName(), guarded, metav1.ApplyOptions{FieldManager: a.Manager, Force: true, DryRun: []string{metav1.DryRunAll}})
+	if _, only := dsl.ImmutableFields(err); only {
+		return &OutdatedError{Live: now}
+	}
+	if err != nil {
+		return fmt.Errorf("applying %s, whose update is %s: dry run: %w", name(desired), a.Update, err)
+	}
+	if digest(a.visible(result)) == digest(a.visible(now)) {
+		return nil
+	}
+	return &OutdatedError{Live: now}
+}
+
+// visible is what a template may say of a child, without what the operator writes there for itself.
+func (a Applier) visible(u *unstructured.Unstructured) map[string]any {
+	out := maps.Clone(u.Object)
+	delete(out, "status")
+	keys := a.Owner.Keys
+	part := func(field string, own ...string) map[string]any {
+		whole, _, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", field)
+		given, _ := whole.(map[string]any)
+		rest := maps.Clone(given)
+		for _, key := range own {
+			delete(rest, key)
+		}
+		return rest
+	}
+	out["metadata"] = []any{part("labels", keys.Label), part("annotations", keys.Child, keys.Owner, keys.Applied)}
+	return out
+}
