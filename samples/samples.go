@@ -9,7 +9,7 @@ import (
 	"io/fs"
 )
 
-//go:embed approval/*.yaml causes/*.yaml cleanup/*.yaml ephemeral-volume-claim-yaml/*.yaml foo/*.yaml foo-yaml/*.yaml
+//go:embed approval/*.yaml canary/*.yaml causes/*.yaml cleanup/*.yaml ephemeral-volume-claim-yaml/*.yaml foo/*.yaml foo-yaml/*.yaml
 //go:embed index/*.yaml job-machine/*.yaml node-labeller/*.yaml password/*.yaml rollout/*.yaml route-certificate/*.yaml
 //go:embed secret-copier/*.yaml shared-ingress/*.yaml tenant/*.yaml timer/*.yaml ttl/*.yaml webapp/*.yaml
 var files embed.FS

@@ -283,3 +283,36 @@ func TestRolloutGoesByItself(t *testing.T) {
 		plane.Objects(deployments, ns).AwaitGone(t, "shop-canary")
 	})
 }
+
+// TestCanary holds that another image goes to the canary of the sample canary first, and to the other Pods when it has held.
+func TestCanary(t *testing.T) {
+	t.Parallel()
+	ns := plane.Namespace(t)
+	runSample(t, "canary", []string{ns}, append(machineRules("fleets"), made("", "pods")))
+	fleets, pods := plane.Objects("fleets.v1alpha1.samples.handwerk.dev", ns), plane.Objects("pods.v1", ns)
+	has := func(updated, ready int64) func(*unstructured.Unstructured) bool {
+		return func(o *unstructured.Unstructured) bool {
+			return field(o, "status", "updated") == updated && field(o, "status", "ready") == ready
+		}
+	}
+	fleets.Create(t, sample("Fleet", "shop", map[string]any{"image": "nginx:1", "replicas": int64(3), "canaries": int64(1), "soak": "1h"}))
+	fleets.Await(t, "shop", "all Pods", has(3, 3))
+	first := map[string]string{}
+	for _, pod := range pods.List(t) {
+		first[pod.GetName()] = string(pod.GetUID())
+	}
+
+	fleets.Patch(t, "shop", `{"spec":{"image":"nginx:2"}}`)
+	fleets.Await(t, "shop", "the canary", has(1, 3))
+	for name, uid := range first {
+		if now := pods.Get(t, name); (string(now.GetUID()) != uid) != (name == "shop-0") {
+			t.Errorf("while the canary holds, Pod %s is %s", name, asJSON(t, now))
+		}
+	}
+	fleets.Patch(t, "shop", `{"spec":{"soak":"1s"}}`)
+	fleets.Await(t, "shop", "the new image", has(3, 3))
+	fleets.Delete(t, "shop")
+	for name := range first {
+		pods.AwaitGone(t, name)
+	}
+}
