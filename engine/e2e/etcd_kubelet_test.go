@@ -96,8 +96,11 @@ func (k *etcdKubelet) of(uid types.UID) *etcdPod {
 	return k.pods[uid]
 }
 
-// begin begins to run a Pod.
+// begin begins to run the Pod of a member.
 func (k *etcdKubelet) begin(ctx context.Context, pod *corev1.Pod) {
+	if pod.Spec.SchedulerName != "none" {
+		return // it is no member
+	}
 	ctx, stop := context.WithCancel(ctx)
 	p := &etcdPod{
 		Pod: pod, dir: filepath.Join(k.dir, string(pod.UID)),

@@ -57,7 +57,8 @@ func newEtcdStage(t *testing.T) *etcdStage {
 		cluster.Rule("samples.handwerk.dev", "etcdclusters", "get", "list", "watch", "patch"),
 		cluster.Rule("samples.handwerk.dev", "etcdclusters/status", "patch"),
 		cluster.Rule("", "configmaps", "get", "create", "update"), // the register
-		made("", "pods"), made("", "services"), made("policy", "poddisruptionbudgets"), made("networking.k8s.io", "networkpolicies"), eventRule())
+		made("", "pods"), made("", "services"), made("policy", "poddisruptionbudgets"), made("networking.k8s.io", "networkpolicies"),
+		made("batch", "cronjobs"), made("batch", "jobs"), eventRule())
 	s.launch = cluster.Launch{
 		Main: "samples/etcd", Config: user.Config(), Args: []string{"run", "--config", write(t, sample), "-n", s.ns}, Env: s.network.environment(),
 	}
@@ -289,6 +290,48 @@ func (s *etcdStage) perishes(t *testing.T, names []string) {
 		if there, err := readAll(t.Context(), address); err != nil || len(there) != 0 {
 			t.Errorf("the new cluster has %d keys, %v", len(there), err)
 		}
+	}
+}
+
+// TestEtcdSampleSavesItsDataBeforeItGoes holds that snapshots are made on the schedule that the object says, and that the object
+// stays until the last one is there.
+func TestEtcdSampleSavesItsDataBeforeItGoes(t *testing.T) {
+	t.Parallel()
+	s := newEtcdStage(t)
+	saved := etcdCluster(1)
+	saved.Object["spec"].(map[string]any)["backup"] = map[string]any{"schedule": "0 3 * * *", "claim": "backups"}
+	db := s.objects.Create(t, saved)
+	s.settles(t, "db-0")
+	plane.Objects("cronjobs.v1.batch", s.ns).Await(t, "db-backup", "its schedule", func(o *unstructured.Unstructured) bool {
+		return field(o, "spec", "schedule") == "0 3 * * *"
+	})
+
+	s.objects.Delete(t, "db")
+	jobs, last := plane.Objects("jobs.v1.batch", s.ns), ""
+	eventually(t, "the last Job", func() (bool, string) {
+		for _, job := range jobs.List(t) {
+			if strings.HasPrefix(job.GetName(), "db-last-backup-") {
+				last = job.GetName()
+			}
+		}
+		return last != "", ""
+	})
+	if now := s.objects.Get(t, "db"); now == nil || now.GetUID() != db.GetUID() {
+		t.Fatal("the cluster has not waited for its last snapshot")
+	}
+	pods := plane.Objects("pods.v1", s.ns)
+	eventually(t, "the snapshot to be saved", func() (bool, string) {
+		for _, pod := range pods.List(t) {
+			if pod.GetLabels()["batch.kubernetes.io/job-name"] == last {
+				pods.Patch(t, pod.GetName(), `{"status":{"phase":"Succeeded"}}`, "status")
+				return true, ""
+			}
+		}
+		return false, ""
+	})
+	s.objects.AwaitGone(t, "db")
+	if jobs.Get(t, last) == nil {
+		t.Error("the last Job has gone with the cluster")
 	}
 }
 
