@@ -72,6 +72,9 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 	}
 	defer s.pass.Share.Shrink((inFlight - held) * size)
 	live, err := w.ready(ctx)
+	if err == nil {
+		err = w.confirmOwner(ctx, live)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
@@ -117,6 +118,24 @@ func (w *wanted) ready(ctx context.Context) (*unstructured.Unstructured, error) 
 		return nil, fmt.Errorf("applying %s: %w", w.place().People(), late)
 	}
 	return live, w.prepare(ctx, live)
+}
+
+// confirmOwner reads the owner before a child that has lost its owner reference gets another one. Kubernetes cuts the ties of
+// children when somebody deletes their owner with --cascade=orphan, and the caches may show that before they show the deletion: a
+// child that was tied again would be deleted with its owner.
+func (w *wanted) confirmOwner(ctx context.Context, live *unstructured.Unstructured) error {
+	s := w.reader.session
+	if live == nil || !w.spec.ByReference() || metav1.GetControllerOfNoCopy(live) != nil || !w.applier.Owner.Keys.Made(live) {
+		return nil
+	}
+	owner, err := s.family.settings.Host.Read(ctx, s.family.settings.Own.Resource().GVR, s.pass.Key)
+	switch {
+	case err != nil:
+		return fmt.Errorf("reading the owner of %s, which has lost its owner reference: %w", w.place().People(), err)
+	case owner == nil || owner.GetUID() != s.pass.Object.GetUID() || owner.GetDeletionTimestamp() != nil:
+		return dsl.Waiting("the cache to show that the owner of "+w.place().People()+" is being deleted", 0)
+	}
+	return nil
 }
 
 // present returns a child that is about to be applied as the pass knows it, nil where it is not there. An unowned or retained

@@ -330,3 +330,34 @@ func TestAnOrphanIsRecordedBeforeItCouldBeLost(t *testing.T) {
 		}},
 	})
 }
+
+// TestAChildWhoseOwnerIsDeletedWithoutItIsNotTiedAgain holds that a child whose tie Kubernetes has cut, because somebody deletes its
+// owner with --cascade=orphan, stays free, also when the caches show that before they show the deletion.
+func TestAChildWhoseOwnerIsDeletedWithoutItIsNotTiedAgain(t *testing.T) {
+	spec := dsl.ChildSpec{Handler: "keep", Name: "settings"}
+	scene.PlayAll(t, map[string]scene.Scenario{
+		"the deletion is not seen yet": {Operator: keeps(&spec, "default"), Play: func(s *scene.Stage) {
+			s.Begin()
+			s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"example.com/held"}) })
+			s.Settle()
+			s.Writes()
+			s.HoldWatches(scene.Foos)
+			s.Delete(scene.Foos, "default", "web")
+			s.ChangeConfigMap("default", func(o *unstructured.Unstructured) { o.SetOwnerReferences(nil) })
+			s.Advance(time.Minute)
+			s.ReleaseWatches(scene.Foos)
+			s.Advance(time.Minute)
+			s.Wrote()
+			if o := s.Get(scene.ConfigMaps, "default", "web"); o == nil || len(o.GetOwnerReferences()) > 0 {
+				s.T.Errorf("the child is %v", o)
+			}
+		}},
+		"nobody deletes the owner": {Operator: keeps(&spec, "default"), Play: func(s *scene.Stage) {
+			s.Begin()
+			s.Writes()
+			s.ChangeConfigMap("default", func(o *unstructured.Unstructured) { o.SetOwnerReferences(nil) })
+			s.Advance(time.Minute)
+			s.Wrote("patch configmaps default/web")
+		}},
+	})
+}
