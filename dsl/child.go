@@ -135,7 +135,7 @@ func (ImmutablePolicy) Choices() (what string, words []string) {
 	return "onImmutable", []string{string(FailImmutable), string(RecreateChild)}
 }
 
-// UpdatePolicy says how a child gets what its changed template says. Drift is put back in place, whatever the policy.
+// UpdatePolicy says how a child gets what its changed template says.
 type UpdatePolicy string
 
 // The policies of updates.

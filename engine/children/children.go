@@ -120,10 +120,10 @@ func (c *children) send(ctx context.Context, w *wanted, live *unstructured.Unstr
 	}
 	if fixed, found := errors.AsType[*apply.FixedError](err); found && w.spec.OnImmutable == dsl.RecreateChild {
 		fields, _ := dsl.ImmutableFields(fixed)
-		err = c.recreate(ctx, w.feed, fixed.Live, strings.Join(fields, ", "))
+		err = c.recreate(ctx, w.feed, fixed.Live, false, strings.Join(fields, ", "))
 	}
 	if outdated, found := errors.AsType[*apply.OutdatedError](err); found {
-		err = c.recreate(ctx, w.feed, outdated.Live, "its template has changed")
+		err = c.recreate(ctx, w.feed, outdated.Live, true, "its template has changed")
 	}
 	return result, deed, err
 }
@@ -185,9 +185,10 @@ func (c *children) Enter(ctx context.Context, all ...dsl.DesiredChild) error {
 	return s.record.enter(ctx, titles)
 }
 
-// recreate deletes a child that is to be recreated, and says why in the log. The error says what is waited for.
-func (c *children) recreate(ctx context.Context, f *feed.Feed, live *unstructured.Unstructured, why string) error {
-	if err := c.deleteChild(ctx, f, live.DeepCopy(), metav1.DeletePropagationBackground, why); err != nil {
+// recreate deletes a child that is to be recreated, and says why in the log; exactly means only if it still has the version that
+// was read. The error says what is waited for.
+func (c *children) recreate(ctx context.Context, f *feed.Feed, live *unstructured.Unstructured, exactly bool, why string) error {
+	if err := c.deleteChild(ctx, f, live.DeepCopy(), metav1.DeletePropagationBackground, exactly, why); err != nil {
 		return err
 	}
 	return awaitsEnd(ownership.PlaceOf(live))
@@ -204,7 +205,7 @@ func (c *children) Delete(ctx context.Context, resource, name string) error {
 	if err != nil || found == nil {
 		return err
 	}
-	return c.deleteChild(ctx, f, found, metav1.DeletePropagationBackground, "")
+	return c.deleteChild(ctx, f, found, metav1.DeletePropagationBackground, false, "")
 }
 
 // Remove takes a child away as its policy says.
@@ -238,9 +239,9 @@ func (c *children) Remove(ctx context.Context, gone dsl.ChildObject) error {
 	switch {
 	case gone.OnDelete == dsl.OrphanChild:
 	case gone.DeleteOrder == dsl.DeleteReverse:
-		return c.deleteChild(ctx, f, found, metav1.DeletePropagationForeground, "")
+		return c.deleteChild(ctx, f, found, metav1.DeletePropagationForeground, true, "")
 	default:
-		return c.deleteChild(ctx, f, found, metav1.DeletePropagationBackground, "")
+		return c.deleteChild(ctx, f, found, metav1.DeletePropagationBackground, false, "")
 	}
 	return c.release(ctx, f, found)
 }
@@ -256,9 +257,9 @@ func (c *children) release(ctx context.Context, f *feed.Feed, found *unstructure
 }
 
 // deleteChild deletes a child, if it still is that object. For the rest of the pass it is one that
-// is being deleted. In the foreground it is deleted only as the cache has it: somebody may be about to leave it behind, as
-// kubectl delete --cascade=orphan does with children that nothing but their owner reference ties to the owner.
-func (c *children) deleteChild(ctx context.Context, f *feed.Feed, o *unstructured.Unstructured, how metav1.DeletionPropagation, why string) error {
+// is being deleted. Exactly means only in the version that is given: somebody may be about to leave it behind, as kubectl delete
+// --cascade=orphan does with children that nothing but their owner reference ties to the owner.
+func (c *children) deleteChild(ctx context.Context, f *feed.Feed, o *unstructured.Unstructured, how metav1.DeletionPropagation, exactly bool, why string) error {
 	if o.GetDeletionTimestamp() != nil {
 		return nil
 	}
@@ -268,7 +269,7 @@ func (c *children) deleteChild(ctx context.Context, f *feed.Feed, o *unstructure
 	}
 	uid, version := o.GetUID(), o.GetResourceVersion()
 	must := &metav1.Preconditions{UID: &uid}
-	if how == metav1.DeletePropagationForeground {
+	if exactly {
 		must.ResourceVersion = &version
 	}
 	err := s.family.settings.Host.Client(gvr, key.Namespace).Delete(ctx, key.Name, metav1.DeleteOptions{Preconditions: must, PropagationPolicy: &how})

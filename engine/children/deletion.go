@@ -117,7 +117,7 @@ func (d *deletion) end(ctx context.Context, kind *feed.Feed, o *unstructured.Uns
 	if spec.OnDelete == dsl.OrphanChild {
 		return false, d.release(ctx, kind, o)
 	}
-	return true, d.deleteChild(ctx, kind, o, metav1.DeletePropagationBackground, "")
+	return true, d.deleteChild(ctx, kind, o, metav1.DeletePropagationBackground, false, "")
 }
 
 // endAbsent is end for a place that the record lists, and where no child was seen. Again is as for EndChildren.

@@ -55,6 +55,8 @@ func (u update) roll(ctx context.Context) {
 // divide finds the objects that are applied now, and those that are applied later, as far as the limit allows. Down
 // names those that are not ready. Objects from the place of the limit on are not updated.
 func (u update) divide(ctx context.Context, limit int) (now, later []*object, down []string) {
+	var broken []*object // which are recreated
+	recreates := u.state.child.spec.Update == dsl.UpdateRecreate
 	for i, o := range u.state.objects {
 		if o.err != nil {
 			continue
@@ -67,7 +69,7 @@ func (u update) divide(ctx context.Context, limit int) (now, later []*object, do
 		o.live = live
 		if live == nil {
 			now = append(now, o)
-			if u.state.child.spec.Update == dsl.UpdateRecreate { // it may be one that was deleted to be updated
+			if recreates { // it may be one that was deleted to be updated
 				down = append(down, o.label())
 			}
 			continue
@@ -84,13 +86,18 @@ func (u update) divide(ctx context.Context, limit int) (now, later []*object, do
 		case stale && i >= limit:
 			o.update = dsl.UpdateOnDelete // its drift is put back all the same
 			now = append(now, o)
+		case stale && !up && recreates:
+			broken = append(broken, o)
 		case stale && !up && observed(live):
 			now = append(now, o)
 		case stale:
 			later = append(later, o)
 		}
 	}
-	return now, later, down
+	// Unready ones may come back, as after the failure of a node: no more than may be unready are deleted at a time.
+	most := u.state.child.rollout.allowed(len(u.state.objects)) - (len(down) - len(broken))
+	most = min(max(most, 0), len(broken))
+	return append(now, broken[:most]...), append(broken[most:], later...), down
 }
 
 // batches applies objects in batches, and continues while the applied ones are ready at once. It returns the

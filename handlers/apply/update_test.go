@@ -133,3 +133,22 @@ func TestFaultsOfUpdate(t *testing.T) {
 		})
 	}
 }
+
+// TestARolloutRecreatesNoMoreUnreadyOnesThanMayBe holds that children that are unready already, as after the failure of a node, are
+// not all deleted for an update.
+func TestARolloutRecreatesNoMoreUnreadyOnesThanMayBe(t *testing.T) {
+	w := start(t, `{pods: {forEach: '${self.spec.l}', update: recreate, rollout: `+one+`,
+		template: {`+thing+`{name: '${item}'}, spec: {v: '${self.spec.v}'}}}}`, "{v: '1', l: [a, b, c]}")
+	if err := w.run(dsl.Create); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range w.names() {
+		w.objects[name].live.Object["status"] = map[string]any{"ready": false}
+	}
+	w.spec("{v: '2', l: [a, b, c]}")
+	w.newCalls()
+	_ = w.run(dsl.Update)
+	calls(t, w, "recreate Thing a")
+	_ = w.run(dsl.Child)
+	calls(t, w)
+}

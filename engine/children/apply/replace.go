@@ -28,14 +28,26 @@ func (e *OutdatedError) Error() string {
 }
 
 // fromAnother reports whether a child was made from another template, and is not to be updated in place. It is not where
-// its mark does not say so: somebody has taken it off, or the child was made before its configuration had an update.
+// its mark does not say so because somebody has taken it off.
 func (a Applier) fromAnother(desired, live *unstructured.Unstructured) bool {
 	if a.Update != dsl.UpdateRecreate && a.Update != dsl.UpdateOnDelete {
 		return false
 	}
-	_, was, made := strings.Cut(a.mark(live), bookkeeping.TemplateMark)
-	_, is, _ := strings.Cut(a.mark(desired), bookkeeping.TemplateMark)
-	return made && was != is
+	whole, was, known := strings.Cut(a.mark(live), bookkeeping.TemplateMark)
+	wanted, is, _ := strings.Cut(a.mark(desired), bookkeeping.TemplateMark)
+	if known {
+		return was != is
+	}
+	made := digestOf(whole) // by a configuration without update: the tie counts, too
+	return made != "" && made != digestOf(wanted)
+}
+
+// digestOf returns the digest in a mark; empty if there is none.
+func digestOf(mark string) string {
+	if digest, strict := strings.CutPrefix(mark, bookkeeping.StrictMark); strict {
+		return digest
+	}
+	return strings.TrimPrefix(mark, bookkeeping.AppliedMark)
 }
 
 // replace returns an [OutdatedError] where the template would change the child, as a dry run shows: a mark alone is no
@@ -48,6 +60,9 @@ func (a Applier) replace(ctx context.Context, c dynamic.ResourceInterface, desir
 		return dsl.Waiting("the cache to show "+name(desired), 0)
 	case err != nil:
 		return fmt.Errorf("applying %s: reading it: %w", name(desired), err)
+	}
+	if ours, by := a.Owner.Owned(now); !ours && (by != "" || !a.Owner.Keys.Made(now)) {
+		return a.refusal(now, by)
 	}
 	guarded := a.noted(desired)
 	guarded.SetUID(now.GetUID())

@@ -33,6 +33,9 @@ func (o Owner) Complete(desired *unstructured.Unstructured, namespaced bool, spe
 	}
 	encodeValues(desired)
 	template := ""
+	if isSecret(desired) && (spec.Update == dsl.UpdateRecreate || spec.Update == dsl.UpdateOnDelete) {
+		return dsl.Permanent(fmt.Errorf("applying %s: update %s is not for Secrets: which values were applied is not kept", PlaceOf(desired).People(), spec.Update))
+	}
 	if spec.Update != "" { // without the tie, which follows another name of the handler in place
 		template = bookkeeping.TemplateMark + digest(withoutValues(desired))
 	}
@@ -133,10 +136,14 @@ func encodeValues(u *unstructured.Unstructured) {
 	u.Object["data"] = values
 }
 
+func isSecret(u *unstructured.Unstructured) bool {
+	return u.GetKind() == "Secret" && u.GetAPIVersion() == "v1"
+}
+
 // withoutValues hides the values of a Secret: not even their digest goes into an annotation.
 // Changed values are seen by comparing with the live object.
 func withoutValues(u *unstructured.Unstructured) any {
-	if u.GetKind() != "Secret" || u.GetAPIVersion() != "v1" {
+	if !isSecret(u) {
 		return u.Object
 	}
 	hidden := u.DeepCopy()
