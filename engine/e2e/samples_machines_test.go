@@ -288,30 +288,30 @@ func TestRolloutGoesByItself(t *testing.T) {
 func TestCanary(t *testing.T) {
 	t.Parallel()
 	ns := plane.Namespace(t)
-	runSample(t, "canary", []string{ns}, append(machineRules("fleets"), made("", "pods")))
-	fleets, pods := plane.Objects("fleets.v1alpha1.samples.handwerk.dev", ns), plane.Objects("pods.v1", ns)
+	runSample(t, "canary", []string{ns}, append(machineRules("podsets"), made("", "pods")))
+	podsets, pods := plane.Objects("podsets.v1alpha1.samples.handwerk.dev", ns), plane.Objects("pods.v1", ns)
 	has := func(updated, ready int64) func(*unstructured.Unstructured) bool {
 		return func(o *unstructured.Unstructured) bool {
 			return field(o, "status", "updated") == updated && field(o, "status", "ready") == ready
 		}
 	}
-	fleets.Create(t, sample("Fleet", "shop", map[string]any{"image": "nginx:1", "replicas": int64(3), "canaries": int64(1), "soak": "1h"}))
-	fleets.Await(t, "shop", "all Pods", has(3, 3))
+	podsets.Create(t, sample("PodSet", "shop", map[string]any{"image": "nginx:1", "replicas": int64(3), "canaries": int64(1), "soak": "1h"}))
+	podsets.Await(t, "shop", "all Pods", has(3, 3))
 	first := map[string]string{}
 	for _, pod := range pods.List(t) {
 		first[pod.GetName()] = string(pod.GetUID())
 	}
 
-	fleets.Patch(t, "shop", `{"spec":{"image":"nginx:2"}}`)
-	fleets.Await(t, "shop", "the canary", has(1, 3))
+	podsets.Patch(t, "shop", `{"spec":{"image":"nginx:2"}}`)
+	podsets.Await(t, "shop", "the canary", has(1, 3))
 	for name, uid := range first {
 		if now := pods.Get(t, name); (string(now.GetUID()) != uid) != (name == "shop-0") {
 			t.Errorf("while the canary holds, Pod %s is %s", name, asJSON(t, now))
 		}
 	}
-	fleets.Patch(t, "shop", `{"spec":{"soak":"1s"}}`)
-	fleets.Await(t, "shop", "the new image", has(3, 3))
-	fleets.Delete(t, "shop")
+	podsets.Patch(t, "shop", `{"spec":{"soak":"1s"}}`)
+	podsets.Await(t, "shop", "the new image", has(3, 3))
+	podsets.Delete(t, "shop")
 	for name := range first {
 		pods.AwaitGone(t, name)
 	}
