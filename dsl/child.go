@@ -331,16 +331,18 @@ func (s ChildSpec) Validate() error {
 	if slices.Contains(s.Allow, "") {
 		return errors.New("allow has an empty name")
 	}
-	if s.Ownership == Unowned && s.OnDelete != "" {
-		return fmt.Errorf("onDelete %s: an object that is not owned is never deleted", s.OnDelete)
-	}
 	if s.DeleteOrder == DeleteReverse && (s.Ownership == Unowned || s.OnDelete == OrphanChild || s.OnDelete == RetainChild) {
 		return errors.New("deleteOrder reverse: the child is not deleted with its owner")
 	}
-	if s.Ownership == Unowned && s.Update == UpdateRecreate {
-		return fmt.Errorf("update %s: an object that is not owned is never deleted", s.Update)
+	if s.Ownership != Unowned {
+		return nil
 	}
-	if s.Ownership == Unowned && s.OnImmutable == RecreateChild {
+	switch {
+	case s.OnDelete != "":
+		return fmt.Errorf("onDelete %s: an object that is not owned is never deleted", s.OnDelete)
+	case s.Update == UpdateRecreate:
+		return fmt.Errorf("update %s: an object that is not owned is never deleted", s.Update)
+	case s.OnImmutable == RecreateChild:
 		return fmt.Errorf("onImmutable %s: an object that is not owned is never deleted", s.OnImmutable)
 	}
 	return nil

@@ -34,7 +34,7 @@ func (t entryTargets) after(ctx context.Context, err error) error {
 	if !t.last || len(t.Patches) == 0 {
 		return err
 	}
-	_, failed := t.forEach.giveBack(ctx, t.Targets, t.there)
+	_, failed := t.giveBack(ctx, t.Targets, t.there)
 	if _, waits := dsl.IsWaiting(err); waits && failed != nil {
 		return failed
 	}
@@ -64,7 +64,7 @@ func (t entryTargets) Patch(ctx context.Context, fields any, spec dsl.TargetSpec
 	if _, is := errors.AsType[*dsl.FieldConflictError](err); !is {
 		return out, err
 	}
-	if some, failed := t.forEach.giveBack(ctx, t.Targets, t.there); !some || failed != nil {
+	if some, failed := t.giveBack(ctx, t.Targets, t.there); !some || failed != nil {
 		return out, errors.Join(err, failed)
 	}
 	return t.Targets.Patch(ctx, fields, spec)

@@ -221,15 +221,10 @@ func (b Book) older(handlers []Handler, m Moment) bool {
 // adapted returns one handler's updated entry.
 func (b Book) adapted(h Handler, m Moment, older bool) Entry {
 	e, found := b.of(h)
+	if !h.Stores() {
+		return e.unstored(h)
+	}
 	switch {
-	case !h.Stores() && h.AtTime() && e.FailedFor == dsl.Timer:
-		if e.ViewName != h.View.Name() {
-			e.ViewName, e.Handled = h.View.Name(), rerun // the next version of it may not fail
-		}
-		return e
-	case !h.Stores():
-		e.ViewName, e.Handled, e.FailedFor = "", "", "" // what it has seen is only kept in memory
-		return e
 	case !found && (b.Known || !h.On(dsl.Create) || !m.Look.Seen(h.View)):
 		return Entry{ViewName: h.View.Name(), NewHandler: true, NewObject: !b.Known && h.On(dsl.Create)}
 	case !found, e.Handled == "":
@@ -241,6 +236,17 @@ func (b Book) adapted(h Handler, m Moment, older bool) Entry {
 		return b.moved(e, h, m)
 	case older && h.View.spec():
 		e.Handled = rerun // somebody may have changed the object and taken that back
+	}
+	return e
+}
+
+// unstored returns the entry of a handler that keeps what it has seen only in memory.
+func (e Entry) unstored(h Handler) Entry {
+	switch {
+	case !h.AtTime() || e.FailedFor != dsl.Timer:
+		e.ViewName, e.Handled, e.FailedFor = "", "", ""
+	case e.ViewName != h.View.Name():
+		e.ViewName, e.Handled = h.View.Name(), rerun // the next version of it may not fail
 	}
 	return e
 }

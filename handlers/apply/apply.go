@@ -132,12 +132,7 @@ func (p *plan) built() actions.Built {
 	if slices.ContainsFunc(out.Children, func(c shape.NamedChild) bool { return c.Kind.Empty() }) {
 		out.Reads.Children = true // the owner says which kinds it may have
 	}
-	if p.some(dsl.ChildSpec.ByReference) {
-		out.Needs = append(out.Needs, dsl.MustParseNeed("update", "self/finalizers"))
-	}
-	if p.some(func(s dsl.ChildSpec) bool { return s.ByLabel() || s.OnDelete == dsl.OrphanChild }) {
-		out.Needs = append(out.Needs, dsl.MustParseNeed("patch", "self")) // for the record of children
-	}
+	out.Needs = append(out.Needs, p.ownerNeeds()...)
 	if len(out.Owns) > 0 && !p.final {
 		out.Brings = append(out.Brings, dsl.Child) // for reverting drift
 	}
@@ -145,6 +140,17 @@ func (p *plan) built() actions.Built {
 		out.Brings = append(out.Brings, dsl.Delete)
 	}
 	out.NoOld = out.Reads.Only // no expression uses old or diff
+	return out
+}
+
+// ownerNeeds returns the rights on the owner that its children need.
+func (p *plan) ownerNeeds() (out []dsl.Need) {
+	if p.some(dsl.ChildSpec.ByReference) {
+		out = append(out, dsl.MustParseNeed("update", "self/finalizers"))
+	}
+	if p.some(func(s dsl.ChildSpec) bool { return s.ByLabel() || s.OnDelete == dsl.OrphanChild }) {
+		out = append(out, dsl.MustParseNeed("patch", "self")) // for the record of children
+	}
 	return out
 }
 

@@ -58,37 +58,24 @@ func (u update) divide(ctx context.Context, limit int) (now, later []*object, do
 	var broken []*object // which are recreated
 	recreates := u.state.child.spec.Update == dsl.UpdateRecreate
 	for i, o := range u.state.objects {
-		if o.err != nil {
+		stale, known := u.look(ctx, o)
+		if !known {
 			continue
 		}
-		stale, live, err := u.sender.children.Stale(ctx, o.desired, o.spec())
-		if err != nil {
-			o.err = err
-			continue
-		}
-		o.live = live
-		if live == nil {
-			now = append(now, o)
-			if recreates { // it may be one that was deleted to be updated
-				down = append(down, o.label())
-			}
-			continue
-		}
-		if o.ending() {
-			down = append(down, o.label())
-			continue
-		}
-		up := u.isUp(o)
+		up := u.counts(o, recreates)
 		if !up {
 			down = append(down, o.label())
 		}
 		switch {
+		case o.live == nil:
+			now = append(now, o)
+		case o.ending():
 		case stale && i >= limit:
 			o.update = dsl.UpdateOnDelete // its drift is put back all the same
 			now = append(now, o)
 		case stale && !up && recreates:
 			broken = append(broken, o)
-		case stale && !up && observed(live):
+		case stale && !up && observed(o.live):
 			now = append(now, o)
 		case stale:
 			later = append(later, o)
@@ -98,6 +85,24 @@ func (u update) divide(ctx context.Context, limit int) (now, later []*object, do
 	most := u.state.child.rollout.allowed(len(u.state.objects)) - (len(down) - len(broken))
 	most = min(max(most, 0), len(broken))
 	return append(now, broken[:most]...), append(broken[most:], later...), down
+}
+
+// look finds the live object, and whether it is to be changed. Known is false for one with an error.
+func (u update) look(ctx context.Context, o *object) (stale, known bool) {
+	if o.err != nil {
+		return false, false
+	}
+	stale, o.live, o.err = u.sender.children.Stale(ctx, o.desired, o.spec())
+	return stale, o.err == nil
+}
+
+// counts reports whether an object, which may be missing, counts as ready. One that is missing, or is being deleted, may be one that
+// is recreated.
+func (u update) counts(o *object, recreates bool) bool {
+	if o.live == nil {
+		return !recreates
+	}
+	return !o.ending() && u.isUp(o)
 }
 
 // batches applies objects in batches, and continues while the applied ones are ready at once. It returns the

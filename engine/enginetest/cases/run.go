@@ -58,7 +58,7 @@ func (s *Suite) Test(t *testing.T, c *Case) (failures []Failure) {
 	synctest.Test(t, func(t *testing.T) {
 		defer func() {
 			ended := recover()
-			if err, is := ended.(error); ended != nil && !(is && errors.Is(err, errStop)) {
+			if err, is := ended.(error); ended != nil && (!is || !errors.Is(err, errStop)) {
 				panic(ended)
 			}
 		}()
