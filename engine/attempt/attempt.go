@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -173,6 +174,18 @@ func Laid(err, wrong error) error {
 		return wrong
 	}
 	return err
+}
+
+// Home returns the namespace that an object is in, or the object's own name if it is a Namespace. It is empty for other cluster-wide
+// objects, and for nil.
+func Home(o *unstructured.Unstructured) string {
+	if o == nil {
+		return ""
+	}
+	if kind := o.GroupVersionKind(); kind.Kind == "Namespace" && kind.Group == "" {
+		return o.GetName()
+	}
+	return o.GetNamespace()
 }
 
 // Note returns the record of a handler after an attempt that came to an error, nil for none. Unreached reports whether an error

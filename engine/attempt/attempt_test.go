@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/guard"
@@ -134,5 +135,29 @@ func TestTheErrorsOfATimeThatIsOver(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestHome holds in which namespace's end handlers of an object end: a Namespace ends with itself.
+func TestHome(t *testing.T) {
+	object := func(version, kind, namespace string) *unstructured.Unstructured {
+		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": version, "kind": kind}}
+		o.SetNamespace(namespace)
+		o.SetName("shop")
+		return o
+	}
+	for name, tt := range map[string]struct {
+		object *unstructured.Unstructured
+		want   string
+	}{
+		"an object in a namespace": {object("example.com/v1", "Foo", "a"), "a"},
+		"a cluster-wide object":    {object("example.com/v1", "Foo", ""), ""},
+		"a Namespace":              {object("v1", "Namespace", ""), "shop"},
+		"another kind of the name": {object("example.com/v1", "Namespace", ""), ""},
+		"no object":                {nil, ""},
+	} {
+		if got := Home(tt.object); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
 	}
 }

@@ -126,7 +126,7 @@ type failedParts struct {
 // Error names the sub-handlers with their errors.
 func (e *failedParts) Error() string { return "sub-handlers failed for good: " + e.said }
 
-// Is says what it is to [Note].
+// Is reports whether the namespace is being deleted. [Note] asks for that by errors.Is.
 func (e *failedParts) Is(target error) bool { return e.ended && target == errEnded }
 
 // finally runs what a handler does in the end. What that wants counts when it has come to its end in time; what sub-handlers
@@ -184,11 +184,7 @@ func (a *Subhandlers) one(ctx context.Context, h *dsl.Handler, parent *dsl.Reque
 
 // note returns the record of a sub-handler after an attempt, and says what came of that.
 func (a *Subhandlers) note(h *dsl.Handler, r *dsl.Request, before book.Record, err error, took time.Duration) book.Record {
-	namespace := ""
-	if r.Object != nil {
-		namespace = r.Object.GetNamespace()
-	}
-	after := Note(h, before, err, time.Now(), namespace, a.Errors.Unreached)
+	after := Note(h, before, err, time.Now(), Home(r.Object), a.Errors.Unreached)
 	parent, _, _ := strings.Cut(r.Handler, "/")
 	a.Metrics.Handled(ops.HandlerRun{
 		Resource: a.Resource, Handler: parent + "/*", Cause: r.Cause, Outcome: Outcome(err, after.Done, after.Failed), Duration: took,

@@ -258,16 +258,13 @@ func (p *pass) blocker(st State, h *dsl.Handler) string {
 	return ""
 }
 
-// namespace returns the namespace that the object is in, or that it is itself; empty for none, and where there is no error for
-// which that matters.
+// namespace returns the namespace whose end would end the handlers of the object. It is empty where there is no error, and for a run
+// over the resource as a whole.
 func (p *pass) namespace(err error) string {
 	if err == nil || p.resourceWide() {
 		return ""
 	}
-	if kind := p.Object.GroupVersionKind(); kind.Kind == "Namespace" && kind.Group == "" {
-		return p.Key.Name
-	}
-	return p.Key.Namespace
+	return attempt.Home(p.Object)
 }
 
 // bars reports whether what comes after a handler runs no more: the handler has failed for good, and lets the object go.
