@@ -162,7 +162,7 @@ func pathOf(name string, operators []string) string {
 func itemsOf(data map[string]string) (out []item, err error) {
 	elsewhere, by := false, map[string]string{}
 	for _, path := range slices.Sorted(maps.Keys(data)) {
-		key := outsideKeys.ReplaceAllString(path, "-")
+		key := validKey(path)
 		if other, twice := by[key]; twice {
 			return nil, fmt.Errorf("putting %s into a ConfigMap: it has the key %s, as %s does", path, key, other)
 		}
@@ -178,10 +178,13 @@ func itemsOf(data map[string]string) (out []item, err error) {
 // outsideKeys matches characters that keys of a ConfigMap cannot have.
 var outsideKeys = regexp.MustCompile(`[^-._a-zA-Z0-9]`)
 
+// validKey returns a key of a ConfigMap for a path.
+func validKey(path string) string { return outsideKeys.ReplaceAllString(path, "-") }
+
 // keyOf returns the name of a file in the ConfigMap. It is a valid key, and has an ending that is read from a
 // directory.
 func keyOf(name string) string {
-	key := strings.TrimLeft(outsideKeys.ReplaceAllString(filepath.Base(name), "-"), ".")
+	key := strings.TrimLeft(validKey(filepath.Base(name)), ".")
 	if end := filepath.Ext(key); end != ".yaml" && end != ".yml" {
 		key += ".yaml"
 	}
@@ -287,7 +290,7 @@ func (b *bundle) written() ([]file, error) {
 func (b *bundle) configMap() (string, error) {
 	data := map[string]string{}
 	for path, text := range b.data {
-		data[outsideKeys.ReplaceAllString(path, "-")] = text
+		data[validKey(path)] = text
 	}
 	labels := &yaml.Node{}
 	if err := yaml.Unmarshal([]byte(b.Labels), labels); err != nil {

@@ -6,6 +6,7 @@ package cmd
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 
@@ -44,8 +45,11 @@ func stale(op *dsl.Operator, paths []string) (warnings source.Faults) {
 	return warnings
 }
 
-// differing returns the path of the first difference between two values; empty if there is none.
+// differing returns the path of the first difference between two values; empty if they are equal.
 func differing(at string, a, b any) string {
+	if reflect.DeepEqual(a, b) {
+		return ""
+	}
 	before, isMap := a.(map[string]any)
 	after, areMaps := b.(map[string]any)
 	if isMap && areMaps {
@@ -56,7 +60,6 @@ func differing(at string, a, b any) string {
 				return found
 			}
 		}
-		return ""
 	}
 	first, isList := a.([]any)
 	second, areLists := b.([]any)
@@ -66,10 +69,6 @@ func differing(at string, a, b any) string {
 				return found
 			}
 		}
-		return ""
-	}
-	if fmt.Sprintf("%T %[1]v", a) == fmt.Sprintf("%T %[1]v", b) {
-		return ""
 	}
 	return at
 }

@@ -34,14 +34,20 @@ func (t entryTargets) after(ctx context.Context, err error) error {
 	if !t.last || len(t.Patches) == 0 {
 		return err
 	}
-	_, failed := t.giveBack(ctx, t.Targets, t.there)
-	if _, waits := dsl.IsWaiting(err); waits && failed != nil {
-		return failed
-	}
-	if failed == nil {
+	_, lost := t.giveBack(ctx, t.Targets, t.there)
+	return withLost(err, lost)
+}
+
+// withLost adds to the error of a patch that of giving back what is not wanted any more. A failure counts more than a wait.
+func withLost(err, lost error) error {
+	_, waits := dsl.IsWaiting(err)
+	switch {
+	case lost == nil:
 		return err
+	case waits:
+		return lost
 	}
-	return errors.Join(err, failed)
+	return errors.Join(err, lost)
 }
 
 // patches reports whether the handler of the entries patches under a name.

@@ -127,11 +127,7 @@ func (p *patcher) run(ctx context.Context, r *dsl.Request) error {
 		return p.missing(fmt.Errorf("patching object: %w", err), p.template.Programs()...)
 	}
 	_, err = r.Targets.Patch(ctx, fields, p.spec)
-	failed := p.endEntries(ctx, r)
-	if _, waits := dsl.IsWaiting(err); waits && failed != nil {
-		return failed
-	}
-	return errors.Join(err, failed)
+	return withLost(err, p.endEntries(ctx, r))
 }
 
 // endEntries gives back what entries have patched, where an earlier version of the handler had forEach.

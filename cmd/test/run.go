@@ -104,7 +104,7 @@ func (c *child) run(ctx context.Context, job cases.Job) error {
 	return cmp.Or(err, errors.New("it said nothing about some cases"))
 }
 
-// silent returns failures of the cases that have begun, and of which the process said nothing more before its end.
+// silent returns failures of the cases that the process began and did not report before it ended.
 func (c *child) silent() (out []cases.Report) {
 	for _, r := range c.running {
 		r.Begins = false

@@ -99,7 +99,7 @@ type builder struct {
 	mu sync.Mutex
 }
 
-// child is an object that belongs to another one, or of which the other one's handlers own fields.
+// child is an object that belongs to another one, or that handlers of the other one patch.
 type child struct {
 	place   ownership.Place
 	tie     string

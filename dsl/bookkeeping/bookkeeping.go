@@ -18,11 +18,11 @@ const (
 	StateMark = `{"handwerk":`
 	// AppliedMark is the mark of the annotation with the digest of a child's template.
 	AppliedMark = "handwerk:"
-	// StrictMark is an [AppliedMark] of a child of which a cache holds what any field manager has set, because what it
-	// lacks in its template is taken away.
+	// StrictMark is the [AppliedMark] of a child whose drift is strict. The cache holds the managedFields entries of all
+	// managers for such a child, because the fields that its template lacks are removed.
 	StrictMark = AppliedMark + "strict:"
-	// TemplateMark comes in an [AppliedMark] before the digest of the template alone, of a child whose [dsl.UpdatePolicy]
-	// is given.
+	// TemplateMark separates the two digests of an [AppliedMark]. The second one is that of the template without the tie to
+	// the owner. Children with a [dsl.UpdatePolicy] have it.
 	TemplateMark = ";template:"
 )
 

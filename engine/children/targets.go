@@ -40,7 +40,7 @@ func (s *Session) Targets(span *transport.Span, handler string) dsl.Targets {
 	return &targets{session: s, span: span, handler: handler}
 }
 
-// Patched returns the objects of which the owner's handlers own fields, as its record lists them, with the handlers' ids of now.
+// Patched returns the objects that the owner's handlers patch, from its record. A renamed handler has its new id.
 func (s *Session) Patched() []ownership.Target {
 	all := s.owner().Record.Targets()
 	for i := range all {
@@ -141,8 +141,8 @@ func (t *targets) patch(ctx context.Context, a *aim) (*unstructured.Unstructured
 	return result, nil
 }
 
-// apply applies the fields. A conflict with nothing but what the same handler and key own, as under an earlier id, is none: they change
-// hands in one request, so the object is not without them.
+// apply applies the fields. Where they conflict only with fields that the same handler and key own under an earlier id, the new
+// manager takes them over by force, in one request: so the object keeps them all the time.
 func (t *targets) apply(ctx context.Context, a *aim, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	client, guarded := t.session.family.settings.Host.Client(a.gvr, a.Namespace), a.fields.DeepCopy()
 	guarded.SetUID(live.GetUID()) // so that the server creates no object where this one is gone

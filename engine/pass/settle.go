@@ -40,7 +40,7 @@ func (p *pass) sweep(ctx context.Context, st State) (State, error) {
 		return p.endChildren(ctx, st)
 	}
 	ctx = discreet(ctx, p.Rules.Readers...)
-	// A field that nobody gives back may be what another handler fails with, so this does not wait for the handlers.
+	// This does not wait for the handlers: one may fail because of a field that is to be given back here.
 	if again := p.family.Reclaim(ctx, transport.NewSpan(p.Host.Held), st.Current); again > 0 {
 		st.Due = st.Due.Sooner(again, queue.Due)
 	}

@@ -148,11 +148,14 @@ type Child struct {
 }
 
 // People names the child as people do.
-func (c Child) People() string {
-	return c.Kind + " " + strings.TrimPrefix(c.Namespace+"/"+c.Name, "/")
+func (c Child) People() string { return people(c.Kind, c.Namespace, c.Name) }
+
+// people names an object as people do.
+func people(kind, namespace, name string) string {
+	return kind + " " + strings.TrimPrefix(namespace+"/"+name, "/")
 }
 
-// Target is an object that is no child, and of which a handler owns some fields, as the record on this object lists it.
+// Target is an object that a handler patches, as the record on this object lists it.
 type Target struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
@@ -165,9 +168,7 @@ type Target struct {
 }
 
 // People names the target as people do.
-func (t Target) People() string {
-	return t.Kind + " " + strings.TrimPrefix(t.Namespace+"/"+t.Name, "/")
-}
+func (t Target) People() string { return people(t.Kind, t.Namespace, t.Name) }
 
 // Deletion says how far the deletion of the object is.
 type Deletion struct {

@@ -172,26 +172,24 @@ func (t *templateConfig) DescribeForm(*form.Describer) *form.Schema {
 	return &form.Schema{Called: "map or ${…}", OneOf: []*form.Schema{objectSchema(), form.WithExpression()}}
 }
 
-// portion is a number of children, or an expression that gives one; nil if there is none.
+// portion is a number of children, or an expression that gives one. Its value is nil if it is not set.
 type portion struct{ value any }
 
-const wantPortion = "want a whole number of at least 0, or an expression that gives one"
-
 // ReadForm accepts a number or an expression.
-func (q *portion) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
+func (p *portion) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 	value, _ := d.Plain(at, n)
 	number, isNumber := value.(int64)
 	text, isText := value.(string)
 	if isNumber && number >= 0 || isText && strings.Contains(text, "${") {
-		q.value = value
+		p.value = value
 		return true
 	}
-	d.FaultAt(n, at, "%s, found %s", wantPortion, form.Found(n))
+	d.FaultAt(n, at, "want a whole number of at least 0, or an expression that gives one, found %s", form.Found(n))
 	return false
 }
 
 // DescribeForm describes the number and the expression.
-func (q *portion) DescribeForm(*form.Describer) *form.Schema {
+func (p *portion) DescribeForm(*form.Describer) *form.Schema {
 	least := 0.0
 	return &form.Schema{Called: "whole number or ${…}", OneOf: []*form.Schema{{Type: "integer", Minimum: &least}, form.WithExpression()}}
 }

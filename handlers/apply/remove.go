@@ -45,14 +45,12 @@ func (p *pass) leave(ctx context.Context) {
 // order finds the children that are deleted in order when their owner is: those that say so, and those that need one of
 // them, or Kubernetes would delete these last.
 func (p *plan) order() {
+	p.ordered = map[string]bool{}
 	for _, level := range p.graph.Levels() {
 		for _, name := range level {
 			needs := slices.ContainsFunc(p.graph.Needs(name), func(other string) bool { return p.ordered[other] })
 			if !needs && p.children[name].spec.DeleteOrder != dsl.DeleteReverse {
 				continue
-			}
-			if p.ordered == nil {
-				p.ordered = map[string]bool{}
 			}
 			p.ordered[name] = true
 		}

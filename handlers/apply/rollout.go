@@ -96,8 +96,8 @@ func (u update) look(ctx context.Context, o *object) (stale, known bool) {
 	return stale, o.err == nil
 }
 
-// counts reports whether an object, which may be missing, counts as ready. One that is missing, or is being deleted, may be one that
-// is recreated.
+// counts reports whether an object counts as ready. An object that is being deleted does not. A missing one counts, unless the
+// rollout recreates children: then it may be one that was deleted for its update.
 func (u update) counts(o *object, recreates bool) bool {
 	if o.live == nil {
 		return !recreates

@@ -60,7 +60,7 @@ func (s sender) send(ctx context.Context, objects []*object) {
 // compare finds the objects that were left as they are, although their template has changed.
 func (s sender) compare(ctx context.Context, objects []*object) {
 	for _, o := range objects {
-		if o.err != nil || o.ending() || o.spec().Update != dsl.UpdateOnDelete {
+		if o.spec().Update != dsl.UpdateOnDelete || o.err != nil || o.ending() {
 			continue
 		}
 		if stale, live, err := s.children.Stale(ctx, o.desired, o.spec()); err != nil || !stale || live == nil {

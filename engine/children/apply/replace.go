@@ -27,8 +27,8 @@ func (e *OutdatedError) Error() string {
 	return fmt.Sprintf("applying %s: its template has changed", name(e.Live))
 }
 
-// fromAnother reports whether a child was made from another template, and is not to be updated in place. It is not where
-// its mark does not say so because somebody has taken it off.
+// fromAnother reports whether a child was made from another template, and its policy forbids an update in place. Its mark
+// says so. A child without a mark is updated in place: somebody has taken the mark off.
 func (a Applier) fromAnother(desired, live *unstructured.Unstructured) bool {
 	if a.Update != dsl.UpdateRecreate && a.Update != dsl.UpdateOnDelete {
 		return false
@@ -42,7 +42,7 @@ func (a Applier) fromAnother(desired, live *unstructured.Unstructured) bool {
 	return made != "" && made != digestOf(wanted)
 }
 
-// digestOf returns the digest in a mark; empty if there is none.
+// digestOf returns the digest in a mark; empty if the mark has no digest.
 func digestOf(mark string) string {
 	if digest, strict := strings.CutPrefix(mark, bookkeeping.StrictMark); strict {
 		return digest

@@ -81,7 +81,7 @@ func (a Applier) update(ctx context.Context, c dynamic.ResourceInterface, desire
 		return nil, "", err
 	}
 	if ch.looked = now != nil; ch.looked && ch.late(now) {
-		return nil, "", a.outdated(desired)
+		return nil, "", a.conflict(desired)
 	}
 	if adopts {
 		if _, still, err := a.judge(desired, now); err != nil || !still {
@@ -262,8 +262,8 @@ func (ch change) version(now *unstructured.Unstructured) string {
 	return ch.applier.Version
 }
 
-// outdated is the error about a child that others have changed since what is desired was made from it.
-func (a Applier) outdated(desired *unstructured.Unstructured) error {
+// conflict returns the error for a child that others have changed since the template read it.
+func (a Applier) conflict(desired *unstructured.Unstructured) error {
 	kind := schema.GroupResource{Group: desired.GroupVersionKind().Group, Resource: desired.GetKind()}
 	return fmt.Errorf("applying %s: %w", name(desired), apierrors.NewConflict(kind, desired.GetName(), errors.New("it has changed since it was read")))
 }

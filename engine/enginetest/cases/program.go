@@ -156,8 +156,8 @@ func (p *program) findCRDs(names []string) {
 
 const crdKind = "CustomResourceDefinition"
 
-// renewal is the time between renewals of a Lease, unless the operator says how it is led: almost as long as the default of the renew
-// deadline allows. An operator renews its Lease in each pause of a case, and nobody else wants it.
+// renewal is the time between two renewals of a Lease in a case. It is almost the default renew deadline. Renewals cost requests in
+// each pause of a case, and no other process competes for the Lease. An operator with times of its own keeps them.
 const renewal = 8 * time.Second
 
 // watch makes the handlers of an operator note their attempts in the journal of the case, and its timers run on time: a
