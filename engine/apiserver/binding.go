@@ -48,30 +48,39 @@ func (s *Server) bind(t *table, r Request) (any, error) {
 	if err := unstructured.SetNestedField(next.Object, node, "spec", "nodeName"); err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	if err := scheduled(next); err != nil {
+	err := setCondition(next, map[string]any{"type": "PodScheduled", "status": "True", "lastProbeTime": nil})
+	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
 	s.commit(t, store.Modified, next)
 	return metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess, Code: http.StatusCreated}, nil
 }
 
-// scheduled sets the condition of a Pod that is on a node.
-func scheduled(pod *unstructured.Unstructured) error {
-	old, _, err := unstructured.NestedSlice(pod.Object, "status", "conditions")
+// setCondition sets a condition of a Pod in the place of that of its type, and the time if its status changes.
+func setCondition(pod *unstructured.Unstructured, condition map[string]any) error {
+	conditions, _, err := unstructured.NestedSlice(pod.Object, "status", "conditions")
 	if err != nil {
 		return err
 	}
-	conditions := slices.DeleteFunc(old, func(c any) bool {
+	i := slices.IndexFunc(conditions, func(c any) bool {
 		each, _ := c.(map[string]any)
-		return each["type"] == "PodScheduled"
+		return each["type"] == condition["type"]
 	})
-	condition := map[string]any{"type": "PodScheduled", "status": "True", "lastProbeTime": nil, "lastTransitionTime": now()}
+	condition["lastTransitionTime"] = now()
+	if i < 0 {
+		conditions = append(conditions, condition)
+	} else {
+		if old, _ := conditions[i].(map[string]any); old["status"] == condition["status"] {
+			condition["lastTransitionTime"] = old["lastTransitionTime"]
+		}
+		conditions[i] = condition
+	}
 	status, _ := pod.Object["status"].(map[string]any)
 	status = maps.Clone(status)
 	if status == nil {
 		status = map[string]any{}
 	}
-	status["conditions"] = append(conditions, condition)
+	status["conditions"] = conditions
 	pod.Object["status"] = status
 	return nil
 }

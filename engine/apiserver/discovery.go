@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	discoveryv2 "k8s.io/api/apidiscovery/v2"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -191,6 +192,12 @@ func (t *table) discovered(version string) discoveryv2.APIResourceDiscovery {
 		out.Subresources = append(out.Subresources, discoveryv2.APISubresourceDiscovery{
 			Subresource: "scale", Verbs: []string{"get", "patch", "update"},
 			ResponseKind: &metav1.GroupVersionKind{Group: scale.Group, Version: scale.Version, Kind: scale.Kind},
+		})
+	}
+	if t.evicts() { // kubectl drain looks for it
+		out.Subresources = append(out.Subresources, discoveryv2.APISubresourceDiscovery{
+			Subresource: "eviction", Verbs: []string{"create"},
+			ResponseKind: &metav1.GroupVersionKind{Group: policyv1.GroupName, Version: "v1", Kind: "Eviction"},
 		})
 	}
 	if !t.custom { // those of a real server are sorted

@@ -6,7 +6,7 @@
 // client-go's clients, reflectors, streamed lists and error handling.
 //
 // It does what operators depend on as the real server does: uids, one rising resourceVersion, generations, the
-// status and scale subresources, conflicts, patches of each kind, server-side apply with managedFields, dry runs,
+// status, scale and eviction subresources, conflicts, patches of each kind, server-side apply with managedFields, dry runs,
 // finalizers, preconditions, selectors, lists in pages of one version, watches that can be resumed and that expire,
 // bookmarks, discovery in both forms, CRDs and namespaces that come and go, Events of both groups, and reviews of
 // access. What it refuses, it refuses in the real server's words.

@@ -68,6 +68,8 @@ func (s *Server) dispatch(ctx context.Context, t *table, r Request) (any, error)
 		return s.rescale(t, r)
 	case "binding":
 		return s.bind(t, r)
+	case "eviction":
+		return s.evict(t, r)
 	}
 	switch r.Verb {
 	case "list":
@@ -182,8 +184,10 @@ func (t *table) routes(r Request) error {
 // has returns the error for a subresource that a resource does not have, or that does not have the verb.
 func (t *table) has(r Request) error {
 	switch {
-	case r.Subresource == "", r.binds():
+	case r.Subresource == "", r.binds(), r.Verb == "create" && r.Subresource == "eviction" && t.evicts():
 		return nil
+	case r.Subresource == "eviction" && t.evicts():
+		return notAllowed()
 	case r.Subresource == "status" && t.status, r.Subresource == "scale" && t.scale != nil:
 	case t.custom:
 		return apierrors.NewNotFound(t.name(), r.Name)

@@ -4,6 +4,8 @@
 package stages
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -19,10 +21,15 @@ func stepBudget(l *loop, b *policyv1.PodDisruptionBudget, _ Rule) error {
 		return nil //nolint:nilerr // the server accepts no such selector
 	}
 	var expected, healthy int32
+	next := b.Status.DeepCopy()
+	next.DisruptedPods = nil
 	for _, p := range listOf[*corev1.Pod](l.caches["Pod"].in(b.Namespace)) {
 		if selector.Matches(labels.Set(p.Labels)) && active(p) {
 			expected++
-			if readySince(p) != nil {
+			switch at, evicted := b.Status.DisruptedPods[p.Name]; {
+			case evicted && l.evicting("PodDisruptionBudget", b, at.Time):
+				next.DisruptedPods = with(next.DisruptedPods, p.Name, at)
+			case readySince(p) != nil:
 				healthy++
 			}
 		}
@@ -33,7 +40,6 @@ func stepBudget(l *loop, b *policyv1.PodDisruptionBudget, _ Rule) error {
 	} else if n := b.Spec.MaxUnavailable; n != nil {
 		desired = max(0, expected-scaled(n, expected))
 	}
-	next := b.Status.DeepCopy()
 	next.ObservedGeneration, next.ExpectedPods, next.CurrentHealthy, next.DesiredHealthy = b.Generation, expected, healthy, desired
 	next.DisruptionsAllowed = max(0, healthy-desired)
 	is, reason := metav1.ConditionTrue, policyv1.SufficientPodsReason
@@ -44,6 +50,18 @@ func stepBudget(l *loop, b *policyv1.PodDisruptionBudget, _ Rule) error {
 		Type: policyv1.DisruptionAllowedCondition, Status: is, Reason: reason, ObservedGeneration: b.Generation, LastTransitionTime: now(),
 	})
 	return l.status("PodDisruptionBudget", b, controllers, b.Status, *next)
+}
+
+// trust is for how long a Pod that the server has evicted counts as gone before it is being deleted.
+const trust = 2 * time.Minute
+
+// evicting reports whether an eviction at a time is to be trusted, and queues the budget for when it is not any more.
+func (l *loop) evicting(row string, b *policyv1.PodDisruptionBudget, at time.Time) bool {
+	left := trust - time.Since(at)
+	if left > 0 {
+		l.later(row, b, left)
+	}
+	return left > 0
 }
 
 // scaled is a number or a percentage of a whole, rounded up.

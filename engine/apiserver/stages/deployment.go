@@ -224,10 +224,10 @@ func revisionOf(rs *appsv1.ReplicaSet) int64 {
 }
 
 // with returns a copy of a map with another entry.
-func with(m map[string]string, name, value string) map[string]string {
+func with[V any](m map[string]V, name string, value V) map[string]V {
 	out := maps.Clone(m)
 	if out == nil {
-		out = map[string]string{}
+		out = map[string]V{}
 	}
 	out[name] = value
 	return out

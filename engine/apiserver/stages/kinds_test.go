@@ -12,7 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/handwerk-dev/handwerk/engine/apiserver/stages"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func pod(name string) string {
@@ -149,5 +151,41 @@ func TestABudgetCountsItsPods(t *testing.T) {
 		s.create(web)
 		s.create(pod("other"))
 		s.shows("PodDisruptionBudget", "web currentHealthy=2 disruptionsAllowed=1 Current")
+	})
+}
+
+func TestABudgetDoesNotCountAPodThatIsEvicted(t *testing.T) {
+	run(t, func(t *testing.T, s stage) {
+		s.create("apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: web}\nspec: {minAvailable: 1, selector: {matchLabels: {app: web}}}")
+		s.create(web)
+		s.shows("PodDisruptionBudget", "web currentHealthy=2 disruptionsAllowed=1 Current")
+		evicted := fmt.Sprintf(`{"status":{"disruptedPods":{%q:%q,"gone":%[2]q}}}`, s.list("Pod")[0].GetName(), time.Now().UTC().Format(time.RFC3339))
+		if _, err := s.of("PodDisruptionBudget", "policy/v1").Patch(t.Context(), "web", types.MergePatchType, []byte(evicted), metav1.PatchOptions{}, "status"); err != nil {
+			t.Fatal(err)
+		}
+		s.shows("PodDisruptionBudget", "web currentHealthy=1 disruptionsAllowed=0 Current")
+		if left, _, _ := unstructured.NestedMap(s.get("PodDisruptionBudget", "web").Object, "status", "disruptedPods"); len(left) != 1 {
+			t.Errorf("evicted are %v", left)
+		}
+		s.advance(2 * time.Minute) // the server has said that it is going to be deleted, but that did not happen
+		s.shows("PodDisruptionBudget", "web currentHealthy=2 disruptionsAllowed=1 Current")
+	})
+}
+
+func TestAPodWaitsForANodeThatTakesIt(t *testing.T) {
+	run(t, func(t *testing.T, s stage) {
+		synctest.Wait()
+		for _, closed := range []string{`{"spec":{"unschedulable":true}}`, `{"spec":{"taints":[{"key":"a","value":"b","effect":"NoSchedule"}]}}`} {
+			s.patch("Node", "node-0", closed)
+			s.create(pod("waits"))
+			s.shows("Pod", "waits phase=Pending InProgress")
+			s.patch("Node", "node-0", `{"spec":{"unschedulable":null,"taints":null}}`)
+			s.shows("Pod", "waits phase=Running Ready:True Current")
+			s.delete("Pod", "waits")
+			synctest.Wait()
+		}
+		s.patch("Node", "node-0", `{"spec":{"taints":[{"key":"a","value":"b","effect":"NoSchedule"}]}}`)
+		s.create(strings.Replace(pod("tolerant"), "spec: {", "spec: {tolerations: [{key: a, operator: Exists}], ", 1))
+		s.shows("Pod", "tolerant phase=Running Ready:True Current")
 	})
 }

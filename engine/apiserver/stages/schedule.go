@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"slices"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,12 +40,12 @@ func (l *loop) schedule(p *corev1.Pod, rule Rule) error {
 	return err
 }
 
-// nodeFor chooses a node for a Pod: the one that its affinity names, or one that its selector matches. Empty means
-// that there is none.
+// nodeFor chooses a node for a Pod: the one that its affinity names, as that of a DaemonSet's Pod does, or one that is not
+// cordoned. Empty means that there is none.
 func (l *loop) nodeFor(p *corev1.Pod) string {
 	var fit []string
 	for _, n := range listOf[*corev1.Node](l.caches["Node"].all()) {
-		if wanted, must := affinityOf(p); matchesNode(p, n) && !n.Spec.Unschedulable && (!must || wanted == n.Name) {
+		if wanted, must := affinityOf(p); matchesNode(p, n) && (must && wanted == n.Name || !must && !n.Spec.Unschedulable) {
 			fit = append(fit, n.Name)
 		}
 	}
@@ -56,13 +57,18 @@ func (l *loop) nodeFor(p *corev1.Pod) string {
 	return fit[int(h.Sum32())%len(fit)]
 }
 
+// matchesNode reports whether the selector of a Pod matches a node, and whether it tolerates the node's taints.
 func matchesNode(p *corev1.Pod, n *corev1.Node) bool {
 	for name, value := range p.Spec.NodeSelector {
 		if n.Labels[name] != value {
 			return false
 		}
 	}
-	return true
+	return !slices.ContainsFunc(n.Spec.Taints, func(taint corev1.Taint) bool {
+		return taint.Effect != corev1.TaintEffectPreferNoSchedule && !slices.ContainsFunc(p.Spec.Tolerations, func(t corev1.Toleration) bool {
+			return t.ToleratesTaint(logr.Discard(), &taint, false)
+		})
+	})
 }
 
 // affinityOf returns the node that the affinity of a DaemonSet's Pod names.

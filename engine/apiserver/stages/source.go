@@ -115,6 +115,11 @@ func (l *loop) wake(k kind, o object) {
 	switch o := o.(type) {
 	case *corev1.Node:
 		l.wakeAll("DaemonSet", l.caches["DaemonSet"].all())
+		for _, p := range listOf[*corev1.Pod](l.caches["Pod"].all()) {
+			if p.Spec.NodeName == "" { // it may fit now
+				l.queue.add(key{"Pod", p.Namespace, p.Name})
+			}
+		}
 	case *corev1.Pod:
 		l.wakeAll("PodDisruptionBudget", l.caches["PodDisruptionBudget"].in(o.Namespace))
 	case *corev1.PersistentVolumeClaim:

@@ -190,7 +190,7 @@ func (s *session) open(ctx context.Context, step step) *http.Response {
 	if err != nil {
 		s.t.Fatalf("%s: %v", &step, err)
 	}
-	if response.StatusCode == http.StatusTooManyRequests { // a real server's storage of a new CRD is not ready yet
+	if response.StatusCode == http.StatusTooManyRequests && response.Header.Get("Retry-After") != "" { // storage of a new CRD is not ready yet
 		response.Body.Close()
 		<-time.After(time.Second) // as its Retry-After says
 		return s.open(ctx, step)
