@@ -61,9 +61,7 @@ func buildPatch(cel compilerOf, b actions.Build, config *patchConfig) (actions.B
 	if config.Template.value != nil {
 		p.read(config.Template.value)
 	}
-	if err := p.included(b); err != nil {
-		return actions.Built{}, err
-	}
+	p.included(b)
 	if err := errors.Join(p.faults...); err != nil {
 		return actions.Built{}, err
 	}
@@ -75,18 +73,14 @@ func buildPatch(cel compilerOf, b actions.Build, config *patchConfig) (actions.B
 	return out, nil
 }
 
-// included compiles includeWhen. Its faults are reported elsewhere.
-func (p *patcher) included(b actions.Build) error {
+// included takes the handler's includeWhen.
+func (p *patcher) included(b actions.Build) {
 	if b.IncludeWhen == nil {
-		return nil
+		return
 	}
-	program, err := p.compiler.Predicate(b.IncludeWhen.Text)
-	if err != nil {
-		return err
-	}
+	program := b.IncludeWhen.Program
 	p.include, p.includeParams = program.Observed("includeWhen", b.Registry.Branches(b.Resource, b.ID)), b.IncludeWhen.Params
 	p.reads = p.reads.And(program.Reads())
-	return nil
 }
 
 // rights returns the rights on the target: to read it, and to patch it.

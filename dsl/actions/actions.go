@@ -153,8 +153,8 @@ type Build struct {
 
 // Predicate is an expression that is true or false, with its variable params.
 type Predicate struct {
-	Text   string
-	Params dsl.Params
+	Program *expr.Program
+	Params  dsl.Params
 }
 
 // Sibling is a handler as Build of an action sees it.

@@ -48,7 +48,7 @@ func (c *compiling) include(at path, h *making) {
 		return
 	}
 	if program := c.predicateFor(h, place, text); program != nil {
-		h.sure, h.include = append(h.sure, check.Sure(program)...), &actions.Predicate{Text: text, Params: h.With}
+		h.sure, h.include = append(h.sure, check.Sure(program)...), &actions.Predicate{Program: program, Params: h.With}
 		h.asks = append(h.asks, ask(c.explains(place, "includeWhen", program, h.With, false)))
 	}
 }

@@ -82,7 +82,7 @@ func build(compiler *expr.Compiler, b actions.Build, config childrenConfig) (act
 		made.children[name] = p.child(name, config[name])
 	}
 	if b.IncludeWhen != nil {
-		made.include, made.includeParams = p.include(b.IncludeWhen.Text, made.children), b.IncludeWhen.Params
+		made.include, made.includeParams = p.include(b.IncludeWhen.Program, made.children), b.IncludeWhen.Params
 	}
 	for _, c := range made.children {
 		c.sources = made.sources(c)

@@ -141,12 +141,8 @@ func (p *parser) predicates(c *child, at []string, config *childConfig) {
 	}
 }
 
-// include compiles the handler's includeWhen. It may use only children of other handlers.
-func (p *parser) include(text string, children map[string]*child) *expr.Program {
-	program, err := p.one.Predicate(text)
-	if err != nil {
-		return nil // the fault is reported already
-	}
+// include checks the handler's includeWhen, which may use only children of other handlers.
+func (p *parser) include(program *expr.Program, children map[string]*child) *expr.Program {
 	names, whole := program.Children()
 	for _, c := range sorted(children) {
 		c.looks = c.looks || len(names) > 0
