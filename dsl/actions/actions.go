@@ -47,6 +47,8 @@ type Action struct {
 	OneObject bool
 	// Objects: the action acts on objects of the resource, so startups and cleanups cannot have it.
 	Objects bool
+	// Children returns the names of the children that a configuration makes, as they stand there. Nil if it makes none.
+	Children func(config any) []string
 	// Includes: the action makes children, and evaluates [Build].IncludeWhen to decide whether they are desired.
 	Includes bool
 	// Build makes the handler's code, and what belongs to it, from the configuration. An error is reported at the

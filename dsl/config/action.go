@@ -82,7 +82,7 @@ func (w *watched) declare(at path, h *making, built actions.Built) {
 		h.entries.Patches = append(h.entries.Patches, built.Patches...)
 	}
 	for _, child := range built.Children {
-		on := place{w.part, at.Key(h.action).Key(child.Name)}
+		on := place{w.part, at.Key(h.action).Key(w.lets.PartName(child.Name))}
 		if h.vars != nil {
 			child.List, child.Object = true, "" // there is one child for each entry
 		}

@@ -222,5 +222,5 @@ func (p place) twice(first place) string {
 	if p.user == "" || p.user == first.user || p.source != first.source {
 		return ""
 	}
-	return ": a part with children is used once in a resource; with forEach, one handler makes them for several items"
+	return ": give each use of the part a name for its children, as in as: front"
 }

@@ -5,6 +5,7 @@ package config
 
 import (
 	"reflect"
+	"regexp"
 
 	"gopkg.in/yaml.v3"
 
@@ -24,6 +25,7 @@ const useDoc = "A part, which stands for the action: what it does is in a file o
 // use is a part that stands for an action.
 type use struct {
 	File string         `yaml:"file" required:"true" doc:"The file of the part, as a path from the directory of the configuration, as in parts/web.yaml. It cannot lead out of this directory."`
+	As   string         `yaml:"as" doc:"A name that stands before those of the children that the part makes: with as: front, its child web is children.front_web in the resource. For a part with children that is used several times in a resource. Absent: they have their own names."`
 	With map[string]any `yaml:"with" min:"1" doc:"The values of the part's parameters: plain values, or expressions, which are worked out here, where the part is used. Absent: all have their defaults."`
 
 	at path
@@ -85,7 +87,7 @@ func (w *watched) used(at path, h *making, u *use) *actions.Built {
 	}
 	inner, of, inside := *w, *h.handler, *h
 	inner.part = u.piece.part
-	inner.lets = w.arguments(u, h.names, h.around())
+	inner.lets = w.arguments(u, h.names, h.around()).WithChildren(w.childNames(u))
 	inner.lets = inner.letsAt("", u.piece.own.Let, false, h.around(), h.names...)
 	of.With, of.doing, of.Steps = u.piece.own.With, u.piece.own.doing, u.piece.own.Steps
 	inside.handler = &of
@@ -93,6 +95,55 @@ func (w *watched) used(at path, h *making, u *use) *actions.Built {
 	inside.handler = h.handler
 	*h = inside
 	return built
+}
+
+// childNames returns the names in the resource of the children that a part makes, by their names in the part.
+func (w *watched) childNames(u *use) map[string]string {
+	out := map[string]string{}
+	for _, name := range w.loader.childrenOf(u.piece) {
+		out[name] = w.lets.ChildName(u.prefix() + name)
+	}
+	switch {
+	case u.As == "":
+	case !childName.MatchString(u.As):
+		w.Fault(u.at.Key("as"), "%q is no name for children: want letters, digits and _, as in front", u.As)
+	case len(out) == 0:
+		w.FaultKey(u.at.Key("as"), "is for parts that make children, and this one makes none")
+	}
+	return out
+}
+
+var childName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// prefix stands before the names of the part's children.
+func (u *use) prefix() string {
+	if u.As == "" || !childName.MatchString(u.As) {
+		return ""
+	}
+	return u.As + "_"
+}
+
+// childrenOf returns the names of the children that a part makes, with those of the parts that it uses, as its expressions
+// know them.
+func (l *loader) childrenOf(p *piece) (out []string) {
+	all := []*doing{&p.own.doing}
+	for i := range p.own.Steps {
+		all = append(all, &p.own.Steps[i].doing)
+	}
+	for _, does := range all {
+		if u, is := does.config.(*use); is {
+			if u.piece != nil {
+				for _, name := range l.childrenOf(u.piece) {
+					out = append(out, u.prefix()+name)
+				}
+			}
+			continue
+		}
+		if action, found := l.registry.LookupAction(does.action); found && action.Children != nil && does.config != nil {
+			out = append(out, action.Children(does.config)...)
+		}
+	}
+	return out
 }
 
 // misuse says why a part cannot stand where it is used; empty if it can.

@@ -103,7 +103,7 @@ func (p *Program) recorder() (*recorder, error) {
 	if issues.Err() != nil {
 		return nil, issues.Err()
 	}
-	checked, issues := env.Check(parsed)
+	checked, issues := env.Check(p.compiler.renamed(parsed))
 	if issues.Err() != nil {
 		return nil, issues.Err()
 	}

@@ -249,7 +249,7 @@ func (c *Compiler) compile(s source) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	checked, err := c.check(s, parsed)
+	checked, err := c.check(s, c.renamed(parsed))
 	if err != nil {
 		return nil, err
 	}

@@ -40,6 +40,8 @@ type LetFault struct {
 type Lets struct {
 	all map[string]*let
 	own []string
+	// children are the names of children that have others in the resource; see [Lets.WithChildren].
+	children map[string]string
 	// with are the compilers that know the lets, by the environment that each extends.
 	with sync.Map
 }
@@ -143,7 +145,7 @@ func (c *Compiler) extended(l *Lets) (*Compiler, error) {
 
 // WithLets returns a compiler whose expressions can use the lets; nil stands for none. The compiler must not have any.
 func (c *Compiler) WithLets(l *Lets) (*Compiler, error) {
-	if l == nil || len(l.all) == 0 {
+	if l == nil || len(l.all) == 0 && len(l.children) == 0 {
 		return c, nil
 	}
 	env := c.env
@@ -167,7 +169,7 @@ func (l *Lets) observed(branches Branches) *Lets {
 	if l == nil || branches == nil {
 		return l
 	}
-	out := &Lets{all: map[string]*let{}, own: l.own}
+	out := &Lets{all: map[string]*let{}, own: l.own, children: l.children}
 	for name, of := range l.all {
 		again := *of
 		if of.program != nil {

@@ -19,10 +19,7 @@ import (
 // may be nil. Their variables are those of the compiler. Lets with faults are in the result, too, with values of any type, so that
 // their uses are no faults.
 func (c *Compiler) Lets(around *Lets, named []Let) (*Lets, []LetFault) {
-	out := &Lets{all: map[string]*let{}}
-	if around != nil {
-		maps.Copy(out.all, around.all)
-	}
+	out := around.level()
 	m := &lets{out: out, compiler: c, needs: map[string][]string{}}
 	for _, one := range named {
 		if err := c.wrongName(letWord, around, one.Name); err != nil {
@@ -35,6 +32,14 @@ func (c *Compiler) Lets(around *Lets, named []Let) (*Lets, []LetFault) {
 	m.sort()
 	m.compile(around)
 	return out, m.faults
+}
+
+// level returns what the lets of a level within this one are added to.
+func (l *Lets) level() *Lets {
+	if l == nil {
+		return &Lets{all: map[string]*let{}}
+	}
+	return &Lets{all: maps.Clone(l.all), children: l.children}
 }
 
 // lets compiles the lets of one level.
@@ -102,10 +107,7 @@ func (m *lets) circle(way []string) []string {
 
 // compile compiles the lets in rounds: each round has those whose needs the rounds before it have compiled.
 func (m *lets) compile(around *Lets) {
-	known := &Lets{all: map[string]*let{}}
-	if around != nil {
-		maps.Copy(known.all, around.all)
-	}
+	known := around.level()
 	for _, name := range m.out.own {
 		if _, sound := m.needs[name]; !sound {
 			known.all[name] = m.out.all[name]

@@ -117,7 +117,12 @@ func (c *Compiler) expand(s source, checked *cel.Ast, uses []letUse) (expanded, 
 	if err != nil {
 		return expanded{}, fail(err.Error())
 	}
-	full, err := c.check(alone(out.text), parsed)
+	full, err := c.check(alone(out.text), renamed(parsed, func(e ast.Expr) *Lets {
+		if _, of := out.back(placedAt(out.text, parsed.NativeRep().SourceInfo(), e)); of != nil {
+			return of.program.compiler.lets
+		}
+		return c.lets
+	}))
 	if err != nil {
 		return expanded{}, fail(err.Error())
 	}

@@ -37,6 +37,7 @@ func Action(cel func() (*expr.Compiler, error)) actions.Action {
 		OneObject: true,
 		Includes:  true,
 		Config:    func() any { return new(childrenConfig) },
+		Children:  func(config any) []string { return slices.Sorted(maps.Keys(*config.(*childrenConfig))) },
 		Build: func(b actions.Build, config any) (actions.Built, error) {
 			compiler, err := cel()
 			if err != nil {
@@ -78,8 +79,9 @@ func build(compiler *expr.Compiler, b actions.Build, config childrenConfig) (act
 		p.fault(nil, "must not be empty")
 	}
 	made := &plan{id: b.ID, report: reportOf(b), params: b.Params, final: b.AtDeletion, children: map[string]*child{}}
-	for _, name := range slices.Sorted(maps.Keys(config)) {
-		made.children[name] = p.child(name, config[name])
+	for _, own := range slices.Sorted(maps.Keys(config)) {
+		name := b.Lets.ChildName(own)
+		made.children[name] = p.child(name, own, config[own])
 	}
 	if b.IncludeWhen != nil {
 		made.include, made.includeParams = p.include(b.IncludeWhen.Program, made.children), b.IncludeWhen.Params
@@ -213,7 +215,8 @@ func needsRemoval(s dsl.ChildSpec) bool {
 
 // child is a compiled child.
 type child struct {
-	name string
+	// name is its name in the resource, own that in the configuration. They differ in a part that is used with a name.
+	name, own string
 	// spec says how it is kept, without the key.
 	spec dsl.ChildSpec
 	// kind is empty if it is computed.

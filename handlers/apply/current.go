@@ -238,7 +238,7 @@ func (p *parser) once(c *child) {
 	})...)
 	for option, recreates := range map[string]bool{"onImmutable": c.spec.OnImmutable == dsl.RecreateChild, "update": c.spec.Update == dsl.UpdateRecreate} {
 		if recreates && c.template.Generates() {
-			p.fault([]string{c.name, option}, "generate() would make another value when the child is recreated: keep the value in a child of its own, or leave this out")
+			p.fault([]string{c.own, option}, "generate() would make another value when the child is recreated: keep the value in a child of its own, or leave this out")
 		}
 	}
 }

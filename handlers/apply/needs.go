@@ -32,7 +32,7 @@ func (p *parser) needs(children map[string]*child) *graph.Graph {
 	}
 	g := graph.New(edges)
 	if cycle := g.Cycle(); cycle != nil {
-		p.fault([]string{cycle[0]}, "the children need each other in a circle: %s", strings.Join(cycle, " → "))
+		p.fault([]string{children[cycle[0]].own}, "the children need each other in a circle: %s", strings.Join(cycle, " → "))
 		return g
 	}
 	bind(children, edges)
@@ -55,10 +55,10 @@ func (p *parser) references(c *child, programs []*expr.Program) []string {
 
 // holds returns the place of an expression in the child.
 func (c *child) holds(program *expr.Program) []string {
-	if at := find(c.config, program.Text(), []string{c.name}); at != nil {
+	if at := find(c.config, program.Text(), []string{c.own}); at != nil {
 		return at
 	}
-	return []string{c.name}
+	return []string{c.own}
 }
 
 // find returns the place of the first text that contains a part, or nil.

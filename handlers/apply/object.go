@@ -135,11 +135,17 @@ func (c *child) written() (place, bool) {
 // always identifies the object of a child; empty if it is computed, or if it is not always made.
 func (p *plan) always(c *child) string {
 	at, known := c.written()
-	if !known || c.include != nil || p.include != nil {
+	if !known || c.include != nil || p.include != nil || c.readsRenamed() {
 		return ""
 	}
 	kind := schema.GroupKind{Group: at.group, Kind: at.kind}
 	return kind.String() + " " + strings.TrimPrefix(at.namespace+"/"+at.name, "/")
+}
+
+// readsRenamed reports whether the child is of a part that is used with a name, and its template reads children: their names in
+// the text are those in the part, so that equal texts may give other objects.
+func (c *child) readsRenamed() bool {
+	return c.own != c.name && slices.ContainsFunc(c.programs(), func(p *expr.Program) bool { return p.Uses(expr.Children) || p.Uses(expr.Current) })
 }
 
 // twice notes children with the same object. If both have includeWhen, they may be alternatives, and it notes
@@ -155,7 +161,7 @@ func (p *parser) twice(children map[string]*child) {
 			return theirs == mine && (c.include == nil || other.include == nil)
 		})
 		if known && first >= 0 {
-			p.fault([]string{c.name}, "is the same object as %s: %s %s", before[first].name, mine.kind, mine.name)
+			p.fault([]string{c.own}, "is the same object as %s: %s %s", before[first].name, mine.kind, mine.name)
 		}
 		if known {
 			before = append(before, c)
@@ -169,7 +175,7 @@ func (p *parser) versions(before map[schema.GroupKind]*child, c *child) {
 		return // unowned children are not watched
 	}
 	if first := before[c.kind.GroupKind()]; first != nil && first.kind != c.kind {
-		p.fault([]string{c.name}, "is of %s, but %s is of %s: children of one kind are watched in one version",
+		p.fault([]string{c.own}, "is of %s, but %s is of %s: children of one kind are watched in one version",
 			c.kind.GroupVersion(), first.name, first.kind.GroupVersion())
 	}
 	before[c.kind.GroupKind()] = c

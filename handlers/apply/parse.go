@@ -72,11 +72,11 @@ var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // child compiles a child. It also returns a child with faults, so that others can refer to it. The decoder has
 // reported faults of the form.
-func (p *parser) child(name string, config *childConfig) *child {
-	at := []string{name}
-	c := &child{name: name, config: config.whole, entry: p.entries, spec: dsl.ChildSpec{Handler: p.id, Name: name}, limit: defaultLimit}
-	if !identifier.MatchString(name) || slices.Contains([]string{"true", "false", "null", "in"}, name) {
-		p.fault(at, "%q is no name for a child: want letters, digits and _, as in children.db", name)
+func (p *parser) child(name, own string, config *childConfig) *child {
+	at := []string{own}
+	c := &child{name: name, own: own, config: config.whole, entry: p.entries, spec: dsl.ChildSpec{Handler: p.id, Name: name}, limit: defaultLimit}
+	if !identifier.MatchString(own) || slices.Contains([]string{"true", "false", "null", "in"}, own) {
+		p.fault(at, "%q is no name for a child: want letters, digits and _, as in children.db", own)
 	}
 	switch {
 	case config.whole == nil:
