@@ -21,8 +21,17 @@ const (
 	boundByControl = "pv.kubernetes.io/bound-by-controller"
 )
 
-// stepClaim binds a claim to a volume that is made for it, or to the one that it names.
+// stepClaim protects a claim, and binds it.
 func stepClaim(l *loop, c *corev1.PersistentVolumeClaim, rule Rule) error {
+	wrote, err := l.protect("PersistentVolumeClaim", c, claimInUse, func() (bool, error) { return l.uses(c) })
+	if wrote || err != nil {
+		return err
+	}
+	return l.bindClaim(c, rule)
+}
+
+// bindClaim binds a claim to a volume that is made for it, or to the one that it names.
+func (l *loop) bindClaim(c *corev1.PersistentVolumeClaim, rule Rule) error {
 	if c.Status.Phase == corev1.ClaimBound {
 		l.release(c)
 		return nil
@@ -82,7 +91,7 @@ func (l *loop) provision(c *corev1.PersistentVolumeClaim, name string) error {
 		modes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
 	}
 	return l.create("PersistentVolume", &corev1.PersistentVolume{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{provisionedBy: provisioner}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{volumeInUse}, Annotations: map[string]string{provisionedBy: provisioner}},
 		Spec: corev1.PersistentVolumeSpec{
 			Capacity: c.Spec.Resources.Requests, AccessModes: modes, ClaimRef: claimRef(c), StorageClassName: class, VolumeMode: c.Spec.VolumeMode,
 			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
@@ -93,6 +102,10 @@ func (l *loop) provision(c *corev1.PersistentVolumeClaim, name string) error {
 
 // stepVolume keeps the phase of a volume, and deletes one that was made for a claim that is gone.
 func stepVolume(l *loop, v *corev1.PersistentVolume, _ Rule) error {
+	bound := func() (bool, error) { return v.Status.Phase == corev1.VolumeBound, nil }
+	if wrote, err := l.protect("PersistentVolume", v, volumeInUse, bound); wrote || err != nil {
+		return err
+	}
 	next := v.Status.DeepCopy()
 	next.Phase = corev1.VolumeAvailable
 	if ref := v.Spec.ClaimRef; ref != nil && ref.UID != "" {

@@ -88,9 +88,9 @@ func (n link) delete(ctx context.Context, path []string, options metav1.DeleteOp
 	return err
 }
 
-// list returns all objects of a kind, and the version of the list.
-func (n link) list(ctx context.Context, k kind) (items []json.RawMessage, version string, err error) {
-	data, err := answered(n.client.Get().AbsPath(k.path("", "")...).Do(ctx))
+// list returns all objects of a kind in a namespace, and the version of the list. An empty namespace means all.
+func (n link) list(ctx context.Context, k kind, namespace string) (items []json.RawMessage, version string, err error) {
+	data, err := answered(n.client.Get().AbsPath(k.path(namespace, "")...).Do(ctx))
 	if err != nil {
 		return nil, "", err
 	}

@@ -37,7 +37,7 @@ func (l *loop) follow(ctx context.Context, k kind, listed func()) {
 
 // list brings in all objects of a kind and returns the version of the list.
 func (l *loop) list(ctx context.Context, k kind) (string, error) {
-	items, version, err := l.link.list(ctx, k)
+	items, version, err := l.link.list(ctx, k, "")
 	if err != nil {
 		return "", err
 	}
@@ -122,6 +122,7 @@ func (l *loop) wake(k kind, o object) {
 		}
 	case *corev1.Pod:
 		l.wakeAll("PodDisruptionBudget", l.caches["PodDisruptionBudget"].in(o.Namespace))
+		l.wakeEnding(o)
 	case *corev1.PersistentVolumeClaim:
 		l.queue.add(key{kind: "PersistentVolume", name: o.Spec.VolumeName})
 	case *corev1.PersistentVolume:

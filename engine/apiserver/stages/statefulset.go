@@ -157,7 +157,7 @@ func (s *statefulSet) claim(n int) error {
 	for _, template := range s.s.Spec.VolumeClaimTemplates {
 		c := &corev1.PersistentVolumeClaim{Spec: *template.Spec.DeepCopy()}
 		c.Namespace, c.Name = s.s.Namespace, fmt.Sprintf("%s-%s-%d", template.Name, s.s.Name, n)
-		c.Labels, c.Annotations = maps.Clone(template.Labels), template.Annotations
+		c.Labels, c.Annotations, c.Finalizers = maps.Clone(template.Labels), template.Annotations, []string{claimInUse}
 		if s.s.Spec.Selector != nil {
 			for name, value := range s.s.Spec.Selector.MatchLabels {
 				c.Labels = with(c.Labels, name, value)
