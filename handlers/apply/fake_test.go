@@ -39,6 +39,8 @@ type cluster struct {
 	refused map[string]error
 	// slow has the objects that are not ready when they are made or changed; all has any.
 	slow map[string]bool
+	// immutable: no field can be changed.
+	immutable bool
 	// missed: the record of the children is lost.
 	missed bool
 	// allErr is what All and Missed fail with.
@@ -104,7 +106,7 @@ func (c *cluster) Apply(_ context.Context, desired any, specs ...dsl.ChildSpec) 
 	if known != nil && (known.has(desired, spec) || spec.Update == dsl.UpdateOnDelete || known.live.GetDeletionTimestamp() != nil) {
 		return known.live.DeepCopy(), nil
 	}
-	if known != nil && spec.Update == dsl.UpdateRecreate {
+	if known != nil && (spec.Update == dsl.UpdateRecreate || c.immutable && spec.OnImmutable == dsl.RecreateChild) {
 		c.note("recreate %s", name)
 		now := metav1.NewTime(time.Unix(c.clock, 0))
 		known.live.SetDeletionTimestamp(&now)

@@ -62,7 +62,7 @@ func (u update) divide(ctx context.Context, limit int) (now, later []*object, do
 		if !known {
 			continue
 		}
-		up := u.counts(o, recreates)
+		up := u.counts(o)
 		if !up {
 			down = append(down, o.label())
 		}
@@ -97,10 +97,10 @@ func (u update) look(ctx context.Context, o *object) (stale, known bool) {
 }
 
 // counts reports whether an object counts as ready. An object that is being deleted does not. A missing one counts, unless the
-// rollout recreates children: then it may be one that was deleted for its update.
-func (u update) counts(o *object, recreates bool) bool {
-	if o.live == nil {
-		return !recreates
+// child may be recreated: then it may be one that was deleted for its update.
+func (u update) counts(o *object) bool {
+	if spec := u.state.child.spec; o.live == nil {
+		return spec.Update != dsl.UpdateRecreate && spec.OnImmutable != dsl.RecreateChild
 	}
 	return !o.ending() && u.isUp(o)
 }

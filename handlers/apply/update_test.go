@@ -152,3 +152,24 @@ func TestARolloutRecreatesNoMoreUnreadyOnesThanMayBe(t *testing.T) {
 	_ = w.run(dsl.Child)
 	calls(t, w)
 }
+
+// TestARolloutCountsOneThatIsRecreatedForAnImmutableField holds that such a child counts as unready from its deletion until the new
+// one is ready.
+func TestARolloutCountsOneThatIsRecreatedForAnImmutableField(t *testing.T) {
+	w := start(t, `{pods: {forEach: '${self.spec.l}', onImmutable: recreate, rollout: `+one+`,
+		template: {`+thing+`{name: '${item}'}, spec: {v: '${self.spec.v}'}}}}`, "{v: '1', l: [a, b, c]}")
+	if err := w.run(dsl.Create); err != nil {
+		t.Fatal(err)
+	}
+	w.slow["all"], w.immutable = true, true
+	w.spec("{v: '2', l: [a, b, c]}")
+	w.newCalls()
+	for _, next := range []string{"a", "b", "c"} {
+		_ = w.run(dsl.Update)
+		calls(t, w, "recreate Thing "+next)
+		w.collect()
+		_ = w.run(dsl.Child)
+		calls(t, w, "create Thing "+next)
+		w.collect()
+	}
+}
