@@ -58,9 +58,10 @@ func (p *plan) order() {
 }
 
 // leaving returns the children about which something has to be done before their owner goes. Somebody may want it to go
-// without its children, as by kubectl delete --cascade=orphan.
+// without its children, as by kubectl delete --cascade=orphan, or it has left the operator's selector or scope and lives.
 func (p *pass) leaving(all []dsl.ChildObject) (out []dsl.ChildObject) {
-	leaves := slices.Contains(p.r.Object.GetFinalizers(), metav1.FinalizerOrphanDependents)
+	owner := p.r.Object
+	leaves := owner.GetDeletionTimestamp() == nil || slices.Contains(owner.GetFinalizers(), metav1.FinalizerOrphanDependents)
 	for _, one := range all {
 		goes := one.Ownership != dsl.Unowned && (one.OnDelete == "" || one.OnDelete == dsl.DeleteChild)
 		if goes && !leaves && p.ordered[one.Name] {

@@ -135,8 +135,9 @@ func TestOwnedChildrenGoInOrderWhereThatIsSaid(t *testing.T) {
 			if err := w.run(dsl.Create); err != nil {
 				t.Fatal(err)
 			}
-			if tt.self != "" {
-				w.self["metadata"].(map[string]any)["finalizers"] = []any{tt.self}
+			metadata := w.self["metadata"].(map[string]any)
+			if metadata["deletionTimestamp"] = "2026-01-02T03:04:05Z"; tt.self != "" {
+				metadata["finalizers"] = []any{tt.self}
 			}
 			w.newCalls()
 			for _, wave := range tt.want {

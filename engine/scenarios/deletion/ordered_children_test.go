@@ -4,6 +4,7 @@
 package deletion_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +48,14 @@ func TestOwnedChildrenAreDeletedInOrder(t *testing.T) {
 			s.Settle()
 			s.WantGone()
 		},
+		"none is deleted for an object that leaves the selector and lives": func(s *scene.Stage) {
+			s.Set("lead", "metadata", "labels", "tier")
+			s.Advance(time.Hour)
+			s.WantFinalizers()
+			if going(s, "a") || going(s, "b") || going(s, "c") {
+				s.T.Error("a child is deleted")
+			}
+		},
 		"one that somebody else took from its owner stays": func(s *scene.Stage) {
 			s.HoldWatches(scene.ConfigMaps)
 			s.Update(scene.ConfigMaps, "default", "b", func(o *unstructured.Unstructured) { o.SetOwnerReferences(nil) })
@@ -62,9 +71,10 @@ func TestOwnedChildrenAreDeletedInOrder(t *testing.T) {
 	}
 	for name, play := range tests {
 		t.Run(name, func(t *testing.T) {
-			scene.PlayYAML(t, ordered, func(s *scene.Stage) {
+			gold := strings.Replace(ordered, "handlers:", "selector: {matchLabels: {tier: gold}}, handlers:", 1)
+			scene.PlayYAML(t, gold, func(s *scene.Stage) {
 				s.Launch()
-				s.Create(scene.Web)
+				s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web, labels: {tier: gold}}, spec: {size: 1}}`)
 				s.Advance(time.Second)
 				s.WantFinalizers(scene.Finalizer)
 				s.Forget()
