@@ -50,6 +50,21 @@ func digestOf(mark string) string {
 	return strings.TrimPrefix(mark, bookkeeping.AppliedMark)
 }
 
+// emptied returns a mark without its first digest.
+func emptied(mark string) string {
+	_, template, known := strings.Cut(mark, bookkeeping.TemplateMark)
+	if !known {
+		return bookkeeping.AppliedMark
+	}
+	return bookkeeping.AppliedMark + bookkeeping.TemplateMark + template
+}
+
+// isEmptied reports whether a mark has lost its first digest.
+func isEmptied(mark string) bool {
+	whole, _, _ := strings.Cut(mark, bookkeeping.TemplateMark)
+	return whole == bookkeeping.AppliedMark
+}
+
 // replace returns an [OutdatedError] where the template would change the child, as a dry run shows: a mark alone is no
 // reason to delete anything, and no child is deleted whose successor would be refused. It returns nil where the child is
 // updated in place.

@@ -34,6 +34,8 @@ func TestAMarkSaysWhetherAChildWasMadeFromAnotherTemplate(t *testing.T) {
 		"made without update, another template": {"handwerk:other", true},
 		"somebody has taken the mark off":       {"", false},
 		"it was taken over, and no more":        {"handwerk:", false},
+		"it was taken over, the same":           {emptied("handwerk:tied;template:t"), false},
+		"it was taken over, another template":   {emptied("handwerk:strict:tied;template:other"), true},
 	} {
 		for update, want := range map[dsl.UpdatePolicy]bool{dsl.UpdateOnDelete: test.want, dsl.UpdateRecreate: test.want, dsl.UpdateInPlace: false, "": false} {
 			a := Applier{Owner: ownership.Owner{Keys: ownership.Keys{Applied: applied}}, Update: update}

@@ -48,14 +48,14 @@ func (a Applier) isOwn(e metav1.ManagedFieldsEntry) bool {
 
 // take makes fields that others have added this operator's: the next apply, which does not have them, takes them away,
 // unless a manager has set them as well that does not count. The mark is emptied with it, so that an apply comes also when the process ends
-// here. The result is the object as it is then, or as it was where there is nothing to take.
+// here; it still says which template the child was made from. The result is the object as it is then, or as it was where there is nothing to take.
 func (a Applier) take(ctx context.Context, c dynamic.ResourceInterface, desired, now *unstructured.Unstructured, find func(now *unstructured.Unstructured) drift.Added) (*unstructured.Unstructured, error) {
 	for attempt := 0; ; attempt++ {
 		entries, moved := a.taken(desired, now, find(now).Fields)
 		if !moved {
 			return now, nil
 		}
-		result, err := a.rewrite(ctx, c, now, entries, map[string]any{a.Owner.Keys.Applied: bookkeeping.AppliedMark})
+		result, err := a.rewrite(ctx, c, now, entries, map[string]any{a.Owner.Keys.Applied: emptied(a.mark(now))})
 		if err == nil {
 			return result, nil
 		}

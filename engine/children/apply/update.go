@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
 	"github.com/handwerk-dev/handwerk/engine/drift"
 )
 
@@ -117,7 +116,7 @@ func (a Applier) change(c dynamic.ResourceInterface, desired, live *unstructured
 		if a.Drift == dsl.DriftIgnore && a.tied(desired, live) {
 			ch.deed = Updated // other values are desired in a Secret
 		}
-	case mark == bookkeeping.AppliedMark: // it was taken over from others, and then something came between
+	case isEmptied(mark): // it was taken over from others, and then something came between
 		ch.deed, ch.applied = PutBack, true
 	case mark == "":
 		ch.deed = PutBack // somebody has taken it off, or the operator has not applied the child yet
@@ -170,7 +169,7 @@ func (ch change) describe(live, now *unstructured.Unstructured) Deed {
 	q := ch.question(live, now)
 	q.More = ch.find(live)
 	*ch.applier.Found = drift.Of(q)
-	if ch.deed == PutBack && ch.applied && now != nil && ch.applier.mark(live) != bookkeeping.AppliedMark && len(ch.applier.Found.Fields)+len(ch.applier.Found.Added) == 0 {
+	if ch.deed == PutBack && ch.applied && now != nil && !isEmptied(ch.applier.mark(live)) && len(ch.applier.Found.Fields)+len(ch.applier.Found.Added) == 0 {
 		return Updated
 	}
 	return ch.deed
