@@ -99,8 +99,12 @@ func laid(under, over map[string]any) map[string]any {
 	return under
 }
 
-// mostCombinations bounds what combinations makes.
-const mostCombinations = 10_000
+// mostCombinations bounds what combinations makes, and mostEntries how many entries these have together: who writes the handled
+// object may choose the keys, too.
+const (
+	mostCombinations = 10_000
+	mostEntries      = 20 * mostCombinations
+)
 
 // combinations returns a map for each way to take one entry of each list of a map. The first keys change last.
 func combinations(of ref.Val) ref.Val {
@@ -108,27 +112,31 @@ func combinations(of ref.Val) ref.Val {
 	if fault != nil {
 		return fault
 	}
-	out := []any{map[string]any{}}
-	for _, name := range slices.Sorted(maps.Keys(lists)) {
-		list, is := lists[name].([]any)
-		switch {
-		case !is && lists[name] != nil:
+	total := min(len(lists), 1)
+	for _, each := range lists {
+		list, is := each.([]any)
+		if !is && each != nil {
 			return types.NewErr("combinations(): want a list for each key")
-		case len(out)*len(list) > mostCombinations:
-			return types.NewErr("combinations(): there are more than %d", mostCombinations)
 		}
-		next := make([]any, 0, len(out)*len(list))
-		for _, one := range out {
-			for _, entry := range list {
-				with := maps.Clone(one.(map[string]any))
-				with[name] = entry
-				next = append(next, with)
-			}
-		}
-		out = next
+		total = min(total, mostCombinations+1) * len(list) // no lists are so long that this overflows
 	}
-	if len(lists) == 0 {
-		out = nil
+	switch {
+	case total > mostCombinations:
+		return types.NewErr("combinations(): there are more than %d", mostCombinations)
+	case total*len(lists) > mostEntries:
+		return types.NewErr("combinations(): there are %d of %d entries, and %d entries are the limit", total, len(lists), mostEntries)
+	}
+	out := make([]any, total)
+	for i := range out {
+		out[i] = make(map[string]any, len(lists))
+	}
+	run := total // how many combinations in a row have the same entry
+	for _, name := range slices.Sorted(maps.Keys(lists)) {
+		list, _ := lists[name].([]any)
+		run /= max(len(list), 1)
+		for i, one := range out {
+			one.(map[string]any)[name] = list[i/run%len(list)]
+		}
 	}
 	return value(out)
 }

@@ -4,6 +4,7 @@
 package expr_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -30,6 +31,8 @@ func TestFunctionsMakeTreesAndTexts(t *testing.T) {
 		"those of one list are its entries":        {"combinations({'a': ['x', 'y']})", []any{map[string]any{"a": "x"}, map[string]any{"a": "y"}}},
 		"those with an empty list are none":        {"combinations({'a': ['x'], 'b': []})", []any{}},
 		"those of no list are none":                {"combinations({})", []any{}},
+		"three lists, the first key changes last":  {"combinations({'a': ['1', '2'], 'b': ['3'], 'c': ['4', '5']}).map(c, c.a + c.b + c.c)", []any{"134", "135", "234", "235"}},
+		"an empty list beside long ones":           {"combinations({'a': lists.range(101), 'b': lists.range(100), 'c': []})", []any{}},
 		"those with no value are none":             {"combinations({'a': dyn(['x']), 'b': dyn(null)})", []any{}},
 		"json sorts keys, and keeps signs":         {"json({'b': [dyn(1), dyn('<&>')], 'a': dyn(null)})", `{"a":null,"b":[1,"<&>"]}`},
 		"unjson keeps whole numbers":               {`unjson('{"a": [1, 1.5, "x"]}').a`, []any{int64(1), 1.5, "x"}},
@@ -64,7 +67,11 @@ func TestFunctionsRefuseWhatTheyCannotRead(t *testing.T) {
 		bomb += next + ": &" + next + " [" + strings.Repeat("*"+last+", ", 9) + "*" + last + "]\n"
 		last = next
 	}
-	vars := map[string]any{"text": "{secret", "bomb": bomb, "deep": strings.Repeat("[", 20_000)}
+	many := map[string]any{"all": make([]any, 200)}
+	for i := range 1000 {
+		many[strconv.Itoa(i)] = []any{"x"}
+	}
+	vars := map[string]any{"many": many, "text": "{secret", "bomb": bomb, "deep": strings.Repeat("[", 20_000)}
 	for name, test := range map[string]struct{ text, want string }{
 		"a text that is not JSON":            {"unjson(text)", "unjson(): the text is not JSON"},
 		"a text that is not YAML":            {"unyaml(text)", "unyaml(): the text is not YAML, or its aliases make it too large"},
@@ -72,6 +79,7 @@ func TestFunctionsRefuseWhatTheyCannotRead(t *testing.T) {
 		"JSON that is too deep":              {"unjson(deep)", "unjson(): the text is not JSON"},
 		"combinations of what is no list":    {"combinations({'a': 'x'})", "combinations(): want a list for each key"},
 		"too many combinations":              {"combinations({'a': lists.range(101), 'b': lists.range(100)})", "combinations(): there are more than 10000"},
+		"combinations of too many lists":     {"combinations(many)", "combinations(): there are 200 of 1001 entries, and 200000 entries are the limit"},
 		"no letters":                         {"random(0, 'a')", "random(): want 1 to 1000 letters"},
 		"too many letters":                   {"random(1001, 'a')", "random(): want 1 to 1000 letters"},
 		"text that grows with each encoding": {"[1,2,3,4,5].map(a, [1,2,3,4,5].map(b, json([text, text, text, bomb, bomb])))[0][0].size() < 0 ? '' : " + strings.Repeat("json(", 40) + "bomb" + strings.Repeat(")", 40), "it costs more than one evaluation may (is it a loop over a long list?)"},

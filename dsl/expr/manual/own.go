@@ -17,7 +17,7 @@ func own() []Group {
 		entry("omit", "omit(map, keys)", "map", "The entries but for those with these keys.",
 			`omit({"a": 1, "b": 2, "c": 3}, ["a", "c"])`, `{"b":2}`),
 		entry("combinations", "combinations(map of lists)", "list",
-			"A map for each way to take one entry of each list, 10,000 at most: for a forEach over several lists, with a key as in ${item.zone}-${item.size}.",
+			"A map for each way to take one entry of each list, 10,000 of them and 200,000 entries at most: for a forEach over several lists, with a key as in ${item.zone}-${item.size}.",
 			`combinations({"size": ["s", "m"], "zone": ["a"]})`, `[{"size":"s","zone":"a"},{"size":"m","zone":"a"}]`),
 		entry("has", "has(value.field)", "true or false", "Whether a field is there. Every field before the last one must be there.",
 			`has({"host": "a"}.host)`, `true`),
