@@ -142,13 +142,18 @@ func (c *Client) respond(h *http.Request) (*http.Response, error) {
 	return out, nil
 }
 
+// responder is a document that answers requests by itself.
+type responder interface {
+	response(h *http.Request) *http.Response
+}
+
 // discovered returns the response to a request for no objects, or nil for another one.
 func (c *Client) discovered(h *http.Request, user rbac.User) *http.Response {
 	kind, body, found, err := c.discover(h, user)
 	if err != nil {
 		return failure(h, err)
 	}
-	if document, is := body.(*written); is && found {
+	if document, is := body.(responder); is && found {
 		return document.response(h)
 	}
 	if found {

@@ -28,8 +28,8 @@ func (s *Server) discover(h *http.Request) (kind string, body any, found bool, e
 		kind, body, found = "text/plain; charset=utf-8", health(first, h), len(path) == 1 || len(path) == 2 && path[1] == "ping"
 	case len(path) == 1 && (first == "" || first == "version"):
 		body, found = s.page(first), true
-	case first == "openapi" && len(path) >= 2 && path[1] == "v3":
-		body, found = s.document(path)
+	case first == "openapi" && len(path) >= 2:
+		body, found = s.openapi(path)
 	case first == "api" && len(path) <= 2, first == "apis" && len(path) <= 3:
 		kind, body, found, err = s.discovery(path, h)
 	}
@@ -64,7 +64,7 @@ func (s *Server) page(path string) any {
 func (s *Server) paths() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := []string{"/healthz", "/livez", "/readyz", "/version", "/openapi/v3", "/api", "/api/v1", "/apis"}
+	out := []string{"/healthz", "/livez", "/readyz", "/version", "/openapi/v2", "/openapi/v3", "/api", "/api/v1", "/apis"}
 	for _, group := range s.groups("apis").Items {
 		out = append(out, "/apis/"+group.Name)
 		for _, version := range group.Versions {

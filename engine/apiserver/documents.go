@@ -27,6 +27,17 @@ type documented struct {
 	hash      string
 }
 
+// openapi answers a request for a document, in the form of one of two versions of OpenAPI.
+func (s *Server) openapi(path []string) (body any, found bool) {
+	switch path[1] {
+	case "v3":
+		return s.document(path)
+	case "v2":
+		return swagger(s.documents()), len(path) == 2
+	}
+	return nil, false
+}
+
 // document answers a request below /openapi/v3: for the list of documents, or for that of a version of a group. Schemas
 // are long and their making takes milliseconds, so that is done without the server's lock.
 func (s *Server) document(path []string) (body any, found bool) {
@@ -137,36 +148,52 @@ func (d documented) path() string {
 
 // text returns the OpenAPI document.
 func (d documented) text() map[string]any {
-	paths, schemas := map[string]any{}, map[string]*spec.Schema{}
-	for i, r := range d.resources {
-		maps.Copy(paths, d.paths(r))
-		if form, is := d.forms[i].(Documented); is {
+	paths := d.allPaths(func(name string) map[string]any {
+		return map[string]any{"name": name, "in": "query", "schema": map[string]any{"type": "string", "uniqueItems": true}}
+	})
+	return map[string]any{"openapi": "3.0.0", "info": info(), "paths": paths, "components": map[string]any{"schemas": d.schemas()}}
+}
+
+// info is the head of a document.
+func info() map[string]any {
+	return map[string]any{"title": "Kubernetes", "version": serverVersion()["gitVersion"]}
+}
+
+// schemas returns the schemas of all resources. Of two with one name, that with more extensions says more.
+func (d documented) schemas() map[string]*spec.Schema {
+	out := map[string]*spec.Schema{}
+	for _, each := range d.forms {
+		if form, is := each.(Documented); is {
 			for name, s := range form.Components() {
-				if old := schemas[name]; old == nil || len(old.Extensions) < len(s.Extensions) {
-					schemas[name] = s
+				if old := out[name]; old == nil || len(old.Extensions) < len(s.Extensions) {
+					out[name] = s
 				}
 			}
 		}
 	}
-	return map[string]any{
-		"openapi": "3.0.0", "info": map[string]any{"title": "Kubernetes", "version": serverVersion()["gitVersion"]},
-		"paths": paths, "components": map[string]any{"schemas": schemas},
+	return out
+}
+
+// allPaths returns the paths of all resources with their operations; option returns one of an operation's options.
+func (d documented) allPaths(option func(name string) map[string]any) map[string]any {
+	out := map[string]any{}
+	for _, r := range d.resources {
+		maps.Copy(out, d.paths(r, option))
 	}
+	return out
 }
 
 // paths returns the paths of a resource with their operations, by which clients find its kind and its options.
-func (d documented) paths(r resource) map[string]any {
+func (d documented) paths(r resource, option func(name string) map[string]any) map[string]any {
 	root := "/" + d.path() + "/"
 	if r.namespaced {
 		root += "namespaces/{namespace}/"
 	}
 	kind := map[string]any{"group": r.group, "version": d.version.Version, "kind": r.kind}
 	operation := func(action string, options ...string) map[string]any {
-		var parameters []any
+		parameters := []any{}
 		for _, name := range options {
-			parameters = append(parameters, map[string]any{
-				"name": name, "in": "query", "schema": map[string]any{"type": "string", "uniqueItems": true},
-			})
+			parameters = append(parameters, option(name))
 		}
 		return map[string]any{
 			"x-kubernetes-action": action, "x-kubernetes-group-version-kind": kind, "parameters": parameters,

@@ -49,7 +49,7 @@ func (s *Server) evict(t *table, r Request) (any, error) {
 		return nil, err
 	}
 	if len(guards) > 1 {
-		return nil, internalError(errors.New(severalBudgets))
+		return nil, internalError(errors.New(severalBudgets)) //nolint:staticcheck // the words are the API server's
 	}
 	for _, g := range guards {
 		if err := g.allows(); err != nil {

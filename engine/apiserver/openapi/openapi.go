@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package openapi makes the schemas of OpenAPI v3 documents from the Go types of Kubernetes' kinds. It is pure.
+// Package openapi makes the schemas of OpenAPI documents from the Go types of Kubernetes' kinds. It is pure.
 package openapi
 
 import (
