@@ -133,7 +133,7 @@ func (f *cleanupFlags) takeAway(ctx context.Context, p *program, op *dsl.Operato
 		}
 		found = c.Look(ctx) // it has worked until now
 	}
-	done, all := 0, len(found.Children)+len(found.Objects)+len(found.Own)
+	done, all := 0, len(found.Children)+len(found.Patched)+len(found.Objects)+len(found.Own)
 	failed := c.Remove(ctx, found, func(cleanup.Found) {
 		if done++; done%everyObjects == 0 {
 			fmt.Fprintf(out, "%d of %d\n", done, all)
@@ -195,6 +195,7 @@ func tellFindings(out io.Writer, f *cleanupFlags, op *dsl.Operator, found cleanu
 		}
 	}
 	print(found.Objects, "objects with its marks", "they stay, without these")
+	print(found.Patched, "objects that its handlers have patched", "they stay, without these fields")
 	if f.children == deleteChildren {
 		print(found.Children, "children", "they are deleted")
 	} else {

@@ -6,9 +6,11 @@ package dsl
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Reach says which objects a handler may patch.
@@ -97,4 +99,23 @@ func (e *FieldConflictError) Error() string {
 		parts[i] = fmt.Sprintf("%s %s to field manager %q", strings.Join(c.Fields, ", "), verb, c.Manager)
 	}
 	return fmt.Sprintf("patching %s %s: %s; force: true takes what others own", e.Kind, qualified(e.Namespace, e.Name), strings.Join(parts, "; "))
+}
+
+// PatchedKinds returns the kinds of the objects that handlers patch and that are no children, as far as they are known. All: no
+// handler patches objects of other kinds. What a function in Go patches is not known, and neither is a kind that an expression gives.
+func (r *Resource) PatchedKinds() (kinds []schema.GroupVersionKind, all bool) {
+	all = true
+	for _, h := range r.handlers {
+		found := 0
+		for _, n := range h.Needs {
+			if len(h.Known.Patches) == 0 || !slices.Equal(n.Verbs, []string{"get", "patch"}) || n.Kind.Empty() {
+				continue
+			}
+			if found++; !slices.Contains(kinds, n.Kind) {
+				kinds = append(kinds, n.Kind)
+			}
+		}
+		all = all && h.Known.Patches != nil && found >= len(h.Known.Patches)
+	}
+	return kinds, all
 }

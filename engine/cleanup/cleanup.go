@@ -72,6 +72,8 @@ type Cleaner struct {
 	catalog  *catalog.Catalog
 	dynamic  dynamic.Interface
 	metadata metadata.Interface
+	// sawAll: everything could be looked at, and what was found of patched objects could be given back so far.
+	sawAll bool
 }
 
 // New returns a Cleaner for an operator.
@@ -102,6 +104,8 @@ type Found struct {
 	Child, Own bool
 	// held: the object has the operator's finalizer.
 	held bool
+	// managers are the field managers with which handlers have patched the object.
+	managers []string
 }
 
 // String names the object for people: "Foo default/web".
@@ -114,9 +118,9 @@ func (f Found) String() string {
 
 // Findings are what the operator has left.
 type Findings struct {
-	// Objects have marks, and are handled by the operator. Children were created by it. Own are its register, key
-	// and lock, and earlier configurations.
-	Objects, Children, Own []Found
+	// Objects have marks, and are handled by the operator. Children were created by it. Patched have no marks, but fields
+	// that handlers have patched. Own are its register, key and lock, and earlier configurations.
+	Objects, Children, Patched, Own []Found
 	// Unseen says what could not be read, and why. It is not cleaned up.
 	Unseen []error
 	// Within are the only namespaces that were searched, because the account may not list some kind elsewhere.
@@ -136,10 +140,10 @@ type Findings struct {
 }
 
 // Empty reports whether nothing was found.
-func (f Findings) Empty() bool { return len(f.Objects)+len(f.Children)+len(f.Own) == 0 }
+func (f Findings) Empty() bool { return len(f.Objects)+len(f.Children)+len(f.Patched)+len(f.Own) == 0 }
 
 // Look searches for what the operator has left: on objects of its resources, of the kinds of its children, present
-// or earlier by its register, and of kinds to which Kubernetes copies annotations of children. What others have written for it,
+// or earlier by its register, of those that its handlers patch, and of kinds to which Kubernetes copies annotations of children. What others have written for it,
 // as pauses of namespaces, counts as its own.
 func (c *Cleaner) Look(ctx context.Context) (out Findings) {
 	kinds, unseen := c.kinds(ctx)
@@ -161,6 +165,7 @@ func (c *Cleaner) Look(ctx context.Context) (out Findings) {
 			out.Unseen = append(out.Unseen, err)
 		}
 	}
+	out.keepOwners()
 	earlier, err := c.configurations(ctx)
 	if out.Own = earlier; err != nil {
 		out.Unseen = append(out.Unseen, err)
@@ -228,6 +233,11 @@ func (c *Cleaner) declared(ctx context.Context, note func(name string, r catalog
 			}
 			note(cmp.Or(name.Resource, kind.Kind), served, err)
 		}
+		patched, _ := r.PatchedKinds()
+		for _, kind := range patched {
+			served, err = c.catalog.KindOf(ctx, kind)
+			note(kind.Kind, served, err)
+		}
 	}
 }
 
@@ -277,12 +287,12 @@ func (c *Cleaner) lookAt(ctx context.Context, r catalog.Resource, out *Findings)
 // list lists the objects of a resource in a namespace, or in all, and sorts them by their marks.
 func (c *Cleaner) list(ctx context.Context, r catalog.Resource, namespace string, out *Findings) error {
 	list := metav1.ListOptions{Limit: page}
-	objects, children := len(out.Objects), len(out.Children)
+	objects, children, patched := len(out.Objects), len(out.Children), len(out.Patched)
 	for {
 		some, err := c.metadata.Resource(r.GVR).Namespace(namespace).List(ctx, list)
 		if apierrors.IsResourceExpired(err) && list.Continue != "" {
 			// The server has lost the position of the next page: list everything again, in one request.
-			out.Objects, out.Children, list = out.Objects[:objects], out.Children[:children], metav1.ListOptions{}
+			out.Objects, out.Children, out.Patched, list = out.Objects[:objects], out.Children[:children], out.Patched[:patched], metav1.ListOptions{}
 			continue
 		}
 		if err != nil {
@@ -300,12 +310,14 @@ func (c *Cleaner) list(ctx context.Context, r catalog.Resource, namespace string
 // sort adds an object to the findings by its marks.
 func (c *Cleaner) sort(r catalog.Resource, o metav1.Object, out *Findings) {
 	m := c.marksOf(o)
-	f := Found{Resource: r, Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), Child: m.child, held: len(m.finalizers) > 0}
+	f := Found{Resource: r, Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), Child: m.child, held: len(m.finalizers) > 0, managers: c.patchers(o)}
 	within := f.Namespace
 	if r.GVR == namespaces {
 		within = f.Name
 	}
 	switch {
+	case m.empty() && len(f.managers) > 0:
+		out.Patched = append(out.Patched, f)
 	case m.empty() || len(out.Beside) > 0 && !c.inScope(within, out.chosen):
 	case out.Alone && within != "" && !c.inScope(within, out.chosen):
 	case m.child:

@@ -19,11 +19,12 @@ import (
 // tries is how often a change is tried on an object that others change at the same time.
 const tries = 5
 
-// Remove cleans up the findings, and returns errors: first children, then the marks on owners, then the operator's
-// own objects. The latter stay if something before them failed, because they record where it is. Progress, when
+// Remove cleans up the findings, and returns errors: first children, then what handlers have patched and the marks on owners, then the
+// operator's own objects. The latter stay if something before them failed, because they record where it is. Progress, when
 // set, is called after each object.
 func (c *Cleaner) Remove(ctx context.Context, f Findings, progress func(Found)) (failed []error) {
-	all := slices.Concat(f.Children, f.Objects, f.Own)
+	all := slices.Concat(f.Children, f.Patched, f.Objects, f.Own)
+	c.sawAll = len(f.Unseen) == 0
 	for i, one := range all {
 		if ctx.Err() != nil {
 			return append(failed, fmt.Errorf("cleaning the other %d objects: %w", len(all)-i, context.Cause(ctx)))
@@ -34,6 +35,7 @@ func (c *Cleaner) Remove(ctx context.Context, f Findings, progress func(Found)) 
 		}
 		if err := c.remove(ctx, one); err != nil {
 			failed = append(failed, fmt.Errorf("cleaning %s: %w", one, err))
+			c.sawAll = c.sawAll && len(one.managers) == 0 // fields may be left that only a record lists
 			continue
 		}
 		if progress != nil {
@@ -62,16 +64,22 @@ func (c *Cleaner) remove(ctx context.Context, f Found) error {
 	return err
 }
 
-// unmark removes the marks from the current object, once the fields of what was patched for it are given back. Conditions go before the finalizer, because the object may be
-// gone with that.
+// unmark removes the marks from the current object, once the fields that handlers have patched on it, and for it, are given back.
+// Conditions go before the finalizer, because the object may be gone with that.
 func (c *Cleaner) unmark(ctx context.Context, client dynamic.ResourceInterface, f Found) (err error) {
 	for range tries {
 		var o *unstructured.Unstructured
 		if o, err = client.Get(ctx, f.Name, metav1.GetOptions{}); err != nil {
 			return err
 		}
+		if o.GetUID() != f.UID {
+			return nil
+		}
+		if o, err = yieldAll(ctx, client, f, o); err != nil {
+			return err
+		}
 		m := c.marksOf(o)
-		if o.GetUID() != f.UID || m.empty() {
+		if m.empty() {
 			return nil
 		}
 		if err = c.giveBack(ctx, o); err != nil {

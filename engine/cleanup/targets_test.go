@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cleanup"
@@ -22,8 +23,16 @@ import (
 // nothing else.
 func TestWhatHandlersHavePatchedIsGivenBack(t *testing.T) {
 	const record = "op.handwerk.dev/children"
+	forge := func(c *enginetest.Cluster) {
+		c.Update(foos, "default", "web", func(o *unstructured.Unstructured) {
+			uid := string(o.GetUID())
+			o.SetAnnotations(map[string]string{record: strings.ReplaceAll(o.GetAnnotations()[record], "op/patch/zone/"+uid, "others")})
+		})
+	}
 	tests := map[string]struct {
 		before func(c *enginetest.Cluster)
+		// known: the configuration says which kinds handlers patch.
+		known bool
 		// left are the labels afterwards, and failed is in the error, after which the object keeps its marks.
 		left   map[string]string
 		failed string
@@ -37,11 +46,18 @@ func TestWhatHandlersHavePatchedIsGivenBack(t *testing.T) {
 		"what cannot be given back keeps the record": {left: map[string]string{"theirs": "x", "zone": "1"}, failed: "giving back fields of ConfigMap default/red: ", before: func(c *enginetest.Cluster) {
 			c.Refuse(configMaps, func(*unstructured.Unstructured) error { return forbidden })
 		}},
-		"a forged record takes nothing off": {left: map[string]string{"theirs": "x", "zone": "1"}, failed: "is no object that is patched for this one", before: func(c *enginetest.Cluster) {
-			c.Update(foos, "default", "web", func(o *unstructured.Unstructured) {
-				uid := string(o.GetUID())
-				o.SetAnnotations(map[string]string{record: strings.ReplaceAll(o.GetAnnotations()[record], "op/patch/zone/"+uid, "others")})
-			})
+		"a forged record takes nothing off":                         {left: map[string]string{"theirs": "x", "zone": "1"}, failed: "is no object that is patched for this one", before: forge},
+		"nor where the kinds are known, and what it hides is found": {known: true, left: map[string]string{"theirs": "x"}, before: forge},
+		"what a record does not list any more is found": {known: true, left: map[string]string{"theirs": "x"}, before: func(c *enginetest.Cluster) {
+			c.Update(foos, "default", "web", func(o *unstructured.Unstructured) { o.SetAnnotations(nil) })
+		}},
+		"what an owner has left that is gone is found": {known: true, left: map[string]string{"theirs": "x"}, before: func(c *enginetest.Cluster) {
+			c.Delete(foos, "default", "web")
+			c.Update(foos, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
+		}},
+		"what is found and cannot be given back keeps a record that cannot be read": {known: true, left: map[string]string{"theirs": "x", "zone": "1"}, failed: "take off what field managers op/patch/…/", before: func(c *enginetest.Cluster) {
+			forge(c)
+			c.Refuse(configMaps, func(*unstructured.Unstructured) error { return forbidden })
 		}},
 	}
 	for name, tt := range tests {
@@ -56,6 +72,10 @@ func TestWhatHandlersHavePatchedIsGivenBack(t *testing.T) {
 						return err
 					})
 				})
+				if h := op.Resources()[0].Handlers()[0]; tt.known {
+					h.Known.Patches, h.Declared = []string{"zone"}, true
+					h.Needs = []dsl.Need{{Verbs: []string{"get", "patch"}, Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}}}
+				}
 				c.Apply("others", `{apiVersion: v1, kind: ConfigMap, metadata: {name: red, labels: {theirs: x}}}`)
 				p := c.Start(op)
 				c.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}}`)
@@ -88,6 +108,9 @@ func TestWhatHandlersHavePatchedIsGivenBack(t *testing.T) {
 					t.Errorf("labels (-want +got):\n%s", diff)
 				}
 				web := c.Get(foos, "default", "web")
+				if web == nil {
+					return
+				}
 				if marked := len(web.GetFinalizers())+len(web.GetAnnotations()) > 0; marked != (tt.failed != "") {
 					t.Errorf("the object bears %v and %v", web.GetFinalizers(), web.GetAnnotations())
 				}

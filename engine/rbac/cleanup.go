@@ -63,11 +63,15 @@ func (c *collector) givesAway(r *dsl.Resource) {
 	}
 }
 
-// patched adds the rights to give back the fields of objects that handlers patch.
+// patched adds the rights to find the objects that handlers patch, and to give back their fields.
 func (c *collector) patched(r *dsl.Resource) {
+	kinds, _ := r.PatchedKinds()
+	for _, kind := range kinds {
+		c.add(about{Kind: kind}, forCleanup("looks for what handlers of "+r.Name.Resource+" have patched"), "list")
+	}
 	for _, h := range r.Handlers() {
 		for _, n := range h.Needs {
-			if len(h.Known.Patches) > 0 && slices.Equal(n.Verbs, []string{"get", "patch"}) && !n.Kind.Empty() {
+			if len(h.Known.Patches) > 0 && slices.Contains(kinds, n.Kind) && slices.Equal(n.Verbs, []string{"get", "patch"}) {
 				c.add(ofNeed(n), forCleanup("gives back what handlers of "+r.Name.Resource+" have patched"), n.Verbs...)
 			}
 		}

@@ -48,7 +48,7 @@ func TestCleanupNeedsWhatItTakesAway(t *testing.T) {
 		},
 		"what handlers have patched is given back": {
 			op:   foos(patches),
-			want: append([]string{"get,list,patch namespaces", "get,patch nodes named worker", "get,list,patch foos of example.com", "patch foos/status of example.com"}, own...),
+			want: append([]string{"get,list,patch namespaces", "list nodes", "get,patch nodes named worker", "get,list,patch foos of example.com", "patch foos/status of example.com"}, own...),
 		},
 		"a built-in kind whose status is not written has no conditions of it": {
 			op:   func() *dsl.Operator { op := dsl.New("foo"); op.Resource("pods.v1", func(*dsl.Resource) {}); return op }(),

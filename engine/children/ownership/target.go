@@ -57,9 +57,15 @@ func short(text string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// ofOwner reports whether a field manager is one that [TargetManager] makes for an owner. Whoever may write the owner may write its
+// IsTargetManager reports whether a field manager is one that [TargetManager] makes for an operator. It leaves out shortened
+// ones of a name that is itself shortened in them: another operator may have the same.
+func IsTargetManager(manager, operator string) bool {
+	return strings.HasPrefix(manager, operator+"/patch/")
+}
+
+// OfOwner reports whether a field manager is one that [TargetManager] makes for an owner. Whoever may write the owner may write its
 // record, too. A target with another manager would make the operator take off what others have set.
-func ofOwner(manager string, owner types.UID) bool {
+func OfOwner(manager string, owner types.UID) bool {
 	last := manager[strings.LastIndexByte(manager, '/')+1:]
 	return strings.Contains(manager, "/patch/") && owner != "" && (last == string(owner) || last == short(string(owner)))
 }
@@ -76,7 +82,7 @@ func (t Target) line() string {
 // parseTarget reads what line wrote for an owner.
 func parseTarget(text string, owner types.UID) (t Target, ok bool) {
 	parts := strings.Split(text, " ")
-	if len(parts) != 3 || !ofOwner(parts[2], owner) {
+	if len(parts) != 3 || !OfOwner(parts[2], owner) {
 		return Target{}, false
 	}
 	handler, key, _ := strings.Cut(parts[1], "/")

@@ -27,6 +27,9 @@ func TestTargetManagersFit(t *testing.T) {
 		for _, key := range []string{"", "a", "b", "a key of any text\n", long + long + long} {
 			for _, operator := range []string{"op", long} {
 				got := TargetManager(operator, handler, key, "6f1c2a0e-8a55-4a5e-8d0f-0b6a2c9d1e2f")
+				if known := IsTargetManager(got, operator); known != (len(operator) < 40 || strings.HasPrefix(got, long)) || IsTargetManager(got, "other") || IsTargetManager("x"+got, operator) {
+					t.Errorf("%s is known: %t", got, known)
+				}
 				of := fmt.Sprintf("%q", []string{operator, handler, key, uid})
 				if len(got) > 128 || strings.ContainsAny(got, " \n") {
 					t.Errorf("the manager of %s is %q", of, got)
