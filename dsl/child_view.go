@@ -27,37 +27,47 @@ func (r *Resource) ChildView(name string) (view ChildView, known bool) {
 	if name == "" || slices.ContainsFunc(r.handlers, (*Handler).looksAtAnyChild) {
 		return view, false
 	}
+	if view.Fields, known = r.childFields(name); !known {
+		return ChildView{}, false
+	}
+	for _, made := range r.Makes {
+		if made.Name == name {
+			view.Strict = view.Strict || made.Strict
+			view.Allow = append(view.Allow, made.Allow...)
+		}
+	}
+	view.Allow = slices.DeleteFunc(view.Allow, func(manager string) bool { return !r.allowed(name, manager) })
+	if r.KeepsReady() {
+		view.Fields = append(view.Fields, ReadinessFields()...)
+	}
+	return view, true
+}
+
+// childFields returns the fields that the templates of the children of a name set, and those that expressions read of them. They
+// are not known if one of these may be any.
+func (r *Resource) childFields(name string) (fields []Path, known bool) {
 	for _, made := range r.Makes {
 		if made.Name != name {
 			continue
 		}
 		if known = made.Sets != nil; !known {
-			return ChildView{}, false
+			return nil, false
 		}
 		for _, path := range made.Sets {
-			view.Fields = append(view.Fields, Path(path))
+			fields = append(fields, Path(path))
 		}
-		view.Strict = view.Strict || made.Strict
-		view.Allow = append(view.Allow, made.Allow...)
 	}
-	view.Allow = slices.DeleteFunc(view.Allow, func(manager string) bool { return !r.allowed(name, manager) })
 	for _, h := range r.handlers {
 		for _, read := range h.Known.Reads.ChildFields {
 			switch {
 			case len(read) == 0:
-				return ChildView{}, false
+				return nil, false
 			case read[0] == name:
-				view.Fields = append(view.Fields, read[1:])
+				fields = append(fields, read[1:])
 			}
 		}
 	}
-	if r.KeepsReady() {
-		view.Fields = append(view.Fields, ReadinessFields()...)
-	}
-	if slices.ContainsFunc(view.Fields, func(p Path) bool { return len(p) == 0 }) {
-		return ChildView{}, false
-	}
-	return view, known
+	return fields, known && !slices.ContainsFunc(fields, func(p Path) bool { return len(p) == 0 })
 }
 
 // allowed reports whether no handler takes away what a field manager adds to the children of a name.

@@ -146,7 +146,7 @@ func (r *Resource) Owns(names ...string) {
 func (r *Resource) OwnsKind(kinds ...schema.GroupVersionKind) {
 	for _, kind := range kinds {
 		guess, _ := meta.UnsafeGuessKindToResource(kind)
-		r.own(ownedKind{ResourceName{Resource: guess.Resource, Version: guess.Version, Group: guess.Group}, kind})
+		r.own(ownedKind{Name: ResourceName{Resource: guess.Resource, Version: guess.Version, Group: guess.Group}, Kind: kind})
 	}
 }
 
@@ -154,6 +154,7 @@ func (r *Resource) OwnsKind(kinds ...schema.GroupVersionKind) {
 type ownedKind struct {
 	Name ResourceName
 	Kind schema.GroupVersionKind
+	Holding
 }
 
 // own adds a kind of children, unless it is declared already.
@@ -280,7 +281,7 @@ func (r *Resource) CheckSchemas(k Knowledge) (faults, warnings []error) {
 		s.Children[c.Name] = child
 	}
 	for _, relation := range r.relations {
-		s.Related[relation.Name] = shape.Shape{Schema: k.OfResource(relation.Resource), List: !relation.One}
+		s.Related[relation.Name] = shape.Shape{Schema: k.OfResource(relation.Resource), List: !relation.One, Kept: relation.kept()}
 	}
 	return held(checks, s)
 }
@@ -316,6 +317,8 @@ type Relation struct {
 	// LabelSelector is sent to the server, in kubectl's form. Objects that it does not select are not held. Empty
 	// means everything.
 	LabelSelector string
+	// Holding says how much the cache holds of each object. An expression that reads more is a fault.
+	Holding
 	// One says that the relation selects at most one object, by its name.
 	One bool
 	// Select returns the selection for the subject's object. The subject has neither children nor related objects.

@@ -111,6 +111,7 @@ func (r *Resource) check(c check) {
 	r.checkIgnore(c)
 	r.checkReady(c)
 	r.checkRelations(c)
+	r.checkHeld(c)
 	for i, h := range r.handlers {
 		of := check{Place{Resource: r, Handler: h}, c.found}
 		h.check(of, r.handlers[:i])

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
@@ -23,6 +24,7 @@ type relation struct {
 	Object    string           `yaml:"object" doc:"The name of a single object; may have ${…}. Then related.<name> is that object, otherwise it is a list."`
 	Selector  *selector        `yaml:"selector" min:"1" doc:"Which objects are related; the API server selects, unless a value has ${…}. Absent: all."`
 	Where     form.Predicate   `yaml:"where" doc:"Which objects are related: it must be true for an object, as in object.spec.class == self.spec.class. Absent: it always is."`
+	holding
 }
 
 // everywhere is the namespace of a relation that means all namespaces.
@@ -39,7 +41,9 @@ func (w *watched) relation(at path, of *relation) {
 	s := &selecting{namespace: w.text(at.Key("namespace"), of.Namespace), object: w.text(at.Key("object"), of.Object)}
 	s.any = of.Namespace == everywhere
 	if of.Where != "" {
-		object := func(s shape.Schemas) shape.Shape { return shape.Shape{Schema: s.Related[of.Name].Schema} }
+		object := func(s shape.Schemas) shape.Shape {
+			return shape.Shape{Schema: s.Related[of.Name].Schema, Kept: s.Related[of.Name].Kept}
+		}
 		s.where = w.predicate(at.Key("where"), string(of.Where), nil, withoutIndexes, variable{"object", object})
 	}
 	if of.Selector != nil {
@@ -52,6 +56,7 @@ func (w *watched) relation(at path, of *relation) {
 		}
 	}
 	w.exists(at.Key("resource"), of.Resource)
+	out.Holding = of.holding.held(w, at, func(s shape.Schemas) *spec.Schema { return s.Related[of.Name].Schema })
 	out.Select = s.selection
 	w.out.Relates(out)
 }

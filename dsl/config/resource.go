@@ -23,7 +23,7 @@ type resource struct {
 	Selector           *selector          `yaml:"selector" min:"1" doc:"Which objects the operator sees; the API server selects. Absent: all."`
 	ObservedGeneration bool               `yaml:"observedGeneration" default:"false" doc:"Whether status.observedGeneration belongs to this operator, which then notes there that an object was handled. With cache metadata it is noted in an annotation."`
 	Ready              *bool              `yaml:"ready" doc:"Whether the engine keeps the condition Ready of the objects. Default: true if the resource has a schema, a handler with apply runs for reconcile, and all handlers are known not to set Ready; else false."`
-	Owns               []dsl.ResourceName `yaml:"owns" unique:"true" doc:"Resources whose objects are children: a change of one runs handlers with cause child for its owner. Kinds that apply names need not be here."`
+	Owns               []owned            `yaml:"owns" unique:"true" doc:"Resources whose objects are children: a change of one runs handlers with cause child for its owner. Each is its name, or a map that says how it is held. Kinds that apply names need not be here."`
 	Related            []relation         `yaml:"related" doc:"Objects that handlers look at without owning them; a change of one runs handlers with cause related."`
 	Let                lets               `yaml:"let" min:"1" mistaken:"vars,variables,locals,define" doc:"Named expressions, which all expressions of the resource know as variables, as in let: {wanted: self.spec.replicas > 0}. They may use each other. Absent: none."`
 	Machine            machines           `yaml:"machine" doc:"A finite state machine over each object, or a list of them. Its state is kept in the object's status. It runs before the handlers."`
@@ -86,11 +86,8 @@ func (l *loader) resource(op *dsl.Operator, p *part, i int) {
 		w.known(w.at.Key("ignore").Index(i), field)
 	}
 	w.exists(w.at.Key("resource"), w.out.Name)
-	for i, name := range w.form.Owns {
-		if name != (dsl.ResourceName{}) {
-			w.out.Owns(name.String())
-			w.exists(w.at.Key("owns").Index(i), name)
-		}
+	for i := range w.form.Owns {
+		w.owns(w.at.Key("owns").Index(i), &w.form.Owns[i])
 	}
 	w.resourceLets()
 	if w.form.Selector != nil {

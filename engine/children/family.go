@@ -90,7 +90,10 @@ func New(s Settings) *Family {
 	f := &Family{settings: s, names: namesOf(s.Operator), looks: looksOf(s.Operator, s.Resource), renamer: patch.NewRenamer(s.Operator), kinds: kinds{own: s.Own}}
 	for name, of := range s.Resource.Owned() {
 		handler := &kindHandler{family: f}
-		handler.feed = s.Feeds.New(feed.Settings{Name: name, Kind: of, Log: s.Log.WithValues("child", name.String()), Handler: handler})
+		handler.feed = s.Feeds.New(feed.Settings{
+			Name: name, Kind: of, Source: watch.Source{Form: cached.FormOf(s.Resource.HeldOwned(name))},
+			Log: s.Log.WithValues("child", name.String()), Handler: handler,
+		})
 		f.kinds.feeds = append(f.kinds.feeds, handler.feed)
 	}
 	f.sweeper = prune.NewSweeper(s.Handlers)

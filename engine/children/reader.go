@@ -162,6 +162,8 @@ func (c *Reader) Stale(ctx context.Context, desired any, spec dsl.ChildSpec) (bo
 		if err != nil {
 			return false, nil, fmt.Errorf("reading %s: %w", w.place().People(), err)
 		}
+	} else if live, err = w.entire(ctx, live); err != nil {
+		return false, nil, err
 	}
 	if live == nil {
 		return false, nil, nil

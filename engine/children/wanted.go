@@ -117,7 +117,23 @@ func (w *wanted) ready(ctx context.Context) (*unstructured.Unstructured, error) 
 	if late := with.Ending.Refusal(w.key.Namespace); live == nil && late != nil {
 		return nil, fmt.Errorf("applying %s: %w", w.place().People(), late)
 	}
-	return live, w.prepare(ctx, live)
+	if err := w.prepare(ctx, live); err != nil {
+		return live, err
+	}
+	return w.entire(ctx, live)
+}
+
+// entire returns a cached child as it is at the API server, if the cache holds less than all fields and what it holds does not
+// show that the child is as wanted: a field that is left out is not one that is missing.
+func (w *wanted) entire(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if live == nil || w.feed == nil || !w.feed.Partial() || w.reader.session.lister.has(w.id) || w.applier.Holds(w.object, live) {
+		return live, nil
+	}
+	live, err := w.reader.session.family.settings.Host.Read(ctx, w.gvr, w.key)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", w.place().People(), err)
+	}
+	return live, nil
 }
 
 // confirmOwner reads the owner before a child that has lost its owner reference gets another one. Kubernetes cuts the ties of

@@ -138,6 +138,9 @@ func (r *Reader) Whole(gvr schema.GroupVersionResource, namespace string) bool {
 	return h != nil && h.Synced() && !h.State().Blind
 }
 
+// Partial reports whether the cache holds less than all fields of each object.
+func (r *Reader) Partial() bool { return !r.informers.source.Form.Whole() }
+
 // Chooses reports whether an object may leave the cache without being deleted.
 func (r *Reader) Chooses() bool {
 	src := r.informers.source

@@ -14,6 +14,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -69,7 +70,7 @@ func New(s Settings) *Index {
 	for i, spec := range s.Resource.Relations() {
 		one := &relation{Relation: spec, number: i, inbox: s.Inbox}
 		one.feed = s.Feeds.New(feed.Settings{
-			Name: spec.Resource, Log: s.Log.WithValues("related", spec.Name), Source: watch.Source{LabelSelector: spec.LabelSelector},
+			Name: spec.Resource, Log: s.Log.WithValues("related", spec.Name), Source: watch.Source{LabelSelector: spec.LabelSelector, Form: cached.FormOf(spec.Held())},
 			Handler: one,
 		})
 		x.relations = append(x.relations, one)

@@ -159,7 +159,7 @@ func (a Applier) judge(desired, live *unstructured.Unstructured) (stale, adopts 
 	case !ours:
 		return true, true, nil
 	}
-	if going || a.holds(desired, live) {
+	if going || a.Holds(desired, live) {
 		return false, false, nil
 	}
 	if a.Observer != nil {
@@ -183,8 +183,8 @@ func (a Applier) sameMark(desired, live *unstructured.Unstructured) bool {
 	return a.mark(live) == a.mark(desired)
 }
 
-// holds reports whether applying desired would change nothing.
-func (a Applier) holds(desired, live *unstructured.Unstructured) bool {
+// Holds reports whether applying desired would change nothing.
+func (a Applier) Holds(desired, live *unstructured.Unstructured) bool {
 	if !a.sameMark(desired, live) {
 		return false
 	}
