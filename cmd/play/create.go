@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
 // create applies objects. What is refused is reported, and comes again with the next change of any file.
@@ -23,7 +25,7 @@ func (p *player) create(ctx context.Context, objects []thing) {
 	for _, o := range objects {
 		if err := p.apply(ctx, o.Unstructured); err != nil && ctx.Err() == nil {
 			p.refused[o.file] = true
-			p.lines.fault("", fmt.Errorf("creating %s %s of %s: %w", o.GetKind(), o.GetName(), o.file, err))
+			p.lines.fault("", fmt.Errorf("creating %s %s of %s: %w%s", o.GetKind(), o.GetName(), o.file, err, source.BooleanAdvice(o.file, err)))
 		}
 	}
 }

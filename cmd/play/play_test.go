@@ -40,6 +40,14 @@ func TestAnExampleComesAliveAndLinesSayHow(t *testing.T) {
 	s.end()
 }
 
+func TestAWordThatIsABooleanIsNamed(t *testing.T) {
+	s := newStage(t)
+	s.write("example-config.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  debug: off\n")
+	s.begin()
+	s.awaits(`^creating ConfigMap a of .*example-config.yaml: .*debug: expected string, .*a word without quotes is a boolean: off in line 5 is false$`)
+	s.end()
+}
+
 func TestWritesOfOthersHaveLines(t *testing.T) {
 	s := newStage(t)
 	s.begin()

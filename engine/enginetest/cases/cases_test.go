@@ -4,6 +4,7 @@
 package cases
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -127,6 +128,31 @@ func TestWhatIsWrongIsTold(t *testing.T) {
 	}
 }
 
+func TestARefusedObjectOfAFileIsNamed(t *testing.T) {
+	operator, err := filepath.Abs("testdata/shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := filepath.Join(t.TempDir(), "objects.yaml")
+	const text = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: b, labels: {c: on}}}"
+	if err := os.WriteFile(objects, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := parse("a_test.yaml", []byte("config: "+operator+"\ngiven: "+objects+"\ncases: [{name: a}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	failures := NewSuite(handlers.Standard()).Test(t, f.Cases[0])
+	if len(failures) != 1 {
+		t.Fatalf("the failures are %v", failures)
+	}
+	for _, want := range []string{"ConfigMap b of " + objects + ": ", "cannot unmarshal bool", "on in line 3 is true"} {
+		if got := failures[0].String(); !strings.Contains(got, want) {
+			t.Errorf("the failure lacks %s: %s", want, got)
+		}
+	}
+}
+
 // TestFaultsOfFiles holds what is said of files that are no cases.
 func TestFaultsOfFiles(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
@@ -148,6 +174,9 @@ func TestFaultsOfFiles(t *testing.T) {
 		"no conditions":             {"cases: [{name: a, expect: {conditions: {pods/a: {}}}}]", "pods/a\"]: must not be empty"},
 		"no states":                 {"cases: [{name: a, steps: [{expect: {state: {pods/a: {}}}}]}]", "pods/a\"]: must not be empty"},
 		"a restart that is none":    {"cases: [{name: a, steps: [{restart: false}]}]", "cases[0].steps[0].restart: want true"},
+		"a boolean of kubectl":      {"given: {apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {b: yes}}}\ncases: [{name: a}]", "a_test.yaml:1:74: given.metadata.labels.b: kubectl reads yes as true: write true, or put it in quotes"},
+		"a key that is a boolean":   {"cases: [{name: a, steps: [{apply: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {off: '1'}}]}]}]", "cases[0].steps[0].apply[0].data.off: kubectl reads off as false: write false, or put it in quotes"},
+		"a patch to a boolean":      {"cases: [{name: a, steps: [{refused: patch, patch: {pods/a: {data: {k: y}}}}]}]", "data.k: kubectl reads y as true"},
 		"two documents":             {"cases: [{name: a}]\n---\ncases: [{name: b}]", "a_test.yaml:3:1: a file of cases has one document"},
 	}
 	for name, tt := range tests {

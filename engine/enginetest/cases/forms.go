@@ -12,6 +12,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/handwerk-dev/handwerk/dsl/form"
+	text "github.com/handwerk-dev/handwerk/dsl/source"
 )
 
 var (
@@ -46,7 +47,7 @@ func (o *objects) one(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 	switch {
 	case n.Kind == yaml.MappingNode:
 		value, ok := d.Plain(at, n)
-		if !ok {
+		if !ok || !plainTo(d, at, n) {
 			return false
 		}
 		tree := value.(map[string]any)
@@ -62,6 +63,33 @@ func (o *objects) one(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 	default:
 		d.FaultAt(n, at, "want an object, or the name of a file with objects, found %s", form.Found(n))
 		return false
+	}
+	return true
+}
+
+// plainTo refuses words that are a boolean for kubectl and a text here, as an object would be another one there.
+func plainTo(d *form.Decoder, at form.Path, n *yaml.Node) bool {
+	if value, is := text.Boolean(n); is {
+		d.FaultAt(n, at, "kubectl reads %s as %v: write %[2]v, or put it in quotes", n.Value, value)
+		return false
+	}
+	ok := true
+	for i, each := range n.Content {
+		below := at.Index(i)
+		if n.Kind == yaml.MappingNode {
+			below = at.Key(n.Content[i-i%2].Value)
+		}
+		ok = plainTo(d, below, each) && ok
+	}
+	return ok
+}
+
+// patches is plainTo for what a step merges into objects.
+func patches(d *form.Decoder, at form.Path, step *yaml.Node) bool {
+	for i := 0; i < len(step.Content); i += 2 {
+		if step.Content[i].Value == "patch" {
+			return plainTo(d, at.Key("patch"), step.Content[i+1])
+		}
 	}
 	return true
 }
@@ -96,7 +124,7 @@ func (s *step) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 		s.Restart = true
 		return true
 	}
-	if !d.Struct(at, n, (*fields)(s), nil) {
+	if !d.Struct(at, n, (*fields)(s), nil) || !patches(d, at, n) {
 		return false
 	}
 	var found []string

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	text "github.com/handwerk-dev/handwerk/dsl/source"
 	"github.com/handwerk-dev/handwerk/dsl/words"
 	"github.com/handwerk-dev/handwerk/engine/apiserver"
 )
@@ -155,10 +156,14 @@ func (r *runner) each(list objects, do func(*unstructured.Unstructured) error) e
 			all = []*unstructured.Unstructured{{Object: s.object}}
 		}
 		for _, o := range all {
-			if err := do(o.DeepCopy()); err != nil {
-				r.at = s.at
-				return err
+			err := do(o.DeepCopy())
+			if err == nil {
+				continue
 			}
+			if r.at = s.at; s.object == nil {
+				err = fmt.Errorf("%s %s of %s: %w%s", o.GetKind(), o.GetName(), s.file, err, text.BooleanAdvice(r.file.beside(s.file), err))
+			}
+			return err
 		}
 	}
 	return nil
