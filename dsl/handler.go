@@ -247,6 +247,12 @@ func (h *Handler) Level() bool {
 	return h.On(Create) && h.On(Update) && h.On(Resume) || h.On(Reconcile) // before the handler is added
 }
 
+// TakesAway reports whether the handler runs for deletions to take its children away, and for nothing else: its author has not
+// asked for deletions. When does not keep it from that.
+func (h *Handler) TakesAway() bool {
+	return slices.Contains(h.Known.Brings, Delete) && !slices.Contains(h.given, Delete)
+}
+
 // Stores reports whether the engine stores on objects what the handler has handled. For a level-triggered handler
 // it does not: [Resume] makes up for that.
 func (h *Handler) Stores() bool { return !h.Level() && (h.On(Create) || h.On(Update)) }

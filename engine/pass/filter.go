@@ -53,6 +53,9 @@ func (p *pass) answer(d Draft, r book.Handler, c dsl.Cause, try book.Record) fil
 	if r.When == nil {
 		return a // to ask again costs no more than to keep it
 	}
+	if c == dsl.Delete && r.TakesAway() {
+		return a
+	}
 	if a.Holds {
 		children := p.family.Reader()
 		a.Holds, a.Err = attempt.Ask(r.When, p.subject(d, r, c, try, children, p.indexes.For(r.ID, c)))

@@ -14,7 +14,7 @@ import (
 )
 
 // ordered is a resource with owned children of which b needs a.
-const ordered = `{resource: foos.v1.example.com, handlers: [{id: app, apply: {
+const ordered = `{resource: foos.v1.example.com, handlers: [{id: app, when: self.spec.size < 2, apply: {
 	a: {deleteOrder: reverse, template: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}},
 	b: {template: {apiVersion: v1, kind: ConfigMap, metadata: {name: b}, data: {of: "${children.a.metadata.uid}"}}},
 	c: {template: {apiVersion: v1, kind: ConfigMap, metadata: {name: c}}}}}]}`
@@ -55,6 +55,14 @@ func TestOwnedChildrenAreDeletedInOrder(t *testing.T) {
 			if going(s, "a") || going(s, "b") || going(s, "c") {
 				s.T.Error("a child is deleted")
 			}
+		},
+		"also where the handler's when is false": func(s *scene.Stage) {
+			s.Resize(2)
+			s.Advance(time.Minute)
+			s.Forget()
+			s.Remove()
+			s.WantGone()
+			s.Wrote("delete configmaps default/b", "delete configmaps default/a", owner)
 		},
 		"one that somebody else took from its owner stays": func(s *scene.Stage) {
 			s.HoldWatches(scene.ConfigMaps)
