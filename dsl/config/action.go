@@ -172,6 +172,9 @@ func described(h *making) string {
 // does describes one action for people.
 func (d *doing) does() string {
 	if u, is := d.config.(*use); is {
+		if u.As != "" {
+			return d.action + ": " + u.File + " as " + u.As
+		}
 		return d.action + ": " + u.File
 	}
 	if name, ok := d.config.(*string); ok {

@@ -217,10 +217,10 @@ func (l *loader) once(faults source.Faults) source.Faults {
 	})
 }
 
-// twice says what to do about a child that two uses of a part make; empty for other children.
+// twice says what to do about two children of one name if a use of a part makes one of them; empty for other children.
 func (p place) twice(first place) string {
-	if p.user == "" || p.user == first.user || p.source != first.source {
+	if p.user == first.user {
 		return ""
 	}
-	return ": give each use of the part a name for its children, as in as: front"
+	return ": give the use of the part a name for its children, as in as: front"
 }

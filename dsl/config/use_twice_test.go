@@ -75,6 +75,9 @@ func TestAPartWithChildrenIsUsedTwice(t *testing.T) {
 	if diff := cmp.Diff(knownOf(want), knownOf(got), cmp.AllowUnexported(dsl.View{})); diff != "" {
 		t.Errorf("-written out +with a part:\n%s", diff)
 	}
+	if action := got.Resources()[0].Handlers()[1].Known.Action; action != "use: pair.yaml as front" {
+		t.Errorf("people read of it as %q", action)
+	}
 	names := func(op *dsl.Operator) (out []string) {
 		for _, made := range op.Resources()[0].Makes {
 			out = append(out, made.Name+": "+strings.Join(made.Needs, " "))

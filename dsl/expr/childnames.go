@@ -46,6 +46,17 @@ func (l *Lets) PartName(name string) string {
 	return name
 }
 
+// PartNames returns names of children as an expression has them, sorted: in a part that is used with a name they differ from
+// those in the resource.
+func (p *Program) PartNames(names []string) []string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = p.compiler.lets.PartName(name)
+	}
+	slices.Sort(out)
+	return out
+}
+
 // childMaps are the variables whose keys are names of children.
 var childMaps = []string{Children, Current}
 

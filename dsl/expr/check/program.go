@@ -221,7 +221,15 @@ func (in *inspector) unknownField(of ast.Expr, fields fieldSet, name string) str
 			return fmt.Sprintf("unknown field %q%s (write ['%s'])", name, in.within(of, fields), plain)
 		}
 	}
-	return expr.Unknown(fields.what(), name, in.within(of, fields), fields.names())
+	names := fields.names()
+	if _, named := fields.(*namedFields); named {
+		program := in.program
+		if _, let, _ := program.Let(of); let != nil {
+			program = let
+		}
+		names = program.PartNames(names)
+	}
+	return expr.Unknown(fields.what(), name, in.within(of, fields), names)
 }
 
 // within names the object that should have the field.
