@@ -101,6 +101,18 @@ func (k *Kubernetes) OfResource(r schema.GroupVersionResource) *spec.Schema {
 	})
 }
 
+// Enumeration is how a description of an enumeration's values begins. The archive has no other descriptions.
+const Enumeration = "Possible enum values:"
+
+// Enumerations returns a schema by its name in OpenAPI documents, or nil. Its fields that are an enumeration have the values and a
+// description of them, and fields that are objects refer to other schemas. It is shared and not to be changed.
+func (k *Kubernetes) Enumerations(name string) *spec.Schema {
+	if !slices.ContainsFunc(k.archive.File, func(f *zip.File) bool { return f.Name == File(name) }) {
+		return nil
+	}
+	return k.schema(name)
+}
+
 // Err returns the errors of reading schemas. An error means that the program itself is broken.
 func (k *Kubernetes) Err() error { return k.err }
 

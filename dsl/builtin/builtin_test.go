@@ -5,6 +5,7 @@ package builtin
 
 import (
 	"runtime"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -125,4 +126,23 @@ func measure(b *testing.B, with func(*Kubernetes)) {
 	runtime.ReadMemStats(&after)
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(len(held)), "held-B/op")
 	runtime.KeepAlive(held)
+}
+
+func TestAnEnumerationHasItsValues(t *testing.T) {
+	k, err := Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind := k.Enumerations("io.k8s.api.apps.v1.DeploymentStrategy").Properties["type"]
+	if len(kind.Enum) != 2 || !strings.HasPrefix(kind.Description, Enumeration) {
+		t.Errorf("the strategy of a Deployment is %v", kind)
+	}
+	for _, name := range []string{"io.k8s.api.apps.v1.Nothing", "com.example.v1.Foo"} {
+		if got := k.Enumerations(name); got != nil {
+			t.Errorf("%s is %v", name, got)
+		}
+	}
+	if k.Err() != nil {
+		t.Error(k.Err())
+	}
 }

@@ -158,7 +158,7 @@ func use(name string, all map[string]*spec.Schema, used map[string]spec.Schema) 
 	used[name] = bare(*all[name], func(name string) { use(name, all, used) })
 }
 
-// bare removes texts for people, and the rules for merging objects.
+// bare removes texts for people, except what they say of the values of an enumeration, and the rules for merging objects.
 func bare(s spec.Schema, refersTo func(name string)) spec.Schema {
 	out := spec.Schema{}
 	if name, is := openapi.Reference(&s); is {
@@ -169,7 +169,10 @@ func bare(s spec.Schema, refersTo func(name string)) spec.Schema {
 		}
 		return out
 	}
-	out.Type, out.Format, out.Required = s.Type, s.Format, s.Required
+	out.Type, out.Format, out.Required, out.Enum = s.Type, s.Format, s.Required, s.Enum
+	if at := strings.Index(s.Description, builtin.Enumeration); at >= 0 {
+		out.Description = s.Description[at:]
+	}
 	for name, p := range s.Properties {
 		if out.Properties == nil {
 			out.Properties = map[string]spec.Schema{}

@@ -22,6 +22,9 @@ import (
 type Kinds struct {
 	addresses *addresses
 
+	// known are the enumerations, once they were asked for.
+	known enumerations
+
 	mu    sync.Mutex
 	forms map[schema.GroupVersionKind]*form
 }
@@ -38,7 +41,7 @@ func (k *Kinds) Builtin(kind schema.GroupVersionKind) apiserver.Schema {
 	f, known := k.forms[kind]
 	if !known {
 		if scheme.Scheme.Recognizes(kind) {
-			f = &form{kind: kind, rule: k.rule(kind)}
+			f = &form{kind: kind, rule: k.rule(kind), known: &k.known}
 		}
 		k.forms[kind] = f
 	}

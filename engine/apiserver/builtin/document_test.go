@@ -5,6 +5,7 @@ package builtin_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -63,6 +64,29 @@ func TestKindsAreDescribed(t *testing.T) {
 	containers := document.Components.Schemas["io.k8s.api.core.v1.PodSpec"].Properties["containers"]
 	if containers.Extensions["x-kubernetes-patch-merge-key"] != "name" || !strings.HasPrefix(containers.Description, "List of containers") {
 		t.Errorf("the schema of containers has the extensions %v and the text %q", containers.Extensions, containers.Description)
+	}
+}
+
+// TestEnumerationsHaveTheirValues holds what kubectl explain shows of a field that has one of some values.
+func TestEnumerationsHaveTheirValues(t *testing.T) {
+	s := newServer(t)
+	var apps, core spec3.OpenAPI
+	s.document(t, "/openapi/v3/apis/apps/v1", &apps)
+	s.document(t, "/openapi/v3/api/v1", &core)
+	strategy := apps.Components.Schemas["io.k8s.api.apps.v1.DeploymentStrategy"].Properties["type"]
+	if got := fmt.Sprint(strategy.Enum); got != "[Recreate RollingUpdate]" {
+		t.Errorf("the strategy of a Deployment is one of %s", got)
+	}
+	const text = "Type of deployment. Can be \"Recreate\" or \"RollingUpdate\". Default is RollingUpdate.\n\nPossible enum values:\n - `\"Recreate\"` Kill all"
+	if !strings.HasPrefix(strategy.Description, text) {
+		t.Errorf("its text is %q", strategy.Description)
+	}
+	modes := core.Components.Schemas["io.k8s.api.core.v1.PersistentVolumeClaimSpec"].Properties["accessModes"]
+	if got := fmt.Sprint(modes.Items.Schema.Enum); got != "[ReadOnlyMany ReadWriteMany ReadWriteOnce ReadWriteOncePod]" {
+		t.Errorf("an access mode is one of %s", got)
+	}
+	if image := core.Components.Schemas["io.k8s.api.core.v1.Container"].Properties["image"]; image.Enum != nil || strings.Contains(image.Description, "enum") {
+		t.Errorf("an image is %v", image)
 	}
 }
 

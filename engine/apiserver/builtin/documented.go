@@ -25,6 +25,7 @@ func (f *form) Components() map[string]*openapispec.Schema {
 		value := reflect.ValueOf(object).Elem().Interface()
 		for name, s := range openapi.Components(value) {
 			if out[name] == nil {
+				f.known.describe(name, s)
 				out[name] = s
 			}
 		}

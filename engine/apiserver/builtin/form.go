@@ -21,8 +21,9 @@ import (
 
 // form is the schema of a kind: its Go type and its rule.
 type form struct {
-	kind schema.GroupVersionKind
-	rule rule
+	kind  schema.GroupVersionKind
+	rule  rule
+	known *enumerations
 }
 
 // Decode brings an object into the form of its kind. See [apiserver.Typed].
