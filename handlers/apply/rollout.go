@@ -17,8 +17,8 @@ const secondLook = 10 * time.Second
 
 // update applies the objects of a child with a rollout.
 type update struct {
+	*desired
 	sender sender
-	inputs inputs
 	state  *state
 }
 
@@ -28,10 +28,12 @@ type update struct {
 // they wait. The last ones, as many as the partition has, are not updated.
 func (u update) roll(ctx context.Context) {
 	st := u.state
-	kept, err := st.child.rollout.kept(u.inputs.scope(nil), len(st.objects))
+	scope := u.inputs.scope(nil)
+	kept, err := st.child.rollout.kept(scope, len(st.objects))
 	if err != nil {
-		st.open = true
-		st.result.fail(st.child.label(""), judged(err))
+		if st.open = true; u.unresolved(st, st.child.label(""), err, st.child.rollout.partition.Programs(), scope) {
+			st.result.fail(st.child.label(""), judged(err)) // it may not leave out what is there
+		}
 		return
 	}
 	now, later, down := u.divide(ctx, len(st.objects)-kept)

@@ -93,7 +93,7 @@ func (p *pass) level(ctx context.Context, d *desired, names []string) {
 	p.sender.send(ctx, ready)
 	for _, st := range level {
 		if st.child.rollout != nil {
-			update{p.sender, d.inputs, st}.roll(ctx)
+			update{d, p.sender, st}.roll(ctx)
 		}
 		p.sender.compare(ctx, st.objects)
 	}

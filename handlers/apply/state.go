@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -35,7 +36,7 @@ func (st *state) note() {
 		case o.err != nil:
 			st.result.fail(o.label(), o.said())
 		case o.ending():
-			st.result.wait(0, "%s to be gone, so that it can be made again", o.label())
+			st.result.wait(0, "%s to be gone, so that it can be made again%s", o.label(), holders(o.live))
 		default:
 			st.result.outdated(o)
 			continue
@@ -145,6 +146,17 @@ func (o *object) said() error {
 
 // ending reports whether the object is being deleted.
 func (o *object) ending() bool { return o.live != nil && o.live.GetDeletionTimestamp() != nil }
+
+// holders says which finalizers hold an object that is to go. Those of Kubernetes' own ways to delete say nothing to people.
+func holders(live *unstructured.Unstructured) string {
+	list := slices.DeleteFunc(live.GetFinalizers(), func(name string) bool {
+		return name == metav1.FinalizerDeleteDependents || name == metav1.FinalizerOrphanDependents
+	})
+	if len(list) == 0 {
+		return ""
+	}
+	return " (it has finalizers: " + listed(list, ", ") + ")"
+}
 
 // label names the object.
 func (o *object) label() string {

@@ -173,3 +173,41 @@ func TestARolloutCountsOneThatIsRecreatedForAnImmutableField(t *testing.T) {
 		w.collect()
 	}
 }
+
+// TestAPartitionWaitsForWhatItTakesFromAnotherChild holds that a value which another child does not have yet is waited for, and that
+// nothing is updated meanwhile.
+func TestAPartitionWaitsForWhatItTakesFromAnotherChild(t *testing.T) {
+	w := start(t, `{
+		plan: {`+thing+`{name: plan}},
+		pods: {forEach: '${self.spec.l}', rollout: {maxUnavailable: 1, partition: '${children.plan.status.kept}'}, template: {`+thing+`{name: '${item}'}, spec: {v: '${self.spec.v}'}}}}`,
+		"{v: '1', l: [a, b]}")
+	if _, waits := dsl.IsWaiting(w.run(dsl.Create)); !waits {
+		t.Error("it does not wait")
+	}
+	calls(t, w, "create Thing plan")
+	w.objects["Thing plan"].live.Object["status"] = map[string]any{"ready": true, "kept": int64(1)}
+	if err := w.run(dsl.Child); err != nil {
+		t.Fatal(err)
+	}
+	together(t, w, []string{"create Thing a", "create Thing b"})
+	w.spec("{v: '2', l: [a, b]}")
+	if err := w.run(dsl.Update); err != nil {
+		t.Error(err)
+	}
+	calls(t, w, "update Thing a")
+}
+
+// TestWhatHoldsAChildThatIsToGoIsNamed holds that a rollout that cannot go on says which finalizer is in the way.
+func TestWhatHoldsAChildThatIsToGoIsNamed(t *testing.T) {
+	w := start(t, `{pods: {forEach: '${self.spec.l}', update: recreate, rollout: `+one+`, template: {`+thing+`{name: '${item}'}, spec: {v: '${self.spec.v}'}}}}`, "{v: '1', l: [a, b]}")
+	if err := w.run(dsl.Create); err != nil {
+		t.Fatal(err)
+	}
+	w.objects["Thing a"].live.SetFinalizers([]string{"foregroundDeletion", "example.com/held"})
+	w.spec("{v: '2', l: [a, b]}")
+	_ = w.run(dsl.Update)
+	waits(t, w.run(dsl.Child), "Thing a to be gone, so that it can be made again (it has finalizers: example.com/held), the rollout of pods (1 of 2 are still to be updated; not ready: Thing a)")
+	calls(t, w, "create Thing a", "create Thing b", "recreate Thing a")
+	w.spec("{v: '1', l: [b]}")
+	waits(t, w.run(dsl.Update), "Thing a to be gone (it has finalizers: example.com/held)")
+}

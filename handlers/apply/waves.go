@@ -57,7 +57,7 @@ func (r remover) remove(ctx context.Context, wave []dsl.ChildObject) (out result
 		case living[objectOf(found)]:
 			stays = true
 		case found.OnDelete != dsl.OrphanChild:
-			out.wait(0, "%s to be gone", labelOf(found.Object))
+			out.wait(0, "%s to be gone%s", labelOf(found.Object), holders(found.Object))
 		}
 	}
 	return out, stays
