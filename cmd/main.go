@@ -115,6 +115,8 @@ func untilSignal(ctx context.Context, exit func(code int)) (context.Context, fun
 			if ctx.Err() != nil && got != syscall.SIGHUP {
 				exit(exitInterrupted)
 			}
+			// Ctrl-C ends what reads the output, too, such as tee; that must not end an orderly stop.
+			signal.Ignore(syscall.SIGPIPE)
 			cancel()
 		}
 	})
@@ -122,6 +124,7 @@ func untilSignal(ctx context.Context, exit func(code int)) (context.Context, fun
 		signal.Stop(signals)
 		close(released)
 		wg.Wait()
+		signal.Reset(syscall.SIGPIPE)
 		cancel()
 	}
 }

@@ -61,6 +61,32 @@ func TestSignals(t *testing.T) {
 	}
 }
 
+// TestTheEndOfTheReaderIsNotTheEndOfAStop holds that a program comes to its end in order when Ctrl-C has ended the program that
+// reads its output, such as tee.
+func TestTheEndOfTheReaderIsNotTheEndOfAStop(t *testing.T) {
+	child := exec.CommandContext(t.Context(), os.Args[0])
+	child.Env = append(os.Environ(), "HANDWERK_TEST_PROGRAM=orderly", "TMPDIR="+t.TempDir())
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if lines := bufio.NewScanner(out); !lines.Scan() {
+		t.Fatalf("the program says nothing: %v", lines.Err())
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Wait(); err != nil {
+		t.Errorf("the program ends with %v", err)
+	}
+}
+
 // started starts a command, which runs this binary as the program of that mode, and returns the lines that it writes.
 func started(t *testing.T, child *exec.Cmd, mode string) *bufio.Scanner {
 	t.Helper()
