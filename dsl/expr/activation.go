@@ -102,7 +102,7 @@ func (a *activation) ResolveName(name string) (any, bool) {
 	case Params:
 		return map[string]any(a.scope.Params), true
 	case Now:
-		return s.Now, true
+		return s.Now.UTC(), true // or its text would depend on where the process runs
 	case Children:
 		return a.once(name, func(s *dsl.Subject) (any, error) { return a.children(s) })
 	case Related:

@@ -49,6 +49,19 @@ func TestTheTimesOfExpressions(t *testing.T) {
 	}
 }
 
+// TestNowIsInUTC holds that what an expression writes does not depend on the time zone of the process.
+func TestNowIsInUTC(t *testing.T) {
+	program, err := compiler(t).Alone(`string(now)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	noon := time.Date(2030, 1, 1, 17, 45, 0, 0, time.FixedZone("Asia/Kathmandu", 20700))
+	trial, err := program.Try(expr.Scope{Subject: &dsl.Subject{Object: &unstructured.Unstructured{}, Now: noon}})
+	if err != nil || trial.Value != "2030-01-01T12:00:00Z" {
+		t.Errorf("it is %v: %v", trial.Value, err)
+	}
+}
+
 // TestExpressionsThatGiveNoTimeAreRefused holds that a kind that is known before run time counts then.
 func TestExpressionsThatGiveNoTimeAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
