@@ -5,6 +5,7 @@ package apply
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,8 +24,8 @@ type update struct {
 }
 
 // roll applies the objects of the child. New objects are applied at once. Changed objects are applied only as long as
-// not more than allowed are unready. Objects that are unready already are changed at once: this loses nothing, and
-// the change may mend them. Objects that their controller has not observed yet count as unready, but may be ready, so
+// not more than allowed are unready, those that are new or were missing among them. Objects that are unready already are changed at
+// once: this loses nothing, and the change may mend them. Objects that their controller has not observed yet count as unready, but may be ready, so
 // they wait. The last ones, as many as the partition has, are not updated.
 func (u update) roll(ctx context.Context) {
 	st := u.state
@@ -38,6 +39,7 @@ func (u update) roll(ctx context.Context) {
 	}
 	now, later, down := u.divide(ctx, len(st.objects)-kept)
 	u.sender.send(ctx, now)
+	down = slices.DeleteFunc(down, u.isUpAtOnce)
 	left, more := u.batches(ctx, later, st.child.rollout.allowed(len(st.objects))-len(down))
 	if len(left) == 0 {
 		return
@@ -50,13 +52,17 @@ func (u update) roll(ctx context.Context) {
 	if len(left) < len(later) || len(now) > 0 {
 		most = secondLook
 	}
+	var labels []string
+	for _, o := range append(down, more...) {
+		labels = append(labels, o.label())
+	}
 	st.result.wait(most, "the rollout of %s (%d of %d are still to be updated; not ready: %s)",
-		st.child.name, len(left), len(st.objects), listed(append(down, more...), ", "))
+		st.child.name, len(left), len(st.objects), listed(labels, ", "))
 }
 
 // divide finds the objects that are applied now, and those that are applied later, as far as the limit allows. Down
-// names those that are not ready. Objects from the place of the limit on are not updated.
-func (u update) divide(ctx context.Context, limit int) (now, later []*object, down []string) {
+// are those that are not ready. Objects from the place of the limit on are not updated.
+func (u update) divide(ctx context.Context, limit int) (now, later, down []*object) {
 	var broken []*object // which are recreated
 	recreates := u.state.child.spec.Update == dsl.UpdateRecreate
 	for i, o := range u.state.objects {
@@ -64,9 +70,9 @@ func (u update) divide(ctx context.Context, limit int) (now, later []*object, do
 		if !known {
 			continue
 		}
-		up := u.counts(o)
+		up := o.live != nil && !o.ending() && u.isUp(o)
 		if !up {
-			down = append(down, o.label())
+			down = append(down, o)
 		}
 		switch {
 		case o.live == nil:
@@ -98,26 +104,17 @@ func (u update) look(ctx context.Context, o *object) (stale, known bool) {
 	return stale, o.err == nil
 }
 
-// counts reports whether an object counts as ready. An object that is being deleted does not. A missing one counts, unless the
-// child may be recreated: then it may be one that was deleted for its update.
-func (u update) counts(o *object) bool {
-	if spec := u.state.child.spec; o.live == nil {
-		return spec.Update != dsl.UpdateRecreate && spec.OnImmutable != dsl.RecreateChild
-	}
-	return !o.ending() && u.isUp(o)
-}
-
 // batches applies objects in batches, and continues while the applied ones are ready at once. It returns the
-// remaining objects, and the names of those that are not ready. A refused object counts as unready, because others
+// remaining objects, and those that are not ready. A refused object counts as unready, because others
 // are probably refused for the same reason.
-func (u update) batches(ctx context.Context, list []*object, free int) (left []*object, down []string) {
+func (u update) batches(ctx context.Context, list []*object, free int) (left, down []*object) {
 	for len(list) > 0 && free > len(down) && ctx.Err() == nil {
 		batch := list[:min(free-len(down), len(list))]
 		list = list[len(batch):]
 		u.sender.send(ctx, batch)
 		for _, o := range batch {
-			if o.err != nil || hasStatus(o.live) || !u.isUp(o) {
-				down = append(down, o.label())
+			if !u.isUpAtOnce(o) {
+				down = append(down, o)
 			}
 		}
 	}
@@ -135,6 +132,11 @@ func (u update) isUp(o *object) bool {
 		u.state.result.fail(o.label(), wrong(reasonUnresolved, "evaluating rollout.readyWhen: %w", err))
 	}
 	return err == nil && up
+}
+
+// isUpAtOnce reports whether an object that may just have been applied is ready. One with a status is looked at later.
+func (u update) isUpAtOnce(o *object) bool {
+	return o.err == nil && o.live != nil && !o.ending() && !hasStatus(o.live) && u.isUp(o)
 }
 
 // hasStatus reports whether the object has a status. If it was just applied, the status is about its earlier state.

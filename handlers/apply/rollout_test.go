@@ -62,15 +62,16 @@ func TestARolloutCounts(t *testing.T) {
 		list    string
 		want    []string
 	}{
-		"two at a time":                       {"{maxUnavailable: 2, readyWhen: child.status.ready}", nil, nil, "[a, b, c, d, e]", []string{"update Thing a", "update Thing b"}},
-		"a part, rounded up":                  {"{maxUnavailable: 21%, readyWhen: child.status.ready}", nil, nil, "[a, b, c, d, e]", []string{"update Thing a", "update Thing b"}},
-		"a part that is less than one":        {"{maxUnavailable: 1%, readyWhen: child.status.ready}", nil, nil, "[a, b, c, d, e]", []string{"update Thing a"}},
-		"all":                                 {"{maxUnavailable: 100%, readyWhen: child.status.ready}", nil, nil, "[a, b]", []string{"update Thing a", "update Thing b"}},
-		"one that is unready counts":          {"{maxUnavailable: 2, readyWhen: child.status.ready}", []string{"c"}, nil, "[a, b, c]", []string{"update Thing c", "update Thing a"}},
-		"those that are unready go at once":   {one, []string{"c", "d"}, nil, "[a, b, c, d]", []string{"update Thing c", "update Thing d"}},
-		"one that is missing is made freely":  {one, nil, []string{"c"}, "[a, b, c]", []string{"create Thing c", "update Thing a"}},
-		"one that is new is made freely":      {one, nil, nil, "[a, b, n]", []string{"create Thing n", "update Thing a"}},
-		"one that is wanted no more does not": {one, []string{"e"}, nil, "[a, b, c]", []string{"update Thing a"}},
+		"two at a time":                     {"{maxUnavailable: 2, readyWhen: child.status.ready}", nil, nil, "[a, b, c, d, e]", []string{"update Thing a", "update Thing b"}},
+		"a part, rounded up":                {"{maxUnavailable: 21%, readyWhen: child.status.ready}", nil, nil, "[a, b, c, d, e]", []string{"update Thing a", "update Thing b"}},
+		"a part that is less than one":      {"{maxUnavailable: 1%, readyWhen: child.status.ready}", nil, nil, "[a, b, c, d, e]", []string{"update Thing a"}},
+		"all":                               {"{maxUnavailable: 100%, readyWhen: child.status.ready}", nil, nil, "[a, b]", []string{"update Thing a", "update Thing b"}},
+		"one that is unready counts":        {"{maxUnavailable: 2, readyWhen: child.status.ready}", []string{"c"}, nil, "[a, b, c]", []string{"update Thing c", "update Thing a"}},
+		"those that are unready go at once": {one, []string{"c", "d"}, nil, "[a, b, c, d]", []string{"update Thing c", "update Thing d"}},
+		"one that is missing is made freely, and counts": {one, nil, []string{"c"}, "[a, b, c]", []string{"create Thing c"}},
+		"one that is new is made freely, and counts":     {one, nil, nil, "[a, b, n]", []string{"create Thing n"}},
+		"one that is new beside two that may be unready": {"{maxUnavailable: 2, readyWhen: child.status.ready}", nil, nil, "[a, b, n]", []string{"create Thing n", "update Thing a"}},
+		"one that is wanted no more does not":            {one, []string{"e"}, nil, "[a, b, c]", []string{"update Thing a"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -146,6 +147,19 @@ func TestARolloutStopsAtWhatIsRefused(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	calls(t, w, "refuse Thing a")
+}
+
+// TestARolloutStopsAtAMissingOneThatIsRefused holds that a child which somebody has deleted, and which cannot be made again, counts as
+// unready.
+func TestARolloutStopsAtAMissingOneThatIsRefused(t *testing.T) {
+	w := rolling(t, one)
+	delete(w.objects, "Thing c")
+	w.refused["Thing c"] = errBroken
+	w.spec("{v: '2', l: [a, b, c]}")
+	if err := w.run(dsl.Update); text(err) != "Thing ns/c: broken" {
+		t.Errorf("error %v", err)
+	}
+	calls(t, w, "refuse Thing c")
 }
 
 func TestAnObjectOfSomebodyElseIsNoPartOfARollout(t *testing.T) {

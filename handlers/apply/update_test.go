@@ -89,8 +89,11 @@ func TestAPartitionLeavesTheLastChildren(t *testing.T) {
 	}
 	w.spec("{v: '2', p: 2, l: [a, b, c, d]}")
 	w.newCalls()
-	waits(t, w.run(dsl.Update), "the rollout of pods (1 of 4 are still to be updated; not ready: Thing a)")
-	calls(t, w, "create Thing d", "update Thing a")
+	waits(t, w.run(dsl.Update), "the rollout of pods (2 of 4 are still to be updated; not ready: Thing d)")
+	calls(t, w, "create Thing d")
+	w.collect()
+	waits(t, w.run(dsl.Child), "the rollout of pods (1 of 4 are still to be updated; not ready: Thing a)")
+	calls(t, w, "update Thing a")
 	w.collect()
 	if err := w.run(dsl.Child); err != nil {
 		t.Fatal(err)
