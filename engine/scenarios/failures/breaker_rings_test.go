@@ -369,20 +369,33 @@ func TestARollOutIsNoRing(t *testing.T) {
 // TestTwoOperatorsThatUndoEachOtherAreALoop holds that the breaker counts a pass that writes the same as one before it, also
 // where another operator undoes these writes.
 func TestTwoOperatorsThatUndoEachOtherAreALoop(t *testing.T) {
-	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
-		foo.Owns(scene.ConfigMaps)
-		foo.OnReconcile("keep", j.Note("keep", func(ctx context.Context, r *dsl.Request) error {
-			_, err := r.Children.Apply(ctx, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "c"}, "data": map[string]any{"v": "ours"}})
-			return err
-		}))
-	}, Play: func(s *scene.Stage) {
-		s.Begin()
-		for range 100 {
-			s.Update(scene.ConfigMaps, "default", "c", func(o *unstructured.Unstructured) { o.Object["data"] = map[string]any{"v": "theirs"} })
-			s.Advance(10 * time.Millisecond)
-		}
-		if n := len(s.Take()); n < 30 || n > 45 || len(s.LoopEvents()) != 1 {
-			s.T.Errorf("%d calls, Events %+v", n, s.LoopEvents())
-		}
-	}})
+	tests := map[string]struct {
+		spec   dsl.ChildSpec
+		theirs func(o *unstructured.Unstructured)
+	}{
+		"a value of the template": {dsl.ChildSpec{}, func(o *unstructured.Unstructured) { o.Object["data"] = map[string]any{"v": "theirs"} }},
+		"a field that the template lacks, where drift is strict": {dsl.ChildSpec{Drift: dsl.DriftStrict}, func(o *unstructured.Unstructured) {
+			o.SetLabels(map[string]string{"theirs": "x"})
+		}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+				foo.Owns(scene.ConfigMaps)
+				foo.OnReconcile("keep", j.Note("keep", func(ctx context.Context, r *dsl.Request) error {
+					_, err := r.Children.Apply(ctx, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "c"}, "data": map[string]any{"v": "ours"}}, tt.spec)
+					return err
+				}))
+			}, Play: func(s *scene.Stage) {
+				s.Begin()
+				for range 100 {
+					s.Update(scene.ConfigMaps, "default", "c", tt.theirs)
+					s.Advance(10 * time.Millisecond)
+				}
+				if n := len(s.Take()); n < 30 || n > 45 || len(s.LoopEvents()) != 1 {
+					s.T.Errorf("%d calls, Events %+v", n, s.LoopEvents())
+				}
+			}})
+		})
+	}
 }
