@@ -321,8 +321,12 @@ type Relation struct {
 	Holding
 	// One says that the relation selects at most one object, by its name.
 	One bool
-	// Select returns the selection for the subject's object. The subject has neither children nor related objects.
-	// It must be quick. Nil selects all objects. Its error is returned to handlers that read the relation.
+	// After are the names of relations, declared before this one, whose objects Select reads in the subject's Related, which
+	// has no others. When these objects change, Select is asked again.
+	After []string
+	// Select returns the selection for the subject's object. The subject has no children, and of related objects those of
+	// After, which it must not change. It must be quick. Nil selects all objects. Its error is returned to handlers that read
+	// the relation.
 	Select func(s *Subject) (Selection, error)
 }
 

@@ -177,6 +177,11 @@ func (r *Resource) checkRelations(c check) {
 		if relation.Resource.Resource == "" {
 			c.fault(at+"resource", "it has no resource")
 		}
+		for _, name := range relation.After {
+			if !slices.ContainsFunc(r.relations[:i], func(other Relation) bool { return other.Name == name }) {
+				c.fault(strings.TrimSuffix(at, "."), "it reads related.%s, which is not declared before it", name)
+			}
+		}
 		if _, err := labels.Parse(relation.LabelSelector); err != nil {
 			c.fault(at+"selector", "want a label selector: %w", err)
 		}

@@ -5,6 +5,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -21,9 +22,9 @@ type relation struct {
 	Name      string           `yaml:"name" required:"true" doc:"The name in expressions: related.<name>. Letters, digits and _."`
 	Resource  dsl.ResourceName `yaml:"resource" required:"true" doc:"The resource in kubectl's spelling. It is watched."`
 	Namespace string           `yaml:"namespace" doc:"The namespace of the related objects; may have ${…}. Default: that of the object; * means all."`
-	Object    string           `yaml:"object" doc:"The name of a single object; may have ${…}. Then related.<name> is that object, otherwise it is a list."`
+	Object    string           `yaml:"object" doc:"The name of a single object; may have ${…}, which may read the relations above this one, as in ${related.settings.data.secret}. Then related.<name> is that object, otherwise it is a list."`
 	Selector  *selector        `yaml:"selector" min:"1" doc:"Which objects are related; the API server selects, unless a value has ${…}. Absent: all."`
-	Where     form.Predicate   `yaml:"where" doc:"Which objects are related: it must be true for an object, as in object.spec.class == self.spec.class. Absent: it always is."`
+	Where     form.Predicate   `yaml:"where" doc:"Which objects are related: it must be true for an object, as in object.spec.class == self.spec.class. It may read the relations above this one. Absent: it always is."`
 	holding
 }
 
@@ -57,8 +58,47 @@ func (w *watched) relation(at path, of *relation) {
 	}
 	w.exists(at.Key("resource"), of.Resource)
 	out.Holding = of.holding.held(w, at, func(s shape.Schemas) *spec.Schema { return s.Related[of.Name].Schema })
-	out.Select = s.selection
+	out.Select, out.After = s.selection, w.after(at, s)
 	w.out.Relates(out)
+}
+
+// after returns the relations whose objects a relation reads. It notes a fault where these are not above it: so no relations choose
+// by each other in a circle.
+func (w *watched) after(at path, s *selecting) (out []string) {
+	known := w.out.Relations()
+	for _, one := range []struct {
+		key      string
+		programs []*expr.Program
+	}{
+		{"namespace", programsOf(s.namespace)}, {"object", programsOf(s.object)}, {"selector", programsOf(s.labels)}, {"where", []*expr.Program{s.where}},
+	} {
+		for _, program := range one.programs {
+			if program == nil {
+				continue // there is none, or it has a fault
+			}
+			names, whole := program.Related()
+			if whole {
+				w.Fault(at.Key(one.key), "name the relation that is meant, as in related.settings")
+			}
+			for _, name := range names {
+				switch {
+				case !slices.ContainsFunc(known, func(r dsl.Relation) bool { return r.Name == name }):
+					w.Fault(at.Key(one.key), "related.%s is not there: a relation knows those above it", name)
+				case !slices.Contains(out, name):
+					out = append(out, name)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// programsOf returns the expressions of a template, which may be nil.
+func programsOf(t *expr.Template) []*expr.Program {
+	if t == nil {
+		return nil
+	}
+	return t.Programs()
 }
 
 // text compiles a text that may contain ${…}. A missing or faulty text gives nil.
@@ -92,7 +132,8 @@ func (c *compiling) template(at path, tree any) *expr.Template {
 // withoutIndexes are the messages for indexes and outcomes in relations. A change of these would not trigger the
 // selection again.
 var withoutIndexes = map[string]string{
-	expr.Indexes: "is not there in a relation (a handler can read it)", expr.Handlers: "is not there in a relation (a handler can read it)",
+	expr.Children: "is not there in a relation (a handler can read them)",
+	expr.Indexes:  "is not there in a relation (a handler can read it)", expr.Handlers: "is not there in a relation (a handler can read it)",
 }
 
 // labelTemplate compiles a selector with ${…} in its values; nil if it has none.

@@ -7,6 +7,8 @@
 package related
 
 import (
+	"slices"
+
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -76,6 +78,14 @@ func New(s Settings) *Index {
 		x.relations = append(x.relations, one)
 	}
 	return x
+}
+
+// named returns the relation of a name, or nil.
+func (x *Index) named(name string) *relation {
+	if i := slices.IndexFunc(x.relations, func(one *relation) bool { return one.Name == name }); i >= 0 {
+		return x.relations[i]
+	}
+	return nil
 }
 
 // Feeds yields the names of the relations with their feeds.

@@ -5,8 +5,10 @@ package related
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
 
@@ -33,6 +35,25 @@ func (s *selection) choose(what func(*dsl.Subject) (dsl.Selection, error), about
 	if broke := guard.Call("relation", func() { s.Selection, s.err = what(about) }); broke != nil {
 		s.err = broke
 	}
+}
+
+// awaits ends a selection that cannot be chosen because what it is chosen by cannot be seen.
+func (s *selection) awaits(err, unsynced error) {
+	s.err, s.unsynced, s.looked = err, unsynced, err != nil || unsynced != nil
+}
+
+// trees returns private copies of the selected objects of a relation.
+func (s *selection) trees(name string) ([]*unstructured.Unstructured, error) {
+	if err := cmp.Or(s.err, s.unsynced); err != nil {
+		return nil, fmt.Errorf("reading related objects of %s: %w", name, err)
+	}
+	out := make([]*unstructured.Unstructured, 0, len(s.objects))
+	for _, o := range s.objects {
+		if tree := o.Tree(); tree != nil {
+			out = append(out, tree)
+		}
+	}
+	return out, nil
 }
 
 // selects reports whether the object is one of those selected.

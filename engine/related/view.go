@@ -66,6 +66,8 @@ type View struct {
 
 	mu         sync.Mutex
 	selections []*selection // by relation, nil before somebody asks
+	// chosen are the objects of relations that others choose by, once for all choices and conditions of the pass.
+	chosen map[string][]*unstructured.Unstructured
 }
 
 var _ dsl.Related = (*View)(nil)
@@ -90,31 +92,20 @@ func (v *View) Get(name string) ([]*unstructured.Unstructured, error) {
 	if v.refused != nil {
 		return nil, dsl.Permanent(fmt.Errorf("reading related objects of %s: %w", name, v.refused))
 	}
-	i := slices.IndexFunc(v.index.relations, func(one *relation) bool { return one.Name == name })
-	if i < 0 {
+	one := v.index.named(name)
+	if one == nil {
 		return nil, dsl.Permanent(fmt.Errorf("reading related objects: there is no relation %q", name))
 	}
-	s := v.see(v.index.relations[i])
-	if err := cmp.Or(s.err, s.unsynced); err != nil {
-		return nil, fmt.Errorf("reading related objects of %s: %w", name, err)
-	}
-	out := make([]*unstructured.Unstructured, 0, len(s.objects))
-	for _, o := range s.objects {
-		if tree := o.Tree(); tree != nil {
-			out = append(out, tree)
-		}
-	}
-	return out, nil
+	return v.see(one).trees(name)
 }
 
 // Absent names the object that a relation selects by its name when it is not there; see [dsl.Related]. Where labels or a
 // condition select, too, the object may be there and not be selected.
 func (v *View) Absent(name string) string {
-	i := slices.IndexFunc(v.index.relations, func(one *relation) bool { return one.Name == name })
-	if i < 0 || v.refused != nil || v.index.settings.Resource.OfSecrets() { // of a Secret, the name may be a value
+	one, of := v.index.named(name), v.index.settings.Resource
+	if one == nil || v.refused != nil || of.OfSecrets() || of.AfterSecrets(one.Relation) { // of a Secret, the name may be a value
 		return ""
 	}
-	one := v.index.relations[i]
 	s := v.see(one)
 	if !one.One || one.LabelSelector != "" || s.err != nil || s.unsynced != nil || len(s.objects) > 0 ||
 		len(s.Names) != 1 || s.Names[0] == "" || s.Labels != nil || s.Match != nil {
@@ -135,14 +126,18 @@ func (v *View) Refresh(was State, changes *inbox.Related) (again time.Duration) 
 	moved := was.version != version
 	v.state = State{version, make([]sight, len(v.index.relations))}
 	copy(v.state.relations, was.relations)
+	others := map[string]bool{} // relations that select something else, or objects that have changed
+	changed := func(name string) bool { return others[name] }
 	for i, one := range v.index.relations {
 		last := &v.state.relations[i]
-		affected := changes != nil && v.affected(one, changes)
+		affected := changes != nil && v.affected(one, changes) || slices.ContainsFunc(one.After, changed)
 		if !first && !affected && !last.unsynced && (!moved || v.steady(one)) {
 			continue
 		}
 		now, wait := v.look(one, *last)
-		v.changed = v.changed || !first && !now.same(*last)
+		if !first && !now.same(*last) {
+			v.changed, others[one.Name] = true, true
+		}
 		if *last = now; again == 0 || wait > 0 && wait < again {
 			again = wait
 		}
@@ -223,6 +218,11 @@ func (v *View) affected(one *relation, changes *inbox.Related) bool {
 func (v *View) see(one *relation) *selection {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	return v.seeLocked(one)
+}
+
+// seeLocked is see. The lock is held.
+func (v *View) seeLocked(one *relation) *selection {
 	s := v.chooseLocked(one)
 	if s.looked || s.err != nil {
 		return s
@@ -248,10 +248,13 @@ func (v *View) chooseLocked(one *relation) *selection {
 	}
 	s := &selection{}
 	v.selections[one.number] = s
+	if s.awaits(v.before(one)); s.looked {
+		return s
+	}
 	if one.Select != nil {
 		o, with := v.owner, v.index.settings
 		s.choose(one.Select, &dsl.Subject{
-			Object: o.Object.DeepCopy(), Now: o.Now, Made: with.Resource.Makes, Secrets: with.Resource.RelationSecrets(one.Relation),
+			Object: o.Object.DeepCopy(), Now: o.Now, Related: v.earlier(one), Made: with.Resource.Makes, Secrets: with.Resource.RelationSecrets(one.Relation),
 			Log: with.Log.WithValues("namespace", o.Key.Namespace, "name", o.Key.Name),
 		})
 	}

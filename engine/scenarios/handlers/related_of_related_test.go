@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package handlers_test
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+)
+
+// byClass selects Secrets by what a ConfigMap says, and ConfigMaps by what these Secrets have as labels.
+const byClass = `{resource: foos.v1.example.com,
+	related: [
+		{name: class, resource: configmaps.v1, object: "${self.spec.color}"},
+		{name: secrets, resource: secrets.v1, selector: {matchLabels: {class: "${related.class.data.class}"}}},
+		{name: notes, resource: configmaps.v1, where: "related.secrets.exists(s, s.metadata.name == object.data.?of.orValue(''))"}],
+	handlers: [{id: report, set: {status: {
+		secrets: "${related.secrets.map(s, s.metadata.name).join(' ')}",
+		notes: "${related.notes.map(n, n.data.text).join(' ')}"}}}]}`
+
+// secretOf is a Secret of a class.
+func secretOf(name, class string) string {
+	return `{apiVersion: v1, kind: Secret, metadata: {name: ` + name + `, namespace: default, labels: {class: ` + class + `}}}`
+}
+
+// note is a ConfigMap with a text about a Secret.
+func note(name, of, text string) string {
+	return `{apiVersion: v1, kind: ConfigMap, metadata: {name: ` + name + `, namespace: default}, data: {of: ` + of + `, text: ` + text + `}}`
+}
+
+// TestRelationsChooseByWhatOthersSelect holds that an owner is handled again when an object in the middle changes what is
+// selected, when one at the end changes, and that what it does not select any more wakes it no more.
+func TestRelationsChooseByWhatOthersSelect(t *testing.T) {
+	scene.PlayVersions(t, func(v *scene.Versions) {
+		for _, one := range []string{
+			`{apiVersion: v1, kind: ConfigMap, metadata: {name: red, namespace: default}, data: {class: gold}}`,
+			secretOf("a", "gold"), secretOf("b", "tin"), note("na", "a", "about-a"), note("nb", "b", "about-b"),
+		} {
+			v.Create(one)
+		}
+		want := func(secrets, notes any) {
+			t.Helper()
+			v.Settle()
+			v.WantField("status.secrets", secrets)
+			v.WantField("status.notes", notes)
+		}
+		v.NextResources(byClass)
+		want("a", "about-a")
+		v.Update(scene.ConfigMaps, "default", "red", scene.SetField("tin", "data", "class"))
+		want("b", "about-b")
+		v.Update(scene.ConfigMaps, "default", "nb", scene.SetField("more", "data", "text"))
+		want("b", "more")
+		v.Create(secretOf("c", "tin"))
+		v.Create(note("nc", "c", "about-c"))
+		want("b c", "more about-c")
+		v.Delete(scene.ConfigMaps, "default", "red")
+		want(nil, nil) // what is selected is not known
+		v.Create(`{apiVersion: v1, kind: ConfigMap, metadata: {name: red, namespace: default}, data: {class: gold}}`)
+		want("a", "about-a")
+		v.Process.Restart()
+		v.Settle()
+		v.Forget()
+		v.Update(scene.ConfigMaps, "default", "nc", scene.SetField("unseen", "data", "text"))
+		v.Advance(time.Hour)
+		v.Wrote()
+	})
+}
+
+// TestAChangeAtTheEndWhileTheMiddleMovesIsSeen holds that the objects at the end count as they are, whichever change comes first.
+func TestAChangeAtTheEndWhileTheMiddleMovesIsSeen(t *testing.T) {
+	scene.PlayVersions(t, func(v *scene.Versions) {
+		for _, one := range []string{
+			`{apiVersion: v1, kind: ConfigMap, metadata: {name: red, namespace: default}, data: {class: gold}}`,
+			secretOf("a", "gold"), note("na", "a", "about-a"),
+		} {
+			v.Create(one)
+		}
+		v.NextResources(byClass)
+		v.Settle()
+		v.HoldWatches(scene.ConfigMaps)
+		v.Update("secrets.v1", "default", "a", func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"class": "tin"}) })
+		v.Settle()
+		v.WantField("status.secrets", "")
+		v.Update(scene.ConfigMaps, "default", "na", scene.SetField("changed", "data", "text"))
+		v.Update(scene.ConfigMaps, "default", "red", scene.SetField("tin", "data", "class"))
+		v.ReleaseWatches(scene.ConfigMaps)
+		v.Advance(time.Minute)
+		v.WantField("status.secrets", "a")
+		v.WantField("status.notes", "changed")
+	})
+}
