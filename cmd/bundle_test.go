@@ -230,6 +230,14 @@ resources:
 	if diff := cmp.Diff(files, mounted); diff != "" {
 		t.Errorf("what is mounted (-want +got):\n%s", diff)
 	}
+	if err := os.WriteFile(filepath.Join(dir, "parts/log.yaml"), []byte(files["parts/log.yaml"]+"# more\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	objects = bundled(t, standard(t), "--config="+dir)
+	volume = at(objects["Deployment handwerk-foo"], "spec", "template", "spec", "volumes").([]any)[0]
+	if again := at(volume, "configMap", "name"); again == name {
+		t.Errorf("a changed part is in the ConfigMap %s, too, so the Deployment does not roll", again)
+	}
 }
 
 // TestBundleRefuses holds which configurations cannot be deployed.

@@ -167,6 +167,9 @@ func (p *program) write(f *initFlags, files []newFile) error {
 	}
 	for _, file := range files {
 		name := filepath.Join(f.dir, file.name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return err
+		}
 		if err := os.WriteFile(name, []byte(file.text), 0o644); err != nil {
 			return err
 		}

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -69,21 +68,26 @@ func (p *program) initSample(f *initFlags, c *cobra.Command) error {
 		return wrong("there is no sample %q (there are %s)", f.sample, p.sampleNames(" "))
 	}
 	f.dir = cmp.Or(f.dir, f.name, f.sample)
-	names, err := fs.Glob(p.samples, path.Join(f.sample, "*"))
+	files, err := p.sampleFiles(f.sample)
 	if err != nil {
 		return err
-	}
-	var files []newFile
-	for _, name := range names {
-		text, err := fs.ReadFile(p.samples, name)
-		if err != nil {
-			return err
-		}
-		files = append(files, newFile{path.Base(name), string(text)})
 	}
 	if err := p.write(f, files); err != nil {
 		return err
 	}
 	fmt.Fprintf(p.Out, "\nnext, play with it:\n  operator play --config %s --examples\n", filepath.ToSlash(f.dir))
 	return nil
+}
+
+// sampleFiles returns the files of a sample, with those of its folders, such as its parts.
+func (p *program) sampleFiles(sample string) (files []newFile, err error) {
+	err = fs.WalkDir(p.samples, sample, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(p.samples, name)
+		files = append(files, newFile{filepath.FromSlash(strings.TrimPrefix(name, sample+"/")), string(text)})
+		return err
+	})
+	return files, err
 }

@@ -16,6 +16,7 @@ import (
 var carried = fstest.MapFS{
 	"first/operator.yaml": {Data: []byte("kind: Operator\n")},
 	"first/example.yaml":  {Data: []byte("kind: First\n")},
+	"first/parts/a.yaml":  {Data: []byte("kind: Part\n")},
 	"second/crd.yaml":     {Data: []byte("kind: Second\n")},
 }
 
@@ -25,7 +26,7 @@ func TestInitWritesOutASample(t *testing.T) {
 	if code := b.execute(t.Context(), strings.Fields("init --sample first there")); code != exitOK {
 		t.Fatalf("exit code %d: %s", code, b.err.String())
 	}
-	want := "wrote there/example.yaml\nwrote there/operator.yaml\n\nnext, play with it:\n  operator play --config there --examples\n"
+	want := "wrote there/example.yaml\nwrote there/operator.yaml\nwrote there/parts/a.yaml\n\nnext, play with it:\n  operator play --config there --examples\n"
 	if diff := cmp.Diff(want, b.out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -50,10 +50,10 @@ func runSample(t *testing.T, name string, namespaces []string, rules []rbacv1.Po
 
 // sampleMain is the main package of a sample that has functions in Go, and otherwise the operator's.
 func sampleMain(name string) string {
-	if _, err := os.Stat(filepath.Join("../../samples", name, "main.go")); err != nil {
-		return "cmd/operator"
+	if exists(filepath.Join("../../samples", name, "main.go")) {
+		return "samples/" + name
 	}
-	return "samples/" + name
+	return "cmd/operator"
 }
 
 // sampleFile is a copy of a sample in which each replacement is made of an old text by a new one.
@@ -68,7 +68,19 @@ func sampleFile(t *testing.T, name string, replacements ...string) string {
 			t.Fatalf("the sample %s has no %q", name, replacements[i])
 		}
 	}
-	return write(t, strings.NewReplacer(replacements...).Replace(string(data)))
+	file := write(t, strings.NewReplacer(replacements...).Replace(string(data)))
+	if parts := filepath.Join("../../samples", name, "parts"); exists(parts) {
+		if err := os.CopyFS(filepath.Join(filepath.Dir(file), "parts"), os.DirFS(parts)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return file
+}
+
+// exists reports whether there is a file.
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
 }
 
 // made are the verbs that apply needs for a kind of children.
