@@ -53,10 +53,16 @@ type document struct {
 	lines  []string
 }
 
-// open opens a document in the editor.
+// open opens a document in the editor, which begins with the head of an operator.
 func (s *server) open(text string) document {
 	s.t.Helper()
-	before, after, _ := strings.Cut(head+text, cursor)
+	return s.openWhole(head + text)
+}
+
+// openWhole opens a document in the editor.
+func (s *server) openWhole(text string) document {
+	s.t.Helper()
+	before, after, _ := strings.Cut(text, cursor)
 	folder, err := filepath.Abs(".")
 	if err != nil {
 		s.t.Fatal(err)
