@@ -152,7 +152,11 @@ func oneAction(d *form.Decoder, p path, n *yaml.Node, out any, what string, took
 		}
 	}
 	known := in.known()
-	ok := d.Struct(p, n, out, &form.Others{Names: known, Take: take, Strayed: func() { strayed = true }})
+	others := &form.Others{Names: known, Take: take, Strayed: func() { strayed = true }}
+	if _, part := out.(*partDocument); part {
+		others.Elsewhere = elsewhere
+	}
+	ok := d.Struct(p, n, out, others)
 	if slices.Contains(form.Fields(reflect.TypeOf(out).Elem()), steps) && d.Has(p.Key(steps)) {
 		if took.action != "" {
 			d.FaultKey(p.Key(steps), "a %s has one action or steps, this one has %s already", what, took.action)
@@ -163,4 +167,12 @@ func oneAction(d *form.Decoder, p path, n *yaml.Node, out any, what string, took
 		d.Missing(p, steps, "a %s has an action (%s)", what, words.Hint("", known))
 	}
 	return ok
+}
+
+// elsewhere says that what a part cannot have is the handler's that uses it.
+func elsewhere(name string) string {
+	if slices.Contains(form.Fields(reflect.TypeFor[handler]()), name) {
+		return "the handler that uses the part has it"
+	}
+	return ""
 }

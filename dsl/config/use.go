@@ -38,6 +38,10 @@ func (u *use) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
 	u.at = p
 	in := d.With.(*input)
 	in.uses = append(in.uses, u)
+	if form.IsText(n) && n.Value != "" {
+		d.FaultAt(n, p, "want a map, as in {file: parts/web.yaml}, found %s", form.Found(n))
+		return false
+	}
 	return d.Struct(p, n, u, nil)
 }
 

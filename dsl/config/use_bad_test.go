@@ -56,6 +56,9 @@ func badParts() map[string]map[string]string {
   # want+-1: want a type or a map of fields, found a list
 log: {message: a}`)),
 		"names of parameters":                 one(`{file: parts/a.yaml}`, note("parameters: {self: string, a-b: string} # want@14: is no name for a parameter: it is a variable # want@28: is no name for a parameter: want letters\nlog: {message: a}")),
+		"a parameter of params":               one(`{file: parts/a.yaml, with: {text: a}}`, note("parameters: {text: string | required=true}\nlet: {shown: text}\nlog: {message: \"${params.text + shown}\"} # want@26: unknown parameter \"text\" of a Go function: that of the part is a variable (write text)")),
+		"a text for a use":                    one("parts/a.yaml # want@14: want a map, as in {file: parts/web.yaml}, found the text", line),
+		"what a handler has":                  one("{file: parts/a.yaml}", note("causes: [create] # want@1: unknown field (the handler that uses the part has it)\nlog: {message: a}")),
 		"no parameters":                       one(`{file: parts/a.yaml}`, note("parameters: {} # want: must not be empty\nlog: {message: a}")),
 		"parts that use each other":           of(user("{file: parts/a.yaml}"), note("use: {file: parts/b.yaml}"), note("use: {file: parts/a.yaml} # want@13: the parts use each other in a circle: parts/a.yaml → parts/b.yaml → parts/a.yaml")),
 		"a part that uses itself":             one("{file: ./parts/a.yaml}", note("use: {file: parts/a.yaml} # want: in a circle: parts/a.yaml → parts/a.yaml")),

@@ -46,6 +46,12 @@ func (l *Lets) PartName(name string) string {
 	return name
 }
 
+// IsParameter reports whether a variable of the expression is the parameter of a part.
+func (p *Program) IsParameter(name string) bool {
+	found := p.compiler.lets.find(name)
+	return found != nil && found.Parameter != nil
+}
+
 // PartNames returns names of children as an expression has them, sorted: in a part that is used with a name they differ from
 // those in the resource.
 func (p *Program) PartNames(names []string) []string {

@@ -24,6 +24,8 @@ type Others struct {
 	Take func(name string, at Path, value *yaml.Node)
 	// Strayed is called for each other entry.
 	Strayed func()
+	// Elsewhere says where an entry belongs that is unknown here, for its message; empty if that is not known. Optional.
+	Elsewhere func(name string) string
 }
 
 // Struct fills the struct that out points to from a map; rest may be nil.
@@ -59,6 +61,9 @@ func (d *Decoder) structure(place Path, n *yaml.Node, out reflect.Value, rest *O
 			hint := words.Hint(name, known)
 			if d.Foreign != nil && !near {
 				hint = d.Foreign.Stray
+			}
+			if rest.Elsewhere != nil && !near {
+				hint = cmp.Or(rest.Elsewhere(name), hint)
 			}
 			d.FaultKey(at, "unknown %s (%s)", d.What, hint)
 			if near {

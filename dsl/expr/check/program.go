@@ -186,6 +186,8 @@ func (in *inspector) parameter(e ast.Expr, selection ast.SelectExpr, s *scope) {
 	_, macros := s.find(expr.Params)
 	switch asked := slices.Contains(in.sure, expr.Params+"."+name); {
 	case macros || asked:
+	case in.part(e).IsParameter(name):
+		in.issue(e, "unknown parameter %q of a Go function: that of the part is a variable (write %s)", name, name)
 	case len(in.schemas.Params) == 0:
 		in.issue(e, "unknown parameter %q: the handler has no with (want with: {%s: …})", name, name)
 	default:
@@ -223,13 +225,17 @@ func (in *inspector) unknownField(of ast.Expr, fields fieldSet, name string) str
 	}
 	names := fields.names()
 	if _, named := fields.(*namedFields); named {
-		program := in.program
-		if _, let, _ := program.Let(of); let != nil {
-			program = let
-		}
-		names = program.PartNames(names)
+		names = in.part(of).PartNames(names)
 	}
 	return expr.Unknown(fields.what(), name, in.within(of, fields), names)
+}
+
+// part returns the program that has a part of the expression: itself, or that of a let.
+func (in *inspector) part(e ast.Expr) *expr.Program {
+	if _, let, _ := in.program.Let(e); let != nil {
+		return let
+	}
+	return in.program
 }
 
 // within names the object that should have the field.
