@@ -97,7 +97,7 @@ func beyond() []beyondSchema {
 			`the part has steps, `, `which have no object \(used at `, `with: is for call: the values of a part`, `includeWhen: is for handlers that apply`, `a part has a file of its own`, `there is no part in here`,
 		}},
 		{"a part says what its parameters are", []string{
-			`use\.with\.\w+: want `, `should be less than or equal to`, `the value may be absent, and the parameter is required`, `params is not there in the values`, `is no name for a parameter: `, `is no name for children: `, `is for parts that make children`, `is not there: a relation knows those above it`, `name the relation that is meant`, `does not hold what the template of child`, `does not hold the status of the children`, `which fields the template of child \w+ sets is not known`,
+			`use\.with\.\w+: want `, `should be less than or equal to`, `the value may be absent, and the parameter is required`, `params is not there in the values`, `is no name for a parameter: `, `is no name for children: `, `is for parts that make children`, `is another one than that of child`, `the child needs child \w+ of the same group`, `is not there: a relation knows those above it`, `name the relation that is meant`, `does not hold what the template of child`, `does not hold the status of the children`, `which fields the template of child \w+ sets is not known`,
 			`parameters\.\w+: (unknown type|immutable and validation|want an integer)`, `there is a parameter \w+ already`,
 		}},
 		{"there are other documents of the operator", []string{

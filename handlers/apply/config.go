@@ -52,6 +52,7 @@ type options struct {
 type rolloutConfig struct {
 	MaxUnavailable share          `yaml:"maxUnavailable" required:"maxUnavailable is required: a whole number of at least 1, or a percentage as in 25%" doc:"How many children may be unready at a time: a number, or a percentage as in 25%, rounded up, at least 1."`
 	Partition      portion        `yaml:"partition" doc:"How many children, the last ones, stay as they are, as in a StatefulSet: a whole number, or an expression that gives one. Default: 0."`
+	Group          string         `yaml:"group" doc:"A name. Rollouts of one handler with the same group are one: maxUnavailable, which is the same in all, counts their children together. They are updated in the order of the children's names. Absent: a rollout of its own."`
 	ReadyWhen      form.Predicate `yaml:"readyWhen" doc:"When an updated child is ready; the variable child is the live object. Default: the child's own readyWhen, else ready(child)."`
 }
 

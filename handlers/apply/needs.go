@@ -36,7 +36,38 @@ func (p *parser) needs(children map[string]*child) *graph.Graph {
 		return g
 	}
 	bind(children, edges)
+	p.together(children, edges)
 	return graph.New(edges)
+}
+
+// together makes the children of a rollout's group need the same others, so that all of them are known when the first one is updated.
+func (p *parser) together(children map[string]*child, edges map[string][]string) {
+	groups := map[string][]*child{}
+	for _, c := range sorted(children) {
+		if c.rollout != nil && c.rollout.group != "" {
+			groups[c.rollout.group] = append(groups[c.rollout.group], c)
+		}
+	}
+	for name, all := range groups {
+		var needs []string
+		for _, c := range all {
+			if first := all[0]; c.rollout.share != first.rollout.share {
+				p.fault([]string{c.own, "rollout", "maxUnavailable"}, "is another one than that of child %s, which is of the group %s, too", first.own, name)
+			}
+			for _, other := range all {
+				if c != other && reaches(edges, c.name, other.name) {
+					p.fault([]string{c.own, "rollout", "group"}, "the child needs child %s of the same group, so it is updated after that: take one of them out of the group", other.own)
+					return
+				}
+			}
+			needs = append(needs, c.needs...)
+		}
+		slices.Sort(needs)
+		for _, c := range all {
+			c.needs = slices.Compact(slices.Clone(needs))
+			edges[c.name] = c.needs
+		}
+	}
 }
 
 // references returns the names of the children that expressions of a child use.

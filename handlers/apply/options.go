@@ -83,6 +83,8 @@ type rollout struct {
 	// share limits how many may be unready at a time.
 	share
 	ready *condition
+	// group is the name of the rollouts that are one with it; empty for none.
+	group string
 	// partition gives how many children, the last ones, are not updated; nil means none.
 	partition *expr.Template
 }
@@ -117,7 +119,7 @@ func (p *parser) rollout(c *child, at []string, config *childConfig) *rollout {
 	if ready == "" && config.ReadyWhen != "" {
 		ready, from = config.ReadyWhen, below(at, "readyWhen")
 	}
-	out := &rollout{share: config.Rollout.MaxUnavailable, ready: p.predicate(p.eachLive, from, cmp.Or(string(ready), "ready(child)"))}
+	out := &rollout{share: config.Rollout.MaxUnavailable, group: config.Rollout.Group, ready: p.predicate(p.eachLive, from, cmp.Or(string(ready), "ready(child)"))}
 	if partition := config.Rollout.Partition.value; partition != nil {
 		out.partition = p.tree(p.one, partition, below(at, "rollout", "partition"))
 		c.spec.Update = cmp.Or(c.spec.Update, dsl.UpdateInPlace) // given, so that each child says what it was made from

@@ -16,37 +16,66 @@ import (
 // secondLook is how soon a rollout checks its updates again if no event comes before.
 const secondLook = 10 * time.Second
 
-// update applies the objects of a child with a rollout.
+// update applies the objects of children with one rollout.
 type update struct {
 	*desired
 	sender sender
-	state  *state
+	// states are those of the children, several if they are of one group.
+	states []*state
 }
 
-// roll applies the objects of the child. New objects are applied at once. Changed objects are applied only as long as
+// rollouts returns the children of a level that have a rollout, those of a group together.
+func rollouts(level []*state) (out [][]*state) {
+	groups := map[string]int{}
+	for _, st := range level {
+		if st.child.rollout == nil {
+			continue
+		}
+		group := st.child.rollout.group
+		if i, found := groups[group]; found && group != "" {
+			out[i] = append(out[i], st)
+			continue
+		}
+		groups[group] = len(out)
+		out = append(out, []*state{st})
+	}
+	return out
+}
+
+// allowed returns how many objects may be unready at a time.
+func (u update) allowed() int {
+	all := 0
+	for _, st := range u.states {
+		all += len(st.objects)
+	}
+	return u.states[0].child.rollout.allowed(all)
+}
+
+// of returns the state of an object's child.
+func (u update) of(o *object) *state {
+	return u.states[slices.IndexFunc(u.states, func(st *state) bool { return st.child == o.child })]
+}
+
+// roll applies the objects of the children. New objects are applied at once. Changed objects are applied only as long as
 // not more than allowed are unready, those that are new or were missing among them. Objects that are unready already are changed at
 // once: this loses nothing, and the change may mend them. Objects that their controller has not observed yet count as unready, but may be ready, so
 // they wait. The last ones, as many as the partition has, are not updated.
 func (u update) roll(ctx context.Context) {
-	st := u.state
-	scope := u.inputs.scope(nil)
-	kept, err := st.child.rollout.kept(scope, len(st.objects))
-	if err != nil {
-		if st.open = true; u.unresolved(st, st.child.label(""), err, st.child.rollout.partition.Programs(), scope) {
-			st.result.fail(st.child.label(""), judged(err)) // it may not leave out what is there
-		}
+	limits, known := u.limits()
+	if !known {
 		return
 	}
-	now, later, down := u.divide(ctx, len(st.objects)-kept)
+	now, later, down := u.divide(ctx, limits)
 	u.sender.send(ctx, now)
 	down = slices.DeleteFunc(down, u.isUpAtOnce)
-	left, more := u.batches(ctx, later, st.child.rollout.allowed(len(st.objects))-len(down))
+	left, more := u.batches(ctx, later, u.allowed()-len(down))
 	if len(left) == 0 {
 		return
 	}
-	st.open = true
+	held := map[*state]int{}
 	for _, o := range left {
 		o.held = true
+		held[u.of(o)]++
 	}
 	most := time.Duration(0)
 	if len(left) < len(later) || len(now) > 0 {
@@ -56,41 +85,68 @@ func (u update) roll(ctx context.Context) {
 	for _, o := range append(down, more...) {
 		labels = append(labels, o.label())
 	}
-	st.result.wait(most, "the rollout of %s (%d of %d are still to be updated; not ready: %s)",
-		st.child.name, len(left), len(st.objects), listed(labels, ", "))
+	for _, st := range u.states {
+		if n := held[st]; n > 0 {
+			st.open = true
+			st.result.wait(most, "the rollout of %s (%d of %d are still to be updated; not ready: %s)",
+				st.child.name, n, len(st.objects), listed(labels, ", "))
+		}
+	}
+}
+
+// limits returns for each child how many of its objects are updated. They are not known if a partition cannot be evaluated: no
+// object of the group is written then.
+func (u update) limits() (out []int, known bool) {
+	known = true
+	scope := u.inputs.scope(nil)
+	for _, st := range u.states {
+		kept, err := st.child.rollout.kept(scope, len(st.objects))
+		if out = append(out, len(st.objects)-kept); err == nil {
+			continue
+		}
+		known = false
+		if u.unresolved(st, st.child.label(""), err, st.child.rollout.partition.Programs(), scope) {
+			st.result.fail(st.child.label(""), judged(err)) // it may not leave out what is there
+		}
+	}
+	for _, st := range u.states {
+		st.open = st.open || !known
+	}
+	return out, known
 }
 
 // divide finds the objects that are applied now, and those that are applied later, as far as the limit allows. Down
-// are those that are not ready. Objects from the place of the limit on are not updated.
-func (u update) divide(ctx context.Context, limit int) (now, later, down []*object) {
+// are those that are not ready. The objects of each child from the place of its limit on are not updated.
+func (u update) divide(ctx context.Context, limits []int) (now, later, down []*object) {
 	var broken []*object // which are recreated
-	recreates := u.state.child.spec.Update == dsl.UpdateRecreate
-	for i, o := range u.state.objects {
-		stale, known := u.look(ctx, o)
-		if !known {
-			continue
-		}
-		up := o.live != nil && !o.ending() && u.isUp(o)
-		if !up {
-			down = append(down, o)
-		}
-		switch {
-		case o.live == nil:
-			now = append(now, o)
-		case o.ending():
-		case stale && i >= limit:
-			o.update = dsl.UpdateOnDelete // its drift is put back all the same
-			now = append(now, o)
-		case stale && !up && recreates:
-			broken = append(broken, o)
-		case stale && !up && observed(o.live):
-			now = append(now, o)
-		case stale:
-			later = append(later, o)
+	for n, st := range u.states {
+		for i, o := range st.objects {
+			stale, known := u.look(ctx, o)
+			if !known {
+				continue
+			}
+			up := o.live != nil && !o.ending() && u.isUp(o)
+			if !up {
+				down = append(down, o)
+			}
+			switch {
+			case o.live == nil:
+				now = append(now, o)
+			case o.ending():
+			case stale && i >= limits[n]:
+				o.update = dsl.UpdateOnDelete // its drift is put back all the same
+				now = append(now, o)
+			case stale && !up && st.child.spec.Update == dsl.UpdateRecreate:
+				broken = append(broken, o)
+			case stale && !up && observed(o.live):
+				now = append(now, o)
+			case stale:
+				later = append(later, o)
+			}
 		}
 	}
 	// Unready ones may come back, as after the failure of a node: no more than may be unready are deleted at a time.
-	most := u.state.child.rollout.allowed(len(u.state.objects)) - (len(down) - len(broken))
+	most := u.allowed() - (len(down) - len(broken))
 	most = min(max(most, 0), len(broken))
 	return append(now, broken[:most]...), append(broken[most:], later...), down
 }
@@ -127,9 +183,9 @@ func (u update) isUp(o *object) bool {
 	if !observed(o.live) {
 		return false
 	}
-	up, err := u.inputs.holds(u.state.child.rollout.ready, o)
+	up, err := u.inputs.holds(o.child.rollout.ready, o)
 	if err != nil {
-		u.state.result.fail(o.label(), wrong(reasonUnresolved, "evaluating rollout.readyWhen: %w", err))
+		u.of(o).result.fail(o.label(), wrong(reasonUnresolved, "evaluating rollout.readyWhen: %w", err))
 	}
 	return err == nil && up
 }

@@ -91,10 +91,10 @@ func (p *pass) level(ctx context.Context, d *desired, names []string) {
 		}
 	}
 	p.sender.send(ctx, ready)
+	for _, together := range rollouts(level) {
+		update{d, p.sender, together}.roll(ctx)
+	}
 	for _, st := range level {
-		if st.child.rollout != nil {
-			update{d, p.sender, st}.roll(ctx)
-		}
 		p.sender.compare(ctx, st.objects)
 	}
 	var again []*object
