@@ -97,7 +97,10 @@ func (r *ownerRecord) take(owner *unstructured.Unstructured) {
 	}
 	before := r.known.record
 	record, err := ownership.ParseRecord(text, r.pass.Object.GetUID())
-	if err != nil {
+	switch {
+	case err != nil && record != nil:
+		r.pass.Asker.Log().Error(err, "record of patched objects is not readable as a whole; what the rest of it names is left alone")
+	case err != nil:
 		r.pass.Asker.Log().Error(err, "record of children is not readable; it is begun again, and children and patched objects that only the record names are left alone")
 	}
 	r.known = knownRecord{record: record, text: text, closed: r.known.closed && record != nil}

@@ -67,12 +67,14 @@ func yieldAll(ctx context.Context, client dynamic.ResourceInterface, f Found, o 
 func (c *Cleaner) giveBack(ctx context.Context, owner metav1.Object) error {
 	for _, op := range c.names {
 		record, err := ownership.ParseRecord(owner.GetAnnotations()[op.ChildrenAnnotation()], owner.GetUID())
-		if err != nil {
-			return c.unread(op, owner, err)
-		}
 		for _, t := range record.Targets() {
 			if err := c.yield(ctx, t); err != nil {
 				return fmt.Errorf("giving back fields of %s: %w", t.People(), err)
+			}
+		}
+		if err != nil {
+			if err := c.unread(op, owner, err); err != nil {
+				return err
 			}
 		}
 	}

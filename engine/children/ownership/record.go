@@ -74,7 +74,8 @@ type storedRecord struct {
 }
 
 // ParseRecord reads the annotation of an owner. An empty text, and one that was written for an
-// object of another uid and copied with the annotations, is no record.
+// object of another uid and copied with the annotations, is no record. With an error about some targets there is a record all the
+// same, with the others: nothing else says which these are.
 func ParseRecord(text string, owner types.UID) (*Record, error) {
 	if text == "" {
 		return nil, nil
@@ -102,9 +103,9 @@ func ParseRecord(text string, owner types.UID) (*Record, error) {
 	}
 	targets, err := parseTargets(in.Targets, owner)
 	if err != nil {
-		return nil, fmt.Errorf("decoding record of children: %w", err)
+		err = fmt.Errorf("decoding record of children: %w", err)
 	}
-	return &Record{since: in.Since, lines: compacted(in.Children), targets: targets}, nil
+	return &Record{since: in.Since, lines: compacted(in.Children), targets: targets}, err
 }
 
 // unpack reads lines that were packed. Without a text, it leaves them as they are.

@@ -98,21 +98,22 @@ func compareTargets(a, b Target) int {
 	return cmp.Or(cmp.Compare(a.Handler, b.Handler), cmp.Compare(a.Key, b.Key), comparePlaces(a.Place, b.Place), cmp.Compare(a.Manager, b.Manager))
 }
 
-// parseTargets reads the stored lines of an owner's targets.
+// parseTargets reads the stored lines of an owner's targets. The error is about a line that is none; the others are returned all the same.
 func parseTargets(lines []string, owner types.UID) ([]Target, error) {
 	if len(lines) > MostTargets {
 		return nil, fmt.Errorf("it has %d patched objects, and there is room for %d", len(lines), MostTargets)
 	}
 	var out []Target
+	var fault error
 	for _, text := range lines {
-		t, ok := parseTarget(text, owner)
-		if !ok {
-			return nil, fmt.Errorf("%.200q is no object that is patched for this one", text)
+		if t, ok := parseTarget(text, owner); ok {
+			out = append(out, t)
+		} else if fault == nil {
+			fault = fmt.Errorf("%.200q is no object that is patched for this one", text)
 		}
-		out = append(out, t)
 	}
 	slices.SortFunc(out, compareTargets)
-	return slices.Compact(out), nil
+	return slices.Compact(out), fault
 }
 
 // Targets returns the targets in the record, sorted by handler, key and place.

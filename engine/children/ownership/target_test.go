@@ -87,12 +87,14 @@ func TestTheRecordKeepsTargets(t *testing.T) {
 	}
 }
 
-// TestFaultyTargetsAreNoRecord holds that what somebody has written into a record is refused where it is no target.
+// TestFaultyTargetsAreNoRecord holds that what somebody has written into a record is refused where it is no target, and
+// hides neither the other targets nor the children.
 func TestFaultyTargetsAreNoRecord(t *testing.T) {
 	for _, line := range []string{"", "/Node//n1", "/Node//n1 zone", "/Node//n1  m", "Node zone m", "/Node//n1 zone op/patch/zone/u more", "/Node//n1 %zz op/patch/zone/u", "/Node//n1 zone kubectl", "/Node//n1 zone op/patch/zone/another", "/Node//n1 zone op/u"} {
-		text := `{"handwerk":1,"uid":"u","since":"2026-01-02T03:04:05Z","targets":["` + line + `"]}`
-		if r, err := ParseRecord(text, "u"); err == nil {
-			t.Errorf("%q is read as %v", line, r.Targets())
+		text := `{"handwerk":1,"uid":"u","since":"2026-01-02T03:04:05Z","children":["/ConfigMap/ns/a"],"targets":["` + line + `","/Node//n2 zone op/patch/zone/u"]}`
+		r, err := ParseRecord(text, "u")
+		if got := r.Targets(); err == nil || len(got) != 1 || got[0].Name != "n2" || len(r.Places()) != 1 {
+			t.Errorf("%q is read as %v beside %v: %v", line, got, r.Places(), err)
 		}
 	}
 }

@@ -4,6 +4,7 @@
 package targets_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -40,4 +41,23 @@ func TestARecordThatIsOverwritten(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestALineThatIsNoTargetHidesNoOther holds that a target which nobody wants any more is given back also where somebody has written
+// something else into the record while no process ran.
+func TestALineThatIsNoTargetHidesNoOther(t *testing.T) {
+	scene.PlayVersions(t, func(v *scene.Versions) {
+		v.Create(red)
+		v.Next(zone())
+		wantZones(v, "red=1")
+		scene.Stop(v.Stage)
+		v.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) {
+			text := o.GetAnnotations()[scene.RecordAnnotation]
+			o.SetAnnotations(map[string]string{scene.RecordAnnotation: strings.Replace(text, `"targets":[`, `"targets":["nonsense",`, 1)})
+		})
+		v.Next(scene.LabelsSeen)
+		v.Advance(time.Minute)
+		v.WantLog("is not readable as a whole")
+		wantZones(v)
+	})
 }
