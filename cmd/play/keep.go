@@ -43,7 +43,7 @@ const unfinished = ".state-*"
 // newKeeper makes and locks a directory.
 func newKeeper(dir string) (*keeper, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("keeping objects in %s: %w", dir, cause(err))
 	}
 	unlock, err := lock(dir)
 	if err != nil {
@@ -94,25 +94,33 @@ func (k *keeper) load(server *apiserver.Server) (found bool, err error) {
 	}
 	defer in.Close()
 	if err := server.Resume(in); err != nil {
-		return false, fmt.Errorf("reading %s: %w", k.file(), err)
+		return false, fmt.Errorf("reading %s: %w; without the file, a play begins anew", k.file(), err)
 	}
 	k.kept = server.Version()
 	return true, nil
 }
 
-// save keeps the state of the server, if it is another one. The file is replaced as a whole.
+// save keeps the state of the server, if it is another one, or if the file is gone. The file is replaced as a whole.
 func (k *keeper) save(server *apiserver.Server) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	version := server.Version()
-	if version == k.kept || !k.open {
+	if _, err := os.Stat(k.file()); !k.open || version == k.kept && !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err := k.write(server); err != nil {
-		return fmt.Errorf("writing %s: %w", k.file(), err)
+		return fmt.Errorf("writing %s: %w", k.file(), cause(err))
 	}
 	k.kept = version
 	return nil
+}
+
+// cause is an error without the name of a file, which may be that of an unfinished one.
+func cause(err error) error {
+	if path, is := errors.AsType[*fs.PathError](err); is {
+		return path.Err
+	}
+	return err
 }
 
 func (k *keeper) write(server *apiserver.Server) error {
@@ -137,17 +145,22 @@ func (k *keeper) write(server *apiserver.Server) error {
 	return os.Rename(out.Name(), k.file())
 }
 
-// run saves the state from time to time until ctx ends, and in the end.
+// run saves the state from time to time until ctx ends, and in the end. It reports an error once while it stays.
 func (k *keeper) run(ctx context.Context, server *apiserver.Server, fault func(error)) {
 	tick := time.NewTicker(often)
 	defer tick.Stop()
+	said := ""
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
 		}
-		if err := k.save(server); err != nil {
+		err := k.save(server)
+		if err != nil && err.Error() != said {
 			fault(err)
+		}
+		if said = ""; err != nil {
+			said = err.Error()
 		}
 	}
 }
