@@ -122,3 +122,27 @@ func TestUsesThatMeanOneObjectAreACollision(t *testing.T) {
 		}
 	})
 }
+
+// TestEachEntryOfAHandlerHasThePartsChildrenOfItsOwn has children that are called after others of their entry.
+func TestEachEntryOfAHandlerHasThePartsChildrenOfItsOwn(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		c.Serve(enginetest.Resource{Name: apps, Kind: "App"})
+		op := settingsOperator(t, `
+  - id: each
+    forEach: ${self.spec.names}
+    use: {file: settings.yaml, as: each, with: {name: "${item}"}}
+`)
+		if faults, warnings, err := config.Check(op); err != nil || len(faults)+len(warnings) > 0 {
+			t.Errorf("the check finds %v, %v, %v", faults, warnings, err)
+		}
+		c.Start(op)
+		c.Create("{apiVersion: example.com/v1, kind: App, metadata: {name: me, namespace: default}, spec: {names: [a, b]}}")
+		c.Advance(time.Minute)
+		c.Update(apps, "default", "me", func(o *unstructured.Unstructured) { o.Object["spec"] = map[string]any{"names": []any{"b"}} })
+		c.Advance(time.Minute)
+		want := map[string]string{"b": "none each/each_main/b", "b-copy": "none each/each_copy/b"}
+		if _, texts := settings(c); !cmp.Equal(want, texts) {
+			t.Errorf("-want +got:\n%s", cmp.Diff(want, texts))
+		}
+	})
+}

@@ -43,6 +43,10 @@ func namesOf(kind shape.Kind) func(string) []string {
 // oneForEach reports that all elements have the same object, although there may be several elements.
 func (c *child) oneForEach(name, namespace *expr.Template) []error {
 	differs := func(t *expr.Template) bool { return t != nil && slices.ContainsFunc(expr.ItemVariables(), t.Uses) }
+	reads := func(t *expr.Template) bool { return t != nil && t.Uses(expr.Children) } // those of an entry are its own
+	if c.entry && (reads(name) || reads(namespace)) {
+		return nil
+	}
 	if c.entry && !differs(name) && !differs(namespace) && !differs(part(c.template, "kind")) {
 		return []error{misfit(name, "is the same for every item of the handler's forEach, so that all would be one object: want item, index or key in it")}
 	}
