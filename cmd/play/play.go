@@ -120,7 +120,9 @@ func (p *player) after(ctx context.Context, ended *turn) *turn {
 		return p.replace(ctx, nil, ended.before)
 	}
 	p.lines.fault("", err)
-	p.lines.say("the operator has ended; it starts again when a file changes")
+	if ctx.Err() == nil {
+		p.lines.say("the operator has ended; it starts again when a file changes")
+	}
 	return nil
 }
 
