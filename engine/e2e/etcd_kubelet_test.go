@@ -36,6 +36,21 @@ type etcdKubelet struct {
 
 	mu   sync.Mutex
 	pods map[types.UID]*etcdPod
+	// changes are the changes of images, in order; absent is an image that cannot be pulled.
+	changes []etcdChange
+	absent  string
+	// changed is called once, at the next change of an image.
+	changed func()
+	// well are the Pods whose members answer and know a leader; fewest is how few they have been since it was set.
+	well   map[types.UID]bool
+	fewest int
+}
+
+// etcdChange is a change of the image of a member's Pod.
+type etcdChange struct {
+	pod, image string
+	// led: the member was the leader when it got the image.
+	led bool
 }
 
 // etcdPod is a Pod that the kubelet runs.
@@ -48,6 +63,9 @@ type etcdPod struct {
 	// crash ends the process that runs now; floor is held while one does.
 	crash context.CancelFunc
 	floor sync.Mutex
+	// image is that of the Pod now; runs are how many containers have been started.
+	image string
+	runs  int
 }
 
 // newEtcdKubelet runs a kubelet until the test's end.
@@ -64,12 +82,13 @@ func newEtcdKubelet(t *testing.T, ns string, network *etcdNetwork) *etcdKubelet 
 	if err != nil {
 		t.Skipf("there is no etcd: %v", err)
 	}
-	k := &etcdKubelet{ns: ns, program: program, dir: t.TempDir(), network: network, t: t, pods: map[types.UID]*etcdPod{}}
+	k := &etcdKubelet{ns: ns, program: program, dir: t.TempDir(), network: network, t: t, pods: map[types.UID]*etcdPod{}, well: map[types.UID]bool{}}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	factory := informers.NewSharedInformerFactoryWithOptions(plane.Kubernetes(), 0, informers.WithNamespace(ns))
 	pods := factory.Core().V1().Pods().Informer()
 	if _, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(o any) { k.begin(ctx, o.(*corev1.Pod)) },
+		AddFunc:    func(o any) { k.begin(ctx, o.(*corev1.Pod)) },
+		UpdateFunc: func(_, o any) { k.change(o.(*corev1.Pod)) },
 		DeleteFunc: func(o any) {
 			if last, missed := o.(cache.DeletedFinalStateUnknown); missed {
 				o = last.Obj
@@ -104,7 +123,7 @@ func (k *etcdKubelet) begin(ctx context.Context, pod *corev1.Pod) {
 	ctx, stop := context.WithCancel(ctx)
 	p := &etcdPod{
 		Pod: pod, dir: filepath.Join(k.dir, string(pod.UID)),
-		stop: stop, ended: make(chan struct{}),
+		stop: stop, ended: make(chan struct{}), image: pod.Spec.Containers[0].Image,
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -115,7 +134,10 @@ func (k *etcdKubelet) begin(ctx context.Context, pod *corev1.Pod) {
 		defer runtime.UnlockOSThread()
 		for ctx.Err() == nil {
 			p.floor.Lock()
-			err := k.run(ctx, p)
+			var err error
+			if k.pulls(p) {
+				err = k.run(ctx, p)
+			}
 			p.floor.Unlock()
 			if err != nil && ctx.Err() == nil {
 				k.t.Errorf("running Pod %s: %v", p.Name, err)
@@ -177,16 +199,95 @@ func (k *etcdKubelet) run(ctx context.Context, p *etcdPod) error {
 	_ = cmd.Wait() // a member that was removed ends by itself
 	ended()
 	probing.Wait()
+	k.answers(p, false)
 	return nil
+}
+
+// pulls reports whether the image of a Pod is there.
+func (k *etcdKubelet) pulls(p *etcdPod) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return p.image != k.absent
+}
+
+// lacks says which image cannot be pulled; empty for none.
+func (k *etcdKubelet) lacks(image string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.absent = image
+}
+
+// change ends the process of a Pod whose image has changed, so that it is run again in another container with its data.
+func (k *etcdKubelet) change(pod *corev1.Pod) {
+	k.mu.Lock()
+	p := k.pods[pod.UID]
+	if p == nil || p.image == pod.Spec.Containers[0].Image {
+		k.mu.Unlock()
+		return
+	}
+	p.image = pod.Spec.Containers[0].Image
+	crash, changed := p.crash, k.changed
+	k.changed = nil
+	k.mu.Unlock()
+	status, err := etcd.StatusOf(k.t.Context(), k.network.members()[p.Name])
+	made := etcdChange{pod: p.Name, image: p.image, led: err == nil && status.ID == status.Leader}
+	k.mu.Lock()
+	k.changes = append(k.changes, made)
+	k.mu.Unlock()
+	if changed != nil {
+		changed()
+	}
+	if crash != nil {
+		crash()
+	}
+}
+
+// crashAtChange has something done at the next change of an image, before its container ends. The channel is closed when it is done.
+func (k *etcdKubelet) crashAtChange(do func()) <-chan struct{} {
+	done := make(chan struct{})
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.changed = func() {
+		do()
+		close(done)
+	}
+	return done
+}
+
+// answers notes whether the member of a Pod answers, and knows a leader.
+func (k *etcdKubelet) answers(p *etcdPod, well bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if delete(k.well, p.UID); well {
+		k.well[p.UID] = true
+	}
+	k.fewest = min(k.fewest, len(k.well))
+}
+
+// restarted returns the changes of images, and how few members have been well at a time, since it was called last.
+func (k *etcdKubelet) restarted() (changes []etcdChange, fewest int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	changes, fewest = k.changes, k.fewest
+	k.changes, k.fewest = nil, len(k.well)
+	return changes, fewest
 }
 
 // probe says that the Pod runs, and that it is ready when its member answers.
 func (k *etcdKubelet) probe(ctx context.Context, p *etcdPod, address string) {
-	k.report(ctx, p, `{"phase":"Running"}`)
+	k.mu.Lock()
+	p.runs++
+	runs, image := p.runs, p.image
+	k.mu.Unlock()
+	// A runtime may have another name of the image.
+	k.report(ctx, p, fmt.Sprintf(`{"phase":"Running","containerStatuses":[{"name":%q,"image":"docker.io/library/%s","imageID":"sha256:%x",`+
+		`"containerID":"fake://%s-%d","restartCount":%d,"ready":false,"state":{"running":{}}}]}`,
+		p.Spec.Containers[0].Name, image, image, p.UID, runs, runs-1))
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		if status, err := etcd.StatusOf(ctx, address); err == nil && status.Leader != 0 {
+			k.answers(p, true)
 			k.report(ctx, p, `{"conditions":[{"type":"Ready","status":"True"}]}`)
 			return
 		}

@@ -79,6 +79,9 @@ type member struct {
 	Learner bool   `json:"learner"`
 	Alive   bool   `json:"alive"`
 	Healthy bool   `json:"healthy"`
+	// Outdated and Restarting are as in the sample.
+	Outdated   bool `json:"outdated"`
+	Restarting bool `json:"restarting"`
 }
 
 func membersOf(t *testing.T, o *unstructured.Unstructured) []member {
@@ -108,7 +111,9 @@ func (s *etcdStage) resize(t *testing.T, size int) {
 func (s *etcdStage) settles(t *testing.T, names ...string) {
 	t.Helper()
 	o := s.objects.Await(t, "db", fmt.Sprintf("members %v, all well", names), func(o *unstructured.Unstructured) bool {
-		well := func(m member) bool { return m.Alive && m.Healthy && !m.Learner && m.ID != "" }
+		well := func(m member) bool {
+			return m.Alive && m.Healthy && !m.Learner && m.ID != "" && !m.Outdated && !m.Restarting
+		}
 		members := membersOf(t, o)
 		return field(o, "status", "state") == "Steady" && cluster.Condition(o, "Ready") == "True" && cmp.Equal(names, etcdNames(members)) &&
 			!slices.ContainsFunc(members, func(m member) bool { return !well(m) })

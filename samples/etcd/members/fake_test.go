@@ -17,7 +17,9 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
@@ -162,6 +164,29 @@ func (f *fakePods) Delete(_ context.Context, _, name string) error {
 	return nil
 }
 
+// fakeClient patches Pods as the API server does.
+type fakeClient struct {
+	dsl.Client
+	pods *fakePods
+}
+
+func (f fakeClient) MergePatch(_ context.Context, _, _, name string, patch map[string]any, _ ...string) (*unstructured.Unstructured, error) {
+	var pod corev1.Pod
+	for _, from := range []any{f.pods.pods[name], patch} {
+		text, err := json.Marshal(from)
+		if err == nil {
+			err = json.Unmarshal(text, &pod)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	out, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&pod)
+	f.pods.pods[name] = out
+	f.pods.did = append(f.pods.did, fmt.Sprintf("%s gets %s, after %s", name, pod.Spec.Containers[0].Image, pod.Annotations[containerBefore]))
+	return &unstructured.Unstructured{Object: out}, err
+}
+
 // registry has the stock actions and the functions.
 func registry() *actions.Registry {
 	r := handlers.Standard()
@@ -176,6 +201,8 @@ type run struct {
 	// size is how many members there should be, next the number of the next one, known those in the status.
 	size, next int64
 	known      []any
+	// image is the wanted image.
+	image string
 	// again is when the last run is to be followed by another one.
 	again *time.Duration
 }
@@ -191,21 +218,21 @@ func (e *run) run(t *testing.T, function string) (members []string, status map[s
 		"clientURL": e.etcd.URL + "/{member}", "peerURL": "http://{member}.peer",
 		"pod": map[string]any{
 			"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "{member}"},
-			"spec": map[string]any{"containers": []any{map[string]any{"args": []any{"{initialClusterState}", "{initialCluster}", "{peerURL}"}}}},
+			"spec": map[string]any{"containers": []any{map[string]any{"name": "etcd", "image": e.image, "args": []any{"{initialClusterState}", "{initialCluster}", "{peerURL}"}}}},
 		},
 	}
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": "c", "namespace": "ns"}, "spec": map[string]any{"size": e.size},
 		"status": map[string]any{"next": e.next, "members": e.known},
 	}}
-	request := &dsl.Request{Subject: dsl.Subject{Object: object, Log: logr.Discard()}, Patch: dsl.NewPatch(), Children: e.pods, Params: params}
+	request := &dsl.Request{Subject: dsl.Subject{Object: object, Log: logr.Discard()}, Patch: dsl.NewPatch(), Children: e.pods, Client: fakeClient{pods: e.pods}, Params: params}
 	err = fn.Func(t.Context(), request)
 	e.again = request.Again
 	list, _ := request.Patch.Status["members"].([]any)
 	for _, one := range list {
 		m := one.(map[string]any)
 		text := fmt.Sprint(m["name"])
-		for _, flag := range []string{"learner", "alive", "healthy"} {
+		for _, flag := range []string{"learner", "alive", "healthy", "outdated", "restarting"} {
 			if m[flag] == true {
 				text += " " + flag
 			}
@@ -243,4 +270,25 @@ func (e *run) joins(name string, down bool) {
 // pod adds a Pod.
 func (e *run) pod(name, phase string) {
 	e.pods.pods[name] = map[string]any{"metadata": map[string]any{"name": name}, "status": map[string]any{"phase": phase}}
+}
+
+// runs gives members Pods of an image, with the container that the kubelet reports, and with the annotation of the last change.
+func (e *run) runs(image, container, before string, names ...string) {
+	for _, name := range names {
+		pod := map[string]any{
+			"metadata": map[string]any{"name": name},
+			"spec":     map[string]any{"containers": []any{map[string]any{"name": "etcd", "image": image}}},
+			"status":   map[string]any{"containerStatuses": []any{map[string]any{"name": "etcd", "containerID": container}}},
+		}
+		if before != "" {
+			pod["metadata"].(map[string]any)["annotations"] = map[string]any{containerBefore: before}
+		}
+		e.pods.pods[name] = pod
+	}
+}
+
+// unseen has the kubelet report an older generation of a Pod.
+func (e *run) unseen(name string) {
+	e.pods.pods[name]["metadata"].(map[string]any)["generation"] = int64(2)
+	e.pods.pods[name]["status"].(map[string]any)["observedGeneration"] = int64(1)
 }

@@ -212,6 +212,7 @@ func Functions(r *actions.Registry) {
 		{"etcd.Add", "adds a member to an etcd cluster that has too few, as a learner, and makes its Pod", add},
 		{"etcd.Promote", "gives a learner that has caught up its vote", promote},
 		{"etcd.Remove", "removes a member of an etcd cluster that has too many, and then its Pod", remove},
+		{"etcd.Restart", "gives one member of an etcd cluster its new image, so that its container restarts, while all others are healthy", restart},
 		{"etcd.Replace", "removes a member of an etcd cluster whose Pod is gone", replace},
 	} {
 		r.Function(dsl.Function{Name: f.name, Doc: f.doc, Func: function(f.step), Params: parameters{}, Needs: []dsl.Need{pods, status}})

@@ -28,7 +28,8 @@ type parameters struct {
 	// with its own hostname in a headless Service of the cluster's name.
 	ClientURL string `json:"clientURL"`
 	PeerURL   string `json:"peerURL"`
-	// Pod is the Pod of a member. In it, {clientURL} and {peerURL} are the member's URLs, {initialCluster} is the
+	// Pod is the Pod of a member. A change of the image of its first container, which is etcd, restarts the members that
+	// there are, one by one; any other change is for members to come. In it, {clientURL} and {peerURL} are the member's URLs, {initialCluster} is the
 	// list of members with their peer URLs, and {initialClusterState} is new or existing, as for etcd's flags of
 	// these names.
 	Pod map[string]any `json:"pod"`
@@ -65,6 +66,10 @@ type memberStatus struct {
 	Learner bool `json:"learner"`
 	Alive   bool `json:"alive"`
 	Healthy bool `json:"healthy"`
+	// Outdated: its Pod has another image than the wanted one. Restarting: its Pod has a new image, and the container
+	// that runs is still of the one before, or there is none.
+	Outdated   bool `json:"outdated"`
+	Restarting bool `json:"restarting"`
 }
 
 // session is one run of one of the functions.
@@ -141,7 +146,7 @@ func (s *session) look(ctx context.Context) error {
 // again makes the machine look again; soon if a member is not healthy, because no event reports a member's health.
 func (s *session) again() {
 	for _, name := range slices.Sorted(maps.Keys(s.pods)) {
-		if a := s.answers[name]; !a.healthy() || a.Learner {
+		if a := s.answers[name]; !a.healthy() || a.Learner || restarting(s.pods[name]) {
 			s.RunAgain(soon)
 		}
 	}
@@ -190,6 +195,7 @@ func (s *session) note(members []memberStatus) {
 	for i := range members {
 		m := &members[i]
 		m.Alive, m.Healthy = s.alive(m.Name), s.answers[m.Name].healthy()
+		m.Outdated, m.Restarting = s.outdated(m.Name), m.Alive && restarting(s.pods[m.Name])
 	}
 	s.Status.Members = members
 	s.Patch.SetStatus("members", members)
