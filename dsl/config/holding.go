@@ -84,7 +84,7 @@ func (w *watched) owns(at path, of *owned) {
 	}
 	w.out.Owns(of.Resource.String())
 	if !of.short {
-		w.out.HoldOwned(of.Resource.String(), of.holding.held(w, at, func(s shape.Schemas) *spec.Schema {
+		w.out.HoldOwned(of.Resource.String(), of.held(w, at, func(s shape.Schemas) *spec.Schema {
 			if s.Kinds == nil || s.OfKind == nil {
 				return nil
 			}

@@ -57,7 +57,7 @@ func (w *watched) relation(at path, of *relation) {
 		}
 	}
 	w.exists(at.Key("resource"), of.Resource)
-	out.Holding = of.holding.held(w, at, func(s shape.Schemas) *spec.Schema { return s.Related[of.Name].Schema })
+	out.Holding = of.held(w, at, func(s shape.Schemas) *spec.Schema { return s.Related[of.Name].Schema })
 	out.Select, out.After = s.selection, w.after(at, s)
 	w.out.Relates(out)
 }

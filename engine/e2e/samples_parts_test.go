@@ -52,7 +52,9 @@ func TestShop(t *testing.T) {
 	workloads.Await(t, "corner-backend", "the new image", func(o *unstructured.Unstructured) bool { return strings.Contains(asJSON(t, o), "back:2") })
 	services.Delete(t, "corner-backend")
 	services.Await(t, "corner-backend", "that it is back", func(o *unstructured.Unstructured) bool { return o.GetDeletionTimestamp() == nil })
-	shops.Await(t, "corner", "readiness", func(o *unstructured.Unstructured) bool { return ready(o) && !strings.Contains(asJSON(t, o), `"Unknown"`) })
+	shops.Await(t, "corner", "readiness", func(o *unstructured.Unstructured) bool {
+		return ready(o) && !strings.Contains(asJSON(t, o), `"Unknown"`)
+	})
 	if after := workloads.Get(t, "corner-frontend"); after.GetGeneration() != front.GetGeneration() || after.GetUID() != front.GetUID() {
 		t.Errorf("the frontend is another: %s", asJSON(t, after))
 	}

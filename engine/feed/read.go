@@ -139,7 +139,7 @@ func (r *Reader) Whole(gvr schema.GroupVersionResource, namespace string) bool {
 }
 
 // Partial reports whether the cache holds less than all fields of each object.
-func (r *Reader) Partial() bool { return !r.informers.source.Form.Whole() }
+func (r *Reader) Partial() bool { return !r.informers.source.Whole() }
 
 // Chooses reports whether an object may leave the cache without being deleted.
 func (r *Reader) Chooses() bool {

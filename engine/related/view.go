@@ -138,11 +138,17 @@ func (v *View) Refresh(was State, changes *inbox.Related) (again time.Duration) 
 		if !first && !now.same(*last) {
 			v.changed, others[one.Name] = true, true
 		}
-		if *last = now; again == 0 || wait > 0 && wait < again {
-			again = wait
-		}
+		*last, again = now, sooner(again, wait)
 	}
 	return again
+}
+
+// sooner returns the shorter of two waits, of which zero is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // Changed reports whether the selected objects differ from those that handlers saw before. It is false for the first pass.

@@ -115,40 +115,45 @@ func (u update) limits() (out []int, known bool) {
 	return out, known
 }
 
-// divide finds the objects that are applied now, and those that are applied later, as far as the limit allows. Down
-// are those that are not ready. The objects of each child from the place of its limit on are not updated.
+// division is what a rollout does with its objects: now, later as far as the limit allows, or recreate them because they are
+// broken. Down are those that are not ready.
+type division struct{ now, later, broken, down []*object }
+
+// divide divides the objects of the children. Those of each child from the place of its limit on are not updated.
 func (u update) divide(ctx context.Context, limits []int) (now, later, down []*object) {
-	var broken []*object // which are recreated
+	var all division
 	for n, st := range u.states {
 		for i, o := range st.objects {
-			stale, known := u.look(ctx, o)
-			if !known {
-				continue
-			}
-			up := o.live != nil && !o.ending() && u.isUp(o)
-			if !up {
-				down = append(down, o)
-			}
-			switch {
-			case o.live == nil:
-				now = append(now, o)
-			case o.ending():
-			case stale && i >= limits[n]:
-				o.update = dsl.UpdateOnDelete // its drift is put back all the same
-				now = append(now, o)
-			case stale && !up && st.child.spec.Update == dsl.UpdateRecreate:
-				broken = append(broken, o)
-			case stale && !up && observed(o.live):
-				now = append(now, o)
-			case stale:
-				later = append(later, o)
+			if stale, known := u.look(ctx, o); known {
+				all.add(o, stale, o.live != nil && !o.ending() && u.isUp(o), i >= limits[n])
 			}
 		}
 	}
 	// Unready ones may come back, as after the failure of a node: no more than may be unready are deleted at a time.
-	most := u.allowed() - (len(down) - len(broken))
-	most = min(max(most, 0), len(broken))
-	return append(now, broken[:most]...), append(broken[most:], later...), down
+	most := u.allowed() - (len(all.down) - len(all.broken))
+	most = min(max(most, 0), len(all.broken))
+	return append(all.now, all.broken[:most]...), append(all.broken[most:], all.later...), all.down
+}
+
+// add adds an object. Stale: it is to be changed. Left: it is not to be updated.
+func (d *division) add(o *object, stale, up, left bool) {
+	if !up {
+		d.down = append(d.down, o)
+	}
+	switch {
+	case o.live == nil:
+		d.now = append(d.now, o)
+	case o.ending() || !stale:
+	case left:
+		o.update = dsl.UpdateOnDelete // its drift is put back all the same
+		d.now = append(d.now, o)
+	case !up && o.child.spec.Update == dsl.UpdateRecreate:
+		d.broken = append(d.broken, o)
+	case !up && observed(o.live):
+		d.now = append(d.now, o)
+	default:
+		d.later = append(d.later, o)
+	}
 }
 
 // look finds the live object, and whether it is to be changed. Known is false for one with an error.

@@ -41,7 +41,7 @@ func TestEachUseOfAPartHasChildrenOfItsOwn(t *testing.T) {
 		v.Resize(2)
 		v.Advance(time.Minute)
 		for _, name := range []string{"front-second", "back-second"} {
-			got := v.Cluster.Get("configmaps.v1", "default", name)
+			got := v.Get("configmaps.v1", "default", name)
 			if value, before := scene.ValueAt(got, "data.value"), scene.ValueAt(got, "data.before"); value != "2" || before != "2" {
 				t.Errorf("%s has the value %v and remembers %v, want 2 and 2", name, value, before)
 			}

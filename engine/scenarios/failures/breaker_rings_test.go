@@ -373,10 +373,8 @@ func TestTwoOperatorsThatUndoEachOtherAreALoop(t *testing.T) {
 		spec   dsl.ChildSpec
 		theirs func(o *unstructured.Unstructured)
 	}{
-		"a value of the template": {dsl.ChildSpec{}, func(o *unstructured.Unstructured) { o.Object["data"] = map[string]any{"v": "theirs"} }},
-		"a field that the template lacks, where drift is strict": {dsl.ChildSpec{Drift: dsl.DriftStrict}, func(o *unstructured.Unstructured) {
-			o.SetLabels(map[string]string{"theirs": "x"})
-		}},
+		"a value of the template":                                {dsl.ChildSpec{}, func(o *unstructured.Unstructured) { o.Object["data"] = map[string]any{"v": "theirs"} }},
+		"a field that the template lacks, where drift is strict": {dsl.ChildSpec{Drift: dsl.DriftStrict}, func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"theirs": "x"}) }},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
