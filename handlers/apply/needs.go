@@ -48,18 +48,13 @@ func (p *parser) together(children map[string]*child, edges map[string][]string)
 			groups[c.rollout.group] = append(groups[c.rollout.group], c)
 		}
 	}
-	for name, all := range groups {
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		all := groups[name]
+		if !p.mayRollTogether(name, all, edges) {
+			continue
+		}
 		var needs []string
 		for _, c := range all {
-			if first := all[0]; c.rollout.share != first.rollout.share {
-				p.fault([]string{c.own, "rollout", "maxUnavailable"}, "is another one than that of child %s, which is of the group %s, too", first.own, name)
-			}
-			for _, other := range all {
-				if c != other && reaches(edges, c.name, other.name) {
-					p.fault([]string{c.own, "rollout", "group"}, "the child needs child %s of the same group, so it is updated after that: take one of them out of the group", other.own)
-					return
-				}
-			}
 			needs = append(needs, c.needs...)
 		}
 		slices.Sort(needs)
@@ -68,6 +63,21 @@ func (p *parser) together(children map[string]*child, edges map[string][]string)
 			edges[c.name] = c.needs
 		}
 	}
+}
+
+// mayRollTogether notes why the rollouts of a group's children cannot be one.
+func (p *parser) mayRollTogether(group string, all []*child, edges map[string][]string) bool {
+	before := len(p.faults)
+	for _, c := range all {
+		if c.rollout.share != all[0].rollout.share {
+			p.fault([]string{c.own, "rollout", "maxUnavailable"}, "is another one than that of child %s, which is of the group %s, too", all[0].own, group)
+		}
+		i := slices.IndexFunc(all, func(other *child) bool { return c != other && reaches(edges, c.name, other.name) })
+		if i >= 0 {
+			p.fault([]string{c.own, "rollout", "group"}, "the child needs child %s of the same group, so it is updated after that: take one of them out of the group", all[i].own)
+		}
+	}
+	return len(p.faults) == before
 }
 
 // references returns the names of the children that expressions of a child use.
