@@ -4,6 +4,7 @@
 package dsl
 
 import (
+	"errors"
 	"iter"
 	"slices"
 	"time"
@@ -338,9 +339,13 @@ type Selection struct {
 	Names []string
 	// Labels selects by labels; nil means any.
 	Labels labels.Selector
-	// Match, when set, must hold for an object. An error means false.
+	// Match, when set, must hold for an object. An error means false, unless it wraps [ErrUnchosen].
 	Match func(o *unstructured.Unstructured) (bool, error)
 }
+
+// ErrUnchosen is wrapped by an error of [Selection.Match] about what the relation chooses by, and not about the object: what it
+// selects is not known, as after an error of Select.
+var ErrUnchosen = errors.New("what is selected is not known")
 
 // Related reads the objects that the relations select.
 type Related interface {

@@ -4,6 +4,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -187,11 +188,20 @@ func (s *selecting) selection(of *dsl.Subject) (dsl.Selection, error) {
 	}
 	if s.where != nil {
 		out.Match = func(o *unstructured.Unstructured) (bool, error) {
-			return s.where.Bool(expr.Scope{Subject: of, Vars: map[string]any{"object": o.Object}})
+			holds, err := s.where.Bool(expr.Scope{Subject: of, Vars: map[string]any{"object": o.Object}})
+			if errors.Is(err, expr.ErrMissingRelated) {
+				err = &unchosen{fmt.Errorf("selecting related objects: where: %w", err)}
+			}
+			return holds, err
 		}
 	}
 	return out, nil
 }
+
+// unchosen is an error about what a relation chooses by.
+type unchosen struct{ error }
+
+func (u *unchosen) Unwrap() []error { return []error{u.error, dsl.ErrUnchosen} }
 
 // textOf renders a template that must be text. A missing value is the empty text, which is no object's name.
 func textOf(t *expr.Template, s expr.Scope, what string) (string, error) {

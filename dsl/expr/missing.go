@@ -20,6 +20,10 @@ import (
 // value.
 var ErrMissing = errors.New("something is missing")
 
+// ErrMissingRelated is wrapped in the place of [ErrMissing], which it wraps, if what is missing is a related object, or a field of
+// one.
+var ErrMissingRelated = fmt.Errorf("%w of related objects", ErrMissing)
+
 // noSuchKey is the beginning of CEL's errors about a missing field.
 const noSuchKey = "no such key: "
 
@@ -27,12 +31,12 @@ const noSuchKey = "no such key: "
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // missing names the missing value with its whole path. CEL names only the last step, so it follows the paths in the
-// expression. Found reports whether one of them is the missing one; the error then names only what the expression
-// itself contains.
-func (p *Program) missing(err error, a *activation) (reason error, found bool) {
+// expression. From is the variable of the missing one; the error then names only what the expression itself contains. It is empty
+// if that is not known.
+func (p *Program) missing(err error, a *activation) (reason error, from string) {
 	key, found := strings.CutPrefix(err.Error(), noSuchKey)
 	if !found {
-		return err, false
+		return err, ""
 	}
 	for _, root := range slices.Sorted(maps.Keys(p.uses)) {
 		r := &reader{variable: root}
@@ -43,11 +47,11 @@ func (p *Program) missing(err error, a *activation) (reason error, found bool) {
 		}
 		for _, way := range r.ways {
 			if at := lost(value, way); at >= 0 && way[at] == key {
-				return errors.New(a.notSet(root, value, way[:at+1])), true
+				return errors.New(a.notSet(root, value, way[:at+1])), root
 			}
 		}
 	}
-	return err, false
+	return err, ""
 }
 
 // lost returns the first step of a path that does not exist; -1 if all exist or that is not known.

@@ -158,8 +158,11 @@ func (p *Program) evaluation(err error, a *activation) error {
 	}
 	for _, missing := range []string{"no such key", "no such field", "index out of bounds", "optional.none() dereference"} {
 		if strings.Contains(err.Error(), missing) {
-			reason, found := p.missing(err, a)
-			if !found && a.secretive() {
+			reason, from := p.missing(err, a)
+			if from == Related {
+				return &causedError{reason, ErrMissingRelated}
+			}
+			if from == "" && a.secretive() {
 				reason = errors.New("it looks for something that is not there" + unshown)
 			}
 			return &causedError{reason, ErrMissing}

@@ -5,6 +5,7 @@ package related
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -56,29 +57,33 @@ func (s *selection) trees(name string) ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-// selects reports whether the object is one of those selected.
+// selects reports whether the object is one of those selected, or may be.
 func (s *selection) selects(o *cached.Object) bool {
-	return len(s.among(o)) > 0
+	found, err := s.among(o)
+	return err != nil || len(found) > 0
 }
 
-// among returns those of the objects that are selected. An error, a panic and runtime.Goexit of the condition mean no.
-func (s *selection) among(all ...*cached.Object) (out []*cached.Object) {
+// among returns those of the objects that are selected. An error, a panic and runtime.Goexit of the condition mean no, but for
+// errors that wrap [dsl.ErrUnchosen]: one of these is returned.
+func (s *selection) among(all ...*cached.Object) (out []*cached.Object, unchosen error) {
 	out = slices.DeleteFunc(all, func(o *cached.Object) bool { return !s.mayBe(o) })
 	if s.Match == nil {
-		return out
+		return out, nil
 	}
 	holds := make([]bool, len(out))
 	guard.Each(len(out), func(i int) {
 		if tree := out[i].Tree(); tree != nil {
 			ok, err := s.Match(tree)
-			holds[i] = ok && err == nil
+			if holds[i] = ok && err == nil; errors.Is(err, dsl.ErrUnchosen) {
+				unchosen = err
+			}
 		}
 	})
 	i := -1
 	return slices.DeleteFunc(out, func(*cached.Object) bool {
 		i++
 		return !holds[i]
-	})
+	}), unchosen
 }
 
 // mayBe reports whether the object is one of those selected, but for the condition.
@@ -103,7 +108,7 @@ func (s *selection) find(f *feed.Feed) {
 			}
 		}
 	}
-	s.objects = s.among(s.objects...)
+	s.objects, s.err = s.among(s.objects...)
 	slices.SortFunc(s.objects, func(a, b *cached.Object) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})

@@ -93,3 +93,46 @@ func TestAChangeAtTheEndWhileTheMiddleMovesIsSeen(t *testing.T) {
 		v.WantField("status.notes", "changed")
 	})
 }
+
+// TestChildrenStayWhileWhatTheyAreChosenByIsMissing holds that a relation whose middle is gone, or lacks what it is chosen by, selects
+// nothing that anybody may act on, whichever way it chooses.
+func TestChildrenStayWhileWhatTheyAreChosenByIsMissing(t *testing.T) {
+	tests := map[string]string{
+		"where":     `where: "object.data.?of.orValue('') == related.class.data.class"`,
+		"selector":  `selector: {matchLabels: {of: "${related.class.data.class}"}}`,
+		"namespace": `namespace: "${related.class.data.class}"`,
+	}
+	class := func(key string) string {
+		return `{apiVersion: v1, kind: ConfigMap, metadata: {name: red, namespace: default}, data: {` + key + `: default}}`
+	}
+	for name, chooses := range tests {
+		t.Run(name, func(t *testing.T) {
+			scene.PlayVersions(t, func(v *scene.Versions) {
+				v.Create(class("class"))
+				v.Create(`{apiVersion: v1, kind: Secret, metadata: {name: token, namespace: default, labels: {of: default}}, data: {of: default}}`)
+				v.NextResources(`{resource: foos.v1.example.com, related: [
+					{name: class, resource: configmaps.v1, object: "${self.spec.color}"}, {name: tokens, resource: secrets.v1, ` + chooses + `}],
+					handlers: [{id: app, apply: {a: {forEach: "${related.tokens}", key: "${item.metadata.name}", template: {
+						apiVersion: v1, kind: Service, metadata: {name: "${item.metadata.name}"}, spec: {ports: [{port: 80}]}}}}}]}`)
+				v.Settle()
+				uid := v.Get(scene.Services, "default", "token").GetUID()
+				steps := []func(){
+					func() { v.Delete(scene.ConfigMaps, "default", "red") }, func() { v.Process.Restart() },
+					func() { v.Create(class("other")) }, func() { v.Update(scene.ConfigMaps, "default", "red", scene.SetField("default", "data", "class")) },
+				}
+				for i, step := range steps {
+					step()
+					v.Advance(time.Minute)
+					if o := v.Get(scene.Services, "default", "token"); o == nil || o.GetUID() != uid {
+						t.Fatalf("after step %d the child is %v, want the one of the beginning", i, o)
+					}
+				}
+				v.Update(scene.ConfigMaps, "default", "red", scene.SetField("nothing", "data", "class"))
+				v.Advance(time.Minute)
+				if o := v.Get(scene.Services, "default", "token"); o != nil {
+					t.Errorf("the child that is not chosen any more is %v", o)
+				}
+			})
+		})
+	}
+}
