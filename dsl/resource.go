@@ -322,6 +322,9 @@ type Relation struct {
 	Holding
 	// One says that the relation selects at most one object, by its name.
 	One bool
+	// Hidden, which [Resource.Relations] sets, says that the names of the selected objects may be values of Secrets, by which they
+	// are chosen: texts for people do not have them.
+	Hidden bool
 	// After are the names of relations, declared before this one, whose objects Select reads in the subject's Related, which
 	// has no others. When these objects change, Select is asked again.
 	After []string
@@ -364,4 +367,10 @@ type Related interface {
 func (r *Resource) Relates(relation Relation) { r.relations = append(r.relations, relation) }
 
 // Relations returns the relations in declared order. The slice is the caller's.
-func (r *Resource) Relations() []Relation { return slices.Clone(r.relations) }
+func (r *Resource) Relations() []Relation {
+	out := slices.Clone(r.relations)
+	for i := range out {
+		out[i].Hidden = r.OfSecrets() || r.AfterSecrets(out[i])
+	}
+	return out
+}

@@ -14,6 +14,8 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types/ref"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
 )
 
 // ErrMissing is wrapped by the errors of evaluations that need a missing value: a key, an element, an optional
@@ -85,8 +87,16 @@ func (a *activation) notSet(root string, value any, way []string) string {
 	if u.GetKind() == "" { // children by key
 		return written(root, way) + " is not set"
 	}
+	if root == Related && a.hidden(way[0]) {
+		return written(root, way) + " is not set"
+	}
 	name := strings.TrimPrefix(u.GetNamespace()+"/"+u.GetName(), "/")
 	return fmt.Sprintf("%s (%s %s): %s is not set", written(root, way[:1]), u.GetKind(), name, strings.TrimPrefix(written("", way[1:]), "."))
+}
+
+// hidden reports whether the names of a relation's objects are not shown.
+func (a *activation) hidden(relation string) bool {
+	return slices.ContainsFunc(a.scope.Subject.Related.Relations(), func(r dsl.Relation) bool { return r.Name == relation && r.Hidden })
 }
 
 // absent names the missing object of a relation, in brackets; empty if it is not known.

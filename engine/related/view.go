@@ -102,8 +102,8 @@ func (v *View) Get(name string) ([]*unstructured.Unstructured, error) {
 // Absent names the object that a relation selects by its name when it is not there; see [dsl.Related]. Where labels or a
 // condition select, too, the object may be there and not be selected.
 func (v *View) Absent(name string) string {
-	one, of := v.index.named(name), v.index.settings.Resource
-	if one == nil || v.refused != nil || of.OfSecrets() || of.AfterSecrets(one.Relation) { // of a Secret, the name may be a value
+	one := v.index.named(name)
+	if one == nil || v.refused != nil || one.Hidden {
 		return ""
 	}
 	s := v.see(one)

@@ -4,6 +4,8 @@
 package handlers_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -135,4 +137,26 @@ func TestChildrenStayWhileWhatTheyAreChosenByIsMissing(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestANameThatASecretGaveIsNotShown has an object that is there and lacks a field, and one that is missing.
+func TestANameThatASecretGaveIsNotShown(t *testing.T) {
+	scene.PlayVersionsWithConditions(t, func(v *scene.Versions) {
+		v.Create(`{apiVersion: v1, kind: Secret, metadata: {name: red, namespace: default}, data: {name: aHVzaC1odXNo}}`)
+		v.Create(`{apiVersion: v1, kind: ConfigMap, metadata: {name: hush-hush, namespace: default}}`)
+		v.NextResources(`{resource: foos.v1.example.com, related: [
+			{name: secret, resource: secrets.v1, object: "${self.spec.color}"},
+			{name: settings, resource: configmaps.v1, object: "${unbase64(related.secret.data.name)}"}],
+			handlers: [{id: app, apply: {a: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {x: "${related.settings.data.x}"}}}}]}`)
+		check := func(want string) {
+			t.Helper()
+			v.Advance(time.Minute)
+			if got := fmt.Sprint(v.Cluster.Events(), v.Get(scene.Foos, "default", "web"), v.Log.Lines()); strings.Contains(got, "hush-hush") || !strings.Contains(got, want) {
+				t.Errorf("want %q, without the name, in %s", want, got)
+			}
+		}
+		check("related.settings.data is not set")
+		v.Delete(scene.ConfigMaps, "default", "hush-hush")
+		check("related.settings is not there")
+	})
 }
