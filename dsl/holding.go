@@ -85,8 +85,11 @@ func (r *Resource) HeldOwned(name ResourceName) (CacheProfile, Held) {
 	for _, owned := range r.owns {
 		if owned.Name == name {
 			fields, whole := r.neededOfChildren(name)
-			if whole != "" {
+			switch {
+			case whole != "":
 				return owned.Cache, Held{}
+			case owned.Cache == CacheMetadata && len(fields) > 0: // of children that may be of this resource
+				return CacheCompact, Holding{Keep: fields}.held(nil)
 			}
 			return owned.Cache, owned.held(fields)
 		}
@@ -94,12 +97,17 @@ func (r *Resource) HeldOwned(name ResourceName) (CacheProfile, Held) {
 	return CacheCompact, Held{}
 }
 
-// made yields the named children of a resource: of its kind, or of a kind that is computed.
-func (r *Resource) made(of ResourceName) func(yield func(shape.NamedChild) bool) {
-	return func(yield func(shape.NamedChild) bool) {
+// made yields the named children that are, or may be, of a resource. They are not sure to be if their kind is computed, or has a
+// plural that cannot be guessed, as Gateway has: it may be any resource of its group that was declared by name.
+func (r *Resource) made(of ResourceName) func(yield func(one shape.NamedChild, sure bool) bool) {
+	return func(yield func(shape.NamedChild, bool) bool) {
 		for _, made := range r.Makes {
 			guess, _ := meta.UnsafeGuessKindToResource(made.Kind)
-			if (made.Kind.Empty() || guess.Resource == of.Resource && guess.Group == of.Group) && !yield(made) {
+			sure := guess.Resource == of.Resource && guess.Group == of.Group
+			known := BuiltIn(made.Kind.Group) || slices.ContainsFunc(r.owns, func(other ownedKind) bool {
+				return other.Kind.Empty() && other.Name.Resource == guess.Resource && other.Name.Group == guess.Group
+			})
+			if (sure || made.Kind.Empty() || guess.Group == of.Group && !known) && !yield(made, sure) {
 				return
 			}
 		}
@@ -127,8 +135,8 @@ func (r *Resource) checkHeld(c check) {
 	for i, owned := range r.owns {
 		at := fmt.Sprintf("owns[%d].", i)
 		owned.check(c, at)
-		for made := range r.made(owned.Name) {
-			if owned.Cache == CacheMetadata {
+		for made, sure := range r.made(owned.Name) {
+			if owned.Cache == CacheMetadata && (sure || made.Kind.Empty()) {
 				c.fault(at+"cache", "does not hold what the template of child %s sets: want %s, with keep", made.Name, CacheCompact)
 			}
 		}
