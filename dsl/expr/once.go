@@ -189,6 +189,9 @@ func (o *once) form(p *Program, e ast.Expr, field []string) string {
 	var out strings.Builder
 	out.WriteString(o.Variable)
 	for i, step := range o.stored(field) {
+		if i == 0 && len(o.Way) > 0 {
+			step = p.compiler.lets.PartName(step)
+		}
 		switch sure := i == 0 && (o.Variable == Current || step == "metadata"); {
 		case sure:
 			fmt.Fprint(&out, ".", step)

@@ -178,7 +178,7 @@ func (c *child) role(children map[string]*child) *child {
 		called := part(part(other.template, "metadata"), "name")
 		_, plain := literal(called)
 		_, why := other.rules()
-		byName := other.forEach == nil && name.Plain == "${"+expr.Children+"."+other.name+".metadata.name}"
+		byName := other.forEach == nil && name.Plain == "${"+expr.Children+"."+other.own+".metadata.name}" // the text of a part has its own names
 		if (plain || why == "") && (byName || same(called, name)) {
 			return other
 		}

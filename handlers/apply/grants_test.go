@@ -13,6 +13,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
+	"github.com/handwerk-dev/handwerk/dsl/expr"
 )
 
 // TestWhoeverGivesRightsAwayNeedsThem holds which rights a role or a binding takes besides those on itself, and what a binding
@@ -141,6 +142,27 @@ func TestWhoeverGivesRightsAwayNeedsThem(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestABindingInAPartThatIsUsedWithANameTakesNoRight has a role that the binding names as the part does.
+func TestABindingInAPartThatIsUsedWithANameTakesNoRight(t *testing.T) {
+	var none *expr.Lets
+	built, err := build(t, `{
+		a: {apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: "${self.metadata.name}"}, rules: [{apiGroups: [apps], resources: [deployments], verbs: [get]}]},
+		b: {apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: x}, roleRef: {kind: Role, name: "${children.a.metadata.name}"}}}`,
+		actions.Build{Lets: none.WithChildren(map[string]string{"a": "front_a", "b": "front_b"})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, n := range built.Needs {
+		if !n.For.Empty() {
+			got = append(got, needed(n))
+		}
+	}
+	if diff := cmp.Diff([]string{"get deployments.apps of Role: child front_a grants it"}, got); diff != "" {
+		t.Errorf("needs (-want +got):\n%s", diff)
 	}
 }
 
