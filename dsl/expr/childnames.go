@@ -111,9 +111,12 @@ func (c *Compiler) renamed(parsed *cel.Ast) *cel.Ast {
 	return renamed(parsed, func(ast.Expr) *Lets { return c.lets })
 }
 
-// keyed returns the map and the constant key of m["key"] and m.?key; nil for other calls.
+// keyed returns the map and the constant key of m["key"], m.?key and "key" in m; nil for other calls.
 func keyed(call ast.CallExpr) (of, key ast.Expr) {
 	args := call.Args()
+	if call.FunctionName() == operators.In && args[0].Kind() == ast.LiteralKind {
+		return args[1], args[0]
+	}
 	byKey := []string{operators.Index, operators.OptIndex, operators.OptSelect}
 	if slices.Contains(byKey, call.FunctionName()) && len(args) == 2 && args[1].Kind() == ast.LiteralKind {
 		return args[0], args[1]

@@ -25,7 +25,7 @@ func TestExpressionsOfAPartReadItsOwnChildren(t *testing.T) {
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
-	known, faults = lets(t, c, known.WithChildren(map[string]string{"web": "front_web"}), "own = children.web.metadata.name")
+	known, faults = lets(t, c, known.WithChildren(map[string]string{"web": "front_web", "api": "front_api"}), "own = children.web.metadata.name")
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
@@ -35,7 +35,7 @@ func TestExpressionsOfAPartReadItsOwnChildren(t *testing.T) {
 	}
 	s := subject()
 	var all []dsl.ChildObject
-	for _, name := range []string{"web", "front_web", "db"} {
+	for _, name := range []string{"web", "front_web", "front_api", "db"} {
 		object := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "the-" + name}}}
 		all, s.Made = append(all, dsl.ChildObject{ChildSpec: dsl.ChildSpec{Name: name}, Object: object}), append(s.Made, shape.NamedChild{Name: name})
 	}
@@ -66,6 +66,11 @@ func TestExpressionsOfAPartReadItsOwnChildren(t *testing.T) {
 		}
 		if diff := cmp.Diff(want.children, names); diff != "" {
 			t.Errorf("%s reads children (-want +got):\n%s", text, diff)
+		}
+	}
+	for text, want := range map[string]bool{"'db' in children": true, "'own' in children": false, "'api' in children": true, "['x'].exists(n, 'web' in children && n in ['x'])": true} {
+		if got, err := value(t, c, text).Eval(expr.Scope{Subject: s}); got != want || err != nil {
+			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
 	p, err := c.Predicate("children.web.metadata.name == 'x' || own == 'x'")
