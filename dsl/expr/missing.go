@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types/ref"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -22,8 +23,8 @@ import (
 // value.
 var ErrMissing = errors.New("something is missing")
 
-// ErrMissingRelated is wrapped in the place of [ErrMissing], which it wraps, if what is missing is a related object, or a field of
-// one.
+// ErrMissingRelated is wrapped in the place of [ErrMissing], which it wraps, if what is missing is a related object, a field of one
+// that is chosen by its name, or the element of a list of related objects that is empty.
 var ErrMissingRelated = fmt.Errorf("%w of related objects", ErrMissing)
 
 // noSuchKey is the beginning of CEL's errors about a missing field.
@@ -38,6 +39,9 @@ var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 func (p *Program) missing(err error, a *activation) (reason error, from string) {
 	key, found := strings.CutPrefix(err.Error(), noSuchKey)
 	if !found {
+		if name := p.emptied(err, a); name != "" {
+			return errors.New(written(Related, []string{name}) + " is empty"), Related
+		}
 		return err, ""
 	}
 	for _, root := range slices.Sorted(maps.Keys(p.uses)) {
@@ -54,6 +58,29 @@ func (p *Program) missing(err error, a *activation) (reason error, from string) 
 		}
 	}
 	return err, ""
+}
+
+// emptied returns the name of a relation without objects of which the expression takes one by its index, if that is out of bounds;
+// empty if there is none.
+func (p *Program) emptied(err error, a *activation) (name string) {
+	if !p.Uses(Related) || !strings.Contains(err.Error(), "index out of bounds") {
+		return ""
+	}
+	value, _ := a.ResolveName(Related)
+	all, _ := value.(map[string]any)
+	r := &reader{variable: Related}
+	ast.PreOrderVisit(p.ast.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if of, _, how := computed(e); how == operators.Index {
+			at, rooted := r.path(of)
+			if !rooted || len(at.path) != 1 {
+				return
+			}
+			if list, is := all[at.path[0]].([]any); is && len(list) == 0 {
+				name = at.path[0]
+			}
+		}
+	}))
+	return name
 }
 
 // lost returns the first step of a path that does not exist; -1 if all exist or that is not known.

@@ -101,26 +101,32 @@ func TestAChangeAtTheEndWhileTheMiddleMovesIsSeen(t *testing.T) {
 func TestChildrenStayWhileWhatTheyAreChosenByIsMissing(t *testing.T) {
 	tests := map[string]string{
 		"where":     `where: "object.data.?of.orValue('') == related.class.data.class"`,
+		"a list":    `where: "object.data.?of.orValue('') == related.classes[0].data.class"`,
 		"selector":  `selector: {matchLabels: {of: "${related.class.data.class}"}}`,
 		"namespace": `namespace: "${related.class.data.class}"`,
 	}
 	class := func(key string) string {
-		return `{apiVersion: v1, kind: ConfigMap, metadata: {name: red, namespace: default}, data: {` + key + `: default}}`
+		return `{apiVersion: v1, kind: ConfigMap, metadata: {name: red, namespace: default, labels: {is: class}}, data: {` + key + `: default}}`
 	}
 	for name, chooses := range tests {
+		lacking := "other"
+		if name == "a list" {
+			lacking = "class" // of a list only that it is empty is known to be missing
+		}
 		t.Run(name, func(t *testing.T) {
 			scene.PlayVersions(t, func(v *scene.Versions) {
 				v.Create(class("class"))
 				v.Create(`{apiVersion: v1, kind: Secret, metadata: {name: token, namespace: default, labels: {of: default}}, data: {of: default}}`)
 				v.NextResources(`{resource: foos.v1.example.com, related: [
-					{name: class, resource: configmaps.v1, object: "${self.spec.color}"}, {name: tokens, resource: secrets.v1, ` + chooses + `}],
+					{name: class, resource: configmaps.v1, object: "${self.spec.color}"},
+					{name: classes, resource: configmaps.v1, selector: {matchLabels: {is: class}}}, {name: tokens, resource: secrets.v1, ` + chooses + `}],
 					handlers: [{id: app, apply: {a: {forEach: "${related.tokens}", key: "${item.metadata.name}", template: {
 						apiVersion: v1, kind: Service, metadata: {name: "${item.metadata.name}"}, spec: {ports: [{port: 80}]}}}}}]}`)
 				v.Settle()
 				uid := v.Get(scene.Services, "default", "token").GetUID()
 				steps := []func(){
 					func() { v.Delete(scene.ConfigMaps, "default", "red") }, func() { v.Process.Restart() },
-					func() { v.Create(class("other")) }, func() { v.Update(scene.ConfigMaps, "default", "red", scene.SetField("default", "data", "class")) },
+					func() { v.Create(class(lacking)) }, func() { v.Update(scene.ConfigMaps, "default", "red", scene.SetField("default", "data", "class")) },
 				}
 				for i, step := range steps {
 					step()
