@@ -390,7 +390,7 @@ func TestTwoOperatorsThatUndoEachOtherAreALoop(t *testing.T) {
 					s.Update(scene.ConfigMaps, "default", "c", tt.theirs)
 					s.Advance(10 * time.Millisecond)
 				}
-				if n := len(s.Take()); n < 30 || n > 45 || len(s.LoopEvents()) != 1 {
+				if n := len(s.Take()); n < 30 || n > 60 || len(s.LoopEvents()) != 1 {
 					s.T.Errorf("%d calls, Events %+v", n, s.LoopEvents())
 				}
 			}})
