@@ -36,13 +36,13 @@ var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // missing names the missing value with its whole path. CEL names only the last step, so it follows the paths in the
 // expression. From is the variable of the missing one; the error then names only what the expression itself contains. It is empty
 // if that is not known.
-func (p *Program) missing(err error, a *activation) (reason error, from string) {
+func (p *Program) missing(err error, a *activation) (from string, reason error) {
 	key, found := strings.CutPrefix(err.Error(), noSuchKey)
 	if !found {
 		if name := p.emptied(err, a); name != "" {
-			return errors.New(written(Related, []string{name}) + " is empty"), Related
+			return Related, errors.New(written(Related, []string{name}) + " is empty")
 		}
-		return err, ""
+		return "", err
 	}
 	for _, root := range slices.Sorted(maps.Keys(p.uses)) {
 		r := &reader{variable: root}
@@ -53,11 +53,11 @@ func (p *Program) missing(err error, a *activation) (reason error, from string) 
 		}
 		for _, way := range r.ways {
 			if at := lost(value, way); at >= 0 && way[at] == key {
-				return errors.New(a.notSet(root, value, way[:at+1])), root
+				return root, errors.New(a.notSet(root, value, way[:at+1]))
 			}
 		}
 	}
-	return err, ""
+	return "", err
 }
 
 // emptied returns the name of a relation without objects of which the expression takes one by its index, if that is out of bounds;

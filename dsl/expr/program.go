@@ -158,7 +158,7 @@ func (p *Program) evaluation(err error, a *activation) error {
 	}
 	for _, missing := range []string{"no such key", "no such field", "index out of bounds", "optional.none() dereference"} {
 		if strings.Contains(err.Error(), missing) {
-			reason, from := p.missing(err, a)
+			from, reason := p.missing(err, a)
 			if from == Related {
 				return &causedError{reason, ErrMissingRelated}
 			}

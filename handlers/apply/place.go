@@ -42,15 +42,15 @@ func namesOf(kind shape.Kind) func(string) []string {
 
 // oneForEach reports that all elements have the same object, although there may be several elements.
 func (c *child) oneForEach(name, namespace *expr.Template) []error {
-	differs := func(t *expr.Template) bool { return t != nil && slices.ContainsFunc(expr.ItemVariables(), t.Uses) }
-	reads := func(t *expr.Template) bool { return t != nil && t.Uses(expr.Children) } // those of an entry are its own
-	if c.entry && (reads(name) || reads(namespace)) {
-		return nil
+	same := func(variables ...string) bool {
+		return !slices.ContainsFunc([]*expr.Template{name, namespace, part(c.template, "kind")}, func(t *expr.Template) bool {
+			return t != nil && slices.ContainsFunc(variables, t.Uses)
+		})
 	}
-	if c.entry && !differs(name) && !differs(namespace) && !differs(part(c.template, "kind")) {
+	switch items := expr.ItemVariables(); {
+	case c.entry && same(append(items, expr.Children)...): // the children of an entry are its own
 		return []error{misfit(name, "is the same for every item of the handler's forEach, so that all would be one object: want item, index or key in it")}
-	}
-	if c.forEach == nil || c.limit == 1 || differs(name) || differs(namespace) || differs(part(c.template, "kind")) || atMostOne(c.forEach) {
+	case c.entry, c.forEach == nil, c.limit == 1, !same(items...), atMostOne(c.forEach):
 		return nil
 	}
 	return []error{misfit(name, "is the same for every item of forEach, so that all would be one object: want item, index or key in it "+

@@ -121,7 +121,7 @@ func TestFieldsOfAChildAreHeldWhateverItsPlural(t *testing.T) {
 	for _, held := range []string{"keep: [spec.other]", "cache: metadata"} {
 		t.Run(held, func(t *testing.T) {
 			scene.PlayVersionsWithConditions(t, func(v *scene.Versions) {
-				v.Cluster.Serve(enginetest.Resource{Name: "gateways.v1.example.org", Kind: "Gateway"})
+				v.Serve(enginetest.Resource{Name: "gateways.v1.example.org", Kind: "Gateway"})
 				v.NextResources(`{resource: foos.v1.example.com, ready: false, owns: [{resource: gateways.v1.example.org, ` + held + `}], handlers: [
 					{id: app, apply: {a: {apiVersion: example.org/v1, kind: Gateway, metadata: {name: a}, spec: {set: here}}}},
 					{id: report, set: {status: {read: "${children.a.?spec.?read.orValue('nothing')}"}}}]}`)

@@ -157,7 +157,7 @@ func TestANameThatASecretGaveIsNotShown(t *testing.T) {
 		check := func(want string) {
 			t.Helper()
 			v.Advance(time.Minute)
-			if got := fmt.Sprint(v.Cluster.Events(), v.Get(scene.Foos, "default", "web"), v.Log.Lines()); strings.Contains(got, "hush-hush") || !strings.Contains(got, want) {
+			if got := fmt.Sprint(v.Events(), v.Get(scene.Foos, "default", "web"), v.Log.Lines()); strings.Contains(got, "hush-hush") || !strings.Contains(got, want) {
 				t.Errorf("want %q, without the name, in %s", want, got)
 			}
 		}
