@@ -189,3 +189,23 @@ func TestAPodWaitsForANodeThatTakesIt(t *testing.T) {
 		s.shows("Pod", "tolerant phase=Running Ready:True Current")
 	})
 }
+
+// TestANodeThatIsDeletedStaysAway holds that the nodes of users are their own, and those that there are always come back.
+func TestANodeThatIsDeletedStaysAway(t *testing.T) {
+	run(t, func(t *testing.T, s stage) {
+		synctest.Wait()
+		s.create("apiVersion: v1\nkind: Node\nmetadata: {name: mine}\nspec: {taints: [{key: a, effect: NoSchedule}]}")
+		synctest.Wait()
+		for _, name := range []string{"mine", "node-0"} {
+			s.delete("Node", name)
+		}
+		s.advance(time.Minute)
+		var got []string
+		for _, n := range s.list("Node") {
+			got = append(got, n.GetName())
+		}
+		if diff := cmp.Diff([]string{"node-0"}, got); diff != "" {
+			t.Errorf("nodes (-want +got):\n%s", diff)
+		}
+	})
+}

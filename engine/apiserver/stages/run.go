@@ -119,9 +119,17 @@ func (l *loop) open() {
 			l.balancers.note(in.IP)
 		}
 	}
-	for n := range l.nodes {
-		l.queue.add(key{kind: "Node", name: fmt.Sprint("node-", n)})
+	for _, name := range l.ownNodes() {
+		l.queue.add(key{kind: "Node", name: name})
 	}
+}
+
+// ownNodes are the names of the nodes that there are always.
+func (l *loop) ownNodes() (out []string) {
+	for n := range l.nodes {
+		out = append(out, fmt.Sprint("node-", n))
+	}
+	return out
 }
 
 // all queues all objects.
@@ -167,7 +175,7 @@ func (l *loop) handle(k key) error {
 	o := l.caches[k.kind].get(k.namespace, k.name)
 	if o == nil {
 		delete(l.waits, k)
-		if k.kind == "Node" {
+		if k.kind == "Node" && slices.Contains(l.ownNodes(), k.name) { // others stay away when somebody deletes them
 			return l.makeNode(k.name)
 		}
 		return nil

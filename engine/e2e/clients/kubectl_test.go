@@ -28,8 +28,6 @@ type session struct {
 	Files map[string]string `json:"files"`
 	// Run are lines for a shell. The output of each is compared, unless it begins with a minus.
 	Run []string `json:"run"`
-	// Alone: no other session goes on meanwhile, as this one has a node of its own.
-	Alone bool `json:"alone"`
 }
 
 // verbs are what the sessions have to use.
@@ -44,24 +42,17 @@ func TestKubectlSaysTheSameOfBothServers(t *testing.T) {
 	sessions := readSessions(t)
 	genuine := newShell(t, cluster.WriteKubeconfig(t, plane.Config()))
 	memory := newShell(t, cluster.WriteKubeconfig(t, inMemory(t)))
-	play := func(t *testing.T, alone bool) {
+	t.Run("sessions", func(t *testing.T) {
 		for _, each := range sessions {
-			if each.Alone != alone {
-				continue
-			}
 			t.Run(each.Name, func(t *testing.T) {
-				if !alone {
-					t.Parallel()
-				}
+				t.Parallel()
 				want, got := genuine.play(t, each), memory.play(t, each)
 				if diff := cmp.Diff(strings.Split(want, "\n$ "), strings.Split(got, "\n$ ")); diff != "" {
 					t.Errorf("kubectl says (-real +memory):\n%s", diff)
 				}
 			})
 		}
-	}
-	t.Run("sessions", func(t *testing.T) { play(t, false) })
-	t.Run("sessions alone", func(t *testing.T) { play(t, true) })
+	})
 }
 
 // TestTheSessionsUseAllVerbs holds which commands of kubectl the sessions have.
