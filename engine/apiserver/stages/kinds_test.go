@@ -177,6 +177,7 @@ func TestAPodWaitsForANodeThatTakesIt(t *testing.T) {
 		synctest.Wait()
 		for _, closed := range []string{`{"spec":{"unschedulable":true}}`, `{"spec":{"taints":[{"key":"a","value":"b","effect":"NoSchedule"}]}}`} {
 			s.patch("Node", "node-0", closed)
+			synctest.Wait() // nodes and Pods are seen by watches of their own
 			s.create(pod("waits"))
 			s.shows("Pod", "waits phase=Pending InProgress")
 			s.patch("Node", "node-0", `{"spec":{"unschedulable":null,"taints":null}}`)
