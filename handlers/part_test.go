@@ -19,7 +19,7 @@ import (
 	"github.com/handwerk-dev/handwerk/handlers"
 )
 
-// settingsPart is a part with two children, of which one needs the other.
+// settingsPart is a part with two children. One needs the other.
 const settingsPart = `
 apiVersion: handwerk.dev/v1alpha1
 kind: Part

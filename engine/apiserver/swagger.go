@@ -16,11 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// swagger is the one OpenAPI v2 document of a server, for clients that are older than those of v3. It is made for each
-// request anew, so that it takes no memory where nothing asks for it.
+// swagger is the one OpenAPI v2 document of a server, for clients that are older than those of v3. Each request
+// makes it, so that it takes memory only while a client asks for it.
 type swagger []documented
 
-// The media types of the document in protobuf. Old clients ask for one that is none by its standard.
+// The media types of the document in protobuf. Old clients ask for the second, whose name breaks the
+// rules of media types.
 const (
 	swaggerBinary = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 	swaggerOld    = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"

@@ -38,7 +38,7 @@ func (s *selection) choose(what func(*dsl.Subject) (dsl.Selection, error), about
 	}
 }
 
-// awaits ends a selection that cannot be chosen because what it is chosen by cannot be seen.
+// awaits ends the choice with an error of the relations above, which the choice reads. Without an error the choice goes on.
 func (s *selection) awaits(err, unsynced error) {
 	s.err, s.unsynced, s.looked = err, unsynced, err != nil || unsynced != nil
 }

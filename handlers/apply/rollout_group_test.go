@@ -9,7 +9,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// grouped are Things of two templates with one rollout, of which the second also needs a ConfigMap.
+// grouped are Things of two templates with one rollout. The second template also needs a ConfigMap.
 func grouped(t *testing.T, group string) *world {
 	t.Helper()
 	rollout := `{maxUnavailable: 1, readyWhen: child.status.ready` + group + `}`

@@ -41,7 +41,7 @@ func (l *loop) schedule(p *corev1.Pod, rule Rule) error {
 }
 
 // nodeFor chooses a node for a Pod: the one that its affinity names, as that of a DaemonSet's Pod does, or one that is not
-// cordoned. Empty means that there is none.
+// cordoned. Empty means that no node takes the Pod.
 func (l *loop) nodeFor(p *corev1.Pod) string {
 	var fit []string
 	for _, n := range listOf[*corev1.Node](l.caches["Node"].all()) {

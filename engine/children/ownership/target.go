@@ -98,7 +98,8 @@ func compareTargets(a, b Target) int {
 	return cmp.Or(cmp.Compare(a.Handler, b.Handler), cmp.Compare(a.Key, b.Key), comparePlaces(a.Place, b.Place), cmp.Compare(a.Manager, b.Manager))
 }
 
-// parseTargets reads the stored lines of an owner's targets. The error is about a line that is none; the others are returned all the same.
+// parseTargets reads the stored lines of an owner's targets. The error names the first line that is
+// not a target. The other lines are returned with it.
 func parseTargets(lines []string, owner types.UID) ([]Target, error) {
 	if len(lines) > MostTargets {
 		return nil, fmt.Errorf("it has %d patched objects, and there is room for %d", len(lines), MostTargets)

@@ -11,7 +11,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 
-// pairPart is a part with two children, of which one waits for the other.
+// pairPart is a part with two children. The second waits for the first.
 const pairPart = `apiVersion: handwerk.dev/v1alpha1
 kind: Part
 parameters: {name: string | required=true, text: string | default=none}

@@ -66,8 +66,8 @@ type memberStatus struct {
 	Learner bool `json:"learner"`
 	Alive   bool `json:"alive"`
 	Healthy bool `json:"healthy"`
-	// Outdated: its Pod has another image than the wanted one. Restarting: its Pod has a new image, and the container
-	// that runs is still of the one before, or there is none.
+	// Outdated: its Pod has another image than the wanted one. Restarting: its Pod has a new image, and no container
+	// of this image runs yet.
 	Outdated   bool `json:"outdated"`
 	Restarting bool `json:"restarting"`
 }
