@@ -33,17 +33,7 @@ func (op *Operator) Held(r *Resource) Held {
 
 // Kept returns which parts of a resource's objects Keep, or the cache profile, leaves; nil means all.
 func (r *Resource) Kept() *shape.Kept {
-	switch {
-	case r.Cache == CacheMetadata:
-		return &shape.Kept{Metadata: true}
-	case len(r.Keep) == 0:
-		return nil
-	}
-	out := &shape.Kept{At: r.KeepAt}
-	for _, field := range slices.Concat(r.Keep, engines()) {
-		out.Fields = append(out.Fields, field)
-	}
-	return out
+	return Holding{Cache: r.Cache, Keep: r.Keep, KeepAt: r.KeepAt}.kept()
 }
 
 // code returns the code of a handler or a daemon.

@@ -43,7 +43,17 @@ func (h Holding) Held() (CacheProfile, Held) { return h.Cache, h.held(nil) }
 
 // kept returns which parts of objects code and expressions see; nil means all.
 func (h Holding) kept() *shape.Kept {
-	return (&Resource{Cache: h.Cache, Keep: h.Keep, KeepAt: h.KeepAt}).Kept()
+	switch {
+	case h.Cache == CacheMetadata:
+		return &shape.Kept{Metadata: true}
+	case len(h.Keep) == 0:
+		return nil
+	}
+	out := &shape.Kept{At: h.KeepAt}
+	for _, field := range slices.Concat(h.Keep, engines()) {
+		out.Fields = append(out.Fields, field)
+	}
+	return out
 }
 
 // check reports what caches of children and of related objects cannot hold.

@@ -22,6 +22,9 @@ type ResourceName struct {
 // celName is an identifier in an expression.
 var celName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
+// IsIdentifier reports whether a text can be a name in CEL: letters, digits and _, and no digit first.
+func IsIdentifier(text string) bool { return celName.MatchString(text) }
+
 var apiVersion = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
 
 // ParseResourceName reads "deployments.v1.apps", "deployments.apps" (the preferred version),

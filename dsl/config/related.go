@@ -75,7 +75,7 @@ func (w *watched) after(at path, s *selecting) (out []string) {
 	} {
 		for _, program := range one.programs {
 			if program == nil {
-				continue // there is none, or it has a fault
+				continue // the relation does not have it, or its fault is reported
 			}
 			names, whole := program.Related()
 			if whole {

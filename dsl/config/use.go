@@ -5,10 +5,10 @@ package config
 
 import (
 	"reflect"
-	"regexp"
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/form"
 )
@@ -109,7 +109,7 @@ func (w *watched) childNames(u *use) map[string]string {
 	}
 	switch {
 	case u.As == "":
-	case !childName.MatchString(u.As):
+	case !dsl.IsIdentifier(u.As):
 		w.Fault(u.at.Key("as"), "%q is no name for children: want letters, digits and _, as in front", u.As)
 	case len(out) == 0:
 		w.FaultKey(u.at.Key("as"), "is for parts that make children, and this one makes none")
@@ -117,11 +117,9 @@ func (w *watched) childNames(u *use) map[string]string {
 	return out
 }
 
-var childName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
 // prefix stands before the names of the part's children.
 func (u *use) prefix() string {
-	if u.As == "" || !childName.MatchString(u.As) {
+	if u.As == "" || !dsl.IsIdentifier(u.As) {
 		return ""
 	}
 	return u.As + "_"

@@ -7,12 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
 
 	"github.com/google/cel-go/cel"
+
+	"github.com/handwerk-dev/handwerk/dsl"
 )
 
 // Lets compiles named expressions in an order in which each knows those that it uses. Around has those of the outer level, and
@@ -171,15 +172,13 @@ var reserved = []string{
 // elsewhere are variables that some expressions have.
 var elsewhere = append(ItemVariables(), Current, "child", "object", "objects")
 
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
 // wrongName says why a let, or what the word says, cannot have a name.
 func (c *Compiler) wrongName(word string, around *Lets, name string) error {
 	outer := around.find(name)
 	prefix := func(function string) bool { return strings.HasPrefix(function, name+".") }
 	_, typed := c.env.CELTypeProvider().FindIdent(name)
 	switch {
-	case !variableName.MatchString(name):
+	case !dsl.IsIdentifier(name):
 		return fmt.Errorf("%q is no name for a %s: want letters, digits and _, as in wanted", name, word)
 	case slices.Contains(reserved, name):
 		return fmt.Errorf("%q is no name for a %s: it is a word of CEL", name, word)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -29,9 +28,6 @@ var ErrMissingRelated = fmt.Errorf("%w of related objects", ErrMissing)
 
 // noSuchKey is the beginning of CEL's errors about a missing field.
 const noSuchKey = "no such key: "
-
-// identifier matches a field that can follow a dot.
-var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // missing names the missing value with its whole path. CEL names only the last step, so it follows the paths in the
 // expression. From is the variable of the missing one; the error then names only what the expression itself contains. It is empty
@@ -60,8 +56,8 @@ func (p *Program) missing(err error, a *activation) (from string, reason error) 
 	return "", err
 }
 
-// emptied returns the name of a relation without objects of which the expression takes one by its index, if that is out of bounds;
-// empty if there is none.
+// emptied returns the name of the relation that explains an index out of bounds: the expression takes one of its objects by an
+// index, and it selects no objects. Another error gives an empty name.
 func (p *Program) emptied(err error, a *activation) (name string) {
 	if !p.Uses(Related) || !strings.Contains(err.Error(), "index out of bounds") {
 		return ""
@@ -140,7 +136,7 @@ func (a *activation) absent(root, relation string) string {
 // written formats a path as in an expression.
 func written(root string, way []string) string {
 	for _, step := range way {
-		if identifier.MatchString(step) {
+		if dsl.IsIdentifier(step) {
 			root += "." + step
 		} else {
 			root += "['" + step + "']"

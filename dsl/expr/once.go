@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
+
+	"github.com/handwerk-dev/handwerk/dsl"
 )
 
 // Stored says where an expression reads what a template has made before.
@@ -197,7 +199,7 @@ func (o *once) form(p *Program, e ast.Expr, field []string) string {
 			fmt.Fprint(&out, ".", step)
 		case o.Keyed && i == len(o.Way):
 			fmt.Fprint(&out, "[?", Key, "]")
-		case identifier.MatchString(step):
+		case dsl.IsIdentifier(step):
 			fmt.Fprint(&out, ".?", step)
 		default:
 			fmt.Fprintf(&out, "[?'%s']", step)

@@ -126,8 +126,8 @@ func (v *View) Refresh(was State, changes *inbox.Related) (again time.Duration) 
 	moved := was.version != version
 	v.state = State{version, make([]sight, len(v.index.relations))}
 	copy(v.state.relations, was.relations)
-	others := map[string]bool{} // relations that select something else, or objects that have changed
-	changed := func(name string) bool { return others[name] }
+	var others []string // relations that select something else, or objects that have changed
+	changed := func(name string) bool { return slices.Contains(others, name) }
 	for i, one := range v.index.relations {
 		last := &v.state.relations[i]
 		affected := changes != nil && v.affected(one, changes) || slices.ContainsFunc(one.After, changed)
@@ -136,14 +136,14 @@ func (v *View) Refresh(was State, changes *inbox.Related) (again time.Duration) 
 		}
 		now, wait := v.look(one, *last)
 		if !first && !now.same(*last) {
-			v.changed, others[one.Name] = true, true
+			v.changed, others = true, append(others, one.Name)
 		}
 		*last, again = now, sooner(again, wait)
 	}
 	return again
 }
 
-// sooner returns the shorter of two waits, of which zero is none.
+// sooner returns the shorter of two waits. Zero means no wait.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b > 0 && b < a {
 		return b

@@ -170,16 +170,7 @@ func TestWhatTheEditorOffers(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			offered := s.of(t).open(test.text + "\n").offered()
-			for word, want := range test.want {
-				if got, is := offered[word]; !is || !strings.Contains(got, want) {
-					t.Errorf("%s is offered: %v, with the text %q, want %q", word, is, got, want)
-				}
-			}
-			for _, word := range test.not {
-				if _, is := offered[word]; is {
-					t.Errorf("%s is offered", word)
-				}
-			}
+			offers(t, offered, test.want, test.not)
 		})
 	}
 }
@@ -230,5 +221,20 @@ func TestTheEditorShowsDocumentation(t *testing.T) {
 				t.Errorf("it shows %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// offers fails the test unless the editor offers the wanted words, each with a part of its text, and not the others.
+func offers(t *testing.T, offered, want map[string]string, not []string) {
+	t.Helper()
+	for word, text := range want {
+		if got, is := offered[word]; !is || !strings.Contains(got, text) {
+			t.Errorf("%s is offered: %v, with the text %q, want %q", word, is, got, text)
+		}
+	}
+	for _, word := range not {
+		if _, is := offered[word]; is {
+			t.Errorf("%s is offered", word)
+		}
 	}
 }

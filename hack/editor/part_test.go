@@ -36,16 +36,7 @@ func TestWhatTheEditorOffersInAPart(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			offered := s.of(t).openWhole(test.text + "\n").offered()
-			for word, want := range test.want {
-				if got, is := offered[word]; !is || !strings.Contains(got, want) {
-					t.Errorf("%s is offered: %v, with the text %q, want %q", word, is, got, want)
-				}
-			}
-			for _, word := range test.not {
-				if _, is := offered[word]; is {
-					t.Errorf("%s is offered", word)
-				}
-			}
+			offers(t, offered, test.want, test.not)
 		})
 	}
 }

@@ -5,7 +5,6 @@ package apply
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -68,14 +67,12 @@ func (p *parser) fault(at []string, format string, args ...any) {
 // below returns the place of a key within another.
 func below(at []string, keys ...string) []string { return slices.Concat(at, keys) }
 
-var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
 // child compiles a child. It also returns a child with faults, so that others can refer to it. The decoder has
 // reported faults of the form.
 func (p *parser) child(name, own string, config *childConfig) *child {
 	at := []string{own}
 	c := &child{name: name, own: own, config: config.whole, entry: p.entries, spec: dsl.ChildSpec{Handler: p.id, Name: name}, limit: defaultLimit}
-	if !identifier.MatchString(own) || slices.Contains([]string{"true", "false", "null", "in"}, own) {
+	if !dsl.IsIdentifier(own) || slices.Contains([]string{"true", "false", "null", "in"}, own) {
 		p.fault(at, "%q is no name for a child: want letters, digits and _, as in children.db", own)
 	}
 	switch {
