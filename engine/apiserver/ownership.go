@@ -30,29 +30,34 @@ var builtinTypes = sync.OnceValue(func() managedfields.TypeConverter { return ap
 
 // updated returns next with its managedFields after a write other than apply. For a new object, old is nil.
 func (o *ownership) updated(t *table, r Request, old, next *unstructured.Unstructured) (out *unstructured.Unstructured) {
-	manager, kind, err := o.manager(t, r)
-	if err != nil {
-		return next
-	}
+	m := o.managing(t, r)
 	if old == nil {
-		old = t.blank(kind)
+		old = t.blank(m.kind)
 	}
 	if r.Subresource == "scale" && t.replicas(next) == 0 {
 		// A Scale of 0 is encoded without the field, so the field has no manager.
 		unstructured.RemoveNestedField(next.Object, t.scale.spec...)
 		defer func() { _ = unstructured.SetNestedField(out.Object, int64(0), t.scale.spec...) }()
 	}
+	if t.reformed == 0 && m.note(r, old, next) { // with other schemas than before, entries may have to change by themselves
+		return next
+	}
+	manager, err := m.manager(t, r)
+	if err != nil {
+		return next
+	}
 	return manager.UpdateNoErrors(old.DeepCopy(), next, r.manager()).(*unstructured.Unstructured)
 }
 
 // applied returns the result of an apply to old, which is nil for a new object.
 func (o *ownership) applied(t *table, r Request, old, intent *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	manager, kind, err := o.manager(t, r)
+	m := o.managing(t, r)
+	manager, err := m.manager(t, r)
 	if err != nil {
 		return nil, err
 	}
 	if old == nil {
-		old = t.blank(kind)
+		old = t.blank(m.kind)
 	}
 	out, err := manager.Apply(old.DeepCopy(), intent.DeepCopy(), r.manager(), r.options.Get("force") == "true")
 	var known apierrors.APIStatus
@@ -65,22 +70,25 @@ func (o *ownership) applied(t *table, r Request, old, intent *unstructured.Unstr
 	return out.(*unstructured.Unstructured), nil
 }
 
-// manager returns what keeps the managedFields of a request's object, and the kind in which they are. With a schema that has
-// the types of a CRD's fields, that is the version of the request; each other object has one version.
-func (o *ownership) manager(t *table, r Request) (*managedfields.FieldManager, schema.GroupVersionKind, error) {
-	kind := schema.GroupVersionKind{Group: t.group, Version: t.versions[0], Kind: t.kind}
-	types, resets := t.converter(r.Resource.Version), map[fieldpath.APIVersion]fieldpath.Filter(nil)
-	if types == nil {
-		types = o.converter(t)
-		if t.typed {
-			resets = t.resetsTyped(r, kind)
-		}
-	} else {
-		kind.Version, resets = r.Resource.Version, t.resets(r)
+// managing returns how the fields of a request's object are managed. With a schema that has the types of a CRD's fields, its
+// kind has the version of the request; each other object has one version.
+func (o *ownership) managing(t *table, r Request) managing {
+	m := managing{kind: schema.GroupVersionKind{Group: t.group, Version: t.versions[0], Kind: t.kind}, types: t.converter(r.Resource.Version)}
+	if m.types != nil {
+		m.kind.Version, m.resets = r.Resource.Version, t.resets(r)
+		return m
 	}
+	if m.types = o.converter(t); t.typed {
+		m.resets = t.resetsTyped(r, m.kind)
+	}
+	return m
+}
+
+// manager returns what keeps the managedFields of a request's object.
+func (m managing) manager(t *table, r Request) (*managedfields.FieldManager, error) {
 	defaults := asIs{t.schemas[r.Resource.Version]}
-	out, err := managedfields.NewDefaultCRDFieldManager(types, asIs{}, defaults, blanks{t}, kind, kind.GroupVersion(), r.Subresource, resets)
-	return out, kind, err
+	return managedfields.NewDefaultCRDFieldManager(
+		m.types, asIs{}, defaults, blanks{t}, m.kind, m.kind.GroupVersion(), r.Subresource, m.resets)
 }
 
 // converter returns the types of the fields of a CRD's objects; nil if they are not known.

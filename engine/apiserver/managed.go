@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"cmp"
+	"maps"
+	"reflect"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+)
+
+// bookkeeping are the fields that have no manager.
+var bookkeeping = fieldpath.NewSet(
+	fieldpath.MakePathOrDie("apiVersion"), fieldpath.MakePathOrDie("kind"), fieldpath.MakePathOrDie("metadata"),
+	fieldpath.MakePathOrDie("metadata", "name"), fieldpath.MakePathOrDie("metadata", "namespace"),
+	fieldpath.MakePathOrDie("metadata", "creationTimestamp"), fieldpath.MakePathOrDie("metadata", "selfLink"),
+	fieldpath.MakePathOrDie("metadata", "uid"), fieldpath.MakePathOrDie("metadata", "clusterName"),
+	fieldpath.MakePathOrDie("metadata", "generation"), fieldpath.MakePathOrDie("metadata", "resourceVersion"),
+)
+
+// maxUpdaters is how many entries of updates an object has before the oldest ones are merged.
+const maxUpdaters = 10
+
+// managing is how the fields of a request's object are managed.
+type managing struct {
+	kind  schema.GroupVersionKind
+	types managedfields.TypeConverter
+	// resets are the fields that the request cannot change, by version.
+	resets map[fieldpath.APIVersion]fieldpath.Filter
+}
+
+// note gives next its managedFields after a write other than apply, as [managedfields.FieldManager] does. That one decodes and
+// encodes the entries of all managers. A write changes few of them, so note edits them as they are. It returns false, and
+// leaves next as it was, for the rare writes that need more: the client changes the entries, one of them is of another
+// version, there are too many, or a field is not of its type.
+func (m managing) note(r Request, old, next *unstructured.Unstructured) bool {
+	version := m.kind.GroupVersion().String()
+	metadata, _ := next.Object["metadata"].(map[string]any)
+	was, known := entriesBefore(r, old, metadata, version)
+	if metadata == nil || !known || old.GetAPIVersion() != version || next.GetAPIVersion() != version {
+		return false
+	}
+	if len(was) == 0 && old.GetUID() != "" {
+		delete(metadata, "managedFields") // it was stored without, so nobody knows who has set its fields
+		return true
+	}
+	change, err := m.compare(old, next)
+	if err != nil {
+		return false
+	}
+	if filter := m.resets[fieldpath.APIVersion(version)]; filter != nil {
+		change.FilterFields(filter)
+	}
+	now := entriesAfter(was, change, map[string]any{
+		"apiVersion": version, "fieldsType": "FieldsV1", "manager": r.manager(), "operation": string(metav1.ManagedFieldsOperationUpdate),
+		"subresource": r.Subresource, "time": now(),
+	})
+	if updates := slices.DeleteFunc(slices.Clone(now), isApplied); len(updates) > maxUpdaters {
+		return false
+	}
+	if delete(metadata, "managedFields"); len(now) > 0 {
+		metadata["managedFields"] = now
+	}
+	return true
+}
+
+// entriesBefore returns the entries that a write starts with: the stored ones. It is false if the client sends others, or if one
+// is not of the version.
+func entriesBefore(r Request, old *unstructured.Unstructured, metadata map[string]any, version string) (stored []any, known bool) {
+	before, _ := old.Object["metadata"].(map[string]any)
+	stored, _ = before["managedFields"].([]any)
+	sent, _ := metadata["managedFields"].([]any)
+	if r.Subresource == "" && sent != nil && !reflect.DeepEqual(sent, stored) {
+		return nil, false
+	}
+	other := slices.ContainsFunc(stored, func(e any) bool {
+		entry, _ := e.(map[string]any)
+		_, is := entry["fieldsV1"].(map[string]any)
+		return !is || entry["apiVersion"] != version
+	})
+	return stored, !other
+}
+
+// compare returns the fields in which two objects differ. Members that are equal are left out: their types were checked when
+// they were stored.
+func (m managing) compare(old, next *unstructured.Unstructured) (*typed.Comparison, error) {
+	a, b := maps.Clone(old.Object), maps.Clone(next.Object)
+	SetAside(a)
+	SetAside(b)
+	for key, value := range a {
+		if other, both := b[key]; both && key != "apiVersion" && key != "kind" && reflect.DeepEqual(value, other) {
+			delete(a, key)
+			delete(b, key)
+		}
+	}
+	is, err := m.types.ObjectToTyped(&unstructured.Unstructured{Object: b}, typed.AllowDuplicates)
+	if err != nil {
+		return nil, err
+	}
+	was, err := m.types.ObjectToTyped(&unstructured.Unstructured{Object: a}, typed.AllowDuplicates)
+	if err != nil {
+		return nil, err
+	}
+	return was.Compare(is)
+}
+
+// entriesAfter returns the entries after a change by a manager, whose own entry has no fields yet. It does not change the
+// entries before: they are those of stored objects.
+func entriesAfter(before []any, change *typed.Comparison, own map[string]any) (after []any) {
+	taken := change.Modified.Union(change.Added)
+	gone, gained := taken.Union(change.Removed), taken.Difference(bookkeeping)
+	if own["subresource"] == "" {
+		delete(own, "subresource")
+	}
+	left := map[string]any(nil)
+	for _, e := range before {
+		entry := e.(map[string]any)
+		fields := entry["fieldsV1"].(map[string]any)
+		switch rest := without(fields, gone); {
+		case !gained.Empty() && sameManager(entry, own):
+			left = rest // it gets the fields that are gained, too
+		case sameMap(rest, fields):
+			after = append(after, entry)
+		case len(rest) > 0:
+			entry = maps.Clone(entry)
+			entry["fieldsV1"] = rest
+			after = append(after, entry)
+		}
+	}
+	if !gained.Empty() {
+		own["fieldsV1"] = with(left, gained)
+		after = append(after, own)
+	}
+	slices.SortFunc(after, byManager)
+	return after
+}
+
+// sameManager reports whether an entry is that of a manager.
+func sameManager(entry, manager map[string]any) bool {
+	return entry["manager"] == manager["manager"] && entry["operation"] == manager["operation"] && entry["subresource"] == manager["subresource"]
+}
+
+func isApplied(entry any) bool {
+	return entry.(map[string]any)["operation"] == string(metav1.ManagedFieldsOperationApply)
+}
+
+// byManager is the order of entries.
+func byManager(a, b any) int {
+	compare := func(key string) int {
+		x, _ := a.(map[string]any)[key].(string)
+		y, _ := b.(map[string]any)[key].(string)
+		return cmp.Compare(x, y)
+	}
+	return cmp.Or(compare("operation"), compare("time"), compare("manager"), compare("subresource"))
+}
