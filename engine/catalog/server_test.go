@@ -154,6 +154,8 @@ const aggregatedCore = `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscove
 
 const aggregatedGroups = `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[
 {"metadata":{"name":"apps","creationTimestamp":null},"versions":[{"version":"v1","freshness":"Current","resources":[
+  {"resource":"drains","scope":"Namespaced","singularResource":"","verbs":[],"subresources":[
+     {"subresource":"status","responseKind":{"group":"apps","version":"v1","kind":"Drain"},"verbs":["patch"]}]},
   {"resource":"deployments","responseKind":{"group":"","version":"","kind":"Deployment"},"scope":"Namespaced",
    "singularResource":"deployment","verbs":["get","list","watch"],"subresources":[
      {"subresource":"scale","responseKind":{"group":"autoscaling","version":"v1","kind":"Scale"},"verbs":["get"]},

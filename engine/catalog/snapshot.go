@@ -24,26 +24,44 @@ type snapshot struct {
 	broken    map[schema.GroupVersion]error
 }
 
-// takeSnapshot asks the server: with two requests if it has aggregated discovery, otherwise with one for each group
-// and version.
-func takeSnapshot(ctx context.Context, client discovery.DiscoveryInterfaceWithContext) (*snapshot, error) {
-	s := &snapshot{
-		asked:     time.Now(),
-		versions:  map[string][]string{},
-		resources: map[schema.GroupVersion][]Resource{},
-		broken:    map[schema.GroupVersion]error{},
+func newSnapshot() *snapshot {
+	return &snapshot{
+		asked: time.Now(), versions: map[string][]string{}, resources: map[schema.GroupVersion][]Resource{}, broken: map[schema.GroupVersion]error{},
 	}
+}
+
+// takeSnapshot asks the server: with two requests at once if it has aggregated discovery. Otherwise these are in vain, and
+// client-go sends two more, and one for each group and version.
+func takeSnapshot(ctx context.Context, client discovery.DiscoveryInterfaceWithContext) (*snapshot, error) {
+	s := newSnapshot()
+	found, aggregated, err := download(ctx, client.RESTClient())
+	if err != nil {
+		return nil, err
+	}
+	if !aggregated {
+		if err := s.ask(ctx, client); err != nil {
+			return nil, err
+		}
+		return s, nil
+	}
+	for _, document := range found {
+		s.read(document)
+	}
+	return s, nil
+}
+
+// ask fills a snapshot by client-go, which knows servers without aggregated discovery.
+func (s *snapshot) ask(ctx context.Context, client discovery.DiscoveryInterfaceWithContext) error {
 	groups, lists, err := discovery.ServerGroupsAndResourcesWithContext(ctx, client)
 	failed, partly := discovery.GroupDiscoveryFailedErrorGroups(err)
 	if err != nil && !partly {
-		return nil, err
+		return err
 	}
 	if ctx.Err() != nil {
-		return nil, ctx.Err() // not all groups were asked, so they would seem broken
+		return ctx.Err() // not all groups were asked, so they would seem broken
 	}
 	for gv, err := range failed {
-		// Without aggregated discovery: gone between the first request and its own.
-		if !apierrors.IsNotFound(err) {
+		if !apierrors.IsNotFound(err) { // gone between the first request and its own
 			s.broken[gv] = err
 		}
 	}
@@ -53,11 +71,11 @@ func takeSnapshot(ctx context.Context, client discovery.DiscoveryInterfaceWithCo
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
-			return nil, fmt.Errorf("reading group and version: %w", err)
+			return fmt.Errorf("reading group and version: %w", err)
 		}
 		s.resources[gv] = resourcesOf(gv, list.APIResources)
 	}
-	return s, nil
+	return nil
 }
 
 // fresh reports whether the snapshot is recent enough to say that something is missing.

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -247,10 +248,13 @@ func TestALookChangesNothing(t *testing.T) {
 	scene(t, cleanup.Settings{DeleteChildren: true}, nil, func(c *enginetest.Cluster, op *dsl.Operator, _ *cleanup.Cleaner) {
 		ctx := context.WithoutCancel(t.Context())
 		set := cleanup.Settings{Config: c.Config(), Namespace: system}
+		var mu sync.Mutex
 		var methods []string
 		set.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 			return trip(func(r *http.Request) (*http.Response, error) {
+				mu.Lock()
 				methods = append(methods, r.Method)
+				mu.Unlock()
 				return next.RoundTrip(r)
 			})
 		})
