@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -187,12 +187,15 @@ func TestAResourceThatIsBeingStoppedIsNotBegun(t *testing.T) {
 				life, quit := context.WithCancel(t.Context())
 				defer quit()
 				var server away
-				client, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: "http://server", Transport: &server})
+				client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://server", Transport: &server})
 				if err != nil {
 					t.Fatal(err)
 				}
 				brought := feed.New(
-					feed.Cluster{Catalog: catalog.New(client, nil, nil), Outages: transport.NewOutages(logr.Discard())},
+					feed.Cluster{
+						Catalog: catalog.New(client.Discovery(), nil, client.AuthorizationV1()),
+						Scope:   feed.NewScope(feed.ScopeSettings{}), Outages: transport.NewOutages(logr.Discard()),
+					},
 					feed.Settings{Name: dsl.ResourceName{Resource: "foos", Version: "v1", Group: "example.com"}},
 				)
 				one := &fake{name: "a", feeds: []*feed.Feed{brought}}

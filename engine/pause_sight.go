@@ -98,17 +98,15 @@ func (s *pauseSight) keep(ctx context.Context) {
 
 // open opens the watch. It reports false where that is to be tried again: the account may not watch, or nobody can say so.
 func (s *pauseSight) open(ctx context.Context) bool {
-	for _, verb := range []string{"list", "watch"} {
-		allowed, err := s.engine.catalog.Allowed(ctx, authorizationv1.ResourceAttributes{
-			Version: s.source.GVR.Version, Resource: s.source.GVR.Resource, Namespace: s.source.Namespace, Name: s.name, Verb: verb,
-		})
-		if err != nil {
-			return false
-		}
-		if !allowed {
-			s.settle(func() { s.engine.log.Info(s.lacks, logmark.Warning, true, "object", s.source.Namespace+"/"+s.name) })
-			return false
-		}
+	missing, err := s.engine.catalog.Lacking(ctx, authorizationv1.ResourceAttributes{
+		Version: s.source.GVR.Version, Resource: s.source.GVR.Resource, Namespace: s.source.Namespace, Name: s.name,
+	}, "list", "watch")
+	if err != nil {
+		return false
+	}
+	if len(missing) > 0 {
+		s.settle(func() { s.engine.log.Info(s.lacks, logmark.Warning, true, "object", s.source.Namespace+"/"+s.name) })
+		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -246,20 +246,28 @@ func (c *Catalog) ask(ctx context.Context) (*snapshot, error) {
 func (c *Catalog) Access(
 	ctx context.Context, gvr schema.GroupVersionResource, namespace string, verbs ...string,
 ) (missing []string, err error) {
+	missing, err = c.Lacking(ctx, authorizationv1.ResourceAttributes{
+		Group: gvr.Group, Version: gvr.Version, Resource: gvr.Resource, Namespace: namespace,
+	}, verbs...)
+	if err != nil {
+		return nil, fmt.Errorf("reviewing access to %s: %w", gvr.GroupResource(), err)
+	}
+	return missing, nil
+}
+
+// Lacking is [Catalog.Access] for anything that a right can be about: the verbs and their subresources are filled in.
+func (c *Catalog) Lacking(ctx context.Context, what authorizationv1.ResourceAttributes, verbs ...string) (missing []string, err error) {
 	allowed, errs := make([]bool, len(verbs)), make([]error, len(verbs))
 	var asking sync.WaitGroup
 	for i, text := range verbs {
-		verb, subresource, _ := strings.Cut(text, " ")
-		asking.Go(func() {
-			allowed[i], errs[i] = c.Allowed(ctx, authorizationv1.ResourceAttributes{
-				Group: gvr.Group, Version: gvr.Version, Resource: gvr.Resource, Subresource: subresource, Namespace: namespace, Verb: verb,
-			})
-		})
+		about := what
+		about.Verb, about.Subresource, _ = strings.Cut(text, " ")
+		asking.Go(func() { allowed[i], errs[i] = c.Allowed(ctx, about) })
 	}
 	asking.Wait()
 	for i, text := range verbs {
 		if errs[i] != nil {
-			return nil, fmt.Errorf("reviewing access to %s: %w", gvr.GroupResource(), errs[i])
+			return nil, errs[i]
 		}
 		if !allowed[i] {
 			missing = append(missing, text)

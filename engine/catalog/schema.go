@@ -55,15 +55,32 @@ func (c *Catalog) statusFields(ctx context.Context, r Resource) (sets.Set[string
 	if err != nil {
 		return nil, err
 	}
+	c.keepStatus(r.GVR, fields, generation)
+	return fields, nil
+}
+
+// keepStatus keeps a result, unless the catalog was invalidated since that generation.
+func (c *Catalog) keepStatus(gvr schema.GroupVersionResource, fields sets.Set[string], generation int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if generation == c.generation {
-		if c.status == nil {
-			c.status = map[schema.GroupVersionResource]sets.Set[string]{}
-		}
-		c.status[r.GVR] = fields
+	if generation != c.generation {
+		return
 	}
-	return fields, nil
+	if c.status == nil {
+		c.status = map[schema.GroupVersionResource]sets.Set[string]{}
+	}
+	c.status[gvr] = fields
+}
+
+// Foresee reads the CRD of a resource, so that [Catalog.ObservedGeneration] and [Catalog.Conditions] need no request later. It may be
+// called before it is known whether the server serves the resource. What it cannot read they read themselves.
+func (c *Catalog) Foresee(ctx context.Context, gvr schema.GroupVersionResource) {
+	c.mu.Lock()
+	generation := c.generation
+	c.mu.Unlock()
+	if fields, err := c.askStatus(ctx, gvr); err == nil && fields != nil {
+		c.keepStatus(gvr, fields, generation)
+	}
 }
 
 // publishedStatus is askStatus for accounts that may not read CRDs: the schemas that the server publishes can be

@@ -47,6 +47,8 @@ type access struct {
 	// needed are the verbs but for "patch status", which status adds where the resource has that.
 	needed []string
 	status bool
+	// foreseen is an answer for the first check; nil later.
+	foreseen *foresight
 	// lacking has the missing rights by namespace.
 	lacking map[string]lack
 
@@ -101,6 +103,7 @@ func (a *access) check(ctx context.Context, namespaces []string) (missingVerbs, 
 	now := time.Now()
 	due := slices.DeleteFunc(slices.Clone(namespaces), func(ns string) bool { return !a.due(ns, now) })
 	answers := a.askAll(ctx, due)
+	a.foreseen = nil
 	for _, ns := range namespaces {
 		missing := a.lacking[ns].verbs
 		if answer, asked := answers[ns]; asked {
@@ -140,8 +143,9 @@ const asksAtOnce = 8
 func (a *access) askAll(ctx context.Context, namespaces []string) map[string]answer {
 	out := make(map[string]answer, len(namespaces))
 	unasked := func(ns string) bool { return a.lacking[ns].verbs == nil && a.informers.newest(ns) == nil }
-	if fresh := slices.DeleteFunc(slices.Clone(namespaces), func(ns string) bool { return !unasked(ns) }); len(fresh) > 1 {
-		if missing, err := a.catalog.Access(ctx, a.at.Resource().GVR, "", a.verbs()...); err == nil && len(missing) == 0 {
+	fresh := slices.DeleteFunc(slices.Clone(namespaces), func(ns string) bool { return !unasked(ns) })
+	if len(fresh) > 1 || len(fresh) == 1 && fresh[0] != "" && a.foreseen.about("") {
+		if missing, err := a.missing(ctx, ""); err == nil && len(missing) == 0 {
 			namespaces = slices.DeleteFunc(slices.Clone(namespaces), unasked)
 			for _, ns := range fresh {
 				out[ns] = answer{}
@@ -198,14 +202,13 @@ func (a *access) ask(ctx context.Context, ns string, known []string) ([]string, 
 		a.suspects[ns] = suspicion{asked: time.Now()}
 	}
 	a.mu.Unlock()
-	gvr, verbs := a.at.Resource().GVR, a.verbs()
-	if len(known) > 0 && slices.Contains(verbs, known[0]) {
-		still, err := a.catalog.Access(ctx, gvr, ns, known[0])
+	if len(known) > 0 && slices.Contains(a.verbs(), known[0]) {
+		still, err := a.catalog.Access(ctx, a.at.Resource().GVR, ns, known[0])
 		if err != nil || len(still) > 0 {
 			return known, err
 		}
 	}
-	return a.catalog.Access(ctx, gvr, ns, verbs...)
+	return a.missing(ctx, ns)
 }
 
 // unsuspected reports whether the namespace has an informer, and no request was refused since the last check.

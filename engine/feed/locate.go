@@ -132,16 +132,35 @@ type locator struct {
 	catalog *catalog.Catalog
 	// generation: the engine writes status.observedGeneration where objects have it.
 	generation bool
-	log        logr.Logger
+	// looked: it has asked before.
+	looked bool
+	log    logr.Logger
 }
 
 // find records where the resource is served. The error wraps [catalog.ErrMissing] if it is not.
 func (l *locator) find(ctx context.Context) error {
+	read := l.foresee(ctx)
 	served, err := l.look(ctx)
+	read()
 	if err != nil {
 		return err
 	}
 	return l.enter(ctx, served)
+}
+
+// foresee begins to read what enter asks for, the first time: the CRD has the name that was declared. A name without a version says
+// too little. Read waits for the end.
+func (l *locator) foresee(ctx context.Context) (read func()) {
+	name := l.at.name
+	if l.looked || !l.generation || l.at.ByKind() || name.Version == "" {
+		return func() {}
+	}
+	l.looked = true
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		l.catalog.Foresee(ctx, schema.GroupVersionResource{Group: name.Group, Version: name.Version, Resource: name.Resource})
+	})
+	return reading.Wait
 }
 
 // enter records that the resource is served in this version.

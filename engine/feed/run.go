@@ -32,6 +32,7 @@ type runner struct {
 
 // run implements [Feed.Run].
 func (r *runner) run(ctx context.Context) {
+	defer r.access.foresee(ctx, r.scope)()
 	p := patience{}
 	for {
 		again := r.step(ctx)
