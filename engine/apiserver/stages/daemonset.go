@@ -20,6 +20,9 @@ func stepDaemonSet(l *loop, d *appsv1.DaemonSet, _ Rule) error {
 		if err := l.spread(d, hash); err != nil {
 			return err
 		}
+		if l.moved {
+			return l.again("DaemonSet", d)
+		}
 	}
 	pods := listOf[*corev1.Pod](l.caches["Pod"].of(d.UID))
 	c := l.count("DaemonSet", d, pods, d.Spec.MinReadySeconds)

@@ -28,7 +28,9 @@ func stepDeployment(l *loop, d *appsv1.Deployment, _ Rule) error {
 		if err := r.advance(); err != nil {
 			return err
 		}
-		r = l.rolloutOf(d)
+		if l.moved {
+			return l.again("Deployment", d)
+		}
 	}
 	return r.report()
 }
@@ -70,17 +72,11 @@ func (r rollout) advance() error {
 	case r.d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType:
 		return r.recreate()
 	}
-	if err := r.renew(r.room()); err != nil {
-		return err
-	}
-	if r = r.rolloutOf(r.d); r.next == nil {
-		return nil // it has gone since, which is seen
-	}
-	if grown, err := r.grow(); err != nil || grown {
-		return err
-	}
-	if err := r.shrink(); err != nil {
-		return err
+	begin := func() error { return r.renew(r.room()) }
+	for _, part := range []func() error{begin, r.grow, r.shrink} {
+		if err := part(); err != nil || r.moved {
+			return err // the next step sees what has become of it
+		}
 	}
 	return r.forget()
 }
@@ -113,6 +109,9 @@ func (r rollout) recreate() error {
 			return err
 		}
 	}
+	if r.moved {
+		return nil // the next step sees what has become of it
+	}
 	for _, rs := range r.old {
 		for _, p := range listOf[*corev1.Pod](r.caches["Pod"].of(rs.UID)) {
 			if !finished(p) {
@@ -120,11 +119,8 @@ func (r rollout) recreate() error {
 			}
 		}
 	}
-	if err := r.renew(replicasOf(r.d.Spec.Replicas)); err != nil {
+	if err := r.renew(replicasOf(r.d.Spec.Replicas)); err != nil || r.moved {
 		return err
-	}
-	if r = r.rolloutOf(r.d); r.next == nil {
-		return nil // it has gone since, which is seen
 	}
 	if err := r.size(r.next, replicasOf(r.d.Spec.Replicas)); err != nil {
 		return err

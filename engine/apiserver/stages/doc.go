@@ -21,7 +21,8 @@
 // while, fail, or are held as they are.
 //
 // The controllers are clients like any others: they work with each API server that keeps Pods where no kubelet is.
-// They write only when something differs. On objects that they did not make, they write the status and what the
+// They write only when something differs, and an owner says once what has changed below it at one instant: its Pods come
+// first, and its status when they have nothing more to do. On objects that they did not make, they write the status and what the
 // controllers of a cluster write: the node of a Pod, the volume of a claim, the cluster IP of a Service without one.
 // They set owner references, and leave garbage collection to the server.
 package stages

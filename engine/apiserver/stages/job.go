@@ -21,7 +21,9 @@ func stepJob(l *loop, j *batchv1.Job, rule Rule) error {
 	run.count()
 	var err error
 	if j.DeletionTimestamp == nil {
-		err = run.advance()
+		if err = run.advance(); err == nil && l.moved {
+			return l.again("Job", j)
+		}
 	}
 	if wrote := l.status("Job", j, controllers, j.Status, *run.next); wrote != nil {
 		return wrote

@@ -84,7 +84,7 @@ func (r rollout) setProgressing(s *appsv1.DeploymentStatus) {
 		set(corev1.ConditionTrue, "NewReplicaSetAvailable", r.subject()+" has successfully progressed.", false)
 	case old != nil && old.Reason == "DeploymentPaused":
 		set(corev1.ConditionUnknown, "DeploymentResumed", "Deployment is resumed", true)
-	case r.next != nil && (old == nil || fresh && !moved):
+	case r.next != nil && !moved && (old == nil || fresh):
 		set(corev1.ConditionTrue, "NewReplicaSetCreated", fmt.Sprintf("Created new replica set %q", r.next.Name), true)
 	case moved || fresh || old == nil:
 		set(corev1.ConditionTrue, "ReplicaSetUpdated", r.subject()+" is progressing.", true)

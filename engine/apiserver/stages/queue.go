@@ -11,14 +11,27 @@ import (
 // key names an object in the queue.
 type key struct{ kind, namespace, name string }
 
-// queue holds the keys that are due, each once, and timers of those that are due later.
+// moment is how long a key waits at most for keys of lower ranks.
+const moment = 100 * time.Millisecond
+
+// queue holds the keys that are due, each once, and timers of those that are due later. Keys of the lowest rank come
+// first: owners count what is below them, so they are brought up to date once, when that has nothing more to do. So that
+// no rank keeps another from its turn, the oldest key comes first as soon as it has waited for a moment.
 type queue struct {
+	// ranks are those of the kinds.
+	ranks  map[string]rank
 	mu     sync.Mutex
-	due    []key
+	due    [ranks][]turn // by ranks, within in the order in which they came
 	queued map[key]bool
 	later  map[key]alarm
 	closed bool
 	signal chan struct{}
+}
+
+// turn is a key that is due since a time.
+type turn struct {
+	key   key
+	since time.Time
 }
 
 // alarm is the timer of a key.
@@ -27,19 +40,23 @@ type alarm struct {
 	timer *time.Timer
 }
 
-func newQueue() *queue {
-	return &queue{queued: map[key]bool{}, later: map[key]alarm{}, signal: make(chan struct{}, 1)}
+func newQueue(kinds []kind) *queue {
+	by := make(map[string]rank, len(kinds))
+	for _, k := range kinds {
+		by[k.name] = k.rank
+	}
+	return &queue{ranks: by, queued: map[key]bool{}, later: map[key]alarm{}, signal: make(chan struct{}, 1)}
 }
 
-// add queues a key unless it is queued already.
+// add queues a key unless it is queued already, and signals that there is news in any case.
 func (q *queue) add(k key) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed || q.queued[k] {
-		return
+	if !q.closed && !q.queued[k] {
+		q.queued[k] = true
+		at := q.ranks[k.kind]
+		q.due[at] = append(q.due[at], turn{k, time.Now()})
 	}
-	q.queued[k] = true
-	q.due = append(q.due, k)
 	select {
 	case q.signal <- struct{}{}:
 	default:
@@ -70,16 +87,23 @@ func (q *queue) ring(k key, at time.Time) {
 	q.add(k)
 }
 
-// next returns the key that has waited for longest.
+// next returns the key whose turn it is.
 func (q *queue) next() (key, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.due) == 0 {
-		q.due = nil
+	at := -1
+	for i, list := range q.due {
+		if len(list) > 0 && (at < 0 || list[0].since.Before(q.due[at][0].since) && time.Since(list[0].since) >= moment) {
+			at = i
+		}
+	}
+	if at < 0 {
 		return key{}, false
 	}
-	k := q.due[0]
-	q.due = q.due[1:]
+	k := q.due[at][0].key
+	if q.due[at] = q.due[at][1:]; len(q.due[at]) == 0 {
+		q.due[at] = nil
+	}
 	delete(q.queued, k)
 	return k, true
 }
@@ -88,7 +112,7 @@ func (q *queue) next() (key, bool) {
 func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.closed, q.due = true, nil
+	q.closed, q.due = true, [ranks][]turn{}
 	for _, a := range q.later {
 		a.timer.Stop()
 	}

@@ -20,6 +20,9 @@ func stepReplicaSet(l *loop, rs *appsv1.ReplicaSet, _ Rule) error {
 	var failed error
 	if rs.DeletionTimestamp == nil {
 		failed = l.scale(rs, living, int(replicasOf(rs.Spec.Replicas)))
+		if failed == nil && l.moved {
+			return l.again("ReplicaSet", rs)
+		}
 		pods = listOf[*corev1.Pod](l.caches["Pod"].of(rs.UID))
 	}
 	next := rs.Status.DeepCopy()

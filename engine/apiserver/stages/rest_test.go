@@ -41,15 +41,29 @@ func TestNothingIsWrittenWhenNothingChanges(t *testing.T) {
 	})
 }
 
+// TestWritesAreFew holds that an owner says once what has changed below it at one instant.
 func TestWritesAreFew(t *testing.T) {
 	run(t, func(t *testing.T, s stage) {
 		s.advance(time.Second)
-		before := s.writes.Load()
-		s.create(web)
-		s.advance(time.Minute)
-		// A ReplicaSet, and two Pods with a binding and a status each; the rest are statuses of Deployment and ReplicaSet.
-		if n := s.writes.Load() - before; n > 14 {
-			t.Errorf("a Deployment with two Pods costs %d writes", n)
+		for _, c := range []struct {
+			what string
+			do   func()
+			most int64
+		}{
+			// A Pod is created, bound, and gets its status; its end is two deletions.
+			{"a Deployment with two Pods", func() { s.create(web) }, 1 + 2*3 + 2},
+			{"another template", func() { s.patch("Deployment", "web", image) }, 1 + 2*3 + 2*2 + 3 + 4 + 1},
+			{"no Pods", func() { s.patch("Deployment", "web", `{"spec":{"replicas":0}}`) }, 1 + 2*2 + 2},
+			{"a StatefulSet with two Pods", func() { s.create(strings.Split(db, "  volumeClaimTemplates")[0]) }, 2*3 + 1},
+			{"a DaemonSet", func() { s.create(strings.NewReplacer("Deployment", "DaemonSet", "  replicas: 2\n", "").Replace(web)) }, 3 + 1},
+			{"a Job with two Pods", func() { s.create(job("completions: 2\n  parallelism: 2")) }, 2*3 + 1},
+		} {
+			before := s.writes.Load()
+			c.do()
+			s.advance(time.Minute)
+			if n := s.writes.Load() - before; n > c.most {
+				t.Errorf("%s: %d writes, want %d", c.what, n, c.most)
+			}
 		}
 	})
 }

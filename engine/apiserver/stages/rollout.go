@@ -67,9 +67,8 @@ func share(n *intstr.IntOrString, of int, up bool) int32 {
 	return int32(out)
 }
 
-// grow gives the new ReplicaSet more Pods as far as the surge allows, or takes away what is no longer wanted. It
-// reports whether it has written.
-func (r rollout) grow() (bool, error) {
+// grow gives the new ReplicaSet more Pods as far as the surge allows, or takes away what is no longer wanted.
+func (r rollout) grow() error {
 	want, has := replicasOf(r.d.Spec.Replicas), wanted(r.next)
 	n := has
 	if room := want + r.surge() - sum(r.all(), wanted); has < want && room > 0 {
@@ -77,7 +76,7 @@ func (r rollout) grow() (bool, error) {
 	} else if has > want {
 		n = want
 	}
-	return n != has, r.size(r.next, n)
+	return r.size(r.next, n)
 }
 
 // shrink takes Pods away from old ReplicaSets: first those that are not available, then as many as may be missing.
@@ -93,7 +92,6 @@ func (r rollout) shrink() error {
 		if sick <= 0 {
 			continue
 		}
-		// The cache has the new size when the loop comes to the next step.
 		return r.size(rs, wanted(rs)-sick)
 	}
 	spare = min(spare, sum(r.all(), available)-least)

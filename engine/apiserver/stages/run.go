@@ -37,8 +37,9 @@ func Run(ctx context.Context, config *rest.Config, settings Settings) error {
 	if settings.Plan == nil {
 		settings.Plan = NewPlan()
 	}
+	kinds := table()
 	l := &loop{
-		link: reach, plan: settings.Plan, nodes: max(1, settings.Nodes), queue: newQueue(), kinds: table(),
+		link: reach, plan: settings.Plan, nodes: max(1, settings.Nodes), queue: newQueue(kinds), kinds: kinds,
 		caches: map[string]*cache{}, waits: map[key]wait{}, awaited: map[key][]key{}, failures: map[key]int{},
 	}
 	for _, k := range l.kinds {
@@ -58,6 +59,8 @@ type loop struct {
 
 	// Only the loop's goroutine uses what follows.
 	ctx context.Context
+	// moved: the step has written other objects, so what it counts is going to change.
+	moved bool
 	// waits are when the delays of objects began.
 	waits map[key]wait
 	// awaited has the Pods that wait for claims.
@@ -183,6 +186,7 @@ func (l *loop) handle(k key) error {
 	rule := l.plan.of(l.line(o, row))
 	switch {
 	case !rule.Hold:
+		l.moved = false
 		return row.step(l, o, rule)
 	case row.held != nil:
 		return row.held(l, o)
@@ -221,6 +225,12 @@ func (l *loop) waited(row string, o metav1.Object, what string, d time.Duration)
 		l.queue.after(k, left)
 	}
 	return left <= 0
+}
+
+// again queues an object that has moved others: it says what it counts when they are where they are to be.
+func (l *loop) again(row string, o metav1.Object) error {
+	l.queue.add(key{row, o.GetNamespace(), o.GetName()})
+	return nil
 }
 
 // later queues an object after a while.

@@ -37,6 +37,9 @@ func (l *loop) schedule(p *corev1.Pod, rule Rule) error {
 		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace, UID: p.UID},
 		Target:     corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node},
 	})
+	if err == nil {
+		l.shown("Pod", p)
+	}
 	return err
 }
 

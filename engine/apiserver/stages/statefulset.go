@@ -23,7 +23,9 @@ func stepStatefulSet(l *loop, s *appsv1.StatefulSet, _ Rule) error {
 		if err := set.advance(); err != nil {
 			return err
 		}
-		set.read()
+		if l.moved {
+			return l.again("StatefulSet", s)
+		}
 	}
 	return l.status("StatefulSet", s, controllers, s.Status, set.status())
 }

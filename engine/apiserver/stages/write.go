@@ -44,7 +44,7 @@ func (l *loop) create(row string, o object, manager string) error {
 // wrote takes in the answer to an own write.
 func (l *loop) wrote(k kind, data []byte) error {
 	o, err := identityOf(data)
-	if err == nil {
+	if l.moved = true; err == nil {
 		l.seen(k, o, data)
 	}
 	return err
@@ -124,8 +124,13 @@ func (l *loop) delete(row string, o object, grace *int64) error {
 	err := l.link.delete(l.ctx, k.path(o.GetNamespace(), o.GetName()), metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &uid}, GracePeriodSeconds: grace, PropagationPolicy: &background,
 	})
-	if err == nil && o.GetDeletionTimestamp() == nil {
+	if err != nil {
+		return err
+	}
+	l.moved = true
+	if o.GetDeletionTimestamp() == nil {
 		l.caches[row].mark(o)
 	}
-	return err
+	l.shown(row, o)
+	return nil
 }
