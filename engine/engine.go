@@ -56,8 +56,8 @@ type Settings struct {
 	// Version is that of the program, for people who ask for the status.
 	Version string
 	// Rested is called once some seconds after each burst of work, as a first listing is one, and after the schemas of
-	// the cluster were dropped. Defaults to debug.FreeOSMemory, which gives memory back to the system, and to a collector
-	// that runs less often during a burst, unless GOGC is set.
+	// the cluster were dropped. By default memory goes back to the system then, that of garbage and of code that only a start
+	// needs, and the collector runs less often during a burst, unless GOGC is set.
 	Rested func()
 	// Rights, for tests, says what the account may do. Nil means that the API server is asked.
 	Rights authorization.SelfSubjectAccessReviewsGetter

@@ -31,7 +31,13 @@ var process heap
 // collected when it has 32 MB, or a quarter of the process's limit if that is less, and not earlier, unless GOGC is set. After it
 // memory goes back to the system.
 func Process() TrimSettings {
-	return TrimSettings{Burst: process.burst, Rest: process.rest, Free: debug.FreeOSMemory}
+	return TrimSettings{Burst: process.burst, Rest: process.rest, Free: giveBack}
+}
+
+// giveBack gives memory back to the system: garbage, and pages of the program's file.
+func giveBack() {
+	debug.FreeOSMemory()
+	freeFilePages()
 }
 
 // heap makes the runtime collect garbage less often during a burst, and as before when the burst is over. It changes
