@@ -202,14 +202,16 @@ func (b *Box[M]) ChildSeen(owner Key, ev watch.Event, idle bool) {
 		return
 	}
 	if s.changed == nil {
-		s.changed = map[types.UID]string{}
+		s.changed = map[types.UID]*cached.Object{}
 	}
-	s.changed[ev.UID] = ev.Object.GetResourceVersion()
+	s.changed[ev.UID] = ev.Object
 	if ev.Kind == watch.Deleted {
-		s.changed[ev.UID] = ""
+		s.changed[ev.UID] = nil
 		delete(s.echoes, ev.UID)
 	}
-	b.queue.Add(owner, queue.Fresh)
+	if !s.turn { // otherwise this may be the echo of a write whose answer has not come yet
+		b.queue.Add(owner, queue.Fresh)
+	}
 }
 
 // RelatedSeen takes an event of an object that is related to the key's by the relation of this number.
@@ -269,7 +271,7 @@ func (b *Box[M]) Echo(owner Key, child types.UID, e Echo) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.stateLocked(owner)
-	if s.changed[child] == e.Version {
+	if seen := s.changed[child]; seen != nil && e.is(seen) {
 		delete(s.changed, child)
 		return
 	}

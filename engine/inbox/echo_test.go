@@ -263,3 +263,61 @@ func (p *post) come(versions ...string) {
 		p.Seen(p.event(watch.Updated, "u", version))
 	}
 }
+
+// TestEchoesOfChildren holds which events of children, that come while a pass has their owner, queue the owner again when the pass ends.
+func TestEchoesOfChildren(t *testing.T) {
+	made := func(p *post) { p.ChildSeen(p.key, p.event(watch.Added, "c", "5"), false) }
+	answered := func(p *post) { p.wrote("c", "5") }
+	tests := map[string]struct {
+		during []func(*post)
+		// forgets: the pass has found that the owner is gone. Unhandled: it has broken off.
+		forgets, unhandled bool
+		queued             bool
+	}{
+		"the event comes before the answer":                  {during: []func(*post){made, answered}},
+		"the event comes after the answer":                   {during: []func(*post){answered, made}},
+		"the event comes, and no answer":                     {during: []func(*post){made}, queued: true},
+		"somebody writes the child after the pass":           {during: []func(*post){made, answered, func(p *post) { p.ChildSeen(p.key, p.event(watch.Updated, "c", "6"), false) }}, queued: true},
+		"somebody writes the child before the answer comes":  {during: []func(*post){made, func(p *post) { p.ChildSeen(p.key, p.event(watch.Updated, "c", "6"), false) }, answered}, queued: true},
+		"somebody deletes the child before the answer comes": {during: []func(*post){made, func(p *post) { p.ChildSeen(p.key, p.event(watch.Deleted, "c", "6"), false) }, answered}, queued: true},
+		"another child changes":                              {during: []func(*post){made, answered, func(p *post) { p.ChildSeen(p.key, p.event(watch.Updated, "d", "7"), false) }}, queued: true},
+		"another write has the version, in a cluster that was set back": {during: []func(*post){func(p *post) {
+			ev := p.event(watch.Updated, "c", "5")
+			ev.Object = p.object("c", "5", "changed")
+			p.ChildSeen(p.key, ev, false)
+		}, answered}, queued: true},
+		"the pass breaks off":                          {during: []func(*post){made}, unhandled: true, queued: true},
+		"the owner is gone, and a child of it changes": {during: []func(*post){made}, forgets: true, queued: true},
+		"the owner is gone, and its child was written": {during: []func(*post){made, answered}, forgets: true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := newPost(t)
+			ev := p.event(watch.Added, "u", "1")
+			ev.Initial = true
+			p.Seen(ev)
+			key, _ := p.in.Get()
+			turn := p.Take(key)
+			turn.Keep(&remembered{"u"})
+			for _, step := range tt.during {
+				step(p)
+			}
+			if p.in.Len() > 0 {
+				t.Error("the key is queued while a pass has it")
+			}
+			if tt.forgets {
+				turn.Forget()
+			} else if !tt.unhandled {
+				turn.Handled()
+			}
+			turn.Close()
+			p.in.Done(key)
+			if queued := p.in.Len() > 0; queued != tt.queued {
+				t.Errorf("the key is queued: %t, want %t", queued, tt.queued)
+			}
+			if s := p.keys[p.key]; s != nil && !tt.queued && s.pending != nil && len(s.pending.echoes) == 0 {
+				t.Error("there is room for what comes up")
+			}
+		})
+	}
+}

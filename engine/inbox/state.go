@@ -32,15 +32,16 @@ type state[M any] struct {
 // pending is what a key has for its next pass, or shortly.
 type pending[M any] struct {
 	Changes
-	// changed are the versions of children that have changed since the last pass, by UID; empty for one that
-	// is gone.
-	changed map[types.UID]string
+	// changed are the children that have changed since the last pass, by UID; nil for one that is gone.
+	changed map[types.UID]*cached.Object
 	// expected are writes to the object by passes over others.
 	expected []Write
 	// gone are objects of this key that were deleted and not finalized yet.
 	gone []*Tombstone[M]
 	// echoes are this operator's own writes to children, by UID: their events are no news.
 	echoes map[types.UID]Echo
+	// turn: a pass has the key.
+	turn bool
 	// writing: the pass that has the key writes the object. Late are the states of the object that came since.
 	writing bool
 	late    []*cached.Object
@@ -88,8 +89,12 @@ func (s *state[M]) woken(all ...breaker.Version) {
 
 // gather notes the children and related objects among what wakes the key.
 func (s *state[M]) gather() {
-	for uid, version := range s.changed {
-		s.woken(breaker.Version{UID: uid, Text: version})
+	for uid, child := range s.changed {
+		v := breaker.Version{UID: uid}
+		if child != nil {
+			v.Text = child.GetResourceVersion()
+		}
+		s.woken(v)
 	}
 	if s.Related == nil {
 		return

@@ -47,6 +47,7 @@ func (b *Box[M]) Take(key Key) *Turn[M] {
 	}
 	s.Changes = Changes{}
 	s.came, s.parked, s.changed, s.expected, s.gone = false, false, nil, nil, nil
+	s.turn = true
 	return t
 }
 
@@ -117,13 +118,13 @@ func (t *Turn[M]) Close() {
 	}
 	if t.handled {
 		if s, known := t.box.knownLocked(t.key); known {
-			t.box.writtenLocked(t.key, s)
+			t.endLocked(s)
 			s.rest()
 		}
 		return
 	}
 	s := t.box.stateLocked(t.key)
-	t.box.writtenLocked(t.key, s)
+	t.endLocked(s)
 	defer s.rest()
 	s.Child = s.Child || t.Child
 	if s.Event != apiwatch.Added { // that is of another object
@@ -135,6 +136,14 @@ func (t *Turn[M]) Close() {
 	s.woken(newer...)
 	if t.Related != nil {
 		s.Related = &Related{All: true}
+	}
+}
+
+// endLocked queues the key for what came during the turn and is no echo of the pass's own writes. The lock is held.
+func (t *Turn[M]) endLocked(s *state[M]) {
+	t.box.writtenLocked(t.key, s)
+	if s.turn = false; len(s.changed) > 0 && t.box.queue != nil {
+		t.box.queue.Add(t.key, queue.Fresh)
 	}
 }
 
