@@ -54,12 +54,13 @@ type search struct {
 // Added returns the fields of a child that others have set, that the desired template does not have, and that
 // should be removed. Fields that the child's managedFields lack, or have for another version, are not found.
 func (how Search) Added(desired, live *unstructured.Unstructured) Added {
-	hands := slices.DeleteFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
-		return !how.By.Set(e) || e.APIVersion != desired.GetAPIVersion()
-	})
-	if len(hands) == 0 {
+	counts := func(e metav1.ManagedFieldsEntry) bool {
+		return how.By.Set(e) && e.APIVersion == desired.GetAPIVersion()
+	}
+	if !slices.ContainsFunc(Managers(live), counts) {
 		return Added{} // true for nearly every child in every pass
 	}
+	hands := slices.DeleteFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return !counts(e) })
 	s := search{Search: how, knowledge: knowing(desired.GroupVersionKind().GroupKind())}
 	s.found.Fields = fieldpath.NewSet()
 	for _, e := range hands {
@@ -74,6 +75,22 @@ func (how Search) Added(desired, live *unstructured.Unstructured) Added {
 		*paths = slices.Compact(*paths)
 	}
 	return s.found
+}
+
+// Managers returns the entries of an object's managedFields without the fields and the time, which take long to decode.
+func Managers(o *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
+	list, _, _ := unstructured.NestedFieldNoCopy(o.Object, "metadata", "managedFields")
+	entries, _ := list.([]any)
+	out := make([]metav1.ManagedFieldsEntry, 0, len(entries))
+	for _, entry := range entries {
+		tree, _ := entry.(map[string]any)
+		text := func(key string) string { s, _ := tree[key].(string); return s }
+		out = append(out, metav1.ManagedFieldsEntry{
+			Manager: text("manager"), Operation: metav1.ManagedFieldsOperationType(text("operation")),
+			APIVersion: text("apiVersion"), Subresource: text("subresource"),
+		})
+	}
+	return out
 }
 
 // FieldsOf reads the fields of an entry; invalid ones count as empty.

@@ -73,25 +73,30 @@ func (s sender) compare(ctx context.Context, objects []*object) {
 }
 
 // each calls fn for each element, several in parallel, until the context ends. It passes a panic on to the caller,
-// because in another goroutine it would end the process.
+// because in another goroutine it would end the process. The last call, which is mostly the only one, has the caller's goroutine.
 func each[T any](ctx context.Context, list []T, fn func(T)) {
 	slots := make(chan struct{}, atOnce)
 	panics := make(chan any, len(list))
+	one := func(element T) {
+		defer func() {
+			if p := recover(); p != nil {
+				panics <- p
+			}
+			<-slots
+		}()
+		fn(element)
+	}
 	var group sync.WaitGroup
-	for _, element := range list {
+	for i, element := range list {
 		slots <- struct{}{}
 		if ctx.Err() != nil {
 			break
 		}
-		group.Go(func() {
-			defer func() {
-				if p := recover(); p != nil {
-					panics <- p
-				}
-				<-slots
-			}()
-			fn(element)
-		})
+		if i == len(list)-1 {
+			one(element)
+		} else {
+			group.Go(func() { one(element) })
+		}
 	}
 	group.Wait()
 	if len(panics) > 0 {

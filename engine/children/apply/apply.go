@@ -232,7 +232,7 @@ func (a Applier) create(ctx context.Context, c dynamic.ResourceInterface, desire
 	if err != nil {
 		return nil, "", fmt.Errorf("creating %s: %w", name(desired), err)
 	}
-	for _, entry := range result.GetManagedFields() {
+	for _, entry := range drift.Managers(result) {
 		if entry.Manager != a.Manager {
 			result, err = a.giveBack(ctx, c, result)
 			return result, GivenBack, err

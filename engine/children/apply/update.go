@@ -163,7 +163,7 @@ func (ch change) describe(live, now *unstructured.Unstructured) Deed {
 	if ch.applier.Found == nil || ch.deed == Adopted {
 		return ch.deed
 	}
-	if ch.deed == PutBack && now != nil && ch.applier.mark(live) == "" && !slices.ContainsFunc(now.GetManagedFields(), ch.applier.isOwn) {
+	if ch.deed == PutBack && now != nil && ch.applier.mark(live) == "" && !slices.ContainsFunc(drift.Managers(now), ch.applier.isOwn) {
 		return Updated // it is applied for the first time
 	}
 	q := ch.question(live, now)
