@@ -14,9 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 // direct is a dynamic client that sends the frequent requests itself.
@@ -62,7 +63,7 @@ func (o directObjects) Get(ctx context.Context, name string, options metav1.GetO
 
 func (o directObjects) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, sub ...string) (*unstructured.Unstructured, error) {
 	path, ok := o.path(name, sub)
-	if query, plain := queryOf(options); ok && plain && data != nil {
+	if query, usual := queryOf(options); ok && usual && data != nil {
 		var u *unstructured.Unstructured
 		if u, ctx = o.sender.object(ctx, call{http.MethodPatch, path, query, string(kind)}, data); u != nil {
 			return u, nil
@@ -73,8 +74,8 @@ func (o directObjects) Patch(ctx context.Context, name string, kind types.PatchT
 
 func (o directObjects) Apply(ctx context.Context, name string, object *unstructured.Unstructured, options metav1.ApplyOptions, sub ...string) (*unstructured.Unstructured, error) {
 	path, ok := o.path(name, sub)
-	query, plain := queryOf(options.ToPatchOptions())
-	if data, err := json.Marshal(object.Object); ok && plain && err == nil && len(object.GetManagedFields()) == 0 {
+	query, usual := queryOf(options.ToPatchOptions())
+	if data, err := plain.AppendJSON(nil, object.Object); ok && usual && err == nil && len(object.GetManagedFields()) == 0 {
 		var u *unstructured.Unstructured
 		if u, ctx = o.sender.object(ctx, call{http.MethodPatch, path, query, string(types.ApplyYAMLPatchType)}, data); u != nil {
 			return u, nil
@@ -104,7 +105,7 @@ func (o directObjects) path(name string, sub []string) (string, bool) {
 }
 
 // queryOf returns the query of a patch; false if its options are unusual.
-func queryOf(options metav1.PatchOptions) (query string, plain bool) {
+func queryOf(options metav1.PatchOptions) (query string, usual bool) {
 	if len(options.DryRun) > 0 || options.FieldValidation != "" || options.TypeMeta != (metav1.TypeMeta{}) {
 		return "", false
 	}
