@@ -86,18 +86,14 @@ func (l *loop) run(ctx context.Context) error {
 	changed, end := l.plan.subscribe()
 	defer end()
 	l.ctx = ctx
-	listed := make(chan struct{}, len(l.kinds))
-	for _, k := range l.kinds {
-		sources.Go(func() { l.follow(ctx, k, func() { listed <- struct{}{} }) })
-	}
-	for range l.kinds {
-		select {
-		case <-listed:
-		case <-ctx.Done():
+	for _, k := range l.kinds { // one after the other, as the stack of a goroutine grows with its first request
+		events, version := l.open(ctx, k, "")
+		if events == nil {
 			return nil
 		}
+		sources.Go(func() { l.follow(ctx, k, events, version) })
 	}
-	l.open()
+	l.prepare()
 	for {
 		l.work()
 		select {
@@ -110,8 +106,8 @@ func (l *loop) run(ctx context.Context) error {
 	}
 }
 
-// open prepares what needs to know all objects.
-func (l *loop) open() {
+// prepare does what needs to know all objects.
+func (l *loop) prepare() {
 	l.pods, l.services, l.balancers = newPool(10, 244), newPool(10, 96), newPool(198, 18)
 	for _, p := range listOf[*corev1.Pod](l.caches["Pod"].all()) {
 		l.pods.note(p.Status.PodIP)

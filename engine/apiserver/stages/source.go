@@ -6,6 +6,7 @@ package stages
 import (
 	"bufio"
 	"context"
+	"io"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,22 +18,35 @@ import (
 // pause is the time between two tries to reach the server.
 const pause = time.Second
 
-// follow keeps the cache of a kind current until the context ends. It calls listed once, after the first list.
-func (l *loop) follow(ctx context.Context, k kind, listed func()) {
+// follow keeps the cache of a kind current by a watch, from a version on, until the context ends.
+func (l *loop) follow(ctx context.Context, k kind, events io.ReadCloser, version string) {
 	for ctx.Err() == nil {
-		version, err := l.list(ctx, k)
+		version = l.watch(k, events, version)
+		events, version = l.open(ctx, k, version)
+	}
+}
+
+// open brings in all objects of a kind, unless their version is known, and returns a watch from their version on. It tries
+// until it has one; after the end of the context it has none.
+func (l *loop) open(ctx context.Context, k kind, version string) (io.ReadCloser, string) {
+	for ctx.Err() == nil {
+		var err error
+		if version == "" {
+			version, err = l.list(ctx, k)
+		}
 		if err == nil {
-			listed()
-			listed = func() {}
-			for version != "" && ctx.Err() == nil {
-				version = l.watch(ctx, k, version)
+			events, err := l.link.watch(ctx, k, version)
+			if err == nil {
+				return events, version
 			}
 		}
+		version = ""
 		select {
 		case <-ctx.Done():
 		case <-time.After(pause):
 		}
 	}
+	return nil, ""
 }
 
 // list brings in all objects of a kind and returns the version of the list.
@@ -54,15 +68,11 @@ func (l *loop) list(ctx context.Context, k kind) (string, error) {
 	return version, nil
 }
 
-// watch follows the changes of a kind, and returns the version from which to watch again; none if it has to be
-// listed.
-func (l *loop) watch(ctx context.Context, k kind, version string) string {
-	body, err := l.link.watch(ctx, k, version)
-	if err != nil {
-		return ""
-	}
-	defer body.Close()
-	lines := bufio.NewReader(body)
+// watch takes in changes of a kind until the watch ends, and returns the version from which to watch again; none if the
+// kind has to be listed.
+func (l *loop) watch(k kind, events io.ReadCloser, version string) string {
+	defer events.Close()
+	lines := bufio.NewReader(events)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if err != nil {
