@@ -88,7 +88,6 @@ func (l *loop) watch(k kind, events io.ReadCloser, version string) string {
 			l.seen(k, o, data)
 		case watch.Deleted:
 			l.lost(k, keyOf(o), o.UID)
-		case watch.Bookmark:
 		default:
 			return ""
 		}
