@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,11 +29,14 @@ func (s *Server) patch(t *table, r Request, old *unstructured.Unstructured) (*un
 	if types.PatchType(r.contentType) == types.ApplyPatchType {
 		return s.apply(t, r, old)
 	}
-	base := old.DeepCopy()
+	base := &unstructured.Unstructured{Object: maps.Clone(old.Object)}
 	base.SetAPIVersion(t.apiVersion(r.Resource.Version))
 	next, err := patched(t, r, base)
 	if err != nil {
 		return nil, err
+	}
+	if shares := r.contentType == string(types.MergePatchType); shares && (!s.typed(t, r) || len(t.rewrites) > 0) {
+		next = next.DeepCopy() // it is going to be changed in place
 	}
 	if err := isKind(t, r, next); err != nil {
 		return nil, err
@@ -41,13 +45,17 @@ func (s *Server) patch(t *table, r Request, old *unstructured.Unstructured) (*un
 	return s.replace(t, r, old, next)
 }
 
-// patched returns the base with a patch that is not of apply.
+// patched returns the base with a patch that is not of apply. Its metadata is its own; it may share other parts with the base.
 func patched(t *table, r Request, base *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	switch kind := types.PatchType(r.contentType); {
 	case kind == types.JSONPatchType:
 		return edited(base, r.raw)
 	case kind == types.MergePatchType:
-		return &unstructured.Unstructured{Object: merge(base.Object, r.Body)}, nil
+		next := &unstructured.Unstructured{Object: plain.Patched(base.Object, r.Body)}
+		if metadata, is := next.Object["metadata"].(map[string]any); is {
+			next.Object["metadata"] = maps.Clone(metadata)
+		}
+		return next, nil
 	case kind == types.StrategicMergePatchType && !t.custom:
 		return strategic(t, base, r.Body)
 	}
@@ -72,7 +80,7 @@ func edited(base *unstructured.Unstructured, patch []byte) (*unstructured.Unstru
 		return nil, apierrors.NewRequestEntityTooLargeError(
 			fmt.Sprintf("The allowed maximum operations in a JSON patch is %d, got %d", maxOperations, n))
 	}
-	before, err := json.Marshal(base.Object)
+	before, err := plain.AppendJSON(nil, base.Object)
 	if err != nil {
 		return nil, err
 	}
@@ -92,37 +100,17 @@ func unprocessable() error {
 	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", "", 0, false)
 }
 
-// merge applies a merge patch (RFC 7386). It changes base.
-func merge(base, patch map[string]any) map[string]any {
-	for key, value := range patch {
-		over, isMap := value.(map[string]any)
-		switch {
-		case value == nil:
-			delete(base, key)
-		case isMap:
-			below, _ := base[key].(map[string]any)
-			if below == nil {
-				below = map[string]any{}
-			}
-			base[key] = merge(below, over)
-		default:
-			base[key] = value
-		}
-	}
-	return base
-}
-
 // strategic applies a strategic merge patch, which only built-in kinds support.
 func strategic(t *table, old *unstructured.Unstructured, patch map[string]any) (*unstructured.Unstructured, error) {
 	shape, err := scheme.Scheme.New(old.GroupVersionKind())
 	if err != nil {
 		return nil, unsupportedPatch(t)
 	}
-	before, err := json.Marshal(old.Object)
+	before, err := plain.AppendJSON(nil, old.Object)
 	if err != nil {
 		return nil, err
 	}
-	change, err := json.Marshal(patch)
+	change, err := plain.AppendJSON(nil, patch)
 	if err != nil {
 		return nil, err
 	}

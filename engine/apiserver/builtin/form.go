@@ -5,10 +5,11 @@ package builtin
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
+	"reflect"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/engine/apiserver"
 )
 
@@ -28,23 +30,54 @@ type form struct {
 
 // Decode brings an object into the form of its kind. See [apiserver.Typed].
 func (f *form) Decode(object, stored map[string]any) (unknown []string, err error) {
-	into, err := scheme.Scheme.New(f.kind)
+	managed, same := apiserver.SetAside(object), f.takeSame(object, stored)
+	into, unknown, err := f.decode(object)
 	if err != nil {
-		return nil, err
-	}
-	managed, data := apiserver.SetAside(object), []byte(nil)
-	if data, err = json.Marshal(object); err != nil {
-		return nil, err
-	}
-	strict, err := kjson.UnmarshalStrict(data, into)
-	if err != nil {
+		maps.Copy(object, same)
 		return nil, err
 	}
 	f.rule.fill(into)
 	if stored != nil && f.rule.keep != nil {
 		f.rule.keep(into, f.typed(stored))
 	}
-	return apiserver.UnknownFields(strict), replace(object, into, managed)
+	out, err := runtime.DefaultUnstructuredConverter.ToUnstructured(into)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(out, same)
+	apiserver.Replace(object, out, managed)
+	return unknown, nil
+}
+
+// takeSame takes the spec and the status out of an object, and returns them, if they are those of the stored one: they got
+// their form before that was stored.
+func (f *form) takeSame(object, stored map[string]any) (same map[string]any) {
+	if !f.rule.apart {
+		return nil
+	}
+	for _, name := range []string{"spec", "status"} {
+		if value, found := object[name]; found && reflect.DeepEqual(value, stored[name]) {
+			if same == nil {
+				same = map[string]any{}
+			}
+			same[name] = value
+			delete(object, name)
+		}
+	}
+	return same
+}
+
+// decode returns the typed form of an object, and the paths of unknown fields.
+func (f *form) decode(object map[string]any) (into runtime.Object, unknown []string, err error) {
+	if into, err = scheme.Scheme.New(f.kind); err != nil {
+		return nil, nil, err
+	}
+	data, err := plain.AppendJSON(nil, object)
+	if err != nil {
+		return nil, nil, err
+	}
+	strict, err := kjson.UnmarshalStrict(data, into)
+	return into, apiserver.UnknownFields(strict), err
 }
 
 // Begin sets what a real server sets in a new object. See [apiserver.Typed].
@@ -104,7 +137,11 @@ func (f *form) Update(_ context.Context, object, stored map[string]any) field.Er
 
 // UpdateStatus returns why an object cannot be stored after a write that changed the status alone. Its spec was checked before.
 func (f *form) UpdateStatus(_ context.Context, object, _ map[string]any) field.ErrorList {
-	next, found := f.typed(object), &findings{}
+	next, found := &metav1.ObjectMeta{}, &findings{}
+	fields, _ := object["metadata"].(map[string]any)
+	whole := map[string]any{"metadata": fields}
+	apiserver.SetAside(whole)
+	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(whole["metadata"].(map[string]any), next) // Decode has found what is wrong
 	f.metadata(found, next, false)
 	return found.all()
 }
@@ -113,7 +150,7 @@ func (f *form) UpdateStatus(_ context.Context, object, _ map[string]any) field.E
 func (f *form) Converter() managedfields.TypeConverter { return nil }
 
 // metadata checks the metadata of an object. A stored name is not checked again.
-func (f *form) metadata(found *findings, o runtime.Object, fresh bool) {
+func (f *form) metadata(found *findings, o any, fresh bool) {
 	m, err := meta.Accessor(o)
 	if err != nil {
 		return // a kind without metadata has none to check

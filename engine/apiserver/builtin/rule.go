@@ -24,6 +24,8 @@ type rule struct {
 	fill func(any)
 	// check says what is wrong with an object; old is nil for a new one.
 	check func(f *findings, next, old any)
+	// apart: the defaults of the spec, of the status and of the metadata do not depend on each other, and there is no keep.
+	apart bool
 }
 
 // of returns the rule of a kind whose Go type is T. Any function may be nil.
@@ -33,12 +35,13 @@ type of[T any] struct {
 	keep  func(next, old *T)
 	fill  func(*T)
 	check func(f *findings, next, old *T)
+	apart bool
 }
 
 // plain returns the rule without the type.
 func (r of[T]) plain() rule {
 	out := rule{
-		name: r.name, fill: func(any) {}, check: func(*findings, any, any) {},
+		name: r.name, fill: func(any) {}, check: func(*findings, any, any) {}, apart: r.apart,
 	}
 	if r.name == nil {
 		out.name = validation.NameIsDNSSubdomain

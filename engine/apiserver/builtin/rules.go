@@ -62,13 +62,13 @@ func (k *Kinds) core(kind string) rule {
 	case "Namespace":
 		return of[corev1.Namespace]{name: validation.ValidateNamespaceName, fill: fillNamespace, keep: keepNamespace}.plain()
 	case "Node":
-		return of[corev1.Node]{fill: fillNode}.plain()
+		return of[corev1.Node]{fill: fillNode, apart: true}.plain()
 	case "PersistentVolume":
 		return of[corev1.PersistentVolume]{fill: fillPersistentVolume, begin: beginVolume, check: checkPersistentVolume}.plain()
 	case "PersistentVolumeClaim":
-		return of[corev1.PersistentVolumeClaim]{fill: fillClaim, check: checkClaim}.plain()
+		return of[corev1.PersistentVolumeClaim]{fill: fillClaim, check: checkClaim, apart: true}.plain()
 	case "Pod":
-		return of[corev1.Pod]{fill: fillPod, begin: beginPod, check: checkPod}.plain()
+		return of[corev1.Pod]{fill: fillPod, begin: beginPod, check: checkPod, apart: true}.plain()
 	case "PodTemplate":
 		return of[corev1.PodTemplate]{fill: func(t *corev1.PodTemplate) { fillPodSpec(&t.Template.Spec) }}.plain()
 	case "ReplicationController":
@@ -88,17 +88,17 @@ func (k *Kinds) core(kind string) rule {
 func workload(kind string) rule {
 	switch kind {
 	case "CronJob":
-		return of[batchv1.CronJob]{fill: fillCronJob, check: checkCronJob}.plain()
+		return of[batchv1.CronJob]{fill: fillCronJob, check: checkCronJob, apart: true}.plain()
 	case "DaemonSet":
 		return of[appsv1.DaemonSet]{fill: fillDaemonSet, begin: beginDaemonSet, keep: keepDaemonSet, check: checkDaemonSet}.plain()
 	case "Deployment":
-		return of[appsv1.Deployment]{fill: fillDeployment, check: checkDeployment}.plain()
+		return of[appsv1.Deployment]{fill: fillDeployment, check: checkDeployment, apart: true}.plain()
 	case "Job":
 		return of[batchv1.Job]{fill: fillJob, begin: beginJob, check: checkJob}.plain()
 	case "ReplicaSet":
-		return of[appsv1.ReplicaSet]{fill: fillReplicaSet, check: checkReplicaSet}.plain()
+		return of[appsv1.ReplicaSet]{fill: fillReplicaSet, check: checkReplicaSet, apart: true}.plain()
 	case "StatefulSet":
-		return of[appsv1.StatefulSet]{name: validation.NameIsDNSLabel, fill: fillStatefulSet, check: checkStatefulSet}.plain()
+		return of[appsv1.StatefulSet]{name: validation.NameIsDNSLabel, fill: fillStatefulSet, check: checkStatefulSet, apart: true}.plain()
 	}
 	return of[any]{}.plain()
 }
