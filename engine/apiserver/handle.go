@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"strconv"
 
 	"github.com/handwerk-dev/handwerk/engine/apiserver/store"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -87,7 +88,7 @@ func (s *Server) dispatch(ctx context.Context, t *table, r Request) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	return present(t, r, o), nil
+	return s.answered(t, r, o), nil
 }
 
 // shown is a stored object as a client wants it.
@@ -95,6 +96,15 @@ type shown struct {
 	table   *table
 	request Request
 	row     *store.Row
+}
+
+// answered answers a write with its object. A stored one is encoded already.
+func (s *Server) answered(t *table, r Request, o *unstructured.Unstructured) any {
+	row := t.objects.Get(o.GetNamespace(), o.GetName())
+	if s.dry || row == nil || strconv.FormatInt(row.Version, 10) != o.GetResourceVersion() {
+		return present(t, r, o)
+	}
+	return shown{t, r, row}
 }
 
 // get answers a read with an object, which is encoded without the server's lock.
