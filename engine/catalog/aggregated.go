@@ -60,21 +60,41 @@ func document(ctx context.Context, client rest.Interface, path string) ([]byte, 
 	return body, nil
 }
 
-// read adds the groups of a document.
+// read adds the groups of a document, each of which is read when it is asked for: an operator uses few of them.
 func (s *snapshot) read(document []byte) {
-	for group := range scan.Elements(scan.Member(document, "items")) {
-		name := scan.Text(scan.Member(scan.Member(group, "metadata"), "name"))
-		var versions []string
-		for version := range scan.Elements(scan.Member(group, "versions")) {
-			gv := schema.GroupVersion{Group: name, Version: scan.Text(scan.Member(version, "version"))}
-			if scan.Text(scan.Member(version, "freshness")) == string(apidiscovery.DiscoveryFreshnessStale) {
-				s.broken[gv] = errStale
-				continue
-			}
-			versions = append(versions, gv.Version)
-			s.resources[gv] = resourcesIn(gv, scan.Member(version, "resources"))
+	for key, items := range scan.Members(document) {
+		if string(key) != "items" {
+			continue
 		}
-		s.versions[name] = versions // the first one is preferred
+		for text := range scan.Elements(items) {
+			g := newGroup()
+			name := scan.Text(scan.Member(metadata(text), "name"))
+			g.read = sync.OnceFunc(func() { g.readFrom(name, text) })
+			s.groups[name] = g
+		}
+	}
+}
+
+// metadata returns the metadata of an object, without a look at what follows.
+func metadata(object []byte) []byte {
+	for key, value := range scan.Members(object) {
+		if string(key) == "metadata" {
+			return value
+		}
+	}
+	return nil
+}
+
+// readFrom reads the versions of a group of this name, the first of which is preferred.
+func (g *group) readFrom(name string, text []byte) {
+	for each := range scan.Elements(scan.Member(text, "versions")) {
+		version := scan.Text(scan.Member(each, "version"))
+		if scan.Text(scan.Member(each, "freshness")) == string(apidiscovery.DiscoveryFreshnessStale) {
+			g.broken[version] = errStale
+			continue
+		}
+		g.versions = append(g.versions, version)
+		g.resources[version] = resourcesIn(schema.GroupVersion{Group: name, Version: version}, scan.Member(each, "resources"))
 	}
 }
 

@@ -150,13 +150,14 @@ func (c *Catalog) All(ctx context.Context) (all []Resource, broken []string, err
 			return nil, nil, fmt.Errorf("asking what the API server serves: %w", err)
 		}
 	}
-	for _, group := range slices.Sorted(maps.Keys(known.versions)) {
-		for _, version := range known.versions[group] {
-			all = append(all, known.resources[schema.GroupVersion{Group: group, Version: version}]...)
+	for _, name := range slices.Sorted(maps.Keys(known.groups)) {
+		in := known.group(name)
+		for _, version := range in.versions {
+			all = append(all, in.resources[version]...)
 		}
-	}
-	for gv := range known.broken {
-		broken = append(broken, gv.Group)
+		if len(in.broken) > 0 {
+			broken = append(broken, name)
+		}
 	}
 	return all, broken, nil
 }

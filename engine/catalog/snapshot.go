@@ -6,6 +6,7 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -18,16 +19,43 @@ import (
 
 // snapshot is what the server served at one time. It is immutable.
 type snapshot struct {
-	asked     time.Time
-	versions  map[string][]string // by group, the preferred one first
-	resources map[schema.GroupVersion][]Resource
-	broken    map[schema.GroupVersion]error
+	asked  time.Time
+	groups map[string]*group
 }
 
-func newSnapshot() *snapshot {
-	return &snapshot{
-		asked: time.Now(), versions: map[string][]string{}, resources: map[schema.GroupVersion][]Resource{}, broken: map[schema.GroupVersion]error{},
+func newSnapshot() *snapshot { return &snapshot{asked: time.Now(), groups: map[string]*group{}} }
+
+// group is what the server serves of a group.
+type group struct {
+	// versions are those that are known, the preferred one first, and resources those of each.
+	versions  []string
+	resources map[string][]Resource
+	// broken has the versions that are not known, with the reason.
+	broken map[string]error
+	// read, where it is not nil, fills in the rest when it is called for the first time.
+	read func()
+}
+
+func newGroup() *group { return &group{resources: map[string][]Resource{}, broken: map[string]error{}} }
+
+// group returns a group, which is empty if it is not served.
+func (s *snapshot) group(name string) *group {
+	g := s.groups[name]
+	if g == nil {
+		return &group{}
 	}
+	if g.read != nil {
+		g.read()
+	}
+	return g
+}
+
+// entry returns a group, to be filled.
+func (s *snapshot) entry(name string) *group {
+	if s.groups[name] == nil {
+		s.groups[name] = newGroup()
+	}
+	return s.groups[name]
 }
 
 // takeSnapshot asks the server: with two requests at once if it has aggregated discovery. Otherwise these are in vain, and
@@ -62,18 +90,18 @@ func (s *snapshot) ask(ctx context.Context, client discovery.DiscoveryInterfaceW
 	}
 	for gv, err := range failed {
 		if !apierrors.IsNotFound(err) { // gone between the first request and its own
-			s.broken[gv] = err
+			s.entry(gv.Group).broken[gv.Version] = err
 		}
 	}
 	for _, g := range groups {
-		s.versions[g.Name] = versionsOf(g)
+		s.entry(g.Name).versions = versionsOf(g)
 	}
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
 			return fmt.Errorf("reading group and version: %w", err)
 		}
-		s.resources[gv] = resourcesOf(gv, list.APIResources)
+		s.entry(gv.Group).resources[gv.Version] = resourcesOf(gv, list.APIResources)
 	}
 	return nil
 }
@@ -84,42 +112,39 @@ func (s *snapshot) fresh() bool { return time.Since(s.asked) <= freshness }
 // find returns the first resource for which wanted is true, in the given version or in any, the preferred one
 // first. What describes the resource for people.
 func (s *snapshot) find(gv schema.GroupVersion, what string, wanted func(Resource) bool) (Resource, error) {
-	versions := s.versions[gv.Group]
+	in := s.group(gv.Group)
+	versions := in.versions
 	if gv.Version != "" {
 		versions = []string{gv.Version}
 	}
 	for _, version := range versions {
-		list := s.resources[schema.GroupVersion{Group: gv.Group, Version: version}]
+		list := in.resources[version]
 		if i := slices.IndexFunc(list, wanted); i >= 0 {
 			return list[i], nil
 		}
 	}
-	if err := s.fault(gv); err != nil {
+	if err := in.fault(gv); err != nil {
 		return Resource{}, err
 	}
-	switch known := s.versions[gv.Group]; {
-	case len(known) == 0:
+	switch {
+	case len(in.versions) == 0:
 		return Resource{}, fmt.Errorf("API group %s: %w", gv.Group, ErrMissing)
-	case gv.Version != "" && !slices.Contains(known, gv.Version):
-		return Resource{}, fmt.Errorf("API version %s (there is %s): %w", gv, strings.Join(known, ", "), ErrMissing)
+	case gv.Version != "" && !slices.Contains(in.versions, gv.Version):
+		return Resource{}, fmt.Errorf("API version %s (there is %s): %w", gv, strings.Join(in.versions, ", "), ErrMissing)
 	}
 	return Resource{}, fmt.Errorf("%s: %w", what, ErrMissing)
 }
 
 // fault returns an error if it is not known whether something is missing, because the version, or without one a
 // version of the group, is broken.
-func (s *snapshot) fault(gv schema.GroupVersion) error {
-	var names []string
-	for broken := range s.broken {
-		if broken.Group == gv.Group && (gv.Version == "" || broken.Version == gv.Version) {
-			names = append(names, broken.Version)
-		}
+func (g *group) fault(gv schema.GroupVersion) error {
+	if gv.Version == "" && len(g.broken) > 0 {
+		gv.Version = slices.Min(slices.Collect(maps.Keys(g.broken)))
 	}
-	if len(names) == 0 {
-		return nil
+	if err := g.broken[gv.Version]; err != nil {
+		return fmt.Errorf("API %s is broken: %w", gv, err)
 	}
-	first := schema.GroupVersion{Group: gv.Group, Version: slices.Min(names)}
-	return fmt.Errorf("API %s is broken: %w", first, s.broken[first])
+	return nil
 }
 
 // Watchable returns why the resource cannot be watched; nil if it can.
