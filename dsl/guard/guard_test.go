@@ -59,3 +59,22 @@ func TestEach(t *testing.T) {
 		t.Errorf("a thousand calls cost %v allocations, want 5", n)
 	}
 }
+
+// BenchmarkCallOfDeepCode calls code that needs some 6 KB of stack, as an expression does.
+func BenchmarkCallOfDeepCode(b *testing.B) {
+	sum := 0
+	for b.Loop() {
+		_ = Call("handler", func() { sum += deep(60, &sum) })
+	}
+}
+
+//go:noinline
+func deep(n int, at *int) int {
+	var own [64]byte
+	if n == 0 {
+		return *at
+	}
+	own[n%len(own)] = byte(n)
+	x := n
+	return deep(n-1, &x) + int(own[n/2])
+}
