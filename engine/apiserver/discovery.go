@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	discoveryv2 "k8s.io/api/apidiscovery/v2"
 	policyv1 "k8s.io/api/policy/v1"
@@ -133,22 +134,30 @@ func (s *Server) groups(below string) discoveryv2.APIGroupDiscoveryList {
 	if below == "apis" && s.authorizes {
 		out.Items = append(out.Items, reviewGroups()...)
 	}
-	slices.SortStableFunc(out.Items, func(a, b discoveryv2.APIGroupDiscovery) int { return cmp.Compare(rank(a.Name), rank(b.Name)) })
+	known := ranks()
+	rank := func(group discoveryv2.APIGroupDiscovery) int {
+		if at, builtin := known[group.Name]; builtin {
+			return at
+		}
+		return len(known) // that of a CRD comes last
+	}
+	slices.SortStableFunc(out.Items, func(a, b discoveryv2.APIGroupDiscovery) int { return cmp.Compare(rank(a), rank(b)) })
 	return out
 }
 
-// rank is the place of a group in discovery: that which it has on a real server. Clients that look for a kind take the
-// first group that has it.
-func rank(group string) int {
+// ranks has the places of groups in discovery: those which they have on a real server. Clients that look for a kind take the
+// first group that has it. It is not to be changed.
+var ranks = sync.OnceValue(func() map[string]int {
 	const groups = `apiregistration.k8s.io apps events.k8s.io authentication.k8s.io authorization.k8s.io autoscaling batch
 		certificates.k8s.io networking.k8s.io policy rbac.authorization.k8s.io storage.k8s.io admissionregistration.k8s.io
 		apiextensions.k8s.io scheduling.k8s.io coordination.k8s.io node.k8s.io discovery.k8s.io resource.k8s.io
 		flowcontrol.apiserver.k8s.io storagemigration.k8s.io`
-	if i := slices.Index(strings.Fields(groups), group); i >= 0 {
-		return i
+	out := map[string]int{}
+	for i, group := range strings.Fields(groups) {
+		out[group] = i
 	}
-	return len(groups) // that of a CRD comes last
-}
+	return out
+})
 
 // describe adds a resource to a group's version.
 func (s *Server) describe(group *discoveryv2.APIGroupDiscovery, version string, t *table) {
