@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
-	"k8s.io/client-go/applyconfigurations"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
@@ -23,10 +22,6 @@ type ownership struct {
 	// open: the server has clients. The few objects that are there from its start do without the types of built-in kinds.
 	open bool
 }
-
-// builtinTypes returns the types of the fields of built-in kinds. They take 80 ms of processor time to parse, once in a
-// process.
-var builtinTypes = sync.OnceValue(func() managedfields.TypeConverter { return applyconfigurations.NewTypeConverter(scheme.Scheme) })
 
 // updated returns next with its managedFields after a write other than apply. For a new object, old is nil.
 func (o *ownership) updated(t *table, r Request, old, next *unstructured.Unstructured) (out *unstructured.Unstructured) {
@@ -130,7 +125,7 @@ func (t *table) resetsTyped(r Request, kind schema.GroupVersionKind) map[fieldpa
 // converter returns the types of an object's fields.
 func (o *ownership) converter(t *table) managedfields.TypeConverter {
 	if t.typed && o.open {
-		return builtinTypes()
+		return builtinTypes.of(schema.GroupVersionKind{Group: t.group, Version: t.versions[0], Kind: t.kind})
 	}
 	return untypedFields()
 }

@@ -110,9 +110,7 @@ func New(settings Settings) *Server {
 	if settings.Authorize {
 		s.bootstrap()
 	}
-	if s.owners.open = true; settings.Schemas != nil {
-		go builtinTypes() // the first write of a built-in object would wait for it
-	}
+	s.owners.open = true
 	return s
 }
 
