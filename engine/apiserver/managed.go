@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
 // bookkeeping are the fields that have no manager.
@@ -33,6 +34,8 @@ const maxUpdaters = 10
 type managing struct {
 	kind  schema.GroupVersionKind
 	types managedfields.TypeConverter
+	// checked: objects were decoded into a Go type, so each field has its type.
+	checked bool
 	// resets are the fields that the request cannot change, by version.
 	resets map[fieldpath.APIVersion]fieldpath.Filter
 }
@@ -101,15 +104,31 @@ func (m managing) compare(old, next *unstructured.Unstructured) (*typed.Comparis
 			delete(b, key)
 		}
 	}
-	is, err := m.types.ObjectToTyped(&unstructured.Unstructured{Object: b}, typed.AllowDuplicates)
+	was, err := m.typed(a)
 	if err != nil {
 		return nil, err
 	}
-	was, err := m.types.ObjectToTyped(&unstructured.Unstructured{Object: a}, typed.AllowDuplicates)
+	is, err := m.typed(b)
 	if err != nil {
 		return nil, err
 	}
 	return was.Compare(is)
+}
+
+// typed returns an object with the types of its fields.
+func (m managing) typed(object map[string]any) (*typed.TypedValue, error) {
+	whole := &unstructured.Unstructured{Object: object}
+	if !m.checked {
+		return m.types.ObjectToTyped(whole, typed.AllowDuplicates)
+	}
+	head := &unstructured.Unstructured{}
+	head.SetGroupVersionKind(m.kind)
+	of, err := m.types.ObjectToTyped(head)
+	if err != nil {
+		return nil, err
+	}
+	//nolint:staticcheck // checking takes as long as comparing, and comes to nothing
+	return typed.AsTypedUnvalidated(value.NewValueInterface(object), of.Schema(), of.TypeRef()), nil
 }
 
 // entriesAfter returns the entries after a change by a manager, whose own entry has no fields yet. It does not change the

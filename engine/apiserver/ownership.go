@@ -21,6 +21,8 @@ import (
 type ownership struct {
 	// open: the server has clients. The few objects that are there from its start do without the types of built-in kinds.
 	open bool
+	// strict: the server has schemas.
+	strict bool
 }
 
 // updated returns next with its managedFields after a write other than apply. For a new object, old is nil.
@@ -74,7 +76,7 @@ func (o *ownership) managing(t *table, r Request) managing {
 		return m
 	}
 	if m.types = o.converter(t); t.typed {
-		m.resets = t.resetsTyped(r, m.kind)
+		m.checked, m.resets = o.strict, t.resetsTyped(r, m.kind)
 	}
 	return m
 }

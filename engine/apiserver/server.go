@@ -90,6 +90,7 @@ func New(settings Settings) *Server {
 		schemas: settings.Schemas, history: settings.History, bookmarks: settings.Bookmarks, rarer: settings.Rarer, ownWrites: settings.OwnWrites,
 		tables: map[schema.GroupResource]*table{}, broken: map[string]bool{},
 		tokens: map[string]bearer{}, authorizes: settings.Authorize, parts: sync.Pool{New: newPart},
+		owners: ownership{strict: settings.Schemas != nil},
 	}
 	for _, r := range settings.resources() {
 		s.tables[schema.GroupResource{Group: r.group, Resource: r.plural}] = newTable(r, settings.History)
