@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -110,7 +111,7 @@ func (n link) watch(ctx context.Context, k kind, version string) (io.ReadCloser,
 	return n.client.Get().AbsPath(k.path("", "")...).Param("watch", "1").Param("resourceVersion", version).Stream(ctx)
 }
 
-// eventOf takes an event apart.
+// eventOf takes an event apart. There is no object if it cannot be read.
 func eventOf(line []byte) (what string, object []byte) {
 	line = bytes.TrimSpace(line)
 	if !scan.Regular(line) {
@@ -129,10 +130,15 @@ func eventOf(line []byte) (what string, object []byte) {
 
 // identityOf says which object it is, and in which version. Other fields are empty.
 func identityOf(data []byte) (*metav1.ObjectMeta, error) {
-	out := &metav1.ObjectMeta{}
 	if !scan.Regular(data) {
-		return out, fmt.Errorf("reading an object: %.40q is no JSON", data)
+		return nil, fmt.Errorf("reading an object: %.40q is no JSON", data)
 	}
+	return identity(data), nil
+}
+
+// identity is identityOf for an object that is known to be JSON.
+func identity(data []byte) *metav1.ObjectMeta {
+	out := &metav1.ObjectMeta{}
 	for key, value := range scan.Members(scan.Member(data, "metadata")) {
 		switch string(key) {
 		case "namespace":
@@ -145,16 +151,19 @@ func identityOf(data []byte) (*metav1.ObjectMeta, error) {
 			out.ResourceVersion = scan.Text(value)
 		}
 	}
-	return out, nil
+	return out
 }
 
-// decode returns an object of a kind, without its managed fields.
+// decode returns an object of a kind, without its managed fields, which can be half of it.
 func (k kind) decode(data []byte) (object, error) {
+	if managed := scan.Member(scan.Member(data, "metadata"), "managedFields"); managed != nil {
+		at := cap(data) - cap(managed) // it is a part of the data
+		data = slices.Concat(data[:at], []byte("null"), data[at+len(managed):])
+	}
 	o := k.blank()
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, o); err != nil {
 		return nil, err
 	}
-	o.SetManagedFields(nil)
 	o.GetObjectKind().SetGroupVersionKind(k.resource.GroupVersion().WithKind(k.name))
 	return o, nil
 }

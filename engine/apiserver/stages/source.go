@@ -79,10 +79,10 @@ func (l *loop) watch(k kind, events io.ReadCloser, version string) string {
 			return version
 		}
 		what, data := eventOf(line)
-		o, err := identityOf(data)
-		if err != nil {
+		if data == nil {
 			return ""
 		}
+		o := identity(data)
 		switch watch.EventType(what) {
 		case watch.Added, watch.Modified:
 			l.seen(k, o, data)
