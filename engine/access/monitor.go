@@ -176,6 +176,10 @@ func (m *Monitor) Refused(err error) {
 
 // look checks the rights that are due, and reports changes.
 func (m *Monitor) look(ctx context.Context) {
+	select {
+	case <-m.wake: // this look sees what it stands for
+	default:
+	}
 	m.introduce(ctx)
 	m.doubt()
 	m.due = time.Time{}

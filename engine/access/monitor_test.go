@@ -112,7 +112,18 @@ func (o owner) Given() {
 	o.account.given++
 }
 
+// watches returns a Monitor that runs.
 func watches(t *testing.T, a *account, namespaces func() []string) *Monitor {
+	t.Helper()
+	m := monitorOf(t, a, namespaces)
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { m.Run(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+	return m
+}
+
+func monitorOf(t *testing.T, a *account, namespaces func() []string) *Monitor {
 	t.Helper()
 	client := fake.NewClientset()
 	client.PrependReactor("create", "selfsubjectaccessreviews", a.review)
@@ -127,20 +138,49 @@ func watches(t *testing.T, a *account, namespaces func() []string) *Monitor {
 	op.Resource("nodes.v1", func(node *dsl.Resource) {
 		node.OnReconcile("pod", func(context.Context, *dsl.Request) error { return nil }, dsl.Needs("create, delete", "pods"))
 	})
-	m := New(Settings{
+	return New(Settings{
 		Operator: op, Owner: owner{op, a, namespaces}, Catalog: catalog.New(discover, nil, client.AuthorizationV1()), Reviews: client.AuthenticationV1(),
 		Askers: slices.Values([]Asker{others{}}), Log: logr.Discard(),
 	})
-	ctx, cancel := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { m.Run(ctx) })
-	t.Cleanup(func() { cancel(); running.Wait() })
-	return m
 }
 
 // forbidden is the answer to a request for which the right to make Pods is missing.
 func forbidden() error {
 	return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New(`User "ann" cannot create resource "pods" in API group "" in the namespace "a"`))
+}
+
+// TestALookSeesAllThatCameBeforeIt holds that one look follows wakes before the first one, and one after those of a moment.
+func TestALookSeesAllThatCameBeforeIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		looks := 0
+		m := monitorOf(t, &account{}, nil)
+		m.settings.Owner = looked{m.settings.Owner, &looks}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		m.Wake()
+		go m.Run(ctx)
+		for _, want := range []int{1, 2} {
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if looks != want {
+				t.Errorf("%d looks, want %d", looks, want)
+			}
+			m.Wake()
+			time.Sleep(settling / 2)
+			m.Wake()
+		}
+	})
+}
+
+// looked is an owner that counts how often it is looked what it works on.
+type looked struct {
+	Owner
+	looks *int
+}
+
+func (l looked) Resources() []*dsl.Resource {
+	*l.looks++
+	return l.Owner.Resources()
 }
 
 func TestTheMonitorKnowsWhatIsMissing(t *testing.T) {
