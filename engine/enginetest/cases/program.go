@@ -4,6 +4,7 @@
 package cases
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -114,7 +115,7 @@ func (p *program) read(s *Suite, paths []string) (err error) {
 
 // operator reads the operator. One that is declared in Go alone needs no configuration.
 func (s *Suite) operator(registry *actions.Registry, paths, names []string) (*dsl.Operator, error) {
-	if len(s.beside) > 0 && !slices.ContainsFunc(names, configures) {
+	if len(s.beside) > 0 && !slices.ContainsFunc(names, func(name string) bool { return says(name, config.APIVersion) }) {
 		op := &dsl.Operator{}
 		for _, add := range s.beside {
 			add(op)
@@ -124,10 +125,10 @@ func (s *Suite) operator(registry *actions.Registry, paths, names []string) (*ds
 	return config.Load(paths, registry, s.beside...)
 }
 
-// configures reports whether a file has an operator in it. One that cannot be read may have one.
-func configures(name string) bool {
+// says reports whether a file has a text in it. One that cannot be read may have it.
+func says(name, text string) bool {
 	data, err := os.ReadFile(name)
-	return err != nil || strings.Contains(string(data), config.APIVersion)
+	return err != nil || bytes.Contains(data, []byte(text))
 }
 
 // findCRDs collects the CRDs of the operator, and those in files that it has not itself.
@@ -141,6 +142,9 @@ func (p *program) findCRDs(names []string) {
 		}
 	}
 	for _, name := range names {
+		if !says(name, crdKind) {
+			continue // most files beside an operator are examples and cases, and to parse them takes time
+		}
 		objects, err := text.Objects(name)
 		if err != nil {
 			continue // it is no file of objects
