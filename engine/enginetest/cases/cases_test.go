@@ -4,6 +4,7 @@
 package cases
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,6 +26,10 @@ func TestMistakesAreRefused(t *testing.T) {
 // TestWhatIsWrongIsTold holds the failures of cases that are wrong, with the line of the case.
 func TestWhatIsWrongIsTold(t *testing.T) {
 	const head = "config: OPERATOR\ngiven: {apiVersion: example.com/v1, kind: Order, metadata: {name: one}, spec: {title: Tea}}\ncases:\n- name: a\n  "
+	many := ""
+	for i := range 30 {
+		many += fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: a%d}}, ", i)
+	}
 	tests := map[string]struct {
 		text string
 		want []string // parts of the first line and the detail of each failure
@@ -46,6 +51,9 @@ func TestWhatIsWrongIsTold(t *testing.T) {
 		},
 		"an expression is false": {
 			`expect: {cel: 'orders["one"].spec.title == "Coffee"'}`, []string{`this is false: orders["one"].spec.title == "Coffee"`},
+		},
+		"an expression about many objects is false": {
+			"steps: [{apply: [" + many + "]}]\n  expect: {cel: configmaps.size() == 0}", []string{"    configmaps: a0, a1, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a2, a20, a21, a22, a23, a24, a25, a26, and 16 more"},
 		},
 		"an expression does not compile": {"expect: {cel: ordrs.size() == 1}", []string{"ordrs"}},
 		"a condition has another status": {

@@ -116,9 +116,20 @@ func (r *runner) mentioned(text string) string {
 	for _, name := range r.variables() {
 		if regexp.MustCompile(`\b`+name+`\b[^\["]`).MatchString(text+" ") && !strings.Contains(text, name+`["`) {
 			if all, err := r.all(name); err == nil {
-				out = append(out, fmt.Sprintf("%s: %s", name, strings.Join(sortedKeys(all), ", ")))
+				out = append(out, fmt.Sprintf("%s: %s", name, listed(sortedKeys(all))))
 			}
 		}
 	}
 	return strings.Join(slices.Compact(out), "\n")
+}
+
+// namedMost is how many names a failure lists.
+const namedMost = 20
+
+// listed lists names for people, the first of many.
+func listed(names []string) string {
+	if len(names) <= namedMost {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s, and %d more", strings.Join(names[:namedMost], ", "), len(names)-namedMost)
 }
