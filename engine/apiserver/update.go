@@ -126,8 +126,10 @@ func (t *table) beside(old, next *unstructured.Unstructured) *unstructured.Unstr
 	whole := &unstructured.Unstructured{Object: maps.Clone(old.Object)} // the spec stays, so it can be shared
 	if t.fixesMetadata() {
 		meta, _ := old.Object["metadata"].(map[string]any)
-		whole.Object["metadata"] = maps.Clone(meta)
-		whole.SetManagedFields(next.GetManagedFields())
+		meta = maps.Clone(meta)
+		delete(meta, "managedFields")
+		whole.Object["metadata"] = meta
+		PutBack(whole.Object, SetAside(next.Object))
 		if !t.custom {
 			whole.SetUID(next.GetUID()) // built-in resources check that the uid is the same, custom ones do not
 		}
