@@ -34,6 +34,8 @@ const maxUpdaters = 10
 type managing struct {
 	kind  schema.GroupVersionKind
 	types managedfields.TypeConverter
+	// form sets the defaults of a CRD's objects; nil if there are none.
+	form Schema
 	// checked: objects were decoded into a Go type, so each field has its type.
 	checked bool
 	// resets are the fields that the request cannot change, by version.
@@ -62,10 +64,7 @@ func (m managing) note(r Request, old, next *unstructured.Unstructured) bool {
 	if filter := m.resets[fieldpath.APIVersion(version)]; filter != nil {
 		change.FilterFields(filter)
 	}
-	now := entriesAfter(was, change, map[string]any{
-		"apiVersion": version, "fieldsType": "FieldsV1", "manager": r.manager(), "operation": string(metav1.ManagedFieldsOperationUpdate),
-		"subresource": r.Subresource, "time": now(),
-	})
+	now := entriesAfter(was, change, m.entry(r, metav1.ManagedFieldsOperationUpdate))
 	if updates := slices.DeleteFunc(slices.Clone(now), isApplied); len(updates) > maxUpdaters {
 		return false
 	}
@@ -73,6 +72,47 @@ func (m managing) note(r Request, old, next *unstructured.Unstructured) bool {
 		metadata["managedFields"] = now
 	}
 	return true
+}
+
+// entry returns the entry of a request's manager without its fields.
+func (m managing) entry(r Request, operation metav1.ManagedFieldsOperationType) map[string]any {
+	out := map[string]any{
+		"apiVersion": m.kind.GroupVersion().String(), "fieldsType": "FieldsV1", "manager": r.manager(), "operation": string(operation), "time": now(),
+	}
+	if r.Subresource != "" {
+		out["subresource"] = r.Subresource
+	}
+	return out
+}
+
+// first returns the new object that comes of an apply: what is applied, with its defaults, and with its fields as the manager's. It
+// returns nil for what the library has to refuse or to change.
+func (m managing) first(r Request, intent *unstructured.Unstructured) *unstructured.Unstructured {
+	metadata, _ := intent.Object["metadata"].(map[string]any)
+	if metadata == nil || intent.GroupVersionKind() != m.kind || r.manager() == "kubectl" { // which has an annotation for what it applied
+		return nil
+	}
+	of, err := m.types.ObjectToTyped(intent)
+	if err != nil {
+		return nil
+	}
+	fields, err := of.ToFieldSet()
+	if err != nil {
+		return nil
+	}
+	if filter := m.resets[fieldpath.APIVersion(m.kind.GroupVersion().String())]; filter != nil {
+		fields = filter.Filter(fields)
+	}
+	out := intent.DeepCopy()
+	if m.form != nil {
+		m.form.Default(out.Object)
+	}
+	if fields = fields.Difference(bookkeeping); !fields.Empty() {
+		own := m.entry(r, metav1.ManagedFieldsOperationApply)
+		own["fieldsV1"] = with(nil, fields)
+		out.Object["metadata"].(map[string]any)["managedFields"] = []any{own}
+	}
+	return out
 }
 
 // entriesBefore returns the entries that a write starts with: the stored ones. It is false if the client sends others, or if one
@@ -136,9 +176,6 @@ func (m managing) typed(object map[string]any) (*typed.TypedValue, error) {
 func entriesAfter(before []any, change *typed.Comparison, own map[string]any) (after []any) {
 	taken := change.Modified.Union(change.Added)
 	gone, gained := taken.Union(change.Removed), taken.Difference(bookkeeping)
-	if own["subresource"] == "" {
-		delete(own, "subresource")
-	}
 	left := map[string]any(nil)
 	for _, e := range before {
 		entry := e.(map[string]any)

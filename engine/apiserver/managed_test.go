@@ -31,10 +31,7 @@ func TestManagedFieldsAreThoseOfTheLibrary(t *testing.T) {
 
 func writeAtRandom(t *testing.T, typed bool, random *rand.Rand) {
 	o := &ownership{open: true, strict: random.IntN(2) == 0}
-	on := newTable(resource{
-		group: "apps", versions: []string{"v1"}, plural: "deployments", kind: "Deployment", namespaced: true, status: true, typed: typed,
-	}, 0)
-	stored := (*unstructured.Unstructured)(nil)
+	on, stored := deployments(typed), (*unstructured.Unstructured)(nil)
 	for step := range 25 {
 		time.Sleep(time.Duration(random.IntN(2)) * time.Second)
 		r := Request{agent: []string{"kubectl", "helm", "operator"}[random.IntN(3)], Resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}}
@@ -54,6 +51,12 @@ func writeAtRandom(t *testing.T, typed bool, random *rand.Rand) {
 		}
 		stored = both(t, o, on, r, stored, next, step)
 	}
+}
+
+func deployments(typed bool) *table {
+	return newTable(resource{
+		group: "apps", versions: []string{"v1"}, plural: "deployments", kind: "Deployment", namespaced: true, status: true, typed: typed,
+	}, 0)
 }
 
 // both returns next with the managedFields that it gets, and fails if they are not those of the library.
@@ -81,6 +84,47 @@ func both(t *testing.T, o *ownership, on *table, r Request, stored, next *unstru
 	}
 	got.SetUID(types.UID("u"))
 	return got
+}
+
+// TestFirstApplyIsThatOfTheLibrary applies new objects, and holds what is stored against what the library makes of them.
+func TestFirstApplyIsThatOfTheLibrary(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for seed := range uint64(60) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			o, on := &ownership{open: true, strict: true}, deployments(random.IntN(2) == 0)
+			r := Request{agent: "helm"}
+			m := o.managing(on, r)
+			intent := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"}}}
+			intent.SetGroupVersionKind(m.kind)
+			for range random.IntN(9) {
+				edit(intent.Object, random)
+			}
+			manager, err := m.manager(on, r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := intent.DeepCopy()
+			want, err := manager.Apply(on.blank(m.kind), intent.DeepCopy(), r.manager(), false)
+			got := m.first(r, intent)
+			switch {
+			case err != nil && got == nil:
+				continue
+			case err != nil || got == nil:
+				t.Fatalf("seed %d: the library says %v, and the object is %v", seed, err, got)
+			}
+			if diff := cmp.Diff(before.Object, intent.Object); diff != "" {
+				t.Fatalf("seed %d: what is applied was changed (-before +after):\n%s", seed, diff)
+			}
+			if on.typed { // a schema is going to add what each object of its Go type has
+				for _, u := range []*unstructured.Unstructured{got, want.(*unstructured.Unstructured)} {
+					u.Object = map[string]any{"managedFields": u.Object["metadata"].(map[string]any)["managedFields"]}
+				}
+			}
+			if diff := cmp.Diff(want.(*unstructured.Unstructured).Object, got.Object); diff != "" {
+				t.Fatalf("seed %d, object (-library +server):\n%s", seed, diff)
+			}
+		}
+	})
 }
 
 // applyAtRandom applies a part of an object.

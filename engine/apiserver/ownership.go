@@ -49,12 +49,15 @@ func (o *ownership) updated(t *table, r Request, old, next *unstructured.Unstruc
 // applied returns the result of an apply to old, which is nil for a new object.
 func (o *ownership) applied(t *table, r Request, old, intent *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	m := o.managing(t, r)
+	if old == nil {
+		if out := m.first(r, intent); out != nil && (o.strict || !t.typed) { // else it lacks what it has by its Go type
+			return out, nil
+		}
+		old = t.blank(m.kind)
+	}
 	manager, err := m.manager(t, r)
 	if err != nil {
 		return nil, err
-	}
-	if old == nil {
-		old = t.blank(m.kind)
 	}
 	out, err := manager.Apply(old.DeepCopy(), intent.DeepCopy(), r.manager(), r.options.Get("force") == "true")
 	var known apierrors.APIStatus
@@ -70,7 +73,10 @@ func (o *ownership) applied(t *table, r Request, old, intent *unstructured.Unstr
 // managing returns how the fields of a request's object are managed. With a schema that has the types of a CRD's fields, its
 // kind has the version of the request; each other object has one version.
 func (o *ownership) managing(t *table, r Request) managing {
-	m := managing{kind: schema.GroupVersionKind{Group: t.group, Version: t.versions[0], Kind: t.kind}, types: t.converter(r.Resource.Version)}
+	m := managing{
+		kind: schema.GroupVersionKind{Group: t.group, Version: t.versions[0], Kind: t.kind}, form: t.schemas[r.Resource.Version],
+		types: t.converter(r.Resource.Version),
+	}
 	if m.types != nil {
 		m.kind.Version, m.resets = r.Resource.Version, t.resets(r)
 		return m
@@ -83,9 +89,8 @@ func (o *ownership) managing(t *table, r Request) managing {
 
 // manager returns what keeps the managedFields of a request's object.
 func (m managing) manager(t *table, r Request) (*managedfields.FieldManager, error) {
-	defaults := asIs{t.schemas[r.Resource.Version]}
 	return managedfields.NewDefaultCRDFieldManager(
-		m.types, asIs{}, defaults, blanks{t}, m.kind, m.kind.GroupVersion(), r.Subresource, m.resets)
+		m.types, asIs{}, asIs{m.form}, blanks{t}, m.kind, m.kind.GroupVersion(), r.Subresource, m.resets)
 }
 
 // converter returns the types of the fields of a CRD's objects; nil if they are not known.
