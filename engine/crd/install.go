@@ -14,6 +14,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -60,29 +61,57 @@ func Install(ctx context.Context, op *dsl.Operator, config *rest.Config, set Set
 		return err
 	}
 	i.Settings = set
-	var names []string
-	for _, r := range op.Resources() {
-		if r.CRD == nil {
-			continue
+	all := i.read(ctx)
+	for _, d := range all {
+		if d.err == nil {
+			d.live, d.err = i.install(ctx, d)
 		}
-		desired, err := i.desired(r.CRD)
-		if err == nil {
-			err = i.install(ctx, desired)
+		if d.err != nil {
+			return fmt.Errorf("installing CRD of %s: %w", d.of, d.err)
 		}
-		if err != nil {
-			return fmt.Errorf("installing CRD of %s: %w", r.Name, err)
-		}
-		names = append(names, desired.GetName())
 	}
-	if len(names) == 0 {
+	if len(all) == 0 {
 		set.Log.Info("there are no CRDs to install: no resource has a schema")
 	}
-	for _, name := range names {
-		if err := i.await(ctx, name); err != nil {
-			return fmt.Errorf("installing CRD %s: %w", name, err)
+	for _, d := range all {
+		if err := i.await(ctx, d.live); err != nil {
+			return fmt.Errorf("installing CRD %s: %w", d.live.GetName(), err)
 		}
 	}
 	return nil
+}
+
+// definition is a CRD of the configuration.
+type definition struct {
+	of      dsl.ResourceName
+	desired *unstructured.Unstructured
+	// live is the CRD as the cluster has it; nil if it has none.
+	live *unstructured.Unstructured
+	err  error
+}
+
+// read reads all CRDs of the configuration from the cluster, at once.
+func (i *installer) read(ctx context.Context) (all []*definition) {
+	var reading sync.WaitGroup
+	for _, r := range i.op.Resources() {
+		if r.CRD == nil {
+			continue
+		}
+		d := &definition{of: r.Name}
+		all = append(all, d)
+		if d.desired, d.err = i.desired(r.CRD); d.err != nil {
+			continue
+		}
+		reading.Go(func() {
+			d.live, d.err = i.client.Get(ctx, d.desired.GetName(), metav1.GetOptions{})
+			if apierrors.IsNotFound(d.err) {
+				d.live, d.err = nil, nil
+			}
+			d.err = refusal(d.err, "get")
+		})
+	}
+	reading.Wait()
+	return all
 }
 
 // Try asks the API server by a dry run what it would refuse in a resource's CRD. Without a CRD it returns nothing.
@@ -148,27 +177,24 @@ func (i *installer) desired(tree map[string]any) (*unstructured.Unstructured, er
 	return out, nil
 }
 
-// install applies one CRD unless it is up to date.
-func (i *installer) install(ctx context.Context, desired *unstructured.Unstructured) error {
-	live, err := i.client.Get(ctx, desired.GetName(), metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		i.Log.Info("installing CRD", "crd", desired.GetName())
-		return i.apply(ctx, desired, "create")
-	case err != nil:
-		return refusal(err, "get")
+// install applies one CRD unless it is up to date, and returns it as it is then.
+func (i *installer) install(ctx context.Context, d *definition) (*unstructured.Unstructured, error) {
+	if d.live == nil {
+		i.Log.Info("installing CRD", "crd", d.desired.GetName())
+		return i.apply(ctx, d.desired, "create")
 	}
-	if err := compatible(live, desired); err != nil {
-		return err
+	if err := compatible(d.live, d.desired); err != nil {
+		return nil, err
 	}
-	if live, err = i.renamed(ctx, live); err != nil {
-		return err
+	live, err := i.renamed(ctx, d.live)
+	if err != nil {
+		return nil, err
 	}
-	if within(desired.Object, live.Object) {
-		return nil // with the annotation, so that removed fields are noticed
+	if within(d.desired.Object, live.Object) {
+		return live, nil // with the annotation, so that removed fields are noticed
 	}
-	i.Log.Info("updating CRD", "crd", desired.GetName())
-	return i.apply(ctx, desired, "patch")
+	i.Log.Info("updating CRD", "crd", d.desired.GetName())
+	return i.apply(ctx, d.desired, "patch")
 }
 
 // renamed takes over the fields of a CRD that earlier names of the operator have applied: they would conflict, and
@@ -188,12 +214,12 @@ func (i *installer) renamed(ctx context.Context, live *unstructured.Unstructured
 	return moved, nil
 }
 
-func (i *installer) apply(ctx context.Context, desired *unstructured.Unstructured, verb string) error {
-	_, err := i.client.Apply(ctx, desired.GetName(), desired, metav1.ApplyOptions{FieldManager: i.op.Name, Force: i.TakeOver})
+func (i *installer) apply(ctx context.Context, desired *unstructured.Unstructured, verb string) (*unstructured.Unstructured, error) {
+	out, err := i.client.Apply(ctx, desired.GetName(), desired, metav1.ApplyOptions{FieldManager: i.op.Name, Force: i.TakeOver})
 	if apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict) {
-		return fmt.Errorf("%w: if that is this operator's earlier name, add it to metadata.was; otherwise take the CRD over with --install-crds=takeover", err)
+		return nil, fmt.Errorf("%w: if that is this operator's earlier name, add it to metadata.was; otherwise take the CRD over with --install-crds=takeover", err)
 	}
-	return refusal(err, verb)
+	return out, refusal(err, verb)
 }
 
 // refusal names the missing right. Applying a new object needs two verbs.
@@ -267,15 +293,18 @@ func within(desired, live any) bool {
 	}
 }
 
-// await waits until the CRD is served.
-func (i *installer) await(ctx context.Context, name string) error {
-	missing := ""
-	err := poll.PollUntilContextTimeout(ctx, lookAgain, establishing, true, func(ctx context.Context) (bool, error) {
-		live, err := i.client.Get(ctx, name, metav1.GetOptions{})
+// await waits until the CRD is served. One that is already takes no request.
+func (i *installer) await(ctx context.Context, live *unstructured.Unstructured) error {
+	missing, err := unmet(live)
+	if missing == "" || err != nil {
+		return err
+	}
+	err = poll.PollUntilContextTimeout(ctx, lookAgain, establishing, true, func(ctx context.Context) (bool, error) {
+		now, err := i.client.Get(ctx, live.GetName(), metav1.GetOptions{})
 		if err != nil {
 			return false, refusal(err, "get")
 		}
-		missing, err = unmet(live)
+		missing, err = unmet(now)
 		return missing == "", err
 	})
 	if poll.Interrupted(err) && ctx.Err() == nil {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,6 +111,52 @@ func TestInstallingWaitsUntilACRDIsServed(t *testing.T) {
 			})
 		})
 	}
+}
+
+// servers are one for each CRD, all of whose answers take a while.
+type servers struct {
+	trip time.Duration
+	mu   sync.Mutex
+	of   map[string]*crdServer
+}
+
+// RoundTrip answers a request.
+func (s *servers) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-time.After(s.trip)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.of[r.URL.Path] == nil {
+		s.of[r.URL.Path] = &crdServer{conditions: func(time.Duration) []any {
+			return []any{condition("NamesAccepted", "True", ""), condition("Established", "True", "")}
+		}}
+	}
+	return s.of[r.URL.Path].RoundTrip(r)
+}
+
+// TestCRDsThatAreUpToDateTakeOneRoundTrip holds that all CRDs are read at once, and that one that is served is not read again.
+func TestCRDsThatAreUpToDateTakeOneRoundTrip(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		op := withCRD(t)
+		op.Resource("shops.v1.example.com", func(r *dsl.Resource) {
+			r.CRD = map[string]any{
+				"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "shops.example.com"},
+				"spec": map[string]any{"scope": "Cluster", "versions": []any{map[string]any{"name": "v1", "served": true}}},
+			}
+		})
+		const trip = 20 * time.Millisecond
+		all := &servers{trip: trip, of: map[string]*crdServer{}}
+		install := func() (took time.Duration) {
+			begun := time.Now()
+			if err := crd.Install(t.Context(), op, &rest.Config{Host: "http://server", Transport: all, QPS: -1}, crd.Settings{}); err != nil {
+				t.Error(err)
+			}
+			return time.Since(begun)
+		}
+		install()
+		if took := install(); took != trip {
+			t.Errorf("installing again took %v, want one round trip, which is %v", took, trip)
+		}
+	})
 }
 
 func TestInstallingEndsWithItsContext(t *testing.T) {
