@@ -30,7 +30,7 @@ func TestManagedFieldsAreThoseOfTheLibrary(t *testing.T) {
 }
 
 func writeAtRandom(t *testing.T, typed bool, random *rand.Rand) {
-	o := &ownership{open: true, strict: random.IntN(2) == 0}
+	o := &ownership{strict: random.IntN(2) == 0}
 	on, stored := deployments(typed), (*unstructured.Unstructured)(nil)
 	for step := range 25 {
 		time.Sleep(time.Duration(random.IntN(2)) * time.Second)
@@ -91,7 +91,7 @@ func TestFirstApplyIsThatOfTheLibrary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for seed := range uint64(60) {
 			random := rand.New(rand.NewPCG(seed, 1))
-			o, on := &ownership{open: true, strict: true}, deployments(random.IntN(2) == 0)
+			o, on := &ownership{strict: true}, deployments(random.IntN(2) == 0)
 			r := Request{agent: "helm"}
 			m := o.managing(on, r)
 			intent := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"}}}

@@ -19,8 +19,6 @@ import (
 
 // ownership maintains managedFields and does server-side apply. It is guarded by the server's lock.
 type ownership struct {
-	// open: the server has clients. The few objects that are there from its start do without the types of built-in kinds.
-	open bool
 	// strict: the server has schemas.
 	strict bool
 }
@@ -81,7 +79,7 @@ func (o *ownership) managing(t *table, r Request) managing {
 		m.kind.Version, m.resets = r.Resource.Version, t.resets(r)
 		return m
 	}
-	if m.types = o.converter(t); t.typed {
+	if m.types = t.typesOfKind(); t.typed {
 		m.checked, m.resets = o.strict, t.resetsTyped(r, m.kind)
 	}
 	return m
@@ -129,9 +127,9 @@ func (t *table) resetsTyped(r Request, kind schema.GroupVersionKind) map[fieldpa
 	})
 }
 
-// converter returns the types of an object's fields.
-func (o *ownership) converter(t *table) managedfields.TypeConverter {
-	if t.typed && o.open {
+// typesOfKind returns the types of the fields of an object that has one version.
+func (t *table) typesOfKind() managedfields.TypeConverter {
+	if t.typed {
 		return builtinTypes.of(schema.GroupVersionKind{Group: t.group, Version: t.versions[0], Kind: t.kind})
 	}
 	return untypedFields()

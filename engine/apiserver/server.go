@@ -111,7 +111,6 @@ func New(settings Settings) *Server {
 	if settings.Authorize {
 		s.bootstrap()
 	}
-	s.owners.open = true
 	return s
 }
 
