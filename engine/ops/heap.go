@@ -18,6 +18,13 @@ const (
 	// floor is the size in bytes to which the heap grows in a burst before it is collected. GOGC's 100 % alone collects a
 	// small heap so often that it costs up to a tenth of the processor time of a burst.
 	floor = 32 << 20
+	// ceiling is how many bytes of garbage a large heap has before it is collected in a burst: at GOGC's 100 % it would have
+	// as much as it holds. Caches hold bytes, and hardly any pointers, so a collection of them costs little.
+	ceiling = 64 << 20
+	// least is the percentage with which even the largest heap is collected.
+	least = 33
+	// goDefault is the percentage of Go's runtime.
+	goDefault = 100
 	// part is the part of the process's memory that floor may take, at most.
 	part = 4
 	// memoryLimit is where a container finds its limit of memory, see https://docs.kernel.org/admin-guide/cgroup-v2.html.
@@ -28,8 +35,8 @@ const (
 var process heap
 
 // Process returns the settings for a process whose memory is the engine's to look after. In a burst the heap is
-// collected when it has 32 MB, or a quarter of the process's limit if that is less, and not earlier, unless GOGC is set. After it
-// memory goes back to the system.
+// collected when it has 32 MB, or a quarter of the process's limit if that is less, and not earlier, and a large one when it has
+// 64 MB of garbage, unless GOGC is set. After it memory goes back to the system.
 func Process() TrimSettings {
 	return TrimSettings{Burst: process.burst, Rest: process.rest, Free: giveBack}
 }
@@ -40,8 +47,9 @@ func giveBack() {
 	freeFilePages()
 }
 
-// heap makes the runtime collect garbage less often during a burst, and as before when the burst is over. It changes
-// nothing where GOGC is set in the environment or the collector is off. Its methods are safe for use by several goroutines.
+// heap makes the runtime collect a small heap less often during a burst, a large one more often, and both as before when the
+// burst is over. It changes nothing where GOGC is set in the environment or the collector is off. Its methods are safe for use by
+// several goroutines.
 type heap struct {
 	mu sync.Mutex
 	// bursts is the number of engines in a burst.
@@ -95,10 +103,13 @@ func (h *heap) follow() {
 // collected is garbage: the runtime says when it collects it.
 type collected struct{ *heap }
 
-// percent returns the percentage with which a heap with this much alive is collected when it has floor bytes. It is at least
-// usual.
+// percent returns the percentage with which a heap with this much alive is collected when it has floor bytes, or ceiling of
+// garbage. A percentage that is not Go's own is somebody's wish: it is the least.
 func percent(usual int, live, floor uint64) int {
 	live = max(live, 1<<20)
+	if large := ceiling * 100 / int(live); usual == goDefault && large < usual {
+		return max(least, large)
+	}
 	return max(usual, int(max(floor, live)-live)*100/int(live))
 }
 

@@ -22,6 +22,9 @@ func TestASmallHeapGrowsToTheFloor(t *testing.T) {
 		"a small heap":                                    {usual: 100, live: 8 << 20, floor: 32 << 20, want: 300},
 		"a heap for which the usual percentage is enough": {usual: 100, live: 20 << 20, floor: 32 << 20, want: 100},
 		"a heap above the floor":                          {usual: 100, live: 64 << 20, floor: 32 << 20, want: 100},
+		"a large heap":                                    {usual: 100, live: 128 << 20, floor: 32 << 20, want: 50},
+		"a very large heap":                               {usual: 100, live: 1 << 30, floor: 32 << 20, want: 33},
+		"a large heap whose program says how often":       {usual: 200, live: 1 << 30, floor: 32 << 20, want: 200},
 		"a process with a small limit":                    {usual: 100, live: 8 << 20, floor: 12 << 20, want: 100},
 		"a program that collects seldom":                  {usual: 800, live: 8 << 20, floor: 32 << 20, want: 800},
 	}
