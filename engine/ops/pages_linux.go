@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -38,7 +39,8 @@ func freeFilePages() {
 type mapping struct{ start, end uintptr }
 
 // clean returns the mappings of files which cannot be written to, and in which nothing was. What was written is in no file,
-// and would be lost: a loader and a debugger write to pages that are closed afterwards. The format is that of proc_pid_smaps(5).
+// and would be lost: a loader and a debugger write to pages that are closed afterwards. Such a page is anonymous, and counts as
+// swap alone when it is there. The format is that of proc_pid_smaps(5).
 func clean(smaps io.Reader) (out []mapping) {
 	var last mapping
 	for lines := bufio.NewScanner(smaps); lines.Scan(); {
@@ -48,8 +50,12 @@ func clean(smaps io.Reader) (out []mapping) {
 		} else if len(fields) > 1 && strings.Contains(fields[0], "-") {
 			last = mapping{}
 		}
-		if len(fields) == 3 && fields[0] == "Anonymous:" && fields[1] == "0" && last.end > 0 {
+		switch {
+		case len(fields) != 3 || last.end == 0:
+		case fields[0] == "Anonymous:" && fields[1] == "0":
 			out = append(out, last)
+		case fields[0] == "Swap:" && fields[1] != "0": // this line comes after that one
+			out = slices.DeleteFunc(out, func(m mapping) bool { return m == last })
 		}
 	}
 	return out

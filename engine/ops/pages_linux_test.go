@@ -49,24 +49,25 @@ func TestPagesThatWereWrittenToStay(t *testing.T) {
 
 func TestMappingsThatLeave(t *testing.T) {
 	tests := map[string]struct {
-		line, anonymous string
-		leaves          bool
+		line, anonymous, swap string
+		leaves                bool
 	}{
-		"code":                             {"00400000-02a3d000 r-xp 00000000 fe:01 2228364 /operator", "0", true},
-		"constants":                        {"02a3d000-04c00000 r--p 0263d000 fe:01 2228364 /operator", "0", true},
-		"code in which a debugger was":     {"00400000-02a3d000 r-xp 00000000 fe:01 2228364 /operator", "4", false},
-		"variables":                        {"04c00000-04d00000 rw-p 04800000 fe:01 2228364 /operator", "0", false},
-		"a part of a file that is shared":  {"7f0000000000-7f0000001000 r--s 00000000 fe:01 99 /data", "0", false},
-		"what cannot be read":              {"7f0000000000-7f0000001000 ---p 00000000 fe:01 99 /data", "0", false},
-		"the heap":                         {"c000000000-c000400000 rw-p 00000000 00:00 0", "0", false},
-		"what the kernel maps":             {"7fff00000000-7fff00001000 r-xp 00000000 00:00 0 [vdso]", "0", false},
-		"a program that has been replaced": {"00400000-02a3d000 r-xp 00000000 fe:01 2228364 /operator (deleted)", "0", true},
+		"code":                                   {"00400000-02a3d000 r-xp 00000000 fe:01 2228364 /operator", "0", "0", true},
+		"constants":                              {"02a3d000-04c00000 r--p 0263d000 fe:01 2228364 /operator", "0", "0", true},
+		"code in which a debugger was":           {"00400000-02a3d000 r-xp 00000000 fe:01 2228364 /operator", "4", "0", false},
+		"addresses of a loader that are in swap": {"02a3d000-04c00000 r--p 0263d000 fe:01 2228364 /operator", "0", "4", false},
+		"variables":                              {"04c00000-04d00000 rw-p 04800000 fe:01 2228364 /operator", "0", "0", false},
+		"a part of a file that is shared":        {"7f0000000000-7f0000001000 r--s 00000000 fe:01 99 /data", "0", "0", false},
+		"what cannot be read":                    {"7f0000000000-7f0000001000 ---p 00000000 fe:01 99 /data", "0", "0", false},
+		"the heap":                               {"c000000000-c000400000 rw-p 00000000 00:00 0", "0", "0", false},
+		"what the kernel maps":                   {"7fff00000000-7fff00001000 r-xp 00000000 00:00 0 [vdso]", "0", "0", false},
+		"a program that has been replaced":       {"00400000-02a3d000 r-xp 00000000 fe:01 2228364 /operator (deleted)", "0", "0", true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			smaps := fmt.Sprintf("%s\nSize: 4 kB\nAnonymous: %s kB\nVmFlags: rd ex\n", test.line, test.anonymous)
+			smaps := fmt.Sprintf("%s\nSize: 4 kB\nAnonymous: %s kB\nSwap: %s kB\nSwapPss: 0 kB\nVmFlags: rd ex\n", test.line, test.anonymous, test.swap)
 			// The next mapping does not leave for the one before.
-			smaps += "7ffe00000000-7ffe00001000 rw-p 00000000 00:00 0 [stack]\nAnonymous: 0 kB\n"
+			smaps += "7ffe00000000-7ffe00001000 rw-p 00000000 00:00 0 [stack]\nAnonymous: 0 kB\nSwap: 0 kB\n"
 			if got := len(clean(strings.NewReader(smaps))); got != map[bool]int{true: 1}[test.leaves] {
 				t.Errorf("%d mappings leave, want it: %v", got, test.leaves)
 			}
