@@ -170,19 +170,16 @@ func (c *Reader) write() Write {
 	return Write{Handler: c.attempt.Handler, Turn: len(c.attempt.Turns) + 1, Child: true}
 }
 
-// wrote notes a child as it was written, and says so: the next pass waits for it, and its event is no news. That of
-// an unowned one never is. There is no feed for a child of a kind that is not declared.
+// wrote notes a child as it was written, and says so.
 func (c *children) wrote(f *feed.Feed, deed apply.Deed, detail string, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 	s := c.session
 	s.lister.keep(id{gvr, cache.MetaObjectToName(o)}, o)
 	c.noted(f, gvr, o, deed == apply.Created)
-	if f != nil && !s.owner().Forgets(o) {
-		s.family.settings.Box.Echo(s.pass.Key, o.GetUID(), inbox.EchoOf(o))
-	}
 	c.say(deed, o, detail)
 }
 
-// noted notes a write to a child. Made: it was not there before.
+// noted notes a write to a child: the next pass waits for it, and its event is no news. That of an unowned one never is. There is
+// no feed for a child of a kind that is not declared. Made: it was not there before.
 func (c *Reader) noted(f *feed.Feed, gvr schema.GroupVersionResource, o *unstructured.Unstructured, made bool) {
 	caches := []*feed.Feed{f}
 	if f == nil {
@@ -190,7 +187,11 @@ func (c *Reader) noted(f *feed.Feed, gvr schema.GroupVersionResource, o *unstruc
 	}
 	w := c.write()
 	w.Made = made
-	c.session.journal.written(w, ops.Child, caches, gvr, o)
+	s := c.session
+	s.journal.written(w, ops.Child, caches, gvr, o)
+	if f != nil && !s.owner().Forgets(o) {
+		s.family.settings.Box.Echo(s.pass.Key, o.GetUID(), inbox.EchoOf(o))
+	}
 }
 
 // say says what a handler did to a child, in one line for each write. Creations and deletions are Events too, where the

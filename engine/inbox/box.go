@@ -198,15 +198,16 @@ func (b *Box[M]) ChildSeen(owner Key, ev watch.Event, idle bool) {
 		}
 		return
 	}
-	if _, queued := s.changed[ev.UID]; idle && !queued && s.stand == b.ready && s.unfinished.count == 0 {
+	_, queued := s.changed[ev.UID]
+	if idle && !queued && s.stand == b.ready && s.unfinished.count == 0 {
 		return
 	}
 	if s.changed == nil {
-		s.changed = map[types.UID]*cached.Object{}
+		s.changed = map[types.UID]news{}
 	}
-	s.changed[ev.UID] = ev.Object
+	s.changed[ev.UID] = news{last: ev.Object, several: queued}
 	if ev.Kind == watch.Deleted {
-		s.changed[ev.UID] = nil
+		s.changed[ev.UID] = news{}
 		delete(s.echoes, ev.UID)
 	}
 	if !s.turn { // otherwise this may be the echo of a write whose answer has not come yet
@@ -271,8 +272,10 @@ func (b *Box[M]) Echo(owner Key, child types.UID, e Echo) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.stateLocked(owner)
-	if seen := s.changed[child]; seen != nil && e.is(seen) {
-		delete(s.changed, child)
+	if seen := s.changed[child]; seen.last != nil && e.is(seen.last) {
+		if !seen.several { // otherwise somebody else has written the child before
+			delete(s.changed, child)
+		}
 		return
 	}
 	if s.echoes == nil {

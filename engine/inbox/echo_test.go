@@ -274,13 +274,14 @@ func TestEchoesOfChildren(t *testing.T) {
 		forgets, unhandled bool
 		queued             bool
 	}{
-		"the event comes before the answer":                  {during: []func(*post){made, answered}},
-		"the event comes after the answer":                   {during: []func(*post){answered, made}},
-		"the event comes, and no answer":                     {during: []func(*post){made}, queued: true},
-		"somebody writes the child after the pass":           {during: []func(*post){made, answered, func(p *post) { p.ChildSeen(p.key, p.event(watch.Updated, "c", "6"), false) }}, queued: true},
-		"somebody writes the child before the answer comes":  {during: []func(*post){made, func(p *post) { p.ChildSeen(p.key, p.event(watch.Updated, "c", "6"), false) }, answered}, queued: true},
-		"somebody deletes the child before the answer comes": {during: []func(*post){made, func(p *post) { p.ChildSeen(p.key, p.event(watch.Deleted, "c", "6"), false) }, answered}, queued: true},
-		"another child changes":                              {during: []func(*post){made, answered, func(p *post) { p.ChildSeen(p.key, p.event(watch.Updated, "d", "7"), false) }}, queued: true},
+		"the event comes before the answer":                                                      {during: []func(*post){made, answered}},
+		"the event comes after the answer":                                                       {during: []func(*post){answered, made}},
+		"the event comes, and no answer":                                                         {during: []func(*post){made}, queued: true},
+		"somebody writes the child after the pass":                                               {during: []func(*post){made, answered, func(p *post) { p.ChildSeen(p.key, p.event(watch.Updated, "c", "6"), false) }}, queued: true},
+		"somebody writes the child before the answer comes":                                      {during: []func(*post){made, func(p *post) { p.ChildSeen(p.key, p.event(watch.Updated, "c", "6"), false) }, answered}, queued: true},
+		"somebody deletes the child before the answer comes":                                     {during: []func(*post){made, func(p *post) { p.ChildSeen(p.key, p.event(watch.Deleted, "c", "6"), false) }, answered}, queued: true},
+		"somebody writes the child before the pass does, and both events come before the answer": {during: []func(*post){func(p *post) { p.ChildSeen(p.key, p.event(watch.Updated, "c", "4"), false) }, made, answered}, queued: true},
+		"another child changes":                                                                  {during: []func(*post){made, answered, func(p *post) { p.ChildSeen(p.key, p.event(watch.Updated, "d", "7"), false) }}, queued: true},
 		"another write has the version, in a cluster that was set back": {during: []func(*post){func(p *post) {
 			ev := p.event(watch.Updated, "c", "5")
 			ev.Object = p.object("c", "5", "changed")
@@ -315,7 +316,7 @@ func TestEchoesOfChildren(t *testing.T) {
 			if queued := p.in.Len() > 0; queued != tt.queued {
 				t.Errorf("the key is queued: %t, want %t", queued, tt.queued)
 			}
-			if s := p.keys[p.key]; s != nil && !tt.queued && s.pending != nil && len(s.pending.echoes) == 0 {
+			if s := p.keys[p.key]; s != nil && !tt.queued && s.pending != nil && len(s.echoes) == 0 {
 				t.Error("there is room for what comes up")
 			}
 		})

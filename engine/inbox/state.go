@@ -32,8 +32,8 @@ type state[M any] struct {
 // pending is what a key has for its next pass, or shortly.
 type pending[M any] struct {
 	Changes
-	// changed are the children that have changed since the last pass, by UID; nil for one that is gone.
-	changed map[types.UID]*cached.Object
+	// changed are the children that have changed since the last pass, by UID.
+	changed map[types.UID]news
 	// expected are writes to the object by passes over others.
 	expected []Write
 	// gone are objects of this key that were deleted and not finalized yet.
@@ -60,6 +60,14 @@ type pending[M any] struct {
 	suspended time.Time
 	// looping is since when it loops again and again, and loopSeen when that was found last; both zero while it does not.
 	looping, loopSeen time.Time
+}
+
+// news is what came of a child since the last pass.
+type news struct {
+	// last is the child as its last event shows it; nil where it is gone.
+	last *cached.Object
+	// several: there was more than one event, so not all of them are the echo of one write.
+	several bool
 }
 
 // unfinished are passes over an object, one after the other, that could not be finished.
@@ -91,8 +99,8 @@ func (s *state[M]) woken(all ...breaker.Version) {
 func (s *state[M]) gather() {
 	for uid, child := range s.changed {
 		v := breaker.Version{UID: uid}
-		if child != nil {
-			v.Text = child.GetResourceVersion()
+		if child.last != nil {
+			v.Text = child.last.GetResourceVersion()
 		}
 		s.woken(v)
 	}
