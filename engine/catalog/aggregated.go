@@ -67,10 +67,15 @@ func (s *snapshot) read(document []byte) {
 			continue
 		}
 		for text := range scan.Elements(items) {
-			g := newGroup()
 			name := scan.Text(scan.Member(metadata(text), "name"))
-			g.read = sync.OnceFunc(func() { g.readFrom(name, text) })
-			s.groups[name] = g
+			g := s.entry(name)
+			before := g.read // of a group that is there twice
+			g.read = sync.OnceFunc(func() {
+				if before != nil {
+					before()
+				}
+				g.readFrom(name, text)
+			})
 		}
 	}
 }
@@ -93,7 +98,7 @@ func (g *group) readFrom(name string, text []byte) {
 			g.broken[version] = errStale
 			continue
 		}
-		g.versions = append(g.versions, version)
+		g.serves(version)
 		g.resources[version] = resourcesIn(schema.GroupVersion{Group: name, Version: version}, scan.Member(each, "resources"))
 	}
 }

@@ -4,6 +4,7 @@
 package catalog
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -21,6 +22,7 @@ import (
 type server struct {
 	mu       sync.Mutex
 	legacy   bool          // without aggregated discovery
+	groups   string        // the document of all groups but the core one; empty for aggregatedGroups
 	without  string        // a resource that is not served for the time being
 	status   int           // of all answers, when set
 	delay    time.Duration // of each answer
@@ -82,10 +84,11 @@ func (s *server) answer(path string) (status int, kind, body string) {
 	case "/api":
 		return http.StatusOK, kind, aggregatedCore
 	case "/apis":
+		groups := cmp.Or(s.groups, aggregatedGroups)
 		if s.without == "" {
-			return http.StatusOK, kind, aggregatedGroups
+			return http.StatusOK, kind, groups
 		}
-		return http.StatusOK, kind, strings.ReplaceAll(aggregatedGroups, `"`+s.without+`"`, `"others"`)
+		return http.StatusOK, kind, strings.ReplaceAll(groups, `"`+s.without+`"`, `"others"`)
 	}
 	return http.StatusNotFound, "application/json", `{"kind":"Status","apiVersion":"v1","reason":"NotFound"}`
 }

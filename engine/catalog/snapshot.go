@@ -58,6 +58,15 @@ func (s *snapshot) entry(name string) *group {
 	return s.groups[name]
 }
 
+// serves adds versions that are known, unless they are there.
+func (g *group) serves(versions ...string) {
+	for _, version := range versions {
+		if !slices.Contains(g.versions, version) {
+			g.versions = append(g.versions, version)
+		}
+	}
+}
+
 // takeSnapshot asks the server: with two requests at once if it has aggregated discovery. Otherwise these are in vain, and
 // client-go sends two more, and one for each group and version.
 func takeSnapshot(ctx context.Context, client discovery.DiscoveryInterfaceWithContext) (*snapshot, error) {
@@ -94,7 +103,7 @@ func (s *snapshot) ask(ctx context.Context, client discovery.DiscoveryInterfaceW
 		}
 	}
 	for _, g := range groups {
-		s.entry(g.Name).versions = versionsOf(g)
+		s.entry(g.Name).serves(versionsOf(g)...)
 	}
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
