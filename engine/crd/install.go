@@ -39,6 +39,8 @@ const (
 	establishing = 30 * time.Second
 	// lookAgain is the time between checks of that.
 	lookAgain = 200 * time.Millisecond
+	// looks is how often a CRD is read at most that others change at the same time.
+	looks = 5
 )
 
 // Settings say how CRDs are installed.
@@ -102,16 +104,19 @@ func (i *installer) read(ctx context.Context) (all []*definition) {
 		if d.desired, d.err = i.desired(r.CRD); d.err != nil {
 			continue
 		}
-		reading.Go(func() {
-			d.live, d.err = i.client.Get(ctx, d.desired.GetName(), metav1.GetOptions{})
-			if apierrors.IsNotFound(d.err) {
-				d.live, d.err = nil, nil
-			}
-			d.err = refusal(d.err, "get")
-		})
+		reading.Go(func() { d.live, d.err = i.get(ctx, d.desired.GetName()) })
 	}
 	reading.Wait()
 	return all
+}
+
+// get reads a CRD. It returns nil if there is none.
+func (i *installer) get(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+	live, err := i.client.Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return live, refusal(err, "get")
 }
 
 // Try asks the API server by a dry run what it would refuse in a resource's CRD. Without a CRD it returns nothing.
@@ -177,8 +182,23 @@ func (i *installer) desired(tree map[string]any) (*unstructured.Unstructured, er
 	return out, nil
 }
 
-// install applies one CRD unless it is up to date, and returns it as it is then.
-func (i *installer) install(ctx context.Context, d *definition) (*unstructured.Unstructured, error) {
+// install applies one CRD unless it is up to date, and returns it as it is then. One that was changed since it was read is looked at
+// again: a version may be served now that the configuration does not have.
+func (i *installer) install(ctx context.Context, d *definition) (live *unstructured.Unstructured, err error) {
+	for range looks {
+		live, err = i.put(ctx, d)
+		if !apierrors.IsConflict(err) || apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict) {
+			return live, err
+		}
+		if d.live, err = i.get(ctx, d.desired.GetName()); err != nil {
+			return nil, err
+		}
+	}
+	return nil, errors.New("others change it again and again")
+}
+
+// put is install for a CRD that is as it was read.
+func (i *installer) put(ctx context.Context, d *definition) (*unstructured.Unstructured, error) {
 	if d.live == nil {
 		i.Log.Info("installing CRD", "crd", d.desired.GetName())
 		return i.apply(ctx, d.desired, "create")
@@ -194,7 +214,9 @@ func (i *installer) install(ctx context.Context, d *definition) (*unstructured.U
 		return live, nil // with the annotation, so that removed fields are noticed
 	}
 	i.Log.Info("updating CRD", "crd", d.desired.GetName())
-	return i.apply(ctx, d.desired, "patch")
+	update := d.desired.DeepCopy()
+	update.SetResourceVersion(live.GetResourceVersion())
+	return i.apply(ctx, update, "patch")
 }
 
 // renamed takes over the fields of a CRD that earlier names of the operator have applied: they would conflict, and

@@ -6,6 +6,7 @@ package crd_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/funcr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -28,6 +30,9 @@ type crdServer struct {
 	applied    time.Time
 	tree       map[string]any
 	writes     int
+	// version is the CRD's. Meanwhile, if it is not nil, is called once when the CRD was read.
+	version   int
+	meanwhile func()
 }
 
 // RoundTrip answers a request.
@@ -35,12 +40,16 @@ func (s *crdServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	code, body := http.StatusOK, any(nil)
 	switch {
 	case r.Method == http.MethodPatch:
-		s.writes++
-		s.applied, s.tree = time.Now(), map[string]any{}
-		if err := json.NewDecoder(r.Body).Decode(&s.tree); err != nil {
+		tree := map[string]any{}
+		if err := json.NewDecoder(r.Body).Decode(&tree); err != nil {
 			return nil, err
 		}
-		body = s.tree
+		if of, _, _ := unstructured.NestedString(tree, "metadata", "resourceVersion"); of != "" && of != fmt.Sprint(s.version) {
+			code, body = http.StatusConflict, map[string]any{"kind": "Status", "apiVersion": "v1", "reason": "Conflict", "code": 409}
+			break
+		}
+		s.writes++
+		s.applied, body = time.Now(), s.put(tree)
 	case s.tree == nil:
 		code, body = http.StatusNotFound, map[string]any{"kind": "Status", "apiVersion": "v1", "reason": "NotFound", "code": 404}
 	default:
@@ -48,10 +57,22 @@ func (s *crdServer) RoundTrip(r *http.Request) (*http.Response, error) {
 		body = s.tree
 	}
 	data, err := json.Marshal(body)
+	if meanwhile := s.meanwhile; meanwhile != nil && r.Method == http.MethodGet {
+		s.meanwhile = nil
+		meanwhile()
+	}
 	return &http.Response{
 		StatusCode: code, Request: r, Header: http.Header{"Content-Type": {"application/json"}},
 		Body: io.NopCloser(strings.NewReader(string(data))),
 	}, err
+}
+
+// put stores the CRD as its next version.
+func (s *crdServer) put(tree map[string]any) any {
+	s.version++
+	s.tree = tree
+	tree["metadata"].(map[string]any)["resourceVersion"] = fmt.Sprint(s.version)
+	return tree
 }
 
 func condition(kind, status, message string) any {
@@ -157,6 +178,46 @@ func TestCRDsThatAreUpToDateTakeOneRoundTrip(t *testing.T) {
 			t.Errorf("installing again took %v, want one round trip, which is %v", took, trip)
 		}
 	})
+}
+
+// TestACRDThatChangesWhileItIsInstalledIsLookedAtAgain holds that an install does not take away what somebody has added since it read
+// the CRD, as a newer process of the operator does.
+func TestACRDThatChangesWhileItIsInstalledIsLookedAtAgain(t *testing.T) {
+	tree := func(label string, versions ...string) map[string]any {
+		var list []any
+		for _, name := range versions {
+			list = append(list, map[string]any{"name": name, "served": true})
+		}
+		return map[string]any{
+			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+			"metadata": map[string]any{"name": "webapps.example.com", "labels": map[string]any{"of": label}},
+			"spec":     map[string]any{"scope": "Cluster", "versions": list},
+		}
+	}
+	for name, test := range map[string]struct {
+		now    map[string]any
+		refuse string
+	}{
+		"another version is served":  {tree("others", "v1", "v2"), "version v2 is served, and the configuration does not have it"},
+		"something else has changed": {tree("others", "v1"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &crdServer{conditions: func(time.Duration) []any {
+					return []any{condition("NamesAccepted", "True", ""), condition("Established", "True", "")}
+				}}
+				s.put(tree("", "v1"))
+				s.meanwhile = func() { s.put(test.now) }
+				err := crd.Install(t.Context(), withCRD(t), &rest.Config{Host: "http://server", Transport: s, QPS: -1}, crd.Settings{})
+				if text := errorText(err); !strings.Contains(text, test.refuse) || (text == "") != (test.refuse == "") {
+					t.Errorf("error is %q, want %q", text, test.refuse)
+				}
+				if want := map[bool]int{true: 1}[test.refuse == ""]; s.writes != want {
+					t.Errorf("%d writes, want %d", s.writes, want)
+				}
+			})
+		})
+	}
 }
 
 func TestInstallingEndsWithItsContext(t *testing.T) {
