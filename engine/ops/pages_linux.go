@@ -23,12 +23,20 @@ const (
 // freeFilePages takes the program's own pages out of the process's memory. Most of them are of code that only a start
 // needs. Those that are used come back from the page cache. An error changes nothing: the pages stay.
 func freeFilePages() {
+	if program, err := os.Readlink("/proc/self/exe"); err == nil {
+		freePagesOf(program)
+	}
+}
+
+// freePagesOf takes the pages of a file out of the process's memory. The file must stay mapped meanwhile: the address of a mapping
+// that ends, as of a file that a C library looks into, may be that of a stack or a heap at once.
+func freePagesOf(file string) {
 	maps, err := os.Open("/proc/self/smaps")
 	if err != nil {
 		return
 	}
 	defer maps.Close()
-	for _, m := range clean(maps) {
+	for _, m := range clean(maps, file) {
 		// An older kernel knows no MADV_COLD. The pages may leave the process all the same.
 		_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, m.start, m.end-m.start, cold)
 		_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, m.start, m.end-m.start, dontNeed)
@@ -38,14 +46,14 @@ func freeFilePages() {
 // mapping is a part of the address space.
 type mapping struct{ start, end uintptr }
 
-// clean returns the mappings of files which cannot be written to, and in which nothing was. What was written is in no file,
+// clean returns the mappings of a file which cannot be written to, and in which nothing was. What was written is in no file,
 // and would be lost: a loader and a debugger write to pages that are closed afterwards. Such a page is anonymous, and counts as
 // swap alone when it is there. The format is that of proc_pid_smaps(5).
-func clean(smaps io.Reader) (out []mapping) {
+func clean(smaps io.Reader, file string) (out []mapping) {
 	var last mapping
 	for lines := bufio.NewScanner(smaps); lines.Scan(); {
 		fields := strings.Fields(lines.Text())
-		if m, is := fileMapping(fields); is {
+		if m, is := mappingOf(file, fields); is {
 			last = m
 		} else if len(fields) > 1 && strings.Contains(fields[0], "-") {
 			last = mapping{}
@@ -61,10 +69,10 @@ func clean(smaps io.Reader) (out []mapping) {
 	return out
 }
 
-// fileMapping returns the mapping of a line such as "00400000-02a3d000 r-xp 00000000 fe:01 2228364 /operator", if it is
-// private, of a file, and cannot be written to.
-func fileMapping(fields []string) (m mapping, is bool) {
-	if len(fields) < 6 || !strings.HasPrefix(fields[5], "/") {
+// mappingOf returns the mapping of a line such as "00400000-02a3d000 r-xp 00000000 fe:01 2228364 /operator", if it is
+// private, of that file, and cannot be written to.
+func mappingOf(file string, fields []string) (m mapping, is bool) {
+	if len(fields) < 6 || strings.Join(fields[5:], " ") != file {
 		return m, false
 	}
 	if rights := fields[1]; len(rights) != 4 || rights[0] != 'r' || rights[1] == 'w' || rights[3] != 'p' {
