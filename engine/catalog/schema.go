@@ -73,13 +73,17 @@ func (c *Catalog) keepStatus(gvr schema.GroupVersionResource, fields sets.Set[st
 }
 
 // Foresee reads the CRD of a resource, so that [Catalog.ObservedGeneration] and [Catalog.Conditions] need no request later. It may be
-// called before it is known whether the server serves the resource. What it cannot read they read themselves.
-func (c *Catalog) Foresee(ctx context.Context, gvr schema.GroupVersionResource) {
+// called before it is known whether the server serves the resource. The caller must call keep when that is known, and only where it
+// does: a CRD that is not served yet may be another one when it is. What it cannot read they read themselves.
+func (c *Catalog) Foresee(ctx context.Context, gvr schema.GroupVersionResource) (keep func()) {
 	c.mu.Lock()
 	generation := c.generation
 	c.mu.Unlock()
-	if fields, err := c.askStatus(ctx, gvr); err == nil && fields != nil {
-		c.keepStatus(gvr, fields, generation)
+	fields, err := c.askStatus(ctx, gvr)
+	return func() {
+		if err == nil && fields != nil {
+			c.keepStatus(gvr, fields, generation)
+		}
 	}
 }
 

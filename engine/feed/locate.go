@@ -141,7 +141,7 @@ type locator struct {
 func (l *locator) find(ctx context.Context) error {
 	read := l.foresee(ctx)
 	served, err := l.look(ctx)
-	read()
+	read(err == nil)
 	if err != nil {
 		return err
 	}
@@ -149,18 +149,23 @@ func (l *locator) find(ctx context.Context) error {
 }
 
 // foresee begins to read what enter asks for, the first time: the CRD has the name that was declared. A name without a version says
-// too little. Read waits for the end.
-func (l *locator) foresee(ctx context.Context) (read func()) {
+// too little. Read waits for the end, and keeps what was read if the resource is served.
+func (l *locator) foresee(ctx context.Context) (read func(served bool)) {
 	name := l.at.name
 	if l.looked || !l.generation || l.at.ByKind() || name.Version == "" {
-		return func() {}
+		return func(bool) {}
 	}
 	l.looked = true
+	var keep func()
 	var reading sync.WaitGroup
 	reading.Go(func() {
-		l.catalog.Foresee(ctx, schema.GroupVersionResource{Group: name.Group, Version: name.Version, Resource: name.Resource})
+		keep = l.catalog.Foresee(ctx, schema.GroupVersionResource{Group: name.Group, Version: name.Version, Resource: name.Resource})
 	})
-	return reading.Wait
+	return func(served bool) {
+		if reading.Wait(); served {
+			keep()
+		}
+	}
 }
 
 // enter records that the resource is served in this version.

@@ -51,6 +51,23 @@ func TestAResourceThatIsNotServedDegradesAloneAndHeals(t *testing.T) {
 			s.Create(scene.Web)
 			s.Called("made create")
 		}},
+		"without the right to watch CRDs, the schema is that of the CRD when it is served": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.ObservedGeneration = true
+			foo.On(scene.CreateAndUpdate(), "made", j.Note("made"), dsl.Field("spec"), dsl.NoOld())
+		}, Play: func(s *scene.Stage) {
+			s.Forbid("list", "customresourcedefinitions.apiextensions.k8s.io")
+			s.Forbid("watch", "customresourcedefinitions.apiextensions.k8s.io")
+			s.Unserve(scene.Foos)
+			end := s.LagDiscovery()
+			s.Serve(crd) // it is there, and not served yet
+			s.Launch()
+			s.Unserve(scene.Foos)
+			s.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
+			end()
+			s.Create(scene.Web)
+			s.Advance(10 * time.Minute)
+			s.WantStatus(map[string]any{"observedGeneration": int64(1)})
+		}},
 		"without the right to watch CRDs it is found by looking again": {Operator: scene.EachCause, Play: func(s *scene.Stage) {
 			s.Forbid("list", "customresourcedefinitions.apiextensions.k8s.io")
 			s.Forbid("watch", "customresourcedefinitions.apiextensions.k8s.io")
