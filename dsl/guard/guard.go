@@ -58,7 +58,7 @@ func (c *call) run() {
 }
 
 // room is the stack in bytes that a call has at least from its beginning. Handlers and expressions take as much, and a new goroutine has
-// 2 KB: its stack would grow in steps, each of which copies all frames.
+// 2 KB: its stack would grow in steps, and each step copies all frames.
 const room = 8 << 10
 
 // reserve makes the stack grow in one step, while there is nearly nothing on it: a function has the room for its variables from its

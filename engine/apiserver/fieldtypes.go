@@ -107,47 +107,42 @@ func readAtom(to *smd.Atom, text []byte) (refers []string) {
 
 func readList(text []byte, refers []string) (*smd.List, []string) {
 	out := &smd.List{}
-	for key, value := range scan.Members(text) {
-		switch string(key) {
-		case "elementType":
-			refers = readReference(&out.ElementType, value, refers)
-		case "elementRelationship":
-			out.ElementRelationship = smd.ElementRelationship(scan.Text(value))
-		case "keys":
-			for each := range scan.Elements(value) {
-				out.Keys = append(out.Keys, scan.Text(each))
-			}
-		}
+	for each := range scan.Elements(scan.Member(text, "keys")) {
+		out.Keys = append(out.Keys, scan.Text(each))
 	}
-	return out, refers
+	return out, readElements(&out.ElementType, &out.ElementRelationship, text, refers)
 }
 
 func readMap(text []byte, refers []string) (*smd.Map, []string) {
 	out := &smd.Map{}
+	for each := range scan.Elements(scan.Member(text, "fields")) {
+		field := smd.StructField{}
+		for key, value := range scan.Members(each) {
+			switch string(key) {
+			case "name":
+				field.Name = scan.Text(value)
+			case "type":
+				refers = readReference(&field.Type, value, refers)
+			case "default":
+				field.Default = scan.Value(value)
+			}
+		}
+		out.Fields = append(out.Fields, field)
+	}
+	return out, readElements(&out.ElementType, &out.ElementRelationship, text, refers)
+}
+
+// readElements reads the type of the elements of a list or a map, and whether they have managers of their own.
+func readElements(to *smd.TypeRef, relationship *smd.ElementRelationship, text []byte, refers []string) []string {
 	for key, value := range scan.Members(text) {
 		switch string(key) {
 		case "elementType":
-			refers = readReference(&out.ElementType, value, refers)
+			refers = readReference(to, value, refers)
 		case "elementRelationship":
-			out.ElementRelationship = smd.ElementRelationship(scan.Text(value))
-		case "fields":
-			for each := range scan.Elements(value) {
-				field := smd.StructField{}
-				for key, value := range scan.Members(each) {
-					switch string(key) {
-					case "name":
-						field.Name = scan.Text(value)
-					case "type":
-						refers = readReference(&field.Type, value, refers)
-					case "default":
-						field.Default = scan.Value(value)
-					}
-				}
-				out.Fields = append(out.Fields, field)
-			}
+			*relationship = smd.ElementRelationship(scan.Text(value))
 		}
 	}
-	return out, refers
+	return refers
 }
 
 // readReference reads a type that is named, or that stands in the place of a name.

@@ -34,7 +34,7 @@ const maxUpdaters = 10
 type managing struct {
 	kind  schema.GroupVersionKind
 	types managedfields.TypeConverter
-	// form sets the defaults of a CRD's objects; nil if there are none.
+	// form is the schema of the request's version, which sets defaults. It is nil where the server has no schema for it.
 	form Schema
 	// checked: objects were decoded into a Go type, so each field has its type.
 	checked bool
@@ -54,7 +54,7 @@ func (m managing) note(r Request, old, next *unstructured.Unstructured) bool {
 		return false
 	}
 	if len(was) == 0 && old.GetUID() != "" {
-		delete(metadata, "managedFields") // it was stored without, so nobody knows who has set its fields
+		delete(metadata, "managedFields") // the object was stored without, so the managers of its fields are not known
 		return true
 	}
 	change, err := m.compare(old, next)

@@ -60,7 +60,7 @@ func document(ctx context.Context, client rest.Interface, path string) ([]byte, 
 	return body, nil
 }
 
-// read adds the groups of a document, each of which is read when it is asked for: an operator uses few of them.
+// read adds the groups of a document. A group is read when it is asked for: an operator uses few of them.
 func (s *snapshot) read(document []byte) {
 	for key, items := range scan.Members(document) {
 		if string(key) != "items" {
@@ -90,7 +90,7 @@ func metadata(object []byte) []byte {
 	return nil
 }
 
-// readFrom reads the versions of a group of this name, the first of which is preferred.
+// readFrom reads the versions of a group of this name. The first one is preferred.
 func (g *group) readFrom(name string, text []byte) {
 	for each := range scan.Elements(scan.Member(text, "versions")) {
 		version := scan.Text(scan.Member(each, "version"))

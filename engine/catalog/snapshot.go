@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// snapshot is what the server served at one time. It is immutable.
+// snapshot is what the server served at one time. It does not change, but for groups, which are read when they are asked for.
 type snapshot struct {
 	asked  time.Time
 	groups map[string]*group

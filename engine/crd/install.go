@@ -110,7 +110,7 @@ func (i *installer) read(ctx context.Context) (all []*definition) {
 	return all
 }
 
-// get reads a CRD. It returns nil if there is none.
+// get reads a CRD. It returns nil if the cluster lacks the CRD.
 func (i *installer) get(ctx context.Context, name string) (*unstructured.Unstructured, error) {
 	live, err := i.client.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -108,12 +108,7 @@ func TestEchoes(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := newPost(t)
-			ev := p.event(watch.Added, "u", "1")
-			ev.Initial = true
-			p.Seen(ev)
-			key, _ := p.in.Get()
-			turn := p.Take(key)
-			turn.Keep(&remembered{"u"})
+			key, turn := p.begun()
 			for _, step := range []func(*post){tt.before, func(p *post) { p.Writing(p.key) }, tt.during} {
 				if step != nil {
 					step(p)
@@ -256,6 +251,17 @@ func (p *post) writesTwice(during ...string) {
 	p.in.Done(key)
 }
 
+// begun returns the first turn over an object that was there at the start.
+func (p *post) begun() (Key, *Turn[remembered]) {
+	ev := p.event(watch.Added, "u", "1")
+	ev.Initial = true
+	p.Seen(ev)
+	key, _ := p.in.Get()
+	turn := p.Take(key)
+	turn.Keep(&remembered{"u"})
+	return key, turn
+}
+
 // come has events of versions of the object come.
 func (p *post) come(versions ...string) {
 	p.t.Helper()
@@ -294,12 +300,7 @@ func TestEchoesOfChildren(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := newPost(t)
-			ev := p.event(watch.Added, "u", "1")
-			ev.Initial = true
-			p.Seen(ev)
-			key, _ := p.in.Get()
-			turn := p.Take(key)
-			turn.Keep(&remembered{"u"})
+			key, turn := p.begun()
 			for _, step := range tt.during {
 				step(p)
 			}

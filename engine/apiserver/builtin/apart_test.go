@@ -27,8 +27,8 @@ var apart = map[string]string{
 	"StatefulSet":           `{metadata: {name: a}, spec: {serviceName: a, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: ` + pod + `}}}`,
 }
 
-// TestPartsThatStayAreNotDecoded decodes objects of which a part stays as it is stored, and holds them against what comes of
-// an object that is decoded as a whole.
+// TestPartsThatStayAreNotDecoded decodes an object whose spec or status stays as it is stored. The result is the same as that of
+// decoding the whole object.
 func TestPartsThatStayAreNotDecoded(t *testing.T) {
 	kinds := New()
 	for kind := range scheme.Scheme.AllKnownTypes() {
