@@ -49,7 +49,7 @@ func (c *controller) fooSeen(ctx context.Context, e event) {
 	}
 	c.mu.Unlock()
 	if !e.gone {
-		c.give(ctx, e)
+		c.give(e)
 	}
 }
 
@@ -65,7 +65,7 @@ func (c *controller) configSeen(ctx context.Context, e event) {
 	e.uid = s.uid
 	c.mu.Unlock()
 	if news {
-		c.give(ctx, e)
+		c.give(e)
 	}
 }
 

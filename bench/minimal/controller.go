@@ -19,9 +19,6 @@ import (
 const (
 	// workers is how many requests are under way at once.
 	workers = 16
-	// waiting is how many Foos may wait for each worker. The watch waits when it is more, which the server bears for a
-	// while.
-	waiting = 1 << 11
 	// mine is the finalizer of the job of that name.
 	mine = "bench.example.com/minimal"
 )
@@ -31,7 +28,7 @@ type controller struct {
 	client        *wire.Client
 	reporter      *looks.Reporter
 	foos, configs string
-	lines         [workers]chan event
+	lines         [workers]*line
 	seed          maphash.Seed
 
 	// mu guards known, which the job children alone has.
@@ -44,9 +41,9 @@ func (c *controller) work(ctx context.Context, job func(context.Context, event) 
 	c.seed = maphash.MakeSeed()
 	var working sync.WaitGroup
 	for i := range c.lines {
-		c.lines[i] = make(chan event, waiting)
+		c.lines[i] = newLine()
 		working.Go(func() {
-			for e := range c.lines[i] {
+			for e := range c.lines[i].events {
 				if err := job(ctx, e); err != nil && ctx.Err() == nil {
 					fmt.Fprintln(os.Stderr, "minimal:", err)
 				}
@@ -54,24 +51,16 @@ func (c *controller) work(ctx context.Context, job func(context.Context, event) 
 		})
 	}
 	err := follow(ctx)
-	for _, line := range c.lines {
-		close(line)
+	for _, l := range c.lines {
+		l.close()
 	}
 	working.Wait()
 	return err
 }
 
 // give gives an event to its Foo's worker.
-func (c *controller) give(ctx context.Context, e event) {
-	line := c.lines[maphash.String(c.seed, e.name)%workers]
-	select {
-	case line <- e: // mostly there is room
-	default:
-		select {
-		case line <- e:
-		case <-ctx.Done():
-		}
-	}
+func (c *controller) give(e event) {
+	c.lines[maphash.String(c.seed, e.name)%workers].put(e)
 }
 
 // status makes the status say what the spec asks for.

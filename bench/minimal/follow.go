@@ -30,7 +30,7 @@ const initial = "?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&res
 func (c *controller) followFoos(ctx context.Context) error {
 	return c.follow(ctx, c.foos, readFoo, func(e event) {
 		if !e.gone {
-			c.give(ctx, e)
+			c.give(e)
 		}
 	}, func() {})
 }
