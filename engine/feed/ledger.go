@@ -7,7 +7,6 @@ import (
 	"maps"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/engine/cached"
@@ -25,14 +24,15 @@ type ledger struct {
 	silent bool
 
 	// mu guards what follows. It is not held while the handler runs.
-	mu      sync.Mutex
-	present map[types.UID]*cached.Object
+	mu sync.Mutex
+	// present has one object of a name at most: a deletion comes before the next object of the name.
+	present map[cache.ObjectName]*cached.Object
 	// current is the object whose event is being delivered; empty once the handler has found whom it concerns.
 	current cache.ObjectName
 }
 
 func newLedger(on watch.Handler, silent bool) *ledger {
-	return &ledger{handler: on, present: map[types.UID]*cached.Object{}, silent: silent}
+	return &ledger{handler: on, present: map[cache.ObjectName]*cached.Object{}, silent: silent}
 }
 
 // OnEvent records an event of the informer, and passes it on.
@@ -46,13 +46,12 @@ func (l *ledger) OnEvent(ev watch.Event) {
 func (l *ledger) deliver(ev watch.Event) {
 	l.mu.Lock()
 	l.current = ev.Key
-	switch {
+	switch o := l.present[ev.Key]; {
 	case ev.Kind != watch.Deleted:
-		l.present[ev.UID] = ev.Object
-	case ev.UID == "": // the watch missed the deletion, and only the name is known
-		maps.DeleteFunc(l.present, func(_ types.UID, o *cached.Object) bool { return cache.MetaObjectToName(o) == ev.Key })
+		l.present[ev.Key] = ev.Object
+	case o == nil, ev.UID != "" && ev.UID != o.GetUID(): // the name has a later object; without a UID, only the name is known
 	default:
-		delete(l.present, ev.UID)
+		delete(l.present, ev.Key)
 	}
 	l.mu.Unlock()
 	if !l.silent {
@@ -71,7 +70,7 @@ func (l *ledger) found(key cache.ObjectName) {
 }
 
 // known returns a copy of the objects that the handler knows of.
-func (l *ledger) known() map[types.UID]*cached.Object {
+func (l *ledger) known() map[cache.ObjectName]*cached.Object {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.present)
@@ -94,24 +93,29 @@ func (l *ledger) follow(before *ledger) {
 	l.silent = false
 	now, earlier := l.known(), before.known()
 	l.mu.Lock()
-	for uid, o := range earlier {
-		if now[uid] == nil {
-			l.present[uid] = o // until its deletion is delivered
+	for key, o := range earlier {
+		if now[key] == nil {
+			l.present[key] = o // until its deletion is delivered
 		}
 	}
 	l.mu.Unlock()
-	for uid, o := range now {
-		switch was := earlier[uid]; {
+	for key, o := range now {
+		was := earlier[key]
+		if was != nil && was.GetUID() != o.GetUID() {
+			l.deliver(deletion(was))
+			was = nil
+		}
+		switch {
 		case was == nil:
-			l.deliver(watch.Event{Kind: watch.Added, Key: cache.MetaObjectToName(o), UID: uid, Object: o})
+			l.deliver(watch.Event{Kind: watch.Added, Key: key, UID: o.GetUID(), Object: o})
 		case was.GetResourceVersion() != o.GetResourceVersion():
-			l.deliver(watch.Event{Kind: watch.Updated, Key: cache.MetaObjectToName(o), UID: uid, Object: o, Old: was})
+			l.deliver(watch.Event{Kind: watch.Updated, Key: key, UID: o.GetUID(), Object: o, Old: was})
 		default:
-			l.deliver(watch.Event{Kind: watch.Added, Key: cache.MetaObjectToName(o), UID: uid, Initial: true, Object: o})
+			l.deliver(watch.Event{Kind: watch.Added, Key: key, UID: o.GetUID(), Initial: true, Object: o})
 		}
 	}
-	for uid, o := range earlier {
-		if now[uid] == nil {
+	for key, o := range earlier {
+		if now[key] == nil {
 			l.deliver(deletion(o))
 		}
 	}
@@ -122,15 +126,7 @@ func (l *ledger) follow(before *ledger) {
 func (l *ledger) names(key cache.ObjectName) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.current == key {
-		return true
-	}
-	for _, o := range l.present {
-		if cache.MetaObjectToName(o) == key {
-			return true
-		}
-	}
-	return false
+	return l.current == key || l.present[key] != nil
 }
 
 // deletion returns the event of a deletion that the watch missed.

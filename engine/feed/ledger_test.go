@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -188,19 +189,23 @@ func TestListedMeansThatAllIsDelivered(t *testing.T) {
 
 // TestFollow holds the events of an informer that takes the place of another one.
 func TestFollow(t *testing.T) {
-	object := func(uid, version string) *cached.Object {
-		return held(t, map[string]any{"name": uid, "uid": uid, "resourceVersion": version})
+	object := func(name, uid, version string) *cached.Object {
+		return held(t, map[string]any{"name": name, "uid": uid, "resourceVersion": version})
 	}
 	var reported []string
 	on := handler(func(ev watch.Event) {
 		reported = append(reported, fmt.Sprintf("%s %s initial %v unseen %v", ev.Key.Name, ev.Kind, ev.Initial, ev.Unseen))
 	})
 	before, now := newLedger(on, false), newLedger(on, true)
-	for _, o := range []*cached.Object{object("same", "1"), object("changed", "1"), object("gone", "1")} {
+	for _, o := range []*cached.Object{
+		object("same", "a", "1"), object("changed", "b", "1"), object("gone", "c", "1"), object("replaced", "d", "1"),
+	} {
 		before.OnEvent(watch.Event{Key: cache.MetaObjectToName(o), UID: o.GetUID(), Object: o})
 	}
 	reported = nil
-	for _, o := range []*cached.Object{object("same", "1"), object("changed", "2"), object("new", "2")} {
+	for _, o := range []*cached.Object{
+		object("same", "a", "1"), object("changed", "b", "2"), object("new", "e", "2"), object("replaced", "f", "3"),
+	} {
 		now.OnEvent(watch.Event{Key: cache.MetaObjectToName(o), UID: o.GetUID(), Object: o})
 	}
 	if len(reported) > 0 {
@@ -208,13 +213,23 @@ func TestFollow(t *testing.T) {
 	}
 	now.follow(before)
 	last := reported[len(reported)-1]
-	now.OnEvent(watch.Event{Kind: watch.Deleted, Key: cache.ObjectName{Name: "new"}, UID: "new"})
+	replaced := slices.DeleteFunc(slices.Clone(reported), func(text string) bool { return !strings.HasPrefix(text, "replaced") })
+	now.OnEvent(watch.Event{Kind: watch.Deleted, Key: cache.ObjectName{Name: "new"}, UID: "e"})
 	slices.Sort(reported)
 	want := []string{
 		"changed updated initial false unseen false", "gone deleted initial false unseen true",
-		"new added initial false unseen false", "new deleted initial false unseen false", "same added initial true unseen false",
+		"new added initial false unseen false", "new deleted initial false unseen false",
+		"replaced added initial false unseen false", "replaced deleted initial false unseen true", "same added initial true unseen false",
 	}
 	if diff := cmp.Diff(want, reported); diff != "" || last != want[1] {
 		t.Errorf("last %q; reported events (-want +got):\n%s", last, diff)
+	}
+	if diff := cmp.Diff([]string{want[5], want[4]}, replaced); diff != "" {
+		t.Errorf("events of the object that has another UID now (-want +got):\n%s", diff)
+	}
+	for name, want := range map[string]bool{"same": true, "replaced": true, "gone": false, "new": false} {
+		if got := now.names(cache.ObjectName{Name: name}); got != want {
+			t.Errorf("the handler knows of %s: %v", name, got)
+		}
 	}
 }
