@@ -22,6 +22,11 @@ var corners = []corner{
 	{"children change with their owner", "child", []int{10, 50}, []int{1, 10, 100, 500}, false, childrenChanged},
 	{"each child is touched by a stranger", "touch", []int{10, 50}, []int{1, 10, 100, 500}, false, childrenTouched},
 	{"an owner of children is found again", "child", []int{10, 50}, []int{1, 10, 100, 500}, false, childrenFound},
+	{"one of the children is deleted by a stranger", "child", []int{10, 50}, []int{1, 10, 100, 500}, false, childDeleted},
+	{"objects with a child each are made", "object", []int{10, 50}, []int{1, 10, 100, 1000}, false, objectsMade},
+	{"the child of each object is deleted", "object", []int{10, 50}, []int{1, 10, 100, 1000}, false, objectsHealed},
+	{"objects with a child each are found again", "object", []int{10, 50}, []int{1, 10, 100, 1000}, false, objectsFound},
+	{"objects with a child each are deleted", "object", []int{10, 50}, []int{1, 10, 100, 1000}, false, objectsDeleted},
 	{"a start in namespaces with a Foo each", "namespace", []int{5, 20}, []int{1, 10, 100, 1000}, true, namespacesFound},
 	{"a change in each namespace", "change", []int{5, 20}, []int{1, 10, 100, 1000}, false, namespacesChanged},
 	{"a start with resources of an object each", "resource", []int{5, 20}, []int{1, 10, 50, 200}, true, resourcesFound},
@@ -113,6 +118,77 @@ func childrenFound(g *ground, n int) job {
 	return job{units: n, run: func() { g.launch(g.keeper()) }, check: func() { g.wantChildren(n, "a") }}
 }
 
+// childDeleted lets somebody delete a child a few times, which the operator makes again. It looks at all children of the owner then.
+func childDeleted(g *ground, n int) job {
+	const times = 20
+	g.owner(n)
+	g.launch(g.keeper())
+	return job{
+		units: n * times,
+		run: func() {
+			for range times {
+				g.Delete(scene.ConfigMaps, "default", "web-0")
+				g.rest()
+			}
+		},
+		check: func() { g.wantChildren(n, "a") },
+	}
+}
+
+// objects makes so many Foos.
+func (g *ground) objects(n int) {
+	g.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+	for i := range n {
+		g.Create(scene.FooIn("default", object(i), map[string]any{"size": 1, "text": "a"}))
+	}
+}
+
+func objectsMade(g *ground, n int) job {
+	g.objects(n)
+	return job{units: n, run: func() { g.launch(g.keeper()) }, check: func() { g.wantChildren(n, "a") }}
+}
+
+// objectsHealed lets somebody delete the child of each object.
+func objectsHealed(g *ground, n int) job {
+	g.objects(n)
+	g.launch(g.keeper())
+	return job{
+		units: n,
+		run: func() {
+			for i := range n {
+				g.Delete(scene.ConfigMaps, "default", object(i)+"-0")
+			}
+			g.rest()
+		},
+		check: func() { g.wantChildren(n, "a") },
+	}
+}
+
+func objectsFound(g *ground, n int) job {
+	g.objects(n)
+	g.launch(g.keeper())
+	return job{units: n, run: func() { g.launch(g.keeper()) }, check: func() { g.wantChildren(n, "a") }}
+}
+
+func objectsDeleted(g *ground, n int) job {
+	g.objects(n)
+	g.launch(g.keeper())
+	return job{
+		units: n,
+		run: func() {
+			for i := range n {
+				g.Delete(scene.Foos, "default", object(i))
+			}
+			g.rest()
+		},
+		check: func() {
+			if left := len(g.List(scene.Foos, "default")); left > 0 {
+				g.t.Errorf("%d objects are left", left)
+			}
+		},
+	}
+}
+
 // namespaces makes so many, with a Foo in each, and returns an operator of these.
 func (g *ground) namespaces(n int) *dsl.Operator {
 	g.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
@@ -171,6 +247,8 @@ func resourcesChanged(g *ground, n int) job {
 		check: func() { g.wantStatus(kind(n-1), "default", "size", 2) },
 	}
 }
+
+func object(i int) string { return fmt.Sprintf("web-%d", i) }
 
 func space(i int) string { return fmt.Sprintf("team-%d", i) }
 
