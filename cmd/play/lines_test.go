@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/guard"
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/apiserver"
 )
@@ -228,3 +230,27 @@ func TestWhatIsLoggedWithoutALoggerHasALine(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestAPanicHasTheLinesOfTheCodeThatPanicked holds that an author finds the place at once, among frames that are of Go and of the engine.
+func TestAPanicHasTheLinesOfTheCodeThatPanicked(t *testing.T) {
+	var out bytes.Buffer
+	l := newLines(&out, false)
+	broke := guard.Here(func() { first(nil) })
+	l.logger().Error(broke, "handler panicked", "resource", "foos.v1.example.com", "name", "web", "handler", "size", "stack", string(guard.Stack(broke)))
+	got := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if !strings.HasSuffix(got[0], "handler panicked: "+broke.Error()) {
+		t.Errorf("the first line is %q", got[0])
+	}
+	calls := slices.DeleteFunc(got[1:], func(text string) bool { return !strings.HasPrefix(text, "    github.com/") })
+	for i, want := range []string{"/cmd/play.first(", "/cmd/play.TestAPanicHasTheLinesOfTheCodeThatPanicked.func1("} {
+		if len(calls) != 2 || !strings.Contains(calls[i], want) {
+			t.Fatalf("the calls are %q", calls)
+		}
+	}
+	if !strings.Contains(out.String(), "\n        ") || !strings.Contains(out.String(), "cmd/play/lines_test.go:") {
+		t.Errorf("the place in the file is missing:\n%s", &out)
+	}
+}
+
+//go:noinline
+func first(of []int) int { return of[0] }

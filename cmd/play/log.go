@@ -49,7 +49,7 @@ func isDeed(message string) bool {
 }
 
 // spoken are the values that have a place of their own in a line, or say nothing to somebody who plays.
-var spoken = []string{"resource", "namespace", "name", "handler", "error", "took", "cause", "attempt", "operator", "uid", logmark.Warning}
+var spoken = []string{"resource", "namespace", "name", "handler", "error", "took", "cause", "attempt", "operator", "uid", "stack", logmark.Warning}
 
 // logged writes the line of an entry.
 func (l *lines) logged(e logmark.Entry, color string) {
@@ -74,5 +74,24 @@ func (l *lines) logged(e logmark.Entry, color string) {
 			n.what += " " + key + "=" + strings.ReplaceAll(text(key), "\n", " ")
 		}
 	}
+	n.what += frames(text("stack"))
 	l.write(n)
+}
+
+// frames returns the lines of a panic's stack that are about the code that panicked, the last call first: those of the runtime's own
+// handling come before them, and those of the engine after them.
+func frames(stack string) (out string) {
+	lines := strings.Split(strings.TrimSpace(stack), "\n")
+	if at := slices.IndexFunc(lines, func(text string) bool { return strings.HasPrefix(text, "panic(") }); at >= 0 {
+		lines = lines[min(at+2, len(lines)):] // a call has two lines
+	}
+	if at := slices.IndexFunc(lines, func(text string) bool { return strings.Contains(text, "/dsl/guard.Here(") }); at > 0 {
+		lines = lines[:at]
+	}
+	for _, text := range lines {
+		if text != "" {
+			out += "\n    " + strings.ReplaceAll(text, "\t", "    ")
+		}
+	}
+	return out
 }
