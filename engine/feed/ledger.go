@@ -46,12 +46,10 @@ func (l *ledger) OnEvent(ev watch.Event) {
 func (l *ledger) deliver(ev watch.Event) {
 	l.mu.Lock()
 	l.current = ev.Key
-	switch o := l.present[ev.Key]; {
-	case ev.Kind != watch.Deleted:
-		l.present[ev.Key] = ev.Object
-	case o == nil, ev.UID != "" && ev.UID != o.GetUID(): // the name has a later object; without a UID, only the name is known
-	default:
+	if ev.Kind == watch.Deleted {
 		delete(l.present, ev.Key)
+	} else {
+		l.present[ev.Key] = ev.Object
 	}
 	l.mu.Unlock()
 	if !l.silent {
