@@ -74,24 +74,8 @@ func (l *lines) logged(e logmark.Entry, color string) {
 			n.what += " " + key + "=" + strings.ReplaceAll(text(key), "\n", " ")
 		}
 	}
-	n.what += frames(text("stack"))
+	if stack := text("stack"); stack != "" {
+		n.what += "\n    " + strings.NewReplacer("\n", "\n    ", "\t", "    ").Replace(stack)
+	}
 	l.write(n)
-}
-
-// frames returns the lines of a panic's stack that are about the code that panicked, the last call first: those of the runtime's own
-// handling come before them, and those of the engine after them.
-func frames(stack string) (out string) {
-	lines := strings.Split(strings.TrimSpace(stack), "\n")
-	if at := slices.IndexFunc(lines, func(text string) bool { return strings.HasPrefix(text, "panic(") }); at >= 0 {
-		lines = lines[min(at+2, len(lines)):] // a call has two lines
-	}
-	if at := slices.IndexFunc(lines, func(text string) bool { return strings.Contains(text, "/dsl/guard.Here(") }); at > 0 {
-		lines = lines[:at]
-	}
-	for _, text := range lines {
-		if text != "" {
-			out += "\n    " + strings.ReplaceAll(text, "\t", "    ")
-		}
-	}
-	return out
 }

@@ -5,6 +5,7 @@
 package guard
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -103,10 +104,25 @@ func Here(code func()) (err error) {
 func Exited(who string) error { return &broke{text: who + " called runtime.Goexit"} }
 
 func panicked(value any) error {
-	return &broke{text: fmt.Sprintf("panic: %v", value), stack: debug.Stack()}
+	return &broke{text: fmt.Sprintf("panic: %v", value), stack: ofCode(debug.Stack())}
 }
 
-// Stack returns the stack of the panic in an error, or nil.
+// ofCode returns the lines of a stack from the code that panicked up to [Here]. Those before are about the panic itself, and those after
+// about what called the code.
+func ofCode(stack []byte) []byte {
+	if _, after, found := bytes.Cut(stack, []byte("\npanic(")); found {
+		for range 2 { // the rest of the call, and its place
+			_, after, _ = bytes.Cut(after, []byte("\n"))
+		}
+		stack = after
+	}
+	if before, _, found := bytes.Cut(stack, []byte("\ngithub.com/handwerk-dev/handwerk/dsl/guard.Here(")); found {
+		stack = before
+	}
+	return stack
+}
+
+// Stack returns the stack of the panic in an error, or nil. It begins with the code that panicked.
 func Stack(err error) []byte {
 	if b, is := errors.AsType[*broke](err); is {
 		return b.stack

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -78,3 +79,13 @@ func deep(n int, at *int) int {
 	x := n
 	return deep(n-1, &x) + int(own[n/2])
 }
+
+func TestTheStackOfAPanicIsThatOfItsCode(t *testing.T) {
+	stack := string(Stack(Here(broken)))
+	if lines := strings.Split(stack, "\n"); len(lines) != 2 || !strings.Contains(lines[0], "guard.broken(") || !strings.Contains(lines[1], "guard_test.go:") {
+		t.Errorf("the stack is\n%s", stack)
+	}
+}
+
+//go:noinline
+func broken() { panic("broken") }

@@ -18,15 +18,15 @@ import (
 var corners = []corner{
 	{"a change that all handlers look at", "handler", []int{10, 40}, []int{1, 10, 50, 100, 200}, false, changeSeenBy(func(int) string { return "size" })},
 	{"a change that one of the handlers looks at", "handler", []int{10, 40}, []int{1, 10, 50, 100, 200}, false, changeSeenBy(oneSees)},
-	{"children are made", "child", []int{10, 50}, []int{1, 10, 100, 500}, false, childrenMade},
+	{"children are made", "child", []int{10, 50}, []int{1, 10, 100, 500}, false, made((*ground).owner)},
 	{"children change with their owner", "child", []int{10, 50}, []int{1, 10, 100, 500}, false, childrenChanged},
 	{"each child is touched by a stranger", "touch", []int{10, 50}, []int{1, 10, 100, 500}, false, childrenTouched},
-	{"an owner of children is found again", "child", []int{10, 50}, []int{1, 10, 100, 500}, false, childrenFound},
+	{"an owner of children is found again", "child", []int{10, 50}, []int{1, 10, 100, 500}, false, found((*ground).owner)},
 	{"one of the children is deleted by a stranger", "child", []int{10, 50}, []int{1, 10, 100, 500}, false, childDeleted},
-	{"objects with a child each are made", "Foo", []int{10, 50}, []int{1, 10, 100, 1000}, false, objectsMade},
+	{"objects with a child each are made", "Foo", []int{10, 50}, []int{1, 10, 100, 1000}, false, made((*ground).objects)},
 	{"the child of each object is deleted", "Foo", []int{20, 100}, []int{1, 10, 100, 1000}, false, objectsHealed},
-	{"objects with a child each are found again", "Foo", []int{10, 50}, []int{1, 10, 100, 1000}, false, objectsFound},
-	{"objects with a child each are deleted", "Foo", []int{50, 200}, []int{1, 10, 100, 1000}, false, objectsDeleted},
+	{"objects with a child each are found again", "Foo", []int{10, 50}, []int{1, 10, 100, 1000}, false, found((*ground).objects)},
+	{"objects with a finalizer are deleted", "Foo", []int{50, 200}, []int{1, 10, 100, 1000}, false, objectsDeleted},
 	{"a start in namespaces with a Foo each", "namespace", []int{5, 20}, []int{1, 10, 100, 1000}, true, namespacesFound},
 	{"a change in each namespace", "change", []int{5, 20}, []int{1, 10, 100, 1000}, false, namespacesChanged},
 	{"a start with resources of an object each", "resource", []int{5, 20}, []int{1, 10, 50, 200}, true, resourcesFound},
@@ -77,9 +77,21 @@ func (g *ground) keeper() *dsl.Operator {
 		`template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${self.metadata.name}-${key}"}, data: {text: "${self.spec.text}"}}}}}]}`)
 }
 
-func childrenMade(g *ground, n int) job {
-	g.owner(n)
-	return job{units: n, run: func() { g.launch(g.keeper()) }, check: func() { g.wantChildren(n, "a") }}
+// made has the children of what there is made.
+func made(prepare func(*ground, int)) func(*ground, int) job {
+	return func(g *ground, n int) job {
+		prepare(g, n)
+		return job{units: n, run: func() { g.launch(g.keeper()) }, check: func() { g.wantChildren(n, "a") }}
+	}
+}
+
+// found has a second process find what a first one has made.
+func found(prepare func(*ground, int)) func(*ground, int) job {
+	return func(g *ground, n int) job {
+		prepare(g, n)
+		g.launch(g.keeper())
+		return job{units: n, run: func() { g.launch(g.keeper()) }, check: func() { g.wantChildren(n, "a") }}
+	}
 }
 
 func childrenChanged(g *ground, n int) job {
@@ -111,13 +123,6 @@ func childrenTouched(g *ground, n int) job {
 	}
 }
 
-// childrenFound has a second process find what a first one has made.
-func childrenFound(g *ground, n int) job {
-	g.owner(n)
-	g.launch(g.keeper())
-	return job{units: n, run: func() { g.launch(g.keeper()) }, check: func() { g.wantChildren(n, "a") }}
-}
-
 // childDeleted lets somebody delete a child a few times, which the operator makes again. It looks at all children of the owner then.
 func childDeleted(g *ground, n int) job {
 	const times = 20
@@ -143,11 +148,6 @@ func (g *ground) objects(n int) {
 	}
 }
 
-func objectsMade(g *ground, n int) job {
-	g.objects(n)
-	return job{units: n, run: func() { g.launch(g.keeper()) }, check: func() { g.wantChildren(n, "a") }}
-}
-
 // objectsHealed lets somebody delete the child of each object.
 func objectsHealed(g *ground, n int) job {
 	g.objects(n)
@@ -164,15 +164,10 @@ func objectsHealed(g *ground, n int) job {
 	}
 }
 
-func objectsFound(g *ground, n int) job {
-	g.objects(n)
-	g.launch(g.keeper())
-	return job{units: n, run: func() { g.launch(g.keeper()) }, check: func() { g.wantChildren(n, "a") }}
-}
-
+// objectsDeleted lets somebody delete each object, which goes when the operator has taken its finalizer off.
 func objectsDeleted(g *ground, n int) job {
 	g.objects(n)
-	g.launch(g.keeper())
+	g.launch(g.yaml(`{resource: foos.v1.example.com, handlers: [{id: farewell, causes: [delete], log: {message: gone}}]}`))
 	return job{
 		units: n,
 		run: func() {
