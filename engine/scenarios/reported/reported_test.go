@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package reported tests situations that users of operators have reported. Each folder of testdata has an operator and
+// its cases.
+package reported
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/handwerk-dev/handwerk/engine/enginetest/cases"
+	"github.com/handwerk-dev/handwerk/handlers"
+)
+
+func TestReportedSituations(t *testing.T) {
+	folders, err := filepath.Glob("testdata/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range folders {
+		t.Run(filepath.Base(folder), func(t *testing.T) { cases.Run(t, folder, handlers.Standard()) })
+	}
+}
