@@ -50,4 +50,9 @@
 //  10. Time is kept. A handler's context ends at its timeout, at shutdown and when leadership is
 //     lost; after that none of its writes leaves the process. That of a daemon ends when it is asked to
 //     stop, and its writes when its time to stop is over.
+//  11. Nothing is silent. For any object one command says which handlers ran, why, with what result,
+//     what waits, until when, and what failed last. An expression that fails is an error wherever it
+//     stands: it never selects nothing, and never counts as false.
+//  12. The engine does no harm on its way out. Giving up a field, leaving an object, an upgrade or an
+//     uninstall changes nothing that a user did not ask to change.
 package engine
