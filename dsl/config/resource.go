@@ -28,7 +28,7 @@ type resource struct {
 	Let                lets             `yaml:"let" min:"1" mistaken:"vars,variables,locals,define" doc:"Named expressions, which all expressions of the resource know as variables, as in let: {wanted: self.spec.replicas > 0}. They may use each other. Absent: none."`
 	Machine            machines         `yaml:"machine" doc:"A finite state machine over each object, or a list of them. Its state is kept in the object's status. It runs before the handlers."`
 	Handlers           []handler        `yaml:"handlers" required:"true" unless:"schedule,daemons,machine,schema" doc:"What to do for each object, in this order. A resource has handlers, daemons, a machine or a schedule; or a schema alone, if its handlers are declared in Go."`
-	Daemons            []attendant      `yaml:"daemons" doc:"Go functions that run for each object all the time, beside the handlers: from when it is seen until it is deleted, or the filters do not match any more."`
+	Daemons            []attendant      `yaml:"daemons" doc:"Go functions that run for each object all the time, beside the handlers. They start after the first pass over the object, and end when it is deleted or the filters do not match any more."`
 	Schedule           schedule         `yaml:"schedule" doc:"What to do by time (every, pause or cron) for the resource as a whole; the variable objects has all objects. Without leaderElection each process does it."`
 }
 
