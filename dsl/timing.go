@@ -4,12 +4,9 @@
 package dsl
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/robfig/cron/v3"
 )
 
 // Timing says when a handler with cause [Timer] runs. At least one of Every, Pause, Idle, Cron and At is set, at
@@ -28,8 +25,9 @@ type Timing struct {
 	Pause time.Duration
 	// Cron is a schedule of five fields, or one of @hourly, @daily, @weekly, @monthly, @yearly.
 	Cron string
-	// TimeZone is the time zone of Cron, as in "Europe/Berlin". Defaults to UTC. When clocks change, runs in the
-	// skipped hour are skipped, and runs in the repeated hour happen twice.
+	// TimeZone is the time zone of Cron, as in "Europe/Berlin". Defaults to UTC. When clocks change, each
+	// local time still counts once: a skipped one at the moment of the change, a repeated one the first time. A
+	// schedule for all hours runs whenever clocks show one of its times.
 	TimeZone string
 	// Idle is how long the handler's view, the object's essence or Handler.Fields, must have been unchanged. On its
 	// own, the handler runs once after each change. With Every or Cron, it runs at each of their times at which the
@@ -50,7 +48,7 @@ type Timing struct {
 	// most a minute for Pause, Cron and Idle. A negative value means no jitter.
 	Jitter time.Duration
 
-	schedule cron.Schedule
+	schedule *localSchedule
 }
 
 // Every adds a handler that runs for each object in each period; see Timing.Every.
@@ -102,7 +100,7 @@ func (t *Timing) Next(after time.Time) time.Time {
 	if t.schedule == nil {
 		return time.Time{}
 	}
-	return t.schedule.Next(after)
+	return t.schedule.next(after)
 }
 
 // checkZone reports an unknown time zone.
@@ -111,23 +109,4 @@ func checkZone(name string) error {
 		return fmt.Errorf("the time zone %q is not known", name)
 	}
 	return nil
-}
-
-// parseCron reads a schedule in a time zone that [checkZone] has passed, or in UTC.
-func parseCron(text, timeZone string) (cron.Schedule, error) {
-	parser := cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
-	if len(text) > 4 && (text[:3] == "TZ=" || text[:4] == "CRON") {
-		return nil, fmt.Errorf("reading schedule %q: a time zone stands in timeZone", text)
-	}
-	schedule, err := parser.Parse("TZ=" + cmp.Or(timeZone, "UTC") + " " + text)
-	if err != nil {
-		return nil, fmt.Errorf("reading schedule %q: %w", text, err)
-	}
-	if _, fixed := schedule.(cron.ConstantDelaySchedule); fixed {
-		return nil, fmt.Errorf("reading schedule %q: a fixed period stands in every", text)
-	}
-	if schedule.Next(time.Now()).IsZero() {
-		return nil, fmt.Errorf("reading schedule %q: that day never comes", text)
-	}
-	return schedule, nil
 }
