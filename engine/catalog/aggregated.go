@@ -130,7 +130,8 @@ func resourceOf(gv schema.GroupVersion, text []byte) (r Resource) {
 			r.Verbs = texts(value)
 		case "subresources":
 			for part := range scan.Elements(value) {
-				r.Status = r.Status || scan.Text(scan.Member(part, "subresource")) == "status"
+				name := scan.Text(scan.Member(part, "subresource"))
+				r.Status, r.Scale = r.Status || name == "status", r.Scale || name == "scale"
 			}
 		}
 	}

@@ -44,8 +44,8 @@ type Resource struct {
 	Kind string
 	// Namespaced: its objects are namespaced.
 	Namespaced bool
-	// Status: it has a status subresource.
-	Status bool
+	// Status: it has a status subresource. Scale: it has a scale subresource.
+	Status, Scale bool
 	// Singular is the name of one; empty where the kind in small letters is.
 	Singular string
 	// Short are kubectl's short names. They are shared: do not change them.
@@ -85,6 +85,8 @@ type Catalog struct {
 	failure    error // of the last attempt, if others may share it
 	// status has the fields of status by resource, as far as they were asked for.
 	status map[schema.GroupVersionResource]sets.Set[string]
+	// scales has the results of [Catalog.ScalePath].
+	scales map[schema.GroupVersionResource]dsl.Path
 }
 
 // New returns a catalog without a snapshot. Discovery() and AuthorizationV1() of a clientset are suitable clients.
@@ -167,7 +169,7 @@ func (c *Catalog) Invalidate() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.generation++
-	c.snapshot, c.status = nil, nil
+	c.snapshot, c.status, c.scales = nil, nil, nil
 }
 
 // Doubt is Invalidate after a response that contradicts the snapshot, such as a 404 for a path. A snapshot of the

@@ -48,11 +48,11 @@ var (
 	}
 	deployments = Resource{
 		GVR:  schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"},
-		Kind: "Deployment", Singular: "deployment", Namespaced: true, Status: true, Verbs: []string{"get", "list", "watch"},
+		Kind: "Deployment", Singular: "deployment", Namespaced: true, Status: true, Scale: true, Verbs: []string{"get", "list", "watch"},
 	}
 	foosV1 = Resource{
 		GVR:  schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "foos"},
-		Kind: "Foo", Singular: "foo", Namespaced: true, Verbs: []string{"list", "watch"},
+		Kind: "Foo", Singular: "foo", Namespaced: true, Scale: true, Verbs: []string{"list", "watch"},
 	}
 	foosV1beta1 = Resource{
 		GVR:  schema.GroupVersionResource{Group: "example.com", Version: "v1beta1", Resource: "foos"},

@@ -103,10 +103,7 @@ func (c *Catalog) publishedStatus(ctx context.Context, r Resource, refused error
 }
 
 func (c *Catalog) askStatus(ctx context.Context, gvr schema.GroupVersionResource) (sets.Set[string], error) {
-	crds := schema.GroupVersionResource{
-		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
-	}
-	crd, err := c.dynamic.Resource(crds).Get(ctx, gvr.GroupResource().String(), metav1.GetOptions{})
+	crd, err := c.dynamic.Resource(crds()).Get(ctx, gvr.GroupResource().String(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

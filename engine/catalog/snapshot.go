@@ -179,10 +179,10 @@ func versionsOf(g *metav1.APIGroup) []string {
 
 func resourcesOf(gv schema.GroupVersion, list []metav1.APIResource) []Resource {
 	var out []Resource
-	withStatus := map[string]bool{}
+	parts := map[string]bool{}
 	for _, r := range list {
-		if name, sub, found := strings.Cut(r.Name, "/"); found {
-			withStatus[name] = withStatus[name] || sub == "status"
+		if strings.Contains(r.Name, "/") {
+			parts[r.Name] = true
 			continue
 		}
 		out = append(out, Resource{
@@ -190,7 +190,7 @@ func resourcesOf(gv schema.GroupVersion, list []metav1.APIResource) []Resource {
 		})
 	}
 	for i := range out {
-		out[i].Status = withStatus[out[i].GVR.Resource]
+		out[i].Status, out[i].Scale = parts[out[i].GVR.Resource+"/status"], parts[out[i].GVR.Resource+"/scale"]
 	}
 	return out
 }

@@ -92,7 +92,7 @@ func (c *Reader) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*wa
 		return nil, fmt.Errorf("applying %s: %w", w.place().People(), kind.Unwatched(w.key.Namespace))
 	}
 	w.applier = apply.Applier{
-		Version: version, Owner: owner, Manager: s.family.settings.Operator.Name, Adopt: spec.Adopt,
+		Version: version, Owner: owner, Scale: s.family.settings.Catalog, Manager: s.family.settings.Operator.Name, Adopt: spec.Adopt,
 		Settled: &s.pass.Memory.settled, Found: &drift.Drift{}, Note: ownership.Note(spec, handler), Drift: spec.Drift, Allow: spec.Allow, Update: spec.Update,
 		Lacking: kind != nil && kind.Informer(w.key.Namespace).Lacks(w.key, object.GetLabels()),
 	}

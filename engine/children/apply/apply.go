@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -53,6 +54,29 @@ type Applier struct {
 	Note string
 	// Observer is optional.
 	Observer Observer
+	// Scale finds where a kind has its number of replicas; optional.
+	Scale Scale
+	// kept are the fields whose values stay if the template drops them.
+	kept []dsl.Path
+}
+
+// Scale knows which field the scale subresource of a kind shows.
+type Scale interface {
+	// ScalePath returns the path of that field; nil if the kind has no such subresource.
+	ScalePath(ctx context.Context, kind schema.GroupVersionKind) (dsl.Path, error)
+}
+
+// keptOf returns the fields of a kind whose values stay if a template drops them: others than the operator change them while the
+// object lives, and its default is one replica.
+func keptOf(ctx context.Context, scale Scale, kind schema.GroupVersionKind) ([]dsl.Path, error) {
+	if scale == nil {
+		return nil, nil
+	}
+	path, err := scale.ScalePath(ctx, kind)
+	if err != nil || path == nil {
+		return nil, err
+	}
+	return []dsl.Path{path}, nil
 }
 
 // Observer is asked before this owner's child is changed, and sees the writes.
@@ -83,6 +107,14 @@ func (s *Settled) same(desired *unstructured.Unstructured) bool {
 	return true
 }
 
+// knows reports whether the process has applied a child that the server rewrote.
+func (s *Settled) knows(live *unstructured.Unstructured) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, known := s.of[name(live)]
+	return known
+}
+
 func (s *Settled) keepLocked(desired *unstructured.Unstructured) {
 	if s.values == nil {
 		s.values = map[string]string{}
@@ -107,6 +139,9 @@ func (a Applier) Apply(ctx context.Context, c dynamic.ResourceInterface, desired
 	stale, adopts, err := a.judge(desired, live)
 	if err != nil || !stale {
 		return live, "", err
+	}
+	if a.kept, err = keptOf(ctx, a.Scale, desired.GroupVersionKind()); err != nil {
+		return nil, "", fmt.Errorf("applying %s: %w", name(desired), err)
 	}
 	if !adopts && a.fromAnother(desired, live) {
 		if a.Update == dsl.UpdateOnDelete {

@@ -79,6 +79,10 @@ func (a Applier) replace(ctx context.Context, c dynamic.ResourceInterface, desir
 	if ours, by := a.Owner.Owned(now); !ours && (by != "" || !a.Owner.Keys.Made(now)) {
 		return a.refusal(now, by)
 	}
+	// Defaults that the template excludes would be gone in a new child.
+	if now, err = a.take(ctx, c, desired, now, nothing); err != nil {
+		return err
+	}
 	guarded := a.noted(desired)
 	guarded.SetUID(now.GetUID())
 	result, err := c.Apply(ctx, desired.GetName(), guarded, metav1.ApplyOptions{FieldManager: a.Manager, Force: true, DryRun: []string{metav1.DryRunAll}})

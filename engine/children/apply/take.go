@@ -69,37 +69,43 @@ func (a Applier) take(ctx context.Context, c dynamic.ResourceInterface, desired,
 	}
 }
 
-// taken are the managedFields with these fields in this operator's entry; moved is false when that is not to be done.
+// nothing finds nothing to take away.
+func nothing(*unstructured.Unstructured) drift.Added { return drift.Added{} }
+
+// taken are the managedFields with these fields in this operator's entry, and with what changes hands because of the template; moved
+// is false when that is not to be done.
 func (a Applier) taken(desired, now *unstructured.Unstructured, fields *fieldpath.Set) (out []metav1.ManagedFieldsEntry, moved bool) {
+	out, moved = drift.HandoverOf(desired, now, a.Manager, a.kept...).Entries(now, a.Manager)
 	if fields == nil || fields.Empty() {
-		return nil, false
+		return out, moved
 	}
-	own := -1
-	for _, e := range now.GetManagedFields() {
+	given := out
+	if !moved {
+		given = now.GetManagedFields()
+	}
+	own, rest := -1, []metav1.ManagedFieldsEntry(nil)
+	for _, e := range given {
 		switch {
 		case a.isOwn(e):
-			own = len(out)
+			own = len(rest)
 		case a.others().Set(e) && e.APIVersion == desired.GetAPIVersion():
-			rest := drift.FieldsOf(e).Difference(fields)
-			if rest.Empty() {
+			left := drift.FieldsOf(e).Difference(fields)
+			if left.Empty() {
 				continue
 			}
-			e.FieldsV1 = encoded(rest)
+			e.FieldsV1 = drift.Encoded(left)
 		}
-		out = append(out, e)
+		rest = append(rest, e)
 	}
 	if own < 0 {
-		own = len(out)
-		at := metav1.Now()
-		out = append(out, metav1.ManagedFieldsEntry{
-			Manager: a.Manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: desired.GetAPIVersion(), Time: &at, FieldsType: "FieldsV1",
-		})
+		own = len(rest)
+		rest = append(rest, drift.NewEntry(a.Manager, desired.GetAPIVersion()))
 	}
-	if out[own].APIVersion != desired.GetAPIVersion() {
-		return nil, false // its fields may be called otherwise; the next apply has it in this version
+	if rest[own].APIVersion != desired.GetAPIVersion() {
+		return out, moved // its fields may be called otherwise; the next apply has it in this version
 	}
-	out[own].FieldsV1 = encoded(drift.FieldsOf(out[own]).Union(fields))
-	return out, true
+	rest[own].FieldsV1 = drift.Encoded(drift.FieldsOf(rest[own]).Union(fields))
+	return rest, true
 }
 
 // inherit puts what hands have set of an object under a manager of its own, apart from what they set later.
@@ -116,7 +122,7 @@ func (a Applier) inherit(ctx context.Context, c dynamic.ResourceInterface, now *
 		if i < 0 {
 			before = append(before, e)
 		} else { // entries of one manager and version are one
-			before[i].FieldsV1 = encoded(drift.FieldsOf(before[i]).Union(drift.FieldsOf(e)))
+			before[i].FieldsV1 = drift.Encoded(drift.FieldsOf(before[i]).Union(drift.FieldsOf(e)))
 		}
 	}
 	if len(before) == 0 {
@@ -144,12 +150,4 @@ func (a Applier) rewrite(ctx context.Context, c dynamic.ResourceInterface, now *
 		a.Observer.Wrote(result)
 	}
 	return result, err
-}
-
-func encoded(fields *fieldpath.Set) *metav1.FieldsV1 {
-	data, err := fields.ToJSON()
-	if err != nil {
-		data = []byte("{}") // not reached: it was read from JSON
-	}
-	return metav1.NewFieldsV1(string(data))
 }

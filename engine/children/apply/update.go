@@ -87,6 +87,10 @@ func (a Applier) update(ctx context.Context, c dynamic.ResourceInterface, desire
 			return now, "", err
 		}
 	}
+	if ch.isAsLeft(now) {
+		a.settle(desired, now)
+		return now, "", nil
+	}
 	ch.deed = ch.describe(live, now)
 	if now, err = ch.prepare(ctx, live, now); err != nil {
 		return nil, "", err
@@ -126,7 +130,7 @@ func (a Applier) change(c dynamic.ResourceInterface, desired, live *unstructured
 
 // read reads the child where the cache, which does not have what others manage, is not enough. It is nil where it is.
 func (ch change) read(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	needed := ch.deed == Adopted || !ch.find(live).Empty() || ch.applier.inherits(live)
+	needed := ch.deed == Adopted || !ch.find(live).Empty() || ch.applier.inherits(live) || drift.MayHandOver(ch.desired, live, ch.applier.kept...)
 	if !needed && ch.deed != PutBack && !ch.question(live, nil).Touched() {
 		return nil, nil
 	}
@@ -199,15 +203,30 @@ func (ch change) sum(live, result *unstructured.Unstructured) Deed {
 
 // prepare sees to what others have set, before the template is applied. The result is the child as it is then.
 func (ch change) prepare(ctx context.Context, live, now *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	switch {
-	case now == nil:
+	if now == nil {
 		return live, nil
-	case ch.deed == Adopted && ch.applier.Drift != dsl.DriftStrict, ch.applier.inherits(now):
-		return ch.applier.inherit(ctx, ch.client, now)
-	case ch.deed == Adopted:
-		return now, nil // what it had is taken away when it is ours
 	}
-	return ch.applier.take(ctx, ch.client, ch.desired, now, ch.find)
+	inherits := ch.applier.inherits(now)
+	if ch.deed != Adopted && !inherits {
+		return ch.applier.take(ctx, ch.client, ch.desired, now, ch.find)
+	}
+	// What an adopted child had is taken away when it is ours.
+	now, err := ch.applier.take(ctx, ch.client, ch.desired, now, nothing)
+	if err != nil || !inherits && ch.applier.Drift == dsl.DriftStrict {
+		return now, err
+	}
+	return ch.applier.inherit(ctx, ch.client, now)
+}
+
+// isAsLeft reports whether a child differs from its template only as the server left it when this template was applied: an earlier
+// process applied it, and nobody has changed these fields since. A process knows that of what it has applied itself. The values of
+// a Secret are not in the mark, so its template may have changed.
+func (ch change) isAsLeft(now *unstructured.Unstructured) bool {
+	a := ch.applier
+	if now == nil || ch.deed != PutBack || !ch.applied || !a.sameMark(ch.desired, now) || now.GetKind() == "Secret" || a.Settled.knows(now) {
+		return false
+	}
+	return ch.find(now).Empty() && ch.question(now, now).Left()
 }
 
 // send applies the template. Where others have changed the child so that the server does not take it, what they have set
