@@ -182,7 +182,9 @@ func (f *runFlags) override(op *dsl.Operator) {
 		op.Scope = dsl.Scope{Namespaces: f.namespaces}
 	}
 	if given("leader-elect") {
-		leader.Mode = dsl.LeaderMode(f.leaderMode)
+		if leader.Mode = dsl.LeaderMode(f.leaderMode); leader.Mode == dsl.LeaderNone {
+			*leader = dsl.LeaderElection{} // a lock that the configuration describes is not used
+		}
 	}
 	if given("leader-elect-name") {
 		leader.Name = f.leaderName

@@ -106,12 +106,7 @@ func (p *program) play(ctx context.Context, f *playFlags) error {
 		Out:  p.Out, Color: p.colors(), Adopt: p.adopt,
 	}
 	s.Load = func() (*dsl.Operator, error) {
-		op, err := p.operator(paths, func(op *dsl.Operator) {
-			f.scope.override(op)
-			if leader := &op.Settings.LeaderElection; leader.Mode == dsl.LeaderLease {
-				leader.Namespace = cmp.Or(leader.Namespace, s.Namespace)
-			}
-		})
+		op, err := p.operator(paths, f.scope.override)
 		if err != nil || f.cluster { // a cluster may have other versions of the built-in kinds
 			return op, err
 		}

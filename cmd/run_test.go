@@ -296,7 +296,8 @@ func TestElection(t *testing.T) {
 		namespace string
 		stderr    string
 	}{
-		"none needs nothing": {args: []string{"--leader-elect=none"}},
+		"none needs nothing":                           {args: []string{"--leader-elect=none"}},
+		"none has no use for the configuration's lock": {args: []string{"--config=../samples/kopf/06-peering.yaml", "--leader-elect=none"}},
 		"the flag's namespace comes first": {
 			args: []string{"--leader-elect", "--leader-elect-namespace=flag"}, env: []string{"POD_NAMESPACE=env"}, inPod: "pod",
 			namespace: "flag",

@@ -33,7 +33,7 @@ func (e *Engine) connect() error {
 		return err
 	}
 	election := e.op.Settings.LeaderElection
-	election.Name = e.op.LeaderLock()
+	election.Name, election.Namespace = e.op.LeaderLock(), e.settings.Namespace
 	e.elector, err = leader.New(leader.Settings{
 		LeaderElection: election, Earlier: e.names.locks(), Scope: scopeOf(e.op), Identity: e.settings.Identity, PodName: e.settings.PodName,
 		Client: e.clients.Lock, Watcher: e.clients.Kubernetes, Log: transport.Quiet(e.log, e.faults), Metrics: e.metrics,

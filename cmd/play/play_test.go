@@ -40,6 +40,22 @@ func TestAnExampleComesAliveAndLinesSayHow(t *testing.T) {
 	s.end()
 }
 
+func TestAnOperatorThatElectsALeaderPlays(t *testing.T) {
+	for name, election := range map[string]string{
+		"by a Lease":                   "{mode: lease}",
+		"by a Lease that is described": "{mode: lease, name: lock, namespace: elsewhere, leaseDuration: 20s}",
+		"for life":                     "{mode: life, namespace: elsewhere}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.write("operator.yaml", sites+"settings: {leaderElection: "+election+"}\n")
+			s.begin()
+			s.awaits(`^deployments/home +web +created$`)
+			s.end()
+		})
+	}
+}
+
 func TestAWordThatIsABooleanIsNamed(t *testing.T) {
 	s := newStage(t)
 	s.write("example-config.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  debug: off\n")

@@ -4,6 +4,7 @@
 package play
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -35,8 +36,12 @@ type turn struct {
 func (p *player) make(ctx context.Context, op *dsl.Operator) (*engine.Engine, error) {
 	config, log := p.place.operator(op.Name, p.lines), p.lines.logger()
 	op.Settings.GracePeriod = grace
+	namespace := p.Namespace
+	if p.Cluster != nil { // the server in memory may not have the one of the lock
+		namespace = cmp.Or(op.Settings.LeaderElection.Namespace, namespace)
+	}
 	if p.Cluster == nil || op.Settings.LeaderElection.Mode == dsl.LeaderLife { // a leader for life is a Pod
-		op.Settings.LeaderElection.Mode = dsl.LeaderNone
+		op.Settings.LeaderElection = dsl.LeaderElection{}
 	}
 	if len(crdsOf(op)) > 0 {
 		settings := crd.Settings{Log: logr.Discard(), TakeOver: p.Cluster == nil} // writes have lines
@@ -44,7 +49,7 @@ func (p *player) make(ctx context.Context, op *dsl.Operator) (*engine.Engine, er
 			return nil, err
 		}
 	}
-	e, err := engine.New(op, engine.Settings{Config: config, Log: log, Namespace: p.Namespace, Identity: identity, PodName: identity})
+	e, err := engine.New(op, engine.Settings{Config: config, Log: log, Namespace: namespace, Identity: identity, PodName: identity})
 	if err != nil {
 		return nil, fmt.Errorf("making operator %s: %w", op.Name, err)
 	}

@@ -164,12 +164,20 @@ const crdKind = "CustomResourceDefinition"
 // each pause of a case, and no other process competes for the Lease. An operator with times of its own keeps them.
 const renewal = 8 * time.Second
 
+// elect sets how a case elects the leader. A leader for life is a Pod, and the operator of a case has none.
+func elect(e *dsl.LeaderElection) {
+	switch {
+	case e.Mode == dsl.LeaderLife:
+		*e = dsl.LeaderElection{}
+	case e.Mode == dsl.LeaderLease && e.LeaseDuration+e.RenewDeadline+e.RetryPeriod == 0:
+		e.RetryPeriod = renewal
+	}
+}
+
 // watch makes the handlers of an operator note their attempts in the journal of the case, and its timers run on time: a
 // case has to come out the same each time.
 func (p *program) watch() {
-	if e := &p.op.Settings.LeaderElection; e.Mode == dsl.LeaderLease && e.LeaseDuration+e.RenewDeadline+e.RetryPeriod == 0 {
-		e.RetryPeriod = renewal
-	}
+	elect(&p.op.Settings.LeaderElection)
 	for r, h := range p.op.Handlers() {
 		p.covered.count(r, h)
 		name := "handler " + r.Name.Resource + "/" + h.ID

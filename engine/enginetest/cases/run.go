@@ -205,6 +205,11 @@ func (r *runner) kill() {
 // start starts an operator.
 func (r *runner) start(p *program) {
 	r.program = p
+	if lock := p.op.Settings.LeaderElection.Namespace; lock != "" { // the operator's Pod would be there
+		if err := r.makeNamespace(lock); err != nil {
+			r.t.Fatal(err)
+		}
+	}
 	r.process = r.cluster.Start(p.op, func(s *engine.Settings) {
 		s.Log, s.Namespace, s.Rights = r.journal.logger(), home, allRights{}
 		s.Config.Wrap(func(next http.RoundTripper) http.RoundTripper { return operatorLink{next} })
