@@ -18,6 +18,8 @@ type Graph struct {
 	// Boxes are the sizes of the boxes; edges name boxes by number.
 	Boxes []Size
 	Edges []Edge
+	// Ordered are numbers of boxes that keep the order of their numbers where they share a layer.
+	Ordered []int
 	// Across: edges lead from left to right, and not from top to bottom.
 	Across bool
 	// Width is the greatest width of unconnected parts in one row. Zero means that width and height should be about
@@ -94,7 +96,7 @@ func Arrange(g Graph) Layout {
 
 // turned returns the graph with width and height exchanged.
 func (g Graph) turned() Graph {
-	out := Graph{Width: g.Width}
+	out := Graph{Width: g.Width, Ordered: g.Ordered}
 	for _, b := range g.Boxes {
 		out.Boxes = append(out.Boxes, Size{b.H, b.W})
 	}
@@ -133,6 +135,9 @@ func (p part) of(g Graph) Graph {
 	for i, b := range p.boxes {
 		number[b] = i
 		out.Boxes = append(out.Boxes, g.Boxes[b])
+		if slices.Contains(g.Ordered, b) {
+			out.Ordered = append(out.Ordered, i)
+		}
 	}
 	for _, e := range p.edges {
 		edge := g.Edges[e]

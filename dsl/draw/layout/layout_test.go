@@ -104,6 +104,50 @@ func TestEdgesRunThroughNothing(t *testing.T) {
 	}
 }
 
+func TestOrderedBoxesOfALayerKeepTheirOrder(t *testing.T) {
+	moved := 0
+	for seed := range uint64(graphs) {
+		g := random(seed)
+		for i := range g.Boxes {
+			if i%3 > 0 {
+				g.Ordered = append(g.Ordered, i)
+			}
+		}
+		g.Across = false
+		free, l := layout.Arrange(layout.Graph{Boxes: g.Boxes, Edges: g.Edges}), layout.Arrange(g)
+		for n, i := range g.Ordered {
+			for _, j := range g.Ordered[:n] {
+				a, b := l.Boxes[j], l.Boxes[i]
+				if sameLayer(a, b) && connected(g, i, j) && a.X > b.X {
+					t.Fatalf("graph %d: box %d stands before box %d", seed, i, j)
+				}
+				if a, b := free.Boxes[j], free.Boxes[i]; sameLayer(a, b) && connected(g, i, j) && a.X > b.X {
+					moved++
+				}
+			}
+		}
+	}
+	if moved == 0 {
+		t.Error("without an order, all boxes have the same one")
+	}
+}
+
+// sameLayer reports whether two boxes are beside each other: their middles have the same height.
+func sameLayer(a, b layout.Rect) bool { return 2*a.Y+a.H == 2*b.Y+b.H }
+
+// connected reports whether edges connect two boxes, in whatever direction.
+func connected(g layout.Graph, a, b int) bool {
+	reached := map[int]bool{a: true}
+	for range g.Boxes {
+		for _, e := range g.Edges {
+			if reached[e.From] || reached[e.To] {
+				reached[e.From], reached[e.To] = true, true
+			}
+		}
+	}
+	return reached[b]
+}
+
 func TestAGraphComesOutTheSameEachTime(t *testing.T) {
 	for seed := range uint64(20) {
 		first := layout.Arrange(random(seed))

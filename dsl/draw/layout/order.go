@@ -58,8 +58,20 @@ func (p *place) next(below, forward bool) (out []*place) {
 	return out
 }
 
-// number sets x to the index in the layer.
+// number brings ordered places into their order, in the room that they have together, and sets x to the index in the layer.
 func number(layer []*place) {
+	var ordered []*place
+	for _, p := range layer {
+		if p.rank > 0 {
+			ordered = append(ordered, p)
+		}
+	}
+	slices.SortFunc(ordered, func(a, b *place) int { return cmp.Compare(a.rank, b.rank) })
+	for i, p := range layer {
+		if p.rank > 0 {
+			layer[i], ordered = ordered[0], ordered[1:]
+		}
+	}
 	for i, p := range layer {
 		p.x = i
 	}
@@ -128,7 +140,7 @@ func (d *drawing) exchange() {
 		for _, layer := range d.layers {
 			for i := 1; i < len(layer); i++ {
 				a, b := layer[i-1], layer[i]
-				if !crossed(a, b) {
+				if a.rank > 0 && b.rank > 0 || !crossed(a, b) {
 					continue
 				}
 				layer[i-1], layer[i] = b, a

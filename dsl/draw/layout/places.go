@@ -3,12 +3,16 @@
 
 package layout
 
+import "slices"
+
 // place takes room in a layer: a box, or an edge that passes, with or without its label.
 type place struct {
 	// w and h are its size; shift is the offset of the box from its middle, for boxes with loops beside them.
 	w, h, shift int
 	box         bool
 	layer       int
+	// rank is the place's rank among the ordered ones; 0 if it is not ordered.
+	rank int
 	// x is its middle. Places of a layer are in the order of the layer.
 	x int
 	// ups and downs are links to the layer above and to that below.
@@ -74,6 +78,9 @@ func (d *drawing) settle() {
 			beside, high = max(beside, loopDepth+label.W), high+loopHeight(label)
 		}
 		d.boxes = append(d.boxes, &place{w: size.W + beside, h: max(size.H, high), shift: -beside / 2, box: true, layer: 2 * rank[i]})
+		if slices.Contains(d.graph.Ordered, i) {
+			d.boxes[i].rank = i + 1
+		}
 	}
 	for _, e := range edges {
 		d.chains = append(d.chains, d.chain(e))

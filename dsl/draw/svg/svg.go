@@ -84,6 +84,9 @@ func (p *picture) part(part draw.Part, across bool, at layout.Point) layout.Size
 	for i, n := range part.Nodes {
 		number[n.ID] = i
 		g.Boxes = append(g.Boxes, boxSize(n))
+		if n.Shape == draw.Handler { // handlers run in the order of the file
+			g.Ordered = append(g.Ordered, i)
+		}
 	}
 	for _, e := range part.Edges {
 		g.Edges = append(g.Edges, layout.Edge{From: number[e.From], To: number[e.To], Label: labelSize(e)})
