@@ -29,7 +29,8 @@ func (p *program) explainCommand() *cobra.Command {
 		Short: "Explain a field of the configuration, or the functions of expressions",
 		Long: `Explain a field of the configuration: its type, its default, what it means, and which
 fields are in it. Without a path: the configuration as a whole. Brackets and indexes
-may be left out; the path in an error of validate will do as it is.
+may be left out; the path in an error of validate will do as it is. A path of the
+reference will do, too: test.cases is one of files with cases, part.parameters of parts.
 
 With the word functions: all functions of expressions, each with an example, which
 operator eval evaluates.`,
@@ -54,6 +55,7 @@ operator eval evaluates.`,
 		},
 		PreRunE: func(c *cobra.Command, _ []string) error { return oneForm(c, f.part, f.cases) },
 		RunE: func(c *cobra.Command, args []string) error {
+			args = f.prefixed(args)
 			var out strings.Builder
 			if err := p.explain(&out, f, args); err != nil {
 				return &usageError{command: c.CommandPath(), err: err}
@@ -66,6 +68,26 @@ operator eval evaluates.`,
 	c.Flags().BoolVar(&f.cases, "cases", false, "explain files with cases, which operator test runs")
 	c.Flags().BoolVar(&f.part, "part", false, "explain a part, which handlers use and which has a file of its own")
 	return c
+}
+
+// prefixed takes a path with the prefix that the reference has for files with cases, parts and functions, as in test.cases:
+// it sets the flag, and returns the arguments without the prefix.
+func (f *explainFlags) prefixed(args []string) []string {
+	if len(args) != 1 {
+		return args
+	}
+	prefix, rest, _ := strings.Cut(args[0], ".")
+	switch {
+	case prefix == "test":
+		f.cases = true
+	case prefix == "part":
+		f.part = true
+	case prefix == explainFunctions && rest != "":
+		return []string{explainFunctions, rest}
+	default:
+		return args
+	}
+	return []string{rest}
 }
 
 // explain answers the command. An error is one of usage.

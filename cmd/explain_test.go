@@ -74,6 +74,17 @@ FIELDS:
     The write request, counted from now, at which the operator is killed. The
     server does what it asks; the operator does not hear of it.
 `},
+		"a file with cases, at the path of the reference": {"test.cases.steps.crash.after", `FIELD:      cases[].steps[].crash.after <whole number>
+REQUIRED:   yes
+
+DESCRIPTION:
+    The write request, counted from now, at which the operator is killed. The
+    server does what it asks; the operator does not hear of it.
+`},
+		"a function, at the path of the reference": {"functions.pick", `  pick(map, keys): map
+    The entries with these keys. A key that is not there is ignored.
+      pick({"a": 1, "b": 2, "c": 3}, ["a", "c"]) → {"a":1,"c":3}
+`},
 		"a function": {"functions pick", `  pick(map, keys): map
     The entries with these keys. A key that is not there is ignored.
       pick({"a": 1, "b": 2, "c": 3}, ["a", "c"]) → {"a":1,"c":3}
