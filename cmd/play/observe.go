@@ -6,13 +6,13 @@ package play
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json" // keeps whole numbers whole
 
 	"github.com/handwerk-dev/handwerk/engine/apiserver"
 	"github.com/handwerk-dev/handwerk/engine/transport"
@@ -115,7 +115,7 @@ func taken(h *http.Request, asked *apiserver.Request) *http.Request {
 		io.Reader
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(data), ending{err}), h.Body}
-	_ = json.Unmarshal(data, &asked.Body) // a body in another form says nothing
+	_ = utiljson.Unmarshal(data, &asked.Body) // a body in another form says nothing
 	metadata, _ := asked.Body["metadata"].(map[string]any)
 	if name, _ := metadata["name"].(string); asked.Name == "" && asked.Verb == "create" {
 		asked.Name = name
@@ -152,7 +152,7 @@ func (r *recorder) Write(data []byte) (int, error) {
 func (w *write) answered(code int, body []byte, look func() map[string]any) {
 	w.code = code
 	var o map[string]any
-	_ = json.Unmarshal(body, &o) // a response in another form says no more than its code
+	_ = utiljson.Unmarshal(body, &o) // a response in another form says no more than its code
 	metadata, _ := o["metadata"].(map[string]any)
 	if name, _ := metadata["name"].(string); w.Name == "" && w.Verb == "create" {
 		w.Name = name
@@ -188,7 +188,8 @@ func look(through http.RoundTripper, h *http.Request, asked apiserver.Request) m
 	}
 	defer out.Body.Close()
 	var o map[string]any
-	if out.StatusCode != http.StatusOK || json.NewDecoder(out.Body).Decode(&o) != nil {
+	body, err := io.ReadAll(out.Body)
+	if err != nil || out.StatusCode != http.StatusOK || utiljson.Unmarshal(body, &o) != nil {
 		return nil
 	}
 	return o

@@ -84,6 +84,13 @@ func TestWritesOfOthersHaveLines(t *testing.T) {
 	scale("sites")
 	s.awaits(`^sites/home +somebody +spec.replicas 2 → 3$`)
 	s.awaits(`^deployments/home +web +spec.replicas 2 → 3, annotation sites.handwerk.dev/applied$`)
+	for _, large := range []string{"1234567890123456788", "1234567890123456789"} { // floating point numbers take them for one
+		patch := `{"metadata":{"labels":{"a":"b` + large + `"}},"spec":{"large":` + large + `}}`
+		if _, err := client.Resource(siteGVR).Namespace("default").Patch(t.Context(), "home", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.awaits(`^sites/home +somebody +label a=b1234567890123456789, spec.large 1234567890123456788 → 1234567890123456789$`)
 
 	if _, err := client.Resource(siteGVR).Namespace("nowhere").Create(t.Context(), s.get(client, siteGVR, "home"), metav1.CreateOptions{}); err == nil {
 		t.Error("an object is created where there is no namespace")

@@ -36,7 +36,7 @@ resources:
   - resource: sites.v1.example.com
     schema:
       kind: Site
-      spec: {replicas: integer}
+      spec: {replicas: integer, large: integer}
     handlers:
       - id: web
         apply:
