@@ -129,6 +129,16 @@ func (e *NotOwnedError) Error() string {
 // Unwrap returns ErrNotOwned, so that errors.Is finds it.
 func (e *NotOwnedError) Unwrap() error { return ErrNotOwned }
 
+// ClusterScopedError is the error of [Children.Apply] about a child that has no namespace. A caller that knows the kind
+// alone would take the child for one in the owner's namespace.
+type ClusterScopedError struct{ Err error }
+
+// Error is the text of the error within.
+func (e *ClusterScopedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error within.
+func (e *ClusterScopedError) Unwrap() error { return e.Err }
+
 // CollisionError is the error of [Children.Apply] when another handler of the same object applies the child
 // differently. The child stays as the other handler wants it.
 type CollisionError struct {

@@ -62,6 +62,15 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 	if err != nil {
 		return nil, err
 	}
+	out, err := c.apply(ctx, w)
+	if err != nil && w.key.Namespace == "" {
+		err = &dsl.ClusterScopedError{Err: err}
+	}
+	return out, err
+}
+
+// apply applies a child.
+func (c *children) apply(ctx context.Context, w *wanted) (*unstructured.Unstructured, error) {
 	s := c.session
 	if err := s.family.kinds.listed("applying "+w.place().People(), w.feed); err != nil {
 		return nil, err

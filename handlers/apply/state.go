@@ -5,6 +5,7 @@ package apply
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -166,7 +167,11 @@ func (o *object) label() string {
 	if o.hidden {
 		return o.called
 	}
-	return words(o.place.kind, o.place.namespace, o.place.name)
+	namespace := o.place.namespace
+	if _, without := errors.AsType[*dsl.ClusterScopedError](o.err); without {
+		namespace = ""
+	}
+	return words(o.place.kind, namespace, o.place.name)
 }
 
 // label names a child of the configuration, or one of several, for people.
