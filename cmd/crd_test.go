@@ -205,7 +205,7 @@ resources:
 				op.Resource("shops.v1.example.com", func(shop *dsl.Resource) { shop.OnCreate("greet", nothing) })
 			}}, "  name: shops.example.com\n",
 		},
-		"without": {nil, file + ":5:5: resources[0].handlers: want at least one, here or in Go\nerror: the configuration has 1 fault\n"},
+		"without": {nil, file + ":5:5: resources[0].handlers: want at least one, here or in Go (none is needed if handlers of another resource read it)\nerror: the configuration has 1 fault\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := reading(t)

@@ -94,10 +94,9 @@ func (op *Operator) checkActivities(found *[]error) {
 		if fault := h.WrongID(); fault != "" {
 			c.fault("id", "%s", fault)
 		}
-		for _, earlier := range op.activities[:i] {
-			if earlier.ID == h.ID && earlier.Causes[0] == h.Causes[0] {
-				c.note(Fault{First: &Place{Handler: earlier, Field: "id"}}, "id", "the id is used twice")
-			}
+		same := func(earlier *Handler) bool { return earlier.ID == h.ID && earlier.Causes[0] == h.Causes[0] }
+		if first := slices.IndexFunc(op.activities[:i], same); first >= 0 {
+			c.note(Fault{First: &Place{Handler: op.activities[first], Field: "id"}}, "id", "the id is used twice")
 		}
 		for _, w := range h.invalid {
 			c.fault(w.Field, "%w", w.Err)

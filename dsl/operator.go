@@ -264,6 +264,22 @@ func (op *Operator) open(name ResourceName) *Resource {
 // Resources returns the resources in declared order. The slice is the caller's.
 func (op *Operator) Resources() []*Resource { return slices.Clone(op.resources) }
 
+// Handled returns the resources that have handlers, in declared order. The others only have a schema, for objects that
+// handlers of other resources read. The slice is the caller's.
+func (op *Operator) Handled() []*Resource {
+	return slices.DeleteFunc(op.Resources(), func(r *Resource) bool { return len(r.handlers) == 0 })
+}
+
+// reads reports whether another resource, or an index, reads the objects of the resource.
+func (op *Operator) reads(of *Resource) bool {
+	is := func(name ResourceName) bool { return name.Objects() == of.Name.Objects() }
+	return slices.ContainsFunc(op.indexes, func(x *IndexSpec) bool { return is(x.Resource) }) ||
+		slices.ContainsFunc(op.resources, func(other *Resource) bool {
+			return other != of && (slices.ContainsFunc(other.relations, func(relation Relation) bool { return is(relation.Resource) }) ||
+				slices.ContainsFunc(other.owns, func(owned ownedKind) bool { return is(owned.Name) }))
+		})
+}
+
 // Handlers returns every handler with its resource, in declared order.
 func (op *Operator) Handlers() iter.Seq2[*Resource, *Handler] {
 	return func(yield func(*Resource, *Handler) bool) {

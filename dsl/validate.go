@@ -84,7 +84,7 @@ func (r *Resource) check(c check) {
 	for _, err := range r.wrongOwns {
 		c.fault("owns", "%w", err)
 	}
-	if len(r.handlers) == 0 {
+	if len(r.handlers) == 0 && (r.CRD == nil || !r.op.reads(r)) {
 		c.note(Fault{Lacks: "schedule"}, "handlers", "want at least one%s", r.elsewhere())
 	}
 	for _, wrong := range r.wrongCRD {
@@ -135,7 +135,7 @@ func (h *Handler) checkObserved(c check) {
 // elsewhere names other places that may have the handlers.
 func (r *Resource) elsewhere() string {
 	if r.Open {
-		return ", here or in Go"
+		return ", here or in Go (none is needed if handlers of another resource read it)"
 	}
 	return ""
 }

@@ -155,7 +155,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	})
 	e.hooks = activity.New(activity.Settings{Operator: op, Log: e.log, Memo: &e.memo, Held: e.elector.Sure, Clients: &e.others, Indexes: e.indexes.Live(), Unwatched: index.Unwatched{}, Grace: e.grace()})
 	e.recheck = preflight.NewRecheck(accessOwner{e}, e.op.Indexes(), e.catalog, e.checked, e.log, s.Rested)
-	for _, spec := range op.Resources() {
+	for _, spec := range op.Handled() {
 		if err := e.start(spec); err != nil {
 			return nil, err
 		}
@@ -198,7 +198,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	err := e.elector.Run(ctx, func(leads context.Context) error {
 		e.register.Begin()
 		e.key.Begin()
-		feeds.Go(func() { e.register.Forsaken(feedsCtx, e.op.Resources()) })
+		feeds.Go(func() { e.register.Forsaken(feedsCtx, e.op.Handled()) })
 		e.pauses.await(leads)
 		leaveErr := e.resources.Work(ctx, leads, term{grace: e.grace(), indexes: e.indexes, phase: &e.phase, log: e.log})
 		if ctx.Err() != nil {

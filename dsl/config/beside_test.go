@@ -79,7 +79,7 @@ func TestAMachineInGoHasItsFieldsInASchemaInYAML(t *testing.T) {
 
 func TestASchemaWithoutHandlersIsAFault(t *testing.T) {
 	other := func(op *dsl.Operator) { op.OnStartup("connect", inGo) }
-	const faulty = "operator.yaml:5:5: resources[0].handlers: want at least one, here or in Go"
+	const faulty = "operator.yaml:5:5: resources[0].handlers: want at least one, here or in Go (none is needed if handlers of another resource read it)"
 	for name, test := range map[string]struct {
 		yaml   string
 		beside []func(*dsl.Operator)

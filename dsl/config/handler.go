@@ -118,7 +118,7 @@ type timing struct {
 	Cron     string        `yaml:"cron" doc:"Run at these times: minute, hour, day of the month, month and day of the week, as in 0 3 * * *, or @hourly, @daily, @weekly, @monthly, @yearly."`
 	TimeZone string        `yaml:"timeZone" default:"UTC" doc:"The time zone of cron, as in Europe/Berlin."`
 	Idle     time.Duration `yaml:"idle" doc:"Run only if the object has not changed for this time: once after each change; with every or cron, at their times; with pause, when both have passed."`
-	Jitter   time.Duration `yaml:"jitter" doc:"The most by which a run is moved at random: earlier for every, later for pause and cron. Default: a tenth of the period, for pause and cron at most a minute."`
+	Jitter   *form.Delay   `yaml:"jitter" doc:"The most by which a run is moved at random: earlier for every, later for pause and cron. 0s: no run is moved. Default: a tenth of the period, for pause and cron at most a minute."`
 
 	InitialDelay *form.Delay `yaml:"initialDelay" doc:"The time from when a process first sees the object to the first run. Absent: a random part of the period for objects that are there when the process starts, and a whole period for new ones."`
 }
@@ -126,6 +126,17 @@ type timing struct {
 // given reports whether a timer is configured.
 func (t *timing) given() bool {
 	return t.At != "" || t.Every != 0 || t.Pause != 0 || t.Cron != "" || t.Idle != 0
+}
+
+// moved returns the jitter as [dsl.Timing] has it: below zero for none, zero for the default.
+func (t *timing) moved() time.Duration {
+	switch {
+	case t.Jitter == nil:
+		return 0
+	case *t.Jitter == 0:
+		return -1
+	}
+	return time.Duration(*t.Jitter)
 }
 
 type need struct {
@@ -253,7 +264,7 @@ func (w *watched) built(at path, h *making) (dsl.Handler, actions.Built) {
 	}
 	out.Delay = delay(h.InitialDelay)
 	if t := h.timing; t != (timing{InitialDelay: t.InitialDelay}) {
-		out.Timing = &dsl.Timing{Every: t.Every, Pause: t.Pause, Cron: t.Cron, TimeZone: t.TimeZone, Idle: t.Idle, Jitter: t.Jitter}
+		out.Timing = &dsl.Timing{Every: t.Every, Pause: t.Pause, Cron: t.Cron, TimeZone: t.TimeZone, Idle: t.Idle, Jitter: t.moved()}
 	}
 	if h.given() {
 		out.Causes = []dsl.Cause{dsl.Timer}

@@ -128,6 +128,8 @@ func TestFaultsOfASchema(t *testing.T) {
 		"a fault of a type that is used":    {crd.Schema{Spec: fields(t, map[string]any{"a": "T", "b": "[]T"}), Types: fields(t, map[string]any{"T": map[string]any{"x": "strin"}})}, []string{`types.T.x 1:1: unknown type "strin"`}},
 		"a required type":                   {crd.Schema{Types: fields(t, map[string]any{"T": "string | required=true"})}, []string{"types.T 0:0: required belongs to the field"}},
 		"spec beside the whole":             {crd.Schema{Spec: fields(t, map[string]any{}), OpenAPIV3Schema: whole(t, `{type: object}`)}, []string{"spec 0:0: excludes openAPIV3Schema"}},
+		"a rule of the object with a typo":  {crd.Schema{Spec: fields(t, map[string]any{"a": "integer"}), Validation: []crd.Rule{{Rule: "true"}, {Rule: "self.spec.a < self.spec.b"}}}, []string{"validation.1.rule 1:24: undefined field 'b'"}},
+		"rules beside the whole":            {crd.Schema{Validation: []crd.Rule{{Rule: "true"}}, OpenAPIV3Schema: whole(t, `{type: object}`)}, []string{"validation 0:0: excludes openAPIV3Schema"}},
 		"a column that leads nowhere":       {column(crd.Column{Name: "A", Path: ".status.ulr"}), []string{`columns.0.path 1:9: unknown field "ulr" (did you mean "url"?)`}},
 		"a column without a dot":            {column(crd.Column{Name: "A", Path: "status.url"}), []string{"columns.0.path 0:0: want a path"}},
 		"a column with a broken path":       {column(crd.Column{Name: "A", Path: ".status.conditions[?(@.type=="}), []string{"columns.0.path 1:19: the bracket is not closed"}},

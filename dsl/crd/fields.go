@@ -9,6 +9,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -90,7 +91,17 @@ func (b *builder) root() *apiextensions.JSONSchemaProps {
 	status := b.object([]string{"status"}, steps{"properties", "status"}, b.form.Status)
 	b.finishStatus(status)
 	root.Properties["status"] = *status
+	b.rootRules(root)
 	return root
+}
+
+// rootRules adds the rules over the whole object.
+func (b *builder) rootRules(root *apiextensions.JSONSchemaProps) {
+	for i, r := range b.form.Validation {
+		root.XValidations = append(root.XValidations, apiextensions.ValidationRule{Rule: r.Rule, Message: r.Message})
+		index := strconv.Itoa(i)
+		b.places[steps{"x-kubernetes-validations", index}.key()] = place{path: []string{"validation", index, "rule"}}
+	}
 }
 
 // finishStatus adds to a status the fields that every status has, and those that the engine keeps there.

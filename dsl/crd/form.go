@@ -27,6 +27,7 @@ type Schema struct {
 	Spec            Fields   `yaml:"spec" doc:"The fields of spec. A field is its type and, behind a bar, markers, as in integer | default=1 minimum=1; an object is a map of fields. Types: string, integer, number, boolean, date, datetime, quantity, int-or-string, object (of any form), []T, map[string]T and those under types. Markers: required, default, description, enum, minimum, maximum, minLength, maxLength, pattern, format, minItems, maxItems, uniqueItems, listType, listMapKey, minProperties, maxProperties, immutable, validation (a CEL expression) and its message."`
 	Status          Fields   `yaml:"status" doc:"The fields of status, in the form of spec. Conditions are always among them."`
 	Types           Fields   `yaml:"types" doc:"Types by name, in the form of fields, for spec, status and each other."`
+	Validation      []Rule   `yaml:"validation" doc:"Rules over the whole object, which the API server checks. A rule over one field is its marker validation."`
 	OpenAPIV3Schema *OpenAPI `yaml:"openAPIV3Schema" doc:"The schema of the whole object in the form that CRDs have, instead of spec, status and types."`
 	Columns         []Column `yaml:"columns" doc:"The columns that kubectl get shows beside the name. The age is added if it is not among them."`
 	// ObservedGeneration adds the field of this name to a status in short form.
@@ -37,6 +38,12 @@ type Schema struct {
 
 	// from is the Go type that replaces spec, status and types.
 	from reflect.Type
+}
+
+// Rule is a rule that the API server checks when an object is created or changed.
+type Rule struct {
+	Rule    string `yaml:"rule" required:"true" doc:"A CEL expression that must be true of the object, self, as in self.spec.min <= self.spec.max. A rule that reads oldSelf is checked when an object is changed."`
+	Message string `yaml:"message" doc:"What the API server says of an object for which the rule is false. Absent: the rule."`
 }
 
 // Column is a column of kubectl get.

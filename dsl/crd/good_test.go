@@ -67,6 +67,12 @@ Limits: {count: integer | default=3}
 }
 
 func TestDefaultsTakeEffectWhereAnObjectIsLeftOut(t *testing.T) {
+	const defaulted = `
+T: {c: integer | default=1}
+Within: {d: integer | default=2, e: integer | default=3}
+Whole: {c: integer | default=1, b: 'Within | default={"e": 4}', x: string}
+Ruled: Whole | validation="self.c < self.b.d && self.b.e == 4"
+`
 	tests := map[string]struct{ spec, want string }{
 		"a default deep inside":                      {`a: {b: {c: integer | default=1}}`, `{required: ~, default: {}, a: {}, b: {}}`},
 		"a required field without a default":         {`a: {x: string | required=true, c: integer | default=1}`, `{required: ~, default: ~, a: ~}`},
@@ -74,11 +80,12 @@ func TestDefaultsTakeEffectWhereAnObjectIsLeftOut(t *testing.T) {
 		"no default":                                 {`a: {x: string}`, `{required: ~, default: ~, a: ~}`},
 		"a field of spec must be given":              {`{z: string | required=true, a: {c: integer | default=1}}`, `{required: [spec], default: ~, a: {}}`},
 		"a field of spec must be given and has some": {`{z: string | required=true default=y}`, `{required: ~, default: {z: y}}`},
+		"an object with a rule":                      {`a: Ruled`, `{required: ~, default: {}, a: {c: 1, b: {d: 2, e: 4}}}`},
 		"in a list there is nothing to leave out":    {`a: "[]T"`, `{required: ~, default: ~, a: ~}`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			tree := build(t, &crd.Schema{Spec: fields(t, read(t, test.spec)), Types: fields(t, read(t, `T: {c: integer | default=1}`))})
+			tree := build(t, &crd.Schema{Spec: fields(t, read(t, test.spec)), Types: fields(t, read(t, defaulted))})
 			root, _, _ := unstructured.NestedMap(versionOf(t, tree), "schema", "openAPIV3Schema")
 			want := read(t, test.want)
 			mustEqual(t, "required", want["required"], root["required"])
@@ -92,6 +99,17 @@ func TestDefaultsTakeEffectWhereAnObjectIsLeftOut(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestARuleMayLookAtTheWholeObject(t *testing.T) {
+	tree := build(t, &crd.Schema{
+		Spec:       fields(t, read(t, `{least: integer, most: integer}`)),
+		Validation: []crd.Rule{{Rule: "self.spec.least <= self.spec.most", Message: "no room"}, {Rule: "self.metadata.name != 'x'"}},
+	})
+	rules, _, _ := unstructured.NestedSlice(versionOf(t, tree), "schema", "openAPIV3Schema", "x-kubernetes-validations")
+	mustEqual(t, "rules", []any{
+		map[string]any{"rule": "self.spec.least <= self.spec.most", "message": "no room"}, map[string]any{"rule": "self.metadata.name != 'x'"},
+	}, any(rules))
 }
 
 func TestStatusHasWhatOperatorsReport(t *testing.T) {

@@ -75,6 +75,7 @@ func (b *builder) wholeType() *apiextensions.JSONSchemaProps {
 	status.Default = nil // it never gets a default
 	b.finishStatus(&status)
 	root.Properties["status"] = status
+	b.rootRules(root)
 	return root
 }
 

@@ -126,7 +126,7 @@ func (b *builder) names() {
 	if s.OpenAPIV3Schema == nil {
 		return
 	}
-	for name, given := range map[string]bool{"spec": s.Spec != nil, "status": s.Status != nil, "types": s.Types != nil} {
+	for name, given := range map[string]bool{"spec": s.Spec != nil, "status": s.Status != nil, "types": s.Types != nil, "validation": s.Validation != nil} {
 		if given {
 			b.fault([]string{name}, "excludes openAPIV3Schema, which says all")
 		}

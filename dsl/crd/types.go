@@ -137,16 +137,41 @@ func defaults(s *apiextensions.JSONSchemaProps) bool {
 }
 
 // filling returns the default of an object: its required fields with their defaults. The API server fills in the
-// others. It reports false if a required field has no default.
+// others, but only after it has checked the default by the object's rules; so an object with rules gets all of them. It
+// reports false if a required field has no default.
 func filling(s *apiextensions.JSONSchemaProps) (*apiextensions.JSON, bool) {
 	out := map[string]json.RawMessage{}
+	if len(s.XValidations) > 0 {
+		out = filled(s)
+	}
 	for _, name := range s.Required {
 		p := s.Properties[name]
 		if p.Default == nil {
 			return nil, false
 		}
-		out[name] = p.Default.Raw
+		if _, has := out[name]; !has {
+			out[name] = p.Default.Raw
+		}
 	}
 	raw, err := json.Marshal(out)
 	return &apiextensions.JSON{Raw: raw}, err == nil
+}
+
+// filled returns the fields of an object that have defaults, as the API server fills them in, also within these fields.
+func filled(s *apiextensions.JSONSchemaProps) map[string]json.RawMessage {
+	out := map[string]json.RawMessage{}
+	for name, p := range s.Properties {
+		if p.Default == nil {
+			continue
+		}
+		out[name] = p.Default.Raw
+		within := filled(&p)
+		if len(within) == 0 || json.Unmarshal(p.Default.Raw, &within) != nil { // the values of the default itself come last
+			continue
+		}
+		if raw, err := json.Marshal(within); err == nil {
+			out[name] = raw
+		}
+	}
+	return out
 }

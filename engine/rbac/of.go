@@ -23,7 +23,7 @@ type Settings struct {
 	SecureMetrics bool
 	// Lookup looks up resources. Nil means [Guess].
 	Lookup Lookup
-	// Resources are the resources that the operator works on. Nil means all.
+	// Resources are the resources that the operator works on. Nil means all that have handlers.
 	Resources []*dsl.Resource
 }
 
@@ -38,7 +38,7 @@ func Of(op *dsl.Operator, s Settings) []Rule {
 		c.lookup = Guess(op)
 	}
 	if s.Resources == nil {
-		s.Resources = op.Resources()
+		s.Resources = op.Handled()
 	}
 	for _, r := range s.Resources {
 		c.resource(r)

@@ -194,7 +194,7 @@ const hears = "notices at once when somebody takes or deletes the leader's lock"
 func (c *collector) events() {
 	events := about{Name: dsl.ResourceName{Resource: "events", Group: "events.k8s.io"}}
 	c.add(events, because("sends Events"), "create", "patch")
-	for _, r := range c.op.Resources() {
+	for _, r := range c.op.Handled() {
 		if served := c.lookup(r.Name, Kind{}); !served.Namespaced && len(c.spaces) > 0 {
 			events.namespace = "default"
 			c.add(events, because("sends Events about what has no namespace"), "create", "patch")
