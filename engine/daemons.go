@@ -142,7 +142,7 @@ func (h daemonHost) Send(ctx context.Context, w daemon.Write) (sent daemon.Sent,
 	sent.Result, err = patch.Write(ctx, target, func(live *unstructured.Unstructured) (made *dsl.Patch, _ patch.Marks) {
 		sent.On, sent.Contended = live, sent.Contended || live != base
 		made, wrong = patch.ResolveMost(live, wants, target.Generation, target.Now)
-		return made, patch.Marks{Locked: true}
+		return made, patch.Marks{}
 	})
 	if err == nil {
 		err = wrong

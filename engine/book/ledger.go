@@ -33,7 +33,7 @@ type Memory struct {
 	known bool
 	// generation: the book is stored in status.observedGeneration.
 	generation bool
-	// stamped: something seems to change the object at each write.
+	// stamped: the server changes the object at each write.
 	stamped bool
 	// lost: the log has already said that the old state could not be read.
 	lost bool
@@ -187,11 +187,11 @@ func (l *Ledger) Outcomes() string { return l.book.Outcomes(l.rules.Handlers) }
 // HasText reports whether the object has a state annotation.
 func (l *Ledger) HasText() bool { return l.text != "" }
 
-// Stamps notes that something changes the object at each write. From then on, the book is written only to the
-// version that the pass has read.
+// Stamps notes that the server changes the object at each write. From then on, the stored book is not corrected by a
+// second write, which the server would change as well.
 func (l *Ledger) Stamps() { l.memory.stamped = true }
 
-// Stamped reports whether something changes the object at each write.
+// Stamped reports whether the server changes the object at each write.
 func (l *Ledger) Stamped() bool { return l.memory.stamped }
 
 // Corrected notes that the current book is what was sent, even if it has changed since.

@@ -141,7 +141,7 @@ func (l *Ledger) Store(d Draft, marks *patch.Marks) bool {
 	case degraded:
 		l.log.Log().Info("the essence is too large to be kept on the object; handlers get no old and diff for the next change", logmark.Warning, true)
 	}
-	marks.Annotation, marks.State, marks.Locked = l.rules.Annotation, text, l.memory.stamped
+	marks.Annotation, marks.State = l.rules.Annotation, text
 	return true
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
+	"github.com/handwerk-dev/handwerk/engine/patch"
 )
 
 // enterChild enters a child before it is applied.
@@ -58,7 +59,9 @@ func (r *ownerRecord) enter(ctx context.Context, titles map[ownership.Place]stri
 		if _, err := r.find(ctx, mostLooks); err != nil {
 			r.pass.Asker.Log().V(1).Info("child stays in the record", "reason", err.Error())
 		}
-		fault = r.write(ctx, before.With(time.Now(), titles).Without(r.outdated(before)...))
+		fault = r.write(ctx, func(known *ownership.Record) *ownership.Record {
+			return known.With(time.Now(), titles).Without(r.outdated(known)...)
+		})
 	}
 	return r.unentered(fault)
 }
@@ -92,30 +95,42 @@ func (r *ownerRecord) strike(ctx context.Context, place ownership.Place) error {
 	r.turn.Lock()
 	defer r.turn.Unlock()
 	r.mu.Lock()
-	record := r.known.record.Without(place)
 	delete(r.entering, place)
 	r.mu.Unlock()
-	if err := r.write(ctx, record); err != nil {
+	without := func(known *ownership.Record) *ownership.Record { return known.Without(place) }
+	if err := r.write(ctx, without); err != nil {
 		return fmt.Errorf("striking %s from the record of %s %s: %w", place, r.pass.Object.GetKind(), r.pass.Key, err)
 	}
 	return nil
 }
 
-// write makes a record the owner's. What the pass writes later goes to the owner as it is then.
-func (r *ownerRecord) write(ctx context.Context, record *ownership.Record) error {
-	text, err := record.Encode(r.pass.Object.GetUID())
-	if err != nil {
-		return err
+// write changes the owner's record. What the pass writes later goes to the owner as it is then. After a conflict the record is worked
+// out from the owner's new state: the cache may be late, and another process may have entered something.
+func (r *ownerRecord) write(ctx context.Context, change func(known *ownership.Record) *ownership.Record) error {
+	var next knownRecord
+	var fault error
+	result, err := r.writer.send(ctx, func(owner *unstructured.Unstructured) patch.Marks {
+		r.observe(owner)
+		if next.record = change(r.owner().Record); next.record == nil {
+			return patch.Marks{} // somebody has removed it
+		}
+		if next.text, fault = r.encode(next.record, owner); fault != nil {
+			return patch.Marks{}
+		}
+		r.sending()
+		marks := r.writer.marks(owner)
+		marks.Annotation, marks.State = r.family.names.keys.Record, next.text
+		return marks
+	})
+	if fault != nil {
+		return fault
 	}
-	key := r.family.names.keys.Record
-	if over := len(text) - book.Room(r.writer.get().GetAnnotations(), key); over > 0 {
-		return dsl.Permanent(fmt.Errorf("its annotations would have %d bytes, and the API server takes %d: give one object fewer children that are labelled, or stay when it is deleted",
-			book.MostOfAll+over, book.MostOfAll))
+	r.mu.Lock()
+	if err == nil {
+		next.closed = r.known.closed
+		r.known = next
 	}
-	marks := r.writer.marks()
-	marks.Annotation, marks.State = key, text
-	r.sending()
-	result, err := r.writer.send(ctx, marks)
+	r.mu.Unlock()
 	r.wrote(result)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,21 +140,32 @@ func (r *ownerRecord) write(ctx context.Context, record *ownership.Record) error
 	}
 	r.pass.Memory.unsure = false
 	r.writer.set(result.Object)
-	r.known.record, r.known.text, r.known.next, r.known.alone = record, text, "", false
 	r.keep()
-	r.family.records.set(r.pass.Key, record)
+	r.family.records.set(r.pass.Key, r.known.record)
 	return nil
+}
+
+// encode returns a record as the annotation of the owner. The error is permanent if there is no room for it.
+func (r *ownerRecord) encode(record *ownership.Record, owner *unstructured.Unstructured) (string, error) {
+	text, err := record.Encode(r.pass.Object.GetUID())
+	if err != nil {
+		return "", err
+	}
+	if over := len(text) - book.Room(owner.GetAnnotations(), r.family.names.keys.Record); over > 0 {
+		return "", dsl.Permanent(fmt.Errorf("its annotations would have %d bytes, and the API server takes %d: give one object fewer children that are labelled, or stay when it is deleted",
+			book.MostOfAll+over, book.MostOfAll))
+	}
+	return text, nil
 }
 
 // hold puts the finalizer on the owner, unless it is there.
 func (r *ownerRecord) hold(ctx context.Context) error {
 	r.turn.Lock()
 	defer r.turn.Unlock()
-	marks := r.writer.marks()
-	if !marks.Add {
+	if !r.writer.marks(r.writer.get()).Add {
 		return nil
 	}
-	result, err := r.writer.send(ctx, marks)
+	result, err := r.writer.send(ctx, r.writer.marks)
 	r.wrote(result)
 	if err != nil {
 		return fmt.Errorf("holding %s %s until its children are seen to: %w", r.pass.Object.GetKind(), r.pass.Key, err)

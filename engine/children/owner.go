@@ -50,25 +50,25 @@ func (w *ownerWriter) need() {
 	w.holds = true
 }
 
-// marks returns the marks that put the finalizer on the owner, where children of this pass need it and it is not there.
-func (w *ownerWriter) marks() patch.Marks {
+// marks returns the marks that put the finalizer on an owner, where children of this pass need it and it is not there.
+func (w *ownerWriter) marks(owner *unstructured.Unstructured) patch.Marks {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	finalizer := w.family.settings.Operator.Finalizer()
-	if !w.holds || w.pass.Deleting || slices.Contains(w.base.GetFinalizers(), finalizer) {
+	if !w.holds || w.pass.Deleting || slices.Contains(owner.GetFinalizers(), finalizer) {
 		return patch.Marks{}
 	}
 	return patch.Marks{Finalizer: finalizer, Add: true}
 }
 
-// send writes marks to the owner.
-func (w *ownerWriter) send(ctx context.Context, marks patch.Marks) (patch.Result, error) {
+// send writes marks to the owner. They are worked out from the owner as it is, and once more after a conflict.
+func (w *ownerWriter) send(ctx context.Context, marks func(owner *unstructured.Unstructured) patch.Marks) (patch.Result, error) {
 	served := w.family.settings.Own.Resource()
 	to := patch.Target{
 		Client: w.family.settings.Host.Client(served.GVR, w.pass.Key.Namespace), Object: w.get(),
 		Resource: served.GVR.GroupResource(), Manager: w.family.settings.Operator.Name,
 	}
-	return patch.Write(ctx, to, func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return dsl.NewPatch(), marks })
+	return patch.Write(ctx, to, func(owner *unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return dsl.NewPatch(), marks(owner) })
 }
 
 // reread reads the owner before its record is written, where the cache does not show the owner any more. It may be out of sight alone,

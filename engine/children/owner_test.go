@@ -34,7 +34,7 @@ func TestTheFinalizerOfChildren(t *testing.T) {
 			if tt.needs {
 				w.need()
 			}
-			if marks := w.marks(); marks.Add != tt.adds || (marks.Finalizer == op.Finalizer()) != tt.adds {
+			if marks := w.marks(base); marks.Add != tt.adds || (marks.Finalizer == op.Finalizer()) != tt.adds {
 				t.Errorf("marks are %+v", marks)
 			}
 		})

@@ -62,29 +62,41 @@ func (r *ownerRecord) owner() ownership.Owner {
 	}
 }
 
-// read reads the owner's record. A record that cannot be read counts as absent. There may be a child that no cache shows at a place that
-// this process did not enter: an earlier process made it, or a restored backup has brought it back.
+// read reads the owner's record. A record that cannot be read counts as absent.
 func (r *ownerRecord) read() {
 	if known := r.pass.Memory.record; known != nil {
 		r.known = *known
 	}
-	before := r.known.record
-	if r.pass.Gone && before != nil { // the cache lacks later writes to an object that is gone
+	if r.pass.Gone && r.known.record != nil { // the cache lacks later writes to an object that is gone
 		return
 	}
-	if r.take(r.pass.Object); r.pass.Gone || r.known.record == before {
+	r.observe(r.pass.Object)
+}
+
+// observe takes over the record that an owner has. There may be a child that no cache shows at a place that this process did not enter:
+// an earlier process made it, or a restored backup has brought it back.
+func (r *ownerRecord) observe(owner *unstructured.Unstructured) {
+	r.mu.Lock()
+	before := r.known.record
+	r.take(owner)
+	now := r.known.record
+	for place := range r.entering {
+		r.entering[place] = r.entering[place] && (now == before || !now.Lists(place))
+	}
+	r.mu.Unlock()
+	if r.pass.Gone || now == before {
 		return
 	}
 	var known []ownership.Place
-	for _, place := range r.known.record.Places() {
+	for _, place := range now.Places() {
 		if there, _ := r.family.kinds.claimed(r.owner(), place); there || before.Lists(place) {
 			known = append(known, place)
 		}
 	}
-	r.unconfirmed.addAll(r.known.record.Without(known...))
+	r.unconfirmed.addAll(now.Without(known...))
 }
 
-// take takes over the record that an owner has. The lock is held, or no other goroutine has the session yet.
+// take is observe for the record alone. The lock is held.
 func (r *ownerRecord) take(owner *unstructured.Unstructured) {
 	text, _, _ := unstructured.NestedString(owner.Object, "metadata", "annotations", r.family.names.keys.Record)
 	switch {
@@ -146,10 +158,10 @@ func (r *ownerRecord) wrote(result patch.Result) {
 
 // answered takes the record from the owner as the server returned it after a write of the pass.
 func (r *ownerRecord) answered(owner *unstructured.Unstructured) {
+	r.observe(owner)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pass.Memory.unsure, r.lost = false, false
-	r.take(owner)
 	r.keep()
 	if !r.pass.Gone {
 		r.family.records.set(r.pass.Key, r.known.record)

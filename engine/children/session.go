@@ -128,10 +128,10 @@ func (s *Session) Rebase(base *unstructured.Unstructured) { s.writer.set(base) }
 // Applied reports whether handlers of this pass have come to any child.
 func (s *Session) Applied() bool { return !s.lister.empty() }
 
-// Trim takes what is no child any more out of the record. A record of another object goes. Trim returns the owner as it is now, and
-// annotations that are to be written when the owner is, an empty one to be removed; nil for none.
-func (s *Session) Trim() (base *unstructured.Unstructured, along map[string]patch.Note) {
-	return s.record.trim()
+// Trim takes what is no child any more out of the record of the owner as it is about to be written. A record of another object goes.
+// Trim returns annotations that are to be written when the owner is, an empty one to be removed; nil for none.
+func (s *Session) Trim(owner *unstructured.Unstructured) map[string]patch.Note {
+	return s.record.trim(owner)
 }
 
 // Close remembers the record when the pass has written. When every handler is done, what passes for a child and is not in the record

@@ -33,8 +33,8 @@ func BenchmarkSessionWithoutChildren(b *testing.B) {
 		s := f.Begin(p)
 		request.Subject.Children = s.Reader()
 		request.Children = s.For(nil, collision.Attempt{Handler: "sync"})
-		if base, _ := s.Trim(); base == nil || s.Applied() || len(s.Writes()) > 0 {
-			b.Fatal("something was applied")
+		if along := s.Trim(s.Base()); along != nil || s.Applied() || len(s.Writes()) > 0 {
+			b.Fatal("something was applied, or is to be written")
 		}
 		s.Close(true)
 	}

@@ -86,7 +86,7 @@ func (r *ownerRecord) enterTarget(ctx context.Context, t ownership.Target) error
 	}
 	if fault == nil {
 		r.writer.need()
-		fault = r.write(ctx, before.WithTarget(time.Now(), t))
+		fault = r.write(ctx, func(known *ownership.Record) *ownership.Record { return known.WithTarget(time.Now(), t) })
 	}
 	return r.unentered(fault)
 }

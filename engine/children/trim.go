@@ -69,17 +69,21 @@ func (r *ownerRecord) copied() bool {
 	return record == nil && err == nil // one that cannot be read may be of a later version
 }
 
-// trim takes what is no child any more out of the record. A record of another object goes. It returns the owner as it is now, and
-// annotations that are to be written when the owner is, an empty one to be removed; nil for none.
-func (r *ownerRecord) trim() (base *unstructured.Unstructured, along map[string]patch.Note) {
+// trim takes what is no child any more out of the record of the owner as it is about to be written. A record of another object goes.
+// It returns annotations that are to be written when the owner is, an empty one to be removed; nil for none.
+func (r *ownerRecord) trim(owner *unstructured.Unstructured) map[string]patch.Note {
+	if r.pass.Deleting {
+		return nil
+	}
+	r.observe(owner)
 	r.mu.Lock()
-	before, base, copied, was := r.known.record, r.writer.get(), r.copied(), r.known.text
+	before, copied, was := r.known.record, r.copied(), r.known.text
 	r.mu.Unlock()
 	switch {
-	case r.pass.Deleting || before == nil && !copied:
-		return base, nil
+	case before == nil && !copied:
+		return nil
 	case before == nil:
-		return base, map[string]patch.Note{r.family.names.keys.Record: {Was: was}}
+		return map[string]patch.Note{r.family.names.keys.Record: {Was: was}}
 	}
 	left := r.outdated(before)
 	r.mu.Lock()
@@ -88,16 +92,16 @@ func (r *ownerRecord) trim() (base *unstructured.Unstructured, along map[string]
 		record := before.Without(left...)
 		text, err := record.Encode(r.pass.Object.GetUID())
 		if err != nil {
-			return base, nil // it was encoded before, and was longer
+			return nil // it was encoded before, and was longer
 		}
 		r.known.record, r.known.next, r.known.since = record, text, r.family.epoch(r.pass.Key)
 		r.family.records.set(r.pass.Key, record)
 	}
 	if r.known.next == "" {
-		return base, nil
+		return nil
 	}
 	r.pass.Memory.unsure = true
-	return base, map[string]patch.Note{r.family.names.keys.Record: {Text: r.known.next, Alone: r.known.alone}}
+	return map[string]patch.Note{r.family.names.keys.Record: {Text: r.known.next, Alone: r.known.alone}}
 }
 
 // LeftBehind takes the children that were made for the deletion out of the owner's record, and the objects that were patched and

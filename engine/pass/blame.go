@@ -99,9 +99,7 @@ func (p *pass) blame(ctx context.Context, st State, said error) (State, verdict,
 		}
 	}
 	st, v := p.settle(st)
-	base, along := p.family.Trim()
-	v.marks.Along = along
-	return p.writeFrom(ctx, st, base, v)
+	return p.writeFrom(ctx, st, p.family.Base(), v)
 }
 
 // fault makes an attempt one that has failed: the server does not take what the handler wants. Of a machine, one of its actions

@@ -27,11 +27,12 @@ func (p *pass) release(ctx context.Context, st State, marks patch.Marks) (State,
 		live, err = p.renamedLeaving(ctx, live)
 	}
 	if err == nil && live != nil {
-		if annotation := p.Rules.Operator.StateAnnotation(); live.GetAnnotations()[annotation] != "" {
-			marks.Annotation, marks.State = annotation, ""
-		}
-		marks.Along, marks.Unobserved = p.family.LeftBehind(live), p.Writer.numbered(live)
-		st, _, err = p.send(ctx, st, live, func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return p.Machines.Left(live), marks })
+		marks.Annotation, marks.State = p.Rules.Operator.StateAnnotation(), ""
+		marks.Unobserved = p.Writer.numbered(live)
+		st, _, err = p.send(ctx, st, live, func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
+			marks.Along = p.family.LeftBehind(live)
+			return p.Machines.Left(live), marks
+		})
 		// A schema may require the book, and a number of an earlier version may take a right that is not there any more:
 		// nothing is held for that.
 		if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) && marks.Unobserved && !p.Own.KeepsGeneration() {

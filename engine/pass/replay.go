@@ -36,9 +36,7 @@ func (p *pass) replay(st State, live *unstructured.Unstructured, v verdict) (Sta
 	if void {
 		p.family.Await(live) // for what they saw is older
 		st.Due = st.Due.AtOnce()
-		along := v.marks.Along
 		st, v = p.settle(st)
-		v.marks.Along = along
 	}
 	if v.marks.Ready != nil && p.readyMoved(live) {
 		v.marks.Ready = nil

@@ -17,15 +17,13 @@ import (
 
 // write sends what the pass has come to, and returns what it has come to then. An object that is gone is no error.
 func (p *pass) write(ctx context.Context, st State, v verdict) (State, verdict, error) {
-	base, along := p.family.Trim()
-	v.marks.Along = along
 	if p.Rules.Echoes {
 		p.Box.Writing(p.Key)
 	}
 	var err error
 	if p.Gone {
 		st, err = p.release(ctx, st, v.marks)
-	} else if st, v, err = p.writeFrom(ctx, st, base, v); err != nil && patch.Refused(err) && !st.Patch.Empty() {
+	} else if st, v, err = p.writeFrom(ctx, st, p.family.Base(), v); err != nil && patch.Refused(err) && !st.Patch.Empty() {
 		st, v, err = p.blame(ctx, st, err)
 	}
 	if errors.Is(err, patch.ErrGone) {
@@ -45,15 +43,18 @@ func (p *pass) writeFrom(ctx context.Context, st State, base *unstructured.Unstr
 			return st, v, err
 		}
 	}
-	p.ledger.Sending(v.marks)
 	seen := p.Object
+	var trimmed *unstructured.Unstructured
 	st, result, err := p.send(ctx, st, base, func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
 		if live != seen {
 			seen = live
 			p.published, v = p.replay(p.published, live, v)
 		}
-		// What handlers foresaw is held against the answer, which must not have changes by others in it.
-		v.marks.Locked = v.marks.Locked || !p.published.Patch.Empty()
+		if live != trimmed {
+			trimmed = live
+			v.marks.Along = p.family.Trim(live)
+		}
+		p.ledger.Sending(v.marks)
 		return p.published.Patch, v.marks
 	})
 	if err == nil && result != base {
@@ -235,7 +236,7 @@ func (p *pass) correct(ctx context.Context, st State, written *unstructured.Unst
 		seen = besideReady(written, st.Current)
 	}
 	if st.Patch.Empty() {
-		st = p.rewritten(st, seen, marks.Locked)
+		st = p.rewritten(st, seen)
 	} else {
 		st = p.corrected(st, seen)
 	}
@@ -244,13 +245,12 @@ func (p *pass) correct(ctx context.Context, st State, written *unstructured.Unst
 	}
 	defer p.ledger.Corrected()
 	if p.ledger.Stamped() {
-		return st, marks // it would be rewritten at the next write, too
+		return st, marks
 	}
 	var again patch.Marks
 	if !p.ledger.Store(book.Draft{Look: st.Look, Wanted: st.Patch}, &again) {
 		return st, marks
 	}
-	again.Locked = true
 	st, result, err := p.send(ctx, st, written, func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
 		if live != written {
 			p.published.Draft = p.looking(p.published, live) // somebody else wrote
@@ -261,7 +261,10 @@ func (p *pass) correct(ctx context.Context, st State, written *unstructured.Unst
 		st = st.noted(Note{Level: 1, Line: "state annotation could not be corrected after a write", Values: []any{"error", err.Error()}})
 		return st, marks
 	}
-	st = p.rewritten(st, result, true)
+	sent := p.ledger.Outcomes()
+	if st = p.rewritten(st, result); p.ledger.Outcomes() != sent {
+		p.ledger.Stamps()
+	}
 	marks.State = again.State
 	return st, marks
 }
@@ -278,21 +281,14 @@ func (p *pass) corrected(st State, written *unstructured.Unstructured) State {
 	return st
 }
 
-// rewritten looks whether a write of nothing but the book has changed what handlers look at. Where no other client
-// can have written, the server did, as at each write: that is no change. Otherwise it may have been somebody;
-// from then on the book is written to the version alone that the pass has read.
-func (p *pass) rewritten(st State, written *unstructured.Unstructured, locked bool) State {
+// rewritten corrects the book if the server has changed what handlers look at, with a write of nothing but the book.
+// No other client can have written in between.
+func (p *pass) rewritten(st State, written *unstructured.Unstructured) State {
 	found := p.looking(st, written)
 	for _, r := range p.Rules.Readers {
-		was := st.Look.Digest(r.View)
-		if was == found.Look.Digest(r.View) {
-			continue
+		if was := st.Look.Digest(r.View); was != found.Look.Digest(r.View) {
+			p.ledger.Put(r, p.ledger.Entry(r).Corrected(was, found.Look, r))
 		}
-		if !locked {
-			p.ledger.Stamps()
-			return st
-		}
-		p.ledger.Put(r, p.ledger.Entry(r).Corrected(was, found.Look, r))
 	}
 	st.Draft = found
 	return st

@@ -18,16 +18,14 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
-// change is a merge patch. If it is locked, it is valid only for the version that it was made from. Marks:
-// status.observedGeneration in it is the engine's mark.
+// change is a merge patch, valid only for the version that it was made from. Marks: status.observedGeneration in it
+// is the engine's mark.
 type change struct {
-	tree          map[string]any
-	locked, marks bool
+	tree  map[string]any
+	marks bool
 }
 
-func (c change) join(other change) change {
-	return change{tree: overlay(c.tree, other.tree), locked: c.locked || other.locked}
-}
+func (c change) join(other change) change { return change{tree: overlay(c.tree, other.tree)} }
 
 // digest identifies the change together with the current values of the changed fields. It ignores the time in a
 // condition, which is always that of the attempt.
@@ -81,7 +79,7 @@ func (t Target) objectChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks
 	notes := t.notes(o, p, m)
 	for key, was := range m.Spent {
 		if now, found := o.GetAnnotations()[key]; found && now == was {
-			notes, m.Locked = overlay(notes, map[string]any{key: nil}), true
+			notes = overlay(notes, map[string]any{key: nil})
 		}
 	}
 	c := wantedChange(o, p, m, notes)
@@ -96,7 +94,7 @@ func (t Target) objectChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks
 		case note.Text != "":
 			notes[key] = note.Text
 		case o.GetAnnotations()[key] == note.Was:
-			notes[key], m.Locked = nil, true // the cache may be stale, and another value must not be lost
+			notes[key] = nil
 		}
 	}
 	return wantedChange(o, p, m, notes)
@@ -139,7 +137,6 @@ func sweeps(p *dsl.Patch) bool {
 // annotations.
 func wantedChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks, notes map[string]any) change {
 	c := change{tree: lacking(o.Object, plain.ValidMap(p.Object), p.Replaced)}
-	c.locked = m.Locked || len(c.tree) > 0 // so that no change of others is overwritten unseen
 	if len(notes) > 0 {
 		wanted := dsl.NewPatch()
 		wanted.Join(p)
@@ -151,7 +148,7 @@ func wantedChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks, notes map
 	if !changed {
 		return c
 	}
-	return c.join(change{tree: map[string]any{"metadata": map[string]any{"finalizers": list}}, locked: true})
+	return c.join(change{tree: map[string]any{"metadata": map[string]any{"finalizers": list}}})
 }
 
 // statusChange returns the changes of p and m in status that o does not have yet.
@@ -174,8 +171,8 @@ func (t Target) statusChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks
 		fields = t.conditioned(o, fields, wanted, p, m.Mended)
 	}
 	c := change{tree: lacking(status, plain.ValidMap(fields), p.ReplacedStatus)}
-	c.locked, c.marks = len(c.tree) > 0, c.tree["observedGeneration"] != nil && m.Observed > 0
-	if c.locked {
+	c.marks = c.tree["observedGeneration"] != nil && m.Observed > 0
+	if len(c.tree) > 0 {
 		c.tree = map[string]any{"status": c.tree}
 	}
 	return c

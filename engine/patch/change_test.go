@@ -48,23 +48,22 @@ func TestObjectChange(t *testing.T) {
 		object *unstructured.Unstructured
 		marks  Marks
 		want   tree
-		locked bool
 	}{
-		"no wish, no change":                      {object, Marks{}, tree{}, false},
-		"a finalizer joins those of others":       {bare, Marks{Finalizer: finalizer, Add: true}, tree{"metadata": tree{"finalizers": []any{"theirs", finalizer}}}, true},
-		"a finalizer that is there is not added":  {object, Marks{Finalizer: finalizer, Add: true}, tree{}, false},
-		"removing it leaves those of others":      {object, Marks{Finalizer: finalizer, Remove: true}, tree{"metadata": tree{"finalizers": []any{"theirs"}}}, true},
-		"a finalizer that is gone is not removed": {bare, Marks{Finalizer: finalizer, Remove: true}, tree{}, false},
-		"a new state is written":                  {object, Marks{Annotation: "s", State: "new"}, tree{"metadata": tree{"annotations": tree{"s": "new"}}}, false},
-		"the same state is not":                   {object, Marks{Annotation: "s", State: "old"}, tree{}, false},
-		"an empty state is removed":               {object, Marks{Annotation: "s"}, tree{"metadata": tree{"annotations": tree{"s": nil}}}, false},
-		"and not where there is none":             {bare, Marks{Annotation: "s"}, tree{}, false},
+		"no wish, no change":                      {object, Marks{}, tree{}},
+		"a finalizer joins those of others":       {bare, Marks{Finalizer: finalizer, Add: true}, tree{"metadata": tree{"finalizers": []any{"theirs", finalizer}}}},
+		"a finalizer that is there is not added":  {object, Marks{Finalizer: finalizer, Add: true}, tree{}},
+		"removing it leaves those of others":      {object, Marks{Finalizer: finalizer, Remove: true}, tree{"metadata": tree{"finalizers": []any{"theirs"}}}},
+		"a finalizer that is gone is not removed": {bare, Marks{Finalizer: finalizer, Remove: true}, tree{}},
+		"a new state is written":                  {object, Marks{Annotation: "s", State: "new"}, tree{"metadata": tree{"annotations": tree{"s": "new"}}}},
+		"the same state is not":                   {object, Marks{Annotation: "s", State: "old"}, tree{}},
+		"an empty state is removed":               {object, Marks{Annotation: "s"}, tree{"metadata": tree{"annotations": tree{"s": nil}}}},
+		"and not where there is none":             {bare, Marks{Annotation: "s"}, tree{}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := Target{}.objectChange(tt.object, dsl.NewPatch(), tt.marks)
-			if diff := cmp.Diff(tt.want, got.tree); diff != "" || got.locked != tt.locked {
-				t.Errorf("locked %v, change (-want +got):\n%s", got.locked, diff)
+			if diff := cmp.Diff(tt.want, got.tree); diff != "" {
+				t.Errorf("change (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -152,12 +152,3 @@ func TestConditionsThatAreRemovedStayRemoved(t *testing.T) {
 		})
 	}
 }
-
-// TestARemovedNoteHoldsForItsVersion holds that an annotation which another writer has replaced meanwhile is not removed unseen.
-func TestARemovedNoteHoldsForItsVersion(t *testing.T) {
-	o := &unstructured.Unstructured{Object: tree{"metadata": tree{"annotations": tree{"op.dev/children": "c"}}}}
-	marks := Marks{Annotation: "op.dev/state", State: "t", Along: map[string]Note{"op.dev/children": {Was: "c"}}}
-	if got := (Target{}).objectChange(o, dsl.NewPatch(), marks); !got.locked {
-		t.Errorf("change %v is not held to the version that it was worked out from", got.tree)
-	}
-}

@@ -26,8 +26,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/notfound"
 )
 
-// conflictRetries is how often a write that depends on the current lists (finalizers, conditions) is recomputed
-// after a conflict.
+// conflictRetries is how often a write is recomputed after a conflict.
 const conflictRetries = 5
 
 // ErrGone means that the object is gone, or that another object has its name now.
@@ -61,8 +60,6 @@ type Marks struct {
 	Mended    []string
 	// Ready is the condition [dsl.Ready] if the engine sets it; nil leaves it as it is.
 	Ready *metav1.Condition
-	// Locked: the changes are valid only for the version that they were computed from.
-	Locked bool
 	// Observed is the value for status.observedGeneration, the handled generation; zero leaves the field as it is.
 	// If Write itself changes that generation, it sends the new one.
 	Observed int64
@@ -104,8 +101,7 @@ type Target struct {
 	// Ignored identifies changes that the server did not make, from Result.Ignored. They are not sent again while
 	// the object is unchanged.
 	Ignored []uint64
-	// Wrote is called after each request with a resourceVersion: to is from with that write and no other change.
-	// Optional.
+	// Wrote is called after each request: to is from with that write and no other change. Optional.
 	Wrote func(from, to *unstructured.Unstructured)
 	// Generation is the object's generation that handlers saw, for their conditions. Now is the time of
 	// transitions.
@@ -144,9 +140,9 @@ func MarkerOf(marker string, o *unstructured.Unstructured) string {
 // last: after a crash between the two requests, the object must not be marked with changes missing. That is the
 // request to the object, or if the marks are late, the one to its status.
 //
-// Changes of handlers, and lists that others write too (finalizers, conditions), are sent with the version that
-// they were computed from. After a conflict, wish is called again. The error wraps ErrGone if the object is gone,
-// as confirmed by a read; other errors are the server's.
+// Each request has the version that it was computed from, because a cache may be late, and nothing that others have
+// written is overwritten unseen. After a conflict, wish is called again. The error wraps ErrGone if the object is
+// gone, as confirmed by a read; other errors are the server's.
 func Write(ctx context.Context, t Target, wish Wish) (Result, error) {
 	w := writing{to: t, out: Result{Object: t.Object}, wish: wish}
 	w.ask()
@@ -195,9 +191,7 @@ func (w *writing) both(ctx context.Context, late bool) (done bool, err error) {
 // change returns the changes for one of the requests.
 func (w *writing) change(o *unstructured.Unstructured, subresource string) change {
 	if subresource != "" {
-		c := w.to.statusChange(o, w.wanted, w.handled())
-		c.locked = true // the status endpoint of a custom resource does not check the uid
-		return c
+		return w.to.statusChange(o, w.wanted, w.handled())
 	}
 	c := w.to.objectChange(o, w.wanted, w.marks)
 	if !w.to.Subresource {
@@ -288,14 +282,13 @@ func (w *writing) send(ctx context.Context, subresource string, late bool) (done
 // answered takes the server's result of a change.
 func (w *writing) answered(written *unstructured.Unstructured, c change, subresource string) {
 	before := w.out.Object
-	// A change without a version may follow somebody else's change, whose generation was not handled.
-	if m := w.handled(); c.locked && m.Observed > 0 && m.Observed == before.GetGeneration() {
+	if m := w.handled(); m.Observed > 0 && m.Observed == before.GetGeneration() {
 		w.from, w.made = w.marks.Observed, written.GetGeneration()
 	}
 	if len(w.wanted.Retired) > 0 && written.GetManagedFields() == nil {
 		written.SetManagedFields(before.GetManagedFields()) // they say who has set the conditions
 	}
-	if c.locked && w.to.Wrote != nil {
+	if w.to.Wrote != nil {
 		w.to.Wrote(before, written)
 	}
 	w.conflicts = 0
@@ -328,10 +321,8 @@ func (w *writing) refused(ctx context.Context, said error) error {
 }
 
 func (t Target) patch(ctx context.Context, base *unstructured.Unstructured, c change, subresource string) (*unstructured.Unstructured, error) {
-	guard := map[string]any{"uid": string(base.GetUID())}
-	if c.locked {
-		guard["resourceVersion"] = base.GetResourceVersion()
-	}
+	// The status endpoint of a custom resource does not check the uid, but it does check the version.
+	guard := map[string]any{"uid": string(base.GetUID()), "resourceVersion": base.GetResourceVersion()}
 	data, err := plain.AppendJSON(nil, overlay(c.tree, map[string]any{"metadata": guard}))
 	if err != nil {
 		return nil, err
