@@ -186,8 +186,8 @@ func AnnotationAbsent(key string) Option {
 
 // When lets the handler run only while the predicate holds. Until then its children stay as they are, and drift is
 // not reverted. Several predicates must all hold. Changes in the meantime are not lost: the handler runs when the
-// predicate holds. To act on a single change from one value to another, use an if in the handler, which runs for
-// each change.
+// predicate holds. The change that makes it hold runs a handler of creates or updates, too. To act on a single change from
+// one value to another, use an if in the handler, which runs for each change.
 func When(p Predicate) Option {
 	return func(h *Handler) {
 		earlier := h.When

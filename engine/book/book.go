@@ -16,7 +16,6 @@
 package book
 
 import (
-	"fmt"
 	"hash/fnv"
 	"iter"
 	"slices"
@@ -244,7 +243,7 @@ func (b Book) adapted(h Handler, m Moment, older bool) Entry {
 func (e Entry) unstored(h Handler) Entry {
 	switch {
 	case !h.AtTime() || e.FailedFor != dsl.Timer:
-		e.ViewName, e.Handled, e.FailedFor = "", "", ""
+		e.ViewName, e.Handled, e.Unmet, e.FailedFor = "", "", "", ""
 	case e.ViewName != h.View.Name():
 		e.ViewName, e.Handled = h.View.Name(), rerun // the next version of it may not fail
 	}
@@ -255,6 +254,8 @@ func (e Entry) unstored(h Handler) Entry {
 func (b Book) moved(e Entry, h Handler, m Moment) Entry {
 	tree, whole, fields := b.kept.openOnce(m.Look).of(h.ID)
 	switch {
+	case e.Unmet != "": // what changes when its when holds cannot be known from another view
+		e.ViewName, e.Handled, e.Unmet, e.OldDropped, e.Old = h.View.Name(), rerun, "", true, nil
 	case e.Handled != rerun && tree != nil && h.View.within(whole, fields) && !h.View.lacks(e.ViewName):
 		then := NewLook(tree)
 		e.ViewName, e.Handled, e.Old = h.View.Name(), then.Digest(h.View), nil
@@ -269,40 +270,6 @@ func (b Book) moved(e Entry, h Handler, m Moment) Entry {
 	return e
 }
 
-// Old returns what a handler handled last; nil if it is not kept. The error says that it is kept, and cannot be
-// read, or is too large for the look's object.
-func (b Book) Old(h Handler, look *Look) (map[string]any, error) {
-	e, _ := b.of(h)
-	nothing := map[string]any{}
-	switch {
-	case e.Old != nil || !h.Old || e.OldDropped || e.Handled == "":
-		return e.Old, nil
-	case e.Handled == NewLook(nothing).Digest(h.View):
-		return nothing, nil // the digest of an empty view is enough
-	case b.text == "":
-		return nil, nil
-	}
-	stored, err := parse(b.text)
-	if err != nil {
-		return nil, err
-	}
-	stored = stored.renamed([]Handler{h}) // the text may have an earlier id
-	was, _ := stored.Entry(h.ID)
-	kept, err := stored.kept.open(look)
-	if err != nil {
-		return nil, fmt.Errorf("decoding what handlers have handled: %w", err)
-	}
-	tree, whole, fields := kept.of(h.ID)
-	if tree == nil || !h.View.within(whole, fields) && was.ViewName != h.View.Name() {
-		return nil, nil
-	}
-	then := NewLook(tree)
-	if e.Handled != rerun && then.Digest(h.View) != e.Handled {
-		return nil, nil // it is from another time
-	}
-	return then.Kept(h.View), nil
-}
-
 // Passed reports whether status.observedGeneration is newer than the book, so that the book is void.
 func (b Book) Passed(observed int64) bool { return b.Counted && b.Generation < observed }
 
@@ -312,7 +279,7 @@ func (b Book) Stored(text string) Book {
 	b.entries = slices.Clone(b.entries)
 	for i, n := range b.entries {
 		e := n.entry()
-		e.Old, e.Implied = nil, false
+		e.Old, e.OldUnmet, e.Implied = nil, nil, false
 		b.entries[i] = entryOf(n.id, e)
 	}
 	return b
@@ -326,7 +293,7 @@ func (b Book) Mark(handlers []Handler) string {
 	return b.sum(handlers, func(h Handler, e Entry) []string {
 		t := e.lastingTry(h)
 		return []string{
-			e.ViewName, e.Handled, string(e.FailedFor), e.Deletion, string(t.Cause), t.View, strconv.Itoa(t.Attempts), strconv.Itoa(t.Step),
+			e.ViewName, e.Handled, e.Unmet, string(e.FailedFor), e.Deletion, string(t.Cause), t.View, strconv.Itoa(t.Attempts), strconv.Itoa(t.Step),
 			strconv.FormatBool(t.Done), strconv.FormatBool(t.Waiting), strconv.FormatInt(t.Due.Unix(), 10),
 			t.Parts.Mark(), e.at(),
 		}
@@ -367,7 +334,7 @@ func (b Book) Outcomes(handlers []Handler) string {
 	return b.sum(handlers, func(h Handler, e Entry) []string {
 		var out []string
 		if e.Handled != "" {
-			out = []string{e.ViewName, e.Handled, string(e.FailedFor)}
+			out = []string{e.ViewName, e.Handled, e.Unmet, string(e.FailedFor)}
 		}
 		if at := e.at(); at != "" {
 			out = append(out, at)

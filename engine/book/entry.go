@@ -19,6 +19,9 @@ type Entry struct {
 	// Handled is the digest of the view that the handler handled last, by success or by failing for good; empty if
 	// it has handled nothing.
 	Handled string `json:"seen,omitempty"`
+	// Unmet is the digest of the view when the handler's when last did not hold; empty if it is Handled, and if the handler has
+	// succeeded since.
+	Unmet string `json:"unmet,omitempty"`
 	// FailedFor is the cause if the handler failed for good with Handled; empty after a success.
 	FailedFor dsl.Cause `json:"lost,omitempty"`
 	// Try is the handler's current work, or the work that it failed for good with.
@@ -38,13 +41,13 @@ type Entry struct {
 	// OldDropped: the old state is not kept, even if the text has one.
 	OldDropped bool `json:"-"`
 	// Old is the state that the handler handled last, for handlers that use it. Nil if it is not kept, and if it is
-	// in the text of the book.
-	Old map[string]any `json:"-"`
+	// in the text of the book. OldUnmet is the same for Unmet.
+	Old, OldUnmet map[string]any `json:"-"`
 }
 
 // rests reports whether the entry only says what its handler handled or found last.
 func (e Entry) rests() bool {
-	return e.At.IsZero() && e.FailedFor == "" && e.Deletion == "" && e.Old == nil && !e.NewHandler && !e.NewObject && !e.Implied && !e.OldDropped && e.Try == Record{}
+	return e.At.IsZero() && e.FailedFor == "" && e.Deletion == "" && e.Unmet == "" && e.Old == nil && !e.NewHandler && !e.NewObject && !e.Implied && !e.OldDropped && e.Try == Record{}
 }
 
 // Facts are the inputs for evaluating an entry.
@@ -127,7 +130,7 @@ func (e Entry) dueByEdge(h *dsl.Handler, f Facts) dsl.Cause {
 		return ""
 	case e.Handled == "" && h.On(dsl.Create) && f.Present:
 		return dsl.Create
-	case e.Handled == "" || e.Handled == f.Now && !e.halfway(f.Now):
+	case e.Handled == "" || !e.differs(f.Now):
 		return ""
 	case h.On(dsl.Update):
 		return dsl.Update
@@ -135,6 +138,12 @@ func (e Entry) dueByEdge(h *dsl.Handler, f Facts) dsl.Cause {
 		return dsl.Create // the reason of the failure may be mended
 	}
 	return ""
+}
+
+// differs reports whether the view differs from what the handler handled last, or from what it looked at when its when last did
+// not hold. So does a view for which the handler has to undo what it has begun.
+func (e Entry) differs(now string) bool {
+	return e.Handled != now || e.Unmet != "" && e.Unmet != now || e.halfway(now)
 }
 
 func (e Entry) dueByLevel(f Facts) dsl.Cause {
@@ -230,6 +239,7 @@ func (e Entry) End(v View, after string, kept map[string]any) Entry {
 		return e
 	}
 	e.ViewName, e.Handled, e.NewHandler, e.AsFound, e.OldDropped, e.Old, e.FailedFor = v.Name(), after, false, false, false, kept, ""
+	e.Unmet, e.OldUnmet = "", nil
 	if e.Try.Failed {
 		e.FailedFor = e.Try.Cause
 	} else {
@@ -251,6 +261,24 @@ func (e Entry) Living() Entry {
 func (e Entry) FilteredOut() Entry {
 	if e.Handled != "" {
 		e.Handled = rerun
+	}
+	return e
+}
+
+// NotMet returns the entry of a handler whose when does not hold for the object of the look. What it handled last is kept, so that
+// it catches up when its when holds.
+func (e Entry) NotMet(h Handler, look *Look) Entry {
+	now := look.Digest(h.View)
+	switch {
+	case e.Handled == "" || e.Unmet == now:
+		return e // it has yet to run for the first time, or this is known
+	case e.Handled == now:
+		e.Unmet, e.OldUnmet = "", nil
+		return e
+	}
+	e.Unmet, e.OldUnmet = now, nil
+	if h.Old {
+		e.OldUnmet = look.Kept(h.View)
 	}
 	return e
 }
@@ -314,7 +342,7 @@ func (e Entry) Introduce(h Handler, look *Look, known, making bool) Entry {
 // Start returns the entry of a handler that takes the object's current state as given.
 func (e Entry) Start(h Handler, look *Look, implied bool) Entry {
 	e.ViewName, e.Handled, e.Implied, e.NewHandler, e.OldDropped, e.Old = h.View.Name(), look.Digest(h.View), implied, false, false, nil
-	e.NewObject = false
+	e.NewObject, e.Unmet, e.OldUnmet = false, "", nil
 	return e
 }
 
@@ -332,7 +360,7 @@ func Observed(h Handler, look *Look, observed, now int64) Entry {
 // view, and has begun no other work.
 func (e Entry) CoveredByGeneration(h Handler, look *Look) bool {
 	made := e.Handled != "" && !h.On(dsl.Update) // a handler of creates ignores later changes
-	return (made || e.Handled == look.Digest(h.View)) && e.FailedFor == "" && e.lastingTry(h).Cause == ""
+	return (made || e.Handled == look.Digest(h.View)) && e.Unmet == "" && e.FailedFor == "" && e.lastingTry(h).Cause == ""
 }
 
 // Corrected returns the entry of a handler whose changes the server dropped or rewrote. Wanted is the digest of its

@@ -24,11 +24,15 @@ type essences struct {
 	Fields []string       `json:"fields,omitempty"`
 	// Olds are the states that other handlers have handled, by handler.
 	Olds map[string]map[string]any `json:"olds,omitempty"`
-	// Without are the handlers for which nothing is kept.
+	// Without are the handlers for which nothing is kept. In both, an id with [unmet] behind it is for the state in which the
+	// handler's when last did not hold.
 	Without []string `json:"without,omitempty"`
 	// Packed is Old and Olds, compressed.
 	Packed string `json:"packed,omitempty"`
 }
+
+// unmet follows the id of a handler; ids do not have it.
+const unmet = "?"
 
 // sealed are essences in their text form. Few passes need them, and whoever may edit the object can make them a
 // thousand times as large as the text. So they are decoded on demand, and only up to a size in proportion to the
@@ -159,43 +163,65 @@ func (x *essences) renamed(was, id string) *essences {
 		return nil
 	}
 	out := *x
-	if own, has := x.Olds[was]; has {
-		out.Olds = maps.Clone(x.Olds)
-		out.Olds[id] = own
-	}
-	if slices.Contains(x.Without, was) {
-		out.Without = append(slices.Clone(x.Without), id)
+	out.Olds, out.Without = maps.Clone(x.Olds), slices.Clone(x.Without)
+	for _, of := range []string{"", unmet} {
+		if own, has := x.Olds[was+of]; has {
+			out.Olds[id+of] = own
+		}
+		if slices.Contains(x.Without, was+of) {
+			out.Without = append(out.Without, id+of)
+		}
 	}
 	return &out
 }
 
+// kept is a state that is kept for a handler, with its id in [essences]. The tree is nil if the state is not known any more.
+type kept struct {
+	id   string
+	view View
+	tree map[string]any
+}
+
 // gather collects the states to keep for handlers.
 func (b Book) gather(handlers []Handler, look *Look) (x essences) {
-	trees := make([]map[string]any, len(handlers))
-	for i, h := range handlers {
+	var all []kept
+	for _, h := range handlers {
+		e, _ := b.of(h)
 		if !h.Old {
 			continue
 		}
-		if e, _ := b.of(h); e.Handled == look.Digest(h.View) {
-			trees[i] = look.Kept(h.View)
-		} else {
-			trees[i], _ = b.Old(h, look) // an unreadable state is dropped; the handler's last run reported it
+		all = append(all, b.keep(h, h.ID, e.Handled, e.Old, look))
+		if e.Unmet != "" {
+			all = append(all, b.keep(h, h.ID+unmet, e.Unmet, e.OldUnmet, look))
 		}
-		x.lay(h.View, trees[i])
 	}
-	for i, h := range handlers {
+	for _, one := range all {
+		x.lay(one.view, one.tree)
+	}
+	for _, one := range all {
 		switch {
-		case !h.Old || trees[i] != nil && x.serves(h.View, trees[i]):
-		case trees[i] == nil:
-			x.Without = append(x.Without, h.ID)
-		default:
+		case one.tree == nil:
+			x.Without = append(x.Without, one.id)
+		case !x.serves(one.view, one.tree):
 			if x.Olds == nil {
 				x.Olds = map[string]map[string]any{}
 			}
-			x.Olds[h.ID] = trees[i]
+			x.Olds[one.id] = one.tree
 		}
 	}
 	return x
+}
+
+// keep returns the state to keep with a digest. An unreadable state is dropped; the handler's last run reported it.
+func (b Book) keep(h Handler, id, digest string, inEntry map[string]any, look *Look) kept {
+	if digest == look.Digest(h.View) {
+		return kept{id, h.View, look.Kept(h.View)}
+	}
+	if e, _ := b.of(h); e.OldDropped {
+		return kept{id: id, view: h.View}
+	}
+	tree, _ := b.state(h, id, digest, inEntry, look)
+	return kept{id, h.View, tree}
 }
 
 // lay adds a handler's state to that of most handlers.
@@ -220,6 +246,55 @@ func (x essences) serves(v View, tree map[string]any) bool {
 		return false
 	}
 	return reflect.DeepEqual(NewLook(x.Old).Kept(v), tree)
+}
+
+// Old returns the state with which a handler compares the object: what it handled last. If the object is like that again, it is
+// the state in which its when last did not hold. Nil means that it is not kept. The error says that it is kept, and cannot
+// be read, or is too large for the look's object.
+func (b Book) Old(h Handler, look *Look) (map[string]any, error) {
+	e, _ := b.of(h)
+	if !h.Old || e.OldDropped {
+		return nil, nil
+	}
+	old, err := b.state(h, h.ID, e.Handled, e.Old, look)
+	now := look.Digest(h.View)
+	if e.Unmet != "" && (e.Handled == now || old != nil && NewLook(old).Digest(h.View) == now) {
+		return b.state(h, h.ID+unmet, e.Unmet, e.OldUnmet, look)
+	}
+	return old, err
+}
+
+// state returns a state that is kept for a handler: that of the entry, or the one that the text has under an id. Digest is that
+// of the handler's view of it.
+func (b Book) state(h Handler, id, digest string, inEntry map[string]any, look *Look) (map[string]any, error) {
+	nothing := map[string]any{}
+	switch {
+	case inEntry != nil || digest == "":
+		return inEntry, nil
+	case digest == NewLook(nothing).Digest(h.View):
+		return nothing, nil // the digest of an empty view is enough
+	case b.text == "":
+		return nil, nil
+	}
+	stored, err := parse(b.text)
+	if err != nil {
+		return nil, err
+	}
+	stored = stored.renamed([]Handler{h}) // the text may have an earlier id
+	was, _ := stored.Entry(h.ID)
+	kept, err := stored.kept.open(look)
+	if err != nil {
+		return nil, fmt.Errorf("decoding what handlers have handled: %w", err)
+	}
+	tree, whole, fields := kept.of(id)
+	if tree == nil || !h.View.within(whole, fields) && was.ViewName != h.View.Name() {
+		return nil, nil
+	}
+	then := NewLook(tree)
+	if digest != rerun && then.Digest(h.View) != digest {
+		return nil, nil // it is from another time
+	}
+	return then.Kept(h.View), nil
 }
 
 // trees are the part of essences that is compressed.

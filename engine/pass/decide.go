@@ -66,15 +66,16 @@ func (p *pass) noTurn(r book.Handler, c dsl.Cause, m appointment) (why Why, none
 	return Why{}, false
 }
 
-// entry returns a handler's entry in the book. Where the handler begins with the object, the entry has the object as it is. Where
-// its filter fails, it begins, too: a change that comes before the answer may be one for it. The filter is asked until it answers.
+// entry returns a handler's entry in the book. If the handler begins with the object, the entry has the object as it is. Its when
+// need not hold for that: the change that makes it true is one for the handler. A when that fails is asked until it answers.
 func (p *pass) entry(st State, r book.Handler) book.Entry {
 	e := p.ledger.Entry(r)
 	unanswered := e.AsFound && p.memory.Filters.Of(r.Handler) != ""
 	if p.Deletion != "" || !e.NewHandler && !unanswered {
 		return e
 	}
-	if a := p.sees(st.Draft, r, dsl.Update); e.NewHandler && (a.Holds || a.Err != nil && !a.Unread && !e.NewObject) {
+	a := p.sees(st.Draft, r, dsl.Update)
+	if e.NewHandler && (a.Holds || !e.NewObject && filter.Chooses(r.Handler, st.Current)) {
 		e = e.Introduce(r, st.Look, p.ledger.Known(), p.othersMake(st, r))
 	}
 	return e

@@ -132,6 +132,9 @@ func (p *pass) matches(ctx context.Context, st State, j *Job) (State, filter.Ans
 	if j.Reader.Level() && (!j.Cause.FromClock() || j.Cause == dsl.Again) {
 		e = e.FilteredOut()
 	}
+	if j.Reader.Stores() && p.Deletion == "" && a.Err == nil && filter.Chooses(j.Reader.Handler, st.Current) {
+		e = e.NotMet(j.Reader, st.Look)
+	}
 	p.ledger.Put(j.Reader, e)
 	if a.Err == nil {
 		st = p.sayFiltered(ctx, st, j)

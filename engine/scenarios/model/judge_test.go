@@ -146,7 +146,7 @@ func (m *model) judgeCause(c craft, r *dsl.Request, was *conduct) {
 	if r.Cause != dsl.Update || m.soft || was.bare || m.mode.observed {
 		return
 	}
-	if r.Old == nil || !was.handled[c.look(r.Old)] {
+	if unmet := c.asks() && was.handled[c.look(r.Object.Object)]; r.Old == nil || !was.handled[c.look(r.Old)] && !unmet {
 		m.fault("%s gets %s as old, and has handled %v", c.id, m.oldOf(c, r), slices.Sorted(maps.Keys(was.handled)))
 	}
 }
@@ -222,8 +222,14 @@ func (m *model) restsLife(uid types.UID, l *lifetime) {
 		m.fault("%s has a state that is not needed", l.name)
 	}
 	for _, c := range m.program {
-		if c.kind != "delete" && c.sees(o.Object) && !m.blocked(c, l, o) {
+		switch r := l.records[c.id]; {
+		case c.kind == "delete":
+		case !c.sees(o.Object) && c.asks():
+			r.unmet, r.unmetAt = c.look(o.Object), m.calls
+			r.bare = r.bare || m.soft // what it wanted may have been dropped, and so what it handled
+		case c.sees(o.Object) && !m.blocked(c, l, o):
 			m.restsHandler(c, l, o)
+			r.unmet = ""
 		}
 	}
 }
@@ -249,6 +255,9 @@ func (m *model) restsHandler(c craft, l *lifetime, o *unstructured.Unstructured)
 	kept := c.kind == "create" && len(r.handled) > 0 && (!failed || absent)
 	if !r.unknown && !r.handled[view] && !nothing && !kept {
 		m.fault("%s of %s is at rest, and has handled %v, and not %s", c.id, l.name, slices.Sorted(maps.Keys(r.handled)), view)
+	}
+	if ran := r.last != nil && r.last.at > r.unmetAt; r.unmet != "" && r.unmet != view && !ran && !m.excused {
+		m.fault("%s of %s is at rest, its when holds, and it has not run for the change from %s to %s", c.id, l.name, r.unmet, view)
 	}
 	if r.last != nil && !r.last.final && !r.last.doubted && !m.excused && !r.unknown && !absent {
 		m.fault("%s of %s has given up", c.id, l.name)

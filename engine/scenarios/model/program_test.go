@@ -75,6 +75,11 @@ func (c craft) causes() []dsl.Cause {
 	}[c.kind]
 }
 
+// asks: it has a when, and runs for updates.
+func (c craft) asks() bool {
+	return (c.filter == "red" || c.filter == "shaky") && c.edge() && c.kind != "create"
+}
+
 // sees reports whether its filter holds.
 func (c craft) sees(o map[string]any) bool {
 	switch c.filter {

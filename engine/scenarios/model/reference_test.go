@@ -39,6 +39,10 @@ type conduct struct {
 	again bool
 	// truths are the objects that it has handled.
 	truths []map[string]any
+	// unmet is what it looked at when the object was at rest and its when did not hold; empty for none. UnmetAt is how many calls
+	// there were before that.
+	unmet   string
+	unmetAt int
 }
 
 // called is one attempt.
@@ -123,8 +127,8 @@ func (m *model) replaced(name, text string) {
 	}
 }
 
-// averted notes that level-triggered handlers do not see an object, so they may run when they see it again. The
-// lock is held.
+// averted notes that handlers do not see an object which may run when they see it again: level-triggered ones, and those whose when
+// does not hold. The lock is held.
 func (m *model) averted(name string) {
 	o := m.Get(scene.Foos, "default", name)
 	if o == nil {
@@ -132,7 +136,7 @@ func (m *model) averted(name string) {
 	}
 	if l := m.lives[o.GetUID()]; l != nil {
 		for _, c := range m.program {
-			l.records[c.id].again = l.records[c.id].again || c.kind == "level" && !c.sees(o.Object)
+			l.records[c.id].again = l.records[c.id].again || (c.kind == "level" || c.asks()) && !c.sees(o.Object)
 		}
 	}
 }
@@ -143,7 +147,7 @@ func (l *lifetime) forget(p program) {
 			r.last.doubted = true
 		}
 		if c, found := p.find(id); found && c.edge() {
-			r.unknown, r.bare = true, true
+			r.unknown, r.bare, r.unmet = true, true, ""
 		}
 	}
 }
@@ -235,7 +239,7 @@ func (l *lifetime) meet(was, is program) {
 			if r == nil || !known {
 				r = &conduct{handled: map[string]bool{}}
 			}
-			r.unknown, r.bare = c.edge(), true
+			r.unknown, r.bare, r.unmet = c.edge(), true, ""
 		case r.bare && c.edge():
 			r.unknown = true
 		}

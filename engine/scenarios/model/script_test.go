@@ -80,7 +80,7 @@ func newScript(r *rand.Rand, d mode, p program) []step {
 	versions := []program{p}
 	for i := range 6 + r.IntN(12) {
 		s := step{
-			what: pick(r, "edit", "edit", "edit", "edit", "there and back", "there and back unseen", "edits unseen", "edit and crash", "edit, and the answer is lost",
+			what: pick(r, "edit", "edit", "edit", "edit", "there and back", "there and back unseen", "blue for a while", "edits unseen", "edit and crash", "edit, and the answer is lost",
 				"edit, and writes fail", "edit while a handler runs", "edit while a handler runs, and a listing", "edits unseen until a listing", "edit, and replace by what was", "export", "replace", "replace", "copy", "delete", "restore", "create",
 				"rest", "rest", "rest", "restart", "kill", "stop", "start", "start", "wait", "wait", "upgrade", "upgrade", "roll back"),
 			name: pick(r, "one", "one", "two"), edit: newEdit(r),
@@ -189,6 +189,11 @@ func (m *model) playEdit(s step, o *unstructured.Unstructured) {
 		m.edit(s.name, s.edit)
 		m.Settle()
 		m.edit(s.name, back)
+	case "blue for a while":
+		m.edit(s.name, edit{"spec.color", "blue"})
+		m.Settle()
+		m.rest()
+		m.edit(s.name, edit{"spec.color", "red"})
 	case "edit, and replace by what was":
 		was := exported(o)
 		m.edit(s.name, s.edit)
