@@ -76,6 +76,8 @@ type run struct {
 	at      time.Time
 	handler string
 	cause   dsl.Cause
+	// again: an earlier attempt has failed.
+	again bool
 }
 
 // String is the attempt for people.
@@ -115,10 +117,10 @@ func (j *journal) fails(name string, s stub) bool {
 }
 
 // ran notes an attempt of a handler.
-func (j *journal) ran(handler string, c dsl.Cause) {
+func (j *journal) ran(handler string, r *dsl.Request) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.runs = append(j.runs, run{time.Now(), handler, c})
+	j.runs = append(j.runs, run{time.Now(), handler, r.Cause, r.Attempt > 1})
 }
 
 // ranSoFar returns the attempts so far.
@@ -140,12 +142,17 @@ func (j *journal) activity() (n int) {
 	return n
 }
 
-// excused reports whether a handler that time makes run has run right before a moment, or a workload has changed.
-func (j *journal) excused(at time.Time) bool {
+// excused reports whether right before a moment a handler ran that time makes run, a handler was tried again that is expected to
+// fail, or a workload changed.
+func (j *journal) excused(at time.Time, failing map[string]string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	before := func(t time.Time) bool { return !t.After(at) && at.Sub(t) < pause }
-	return slices.ContainsFunc(j.runs, func(r run) bool { return r.timed() && before(r.at) }) || slices.ContainsFunc(j.others, before)
+	mayWrite := func(r run) bool {
+		_, expected := failing[r.handler]
+		return before(r.at) && (r.timed() || r.again && expected)
+	}
+	return slices.ContainsFunc(j.runs, mayWrite) || slices.ContainsFunc(j.others, before)
 }
 
 // other notes that somebody else has written.
@@ -174,6 +181,20 @@ func (j *journal) logged(e logmark.Entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.lines = append(j.lines, l)
+}
+
+// lastError returns the error of a handler as the log has it last, or nothing. A report of the engine only has its beginning.
+func (j *journal) lastError(t trouble) string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, l := range slices.Backward(j.lines) {
+		parts := []string{l.text("resource"), l.text("namespace"), l.text("name")}
+		object := strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "/")
+		if l.text("handler") == t.handler && object == t.object && l.text("error") != "" && l.text("sameAs") == "" {
+			return l.text("error")
+		}
+	}
+	return ""
 }
 
 // text returns a value of a line as text; empty if it has none.

@@ -197,7 +197,7 @@ func (p *program) watch() {
 		if fn := h.Func; fn != nil {
 			h.Func = func(ctx context.Context, r *dsl.Request) error {
 				if j := journalOf(ctx); j != nil {
-					j.ran(h.ID, r.Cause)
+					j.ran(h.ID, r)
 				}
 				p.covered.ran(name)
 				return fn(ctx, r)

@@ -4,6 +4,7 @@
 package cases
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -66,13 +67,13 @@ func (r *runner) loops(since int) bool {
 }
 
 // writesWithin lets time pass, and returns the writes meanwhile, without those that follow from
-// handlers that time makes run, and from workloads. The text has the handlers that ran.
+// handlers that time makes run, from retries of handlers that are expected to fail, and from workloads. The text has the handlers that ran.
 func (r *runner) writesWithin(d time.Duration) (writes []enginetest.Write, handlers string) {
 	r.collect()
 	before, ran := len(r.writes), r.journal.ranSoFar()
 	r.cluster.Advance(d)
 	r.collect()
-	writes = slices.DeleteFunc(slices.Clone(r.writes[before:]), func(w enginetest.Write) bool { return r.journal.excused(w.At) })
+	writes = slices.DeleteFunc(slices.Clone(r.writes[before:]), func(w enginetest.Write) bool { return r.journal.excused(w.At, r.expected) })
 	return writes, "\n" + titled("handlers that ran", r.journal.ranSoFar()[len(ran):])
 }
 
@@ -161,8 +162,9 @@ func (r *runner) expectFailing(e *expectation) {
 		var said []string
 		for _, t := range now {
 			if t.handler == handler {
-				found = found || strings.Contains(t.message, words)
-				said = append(said, "  "+t.message)
+				message := cmp.Or(r.journal.lastError(t), t.message)
+				found = found || strings.Contains(message, words) || strings.Contains(t.message, words)
+				said = append(said, "  "+message)
 			}
 		}
 		at := e.at.Key("failing").Key(handler)
