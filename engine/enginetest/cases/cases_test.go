@@ -52,6 +52,17 @@ func TestWhatIsWrongIsTold(t *testing.T) {
 		"an expression is false": {
 			`expect: {cel: 'orders["one"].spec.title == "Coffee"'}`, []string{`this is false: orders["one"].spec.title == "Coffee"`},
 		},
+		"an expression about metadata is false": {
+			`expect: {objects: {orders/one: 'self.metadata.name == "two" || self.metadata.?labels.a.hasValue()'}}`,
+			[]string{"\n    self.metadata.name is \"one\"\n    self.metadata.?labels.a.hasValue() is false\n    self.metadata.labels is not set\n    spec:\n      title: Tea"},
+		},
+		"an expression about the metadata of a named object is false": {
+			`expect: {cel: 'orders["one"].metadata.name == "two"'}`, []string{"\n    orders.one.metadata.name is \"one\"\n    orders/one:\n      spec:"},
+		},
+		"an expression about an object that has nothing but metadata is false": {
+			"steps: [{create: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}}]\n  expect: {objects: {configmaps/a: self.metadata.name == 'b'}}",
+			[]string{"self.metadata.name is \"a\"\n    (nothing but metadata)"},
+		},
 		"an expression about many objects is false": {
 			"steps: [{apply: [" + many + "]}]\n  expect: {cel: configmaps.size() == 0}", []string{"    configmaps: a0, a1, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a2, a20, a21, a22, a23, a24, a25, a26, and 16 more"},
 		},
@@ -78,7 +89,7 @@ func TestWhatIsWrongIsTold(t *testing.T) {
 		},
 		"a handler does not fail": {"expect: {failing: {mail: never}}", []string{"handler mail does not fail"}},
 		"an expression never becomes true": {
-			"steps: [{until: orders.size() == 2, within: 1m}]", []string{"within 1m0s it does not become true: orders.size() == 2\n    it is false\n    orders: one"},
+			"steps: [{until: orders.size() == 2, within: 1m}]", []string{"within 1m0s it does not become true: orders.size() == 2\n    it is false\n    orders.size() is 1\n    orders: one"},
 		},
 		"an object never becomes ready": {"steps: [{ready: deployments/one}]", []string{"within 1h0m0s it does not become ready: deployments/one\n    it does not exist; there are no deployments"}},
 		"a step is refused":             {"steps: [{delete: pods/a}]", []string{`pods "a" not found`}},
@@ -185,6 +196,9 @@ func TestFaultsOfFiles(t *testing.T) {
 		"a boolean of kubectl":      {"given: {apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {b: yes}}}\ncases: [{name: a}]", "a_test.yaml:1:74: given.metadata.labels.b: kubectl reads yes as true: write true, or put it in quotes"},
 		"a key that is a boolean":   {"cases: [{name: a, steps: [{apply: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {off: '1'}}]}]}]", "cases[0].steps[0].apply[0].data.off: kubectl reads off as false: write false, or put it in quotes"},
 		"a patch to a boolean":      {"cases: [{name: a, steps: [{refused: patch, patch: {pods/a: {data: {k: y}}}}]}]", "data.k: kubectl reads y as true"},
+		"a time without a zone":     {"now: 2026-03-29T01:30:00\ncases: [{name: a}]", `a_test.yaml:1:6: now: want a time as in 2026-03-29T01:30:00+01:00, found the text "2026-03-29T01:30:00"`},
+		"a time before the clock":   {"cases: [{name: a, now: 1999-12-31T23:59:59Z}]", "a_test.yaml:1:24: cases[0].now: want a time from 2000 to 2199"},
+		"a time without end":        {"cases: [{name: a, now: 2200-01-01T00:00:00Z}]", "cases[0].now: want a time from 2000 to 2199"},
 		"two documents":             {"cases: [{name: a}]\n---\ncases: [{name: b}]", "a_test.yaml:3:1: a file of cases has one document"},
 	}
 	for name, tt := range tests {

@@ -89,7 +89,7 @@ func (r *runner) expectObject(at form.Path, name string, want any) {
 		if holds, err := r.holds(e, o); err != nil {
 			r.fail(at, fmt.Sprintf("%s: %s has no answer", name, text), err.Error())
 		} else if !holds {
-			r.fail(at, fmt.Sprintf("%s: this is false: %s", name, text), shownObject(o))
+			r.fail(at, fmt.Sprintf("%s: this is false: %s", name, text), strings.Join(append(r.deciding(e, o), shownObject(o)), "\n"))
 		}
 	case !has(o.Object, want):
 		r.fail(at, name+" is not as expected (- expected, + found)", difference(o.Object, want), edits(at, o.Object, want)...)
@@ -109,6 +109,9 @@ func shownObject(o *unstructured.Unstructured) string {
 	tree := maps.Clone(o.Object)
 	for _, key := range []string{"metadata", "apiVersion", "kind"} {
 		delete(tree, key)
+	}
+	if len(tree) == 0 {
+		return "(nothing but metadata)"
 	}
 	data, err := yaml.Marshal(tree)
 	if err != nil {
@@ -248,9 +251,9 @@ func (r *runner) expectTrue(at form.Path, text string) {
 	}
 	holds, err := r.holds(e, nil)
 	if err != nil {
-		r.fail(at, "this has no answer: "+text, err.Error()+"\n"+r.mentioned(text))
+		r.fail(at, "this has no answer: "+text, err.Error()+"\n"+r.mentioned(e, text))
 	} else if !holds {
-		r.fail(at, "this is false: "+text, r.mentioned(text))
+		r.fail(at, "this is false: "+text, r.mentioned(e, text))
 	}
 }
 

@@ -61,6 +61,27 @@ func (r *runner) variables() (out []string) {
 
 // holds evaluates an expression. Self is an object that it is about, or nil.
 func (r *runner) holds(p *expr.Program, self *unstructured.Unstructured) (bool, error) {
+	scope, err := r.scope(p, self)
+	if err != nil {
+		return false, err
+	}
+	return p.Bool(scope)
+}
+
+// deciding has a line for each part of an expression that decided its answer.
+func (r *runner) deciding(p *expr.Program, self *unstructured.Unstructured) (out []string) {
+	scope, err := r.scope(p, self)
+	if err != nil {
+		return nil
+	}
+	for _, v := range p.Explain(scope, false).Values {
+		out = append(out, v.Text+" is "+v.Value)
+	}
+	return out
+}
+
+// scope is what an expression sees.
+func (r *runner) scope(p *expr.Program, self *unstructured.Unstructured) (expr.Scope, error) {
 	vars := map[string]any{}
 	for _, name := range r.variables() {
 		if !p.Uses(name) {
@@ -68,14 +89,14 @@ func (r *runner) holds(p *expr.Program, self *unstructured.Unstructured) (bool, 
 		}
 		all, err := r.all(name)
 		if err != nil {
-			return false, err
+			return expr.Scope{}, err
 		}
 		vars[name] = all
 	}
 	if self == nil {
 		self = &unstructured.Unstructured{Object: map[string]any{}}
 	}
-	return p.Bool(expr.Scope{Subject: &dsl.Subject{Object: self}, Vars: vars})
+	return expr.Scope{Subject: &dsl.Subject{Object: self}, Vars: vars}, nil
 }
 
 // all returns the objects of a resource by their names; those in other namespaces than default have it before a slash.
@@ -98,9 +119,10 @@ func (r *runner) all(name string) (map[string]any, error) {
 
 var mention = regexp.MustCompile(`\b([a-z]+)\["([^"]+)"\]`)
 
-// mentioned shows the objects that an expression names, and which there are of the resources that it names.
-func (r *runner) mentioned(text string) string {
-	var out []string
+// mentioned shows the parts of an expression that decided, the objects that it names, and which there are of the resources that it
+// names.
+func (r *runner) mentioned(p *expr.Program, text string) string {
+	out := r.deciding(p, nil)
 	for _, m := range mention.FindAllStringSubmatch(text, -1) {
 		name := m[1] + "/" + m[2]
 		if p, err := r.place(name); err == nil {

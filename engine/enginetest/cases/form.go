@@ -14,6 +14,7 @@ import (
 type document struct {
 	Config form.Texts `yaml:"config" doc:"The operator under test: a file or a directory beside this file, or several. Default: the directory of this file."`
 	Needs  form.Texts `yaml:"needs" doc:"Go functions without which the cases show nothing. A program that lacks one skips the cases, for it would call a stub."`
+	Now    moment     `yaml:"now" default:"2000-01-01T00:00:00Z" doc:"The time at which each case begins, as in 2026-03-29T01:30:00+01:00. It is virtual."`
 	Given  objects    `yaml:"given" doc:"Objects that are there before each case begins."`
 	Cases  []Case     `yaml:"cases" required:"true" doc:"The cases. Each has a cluster of its own."`
 }
@@ -21,6 +22,7 @@ type document struct {
 // Case is a case of a file.
 type Case struct {
 	Name      string           `yaml:"name" required:"true" doc:"What the case shows, in a sentence."`
+	Now       moment           `yaml:"now" doc:"The time at which the case begins. Default: that of the file."`
 	Given     objects          `yaml:"given" doc:"Objects that are there before the operator starts, as a list, or files with them. CRDs beside the operator are always there."`
 	Functions map[string]stub  `yaml:"functions" doc:"What Go functions do instead of their code, by name. Functions that the program lacks succeed and do nothing without it."`
 	Workloads map[string]stage `yaml:"workloads" doc:"What becomes of workloads, by name, as in deployments/web or pods/*. All others become ready at once."`

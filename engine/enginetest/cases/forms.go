@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"gopkg.in/yaml.v3"
 
@@ -18,6 +19,7 @@ import (
 var (
 	_ form.Form = (*objects)(nil)
 	_ form.Form = (*step)(nil)
+	_ form.Form = (*moment)(nil)
 	_ form.Form = (*condition)(nil)
 )
 
@@ -101,6 +103,33 @@ func (o *objects) DescribeForm(*form.Describer) *form.Schema {
 		{Type: "object", Required: []string{"apiVersion", "kind", "metadata"}},
 	}
 	return &form.Schema{Called: "object, file, or list of these", OneOf: append(one, &form.Schema{Type: "array", Items: &form.Schema{OneOf: one}})}
+}
+
+// moment is a time on the clock of a case. Its zero value is the beginning of the clock.
+type moment time.Time
+
+// latest is the year in which no clock of a case may begin: timers end some decades after it.
+const latest = 2200
+
+// ReadForm reads a time with its zone.
+func (m *moment) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
+	read, err := time.Parse(time.RFC3339, n.Value)
+	if n.Kind != yaml.ScalarNode || err != nil {
+		d.FaultAt(n, at, "want a time as in 2026-03-29T01:30:00+01:00, found %s", form.Found(n))
+		return false
+	}
+	if year := read.UTC().Year(); year < 2000 || year >= latest {
+		d.FaultAt(n, at, "want a time from 2000 to %d", latest-1)
+		return false
+	}
+	*m = moment(read)
+	return true
+}
+
+// DescribeForm describes the text.
+func (m *moment) DescribeForm(*form.Describer) *form.Schema {
+	return &form.Schema{Called: "time", Type: "string", Pattern: `^2[01]\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`,
+		PatternErrorMessage: "want a time as in 2026-03-29T01:30:00+01:00"}
 }
 
 // modifiers are the fields of a step that say more about another one.

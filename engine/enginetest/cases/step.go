@@ -110,7 +110,7 @@ func (r *runner) until(s *step) error {
 	if err != nil {
 		why = err.Error()
 	}
-	r.fail(s.at.Key("until"), fmt.Sprintf("within %s it does not become true: %s", s.within(), s.Until), why+"\n"+r.mentioned(string(s.Until)))
+	r.fail(s.at.Key("until"), fmt.Sprintf("within %s it does not become true: %s", s.within(), s.Until), why+"\n"+r.mentioned(e, string(s.Until)))
 	return errStop
 }
 
