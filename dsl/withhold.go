@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -48,6 +49,7 @@ var harmless = []*regexp.Regexp{
 	regexp.MustCompile(`^[a-z0-9./-]+(?: "[^"\\]*")? is forbidden: (User "[^"]+" cannot [a-z]+ resource "[a-z0-9./-]+" in API group "[a-z0-9.-]*"(?: in the namespace "[a-z0-9-]+"| at the cluster scope)?)`),
 	regexp.MustCompile(`^[a-z0-9./-]+(?: "[^"\\]*")? is forbidden: (ValidatingAdmissionPolicy '[a-z0-9.-]+' with binding '[a-z0-9.-]+' denied request)`),
 	regexp.MustCompile(`^(admission webhook "[a-z0-9.-]+" denied the request)`),
+	regexp.MustCompile(`^Internal error occurred: (failed calling webhook "[a-z0-9.-]+")`),
 	regexp.MustCompile(`(denied the request|denied request|violates PodSecurity|exceeded quota)`),
 }
 
@@ -69,7 +71,52 @@ func withheld(s metav1.Status, advice string) string {
 		}
 		return text + unquoted
 	}
-	return fmt.Sprintf("the API server answers %s (%d)%s", cmp.Or(s.Reason, "with an error"), s.Code, unquoted)
+	return fmt.Sprintf("%s: the API server answers %s (%d)%s", causeOf(s), cmp.Or(s.Reason, "with an error"), s.Code, unquoted)
+}
+
+// misread matches an error about a value of a wrong type, with the first field of its path.
+var misread = regexp.MustCompile(`^failed to create typed patch object \([^)]*\): (?:errors:\s+)?\.(metadata|spec|data|stringData|binaryData|type|immutable)\b`)
+
+// causeOf says what a status means, without words of its message. Many a status has a code and nothing else.
+func causeOf(s metav1.Status) string {
+	if found := misread.FindStringSubmatch(s.Message); found != nil {
+		return "a value in " + found[1] + " has a wrong type"
+	}
+	switch of := s.Details; {
+	case strings.HasPrefix(s.Message, "failed to create typed patch object"):
+		return "a field has a value of a wrong type, or is not in the schema"
+	case s.Reason == metav1.StatusReasonNotFound && of != nil && of.Kind == "namespaces":
+		return "its namespace does not exist"
+	case of != nil && slices.ContainsFunc(of.Causes, func(c metav1.StatusCause) bool { return c.Type == "NamespaceTerminating" }):
+		return "its namespace is being deleted"
+	case strings.Contains(s.Message, "request is too large"):
+		return "it is too large to be stored"
+	}
+	return cmp.Or(causes[s.Code], "it does not say why")
+}
+
+// causes are what status codes mean.
+var causes = map[int32]string{
+	http.StatusBadRequest:            "it cannot be read as an object of its kind, for a value has a wrong type or form",
+	http.StatusUnauthorized:          "the operator's credentials are not accepted",
+	http.StatusForbidden:             "an admission rule or a missing right forbids it",
+	http.StatusNotFound:              "it, or what it refers to, does not exist",
+	http.StatusMethodNotAllowed:      "its resource does not support this request",
+	http.StatusNotAcceptable:         "the API server does not serve the form of answer that is asked for",
+	http.StatusConflict:              "it has changed meanwhile, or something refuses it as a conflict",
+	http.StatusGone:                  "the version that is asked for is not kept any more",
+	http.StatusRequestEntityTooLarge: "it is too large",
+	http.StatusUnsupportedMediaType:  "the API server does not take the form of the request",
+	http.StatusTooManyRequests:       "the API server, or an admission rule, asks to try later",
+	http.StatusInternalServerError:   "the API server failed, or a value has a wrong type",
+	http.StatusServiceUnavailable:    "the API server, or a server behind it, is not available",
+	http.StatusGatewayTimeout:        "the API server did not answer in time",
+}
+
+// typedKeys are the keys that types of Secrets require.
+var typedKeys = []string{
+	"data[tls.crt]", "data[tls.key]", "data[.dockercfg]", "data[.dockerconfigjson]", "data[ssh-privatekey]", "data[username]", "data[password]",
+	"data[%s].username", "data[%s].password",
 }
 
 // mostPlaces is the greatest number of fields that an error names.
@@ -78,7 +125,11 @@ const mostPlaces = 5
 // places returns the fields that a status names.
 func places(of *metav1.StatusDetails) (out []string) {
 	for _, cause := range of.Causes {
-		if place := FieldPlace(of.Group, cause.Field); place != "" {
+		place := FieldPlace(of.Group, cause.Field)
+		if slices.Contains(typedKeys, cause.Field) {
+			place = cause.Field
+		}
+		if place != "" {
 			out = append(out, place)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -26,6 +27,9 @@ func TestWithheldAnswersQuoteNothing(t *testing.T) {
 	}
 	labels := field.NewPath("metadata", "labels")
 	const right = `User "ops" cannot create resource "configmaps" in API group "" in the namespace "team"`
+	mistyped := func(fault string) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: 500, Message: "failed to create typed patch object (default/x; /v1, Kind=Secret): " + fault}}
+	}
 	for name, tt := range map[string]struct {
 		err    error
 		advice string
@@ -43,6 +47,14 @@ func TestWithheldAnswersQuoteNothing(t *testing.T) {
 		"a policy":                                  {apierrors.NewForbidden(configMaps, "x", errors.New(`ValidatingAdmissionPolicy 'p.q' with binding 'b' denied request: hush`)), "", "ValidatingAdmissionPolicy 'p.q' with binding 'b' denied request"},
 		"a key of a map":                            {invalid("", field.NewPath("data").Key("hush"), "hush"), "", "data…"},
 		"a key of a map that a CRD has as its spec": {invalid("example.com", field.NewPath("spec", "hush"), "hush"), "", "spec…"},
+		"a value of a wrong type":                   {mistyped(`.stringData.hush: expected string, got &{hush}`), "", "a value in stringData has a wrong type"},
+		"several values of a wrong type":            {mistyped("errors:\n  .data.hush: expected string, got &{hush}"), "", "a value in data has a wrong type"},
+		"a field that looks like a value":           {mistyped(`.hush: field not declared in schema`), "", "is not in the schema"},
+		"a namespace that is missing":               {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "hush"), "", "its namespace does not exist"},
+		"a webhook that cannot be called":           {apierrors.NewInternalError(errors.New(`failed calling webhook "a.b.c": hush`)), "", `failed calling webhook "a.b.c"`},
+		"a status without words":                    {&apierrors.StatusError{ErrStatus: metav1.Status{Code: 500}}, "", "the API server failed, or a value has a wrong type: the API server answers with an error (500)"},
+		"a status without a meaning":                {&apierrors.StatusError{ErrStatus: metav1.Status{Code: 418, Message: "hush"}}, "", "it does not say why: the API server answers with an error (418)"},
+		"a key that a type of Secret requires":      {invalid("", field.NewPath("data").Key("tls.crt"), "hush"), "", "data[tls.crt]"},
 		"an answer in another error, and its words": {fmt.Errorf("hush: %w", apierrors.NewBadRequest("hush")), "", "answers BadRequest (400)"},
 	} {
 		t.Run(name, func(t *testing.T) {

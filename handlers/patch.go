@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
+	keep "github.com/handwerk-dev/handwerk/handlers/apply"
 )
 
 // patchAction is the action's name.
@@ -119,6 +121,12 @@ func (p *patcher) run(ctx context.Context, r *dsl.Request) error {
 	fields, err := p.template.Render(scope)
 	if err != nil {
 		return p.missing(fmt.Errorf("patching object: %w", err), p.template.Programs()...)
+	}
+	if tree, is := fields.(map[string]any); is {
+		if err := keep.CheckData(p.template, tree, r.Secrets); err != nil {
+			object := &unstructured.Unstructured{Object: tree}
+			return fmt.Errorf("patching %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
 	}
 	_, err = r.Targets.Patch(ctx, fields, p.spec)
 	return withLost(err, p.endEntries(ctx, r))

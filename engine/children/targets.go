@@ -104,6 +104,9 @@ func (t *targets) aim(ctx context.Context, fields any, spec dsl.TargetSpec) (*ai
 	if err := s.owner().Aim(object, served.Namespaced, spec.Reach); err != nil {
 		return nil, err
 	}
+	if err := dsl.CheckData(object, dsl.Discreet(ctx)); err != nil {
+		return nil, fmt.Errorf("patching %s: %w", ownership.PlaceOf(object).People(), err)
+	}
 	a := &aim{gvr: served.GVR, fields: object, force: spec.Force, Target: ownership.Target{
 		Place: ownership.PlaceOf(object), Handler: name, Key: spec.Key,
 		Manager: ownership.TargetManager(with.Operator.Name, name, spec.Key, s.pass.Object.GetUID()),

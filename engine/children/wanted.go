@@ -82,6 +82,9 @@ func (c *Reader) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*wa
 	if err := s.family.settings.Host.Refusal(served.GVR, cache.MetaObjectToName(object)); err != nil {
 		return nil, err
 	}
+	if err := dsl.CheckData(object, dsl.Discreet(ctx)); err != nil {
+		return nil, fmt.Errorf("applying %s: %w", ownership.PlaceOf(object).People(), err)
+	}
 	stays := spec.ByReference() && spec.OnDelete == dsl.OrphanChild && !s.pass.Deleting
 	w := &wanted{
 		id: id{served.GVR, cache.MetaObjectToName(object)}, reader: c, spec: given, object: object, holds: owner.Needs(spec, object.GetNamespace()), enters: stays || owner.Enters(spec, object.GetNamespace()), title: ownership.Which(spec),

@@ -216,6 +216,9 @@ func (c *client) send(ctx context.Context, deed apply.Deed, object any, write fu
 	if err != nil {
 		return nil, dsl.Permanent(err)
 	}
+	if err := dsl.CheckData(plain, dsl.Discreet(ctx)); err != nil {
+		return nil, fmt.Errorf("writing %s %s: %w", plain.GetKind(), cache.MetaObjectToName(plain), err)
+	}
 	served, err := c.Catalog.KindOf(ctx, plain.GroupVersionKind())
 	if err != nil {
 		return nil, err

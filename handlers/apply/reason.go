@@ -69,6 +69,9 @@ func explain(err error) (reason, text string) {
 	if rival, ok := errors.AsType[*dsl.CollisionError](err); ok {
 		return reasonNameCollision, fmt.Sprintf("handler %s keeps it, too, and otherwise: give each a child of its own", rival.Handler)
 	}
+	if data, ok := errors.AsType[*dsl.DataError](err); ok {
+		return reasonInvalid, data.Error()
+	}
 	if errors.Is(err, dsl.ErrNotOwned) {
 		return reasonNotOwned, short(err.Error())
 	}

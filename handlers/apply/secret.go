@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
@@ -46,6 +49,19 @@ func (c *child) elementLabel(e expr.Element, secrets dsl.Secrets) string {
 		return fmt.Sprintf("child %s (item %d)", c.name, index)
 	}
 	return c.label(e.Key)
+}
+
+// CheckData returns an error if the API server would reject the data of an object that was made from a template. A key that the template
+// computes from a Secret is not named.
+func CheckData(t *expr.Template, object map[string]any, secrets dsl.Secrets) error {
+	err := dsl.CheckData(&unstructured.Unstructured{Object: object}, secrets.Read)
+	if wrong, is := errors.AsType[*dsl.DataError](err); is && wrong.Hidden {
+		for field := range strings.SplitSeq(wrong.Field, ".") {
+			t = part(t, field)
+		}
+		wrong.Hidden = part(t, wrong.Key) == nil
+	}
+	return err
 }
 
 // hidden hides the text of an error of an object whose name must not be shown, except for messages without the

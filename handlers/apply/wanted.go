@@ -146,6 +146,7 @@ func (d *desired) render(st *state, o *object, scope expr.Scope) bool {
 		st.result.fail(o.called, err)
 		return false
 	}
+	o.err = CheckData(o.child.template, o.desired, d.inputs.owner.Secrets)
 	d.current.lock(o)
 	return true
 }

@@ -6,11 +6,14 @@ package check
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
@@ -76,6 +79,7 @@ func (f *fitter) entries(t *expr.Template, want valueType) {
 	}
 	for i := range t.Entries {
 		e := &t.Entries[i]
+		f.dataKey(e)
 		of := unknown()
 		switch {
 		case len(e.Key.Pieces) > 0:
@@ -103,6 +107,9 @@ func (f *fitter) text(t *expr.Template, want valueType) {
 		if p.Program == nil {
 			if meant := f.doubtful(t, p.Text); meant != "" {
 				f.doubt(t.Path, meant)
+			}
+			if want.base64 && strings.Trim(p.Text, base64Letters) != "" {
+				f.noBase64(t.Path)
 			}
 			continue
 		}
@@ -159,11 +166,39 @@ func (f *fitter) wanted(path []string, want valueType, given kinds) {
 
 // bytes reports a text that is not base64 for a field of bytes. The API server cannot decode such an object.
 func (f *fitter) bytes(path []string, want valueType, text string) {
-	if _, err := base64.StdEncoding.DecodeString(text); !want.base64 || err == nil {
-		return
+	if _, err := base64.StdEncoding.DecodeString(text); want.base64 && err != nil {
+		f.noBase64(path)
 	}
+}
+
+// base64Letters are the characters of base64.
+const base64Letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=\r\n"
+
+func (f *fitter) noBase64(path []string) {
 	hint := map[string]string{"Secret": " (stringData takes it as it stands)", "ConfigMap": " (data takes it as it stands)"}
 	f.fault(path, "want base64, found other text%s", hint[f.kind.GroupKind().String()])
+}
+
+// dataKey reports a key that the data of a Secret or ConfigMap cannot have. It checks a computed key as far as its text is plain.
+func (f *fitter) dataKey(e *expr.Entry) {
+	at := e.Key.Path[min(f.depth, len(e.Key.Path)):]
+	kind := f.kind.GroupKind().String()
+	if len(at) != 2 || kind != "Secret" && kind != "ConfigMap" || !slices.Contains([]string{"data", "stringData", "binaryData"}, at[0]) {
+		return
+	}
+	key, known := e.Key.Plain.(string)
+	for i, p := range e.Key.Pieces {
+		if i == 0 {
+			key = ""
+		}
+		if p.Program != nil {
+			p.Text = "x"
+		}
+		key, known = key+p.Text, len(e.Key.Pieces) > 1
+	}
+	if problem := dsl.DataKeyProblem(key); known && problem != "" {
+		f.faults = append(f.faults, &shape.Misfit{Path: e.Key.Path, Key: true, Message: problem})
+	}
 }
 
 // fits reports whether one of the given kinds fits the wanted type. Null fits everywhere: the field is not set.

@@ -105,6 +105,15 @@ func TestATemplateThatDoesNotFitIsFound(t *testing.T) {
 				`apply.spec.texts 1:3: in its elements: want text, found a whole number: string(…) makes it text`,
 			},
 		},
+		"data that a Secret cannot have": {
+			`{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x", "labels": {"a/b": "c"}}, "data": {"a/b": "eA==", "b": "user:${self.spec.name}", "ok-${self.spec.name}": "eA==${self.spec.name}"}, "stringData": {"a b": "c", "${self.spec.name}/x": "c", "${self.spec.name}": "c"}}`, kubernetes(t, "io.k8s.api.core.v1.Secret"),
+			[]string{
+				`apply.data.a/b 0:0: is not a valid key: want letters, digits, '-', '_' and '.', at most 253, and neither . nor ..`,
+				`apply.data.b 0:0: want base64, found other text (stringData takes it as it stands)`,
+				`apply.stringData.${self.spec.name}/x 0:0: is not a valid key: want letters, digits, '-', '_' and '.', at most 253, and neither . nor ..`,
+				`apply.stringData.a b 0:0: is not a valid key: want letters, digits, '-', '_' and '.', at most 253, and neither . nor ..`,
+			},
+		},
 		"texts of several pieces": {
 			`{"spec": {"replicas": "${self.spec.replicas}0", "paused": " ${self.spec.paused}"}}`, customSchema,
 			[]string{`apply.spec.paused 0:0: want true or false, found text`, `apply.spec.replicas 0:0: want a whole number, found text`},
