@@ -42,8 +42,17 @@ type IndexSpec struct {
 	// Checks check the index's configuration against schemas, Exists against the kinds that exist.
 	Checks, Exists []shape.Check
 
+	op      *Operator
 	fault   error
 	invalid []Fault
+}
+
+// Prefix returns the prefix of the operator's marks; empty without an operator.
+func (x *IndexSpec) Prefix() string {
+	if x.op == nil {
+		return ""
+	}
+	return x.op.Prefix()
 }
 
 // Entry is a value in an index, with its key.
@@ -73,7 +82,7 @@ func EntriesOf[K cmp.Ordered, V any](m map[K]V) []Entry {
 // When a value changes under a key that a handler has read, the handler runs if it is level-triggered or has the
 // cause [IndexChange]. [Operator.Validate] reports faults.
 func (op *Operator) Index(name, resource string, entries IndexFunc, options ...Option) *IndexSpec {
-	x := &IndexSpec{Name: name, Entries: entries}
+	x := &IndexSpec{Name: name, Entries: entries, op: op}
 	x.Resource, x.fault = ParseResourceName(resource)
 	h := Handler{}
 	for _, set := range options {

@@ -137,6 +137,8 @@ func (p Path) Authored() bool {
 		return true
 	case len(p) > 2 && p[1] == "annotations":
 		return !bookkeeping.MayBe(p[2])
+	case len(p) > 2 && p[1] == "labels":
+		return !bookkeeping.MayBeLabel(p[2])
 	}
 	return len(p) > 1 && (p[1] == "labels" || p[1] == "annotations")
 }

@@ -33,6 +33,8 @@ type Subject struct {
 	Old map[string]any
 	// Diff is the difference between Old and the essence. Null and a missing field are equal. Empty if Old is nil.
 	Diff []Change
+	// Prefix begins the operator's own marks on objects. Expressions that copy metadata leave them out.
+	Prefix string
 	// Handler is the id of the handler; empty for relations.
 	Handler string
 	// Cause says why the handler runs.

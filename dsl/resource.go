@@ -101,6 +101,14 @@ type Resource struct {
 	defining bool
 }
 
+// Prefix returns the prefix of the operator's marks; empty without an operator.
+func (r *Resource) Prefix() string {
+	if r.op == nil {
+		return ""
+	}
+	return r.op.Prefix()
+}
+
 // Describe sets a function that makes the resource's CRD. The function runs when the function given to
 // [Operator.Resource] has returned, and again when a machine is added later. [Operator.Validate] reports the faults
 // that it returns. Describe of package dsl/crd makes a CRD from a Go type.

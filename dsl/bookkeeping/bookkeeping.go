@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bookkeeping recognises annotations in which operators and tools keep their state, so that their changes
-// do not count as changes by an author. It also distinguishes field managers of people from those of controllers. It is
+// Package bookkeeping recognises annotations, labels and finalizers in which operators and tools keep their state, so that
+// their changes do not count as changes by an author, and copies of metadata leave them out. It also distinguishes field managers of people from those of controllers. It is
 // pure.
 package bookkeeping
 
@@ -31,13 +31,43 @@ func Is(key, value string) bool {
 	return strings.HasPrefix(value, StateMark) || strings.HasPrefix(value, AppliedMark) || known(key)
 }
 
+// IsLabel reports whether a label is bookkeeping: by such labels a tool finds, and prunes, what it has deployed. The label
+// app.kubernetes.io/instance does not count. Argo CD may track by it, but authors select by it.
+func IsLabel(key, value string) bool {
+	return MayBeLabel(key) && (key != managedBy || value == "Helm")
+}
+
+// MayBeLabel reports whether a label with that key may be bookkeeping, depending on its value.
+func MayBeLabel(key string) bool {
+	domain, name, _ := strings.Cut(key, "/")
+	switch domain {
+	case "kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io":
+		return true
+	case "argocd.argoproj.io": // others, as secret-type, are for a person to set
+		return name == "instance"
+	case "applyset.kubernetes.io":
+		return true
+	}
+	return key == managedBy || name == "owner" && strings.HasSuffix(domain, "."+Domain)
+}
+
+// managedBy is the label that Helm sets to its own name on all that it deploys.
+const managedBy = "app.kubernetes.io/managed-by"
+
+// IsFinalizer reports whether a finalizer is that of an operator, or of a tool that deploys. Nobody would take it off a copy.
+func IsFinalizer(name string) bool {
+	domain, _, _ := strings.Cut(name, "/")
+	return domain == "finalizers.fluxcd.io" || domain == "kopf.zalando.org" ||
+		strings.HasSuffix(domain, ".argocd.argoproj.io") || strings.HasSuffix(domain, "."+Domain)
+}
+
 // Deployed reports whether a tool such as Helm, Argo CD or Flux uses the key to mark or to control what it deploys.
 // For [Is], such annotations are bookkeeping. Handlers may write them nevertheless. A request to reconcile
 // (reconcile.fluxcd.io/requestedAt) does not count, because a person makes it.
 func Deployed(key string) bool {
 	domain, _, _ := strings.Cut(key, "/")
 	switch domain {
-	case "meta.helm.sh", "argocd.argoproj.io", "kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io":
+	case "meta.helm.sh", "argocd.argoproj.io", "kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io", "applyset.kubernetes.io":
 		return true
 	}
 	return false

@@ -39,3 +39,40 @@ func TestWhichAnnotationsAreBookkeeping(t *testing.T) {
 		})
 	}
 }
+
+func TestWhichLabelsAreBookkeeping(t *testing.T) {
+	tests := map[string]struct {
+		key, value string
+		is, mayBe  bool
+	}{
+		"a person's":                               {"team", "a", false, false},
+		"what applications are selected by":        {"app.kubernetes.io/instance", "shop", false, false},
+		"Flux' for what a Kustomization has":       {"kustomize.toolkit.fluxcd.io/name", "apps", true, true},
+		"Flux' for what a HelmRelease has":         {"helm.toolkit.fluxcd.io/namespace", "apps", true, true},
+		"Argo CD's, where it has one of its own":   {"argocd.argoproj.io/instance", "shop", true, true},
+		"a person's for Argo CD":                   {"argocd.argoproj.io/secret-type", "cluster", false, false},
+		"kubectl's for what an ApplySet has":       {"applyset.kubernetes.io/part-of", "x", true, true},
+		"Helm's":                                   {"app.kubernetes.io/managed-by", "Helm", true, true},
+		"another one's with Helm's key":            {"app.kubernetes.io/managed-by", "me", false, true},
+		"an operator's without its own domain":     {"shop." + Domain + "/owner", "u", true, true},
+		"one whose key has our domain in its name": {"example.com/" + Domain, "x", false, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if is, mayBe := IsLabel(tt.key, tt.value), MayBeLabel(tt.key); is != tt.is || mayBe != tt.mayBe {
+				t.Errorf("%s is bookkeeping: %t, may be: %t; want %t, %t", tt.key, is, mayBe, tt.is, tt.mayBe)
+			}
+		})
+	}
+}
+
+func TestWhichFinalizersAreBookkeeping(t *testing.T) {
+	for name, want := range map[string]bool{
+		"shop." + Domain + "/finalizer": true, "kopf.zalando.org/KopfFinalizerMarker": true, "finalizers.fluxcd.io": true,
+		"resources-finalizer.argocd.argoproj.io/background": true, "example.com/hold": false, "foregroundDeletion": false,
+	} {
+		if got := IsFinalizer(name); got != want {
+			t.Errorf("%s is bookkeeping: %t", name, got)
+		}
+	}
+}

@@ -35,7 +35,7 @@ func (l *loader) index(op *dsl.Operator, p *part, i int) {
 	given := &p.form.Indexes[i]
 	made := &indexing{}
 	x := op.Index(given.Name, given.Resource.String(), made.entries)
-	l.places[x], made.secrets = place{p, at}, dsl.Secrets{Read: x.OfSecrets()}
+	l.places[x], made.of, made.secrets = place{p, at}, x, dsl.Secrets{Read: x.OfSecrets()}
 	c.exists(at.Key("resource"), given.Resource)
 	if given.Selector != nil {
 		c.selector(at.Key("selector"), given.Selector)
@@ -118,12 +118,13 @@ func (c *compiling) matchKeys(at path, h *making) (reads []dsl.Path) {
 
 // indexing computes the entries of an object.
 type indexing struct {
+	of         *dsl.IndexSpec
 	key, value *expr.Program
 	secrets    dsl.Secrets
 }
 
 func (x *indexing) entries(o *unstructured.Unstructured) ([]dsl.Entry, error) {
-	scope := expr.Scope{Subject: &dsl.Subject{Object: o, Secrets: x.secrets}}
+	scope := expr.Scope{Subject: &dsl.Subject{Object: o, Prefix: x.of.Prefix(), Secrets: x.secrets}}
 	key, err := x.key.Eval(scope)
 	switch {
 	case errors.Is(err, expr.ErrMissing):

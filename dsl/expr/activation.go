@@ -61,6 +61,8 @@ type activation struct {
 	// known are the children, related objects, indexes and lets that were used already, because macros use them for each
 	// element. CEL evaluates in one goroutine.
 	known map[string]any
+	// copies are the variables of which the expression may copy metadata as a whole.
+	copies map[string]bool
 	// lets are the variables whose values are expressions. cost is what those that were used have cost.
 	lets *Lets
 	cost uint64
@@ -87,7 +89,7 @@ func (a *activation) ResolveName(name string) (any, bool) {
 	s := a.scope.Subject
 	switch name {
 	case Self:
-		return treeOf(s.Object), true
+		return a.unmarked(name, treeOf(s.Object)), true
 	case Old:
 		if s.Old == nil {
 			return nil, true
@@ -124,11 +126,11 @@ func (a *activation) added(name string) (any, bool) {
 	if l := a.lets.find(name); l != nil {
 		return a.let(l), true
 	}
-	if v, found := a.scope.Vars[name]; found {
-		return v, true
+	v, found := a.scope.Vars[name]
+	if !found {
+		v, found = a.scope.Subject.Vars[name]
 	}
-	v, found := a.scope.Subject.Vars[name]
-	return v, found
+	return a.unmarked(name, v), found
 }
 
 // once reads a variable that is expensive to read.
@@ -137,6 +139,7 @@ func (a *activation) once(name string, read func(*dsl.Subject) (any, error)) (an
 		return v, true
 	}
 	v, err := read(a.scope.Subject)
+	v = a.unmarked(name, v)
 	if err != nil {
 		a.unread = append(a.unread, err)
 		v = types.WrapErr(err) // CEL's activations have no other way to fail
@@ -151,6 +154,23 @@ func (a *activation) keep(name string, v any) {
 		a.known = map[string]any{}
 	}
 	a.known[name] = v
+}
+
+// unmarked returns the value of a variable. Where the expression may copy metadata as a whole, copies leave out bookkeeping.
+func (a *activation) unmarked(name string, v any) any {
+	if !a.copies[name] {
+		return v
+	}
+	if known, found := a.known[name]; found {
+		return known
+	}
+	prefix := ""
+	if a.scope.Subject != nil {
+		prefix = a.scope.Subject.Prefix
+	}
+	v = withoutMarks(prefix, v, name == Children || name == Related || name == Current)
+	a.keep(name, v)
+	return v
 }
 
 // Parent returns nil: there is no wider scope.

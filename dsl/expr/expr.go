@@ -273,7 +273,8 @@ func (c *Compiler) compile(s source) (*Program, error) {
 	}
 	return &Program{
 		source: s, program: program, uses: usedBy(tree, full.ast), compiler: c, ast: tree, full: full, direct: uses,
-		loops: loops(tree), longest: longestLoop,
+		copies: copying(tree),
+		loops:  loops(tree), longest: longestLoop,
 	}, nil
 }
 

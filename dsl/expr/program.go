@@ -37,6 +37,8 @@ type Program struct {
 	moment, span bool
 	// answered gets the answers of a predicate. Nil means that they are not observed.
 	answered func(holds bool)
+	// copies are the variables of which it may copy metadata as a whole; see [copied].
+	copies map[string]bool
 	// loops: it loops over lists, for longest at most.
 	loops   bool
 	longest time.Duration

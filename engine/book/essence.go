@@ -14,7 +14,7 @@ import (
 )
 
 // Essence returns the part of an object whose change counts: everything but apiVersion, kind, status and metadata,
-// and of the metadata labels and annotations, without bookkeeping annotations of operators. Values are shared with
+// and of the metadata labels and annotations, without bookkeeping. Values are shared with
 // the object, maps that differ are new. Empty maps are left out, so that removing the last label equals never
 // having had one.
 func Essence(object map[string]any) map[string]any {
@@ -28,22 +28,33 @@ func Essence(object map[string]any) map[string]any {
 	}
 	metadata, _ := object["metadata"].(map[string]any)
 	kept := map[string]any{}
-	if labels, _ := metadata["labels"].(map[string]any); len(labels) > 0 {
-		kept["labels"] = labels
-	}
-	annotations, _ := metadata["annotations"].(map[string]any)
-	annotations = maps.Clone(annotations)
-	maps.DeleteFunc(annotations, func(key string, value any) bool {
-		text, _ := value.(string)
-		return bookkeeping.Is(key, text)
-	})
-	if len(annotations) > 0 {
-		kept["annotations"] = annotations
+	for field, isMark := range map[string]func(key, value string) bool{"labels": bookkeeping.IsLabel, "annotations": bookkeeping.Is} {
+		if of, _ := metadata[field].(map[string]any); len(of) > 0 {
+			if of = authored(of, isMark); len(of) > 0 {
+				kept[field] = of
+			}
+		}
 	}
 	if len(kept) > 0 {
 		essence["metadata"] = kept
 	}
 	return essence
+}
+
+// authored returns labels or annotations without bookkeeping: the same map if it has none.
+func authored(of map[string]any, isMark func(key, value string) bool) map[string]any {
+	marks := func(key string, value any) bool {
+		text, _ := value.(string)
+		return isMark(key, text)
+	}
+	for key, value := range of {
+		if marks(key, value) {
+			of = maps.Clone(of)
+			maps.DeleteFunc(of, marks)
+			break
+		}
+	}
+	return of
 }
 
 // Project returns the essence limited to the fields.

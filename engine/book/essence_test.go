@@ -35,6 +35,10 @@ func TestEssence(t *testing.T) {
 			}}},
 			tree{},
 		},
+		"labels by which tools find what they have deployed do not count": {
+			tree{"metadata": tree{"labels": tree{"kustomize.toolkit.fluxcd.io/name": "apps", "app.kubernetes.io/managed-by": "Helm", "team": "red"}}},
+			tree{"metadata": tree{"labels": tree{"team": "red"}}},
+		},
 		"a user's annotation beside them does": {
 			tree{"metadata": tree{"annotations": tree{"foo.handwerk.dev/state": `{"handwerk":1}`, "team": "red"}}},
 			tree{"metadata": tree{"annotations": tree{"team": "red"}}},

@@ -121,7 +121,7 @@ func (x *one) ask(o *unstructured.Unstructured) (out []dsl.Entry, err error) {
 // unguarded is ask without the guard.
 func (x *one) unguarded(o *unstructured.Unstructured) ([]dsl.Entry, error) {
 	if x.When != nil {
-		holds, err := x.When(&dsl.Subject{Object: o, Now: time.Now(), Log: x.log, Secrets: dsl.Secrets{Read: x.OfSecrets()}})
+		holds, err := x.When(&dsl.Subject{Object: o, Prefix: x.Prefix(), Now: time.Now(), Log: x.log, Secrets: dsl.Secrets{Read: x.OfSecrets()}})
 		if err != nil || !holds {
 			return nil, err
 		}

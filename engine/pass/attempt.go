@@ -322,7 +322,7 @@ func (p *pass) paused() *pause.Pause {
 // subject is what a handler and its filters are asked about in this pass, with the object as the draft has it.
 func (p *pass) subject(d Draft, r book.Handler, c dsl.Cause, try book.Record, children dsl.ChildReader, indexes dsl.Indexes) *dsl.Subject {
 	out := &dsl.Subject{
-		Object: dsl.Shown(d.Current, r.Sees), Kept: r.Sees, Handler: r.ID, Cause: c, Attempt: try.Attempts + 1, Made: p.Rules.Spec.Makes, Now: p.Now,
+		Object: dsl.Shown(d.Current, r.Sees), Kept: r.Sees, Prefix: p.Rules.Prefix, Handler: r.ID, Cause: c, Attempt: try.Attempts + 1, Made: p.Rules.Spec.Makes, Now: p.Now,
 		Log:      p.logOf(p.Input, attempt.About{Handler: r.ID, Cause: c, Attempt: try.Attempts + 1}),
 		Children: children, Related: p.related, Indexes: indexes, Outcomes: d.Look.Outcomes(), Secrets: r.Secrets,
 	}

@@ -260,7 +260,7 @@ func (v *View) chooseLocked(one *relation) *selection {
 	if one.Select != nil {
 		o, with := v.owner, v.index.settings
 		s.choose(one.Select, &dsl.Subject{
-			Object: o.Object.DeepCopy(), Now: o.Now, Related: v.earlier(one), Made: with.Resource.Makes, Secrets: with.Resource.RelationSecrets(one.Relation),
+			Object: o.Object.DeepCopy(), Now: o.Now, Related: v.earlier(one), Made: with.Resource.Makes, Prefix: with.Resource.Prefix(), Secrets: with.Resource.RelationSecrets(one.Relation),
 			Log: with.Log.WithValues("namespace", o.Key.Namespace, "name", o.Key.Name),
 		})
 	}

@@ -76,6 +76,8 @@ func kept(p dsl.Path) bool {
 		return true
 	case "annotations":
 		return len(p) > 2 && bookkeeping.MayBe(p[2])
+	case "labels":
+		return len(p) > 2 && bookkeeping.MayBeLabel(p[2])
 	}
 	return false
 }

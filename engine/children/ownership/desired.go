@@ -6,6 +6,7 @@ package ownership
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -59,7 +60,7 @@ func (o Owner) is(desired *unstructured.Unstructured) bool {
 		desired.GetNamespace() == o.Object.GetNamespace() && desired.GetName() == o.Object.GetName()
 }
 
-// tie adds what ties a child to its owner, and takes away what a copy of another child brings.
+// tie adds what ties a child to its owner, and takes away what a copy of another child, or of the owner, brings.
 func (o Owner) tie(desired *unstructured.Unstructured, spec dsl.ChildSpec) error {
 	labels, notes := map[string]any{}, map[string]any{}
 	switch {
@@ -84,7 +85,16 @@ func (o Owner) tie(desired *unstructured.Unstructured, spec dsl.ChildSpec) error
 	if err := set(desired, "labels", []string{o.Keys.Label}, labels); err != nil {
 		return err
 	}
-	return set(desired, "annotations", []string{o.Keys.Child, o.Keys.Owner, o.Keys.Applied}, notes)
+	withoutFinalizer(desired, o.Keys.Prefix+"/finalizer")
+	own := []string{o.Keys.Child, o.Keys.Owner, o.Keys.Applied, o.Keys.Record, o.Keys.Prefix + "/state", o.Keys.Prefix + "/retry"}
+	return set(desired, "annotations", own, notes)
+}
+
+// withoutFinalizer removes a finalizer that a copy of the owner brings: nobody would take it off the child.
+func withoutFinalizer(u *unstructured.Unstructured, name string) {
+	if list := u.GetFinalizers(); slices.Contains(list, name) {
+		u.SetFinalizers(slices.DeleteFunc(list, func(f string) bool { return f == name }))
+	}
 }
 
 // set makes the given keys of a map in metadata what is wanted of them.

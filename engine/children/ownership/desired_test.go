@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
@@ -29,6 +31,27 @@ func TestDesired(t *testing.T) {
 	}
 	if _, changed := given["metadata"].(tree)["namespace"]; changed {
 		t.Error("what the author gave was changed")
+	}
+}
+
+// TestACopyOfTheOwnersMarksIsNotApplied holds that marks that Go code has copied do not make the child another owner, and that no
+// finalizer holds it for ever.
+func TestACopyOfTheOwnersMarksIsNotApplied(t *testing.T) {
+	const prefix = "op.handwerk.dev"
+	got, err := desiredOf(tree{"apiVersion": "v1", "kind": "ConfigMap", "metadata": tree{
+		"name": "c", "finalizers": []any{prefix + "/finalizer", "example.com/hold"},
+		"annotations": tree{prefix + "/state": "x", prefix + "/children": "x", prefix + "/retry": "x", prefix + "/paused": "by the template", "note": "mine"},
+	}}, dsl.ChildSpec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := got.GetAnnotations()
+	delete(notes, prefix+"/applied")
+	if diff := cmp.Diff(map[string]string{prefix + "/paused": "by the template", "note": "mine"}, notes); diff != "" {
+		t.Errorf("annotations (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"example.com/hold"}, got.GetFinalizers()); diff != "" {
+		t.Errorf("finalizers (-want +got):\n%s", diff)
 	}
 }
 

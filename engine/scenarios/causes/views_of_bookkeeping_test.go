@@ -118,7 +118,13 @@ func TestADeploymentByHelmArgoCDOrFluxRunsNoHandler(t *testing.T) {
 			}
 			s.Set("now", "metadata", "annotations", "reconcile.fluxcd.io/requestedAt")
 			s.Called("a update", "b update")
-			s.Set("Helm", "metadata", "labels", "app.kubernetes.io/managed-by")
+			for key, value := range map[string]string{
+				"app.kubernetes.io/managed-by": "Helm", "kustomize.toolkit.fluxcd.io/name": "apps", "argocd.argoproj.io/instance": "shop",
+			} {
+				s.Set(value, "metadata", "labels", key)
+				s.Called()
+			}
+			s.Set("shop", "metadata", "labels", "app.kubernetes.io/instance")
 			s.Called("a update", "b update")
 		},
 	})
