@@ -11,23 +11,40 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ImmutableFields returns the fields that an error of the API server reports as immutable, as in "spec.selector is
-// immutable". Only is true when the error reports such fields and nothing else.
-func ImmutableFields(err error) (fields []string, only bool) {
-	answer := apierrors.APIStatus(nil)
-	if !errors.As(err, &answer) || answer.Status().Reason != metav1.StatusReasonInvalid || answer.Status().Details == nil {
-		return nil, false
-	}
-	causes := answer.Status().Details.Causes
-	for _, cause := range causes {
-		lower := strings.ToLower(cause.Message)
-		switch {
-		case strings.Contains(lower, "field is immutable"):
-			fields = append(fields, cause.Field+" is immutable")
-		case strings.Contains(lower, "immutable"), strings.Contains(lower, "may not change"), strings.Contains(lower, "cannot change"),
-			strings.Contains(lower, "updates to ") && strings.Contains(lower, "forbidden"):
-			fields = append(fields, cause.Field+": "+cause.Message)
+// ImmutableError says that the API server refuses to change a child, and that it would take the same values in a new object. It
+// unwraps to the API server's error. The engine finds it out; no words of the API server tell.
+type ImmutableError struct {
+	Answer error
+	// Causes are those of the API server's error: the fields that cannot be changed.
+	Causes []metav1.StatusCause
+}
+
+// Error returns what the API server says.
+func (e *ImmutableError) Error() string { return e.Answer.Error() }
+
+// Unwrap returns the API server's error.
+func (e *ImmutableError) Unwrap() error { return e.Answer }
+
+// Fields returns the fields that cannot be changed, as in "spec.selector is immutable". Texts that say more may quote a value.
+func (e *ImmutableError) Fields() (out []string) {
+	for _, cause := range e.Causes {
+		if strings.Contains(cause.Message, "field is immutable") {
+			out = append(out, cause.Field+" is immutable")
+		} else {
+			out = append(out, cause.Field+": "+cause.Message)
 		}
 	}
-	return fields, len(fields) > 0 && len(fields) == len(causes)
+	return out
+}
+
+// Places is Fields without texts of the API server, and without keys of maps, which may be secret.
+func (e *ImmutableError) Places() (out []string) {
+	group := ""
+	if answer := apierrors.APIStatus(nil); errors.As(e.Answer, &answer) && answer.Status().Details != nil {
+		group = answer.Status().Details.Group
+	}
+	for _, cause := range e.Causes {
+		out = append(out, FieldPlace(group, cause.Field)+" is immutable")
+	}
+	return out
 }

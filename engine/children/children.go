@@ -128,7 +128,10 @@ func (c *children) send(ctx context.Context, w *wanted, live *unstructured.Unstr
 		c.wrote(w.feed, deed, w.applier.Found.String(), w.gvr, result)
 	}
 	if fixed, found := errors.AsType[*apply.FixedError](err); found && w.spec.OnImmutable == dsl.RecreateChild {
-		fields, _ := dsl.ImmutableFields(fixed)
+		fields := fixed.Fields()
+		if dsl.Discreet(ctx) {
+			fields = fixed.Places()
+		}
 		err = c.recreate(ctx, w.feed, fixed.Live, false, strings.Join(fields, ", "))
 	}
 	if outdated, found := errors.AsType[*apply.OutdatedError](err); found {

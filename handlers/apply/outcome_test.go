@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
@@ -29,6 +28,13 @@ func answer(code int32, reason metav1.StatusReason, message string, details *met
 
 func causes(list ...metav1.StatusCause) *metav1.StatusDetails {
 	return &metav1.StatusDetails{Causes: list}
+}
+
+// fixedAt is an error about a field of a kind that cannot be changed.
+func fixedAt(kind, group string, cause metav1.StatusCause) error {
+	details := causes(cause)
+	details.Kind, details.Group = kind, group
+	return &dsl.ImmutableError{Answer: answer(422, metav1.StatusReasonInvalid, "x", details), Causes: details.Causes}
 }
 
 func TestReasonsSayWhatToDo(t *testing.T) {
@@ -54,21 +60,19 @@ func TestReasonsSayWhatToDo(t *testing.T) {
 			"NotOwned: Thing ns/a: it is there; it is in no record: delete it",
 		},
 		"an immutable field": {
-			answer(422, metav1.StatusReasonInvalid, `Thing.x.io "a" is invalid: spec.selector: Invalid value: {}: field is immutable`,
-				causes(metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.selector", Message: "Invalid value: {}: field is immutable"})),
+			fixedAt("Thing", "", metav1.StatusCause{Field: "spec.selector", Message: "Invalid value: {}: field is immutable"}),
 			"Immutable: Thing ns/a: spec.selector is immutable: delete it, or give it another name; it is recreated then, as with onImmutable: recreate",
 		},
 		"fields that may not change": {
-			answer(422, metav1.StatusReasonInvalid, "x",
-				causes(metav1.StatusCause{Field: "spec", Message: "Forbidden: updates to statefulset spec for fields other than 'replicas' are forbidden"})),
+			fixedAt("StatefulSet", "apps", metav1.StatusCause{Field: "spec", Message: "Forbidden: updates to statefulset spec for fields other than 'replicas' are forbidden"}),
 			"Immutable: Thing ns/a: spec: Forbidden: updates to statefulset spec for fields other than 'replicas' are forbidden: delete it, or give it another name; it is recreated then, as with onImmutable: recreate",
 		},
 		"an immutable field of what holds data": {
-			apierrors.NewInvalid(schema.GroupKind{Kind: "PersistentVolumeClaim"}, "a", field.ErrorList{field.Forbidden(field.NewPath("spec"), "spec is immutable after creation")}),
+			fixedAt("PersistentVolumeClaim", "", metav1.StatusCause{Field: "spec", Message: "Forbidden: spec is immutable after creation"}),
 			"Immutable: Thing ns/a: spec: Forbidden: spec is immutable after creation: take the change back, or give the child another name; deleting it loses its data",
 		},
 		"an immutable field of what may hold data": {
-			apierrors.NewInvalid(schema.GroupKind{Group: "example.com", Kind: "Database"}, "a", field.ErrorList{field.Invalid(field.NewPath("spec", "engine"), "x", "field is immutable")}),
+			fixedAt("Database", "example.com", metav1.StatusCause{Field: "spec.engine", Message: "Invalid value: x: field is immutable"}),
 			"Immutable: Thing ns/a: spec.engine is immutable: take the change back, or give the child another name; deleting it loses its data",
 		},
 		"a value that is invalid": {
@@ -96,9 +100,10 @@ func TestReasonsSayWhatToDo(t *testing.T) {
 			answer(500, "", "failed to convert new object (ns/a; /v1, Kind=Secret) to proper version: illegal base64 data at input byte 0", nil),
 			"Invalid: Thing ns/a: failed to convert new object (ns/a; /v1, Kind=Secret) to proper version: illegal base64 data at input byte 0",
 		},
-		"a role that cannot be changed": {
-			answer(422, metav1.StatusReasonInvalid, "x", causes(metav1.StatusCause{Field: "roleRef", Message: "Invalid value: x: cannot change roleRef"})),
-			"Immutable: Thing ns/a: roleRef: Invalid value: x: cannot change roleRef: delete it, or give it another name; it is recreated then, as with onImmutable: recreate",
+		"words that sound as if a field could not be changed, of a value that is invalid": {
+			answer(422, metav1.StatusReasonInvalid, "spec.n: Invalid value: field is immutable",
+				causes(metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.n", Message: "Invalid value: field is immutable"})),
+			"Invalid: Thing ns/a: spec.n: Invalid value: field is immutable",
 		},
 		"a right that is missing": {
 			apierrors.NewForbidden(things, "a", errors.New(`User "op" cannot patch resource "things"`)),

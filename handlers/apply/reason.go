@@ -76,14 +76,13 @@ func explain(err error) (reason, text string) {
 		return reasonNotOwned, short(err.Error())
 	}
 	if answer := apierrors.APIStatus(nil); errors.As(err, &answer) {
-		fields, _ := dsl.ImmutableFields(err)
+		immutable, fixes := errors.AsType[*dsl.ImmutableError](err)
 		withheld, quiet := errors.AsType[*dsl.WithheldError](err)
-		fixes := len(fields) > 0 && !deniedByPolicy(answer.Status().Message)
 		switch {
 		case fixes && quiet:
-			return reasonImmutable, fixed(unquoted(fields, answer.Status().Details), answer.Status().Details)
+			return reasonImmutable, fixed(immutable.Places(), answer.Status().Details)
 		case fixes:
-			return reasonImmutable, fixed(fields, answer.Status().Details)
+			return reasonImmutable, fixed(immutable.Fields(), answer.Status().Details)
 		case quiet:
 			reason, _ = refused(answer.Status())
 			return reason, short(withheld.Error())
@@ -188,16 +187,6 @@ func quota(message string) string {
 		before += ", limited: " + limited
 	}
 	return short("exceeded quota" + before)
-}
-
-// unquoted names immutable fields without the API server's text, which may quote a Secret.
-func unquoted(fields []string, of *metav1.StatusDetails) (out []string) {
-	for _, field := range fields {
-		field, _, _ = strings.Cut(field, " is immutable")
-		field, _, _ = strings.Cut(field, ": ")
-		out = append(out, dsl.FieldPlace(of.Group, field)+" is immutable")
-	}
-	return out
 }
 
 // fixed names the immutable fields and a solution. It does not advise to delete objects that may hold data, which

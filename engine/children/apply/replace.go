@@ -5,6 +5,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -86,7 +87,8 @@ func (a Applier) replace(ctx context.Context, c dynamic.ResourceInterface, desir
 	guarded := a.noted(desired)
 	guarded.SetUID(now.GetUID())
 	result, err := c.Apply(ctx, desired.GetName(), guarded, metav1.ApplyOptions{FieldManager: a.Manager, Force: true, DryRun: []string{metav1.DryRunAll}})
-	if _, only := dsl.ImmutableFields(err); only {
+	err = a.classified(ctx, c, desired, now, err)
+	if _, fixed := errors.AsType[*dsl.ImmutableError](err); fixed {
 		return &OutdatedError{Live: now}
 	}
 	if err != nil {

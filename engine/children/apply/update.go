@@ -49,15 +49,12 @@ const (
 // FixedError is that of a child that is there, and the owner's, whose template has come to another value of a field that
 // cannot be changed.
 type FixedError struct {
+	*dsl.ImmutableError
 	Live *unstructured.Unstructured
-	err  error
 }
 
-// Error returns what the API server says.
-func (e *FixedError) Error() string { return e.err.Error() }
-
-// Unwrap returns the API server's error.
-func (e *FixedError) Unwrap() error { return e.err }
+// Unwrap returns the error that names the fields.
+func (e *FixedError) Unwrap() error { return e.ImmutableError }
 
 // change is one update of a child that is there.
 type change struct {
@@ -96,8 +93,9 @@ func (a Applier) update(ctx context.Context, c dynamic.ResourceInterface, desire
 		return nil, "", err
 	}
 	result, err := ch.send(ctx, now)
-	if _, only := dsl.ImmutableFields(err); only && ch.deed == Updated && !ch.applied && a.mark(live) != "" {
-		return nil, "", &FixedError{Live: live, err: err}
+	err = a.classified(ctx, c, desired, now, err)
+	if fixed, is := errors.AsType[*dsl.ImmutableError](err); is && ch.deed == Updated && !ch.applied && a.mark(live) != "" {
+		return nil, "", &FixedError{Live: live, ImmutableError: fixed}
 	}
 	if err == nil {
 		result, err = ch.takeAgain(ctx, result)

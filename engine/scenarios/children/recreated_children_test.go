@@ -51,6 +51,7 @@ func TestAChildIsRecreatedForAFieldThatCannotBeChanged(t *testing.T) {
 	recreate := dsl.ChildSpec{OnImmutable: dsl.RecreateChild}
 	adopting := dsl.ChildSpec{OnImmutable: dsl.RecreateChild, Adopt: dsl.AdoptIfUnowned}
 	const patched, deleted = "patch deployments default/web", "delete deployments default/web"
+	const asked = "create deployments default/web-" // a dry run
 	stays := func(s *scene.Stage, wrote ...string) {
 		s.T.Helper()
 		s.Settle()
@@ -66,7 +67,7 @@ func TestAChildIsRecreatedForAFieldThatCannotBeChanged(t *testing.T) {
 			before := child(s).GetUID()
 			s.Resize(2)
 			s.Settle()
-			s.Wrote(patched+": 422", deleted, patched)
+			s.Wrote(patched+": 422", asked, deleted, patched)
 			wantReplicas(s, 2)
 			if child(s).GetUID() == before {
 				s.T.Error("it is the same object")
@@ -81,7 +82,19 @@ func TestAChildIsRecreatedForAFieldThatCannotBeChanged(t *testing.T) {
 			s.Begin()
 			makeReplicasImmutable(s, 1)
 			s.Resize(2)
-			stays(s, patched+": 422")
+			stays(s, patched+": 422", asked)
+		}},
+		"it stays where the value would be refused in a new object, too": {Operator: keepsSize(recreate), Play: func(s *scene.Stage) {
+			s.Begin()
+			s.Refuse(scene.Deployments, func(o *unstructured.Unstructured) error {
+				if got, _, _ := unstructured.NestedInt64(o.Object, "spec", "replicas"); got == 1 {
+					return nil
+				}
+				faults := field.ErrorList{field.Invalid(field.NewPath("spec", "replicas"), 2, "field is immutable, as it says")}
+				return apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "Deployment"}, "web", faults)
+			})
+			s.Resize(2)
+			stays(s, patched+": 422", asked+": 422")
 		}},
 		"it stays where something else is wrong as well": {Operator: keepsSize(recreate), Play: func(s *scene.Stage) {
 			s.Begin()
@@ -94,7 +107,7 @@ func TestAChildIsRecreatedForAFieldThatCannotBeChanged(t *testing.T) {
 			s.Create(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: default}, spec: {replicas: 1}}`)
 			makeReplicasImmutable(s, 1)
 			s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {size: 2}}`)
-			stays(s, patched+": 422")
+			stays(s, patched+": 422", asked)
 		}},
 		"it stays where somebody changed it, and not the template": {Operator: keepsSize(recreate), Play: func(s *scene.Stage) {
 			s.Begin()

@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/drift"
+)
+
+// classified returns the error of an update as a [dsl.ImmutableError] if the API server refuses the change of fields, and not their
+// new values. It has no word for that: each kind, and each rule of a CRD, says it in another way. So all fields that it names must
+// differ, and it must take the new values in another object, as a dry run shows.
+func (a Applier) classified(ctx context.Context, c dynamic.ResourceInterface, desired, live *unstructured.Unstructured, err error) error {
+	causes := causesOf(err)
+	refusesChange := func(cause metav1.StatusCause) bool {
+		typed := cause.Type == metav1.CauseTypeFieldValueInvalid || cause.Type == metav1.CauseType("FieldValueForbidden")
+		return typed && drift.Differs(desired, live, cause.Field)
+	}
+	if len(causes) == 0 || slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool { return !refusesChange(cause) }) {
+		return err
+	}
+	if !a.acceptsNew(ctx, c, desired, live) {
+		return err
+	}
+	return &dsl.ImmutableError{Answer: err, Causes: causes}
+}
+
+// acceptsNew asks whether the API server would take what is desired as a new object. It has another name, and the child is still
+// there: neither the name nor what the child has of its own, as a port of the node, counts. A quota comes after the
+// validation, and the child gives back what it takes.
+func (a Applier) acceptsNew(ctx context.Context, c dynamic.ResourceInterface, desired, live *unstructured.Unstructured) bool {
+	other := a.noted(desired)
+	other.SetGenerateName(desired.GetName() + "-")
+	other.SetName("")
+	_, err := c.Create(ctx, other, metav1.CreateOptions{FieldManager: a.Manager, DryRun: []string{metav1.DryRunAll}})
+	if err == nil || apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota") {
+		return true
+	}
+	causes := causesOf(err)
+	return len(causes) > 0 && !slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool { return drift.Differs(desired, live, cause.Field) })
+}
+
+// causesOf returns the causes of an error about an object that is not valid.
+func causesOf(err error) []metav1.StatusCause {
+	answer := apierrors.APIStatus(nil)
+	if !errors.As(err, &answer) || answer.Status().Reason != metav1.StatusReasonInvalid || answer.Status().Details == nil {
+		return nil
+	}
+	return answer.Status().Details.Causes
+}
