@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/children/apply"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 	"github.com/handwerk-dev/handwerk/engine/collision"
@@ -127,8 +128,12 @@ func (t *targets) patch(ctx context.Context, a *aim) (*unstructured.Unstructured
 	if err := s.record.enterTarget(ctx, a.Target); err != nil {
 		return nil, err
 	}
+	large := a.Remember(s.family.names.keys, a.fields, live, a.force)
 	if drift.Holds(a.fields, live, a.Manager) || s.pass.Memory.targets.same(a, live) {
 		return live, nil
+	}
+	if len(large) > 0 {
+		s.pass.Asker.Log().Info("values are too large to come back when the fields are given back", logmark.Warning, true, "object", a.People(), "fields", large, "handler", t.handler)
 	}
 	result, err := t.apply(ctx, a, live)
 	switch conflict := conflictOf(a.Place, err); {
@@ -140,20 +145,22 @@ func (t *targets) patch(ctx context.Context, a *aim) (*unstructured.Unstructured
 		return nil, fmt.Errorf("patching %s: %w", a.People(), err)
 	}
 	s.pass.Memory.targets.keep(a, result)
-	s.wroteTarget(t.handler, apply.Patched, "", a.gvr, live, result)
 	return result, nil
 }
 
 // apply applies the fields. Where they conflict only with fields that the same handler and key own under an earlier id, the new
 // manager takes them over by force, in one request: so the object keeps them all the time.
 func (t *targets) apply(ctx context.Context, a *aim, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	client, guarded := t.session.family.settings.Host.Client(a.gvr, a.Namespace), a.fields.DeepCopy()
-	guarded.SetUID(live.GetUID()) // so that the server creates no object where this one is gone
-	options := metav1.ApplyOptions{FieldManager: a.Manager, Force: a.force}
-	result, err := client.Apply(ctx, a.Name, guarded, options)
+	s := t.session
+	p, err := s.patching(ctx, a.Target, a.gvr)
+	if err != nil {
+		return nil, err
+	}
+	writes, err := p.Apply(ctx, a.fields, live, apply.Force{Always: a.force})
+	live = s.wroteTarget(t.handler, apply.Patched, "", a.gvr, live, writes)
 	conflict := conflictOf(a.Place, err)
 	if conflict == nil {
-		return result, err
+		return live, err
 	}
 	former := t.of(a.Handler)
 	foreign := func(c dsl.FieldConflict) bool {
@@ -164,9 +171,15 @@ func (t *targets) apply(ctx context.Context, a *aim, live *unstructured.Unstruct
 	if slices.ContainsFunc(conflict.Conflicts, foreign) {
 		return nil, err
 	}
-	guarded.SetResourceVersion(live.GetResourceVersion()) // so that nothing is taken that others own by now
-	options.Force = true
-	return client.Apply(ctx, a.Name, guarded, options)
+	writes, err = p.Apply(ctx, a.fields, live, apply.Force{Exact: true}) // so that nothing is taken that others own by now
+	return s.wroteTarget(t.handler, apply.Patched, "", a.gvr, live, writes), err
+}
+
+// patching returns how a target is patched and given back.
+func (s *Session) patching(ctx context.Context, t ownership.Target, gvr schema.GroupVersionResource) (apply.Patching, error) {
+	with := s.family.settings
+	kept, err := apply.KeptOf(ctx, with.Catalog, t.Kind.WithVersion(gvr.Version))
+	return apply.Patching{Client: with.Host.Client(gvr, t.Namespace), Target: t, Kept: kept}, err
 }
 
 // awaitsTarget is the error about a target that does not exist.

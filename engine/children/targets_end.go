@@ -138,31 +138,40 @@ func (s *Session) release(ctx context.Context, t ownership.Target, why string) e
 	if err != nil {
 		return fmt.Errorf("reading it: %w", err)
 	}
-	result, err := apply.Yield(ctx, with.Host.Client(served.GVR, t.Namespace), t, live)
-	if err != nil || result == nil {
+	p, err := s.patching(ctx, t, served.GVR)
+	if err != nil {
 		return err
 	}
-	s.wroteTarget(t.Handler, apply.Yielded, why, served.GVR, live, result)
-	return nil
+	writes, err := p.Yield(ctx, live)
+	s.wroteTarget(t.Handler, apply.Yielded, why, served.GVR, live, writes)
+	return err
 }
 
-// wroteTarget notes a write of a target, which may be the owner itself. Why may be empty.
-func (s *Session) wroteTarget(handler string, deed apply.Deed, why string, gvr schema.GroupVersionResource, before, result *unstructured.Unstructured) {
-	switch own := result.GetUID() == s.pass.Object.GetUID(); {
-	case before.GetResourceVersion() == result.GetResourceVersion():
-		s.journal.count(ops.Other)
-		return
-	case own && !s.pass.Gone:
-		s.record.wrote(patch.Result{Object: result, Whole: true})
-		s.writer.set(result)
-	default:
-		s.journal.written(Write{Handler: handler}, ops.Other, s.journal.showing(gvr, result), gvr, result)
+// wroteTarget notes the writes of a target, which may be the owner itself, and returns the target as it is then. Why may be empty.
+func (s *Session) wroteTarget(handler string, deed apply.Deed, why string, gvr schema.GroupVersionResource, before *unstructured.Unstructured, writes []*unstructured.Unstructured) *unstructured.Unstructured {
+	now, changed := before, false
+	for _, result := range writes {
+		switch own := result.GetUID() == s.pass.Object.GetUID(); {
+		case now.GetResourceVersion() == result.GetResourceVersion():
+			s.journal.count(ops.Other)
+			continue
+		case own && !s.pass.Gone:
+			s.record.wrote(patch.Result{Object: result, Whole: true})
+			s.writer.set(result)
+		default:
+			s.journal.written(Write{Handler: handler}, ops.Other, s.journal.showing(gvr, result), gvr, result)
+		}
+		now, changed = result, true
 	}
-	line := string(deed) + " " + ownership.PlaceOf(result).People()
+	if !changed {
+		return now
+	}
+	line := string(deed) + " " + ownership.PlaceOf(now).People()
 	if why != "" {
 		line += ": " + why
 	}
 	s.pass.Asker.Log().Info(line, "handler", handler)
+	return now
 }
 
 // endTargets gives back all targets before the owner goes.

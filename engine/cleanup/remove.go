@@ -75,7 +75,7 @@ func (c *Cleaner) unmark(ctx context.Context, client dynamic.ResourceInterface, 
 		if o.GetUID() != f.UID {
 			return nil
 		}
-		if o, err = yieldAll(ctx, client, f, o); err != nil {
+		if o, err = c.yieldAll(ctx, client, f, o); err != nil {
 			return err
 		}
 		m := c.marksOf(o)

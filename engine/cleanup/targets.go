@@ -49,17 +49,28 @@ func (f *Findings) keepOwners() {
 }
 
 // yieldAll gives back the fields that were found on an object, and returns it as it is then.
-func yieldAll(ctx context.Context, client dynamic.ResourceInterface, f Found, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (c *Cleaner) yieldAll(ctx context.Context, client dynamic.ResourceInterface, f Found, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	for _, manager := range f.managers {
-		result, err := apply.Yield(ctx, client, ownership.Target{Place: ownership.PlaceOf(o), Manager: manager}, o)
+		result, err := c.yieldOne(ctx, client, ownership.Target{Place: ownership.PlaceOf(o), Manager: manager}, o)
 		if err != nil {
 			return nil, fmt.Errorf("giving back fields of %s: %w", manager, err)
 		}
-		if result != nil {
-			o = result
-		}
+		o = result
 	}
 	return o, nil
+}
+
+// yieldOne gives back the fields of one target, and returns the object as it is then.
+func (c *Cleaner) yieldOne(ctx context.Context, client dynamic.ResourceInterface, t ownership.Target, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	kept, err := apply.KeptOf(ctx, c.catalog, live.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	writes, err := apply.Patching{Client: client, Target: t, Kept: kept}.Yield(ctx, live)
+	if len(writes) > 0 {
+		live = writes[len(writes)-1]
+	}
+	return live, err
 }
 
 // giveBack gives back the fields of the objects that handlers have patched for an owner, which its record lists. It goes
@@ -112,6 +123,6 @@ func (c *Cleaner) yield(ctx context.Context, t ownership.Target) error {
 	if err != nil {
 		return err
 	}
-	_, err = apply.Yield(ctx, client, t, live)
+	_, err = c.yieldOne(ctx, client, t, live)
 	return err
 }

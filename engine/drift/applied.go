@@ -70,11 +70,17 @@ func ownedAt(fields *fieldpath.Set, each fieldpath.PathElement, value any) any {
 // Holds reports whether a field manager has applied exactly the desired fields, and the object still has their values. If
 // it is not sure, because the server writes a value in another way, it returns false.
 func Holds(desired, live *unstructured.Unstructured, manager string) bool {
-	has := Applied(live, manager)
-	if has == nil || desired.GetAPIVersion() != live.GetAPIVersion() {
+	if !Applies(live, manager) || desired.GetAPIVersion() != live.GetAPIVersion() {
 		return false
 	}
-	k, want := knowing(desired.GroupVersionKind().GroupKind()), fieldsIn(desired)
+	own, _ := managersOf(live, manager)
+	for path := range own.Leaves().All() {
+		if value, _ := valueAt(desired.Object, path); isEmptyMap(value) {
+			own = own.Difference(fieldpath.NewSet(path.Copy())) // it does not stand for what others have in the map
+		}
+	}
+	has, _ := owned(own, live.Object).(map[string]any)
+	k, want := knowing(desired.GroupVersionKind().GroupKind()), withoutEmptyMaps(fieldsIn(desired))
 	return k.covers("", want, has, false) && k.covers("", has, want, false)
 }
 
@@ -90,6 +96,35 @@ func fieldsIn(o *unstructured.Unstructured) map[string]any {
 	}
 	if out["metadata"] = metadata; len(metadata) == 0 {
 		delete(out, "metadata")
+	}
+	return out
+}
+
+// IsBare reports whether an object has nothing but its name.
+func IsBare(o *unstructured.Unstructured) bool { return len(fieldsIn(o)) == 0 }
+
+// OwnFields returns the fields that a manager has applied to an object.
+func OwnFields(live *unstructured.Unstructured, manager string) *fieldpath.Set {
+	own, _ := managersOf(live, manager)
+	return own
+}
+
+func isEmptyMap(value any) bool {
+	tree, is := value.(map[string]any)
+	return is && len(tree) == 0
+}
+
+// withoutEmptyMaps returns a map without the maps in it that are empty. Maps in lists stay.
+func withoutEmptyMaps(tree map[string]any) map[string]any {
+	out := make(map[string]any, len(tree))
+	for key, value := range tree {
+		if below, is := value.(map[string]any); is {
+			if below = withoutEmptyMaps(below); len(below) == 0 {
+				continue
+			}
+			value = below
+		}
+		out[key] = value
 	}
 	return out
 }

@@ -66,9 +66,9 @@ type Scale interface {
 	ScalePath(ctx context.Context, kind schema.GroupVersionKind) (dsl.Path, error)
 }
 
-// keptOf returns the fields of a kind whose values stay if a template drops them: others than the operator change them while the
+// KeptOf returns the fields of a kind whose values stay if a template drops them: others than the operator change them while the
 // object lives, and its default is one replica.
-func keptOf(ctx context.Context, scale Scale, kind schema.GroupVersionKind) ([]dsl.Path, error) {
+func KeptOf(ctx context.Context, scale Scale, kind schema.GroupVersionKind) ([]dsl.Path, error) {
 	if scale == nil {
 		return nil, nil
 	}
@@ -140,7 +140,7 @@ func (a Applier) Apply(ctx context.Context, c dynamic.ResourceInterface, desired
 	if err != nil || !stale {
 		return live, "", err
 	}
-	if a.kept, err = keptOf(ctx, a.Scale, desired.GroupVersionKind()); err != nil {
+	if a.kept, err = KeptOf(ctx, a.Scale, desired.GroupVersionKind()); err != nil {
 		return nil, "", fmt.Errorf("applying %s: %w", name(desired), err)
 	}
 	if !adopts && a.fromAnother(desired, live) {

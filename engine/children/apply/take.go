@@ -5,14 +5,12 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -137,15 +135,7 @@ func (a Applier) inherit(ctx context.Context, c dynamic.ResourceInterface, now *
 
 // rewrite writes managedFields, and annotations, to the version that was looked at.
 func (a Applier) rewrite(ctx context.Context, c dynamic.ResourceInterface, now *unstructured.Unstructured, entries []metav1.ManagedFieldsEntry, notes map[string]any) (*unstructured.Unstructured, error) {
-	metadata := map[string]any{"uid": string(now.GetUID()), "resourceVersion": now.GetResourceVersion(), "managedFields": entries}
-	if len(notes) > 0 {
-		metadata["annotations"] = notes
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": metadata})
-	if err != nil {
-		return nil, err
-	}
-	result, err := c.Patch(ctx, now.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: a.Manager})
+	result, err := rewritten(ctx, c, now, entries, a.Manager, notes)
 	if err == nil && a.Observer != nil {
 		a.Observer.Wrote(result)
 	}

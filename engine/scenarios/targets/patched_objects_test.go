@@ -325,7 +325,8 @@ func TestOthersFieldsAreAConflict(t *testing.T) {
 			wantZones(v, "red=1")
 			v.Delete(scene.Foos, "default", "web")
 			v.WantGone()
-			wantZones(v)
+			wantZones(v, "red=theirs")
+			wantManagers(v, "red", "somebody")
 		})
 	})
 }
