@@ -31,7 +31,7 @@ import (
 // Box is what keeps what comes up for owners between passes; see [inbox.Box].
 type Box interface {
 	ChildSeen(owner inbox.Key, ev watch.Event, idle bool)
-	Echo(owner inbox.Key, child types.UID, e inbox.Echo)
+	Echo(owner inbox.Key, w inbox.Write, e inbox.Echo)
 	Departs(key inbox.Key, uid types.UID) bool
 	Wake(uid types.UID)
 	Grant()

@@ -79,14 +79,25 @@ func (j *journal) noteAll(w Write, caches []*feed.Feed, o *unstructured.Unstruct
 	}
 	wrote(breaker.Version{UID: o.GetUID(), Text: o.GetResourceVersion()})
 	for _, f := range caches {
-		own := f == j.family.settings.Own
-		w.Write = inbox.Write{Cache: f, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Version: o.GetResourceVersion(), Gone: notfound.With(o), Own: own}
-		w.Content = breaker.Content(o, j.family.settings.Operator.StateAnnotation(), own && w.Key == j.pass.Key)
+		w.Write = j.writeTo(f, o)
+		w.Content = breaker.Content(o, j.family.settings.Operator.StateAnnotation(), w.Own && w.Key == j.pass.Key)
 		j.note(w)
 	}
 	if len(caches) == 0 {
 		j.note(w)
 	}
+}
+
+// writeTo is a write that the cache of a feed has to show.
+func (j *journal) writeTo(f *feed.Feed, o *unstructured.Unstructured) inbox.Write {
+	return inbox.Write{
+		Cache: f, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Version: o.GetResourceVersion(), Gone: notfound.With(o), Own: f == j.family.settings.Own,
+	}
+}
+
+// echoes says that the event of a write to a child is no news.
+func (j *journal) echoes(f *feed.Feed, o *unstructured.Unstructured) {
+	j.family.settings.Box.Echo(j.pass.Key, j.writeTo(f, o), inbox.EchoOf(o))
 }
 
 // noteGone notes a deletion.
@@ -190,7 +201,7 @@ func (c *Reader) noted(f *feed.Feed, gvr schema.GroupVersionResource, o *unstruc
 	s := c.session
 	s.journal.written(w, ops.Child, caches, gvr, o)
 	if f != nil && !s.owner().Forgets(o) {
-		s.family.settings.Box.Echo(s.pass.Key, o.GetUID(), inbox.EchoOf(o))
+		s.journal.echoes(f, o)
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 	"github.com/handwerk-dev/handwerk/engine/feed"
-	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 )
@@ -97,7 +96,9 @@ func (s *Session) move(ctx context.Context, kind *feed.Feed, which id, o *unstru
 			caches = s.journal.showing(which.gvr, now)
 		}
 		s.journal.written(Write{}, ops.Child, caches, which.gvr, now)
-		s.family.settings.Box.Echo(s.pass.Key, now.GetUID(), inbox.EchoOf(now))
+		if kind != nil {
+			s.journal.echoes(kind, now)
+		}
 	})
 	if err != nil || moved == nil {
 		return nil, err

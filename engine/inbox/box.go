@@ -176,45 +176,6 @@ func (b *Box[M]) Seen(ev watch.Event) {
 	b.queue.Add(ev.Key, class)
 }
 
-// ChildSeen takes an event of a child of the key's object. Children that exist at the start are seen by the first pass
-// anyhow, and an owner that is not known is not there, or its own first event brings it. Idle: no handler looks at what has
-// changed, so an owner that is ready is not woken. One that is not may wait for anything.
-func (b *Box[M]) ChildSeen(owner Key, ev watch.Event, idle bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	s, known := b.knownLocked(owner)
-	if !known {
-		return
-	}
-	defer s.rest()
-	if b.queue == nil || ev.Initial {
-		return
-	}
-	if e, wrote := s.echoes[ev.UID]; wrote && ev.Kind != watch.Deleted && e.is(ev.Object) {
-		delete(s.echoes, ev.UID)
-		if s.left != nil {
-			s.left.shown(ev.UID, ev.Object.GetResourceVersion())
-			s.settle()
-		}
-		return
-	}
-	_, queued := s.changed[ev.UID]
-	if idle && !queued && s.stand == b.ready && s.unfinished.count == 0 {
-		return
-	}
-	if s.changed == nil {
-		s.changed = map[types.UID]news{}
-	}
-	s.changed[ev.UID] = news{last: ev.Object, several: queued}
-	if ev.Kind == watch.Deleted {
-		s.changed[ev.UID] = news{}
-		delete(s.echoes, ev.UID)
-	}
-	if !s.turn { // otherwise this may be the echo of a write whose answer has not come yet
-		b.queue.Add(owner, queue.Fresh)
-	}
-}
-
 // RelatedSeen takes an event of an object that is related to the key's by the relation of this number.
 func (b *Box[M]) RelatedSeen(owner Key, relation int, ev watch.Event) {
 	b.mu.Lock()
@@ -262,40 +223,6 @@ func (b *Box[M]) LookAll(namespace string) {
 	for key := range b.keys {
 		if namespace == "" || key.Namespace == namespace {
 			b.queue.Add(key, queue.Backlog)
-		}
-	}
-}
-
-// Echo notes an own write to a child, so that its event is not taken for news: it may come later, or have come
-// before the answer to the request.
-func (b *Box[M]) Echo(owner Key, child types.UID, e Echo) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	s := b.stateLocked(owner)
-	if seen := s.changed[child]; seen.last != nil && e.is(seen.last) {
-		if !seen.several { // otherwise somebody else has written the child before
-			delete(s.changed, child)
-		}
-		return
-	}
-	if s.echoes == nil {
-		s.echoes = map[types.UID]Echo{}
-	}
-	s.echoes[child] = e
-}
-
-// ForgetEchoes forgets the own writes whose events are yet to come: the API server's versions have gone back,
-// so the writes of others may get the same versions.
-func (b *Box[M]) ForgetEchoes() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, s := range b.keys {
-		if s.pending == nil {
-			continue
-		}
-		if s.echoes = nil; s.left != nil {
-			s.left.echoes = nil
-			s.settle()
 		}
 	}
 }

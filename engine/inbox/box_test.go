@@ -6,96 +6,16 @@ package inbox
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
-
-// remembered is what passes of these tests remember.
-type remembered struct{ uid types.UID }
-
-// post is a box in a term, with events of one key.
-type post struct {
-	*Box[remembered]
-	t   *testing.T
-	key Key
-	in  *queue.Queue[Key]
-}
-
-func newPost(t *testing.T) *post {
-	t.Helper()
-	p := &post{Box: New[remembered](keeper{}), t: t, key: Key{Namespace: "default", Name: "web"}, in: queue.New("", nil, func(k Key) string { return k.Namespace })}
-	p.Begin(p.in)
-	t.Cleanup(p.End)
-	return p
-}
-
-// keeper keeps every object, and logs nothing.
-type keeper struct{}
-
-func (keeper) Keeps(*cached.Object) bool { return true }
-
-func (keeper) LogWait(Wait) {}
-
-func (keeper) Echoed(Key, *cached.Object) {}
-
-// object is an object as a cache holds it.
-func (p *post) object(uid types.UID, version string, data ...any) *cached.Object {
-	p.t.Helper()
-	transform, err := cached.NewTransform(cached.Form{}, schema.GroupVersion{Version: "v1"}, logr.Discard())
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	o, err := transform(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
-		"namespace": "default", "name": "web", "uid": string(uid), "resourceVersion": version,
-	}, "data": data}})
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return o.(*cached.Object)
-}
-
-// wrote notes an own write to a child.
-func (p *post) wrote(child types.UID, version string) {
-	p.t.Helper()
-	p.Echo(p.key, child, Echo{version, p.object(child, version).Digest()})
-}
-
-func (p *post) event(kind watch.EventKind, uid types.UID, version string) watch.Event {
-	return watch.Event{Kind: kind, Key: p.key, UID: uid, Object: p.object(uid, version)}
-}
-
-// taken says what a turn has for its pass.
-func taken(t *Turn[remembered]) []string {
-	var out []string
-	for what, is := range map[string]bool{"fresh": t.Fresh, "child": t.Child, "related": t.Related != nil, "memory": t.Memory != nil} {
-		if is {
-			out = append(out, what)
-		}
-	}
-	if t.Event != "" {
-		out = append(out, string(t.Event))
-	}
-	for _, who := range t.Granted {
-		out = append(out, "granted "+who)
-	}
-	for _, g := range t.Gone {
-		out = append(out, "gone "+string(g.Object.GetUID()))
-	}
-	slices.Sort(out)
-	return out
-}
 
 // TestWhatIsTakenIsThereOnce holds what a pass finds after what came up, and what the next one finds when the pass has
 // dealt with it, and when it has not.
@@ -163,6 +83,18 @@ func TestWhatIsTakenIsThereOnce(t *testing.T) {
 			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), false)
 			p.ChildSeen(p.key, p.event(watch.Updated, "c", "6"), true)
 			p.wrote("c", "5") // the later version is noted
+		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
+		"what nobody looks at in a child, where an own write to it is yet to come": {func(p *post) {
+			owner(p)
+			p.Finished(p.key, ops.Stand{Standing: ops.Ready})
+			p.wrote("c", "5")
+			p.ChildSeen(p.key, p.event(watch.Updated, "c", "4"), true)
+		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
+		"where a listing shows a later state in its place": {func(p *post) {
+			owner(p)
+			p.Finished(p.key, ops.Stand{Standing: ops.Ready})
+			p.wrote("c", "5")
+			p.ChildSeen(p.key, p.event(watch.Updated, "c", "6"), true)
 		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
 		"a child with an unknown owner": {func(p *post) {
 			p.ChildSeen(p.key, p.event(watch.Added, "c", "5"), false)
@@ -334,6 +266,21 @@ func TestAKeyAtRestIsSmall(t *testing.T) {
 		"and its echo": {func(p *post) {
 			p.wrote("c", "5")
 			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), false)
+		}, false},
+		"a listing that shows a later state than an own write": {func(p *post) {
+			p.wrote("c", "5")
+			p.ChildSeen(p.key, p.event(watch.Updated, "c", "6"), true)
+			pass(p, true)
+		}, false},
+		"an own write to a child that is gone by then": {func(p *post) {
+			p.ChildSeen(p.key, p.event(watch.Deleted, "c", "6"), false)
+			p.wrote("c", "5")
+			pass(p, true)
+		}, false},
+		"an own write to a child that somebody has changed since": {func(p *post) {
+			p.ChildSeen(p.key, p.event(watch.Updated, "c", "6"), false)
+			p.wrote("c", "5")
+			pass(p, true)
 		}, false},
 		"what a first listing has of children": {func(p *post) {
 			ev := p.event(watch.Added, "c", "5")

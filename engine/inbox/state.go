@@ -38,8 +38,8 @@ type pending[M any] struct {
 	expected []Write
 	// gone are objects of this key that were deleted and not finalized yet.
 	gone []*Tombstone[M]
-	// echoes are this operator's own writes to children, by UID: their events are no news.
-	echoes map[types.UID]Echo
+	// echoes are this operator's own writes to children, by UID, whose events are yet to come: these are no news.
+	echoes map[types.UID]awaited
 	// turn: a pass has the key.
 	turn bool
 	// writing: the pass that has the key writes the object. Late are the states of the object that came since.

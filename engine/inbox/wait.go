@@ -202,6 +202,7 @@ func (b *Box[M]) dueLocked(key Key, now time.Time) (next time.Time) {
 	}
 	if s.pending != nil {
 		next = b.heldLocked(key, s, now)
+		s.rest()
 	}
 	if s.stand == nil {
 		return next
@@ -225,6 +226,9 @@ func (b *Box[M]) dueLocked(key Key, now time.Time) (next time.Time) {
 // do not come. It returns when one of that is due next; zero for never. The lock is held.
 func (b *Box[M]) heldLocked(key Key, s *state[M], now time.Time) (next time.Time) {
 	next = b.missingLocked(key, s, now)
+	if at := b.lookLocked(key, s, now); !at.IsZero() {
+		next = sooner(next, at)
+	}
 	if !s.aside.IsZero() && !s.asideLogged {
 		if at := s.aside.Add(logAfter); at.After(now) {
 			next = sooner(next, at)
@@ -239,7 +243,6 @@ func (b *Box[M]) heldLocked(key Key, s *state[M], now time.Time) (next time.Time
 	over := s.loopSeen.Add(loopOver)
 	if !over.After(now) {
 		b.restedLocked(key, s)
-		s.rest()
 		return next
 	}
 	return sooner(next, over)

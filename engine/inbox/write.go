@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -72,8 +73,21 @@ func (w Write) Shown() bool {
 	if w.Version != "" && !w.Gone {
 		return h.CaughtUp(w.Version)
 	}
+	o := w.object()
+	return o == nil || !w.Gone && o.GetDeletionTimestamp() != nil
+}
+
+// object returns the object that was written as the cache has it; nil where it has none, or another one of the name.
+func (w Write) object() *cached.Object {
+	h := w.Cache.Informer(w.Key.Namespace)
+	if h == nil {
+		return nil
+	}
 	o, found := h.Object(w.Key)
-	return !found || o.GetUID() != w.UID || !w.Gone && o.GetDeletionTimestamp() != nil
+	if !found || o.GetUID() != w.UID {
+		return nil
+	}
+	return o
 }
 
 // awaited reports whether passes wait for the write.
@@ -91,10 +105,16 @@ func (w Write) awaited() bool {
 // Read reads one object from the server, nil when it is gone.
 type Read func(context.Context, schema.GroupVersionResource, Key) (*unstructured.Unstructured, error)
 
+// comes reports whether nothing keeps the write from its cache: no fault is the reason why it is not there.
+func (w Write) comes() bool {
+	h := w.Cache.Informer(w.Key.Namespace)
+	return h != nil && h.State().Fault == nil
+}
+
 // lost reports whether the server does not know of the write any more.
 func (w Write) lost(ctx context.Context, read Read) bool {
-	if h := w.Cache.Informer(w.Key.Namespace); h == nil || h.State().Fault != nil {
-		return false // that the cache is behind has another reason
+	if !w.comes() {
+		return false
 	}
 	live, err := read(ctx, w.Cache.Resource().GVR, w.Key)
 	if err != nil {
