@@ -259,10 +259,14 @@ func (b *Box[M]) Grant() {
 	})
 }
 
-// Departs reports whether an object of this UID is gone and not finalized yet, and no pass has it in hand.
+// Departs reports whether an object of this UID is gone and not finalized yet. A pass may have it in hand.
 func (b *Box[M]) Departs(key Key, uid types.UID) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s, known := b.keys[key]
-	return known && s.pending != nil && slices.ContainsFunc(s.gone, func(t *Tombstone[M]) bool { return t.Object.GetUID() == uid })
+	if !known || s.pending == nil {
+		return false
+	}
+	is := func(t *Tombstone[M]) bool { return t.Object.GetUID() == uid }
+	return slices.ContainsFunc(s.gone, is) || s.turn != nil && slices.ContainsFunc(s.turn.Gone, is)
 }

@@ -131,7 +131,7 @@ func (b *Box[M]) childNewsLocked(owner Key, s *state[M], child types.UID, n news
 		s.changed = map[types.UID]news{}
 	}
 	s.changed[child] = n
-	if !s.turn && b.queue != nil {
+	if s.turn == nil && b.queue != nil {
 		b.queue.Add(owner, queue.Fresh)
 	}
 }

@@ -40,8 +40,8 @@ type pending[M any] struct {
 	gone []*Tombstone[M]
 	// echoes are this operator's own writes to children, by UID, whose events are yet to come: these are no news.
 	echoes map[types.UID]awaited
-	// turn: a pass has the key.
-	turn bool
+	// turn is that of the pass that has the key; nil while none has.
+	turn *Turn[M]
 	// writing: the pass that has the key writes the object. Late are the states of the object that came since.
 	writing bool
 	late    []*cached.Object

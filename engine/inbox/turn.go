@@ -24,7 +24,7 @@ type Turn[M any] struct {
 	// Awaited are writes by earlier passes over the object that caches have to show, beside those that are remembered.
 	Awaited []Write
 	// Gone are objects of the key that are gone, the oldest first; Left are those of them that the pass is not
-	// through with.
+	// through with. The pass leaves Gone as it is: events of children find their owners in it.
 	Gone, Left []*Tombstone[M]
 
 	box *Box[M]
@@ -47,7 +47,7 @@ func (b *Box[M]) Take(key Key) *Turn[M] {
 	}
 	s.Changes = Changes{}
 	s.came, s.parked, s.changed, s.expected, s.gone = false, false, nil, nil, nil
-	s.turn = true
+	s.turn = t
 	return t
 }
 
@@ -142,7 +142,7 @@ func (t *Turn[M]) Close() {
 // endLocked queues the key for what came during the turn and is no echo of the pass's own writes. The lock is held.
 func (t *Turn[M]) endLocked(s *state[M]) {
 	t.box.writtenLocked(t.key, s)
-	if s.turn = false; len(s.changed) > 0 && t.box.queue != nil {
+	if s.turn = nil; len(s.changed) > 0 && t.box.queue != nil {
 		t.box.queue.Add(t.key, queue.Fresh)
 	}
 }
