@@ -140,6 +140,23 @@ func TestEchoes(t *testing.T) {
 	}
 }
 
+// TestTheEchoesOfTwoWritesComeAroundTheEndOfAPass holds that none of them starts a pass when one comes before the pass says what it has left,
+// and the other one after.
+func TestTheEchoesOfTwoWritesComeAroundTheEndOfAPass(t *testing.T) {
+	p := newPost(t)
+	key, turn := p.begun()
+	p.Writing(p.key)
+	p.Seen(p.event(watch.Updated, "u", "2"))
+	turn.Rest(Rest{UID: "u", Echoes: []Echo{{"2", p.object("u", "2").Digest()}, {"3", p.object("u", "3").Digest()}}}, &Writes{})
+	p.Seen(p.event(watch.Updated, "u", "3"))
+	turn.Handled()
+	turn.Close()
+	p.in.Done(key)
+	if n := p.in.Len(); n > 0 {
+		t.Errorf("%d keys are queued", n)
+	}
+}
+
 // TestAwaitedWritesAreThereAgain holds that the next pass waits for the writes of one that left its object at rest, as far as their events
 // have not come.
 func TestAwaitedWritesAreThereAgain(t *testing.T) {
