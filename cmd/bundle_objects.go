@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -126,7 +125,7 @@ func configData(paths []string) (map[string]string, error) {
 	}
 	var operators []string
 	for _, name := range names {
-		text, err := os.ReadFile(name)
+		text, err := source.ReadFile(name)
 		if err == nil && hasOperator(text) {
 			operators = append(operators, name)
 			err = add(keyOf(name), text)
@@ -136,7 +135,7 @@ func configData(paths []string) (map[string]string, error) {
 		}
 	}
 	for _, name := range source.Parts(operators) {
-		text, err := os.ReadFile(name)
+		text, err := source.ReadFile(name)
 		if err == nil {
 			err = add(pathOf(name, operators), text)
 		}

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -21,13 +20,15 @@ import (
 	apijson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
 // patched applies the patches in some files to the objects of a bundle. Changed files lose their comments.
 func patched(files []file, paths []string) ([]file, error) {
 	files = slices.Clone(files)
 	for _, path := range paths {
-		text, err := os.ReadFile(path)
+		text, err := source.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}

@@ -36,6 +36,7 @@ func TestEvalPrintsTheValueOfAnExpression(t *testing.T) {
 		"with a syntax error":            {[]string{"1 +"}, printed{1, "", "error: evaluating 1 +: 1:4: unexpected end of the expression\n"}},
 		"with children":                  {[]string{"children.web"}, printed{1, "", "error: evaluating children.web: there are no children here\n"}},
 		"of a file without an object":    {[]string{"1", "-f", other}, printed{1, "", "error: reading " + other + ": it has no object (want apiVersion and kind)\n"}},
+		"of a file without an end":       {[]string{"1", "-f", "/dev/zero"}, printed{1, "", "error: reading /dev/zero: open /dev/zero: it is not a regular file\n"}},
 		"without quotes":                 {[]string{"1", "+", "1"}, printed{2, "", "error: want one expression, found 3 arguments (quotes keep it together)\nsee 'operator eval --help'\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -183,7 +183,7 @@ func (f *runFlags) override(op *dsl.Operator) {
 	}
 	if given("leader-elect") {
 		if leader.Mode = dsl.LeaderMode(f.leaderMode); leader.Mode == dsl.LeaderNone {
-			*leader = dsl.LeaderElection{} // a lock that the configuration describes is not used
+			*leader = dsl.LeaderElection{Mode: dsl.LeaderNone} // a lock that the configuration describes is not used
 		}
 	}
 	if given("leader-elect-name") {

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"go/format"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -19,6 +18,7 @@ import (
 	"text/template"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
 //go:embed beginning/*.tmpl
@@ -105,14 +105,14 @@ func (m *goModule) files() ([]newFile, error) {
 		goVersion := append(toolchain.FindStringSubmatch(runtime.Version()), "", "1.26.0")[1]
 		return []newFile{{"go.mod", fmt.Sprintf("module %s\n\ngo %s\n\nrequire %s %s\n", m.path, goVersion, ownModule, version)}}, nil
 	}
-	mod, err := os.ReadFile(filepath.Join(m.replace, "go.mod"))
+	mod, err := source.ReadFile(filepath.Join(m.replace, "go.mod"))
 	if err != nil {
 		return nil, fmt.Errorf("reading --replace: %w", err)
 	}
 	if !bytes.HasPrefix(mod, []byte("module "+ownModule+"\n")) {
 		return nil, fmt.Errorf("reading --replace: %s is not a checkout of %s", m.replace, ownModule)
 	}
-	sum, err := os.ReadFile(filepath.Join(m.replace, "go.sum"))
+	sum, err := source.ReadFile(filepath.Join(m.replace, "go.sum"))
 	if err != nil {
 		return nil, fmt.Errorf("reading --replace: %w", err)
 	}

@@ -48,7 +48,7 @@ func fromHere(path string) string {
 func holdsOperator(dir string) bool {
 	names, _ := source.Files([]string{dir})
 	for _, name := range names {
-		if data, err := os.ReadFile(name); err == nil && hasOperator(data) {
+		if data, err := source.ReadFile(name); err == nil && hasOperator(data) {
 			return true
 		}
 	}

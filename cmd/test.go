@@ -88,9 +88,10 @@ func (p *program) test(ctx context.Context, f *testFlags, paths []string) error 
 	if err != nil {
 		return err
 	}
-	also := p.Out
+	out := tame{Writer: p.Out} // a file of cases may be of somebody else
+	also := out
 	if f.output != "text" {
-		also = p.Err // the answer has a form of its own
+		also = tame{Writer: p.Err} // the answer has a form of its own
 	}
 	if f.update {
 		if err := test.Update(also, reports); err != nil {
@@ -98,9 +99,9 @@ func (p *program) test(ctx context.Context, f *testFlags, paths []string) error 
 		}
 	}
 	write := map[string]func() error{
-		"text":  func() error { return test.Text(p.Out, reports) },
-		"json":  func() error { return test.JSON(p.Out, reports) },
-		"junit": func() error { return test.JUnit(p.Out, reports) },
+		"text":  func() error { return test.Text(out, reports) },
+		"json":  func() error { return test.JSON(out, reports) },
+		"junit": func() error { return test.JUnit(out, reports) },
 	}[f.output]
 	if err := write(); err != nil {
 		return err

@@ -85,6 +85,9 @@ func (k *keeper) load(server *apiserver.Server) (found bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	defer func() { k.open = err == nil }()
+	if info, err := os.Stat(k.file()); err == nil && !info.Mode().IsRegular() { // opening a pipe waits for its writer
+		return false, fmt.Errorf("reading %s: it is not a regular file", k.file())
+	}
 	in, err := os.Open(k.file())
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/engine/enginetest/cases"
 )
 
@@ -61,7 +62,7 @@ func Text(w io.Writer, all []cases.Report) error {
 				continue
 			}
 			if r.Case != "" {
-				fmt.Fprintf(&out, "--- %s\n", r.Case)
+				fmt.Fprintf(&out, "--- %s\n", plain.Escaped(r.Case, "")) // it cannot look like another line
 			}
 			for _, failure := range r.Failures {
 				fmt.Fprintf(&out, "%s\n", failure)

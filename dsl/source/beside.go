@@ -31,12 +31,17 @@ func Beside(paths []string) []string {
 }
 
 // Objects returns the objects of a cluster that a YAML file has. It skips other documents, such as operators. After an
-// error it returns the objects of the documents before.
-func Objects(name string) (out []*unstructured.Unstructured, err error) {
-	data, err := os.ReadFile(name)
+// error it returns the objects of the documents before. For the file see [ReadFile].
+func Objects(name string) ([]*unstructured.Unstructured, error) {
+	data, err := ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
+	return ObjectsIn(data)
+}
+
+// ObjectsIn is [Objects] for the text of a file.
+func ObjectsIn(data []byte) (out []*unstructured.Unstructured, err error) {
 	for documents := kyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data))); ; {
 		document, err := documents.Read()
 		if errors.Is(err, io.EOF) {

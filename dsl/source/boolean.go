@@ -5,7 +5,6 @@ package source
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -37,7 +36,7 @@ func BooleanAdvice(file string, err error) string {
 	if !slices.ContainsFunc([]string{"bool", "Value:true", "Value:false"}, func(part string) bool { return strings.Contains(said, part) }) {
 		return ""
 	}
-	data, err := os.ReadFile(file)
+	data, err := ReadFile(file)
 	if err != nil {
 		return "" // whoever has read it before gets this error, too
 	}

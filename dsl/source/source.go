@@ -87,7 +87,8 @@ type Reader struct{ total int64 }
 // device, or if all files together are too large. Of a file that is too large by itself, it returns enough to show
 // that.
 func (r *Reader) ReadFile(name string) ([]byte, error) {
-	return r.read(name, os.Stat, os.Open)
+	data, err := read(name, maxSize+1, os.Stat, os.Open)
+	return r.counted(data, err)
 }
 
 // ReadBelow is [Reader.ReadFile] for a file below a directory. Neither its name nor a link can lead out of the directory; links
@@ -98,24 +99,12 @@ func (r *Reader) ReadBelow(dir, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }() // nothing is written
-	return r.read(name, root.Stat, root.Open)
+	data, err := read(name, maxSize+1, root.Stat, root.Open)
+	return r.counted(data, err)
 }
 
-// read reads a file by the functions that find and open it.
-func (r *Reader) read(name string, stat func(string) (fs.FileInfo, error), open func(string) (*os.File, error)) ([]byte, error) {
-	info, err := stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() { // opening a pipe waits for its writer, and a device may be endless
-		return nil, errors.New("it is not a regular file")
-	}
-	file, err := open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxSize+1))
+// counted adds a file to those that were read.
+func (r *Reader) counted(data []byte, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -123,6 +112,45 @@ func (r *Reader) read(name string, stat func(string) (fs.FileInfo, error), open 
 		return nil, fmt.Errorf("the files of the configuration are larger than %d MiB together", maxTotal>>20)
 	}
 	return data, nil
+}
+
+// ReadFile returns the text of a file that is not, or not only, a configuration, such as one with objects. It returns an error if the
+// file is not a regular one, or larger than the files of a configuration may be together.
+func ReadFile(name string) ([]byte, error) { return readAll(name, os.Stat, os.Open) }
+
+// ReadBelow is [ReadFile] for a file below a directory, as [Reader.ReadBelow].
+func ReadBelow(dir, name string) ([]byte, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // nothing is written
+	return readAll(name, root.Stat, root.Open)
+}
+
+func readAll(name string, stat func(string) (fs.FileInfo, error), open func(string) (*os.File, error)) ([]byte, error) {
+	data, err := read(name, maxTotal+1, stat, open)
+	if err == nil && len(data) > maxTotal {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("it is larger than %d MiB", maxTotal>>20)}
+	}
+	return data, err
+}
+
+// read reads at most so many bytes of a file by the functions that find and open it.
+func read(name string, most int64, stat func(string) (fs.FileInfo, error), open func(string) (*os.File, error)) ([]byte, error) {
+	info, err := stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() { // opening a pipe waits for its writer, and a device may be endless
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("it is not a regular file")}
+	}
+	file, err := open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, most))
 }
 
 // Unread returns the fault for a file or directory that could not be read.

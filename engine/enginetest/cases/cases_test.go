@@ -157,7 +157,7 @@ func TestARefusedObjectOfAFileIsNamed(t *testing.T) {
 	if err := os.WriteFile(objects, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, err := parse("a_test.yaml", []byte("config: "+operator+"\ngiven: "+objects+"\ncases: [{name: a}]"))
+	f, err := parse(filepath.Join(filepath.Dir(objects), "a_test.yaml"), []byte("config: "+operator+"\ngiven: objects.yaml\ncases: [{name: a}]"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestARefusedObjectOfAFileIsNamed(t *testing.T) {
 	if len(failures) != 1 {
 		t.Fatalf("the failures are %v", failures)
 	}
-	for _, want := range []string{"ConfigMap b of " + objects + ": ", "cannot unmarshal bool", "on in line 3 is true"} {
+	for _, want := range []string{"ConfigMap b of objects.yaml: ", "cannot unmarshal bool", "on in line 3 is true"} {
 		if got := failures[0].String(); !strings.Contains(got, want) {
 			t.Errorf("the failure lacks %s: %s", want, got)
 		}
@@ -185,6 +185,8 @@ func TestFaultsOfFiles(t *testing.T) {
 		"a verb that is none":       {"cases: [{name: a, steps: [{fail: {verb: pach, resource: pods}}]}]", `unknown verb "pach" (did you mean "patch"?)`},
 		"no object":                 {"cases: [{name: a, given: [{kind: Pod}]}]", "an object needs apiVersion"},
 		"a file that is not there":  {"cases: [{name: a, given: nothing.yaml}]", "reading nothing.yaml: no such file or directory"},
+		"a file elsewhere":          {"cases: [{name: a, steps: [{apply: /dev/zero}]}]", "cases[0].steps[0].apply: reading /dev/zero: it is not in the directory of this file, or below"},
+		"a file above":              {"given: ../b.yaml\ncases: [{name: a}]", "a_test.yaml:1:8: given: reading ../b.yaml: it is not in the directory of this file, or below"},
 		"a status that is none":     {"cases: [{name: a, expect: {conditions: {a/b: {Ready: maybe}}}}]", "want True, False or Unknown, found the text \"maybe\""},
 		"a request that reads":      {"cases: [{name: a, expect: {requests: [{verb: get, times: 0}]}}]", `unknown write verb "get"`},
 		"a request with a path":     {"cases: [{name: a, expect: {requests: [{name: pods/a, times: 0}]}}]", "cases[0].expect.requests[0].name: want the name alone"},

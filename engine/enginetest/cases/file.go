@@ -156,7 +156,7 @@ func (f *File) resolve(list objects) {
 		if s.file == "" || f.objects[s.file] != nil {
 			continue
 		}
-		found, err := text.Objects(f.beside(s.file))
+		found, err := f.read(s.file)
 		if err == nil && len(found) == 0 {
 			err = errors.New("there are no objects in it")
 		}
@@ -165,6 +165,18 @@ func (f *File) resolve(list objects) {
 		}
 		f.objects[s.file] = found
 	}
+}
+
+// read reads the objects of a file in the directory of this one, or below it.
+func (f *File) read(name string) ([]*unstructured.Unstructured, error) {
+	if !filepath.IsLocal(filepath.FromSlash(name)) {
+		return nil, errors.New("it is not in the directory of this file, or below")
+	}
+	data, err := text.ReadBelow(filepath.Dir(f.Name), filepath.FromSlash(name))
+	if err != nil {
+		return nil, err
+	}
+	return text.ObjectsIn(data)
 }
 
 // cut removes the name of a file from an error that names it.

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -126,9 +125,9 @@ func (s *Suite) operator(registry *actions.Registry, paths, names []string) (*ds
 }
 
 // says reports whether a file has a text in it. One that cannot be read may have it.
-func says(name, text string) bool {
-	data, err := os.ReadFile(name)
-	return err != nil || bytes.Contains(data, []byte(text))
+func says(name, words string) bool {
+	data, err := text.ReadFile(name)
+	return err != nil || bytes.Contains(data, []byte(words))
 }
 
 // findCRDs collects the CRDs of the operator, and those in files that it has not itself.

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/handwerk-dev/handwerk/dsl/form"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/apiserver"
 	"github.com/handwerk-dev/handwerk/engine/apiserver/complete"
@@ -41,7 +42,7 @@ type Failure struct {
 
 // String is the failure for people. Lines after the first are indented.
 func (f Failure) String() string {
-	out := fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Message)
+	out := fmt.Sprintf("%s:%d: %s", f.File, f.Line, plain.Escaped(f.Message, ""))
 	if f.Detail != "" {
 		out += "\n    " + strings.ReplaceAll(strings.TrimRight(f.Detail, "\n"), "\n", "\n    ")
 	}

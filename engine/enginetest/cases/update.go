@@ -14,6 +14,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/handwerk-dev/handwerk/dsl/form"
+	text "github.com/handwerk-dev/handwerk/dsl/source"
 )
 
 // Change is a value of a file with cases that [Update] has changed.
@@ -38,7 +39,7 @@ func (c Change) String() string {
 // returns the changes in the order of the file, and the failures that it cannot mend so: those of expressions, those
 // that are of no expectation, and those of values that stand in an anchor, in a text block or where an alias is.
 func Update(name string, failures []Failure) (changes []Change, left []Failure, err error) {
-	data, err := os.ReadFile(name)
+	data, err := text.ReadFile(name)
 	if err != nil {
 		return nil, nil, err
 	}

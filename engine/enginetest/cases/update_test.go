@@ -27,6 +27,13 @@ func TestUpdateChangesWhatFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := filepath.Join(t.TempDir(), "a_test.yaml")
+	order, err := os.ReadFile("testdata/shop/order.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(filepath.Dir(name), "order.yaml"), order, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	text := func() string {
 		data, err := os.ReadFile(name)
 		if err != nil {
