@@ -136,6 +136,8 @@ type Build struct {
 	OperatorWide bool
 	// AtDeletion: the handler has only the cause delete.
 	AtDeletion bool
+	// Restores: the handler makes a child again that is missing.
+	Restores bool
 	// NoFinalizer: deletions do not wait for the handler, so the object may be gone when it runs.
 	NoFinalizer bool
 	// IncludeWhen says whether the handler's children are desired; nil means that they are. It has been checked.

@@ -55,6 +55,8 @@ type making struct {
 	state string
 	// level: it is level-triggered.
 	level bool
+	// restores: it makes a child again that is missing; see [dsl.Handler.Restores].
+	restores bool
 	// partly: it is a step that is not always executed.
 	partly bool
 	// needsUnknown: the needs of a step are not known.
@@ -172,7 +174,7 @@ func (w *watched) handler(at path, form *handler) {
 	if !w.Has(at.Key("causes")) && !h.given() {
 		causes = []dsl.Cause{dsl.Reconcile}
 	}
-	h.level = (&dsl.Handler{Causes: causes}).Level()
+	h.level, h.restores = (&dsl.Handler{Causes: causes}).Level(), (&dsl.Handler{Causes: causes}).Restores()
 	w.deletion(at, h, causes)
 	when, asks, back := w.filters(at, h)
 	out, built := w.built(at, h)

@@ -123,6 +123,7 @@ func (m *assembly) doing(at path, h *making, d *doings, word string, seen map[st
 	if len(d.list) == 0 {
 		return nil
 	}
+	h.restores = word == "during"
 	together, each := m.sequence(sequence{of: h, list: d.list, at: d.at(at), named: d.named(word), seen: seen})
 	m.handler.needsUnknown = m.handler.needsUnknown || h.needsUnknown
 	if together == nil {

@@ -157,7 +157,7 @@ func (w *watched) stepOf(q sequence, i int) (built *actions.Built, asks dsl.Know
 	}
 	one := &making{
 		handler: &handler{ID: h.ID + "." + name, With: s.With, Causes: h.Causes, Old: h.Old, Finalizer: h.Finalizer, doing: s.doing},
-		kind:    h.kind, level: h.level, state: h.state, partly: h.partial() || s.When != "", sure: slices.Clone(h.sure),
+		kind:    h.kind, level: h.level, restores: h.restores, state: h.state, partly: h.partial() || s.When != "", sure: slices.Clone(h.sure),
 		include: h.include, entries: h.entries, vars: h.vars, each: h.each, names: h.names, oneStep: true,
 	}
 	if built = w.action(place, one); built == nil {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/children/apply"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
+	"github.com/handwerk-dev/handwerk/engine/collision"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/notfound"
 	"github.com/handwerk-dev/handwerk/engine/ops"
@@ -72,6 +74,9 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 // apply applies a child.
 func (c *children) apply(ctx context.Context, w *wanted) (*unstructured.Unstructured, error) {
 	s := c.session
+	if err := c.lasts(w); err != nil {
+		return nil, err
+	}
 	if err := s.family.kinds.listed("applying "+w.place().People(), w.feed); err != nil {
 		return nil, err
 	}
@@ -102,6 +107,17 @@ func (c *children) apply(ctx context.Context, w *wanted) (*unstructured.Unstruct
 		return result, awaitsEnd(w.place())
 	}
 	return result, nil
+}
+
+// lasts refuses a Job that its TTL takes away and the handler makes again. The action apply looks at its own children: it knows the
+// states of a machine.
+func (c *children) lasts(w *wanted) error {
+	handlers := c.session.family.settings.Handlers
+	at := collision.HandlerOf(handlers, c.attempt.Handler)
+	if at < 0 || handlers[at].Machine != nil || slices.Contains(handlers[at].Makers, w.maker) || !handlers[at].Restores() || !dsl.Expires(w.object) {
+		return nil
+	}
+	return dsl.Permanent(fmt.Errorf("applying %s: spec.ttlSecondsAfterFinished: %s", w.place().People(), dsl.RunsAgain))
 }
 
 // unchanged notes that a child is as it is wanted, and nothing was sent. Live is nil where the cache does not show it.

@@ -24,6 +24,8 @@ type parser struct {
 	// final: the children are made when the object is deleted. Entries: the handler has forEach, and makes children
 	// for each entry.
 	final, entries bool
+	// restores: the handler makes a child again that is missing.
+	restores bool
 	// The compilers of expressions: for one child, for each of several, and both with the variable child.
 	one, each, oneLive, eachLive *expr.Compiler
 	faults                       []error
@@ -32,7 +34,7 @@ type parser struct {
 }
 
 func newParser(compiler *expr.Compiler, b actions.Build) (*parser, error) {
-	p := &parser{branches: b.Registry.Branches(b.Resource, b.ID), id: b.ID, final: b.AtDeletion, entries: len(b.Vars) > 0}
+	p := &parser{branches: b.Registry.Branches(b.Resource, b.ID), id: b.ID, final: b.AtDeletion, restores: b.Restores, entries: len(b.Vars) > 0}
 	compiler, err := compiler.WithLets(b.Lets)
 	if err != nil {
 		return nil, err
@@ -90,7 +92,19 @@ func (p *parser) child(name, own string, config *childConfig) *child {
 		p.last(c, at)
 	}
 	p.whole(c, at)
+	p.expiring(c)
 	return c
+}
+
+// expiring refuses a Job that its TTL takes away and the handler makes again. A computed TTL is looked at when it is known.
+func (p *parser) expiring(c *child) {
+	c.restored = p.restores
+	if !c.restored || c.kind.Group != "batch" || c.kind.Kind != "Job" {
+		return
+	}
+	if ttl := part(part(c.template, "spec"), "ttlSecondsAfterFinished"); ttl != nil && len(ttl.Programs()) == 0 && ttl.Plain != nil {
+		p.faults = append(p.faults, misfit(ttl, dsl.RunsAgain))
+	}
 }
 
 // whole checks that it is known what a child was made from, where a change of it does not come at once and in place. Of a
