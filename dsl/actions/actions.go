@@ -64,7 +64,8 @@ type Built struct {
 	// Filtered reports in conditions of the object that a filter keeps Func from running. The filter is given as
 	// the line of a file. Optional.
 	Filtered func(s *dsl.Subject, filter string, says *dsl.Patch)
-	// Brings are causes that Func needs in addition to those of the handler.
+	// Brings are causes that Func needs in addition to those of the handler: [dsl.Delete], to take away what it has made. Cause
+	// reconcile has the causes of what Reads says.
 	Brings []dsl.Cause
 	// NoOld: Func uses neither Request.Old nor Request.Diff.
 	NoOld bool

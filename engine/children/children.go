@@ -258,8 +258,10 @@ func (c *children) Remove(ctx context.Context, gone dsl.ChildObject) error {
 	if found == nil || found.GetUID() != gone.Object.GetUID() || !c.session.owner().Has(found) {
 		return nil
 	}
-	if s := c.session; !s.pass.Deleting && s.undecided.stays(found, c.attempt.Handler) { // at a deletion the record says which ones stay
-		return nil
+	if s := c.session; !s.pass.Deleting { // at a deletion the record says which ones stay
+		if stays, err := s.undecided.stays(found, c.attempt.Handler); stays {
+			return err
+		}
 	}
 	if err := c.session.family.kinds.settled("removing " + ownership.PlaceOf(found).People()); err != nil {
 		return err

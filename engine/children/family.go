@@ -96,7 +96,7 @@ func New(s Settings) *Family {
 		})
 		f.kinds.feeds = append(f.kinds.feeds, handler.feed)
 	}
-	f.sweeper = prune.NewSweeper(s.Handlers)
+	f.sweeper = prune.NewSweeper(s.Resource, s.Handlers)
 	f.Retired = prune.NewRetired(prune.RetiredSettings{
 		Register: s.Register, Resource: s.Resource.Name, Log: s.Log, Feeds: s.Feeds, Granted: s.Box, Family: f,
 	})

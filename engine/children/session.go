@@ -100,7 +100,7 @@ func (f *Family) Begin(p Pass) *Session {
 	s.journal.family, s.journal.pass = f, &s.pass
 	s.writer.family, s.writer.pass, s.writer.base = f, &s.pass, p.Object
 	s.unconfirmed.now, s.unconfirmed.memory = p.Now, &p.Memory.unconfirmed
-	s.undecided.asker, s.undecided.memory = p.Asker, &p.Memory.asked
+	s.undecided.asker, s.undecided.handlers, s.undecided.memory = p.Asker, f.settings.Handlers, &p.Memory.asked
 	r := &s.record
 	r.family, r.pass, r.lost = f, &s.pass, p.Memory.unsure
 	r.writer, r.lister, r.journal, r.unconfirmed = &s.writer, &s.lister, &s.journal, &s.unconfirmed

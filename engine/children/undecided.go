@@ -4,18 +4,22 @@
 package children
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
+	"github.com/handwerk-dev/handwerk/engine/collision"
 )
 
 // undecided has the children that a handler does not want any more, and that stay until another handler, which may want them, has
 // succeeded.
 type undecided struct {
-	asker Asker
+	asker    Asker
+	handlers []*dsl.Handler
 
 	mu sync.Mutex
 	// all are those of this pass, and memory has the handlers that are waited for, as the log has them.
@@ -31,15 +35,26 @@ type undecidedChild struct {
 }
 
 // stays reports whether a child stays for now, because some handler that may want the child has not said so yet. Handler is the one
-// that does not want it.
-func (u *undecided) stays(found *unstructured.Unstructured, handler string) bool {
-	if u.asker.Undecided(handler, found.GroupVersionKind().GroupKind()) == "" {
-		return false
+// that does not want it. It runs again for the child, or it waits: then the error says what for.
+func (u *undecided) stays(found *unstructured.Unstructured, handler string) (is bool, err error) {
+	other := u.asker.Undecided(handler, found.GroupVersionKind().GroupKind())
+	if other == "" {
+		return false, nil
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.all = append(u.all, undecidedChild{ownership.PlaceOf(found), handler})
-	return true
+	at := collision.HandlerOf(u.handlers, handler)
+	if at >= 0 && !u.handlers[at].On(dsl.Child) && !u.follows(other, u.handlers[at].ID) {
+		return true, dsl.Waiting(fmt.Sprintf("handler %s, which may want it, to succeed", other), 0)
+	}
+	return true, nil
+}
+
+// follows reports whether a handler comes after another one, which then must not wait for it.
+func (u *undecided) follows(handler, other string) bool {
+	at := slices.IndexFunc(u.handlers, func(h *dsl.Handler) bool { return h.ID == handler })
+	return at >= 0 && slices.ContainsFunc(u.handlers[at].After, func(before string) bool { return before == other || u.follows(before, other) })
 }
 
 // leaving names the handlers that do not want some of the children.

@@ -11,6 +11,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 )
 
@@ -46,8 +47,8 @@ func TestChildrenStayUntilAHandlerDecides(t *testing.T) {
 			lines := 0
 			asker := &answers{funcr.New(func(string, string) { lines++ }, funcr.Options{}), tt.before}
 			u := undecided{asker: asker, memory: &tt.logged}
-			if stays := u.stays(configMap(), "a"); stays != tt.stays {
-				t.Errorf("stays is %v", stays)
+			if stays, err := u.stays(configMap(), "a"); stays != tt.stays || err != nil {
+				t.Errorf("stays is %v: %v", stays, err)
 			}
 			asker.waitFor = tt.after
 			if remain := u.remain(); remain != tt.remain || remain != (tt.logged != nil) {
@@ -55,6 +56,33 @@ func TestChildrenStayUntilAHandlerDecides(t *testing.T) {
 			}
 			if leaving := u.leaving(); !slices.Equal(leaving, tt.leaving) || lines != tt.lines {
 				t.Errorf("%v run again, and %d lines are logged", leaving, lines)
+			}
+		})
+	}
+}
+
+// TestAHandlerThatDoesNotRunForChildrenWaits holds that such a handler is not done before the child is gone, unless the other one
+// waits for it.
+func TestAHandlerThatDoesNotRunForChildrenWaits(t *testing.T) {
+	b, c := &dsl.Handler{ID: "b"}, &dsl.Handler{ID: "c", After: []string{"b"}}
+	tests := map[string]struct {
+		causes []dsl.Cause
+		other  *dsl.Handler
+		waits  bool
+	}{
+		"it runs for children":                  {[]dsl.Cause{dsl.Create, dsl.Child}, b, false},
+		"it does not":                           {[]dsl.Cause{dsl.Create}, b, true},
+		"the other one comes after it":          {[]dsl.Cause{dsl.Create}, &dsl.Handler{ID: "d", After: []string{"a"}}, false},
+		"the other one comes after one of that": {[]dsl.Cause{dsl.Create}, &dsl.Handler{ID: "d", After: []string{"e"}}, false},
+		"the other one comes after another one": {[]dsl.Cause{dsl.Create}, c, true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			all := []*dsl.Handler{{ID: "a", Causes: tt.causes}, b, {ID: "e", After: []string{"a"}}, tt.other}
+			u := undecided{asker: &answers{waitFor: map[string]string{"a.step": tt.other.ID}}, handlers: all}
+			stays, err := u.stays(configMap(), "a.step")
+			if _, waits := dsl.IsWaiting(err); !stays || waits != tt.waits {
+				t.Errorf("stays is %v: %v", stays, err)
 			}
 		})
 	}

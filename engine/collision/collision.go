@@ -274,7 +274,7 @@ func (c *Claims[ID]) judgeAbsent(h *dsl.Handler, a Attempt, known *rivalry) answ
 	t, due := turnOf(a.Turns, h)
 	switch {
 	case known != nil && known.asked.IsZero():
-		return keepsIf(returns(h) || known.try == a.Try)
+		return keepsIf(returns(h) || makesOnce(h) || known.try == a.Try)
 	case due:
 		return t.judge(known)
 	case known != nil && known.asked.Before(c.now):
@@ -282,7 +282,7 @@ func (c *Claims[ID]) judgeAbsent(h *dsl.Handler, a Attempt, known *rivalry) answ
 	case h.On(dsl.Child) || h.On(dsl.Resync):
 		return unsure
 	}
-	return nothing
+	return keepsIf(makesOnce(h))
 }
 
 // judge is judgeAbsent for a holder that is due in this pass. A holder that waits, and has not applied the child,
@@ -318,6 +318,12 @@ func turnOf(turns []Turn, h *dsl.Handler) (t Turn, found bool) {
 // returns reports whether a handler runs again for an object whose view does not change.
 func returns(h *dsl.Handler) bool {
 	return slices.ContainsFunc(h.Causes, func(c dsl.Cause) bool { return c.FromOthers() || c.FromClock() })
+}
+
+// makesOnce reports whether a handler, which is known to make children, makes them for create alone. It cannot be asked, and has no
+// run in which it could give one up.
+func makesOnce(h *dsl.Handler) bool {
+	return len(h.Makers) > 0 && h.On(dsl.Create) && !slices.ContainsFunc(h.Causes, func(c dsl.Cause) bool { return c != dsl.Create && c != dsl.Delete })
 }
 
 // Run notes that a handler runs from this step on. If it is the first step, its claims start over.

@@ -195,7 +195,7 @@ func Decide(h *dsl.Handler, e book.Entry, s Situation) (book.Entry, dsl.Cause) {
 // enter returns a handler's entry with what has come up since the last pass: ends of waits, and of what was true in
 // a deletion alone.
 func (s Situation) enter(h *dsl.Handler, e book.Entry) book.Entry {
-	if s.Child || s.Related || s.Index {
+	if s.Child || s.Related || s.Index || s.Named {
 		e.Try = e.Try.EndWait()
 	}
 	if s.Granted {

@@ -29,6 +29,7 @@ const refusedLook = time.Minute
 
 // Sweeper selects the children of a resource's objects that no handler makes.
 type Sweeper struct {
+	resource *dsl.Resource
 	handlers []*dsl.Handler
 	// free is true when handlers may make children under undeclared names.
 	free bool
@@ -39,8 +40,8 @@ type Sweeper struct {
 }
 
 // NewSweeper returns the sweeper of a resource with these handlers.
-func NewSweeper(handlers []*dsl.Handler) *Sweeper {
-	return &Sweeper{handlers: handlers, free: slices.ContainsFunc(handlers, collision.Free), makers: map[string]bool{}, logged: map[string]bool{}}
+func NewSweeper(resource *dsl.Resource, handlers []*dsl.Handler) *Sweeper {
+	return &Sweeper{resource: resource, handlers: handlers, free: slices.ContainsFunc(handlers, collision.Free), makers: map[string]bool{}, logged: map[string]bool{}}
 }
 
 // SweepMemory is kept for an owner from one pass to the next.
@@ -167,17 +168,29 @@ func (s *Sweeper) left(p Sweep, found dsl.ChildObject) (why string) {
 	case maker == "", !there && s.named(maker):
 		return "" // Go code need not say who it is
 	case there:
-		if h := s.handlers[at]; withdraws(h, p.Owner) {
-			return fmt.Sprintf("handler %s does not see the object any more", maker)
-		} else if h.Makers != nil && !h.On(dsl.Child) && !collision.Lasts(h) && !p.Pass.Owns(found.Object.GroupVersionKind().GroupKind()) {
-			return "children of its kind are not declared any more"
-		}
-		return ""
+		return s.leftBy(p, s.handlers[at], found)
 	case s.free:
 		s.spare(p, maker)
 		return ""
 	}
 	return fmt.Sprintf("there is no handler %s any more", maker)
+}
+
+// leftBy is left for a child of a handler that is there. One that does not run for its children may never run again, so it is not
+// the handler that takes away what it makes no more.
+func (s *Sweeper) leftBy(p Sweep, h *dsl.Handler, found dsl.ChildObject) (why string) {
+	kind := found.Object.GroupVersionKind().GroupKind()
+	switch {
+	case withdraws(h, p.Owner):
+		return fmt.Sprintf("handler %s does not see the object any more", found.Handler)
+	case h.Makers == nil || h.On(dsl.Child) || collision.Lasts(h):
+		return ""
+	case !p.Pass.Owns(kind):
+		return "children of its kind are not declared any more"
+	case !collision.MayMake(s.resource, h, kind):
+		return fmt.Sprintf("handler %s makes no %s any more", h.ID, kind.Kind)
+	}
+	return ""
 }
 
 // named reports whether a handler has made children under a name in this process.

@@ -68,7 +68,7 @@ func TestChildrenWithoutAHandlerAreRemoved(t *testing.T) {
 			child := &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "c", "namespace": "n", "uid": "1"},
 			}}
-			s := NewSweeper([]*dsl.Handler{{ID: "keep", Makers: []string{"keep"}, Declared: true}})
+			s := NewSweeper(&dsl.Resource{}, []*dsl.Handler{{ID: "keep", Makers: []string{"keep"}, Declared: true}})
 			m := SweepMemory{}
 			p := Sweep{Owner: &unstructured.Unstructured{}, All: []dsl.ChildObject{{ChildSpec: tt.child, Object: child}}, Manager: "op", Pass: &tt.pass}
 			again, err := s.Sweep(t.Context(), &m, p, func(int) bool { return tt.fails })

@@ -131,13 +131,11 @@ func (p *plan) built() actions.Built {
 		}
 		out.Reads = out.Reads.And(p.reads(c))
 	}
-	if slices.ContainsFunc(out.Children, func(c shape.NamedChild) bool { return c.Kind.Empty() }) {
-		out.Reads.Children = true // the owner says which kinds it may have
+	anyKind := slices.ContainsFunc(out.Children, func(c shape.NamedChild) bool { return c.Kind.Empty() }) // the owner says which kinds it may have
+	if anyKind || len(out.Owns) > 0 {
+		out.Reads.Children = true // so cause reconcile has the cause child, and drift is put back
 	}
 	out.Needs = append(out.Needs, p.ownerNeeds()...)
-	if len(out.Owns) > 0 && !p.final {
-		out.Brings = append(out.Brings, dsl.Child) // for reverting drift
-	}
 	if p.some(needsRemoval) || len(p.ordered) > 0 {
 		out.Brings = append(out.Brings, dsl.Delete)
 	}
