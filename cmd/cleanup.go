@@ -55,6 +55,7 @@ and no delete handler runs for it any more. Children stay, or go with --children
 
 It says first what it has found, and asks. While a process of the operator runs, it does
 nothing: stop it, or give --stop, which scales the Deployment of operator bundle to zero.
+It holds the operator's Lease while it works, so no process begins to work meanwhile.
 What the account may not see or change is said at the end, and the exit code is 1.`,
 		Example: `  operator cleanup --config webapp --dry-run
   operator cleanup --config webapp --stop --yes
@@ -131,8 +132,21 @@ func (f *cleanupFlags) takeAway(ctx context.Context, p *program, op *dsl.Operato
 		if err := stopped(ctx, op, c); err != nil {
 			return nil, err
 		}
-		found = c.Look(ctx) // it has worked until now
 	}
+	hold, err := c.Hold(ctx)
+	if err != nil {
+		return nil, err
+	}
+	failed := f.remove(hold.Context, c, out)
+	if err := hold.Release(); err != nil {
+		failed = append(failed, err)
+	}
+	return failed, nil
+}
+
+// remove looks again, because processes may have worked until now, and removes what it finds. It returns what could not be done.
+func (f *cleanupFlags) remove(ctx context.Context, c *cleanup.Cleaner, out io.Writer) []error {
+	found := c.Look(ctx)
 	done, all := 0, len(found.Children)+len(found.Patched)+len(found.Objects)+len(found.Own)
 	failed := c.Remove(ctx, found, func(cleanup.Found) {
 		if done++; done%everyObjects == 0 {
@@ -140,7 +154,7 @@ func (f *cleanupFlags) takeAway(ctx context.Context, p *program, op *dsl.Operato
 		}
 	})
 	fmt.Fprintf(out, "cleaned %d of %d\n", done, all)
-	return append(found.Unseen, failed...), nil
+	return append(found.Unseen, failed...)
 }
 
 // ended returns an error if a process of the operator is running.

@@ -3,7 +3,7 @@
 
 // Package cleanup removes what an operator has left in a cluster, for an uninstall: its finalizers, annotations,
 // labels and conditions on objects, its register, key and lock, and earlier configurations. It works only while no
-// process of the operator runs, because a process would restore the marks.
+// process of the operator runs, because a process would restore the marks; so it holds the operator's Lease meanwhile.
 package cleanup
 
 import (
@@ -72,6 +72,8 @@ type Cleaner struct {
 	catalog  *catalog.Catalog
 	dynamic  dynamic.Interface
 	metadata metadata.Interface
+	// made are the Leases that Hold has made, as [Found.String] names them. They are no findings.
+	made []string
 	// sawAll: everything could be looked at, and what was found of patched objects could be given back so far.
 	sawAll bool
 }
@@ -171,6 +173,9 @@ func (c *Cleaner) Look(ctx context.Context) (out Findings) {
 		out.Unseen = append(out.Unseen, err)
 	}
 	for _, one := range c.own() {
+		if slices.Contains(c.made, one.String()) {
+			continue
+		}
 		o, err := c.metadata.Resource(one.Resource.GVR).Namespace(one.Namespace).Get(ctx, one.Name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
@@ -358,8 +363,12 @@ func (c *Cleaner) Running(ctx context.Context, now time.Time) (string, error) {
 	return c.runsElsewhere(ctx, now)
 }
 
-// holds returns the holder of a Lease, and whether the Lease is still valid.
+// holds returns the holder of a Lease, and whether the Lease is still valid. The lock of mode life is valid while it is there: the garbage
+// collector deletes it with the Pod that holds it.
 func holds(o *unstructured.Unstructured, now time.Time) (holder string, held bool) {
+	if pods := o.GetOwnerReferences(); len(pods) > 0 {
+		return pods[0].Name, true
+	}
 	holder, _, _ = unstructured.NestedString(o.Object, "spec", "holderIdentity")
 	renewed, _, _ := unstructured.NestedString(o.Object, "spec", "renewTime")
 	seconds, _, _ := unstructured.NestedInt64(o.Object, "spec", "leaseDurationSeconds")

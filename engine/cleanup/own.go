@@ -25,7 +25,8 @@ func (c *Cleaner) pauses(one Found) bool {
 	return one.Resource.GVR == configMaps && slices.Contains(c.op.PauseConfigMaps(), one.Name)
 }
 
-// own returns the places of the objects that the operator keeps for itself, under all its names.
+// own returns the places of the objects that the operator keeps for itself, under all its names. Its Leases come last: while they are
+// there and held, no process begins to work.
 func (c *Cleaner) own() (out []Found) {
 	add := func(gvr schema.GroupVersionResource, kind, namespace, name string) {
 		one := Found{Resource: catalog.Resource{GVR: gvr, Kind: kind, Namespaced: true}, Namespace: namespace, Name: name, Own: true}
@@ -37,6 +38,8 @@ func (c *Cleaner) own() (out []Found) {
 		add(configMaps, "ConfigMap", c.home(op), op.Register())
 		add(configMaps, "ConfigMap", c.home(op), op.PauseConfigMap())
 		add(secrets, "Secret", c.home(op), op.DigestKey())
+	}
+	for _, op := range c.names {
 		add(leases, "Lease", c.home(op), op.LeaderLock())
 	}
 	return out

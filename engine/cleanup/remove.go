@@ -16,9 +16,6 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// tries is how often a change is tried on an object that others change at the same time.
-const tries = 5
-
 // Remove cleans up the findings, and returns errors: first children, then what handlers have patched and the marks on owners, then the
 // operator's own objects. The latter stay if something before them failed, because they record where it is. Progress, when
 // set, is called after each object.

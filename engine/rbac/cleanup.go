@@ -96,9 +96,11 @@ func (c *collector) forgets(op *dsl.Operator, namespace string) {
 		{"", "configmaps", op.Register(), "deletes the register"},
 		{"", "configmaps", op.PauseConfigMap(), "ends a pause"},
 		{"", "secrets", op.DigestKey(), "deletes the key of digests"},
-		{"coordination.k8s.io", "leases", op.LeaderLock(), "looks who leads, and deletes the lock"},
+		{"coordination.k8s.io", "leases", op.LeaderLock(), "deletes the lock"},
 	} {
 		c.add(about{Name: dsl.ResourceName{Resource: own.resource, Group: own.group}, names: []string{own.name}, namespace: namespace},
 			forCleanup(own.why), "get", "delete")
 	}
+	lock := about{Name: dsl.ResourceName{Resource: "leases", Group: "coordination.k8s.io"}, names: []string{op.LeaderLock()}, namespace: namespace}
+	c.add(lock, forCleanup("holds the lock, so that no process begins to work"), "get", "create", "update")
 }

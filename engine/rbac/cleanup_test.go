@@ -15,7 +15,7 @@ import (
 func TestCleanupNeedsWhatItTakesAway(t *testing.T) {
 	own := []string{
 		"get,delete configmaps named foo-children in system", "get,delete configmaps named foo-paused in system", "get,delete secrets named foo-key in system",
-		"get,patch deployments of apps named handwerk-foo in system", "get,delete leases of coordination.k8s.io named foo-leader in system",
+		"get,patch deployments of apps named handwerk-foo in system", "create leases of coordination.k8s.io in system", "get,update,delete leases of coordination.k8s.io named foo-leader in system",
 	}
 	tests := map[string]struct {
 		op   *dsl.Operator
@@ -83,7 +83,7 @@ func TestCleanupNeedsWhatItTakesAway(t *testing.T) {
 				"get,list,patch namespaces", "get,list,patch foos of example.com", "patch foos/status of example.com",
 				"get,delete configmaps named bar-children in locks", "get,delete configmaps named bar-paused in locks", "get,delete configmaps named foo-children in locks", "get,delete configmaps named foo-paused in locks",
 				"get,delete secrets named bar-key in locks", "get,delete secrets named foo-key in locks",
-				"get,delete leases of coordination.k8s.io named bar-leader in locks", "get,delete leases of coordination.k8s.io named foo-leader in locks",
+				"create leases of coordination.k8s.io in locks", "get,update,delete leases of coordination.k8s.io named bar-leader in locks", "get,update,delete leases of coordination.k8s.io named foo-leader in locks",
 				"get,patch deployments of apps named handwerk-foo in system",
 			},
 		},
