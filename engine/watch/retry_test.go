@@ -173,8 +173,8 @@ func TestAWatchThatFallsSilentIsOpenedAgain(t *testing.T) {
 	}{
 		"one that has sent bookmarks":                             {time.Minute, silentAfter, 2, 1},
 		"not before its time":                                     {time.Minute, silentAfter - time.Second, 1, 1},
-		"one whose bookmarks are rare, after three periods":       {4 * time.Minute, 12 * time.Minute, 2, 1},
-		"not before the third":                                    {4 * time.Minute, 12*time.Minute - time.Second, 1, 1},
+		"one whose bookmarks are rare, a quarter late":            {4 * time.Minute, 5 * time.Minute, 2, 1},
+		"not before its bookmark is a quarter late":               {4 * time.Minute, 5*time.Minute - time.Second, 1, 1},
 		"not one of a server that sends no bookmarks":             {0, 5 * time.Minute, 1, 1},
 		"that one when it is open for longer than it was to be":   {0, 11 * time.Minute, 2, 1},
 		"what is there is listed when the next one is silent too": {time.Minute, 2*silentAfter + retryFirst, 3, 2},
@@ -211,7 +211,7 @@ func TestAWatchThatNeverSaysAnythingIsOpenedAgain(t *testing.T) {
 		want  int // watches in all, that of the list among them
 	}{
 		"not before its time":                        {silentAfter - time.Second, 1},
-		"when three bookmarks are missing":           {silentAfter, 2},
+		"when a bookmark is missing":                 {silentAfter, 2},
 		"once more when the next one is silent, too": {2 * silentAfter, 3},
 		"no more after that":                         {3 * silentAfter, 3},
 	}

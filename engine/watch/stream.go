@@ -25,10 +25,9 @@ const (
 	// brief is how long a stream must have been open at least for the reflector to take its end for
 	// an ordinary one: a second, and a bit because it measures for itself.
 	brief = 1100 * time.Millisecond
-	// silentAfter is the least time after which a stream counts as silent, and silentBeats how many
-	// times the longest time between bookmarks it takes. API servers send one a minute.
-	silentAfter = 3 * time.Minute
-	silentBeats = 3
+	// silentAfter is the least time after which a stream counts as silent. API servers send a bookmark a minute. A
+	// server that sends them less often gets a quarter more than the longest time between two of its bookmarks.
+	silentAfter = 75 * time.Second
 	// usualBeat is the time between two bookmarks of an API server that has sent only one, the end of a streamed list: its
 	// watch cache sends both (bookmarkFrequency in k8s.io/apiserver/pkg/storage/cacher).
 	usualBeat = time.Minute
@@ -220,7 +219,7 @@ func (s *stream) patience() time.Duration {
 	if beat == 0 {
 		return 0
 	}
-	return max(silentBeats*beat, silentAfter)
+	return max(beat+beat/4, silentAfter)
 }
 
 // note records an event, and returns its version. The error is the one in the event, or errBack.
