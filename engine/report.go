@@ -30,6 +30,9 @@ func (e *Engine) checks(standers int) []ops.Check {
 		start.State, start.Message = ops.Fail, "first listings are not complete"
 	case status.StandingBy:
 		start.Message = "standing by: another process leads"
+		if err := e.elector.Trouble(); err != nil {
+			start.State, start.Message = ops.Warn, "standing by: "+err.Error()
+		}
 	case status.Working:
 	}
 	out, by := append([]ops.Check{start}, e.pauses.checks()...), e.access.By()

@@ -170,11 +170,14 @@ func short(text string) string {
 	return strings.ToValidUTF8(text[:reasonMost], "") + "…"
 }
 
-// Standings counts the objects that are known by how they stand.
+// Standings counts the objects that are known by how they stand. Outside of a term there are none: another process may know better.
 func (b *Box[M]) Standings() map[ops.Standing]int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	out := map[ops.Standing]int{}
+	if b.queue == nil {
+		return out
+	}
 	for _, s := range b.keys {
 		if how, _ := s.standing(); how != "" {
 			out[how]++
@@ -183,7 +186,7 @@ func (b *Box[M]) Standings() map[ops.Standing]int {
 	return out
 }
 
-// Standers names the objects that are not ready, the oldest ones of each standing and so many at most.
+// Standers names the objects that are not ready, the oldest ones of each standing and so many at most. Outside of a term there are none.
 func (b *Box[M]) Standers(most int) (out []ops.Standers) {
 	for _, how := range ops.Standings() {
 		if how != ops.Ready {
@@ -192,6 +195,9 @@ func (b *Box[M]) Standers(most int) (out []ops.Standers) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.queue == nil {
+		return nil
+	}
 	for key, s := range b.keys {
 		how, since := s.standing()
 		if how == ops.Ready || how == "" {

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/wait"
 	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
@@ -82,9 +83,10 @@ type Elector struct {
 	set   Settings
 	fence fence
 	// leader is who led as far as this process has heard, nil before that. Since is when this process began to lead, nil while
-	// it does not.
+	// it does not. Trouble is why the last request about the lock has failed, nil if it has not.
 	leader    atomic.Pointer[string]
 	since     atomic.Pointer[time.Time]
+	trouble   atomic.Pointer[error]
 	namesakes namesakes
 }
 
@@ -175,6 +177,24 @@ func (e *Elector) Leading() bool { return e.set.Mode == dsl.LeaderNone || e.fenc
 
 // Since returns when this process began to lead, nil while it does not.
 func (e *Elector) Since() *time.Time { return e.since.Load() }
+
+// Trouble returns why the lock could not be read or written the last time, nil if it could: it is not known then whether another process
+// leads.
+func (e *Elector) Trouble() error {
+	if err := e.trouble.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// asked notes how a request about the lock has ended.
+func (e *Elector) asked(doing string, err error) {
+	if err == nil || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		e.trouble.Store(nil)
+		return
+	}
+	e.trouble.Store(new(fmt.Errorf("%s Lease %s: %w", doing, e.set.lockName(), err)))
+}
 
 // Leader returns the identity of the process that leads, as far as this one has heard. It is empty in mode none.
 func (e *Elector) Leader() string {

@@ -59,6 +59,7 @@ func (l *life) identify(ctx context.Context) error {
 			return nil
 		}
 		err = fmt.Errorf("reading our own pod %s/%s: %w", l.set.Namespace, l.set.PodName, err)
+		l.trouble.Store(&err)
 		if apierrors.IsNotFound(err) {
 			return fmt.Errorf("%w (POD_NAME must be metadata.name, and the lock in the pod's namespace)", err)
 		}
@@ -75,6 +76,9 @@ func (l *life) win(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		begun := time.Now()
 		ours, err := l.try(ctx)
+		if l.trouble.Store(nil); err != nil {
+			l.trouble.Store(&err)
+		}
 		switch {
 		case ours:
 			l.fence.renew(begun)

@@ -125,6 +125,9 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	ctx, cancel := l.through(ctx)
 	defer cancel()
 	record, raw, err := l.Interface.Get(ctx)
+	if !apierrors.IsNotFound(err) {
+		l.elector.asked("reading", err)
+	}
 	if apierrors.IsNotFound(err) || err == nil && record.HolderIdentity != l.Identity() {
 		// A Lease that is gone is anybody's: whoever creates it leads, and may have done so.
 		l.elector.leave()
@@ -154,6 +157,7 @@ func (l *lock) write(
 	l.tried = true
 	begun := time.Now()
 	err := send(ctx, record)
+	l.elector.asked("writing", err)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		l.elector.fence.doubt() // somebody else wrote the Lease, or deleted it
 	}
