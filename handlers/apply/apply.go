@@ -267,8 +267,8 @@ func (c *child) programs() []*expr.Program {
 			out = append(out, t.Programs()...)
 		}
 	}
-	if c.rollout != nil && c.rollout.partition != nil {
-		out = append(out, c.rollout.partition.Programs()...)
+	if c.rollout != nil {
+		out = append(out, c.rollout.programs()...)
 	}
 	return out
 }

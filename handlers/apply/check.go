@@ -17,7 +17,7 @@ import (
 // check checks the child's expressions and its object against schemas.
 func (c *child) check(s shape.Schemas) []error {
 	whether := s // includeWhen cannot rely on itself
-	whole := s   // partition has no element
+	whole := s   // the limits of a rollout have no element
 	if c.include != nil {
 		s.Sure = slices.Concat(s.Sure, check.Sure(c.include.program))
 	}
@@ -40,6 +40,7 @@ func (c *child) check(s shape.Schemas) []error {
 		out = append(out, check.Template(c.rollout.partition, whole, wholeNumber())...)
 	}
 	if c.rollout != nil {
+		out = append(out, check.Template(c.rollout.maxUnavailable, whole, numberOrText())...)
 		conditions = append(conditions, c.rollout.ready)
 	}
 	s = s.With(childVar, shape.Shape{Schema: s.Children[c.name].Schema})
@@ -60,6 +61,11 @@ func listOrMap() *spec.Schema {
 func wholeNumber() *spec.Schema {
 	least := 0.0
 	return &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"integer"}, Minimum: &least}}
+}
+
+// numberOrText returns the schema of values that maxUnavailable accepts.
+func numberOrText() *spec.Schema {
+	return &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"integer", "string"}}}
 }
 
 // checkObject checks the object's kind and name against the kinds that exist.

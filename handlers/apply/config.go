@@ -4,6 +4,7 @@
 package apply
 
 import (
+	"math"
 	"reflect"
 	"regexp"
 	"slices"
@@ -50,7 +51,7 @@ type options struct {
 
 // rolloutConfig is the configuration of rollout.
 type rolloutConfig struct {
-	MaxUnavailable share          `yaml:"maxUnavailable" required:"maxUnavailable is required: a whole number of at least 1, or a percentage as in 25%" doc:"How many children may be unready at a time: a number, or a percentage as in 25%, rounded up, at least 1."`
+	MaxUnavailable shareConfig    `yaml:"maxUnavailable" required:"maxUnavailable is required: a whole number of at least 1, or a percentage as in 25%" doc:"How many children may be unready at a time: a number, or a percentage as in 25%, rounded up, at least 1; or an expression that gives one of them."`
 	Partition      portion        `yaml:"partition" doc:"How many children, the last ones, stay as they are, as in a StatefulSet: a whole number, or an expression that gives one. Default: 0."`
 	Group          string         `yaml:"group" doc:"A name. Rollouts of one handler with the same group are one: maxUnavailable, which is the same in all, counts their children together. They are updated in the order of the children's names. Absent: a rollout of its own."`
 	ReadyWhen      form.Predicate `yaml:"readyWhen" doc:"When an updated child is ready; the variable child is the live object. Default: the child's own readyWhen, else ready(child)."`
@@ -195,33 +196,54 @@ func (p *portion) DescribeForm(*form.Describer) *form.Schema {
 	return &form.Schema{Called: "whole number or ${…}", OneOf: []*form.Schema{{Type: "integer", Minimum: &least}, form.WithExpression()}}
 }
 
-// share is a number of children, or a percentage.
+// share is a number of children, or a percentage of them.
 type share struct {
-	most    int
+	most    int64
 	percent bool
 }
 
 var percentage = regexp.MustCompile(`^([0-9]{1,3})%$`)
 
-// ReadForm accepts a number or a percentage.
-func (s *share) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
-	match := percentage.FindStringSubmatch(n.Value)
-	switch {
-	case n.Kind == yaml.ScalarNode && n.Tag == "!!int":
-		_ = n.Decode(&s.most) // a number that is too large stays 0
-	case form.IsText(n) && match != nil:
-		s.most, _ = strconv.Atoi(match[1])
-		s.percent = true
+// shareOf returns the share that a value stands for: a whole number of at least 1, or a percentage as in 25%.
+func shareOf(value any) (out share, valid bool) {
+	switch value := value.(type) {
+	case int64:
+		out.most = value
+	case string:
+		if match := percentage.FindStringSubmatch(value); match != nil {
+			out.most, _ = strconv.ParseInt(match[1], 10, 64)
+			out.percent = true
+		}
 	}
-	if s.most < 1 || s.percent && s.most > 100 {
-		d.FaultAt(n, at, "want a whole number of at least 1, or a percentage as in 25%%, found %s", form.Found(n))
-		return false
-	}
-	return true
+	return out, out.most >= 1 && (!out.percent || out.most <= 100)
 }
 
-// DescribeForm describes the number and the percentage.
-func (s *share) DescribeForm(*form.Describer) *form.Schema {
+// of returns how many of the given number of children the share is, at least 1.
+func (s share) of(all int) int {
+	if !s.percent {
+		return int(min(s.most, math.MaxInt32))
+	}
+	return max((all*int(s.most)+99)/100, 1)
+}
+
+// shareConfig is the configuration of a share, which may be an expression.
+type shareConfig struct{ value any }
+
+// ReadForm accepts a number, a percentage, or an expression.
+func (s *shareConfig) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
+	s.value, _ = d.Plain(at, n)
+	text, _ := s.value.(string)
+	if _, valid := shareOf(s.value); valid || strings.Contains(text, "${") {
+		return true
+	}
+	d.FaultAt(n, at, wantShare+", found %s", form.Found(n))
+	return false
+}
+
+const wantShare = "want a whole number of at least 1, or a percentage as in 25%%"
+
+// DescribeForm describes the three.
+func (s *shareConfig) DescribeForm(*form.Describer) *form.Schema {
 	least := 1.0
-	return &form.Schema{Called: "whole number or percentage", OneOf: []*form.Schema{{Type: "integer", Minimum: &least}, {Type: "string", Pattern: percentage.String()}}}
+	return &form.Schema{Called: "whole number, percentage or ${…}", OneOf: []*form.Schema{{Type: "integer", Minimum: &least}, {Type: "string", Pattern: percentage.String()}, form.WithExpression()}}
 }

@@ -69,7 +69,7 @@ func (p *parser) together(children map[string]*child, edges map[string][]string)
 func (p *parser) mayRollTogether(group string, all []*child, edges map[string][]string) bool {
 	before := len(p.faults)
 	for _, c := range all {
-		if c.rollout.share != all[0].rollout.share {
+		if c.rollout.given != all[0].rollout.given {
 			p.fault([]string{c.own, "rollout", "maxUnavailable"}, "is another one than that of child %s, which is of the group %s, too", all[0].own, group)
 		}
 		i := slices.IndexFunc(all, func(other *child) bool { return c != other && reaches(edges, c.name, other.name) })

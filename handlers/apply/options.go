@@ -80,9 +80,10 @@ func (p *parser) ownership(c *child, at []string, config *childConfig) {
 
 // rollout says how children of one name are updated.
 type rollout struct {
-	// share limits how many may be unready at a time.
-	share
-	ready *condition
+	// maxUnavailable gives the share that may be unready at a time; given is its configuration.
+	maxUnavailable *expr.Template
+	given          any
+	ready          *condition
 	// group is the name of the rollouts that are one with it; empty for none.
 	group string
 	// partition gives how many children, the last ones, are not updated; nil means none.
@@ -105,12 +106,26 @@ func (r *rollout) kept(scope expr.Scope, of int) (int, error) {
 	return int(min(most, int64(of))), nil
 }
 
-// allowed returns how many of the given number of children may be unready at a time.
-func (r *rollout) allowed(of int) int {
-	if !r.percent {
-		return r.most
+// unready returns the share of the children that may be unready at a time.
+func (r *rollout) unready(scope expr.Scope) (share, error) {
+	value, err := r.maxUnavailable.Render(scope)
+	if err != nil {
+		return share{}, fmt.Errorf("evaluating rollout.maxUnavailable: %w", err)
 	}
-	return max((of*r.most+99)/100, 1)
+	out, valid := shareOf(value)
+	if !valid {
+		return share{}, fmt.Errorf("evaluating rollout.maxUnavailable: "+wantShare+", and it is %s", typeOf(value))
+	}
+	return out, nil
+}
+
+// programs returns the expressions that say how far a rollout goes.
+func (r *rollout) programs() []*expr.Program {
+	out := r.maxUnavailable.Programs()
+	if r.partition != nil {
+		out = slices.Concat(out, r.partition.Programs())
+	}
+	return out
 }
 
 // rollout reads the rollout of a child. Its readyWhen defaults to that of the child.
@@ -119,7 +134,8 @@ func (p *parser) rollout(c *child, at []string, config *childConfig) *rollout {
 	if ready == "" && config.ReadyWhen != "" {
 		ready, from = config.ReadyWhen, below(at, "readyWhen")
 	}
-	out := &rollout{share: config.Rollout.MaxUnavailable, group: config.Rollout.Group, ready: p.predicate(p.eachLive, from, cmp.Or(string(ready), "ready(child)"))}
+	limit := config.Rollout.MaxUnavailable.value
+	out := &rollout{maxUnavailable: p.tree(p.one, limit, below(at, "rollout", "maxUnavailable")), given: limit, group: config.Rollout.Group, ready: p.predicate(p.eachLive, from, cmp.Or(string(ready), "ready(child)"))}
 	if partition := config.Rollout.Partition.value; partition != nil {
 		out.partition = p.tree(p.one, partition, below(at, "rollout", "partition"))
 		c.spec.Update = cmp.Or(c.spec.Update, dsl.UpdateInPlace) // given, so that each child says what it was made from

@@ -22,6 +22,8 @@ type update struct {
 	sender sender
 	// states are those of the children, several if they are of one group.
 	states []*state
+	// unready is the share of the children that may be unready at a time.
+	unready share
 }
 
 // rollouts returns the children of a level that have a rollout, those of a group together.
@@ -48,7 +50,7 @@ func (u update) allowed() int {
 	for _, st := range u.states {
 		all += len(st.objects)
 	}
-	return u.states[0].child.rollout.allowed(all)
+	return u.unready.of(all)
 }
 
 // of returns the state of an object's child.
@@ -61,10 +63,11 @@ func (u update) of(o *object) *state {
 // once: this loses nothing, and the change may mend them. Objects that their controller has not observed yet count as unready, but may be ready, so
 // they wait. The last ones, as many as the partition has, are not updated.
 func (u update) roll(ctx context.Context) {
-	limits, known := u.limits()
+	limits, unready, known := u.limits()
 	if !known {
 		return
 	}
+	u.unready = unready
 	now, later, down := u.divide(ctx, limits)
 	u.sender.send(ctx, now)
 	down = slices.DeleteFunc(down, u.isUpAtOnce)
@@ -94,25 +97,28 @@ func (u update) roll(ctx context.Context) {
 	}
 }
 
-// limits returns for each child how many of its objects are updated. They are not known if a partition cannot be evaluated: no
-// object of the group is written then.
-func (u update) limits() (out []int, known bool) {
+// limits returns for each child how many of its objects are updated, and the share of all that may be unready. They are not
+// known if an expression cannot be evaluated: no object of the group is written then.
+func (u update) limits() (updated []int, unready share, known bool) {
 	known = true
 	scope := u.inputs.scope(nil)
 	for _, st := range u.states {
 		kept, err := st.child.rollout.kept(scope, len(st.objects))
-		if out = append(out, len(st.objects)-kept); err == nil {
+		if err == nil {
+			unready, err = st.child.rollout.unready(scope) // the same for all of a group
+		}
+		if updated = append(updated, len(st.objects)-kept); err == nil {
 			continue
 		}
 		known = false
-		if u.unresolved(st, st.child.label(""), err, st.child.rollout.partition.Programs(), scope) {
+		if u.unresolved(st, st.child.label(""), err, st.child.rollout.programs(), scope) {
 			st.result.fail(st.child.label(""), judged(err)) // it may not leave out what is there
 		}
 	}
 	for _, st := range u.states {
 		st.open = st.open || !known
 	}
-	return out, known
+	return updated, unready, known
 }
 
 // division is what a rollout does with its objects: now, later as far as the limit allows, or recreate them because they are

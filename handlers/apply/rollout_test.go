@@ -62,12 +62,14 @@ func TestARolloutCounts(t *testing.T) {
 		list    string
 		want    []string
 	}{
-		"two at a time":                     {"{maxUnavailable: 2, readyWhen: child.status.ready}", nil, nil, "[a, b, c, d, e]", []string{"update Thing a", "update Thing b"}},
-		"a part, rounded up":                {"{maxUnavailable: 21%, readyWhen: child.status.ready}", nil, nil, "[a, b, c, d, e]", []string{"update Thing a", "update Thing b"}},
-		"a part that is less than one":      {"{maxUnavailable: 1%, readyWhen: child.status.ready}", nil, nil, "[a, b, c, d, e]", []string{"update Thing a"}},
-		"all":                               {"{maxUnavailable: 100%, readyWhen: child.status.ready}", nil, nil, "[a, b]", []string{"update Thing a", "update Thing b"}},
-		"one that is unready counts":        {"{maxUnavailable: 2, readyWhen: child.status.ready}", []string{"c"}, nil, "[a, b, c]", []string{"update Thing c", "update Thing a"}},
-		"those that are unready go at once": {one, []string{"c", "d"}, nil, "[a, b, c, d]", []string{"update Thing c", "update Thing d"}},
+		"two at a time":                                  {"{maxUnavailable: 2, readyWhen: child.status.ready}", nil, nil, "[a, b, c, d, e]", []string{"update Thing a", "update Thing b"}},
+		"a part, rounded up":                             {"{maxUnavailable: 21%, readyWhen: child.status.ready}", nil, nil, "[a, b, c, d, e]", []string{"update Thing a", "update Thing b"}},
+		"a part that is less than one":                   {"{maxUnavailable: 1%, readyWhen: child.status.ready}", nil, nil, "[a, b, c, d, e]", []string{"update Thing a"}},
+		"as many as the object says":                     {"{maxUnavailable: '${size(self.spec.l) - 3}', readyWhen: child.status.ready}", nil, nil, "[a, b, c, d, e]", []string{"update Thing a", "update Thing b"}},
+		"a part that the object says":                    {"{maxUnavailable: '${string(size(self.spec.l) * 5)}%', readyWhen: child.status.ready}", nil, nil, "[a, b, c, d, e]", []string{"update Thing a", "update Thing b"}},
+		"all":                                            {"{maxUnavailable: 100%, readyWhen: child.status.ready}", nil, nil, "[a, b]", []string{"update Thing a", "update Thing b"}},
+		"one that is unready counts":                     {"{maxUnavailable: 2, readyWhen: child.status.ready}", []string{"c"}, nil, "[a, b, c]", []string{"update Thing c", "update Thing a"}},
+		"those that are unready go at once":              {one, []string{"c", "d"}, nil, "[a, b, c, d]", []string{"update Thing c", "update Thing d"}},
 		"one that is missing is made freely, and counts": {one, nil, []string{"c"}, "[a, b, c]", []string{"create Thing c"}},
 		"one that is new is made freely, and counts":     {one, nil, nil, "[a, b, n]", []string{"create Thing n"}},
 		"one that is new beside two that may be unready": {"{maxUnavailable: 2, readyWhen: child.status.ready}", nil, nil, "[a, b, n]", []string{"create Thing n", "update Thing a"}},

@@ -92,7 +92,7 @@ func (p *pass) level(ctx context.Context, d *desired, names []string) {
 	}
 	p.sender.send(ctx, ready)
 	for _, together := range rollouts(level) {
-		update{d, p.sender, together}.roll(ctx)
+		update{desired: d, sender: p.sender, states: together}.roll(ctx)
 	}
 	for _, st := range level {
 		p.sender.compare(ctx, st.objects)
