@@ -109,7 +109,10 @@ type Transition struct {
 // Stay limits how long an object may be in a state, and names the state that it goes to then.
 type Stay struct {
 	AtMost time.Duration
-	Then   string
+	// Limit, when set, gives AtMost for an object; zero means that there is no limit. It is asked in each run of the
+	// machine. An error fails the run, and the object stays.
+	Limit func(s *Subject) (time.Duration, error)
+	Then  string
 }
 
 // Budget limits how often the actions of a state may fail, and names the state that an object goes to when they

@@ -242,7 +242,7 @@ func (g *machineCheck) end(s *State, field string) {
 
 // times checks the limits of a state: Stay and Retries.
 func (g *machineCheck) times(s *State, field string) {
-	if s.Stay != nil && s.Stay.AtMost <= 0 {
+	if s.Stay != nil && s.Stay.Limit == nil && s.Stay.AtMost <= 0 {
 		g.fault(field+".stay.atMost", "want how long an object may be in the state")
 	}
 	if s.Retries == nil {

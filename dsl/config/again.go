@@ -33,7 +33,7 @@ func (w *watched) again(at path, h *making, out *dsl.Handler) dsl.KnownReads {
 		out.Func = runsAgain(out.Func, func(*dsl.Subject) (*time.Duration, error) { return &fixed, nil })
 		return nothing
 	}
-	program := w.span(at, h)
+	program := w.span(at, "runAgainAfter", string(h.Again), h)
 	if program == nil {
 		return nothing
 	}
@@ -43,21 +43,21 @@ func (w *watched) again(at path, h *making, out *dsl.Handler) dsl.KnownReads {
 	return program.Reads()
 }
 
-// span compiles the expression of runAgainAfter; nil if it has a fault.
-func (w *watched) span(at path, h *making) *expr.Program {
+// span compiles an expression of the handler's field that gives a duration; nil if it has a fault.
+func (w *watched) span(at path, field, text string, h *making) *expr.Program {
 	compiler, err := w.compiler()
 	if err != nil {
 		w.Fault(at, "%v", err)
 		return nil
 	}
-	program, err := compiler.Span(string(h.Again))
+	program, err := compiler.Span(text)
 	if err != nil {
 		w.unfit(at, at, expr.Faults(nil, err)...)
 		return nil
 	}
 	for _, variable := range []string{expr.Old, expr.Diff, expr.Event} {
 		if program.Uses(variable) {
-			w.Fault(at, "%s%s is not there in runAgainAfter, which is evaluated after the run", program.Through(variable), variable)
+			w.Fault(at, "%s%s is not there in %s, which is evaluated after the run", program.Through(variable), variable, field)
 		}
 	}
 	w.check(at, at, func(s shape.Schemas) []error {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
@@ -103,7 +104,7 @@ func (m *assembly) state(at path, s *state, cause dsl.Cause) dsl.State {
 	}
 	out.ExplainCode = explainCode(nil, h.asks)
 	if s.Stay != nil {
-		out.Stay = &dsl.Stay{AtMost: s.Stay.AtMost, Then: s.Stay.Then}
+		out.Stay = m.stay(at.Key("stay"), h, s.Stay)
 	}
 	if s.Retries != nil {
 		out.Retries = &dsl.Budget{Then: s.Retries.Then}
@@ -115,6 +116,40 @@ func (m *assembly) state(at path, s *state, cause dsl.Cause) dsl.State {
 		out.Transitions = append(out.Transitions, m.transition(at.Key("transitions").Index(i), h, &s.Transitions[i]))
 	}
 	m.repeated(at.Key("transitions"), s.Transitions)
+	return out
+}
+
+// stay makes the limit of the time in a state.
+func (m *assembly) stay(at path, h *making, s *stay) *dsl.Stay {
+	out := &dsl.Stay{Then: s.Then}
+	at = at.Key("atMost")
+	if fixed, err := time.ParseDuration(string(s.AtMost)); err == nil {
+		if out.AtMost = fixed; fixed <= 0 {
+			m.Fault(at, "must be more than zero")
+		}
+		return out
+	}
+	out.Limit = func(*dsl.Subject) (time.Duration, error) { return 0, nil } // so that a fault has no others in its wake
+	if !m.Has(at) || m.Faulty(at) {
+		return out
+	}
+	program := m.span(at, "atMost", string(s.AtMost), h)
+	if program == nil {
+		return out
+	}
+	m.all.Reads = m.all.Reads.And(program.Reads())
+	out.Limit = func(about *dsl.Subject) (time.Duration, error) {
+		limit, err := program.Duration(expr.Scope{Subject: about})
+		switch {
+		case err != nil:
+			return 0, fmt.Errorf("evaluating stay.atMost: %w", err)
+		case limit == nil:
+			return 0, nil
+		case *limit <= 0:
+			return 0, fmt.Errorf("evaluating stay.atMost: want a duration above zero, and it is %s", *limit)
+		}
+		return *limit, nil
+	}
 	return out
 }
 

@@ -65,8 +65,8 @@ type transition struct {
 
 // stay limits how long an object may be in a state.
 type stay struct {
-	AtMost time.Duration `yaml:"atMost" required:"true" doc:"The longest time in the state."`
-	Then   string        `yaml:"then" required:"true" doc:"The state that the object goes to after this time."`
+	AtMost form.Expression `yaml:"atMost" required:"true" doc:"The longest time in the state: a duration such as 10m, or a CEL expression that gives a duration, text such as 10m, or null for no limit. Variables: self, cause, now, children, related, indexes."`
+	Then   string          `yaml:"then" required:"true" doc:"The state that the object goes to after this time."`
 }
 
 // budget limits how often the actions of a state may fail.

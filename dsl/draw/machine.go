@@ -137,7 +137,11 @@ func (g *graph) ways(s *dsl.State) {
 		g.edge(from, t.To, Solid, label)
 	}
 	if s.Stay != nil {
-		g.edge(from, s.Stay.Then, Dashed, "after "+plain.Period(s.Stay.AtMost))
+		after := "after a time of the object's"
+		if s.Stay.Limit == nil {
+			after = "after " + plain.Period(s.Stay.AtMost)
+		}
+		g.edge(from, s.Stay.Then, Dashed, after)
 	}
 	if r := s.Retries; r != nil {
 		g.edge(from, r.Then, Dashed, failures(r.AtMost))

@@ -132,6 +132,14 @@ func Delay(d *dsl.Delay, about func() *dsl.Subject) (out time.Duration) {
 	return max(out, 0)
 }
 
+// Limit computes how long something may last.
+func Limit(limit func(*dsl.Subject) (time.Duration, error), about *dsl.Subject) (out time.Duration, err error) {
+	if broke := guard.Call("function", func() { out, err = limit(about) }); broke != nil {
+		return 0, broke
+	}
+	return out, err
+}
+
 // Moment computes the time at which a handler is to run.
 func Moment(at func(*dsl.Subject) (time.Time, error), about *dsl.Subject) (out time.Time, err error) {
 	if broke := guard.Call("function", func() { out, err = at(about) }); broke != nil {

@@ -24,6 +24,8 @@ const (
 	DuringFailed = "DuringFailed"
 	// WhenFailed: the condition of a transition failed.
 	WhenFailed = "WhenFailed"
+	// StayFailed: how long an object may be in its state could not be worked out.
+	StayFailed = "StayFailed"
 	// Looping: transitions form a circle without an action.
 	Looping = "Looping"
 	// StateUnknown: the machine does not have the state in the book.
@@ -145,7 +147,7 @@ func (x run) retire() {
 // reasonsOf returns the reasons of machines' conditions on an object. The cache may lack the book of a former
 // machine, but its own condition has the state.
 func reasonsOf(machines []*dsl.Machine, o *unstructured.Unstructured, all map[string]metav1.Condition) []string {
-	out := []string{EnterFailed, DuringFailed, WhenFailed, Looping, StateUnknown}
+	out := []string{EnterFailed, DuringFailed, WhenFailed, StayFailed, Looping, StateUnknown}
 	for _, m := range machines {
 		if b, found := Read(m, o); found {
 			out = append(out, b.State)

@@ -165,6 +165,7 @@ func (x run) arrive(s state) state {
 // work runs the actions of the state, and of the following states if they have no actions. It reports whether there
 // is more to do at once.
 func (x run) work(ctx context.Context, s state) (_ state, again bool) {
+	s = x.limit(s)
 	if x.Known.Put && x.Known.of(s.Book) {
 		var all bool
 		if s, all = x.resume(s); all {
@@ -172,6 +173,7 @@ func (x run) work(ctx context.Context, s state) (_ state, again bool) {
 		}
 	}
 	for range len(x.machine.States) + len(x.machine.Deletion) {
+		s = x.limit(s)
 		if len(s.moves) > 0 && s.acting() {
 			return s, true // the transition is written first
 		}

@@ -127,6 +127,36 @@ func (x run) choose(s state) state {
 	return s
 }
 
+// limit asks how long the object may be in its state, where that depends on the object.
+func (x run) limit(s state) state {
+	about := x.request.Subject
+	about.Object = s.object.DeepCopy()
+	limited, err := limited(s.declared, &about)
+	s.declared = limited
+	_, waits := attempt.Waits(err)
+	switch {
+	case waits && s.waits == nil:
+		s.waits = err
+	case err != nil && !waits && s.err == nil:
+		s.err, s.reason = attempt.Contained(fmt.Errorf("asking how long to stay in %s: %w", s.State, err)), StayFailed
+	}
+	return s
+}
+
+// limited returns the state with the limit that its stay has for an object. After an error, and without a limit, it has no stay.
+func limited(of *dsl.State, about *dsl.Subject) (*dsl.State, error) {
+	if of.Stay == nil || of.Stay.Limit == nil {
+		return of, nil
+	}
+	out := *of
+	out.Stay = nil
+	limit, err := attempt.Limit(of.Stay.Limit, about)
+	if err == nil && limit > 0 {
+		out.Stay = &dsl.Stay{AtMost: limit, Then: of.Stay.Then}
+	}
+	return &out, err
+}
+
 // expire leaves a state whose time limit has expired.
 func (x run) expire(s state) state {
 	stay := s.declared.Stay
