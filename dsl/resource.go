@@ -4,7 +4,6 @@
 package dsl
 
 import (
-	"errors"
 	"iter"
 	"slices"
 	"time"
@@ -350,13 +349,10 @@ type Selection struct {
 	Names []string
 	// Labels selects by labels; nil means any.
 	Labels labels.Selector
-	// Match, when set, must hold for an object. An error means false, unless it wraps [ErrUnchosen].
+	// Match, when set, must hold for an object. An error about one object is returned to handlers that read the relation, as one
+	// of Select is: what is selected is not known then.
 	Match func(o *unstructured.Unstructured) (bool, error)
 }
-
-// ErrUnchosen is wrapped by an error of [Selection.Match] about what the relation chooses by, and not about the object: what it
-// selects is not known, as after an error of Select.
-var ErrUnchosen = errors.New("what is selected is not known")
 
 // Related reads the objects that the relations select.
 type Related interface {

@@ -164,7 +164,7 @@ func TestSetWorksOutWhatItWrites(t *testing.T) {
 		"a reason and a message that come upon nothing leave the status as it is": {
 			set: `conditions: [{type: Ready, status: false, reason: "${self.spec.none}", message: "${self.spec.none} there"}]`,
 			want: wanted{Conditions: []metav1.Condition{
-				{Type: "Ready", Status: "False", Reason: "NotReady", Message: "Cannot be worked out: self.spec.none is not set"},
+				{Type: "Ready", Status: "False", Reason: "Unresolved", Message: "Cannot be worked out: self.spec.none is not set"},
 			}},
 		},
 		"a condition whose when is false is left as it is": {

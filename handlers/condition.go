@@ -118,7 +118,7 @@ func (c condition) set(p *dsl.Patch, scope expr.Scope) error {
 }
 
 // says works out what the condition says. The status is empty if it is to stay as it is. If the author's reason or message
-// needs a value that is missing, the status counts all the same.
+// needs a value that is missing, the status counts all the same, and the condition says what is missing.
 func (c condition) says(scope expr.Scope) (status metav1.ConditionStatus, reason, message string, err error) {
 	if c.when != nil {
 		if holds, err := c.when.Bool(scope); err != nil || !holds {
@@ -130,11 +130,13 @@ func (c condition) says(scope expr.Scope) (status metav1.ConditionStatus, reason
 	}
 	if c.reason != nil {
 		given, err := text(c.reason, scope)
-		if err != nil && !errors.Is(err, expr.ErrMissing) {
-			return "", "", "", err
-		}
-		if err == nil {
+		switch {
+		case err == nil:
 			reason = given
+		case errors.Is(err, expr.ErrMissing):
+			reason, message = unresolved, lacking(err)
+		default:
+			return "", "", "", err
 		}
 	}
 	if !conditionReason.MatchString(reason) || len(reason) > mostReason {

@@ -25,7 +25,7 @@ import (
 
 // setConfig is the configuration of set.
 type setConfig struct {
-	Status      map[string]any `yaml:"status" doc:"Fields of the status; values may have ${…}. A field whose expression finds a missing value is removed."`
+	Status      map[string]any `yaml:"status" doc:"Fields of the status; values may have ${…}. A field is removed if its expression gives no value, or misses one in the status, a child or another object."`
 	Conditions  []setCondition `yaml:"conditions" doc:"Conditions in status.conditions. Their times and generations are kept by the API conventions."`
 	Labels      texts          `yaml:"labels" doc:"Labels of the object; null removes one."`
 	Annotations texts          `yaml:"annotations" doc:"Annotations of the object; null removes one."`
@@ -125,7 +125,7 @@ func buildSet(cel compilerOf, b actions.Build, config *setConfig) (actions.Built
 	if err != nil {
 		return actions.Built{}, err
 	}
-	w.unset = true // a missing value removes a field, and makes a condition Unknown
+	w.unsetStatus = true // a missing value of the status removes a field
 	s := &setter{writer: w}
 	if !config.strayed && len(config.Status)+len(config.Spec)+len(config.Labels)+len(config.Annotations)+len(config.Conditions) == 0 {
 		if s.fault([]string{"set"}, "must not be empty"); len(config.When) > 0 {
@@ -141,6 +141,7 @@ func buildSet(cel compilerOf, b actions.Build, config *setConfig) (actions.Built
 			s.fault([]string{"set", "status", name}, "is kept by the engine (conditions stand under set.conditions, observedGeneration is a setting of the resource)")
 		}
 	}
+	w.unset = true // a missing value makes a condition Unknown
 	seen := map[string]bool{}
 	for i, c := range config.Conditions {
 		at := []string{"set", "conditions", fmt.Sprint(i)}
@@ -304,7 +305,7 @@ func (s *setter) run(_ context.Context, r *dsl.Request) error {
 			}
 			value, err := f.value.Render(scope)
 			switch {
-			case errors.Is(err, expr.ErrMissing), value == expr.None:
+			case errors.Is(err, expr.ErrMissing) && !errors.Is(err, expr.ErrMissingOwn), value == expr.None:
 				put(f.path, nil)
 			case errors.Is(err, expr.ErrTooLarge) && errors.Is(errors.Join(faults...), expr.ErrTooLarge):
 				// one such error is enough: there is no room for later fields

@@ -26,8 +26,8 @@ type writer struct {
 	faults   []error
 	// needs are the rights of the action beyond the engine's own.
 	needs []dsl.Need
-	// unset: missing values are handled.
-	unset bool
+	// unset: missing values are handled. unsetStatus: those of the object's status are.
+	unset, unsetStatus bool
 	// named: of objects that expressions return as a whole, only the names are used.
 	named bool
 	// reads is what the expressions read.
@@ -89,9 +89,10 @@ func (w *writer) templateBy(compiler *expr.Compiler, tree any, part func(shape.S
 		return nil
 	}
 	w.reads = w.reads.And(t.Reads())
+	unset, unsetStatus := w.unset, w.unsetStatus
 	w.checks = append(w.checks, func(s shape.Schemas) []error {
 		s = s.With(objectsVariable, shape.Shape{Schema: s.Self.Schema, List: true, Kept: s.Self.Kept})
-		s.Unset, s.Named = w.unset, w.named
+		s.Unset, s.UnsetStatus, s.Named = unset, unsetStatus, w.named
 		var target *spec.Schema
 		if part != nil {
 			target = part(s)

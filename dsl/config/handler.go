@@ -61,7 +61,7 @@ type making struct {
 	partly bool
 	// needsUnknown: the needs of a step are not known.
 	needsUnknown bool
-	// sure are the paths in the object that exist when it runs. unset: missing values in expressions are handled.
+	// sure are the paths in the object that exist when it runs. unset: missing values of the status are handled.
 	sure  []string
 	unset bool
 	// include says whether its children are desired; nil means that they are.

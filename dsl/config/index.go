@@ -4,7 +4,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -21,7 +20,7 @@ import (
 type index struct {
 	Name        string           `yaml:"name" required:"true" doc:"The name in expressions: indexes.<name>. Unique within the operator; letters, digits and _."`
 	Resource    dsl.ResourceName `yaml:"resource" required:"true" doc:"The resource whose objects are indexed, in kubectl's spelling. It is watched in the operator's scope, even if it has no handler."`
-	Key         form.Expression  `yaml:"key" required:"true" mistaken:"path,field,fields,by,on" doc:"An expression over self that gives the key of the object's value, or a list of keys: text, a number, true or false. A missing value, or null, is no key."`
+	Key         form.Expression  `yaml:"key" required:"true" mistaken:"path,field,fields,by,on" doc:"An expression over self that gives the key of the object's value, or a list of keys: text, a number, true or false. Null, or no value, as of self.spec.?class, is no key."`
 	Value       form.Expression  `yaml:"value" required:"true" mistaken:"object,entry,data,result" doc:"An expression over self that gives the value under the key: anything that JSON can hold. An absent optional value adds nothing. Values take memory, so keep them small."`
 	Selector    *selector        `yaml:"selector" min:"1" doc:"Which objects are indexed; the API server selects. Absent: all."`
 	When        form.Predicate   `yaml:"when" doc:"While it is false, the index has nothing of the object. Variable: self. Absent: it always has."`
@@ -47,7 +46,7 @@ func (l *loader) index(op *dsl.Operator, p *part, i int) {
 		x.When, sure = when.Predicate("when", nil), check.Sure(when)
 	}
 	made.key = c.expression(at.Key("key"), string(given.Key), (*expr.Compiler).Alone, func(p *expr.Program, s shape.Schemas) error {
-		s.Unset = true
+		s.Sure = sure
 		return check.Key(p, s)
 	})
 	made.value = c.expression(at.Key("value"), string(given.Value), (*expr.Compiler).Alone, func(p *expr.Program, s shape.Schemas) error {
@@ -126,10 +125,7 @@ type indexing struct {
 func (x *indexing) entries(o *unstructured.Unstructured) ([]dsl.Entry, error) {
 	scope := expr.Scope{Subject: &dsl.Subject{Object: o, Prefix: x.of.Prefix(), Secrets: x.secrets}}
 	key, err := x.key.Eval(scope)
-	switch {
-	case errors.Is(err, expr.ErrMissing):
-		return nil, nil // a missing value is not a key
-	case err != nil:
+	if err != nil {
 		return nil, fmt.Errorf("evaluating key: %w", err)
 	}
 	keys, several := key.([]any)

@@ -37,18 +37,18 @@ func TestWhatAnIndexHasOfAnObject(t *testing.T) {
 		want       []dsl.Entry
 		fault      string
 	}{
-		"a value under a key":                 {"self.spec.name", "self.spec.size", []dsl.Entry{{Key: "a", Value: int64(3)}}, ""},
-		"in the form of templates":            {"${self.spec.name}", "${self.spec.size}", []dsl.Entry{{Key: "a", Value: int64(3)}}, ""},
-		"under several keys, each once":       {"self.spec.tags", "true", []dsl.Entry{{Key: "x", Value: true}, {Key: "y", Value: true}}, ""},
-		"a constant key":                      {"1", "self.spec.name", []dsl.Entry{{Key: int64(1), Value: "a"}}, ""},
-		"a map that is made":                  {"self.spec.name", "{'n': self.spec.name}", []dsl.Entry{{Key: "a", Value: map[string]any{"n": "a"}}}, ""},
-		"null is a value":                     {"self.spec.name", "self.spec.nothing", []dsl.Entry{{Key: "a"}}, ""},
-		"what is not there is no key":         {"self.spec.other", "self.spec.size", nil, ""},
-		"nor is an optional that has nothing": {"self.spec.?other", "self.spec.size", nil, ""},
-		"nor null, nor a list without any":    {"[self.spec.nothing]", "self.spec.size", nil, ""},
-		"an optional value that has nothing":  {"self.spec.name", "self.spec.?other", nil, ""},
-		"a value that is not there":           {"self.spec.name", "self.spec.other", nil, "evaluating value: self.spec.other is not set"},
-		"a key that cannot be worked out":     {"self.spec.size + self.spec.name", "1", nil, "evaluating key: "},
+		"a value under a key":                    {"self.spec.name", "self.spec.size", []dsl.Entry{{Key: "a", Value: int64(3)}}, ""},
+		"in the form of templates":               {"${self.spec.name}", "${self.spec.size}", []dsl.Entry{{Key: "a", Value: int64(3)}}, ""},
+		"under several keys, each once":          {"self.spec.tags", "true", []dsl.Entry{{Key: "x", Value: true}, {Key: "y", Value: true}}, ""},
+		"a constant key":                         {"1", "self.spec.name", []dsl.Entry{{Key: int64(1), Value: "a"}}, ""},
+		"a map that is made":                     {"self.spec.name", "{'n': self.spec.name}", []dsl.Entry{{Key: "a", Value: map[string]any{"n": "a"}}}, ""},
+		"null is a value":                        {"self.spec.name", "self.spec.nothing", []dsl.Entry{{Key: "a"}}, ""},
+		"a key that is not there":                {"self.spec.other", "self.spec.size", nil, "evaluating key: self.spec.other is not set"},
+		"an optional that has nothing is no key": {"self.spec.?other", "self.spec.size", nil, ""},
+		"nor null, nor a list without any":       {"[self.spec.nothing]", "self.spec.size", nil, ""},
+		"an optional value that has nothing":     {"self.spec.name", "self.spec.?other", nil, ""},
+		"a value that is not there":              {"self.spec.name", "self.spec.other", nil, "evaluating value: self.spec.other is not set"},
+		"a key that cannot be worked out":        {"self.spec.size + self.spec.name", "1", nil, "evaluating key: "},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

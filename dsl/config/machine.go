@@ -239,12 +239,12 @@ func untimely(shape.Schemas) []error {
 	return []error{&shape.Misfit{Warning: true, Message: "nothing has the machine run when the time comes (the stay of a state does, and a resync of the resource looks now and then)"}}
 }
 
-// holdsOf makes the filter of a transition. If the expression meets a missing value, it does not hold yet.
+// holdsOf makes the filter of a transition. If the expression misses a value of another object, it does not hold yet.
 func holdsOf(program *expr.Program) dsl.Predicate {
 	return func(s *dsl.Subject) (bool, error) {
 		holds, err := program.Bool(expr.Scope{Subject: s})
 		switch {
-		case errors.Is(err, expr.ErrMissing):
+		case errors.Is(err, expr.ErrMissing) && !errors.Is(err, expr.ErrMissingOwn):
 			return false, nil
 		case err != nil:
 			return false, fmt.Errorf("evaluating when: %w", err)

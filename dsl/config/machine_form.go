@@ -58,7 +58,7 @@ type state struct {
 // transition is a transition to another state.
 type transition struct {
 	To     string         `yaml:"to" required:"true" doc:"The state that it leads to."`
-	When   form.Predicate `yaml:"when" doc:"When the transition is taken. A missing value counts as false. Variables: self, cause, now, children, related, indexes. Absent: as soon as enter has succeeded."`
+	When   form.Predicate `yaml:"when" doc:"When the transition is taken. While a value of the status, a child or a related object is missing, it does not hold; a missing value of the spec is a failure. Variables: self, cause, now, children, related, indexes. Absent: as soon as enter has succeeded."`
 	Manual bool           `yaml:"manual" default:"false" doc:"Whether the transition is taken only if a person asks for it, with the operator's annotation goto."`
 	Why    string         `yaml:"why" doc:"Why the transition is taken, for people: the history and the Event have it. Default: the text of when."`
 }

@@ -197,6 +197,7 @@ func TestWhatIsNotThereYetDoesNotHoldYet(t *testing.T) {
 		"it does not hold":          {first, of(nil, map[string]any{"seen": int64(0)}), false, ""},
 		"the field is not there":    {first, of(nil, map[string]any{}), false, ""},
 		"the status is not there":   {first, &dsl.Subject{Object: &unstructured.Unstructured{Object: map[string]any{}}}, false, ""},
+		"the spec lacks a field":    {second, of(map[string]any{}, nil), false, "evaluating when: self.spec.image is not set"},
 		"it cannot be worked out":   {second, of(map[string]any{"image": "("}, nil), false, "evaluating when: "},
 		"the value is of a no kind": {first, of(nil, map[string]any{"seen": "many"}), false, "evaluating when: "},
 	} {

@@ -107,7 +107,7 @@ func (c *compiling) predicate(at path, text string, h *making, without map[strin
 		sure = slices.Clone(h.sure)
 	}
 	c.check(at, at, func(s shape.Schemas) []error {
-		s.Vars, s.Without, s.Sure, s.Unset = map[string]shape.Shape{}, without, sure, unset
+		s.Vars, s.Without, s.Sure, s.UnsetStatus = map[string]shape.Shape{}, without, sure, unset
 		for _, v := range variables {
 			s.Vars[v.name] = v.shape(s)
 		}

@@ -41,7 +41,10 @@ func (w *watched) relation(at path, of *relation) {
 		}
 	}
 	s := &selecting{namespace: w.text(at.Key("namespace"), of.Namespace), object: w.text(at.Key("object"), of.Object)}
-	s.any = of.Namespace == everywhere
+	s.any, s.places = of.Namespace == everywhere, map[string]string{}
+	for _, field := range []string{"namespace", "object", "selector", "where"} {
+		s.places[field] = w.line(at.Key(field))
+	}
 	if of.Where != "" {
 		object := func(s shape.Schemas) shape.Shape {
 			return shape.Shape{Schema: s.Related[of.Name].Schema, Kept: s.Related[of.Name].Kept}
@@ -158,6 +161,8 @@ type selecting struct {
 	namespace, object, labels *expr.Template
 	where                     *expr.Program
 	any                       bool
+	// places are the fields of the relation with the line of each.
+	places map[string]string
 	// wanted is the number of labels in a complete selector.
 	wanted int
 }
@@ -170,51 +175,56 @@ func (s *selecting) selection(of *dsl.Subject) (dsl.Selection, error) {
 	}
 	var err error
 	if s.namespace != nil {
-		if out.Namespace, err = textOf(s.namespace, scope, "namespace"); err != nil || out.Namespace == "" {
-			return nothing(), err // an empty namespace would select all namespaces
+		if out.Namespace, err = textOf(s.namespace, scope); err != nil || out.Namespace == "" {
+			return nothing(), s.failed("namespace", err) // an empty namespace would select all namespaces
 		}
 	}
 	if s.object != nil {
-		name, err := textOf(s.object, scope, "object")
+		name, err := textOf(s.object, scope)
 		if err != nil {
-			return out, err
+			return out, s.failed("object", err)
 		}
 		out.Names = []string{name}
 	}
 	if s.labels != nil {
 		if out.Labels, err = s.labelsOf(scope); err != nil || out.Labels == nil {
-			return nothing(), err
+			return nothing(), s.failed("selector", err)
 		}
 	}
 	if s.where != nil {
 		out.Match = func(o *unstructured.Unstructured) (bool, error) {
 			holds, err := s.where.Bool(expr.Scope{Subject: of, Vars: map[string]any{"object": o.Object}})
-			if errors.Is(err, expr.ErrMissingRelated) {
-				err = &unchosen{fmt.Errorf("selecting related objects: where: %w", err)}
-			}
-			return holds, err
+			return holds, s.failed("where", err)
 		}
 	}
 	return out, nil
 }
 
-// unchosen is an error about what a relation chooses by.
-type unchosen struct{ error }
+// failed returns the error of one of the relation's fields, with its place. A missing value is waited for if another related object
+// may bring it. Any other is a failure: expressions that read the relation must not take it for a missing value of their own.
+func (s *selecting) failed(field string, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("evaluating %s (at %s): %w", field, s.places[field], err)
+	if errors.Is(err, expr.ErrMissing) && !errors.Is(err, expr.ErrMissingRelated) {
+		return errors.New(err.Error() + " (.? asks for what may be missing)")
+	}
+	return err
+}
 
-func (u *unchosen) Unwrap() []error { return []error{u.error, dsl.ErrUnchosen} }
-
-// textOf renders a template that must be text. A missing value is the empty text, which is no object's name.
-func textOf(t *expr.Template, s expr.Scope, what string) (string, error) {
+// textOf renders a template that must be text. No value, or null, is the empty text, which is no object's name.
+func textOf(t *expr.Template, s expr.Scope) (string, error) {
 	value, err := t.Render(s)
 	if err != nil {
-		return "", fmt.Errorf("selecting related objects: %s: %w", what, err)
+		return "", err
 	}
 	if value == nil || value == expr.None {
 		return "", nil
 	}
 	text, ok := value.(string)
 	if !ok {
-		return "", fmt.Errorf("selecting related objects: %s: want text, found %s", what, s.Subject.Secrets.Shown(value))
+		return "", fmt.Errorf("want text, found %s", s.Subject.Secrets.Shown(value))
 	}
 	return text, nil
 }
@@ -226,7 +236,7 @@ func nothing() dsl.Selection { return dsl.Selection{Names: []string{}} }
 func (s *selecting) labelsOf(scope expr.Scope) (labels.Selector, error) {
 	value, err := s.labels.Render(scope)
 	if err != nil {
-		return nil, fmt.Errorf("selecting related objects: selector: %w", err)
+		return nil, err
 	}
 	tree, _ := value.(map[string]any)
 	set := labels.Set{}
@@ -240,7 +250,7 @@ func (s *selecting) labelsOf(scope expr.Scope) (labels.Selector, error) {
 	}
 	out, err := labels.ValidatedSelectorFromSet(set)
 	if err != nil && scope.Subject.Secrets.Read {
-		err = fmt.Errorf("selecting related objects: selector: %s is no value of a label", dsl.Unshown)
+		err = fmt.Errorf("%s is no value of a label", dsl.Unshown)
 	}
 	return out, err
 }

@@ -57,7 +57,8 @@ func (s Scope) secrets() dsl.Secrets {
 // activation resolves the variables of an evaluation, each only when it is used. CEL reads the plain maps of a
 // subject as they are: nothing is converted or copied.
 type activation struct {
-	scope Scope
+	scope   Scope
+	program *Program
 	// known are the children, related objects, indexes and lets that were used already, because macros use them for each
 	// element. CEL evaluates in one goroutine.
 	known map[string]any
@@ -108,7 +109,7 @@ func (a *activation) ResolveName(name string) (any, bool) {
 	case Children:
 		return a.once(name, func(s *dsl.Subject) (any, error) { return a.children(s) })
 	case Related:
-		return a.once(name, func(s *dsl.Subject) (any, error) { return related(s) })
+		return a.once(name, a.related)
 	case Indexes:
 		return a.once(name, indexes)
 	case Handlers:
@@ -201,12 +202,18 @@ func (a *activation) children(s *dsl.Subject) (map[string]any, error) {
 	return out, nil
 }
 
-func related(s *dsl.Subject) (map[string]any, error) {
+// related returns the related objects that the expression reads by the names of their relations: those that it does not read may
+// fail.
+func (a *activation) related(s *dsl.Subject) (any, error) {
 	if s.Related == nil {
 		return nil, errors.New("there are no related objects here")
 	}
+	names, whole := a.program.Related()
 	out := map[string]any{}
 	for _, relation := range s.Related.Relations() {
+		if !whole && !slices.Contains(names, relation.Name) {
+			continue
+		}
 		found, err := s.Related.Get(relation.Name)
 		if err != nil {
 			return nil, err

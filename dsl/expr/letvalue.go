@@ -40,7 +40,7 @@ func (e *letError) Unwrap() error { return e.err }
 
 // newActivation returns the activation of an evaluation of the program.
 func (p *Program) newActivation(s Scope) *activation {
-	return &activation{scope: s, lets: p.compiler.lets, copies: p.copies}
+	return &activation{scope: s, program: p, lets: p.compiler.lets, copies: p.copies}
 }
 
 // let returns the value of a let. It is evaluated once for all evaluations that share the scope's Lets; each of them counts its

@@ -26,12 +26,19 @@ var ErrMissing = errors.New("something is missing")
 // that is chosen by its name, or the element of a list of related objects that is empty.
 var ErrMissingRelated = fmt.Errorf("%w of related objects", ErrMissing)
 
+// ErrMissingOwn is wrapped in the place of [ErrMissing], which it wraps, if what is missing is a field of the object itself but not of
+// its status, or a parameter. It is not to be waited for: nothing but its author brings it.
+var ErrMissingOwn = fmt.Errorf("%w of the object itself", ErrMissing)
+
+// statusOfSelf is where a value is missing that the operator or another controller may bring.
+const statusOfSelf = Self + ".status"
+
 // noSuchKey is the beginning of CEL's errors about a missing field.
 const noSuchKey = "no such key: "
 
 // missing names the missing value with its whole path. CEL names only the last step, so it follows the paths in the
-// expression. From is the variable of the missing one; the error then names only what the expression itself contains. It is empty
-// if that is not known.
+// expression. From is the variable of the missing one, or self.status; the error then names only what the expression itself contains.
+// It is empty if that is not known.
 func (p *Program) missing(err error, a *activation) (from string, reason error) {
 	key, found := strings.CutPrefix(err.Error(), noSuchKey)
 	if !found {
@@ -49,7 +56,11 @@ func (p *Program) missing(err error, a *activation) (from string, reason error) 
 		}
 		for _, way := range r.ways {
 			if at := lost(value, way); at >= 0 && way[at] == key {
-				return root, errors.New(a.notSet(root, value, way[:at+1]))
+				reason = errors.New(a.notSet(root, value, way[:at+1]))
+				if root == Self && way[0] == "status" {
+					root = statusOfSelf
+				}
+				return root, reason
 			}
 		}
 	}

@@ -161,8 +161,11 @@ func (p *Program) evaluation(err error, a *activation) error {
 	for _, missing := range []string{"no such key", "no such field", "index out of bounds", "optional.none() dereference"} {
 		if strings.Contains(err.Error(), missing) {
 			from, reason := p.missing(err, a)
-			if from == Related {
+			switch from {
+			case Related:
 				return &causedError{reason, ErrMissingRelated}
+			case Self, Params:
+				return &causedError{reason, ErrMissingOwn}
 			}
 			if from == "" && a.secretive() {
 				reason = errors.New("it looks for something that is not there" + unshown)

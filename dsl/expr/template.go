@@ -163,6 +163,9 @@ func (t *Template) failed(err error) error {
 	if err == nil {
 		return nil
 	}
+	if len(t.Path) == 0 { // a template of one value, whose place the caller knows
+		return err
+	}
 	return fmt.Errorf("evaluating %s: %w", t.where(), err)
 }
 

@@ -74,19 +74,33 @@ func reserve(at int) byte {
 	return frame[at]
 }
 
-// Each calls code with the numbers from zero to n-1, and ignores panics. It uses one goroutine for all calls, and a
-// new one after each runtime.Goexit.
-func Each(n int, code func(i int)) {
+// Each calls code with the numbers from zero to n-1, and returns the errors by their numbers, with a panic and runtime.Goexit
+// as errors; nil without any. It uses one goroutine for all calls, and a new one after each runtime.Goexit. Who names the code, as in [Call].
+func Each(who string, n int, code func(i int) error) (errs map[int]error) {
+	note := func(i int, err error) {
+		if err == nil {
+			return
+		}
+		if errs == nil {
+			errs = map[int]error{}
+		}
+		errs[i] = err
+	}
 	next := 0
 	rest := func() {
 		for next < n {
 			next++
-			_ = Here(func() { code(next - 1) })
+			if broke := Here(func() { note(next-1, code(next-1)) }); broke != nil {
+				note(next-1, broke)
+			}
 		}
 	}
 	for next < n {
-		_ = Call("", rest)
+		if broke := Call(who, rest); broke != nil {
+			note(next-1, broke)
+		}
 	}
+	return errs
 }
 
 // Here calls code in the caller's goroutine. It returns a panic as an error; runtime.Goexit ends the goroutine.

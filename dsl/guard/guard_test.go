@@ -5,6 +5,7 @@ package guard
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -40,24 +41,31 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// TestEach holds that a call which breaks off keeps none of the others from running.
+// TestEach holds that a call which breaks off keeps none of the others from running, and has its error.
 func TestEach(t *testing.T) {
 	var done []int
-	Each(7, func(i int) {
+	errs := Each("code", 7, func(i int) error {
 		switch i {
 		case 0, 4, 6:
 			runtime.Goexit()
 		case 2:
 			panic("no")
+		case 5:
+			return errors.New("failed")
 		}
 		done = append(done, i)
+		return nil
 	})
-	if want := []int{1, 3, 5}; !slices.Equal(done, want) {
+	if want := []int{1, 3}; !slices.Equal(done, want) {
 		t.Errorf("done are %v, want %v", done, want)
 	}
-	Each(0, func(int) { t.Error("there is nothing to do") })
-	if n := testing.AllocsPerRun(100, func() { Each(1000, func(int) {}) }); n > 5 {
-		t.Errorf("a thousand calls cost %v allocations, want 5", n)
+	exited := "code called runtime.Goexit"
+	if got, want := fmt.Sprint(errs), fmt.Sprint(map[int]string{0: exited, 2: "panic: no", 4: exited, 5: "failed", 6: exited}); got != want {
+		t.Errorf("the errors are %s, want %s", got, want)
+	}
+	Each("code", 0, func(int) error { return errors.New("there is nothing to do") })
+	if n := testing.AllocsPerRun(100, func() { Each("code", 1000, func(int) error { return nil }) }); n > 6 {
+		t.Errorf("a thousand calls cost %v allocations, want 6", n)
 	}
 }
 

@@ -132,9 +132,9 @@ type Schemas struct {
 	// Kind is the kind of the resource's own object, as far as it is known.
 	Kind Kind
 	// Sure are the paths in the object that are known to exist, as self.spec.tls. Unset: missing values are
-	// handled, so paths need not be known to exist.
-	Sure  []string
-	Unset bool
+	// handled, so paths need not be known to exist. UnsetStatus: those of the status are.
+	Sure               []string
+	Unset, UnsetStatus bool
 	// Params are the names of the handler's parameters; nil if they are not known.
 	Params map[string]bool
 	// Without are the variables that do not exist here, with the reason.

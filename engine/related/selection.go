@@ -5,9 +5,10 @@ package related
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -59,31 +60,33 @@ func (s *selection) trees(name string) ([]*unstructured.Unstructured, error) {
 
 // selects reports whether the object is one of those selected, or may be.
 func (s *selection) selects(o *cached.Object) bool {
-	found, err := s.among(o)
+	found, _, err := s.among(o)
 	return err != nil || len(found) > 0
 }
 
-// among returns those of the objects that are selected. An error, a panic and runtime.Goexit of the condition mean no, but for
-// errors that wrap [dsl.ErrUnchosen]: one of these is returned.
-func (s *selection) among(all ...*cached.Object) (out []*cached.Object, unchosen error) {
+// among returns those of the objects that are selected. An error is that of the condition about an object, the first for which it
+// fails: without that answer it is not known what is selected.
+func (s *selection) among(all ...*cached.Object) (out []*cached.Object, about *cached.Object, err error) {
 	out = slices.DeleteFunc(all, func(o *cached.Object) bool { return !s.mayBe(o) })
 	if s.Match == nil {
-		return out, nil
+		return out, nil, nil
 	}
 	holds := make([]bool, len(out))
-	guard.Each(len(out), func(i int) {
+	errs := guard.Each("relation", len(out), func(i int) (err error) {
 		if tree := out[i].Tree(); tree != nil {
-			ok, err := s.Match(tree)
-			if holds[i] = ok && err == nil; errors.Is(err, dsl.ErrUnchosen) {
-				unchosen = err
-			}
+			holds[i], err = s.Match(tree)
 		}
+		return err
 	})
+	if len(errs) > 0 {
+		first := slices.Min(slices.Collect(maps.Keys(errs)))
+		return nil, out[first], errs[first]
+	}
 	i := -1
 	return slices.DeleteFunc(out, func(*cached.Object) bool {
 		i++
 		return !holds[i]
-	}), unchosen
+	}), nil, nil
 }
 
 // mayBe reports whether the object is one of those selected, but for the condition.
@@ -93,8 +96,9 @@ func (s *selection) mayBe(o *cached.Object) bool {
 		(s.Labels == nil || s.Labels.Matches(labels.Set(o.GetLabels())))
 }
 
-// find looks for the selected objects in the cache: by their names where a lookup finds them. They are sorted.
-func (s *selection) find(f *feed.Feed) {
+// find looks for the selected objects in the cache: by their names where a lookup finds them. They are sorted. An error of the
+// condition names its object, unless names are not shown.
+func (s *selection) find(f *feed.Feed, hidden bool) {
 	namespaced := f.Resource().Namespaced
 	for _, h := range f.Informers(s.Namespace) {
 		namespace := cmp.Or(s.Namespace, h.Source().Namespace)
@@ -108,8 +112,12 @@ func (s *selection) find(f *feed.Feed) {
 			}
 		}
 	}
-	s.objects, s.err = s.among(s.objects...)
 	slices.SortFunc(s.objects, func(a, b *cached.Object) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
+	var about *cached.Object
+	if s.objects, about, s.err = s.among(s.objects...); s.err != nil && !hidden {
+		name := strings.TrimPrefix(about.GetNamespace()+"/"+about.GetName(), "/")
+		s.err = fmt.Errorf("asking about %s %s: %w", f.Resource().Kind, name, s.err)
+	}
 }

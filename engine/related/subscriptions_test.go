@@ -185,26 +185,32 @@ func TestClearForgetsEarlierSubscriptions(t *testing.T) {
 	}
 }
 
-// TestConditionsOfSelections holds that a condition which fails, panics or ends its goroutine holds for nothing.
+// TestConditionsOfSelections holds that a condition which fails, panics or ends its goroutine is an error about its object, and that
+// an event of that object counts as one of a selected object.
 func TestConditionsOfSelections(t *testing.T) {
 	for name, tt := range map[string]struct {
-		match func(*unstructured.Unstructured) (bool, error)
-		want  bool
+		match   func(*unstructured.Unstructured) (bool, error)
+		want    bool
+		wantErr string
 	}{
-		"none":              {nil, true},
-		"one that holds":    {func(o *unstructured.Unstructured) (bool, error) { return o.GetName() == "a", nil }, true},
-		"one that does not": {func(*unstructured.Unstructured) (bool, error) { return false, nil }, false},
-		"one with an error": {func(*unstructured.Unstructured) (bool, error) { return true, errors.New("no") }, false},
-		"one that panics":   {func(*unstructured.Unstructured) (bool, error) { panic("no") }, false},
+		"none":              {nil, true, ""},
+		"one that holds":    {func(o *unstructured.Unstructured) (bool, error) { return o.GetName() == "a", nil }, true, ""},
+		"one that does not": {func(*unstructured.Unstructured) (bool, error) { return false, nil }, false, ""},
+		"one with an error": {func(*unstructured.Unstructured) (bool, error) { return false, errors.New("no") }, true, "no"},
+		"one that panics":   {func(*unstructured.Unstructured) (bool, error) { panic("no") }, true, "panic: no"},
 		"one that ends its goroutine": {func(*unstructured.Unstructured) (bool, error) {
 			runtime.Goexit()
-			return true, nil
-		}, false},
+			return false, nil
+		}, true, "relation called runtime.Goexit"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := selection{Selection: dsl.Selection{Match: tt.match}}
-			if got := s.selects(held(t, "x")); got != tt.want || s.selects(nil) {
+			s, o := selection{Selection: dsl.Selection{Match: tt.match}}, held(t, "x")
+			if got := s.selects(o); got != tt.want || s.selects(nil) {
 				t.Errorf("it selects the object: %v, want %v", got, tt.want)
+			}
+			_, about, err := s.among(o)
+			if err == nil != (tt.wantErr == "") || err != nil && (err.Error() != tt.wantErr || about != o) {
+				t.Errorf("the error about %v is %v, want %q", about, err, tt.wantErr)
 			}
 		})
 	}

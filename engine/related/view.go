@@ -241,7 +241,7 @@ func (v *View) seeLocked(one *relation) *selection {
 		s.unsynced = one.asked.readers.Try(s.reader, listed)
 	}
 	if s.unsynced == nil {
-		s.find(one.feed)
+		s.find(one.feed, one.Hidden)
 	}
 	return s
 }

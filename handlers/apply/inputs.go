@@ -41,7 +41,7 @@ func (s seen) All() ([]dsl.ChildObject, error) {
 	return slices.Concat(s.inputs.others, s.inputs.states.live()), nil
 }
 
-// holds evaluates a predicate on an existing object. If a value is missing, or the object is being deleted, it does
+// holds evaluates a predicate on an existing object. If a value of the object is missing, or the object is being deleted, it does
 // not hold yet.
 func (in inputs) holds(c *condition, o *object) (bool, error) {
 	if o.read() == nil || o.ending() {
@@ -50,7 +50,7 @@ func (in inputs) holds(c *condition, o *object) (bool, error) {
 	vars := map[string]any{childVar: o.live.Object}
 	maps.Copy(vars, o.vars)
 	holds, err := c.program.Bool(in.scope(vars))
-	if errors.Is(err, expr.ErrMissing) {
+	if errors.Is(err, expr.ErrMissing) && !errors.Is(err, expr.ErrMissingOwn) {
 		return false, nil
 	}
 	return holds, err

@@ -126,7 +126,7 @@ func (in *inspector) unsure(e, of ast.Expr, t valueType, name string) {
 	fields, known := t.fields.(*schemaFields)
 	way, parent := described(e), described(of)
 	switch {
-	case in.schemas.Unset, in.schemas.Kind.Own, !known, len(in.doubted) >= mostDoubts:
+	case in.schemas.Unset, in.schemas.UnsetStatus && strings.HasPrefix(parent+".", expr.Self+".status."), in.schemas.Kind.Own, !known, len(in.doubted) >= mostDoubts:
 		return
 	case !strings.HasPrefix(parent, expr.Self+".") || strings.HasPrefix(parent, expr.Self+".metadata") || !fields.optional(name):
 		return

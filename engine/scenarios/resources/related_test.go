@@ -24,7 +24,7 @@ func byMatch(r *dsl.Subject) (dsl.Selection, error) {
 	return dsl.Selection{Match: func(o *unstructured.Unstructured) (bool, error) {
 		owner, found, _ := unstructured.NestedString(o.Object, "data", "for")
 		if !found {
-			return true, errors.New("an error is a no")
+			return false, nil
 		}
 		return owner == name, nil
 	}}, nil
