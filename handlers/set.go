@@ -20,6 +20,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/form"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
@@ -381,7 +382,7 @@ func setText(r *dsl.Request, what, key string, value any) error {
 	case string:
 		text = value
 	case bool, int64, float64:
-		text = fmt.Sprint(value)
+		text = plain.Text(value)
 	default:
 		return dsl.Permanent(fmt.Errorf("setting %s.%s: want text, found a list or a map", what, key))
 	}

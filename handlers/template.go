@@ -14,6 +14,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/expr/check"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
@@ -184,7 +185,7 @@ func text(t *expr.Template, s expr.Scope) (string, error) {
 	case string:
 		return value, err
 	case bool, int64, float64:
-		return fmt.Sprint(value), err
+		return plain.Text(value), err
 	}
 	if err == nil && value != nil && value != expr.None {
 		err = fmt.Errorf("want text, found %s", s.Subject.Secrets.Shown(value))

@@ -16,6 +16,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/expr/check"
 	"github.com/handwerk-dev/handwerk/dsl/form"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
@@ -242,7 +243,7 @@ func (s *selecting) labelsOf(scope expr.Scope) (labels.Selector, error) {
 	set := labels.Set{}
 	for key, value := range tree {
 		if value != nil {
-			set[key] = fmt.Sprint(value)
+			set[key] = plain.Text(value)
 		}
 	}
 	if len(set) < s.wanted {

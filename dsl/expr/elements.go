@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 // The variables of one element.
@@ -122,7 +124,7 @@ func (e *Each) setKey(one *Element, scope func(map[string]any) Scope, secret boo
 	case int64:
 		one.Key = strconv.FormatInt(value, 10)
 	case float64:
-		one.Key = strconv.FormatFloat(value, 'f', -1, 64)
+		one.Key = plain.Text(value)
 	default:
 		if e.Key == nil {
 			return errors.New("it has no key: say with key which one it is, as in key: ${item.name}")

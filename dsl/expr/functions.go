@@ -29,7 +29,7 @@ func (functions) LibraryName() string { return "handwerk" }
 // CompileOptions declares the functions.
 func (functions) CompileOptions() []cel.EnvOption {
 	one := func(t *cel.Type) []*cel.Type { return []*cel.Type{t} }
-	return append(append(trees(), generating()),
+	return append(append(trees(), generating(), numbers()),
 		ext.Math(), ext.Bindings(),
 		ext.Encoders(ext.EncodersVersion(0)), // later versions write JSON with spaces that vary between builds
 		cel.Function("ready",

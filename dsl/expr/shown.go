@@ -16,6 +16,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 // shown returns the value of a part for people. If the value may come from a Secret, it says only that.
@@ -106,7 +107,7 @@ func (b *brief) scalar(v ref.Val) {
 	case value == nil:
 		b.write("null")
 	default:
-		b.write(cut(fmt.Sprint(value), longestValue+1))
+		b.write(cut(plain.Text(value), longestValue+1))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/cel-go/common/types"
 
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
@@ -212,7 +213,7 @@ func (t *Template) renderText(s Scope) (any, error) {
 		}
 		switch value.(type) {
 		case string, bool, int64, float64:
-			fmt.Fprint(&out, value)
+			out.WriteString(plain.Text(value))
 		default:
 			return nil, fmt.Errorf("evaluating %s: %s is %s, which cannot be part of a text", t.where(), p.Text, kindOf(value))
 		}

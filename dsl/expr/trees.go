@@ -18,6 +18,8 @@ import (
 	"gopkg.in/yaml.v3"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	kyaml "k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 // trees declares the functions that make maps of maps, and texts of values.
@@ -194,10 +196,31 @@ func toYAML(v ref.Val) ref.Val {
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
-	if err := encoder.Encode(of); err != nil {
+	if err := encoder.Encode(inYAML(of)); err != nil {
 		return types.NewErr("yaml(): %v", err)
 	}
 	return types.String(out.String())
+}
+
+// inYAML returns a tree with its fractions as nodes, because the encoder gives numbers from a million on an exponent.
+func inYAML(of any) any {
+	switch of := of.(type) {
+	case float64:
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: plain.Text(of)}
+	case []any:
+		out := make([]any, len(of))
+		for i := range of {
+			out[i] = inYAML(of[i])
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(of))
+		for key := range of {
+			out[key] = inYAML(of[key])
+		}
+		return out
+	}
+	return of
 }
 
 // fromYAML reads YAML as kubectl does.

@@ -5,6 +5,7 @@ package plain
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 )
@@ -35,6 +36,16 @@ func AppendJSON(to []byte, value any) ([]byte, error) {
 	}
 	data, err := json.Marshal(value)
 	return append(to, data...), err
+}
+
+// Text returns a scalar as it stands in a text: a number as JSON writes it.
+func Text(value any) string {
+	if f, is := value.(float64); is {
+		if text, err := AppendJSON(nil, f); err == nil { // JSON has no NaN and no infinity
+			return string(text)
+		}
+	}
+	return fmt.Sprint(value)
 }
 
 // refuser is a value in a tree that cannot be encoded.
