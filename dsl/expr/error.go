@@ -113,6 +113,9 @@ func unknownName(what, name string, known []string) string {
 	if what == "variable" && name == Current {
 		return `unknown variable "current" (it is for the template, forEach, key and includeWhen of a child; children has what was made)`
 	}
+	if what == "variable" && name == "schema" {
+		return `unknown variable "schema" (the object is self: write self.spec.x for schema.spec.x)`
+	}
 	meant := cmp.Or(map[string]string{
 		"len": "size", "length": "size", "count": "size",
 		"lower": "lowerAscii", "toLower": "lowerAscii", "upper": "upperAscii", "toUpper": "upperAscii",
@@ -124,7 +127,7 @@ func unknownName(what, name string, known []string) string {
 		return fmt.Sprintf("unknown %s %q (did you mean %q?)", what, name, meant)
 	case what == "function":
 		return fmt.Sprintf("unknown function %q", name)
-	case len(name) > 1 && !strings.ContainsFunc(name, unicode.IsLower):
+	case what == "variable" && len(name) > 1 && (!strings.ContainsFunc(name, unicode.IsLower) || strings.Contains(name, "_")): // as nginx has them
 		return fmt.Sprintf("unknown variable %q (one of another program, as the shell, is written $${%s})", name, name)
 	}
 	return Unknown(what, name, "", known)

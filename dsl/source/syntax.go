@@ -89,18 +89,20 @@ func (s *Text) syntax(err error) *Fault {
 	if end := s.reached(); slices.Contains(offByOne, message) && end > line {
 		message += fmt.Sprintf(" (begun here, at fault before the end of line %d)", end)
 	}
-	return &Fault{File: s.Name, Line: line, Column: 1, Message: "invalid YAML: " + message + remedy(message, s.lines[line-1])}
+	text := s.lines[line-1]
+	if at := bare.FindStringIndex(text); at != nil && strings.HasPrefix(message, "did not find expected ',' or ") {
+		column := utf8.RuneCountInString(text[:at[1]-len("${")]) + 1
+		return &Fault{File: s.Name, Line: line, Column: column, Message: "invalid YAML: " + message + " (within {…} and […] of YAML, ${…} stands in quotes)"}
+	}
+	return &Fault{File: s.Name, Line: line, Column: 1, Message: "invalid YAML: " + message + remedy(message)}
 }
 
 // bare matches an unquoted value within braces or brackets that begins with ${.
-var bare = regexp.MustCompile(`[{\[](.*[:,])?\s*\$\{`)
+var bare = regexp.MustCompile(`[{\[](.*?[:,])?\s*\$\{`)
 
-// remedy returns advice for the two most common mistakes.
-func remedy(message, line string) string {
-	switch {
-	case strings.HasPrefix(message, "did not find expected ',' or ") && bare.MatchString(line):
-		return " (within {…} and […] of YAML, ${…} stands in quotes)"
-	case message == "mapping values are not allowed in this context":
+// remedy returns advice for a common mistake.
+func remedy(message string) string {
+	if message == "mapping values are not allowed in this context" {
 		return " (does a text with ': ' in it lack quotes?)"
 	}
 	return ""

@@ -25,6 +25,7 @@ func Template(t *expr.Template, s shape.Schemas, target *spec.Schema) []error {
 	f := &fitter{schemas: s, depth: len(t.Path), kind: kindOf(t)}
 	f.own = f.isOwn()
 	f.node(t, typeOf(target, true))
+	f.certain(t, target)
 	return append(f.faults, f.doubts...)
 }
 
@@ -53,6 +54,8 @@ func (f *fitter) node(t *expr.Template, want valueType) {
 	}
 	text, _ := t.Plain.(string)
 	switch meant := f.doubtful(t, text); {
+	case want.kinds&^isNull == isBool && slices.Contains([]string{"yes", "no", "on", "off"}, strings.ToLower(text)):
+		f.fault(t.Path, "want true or false, found text (yes, no, on and off are text here)")
 	case meant == "":
 		f.wanted(t.Path, want, kindsOf(t.Plain))
 		f.bytes(t.Path, want, text)
