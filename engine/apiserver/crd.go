@@ -33,6 +33,7 @@ func resourceOf(crd *unstructured.Unstructured) (resource, error) {
 	for _, item := range list {
 		version, _ := item.(map[string]any)
 		name, _ := version["name"].(string)
+		r.defined = append(r.defined, name)
 		if version["storage"] == true {
 			r.storage = name
 		}

@@ -5,6 +5,8 @@ package apiserver
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,7 +43,21 @@ func (o *ownership) updated(t *table, r Request, old, next *unstructured.Unstruc
 	if err != nil {
 		return next
 	}
-	return manager.UpdateNoErrors(old.DeepCopy(), next, r.manager()).(*unstructured.Unstructured)
+	out, err = updatedBy(manager, r, old, next)
+	if err != nil { // the entries that a client sends count only if all of them can be read
+		next.SetManagedFields(old.GetManagedFields())
+		return next
+	}
+	return out
+}
+
+// updatedBy returns next with its managedFields after a write other than apply.
+func updatedBy(manager *managedfields.FieldManager, r Request, old, next *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	out, err := manager.Update(old.DeepCopy(), next, r.manager())
+	if err != nil {
+		return nil, err
+	}
+	return out.(*unstructured.Unstructured), nil
 }
 
 // applied returns the result of an apply to old, which is nil for a new object.
@@ -88,7 +104,7 @@ func (o *ownership) managing(t *table, r Request) managing {
 // manager returns what keeps the managedFields of a request's object.
 func (m managing) manager(t *table, r Request) (*managedfields.FieldManager, error) {
 	return managedfields.NewDefaultCRDFieldManager(
-		m.types, asIs{}, asIs{m.form}, blanks{t}, m.kind, m.kind.GroupVersion(), r.Subresource, m.resets)
+		m.types, asIs{custom: t.custom, versions: t.defined}, asIs{form: m.form}, blanks{t}, m.kind, m.kind.GroupVersion(), r.Subresource, m.resets)
 }
 
 // converter returns the types of the fields of a CRD's objects; nil if they are not known.
@@ -211,14 +227,22 @@ const untypedSchema = `types:
 `
 
 // asIs is a no-op for the conversions and defaults that this server does not do. With a schema, it sets its defaults.
-type asIs struct{ form Schema }
+type asIs struct {
+	form Schema
+	// custom: the objects are of a CRD, with these versions.
+	custom   bool
+	versions []string
+}
 
 // Convert is not used.
 func (asIs) Convert(any, any, any) error { return nil }
 
 // ConvertToVersion changes only the name of the version. An object that has it already stays itself.
-func (asIs) ConvertToVersion(o runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
+func (a asIs) ConvertToVersion(o runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
 	is := o.GetObjectKind().GroupVersionKind()
+	if version, one := to.(schema.GroupVersion); one && a.custom && (version.Group != is.Group || !slices.Contains(a.versions, version.Version)) {
+		return nil, fmt.Errorf("request to convert CR to an invalid group/version: %s", version)
+	}
 	kind, known := to.KindForGroupVersionKinds([]schema.GroupVersionKind{is})
 	if !known || kind == is {
 		return o, nil

@@ -19,6 +19,8 @@ type resource struct {
 	// short names and categories are what kubectl takes for the plural.
 	short, categories []string
 	versions          []string // the preferred one first
+	// defined are all versions of a CRD, those that are not served among them.
+	defined []string
 	// storage is the version in which a CRD's objects are stored.
 	storage    string
 	namespaced bool
@@ -42,7 +44,7 @@ type resource struct {
 // without the server's lock.
 func (r *resource) become(next resource) {
 	r.singular, r.short, r.categories = next.singular, next.short, next.categories
-	r.versions, r.storage, r.deprecated, r.fields = next.versions, next.storage, next.deprecated, next.fields
+	r.versions, r.defined, r.storage, r.deprecated, r.fields = next.versions, next.defined, next.storage, next.deprecated, next.fields
 	r.namespaced, r.status, r.scale = next.namespaced, next.status, next.scale
 }
 

@@ -157,6 +157,14 @@ func (t *targets) apply(ctx context.Context, a *aim, live *unstructured.Unstruct
 		return nil, err
 	}
 	writes, err := p.Apply(ctx, a.fields, live, apply.Force{Always: a.force})
+	if _, refused := drift.RefusedVersion(err); refused {
+		now, failed := s.renewed(ctx, a.gvr, a.key(), err)
+		if failed != nil {
+			return nil, failed
+		}
+		writes, err = p.Apply(ctx, a.fields, now, apply.Force{Always: a.force})
+		writes = append([]*unstructured.Unstructured{now}, writes...)
+	}
 	live = s.wroteTarget(t.handler, apply.Patched, "", a.gvr, live, writes)
 	conflict := conflictOf(a.Place, err)
 	if conflict == nil {

@@ -143,6 +143,14 @@ func (s *Session) release(ctx context.Context, t ownership.Target, why string) e
 		return err
 	}
 	writes, err := p.Yield(ctx, live)
+	if _, refused := drift.RefusedVersion(err); refused {
+		now, failed := s.renewed(ctx, served.GVR, cache.ObjectName{Namespace: t.Namespace, Name: t.Name}, err)
+		if failed != nil {
+			return failed
+		}
+		writes, err = p.Yield(ctx, now)
+		writes = append([]*unstructured.Unstructured{now}, writes...)
+	}
 	s.wroteTarget(t.Handler, apply.Yielded, why, served.GVR, live, writes)
 	return err
 }

@@ -135,7 +135,7 @@ func (a Applier) inherit(ctx context.Context, c dynamic.ResourceInterface, now *
 
 // rewrite writes managedFields, and annotations, to the version that was looked at.
 func (a Applier) rewrite(ctx context.Context, c dynamic.ResourceInterface, now *unstructured.Unstructured, entries []metav1.ManagedFieldsEntry, notes map[string]any) (*unstructured.Unstructured, error) {
-	result, err := rewritten(ctx, c, now, entries, a.Manager, notes)
+	result, err := Rewrite(ctx, c, now, entries, a.Manager, notes)
 	if err == nil && a.Observer != nil {
 		a.Observer.Wrote(result)
 	}

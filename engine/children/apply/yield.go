@@ -69,7 +69,7 @@ func (p Patching) Apply(ctx context.Context, fields, live *unstructured.Unstruct
 		return slices.ContainsFunc(back, func(r drift.Replaced) bool { return r.At(path) })
 	})
 	if entries, changed := drift.HandoverOf(fields, live, manager, kept...).Entries(live, manager); changed {
-		if live, err = rewritten(ctx, p.Client, live, entries, manager, nil); err != nil {
+		if live, err = Rewrite(ctx, p.Client, live, entries, manager, nil); err != nil {
 			return nil, err
 		}
 		writes = append(writes, live)
@@ -107,7 +107,7 @@ func (p Patching) giveUp(ctx context.Context, fields, now *unstructured.Unstruct
 		if !changed {
 			return writes, nil
 		}
-		result, err := rewritten(ctx, p.Client, now, entries, p.Target.Manager, notes)
+		result, err := Rewrite(ctx, p.Client, now, entries, p.Target.Manager, notes)
 		if err == nil {
 			return append(writes, result), nil
 		}
@@ -121,8 +121,8 @@ func (p Patching) giveUp(ctx context.Context, fields, now *unstructured.Unstruct
 	}
 }
 
-// rewritten writes managedFields, and annotations, to the version that was looked at.
-func rewritten(ctx context.Context, c dynamic.ResourceInterface, now *unstructured.Unstructured, entries []metav1.ManagedFieldsEntry, manager string, notes map[string]any) (*unstructured.Unstructured, error) {
+// Rewrite writes managedFields, and annotations, to the version that was looked at.
+func Rewrite(ctx context.Context, c dynamic.ResourceInterface, now *unstructured.Unstructured, entries []metav1.ManagedFieldsEntry, manager string, notes map[string]any) (*unstructured.Unstructured, error) {
 	if len(entries) == 0 {
 		entries = []metav1.ManagedFieldsEntry{{}} // the server's form of none
 	}

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drift
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// refusedVersion is how the API server refuses an apply to an object with an entry of managedFields whose version the CRD does not
+// have any more.
+const refusedVersion = "request to convert CR to an invalid group/version: "
+
+// RefusedVersion returns the apiVersion for which the API server refuses each apply to an object, because an entry of its
+// managedFields has it and the CRD has dropped it.
+func RefusedVersion(err error) (apiVersion string, refused bool) {
+	if err == nil {
+		return "", false
+	}
+	_, text, found := strings.Cut(err.Error(), refusedVersion)
+	if words := strings.Fields(text); found && len(words) > 0 {
+		return strings.TrimRight(words[0], ",:;"), true
+	}
+	return "", false
+}
+
+// Dropped are the entries of managedFields whose version the CRD of an object has dropped. The API server takes managedFields only if
+// none of them has such a version, so an operator cannot help while others have one.
+type Dropped struct {
+	// Own and Others are places in the object's managedFields.
+	Own, Others []int
+}
+
+// DroppedIn finds the entries of dropped versions. Own says which field managers are the operator's.
+func DroppedIn(live *unstructured.Unstructured, dropped func(apiVersion string) bool, own func(manager string) bool) (out Dropped) {
+	for i, e := range live.GetManagedFields() {
+		switch {
+		case e.APIVersion == live.GetAPIVersion() || !dropped(e.APIVersion):
+		case own(e.Manager):
+			out.Own = append(out.Own, i)
+		default:
+			out.Others = append(out.Others, i)
+		}
+	}
+	return out
+}
+
+// Renewed returns the managedFields with the operator's entries in the version of the object.
+func (d Dropped) Renewed(live *unstructured.Unstructured) (out []metav1.ManagedFieldsEntry) {
+	for i, e := range live.GetManagedFields() {
+		if slices.Contains(d.Own, i) {
+			e.APIVersion = live.GetAPIVersion()
+		}
+		same := slices.IndexFunc(out, func(o metav1.ManagedFieldsEntry) bool {
+			return o.Manager == e.Manager && o.Operation == e.Operation && o.APIVersion == e.APIVersion && o.Subresource == e.Subresource
+		})
+		if same < 0 {
+			out = append(out, e)
+			continue
+		}
+		out[same].FieldsV1 = Encoded(FieldsOf(out[same]).Union(FieldsOf(e)))
+	}
+	return out
+}
