@@ -147,8 +147,8 @@ func retained(of reflect.Type, at []string) (out [][]string) {
 	if of.Kind() != reflect.Struct || len(at) > 8 {
 		return nil
 	}
-	for i := range of.NumField() {
-		field, below := of.Field(i), at
+	for field := range of.Fields() {
+		below := at
 		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
 			below = append(slices.Clip(at), name)
 		}

@@ -37,7 +37,8 @@ func ReplacedBy(desired, live *unstructured.Unstructured, manager string) (out [
 	for path := range others.Leaves().All() {
 		want, wanted := valueAt(desired.Object, path)
 		has, there := valueAt(live.Object, path)
-		if wanted && there && !(k.covers("", want, has, false) && k.covers("", has, want, false)) {
+		same := k.covers("", want, has, false) && k.covers("", has, want, false)
+		if wanted && there && !same {
 			out = append(out, Replaced{path.Copy(), has})
 		}
 	}
