@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 )
@@ -87,6 +88,7 @@ func (r *ownerRecord) observe(owner *unstructured.Unstructured) {
 	if r.pass.Gone || now == before {
 		return
 	}
+	r.reportLost(before.Without(now.Places()...))
 	var known []ownership.Place
 	for _, place := range now.Places() {
 		if there, _ := r.family.kinds.claimed(r.owner(), place); there || before.Lists(place) {
@@ -94,6 +96,22 @@ func (r *ownerRecord) observe(owner *unstructured.Unstructured) {
 		}
 	}
 	r.unconfirmed.addAll(now.Without(known...))
+}
+
+// reportLost logs places that somebody else has taken out of the record. When the pass ends, objects there that say that they are children
+// are named as well.
+func (r *ownerRecord) reportLost(lost *ownership.Record) {
+	if lost.Empty() {
+		return
+	}
+	r.pass.Sweep.Logged = false
+	var names []string
+	for _, place := range lost.Places() {
+		names = append(names, place.People())
+	}
+	const mostNamed = 5
+	r.pass.Asker.Log().Info("somebody has taken children out of the record of children; those that no handler makes again are left alone",
+		logmark.Warning, true, "children", names[:min(len(names), mostNamed)], "more", max(0, len(names)-mostNamed))
 }
 
 // take is observe for the record alone. The lock is held.

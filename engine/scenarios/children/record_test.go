@@ -6,6 +6,7 @@ package children_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -228,6 +229,26 @@ func TestAnOldCacheDropsNoChildFromTheRecord(t *testing.T) {
 			wantOwnerAndChildGone(s)
 		}},
 	})
+}
+
+// TestARecordThatSomebodyRemovesIsLogged holds that a child which nobody takes care of any more is named in the log.
+func TestARecordThatSomebodyRemovesIsLogged(t *testing.T) {
+	scene.Play(t, scene.Scenario{Operator: keepsOnChange, Play: func(s *scene.Stage) {
+		s.CreateElsewhere()
+		log := scene.LaunchWithLog(s, "taken children out of the record")
+		s.Create(scene.Web)
+		s.WantLines(log)
+		s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) {
+			notes := o.GetAnnotations()
+			delete(notes, scene.RecordAnnotation)
+			o.SetAnnotations(notes)
+		})
+		s.Settle()
+		lines := log()
+		if len(lines) != 1 || !strings.Contains(lines[0], "ConfigMap elsewhere/web") {
+			s.T.Errorf("the log has %q", lines)
+		}
+	}})
 }
 
 // TestACopiedRecordGoes holds that an object which has the record of another one loses it with its next write, and that this
