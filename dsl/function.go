@@ -27,6 +27,11 @@ type Function struct {
 	// own, so that `operator rbac` can grant them; make them with MustParseNeed. Nil means that they are not known.
 	// A function that needs no rights has an empty list.
 	Needs []Need
+	// Makes are the names under which Func makes children besides the handler's id, without that id and the dot after
+	// it; see [ChildSpec].Handler. Nil means that they are not known: children of a handler that is gone stay then. Code
+	// that uses the handler's id alone has an empty list, as in Makes: []string{}. They count if the call stands for the
+	// handler by itself: those within steps, states and forEach are not known.
+	Makes []string
 }
 
 // Steps makes one handler of several functions that run in order. A step that returns an error ends the attempt,

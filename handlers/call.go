@@ -48,12 +48,28 @@ func buildCall(cel compilerOf, b actions.Build, name string) (actions.Built, err
 	switch {
 	case b.Daemon:
 		return buildDaemon(b, function)
-	case b.Params == nil:
-		return actions.Built{Func: function.Func, Needs: function.Needs}, nil
-	case hasExpression(map[string]any(b.Params)):
-		return computedParams(cel, b, function)
+	case b.Params != nil && hasExpression(map[string]any(b.Params)):
+		built, err := computedParams(cel, b, function)
+		built.Calls = makersOf(function, b.ID)
+		return built, err
 	}
-	return actions.Built{Func: withParams(function.Func, b.Params), Needs: function.Needs}, nil
+	built := actions.Built{Func: function.Func, Needs: function.Needs, Calls: makersOf(function, b.ID)}
+	if b.Params != nil {
+		built.Func = withParams(function.Func, b.Params)
+	}
+	return built, nil
+}
+
+// makersOf returns the names under which a function makes children for a handler; nil if they are not known.
+func makersOf(f dsl.Function, handler string) []string {
+	if f.Makes == nil {
+		return nil
+	}
+	out := []string{handler}
+	for _, name := range f.Makes {
+		out = append(out, handler+"."+name)
+	}
+	return out
 }
 
 // wrongKind returns an error if a handler calls a daemon, or a daemon calls a handler's function.

@@ -74,6 +74,8 @@ type Built struct {
 	// Makers are the names under which Func makes children: [Build].ID if it makes any. Nil means that they are not
 	// known.
 	Makers []string
+	// Calls are the Makers if Func is Go code that stands for the handler by itself. Nil means that they are not known.
+	Calls []string
 	// Patches are the names under which Func patches objects that are no children: [Build].ID if it does. Nil means that
 	// they are not known.
 	Patches []string

@@ -194,7 +194,9 @@ func (w *watched) handler(at path, form *handler) {
 	out.NoFinalizer, out.Release = h.noFinalizer(), h.OnFailure == release
 	out.Deleted = h.Deleted
 	out.NoOld = built.NoOld && !back || h.Old != nil && !*h.Old
-	out.Makers = built.Makers
+	if out.Makers = built.Makers; out.Makers == nil && h.entries == nil {
+		out.Makers = built.Calls
+	}
 	known := &out.Known
 	known.Brings, known.Sets, known.Conditions, known.Reads = built.Brings, built.Sets, built.Conditions, built.Reads.And(asks)
 	known.Leaves = built.Leaves

@@ -207,7 +207,7 @@ func (s *Sweeper) spare(p Sweep, maker string) {
 	s.logged[maker] = true
 	s.mu.Unlock()
 	if !logged {
-		p.Pass.Log().Info("child names an unknown handler; it is left alone, because Go code may make children under any name (dsl.Makes declares the names)",
+		p.Pass.Log().Info("child names an unknown handler; it is left alone, because Go code may make children under any name (dsl.Makes and Makes of dsl.Function declare the names)",
 			logmark.Warning, true, "maker", maker)
 	}
 }

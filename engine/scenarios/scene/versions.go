@@ -81,9 +81,19 @@ func (v *Versions) NextUnregistered(names ...string) {
 // NextInGo starts the next version, with functions in Go that its handlers call. It owns ConfigMaps.
 func (v *Versions) NextInGo(functions map[string]dsl.Func, names ...string) {
 	v.T.Helper()
-	registry := handlers.Standard()
+	var all []dsl.Function
 	for name, fn := range functions {
-		registry.Func(name, fn)
+		all = append(all, dsl.Function{Name: name, Func: fn})
+	}
+	v.NextCalling(all, names...)
+}
+
+// NextCalling is NextInGo for functions that say more about themselves.
+func (v *Versions) NextCalling(functions []dsl.Function, names ...string) {
+	v.T.Helper()
+	registry := handlers.Standard()
+	for _, f := range functions {
+		registry.Function(f)
 	}
 	v.start(OpsNamespace, `{resource: foos.v1.example.com, owns: [configmaps.v1], handlers: [`+strings.Join(names, ", ")+`]}`, registry)
 }
