@@ -95,6 +95,9 @@ func limit(t *table, subresource string, old, next *unstructured.Unstructured) *
 		next = t.beside(old, next)
 	} else if t.status {
 		status, found = old.Object["status"]
+		if t.group == "" && t.plural == "services" && found {
+			status = serviceStatus(old, next)
+		}
 	}
 	delete(next.Object, "status")
 	if found {
@@ -118,6 +121,21 @@ func limit(t *table, subresource string, old, next *unstructured.Unstructured) *
 		to["deletionGracePeriodSeconds"] = value
 	}
 	return next
+}
+
+// serviceStatus returns the status of a Service after a change of its spec. The addresses of a load balancer go with the type.
+func serviceStatus(old, next *unstructured.Unstructured) any {
+	is := func(o *unstructured.Unstructured) bool {
+		kind, _, _ := unstructured.NestedString(o.Object, "spec", "type")
+		return kind == "LoadBalancer"
+	}
+	status, plain := old.Object["status"].(map[string]any)
+	if !plain || !is(old) || is(next) {
+		return old.Object["status"]
+	}
+	status = maps.Clone(status)
+	status["loadBalancer"] = map[string]any{}
+	return status
 }
 
 // beside returns an object with what a write of the status may change beside it. Most built-in resources let it change

@@ -78,5 +78,8 @@ func decoded(t *testing.T, f *form, kind schema.GroupVersionKind, stored map[str
 	if _, err := f.Decode(out, stored); err != nil {
 		t.Fatal(err)
 	}
+	if err := f.Begin(out); err != nil { // a stored object has what admission adds
+		t.Fatal(err)
+	}
 	return out
 }

@@ -37,7 +37,7 @@ func (f *form) Decode(object, stored map[string]any) (unknown []string, err erro
 		return nil, err
 	}
 	f.rule.fill(into)
-	if stored != nil && f.rule.keep != nil {
+	if _, found := same["spec"]; stored != nil && f.rule.keep != nil && !found {
 		f.rule.keep(into, f.typed(stored))
 	}
 	out, err := runtime.DefaultUnstructuredConverter.ToUnstructured(into)

@@ -58,6 +58,23 @@ func beginPod(p *corev1.Pod) {
 	s.DeprecatedServiceAccount = s.ServiceAccountName
 	initial(&s.Priority, 0)
 	initial(&s.PreemptionPolicy, corev1.PreemptLowerPriority)
+	tolerate(s)
+}
+
+// keepPod gives a Pod what admission adds at each change: a template that lists tolerations replaces those that were added before.
+func keepPod(next, old *corev1.Pod) {
+	s := &next.Spec
+	if s.Priority == nil {
+		s.Priority = old.Spec.Priority
+	}
+	if s.PreemptionPolicy == nil {
+		s.PreemptionPolicy = old.Spec.PreemptionPolicy
+	}
+	tolerate(s)
+}
+
+// tolerate lets a Pod stay for some time on a node that is not ready.
+func tolerate(s *corev1.PodSpec) {
 	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
 		tolerated := slices.ContainsFunc(s.Tolerations, func(t corev1.Toleration) bool {
 			return (t.Key == key || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "")

@@ -24,7 +24,7 @@ type rule struct {
 	fill func(any)
 	// check says what is wrong with an object; old is nil for a new one.
 	check func(f *findings, next, old any)
-	// apart: the defaults of the spec, of the status and of the metadata do not depend on each other, and there is no keep.
+	// apart: the defaults of the spec, of the status and of the metadata do not depend on each other, and keep is about the spec alone.
 	apart bool
 }
 

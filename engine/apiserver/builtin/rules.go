@@ -68,7 +68,7 @@ func (k *Kinds) core(kind string) rule {
 	case "PersistentVolumeClaim":
 		return of[corev1.PersistentVolumeClaim]{fill: fillClaim, check: checkClaim, apart: true}.plain()
 	case "Pod":
-		return of[corev1.Pod]{fill: fillPod, begin: beginPod, check: checkPod, apart: true}.plain()
+		return of[corev1.Pod]{fill: fillPod, begin: beginPod, keep: keepPod, check: checkPod, apart: true}.plain()
 	case "PodTemplate":
 		return of[corev1.PodTemplate]{fill: func(t *corev1.PodTemplate) { fillPodSpec(&t.Template.Spec) }}.plain()
 	case "ReplicationController":

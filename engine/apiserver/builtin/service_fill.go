@@ -61,6 +61,7 @@ func (a *addresses) begin(s *corev1.Service) {
 
 // keep gives a Service what the stored one has been given.
 func (a *addresses) keep(next, old *corev1.Service) {
+	dropForType(next, old)
 	if next.Spec.Type != corev1.ServiceTypeExternalName && next.Spec.ClusterIP == "" && len(next.Spec.ClusterIPs) == 0 {
 		next.Spec.ClusterIP, next.Spec.ClusterIPs = old.Spec.ClusterIP, old.Spec.ClusterIPs
 	}
