@@ -18,7 +18,6 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
@@ -83,8 +82,8 @@ type Catalog struct {
 	generation int   // counts invalidations
 	attempts   int   // counts requests to the server
 	failure    error // of the last attempt, if others may share it
-	// status has the fields of status by resource, as far as they were asked for.
-	status map[schema.GroupVersionResource]sets.Set[string]
+	// status has what is known of the schemas of status, by resource, as far as they were asked for.
+	status map[schema.GroupVersionResource]statusSchema
 	// scales has the results of [Catalog.ScalePath].
 	scales map[schema.GroupVersionResource]dsl.Path
 }

@@ -5,14 +5,18 @@ package catalog
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/handwerk-dev/handwerk/dsl/openapi"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 // ObservedGeneration reports whether the resource keeps status.observedGeneration: it has a status
@@ -22,25 +26,38 @@ func (c *Catalog) ObservedGeneration(ctx context.Context, r Resource) (bool, err
 	if !r.Status {
 		return false, nil // without the subresource, writing the status changes the generation
 	}
-	fields, err := c.statusFields(ctx, r)
+	status, err := c.statusOf(ctx, r)
 	if apierrors.IsForbidden(err) {
 		return false, nil
 	}
-	return fields.Has("observedGeneration"), err
+	return status.generation, err
 }
 
-// Conditions reports whether the resource keeps status.conditions: its CRD's schema has that field.
-// It is false for what is not from a CRD: the conditions of built-in kinds are those of their own
-// controllers. An error means that the server could not be asked, or that the CRD may not be read;
-// apierrors.IsForbidden applies then.
-func (c *Catalog) Conditions(ctx context.Context, r Resource) (bool, error) {
-	fields, err := c.statusFields(ctx, r)
-	return fields.Has("conditions"), err
+// Conditions says whether a resource keeps conditions, by the schema of its CRD.
+type Conditions struct {
+	// Kept means that the schema has status.conditions, whose items have a status and a reason. It is false for resources that are
+	// not from a CRD: the conditions of built-in kinds are those of their own controllers.
+	Kept bool
+	// Lacks says what the schema of a CRD has not, for people. It is empty for other resources, and where any field is kept.
+	Lacks string
 }
 
-// statusFields returns the fields in the schema of the resource's status. Results are kept until the catalog is
+// Conditions returns whether the resource keeps conditions. An error means that the server could not be asked, or that the CRD may not
+// be read; apierrors.IsForbidden applies then.
+func (c *Catalog) Conditions(ctx context.Context, r Resource) (Conditions, error) {
+	status, err := c.statusOf(ctx, r)
+	return status.conditions, err
+}
+
+// statusSchema is what is known of the schema of a resource's status.
+type statusSchema struct {
+	generation bool
+	conditions Conditions
+}
+
+// statusOf returns what is known of the schema of the resource's status. Results are kept until the catalog is
 // invalidated.
-func (c *Catalog) statusFields(ctx context.Context, r Resource) (sets.Set[string], error) {
+func (c *Catalog) statusOf(ctx context.Context, r Resource) (statusSchema, error) {
 	c.mu.Lock()
 	known, found := c.status[r.GVR]
 	generation := c.generation
@@ -48,28 +65,28 @@ func (c *Catalog) statusFields(ctx context.Context, r Resource) (sets.Set[string
 	if found {
 		return known, nil
 	}
-	fields, err := c.askStatus(ctx, r.GVR)
+	status, _, err := c.askStatus(ctx, r.GVR)
 	if apierrors.IsForbidden(err) {
-		fields, err = c.publishedStatus(ctx, r, err)
+		status, err = c.publishedStatus(ctx, r, err)
 	}
 	if err != nil {
-		return nil, err
+		return statusSchema{}, err
 	}
-	c.keepStatus(r.GVR, fields, generation)
-	return fields, nil
+	c.keepStatus(r.GVR, status, generation)
+	return status, nil
 }
 
 // keepStatus keeps a result, unless the catalog was invalidated since that generation.
-func (c *Catalog) keepStatus(gvr schema.GroupVersionResource, fields sets.Set[string], generation int) {
+func (c *Catalog) keepStatus(gvr schema.GroupVersionResource, status statusSchema, generation int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if generation != c.generation {
 		return
 	}
 	if c.status == nil {
-		c.status = map[schema.GroupVersionResource]sets.Set[string]{}
+		c.status = map[schema.GroupVersionResource]statusSchema{}
 	}
-	c.status[gvr] = fields
+	c.status[gvr] = status
 }
 
 // Foresee reads the CRD of a resource, so that [Catalog.ObservedGeneration] and [Catalog.Conditions] need no request later. It may be
@@ -79,10 +96,10 @@ func (c *Catalog) Foresee(ctx context.Context, gvr schema.GroupVersionResource) 
 	c.mu.Lock()
 	generation := c.generation
 	c.mu.Unlock()
-	fields, err := c.askStatus(ctx, gvr)
+	status, found, err := c.askStatus(ctx, gvr)
 	return func() {
-		if err == nil && fields != nil {
-			c.keepStatus(gvr, fields, generation)
+		if err == nil && found {
+			c.keepStatus(gvr, status, generation)
 		}
 	}
 }
@@ -90,37 +107,56 @@ func (c *Catalog) Foresee(ctx context.Context, gvr schema.GroupVersionResource) 
 // publishedStatus is askStatus for accounts that may not read CRDs: the schemas that the server publishes can be
 // read by every authenticated user. They are large, so the CRD is tried first. Only kinds with a CRD count. If
 // nothing is published, it returns the error refused.
-func (c *Catalog) publishedStatus(ctx context.Context, r Resource, refused error) (sets.Set[string], error) {
+func (c *Catalog) publishedStatus(ctx context.Context, r Resource, refused error) (statusSchema, error) {
 	kind := r.GVR.GroupVersion().WithKind(r.Kind)
 	if scheme.Scheme.Recognizes(kind) {
-		return nil, nil
+		return statusSchema{}, nil
 	}
 	found, err := c.Schemas().Of(ctx, kind)
 	if err != nil || found[kind] == nil {
-		return nil, refused
+		return statusSchema{}, refused
 	}
-	return sets.KeySet(found[kind].Properties["status"].Properties), nil
+	return readStatus(found[kind]), nil
 }
 
-func (c *Catalog) askStatus(ctx context.Context, gvr schema.GroupVersionResource) (sets.Set[string], error) {
+// askStatus reads the CRD of a resource. Found means that it has the resource's version.
+func (c *Catalog) askStatus(ctx context.Context, gvr schema.GroupVersionResource) (status statusSchema, found bool, err error) {
 	crd, err := c.dynamic.Resource(crds()).Get(ctx, gvr.GroupResource().String(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, nil
+		return statusSchema{}, false, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the CRD of %s: %w", gvr.GroupResource(), err)
+		return statusSchema{}, false, fmt.Errorf("reading the CRD of %s: %w", gvr.GroupResource(), err)
 	}
 	list, _, _ := unstructured.NestedFieldNoCopy(crd.Object, "spec", "versions")
-	versions, _ := list.([]any)
-	for _, v := range versions {
-		version, ok := v.(map[string]any)
-		if !ok || version["name"] != gvr.Version {
+	for _, version := range plain.Maps(list) {
+		if version["name"] != gvr.Version {
 			continue
 		}
-		properties, _, _ := unstructured.NestedFieldNoCopy(version,
-			"schema", "openAPIV3Schema", "properties", "status", "properties")
-		tree, _ := properties.(map[string]any)
-		return sets.KeySet(tree), nil
+		root, _, _ := unstructured.NestedFieldNoCopy(version, "schema", "openAPIV3Schema")
+		tree, _ := root.(map[string]any)
+		part := map[string]any{openapi.Preserves: tree[openapi.Preserves]}
+		if status, found, _ := unstructured.NestedFieldNoCopy(tree, "properties", "status"); found {
+			part["properties"] = map[string]any{"status": status}
+		}
+		data, err := json.Marshal(part)
+		if err != nil {
+			return statusSchema{}, false, fmt.Errorf("reading the CRD of %s: %w", gvr.GroupResource(), err)
+		}
+		self := &spec.Schema{}
+		if err := json.Unmarshal(data, self); err != nil {
+			return statusSchema{}, false, fmt.Errorf("reading the CRD of %s: %w", gvr.GroupResource(), err)
+		}
+		return readStatus(self), true, nil
 	}
-	return nil, nil
+	return statusSchema{}, false, nil
+}
+
+// readStatus reads the schema of a custom resource.
+func readStatus(self *spec.Schema) statusSchema {
+	fields := self.Properties["status"].Properties
+	_, generation := fields["observedGeneration"]
+	_, kept := fields["conditions"]
+	lacks := openapi.ConditionsLack(self)
+	return statusSchema{generation: generation, conditions: Conditions{Kept: kept && lacks == "", Lacks: lacks}}
 }

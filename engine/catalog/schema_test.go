@@ -89,7 +89,7 @@ func TestConditions(t *testing.T) {
 	wants := func(r Resource, want bool, requests int) {
 		t.Helper()
 		got, err := c.Conditions(t.Context(), r)
-		if got != want || err != nil || asked != requests {
+		if got.Kept != want || err != nil || asked != requests {
 			t.Errorf("%v: got %v, %v after %d requests, want %v after %d", r.GVR, got, err, asked, want, requests)
 		}
 	}
@@ -130,7 +130,7 @@ func TestConditionsByWhatIsPublished(t *testing.T) {
 		{Group: "apps", Version: "v1", Kind: "Deployment"}: false,
 	} {
 		got, err := c.Conditions(t.Context(), Resource{GVR: kind.GroupVersion().WithResource("x"), Kind: kind.Kind})
-		if got != want || err != nil {
+		if got.Kept != want || got.Lacks != "" || err != nil {
 			t.Errorf("%s: got %v, %v", kind, got, err)
 		}
 	}

@@ -186,7 +186,7 @@ func (p *pass) lay(ctx context.Context, st State, j *Job, wants *dsl.Patch) (nex
 // set these, and without retiring conditions that others set.
 func (p *pass) offered(ctx context.Context, wants *dsl.Patch, set []metav1.Condition) (*dsl.Patch, error) {
 	var err error
-	if len(wants.Offered) > 0 {
+	if len(wants.Offered)+len(wants.Conditions) > 0 {
 		wants, err = p.Writer.Conditions.Offered(ctx, wants, set)
 	}
 	if err == nil && len(wants.Retired) > 0 {

@@ -43,6 +43,8 @@ type ConditionsSchema struct {
 	after  time.Time // ask again not before this
 	// refused is until when conditions of the engine's own are not sent, as the server did not take one.
 	refused time.Time
+	// lacks is what the log says that the schema lacks; empty if it has said nothing.
+	lacks string
 }
 
 // NewConditionsSchema returns what knows the conditions of the resource of a feed. The catalog asks the API server whether the
@@ -52,15 +54,23 @@ func NewConditionsSchema(log logr.Logger, c *catalog.Catalog, own *feed.Feed, ou
 }
 
 // Offered returns the patch with its offered conditions set where the resource has conditions, and without them
-// otherwise. What handlers set themselves, this one or those before it (set), counts more. It returns an error
-// where the schema cannot be read now: a handler that is done would not offer them again.
+// otherwise. What handlers set themselves, this one or those before it (set), counts more. It is left out, too, if the schema of a CRD
+// would keep a part of it or nothing. It returns an error where the schema cannot be read now: a handler that is done would not offer
+// them again.
 func (s *ConditionsSchema) Offered(ctx context.Context, p *dsl.Patch, set []metav1.Condition) (*dsl.Patch, error) {
-	if len(p.Offered) == 0 {
+	if len(p.Offered)+len(p.Conditions) == 0 {
 		return p, nil
 	}
 	out := *p
 	out.Offered = nil
-	if keeps, err := s.keeps(ctx); err != nil || !keeps {
+	has, err := s.ask(ctx)
+	if err != nil && len(p.Offered) == 0 {
+		return p, nil
+	}
+	if err == nil && has.Lacks != "" {
+		out.Conditions = nil
+	}
+	if err != nil || !has.Kept {
 		return &out, err
 	}
 	out.Conditions = slices.Clone(p.Conditions)
@@ -72,32 +82,36 @@ func (s *ConditionsSchema) Offered(ctx context.Context, p *dsl.Patch, set []meta
 	return &out, nil
 }
 
-// keeps reports whether the resource has conditions; where this process may not know, that it has none.
-func (s *ConditionsSchema) keeps(ctx context.Context) (bool, error) {
+// ask returns whether the resource has conditions; where this process may not know, that it has none. It logs once what the schema of a
+// CRD lacks.
+func (s *ConditionsSchema) ask(ctx context.Context) (has catalog.Conditions, err error) {
 	s.mu.Lock()
 	wait := time.Until(s.after)
 	s.mu.Unlock()
 	if wait > 0 {
-		return false, nil
+		return has, nil
 	}
-	keeps, err := s.catalog.Conditions(ctx, s.own.Resource())
+	has, err = s.catalog.Conditions(ctx, s.own.Resource())
 	if err != nil && (!apierrors.IsForbidden(err) || s.outages.Away()) {
-		return false, fmt.Errorf("asking whether the resource has conditions: %w", err)
+		return has, fmt.Errorf("asking whether the resource has conditions: %w", err)
 	}
 	s.mu.Lock()
-	failed := s.failed
-	s.failed = err != nil
+	failed, lacked := s.failed, s.lacks
+	s.failed, s.lacks = err != nil, has.Lacks
 	if err != nil {
 		s.after = time.Now().Add(again)
 	}
 	s.mu.Unlock()
+	if has.Lacks != "" && has.Lacks != lacked {
+		s.log.Info("conditions are not written: the CRD would keep a part of each, or nothing", logmark.Warning, true, "reason", has.Lacks)
+	}
 	switch {
 	case failed && err == nil:
 		s.log.Info("conditions are set again")
 	case !failed && err != nil:
 		s.log.Info("conditions are not set, but for those that handlers insist on: whether the resource has conditions cannot be found out", logmark.Warning, true, "reason", err.Error())
 	}
-	return keeps, nil
+	return has, nil
 }
 
 // takesFailing reports whether conditions of the engine's own are to be sent: the resource has conditions,
@@ -109,7 +123,8 @@ func (s *ConditionsSchema) takesFailing(ctx context.Context) (bool, error) {
 	if refused {
 		return false, errRefused
 	}
-	return s.keeps(ctx)
+	has, err := s.ask(ctx)
+	return has.Kept, err
 }
 
 // failingRefused notes that the server did not take one of them.
