@@ -56,15 +56,24 @@ func momentOf(v ref.Val) (time.Time, error) {
 	case types.Null:
 		return time.Time{}, nil
 	case types.Timestamp:
-		return v.UTC(), nil
+		return passed(v.UTC()), nil
 	case types.String:
 		at, err := time.Parse(time.RFC3339, string(v))
 		if err != nil {
 			return time.Time{}, fmt.Errorf("the result is the text %q, want a time in RFC 3339, such as 2030-01-31T12:00:00Z", shortened(string(v)))
 		}
-		return at.UTC(), nil
+		return passed(at.UTC()), nil
 	}
 	return time.Time{}, errors.New(WantMoment(named(v.Type().TypeName())))
+}
+
+// passed returns a time. The first moment of the year 1, which Go's clients write as the zero time, becomes a later time, because the
+// engine takes the zero time for none.
+func passed(at time.Time) time.Time {
+	if at.IsZero() {
+		return time.Unix(0, 0).UTC()
+	}
+	return at
 }
 
 // shortened returns a text of at most 40 characters.

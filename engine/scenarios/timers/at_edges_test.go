@@ -55,3 +55,28 @@ func TestATimeFarAway(t *testing.T) {
 		s.Wrote()
 	})
 }
+
+// TestATimeOfTheYearOneHasPassed holds that the zero time of Go's clients, which is a time of the object, is not taken for none.
+func TestATimeOfTheYearOneHasPassed(t *testing.T) {
+	for name, at := range map[string]string{
+		"as a time":  `timestamp('0001-01-01T00:00:00Z')`,
+		"as text":    `'0001-01-01T00:00:00Z'`,
+		"a year two": `'0002-01-01T00:00:00Z'`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			playAt(t, `{id: expire, at: "`+at+`", log: {message: over}}`, func(s *scene.Stage) {
+				s.Advance(time.Minute)
+				s.Called("expire timer")
+				s.Process.Restart()
+				s.Advance(24 * time.Hour)
+				s.Called()
+			})
+		})
+	}
+	t.Run("null is no time", func(t *testing.T) {
+		playAt(t, `{id: expire, at: "null", log: {message: over}}`, func(s *scene.Stage) {
+			s.Advance(24 * time.Hour)
+			s.Called()
+		})
+	})
+}
