@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -315,10 +316,39 @@ func (w *writing) refused(ctx context.Context, said error) error {
 	if err != nil {
 		return err
 	}
+	if apierrors.IsConflict(said) && live.GetResourceVersion() == w.out.Object.GetResourceVersion() {
+		if w.conflicts > 1 || !namesObject(said) {
+			return &refusedAsConflict{said}
+		}
+	}
 	w.out.Object = live
 	w.ask()
 	return nil
 }
+
+// namesObject reports whether the details of an error name an object, as those of the API server's own conflicts do. An answer of a
+// webhook mostly has none.
+func namesObject(said error) bool {
+	answer := apierrors.APIStatus(nil)
+	return errors.As(said, &answer) && answer.Status().Details != nil && answer.Status().Details.Name != ""
+}
+
+// refusedAsConflict is a conflict about an object that nobody has changed: something, such as a webhook, refuses the content and calls
+// that a conflict. The same write would be refused again.
+type refusedAsConflict struct{ error }
+
+// Status implements [apierrors.APIStatus]: the answer counts as that about an invalid object.
+func (e *refusedAsConflict) Status() metav1.Status {
+	out := metav1.Status{}
+	if answer := apierrors.APIStatus(nil); errors.As(e.error, &answer) {
+		out = answer.Status()
+	}
+	out.Reason, out.Code = metav1.StatusReasonInvalid, http.StatusUnprocessableEntity
+	return out
+}
+
+// Unwrap returns the original error.
+func (e *refusedAsConflict) Unwrap() error { return e.error }
 
 func (t Target) patch(ctx context.Context, base *unstructured.Unstructured, c change, subresource string) (*unstructured.Unstructured, error) {
 	// The status endpoint of a custom resource does not check the uid, but it does check the version.

@@ -287,7 +287,9 @@ func doubtful(err error, child string) bool {
 	}
 	status := answer.Status()
 	switch status.Reason {
-	case metav1.StatusReasonConflict, metav1.StatusReasonNotFound: // of a quota or a namespace they have its name
+	case metav1.StatusReasonConflict: // a webhook that refuses a child as a conflict does not name it
+		return status.Details != nil && cmp.Or(status.Details.Name, child) == child
+	case metav1.StatusReasonNotFound: // of a quota or a namespace they have its name
 		return status.Details == nil || cmp.Or(status.Details.Name, child) == child
 	case metav1.StatusReasonUnknown, metav1.StatusReasonInvalid:
 		return strings.Contains(status.Message, "resourceVersion")

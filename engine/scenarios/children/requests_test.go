@@ -195,6 +195,9 @@ func TestAChildIsCreatedOnServersThatRefuseAVersion(t *testing.T) {
 		"it is not valid with a version": {apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "Deployment"}, "web", field.ErrorList{
 			field.Forbidden(field.NewPath("metadata", "resourceVersion"), "must be unset on create"),
 		}), []string{oneChild + ": 422", oneChild}, 1},
+		"a webhook that refuses it as a conflict": {&apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusConflict, Message: `admission webhook "w" denied the request: busy`,
+		}}, []string{oneChild + ": 409"}, 0},
 		"a quota that is busy":    {apierrors.NewConflict(schema.GroupResource{Resource: "resourcequotas"}, "q", errors.New("modified")), []string{oneChild + ": 409"}, 0},
 		"a namespace not there":   {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "default"), []string{oneChild + ": 404"}, 0},
 		"an error of the network": {enginetest.ErrRefused, nil, 0},
