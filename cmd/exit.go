@@ -47,12 +47,12 @@ func report(w io.Writer, err error) int {
 		return exitUnwell
 	}
 	if list, ok := errors.AsType[source.Faults](err); ok {
-		for _, f := range list {
+		for _, f := range list.Shown() {
 			tellFault(w, f)
 		}
 		err = fmt.Errorf("the configuration has %s", count(len(list), "fault"))
 	}
-	for _, f := range faults(err) {
+	for _, f := range faults(err).Shown() {
 		fmt.Fprintf(w, "error: %s\n", f.Message)
 	}
 	return exitFailed

@@ -171,7 +171,7 @@ func spelledOut(err error) string {
 		return err.Error()
 	}
 	var out bytes.Buffer
-	for _, f := range list {
+	for _, f := range list.Shown() {
 		tellFault(&out, f)
 	}
 	return out.String()

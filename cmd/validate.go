@@ -123,7 +123,7 @@ func (p *program) validate(ctx context.Context, f *validateFlags, out io.Writer)
 	if f.output == "json" {
 		return judge(out, op, warnings, views(f, op, err), err)
 	}
-	for _, warning := range warnings {
+	for _, warning := range warnings.Shown() {
 		fmt.Fprint(p.Err, "warning: ")
 		tellFault(p.Err, warning)
 	}
@@ -201,7 +201,7 @@ func judge(w io.Writer, op *dsl.Operator, warnings source.Faults, views []view, 
 
 // inJSON returns faults, or warnings, in their JSON form.
 func inJSON(list source.Faults) (out []fault) {
-	for _, f := range list {
+	for _, f := range list.Shown() {
 		out = append(out, fault{File: f.File, Line: f.Line, Column: f.Column, Path: f.Path, Message: f.Message, Excerpt: f.Excerpt})
 	}
 	return out

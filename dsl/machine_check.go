@@ -242,8 +242,12 @@ func (g *machineCheck) end(s *State, field string) {
 
 // times checks the limits of a state: Stay and Retries.
 func (g *machineCheck) times(s *State, field string) {
-	if s.Stay != nil && s.Stay.Limit == nil && s.Stay.AtMost <= 0 {
+	switch {
+	case s.Stay == nil || s.Stay.Limit != nil:
+	case s.Stay.AtMost <= 0:
 		g.fault(field+".stay.atMost", "want how long an object may be in the state")
+	case s.Stay.AtMost < leastTime:
+		g.fault(field+".stay.atMost", "must be at least %v, found %v", leastTime, s.Stay.AtMost)
 	}
 	if s.Retries == nil {
 		return

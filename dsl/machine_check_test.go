@@ -129,6 +129,10 @@ func TestFaultsOfMachines(t *testing.T) {
 				"machine.states[0].transitions[1]: state A is terminal, so only a person leaves it (want manual)",
 			},
 		},
+		"a limit of less than a second": {
+			machine: states(dsl.State{Name: "A", Stay: &dsl.Stay{AtMost: time.Millisecond, Then: "B"}}, end("B")),
+			want:    []string{"machine.states[0].stay.atMost: must be at least 1s, found 1ms"},
+		},
 		"times and budgets that say nothing": {
 			machine: states(dsl.State{Name: "A", Failed: true, Stay: &dsl.Stay{Then: "B"}, Retries: &dsl.Budget{AtMost: -1, Then: "B"}}, end("B")),
 			want: []string{

@@ -62,6 +62,14 @@ func TestWhatYAMLRefusesIsRefusedInGo(t *testing.T) {
 			handler(Timeout(time.Minute), Deadline(time.Second)),
 			"resource foos.v1.example.com: handler h: timeout: one attempt (1m0s) must not take longer than all of them, which have a deadline of 1s",
 		},
+		"a period is not shorter than a second": {
+			handler(At(Timing{Every: 1})),
+			"resource foos.v1.example.com: handler h: every: must be at least 1s, found 1ns",
+		},
+		"a pause is not shorter than a second": {
+			handler(At(Timing{Pause: time.Second - 1})),
+			"resource foos.v1.example.com: handler h: pause: must be at least 1s, found 999.999999ms",
+		},
 		"a deadline is not negative": {
 			handler(Deadline(-time.Second)),
 			"resource foos.v1.example.com: handler h: retries, timeout, deadline and back-off must not be negative",

@@ -3,6 +3,11 @@
 
 package dsl
 
+import "time"
+
+// leastTime is the shortest period of a timer, and the shortest limit of a state. A shorter one would keep a process busy with one object.
+const leastTime = time.Second
+
 // checkTiming reports times that contradict each other.
 func (h *Handler) checkTiming(c check) {
 	t := h.Timing
@@ -48,6 +53,12 @@ func (t *Timing) checkCron(c check) {
 func (t *Timing) checkTimes(c check) {
 	if min(t.Every, t.Pause, t.Idle) < 0 {
 		c.fault("every", "every, pause and idle must not be negative")
+	}
+	if t.Every > 0 && t.Every < leastTime {
+		c.fault("every", "must be at least %v, found %v", leastTime, t.Every)
+	}
+	if t.Pause > 0 && t.Pause < leastTime {
+		c.fault("pause", "must be at least %v, found %v", leastTime, t.Pause)
 	}
 	if t.Every > 0 && t.Cron != "" {
 		c.unwanted("every", "excludes cron")

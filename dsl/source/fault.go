@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 // Fault is one fault of a configuration.
@@ -45,11 +47,43 @@ type Faults []Fault
 
 // Error returns the faults, one a line.
 func (fs Faults) Error() string {
-	lines := make([]string, len(fs))
-	for i, f := range fs {
+	shown := fs.Shown()
+	lines := make([]string, len(shown))
+	for i, f := range shown {
 		lines[i] = f.Error()
 	}
 	return strings.Join(lines, "\n")
+}
+
+const (
+	// mostFaults is how many faults people see, mostText how many bytes of each path and message, and mostWord how many of a word.
+	mostFaults = 100
+	mostText   = 2000
+	mostWord   = 200
+)
+
+// Shown returns the faults as people see them: the first hundred, with long words cut, and how many more there are.
+func (fs Faults) Shown() Faults {
+	out := slices.Clone(fs[:min(len(fs), mostFaults)])
+	for i := range out {
+		out[i].Path, out[i].Message = cut(out[i].Path), cut(out[i].Message)
+	}
+	if more := len(fs) - mostFaults; more > 0 {
+		out = append(out, Fault{Message: fmt.Sprintf("and %d more", more)})
+	}
+	return out
+}
+
+// cut shortens a text and its long words, such as ids.
+func cut(text string) string {
+	if len(text) <= mostWord {
+		return text
+	}
+	words := strings.Split(text, " ")
+	for i, word := range words {
+		words[i] = plain.Short(word, mostWord)
+	}
+	return plain.Short(strings.Join(words, " "), mostText)
 }
 
 // Sorted returns the faults in order and without duplicates: a fault of a value that aliases repeat has one place.

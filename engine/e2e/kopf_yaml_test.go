@@ -212,7 +212,7 @@ var unsaid = []string{
 
 func TestKopfsTimers(t *testing.T) {
 	t.Parallel()
-	s := playKopf(t, kopfInYAML(t, "15-timers", "idle: 5s, pause: 2s", "idle: 500ms, pause: 300ms", "idle: 10s, pause: 4s", "idle: 1s, pause: 500ms"))
+	s := playKopf(t, kopfInYAML(t, "15-timers", "idle: 5s, pause: 2s", "idle: 500ms, pause: 1s", "idle: 10s, pause: 4s", "idle: 1s, pause: 1s"))
 	s.example(t)
 	s.AwaitTimes(t, 3, "Ping from a timer: value")
 	s.AwaitTimes(t, 2, "Ping from another timer: value")
@@ -222,7 +222,7 @@ func TestKopfsTimers(t *testing.T) {
 
 func TestKopfsIndexing(t *testing.T) {
 	t.Parallel()
-	s := playKopf(t, kopfInYAML(t, "16-indexing", "pause: 5s", "pause: 200ms", "pod.startsWith('default::')", "true"))
+	s := playKopf(t, kopfInYAML(t, "16-indexing", "pause: 5s", "pause: 1s", "pod.startsWith('default::')", "true"))
 	s.pod(t, "one")
 	s.pods.Await(t, "one", "its phase", running)
 	s.example(t)

@@ -83,8 +83,8 @@ func (s *kindSample) event(t *testing.T, name, reason, want string) {
 // TestTimerSample holds that timers run by their periods and pauses, and when nothing changes, for each object and for all.
 func TestTimerSample(t *testing.T) {
 	t.Parallel()
-	s := runKind(t, "timer", "reminders", nil, "every: 1m", "every: 300ms", "pause: 30s, initialDelay: 5s", "pause: 300ms, initialDelay: 0s",
-		"idle: 10m", "idle: 500ms", "every: 1h", "every: 500ms")
+	s := runKind(t, "timer", "reminders", nil, "every: 1m", "every: 1s", "pause: 30s, initialDelay: 5s", "pause: 1s, initialDelay: 0s",
+		"idle: 10m", "idle: 500ms", "every: 1h", "every: 1s")
 	s.objects.Await(t, "tea", "three beats", func(o *unstructured.Unstructured) bool {
 		beats, _ := field(o, "status", "beats").(int64)
 		return beats >= 3
