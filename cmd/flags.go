@@ -35,6 +35,8 @@ type runFlags struct {
 
 	// installCRDs is one of the constants below.
 	installCRDs string
+	// allowBreaking lets these CRDs break stored objects.
+	allowBreaking bool
 }
 
 // The values of --install-crds.
@@ -83,6 +85,8 @@ func (f *runFlags) addInstall(set *pflag.FlagSet) {
 have changed: true, false, or takeover, which takes over what others have set in them, as
 an operator does that had another name before. Write --install-crds=takeover`)
 	set.Lookup("install-crds").NoOptDefVal = installOwn
+	set.BoolVar(&f.allowBreaking, "allow-breaking-schema", false,
+		"let --install-crds change a schema so that stored objects may be invalid or lose fields")
 }
 
 // The default addresses of /metrics. Without protection, it is only served to this machine.

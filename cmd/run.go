@@ -111,7 +111,7 @@ func (p *program) run(ctx context.Context, f *runFlags) error {
 	}
 	work := m.Run
 	if f.installs() {
-		set := crd.Settings{Log: log, TakeOver: f.installCRDs == installAll}
+		set := crd.Settings{Log: log, TakeOver: f.installCRDs == installAll, AllowBreaking: f.allowBreaking}
 		work = p.installing(op, config, set, m.Run)
 	}
 	if err := serveWhile(klog.NewContext(ctx, log), server.Serve, server.Shutdown, work); err != nil {

@@ -44,7 +44,7 @@ func (p *player) make(ctx context.Context, op *dsl.Operator) (*engine.Engine, er
 		op.Settings.LeaderElection = dsl.LeaderElection{}
 	}
 	if len(crdsOf(op)) > 0 {
-		settings := crd.Settings{Log: logr.Discard(), TakeOver: p.Cluster == nil} // writes have lines
+		settings := crd.Settings{Log: logr.Discard(), TakeOver: p.Cluster == nil, AllowBreaking: p.Cluster == nil} // writes have lines
 		if err := crd.Install(ctx, op, config, settings); err != nil {
 			return nil, err
 		}

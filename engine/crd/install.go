@@ -49,6 +49,8 @@ type Settings struct {
 	// TakeOver takes over conflicting fields of other field managers, such as this operator under an earlier name.
 	// By default such a conflict is an error.
 	TakeOver bool
+	// AllowBreaking lets a CRD change so that stored objects may be invalid or lose fields.
+	AllowBreaking bool
 }
 
 // Install applies the CRDs of the operator's configuration and waits until they are served, for at most 30 seconds.
@@ -136,6 +138,9 @@ func Try(ctx context.Context, op *dsl.Operator, config *rest.Config, r *dsl.Reso
 	// Conflicts of field managers are not faults of a configuration.
 	options := metav1.ApplyOptions{FieldManager: op.Name, DryRun: []string{metav1.DryRunAll}, Force: true}
 	_, err = i.client.Apply(ctx, desired.GetName(), desired, options)
+	if err == nil {
+		return i.broken(ctx, desired)
+	}
 	if !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
 		return nil, err
 	}
@@ -150,11 +155,28 @@ func Try(ctx context.Context, op *dsl.Operator, config *rest.Config, r *dsl.Reso
 	return refused, nil
 }
 
+// broken returns what a CRD would break of the objects that the cluster has.
+func (i *installer) broken(ctx context.Context, desired *unstructured.Unstructured) ([]error, error) {
+	live, err := i.get(ctx, desired.GetName())
+	if apierrors.IsForbidden(err) {
+		return nil, nil // there is nothing to compare with
+	}
+	if err != nil || live == nil || within(desired.Object, live.Object) {
+		return nil, err
+	}
+	err = i.judge(ctx, live, desired)
+	if broken, is := errors.AsType[*BreakingError](err); is {
+		return []error{broken}, nil
+	}
+	return nil, err
+}
+
 // installer installs the CRDs of one operator.
 type installer struct {
 	Settings
-	op     *dsl.Operator
-	client dynamic.ResourceInterface
+	op      *dsl.Operator
+	dynamic dynamic.Interface
+	client  dynamic.ResourceInterface
 }
 
 func connect(op *dsl.Operator, config *rest.Config) (*installer, error) {
@@ -162,7 +184,7 @@ func connect(op *dsl.Operator, config *rest.Config) (*installer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting: %w", err)
 	}
-	return &installer{op: op, client: client.Resource(apiextensions.SchemeGroupVersion.WithResource("customresourcedefinitions"))}, nil
+	return &installer{op: op, dynamic: client, client: client.Resource(apiextensions.SchemeGroupVersion.WithResource("customresourcedefinitions"))}, nil
 }
 
 // desired returns the CRD with the annotation that has its digest.
@@ -212,6 +234,11 @@ func (i *installer) put(ctx context.Context, d *definition) (*unstructured.Unstr
 	}
 	if within(d.desired.Object, live.Object) {
 		return live, nil // with the annotation, so that removed fields are noticed
+	}
+	if !i.AllowBreaking {
+		if err := i.judge(ctx, live, d.desired); err != nil {
+			return nil, fmt.Errorf("%w: change the objects and the schema, add a version, or use --allow-breaking-schema", err)
+		}
 	}
 	i.Log.Info("updating CRD", "crd", d.desired.GetName())
 	update := d.desired.DeepCopy()

@@ -1,0 +1,192 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package crd
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// breaking returns the changes of a CRD after which an object that was valid may be invalid or lose a field, each with its place in
+// the schema. It compares the versions that both have.
+func breaking(live, desired *apiextensions.CustomResourceDefinition) (out []string) {
+	for _, version := range desired.Spec.Versions {
+		at := slices.IndexFunc(live.Spec.Versions, func(v apiextensions.CustomResourceDefinitionVersion) bool { return v.Name == version.Name })
+		if at < 0 || live.Spec.Versions[at].Schema == nil || version.Schema == nil {
+			continue
+		}
+		c := &comparison{version: version.Name}
+		c.schema("", live.Spec.Versions[at].Schema.OpenAPIV3Schema, version.Schema.OpenAPIV3Schema)
+		out = append(out, c.found...)
+	}
+	return out
+}
+
+// comparison compares the schemas of one version.
+type comparison struct {
+	version string
+	found   []string
+}
+
+func (c *comparison) add(path, format string, args ...any) {
+	c.found = append(c.found, fmt.Sprintf("%s %s: %s", c.version, cmp.Or(path, "object"), fmt.Sprintf(format, args...)))
+}
+
+// schema compares the schemas at a path.
+func (c *comparison) schema(path string, was, is *apiextensions.JSONSchemaProps) {
+	if was == nil || is == nil {
+		return
+	}
+	if typeName(was) != typeName(is) && !widens(was, is) {
+		c.add(path, "its type changes from %s to %s", typeName(was), typeName(is))
+		return
+	}
+	if was.Nullable && !is.Nullable {
+		c.add(path, "null is not allowed any more")
+	}
+	c.properties(path, was, is)
+	c.values(path, was, is)
+	c.bounds(path, was, is)
+	if was.Items != nil && is.Items != nil {
+		c.schema(path+"[]", was.Items.Schema, is.Items.Schema)
+	}
+	if was.AdditionalProperties != nil && is.AdditionalProperties != nil {
+		c.schema(join(path, "*"), was.AdditionalProperties.Schema, is.AdditionalProperties.Schema)
+	}
+}
+
+// typeName returns the type of a schema, as people know it.
+func typeName(s *apiextensions.JSONSchemaProps) string {
+	if s.XIntOrString {
+		return "integer or string"
+	}
+	return cmp.Or(s.Type, "any")
+}
+
+// widens reports whether every value of one type is one of the other.
+func widens(was, is *apiextensions.JSONSchemaProps) bool {
+	switch typeName(is) {
+	case "any":
+		return true
+	case "number":
+		return was.Type == "integer"
+	case "integer or string":
+		return was.Type == "integer" || was.Type == "string"
+	}
+	return false
+}
+
+// properties compares the fields of an object.
+func (c *comparison) properties(path string, was, is *apiextensions.JSONSchemaProps) {
+	if keepsUnknown(was) && !keepsUnknown(is) {
+		c.add(path, "fields that the schema does not name are dropped")
+	}
+	for _, name := range slices.Sorted(maps.Keys(was.Properties)) {
+		before := was.Properties[name]
+		after, has := is.Properties[name]
+		switch {
+		case has:
+			c.schema(join(path, name), &before, &after)
+		case is.AdditionalProperties != nil && is.AdditionalProperties.Schema != nil:
+			c.schema(join(path, name), &before, is.AdditionalProperties.Schema)
+		case !keepsUnknown(is):
+			c.add(join(path, name), "the field is dropped")
+		}
+	}
+	for _, name := range is.Required {
+		if field, has := is.Properties[name]; !slices.Contains(was.Required, name) && (!has || field.Default == nil) {
+			c.add(join(path, name), "the field is required now, and has no default")
+		}
+	}
+}
+
+// keepsUnknown reports whether objects keep fields that a schema does not name.
+func keepsUnknown(s *apiextensions.JSONSchemaProps) bool {
+	return s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields || s.AdditionalProperties != nil
+}
+
+// values compares which values are allowed.
+func (c *comparison) values(path string, was, is *apiextensions.JSONSchemaProps) {
+	if len(is.Enum) > 0 && len(was.Enum) == 0 {
+		c.add(path, "only some values are allowed now")
+	}
+	for _, value := range was.Enum {
+		if len(is.Enum) > 0 && !slices.ContainsFunc(is.Enum, func(v apiextensions.JSON) bool { return string(v.Raw) == string(value.Raw) }) {
+			c.add(path, "the value %s is not allowed any more", value.Raw)
+		}
+	}
+	if is.Pattern != "" && is.Pattern != was.Pattern {
+		c.add(path, "it must match the pattern %q now", is.Pattern)
+	}
+	if is.Format != "" && is.Format != was.Format {
+		c.add(path, "it must have the format %q now", is.Format)
+	}
+	for _, rule := range is.XValidations {
+		if !slices.ContainsFunc(was.XValidations, func(v apiextensions.ValidationRule) bool { return v.Rule == rule.Rule }) {
+			c.add(path, "the rule %q is new", rule.Rule)
+		}
+	}
+	combined := func(s *apiextensions.JSONSchemaProps) any {
+		return []any{s.AllOf, s.AnyOf, s.OneOf, s.Not}
+	}
+	if len(is.AllOf)+len(is.AnyOf)+len(is.OneOf) > 0 || is.Not != nil {
+		if !reflect.DeepEqual(combined(was), combined(is)) {
+			c.add(path, "allOf, anyOf, oneOf or not changes")
+		}
+	}
+}
+
+// bounds compares the limits of numbers, texts, lists and maps.
+func (c *comparison) bounds(path string, was, is *apiextensions.JSONSchemaProps) {
+	whole := func(n *int64) *float64 {
+		if n == nil {
+			return nil
+		}
+		f := float64(*n)
+		return &f
+	}
+	for _, b := range []struct {
+		name    string
+		was, is *float64
+		least   bool
+	}{
+		{"minimum", was.Minimum, is.Minimum, true},
+		{"maximum", was.Maximum, is.Maximum, false},
+		{"minLength", whole(was.MinLength), whole(is.MinLength), true},
+		{"maxLength", whole(was.MaxLength), whole(is.MaxLength), false},
+		{"minItems", whole(was.MinItems), whole(is.MinItems), true},
+		{"maxItems", whole(was.MaxItems), whole(is.MaxItems), false},
+		{"minProperties", whole(was.MinProperties), whole(is.MinProperties), true},
+		{"maxProperties", whole(was.MaxProperties), whole(is.MaxProperties), false},
+	} {
+		if b.is != nil && (b.was == nil || b.least && *b.is > *b.was || !b.least && *b.is < *b.was) {
+			c.add(path, "%s is %v now", b.name, *b.is)
+		}
+	}
+	if is.ExclusiveMinimum && !was.ExclusiveMinimum || is.ExclusiveMaximum && !was.ExclusiveMaximum {
+		c.add(path, "a bound itself is not allowed any more")
+	}
+	if is.MultipleOf != nil && (was.MultipleOf == nil || *is.MultipleOf != *was.MultipleOf) {
+		c.add(path, "it must be a multiple of %v now", *is.MultipleOf)
+	}
+	unique := func(s *apiextensions.JSONSchemaProps) bool {
+		return s.XListType != nil && *s.XListType != "atomic"
+	}
+	if unique(is) && !unique(was) || unique(is) && !slices.Equal(is.XListMapKeys, was.XListMapKeys) {
+		c.add(path, "its elements must be unique now")
+	}
+}
+
+// join returns the path of a field.
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}

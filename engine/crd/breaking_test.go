@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package crd
+
+import (
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func TestBreakingChangesOfASchemaAreFound(t *testing.T) {
+	for name, tt := range map[string]struct {
+		was, is string
+		want    []string
+	}{
+		"nothing changes":           {`{a: {type: string}}`, `{a: {type: string}}`, nil},
+		"another type":              {`{a: {type: integer}}`, `{a: {type: string}}`, []string{"v1 spec.a: its type changes from integer to string"}},
+		"a wider type":              {`{a: {type: integer}, b: {type: string}}`, `{a: {type: number}, b: {x-kubernetes-int-or-string: true}}`, nil},
+		"a field less":              {`{a: {type: string}, b: {type: string}}`, `{a: {type: string}}`, []string{"v1 spec.b: the field is dropped"}},
+		"a field more":              {`{a: {type: string}}`, `{a: {type: string}, b: {type: string}}`, nil},
+		"a field that is required":  {`{a: {type: object, properties: {b: {type: string}}}}`, `{a: {type: object, required: [b], properties: {b: {type: string}}}}`, []string{"v1 spec.a.b: the field is required now, and has no default"}},
+		"a required default":        {`{a: {type: object, properties: {b: {type: string}}}}`, `{a: {type: object, required: [b], properties: {b: {type: string, default: x}}}}`, nil},
+		"a value less":              {`{a: {type: string, enum: [x, z]}}`, `{a: {type: string, enum: [x]}}`, []string{`v1 spec.a: the value "z" is not allowed any more`}},
+		"a value more":              {`{a: {type: string, enum: [x]}}`, `{a: {type: string, enum: [x, z]}}`, nil},
+		"values for the first time": {`{a: {type: string}}`, `{a: {type: string, enum: [x]}}`, []string{"v1 spec.a: only some values are allowed now"}},
+		"narrower bounds":           {`{a: {type: integer, minimum: 1, maximum: 9}}`, `{a: {type: integer, minimum: 2, maximum: 8}}`, []string{"v1 spec.a: minimum is 2 now", "v1 spec.a: maximum is 8 now"}},
+		"wider bounds":              {`{a: {type: integer, minimum: 1, maximum: 9}}`, `{a: {type: integer, maximum: 10}}`, nil},
+		"a longer text":             {`{a: {type: string, maxLength: 9}}`, `{a: {type: string, maxLength: 8}}`, []string{"v1 spec.a: maxLength is 8 now"}},
+		"another pattern":           {`{a: {type: string, pattern: a}}`, `{a: {type: string, pattern: b}}`, []string{`v1 spec.a: it must match the pattern "b" now`}},
+		"a pattern less":            {`{a: {type: string, pattern: a}}`, `{a: {type: string}}`, nil},
+		"another rule":              {`{a: {type: string}}`, `{a: {type: string, x-kubernetes-validations: [{rule: self != ''}]}}`, []string{`v1 spec.a: the rule "self != ''" is new`}},
+		"null":                      {`{a: {type: string, nullable: true}}`, `{a: {type: string}}`, []string{"v1 spec.a: null is not allowed any more"}},
+		"in a list":                 {`{a: {type: array, items: {type: integer}}}`, `{a: {type: array, items: {type: string}}}`, []string{"v1 spec.a[]: its type changes from integer to string"}},
+		"in a map":                  {`{a: {type: object, additionalProperties: {type: integer}}}`, `{a: {type: object, additionalProperties: {type: string}}}`, []string{"v1 spec.a.*: its type changes from integer to string"}},
+		"fields without a name":     {`{a: {type: object, x-kubernetes-preserve-unknown-fields: true}}`, `{a: {type: object}}`, []string{"v1 spec.a: fields that the schema does not name are dropped"}},
+		"a list of unique elements": {`{a: {type: array, items: {type: string}}}`, `{a: {type: array, x-kubernetes-list-type: set, items: {type: string}}}`, []string{"v1 spec.a: its elements must be unique now"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			crd := func(fields string) *unstructured.Unstructured {
+				return &unstructured.Unstructured{Object: tree(t, `{spec: {versions: [{name: v1, served: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: `+fields+`}}}}}]}}`)}
+			}
+			live, err := typed(crd(tt.was))
+			if err != nil {
+				t.Fatal(err)
+			}
+			desired, err := typed(crd(tt.is))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := breaking(live, desired); !slices.Equal(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
