@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/handwerk-dev/handwerk/dsl/expr"
@@ -28,8 +27,6 @@ func (f *fitter) certain(t *expr.Template, target *spec.Schema) {
 	}
 	f.quantities(t)
 	switch f.kind.Group + "/" + f.kind.Kind {
-	case "/ConfigMap", "/Secret":
-		f.dataKeys(t)
 	case "batch/Job":
 		f.restartPolicy(field(t, "spec", "template", "spec"))
 	case "batch/CronJob":
@@ -175,22 +172,6 @@ func (f *fitter) quantities(t *expr.Template) {
 						f.fault(one.Path, "%q is no quantity: want a number with a unit such as m, Mi or Gi, as in 500m or 2Gi", text)
 					}
 				}
-			}
-		}
-	}
-}
-
-// dataKeys notes keys that a ConfigMap or a Secret cannot have.
-func (f *fitter) dataKeys(t *expr.Template) {
-	for _, name := range []string{"data", "binaryData", "stringData"} {
-		data := field(t, name)
-		if data == nil {
-			continue
-		}
-		for i := range data.Entries {
-			key := &data.Entries[i].Key
-			if text, isText := key.Plain.(string); isText && len(key.Pieces) == 0 && len(validation.IsConfigMapKey(text)) > 0 {
-				f.faults = append(f.faults, &shape.Misfit{Path: key.Path, Key: true, Message: "a key has letters, digits, -, _ and . alone (a path stands in items of the volume)"})
 			}
 		}
 	}
