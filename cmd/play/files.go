@@ -39,14 +39,27 @@ func newFiles(paths []string, beside string) *files {
 		paths = []string{beside}
 	}
 	f := &files{paths: paths}
-	f.note()
+	f.note(f.look())
 	return f
 }
 
-// note keeps the present state of the files.
-func (f *files) note() {
+// note keeps the files as a look has shown them: a file that has changed since is seen to change by the next look. Only parts that are used from
+// now on are looked at here.
+func (f *files) note(look map[string]fs.FileInfo) {
+	before := f.parts
 	f.parts = source.Parts(f.names())
-	f.seen = f.look()
+	watched := slices.Concat(f.names(), f.parts)
+	for _, name := range before {
+		if !slices.Contains(watched, name) {
+			delete(look, name)
+		}
+	}
+	for _, name := range f.parts {
+		if info, err := os.Stat(name); err == nil && look[name] == nil && !slices.Contains(before, name) {
+			look[name] = info
+		}
+	}
+	f.seen = look
 }
 
 // watch returns a channel with the names of files that have changed, come or gone, until ctx ends. Files are named
@@ -69,7 +82,7 @@ func (f *files) watch(ctx context.Context) <-chan []string {
 				continue
 			}
 			names := differing(f.seen, now)
-			f.note() // a change may use other parts
+			f.note(now) // a change may use other parts
 			last = f.seen
 			select {
 			case <-ctx.Done():

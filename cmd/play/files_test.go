@@ -5,6 +5,7 @@ package play
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -195,7 +196,7 @@ spec:
       schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: ` + fields + `}}}}
 `
 	}
-	operator := strings.Replace(sites, "    schema:\n      kind: Site\n      spec: {replicas: integer, large: integer}\n", "", 1)
+	operator := strings.Replace(sites, "    schema:\n      kind: Site\n      spec: {replicas: integer}\n", "", 1)
 	s := newStage(t)
 	s.write("operator.yaml", operator)
 	s.write("crd.yaml", definition("{replicas: {type: integer}}"))
@@ -228,6 +229,64 @@ func TestAFileThatIsGivenIsTheOperatorWhateverItsName(t *testing.T) {
 	s.end()
 	if strings.Contains(s.out.String(), "play          spec") {
 		t.Errorf("the example was applied again:\n%s", s.out)
+	}
+}
+
+// TestAFileThatChangesAfterALookIsSeenToChange holds that nothing is taken for seen that no look has shown: not even what changes while parts
+// are looked for.
+func TestAFileThatChangesAfterALookIsSeenToChange(t *testing.T) {
+	const uses = "handlers: [{use: {file: %s}}]\n"
+	tests := map[string]struct {
+		// before is what the directory has when the play begins; after the look each file of change is written, or removed where it is empty.
+		before, change map[string]string
+		want           []string
+	}{
+		"nothing changes":              {map[string]string{"a.yaml": "a"}, nil, nil},
+		"a file changes":               {map[string]string{"a.yaml": "a", "b.yaml": "b"}, map[string]string{"b.yaml": "changed"}, []string{"b.yaml"}},
+		"a file comes":                 {map[string]string{"a.yaml": "a"}, map[string]string{"b.yaml": "b"}, []string{"b.yaml"}},
+		"a file goes":                  {map[string]string{"a.yaml": "a", "b.yaml": "b"}, map[string]string{"b.yaml": ""}, []string{"b.yaml"}},
+		"a file uses another part":     {map[string]string{"a.yaml": "a", "parts/p.yaml": "p"}, map[string]string{"a.yaml": fmt.Sprintf(uses, "parts/p.yaml")}, []string{"a.yaml"}},
+		"a part changes":               {map[string]string{"a.yaml": fmt.Sprintf(uses, "parts/p.yaml"), "parts/p.yaml": "p"}, map[string]string{"parts/p.yaml": "changed"}, []string{"parts/p.yaml"}},
+		"a part comes":                 {map[string]string{"a.yaml": fmt.Sprintf(uses, "parts/p.yaml"), "parts/q.yaml": "q"}, map[string]string{"parts/p.yaml": "p"}, []string{"parts/p.yaml"}},
+		"a file that is no part comes": {map[string]string{"a.yaml": "a", "parts/q.yaml": "q"}, map[string]string{"parts/p.yaml": "p"}, nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			write := func(all map[string]string) {
+				for name, text := range all {
+					file := filepath.Join(dir, name)
+					if text == "" {
+						if err := os.Remove(file); err != nil {
+							t.Fatal(err)
+						}
+						continue
+					}
+					if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+						t.Fatal(err)
+					}
+					if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			write(tt.before)
+			f := newFiles([]string{dir}, "")
+			look := f.look()
+			write(tt.change)
+			f.note(look)
+			var got []string
+			for _, file := range differing(f.seen, f.look()) {
+				rel, err := filepath.Rel(dir, file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, rel)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("files that have changed (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
