@@ -166,8 +166,7 @@ func buildSet(cel compilerOf, b actions.Build, config *setConfig) (actions.Built
 	if err := errors.Join(s.faults...); err != nil {
 		return actions.Built{}, err
 	}
-	built := s.built(s.run)
-	kept := s.kept()
+	built, kept := s.built(s.run), s.kept()
 	built.Reads = s.reads.And(dsl.KnownReads{Paths: kept, Only: true, Complete: true})
 	built.Sets = append(kept, s.reported()...)
 	for _, c := range s.conditions {
@@ -195,10 +194,10 @@ func (s *setter) reported() (out []dsl.Path) {
 	for _, f := range s.status {
 		out = append(out, append(dsl.Path{"status"}, f.path...))
 	}
-	if len(s.conditions) > 0 {
-		out = append(out, dsl.Path{"status", "conditions"})
+	if len(s.conditions) == 0 {
+		return out
 	}
-	return out
+	return append(out, dsl.Path{"status", "conditions"})
 }
 
 // holdsConditions checks that the resource's schema keeps conditions.
@@ -378,8 +377,7 @@ const (
 // the API server would refuse the changes of all handlers.
 func setText(r *dsl.Request, what, key string, value any) error {
 	p := r.Patch
-	path := dsl.Path{"metadata", what, key}.String()
-	text := ""
+	path, text := dsl.Path{"metadata", what, key}.String(), ""
 	switch value := value.(type) {
 	case nil:
 		p.Remove(path)
