@@ -13,7 +13,9 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/openapi"
 	"github.com/handwerk-dev/handwerk/dsl/plain"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 var (
@@ -161,4 +163,20 @@ func truth(value any) metav1.ConditionStatus {
 		return metav1.ConditionUnknown
 	}
 	return ""
+}
+
+// holdsConditions checks that the resource's schema keeps conditions.
+func holdsConditions(s shape.Schemas) []error {
+	self := s.Self.Schema
+	if self == nil {
+		return nil
+	}
+	if status := property(self, "status"); status != nil && len(status.Properties) == 0 {
+		return nil // any field is allowed
+	}
+	lacks := openapi.ConditionsLack(self)
+	if lacks == "" {
+		return nil
+	}
+	return []error{&shape.Misfit{Path: []string{"set", "conditions"}, Message: lacks + ", so none is written"}}
 }

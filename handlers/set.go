@@ -20,7 +20,6 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/form"
-	"github.com/handwerk-dev/handwerk/dsl/openapi"
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
@@ -198,22 +197,6 @@ func (s *setter) reported() (out []dsl.Path) {
 		return out
 	}
 	return append(out, dsl.Path{"status", "conditions"})
-}
-
-// holdsConditions checks that the resource's schema keeps conditions.
-func holdsConditions(s shape.Schemas) []error {
-	self := s.Self.Schema
-	if self == nil {
-		return nil
-	}
-	if status := property(self, "status"); status != nil && len(status.Properties) == 0 {
-		return nil // any field is allowed
-	}
-	lacks := openapi.ConditionsLack(self)
-	if lacks == "" {
-		return nil
-	}
-	return []error{&shape.Misfit{Path: []string{"set", "conditions"}, Message: lacks + ", so none is written"}}
 }
 
 // fields compiles a tree: every value that is not a map is a separate field.

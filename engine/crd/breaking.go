@@ -144,13 +144,6 @@ func (c *comparison) values(path string, was, is *apiextensions.JSONSchemaProps)
 
 // bounds compares the limits of numbers, texts, lists and maps.
 func (c *comparison) bounds(path string, was, is *apiextensions.JSONSchemaProps) {
-	whole := func(n *int64) *float64 {
-		if n == nil {
-			return nil
-		}
-		f := float64(*n)
-		return &f
-	}
 	for _, b := range []struct {
 		name    string
 		was, is *float64
@@ -158,29 +151,58 @@ func (c *comparison) bounds(path string, was, is *apiextensions.JSONSchemaProps)
 	}{
 		{"minimum", was.Minimum, is.Minimum, true},
 		{"maximum", was.Maximum, is.Maximum, false},
-		{"minLength", whole(was.MinLength), whole(is.MinLength), true},
-		{"maxLength", whole(was.MaxLength), whole(is.MaxLength), false},
-		{"minItems", whole(was.MinItems), whole(is.MinItems), true},
-		{"maxItems", whole(was.MaxItems), whole(is.MaxItems), false},
-		{"minProperties", whole(was.MinProperties), whole(is.MinProperties), true},
-		{"maxProperties", whole(was.MaxProperties), whole(is.MaxProperties), false},
+		{"minLength", number(was.MinLength), number(is.MinLength), true},
+		{"maxLength", number(was.MaxLength), number(is.MaxLength), false},
+		{"minItems", number(was.MinItems), number(is.MinItems), true},
+		{"maxItems", number(was.MaxItems), number(is.MaxItems), false},
+		{"minProperties", number(was.MinProperties), number(is.MinProperties), true},
+		{"maxProperties", number(was.MaxProperties), number(is.MaxProperties), false},
 	} {
-		if b.is != nil && (b.was == nil || b.least && *b.is > *b.was || !b.least && *b.is < *b.was) {
+		if narrows(b.was, b.is, b.least) {
 			c.add(path, "%s is %v now", b.name, *b.is)
 		}
 	}
+	c.restrictions(path, was, is)
+}
+
+// narrows reports whether a bound allows less than before. Least means that it is a lower bound.
+func narrows(was, is *float64, least bool) bool {
+	switch {
+	case is == nil:
+		return false
+	case was == nil:
+		return true
+	case least:
+		return *is > *was
+	}
+	return *is < *was
+}
+
+// restrictions compares what limits values besides their bounds.
+func (c *comparison) restrictions(path string, was, is *apiextensions.JSONSchemaProps) {
 	if is.ExclusiveMinimum && !was.ExclusiveMinimum || is.ExclusiveMaximum && !was.ExclusiveMaximum {
 		c.add(path, "a bound itself is not allowed any more")
 	}
 	if is.MultipleOf != nil && (was.MultipleOf == nil || *is.MultipleOf != *was.MultipleOf) {
 		c.add(path, "it must be a multiple of %v now", *is.MultipleOf)
 	}
-	unique := func(s *apiextensions.JSONSchemaProps) bool {
-		return s.XListType != nil && *s.XListType != "atomic"
-	}
-	if unique(is) && !unique(was) || unique(is) && !slices.Equal(is.XListMapKeys, was.XListMapKeys) {
+	if hasUniqueElements(is) && (!hasUniqueElements(was) || !slices.Equal(is.XListMapKeys, was.XListMapKeys)) {
 		c.add(path, "its elements must be unique now")
 	}
+}
+
+// number converts a whole bound.
+func number(n *int64) *float64 {
+	if n == nil {
+		return nil
+	}
+	f := float64(*n)
+	return &f
+}
+
+// hasUniqueElements reports whether a list is a set, or a map by keys.
+func hasUniqueElements(s *apiextensions.JSONSchemaProps) bool {
+	return s.XListType != nil && *s.XListType != "atomic"
 }
 
 // join returns the path of a field.

@@ -90,10 +90,10 @@ type stock struct {
 }
 
 func (s stock) String() string {
-	switch {
-	case s.unfit == 0:
+	switch s.unfit {
+	case 0:
 		return fmt.Sprintf("none of %d stored objects is affected", s.all)
-	case s.unfit == 1:
+	case 1:
 		return fmt.Sprintf("1 of %d stored objects does not fit, %s: %s", s.all, s.first, s.why)
 	}
 	return fmt.Sprintf("%d of %d stored objects do not fit, such as %s: %s", s.unfit, s.all, s.first, s.why)
