@@ -84,9 +84,7 @@ func (r *Resource) check(c check) {
 	for _, err := range r.wrongOwns {
 		c.fault("owns", "%w", err)
 	}
-	if len(r.handlers) == 0 && (r.CRD == nil || !r.op.reads(r)) {
-		c.note(Fault{Lacks: "schedule"}, "handlers", "want at least one%s", r.elsewhere())
-	}
+	r.checkHandled(c)
 	for _, wrong := range r.wrongCRD {
 		c.fault(strings.Join(append([]string{"schema"}, wrong.Path...), "."), "%w", wrong)
 	}
@@ -129,6 +127,13 @@ func (h *Handler) checkObserved(c check) {
 	}
 	if h.AtTime() {
 		c.unwanted("observedGeneration", "cannot show for which time handler %s ran (take it off, or at)", h.ID)
+	}
+}
+
+// checkHandled reports a resource without handlers, unless it is one of the operator's own that others read.
+func (r *Resource) checkHandled(c check) {
+	if len(r.handlers) == 0 && (r.CRD == nil || !r.op.reads(r)) {
+		c.note(Fault{Lacks: "schedule"}, "handlers", "want at least one%s", r.elsewhere())
 	}
 }
 
