@@ -196,7 +196,7 @@ spec:
       schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: ` + fields + `}}}}
 `
 	}
-	operator := strings.Replace(sites, "    schema:\n      kind: Site\n      spec: {replicas: integer}\n", "", 1)
+	operator := strings.Replace(sites, "    schema:\n      kind: Site\n      spec: {replicas: integer, large: integer}\n", "", 1)
 	s := newStage(t)
 	s.write("operator.yaml", operator)
 	s.write("crd.yaml", definition("{replicas: {type: integer}}"))
