@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -97,20 +96,20 @@ func causeOf(s metav1.Status) string {
 
 // causes are what status codes mean.
 var causes = map[int32]string{
-	http.StatusBadRequest:            "it cannot be read as an object of its kind, for a value has a wrong type or form",
-	http.StatusUnauthorized:          "the operator's credentials are not accepted",
-	http.StatusForbidden:             "an admission rule or a missing right forbids it",
-	http.StatusNotFound:              "it, or what it refers to, does not exist",
-	http.StatusMethodNotAllowed:      "its resource does not support this request",
-	http.StatusNotAcceptable:         "the API server does not serve the form of answer that is asked for",
-	http.StatusConflict:              "it has changed meanwhile, or something refuses it as a conflict",
-	http.StatusGone:                  "the version that is asked for is not kept any more",
-	http.StatusRequestEntityTooLarge: "it is too large",
-	http.StatusUnsupportedMediaType:  "the API server does not take the form of the request",
-	http.StatusTooManyRequests:       "the API server, or an admission rule, asks to try later",
-	http.StatusInternalServerError:   "the API server failed, or a value has a wrong type",
-	http.StatusServiceUnavailable:    "the API server, or a server behind it, is not available",
-	http.StatusGatewayTimeout:        "the API server did not answer in time",
+	400: "it cannot be read as an object of its kind, for a value has a wrong type or form",
+	401: "the operator's credentials are not accepted",
+	403: "an admission rule or a missing right forbids it",
+	404: "it, or what it refers to, does not exist",
+	405: "its resource does not support this request",
+	406: "the API server does not serve the form of answer that is asked for",
+	409: "it has changed meanwhile, or something refuses it as a conflict",
+	410: "the version that is asked for is not kept any more",
+	413: "it is too large",
+	415: "the API server does not take the form of the request",
+	429: "the API server, or an admission rule, asks to try later",
+	500: "the API server failed, or a value has a wrong type",
+	503: "the API server, or a server behind it, is not available",
+	504: "the API server did not answer in time",
 }
 
 // typedKeys are the keys that types of Secrets require.
