@@ -115,7 +115,7 @@ func TestExplainHas(t *testing.T) {
 		"every group of functions":             {"functions", []string{"Objects and maps:\n\n  ready(object): true or false\n", "\nLists:\n", "\nQuantities:\n", "\nLoops and names:\n"}},
 		"a function of several kinds of value": {"functions indexOf", []string{"text.indexOf(part)", "list.indexOf(element)"}},
 		"a function without its library":       {"functions abs", []string{"math.abs(-3) → 3"}},
-		"all fields of everything":             {"--recursive", []string{"\n          maxUnavailable <whole number or percentage> required\n", "  metadata <map> required\n    name <text> required\n"}},
+		"all fields of everything":             {"--recursive", []string{"\n          maxUnavailable <whole number, percentage or ${…}> required\n", "  metadata <map> required\n    name <text> required\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := stocked(t)
