@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/openapi"
 )
 
 // TestEveryKindThatCanBeWatchedHasASchema holds also that each schema has what it refers to.
@@ -126,6 +127,22 @@ func measure(b *testing.B, with func(*Kubernetes)) {
 	runtime.ReadMemStats(&after)
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(len(held)), "held-B/op")
 	runtime.KeepAlive(held)
+}
+
+func TestQuantitiesAreToldFromOtherTextsAndNumbers(t *testing.T) {
+	k, err := Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	claim := k.OfResource(schema.GroupVersionResource{Resource: "persistentvolumeclaims"}).Properties["spec"]
+	requests := claim.Properties["resources"].Properties["requests"]
+	if !openapi.IsQuantity(requests.AdditionalProperties.Schema) {
+		t.Error("a request for storage is no quantity")
+	}
+	service := k.OfResource(schema.GroupVersionResource{Resource: "services"}).Properties["spec"]
+	if port := service.Properties["ports"].Items.Schema.Properties["targetPort"]; openapi.IsQuantity(&port) {
+		t.Error("a port is a quantity")
+	}
 }
 
 func TestAnEnumerationHasItsValues(t *testing.T) {

@@ -64,7 +64,7 @@ func beyond() []beyondSchema {
 			`reading (resource|field path) `, `want a (name or a prefix|prefix that the operator had)`, `want a name that the operator had`,
 		}},
 		{"selectors, schedules and times have a grammar of their own", []string{
-			`want a field selector such as `, `reading schedule `, `the time zone "\S+" is not known`, `note.at: want a time such as `,
+			`want a field selector such as `, ` is no quantity: `, `reading schedule `, `the time zone "\S+" is not known`, `note.at: want a time such as `,
 		}},
 		{"one value stands for another that must be there, somewhere else", []string{
 			`unknown handler `, `is declared later; handlers run in declared order`, `a handler cannot come after itself`,

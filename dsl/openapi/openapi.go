@@ -24,6 +24,16 @@ type Whole struct {
 	open map[string]bool
 }
 
+// quantity is the name of the schema of all quantities in built-in kinds. Nothing in that schema itself tells it from other texts or
+// numbers, so the resolved one has a format.
+const (
+	quantity       = "io.k8s.apimachinery.pkg.api.resource.Quantity"
+	formatQuantity = "quantity"
+)
+
+// IsQuantity reports whether a resolved schema is that of quantities in built-in kinds.
+func IsQuantity(s *spec.Schema) bool { return s.Format == formatQuantity }
+
 // New returns a Whole. Find returns a schema by its name in the document, or nil.
 func New(find func(name string) *spec.Schema) *Whole {
 	return &Whole{find: find, done: map[string]*spec.Schema{}, open: map[string]bool{}}
@@ -41,6 +51,9 @@ func (w *Whole) Named(name string) *spec.Schema {
 	}
 	w.open[name] = true
 	out := w.whole(*s)
+	if name == quantity {
+		out.Format = formatQuantity
+	}
 	delete(w.open, name)
 	w.done[name] = &out
 	return &out

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/handwerk-dev/handwerk/dsl/expr"
@@ -25,7 +24,6 @@ func (f *fitter) certain(t *expr.Template, target *spec.Schema) {
 	if !f.own {
 		return
 	}
-	f.quantities(t)
 	switch f.kind.Group + "/" + f.kind.Kind {
 	case "batch/Job":
 		f.restartPolicy(field(t, "spec", "template", "spec"))
@@ -147,34 +145,6 @@ func keyOf(t *expr.Template, keys []string, s *spec.Schema) (key string, known b
 		out = append(out, fmt.Sprintf("%s %v", name, value))
 	}
 	return strings.Join(out, ", "), len(keys) > 0
-}
-
-// quantities notes amounts of resources that cannot be read.
-func (f *fitter) quantities(t *expr.Template) {
-	for i := range t.List {
-		f.quantities(&t.List[i])
-	}
-	for i := range t.Entries {
-		name, of := t.Entries[i].Key.Plain, &t.Entries[i].Value
-		f.quantities(of)
-		if name != "resources" {
-			continue
-		}
-		for _, kind := range []string{"limits", "requests"} {
-			amounts := field(of, kind)
-			if amounts == nil {
-				continue
-			}
-			for j := range amounts.Entries {
-				one := &amounts.Entries[j].Value
-				if text, isText := one.Plain.(string); isText && len(one.Pieces) == 0 {
-					if _, err := resource.ParseQuantity(text); err != nil {
-						f.fault(one.Path, "%q is no quantity: want a number with a unit such as m, Mi or Gi, as in 500m or 2Gi", text)
-					}
-				}
-			}
-		}
-	}
 }
 
 // restartPolicy notes a Pod of a Job that is to run for ever.

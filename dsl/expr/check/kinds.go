@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/google/cel-go/common/types"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 // kinds is the set of kinds that a value may have at run time. The empty set is for a value that never exists, such
@@ -70,6 +71,8 @@ type valueType struct {
 	element *valueType
 	// base64: the text is bytes in base64.
 	base64 bool
+	// quantity is the schema of a quantity; nil for other values.
+	quantity *spec.Schema
 }
 
 // fieldSet is what is known about the fields of a map. Implementations are pointers.

@@ -90,6 +90,9 @@ func typeOf(s *spec.Schema, root bool) valueType {
 	}
 	out := only(schemaKinds(s))
 	out.base64 = s.Format == "byte"
+	if isQuantity(s) {
+		out.quantity = s
+	}
 	if out.kinds&isMap != 0 && out.kinds != anyKind {
 		out.fields = &schemaFields{schema: s, root: root}
 	}

@@ -59,6 +59,7 @@ func (f *fitter) node(t *expr.Template, want valueType) {
 	case meant == "":
 		f.wanted(t.Path, want, kindsOf(t.Plain))
 		f.bytes(t.Path, want, text)
+		f.quantity(t.Path, want, t.Plain)
 	case fits(isText, want):
 		f.doubt(t.Path, meant)
 	default:
