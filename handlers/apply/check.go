@@ -85,6 +85,7 @@ func (c *child) checkObject(s shape.Schemas) (out []error) {
 	if name != nil {
 		out = append(out, wrongName(kind, name)...)
 		out = append(out, c.oneForEach(name, namespace)...)
+		out = append(out, c.oneForOwners(name, namespace)...)
 	}
 	if metadata != nil && len(metadata.Pieces) == 0 && !kind.Empty() && !s.Kind.Empty() {
 		out = append(out, c.misplaced(s.Kind, kind, metadata, namespace)...)

@@ -57,6 +57,16 @@ func (c *child) oneForEach(name, namespace *expr.Template) []error {
 		"(or limit: 1, where there is one item at most)")}
 }
 
+// oneForOwners reports that a child that outlives its owner has the same name for all of them. The deletion of the next owner would
+// wait until somebody deletes the child of this one. A name with an expression that is the same for all is meant so.
+func (c *child) oneForOwners(name, namespace *expr.Template) []error {
+	if !c.stays || len(name.Pieces) > 0 || namespace != nil && len(namespace.Pieces) > 0 {
+		return nil
+	}
+	return []error{misfit(name, "is the same for every owner, and the child outlives its owner, so that the deletion of the next one would wait for it: "+
+		"want ${self.metadata.uid} or ${self.metadata.name} in it")}
+}
+
 // atMostOne reports whether there is clearly at most one element: in a list, or in each outcome of ?:.
 func atMostOne(forEach *expr.Template) bool {
 	if list, isList := forEach.Plain.([]any); isList {
