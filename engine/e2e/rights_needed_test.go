@@ -41,6 +41,7 @@ resources:
           key:
             includeWhen: self.spec.value != 'third'
             template: {apiVersion: v1, kind: Secret, metadata: {name: "${self.metadata.name}"}, stringData: {value: "${self.spec.value}"}}
+      - {id: mark, patch: {apiVersion: v1, kind: Service, metadata: {name: marked, labels: {value: "${self.spec.value}"}}}}
       - {id: status, set: {status: {seen: "${self.spec.value}"}}}
       - {id: label, set: {labels: {seen: "${self.spec.value}"}}}
       - {id: note, event: {reason: Seen, message: it was seen}}
@@ -92,10 +93,12 @@ func actionRights(t *testing.T, ns string) rightsCase {
 	return rightsCase{
 		op: op, conflict: "works/status",
 		begin: func(t *testing.T, ns string) {
-			plane.Objects("services.v1", ns).Create(t, &unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "old", "labels": map[string]any{"old": "true"}},
-				"spec": map[string]any{"clusterIP": "None"},
-			}})
+			for name, old := range map[string]string{"old": "true", "marked": "false"} {
+				plane.Objects("services.v1", ns).Create(t, &unstructured.Unstructured{Object: map[string]any{
+					"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": name, "labels": map[string]any{"old": old}},
+					"spec": map[string]any{"clusterIP": "None"},
+				}})
+			}
 			plane.Objects(works, ns).Create(t, work("w", "first"))
 		},
 		next: func(t *testing.T, ns string) {

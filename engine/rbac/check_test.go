@@ -18,7 +18,7 @@ import (
 )
 
 func TestCheckReportsMissingRights(t *testing.T) {
-	rules := rbac.Of(foos(func(r *dsl.Resource) { r.OnDelete("bye", nothing) }), rbac.Settings{})
+	rules := rbac.Of(foos(func(r *dsl.Resource) { r.Cache = dsl.CacheMetadata; r.OnDelete("bye", nothing) }), rbac.Settings{})
 	asked := 0
 	missing, err := rbac.Check(t.Context(), func(_ context.Context, about authorization.ResourceAttributes) (bool, error) {
 		asked++

@@ -36,6 +36,7 @@ func (c *collector) resource(r *dsl.Resource) {
 	if byReference(r) {
 		c.offer(about{Name: r.Name, subresource: "finalizers"}, because(holdsUp), "update")
 	}
+	c.tells(r)
 	for _, relation := range r.Relations() {
 		c.add(about{Name: relation.Resource}, because("watches it for relation "+relation.Name+" of "+r.Name.Resource), "list", "watch")
 	}
@@ -80,6 +81,28 @@ func (c *collector) marks(r *dsl.Resource, own about) {
 	}
 	if reads {
 		c.add(own, because("reads an object again where the cache is not enough, as after a conflict"), "get")
+	}
+}
+
+// tells offers the rights to set conditions that no handler asks for, unless others need them, as far as is known without
+// the schema. Built-in kinds do not get them, and a cache of metadata does not show which there are.
+func (c *collector) tells(r *dsl.Resource) {
+	const why = "says on an object which handlers fail, and that it is paused; without it, objects do not say so"
+	ofObjects := func(h *dsl.Handler) bool { return !h.ResourceWide }
+	if dsl.BuiltIn(r.Name.Group) || r.Cache == dsl.CacheMetadata || !slices.ContainsFunc(r.Handlers(), ofObjects) {
+		return
+	}
+	offer := collector{op: c.op, lookup: c.lookup, spaces: c.spaces}
+	offer.offer(about{Name: r.Name, subresource: "status"}, because(why), "patch")
+	offer.offer(about{Name: r.Name}, because(why), "get") // after a conflict
+	needed := make(map[right]bool, len(c.rules))
+	for _, one := range c.rules {
+		needed[one.right()] = true
+	}
+	for _, one := range offer.rules {
+		if !needed[one.right()] {
+			c.rules = append(c.rules, one)
+		}
 	}
 }
 

@@ -30,7 +30,8 @@ func foos(define func(*dsl.Resource)) *dsl.Operator {
 // necessarily has a question mark.
 func lines(rules []rbac.Rule) []string {
 	rules = slices.DeleteFunc(slices.Clone(rules), func(r rbac.Rule) bool {
-		return r.Resource == "customresourcedefinitions" && r.Optional || r.Resource == "events" || len(r.Reasons) == 1 && strings.Contains(r.Reasons[0].Why, "pauses a namespace")
+		tells := r.Optional && strings.Contains(r.Reasons[0].Why, "which handlers fail")
+		return r.Resource == "customresourcedefinitions" && r.Optional || r.Resource == "events" || tells || len(r.Reasons) == 1 && strings.Contains(r.Reasons[0].Why, "pauses a namespace")
 	})
 	var out []string
 	for _, role := range rbac.Roles(rules) {
@@ -338,7 +339,7 @@ func TestDemandsPutNamespacesTogether(t *testing.T) {
 		"get customresourcedefinitions.apiextensions.k8s.io in ", "list customresourcedefinitions.apiextensions.k8s.io in ",
 		"watch customresourcedefinitions.apiextensions.k8s.io in ",
 		"create events.events.k8s.io in a,b", "patch events.events.k8s.io in a,b",
-		"list foos.example.com in a,b", "watch foos.example.com in a,b",
+		"get foos.example.com in a,b", "list foos.example.com in a,b", "watch foos.example.com in a,b", "patch foos.example.com/status in a,b",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("demands (-want +got):\n%s", diff)
@@ -379,4 +380,41 @@ func scoped(scope dsl.Scope) (op *dsl.Operator) {
 	op = foos(func(r *dsl.Resource) { r.OnReconcile("one", nothing) })
 	op.Scope = scope
 	return op
+}
+
+// TestWhatTheEngineSaysOnObjectsIsPrinted holds for which resources the engine's own conditions take a right, which is optional.
+func TestWhatTheEngineSaysOnObjectsIsPrinted(t *testing.T) {
+	looks := func(r *dsl.Resource) { r.OnReconcile("look", nothing) }
+	tests := map[string]struct {
+		op   *dsl.Operator
+		want []string
+	}{
+		"one that only looks may fail":       {foos(looks), []string{"get foos.example.com?", "patch foos.example.com/status?"}},
+		"one that patches other objects":     {foos(patches), []string{"get foos.example.com", "patch foos.example.com", "patch foos.example.com/status?"}},
+		"a cache of metadata shows no other": {foos(func(r *dsl.Resource) { r.Cache = dsl.CacheMetadata; looks(r) }), nil},
+		"a schedule has no object":           {foos(func(r *dsl.Resource) { r.Schedule(dsl.Timing{Cron: "@daily"}, "census", nothing) }), nil},
+		"a kind of Kubernetes itself":        {func() *dsl.Operator { op := dsl.New("foo"); op.Resource("nodes.v1", looks); return op }(), nil},
+		"a handler that sets the status": {
+			foos(func(r *dsl.Resource) { r.OnReconcile("status", nothing, dsl.Needs("patch", "self/status")) }),
+			[]string{"get foos.example.com", "patch foos.example.com/status"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, r := range rbac.Of(tt.op, rbac.Settings{}) {
+				if r.Verb != "get" && r.Verb != "patch" || r.Resource == "customresourcedefinitions" || r.Resource != "foos" && !r.Optional {
+					continue
+				}
+				line := r.String()
+				if r.Optional {
+					line += "?"
+				}
+				got = append(got, line)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("rights (-want +got):\n%s", diff)
+			}
+		})
+	}
 }

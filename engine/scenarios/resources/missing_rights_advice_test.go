@@ -81,12 +81,12 @@ func TestAMissingRightSaysWhatToDo(t *testing.T) {
 			want: `declare it with needs: [{resource: foos.example.com, verbs: [patch]}] (dsl.Needs("patch", "foos.example.com") in Go)`,
 		},
 		"on a subresource": {
-			verb: "patch", resource: scene.Foos + "/status",
+			verb: "patch", resource: scene.Foos + "/scale",
 			ask: func(ctx context.Context, r *dsl.Request) error {
-				_, err := r.Client.MergePatch(ctx, scene.Foos, "default", "web", map[string]any{"status": map[string]any{"x": "y"}}, "status")
+				_, err := r.Client.MergePatch(ctx, scene.Foos, "default", "web", map[string]any{"spec": map[string]any{"replicas": int64(2)}}, "scale")
 				return err
 			},
-			want: `dsl.Needs("patch", "foos.example.com/status")`,
+			want: `dsl.Needs("patch", "foos.example.com/scale")`,
 		},
 	}
 	for name, test := range tests {

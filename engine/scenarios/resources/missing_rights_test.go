@@ -215,7 +215,7 @@ func TestRightsAreReviewedWithFewRequests(t *testing.T) {
 		"nothing is asked while nothing changes": {Operator: declares, Play: func(s *scene.Stage) {
 			var asked questions
 			s.Process = s.Start(s.Operator, asked.count)
-			if n := asked.take(); n == 0 || n > 15 {
+			if n := asked.take(); n == 0 || n > 16 {
 				s.T.Errorf("%d questions at the start", n)
 			}
 			s.Create(scene.Web)
