@@ -322,6 +322,11 @@ func (e Entry) RetryNow() (_ Entry, some bool) {
 	return e, true
 }
 
+// ToCreate reports whether the handler is due for create, or will be once its filters match.
+func (e Entry) ToCreate(h Handler, look *Look) bool {
+	return e.Handled == "" && h.On(dsl.Create) && (!e.NewHandler || e.NewObject) && look.Seen(h.View)
+}
+
 // Introduce returns the entry of a handler that is new to an object. The object is known if other handlers have handled
 // it. For a new object, the handler runs for create if some of its view exists by now, because it may have been
 // written since. Otherwise it waits for that while others are still making the object.

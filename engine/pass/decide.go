@@ -126,10 +126,10 @@ func (p *pass) factsFor(st State, r book.Handler) book.Facts {
 func (p *pass) othersMake(st State, r book.Handler) bool {
 	return slices.ContainsFunc(p.Rules.Readers, func(other book.Handler) bool {
 		e := p.ledger.Entry(other)
-		if other.ID == r.ID || e.Handled != "" || e.NewHandler || !other.On(dsl.Create) {
+		if other.ID == r.ID || e.Handled != "" || !other.On(dsl.Create) {
 			return false
 		}
-		return e.Try.Begun() || p.blocker(st, other.Handler) != ""
+		return e.Try.Begun() || e.ToCreate(other, st.Look) && p.blocker(st, other.Handler) != ""
 	})
 }
 

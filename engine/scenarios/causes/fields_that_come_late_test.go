@@ -55,6 +55,11 @@ func TestAFieldThatIsWrittenWhileTheObjectIsMade(t *testing.T) {
 			foo.OnCreate("first", j.Note("first", scene.SetsYes("spec.extra")), dsl.After("zero"))
 			second(foo, j, dsl.After("first"))
 		},
+		"one that does not match yet, and comes after one that failed for good": func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.OnCreate("zero", j.Note("zero", scene.Fails(dsl.Permanent(scene.ErrAgain)), scene.Succeeds), dsl.Field("spec.size"))
+			foo.OnCreate("first", j.Note("first", scene.SetsYes("spec.extra")), dsl.Label("tier", "gold"), dsl.After("zero"))
+			second(foo, j)
+		},
 		"one that comes after a level-triggered one that waits": func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.OnCreate("other", j.Note("other"))
 			foo.OnReconcile("zero", j.Note("zero", waits, waits, scene.Succeeds))
@@ -64,8 +69,13 @@ func TestAFieldThatIsWrittenWhileTheObjectIsMade(t *testing.T) {
 	}
 	for name, operator := range tests {
 		for process, restart := range map[string]func(s *scene.Stage){
-			"":                           func(*scene.Stage) {},
-			", and a restart in between": func(s *scene.Stage) { s.Process.Restart() },
+			"": func(*scene.Stage) {},
+			", and a restart in between": func(s *scene.Stage) {
+				s.Forget()
+				s.Process.Restart()
+				s.Settle()
+				s.Wrote()
+			},
 		} {
 			t.Run(name+process, func(t *testing.T) {
 				scene.Play(t, scene.Scenario{Operator: operator, Play: func(s *scene.Stage) {
@@ -74,6 +84,7 @@ func TestAFieldThatIsWrittenWhileTheObjectIsMade(t *testing.T) {
 					s.Advance(20 * time.Second)
 					restart(s)
 					s.Advance(time.Hour)
+					s.LabelTier("gold")
 					s.Resize(2)
 					s.Advance(time.Hour)
 					if calls := s.Of("second", "web"); len(calls) != 1 || calls[0].Cause != dsl.Create {
@@ -83,4 +94,20 @@ func TestAFieldThatIsWrittenWhileTheObjectIsMade(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestAHandlerWhoseFieldMayStillComeBeginsNothingAtARestart is law 4 for a handler of create whose field another one may still write,
+// which stands behind it and waits for one that has failed for good: the next process waits, too, and writes nothing.
+func TestAHandlerWhoseFieldMayStillComeBeginsNothingAtARestart(t *testing.T) {
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		foo.OnCreate("zero", j.Note("zero", scene.Fails(dsl.Permanent(scene.ErrAgain))))
+		foo.OnCreate("second", j.Note("second"), dsl.Field("spec.extra"))
+		foo.OnCreate("first", j.Note("first"), dsl.After("zero"))
+	}, Play: func(s *scene.Stage) {
+		s.Begin()
+		s.Process.Restart()
+		s.Advance(time.Hour)
+		s.Wrote()
+		s.Called()
+	}})
 }
