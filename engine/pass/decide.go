@@ -75,6 +75,9 @@ func (p *pass) entry(st State, r book.Handler) book.Entry {
 		return e
 	}
 	a := p.sees(st.Draft, r, dsl.Update)
+	if a.Err != nil && e.NewHandler && e.ToCreate(r, st.Look) {
+		p.filters.Due(r.ID)
+	}
 	if e.NewHandler && (a.Holds || !e.NewObject && filter.Chooses(r.Handler, st.Current)) {
 		e = e.Introduce(r, st.Look, p.ledger.Known(), p.othersMake(st, r))
 	}

@@ -295,11 +295,17 @@ func TestAHandlerWaitsForOneWhoseFilterFails(t *testing.T) {
 	}{
 		"a new object": {func(s *scene.Stage) { s.Create(strings.ReplaceAll(scene.Web, "web", "other")) }, []string{"first create", "second create"}},
 		"a change":     {func(s *scene.Stage) { s.Resize(5) }, []string{"first update", "second update"}},
+		"a new object, and the next process": {func(s *scene.Stage) {
+			s.Create(strings.ReplaceAll(scene.Web, "web", "other"))
+			s.Settle()
+			s.Process.Restart()
+		}, []string{"first create", "second create"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			d := &doubt{}
 			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+				foo.OnCreate("beside", scene.Succeeds)
 				foo.On(scene.CreateAndUpdate(), "first", j.Note("first"), dsl.When(d.ask))
 				foo.On(scene.CreateAndUpdate(), "second", j.Note("second"), dsl.After("first"))
 			}, Play: func(s *scene.Stage) {
@@ -307,7 +313,7 @@ func TestAHandlerWaitsForOneWhoseFilterFails(t *testing.T) {
 				s.Create(scene.Web)
 				s.Settle()
 				s.Take()
-				d.fail(2)
+				d.fail(4)
 				tt.happen(s)
 				s.Called()
 				s.Advance(time.Minute)
