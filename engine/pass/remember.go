@@ -129,12 +129,13 @@ func (p *pass) echoes() (out []inbox.Echo) {
 // abandon is the place where a pass over an object gives up: it broke off, or its write has failed. What handlers did is remembered as far as
 // nothing of it is lost: those that wanted nothing of the object need not run again, unless they asked for it.
 func (p *pass) abandon(st State, err error) Result {
+	// No time has passed for handlers that the pass did not come to: the zero time keeps what they asked for. What others asked for in
+	// this pass holds also if they are to run once more: the write may have been made, and then they do not.
+	p.memory.Again = AlarmAgain(p.memory.Again, st.Jobs, Times{Ended: time.Now()}, false)
 	for _, j := range st.Jobs.Asking() {
 		p.void(j)
 	}
 	p.ledger.Abandon()
-	// No time has passed for handlers that the pass did not come to, or that run once more: the zero time keeps what they asked for.
-	p.memory.Again = AlarmAgain(p.memory.Again, st.Jobs, Times{Ended: time.Now()}, false)
 	if m := p.memory; p.Deletion == "" {
 		late := st.Jobs.Rerun(p.Rules.Readers, p.family.Writes())
 		late = append(late, p.family.Leaving()...)

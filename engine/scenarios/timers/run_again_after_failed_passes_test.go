@@ -77,6 +77,20 @@ func TestAHandlerRunsAgainInTimeThoughPassesFail(t *testing.T) {
 			s.Advance(time.Hour)
 			s.Called("polls again")
 		}},
+		"its change is stored with what it has handled, and the answer is lost": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			foo.OnCreate("polls", j.Note("polls", func(c context.Context, r *dsl.Request) error {
+				r.RunAgain(time.Hour)
+				return scene.ReportsSize(c, r)
+			}, scene.Succeeds))
+		}, Play: func(s *scene.Stage) {
+			s.Launch()
+			s.LoseNext("patch", scene.Foos)
+			s.Create(scene.Web)
+			s.Advance(time.Minute)
+			s.Called("polls create")
+			s.Advance(time.Hour)
+			s.Called("polls again")
+		}},
 		"the finalizer cannot be set at the time": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 			foo.OnReconcile("polls", j.Note("polls", runsAgain(time.Hour, nil), scene.Succeeds), dsl.Field("spec.size"))
 			foo.OnDelete("left", scene.Succeeds, dsl.Label("tier", "gold"))
