@@ -200,17 +200,25 @@ func (m *model) rest() {
 	m.resting, m.soft, m.forgetful, m.excused = true, false, false, m.lost > 0
 }
 
-func (m *model) restsLife(uid types.UID, l *lifetime) {
-	o := m.Get(scene.Foos, "default", l.name)
-	if o == nil || o.GetUID() != uid {
-		delete(m.lives, uid)
-		for _, id := range l.owed {
-			if _, found := m.program.find(id); found && !l.records[id].good() {
-				m.fault("%s is gone, and %s did not see it off", l.name, id)
-			}
+// over reports whether a life has come to its end: then those of the program have seen the object off that had to. The lock is held.
+func (m *model) over(uid types.UID, l *lifetime) bool {
+	if o := m.Get(scene.Foos, "default", l.name); o != nil && o.GetUID() == uid {
+		return false
+	}
+	delete(m.lives, uid)
+	for _, id := range l.owed {
+		if _, found := m.program.find(id); found && !l.records[id].good() {
+			m.fault("%s is gone, and %s did not see it off", l.name, id)
 		}
+	}
+	return true
+}
+
+func (m *model) restsLife(uid types.UID, l *lifetime) {
+	if m.over(uid, l) {
 		return
 	}
+	o := m.Get(scene.Foos, "default", l.name)
 	if o.GetDeletionTimestamp() != nil {
 		m.fault("%s is deleted, and still there", l.name)
 		return

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
@@ -147,6 +148,24 @@ func TestModel(t *testing.T) {
 			p, script = shrink(t, d, p, script)
 			_, story := live(t, d, p, script)
 			t.Errorf("MODEL_SEED=%d MODEL_SEEDS=1: %s\nmode: %+v\nprogram:\n%s\nstory:\n%s", seed, faults[0], d, p, strings.Join(story, "\n"))
+		})
+	}
+}
+
+// TestTheModelKnowsWhoSawAnObjectOff holds that the reference takes no handler for one that missed a deletion which another version of
+// the program has seen to its end.
+func TestTheModelKnowsWhoSawAnObjectOff(t *testing.T) {
+	one, other := program{{id: "one", kind: "delete", retries: dsl.Unlimited}}, program{{id: "other", kind: "delete", retries: dsl.Unlimited}}
+	create, remove := step{what: "create", name: "one", edit: edit{"spec.size", int64(1)}}, step{what: "delete", name: "one"}
+	away, back := step{what: "upgrade", program: other}, step{what: "roll back", program: one}
+	for name, script := range map[string][]step{
+		"it did, and was renamed and back":       {create, remove, away, back, {what: "rest"}},
+		"it came when the other one had done so": {create, {what: "stop"}, remove, away, back, {what: "rest"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if faults, story := live(t, mode{}, one, script); len(faults) > 0 {
+				t.Errorf("%s\nstory:\n%s", faults[0], strings.Join(story, "\n"))
+			}
 		})
 	}
 }

@@ -198,7 +198,10 @@ func (m *model) begin(p program) {
 	m.mu.Lock()
 	m.process++
 	still := m.resting && !m.excused && p.String() == m.program.String()
-	for _, l := range m.lives {
+	for uid, l := range m.lives {
+		if m.over(uid, l) {
+			continue // what the next program has to do with it cannot be known from what this one did
+		}
 		if l.tainted {
 			l.forget(m.program)
 			m.excused, still, l.tainted = true, false, false
