@@ -70,8 +70,8 @@ operator eval evaluates.`,
 	return c
 }
 
-// prefixed takes a path with the prefix that the reference has for files with cases, parts and functions, as in test.cases:
-// it sets the flag, and returns the arguments without the prefix.
+// prefixed returns the arguments without a prefix of the reference, such as test in test.cases. It sets the flag that
+// stands for the prefix.
 func (f *explainFlags) prefixed(args []string) []string {
 	if len(args) != 1 {
 		return args

@@ -16,8 +16,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
-// DataError says what the API server would reject in the data of a Secret or ConfigMap. It has no value of the data. The API
-// server itself often answers with a status code alone, or with words that quote the value.
+// DataError names data of a Secret or ConfigMap that the API server would reject. It never quotes a value. The API
+// server itself often answers with a status code alone, or quotes the value.
 type DataError struct {
 	// Field is the path of the map, such as data or metadata.labels, and Key is the key in it. Key is empty when the map itself is wrong.
 	Field, Key string
@@ -53,9 +53,9 @@ var dataFields = []struct {
 	{path: []string{"metadata", "annotations"}},
 }
 
-// CheckData returns a [*DataError] if the API server would reject the maps of a Secret or ConfigMap: for a value that is not text, one
-// that is not base64 where it must be, or a key with characters that are not allowed. It does not check other kinds. Hidden is that of
-// the error.
+// CheckData returns a [*DataError] if the API server would reject the maps of a Secret or ConfigMap. Values must be
+// text, or base64 in data of a Secret and binaryData of a ConfigMap, and keys must be valid. Objects of other kinds
+// pass. Hidden is the field of the error.
 func CheckData(o *unstructured.Unstructured, hidden bool) error {
 	kind := o.GetKind()
 	if o.GetAPIVersion() != "v1" || kind != "Secret" && kind != "ConfigMap" {

@@ -9,7 +9,7 @@ import (
 )
 
 // RunsAgain says why a handler that makes missing children again may not have a Job that [Expires], and what to do instead.
-// Nothing would say of a missing Job whether it has run: it may have finished, and been deleted, while no process was there.
+// Such a handler cannot know whether a missing Job has run: it may have finished and been deleted while no process ran.
 const RunsAgain = "the TTL takes the Job away, and the handler would make it again, so that it runs again and again: leave the TTL out, or have a handler with causes: [create] make the Job once"
 
 // Expires reports whether an object is a Job that Kubernetes deletes some time after it has finished.

@@ -247,7 +247,7 @@ func (h *Handler) Level() bool {
 	return h.On(Create) && h.On(Update) && h.On(Resume) || h.On(Reconcile) // before the handler is added
 }
 
-// Restores reports whether the handler makes a child again that is missing: when its children change, and in each new process.
+// Restores reports whether the handler makes a missing child again: when its children change, and in each new process.
 func (h *Handler) Restores() bool { return h.On(Child) || h.On(Resume) || h.On(Reconcile) }
 
 // TakesAway reports whether the handler runs for deletions to take its children away, and for nothing else: its author has not

@@ -12,7 +12,7 @@ import (
 )
 
 // ImmutableError says that the API server refuses to change a child, and that it would take the same values in a new object. It
-// unwraps to the API server's error. The engine finds it out; no words of the API server tell.
+// unwraps to the API server's error. The engine finds that out by a dry run, because the error itself does not tell.
 type ImmutableError struct {
 	Answer error
 	// Causes are those of the API server's error: the fields that cannot be changed.

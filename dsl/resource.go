@@ -349,8 +349,8 @@ type Selection struct {
 	Names []string
 	// Labels selects by labels; nil means any.
 	Labels labels.Selector
-	// Match, when set, must hold for an object. An error about one object is returned to handlers that read the relation, as one
-	// of Select is: what is selected is not known then.
+	// Match, when set, must hold for an object. An error about one object fails the handlers that read the relation, as an
+	// error of Select does: the selection is not known then.
 	Match func(o *unstructured.Unstructured) (bool, error)
 }
 

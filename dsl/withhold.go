@@ -76,7 +76,7 @@ func withheld(s metav1.Status, advice string) string {
 // misread matches an error about a value of a wrong type, with the first field of its path.
 var misread = regexp.MustCompile(`^failed to create typed patch object \([^)]*\): (?:errors:\s+)?\.(metadata|spec|data|stringData|binaryData|type|immutable)\b`)
 
-// causeOf says what a status means, without words of its message. Many a status has a code and nothing else.
+// causeOf returns the meaning of a status, without words of its message. Many have only a code.
 func causeOf(s metav1.Status) string {
 	if found := misread.FindStringSubmatch(s.Message); found != nil {
 		return "a value in " + found[1] + " has a wrong type"

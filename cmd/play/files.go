@@ -43,8 +43,8 @@ func newFiles(paths []string, beside string) *files {
 	return f
 }
 
-// note keeps the files as a look has shown them: a file that has changed since is seen to change by the next look. Only parts that are used from
-// now on are looked at here.
+// note keeps the files as a look has shown them, so that the next look finds later changes. It looks only at parts that
+// were not used before.
 func (f *files) note(look map[string]fs.FileInfo) {
 	before := f.parts
 	f.parts = source.Parts(f.names())

@@ -64,8 +64,8 @@ type Built struct {
 	// Filtered reports in conditions of the object that a filter keeps Func from running. The filter is given as
 	// the line of a file. Optional.
 	Filtered func(s *dsl.Subject, filter string, says *dsl.Patch)
-	// Brings are causes that Func needs in addition to those of the handler: [dsl.Delete], to take away what it has made. Cause
-	// reconcile has the causes of what Reads says.
+	// Brings are causes that Func needs in addition to those of the handler, such as [dsl.Delete] to remove its children.
+	// The cause reconcile also stands for the causes of Reads.
 	Brings []dsl.Cause
 	// NoOld: Func uses neither Request.Old nor Request.Diff.
 	NoOld bool
@@ -74,7 +74,7 @@ type Built struct {
 	// Makers are the names under which Func makes children: [Build].ID if it makes any. Nil means that they are not
 	// known.
 	Makers []string
-	// Calls are the Makers if Func is Go code that stands for the handler by itself. Nil means that they are not known.
+	// Calls are the Makers if Func is Go code and the handler's only action; nil if they are not known.
 	Calls []string
 	// Patches are the names under which Func patches objects that are no children: [Build].ID if it does. Nil means that
 	// they are not known.
@@ -139,7 +139,7 @@ type Build struct {
 	OperatorWide bool
 	// AtDeletion: the handler has only the cause delete.
 	AtDeletion bool
-	// Restores: the handler makes a child again that is missing.
+	// Restores: the handler makes a missing child again.
 	Restores bool
 	// NoFinalizer: deletions do not wait for the handler, so the object may be gone when it runs.
 	NoFinalizer bool

@@ -31,7 +31,7 @@ func Is(key, value string) bool {
 	return strings.HasPrefix(value, StateMark) || strings.HasPrefix(value, AppliedMark) || known(key)
 }
 
-// IsLabel reports whether a label is bookkeeping: by such labels a tool finds, and prunes, what it has deployed. The label
+// IsLabel reports whether a label is bookkeeping: a tool finds and prunes its objects by such labels. The label
 // app.kubernetes.io/instance does not count. Argo CD may track by it, but authors select by it.
 func IsLabel(key, value string) bool {
 	return MayBeLabel(key) && (key != managedBy || value == "Helm")
@@ -51,10 +51,11 @@ func MayBeLabel(key string) bool {
 	return key == managedBy || name == "owner" && strings.HasSuffix(domain, "."+Domain)
 }
 
-// managedBy is the label that Helm sets to its own name on all that it deploys.
+// managedBy is the label that Helm sets to its own name on all its objects.
 const managedBy = "app.kubernetes.io/managed-by"
 
-// IsFinalizer reports whether a finalizer is that of an operator, or of a tool that deploys. Nobody would take it off a copy.
+// IsFinalizer reports whether a finalizer belongs to an operator or a deployment tool, which would not remove it from a
+// copy.
 func IsFinalizer(name string) bool {
 	domain, _, _ := strings.Cut(name, "/")
 	return domain == "finalizers.fluxcd.io" || domain == "kopf.zalando.org" ||

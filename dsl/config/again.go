@@ -57,7 +57,7 @@ func (w *watched) span(at path, field, text string, h *making) *expr.Program {
 	}
 	for _, variable := range []string{expr.Old, expr.Diff, expr.Event} {
 		if program.Uses(variable) {
-			w.Fault(at, "%s%s is not there in %s, which is evaluated after the run", program.Through(variable), variable, field)
+			w.Fault(at, "%s%s is not there in %s, which is about the object as it is", program.Through(variable), variable, field)
 		}
 	}
 	w.check(at, at, func(s shape.Schemas) []error {

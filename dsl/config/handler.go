@@ -55,7 +55,7 @@ type making struct {
 	state string
 	// level: it is level-triggered.
 	level bool
-	// restores: it makes a child again that is missing; see [dsl.Handler.Restores].
+	// restores: it makes a missing child again; see [dsl.Handler.Restores].
 	restores bool
 	// partly: it is a step that is not always executed.
 	partly bool

@@ -209,7 +209,7 @@ func (s *selecting) failed(field string, err error) error {
 	}
 	err = fmt.Errorf("evaluating %s (at %s): %w", field, s.places[field], err)
 	if errors.Is(err, expr.ErrMissing) && !errors.Is(err, expr.ErrMissingRelated) {
-		return errors.New(err.Error() + " (.? asks for what may be missing)")
+		return errors.New(err.Error() + " (.? allows for a missing value)")
 	}
 	return err
 }

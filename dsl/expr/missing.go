@@ -26,11 +26,12 @@ var ErrMissing = errors.New("something is missing")
 // that is chosen by its name, or the element of a list of related objects that is empty.
 var ErrMissingRelated = fmt.Errorf("%w of related objects", ErrMissing)
 
-// ErrMissingOwn is wrapped in the place of [ErrMissing], which it wraps, if what is missing is a field of the object itself but not of
-// its status, or a parameter. It is not to be waited for: nothing but its author brings it.
+// ErrMissingOwn is an [ErrMissing] about a field of the object itself outside of its status, or about a parameter. It is
+// not waited for, because only an author adds the value.
 var ErrMissingOwn = fmt.Errorf("%w of the object itself", ErrMissing)
 
-// statusOfSelf is where a value is missing that the operator or another controller may bring.
+// statusOfSelf stands for self if the value is missing in its status, where the operator or another controller may add
+// it.
 const statusOfSelf = Self + ".status"
 
 // noSuchKey is the beginning of CEL's errors about a missing field.

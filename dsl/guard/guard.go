@@ -74,8 +74,9 @@ func reserve(at int) byte {
 	return frame[at]
 }
 
-// Each calls code with the numbers from zero to n-1, and returns the errors by their numbers, with a panic and runtime.Goexit
-// as errors; nil without any. It uses one goroutine for all calls, and a new one after each runtime.Goexit. Who names the code, as in [Call].
+// Each calls code with the numbers from zero to n-1, and returns the errors by number; nil without any. A panic and
+// runtime.Goexit are errors, too. It uses one goroutine for all calls, and a new one after each runtime.Goexit. Who
+// names the code, as in [Call].
 func Each(who string, n int, code func(i int) error) (errs map[int]error) {
 	note := func(i int, err error) {
 		if err == nil {

@@ -19,8 +19,8 @@ type Entry struct {
 	// Handled is the digest of the view that the handler handled last, by success or by failing for good; empty if
 	// it has handled nothing.
 	Handled string `json:"seen,omitempty"`
-	// Unmet is the digest of the view when the handler's when last did not hold; empty if it is Handled, and if the handler has
-	// succeeded since.
+	// Unmet is the digest of the view when the handler's when last did not hold. It is empty if it would equal Handled, or
+	// if the handler has succeeded since.
 	Unmet string `json:"unmet,omitempty"`
 	// FailedFor is the cause if the handler failed for good with Handled; empty after a success.
 	FailedFor dsl.Cause `json:"lost,omitempty"`
@@ -140,8 +140,8 @@ func (e Entry) dueByEdge(h *dsl.Handler, f Facts) dsl.Cause {
 	return ""
 }
 
-// differs reports whether the view differs from what the handler handled last, or from what it looked at when its when last did
-// not hold. So does a view for which the handler has to undo what it has begun.
+// differs reports whether the view differs from the one that the handler handled last, or from the one for which its
+// when last did not hold. A view for which the handler has to undo a begun change differs, too.
 func (e Entry) differs(now string) bool {
 	return e.Handled != now || e.Unmet != "" && e.Unmet != now || e.halfway(now)
 }

@@ -31,7 +31,7 @@ type essences struct {
 	Packed string `json:"packed,omitempty"`
 }
 
-// unmet follows the id of a handler; ids do not have it.
+// unmet is appended to the id of a handler; no id contains it.
 const unmet = "?"
 
 // sealed are essences in their text form. Few passes need them, and whoever may edit the object can make them a

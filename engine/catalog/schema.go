@@ -38,7 +38,8 @@ type Conditions struct {
 	// Kept means that the schema has status.conditions, whose items have a status and a reason. It is false for resources that are
 	// not from a CRD: the conditions of built-in kinds are those of their own controllers.
 	Kept bool
-	// Lacks says what the schema of a CRD has not, for people. It is empty for other resources, and where any field is kept.
+	// Lacks names the missing parts of a CRD's schema, for people. It is empty for other resources, and if any field is
+	// kept.
 	Lacks string
 }
 

@@ -110,8 +110,8 @@ func (c *children) apply(ctx context.Context, w *wanted) (*unstructured.Unstruct
 	return result, nil
 }
 
-// lasts refuses a Job that its TTL takes away and the handler makes again. The action apply looks at its own children: it knows the
-// states of a machine.
+// lasts returns an error about a Job that its TTL deletes and the handler would make again. The action apply checks its
+// own children, because it knows the states of a machine.
 func (c *children) lasts(w *wanted) error {
 	handlers := c.session.family.settings.Handlers
 	at := collision.HandlerOf(handlers, c.attempt.Handler)

@@ -95,7 +95,7 @@ func (j *journal) writeTo(f *feed.Feed, o *unstructured.Unstructured) inbox.Writ
 	}
 }
 
-// echoes says that the event of a write to a child is no news.
+// echoes notes a write to a child, so that its event does not count as a change by others.
 func (j *journal) echoes(f *feed.Feed, o *unstructured.Unstructured) {
 	j.family.settings.Box.Echo(j.pass.Key, j.writeTo(f, o), inbox.EchoOf(o))
 }

@@ -50,7 +50,7 @@ func (w *ownerWriter) need() {
 	w.holds = true
 }
 
-// marks returns the marks that put the finalizer on an owner, where children of this pass need it and it is not there.
+// marks returns the marks that put the finalizer on an owner, if children of this pass need it and the owner lacks it.
 func (w *ownerWriter) marks(owner *unstructured.Unstructured) patch.Marks {
 	w.mu.Lock()
 	defer w.mu.Unlock()

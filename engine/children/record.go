@@ -98,8 +98,8 @@ func (r *ownerRecord) observe(owner *unstructured.Unstructured) {
 	r.unconfirmed.addAll(now.Without(known...))
 }
 
-// reportLost logs places that somebody else has taken out of the record. When the pass ends, objects there that say that they are children
-// are named as well.
+// reportLost logs places that somebody else has taken out of the record. At the end of the pass, the log also names
+// objects there with the label of a child.
 func (r *ownerRecord) reportLost(lost *ownership.Record) {
 	if lost.Empty() {
 		return

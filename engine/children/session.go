@@ -128,7 +128,8 @@ func (s *Session) Rebase(base *unstructured.Unstructured) { s.writer.set(base) }
 // Applied reports whether handlers of this pass have come to any child.
 func (s *Session) Applied() bool { return !s.lister.empty() }
 
-// Trim takes what is no child any more out of the record of the owner as it is about to be written. A record of another object goes.
+// Trim removes former children from the record of the owner, which is about to be written. A record of another object
+// goes.
 // Trim returns annotations that are to be written when the owner is, an empty one to be removed; nil for none.
 func (s *Session) Trim(owner *unstructured.Unstructured) map[string]patch.Note {
 	return s.record.trim(owner)

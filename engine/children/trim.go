@@ -69,7 +69,8 @@ func (r *ownerRecord) copied() bool {
 	return record == nil && err == nil // one that cannot be read may be of a later version
 }
 
-// trim takes what is no child any more out of the record of the owner as it is about to be written. A record of another object goes.
+// trim removes former children from the record of the owner, which is about to be written. A record of another object
+// goes.
 // It returns annotations that are to be written when the owner is, an empty one to be removed; nil for none.
 func (r *ownerRecord) trim(owner *unstructured.Unstructured) map[string]patch.Note {
 	if r.pass.Deleting {

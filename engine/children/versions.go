@@ -20,9 +20,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/drift"
 )
 
-// renewed rewrites the operator's own entries in the managedFields of an object whose CRD has dropped their version: the API server
-// refuses each apply while there is one. It returns the object as it is then. The error is what the server said, with the entries of
-// others that stand in the way.
+// renewed rewrites the operator's own entries in the managedFields of an object whose CRD has dropped their version: the
+// API server refuses each apply while such an entry exists. It returns the object as it is then. The error is the
+// server's, and names the entries of others that stand in the way.
 func (s *Session) renewed(ctx context.Context, gvr schema.GroupVersionResource, key cache.ObjectName, said error) (*unstructured.Unstructured, error) {
 	refused, _ := drift.RefusedVersion(said)
 	with := s.family.settings

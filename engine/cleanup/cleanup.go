@@ -72,7 +72,7 @@ type Cleaner struct {
 	catalog  *catalog.Catalog
 	dynamic  dynamic.Interface
 	metadata metadata.Interface
-	// made are the Leases that Hold has made, as [Found.String] names them. They are no findings.
+	// made are the Leases that Hold has made, as [Found.String] names them. Look leaves them out.
 	made []string
 	// sawAll: everything could be looked at, and what was found of patched objects could be given back so far.
 	sawAll bool

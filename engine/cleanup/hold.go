@@ -20,7 +20,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/leader"
 )
 
-// Hold are the Leases of the operator while the cleaner has them, so that no process of the operator begins to work.
+// Hold holds the Leases of the operator for the cleaner, so that no process of the operator begins to work.
 type Hold struct {
 	// Context ends when a Lease is lost. Its cause says to whom.
 	Context context.Context
@@ -35,9 +35,9 @@ type lease struct {
 	client          dynamic.ResourceInterface
 	namespace, name string
 	manager         string
-	// identity is the holder's.
+	// identity names the cleaner as the holder.
 	identity string
-	// made: there was no such Lease before.
+	// made means that the cleaner has created the Lease.
 	made bool
 }
 
@@ -120,8 +120,8 @@ func (l *lease) tryTake(ctx context.Context) (taken bool, err error) {
 	return true, l.write(ctx, o, l.identity, leader.DefaultLeaseDuration)
 }
 
-// renew renews the Lease until the context ends. It ends the context when the Lease is lost. Nothing is to be renewed when the cleaner
-// has deleted the Lease.
+// renew renews the Lease until the context ends, or the cleaner has deleted the Lease. It ends the context when the
+// Lease is lost.
 func (l *lease) renew(ctx context.Context, end context.CancelCauseFunc) {
 	renewed := time.Now()
 	for {

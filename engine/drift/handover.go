@@ -157,7 +157,7 @@ func pathOf(path dsl.Path) (out fieldpath.Path) {
 	return out
 }
 
-// excluded returns the values of an object that may not stay beside a template that does not have them. Kubernetes marks such
+// excluded returns the values of an object that the template lacks and that may not stay beside it. Kubernetes marks such
 // places with patchStrategy retainKeys; server-side apply does not know the mark. Own are the fields of the manager; nil if they
 // are not known.
 func excluded(desired, live *unstructured.Unstructured, own *fieldpath.Set) (out []fieldpath.Path) {

@@ -24,7 +24,7 @@ type Replaced struct {
 // At reports whether the value is that of a field.
 func (r Replaced) At(field dsl.Path) bool { return r.Path.Equals(pathOf(field)) }
 
-// What a note of replaced values may have, in bytes of JSON.
+// The limits of one replaced value, and of a note of them, in bytes of JSON.
 const (
 	mostReplaced = 1 << 10
 	mostNote     = 8 << 10
@@ -45,7 +45,7 @@ func ReplacedBy(desired, live *unstructured.Unstructured, manager string) (out [
 	return out
 }
 
-// PutBack returns those of the replaced values that come back when a field manager applies desired, which lacks their fields.
+// PutBack returns the replaced values that come back when a field manager applies desired, which lacks their fields.
 // A field that somebody else has set since belongs to them.
 func PutBack(desired, live *unstructured.Unstructured, manager string, replaced []Replaced) []Replaced {
 	own, others := managersOf(live, manager)

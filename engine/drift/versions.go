@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// refusedVersion is how the API server refuses an apply to an object with an entry of managedFields whose version the CRD does not
-// have any more.
+// refusedVersion is part of the API server's error if managedFields of the object have an entry in a version that the
+// CRD has dropped.
 const refusedVersion = "request to convert CR to an invalid group/version: "
 
 // RefusedVersion returns the apiVersion for which the API server refuses each apply to an object, because an entry of its

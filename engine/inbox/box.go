@@ -152,7 +152,7 @@ func (b *Box[M]) Seen(ev watch.Event) {
 	b.wakeLocked(ev.UID)
 	s := b.stateLocked(ev.Key)
 	class := queue.Fresh
-	if ev.Kind == watch.Updated && !s.writing && b.echoLocked(ev.Key, s, ev.Object) { // those that are put off are asked about in their order
+	if ev.Kind == watch.Updated && !s.writing && b.echoLocked(ev.Key, s, ev.Object) { // events that were put off are checked in their order
 		s.rest()
 		return
 	}

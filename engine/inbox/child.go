@@ -25,8 +25,8 @@ type awaited struct {
 	since, next time.Time
 }
 
-// follows reports whether the event of the write comes after one with this state of the child. It does not where a listing shows
-// a later state alone.
+// follows reports whether the event of the write comes after one with this state of the child. It does not if a listing
+// shows only a later state.
 func (a awaited) follows(o *cached.Object) bool {
 	order, err := resourceversion.CompareResourceVersion(o.GetResourceVersion(), a.write.Version)
 	return err == nil && order < 0
@@ -62,7 +62,7 @@ func (b *Box[M]) ChildSeen(owner Key, ev watch.Event, idle bool) {
 	b.childNewsLocked(owner, s, ev.UID, came)
 }
 
-// childEcho reports whether an event is that of an own write to a child, which is awaited no more then.
+// childEcho reports whether an event is that of an own write to a child. The write is not awaited any longer then.
 func (s *state[M]) childEcho(ev watch.Event) bool {
 	written, awaits := s.echoes[ev.UID]
 	if !awaits || ev.Kind == watch.Deleted || !written.is(ev.Object) {
@@ -104,8 +104,8 @@ func (b *Box[M]) Echo(owner Key, w Write, e Echo) {
 	b.watchLocked(owner, a.next)
 }
 
-// ForgetEchoes forgets what the own writes look like whose events are yet to come: the API server's versions have gone back,
-// so the writes of others may get the same versions. Whether their objects are still there is looked for all the same.
+// ForgetEchoes forgets the versions of own writes whose events are yet to come: the API server's versions have gone
+// back, so the writes of others may get the same ones. The written objects are still looked for.
 func (b *Box[M]) ForgetEchoes() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -136,10 +136,10 @@ func (b *Box[M]) childNewsLocked(owner Key, s *state[M], child types.UID, n news
 	}
 }
 
-// lookLocked looks in the caches for own writes to children whose events have not come, and queues the owner when a later state than the
-// written one is there, or none: a child that goes, or changes, before a watch or a listing shows the write has no event of its own. The
-// owner is queued, too, when a cache without a fault does not come to the write: its pass asks the server. LookLocked returns when to look
-// again; zero for never. The lock is held.
+// lookLocked looks in the caches for own writes to children whose events have not come. It queues the owner if a cache
+// has a later state, or no object: a child that changes or goes before a watch or a listing shows the write has no event
+// for it. It also queues the owner if a cache without a fault does not come to the write in time; the pass asks the
+// server then. It returns when to look again; zero for never. The lock is held.
 func (b *Box[M]) lookLocked(owner Key, s *state[M], now time.Time) (again time.Time) {
 	for uid, a := range s.echoes {
 		if a.next.After(now) {

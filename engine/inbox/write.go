@@ -105,7 +105,7 @@ func (w Write) awaited() bool {
 // Read reads one object from the server, nil when it is gone.
 type Read func(context.Context, schema.GroupVersionResource, Key) (*unstructured.Unstructured, error)
 
-// comes reports whether nothing keeps the write from its cache: no fault is the reason why it is not there.
+// comes reports whether the cache has no fault, so that it should show the write.
 func (w Write) comes() bool {
 	h := w.Cache.Informer(w.Key.Namespace)
 	return h != nil && h.State().Fault == nil

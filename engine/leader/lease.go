@@ -178,8 +178,8 @@ func (e *Elector) Leading() bool { return e.set.Mode == dsl.LeaderNone || e.fenc
 // Since returns when this process began to lead, nil while it does not.
 func (e *Elector) Since() *time.Time { return e.since.Load() }
 
-// Trouble returns why the lock could not be read or written the last time, nil if it could: it is not known then whether another process
-// leads.
+// Trouble returns the error of the last request about the lock; nil if it succeeded. After an error it is not known
+// whether another process leads.
 func (e *Elector) Trouble() error {
 	if err := e.trouble.Load(); err != nil {
 		return *err

@@ -31,7 +31,7 @@ func Account(h *dsl.Handler, o *unstructured.Unstructured, prefix string, about 
 	if p.declared == nil {
 		return out
 	}
-	p.declared, _ = limited(p.declared, about) // an error is that of the handler, which the account has
+	p.declared, _ = limited(p.declared, about) // the account has the error as that of the handler
 	if stay := p.declared.Stay; stay != nil && !p.Since.IsZero() {
 		ends := p.ends()
 		out.Ends, out.Then = &ends, stay.Then

@@ -127,7 +127,7 @@ func (x run) choose(s state) state {
 	return s
 }
 
-// limit asks how long the object may be in its state, where that depends on the object.
+// limit computes how long the object may be in its state, if that depends on the object.
 func (x run) limit(s state) state {
 	about := x.request.Subject
 	about.Object = s.object.DeepCopy()

@@ -43,7 +43,7 @@ type ConditionsSchema struct {
 	after  time.Time // ask again not before this
 	// refused is until when conditions of the engine's own are not sent, as the server did not take one.
 	refused time.Time
-	// lacks is what the log says that the schema lacks; empty if it has said nothing.
+	// lacks names the missing parts of the schema that the log has last; empty without any.
 	lacks string
 }
 
@@ -82,8 +82,8 @@ func (s *ConditionsSchema) Offered(ctx context.Context, p *dsl.Patch, set []meta
 	return &out, nil
 }
 
-// ask returns whether the resource has conditions; where this process may not know, that it has none. It logs once what the schema of a
-// CRD lacks.
+// ask returns whether the resource has conditions; it has none if this process may not read the CRD. It logs once which
+// parts the schema of a CRD lacks.
 func (s *ConditionsSchema) ask(ctx context.Context) (has catalog.Conditions, err error) {
 	s.mu.Lock()
 	wait := time.Until(s.after)

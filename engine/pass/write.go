@@ -281,7 +281,7 @@ func (p *pass) corrected(st State, written *unstructured.Unstructured) State {
 	return st
 }
 
-// rewritten corrects the book if the server has changed what handlers look at, with a write of nothing but the book.
+// rewritten corrects the book if the server has changed the views of handlers, in a write of the book alone.
 // No other client can have written in between.
 func (p *pass) rewritten(st State, written *unstructured.Unstructured) State {
 	found := p.looking(st, written)

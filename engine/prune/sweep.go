@@ -176,8 +176,8 @@ func (s *Sweeper) left(p Sweep, found dsl.ChildObject) (why string) {
 	return fmt.Sprintf("there is no handler %s any more", maker)
 }
 
-// leftBy is left for a child of a handler that is there. One that does not run for its children may never run again, so it is not
-// the handler that takes away what it makes no more.
+// leftBy is left for a child whose handler exists. A handler that does not run for its children may never run again, so
+// it cannot be the one to remove its former children.
 func (s *Sweeper) leftBy(p Sweep, h *dsl.Handler, found dsl.ChildObject) (why string) {
 	kind := found.Object.GroupVersionKind().GroupKind()
 	switch {

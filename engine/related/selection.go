@@ -64,8 +64,8 @@ func (s *selection) selects(o *cached.Object) bool {
 	return err != nil || len(found) > 0
 }
 
-// among returns those of the objects that are selected. An error is that of the condition about an object, the first for which it
-// fails: without that answer it is not known what is selected.
+// among returns the selected objects of a list. The error is that of the condition about the first object for which it
+// fails: the selection is not known then.
 func (s *selection) among(all ...*cached.Object) (out []*cached.Object, about *cached.Object, err error) {
 	out = slices.DeleteFunc(all, func(o *cached.Object) bool { return !s.mayBe(o) })
 	if s.Match == nil {

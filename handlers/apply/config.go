@@ -242,7 +242,7 @@ func (s *shareConfig) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool
 
 const wantShare = "want a whole number of at least 1, or a percentage as in 25%%"
 
-// DescribeForm describes the three.
+// DescribeForm describes the three forms.
 func (s *shareConfig) DescribeForm(*form.Describer) *form.Schema {
 	least := 1.0
 	return &form.Schema{Called: "whole number, percentage or ${…}", OneOf: []*form.Schema{{Type: "integer", Minimum: &least}, {Type: "string", Pattern: percentage.String()}, form.WithExpression()}}

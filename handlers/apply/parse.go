@@ -24,7 +24,7 @@ type parser struct {
 	// final: the children are made when the object is deleted. Entries: the handler has forEach, and makes children
 	// for each entry.
 	final, entries bool
-	// restores: the handler makes a child again that is missing.
+	// restores: the handler makes a missing child again.
 	restores bool
 	// The compilers of expressions: for one child, for each of several, and both with the variable child.
 	one, each, oneLive, eachLive *expr.Compiler
@@ -96,7 +96,8 @@ func (p *parser) child(name, own string, config *childConfig) *child {
 	return c
 }
 
-// expiring refuses a Job that its TTL takes away and the handler makes again. A computed TTL is looked at when it is known.
+// expiring notes a Job that its TTL deletes and the handler would make again. A computed TTL is checked when it is
+// known.
 func (p *parser) expiring(c *child) {
 	c.restored = p.restores
 	if !c.restored || c.kind.Group != "batch" || c.kind.Kind != "Job" {

@@ -14,7 +14,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// certain notes what the API server is certain to reject in an object's template, and its schema does not say.
+// certain notes faults of an object's template that the API server is certain to reject, although the schema allows
+// them.
 func (f *fitter) certain(t *expr.Template, target *spec.Schema) {
 	if f.kind.Empty() || f.schemas.Kinds == nil {
 		return
@@ -49,13 +50,13 @@ func field(t *expr.Template, path ...string) *expr.Template {
 	return t
 }
 
-// metadata notes metadata that another object has.
+// metadata notes metadata that only another object can have.
 func (f *fitter) metadata(t *expr.Template) {
 	if t == nil {
 		return
 	}
 	if text, _ := t.Plain.(string); len(t.Pieces) == 1 && strings.TrimSpace(strings.Trim(text, "${}")) == expr.Self+".metadata" {
-		f.fault(t.Path, "an object cannot have the uid and the other metadata of another one: write what is meant, as in {name: ${self.metadata.name}}")
+		f.fault(t.Path, "an object cannot have another object's uid and other metadata: name the fields, as in {name: ${self.metadata.name}}")
 	}
 	for _, name := range []string{"uid", "resourceVersion"} {
 		if of := field(t, name); of != nil && len(of.Pieces) == 0 && of.Plain != nil {
@@ -88,7 +89,7 @@ func (f *fitter) keysOf(name string, list *expr.Template, s *spec.Schema) []stri
 	return listKeys[name]
 }
 
-// twice notes entries of lists that have one key. Name is that of the field of the template.
+// twice notes entries of a list that have the same key. Name is the name of the list's field.
 func (f *fitter) twice(name string, t *expr.Template, s *spec.Schema) {
 	for i := range t.Entries {
 		name, _ := t.Entries[i].Key.Plain.(string)
@@ -105,7 +106,7 @@ func (f *fitter) twice(name string, t *expr.Template, s *spec.Schema) {
 		switch {
 		case !known:
 		case before[key]:
-			f.fault(t.List[i].Path, "%s is there twice, and it tells the entries of the list apart", key)
+			f.fault(t.List[i].Path, "%s is there twice: entries of this list need different keys", key)
 		default:
 			before[key] = true
 		}
@@ -147,7 +148,7 @@ func keyOf(t *expr.Template, keys []string, s *spec.Schema) (key string, known b
 	return strings.Join(out, ", "), len(keys) > 0
 }
 
-// restartPolicy notes a Pod of a Job that is to run for ever.
+// restartPolicy notes a Job whose Pods have no restart policy, or one under which they never finish.
 func (f *fitter) restartPolicy(pod *expr.Template) {
 	if pod == nil || len(pod.Pieces) > 0 || slices.ContainsFunc(pod.Entries, func(e expr.Entry) bool { return len(e.Key.Pieces) > 0 }) {
 		return

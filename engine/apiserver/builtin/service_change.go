@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// dropForType removes what a Service no longer has a use for after a change of its type. The server may have set it, so a client does
-// not have to remove it. What the client has changed as well stays, and is rejected.
+// dropForType removes fields that a Service does not use after a change of its type. The server may have set them, so a
+// client does not have to remove them. A field that the client has changed as well stays, and is rejected.
 func dropForType(next, old *corev1.Service) {
 	s, was := &next.Spec, &old.Spec
 	if hasAddress(was) && !hasAddress(s) {

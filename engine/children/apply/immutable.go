@@ -36,9 +36,9 @@ func (a Applier) classified(ctx context.Context, c dynamic.ResourceInterface, de
 	return &dsl.ImmutableError{Answer: err, Causes: causes}
 }
 
-// acceptsNew asks whether the API server would take what is desired as a new object. It has another name, and the child is still
-// there: neither the name nor what the child has of its own, as a port of the node, counts. A quota comes after the
-// validation, and the child gives back what it takes.
+// acceptsNew asks whether the API server would create the desired object, in a dry run. The new object has another name,
+// and the child still exists, so errors about the name or a value that only one object can have, such as a node port, do
+// not count. Nor does a quota: it is checked after the validation, and the deleted child frees its share.
 func (a Applier) acceptsNew(ctx context.Context, c dynamic.ResourceInterface, desired, live *unstructured.Unstructured) bool {
 	other := a.noted(desired)
 	other.SetGenerateName(desired.GetName() + "-")

@@ -67,11 +67,11 @@ func (a Applier) take(ctx context.Context, c dynamic.ResourceInterface, desired,
 	}
 }
 
-// nothing finds nothing to take away.
+// nothing is a search that finds no fields to remove.
 func nothing(*unstructured.Unstructured) drift.Added { return drift.Added{} }
 
-// taken are the managedFields with these fields in this operator's entry, and with what changes hands because of the template; moved
-// is false when that is not to be done.
+// taken returns the managedFields with these fields in this operator's entry, after the handover that the template
+// needs. Moved is false if nothing is to be written.
 func (a Applier) taken(desired, now *unstructured.Unstructured, fields *fieldpath.Set) (out []metav1.ManagedFieldsEntry, moved bool) {
 	out, moved = drift.HandoverOf(desired, now, a.Manager, a.kept...).Entries(now, a.Manager)
 	if fields == nil || fields.Empty() {

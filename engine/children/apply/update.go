@@ -208,7 +208,7 @@ func (ch change) prepare(ctx context.Context, live, now *unstructured.Unstructur
 	if ch.deed != Adopted && !inherits {
 		return ch.applier.take(ctx, ch.client, ch.desired, now, ch.find)
 	}
-	// What an adopted child had is taken away when it is ours.
+	// Fields that an adopted child had before are removed by a later apply, when it is ours.
 	now, err := ch.applier.take(ctx, ch.client, ch.desired, now, nothing)
 	if err != nil || !inherits && ch.applier.Drift == dsl.DriftStrict {
 		return now, err

@@ -95,7 +95,8 @@ func (p Patching) Apply(ctx context.Context, fields, live *unstructured.Unstruct
 	return p.giveUp(ctx, fields, result, back, writes)
 }
 
-// giveUp leaves the values that came back without a manager. If nothing else is applied, the note of them goes, too.
+// giveUp releases the fields whose values came back, so that no manager owns them. If nothing else is applied, the note
+// of the values goes, too.
 func (p Patching) giveUp(ctx context.Context, fields, now *unstructured.Unstructured, back []drift.Replaced, writes []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	for attempt := 0; ; attempt++ {
 		given := drift.Handover{Released: drift.Paths(back), Claimed: drift.Paths(nil)}

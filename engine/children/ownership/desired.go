@@ -60,7 +60,7 @@ func (o Owner) is(desired *unstructured.Unstructured) bool {
 		desired.GetNamespace() == o.Object.GetNamespace() && desired.GetName() == o.Object.GetName()
 }
 
-// tie adds what ties a child to its owner, and takes away what a copy of another child, or of the owner, brings.
+// tie ties a child to its owner, and removes marks that were copied from another child or from the owner.
 func (o Owner) tie(desired *unstructured.Unstructured, spec dsl.ChildSpec) error {
 	labels, notes := map[string]any{}, map[string]any{}
 	switch {
@@ -90,7 +90,7 @@ func (o Owner) tie(desired *unstructured.Unstructured, spec dsl.ChildSpec) error
 	return set(desired, "annotations", own, notes)
 }
 
-// withoutFinalizer removes a finalizer that a copy of the owner brings: nobody would take it off the child.
+// withoutFinalizer removes a finalizer that was copied from the owner: nobody would take it off the child.
 func withoutFinalizer(u *unstructured.Unstructured, name string) {
 	if list := u.GetFinalizers(); slices.Contains(list, name) {
 		u.SetFinalizers(slices.DeleteFunc(list, func(f string) bool { return f == name }))

@@ -72,8 +72,8 @@ func OfOwner(manager string, owner types.UID) bool {
 	return strings.Contains(manager, "/patch/") && owner != "" && (last == string(owner) || last == short(string(owner)))
 }
 
-// noteSuffix ends the key of the annotation with the values that the target's manager has replaced by force. It is on the object
-// itself, and applied with the fields: who may change it may change the object.
+// noteSuffix ends the key of the annotation with the values that the target's manager has replaced by force. The
+// annotation is on the object itself, so whoever may change it may change the values, too.
 func (t Target) noteSuffix() string { return "/replaced-" + short(t.Manager) }
 
 // NoteKey returns the key of the annotation of replaced values; empty if the object has none that the target's manager owns. An

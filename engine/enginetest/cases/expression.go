@@ -119,8 +119,8 @@ func (r *runner) all(name string) (map[string]any, error) {
 
 var mention = regexp.MustCompile(`\b([a-z]+)\["([^"]+)"\]`)
 
-// mentioned shows the parts of an expression that decided, the objects that it names, and which there are of the resources that it
-// names.
+// mentioned shows the deciding parts of an expression, the objects that it names, and the names of all objects of the
+// resources that it names.
 func (r *runner) mentioned(p *expr.Program, text string) string {
 	out := r.deciding(p, nil)
 	for _, m := range mention.FindAllStringSubmatch(text, -1) {

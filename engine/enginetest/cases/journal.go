@@ -142,8 +142,8 @@ func (j *journal) activity() (n int) {
 	return n
 }
 
-// excused reports whether right before a moment a handler ran that time makes run, a handler was tried again that is expected to
-// fail, or a workload changed.
+// excused reports whether a write at a moment has a known reason right before it: a timer ran, a handler that is
+// expected to fail was tried again, or a workload changed.
 func (j *journal) excused(at time.Time, failing map[string]string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -183,7 +183,7 @@ func (j *journal) logged(e logmark.Entry) {
 	j.lines = append(j.lines, l)
 }
 
-// lastError returns the error of a handler as the log has it last, or nothing. A report of the engine only has its beginning.
+// lastError returns the last error of a handler in the log, or nothing. The engine's report has only its beginning.
 func (j *journal) lastError(t trouble) string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
