@@ -201,6 +201,12 @@ func TestFaultsOfFiles(t *testing.T) {
 		"a time without a zone":     {"now: 2026-03-29T01:30:00\ncases: [{name: a}]", `a_test.yaml:1:6: now: want a time as in 2026-03-29T01:30:00+01:00, found the text "2026-03-29T01:30:00"`},
 		"a time before the clock":   {"cases: [{name: a, now: 1999-12-31T23:59:59Z}]", "a_test.yaml:1:24: cases[0].now: want a time from 2000 to 2199"},
 		"a time without end":        {"cases: [{name: a, now: 2200-01-01T00:00:00Z}]", "cases[0].now: want a time from 2000 to 2199"},
+		"an expression unquoted":    {"cases:\n- {name: a, expect: {status: {b: ${self.spec.?list[0]}}}}", "a_test.yaml:2:34: invalid YAML: did not find expected ',' or '}' (within {…} and […] of YAML, ${…} stands in quotes)"},
+		"a text before it":          {"cases:\n- {name: a, expect: {status: {b: from ${self.spec.a}}}}", "a_test.yaml:2:34: invalid YAML: did not find expected ',' or '}' (within {…} and […] of YAML, ${…} stands in quotes)"},
+		"a condition with .?":       {"cases:\n- {name: 'a', wait: self.spec.?list == 1}", "a_test.yaml:2:21: invalid YAML: did not find expected ',' or '}' (within {…} and […] of YAML, a value with ?, [ or { in it stands in quotes)"},
+		"a condition with brackets": {"cases:\n- name: a[0] # b\n  steps: [wait: &a self.spec.m['k'] == 1] # c", "a_test.yaml:3:20: invalid YAML: did not find expected ',' or ']' (within {…} and […] of YAML, a value with ?, [ or { in it stands in quotes)"},
+		"a choice":                  {"cases: [{name: a, wait: 'x', b: has(a) ? 1 : 2}]", "a_test.yaml:1:33: invalid YAML: did not find expected ',' or '}' (within"},
+		"brackets without an end":   {"cases: [{name: a]\n  b: c[0]", "a_test.yaml:1:1: invalid YAML: did not find expected ',' or '}'"},
 		"two documents":             {"cases: [{name: a}]\n---\ncases: [{name: b}]", "a_test.yaml:3:1: a file of cases has one document"},
 	}
 	for name, tt := range tests {
