@@ -127,6 +127,16 @@ func (r *resource) Keeps(o *cached.Object) bool {
 	return rules.Deletes || r.spec.Owner() && (r.spec.Cache == dsl.CacheLive || slices.Contains(o.GetFinalizers(), rules.Finalizer) || r.family.Recorded(o))
 }
 
+// Leaves implements [inbox.Owner]. An object with a finalizer is marked as deleted before it goes: one that is not has only left the
+// scope or a selector, with the operator's finalizer on it. A live cache does not show that one.
+func (r *resource) Leaves(ev watch.Event) bool {
+	rules := &r.site.Rules
+	if r.spec.Cache == dsl.CacheLive {
+		return ev.Unseen && r.Keeps(ev.Object)
+	}
+	return (ev.Unseen || ev.Object.GetDeletionTimestamp() == nil) && slices.Contains(ev.Object.GetFinalizers(), rules.Finalizer)
+}
+
 // Name is the resource as its operator declares it. With the methods that follow, it is a controller; see
 // [controllers].
 func (r *resource) Name() string { return r.name }

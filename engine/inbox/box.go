@@ -28,7 +28,7 @@ import (
 type Key = cache.ObjectName
 
 // Box is the inbox of one resource. M is what passes remember of an object. It works within a term of
-// leadership; outside of one, nothing is kept. Its methods may be called at any time by anybody.
+// leadership; outside of one, only objects that leave are kept. Its methods may be called at any time by anybody.
 type Box[M any] struct {
 	owner Owner
 	lines lines
@@ -42,6 +42,8 @@ type Box[M any] struct {
 	// waiting are parked keys by the UIDs of the objects whose events wake them.
 	waiting map[types.UID][]Key
 	refused refusals
+	// left are objects that left while another process may have led, which may have died before it let them go.
+	left map[types.UID]*cached.Object
 	// unlogged are keys with waits that are to be logged later, or with echoes that may not come. The timer checks them, next at checkAt;
 	// it is nil while there are none.
 	unlogged map[Key]bool
@@ -74,12 +76,16 @@ type Tombstone[M any] struct {
 	tombstone.Doubt
 	// EventHandled is true when handlers of events have run for its deletion.
 	EventHandled bool
+	// Inherited: it left before this term began, and an earlier leader may have let it go.
+	Inherited bool
 }
 
 // Owner is the resource of an inbox.
 type Owner interface {
 	// Keeps reports whether a deleted object gets a pass.
 	Keeps(*cached.Object) bool
+	// Leaves reports whether a deleted object may live on with marks of the operator, out of sight. It must be quick.
+	Leaves(watch.Event) bool
 	// LogWait logs that a handler has waited for long, or does not wait any more.
 	LogWait(Wait)
 	// Echoed is called with the object as the last pass has left it, when its event comes, for which there is no pass. It must not
@@ -89,7 +95,7 @@ type Owner interface {
 
 // New returns an inbox outside of a term.
 func New[M any](owner Owner) *Box[M] {
-	b := &Box[M]{owner: owner, lines: lines{owner: owner}, ready: &stand{how: ops.Ready}}
+	b := &Box[M]{owner: owner, lines: lines{owner: owner}, ready: &stand{how: ops.Ready}, left: map[types.UID]*cached.Object{}}
 	b.clear()
 	return b
 }
@@ -102,12 +108,36 @@ func (b *Box[M]) clear() {
 }
 
 // Begin begins a term, whose keys go into q. What an earlier term remembered is void, for another process may
-// have worked since.
+// have worked since. Objects that left before the term are tombstones in it.
 func (b *Box[M]) Begin(q *queue.Queue[Key]) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	for _, s := range b.keys {
+		if s.pending != nil {
+			for _, d := range s.gone { // the term ended before it was finalized
+				b.leftLocked(watch.Event{Kind: watch.Deleted, UID: d.Object.GetUID(), Unseen: d.Unseen, Object: d.Object})
+			}
+		}
+	}
 	b.clear()
 	b.queue = q
+	for _, o := range b.left {
+		key := cache.MetaObjectToName(o)
+		s := b.stateLocked(key)
+		s.gone = append(s.gone, &Tombstone[M]{Object: o, Doubt: tombstone.Doubt{Unseen: true}, Inherited: true})
+		q.Add(key, queue.Backlog)
+	}
+	clear(b.left)
+}
+
+// leftLocked notes an event outside of a term, as far as it says which objects leave. The lock is held.
+func (b *Box[M]) leftLocked(ev watch.Event) {
+	switch {
+	case ev.Kind != watch.Deleted:
+		delete(b.left, ev.UID) // it is back
+	case ev.UID != "" && b.owner.Leaves(ev):
+		b.left[ev.UID] = ev.Object
+	}
 }
 
 // End ends the term, if there is one: no key is taken any more.
@@ -147,6 +177,7 @@ func (b *Box[M]) Seen(ev watch.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.queue == nil {
+		b.leftLocked(ev)
 		return
 	}
 	b.wakeLocked(ev.UID)

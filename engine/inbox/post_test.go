@@ -80,6 +80,8 @@ type keeper struct{}
 
 func (keeper) Keeps(*cached.Object) bool { return true }
 
+func (keeper) Leaves(watch.Event) bool { return true }
+
 func (keeper) LogWait(Wait) {}
 
 func (keeper) Echoed(Key, *cached.Object) {}

@@ -5,6 +5,7 @@ package pass
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -37,6 +38,12 @@ func (s *Site) finalize(ctx context.Context, key cache.ObjectName, t *Turn) (nex
 		}
 		d.Memory.Wake()
 		if s.finalized(d) {
+			continue
+		}
+		if let, err := s.letGo(ctx, key, d); err != nil {
+			t.Left = append(t.Left, t.Gone[i:]...)
+			return next, err
+		} else if let {
 			continue
 		}
 		if wait := s.prove(ctx, key, d); wait > 0 {
@@ -131,6 +138,26 @@ func (s *Site) back(key cache.ObjectName, d *Tombstone, t *Turn) bool {
 	}
 	s.Tombstones.Known(d.Object.GetUID())
 	return true
+}
+
+// letGo reports whether an earlier leader has let an object go that left before this term, or whether it is gone by now: its delete
+// handlers do not run again then.
+func (s *Site) letGo(ctx context.Context, key cache.ObjectName, d *Tombstone) (bool, error) {
+	if !d.Inherited {
+		return false, nil
+	}
+	if s.Own.Absent() {
+		return true, nil
+	}
+	live, err := s.Host.Read(ctx, s.Own.Resource().GVR, key)
+	if err != nil {
+		return false, fmt.Errorf("looking whether an object that has left was let go: %w", err)
+	}
+	if live == nil || live.GetUID() != d.Object.GetUID() {
+		return true, nil
+	}
+	d.Inherited = false
+	return !slices.Contains(live.GetFinalizers(), s.Rules.Finalizer) && !s.Writer.Renamer.Finds(live), nil
 }
 
 // prove returns how long to wait before the delete handlers of an object may run; zero when they may now. Of a
