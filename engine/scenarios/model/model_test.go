@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -164,6 +165,34 @@ func TestTheModelKnowsWhoSawAnObjectOff(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if faults, story := live(t, mode{}, one, script); len(faults) > 0 {
+				t.Errorf("%s\nstory:\n%s", faults[0], strings.Join(story, "\n"))
+			}
+		})
+	}
+}
+
+// TestTheModelAllowsAnotherTry holds that the reference takes it for no fault when the engine tries again for a when that has become
+// true, and when a process does not know of a failure that could not be stored.
+func TestTheModelAllowsAnotherTry(t *testing.T) {
+	create := step{what: "create", name: "one", edit: edit{"spec.color", "red"}}
+	for name, tt := range map[string]struct {
+		handler craft
+		script  []step
+	}{
+		"a when that has become true": {
+			craft{id: "h", kind: "create", view: "spec.color", filter: "red", fails: 1, wait: time.Minute},
+			[]step{create, {what: "blue for a while", name: "one", edit: edit{"spec.color", "blue"}}, {what: "rest"}},
+		},
+		"a failure that was not stored": {
+			craft{id: "h", kind: "update", view: "spec.size", fails: 2, wait: time.Second},
+			[]step{
+				create, {what: "edit, and writes fail", name: "one", edit: edit{"spec.size", int64(0)}},
+				{what: "edits unseen until a listing", name: "one", edit: edit{"spec.size", int64(1)}}, {what: "restart"}, {what: "rest"},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if faults, story := live(t, mode{}, program{tt.handler}, tt.script); len(faults) > 0 {
 				t.Errorf("%s\nstory:\n%s", faults[0], strings.Join(story, "\n"))
 			}
 		})

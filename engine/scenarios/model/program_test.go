@@ -75,10 +75,11 @@ func (c craft) causes() []dsl.Cause {
 	}[c.kind]
 }
 
+// when: it stores what it has handled, and has a when. A change that makes that true is one to try again for, also after a failure.
+func (c craft) when() bool { return (c.filter == "red" || c.filter == "shaky") && c.edge() }
+
 // asks: it has a when, and runs for updates.
-func (c craft) asks() bool {
-	return (c.filter == "red" || c.filter == "shaky") && c.edge() && c.kind != "create"
-}
+func (c craft) asks() bool { return c.when() && c.kind != "create" }
 
 // sees reports whether its filter holds.
 func (c craft) sees(o map[string]any) bool {

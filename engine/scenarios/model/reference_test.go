@@ -85,6 +85,7 @@ func (m *model) begins(o *unstructured.Unstructured) *lifetime {
 			r.bare = true
 		case c.kind == "update" || view == "null" && c.creates():
 			r.unknown, r.bare = true, true
+			r.truths = append(r.truths, o.Object) // where it begins, which a process that forgets goes back to
 		}
 		l.records[c.id] = r
 	}
@@ -136,7 +137,7 @@ func (m *model) averted(name string) {
 	}
 	if l := m.lives[o.GetUID()]; l != nil {
 		for _, c := range m.program {
-			l.records[c.id].again = l.records[c.id].again || (c.kind == "level" || c.asks()) && !c.sees(o.Object)
+			l.records[c.id].again = l.records[c.id].again || (c.kind == "level" || c.when()) && !c.sees(o.Object)
 		}
 	}
 }
