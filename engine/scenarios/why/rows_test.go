@@ -155,13 +155,14 @@ func configured() map[string]row {
 		}),
 		"a related object is missing": inYAML(`related: [{name: registry, resource: secrets.v1, object: registry}], `+
 			`handlers: [{id: app, apply: {web: {apiVersion: v1, kind: ConfigMap, metadata: {name: web}, data: {user: "${related.registry.data.user}"}}}}]`, nil),
-		"a child is not ready":                       inYAML(`handlers: [{id: app, apply: {web: {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 1}}}}]`, nil),
-		"two handlers keep one child, and otherwise": inYAML(`handlers: [{id: one, apply: {one: `+shared+`web}, data: {by: one}}}}, {id: two, apply: {two: `+shared+`"${self.metadata.name}"}, data: {by: two}}}}]`, nil),
-		"the time that its `at` gives has not come":  inYAML(`handlers: [{id: expire, at: "timestamp(self.metadata.creationTimestamp) + duration('1h')", `+sets+`}]`, nil),
-		"its `at` gives no time":                     inYAML(`handlers: [{id: expire, at: "self.spec.?until", `+sets+`}]`, nil),
-		"its `at` fails":                             inYAML(`handlers: [{id: expire, at: self.spec.until, `+sets+`}]`, nil),
-		"a machine waits for a condition":            inYAML(machine, nil),
-		"a machine waits for a person":               inYAML(machine, nil),
+		"a child is not ready":                                inYAML(`handlers: [{id: app, apply: {web: {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 1}}}}]`, nil),
+		"two handlers keep one child, and otherwise":          inYAML(`handlers: [{id: one, apply: {one: `+shared+`web}, data: {by: one}}}}, {id: two, apply: {two: `+shared+`"${self.metadata.name}"}, data: {by: two}}}}]`, nil),
+		"the data of a Secret is wrong, and its key is named": inYAML(`handlers: [{id: app, apply: {login: {apiVersion: v1, kind: Secret, metadata: {name: login}, data: {password: "${self.metadata.name + '!'}"}}}}]`, nil),
+		"the time that its `at` gives has not come":           inYAML(`handlers: [{id: expire, at: "timestamp(self.metadata.creationTimestamp) + duration('1h')", `+sets+`}]`, nil),
+		"its `at` gives no time":                              inYAML(`handlers: [{id: expire, at: "self.spec.?until", `+sets+`}]`, nil),
+		"its `at` fails":                                      inYAML(`handlers: [{id: expire, at: self.spec.until, `+sets+`}]`, nil),
+		"a machine waits for a condition":                     inYAML(machine, nil),
+		"a machine waits for a person":                        inYAML(machine, nil),
 	}
 }
 
