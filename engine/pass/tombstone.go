@@ -5,7 +5,6 @@ package pass
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -17,6 +16,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 )
+
+// inheritedLook is the interval of attempts to read an object that left before this term.
+const inheritedLook = 30 * time.Second
 
 // finalize runs the delete handlers of the turn's objects that are gone already. Those that are not finished are left
 // in the turn; it returns when they are due.
@@ -37,13 +39,7 @@ func (s *Site) finalize(ctx context.Context, key cache.ObjectName, t *Turn) (nex
 			d.Memory = NewMemory(d.Object.GetUID())
 		}
 		d.Memory.Wake()
-		if s.finalized(d) {
-			continue
-		}
-		if let, err := s.letGo(ctx, key, d); err != nil {
-			t.Left = append(t.Left, t.Gone[i:]...)
-			return next, err
-		} else if let {
+		if s.finalized(ctx, key, d) {
 			continue
 		}
 		if wait := s.prove(ctx, key, d); wait > 0 {
@@ -95,8 +91,8 @@ func deleted(t *Turn) bool {
 }
 
 // finalized reports whether nothing is to be done for an object that is gone.
-func (s *Site) finalized(d *Tombstone) bool {
-	return d.Memory.Finalized && (d.EventHandled || !s.Rules.Events)
+func (s *Site) finalized(ctx context.Context, key cache.ObjectName, d *Tombstone) bool {
+	return d.Memory.Finalized && (d.EventHandled || !s.Rules.Events) || d.Inherited && s.letGo(ctx, key, d)
 }
 
 // changesOf are those of a pass over an object that is gone. Handlers of events hear of it once.
@@ -141,28 +137,27 @@ func (s *Site) back(key cache.ObjectName, d *Tombstone, t *Turn) bool {
 }
 
 // letGo reports whether an earlier leader has let an object go that left before this term, or whether it is gone by now: its delete
-// handlers do not run again then.
-func (s *Site) letGo(ctx context.Context, key cache.ObjectName, d *Tombstone) (bool, error) {
-	if !d.Inherited {
-		return false, nil
-	}
+// handlers do not run again then. Where that cannot be read, the object stays inherited.
+func (s *Site) letGo(ctx context.Context, key cache.ObjectName, d *Tombstone) bool {
 	if s.Own.Absent() {
-		return true, nil
+		return true
 	}
 	live, err := s.Host.Read(ctx, s.Own.Resource().GVR, key)
 	if err != nil {
-		return false, fmt.Errorf("looking whether an object that has left was let go: %w", err)
-	}
-	if live == nil || live.GetUID() != d.Object.GetUID() {
-		return true, nil
+		s.passRefused(key, err)
+		s.Observer.Log.V(1).Info("reading an object that left before this process led failed", "namespace", key.Namespace, "name", key.Name, "error", err.Error())
+		return false
 	}
 	d.Inherited = false
-	return !slices.Contains(live.GetFinalizers(), s.Rules.Finalizer) && !s.Writer.Renamer.Finds(live), nil
+	return live == nil || live.GetUID() != d.Object.GetUID() || !slices.Contains(live.GetFinalizers(), s.Rules.Finalizer) && !s.Writer.Renamer.Finds(live)
 }
 
 // prove returns how long to wait before the delete handlers of an object may run; zero when they may now. Of a
 // deletion that the watch did not show, the API server is asked first.
 func (s *Site) prove(ctx context.Context, key cache.ObjectName, d *Tombstone) time.Duration {
+	if d.Inherited {
+		return inheritedLook
+	}
 	wait, err := s.Tombstones.Prove(ctx, key, d.Object.GetUID(), &d.Doubt)
 	if apierrors.IsForbidden(err) {
 		s.passRefused(key, err)

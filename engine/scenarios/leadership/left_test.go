@@ -67,6 +67,15 @@ func TestTheNextLeaderLetsGoWhatADeadOneLeft(t *testing.T) {
 			s.Update(scene.Foos, "a", "web", label("tier", "lead"))
 			first.Kill()
 		}, "second left a", nil},
+		"and the API server fails for a while": {func(s *scene.Stage, first *enginetest.Process) {
+			first.Sever()
+			leave(s)
+			first.Kill()
+			end := s.FailWhile("get", scene.Foos, scene.ErrAgain)
+			s.Advance(5 * time.Minute)
+			s.Called()
+			end()
+		}, "second left a", nil},
 		"the leader let it go before it died": {func(s *scene.Stage, first *enginetest.Process) {
 			leave(s)
 			s.Settle()

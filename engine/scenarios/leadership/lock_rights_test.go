@@ -25,7 +25,7 @@ func TestAProcessThatMayNotUseTheLockSaysSo(t *testing.T) {
 				s.Advance(time.Minute)
 				scene.WantUnwell(s, says, "cannot "+verb+" resource")
 				s.Allow(verb, scene.Leases)
-				s.Advance(time.Minute)
+				s.Advance(10 * time.Minute) // rights that are missing are asked for each five minutes at last
 				scene.WantWell(s)
 			}})
 		})
@@ -38,7 +38,7 @@ func TestAProcessThatMayNotUseTheLockSaysSo(t *testing.T) {
 			s.Advance(time.Minute)
 			scene.WantUnwell(s, "standing by: reading our own pod default/op-0: ")
 			s.Allow("get", "pods.v1")
-			s.Advance(time.Minute)
+			s.Advance(10 * time.Minute) // rights that are missing are asked for each five minutes at last
 			scene.WantWell(s)
 		}})
 	})
