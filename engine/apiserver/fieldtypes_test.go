@@ -30,15 +30,17 @@ func TestTheTypesOfFieldsAreThoseOfClientGo(t *testing.T) {
 	var kinds []schema.GroupVersionKind
 	want := map[string]smd.TypeDef{}
 	for _, r := range append(slices.Clone(builtins()), rareBuiltins()...) {
-		kind := schema.GroupVersionKind{Group: r.group, Version: r.versions[0], Kind: r.kind}
-		empty := &unstructured.Unstructured{Object: map[string]any{}}
-		empty.SetGroupVersionKind(kind)
-		object, err := theirs.ObjectToTyped(empty)
-		if err != nil {
-			continue // a kind of another API server
+		for _, version := range r.versions {
+			kind := schema.GroupVersionKind{Group: r.group, Version: version, Kind: r.kind}
+			empty := &unstructured.Unstructured{Object: map[string]any{}}
+			empty.SetGroupVersionKind(kind)
+			object, err := theirs.ObjectToTyped(empty)
+			if err != nil {
+				continue // a kind of another API server
+			}
+			kinds = append(kinds, kind)
+			collect(want, object.Schema(), *object.TypeRef().NamedType)
 		}
-		kinds = append(kinds, kind)
-		collect(want, object.Schema(), *object.TypeRef().NamedType)
 	}
 	if len(kinds) < 50 {
 		t.Errorf("client-go knows the fields of %d kinds alone", len(kinds))

@@ -129,7 +129,10 @@ func (s *Server) single(t *table, r Request) (*unstructured.Unstructured, error)
 		}
 		return s.create(t, r, o)
 	}
-	old := r.view.show(t.get(types.NamespacedName{Namespace: r.Namespace, Name: r.Name}))
+	old := t.get(types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
+	if t.custom { // a built-in object changes in the version in which it is stored
+		old = r.view.show(old)
+	}
 	switch found := old != nil; {
 	case r.Verb == "patch" && (found || r.contentType == string(types.ApplyPatchType)):
 		return s.patch(t, r, old)
@@ -216,7 +219,6 @@ func (t *table) has(r Request) error {
 
 // present returns an object in the form that the client asks for.
 func present(t *table, r Request, o *unstructured.Unstructured) map[string]any {
-	o = r.view.show(o)
 	if r.tabular() {
 		return tableOf(t, r, o)
 	}
@@ -225,7 +227,7 @@ func present(t *table, r Request, o *unstructured.Unstructured) map[string]any {
 			"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": o.Object["metadata"],
 		}
 	}
-	out := maps.Clone(o.Object)
+	out := maps.Clone(r.view.show(o).Object)
 	out["apiVersion"] = t.apiVersion(r.Resource.Version)
 	return out
 }

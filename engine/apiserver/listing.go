@@ -93,7 +93,7 @@ func (l *listing) append(to []byte, row *store.Row) []byte {
 		return append(to, encoded(rowOf(l.table, l.request, l.table.asShown(row.Tree())))...)
 	case l.table.custom || l.request.partial():
 		return appendRow(to, l.table, l.request, row)
-	case l.table.shown == nil:
+	case l.table.shown == nil && l.request.view.as(row.APIVersion(), row.Version):
 		return row.AppendItem(to)
 	}
 	item := present(l.table, l.request, l.table.asShown(row.Tree()))
@@ -104,7 +104,7 @@ func (l *listing) append(to []byte, row *store.Row) []byte {
 
 // appendRow appends an object in JSON, in the form that the client asks for.
 func appendRow(to []byte, t *table, r Request, row *store.Row) []byte {
-	if r.partial() {
+	if r.partial() { // as it is stored, also on a real server
 		return row.AppendMetadata(to)
 	}
 	if t.shown != nil || r.tabular() || !r.view.as(row.APIVersion(), row.Version) {

@@ -95,16 +95,23 @@ func (o *ownership) managing(t *table, r Request) managing {
 		m.kind.Version, m.resets = r.Resource.Version, t.resets(r)
 		return m
 	}
+	if !t.custom && t.storage != "" {
+		m.kind.Version = r.Resource.Version
+	}
 	if m.types = t.typesOfKind(); t.typed {
-		m.checked, m.resets = o.strict, t.resetsTyped(r, m.kind)
+		m.checked, m.resets = o.strict, t.resetsTyped(r)
 	}
 	return m
 }
 
 // manager returns what keeps the managedFields of a request's object.
 func (m managing) manager(t *table, r Request) (*managedfields.FieldManager, error) {
+	hub := m.kind.GroupVersion()
+	if !t.custom && t.storage != "" {
+		hub.Version = t.storage
+	}
 	return managedfields.NewDefaultCRDFieldManager(
-		m.types, asIs{custom: t.custom, versions: t.defined}, asIs{form: m.form}, blanks{t}, m.kind, m.kind.GroupVersion(), r.Subresource, m.resets)
+		m.types, asIs{table: t}, asIs{table: t, form: m.form}, blanks{t}, m.kind, hub, r.Subresource, m.resets)
 }
 
 // converter returns the types of the fields of a CRD's objects; nil if they are not known.
@@ -130,7 +137,7 @@ func (t *table) resets(r Request) map[fieldpath.APIVersion]fieldpath.Filter {
 }
 
 // resetsTyped returns the fields that a client of a built-in kind may send without effect.
-func (t *table) resetsTyped(r Request, kind schema.GroupVersionKind) map[fieldpath.APIVersion]fieldpath.Filter {
+func (t *table) resetsTyped(r Request) map[fieldpath.APIVersion]fieldpath.Filter {
 	without := "status"
 	switch {
 	case r.Subresource == "status":
@@ -138,17 +145,31 @@ func (t *table) resetsTyped(r Request, kind schema.GroupVersionKind) map[fieldpa
 	case r.Subresource != "" || !t.status:
 		return nil
 	}
-	return fieldpath.NewExcludeFilterSetMap(map[fieldpath.APIVersion]*fieldpath.Set{
-		fieldpath.APIVersion(kind.GroupVersion().String()): fieldpath.NewSet(fieldpath.MakePathOrDie(without)),
-	})
+	out := map[fieldpath.APIVersion]*fieldpath.Set{}
+	for _, version := range t.versions {
+		out[fieldpath.APIVersion(t.apiVersion(version))] = fieldpath.NewSet(fieldpath.MakePathOrDie(without))
+	}
+	return fieldpath.NewExcludeFilterSetMap(out)
 }
 
-// typesOfKind returns the types of the fields of an object that has one version.
+// typesOfKind returns the types of the fields of an object that has one version, or of a built-in one.
 func (t *table) typesOfKind() managedfields.TypeConverter {
-	if t.typed {
-		return builtinTypes.of(schema.GroupVersionKind{Group: t.group, Version: t.versions[0], Kind: t.kind})
+	if !t.typed {
+		return untypedFields()
 	}
-	return untypedFields()
+	out := builtinTypes.of(schema.GroupVersionKind{Group: t.group, Version: t.versions[0], Kind: t.kind})
+	if len(t.versions) > 1 {
+		return typesByVersion{out}
+	}
+	return out
+}
+
+// typesByVersion converts objects of all versions of a built-in kind.
+type typesByVersion struct{ managedfields.TypeConverter }
+
+// ObjectToTyped adds types to an object's fields.
+func (typesByVersion) ObjectToTyped(o runtime.Object, opts ...typed.ValidationOptions) (*typed.TypedValue, error) {
+	return builtinTypes.of(o.GetObjectKind().GroupVersionKind()).ObjectToTyped(o, opts...)
 }
 
 // blank returns an object of a kind without content. One with a Go type has the fields that it always has in JSON, such
@@ -228,19 +249,18 @@ const untypedSchema = `types:
 
 // asIs is a no-op for the conversions and defaults that this server does not do. With a schema, it sets its defaults.
 type asIs struct {
-	form Schema
-	// custom: the objects are of a CRD, with these versions.
-	custom   bool
-	versions []string
+	table *table
+	form  Schema
 }
 
 // Convert is not used.
 func (asIs) Convert(any, any, any) error { return nil }
 
-// ConvertToVersion changes only the name of the version. An object that has it already stays itself.
+// ConvertToVersion changes only the name of the version, unless a built-in kind has several versions. An object that has it
+// already stays itself.
 func (a asIs) ConvertToVersion(o runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
 	is := o.GetObjectKind().GroupVersionKind()
-	if version, one := to.(schema.GroupVersion); one && a.custom && (version.Group != is.Group || !slices.Contains(a.versions, version.Version)) {
+	if version, one := to.(schema.GroupVersion); one && a.table.custom && (version.Group != is.Group || !slices.Contains(a.table.defined, version.Version)) {
 		return nil, fmt.Errorf("request to convert CR to an invalid group/version: %s", version)
 	}
 	kind, known := to.KindForGroupVersionKinds([]schema.GroupVersionKind{is})
@@ -248,8 +268,14 @@ func (a asIs) ConvertToVersion(o runtime.Object, to runtime.GroupVersioner) (run
 		return o, nil
 	}
 	out := o.DeepCopyObject()
-	out.GetObjectKind().SetGroupVersionKind(kind)
-	return out, nil
+	if a.table.custom || len(a.table.versions) == 1 {
+		out.GetObjectKind().SetGroupVersionKind(kind)
+		return out, nil
+	}
+	if !slices.Contains(a.table.versions, kind.Version) {
+		return nil, runtime.NewNotRegisteredErrForKind(scheme.Scheme.Name(), kind)
+	}
+	return a.table.viewIn(kind.Version).converted(out.(*unstructured.Unstructured)), nil
 }
 
 // ConvertFieldLabel is not used.

@@ -29,7 +29,8 @@ func (s *Server) patch(t *table, r Request, old *unstructured.Unstructured) (*un
 	if types.PatchType(r.contentType) == types.ApplyPatchType {
 		return s.apply(t, r, old)
 	}
-	base := &unstructured.Unstructured{Object: maps.Clone(old.Object)}
+	shown := r.view.show(old)
+	base := &unstructured.Unstructured{Object: maps.Clone(shown.Object)}
 	base.SetAPIVersion(t.apiVersion(r.Resource.Version))
 	next, err := patched(t, r, base)
 	if err != nil {
@@ -41,7 +42,7 @@ func (s *Server) patch(t *table, r Request, old *unstructured.Unstructured) (*un
 	if err := isKind(t, r, next); err != nil {
 		return nil, err
 	}
-	next.SetAPIVersion(old.GetAPIVersion())
+	next.SetAPIVersion(shown.GetAPIVersion())
 	return s.replace(t, r, old, next)
 }
 

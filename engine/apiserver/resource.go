@@ -21,7 +21,7 @@ type resource struct {
 	versions          []string // the preferred one first
 	// defined are all versions of a CRD, those that are not served among them.
 	defined []string
-	// storage is the version in which a CRD's objects are stored.
+	// storage is the version in which objects are stored; empty for a built-in resource with one version.
 	storage    string
 	namespaced bool
 	// status: it has a status subresource.
@@ -79,6 +79,9 @@ func (s Settings) resources() []resource {
 		if s.Schemas != nil && r.kind == "Endpoints" {
 			out[i].deprecated = map[string]string{"v1": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"}
 		}
+		if s.Schemas == nil && !r.custom { // conversion needs schemas
+			out[i].versions, out[i].storage = r.versions[:1], ""
+		}
 		out[i].typed = r.typed || s.Schemas != nil && scheme.Scheme.Recognizes(kind)
 	}
 	return out
@@ -105,7 +108,7 @@ var builtins = sync.OnceValue(func() []resource {
 		apps/v1 deployments Deployment nsgt
 		apps/v1 replicasets ReplicaSet nsgt
 		apps/v1 statefulsets StatefulSet nsgt
-		autoscaling/v2 horizontalpodautoscalers HorizontalPodAutoscaler nst
+		autoscaling/v2,v1 horizontalpodautoscalers HorizontalPodAutoscaler nst
 		batch/v1 cronjobs CronJob nsgt
 		batch/v1 jobs Job nsgt
 		coordination.k8s.io/v1 leases Lease n
@@ -154,17 +157,25 @@ var rareBuiltins = sync.OnceValue(func() []resource {
 		storage.k8s.io/v1 volumeattributesclasses VolumeAttributesClass -`)
 })
 
-// resources reads resources, one in each row. The last column: n namespaced, s status, g generation, t typed.
+// resources reads resources, one in each row. Of several versions the first one is preferred, and objects are stored in it.
+// The last column: n namespaced, s status, g generation, t typed.
 func resources(rows string) (out []resource) {
 	for row := range strings.Lines(strings.TrimSpace(rows)) {
 		columns := append(strings.Fields(row), "")
-		group, version, _ := strings.Cut(columns[0], "/")
+		group, list, _ := strings.Cut(columns[0], "/")
+		versions, fields, storage := strings.Split(list, ","), map[string][]string{}, ""
+		for _, version := range versions {
+			fields[version] = builtinFields(group, columns[1])
+		}
+		if len(versions) > 1 {
+			storage = versions[0]
+		}
 		has := func(letter string) bool { return strings.Contains(columns[3], letter) }
 		short, categories := nicknames(group, columns[1])
 		out = append(out, resource{
-			scale: builtinScaling(group, columns[1]), fields: map[string][]string{version: builtinFields(group, columns[1])},
+			scale: builtinScaling(group, columns[1]), fields: fields,
 			singular: strings.ToLower(columns[2]), short: short, categories: categories,
-			group: group, versions: []string{version}, plural: columns[1], kind: columns[2],
+			group: group, versions: versions, storage: storage, plural: columns[1], kind: columns[2],
 			namespaced: has("n"), status: has("s"), generation: has("g"), typed: has("t"),
 		})
 	}

@@ -55,6 +55,13 @@ type Typed interface {
 	Begin(object map[string]any) error
 }
 
+// Versioned is the schema of one of several versions of a built-in kind.
+type Versioned interface {
+	Typed
+	// Convert brings an object into another version of its kind. Fields of another type are left out.
+	Convert(object map[string]any, version string)
+}
+
 // Parted is the schema of a kind whose status is validated by itself when only that is written.
 type Parted interface {
 	Schema
@@ -77,11 +84,14 @@ func (s *Server) schemaOf(t *table, version string) Schema {
 // object.
 func (s *Server) decode(t *table, r Request, o, old *unstructured.Unstructured) error {
 	sent := r.asSent(o)
-	switch form := s.schemaOf(t, r.Resource.Version).(type) {
+	switch form := s.schemaOf(t, t.versionOf(r, o)).(type) {
 	case nil:
 		return nil
 	case Typed:
 		unknown, err := s.decodeTyped(t, form, o, old)
+		if err == nil {
+			err = s.intoStorage(t, form, o, old)
+		}
 		if err != nil {
 			return r.undecodable(t, sent, err.Error())
 		}
@@ -110,6 +120,35 @@ func (s *Server) decodeTyped(t *table, form Typed, o, old *unstructured.Unstruct
 	return form.Decode(o.Object, stored)
 }
 
+// versionOf returns the version of an object that a request writes. The result of an apply to a built-in kind has the stored one.
+func (t *table) versionOf(r Request, o *unstructured.Unstructured) string {
+	if hub := t.hub(r); o.GetAPIVersion() == t.apiVersion(hub) {
+		return hub
+	}
+	return r.Resource.Version
+}
+
+// hub returns the version in which the server checks what a request writes. As on a real server, objects of a built-in kind are
+// checked in one version, and those of a CRD in the version of the request.
+func (t *table) hub(r Request) string {
+	if !t.custom && t.storage != "" {
+		return t.storage
+	}
+	return r.Resource.Version
+}
+
+// intoStorage brings a decoded object into the version in which its built-in kind is stored.
+func (s *Server) intoStorage(t *table, form Typed, o, old *unstructured.Unstructured) error {
+	from, several := form.(Versioned)
+	storage, is := t.schemas[t.storage].(Typed)
+	if !several || !is || o.GetAPIVersion() == t.apiVersion(t.storage) {
+		return nil
+	}
+	from.Convert(o.Object, t.storage)
+	_, err := s.decodeTyped(t, storage, o, old)
+	return err
+}
+
 // asSent returns an object as an error may have to show it, before unknown fields are removed.
 func (r Request) asSent(o *unstructured.Unstructured) *unstructured.Unstructured {
 	if r.Verb == "patch" && r.options.Get("fieldValidation") == metav1.FieldValidationStrict {
@@ -126,7 +165,7 @@ func (s *Server) typed(t *table, r Request) bool {
 
 // begin completes a new object of a kind with a fixed form.
 func (s *Server) begin(t *table, r Request, o *unstructured.Unstructured) error {
-	form, is := s.schemaOf(t, r.Resource.Version).(Typed)
+	form, is := s.schemaOf(t, t.hub(r)).(Typed)
 	if !is {
 		return nil
 	}
@@ -138,7 +177,7 @@ func (s *Server) begin(t *table, r Request, o *unstructured.Unstructured) error 
 
 // check returns why an object cannot be stored according to its schema; old is nil for a new object.
 func (s *Server) check(t *table, r Request, next, old *unstructured.Unstructured) field.ErrorList {
-	form := s.schemaOf(t, r.Resource.Version)
+	form := s.schemaOf(t, t.hub(r))
 	ctx := warning.WithWarningRecorder(context.Background(), r.reply) //nolint:forbidigo // rules have a budget, and nothing waits
 	switch {
 	case form == nil:

@@ -93,7 +93,7 @@ func New(settings Settings) *Server {
 		owners: ownership{strict: settings.Schemas != nil},
 	}
 	for _, r := range settings.resources() {
-		s.tables[schema.GroupResource{Group: r.group, Resource: r.plural}] = newTable(r, settings.History)
+		s.tables[r.name()] = s.newBuiltin(r)
 	}
 	s.tables[newEvents()].share(s.tables[coreEvents()], eventFields())
 	names := []string{"default", "kube-system"}

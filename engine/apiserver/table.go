@@ -12,7 +12,8 @@ import (
 // table is a served resource with its objects. It is guarded by the server's lock.
 type table struct {
 	resource
-	// schemas are those of a CRD's versions. They changed last at the version reformed of the server.
+	// schemas are those of the versions of a CRD, or of a built-in kind with several. They changed last at the version reformed of
+	// the server.
 	schemas  map[string]Schema
 	reformed int64
 	// objects, with their watches, may be those of another table, too, which has other names for some fields: stored
@@ -46,6 +47,18 @@ func (t *table) rewrite(o *unstructured.Unstructured) {
 // newTable returns a table that remembers this many changes; 0 means all.
 func newTable(r resource, history int) *table {
 	return &table{resource: r, objects: store.New(history), streams: map[*stream]bool{}, omitted: map[types.NamespacedName]bool{}}
+}
+
+// newBuiltin returns the table of a built-in resource. One with several versions converts objects by their schemas.
+func (s *Server) newBuiltin(r resource) *table {
+	t := newTable(r, s.history)
+	if r.storage != "" {
+		t.schemas = map[string]Schema{}
+		for _, version := range r.versions {
+			t.schemas[version] = s.schemaOf(t, version)
+		}
+	}
+	return t
 }
 
 // get returns an object, or nil. The object is not to be changed.

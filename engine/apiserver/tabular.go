@@ -61,7 +61,12 @@ func tableOf(t *table, r Request, o *unstructured.Unstructured) map[string]any {
 
 // rowOf returns the row of an object, with as much of the object as the client wants.
 func rowOf(t *table, r Request, o *unstructured.Unstructured) map[string]any {
-	o = r.view.show(o)
+	shown := r.view.show(o)
+	if t.custom {
+		o = shown
+	} else { // a built-in kind prints all versions alike
+		o, _ = t.inStorage(o)
+	}
 	out := map[string]any{"cells": print.Cells(r.columns, o.Object)}
 	whole := r
 	switch metav1.IncludeObjectPolicy(r.options.Get("includeObject")) {
@@ -73,7 +78,7 @@ func rowOf(t *table, r Request, o *unstructured.Unstructured) map[string]any {
 	default:
 		whole.shape.as = "PartialObjectMetadata"
 	}
-	out["object"] = present(t, whole, o)
+	out["object"] = present(t, whole, shown)
 	return out
 }
 

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// view is how a version of a CRD shows objects, which can be stored in another version or before the schemas changed.
+// view is how one of several versions shows objects, which can be stored in another version or before the schemas changed.
 // It is a copy of what the server knew when a request came, so that lists and watches need no lock. The zero value shows
 // objects as they are stored.
 type view struct {
@@ -52,8 +52,12 @@ func (v view) show(o *unstructured.Unstructured) *unstructured.Unstructured {
 	return v.converted(o)
 }
 
-// converted changes the version of an object, and removes what the version lacks.
+// converted changes the version of an object. A built-in kind has its own conversion, and a CRD removes what the version lacks.
 func (v view) converted(o *unstructured.Unstructured) *unstructured.Unstructured {
+	if form, is := v.schemas[strings.TrimPrefix(o.GetAPIVersion(), v.group+"/")].(Versioned); is {
+		form.Convert(o.Object, v.version)
+		return o
+	}
 	if apiVersion := v.group + "/" + v.version; o.GetAPIVersion() != apiVersion {
 		o.SetAPIVersion(apiVersion)
 		if form := v.schemas[v.version]; form != nil {

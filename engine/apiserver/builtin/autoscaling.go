@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -18,12 +17,11 @@ const (
 )
 
 func fillAutoscaler(h *autoscalingv2.HorizontalPodAutoscaler) {
+	dropCarried(h.Annotations)
 	s := &h.Spec
 	initial(&s.MinReplicas, 1)
 	if len(s.Metrics) == 0 {
-		s.Metrics = []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
-			Name: corev1.ResourceCPU, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: new(int32(usage))},
-		}}}
+		s.Metrics = []autoscalingv2.MetricSpec{cpuMetric(new(int32(usage)))}
 	}
 	if s.Behavior == nil {
 		return

@@ -90,6 +90,19 @@ func (f *form) Begin(object map[string]any) error {
 	return replace(object, into, managed)
 }
 
+// Convert brings an object into another version of its kind. See [apiserver.Versioned].
+func (f *form) Convert(object map[string]any, version string) {
+	from, err := scheme.Scheme.New(f.kind)
+	if version == f.kind.Version || err != nil {
+		return
+	}
+	managed := apiserver.SetAside(object)
+	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(object, from)
+	if err := replace(object, otherVersion(from), managed); err != nil {
+		panic("builtin: " + err.Error()) // not reached: its own types can be converted
+	}
+}
+
 // replace gives an object the content of a typed one, but keeps its managed fields.
 func replace(object map[string]any, by runtime.Object, managed any) error {
 	out, err := runtime.DefaultUnstructuredConverter.ToUnstructured(by)

@@ -6,6 +6,7 @@ package builtin
 import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -32,6 +33,8 @@ func (k *Kinds) rule(kind schema.GroupVersionKind) rule {
 		return access(kind.Kind)
 	case "admissionregistration.k8s.io/v1":
 		return admission(kind.Kind)
+	case "autoscaling/v1":
+		return of[autoscalingv1.HorizontalPodAutoscaler]{fill: func(h *autoscalingv1.HorizontalPodAutoscaler) { initial(&h.Spec.MinReplicas, 1) }}.plain()
 	case "autoscaling/v2":
 		return of[autoscalingv2.HorizontalPodAutoscaler]{fill: fillAutoscaler, check: checkAutoscaler}.plain()
 	case "coordination.k8s.io/v1":

@@ -28,6 +28,7 @@ apps/deployments Ready:ready; Up-to-date:#status.updatedReplicas; Available:#sta
 apps/replicasets Desired:#spec.replicas; Current:#status.replicas; Ready:#status.readyReplicas; Age:; +Containers:containers; +Images:images; +Selector:matchLabels
 apps/statefulsets Ready:ready; Age:; +Containers:containers; +Images:images
 apps/daemonsets Desired:#status.desiredNumberScheduled; Current:#status.currentNumberScheduled; Ready:#status.numberReady; Up-to-date:#status.updatedNumberScheduled; Available:#status.numberAvailable; Node Selector:nodeSelector; Age:; +Containers:containers; +Images:images; +Selector:matchLabels
+autoscaling/horizontalpodautoscalers Reference:scaled; Targets:targets; MinPods:spec.minReplicas|<unset>; MaxPods:maxPods; Replicas:scaledNow; Age:
 batch/jobs Status:jobStatus; Completions:completions; Duration:took; Age:; +Containers:containers; +Images:images; +Selector:matchLabels
 batch/cronjobs Schedule:spec.schedule; Timezone:spec.timeZone|<none>; Suspend:suspend; Active:%status.active; Last Schedule:lastSchedule; Age:
 networking.k8s.io/ingresses Class:spec.ingressClassName|<none>; Hosts:hosts; Address:addresses; Ports:ingressPorts; Age:
@@ -73,6 +74,12 @@ var functions = map[string]func(map[string]any) any{
 		}
 		return ""
 	},
+	"targets": targets,
+	"scaled": func(o map[string]any) any {
+		return text(o, "spec.scaleTargetRef.kind") + "/" + text(o, "spec.scaleTargetRef.name")
+	},
+	"maxPods":   func(o map[string]any) any { return number(o, "spec.maxReplicas") },
+	"scaledNow": func(o map[string]any) any { return number(o, "status.currentReplicas") },
 	"ingressPorts": func(o map[string]any) any {
 		if len(each(o, "spec.tls")) > 0 {
 			return "80, 443"
