@@ -15,8 +15,8 @@ import (
 
 func TestReportedSituations(t *testing.T) {
 	folders, err := filepath.Glob("testdata/*")
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("finding situations: found %d (%v)", len(folders), err)
 	}
 	for _, folder := range folders {
 		t.Run(filepath.Base(folder), func(t *testing.T) { cases.Run(t, folder, handlers.Standard()) })
