@@ -69,8 +69,8 @@ type Settings struct {
 	// Bookmarks is the time between the bookmarks of a watch that allows them; 0 means that it gets none but that
 	// after the first objects.
 	Bookmarks time.Duration
-	// Rarer makes a watch wait twice as long for each bookmark as for the one before, so that they cost little where days pass
-	// in virtual time.
+	// Rarer makes a watch wait a fifth longer for each bookmark than for the one before, so that they cost little when days
+	// pass in virtual time. A client that gives a watch a quarter more than its longest pause does not take it for silent.
 	Rarer bool
 	// Controllers makes the server play the controllers of the lives of objects: it collects garbage, gives each
 	// namespace its ServiceAccount and its ConfigMap, and has all namespaces of a new cluster.

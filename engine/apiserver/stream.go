@@ -79,7 +79,7 @@ func (s *stream) Read(p []byte) (int, error) {
 		case <-ticks:
 			s.mark()
 			if s.server.rarer {
-				s.beat *= 2
+				s.beat += s.beat / 5
 				s.ticks.Reset(s.beat)
 			}
 		case <-s.timeout:
