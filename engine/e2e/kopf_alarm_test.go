@@ -32,12 +32,17 @@ func TestKopfsAlarm(t *testing.T) {
 	s.pods.Delete(t, "card")
 	s.pods.AwaitGone(t, "card")
 	become := func(field string) { s.kex.Patch(t, kopfExample, `{"spec":{"field":"`+field+`"}}`) }
+	awaitUnmet := func(says string, want bool) {
+		t.Helper()
+		s.kex.Await(t, kopfExample, says, func(o *unstructured.Unstructured) bool {
+			return strings.Contains(o.GetAnnotations()["alarm.handwerk.dev/state"], `"unmet"`) == want
+		})
+	}
 	mend := func() {
 		t.Helper()
+		awaitUnmet("the end of the alarm's handler in its book", false)
 		become("up")
-		s.kex.Await(t, kopfExample, "what the handler did not run for in its book", func(o *unstructured.Unstructured) bool {
-			return strings.Contains(o.GetAnnotations()["alarm.handwerk.dev/state"], `"unmet"`)
-		})
+		awaitUnmet("what the handler did not run for in its book", true)
 	}
 	become("broken")
 	s.Await(t, `"msg"="alarm, from value"`)
