@@ -110,8 +110,8 @@ func TestAWriteThatFailsIsLoggedWithItsEnd(t *testing.T) {
 		want   []string
 	}{
 		"a conflict passes": {[]error{conflict}, nil},
-		"conflicts without end": {slices.Repeat([]error{conflict}, 20), []string{
-			`"level"=0 ` + line + `"name"="web" .*modified`, `"msg"="pass was finished again" .*"name"="web" "failed"=1`,
+		"conflicts of an object that nobody has changed are a refusal": {[]error{conflict, conflict}, []string{
+			`"msg"="handler will be tried again" .*"name"="web" .*modified`, `"msg"="handler works again" .*"name"="web" .*"failed"=1`,
 		}},
 		"a server that is broken": {slices.Repeat([]error{broken}, 3), []string{
 			`"level"=0 ` + line + "no space left",
