@@ -237,7 +237,7 @@ func TestAFileThatIsGivenIsTheOperatorWhateverItsName(t *testing.T) {
 func TestAFileThatChangesAfterALookIsSeenToChange(t *testing.T) {
 	const uses = "handlers: [{use: {file: %s}}]\n"
 	tests := map[string]struct {
-		// before is what the directory has when the play begins; after the look each file of change is written, or removed where it is empty.
+		// before has the files of the directory at the beginning. After the look each file of change is written, or removed if it is empty.
 		before, change map[string]string
 		want           []string
 	}{

@@ -64,7 +64,7 @@ type Built struct {
 	// Filtered reports in conditions of the object that a filter keeps Func from running. The filter is given as
 	// the line of a file. Optional.
 	Filtered func(s *dsl.Subject, filter string, says *dsl.Patch)
-	// Brings are causes that Func needs in addition to those of the handler, such as [dsl.Delete] to remove its children.
+	// Brings are further causes of the handler that Func needs, such as [dsl.Delete] to remove its children.
 	// The cause reconcile also stands for the causes of Reads.
 	Brings []dsl.Cause
 	// NoOld: Func uses neither Request.Old nor Request.Diff.

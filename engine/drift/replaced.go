@@ -30,7 +30,8 @@ const (
 	mostNote     = 8 << 10
 )
 
-// ReplacedBy returns the values of other field managers that an apply of desired by force replaces.
+// ReplacedBy returns the values of other field managers that an apply of desired by force replaces. Values without an
+// owner are not among them: which of these are defaults is not known.
 func ReplacedBy(desired, live *unstructured.Unstructured, manager string) (out []Replaced) {
 	_, others := managersOf(live, manager)
 	k := knowing(desired.GroupVersionKind().GroupKind())
