@@ -5,7 +5,6 @@ package e2e
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -274,8 +273,7 @@ func TestApplyMeetsPeoplesHands(t *testing.T) {
 			}
 			objects.Await(t, child, fmt.Sprintf("%v", test.want), func(o *unstructured.Unstructured) bool { return same(t, test.see(o), test.want) })
 			s.quiesce(t, w)
-			got := plane.Writes(t, s.user.Name, mark).Of(objects.Name.Resource, child)
-			got = slices.DeleteFunc(got, func(w cluster.Write) bool { return w.Code == http.StatusConflict }) // its controller writes as well
+			got := plane.Writes(t, s.user.Name, mark).Of(objects.Name.Resource, child).WithoutConflicts() // its controller writes as well
 			lines := s.running.With(" " + s.ns + "/" + child + ": ")
 			switch {
 			case test.said == "" && len(got)+len(lines) > 0:

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -47,6 +48,12 @@ func (w Writes) Of(resource, name string) Writes {
 	return slices.DeleteFunc(slices.Clone(w), func(each Write) bool {
 		return each.Resource != resource || name != "" && each.Name != name
 	})
+}
+
+// WithoutConflicts returns the writes without those that the server refused as stale. How many there are depends on
+// who else writes at the same time, and how fast.
+func (w Writes) WithoutConflicts() Writes {
+	return slices.DeleteFunc(slices.Clone(w), func(each Write) bool { return each.Code == http.StatusConflict })
 }
 
 // String has one line for each write.
