@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/children/apply"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 	"github.com/handwerk-dev/handwerk/engine/collision"
@@ -128,12 +127,9 @@ func (t *targets) patch(ctx context.Context, a *aim) (*unstructured.Unstructured
 	if err := s.record.enterTarget(ctx, a.Target); err != nil {
 		return nil, err
 	}
-	large := a.Remember(s.family.names.keys, a.fields, live, a.force)
+	a.fields = a.Noted(a.fields, live)
 	if drift.Holds(a.fields, live, a.Manager) || s.pass.Memory.targets.same(a, live) {
 		return live, nil
-	}
-	if len(large) > 0 {
-		s.pass.Asker.Log().Info("values are too large to come back when the fields are given back", logmark.Warning, true, "object", a.People(), "fields", large, "handler", t.handler)
 	}
 	result, err := t.apply(ctx, a, live)
 	switch conflict := conflictOf(a.Place, err); {
@@ -144,6 +140,7 @@ func (t *targets) patch(ctx context.Context, a *aim) (*unstructured.Unstructured
 	case err != nil:
 		return nil, fmt.Errorf("patching %s: %w", a.People(), err)
 	}
+	a.fields = a.Noted(a.fields, result)
 	s.pass.Memory.targets.keep(a, result)
 	return result, nil
 }
@@ -156,16 +153,17 @@ func (t *targets) apply(ctx context.Context, a *aim, live *unstructured.Unstruct
 	if err != nil {
 		return nil, err
 	}
-	writes, err := p.Apply(ctx, a.fields, live, apply.Force{Always: a.force})
+	out, err := p.Apply(ctx, a.fields, live, apply.Force{Always: a.force})
 	if _, refused := drift.RefusedVersion(err); refused {
 		now, failed := s.renewed(ctx, a.gvr, a.key(), err)
 		if failed != nil {
 			return nil, failed
 		}
-		writes, err = p.Apply(ctx, a.fields, now, apply.Force{Always: a.force})
-		writes = append([]*unstructured.Unstructured{now}, writes...)
+		out, err = p.Apply(ctx, a.fields, now, apply.Force{Always: a.force})
+		out.Writes = append([]*unstructured.Unstructured{now}, out.Writes...)
 	}
-	live = s.wroteTarget(t.handler, apply.Patched, "", a.gvr, live, writes)
+	s.reportPatch(a.Target, t.handler, out)
+	live = s.wroteTarget(t.handler, apply.Patched, "", a.gvr, live, out.Writes)
 	conflict := conflictOf(a.Place, err)
 	if conflict == nil {
 		return live, err
@@ -179,15 +177,16 @@ func (t *targets) apply(ctx context.Context, a *aim, live *unstructured.Unstruct
 	if slices.ContainsFunc(conflict.Conflicts, foreign) {
 		return nil, err
 	}
-	writes, err = p.Apply(ctx, a.fields, live, apply.Force{Exact: true}) // so that nothing is taken that others own by now
-	return s.wroteTarget(t.handler, apply.Patched, "", a.gvr, live, writes), err
+	out, err = p.Apply(ctx, a.fields, live, apply.Force{Exact: true}) // so that nothing is taken that others own by now
+	s.reportPatch(a.Target, t.handler, out)
+	return s.wroteTarget(t.handler, apply.Patched, "", a.gvr, live, out.Writes), err
 }
 
 // patching returns how a target is patched and given back.
 func (s *Session) patching(ctx context.Context, t ownership.Target, gvr schema.GroupVersionResource) (apply.Patching, error) {
 	with := s.family.settings
 	kept, err := apply.KeptOf(ctx, with.Catalog, t.Kind.WithVersion(gvr.Version))
-	return apply.Patching{Client: with.Host.Client(gvr, t.Namespace), Target: t, Kept: kept}, err
+	return apply.Patching{Client: with.Host.Client(gvr, t.Namespace), Target: t, Prefix: s.family.names.keys.Prefix, Kept: kept}, err
 }
 
 // awaitsTarget is the error about a target that does not exist.

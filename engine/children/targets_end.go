@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,7 +16,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
-	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/children/apply"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
@@ -28,48 +26,6 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/transport"
 )
-
-// settledTargets remembers targets in which the server writes a value in another way than it is sent. The zero value has none.
-type settledTargets struct {
-	mu sync.Mutex
-	of map[ownership.Target]settledTarget
-	// refused is the logged reason why targets without a handler could not be given back.
-	refused string
-}
-
-// settledTarget has digests of what was applied, and of what the server made of it.
-type settledTarget struct{ sent, made string }
-
-func settledAs(a *aim, live *unstructured.Unstructured) (out settledTarget, ok bool) {
-	var faults [2]error
-	out.sent, faults[0] = plain.Digest(a.fields.Object)
-	out.made, faults[1] = plain.Digest(drift.Applied(live, a.Manager))
-	return out, errors.Join(faults[:]...) == nil
-}
-
-// same reports whether the same was applied before in this process, and is as it was then.
-func (m *settledTargets) same(a *aim, live *unstructured.Unstructured) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	before, found := m.of[a.Target]
-	now, ok := settledAs(a, live)
-	return found && ok && now == before
-}
-
-// keep remembers what the server made of a target, where that is not what was sent.
-func (m *settledTargets) keep(a *aim, result *unstructured.Unstructured) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.of, a.Target)
-	now, ok := settledAs(a, result)
-	if !ok || drift.Holds(a.fields, result, a.Manager) {
-		return
-	}
-	if m.of == nil {
-		m.of = map[ownership.Target]settledTarget{}
-	}
-	m.of[a.Target] = now
-}
 
 // enterTarget enters a target into the owner's record before it is patched, and puts the finalizer on the owner.
 func (r *ownerRecord) enterTarget(ctx context.Context, t ownership.Target) error {
@@ -134,25 +90,59 @@ func (s *Session) release(ctx context.Context, t ownership.Target, why string) e
 	if err != nil {
 		return err
 	}
-	live, err := with.Host.Read(ctx, served.GVR, cache.ObjectName{Namespace: t.Namespace, Name: t.Name})
+	live, gvr, err := s.readApplied(ctx, t, served.GVR)
 	if err != nil {
 		return fmt.Errorf("reading it: %w", err)
 	}
-	p, err := s.patching(ctx, t, served.GVR)
+	p, err := s.patching(ctx, t, gvr)
 	if err != nil {
 		return err
 	}
-	writes, err := p.Yield(ctx, live)
+	out, err := p.Yield(ctx, live)
 	if _, refused := drift.RefusedVersion(err); refused {
-		now, failed := s.renewed(ctx, served.GVR, cache.ObjectName{Namespace: t.Namespace, Name: t.Name}, err)
+		now, failed := s.renewed(ctx, gvr, cache.ObjectName{Namespace: t.Namespace, Name: t.Name}, err)
 		if failed != nil {
 			return failed
 		}
-		writes, err = p.Yield(ctx, now)
-		writes = append([]*unstructured.Unstructured{now}, writes...)
+		out, err = p.Yield(ctx, now)
+		out.Writes = append([]*unstructured.Unstructured{now}, out.Writes...)
 	}
-	s.wroteTarget(t.Handler, apply.Yielded, why, served.GVR, live, writes)
+	s.reportPatch(t, t.Handler, out)
+	s.wroteTarget(t.Handler, apply.Yielded, why, gvr, live, out.Writes)
 	return err
+}
+
+// readApplied reads a target in the version in which its manager has applied it, if that is served: the note of replaced values has
+// the paths of that version.
+func (s *Session) readApplied(ctx context.Context, t ownership.Target, gvr schema.GroupVersionResource) (*unstructured.Unstructured, schema.GroupVersionResource, error) {
+	with, key := s.family.settings, cache.ObjectName{Namespace: t.Namespace, Name: t.Name}
+	live, err := with.Host.Read(ctx, gvr, key)
+	if err != nil || live == nil {
+		return nil, gvr, err
+	}
+	version := drift.AppliedVersion(live, t.Manager)
+	if version == "" || version == live.GetAPIVersion() {
+		return live, gvr, nil
+	}
+	other, err := with.Catalog.KindOf(ctx, schema.FromAPIVersionAndKind(version, t.Kind.Kind))
+	if errors.Is(err, catalog.ErrMissing) {
+		return live, gvr, nil
+	}
+	if err == nil {
+		live, err = with.Host.Read(ctx, other.GVR, key)
+	}
+	return live, other.GVR, err
+}
+
+// reportPatch logs which values of a target do not come back.
+func (s *Session) reportPatch(t ownership.Target, handler string, out apply.PatchResult) {
+	log := s.pass.Asker.Log().WithValues(logmark.Warning, true, "object", t.People(), "handler", handler)
+	if out.Unread != nil {
+		log.Info("the note of replaced values does not count; they do not come back", "error", out.Unread.Error())
+	}
+	if len(out.Large) > 0 {
+		log.Info("values are too large to come back when the fields are given back", "fields", out.Large)
+	}
 }
 
 // wroteTarget notes the writes of a target, which may be the owner itself, and returns the target as it is then. Why may be empty.

@@ -12,12 +12,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/children/apply"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
+	"github.com/handwerk-dev/handwerk/engine/drift"
 )
 
 // patchers returns the field managers with which the operator's handlers have patched an object, for whichever owner. An owner's
@@ -51,26 +53,36 @@ func (f *Findings) keepOwners() {
 // yieldAll gives back the fields that were found on an object, and returns it as it is then.
 func (c *Cleaner) yieldAll(ctx context.Context, client dynamic.ResourceInterface, f Found, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	for _, manager := range f.managers {
-		result, err := c.yieldOne(ctx, client, ownership.Target{Place: ownership.PlaceOf(o), Manager: manager}, o)
+		err := c.yieldOne(ctx, client, ownership.Target{Place: ownership.PlaceOf(o), Manager: manager}, o)
+		if err == nil {
+			o, err = client.Get(ctx, f.Name, metav1.GetOptions{})
+		}
 		if err != nil {
 			return nil, fmt.Errorf("giving back fields of %s: %w", manager, err)
 		}
-		o = result
 	}
 	return o, nil
 }
 
-// yieldOne gives back the fields of one target, and returns the object as it is then.
-func (c *Cleaner) yieldOne(ctx context.Context, client dynamic.ResourceInterface, t ownership.Target, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+// yieldOne gives back the fields of one target, in the version in which they were applied if that is served: the note of replaced
+// values has the paths of that version.
+func (c *Cleaner) yieldOne(ctx context.Context, client dynamic.ResourceInterface, t ownership.Target, live *unstructured.Unstructured) error {
+	if version := drift.AppliedVersion(live, t.Manager); version != "" && version != live.GetAPIVersion() {
+		other, err := c.catalog.KindOf(ctx, schema.FromAPIVersionAndKind(version, t.Kind.Kind))
+		if err == nil {
+			client = c.dynamic.Resource(other.GVR).Namespace(t.Namespace)
+			live, err = client.Get(ctx, t.Name, metav1.GetOptions{})
+		}
+		if err != nil && !errors.Is(err, catalog.ErrMissing) {
+			return err
+		}
+	}
 	kept, err := apply.KeptOf(ctx, c.catalog, live.GroupVersionKind())
 	if err != nil {
-		return nil, err
+		return err
 	}
-	writes, err := apply.Patching{Client: client, Target: t, Kept: kept}.Yield(ctx, live)
-	if len(writes) > 0 {
-		live = writes[len(writes)-1]
-	}
-	return live, err
+	_, err = apply.Patching{Client: client, Target: t, Kept: kept}.Yield(ctx, live)
+	return err
 }
 
 // giveBack gives back the fields of the objects that handlers have patched for an owner, which its record lists. It goes
@@ -123,6 +135,5 @@ func (c *Cleaner) yield(ctx context.Context, t ownership.Target) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.yieldOne(ctx, client, t, live)
-	return err
+	return c.yieldOne(ctx, client, t, live)
 }

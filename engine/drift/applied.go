@@ -17,6 +17,16 @@ func Applies(live *unstructured.Unstructured, manager string) bool {
 	return slices.ContainsFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return appliedBy(e, manager) })
 }
 
+// AppliedVersion returns the apiVersion in which a field manager has applied an object; empty if it has not.
+func AppliedVersion(live *unstructured.Unstructured, manager string) string {
+	for _, e := range live.GetManagedFields() {
+		if appliedBy(e, manager) {
+			return e.APIVersion
+		}
+	}
+	return ""
+}
+
 func appliedBy(e metav1.ManagedFieldsEntry, manager string) bool {
 	return e.Manager == manager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
 }

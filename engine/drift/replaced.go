@@ -4,18 +4,15 @@
 package drift
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Replaced is a value of another field manager that an apply by force has replaced.
+// Replaced is a value that a field had before a field manager took it.
 type Replaced struct {
 	Path fieldpath.Path
 	Was  any
@@ -24,26 +21,93 @@ type Replaced struct {
 // At reports whether the value is that of a field.
 func (r Replaced) At(field dsl.Path) bool { return r.Path.Equals(pathOf(field)) }
 
-// The limits of one replaced value, and of a note of them, in bytes of JSON.
-const (
-	mostReplaced = 1 << 10
-	mostNote     = 8 << 10
-)
+// Taking has the inputs for finding out which values a field manager replaces when it applies desired.
+type Taking struct {
+	Desired, Live *unstructured.Unstructured
+	Manager       string
+	// Fields are those that the manager owns afterwards. A dry run shows them as the schema of the server has them.
+	Fields *fieldpath.Set
+	// Noted returns the values that a manager has replaced. Patches reports whether it patches the object for an owner: the
+	// values that it has set are nobody's original.
+	Noted func(manager string) (values []Replaced, patches bool)
+	// Kept are fields whose values stay anyway when they are given back. They are not noted unless somebody owns them.
+	Kept []dsl.Path
+}
 
-// ReplacedBy returns the values of other field managers that an apply of desired by force replaces. Values without an
-// owner are not among them: which of these are defaults is not known.
-func ReplacedBy(desired, live *unstructured.Unstructured, manager string) (out []Replaced) {
-	_, others := managersOf(live, manager)
-	k := knowing(desired.GroupVersionKind().GroupKind())
-	for path := range others.Leaves().All() {
-		want, wanted := valueAt(desired.Object, path)
-		has, there := valueAt(live.Object, path)
-		same := k.covers("", want, has, false) && k.covers("", has, want, false)
-		if wanted && there && !same {
-			out = append(out, Replaced{path.Copy(), has})
+// Replaced returns the values that were there before the fields came to the manager. Those that somebody else keeps are not among
+// them.
+func (t Taking) Replaced() (out []Replaced) {
+	o := t.originals()
+	for path := range t.Fields.Leaves().All() {
+		if has, there := valueAt(t.Live.Object, path); there && !o.own.Has(path) {
+			if was, found := o.of(path, has); found {
+				out = append(out, Replaced{path.Copy(), was})
+			}
 		}
 	}
 	return out
+}
+
+// originals finds the values that come back, with the fields of the manager and of all others.
+type originals struct {
+	Taking
+	own    *fieldpath.Set
+	others []holder
+}
+
+type holder struct {
+	manager string
+	fields  *fieldpath.Set
+}
+
+func (t Taking) originals() originals {
+	out := originals{Taking: t, own: OwnFields(t.Live, t.Manager)}
+	for _, e := range t.Live.GetManagedFields() {
+		if !appliedBy(e, t.Manager) {
+			out.others = append(out.others, holder{e.Manager, FieldsOf(e)})
+		}
+	}
+	return out
+}
+
+// of returns the value that comes back when the manager gives up a field which has a value now. A value without an owner would go with
+// the field: a default, or what an earlier owner has left.
+func (o originals) of(path fieldpath.Path, has any) (was any, found bool) {
+	want, _ := valueAt(o.Desired.Object, path)
+	k := knowing(o.Desired.GroupVersionKind().GroupKind())
+	same := k.covers("", want, has, false) && k.covers("", has, want, false)
+	held := false
+	for _, other := range o.others {
+		if !hasWithin(other.fields, path) {
+			continue
+		}
+		held = true
+		noted, patches := o.Noted(other.manager)
+		if !patches {
+			return has, !same && !isEmptyMap(want) // which does not stand for what others have in the map
+		}
+		if !found {
+			was, found = valueIn(noted, path)
+		}
+	}
+	if held {
+		return was, found
+	}
+	kept := slices.ContainsFunc(o.Kept, func(field dsl.Path) bool { return path.Equals(pathOf(field)) })
+	return has, !kept && !appliesOther(o.Live, o.Manager)
+}
+
+// appliesOther reports whether a manager has applied an object in another version, whose fields may have other names.
+func appliesOther(live *unstructured.Unstructured, manager string) bool {
+	version := AppliedVersion(live, manager)
+	return version != "" && version != live.GetAPIVersion()
+}
+
+// After returns the values to note once a manager has applied: new ones, and earlier ones whose fields it has owned all the time.
+func After(earlier, news []Replaced, live *unstructured.Unstructured, manager string) []Replaced {
+	own, is := OwnFields(live, manager), Paths(news)
+	stay := slices.DeleteFunc(slices.Clone(earlier), func(r Replaced) bool { return is.Has(r.Path) || !own.Has(r.Path) })
+	return append(stay, news...)
 }
 
 // PutBack returns the replaced values that come back when a field manager applies desired, which lacks their fields.
@@ -52,7 +116,7 @@ func PutBack(desired, live *unstructured.Unstructured, manager string, replaced 
 	own, others := managersOf(live, manager)
 	return slices.DeleteFunc(slices.Clone(replaced), func(r Replaced) bool {
 		_, wanted := valueAt(desired.Object, r.Path)
-		return wanted || !own.Has(r.Path) || others.Has(r.Path)
+		return wanted || !own.Has(r.Path) || others.Has(r.Path) || appliesOther(live, manager)
 	})
 }
 
@@ -74,66 +138,13 @@ func Paths(values []Replaced) *fieldpath.Set {
 	return out
 }
 
-// storedReplaced is the form of a note. Version comes first: its key marks the annotation as an operator's.
-type storedReplaced struct {
-	Version  int           `json:"handwerk"`
-	Replaced []storedValue `json:"replaced"`
-}
-
-type storedValue struct {
-	Path []string `json:"path"`
-	Was  any      `json:"was"`
-}
-
-// EncodeReplaced returns the note of replaced values, and the paths of those that are too large for it.
-func EncodeReplaced(values []Replaced) (note string, large []string) {
-	out, size := storedReplaced{Version: 1}, 0
-	for _, each := range values {
-		stored := storedValue{Was: each.Was}
-		var fault error
-		for _, element := range each.Path {
-			text, err := fieldpath.SerializePathElement(element)
-			if err != nil {
-				fault = err
-			}
-			stored.Path = append(stored.Path, text)
-		}
-		text, err := json.Marshal(stored)
-		if fault != nil || err != nil || len(text) > mostReplaced || size+len(text) > mostNote {
-			large = append(large, each.Path.String())
-			continue
-		}
-		size += len(text)
-		out.Replaced = append(out.Replaced, stored)
+// valueIn returns the value at a path.
+func valueIn(values []Replaced, path fieldpath.Path) (was any, found bool) {
+	at := slices.IndexFunc(values, func(r Replaced) bool { return r.Path.Equals(path) })
+	if at < 0 {
+		return nil, false
 	}
-	if len(out.Replaced) == 0 {
-		return "", large
-	}
-	text, err := json.Marshal(out)
-	if err != nil {
-		return "", large // not reached: each value was encoded
-	}
-	return string(text), large
-}
-
-// DecodeReplaced reads a note of replaced values.
-func DecodeReplaced(note string) (out []Replaced, err error) {
-	var stored storedReplaced
-	if err := utiljson.Unmarshal([]byte(note), &stored); err != nil {
-		return nil, fmt.Errorf("decoding replaced values: %w", err)
-	}
-	for _, each := range stored.Replaced {
-		r := Replaced{Was: each.Was}
-		for _, text := range each.Path {
-			element, err := fieldpath.DeserializePathElement(text)
-			if err != nil {
-				return nil, fmt.Errorf("decoding replaced values: %w", err)
-			}
-			r.Path = append(r.Path, element)
-		}
-		out = append(out, r)
-	}
-	return out, nil
+	return values[at].Was, true
 }
 
 // valueAt returns the value at a path of managedFields.
@@ -148,7 +159,7 @@ func valueAt(tree any, path fieldpath.Path) (value any, found bool) {
 				return nil, false
 			}
 		case []any:
-			i := slices.IndexFunc(at, func(entry any) bool { return each.Key != nil && isItem(each, entry) })
+			i := slices.IndexFunc(at, func(entry any) bool { return isItem(each, entry) })
 			if i < 0 {
 				return nil, false
 			}
@@ -184,6 +195,12 @@ func set(tree any, path fieldpath.Path, value any) any {
 			i, at = len(at), append(at, entry)
 		}
 		at[i] = set(at[i], path[1:], value)
+		return at
+	case each.Value != nil:
+		at, _ := tree.([]any)
+		if !slices.ContainsFunc(at, func(entry any) bool { return isItem(each, entry) }) {
+			at = append(at, value)
+		}
 		return at
 	}
 	return tree

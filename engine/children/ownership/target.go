@@ -16,10 +16,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/drift"
 )
 
 // Target is an object of which a handler of the owner owns some fields, as the owner's record lists it.
@@ -65,82 +63,14 @@ func IsTargetManager(manager, operator string) bool {
 	return strings.HasPrefix(manager, operator+"/patch/")
 }
 
+// isPatcher reports whether a field manager is a target's, of whichever operator.
+func isPatcher(manager string) bool { return strings.Contains(manager, "/patch/") }
+
 // OfOwner reports whether a field manager is one that [TargetManager] makes for an owner. Whoever may write the owner may write its
 // record, too. A target with another manager would make the operator take off what others have set.
 func OfOwner(manager string, owner types.UID) bool {
 	last := manager[strings.LastIndexByte(manager, '/')+1:]
-	return strings.Contains(manager, "/patch/") && owner != "" && (last == string(owner) || last == short(string(owner)))
-}
-
-// noteSuffix ends the key of the annotation with the values that the target's manager has replaced by force. The
-// annotation is on the object itself, so whoever may change it may change the values, too.
-func (t Target) noteSuffix() string { return "/replaced-" + short(t.Manager) }
-
-// NoteKey returns the key of the annotation of replaced values; empty if the object has none that the target's manager owns. An
-// operator that was renamed may have written it under another prefix.
-func (t Target) NoteKey(live *unstructured.Unstructured) string {
-	own := drift.OwnFields(live, t.Manager)
-	for key := range live.GetAnnotations() {
-		if strings.HasSuffix(key, t.noteSuffix()) && own.Has(fieldpath.MakePathOrDie("metadata", "annotations", key)) {
-			return key
-		}
-	}
-	return ""
-}
-
-// Note returns the annotation of replaced values; empty if there is none.
-func (t Target) Note(live *unstructured.Unstructured) string {
-	return Annotation(live, t.NoteKey(live))
-}
-
-// Replaced returns the values that the target's manager has replaced by force. A note that cannot be read has none.
-func (t Target) Replaced(live *unstructured.Unstructured) []drift.Replaced {
-	note := t.Note(live)
-	if note == "" {
-		return nil
-	}
-	out, err := drift.DecodeReplaced(note)
-	if err != nil {
-		return nil
-	}
-	return out
-}
-
-// SetNote writes the annotation of replaced values onto an object that is to be applied.
-func (t Target) SetNote(o *unstructured.Unstructured, key, note string) {
-	notes := o.GetAnnotations()
-	if notes == nil {
-		notes = map[string]string{}
-	}
-	notes[key] = note
-	o.SetAnnotations(notes)
-}
-
-// Remember notes in the fields that are to be patched which values of others they replace by force, and returns the paths of those
-// that are too large for the note. What is noted already stays. The values of a Secret are never noted.
-func (t Target) Remember(keys Keys, fields, live *unstructured.Unstructured, force bool) (large []string) {
-	if isSecret(live) {
-		return nil
-	}
-	key, note, before := t.NoteKey(live), t.Note(live), t.Replaced(live)
-	var news []drift.Replaced
-	if force {
-		news = drift.ReplacedBy(fields, live, t.Manager)
-	}
-	if len(news) > 0 {
-		is := drift.Paths(news)
-		own := drift.OwnFields(live, t.Manager)
-		for _, each := range before {
-			if !is.Has(each.Path) && own.Has(each.Path) {
-				news = append(news, each)
-			}
-		}
-		note, large = drift.EncodeReplaced(news)
-	}
-	if note != "" {
-		t.SetNote(fields, cmp.Or(key, keys.Prefix+t.noteSuffix()), note)
-	}
-	return large
+	return isPatcher(manager) && owner != "" && (last == string(owner) || last == short(string(owner)))
 }
 
 // line is how a target is stored: none of its parts has a space.

@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
+	"github.com/handwerk-dev/handwerk/engine/drift"
+)
+
+// Patching applies fields of one object that is no child, with a field manager of its own.
+type Patching struct {
+	Client dynamic.ResourceInterface
+	Target ownership.Target
+	// Prefix begins the key of the annotation that notes which values the fields replace. It is not needed to give them back.
+	Prefix string
+	// Kept are the fields whose values stay if the patch drops them; see [KeptOf].
+	Kept []dsl.Path
+}
+
+// Force says whether an apply takes fields from other managers.
+type Force struct {
+	// Always: it takes them. Exact: it takes them if the object has not changed since it was looked at.
+	Always, Exact bool
+}
+
+// PatchResult is what came of a patch, or of an attempt that failed.
+type PatchResult struct {
+	// Writes has the object after each write.
+	Writes []*unstructured.Unstructured
+	// Large are the fields whose replaced values are too large for the note.
+	Large []string
+	// Unread is the reason why the note of replaced values cannot be read; nil if it can.
+	Unread error
+}
+
+// Apply applies the fields to the object that was looked at and to no other of its name. Before it come the fields that change hands,
+// see [drift.Handover], and a dry run that shows which values the fields replace. These are noted in an annotation of the object.
+// After it, the manager gives up fields whose replaced values came back.
+func (p Patching) Apply(ctx context.Context, fields, live *unstructured.Unstructured, force Force) (PatchResult, error) {
+	a := patchAttempt{Patching: p, fields: p.Target.WithoutNote(fields), live: live, force: force}
+	for attempt := 0; ; attempt++ {
+		err := a.run(ctx)
+		if err == nil || force.Exact || attempt == releaseRetries || !outdated(err) {
+			return a.out, err
+		}
+		now, failed := p.Client.Get(ctx, p.Target.Name, metav1.GetOptions{})
+		if failed != nil || now.GetUID() != live.GetUID() {
+			return a.out, err
+		}
+		a.live = now
+	}
+}
+
+// outdated reports whether an error says that the object has changed since it was looked at.
+func outdated(err error) bool {
+	return apierrors.IsConflict(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)
+}
+
+// patchAttempt is one apply. Live is the object after the last write, which out has, too.
+type patchAttempt struct {
+	Patching
+	fields, live *unstructured.Unstructured
+	force        Force
+	out          PatchResult
+}
+
+// run applies the fields, to the version that was looked at if values are replaced or come back.
+func (a *patchAttempt) run(ctx context.Context) error {
+	manager := a.Target.Manager
+	earlier, unread := a.Target.Replaced(a.live)
+	back := drift.PutBack(a.fields, a.live, manager, earlier)
+	if err := a.handOver(ctx, back); err != nil {
+		return err
+	}
+	bare := drift.IsBare(a.fields)
+	if bare && !drift.Applies(a.live, manager) {
+		return nil // it had nothing else
+	}
+	sent := drift.With(a.fields, back)
+	news, err := a.replaced(ctx, sent)
+	if err != nil {
+		return err
+	}
+	var large []string
+	if !bare || len(back) > 0 {
+		sent, large = a.Target.Note(a.Prefix, sent, a.live, drift.After(earlier, news, a.live, manager))
+	}
+	options := metav1.ApplyOptions{FieldManager: manager, Force: a.force.Always || a.force.Exact}
+	result, err := a.Client.Apply(ctx, a.Target.Name, a.addressed(sent, a.force.Exact || len(news)+len(back) > 0), options)
+	if err != nil {
+		return err
+	}
+	a.wrote(result)
+	a.out.Unread, a.out.Large = unread, large
+	if len(back) == 0 {
+		return nil
+	}
+	over := drift.Lacking(a.fields, result, manager)
+	if note := a.notePath(); !bare && note != nil {
+		over = over.Difference(fieldpath.NewSet(note))
+	}
+	return a.giveUp(ctx, over)
+}
+
+// handOver writes the fields that change hands. Those whose values come back are not released before.
+func (a *patchAttempt) handOver(ctx context.Context, back []drift.Replaced) error {
+	kept := slices.DeleteFunc(slices.Clone(a.Kept), func(path dsl.Path) bool {
+		return slices.ContainsFunc(back, func(r drift.Replaced) bool { return r.At(path) })
+	})
+	entries, changed := drift.HandoverOf(a.fields, a.live, a.Target.Manager, kept...).Entries(a.live, a.Target.Manager)
+	if !changed {
+		return nil
+	}
+	result, err := Rewrite(ctx, a.Client, a.live, entries, a.Target.Manager, nil)
+	if err == nil {
+		a.wrote(result)
+	}
+	return err
+}
+
+// replaced returns the values that fields replace. A dry run shows the paths of the fields, which depend on the server's schema. It
+// is left out if the object has no such values.
+func (a *patchAttempt) replaced(ctx context.Context, fields *unstructured.Unstructured) ([]drift.Replaced, error) {
+	taking := drift.Taking{Desired: fields, Live: a.live, Manager: a.Target.Manager, Noted: ownership.ReplacedBy(a.live)}
+	if !a.force.Always {
+		taking.Kept = a.Kept
+	}
+	if a.Target.IsSecret() || !taking.MayReplace() {
+		return nil, nil
+	}
+	options := metav1.ApplyOptions{FieldManager: a.Target.Manager, Force: true, DryRun: []string{metav1.DryRunAll}}
+	result, err := a.Client.Apply(ctx, a.Target.Name, a.addressed(fields, true), options)
+	if err != nil {
+		return nil, err
+	}
+	taking.Fields = drift.OwnFields(result, a.Target.Manager)
+	return taking.Replaced(), nil
+}
+
+// addressed returns fields for the object that was looked at, so that the server creates none where it is gone. Exact: for that
+// version of it.
+func (a *patchAttempt) addressed(fields *unstructured.Unstructured, exact bool) *unstructured.Unstructured {
+	out := fields.DeepCopy()
+	out.SetUID(a.live.GetUID())
+	if exact {
+		out.SetResourceVersion(a.live.GetResourceVersion())
+	}
+	return out
+}
+
+// giveUp releases fields, so that their values stay without an owner. A released note is removed.
+func (a *patchAttempt) giveUp(ctx context.Context, fields *fieldpath.Set) error {
+	entries, changed := drift.Handover{Released: fields, Claimed: fieldpath.NewSet()}.Entries(a.live, a.Target.Manager)
+	if !changed {
+		return nil
+	}
+	var notes map[string]any
+	if note := a.notePath(); note != nil && fields.Has(note) {
+		notes = map[string]any{a.Target.NoteKey(a.live): nil}
+	}
+	result, err := Rewrite(ctx, a.Client, a.live, entries, a.Target.Manager, notes)
+	if err == nil {
+		a.wrote(result)
+	}
+	return err
+}
+
+// notePath returns the path of the annotation of replaced values; nil if there is none.
+func (a *patchAttempt) notePath() fieldpath.Path {
+	if key := a.Target.NoteKey(a.live); key != "" {
+		return fieldpath.MakePathOrDie("metadata", "annotations", key)
+	}
+	return nil
+}
+
+func (a *patchAttempt) wrote(result *unstructured.Unstructured) {
+	a.live = result
+	a.out.Writes = append(a.out.Writes, result)
+}

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ownership
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/handwerk-dev/handwerk/engine/drift"
+)
+
+// noteSuffix ends the key of the annotation with the values that a target's manager has replaced. The annotation is on the
+// object itself, so whoever may change it may change the values, too.
+func noteSuffix(manager string) string { return "/replaced-" + short(manager) }
+
+// NoteKey returns the key of the annotation of replaced values; empty if the object has none, or if somebody else has written it. An
+// operator that was renamed may have written it under another prefix.
+func (t Target) NoteKey(live *unstructured.Unstructured) string {
+	if key, own := t.noteKey(live); own {
+		return key
+	}
+	return ""
+}
+
+// noteKey returns the key of the note, and whether it is as the target's manager has written it.
+func (t Target) noteKey(live *unstructured.Unstructured) (key string, own bool) {
+	for key = range live.GetAnnotations() {
+		if strings.HasSuffix(key, noteSuffix(t.Manager)) {
+			return key, drift.OwnFields(live, t.Manager).Has(fieldpath.MakePathOrDie("metadata", "annotations", key))
+		}
+	}
+	return "", false
+}
+
+// Replaced returns the values that the target's manager has replaced. The error says why its note does not count.
+func (t Target) Replaced(live *unstructured.Unstructured) ([]drift.Replaced, error) {
+	switch key, own := t.noteKey(live); {
+	case own:
+		return drift.DecodeReplaced(Annotation(live, key))
+	case key != "":
+		return nil, fmt.Errorf("somebody else has written annotation %s", key)
+	}
+	return nil, nil
+}
+
+// ReplacedBy returns the values that a field manager has replaced, as far as they can be read, and whether it is the manager of a
+// target of any owner, handler and operator. It is an argument of [drift.Taking].
+func ReplacedBy(live *unstructured.Unstructured) func(manager string) (values []drift.Replaced, patches bool) {
+	return func(manager string) ([]drift.Replaced, bool) {
+		values, _ := Target{Manager: manager}.Replaced(live) // an error is said where that target is given back
+		return values, isPatcher(manager)
+	}
+}
+
+// IsSecret reports whether the target is a Secret. Its values are never noted.
+func (t Target) IsSecret() bool { return t.Kind == schema.GroupKind{Kind: "Secret"} }
+
+// Noted returns fields that are to be applied with the note that the object has.
+func (t Target) Noted(fields, live *unstructured.Unstructured) *unstructured.Unstructured {
+	key := t.NoteKey(live)
+	return t.withNote(fields, key, Annotation(live, key))
+}
+
+// WithoutNote returns fields without the note that they have.
+func (t Target) WithoutNote(fields *unstructured.Unstructured) *unstructured.Unstructured {
+	return t.withNote(fields, "", "")
+}
+
+// Note returns fields that are to be applied with a note of replaced values, and the paths of those that are too large for it. Prefix
+// begins the key if the object has no note yet.
+func (t Target) Note(prefix string, fields, live *unstructured.Unstructured, values []drift.Replaced) (noted *unstructured.Unstructured, large []string) {
+	note, large := drift.EncodeReplaced(values)
+	return t.withNote(fields, cmp.Or(t.NoteKey(live), prefix+noteSuffix(t.Manager)), note), large
+}
+
+// withNote returns fields with one note, or with none if it is empty.
+func (t Target) withNote(fields *unstructured.Unstructured, key, note string) *unstructured.Unstructured {
+	out := fields.DeepCopy()
+	notes := out.GetAnnotations()
+	before := len(notes)
+	maps.DeleteFunc(notes, func(key, _ string) bool { return strings.HasSuffix(key, noteSuffix(t.Manager)) })
+	if note != "" {
+		if notes == nil {
+			notes = map[string]string{}
+		}
+		notes[key] = note
+	}
+	switch {
+	case len(notes) > 0:
+		out.SetAnnotations(notes)
+	case before > 0:
+		out.SetAnnotations(nil)
+	}
+	return out
+}

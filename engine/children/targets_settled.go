@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package children
+
+import (
+	"errors"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl/plain"
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
+	"github.com/handwerk-dev/handwerk/engine/drift"
+)
+
+// settledTargets remembers targets in which the server writes a value in another way than it is sent. The zero value has none.
+type settledTargets struct {
+	mu sync.Mutex
+	of map[ownership.Target]settledTarget
+	// refused is the logged reason why targets without a handler could not be given back.
+	refused string
+}
+
+// settledTarget has digests of what was applied, and of what the server made of it.
+type settledTarget struct{ sent, made string }
+
+func settledAs(a *aim, live *unstructured.Unstructured) (out settledTarget, ok bool) {
+	var faults [2]error
+	out.sent, faults[0] = plain.Digest(a.fields.Object)
+	out.made, faults[1] = plain.Digest(drift.Applied(live, a.Manager))
+	return out, errors.Join(faults[:]...) == nil
+}
+
+// same reports whether the same was applied before in this process, and is as it was then.
+func (m *settledTargets) same(a *aim, live *unstructured.Unstructured) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before, found := m.of[a.Target]
+	now, ok := settledAs(a, live)
+	return found && ok && now == before
+}
+
+// keep remembers what the server made of a target, where that is not what was sent.
+func (m *settledTargets) keep(a *aim, result *unstructured.Unstructured) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.of, a.Target)
+	now, ok := settledAs(a, result)
+	if !ok || drift.Holds(a.fields, result, a.Manager) {
+		return
+	}
+	if m.of == nil {
+		m.of = map[ownership.Target]settledTarget{}
+	}
+	m.of[a.Target] = now
+}
