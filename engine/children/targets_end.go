@@ -134,7 +134,7 @@ func (s *Session) readApplied(ctx context.Context, t ownership.Target, gvr schem
 	return live, other.GVR, err
 }
 
-// reportPatch logs which values of a target do not come back.
+// reportPatch logs which values of a target do not come back, and which fields stay.
 func (s *Session) reportPatch(t ownership.Target, handler string, out apply.PatchResult) {
 	log := s.pass.Asker.Log().WithValues(logmark.Warning, true, "object", t.People(), "handler", handler)
 	if out.Unread != nil {
@@ -142,6 +142,9 @@ func (s *Session) reportPatch(t ownership.Target, handler string, out apply.Patc
 	}
 	if len(out.Large) > 0 {
 		log.Info("values are too large to come back when the fields are given back", "fields", out.Large)
+	}
+	if len(out.Left) > 0 {
+		log.Info("fields stay as they are, because the API server does not let them go", "fields", out.Left)
 	}
 }
 

@@ -4,6 +4,10 @@
 package drift
 
 import (
+	"regexp"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
@@ -17,4 +21,44 @@ func Lacking(desired, live *unstructured.Unstructured, manager string) *fieldpat
 		}
 	}
 	return out
+}
+
+// Refused returns those fields of a manager that the API server did not let go when the manager applied desired without them. If
+// desired has no fields at all, nothing else can be wrong: then each cause counts, and an error that names none of the fields means
+// all of them. Otherwise only missing fields count.
+func Refused(desired, live *unstructured.Unstructured, manager string, causes []metav1.StatusCause) *fieldpath.Set {
+	lacking, out := Lacking(desired, live, manager), fieldpath.NewSet()
+	for _, cause := range causes {
+		if !IsBare(desired) && cause.Type != metav1.CauseTypeFieldValueRequired {
+			continue
+		}
+		for path := range lacking.All() {
+			if related(namesOf(path), indexes.ReplaceAllString(cause.Field, "")) {
+				out.Insert(path.Copy())
+			}
+		}
+	}
+	if out.Empty() && IsBare(desired) {
+		return lacking
+	}
+	return out
+}
+
+// indexes are the parts of a field's name that stand for an entry of a list or a map.
+var indexes = regexp.MustCompile(`\[[^\]]*\]`)
+
+// namesOf returns a path in the form of an error, without entries of lists.
+func namesOf(path fieldpath.Path) string {
+	var names []string
+	for _, each := range path {
+		if each.FieldName != nil {
+			names = append(names, *each.FieldName)
+		}
+	}
+	return strings.Join(names, ".")
+}
+
+// related reports whether one field is the other one, or in it.
+func related(a, b string) bool {
+	return a != "" && b != "" && (strings.HasPrefix(a+".", b+".") || strings.HasPrefix(b+".", a+"."))
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -165,5 +166,42 @@ func TestNoteAfterAnApply(t *testing.T) {
 	got := With(child(t, "{data: {new: 3}}"), read)
 	if diff := cmp.Diff(map[string]any{"kept": "1", "again": "2", "new": "2"}, got.Object["data"]); diff != "" {
 		t.Errorf("data (-want +got):\n%s", diff)
+	}
+}
+
+// TestRefusedFields holds which fields stay because the API server does not let them go.
+func TestRefusedFields(t *testing.T) {
+	const own = `{"f:data":{"f:v":{}},"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{".":{},"f:image":{},"f:name":{}}},"f:paused":{}}}`
+	const web = `.spec.containers[name="web"]`
+	required := func(field string) metav1.StatusCause {
+		return metav1.StatusCause{Type: metav1.CauseTypeFieldValueRequired, Field: field}
+	}
+	wrong := metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "spec"}
+	tests := map[string]struct {
+		desired string
+		causes  []metav1.StatusCause
+		want    []string
+	}{
+		"a field of an entry, with the entry": {"{}", []metav1.StatusCause{required("spec.containers[0].image")}, []string{web, web + ".image"}},
+		"a list":                              {"{}", []metav1.StatusCause{required("spec.containers")}, []string{web, web + ".image", web + ".name"}},
+		"a rule about all that is in a map":   {"{}", []metav1.StatusCause{wrong}, []string{web, web + ".image", web + ".name", ".spec.paused"}},
+		"none is named":                       {"{}", []metav1.StatusCause{{Message: "no"}}, []string{".data.v", web, web + ".image", web + ".name", ".spec.paused"}},
+		"a field that the template lacks":     {"{data: {v: b}}", []metav1.StatusCause{required("spec.containers[0].image")}, []string{web, web + ".image"}},
+		"a field that the template has":       {"{data: {v: b}}", []metav1.StatusCause{required("data.v")}, nil},
+		"something else is wrong":             {"{data: {v: b}}", []metav1.StatusCause{wrong}, nil},
+		"another field with the same begin":   {"{data: {v: b}}", []metav1.StatusCause{required("spec.pause")}, nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			live := child(t, "{}", [2]string{"op", own})
+			asApplied(live, "op")
+			var got []string
+			for path := range Refused(child(t, tt.desired), live, "op", tt.causes).All() {
+				got = append(got, path.String())
+			}
+			if diff := cmp.Diff(tt.want, got, cmpopts.SortSlices(strings.Compare)); diff != "" {
+				t.Errorf("fields (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

@@ -5,6 +5,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,8 +39,9 @@ type Force struct {
 type PatchResult struct {
 	// Writes has the object after each write.
 	Writes []*unstructured.Unstructured
-	// Large are the fields whose replaced values are too large for the note.
-	Large []string
+	// Large are the fields whose replaced values are too large for the note. Left are fields that the manager has given up and
+	// whose values stay, because the API server does not let them go.
+	Large, Left []string
 	// Unread is the reason why the note of replaced values cannot be read; nil if it can.
 	Unread error
 }
@@ -90,7 +92,7 @@ func (a *patchAttempt) run(ctx context.Context) error {
 	sent := drift.With(a.fields, back)
 	news, err := a.replaced(ctx, sent)
 	if err != nil {
-		return err
+		return a.refused(ctx, err)
 	}
 	var large []string
 	if !bare || len(back) > 0 {
@@ -99,7 +101,7 @@ func (a *patchAttempt) run(ctx context.Context) error {
 	options := metav1.ApplyOptions{FieldManager: manager, Force: a.force.Always || a.force.Exact}
 	result, err := a.Client.Apply(ctx, a.Target.Name, a.addressed(sent, a.force.Exact || len(news)+len(back) > 0), options)
 	if err != nil {
-		return err
+		return a.refused(ctx, err)
 	}
 	a.wrote(result)
 	a.out.Unread, a.out.Large = unread, large
@@ -157,6 +159,31 @@ func (a *patchAttempt) addressed(fields *unstructured.Unstructured, exact bool) 
 		out.SetResourceVersion(a.live.GetResourceVersion())
 	}
 	return out
+}
+
+// refused gives up the fields that the server does not let go, with their values, and goes on without them: their original values are
+// not known, or are not valid any more, and the owner would wait for ever. Otherwise it returns the error.
+func (a *patchAttempt) refused(ctx context.Context, refusal error) error {
+	var answer apierrors.APIStatus
+	if !apierrors.IsInvalid(refusal) || !errors.As(refusal, &answer) || answer.Status().Details == nil {
+		return refusal
+	}
+	now, err := a.Client.Get(ctx, a.Target.Name, metav1.GetOptions{})
+	if err != nil || now.GetUID() != a.live.GetUID() {
+		return refusal
+	}
+	left := drift.Refused(a.fields, now, a.Target.Manager, answer.Status().Details.Causes)
+	if left.Empty() {
+		return refusal
+	}
+	a.live = now
+	if err := a.giveUp(ctx, left); err != nil {
+		return err
+	}
+	for path := range left.Leaves().All() {
+		a.out.Left = append(a.out.Left, path.String())
+	}
+	return a.run(ctx)
 }
 
 // giveUp releases fields, so that their values stay without an owner. A released note is removed.

@@ -17,8 +17,9 @@ import (
 )
 
 // Yield gives back the fields that a handler owns of an object which is no child: it applies none with the target's field manager, so
-// the server removes those that no other manager owns. Replicas stay as they are, and values that were replaced come back. There are
-// no writes if there was nothing to give back. Live is the object as the server has it; nil when it is gone.
+// the server removes those that no other manager owns. Replicas stay as they are, values that were replaced come back, and a field
+// that the server does not let go stays. There are no writes if there was nothing to give back. Live is the object as the server has
+// it; nil when it is gone.
 func (p Patching) Yield(ctx context.Context, live *unstructured.Unstructured) (PatchResult, error) {
 	if live == nil || !drift.Applies(live, p.Target.Manager) {
 		return PatchResult{}, nil
