@@ -8,14 +8,24 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// breaking returns the changes of a CRD after which an object that was valid may be invalid or lose a field, each with its place in
-// the schema. It compares the versions that both have.
-func breaking(live, desired *apiextensions.CustomResourceDefinition) (out []string) {
+// change is how the schema of one version breaks what objects have.
+type change struct {
+	// version is the name of the version, and schema what its objects are to fit.
+	version string
+	schema  *apiextensions.JSONSchemaProps
+	// found are the changes, each with its place in the schema.
+	found []string
+}
+
+// breaking returns the changes of a CRD after which an object that was valid may be invalid or lose a field. It compares the versions
+// that both have.
+func breaking(live, desired *apiextensions.CustomResourceDefinition) (out []change) {
 	for _, version := range desired.Spec.Versions {
 		at := slices.IndexFunc(live.Spec.Versions, func(v apiextensions.CustomResourceDefinitionVersion) bool { return v.Name == version.Name })
 		if at < 0 || live.Spec.Versions[at].Schema == nil || version.Schema == nil {
@@ -23,7 +33,9 @@ func breaking(live, desired *apiextensions.CustomResourceDefinition) (out []stri
 		}
 		c := &comparison{version: version.Name}
 		c.schema("", live.Spec.Versions[at].Schema.OpenAPIV3Schema, version.Schema.OpenAPIV3Schema)
-		out = append(out, c.found...)
+		if len(c.found) > 0 {
+			out = append(out, change{version.Name, version.Schema.OpenAPIV3Schema, c.found})
+		}
 	}
 	return out
 }
@@ -127,17 +139,29 @@ func (c *comparison) values(path string, was, is *apiextensions.JSONSchemaProps)
 	if is.Format != "" && is.Format != was.Format {
 		c.add(path, "it must have the format %q now", is.Format)
 	}
-	for _, rule := range is.XValidations {
-		if !slices.ContainsFunc(was.XValidations, func(v apiextensions.ValidationRule) bool { return v.Rule == rule.Rule }) {
-			c.add(path, "the rule %q is new", rule.Rule)
-		}
-	}
+	c.rules(path, was, is)
 	combined := func(s *apiextensions.JSONSchemaProps) any {
 		return []any{s.AllOf, s.AnyOf, s.OneOf, s.Not}
 	}
 	if len(is.AllOf)+len(is.AnyOf)+len(is.OneOf) > 0 || is.Not != nil {
 		if !reflect.DeepEqual(combined(was), combined(is)) {
 			c.add(path, "allOf, anyOf, oneOf or not changes")
+		}
+	}
+}
+
+// oldSelf matches a rule over the value that an update replaces.
+var oldSelf = regexp.MustCompile(`\boldSelf\b`)
+
+// rules compares the validation rules.
+func (c *comparison) rules(path string, was, is *apiextensions.JSONSchemaProps) {
+	for _, rule := range is.XValidations {
+		switch {
+		case slices.ContainsFunc(was.XValidations, func(v apiextensions.ValidationRule) bool { return v.Rule == rule.Rule }):
+		case oldSelf.MatchString(rule.Rule) && (rule.OptionalOldSelf == nil || !*rule.OptionalOldSelf):
+			c.add(path, "the rule %q is new, and objects were not tried by it: it holds for updates alone", rule.Rule)
+		default:
+			c.add(path, "the rule %q is new", rule.Rule)
 		}
 	}
 }

@@ -31,6 +31,8 @@ func TestBreakingChangesOfASchemaAreFound(t *testing.T) {
 		"another pattern":           {`{a: {type: string, pattern: a}}`, `{a: {type: string, pattern: b}}`, []string{`v1 spec.a: it must match the pattern "b" now`}},
 		"a pattern less":            {`{a: {type: string, pattern: a}}`, `{a: {type: string}}`, nil},
 		"another rule":              {`{a: {type: string}}`, `{a: {type: string, x-kubernetes-validations: [{rule: self != ''}]}}`, []string{`v1 spec.a: the rule "self != ''" is new`}},
+		"a rule for updates":        {`{a: {type: string}}`, `{a: {type: string, x-kubernetes-validations: [{rule: self == oldSelf}]}}`, []string{`v1 spec.a: the rule "self == oldSelf" is new, and objects were not tried by it: it holds for updates alone`}},
+		"a rule for both":           {`{a: {type: string}}`, `{a: {type: string, x-kubernetes-validations: [{rule: "self == oldSelf.orValue(self)", optionalOldSelf: true}]}}`, []string{`v1 spec.a: the rule "self == oldSelf.orValue(self)" is new`}},
 		"null":                      {`{a: {type: string, nullable: true}}`, `{a: {type: string}}`, []string{"v1 spec.a: null is not allowed any more"}},
 		"in a list":                 {`{a: {type: array, items: {type: integer}}}`, `{a: {type: array, items: {type: string}}}`, []string{"v1 spec.a[]: its type changes from integer to string"}},
 		"in a map":                  {`{a: {type: object, additionalProperties: {type: integer}}}`, `{a: {type: object, additionalProperties: {type: string}}}`, []string{"v1 spec.a.*: its type changes from integer to string"}},
@@ -49,7 +51,11 @@ func TestBreakingChangesOfASchemaAreFound(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := breaking(live, desired); !slices.Equal(got, tt.want) {
+			var got []string
+			for _, version := range breaking(live, desired) {
+				got = append(got, version.found...)
+			}
+			if !slices.Equal(got, tt.want) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})

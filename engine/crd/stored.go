@@ -5,19 +5,25 @@ package crd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	internal "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	limits "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/pager"
 )
@@ -28,7 +34,12 @@ type BreakingError struct {
 	Changes []string
 	// Stored says how many objects there are, and how many of them do not fit.
 	Stored string
+	// Err says why the objects could not be tried; nil if they were.
+	Err error
 }
+
+// Cure says what may be done about a [BreakingError].
+const Cure = "change the objects and the schema, add a version, or use --allow-breaking-schema"
 
 // mostChanges is how many changes the text has.
 const mostChanges = 10
@@ -40,8 +51,15 @@ func (e *BreakingError) Error() string {
 	if n := len(e.Changes) - len(changes); n > 0 {
 		more = fmt.Sprintf("; and %d more", n)
 	}
-	return fmt.Sprintf("the schema breaks what the cluster has: %s%s (%s)", strings.Join(changes, "; "), more, e.Stored)
+	stored := e.Stored
+	if e.Err != nil {
+		stored = "its objects were not tried: " + e.Err.Error()
+	}
+	return fmt.Sprintf("the schema breaks what the cluster has: %s%s (%s)", strings.Join(changes, "; "), more, stored)
 }
+
+// Unwrap returns why the objects could not be tried.
+func (e *BreakingError) Unwrap() error { return e.Err }
 
 // judge returns a [*BreakingError] if a CRD would break objects. A CRD without objects may change in any way.
 func (i *installer) judge(ctx context.Context, there, wanted *unstructured.Unstructured) error {
@@ -53,34 +71,42 @@ func (i *installer) judge(ctx context.Context, there, wanted *unstructured.Unstr
 	if err != nil {
 		return err
 	}
-	changes := breaking(live, desired)
-	if len(changes) == 0 {
+	out, objects, said := &BreakingError{}, 0, []string{}
+	changed := breaking(live, desired)
+	for _, version := range changed {
+		out.Changes = append(out.Changes, version.found...)
+	}
+	for _, version := range changed {
+		found, err := i.stored(ctx, live, version)
+		if err != nil {
+			out.Err = err
+			return out
+		}
+		objects += found.all
+		text := found.String()
+		if len(changed) > 1 {
+			text = version.version + ": " + text
+		}
+		said = append(said, text)
+	}
+	if objects == 0 {
 		return nil
 	}
-	version, props := served(live, desired)
-	if props == nil {
-		return nil
-	}
-	found, err := i.stored(ctx, schema.GroupVersionResource{Group: live.Spec.Group, Version: version, Resource: live.Spec.Names.Plural}, props)
-	if err != nil {
-		return &BreakingError{changes, "its objects cannot be listed: " + err.Error()}
-	}
-	if found.all == 0 {
-		return nil
-	}
-	return &BreakingError{changes, found.String()}
+	out.Stored = strings.Join(said, "; ")
+	return out
 }
 
-// served returns the first version that is served now and later, and the schema that it gets.
-func served(live, desired *apiextensions.CustomResourceDefinition) (string, *apiextensions.JSONSchemaProps) {
-	for _, was := range live.Spec.Versions {
-		for _, is := range desired.Spec.Versions {
-			if was.Name == is.Name && was.Served && is.Schema != nil && is.Schema.OpenAPIV3Schema != nil {
-				return was.Name, is.Schema.OpenAPIV3Schema
-			}
+// readAs returns the version in which objects are read to be tried by the schema of one: that one, or another if it is not served.
+func readAs(live *apiextensions.CustomResourceDefinition, version string) (string, error) {
+	if apihelpers.HasServedCRDVersion(live, version) {
+		return version, nil
+	}
+	for _, other := range live.Spec.Versions {
+		if other.Served {
+			return other.Name, nil
 		}
 	}
-	return "", nil
+	return "", errors.New("no version is served")
 }
 
 // stock counts stored objects, and those that a new schema would reject or prune, with the first of these.
@@ -92,29 +118,34 @@ type stock struct {
 func (s stock) String() string {
 	switch s.unfit {
 	case 0:
-		return fmt.Sprintf("none of %d stored objects is affected", s.all)
+		return fmt.Sprintf("%d of %d stored objects fit", s.all, s.all)
 	case 1:
 		return fmt.Sprintf("1 of %d stored objects does not fit, %s: %s", s.all, s.first, s.why)
 	}
 	return fmt.Sprintf("%d of %d stored objects do not fit, such as %s: %s", s.unfit, s.all, s.first, s.why)
 }
 
-// stored holds the objects of a resource against a schema.
-func (i *installer) stored(ctx context.Context, gvr schema.GroupVersionResource, props *apiextensions.JSONSchemaProps) (out stock, err error) {
-	fits, err := fitting(props)
+// stored tries the objects of a CRD by the schema that one version gets.
+func (i *installer) stored(ctx context.Context, live *apiextensions.CustomResourceDefinition, is change) (out stock, err error) {
+	fits, err := fitting(is.schema)
 	if err != nil {
 		return out, err
 	}
+	version, err := readAs(live, is.version)
+	if err != nil {
+		return out, err
+	}
+	client := i.dynamic.Resource(schema.GroupVersionResource{Group: live.Spec.Group, Version: version, Resource: live.Spec.Names.Plural})
 	list := pager.New(pager.SimplePageFunc(func(options metav1.ListOptions) (runtime.Object, error) {
-		return i.dynamic.Resource(gvr).List(ctx, options)
+		return client.List(ctx, options)
 	}))
 	err = list.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
-		object, is := o.(*unstructured.Unstructured)
-		if !is {
+		object, isObject := o.(*unstructured.Unstructured)
+		if !isObject {
 			return nil
 		}
 		out.all++
-		why := fits(object.Object)
+		why := fits(ctx, object.Object)
 		if why == "" {
 			return nil
 		}
@@ -126,8 +157,9 @@ func (i *installer) stored(ctx context.Context, gvr schema.GroupVersionResource,
 	return out, err
 }
 
-// fitting returns a function that says why an object would be invalid, or which fields it would lose. It changes the object.
-func fitting(props *apiextensions.JSONSchemaProps) (func(map[string]any) string, error) {
+// fitting returns a function that says why an object would be invalid, or which fields it would lose. It changes the object. It does
+// what the API server does with an object that is created, but for rules over oldSelf.
+func fitting(props *apiextensions.JSONSchemaProps) (func(context.Context, map[string]any) string, error) {
 	inner := &internal.JSONSchemaProps{}
 	if err := apiextensions.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(props, inner, nil); err != nil {
 		return nil, fmt.Errorf("reading schema: %w", err)
@@ -140,7 +172,8 @@ func fitting(props *apiextensions.JSONSchemaProps) (func(map[string]any) string,
 	if err != nil {
 		return nil, fmt.Errorf("reading schema: %w", err)
 	}
-	return func(object map[string]any) string {
+	rules := cel.NewValidator(shape, true, limits.PerCallLimit)
+	return func(ctx context.Context, object map[string]any) string {
 		lost := pruning.PruneWithOptions(object, shape, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 		if len(lost) > 0 {
 			return lost[0] + " would be lost"
@@ -148,8 +181,23 @@ func fitting(props *apiextensions.JSONSchemaProps) (func(map[string]any) string,
 		defaulting.PruneNonNullableNullsWithoutDefaults(object, shape)
 		defaulting.Default(object, shape)
 		if faults := validation.ValidateCustomResource(nil, object, validator); len(faults) > 0 {
-			return faults[0].Field + " would be invalid"
+			return placeOf(faults[0]) + " would be invalid"
+		}
+		if faults := listtype.ValidateListSetsAndMaps(nil, shape, object); len(faults) > 0 {
+			return placeOf(faults[0]) + " would be invalid"
+		}
+		if faults, _ := rules.Validate(ctx, nil, shape, object, nil, limits.RuntimeCELCostBudget); len(faults) > 0 {
+			return placeOf(faults[0]) + " would be invalid: " + faults[0].Detail
 		}
 		return ""
 	}, nil
+}
+
+// placeOf returns the path of a fault; the path of the whole object is nil.
+func placeOf(fault *field.Error) string {
+	var whole *field.Path
+	if fault.Field == whole.String() {
+		return "object"
+	}
+	return fault.Field
 }

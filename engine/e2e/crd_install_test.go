@@ -254,7 +254,7 @@ func TestASchemaThatBreaksStoredObjectsIsRefused(t *testing.T) {
 	try(described(t, group, "v1alpha1", `image: string, replicas: integer, mode: 'string | enum="fast"'`), `spec.mode: the value "slow" is not allowed any more`, "1 of 2")
 	try(described(t, group, "v1alpha1", `image: string, replicas: integer, mode: 'string | enum="fast,slow"', host: string | required=true`),
 		"spec.host: the field is required now, and has no default", "2 of 2 stored objects do not fit")
-	try(described(t, group, "v1alpha1", `image: string | maxLength=9, replicas: integer, mode: 'string | enum="fast,slow"'`), "maxLength is 9 now", "none of 2 stored objects is affected")
+	try(described(t, group, "v1alpha1", `image: string | maxLength=9, replicas: integer, mode: 'string | enum="fast,slow"'`), "maxLength is 9 now", "2 of 2 stored objects fit")
 	mustWrite(t, "what is asked for", install(t, user, described(t, group, "v1alpha1", `image: string`)), 1)
 }
 
