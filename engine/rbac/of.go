@@ -124,6 +124,8 @@ type about struct {
 	names       []string
 	// namespace limits it to one namespace; empty means the operator's scope.
 	namespace string
+	// everywhere: it is needed in all namespaces, whatever the operator's scope is.
+	everywhere bool
 	// written is the kind of object that needs the right to be written; see [dsl.Need]. Mostly empty.
 	written Kind
 }
@@ -145,7 +147,7 @@ func (c *collector) put(a about, why Reason, optional bool, verbs ...string) {
 	}
 	spaces := c.spaces
 	switch {
-	case !served.Namespaced || len(spaces) == 0 && a.namespace == "":
+	case !served.Namespaced || a.everywhere || len(spaces) == 0 && a.namespace == "":
 		spaces = []string{""}
 	case a.namespace != "":
 		spaces = []string{a.namespace}
@@ -184,9 +186,9 @@ func (c *collector) sorted() []Rule {
 	for i, r := range out {
 		places[r.right()] = i
 	}
-	covered := func(r Rule) (by []int) {
+	covered := func(r Rule) (by []int) { // not by an optional right, which may be left out
 		for _, wider := range r.right().wider() {
-			if j, found := places[wider]; found {
+			if j, found := places[wider]; found && (r.Optional || !out[j].Optional) {
 				by = append(by, j)
 			}
 		}

@@ -316,6 +316,16 @@ func (c *collector) cluster(install bool) {
 	c.offer(crds, because("sees a missing CRD come, and a schema change; without it, the first is found by asking every few seconds"), "get", "list", "watch")
 	if install {
 		c.add(crds, because("installs the CRDs of the configuration"), "get", "create", "patch")
+		c.stored()
+	}
+}
+
+// stored adds the rights to try stored objects by a changed schema.
+func (c *collector) stored() {
+	for _, r := range c.op.Resources() {
+		if r.CRD != nil {
+			c.offer(about{Name: r.Name, everywhere: true}, because("tries stored objects by a schema that breaks; without it, --install-crds refuses such a schema also where they fit or there are none"), "list")
+		}
 	}
 }
 

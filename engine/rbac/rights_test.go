@@ -273,6 +273,15 @@ func TestAnOperatorNeedsWhatItAndItsHandlersDo(t *testing.T) {
 			set:  rbac.Settings{InstallCRDs: true},
 			want: []string{"get,create,patch customresourcedefinitions of apiextensions.k8s.io", "list,watch foos of example.com"},
 		},
+		"objects are tried by a schema in all namespaces": {
+			op: func() *dsl.Operator {
+				op := foos(func(r *dsl.Resource) { r.CRD = map[string]any{}; r.OnReconcile("one", nothing) })
+				op.Scope.Namespaces = []string{"a"}
+				return op
+			}(),
+			set:  rbac.Settings{InstallCRDs: true},
+			want: []string{"get,create,patch customresourcedefinitions of apiextensions.k8s.io", "list foos of example.com?", "list,watch foos of example.com in a"},
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
