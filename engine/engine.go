@@ -23,6 +23,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/breaker"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/children"
+	"github.com/handwerk-dev/handwerk/engine/children/apply"
 	"github.com/handwerk-dev/handwerk/engine/events"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/history"
@@ -142,7 +143,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	e.access = e.newAccess()
 	e.faults.access = e.access
 	e.server = &server{clients: e.clients, watches: e.watches, access: e.access, own: ownPlacesOf(op, s.Namespace)}
-	e.others = pass.ClientSettings{Manager: op.Name, Renamer: e.renamer, Catalog: e.catalog, Clients: e.server, Feeds: e.feeds}
+	e.others = pass.ClientSettings{Manager: op.Name, Renamer: e.renamer, Renewer: apply.NewRenewer(op, e.catalog), Catalog: e.catalog, Clients: e.server, Feeds: e.feeds}
 	e.register = prune.NewRegister(prune.RegisterSettings{
 		Name: op.Register(), Earlier: e.names.registers(), Namespace: s.Namespace, Client: e.server.keeper(prune.RegisterResource, s.Namespace), Manager: op.Name, Managers: e.names.earlier(), Logged: e.faults, Log: e.log,
 	})

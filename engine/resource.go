@@ -73,7 +73,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		Gets: rules.Deletes,
 	})
 	r.family = children.New(children.Settings{
-		Operator: e.op, Resource: spec, Handlers: rules.Handlers, Log: r.log, Metrics: e.metrics, Events: e.events, Catalog: e.catalog,
+		Operator: e.op, Resource: spec, Handlers: rules.Handlers, Log: r.log, Metrics: e.metrics, Events: e.events, Catalog: e.catalog, Renewer: e.others.Renewer,
 		Box: r.box, Register: e.register, Ending: &e.ending, Own: r.own, Feeds: e.feeds, Host: r,
 	})
 	r.indexes = e.indexes.Readers(r.box)

@@ -22,7 +22,6 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/children/apply"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 	"github.com/handwerk-dev/handwerk/engine/collision"
-	"github.com/handwerk-dev/handwerk/engine/drift"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/notfound"
 	"github.com/handwerk-dev/handwerk/engine/ops"
@@ -137,12 +136,14 @@ func (c *children) send(ctx context.Context, w *wanted, live *unstructured.Unstr
 	if live != nil {
 		defer s.pass.Walk.Writing(live.GetUID(), c.attempt.Handler)()
 	}
-	result, deed, err = w.applier.Apply(ctx, s.family.settings.Host.Client(w.gvr, w.key.Namespace), w.object, live)
-	if _, refused := drift.RefusedVersion(err); refused {
-		if live, err = s.renewed(ctx, w.gvr, w.key, err); err == nil {
-			w.Wrote(live)
-			result, deed, err = w.applier.Apply(ctx, s.family.settings.Host.Client(w.gvr, w.key.Namespace), w.object, live)
-		}
+	client := s.family.settings.Host.Client(w.gvr, w.key.Namespace)
+	result, deed, err = w.applier.Apply(ctx, client, w.object, live)
+	if now, failed := s.family.settings.Renewer.After(ctx, client, w.key.Name, err); now != nil {
+		live = now
+		w.Wrote(live)
+		result, deed, err = w.applier.Apply(ctx, client, w.object, live)
+	} else {
+		err = failed
 	}
 	if live == nil {
 		s.family.settings.Ending.Learn(w.key.Namespace, err)

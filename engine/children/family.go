@@ -17,6 +17,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/children/apply"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 	"github.com/handwerk-dev/handwerk/engine/events"
 	"github.com/handwerk-dev/handwerk/engine/feed"
@@ -47,6 +48,7 @@ type Settings struct {
 	Metrics  *ops.Metrics
 	Events   *events.Recorder
 	Catalog  *catalog.Catalog
+	Renewer  *apply.Renewer
 	Box      Box
 	Register *prune.Register
 	// Ending knows the namespaces that are being deleted.

@@ -6,7 +6,6 @@ package children
 import (
 	"context"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,19 +23,11 @@ import (
 type names struct {
 	keys    ownership.Keys
 	earlier []ownership.Keys
-	// managers are the operator's field managers under all its names.
-	managers []string
-}
-
-// isManager reports whether a field manager is the operator, or one of its patches or marks.
-func (n names) isManager(manager string) bool {
-	return slices.ContainsFunc(n.managers, func(name string) bool { return manager == name || strings.HasPrefix(manager, name+"/") })
 }
 
 func namesOf(op *dsl.Operator) names {
-	n := names{keys: ownership.KeysOf(op), managers: []string{op.Name}}
+	n := names{keys: ownership.KeysOf(op)}
 	for _, earlier := range op.Earlier() {
-		n.managers = append(n.managers, earlier.Name)
 		n.earlier = append(n.earlier, ownership.KeysOf(earlier))
 	}
 	return n

@@ -154,13 +154,11 @@ func (t *targets) apply(ctx context.Context, a *aim, live *unstructured.Unstruct
 		return nil, err
 	}
 	out, err := p.Apply(ctx, a.fields, live, apply.Force{Always: a.force})
-	if _, refused := drift.RefusedVersion(err); refused {
-		now, failed := s.renewed(ctx, a.gvr, a.key(), err)
-		if failed != nil {
-			return nil, failed
-		}
+	if now, failed := s.family.settings.Renewer.After(ctx, p.Client, a.Name, err); now != nil {
 		out, err = p.Apply(ctx, a.fields, now, apply.Force{Always: a.force})
 		out.Writes = append([]*unstructured.Unstructured{now}, out.Writes...)
+	} else {
+		err = failed
 	}
 	s.reportPatch(a.Target, t.handler, out)
 	live = s.wroteTarget(t.handler, apply.Patched, "", a.gvr, live, out.Writes)

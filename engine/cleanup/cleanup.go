@@ -26,6 +26,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/children/apply"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/prune"
 	"github.com/handwerk-dev/handwerk/engine/transport"
@@ -71,6 +72,7 @@ type Cleaner struct {
 	op       *dsl.Operator
 	catalog  *catalog.Catalog
 	dynamic  dynamic.Interface
+	renewer  *apply.Renewer
 	metadata metadata.Interface
 	// made are the Leases that Hold has made, as [Found.String] names them. Look leaves them out.
 	made []string
@@ -94,7 +96,7 @@ func New(ctx context.Context, op *dsl.Operator, set Settings) (*Cleaner, error) 
 	if err != nil {
 		return nil, fmt.Errorf("connecting: %w", err)
 	}
-	return &Cleaner{set: set, op: op, names: append([]*dsl.Operator{op}, op.Earlier()...), catalog: served, dynamic: objects, metadata: marks}, nil
+	return &Cleaner{set: set, op: op, names: append([]*dsl.Operator{op}, op.Earlier()...), catalog: served, renewer: apply.NewRenewer(op, served), dynamic: objects, metadata: marks}, nil
 }
 
 // Found is an object with marks of the operator, or an object of its own.

@@ -81,7 +81,12 @@ func (c *Cleaner) yieldOne(ctx context.Context, client dynamic.ResourceInterface
 	if err != nil {
 		return err
 	}
-	_, err = apply.Patching{Client: client, Target: t, Kept: kept}.Yield(ctx, live)
+	p := apply.Patching{Client: client, Target: t, Kept: kept}
+	_, err = p.Yield(ctx, live)
+	now, err := c.renewer.After(ctx, client, t.Name, err)
+	if now != nil {
+		_, err = p.Yield(ctx, now)
+	}
 	return err
 }
 

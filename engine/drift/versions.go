@@ -4,16 +4,18 @@
 package drift
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// refusedVersion is part of the API server's error if managedFields of the object have an entry in a version that the
-// CRD has dropped.
-const refusedVersion = "request to convert CR to an invalid group/version: "
+// RefusedVersionText is part of the API server's error if managedFields of the object have an entry in a version that the
+// CRD has dropped. The apiVersion follows.
+const RefusedVersionText = "request to convert CR to an invalid group/version: "
 
 // RefusedVersion returns the apiVersion for which the API server refuses each apply to an object, because an entry of its
 // managedFields has it and the CRD has dropped it.
@@ -21,7 +23,11 @@ func RefusedVersion(err error) (apiVersion string, refused bool) {
 	if err == nil {
 		return "", false
 	}
-	_, text, found := strings.Cut(err.Error(), refusedVersion)
+	said := err.Error()
+	if answer := apierrors.APIStatus(nil); errors.As(err, &answer) {
+		said = answer.Status().Message // the error may withhold it
+	}
+	_, text, found := strings.Cut(said, RefusedVersionText)
 	if words := strings.Fields(text); found && len(words) > 0 {
 		return strings.TrimRight(words[0], ",:;"), true
 	}

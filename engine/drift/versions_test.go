@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/handwerk-dev/handwerk/dsl"
 )
 
 // TestRefusedVersion holds which errors say that an entry of managedFields has a version that the CRD has dropped.
@@ -18,8 +21,11 @@ func TestRefusedVersion(t *testing.T) {
 	}{
 		"the server's words, within others": {errors.New("applying Foo a/b: request to convert CR to an invalid group/version: x.io/v1alpha1"), "x.io/v1alpha1"},
 		"words after them":                  {errors.New("request to convert CR to an invalid group/version: x.io/v1: more"), "x.io/v1"},
-		"another error":                     {errors.New("conflict"), ""},
-		"no error":                          {nil, ""},
+		"words that are withheld": {
+			dsl.Withhold(apierrors.NewInternalError(errors.New("request to convert CR to an invalid group/version: x.io/v1alpha1")), ""), "x.io/v1alpha1",
+		},
+		"another error": {errors.New("conflict"), ""},
+		"no error":      {nil, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

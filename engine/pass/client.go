@@ -32,6 +32,7 @@ type ClientSettings struct {
 	Manager string
 	// Renamer moves what earlier names of the operator have applied.
 	Renamer *patch.Renamer
+	Renewer *apply.Renewer
 	Catalog *catalog.Catalog
 	// Clients reaches resources on the server, and Feeds have the caches of those that the operator watches.
 	Clients Clients
@@ -127,6 +128,11 @@ func (c *client) Apply(ctx context.Context, desired any) (*unstructured.Unstruct
 			return to.Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: c.Manager, Force: true})
 		}
 		result, err := apply()
+		if now, failed := c.Renewer.After(ctx, to, u.GetName(), err); now != nil {
+			result, err = apply()
+		} else {
+			err = failed
+		}
 		if err != nil || !c.Renamer.Joins(result) {
 			return result, err
 		}
