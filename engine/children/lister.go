@@ -11,8 +11,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 	"github.com/handwerk-dev/handwerk/engine/feed"
@@ -80,6 +82,25 @@ func (l *lister) empty() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.applied) == 0
+}
+
+// others returns the UIDs of the children that the pass has not applied, or has deleted, each with 1.
+func (l *lister) others(all []dsl.ChildObject) map[types.UID]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.applied) == 0 {
+		return nil
+	}
+	out := map[types.UID]int{}
+	for _, one := range all {
+		out[one.Object.GetUID()] = 1
+	}
+	for _, o := range l.applied {
+		if o.GetDeletionTimestamp() == nil {
+			delete(out, o.GetUID())
+		}
+	}
+	return out
 }
 
 // some reports whether a function holds for some child that the pass has applied.

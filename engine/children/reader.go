@@ -99,7 +99,7 @@ func (c *Reader) List(resource string) ([]*unstructured.Unstructured, error) {
 }
 
 // All returns the children that were applied with names. It fails rather than leave some out, for
-// what it does not return is taken to be gone.
+// what it does not return is taken to be gone. Of those with one name, those come first that this pass has applied.
 func (c *Reader) All() ([]dsl.ChildObject, error) { return c.all(nil) }
 
 // all is All without cached objects that a function selects.
@@ -120,8 +120,11 @@ func (c *Reader) all(skips func(*cached.Object) bool) ([]dsl.ChildObject, error)
 			out = append(out, dsl.ChildObject{ChildSpec: spec, Object: o})
 		}
 	}
+	// A child that has got another name is there twice until the one with the old name is deleted.
+	earlier := s.lister.others(out)
 	slices.SortFunc(out, func(a, b dsl.ChildObject) int {
 		return cmp.Or(cmp.Compare(a.Handler, b.Handler), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Key, b.Key),
+			cmp.Compare(earlier[a.Object.GetUID()], earlier[b.Object.GetUID()]),
 			cmp.Compare(a.Object.GetNamespace(), b.Object.GetNamespace()), cmp.Compare(a.Object.GetName(), b.Object.GetName()),
 			cmp.Compare(a.Object.GetKind(), b.Object.GetKind()))
 	})
