@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package upgrades_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+)
+
+// withEntries is a Foo with entries in managedFields, each as "manager operation version".
+func withEntries(name string, entries ...string) string {
+	var out []string
+	for i, text := range entries {
+		parts := strings.Fields(text)
+		out = append(out, fmt.Sprintf(`{manager: %s, operation: %s, apiVersion: example.com/%s, fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:of%d": {}}}}`, parts[0], parts[1], parts[2], i))
+	}
+	return fmt.Sprintf(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: %s, namespace: default, uid: u-%[1]s, generation: 1,
+		managedFields: [%s]}, spec: {of0: x, of1: y}}`, name, strings.Join(out, ", "))
+}
+
+// TestAClientRenewsEntriesOfADroppedVersion holds that what a handler applies with its client is applied although an own entry was in
+// the way, and that the error about an entry of others says what to do.
+func TestAClientRenewsEntriesOfADroppedVersion(t *testing.T) {
+	tests := map[string]struct {
+		entries []string
+		failed  string
+	}{
+		"an own entry":                   {entries: []string{"op Apply v1alpha1"}},
+		"an own entry and one of others": {entries: []string{"op Apply v1alpha1", "flux Apply v1alpha1"}, failed: `remove that of "flux" (Apply, version example.com/v1alpha1): kubectl patch bars.example.com other -n default`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+				c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"}, enginetest.Resource{Name: "bars.v1.example.com", Kind: "Bar"})
+				s := scene.NewStage(t, c)
+				c.Load(strings.Replace(withEntries("other", tt.entries...), "kind: Foo", "kind: Bar", 1))
+				failed, internal := "", false
+				s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {
+					foo.OnCreate("h", func(ctx context.Context, r *dsl.Request) error {
+						_, err := r.Client.Apply(ctx, map[string]any{
+							"apiVersion": "example.com/v1", "kind": "Bar", "metadata": map[string]any{"name": "other", "namespace": "default"},
+							"spec": map[string]any{"of0": "new"},
+						})
+						if err != nil {
+							failed, internal = err.Error(), apierrors.IsInternalError(err)
+							return dsl.Permanent(err)
+						}
+						return nil
+					})
+				})
+				s.Launch()
+				c.Create(scene.Web)
+				s.Settle()
+				value, _, _ := unstructured.NestedString(c.Get("bars.v1.example.com", "default", "other").Object, "spec", "of0")
+				if (value == "new") != (tt.failed == "") || !strings.Contains(failed, tt.failed) || (tt.failed == "") == internal {
+					t.Errorf("the value is %q, and the handler failed with %q, want %q", value, failed, tt.failed)
+				}
+			})
+		})
+	}
+}
