@@ -94,7 +94,10 @@ func (p *program) cleanup(ctx context.Context, f *cleanupFlags, out io.Writer) e
 		return err
 	}
 	config.UserAgent = userAgent(op.Name)
-	c, err := p.cleaner(ctx, op, cleanup.Settings{Config: config, Namespace: f.namespace, Deployment: objectName(op.Name), DeleteChildren: f.children == deleteChildren})
+	c, err := p.cleaner(ctx, op, cleanup.Settings{
+		Config: config, Namespace: f.namespace, Deployment: objectName(op.Name), DeleteChildren: f.children == deleteChildren,
+		Say: func(text string) { fmt.Fprintln(out, text) },
+	})
 	if err != nil {
 		return fmt.Errorf("cleaning up after operator %s: %w", op.Name, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -82,10 +83,16 @@ func (c *Cleaner) yieldOne(ctx context.Context, client dynamic.ResourceInterface
 		return err
 	}
 	p := apply.Patching{Client: client, Target: t, Kept: kept}
-	_, err = p.Yield(ctx, live)
+	out, err := p.Yield(ctx, live)
 	now, err := c.renewer.After(ctx, client, t.Name, err)
 	if now != nil {
-		_, err = p.Yield(ctx, now)
+		out, err = p.Yield(ctx, now)
+	}
+	if len(out.Left) > 0 && c.set.Say != nil {
+		c.set.Say(fmt.Sprintf("%s keeps %s: the API server does not let them go", t.People(), strings.Join(out.Left, ", ")))
+	}
+	if out.Unread != nil && c.set.Say != nil {
+		c.set.Say(fmt.Sprintf("%s does not get back what a handler replaced: %v", t.People(), out.Unread))
 	}
 	return err
 }
