@@ -73,7 +73,7 @@ func (c *cutter) cut(json []byte, b *buffer) *Object {
 			out = appendKey(out, key)
 			from := len(out)
 			*o = Object{namespace: nothing} // the last of several counts
-			out, b.marked = c.metadata(o, out, value)
+			out, b.marked = c.metadata(o, out, value, kind.apiVersion)
 			o.metadata.from, o.metadata.to = uint32(from), uint32(len(out))
 			continue
 		}
@@ -94,14 +94,14 @@ func (o *Object) stored(b *buffer) bool {
 }
 
 // metadata appends metadata with the held managedFields entries, and decodes the fields for the object. Marked: it is
-// that of the bookmark at the end of a streamed list.
-func (c *cutter) metadata(o *Object, out, metadata []byte) (_ []byte, marked bool) {
+// that of the bookmark at the end of a streamed list. Version is the object's apiVersion.
+func (c *cutter) metadata(o *Object, out, metadata []byte, version string) (_ []byte, marked bool) {
 	more := rare{}
 	out = append(out, '{')
 	for key, value := range scan.Members(metadata) {
 		switch string(key) {
 		case "managedFields":
-			out = appendEntries(out, value, c.managers(metadata))
+			out = appendEntries(out, value, c.managers(metadata, version))
 			continue
 		case "annotations":
 			marked = bytes.Contains(value, []byte(metav1.InitialEventsAnnotationKey))
@@ -143,20 +143,28 @@ func (r *rare) pick(key, value []byte, owner string) {
 }
 
 // managers returns the field managers whose entries are held for an object.
-func (c *cutter) managers(metadata []byte) managers {
+func (c *cutter) managers(metadata []byte, version string) managers {
 	out := managers{markers: c.form.Markers, own: c.form.Own}
+	group, _, _ := strings.Cut(version, "/")
+	if strings.Contains(group, ".") && group != "meta.k8s.io" { // the server itself drops entries of built-in kinds
+		out.version = version
+	}
 	if c.form.Made != "" {
 		mark := scan.Text(scan.Member(scan.Member(metadata, "annotations"), c.form.Made))
+		if mark != "" {
+			out.version = "" // a child's are renewed when it is applied
+		}
 		out.hands, out.all = strings.HasPrefix(mark, bookkeeping.AppliedMark), strings.HasPrefix(mark, bookkeeping.StrictMark)
 	}
 	return out
 }
 
 // managers are the field managers with one of these prefixes, and people's if hands is set. With all set, they are all
-// that set fields of the object itself, but for the operator and the control plane.
+// that set fields of the object itself, but for the operator and the control plane. With a version, they are also the operator's for
+// another version, which the CRD may have dropped.
 type managers struct {
-	markers, own string
-	hands, all   bool
+	markers, own, version string
+	hands, all            bool
 }
 
 // hold reports whether an entry of managedFields is held.
@@ -165,10 +173,26 @@ func (m managers) hold(entry []byte) bool {
 	switch {
 	case m.marks(manager), m.hands && bookkeeping.HandOf(manager) != bookkeeping.NoHand:
 		return true
+	case m.version != "" && m.own != "" && (manager == m.own || strings.HasPrefix(manager, m.own+"/")):
+		return scan.Text(scan.Member(entry, "apiVersion")) != m.version
 	case !m.all || manager == m.own || bookkeeping.ControlPlane(manager):
 		return false
 	}
 	return scan.Text(scan.Member(entry, "subresource")) == ""
+}
+
+// differ reports whether an entry may be of another version. Most objects have none, so it looks for text alone.
+func (m managers) differ(managedFields []byte) bool {
+	const key = `"apiVersion":"`
+	for at := 0; m.version != "" && at >= 0; {
+		if at = bytes.Index(managedFields, []byte(key)); at >= 0 {
+			managedFields = managedFields[at+len(key):]
+			if rest, same := bytes.CutPrefix(managedFields, []byte(m.version)); !same || rest[0] != '"' {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (m managers) marks(manager string) bool {
@@ -182,7 +206,7 @@ func (m managers) marks(manager string) bool {
 
 // appendEntries appends the held managedFields entries, if there are any.
 func appendEntries(out, managedFields []byte, held managers) []byte {
-	if held.markers == "" && !held.hands {
+	if held.markers == "" && !held.hands && !held.differ(managedFields) {
 		return out
 	}
 	before := len(out)

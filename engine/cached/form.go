@@ -27,13 +27,14 @@ type Form struct {
 	// Empty means all.
 	Notes string
 	// Markers are prefixes of field managers, separated by commas. The managedFields entries of these managers are
-	// held. Others are dropped, except those of Made. Empty drops all.
+	// held. Others are dropped, except those of Made and Own. Empty drops all.
 	Markers string
 	// Made, when set, is the annotation of objects that the operator has made. For these, the entries of people are
 	// held, too, to find their changes; and those of everyone but the control plane, where its value says that the
 	// object's drift is strict.
 	Made string
-	// Own is the operator's field manager, whose entries Made does not hold.
+	// Own is the operator's field manager, whose entries Made does not hold. Those for another version than the object's are held
+	// of custom resources that are no children: the CRD may have dropped it.
 	Own string
 	// Owner is the key of the label that names an owner other than the controller; see [Object.Owned]. Optional.
 	Owner string

@@ -4,6 +4,7 @@
 package cached
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -54,6 +55,55 @@ func TestWhoseEntriesAreHeld(t *testing.T) {
 				in = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Annotations: tt.notes, ManagedFields: entries}}
 			}
 			out, err := transform(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, e := range out.(*Object).GetManagedFields() {
+				got = append(got, e.Manager)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("entries (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestOwnEntriesOfOtherVersionsAreHeld holds that the operator's entries for another version than the object's are held of custom
+// resources that it has not made.
+func TestOwnEntriesOfOtherVersionsAreHeld(t *testing.T) {
+	const made = "op.handwerk.dev/applied"
+	tests := map[string]struct {
+		apiVersion, made string
+		entries          []string
+		want             []string
+	}{
+		"none of the object's version":    {"x.io/v2", "", []string{"op x.io/v2", "op/observed/u x.io/v2"}, nil},
+		"one of another version":          {"x.io/v2", "", []string{"op x.io/v1", "op x.io/v2"}, []string{"op"}},
+		"one whose version begins so":     {"x.io/v2", "", []string{"op x.io/v2alpha1"}, []string{"op"}},
+		"one of a mark":                   {"x.io/v2", "", []string{"op/patch/h/u x.io/v1"}, []string{"op/patch/h/u"}},
+		"none of another manager":         {"x.io/v2", "", []string{"other x.io/v1", "opera x.io/v1"}, nil},
+		"none of a child":                 {"x.io/v2", "handwerk:x", []string{"op x.io/v1"}, nil},
+		"none of a built-in kind":         {"apps/v1", "", []string{"op apps/v1beta1"}, nil},
+		"none where only metadata is had": {"meta.k8s.io/v1", "", []string{"op x.io/v1"}, nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": tt.apiVersion, "kind": "Foo"}}
+			if tt.made != "" {
+				u.SetAnnotations(map[string]string{made: tt.made})
+			}
+			var entries []metav1.ManagedFieldsEntry
+			for _, text := range tt.entries {
+				manager, version, _ := strings.Cut(text, " ")
+				entries = append(entries, metav1.ManagedFieldsEntry{Manager: manager, APIVersion: version, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)})
+			}
+			u.SetManagedFields(entries)
+			transform, err := NewTransform(Form{Made: made, Own: "op"}, schema.FromAPIVersionAndKind(tt.apiVersion, "").GroupVersion(), logr.Discard())
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := transform(u)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -38,6 +38,8 @@ type Memory struct {
 	Owes bool
 	// Foreign: the condition Ready is another field manager's.
 	Foreign bool
+	// Renewed: the operator's entries in managedFields of a dropped version were to be renewed.
+	Renewed bool
 	// Ready is a digest of the condition Ready that the object has from this operator, as far as this process knows.
 	Ready uint64
 	// Ledger is what the object's handlers have handled.

@@ -185,6 +185,7 @@ func (s *Site) openLiving(ctx context.Context, in Input, m *Memory) (*pass, erro
 	if err != nil || object == nil {
 		return nil, err
 	}
+	object = s.renewed(ctx, in.Key, object, m)
 	in.Object, in.Deletion = object, book.Deletion(object, false)
 	if in.Number, err = s.observed(ctx, in.Key, object, m); err != nil {
 		return nil, err
@@ -257,25 +258,6 @@ func (p *pass) ownFinalizer(f string) bool {
 // Log returns the log for what happens to the object.
 func (p *pass) Log() logr.Logger { return p.logOf(p.Input, attempt.About{}) }
 
-// renamed moves what the operator has left on an object under its earlier names, before the pass opens the book. So the rest
-// of the pass knows one name. Only an object that is being deleted keeps the earlier finalizer, for the server takes no new one.
-// It returns the object as it is then, nil when it is gone.
-func (s *Site) renamed(ctx context.Context, key cache.ObjectName, o *unstructured.Unstructured, m *Memory) (*unstructured.Unstructured, error) {
-	if !s.Writer.Renamer.Finds(o) {
-		return o, nil
-	}
-	moved, err := s.Writer.move(ctx, key, o, func(now *unstructured.Unstructured) {
-		s.Observer.Metrics.Wrote(s.Rules.Resource, false, true)
-		m.Writes.Add(inbox.Write{Cache: s.Own, Key: key, UID: now.GetUID(), Version: now.GetResourceVersion(), Own: true})
-		s.Host.Announce(key, s.Own.Resource().GVR, now)
-	})
-	if err != nil || moved == nil {
-		return nil, err
-	}
-	s.logMoved(key, o)
-	return s.Writer.Shown(moved), nil
-}
-
 // observed returns what status.observedGeneration says. Where this version keeps elsewhere what was handled, the field is asked
 // once, and read from the server where the cache lacks it.
 func (s *Site) observed(ctx context.Context, key cache.ObjectName, object *unstructured.Unstructured, m *Memory) (n book.Number, err error) {
@@ -291,11 +273,6 @@ func (s *Site) observed(ctx context.Context, key cache.ObjectName, object *unstr
 	n.Value, _, _ = unstructured.NestedInt64(object.Object, "status", "observedGeneration")
 	n.Own = n.Value > 0 && book.HasMarker(object, s.Writer.Markers)
 	return n, nil
-}
-
-// logMoved says that marks of earlier names were moved.
-func (s *Site) logMoved(key cache.ObjectName, o *unstructured.Unstructured) {
-	s.logOf(Input{Key: key, Object: o}, attempt.About{}).Info("moved what the operator had left on the object under an earlier name", "was", s.Rules.Operator.Was)
 }
 
 // woken begins the pass on the engine's trail, woken by what has come up.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -26,6 +27,56 @@ func withEntries(name string, entries ...string) string {
 	}
 	return fmt.Sprintf(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: %s, namespace: default, uid: u-%[1]s, generation: 1,
 		managedFields: [%s]}, spec: {of0: x, of1: y}}`, name, strings.Join(out, ", "))
+}
+
+// TestAnOwnersEntriesOfADroppedVersionAreRenewed holds that the operator renews its own entries on the objects that it handles with the
+// next pass: they make the API server refuse the applies of everybody. It does so once, and not where others' are in the way, too.
+func TestAnOwnersEntriesOfADroppedVersionAreRenewed(t *testing.T) {
+	tests := map[string]struct {
+		entries []string
+		want    []string
+		// refused: an apply of somebody is refused in the end.
+		refused bool
+	}{
+		"of an update, a status and a mark": {
+			entries: []string{"op Update v1alpha1", "op/observed/u-web Update v1beta1"}, want: []string{"op v1", "op/observed/u-web v1"},
+		},
+		"beside one of the object's version": {entries: []string{"op Update v1alpha1", "op Update v1"}, want: []string{"op v1"}},
+		"where others have one, too": {
+			entries: []string{"op Update v1alpha1", "flux Apply v1alpha1"}, want: []string{"op v1alpha1", "flux v1alpha1"}, refused: true,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+				c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+				s := scene.NewStage(t, c)
+				before := c.Load(withEntries("web", tt.entries...)).GetResourceVersion()
+				s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) { foo.OnReconcile("h", s.Note("h")) })
+				s.Launch()
+				s.Called("h resume")
+				o := c.Get(scene.Foos, "default", "web")
+				var got []string
+				for _, e := range o.GetManagedFields() {
+					_, version, _ := strings.Cut(e.APIVersion, "/")
+					got = append(got, e.Manager+" "+version)
+				}
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("entries (-want +got):\n%s", diff)
+				}
+				if wrote := o.GetResourceVersion() != before; wrote == tt.refused {
+					t.Errorf("it was written to: %t", wrote)
+				}
+				s.Forget()
+				s.Process.Restart()
+				s.Settle()
+				s.Wrote()
+				if !tt.refused {
+					c.Apply("flux", `{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {of9: z}}`)
+				}
+			})
+		})
+	}
 }
 
 // TestAClientRenewsEntriesOfADroppedVersion holds that what a handler applies with its client is applied although an own entry was in
