@@ -6,41 +6,93 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/dsl/source"
+	"github.com/handwerk-dev/handwerk/engine/crd"
 )
+
+// checked is what a check has brought to light beside faults.
+type checked struct {
+	// warnings may be faults: with --strict they are.
+	warnings source.Faults
+	// notes are accepted by a flag, or nothing in a configuration can change them.
+	notes source.Faults
+}
 
 // held checks an operator against a cluster, or without one against the built-in kinds. Faults are returned as the
 // error.
-func (p *program) held(ctx context.Context, f *validateFlags, op *dsl.Operator) (warnings source.Faults, err error) {
+func (p *program) held(ctx context.Context, f *validateFlags, op *dsl.Operator) (checked, error) {
 	if f.cluster {
 		return p.checkCluster(ctx, f, op)
 	}
 	faults, odd, err := config.Check(op)
 	if err != nil {
-		return nil, err
+		return checked{}, err
 	}
-	return odd, asError(faults)
+	return checked{warnings: odd}, asError(faults)
 }
 
+// outdatedCRD is added to what does not fit the cluster's CRD, and fits that of the configuration.
+const outdatedCRD = "; that is by the cluster's CRD, and the configuration's fits: use --install-crds, or apply what operator crd prints"
+
 // checkCluster checks an operator against a cluster. Faults are returned as the error.
-func (p *program) checkCluster(ctx context.Context, f *validateFlags, op *dsl.Operator) (warnings source.Faults, err error) {
+func (p *program) checkCluster(ctx context.Context, f *validateFlags, op *dsl.Operator) (out checked, err error) {
 	rest, _, err := p.access(ctx, &f.kube)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	rest.UserAgent = userAgent(op.Name)
-	found, err := p.check(ctx, op, rest)
+	found, err := p.check(ctx, op, config.Own(op), rest)
 	if err != nil {
-		return nil, fmt.Errorf("checking against the cluster: %w", err)
+		return out, fmt.Errorf("checking against the cluster: %w", err)
 	}
-	warnings = config.Placed(found.Doubts)
+	faults := config.Placed(found.Faults)
+	out.warnings, out.notes = config.Placed(found.Doubts), config.Placed(found.Notes)
+	for _, outdated := range config.Placed(found.Outdated) {
+		outdated.Message += outdatedCRD
+		out.warnings = append(out.warnings, outdated)
+	}
 	for _, unseen := range found.Warnings {
-		warnings = append(warnings, source.Fault{Message: unseen})
+		out.warnings = append(out.warnings, source.Fault{Message: unseen})
 	}
-	return warnings, asError(config.Placed(found.Faults).Sorted())
+	for _, r := range op.Resources() {
+		trial, err := p.try(ctx, op, rest, r)
+		if err != nil {
+			return out, fmt.Errorf("checking against the cluster: trying CRD of %s: %w", r.Name, err)
+		}
+		faults = append(faults, out.tried(f, r, trial)...)
+	}
+	return out, asError(faults.Sorted())
+}
+
+// tried adds what a cluster says of a resource's CRD, and returns the faults.
+func (c *checked) tried(f *validateFlags, r *dsl.Resource, trial crd.Trial) source.Faults {
+	for _, untried := range trial.Untried {
+		c.warnings = append(c.warnings, source.Fault{Message: untried.Error()})
+	}
+	faults := trial.Refused
+	switch {
+	case trial.Breaks == nil:
+	case f.allowBreaking:
+		c.notes = append(c.notes, ofCRD(r, []error{trial.Breaks})...)
+	default:
+		faults = append(faults, fmt.Errorf("%w: %s", trial.Breaks, crd.Cure))
+	}
+	return ofCRD(r, faults)
+}
+
+// ofCRD adds to faults of a resource's CRD its place.
+func ofCRD(r *dsl.Resource, faults []error) source.Faults {
+	if r.CRDFault != nil {
+		faults = slices.Clone(faults)
+		for i, fault := range faults {
+			faults[i] = r.CRDFault(fault)
+		}
+	}
+	return config.Placed(faults)
 }
 
 // asError returns faults as an error. Without faults it returns nil.

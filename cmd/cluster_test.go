@@ -29,14 +29,15 @@ func TestValidateAgainstACluster(t *testing.T) {
 		"cluster-faults": {findings: preflight.Findings{
 			Faults: []error{second, first, second, errors.New("placeless")}, Warnings: []string{"one", "two"},
 		}},
-		"cluster-away": {err: errors.New("asking the API server: connection refused")},
+		"cluster-outdated": {findings: preflight.Findings{Outdated: []error{first}, Notes: []error{second}}},
+		"cluster-away":     {err: errors.New("asking the API server: connection refused")},
 	}
 	for name, test := range found {
 		for suffix, args := range map[string]string{"": "", "-json": " -o json"} {
 			t.Run(name+suffix, func(t *testing.T) {
 				b := newBench(t)
 				host := ""
-				b.check = func(_ context.Context, _ *dsl.Operator, c *rest.Config) (preflight.Findings, error) {
+				b.check = func(_ context.Context, _ *dsl.Operator, _ dsl.Knowledge, c *rest.Config) (preflight.Findings, error) {
 					host = c.Host
 					return test.findings, test.err
 				}
@@ -49,9 +50,42 @@ func TestValidateAgainstACluster(t *testing.T) {
 	}
 }
 
+// TestWhatTheClusterSaysOfACRDIsAFaultOrAWarning holds that a flag accepts a schema that breaks, also when warnings are faults.
+func TestWhatTheClusterSaysOfACRDIsAFaultOrAWarning(t *testing.T) {
+	breaks := &crd.BreakingError{Changes: []string{"v1 spec.a: the field is dropped"}, Stored: "1 of 1 stored objects does not fit"}
+	for name, tt := range map[string]struct {
+		args  string
+		trial crd.Trial
+		err   error
+		code  int
+		want  string
+	}{
+		"refused":                  {"", crd.Trial{Refused: []error{errors.New("no")}}, nil, exitFailed, "configuration: no\n"},
+		"not tried":                {"", crd.Trial{Untried: []error{errors.New("no rights")}}, nil, exitOK, "warning: no rights\n"},
+		"not tried, strictly":      {"--strict", crd.Trial{Untried: []error{errors.New("no rights")}}, nil, exitFailed, "no rights\n"},
+		"that it breaks":           {"", crd.Trial{Breaks: breaks}, nil, exitFailed, "(1 of 1 stored objects does not fit): " + crd.Cure + "\n"},
+		"that it breaks, accepted": {"--allow-breaking-schema --strict", crd.Trial{Breaks: breaks}, nil, exitOK, "warning: configuration: the schema breaks what the cluster has: v1 spec.a: the field is dropped (1 of 1 stored objects does not fit)\n"},
+		"nothing":                  {"", crd.Trial{}, errors.New("away"), exitFailed, "checking against the cluster: trying CRD of foos.v1.example.com: away"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.check = func(context.Context, *dsl.Operator, dsl.Knowledge, *rest.Config) (preflight.Findings, error) {
+				return preflight.Findings{}, nil
+			}
+			b.try = func(context.Context, *dsl.Operator, *rest.Config, *dsl.Resource) (crd.Trial, error) {
+				return tt.trial, tt.err
+			}
+			code := b.execute(t.Context(), strings.Fields("validate --config foo.yaml --cluster "+tt.args))
+			if code != tt.code || !strings.Contains(b.err.String(), tt.want) {
+				t.Errorf("exit code %d, want %d and %q: %s", code, tt.code, tt.want, b.err.String())
+			}
+		})
+	}
+}
+
 func TestAFaultyConfigurationIsNotHeldAgainstTheCluster(t *testing.T) {
 	b := newBench(t)
-	b.check = func(context.Context, *dsl.Operator, *rest.Config) (preflight.Findings, error) {
+	b.check = func(context.Context, *dsl.Operator, dsl.Knowledge, *rest.Config) (preflight.Findings, error) {
 		t.Error("the cluster was asked")
 		return preflight.Findings{}, nil
 	}

@@ -85,9 +85,12 @@ func (f *runFlags) addInstall(set *pflag.FlagSet) {
 have changed: true, false, or takeover, which takes over what others have set in them, as
 an operator does that had another name before. Write --install-crds=takeover`)
 	set.Lookup("install-crds").NoOptDefVal = installOwn
-	set.BoolVar(&f.allowBreaking, "allow-breaking-schema", false,
+	set.BoolVar(&f.allowBreaking, allowBreaking, false,
 		"let --install-crds change a schema so that stored objects may be invalid or lose fields")
 }
+
+// allowBreaking is the flag that accepts a schema by which stored objects may be invalid.
+const allowBreaking = "allow-breaking-schema"
 
 // The default addresses of /metrics. Without protection, it is only served to this machine.
 const (

@@ -23,6 +23,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/source"
 	"github.com/handwerk-dev/handwerk/engine"
+	"github.com/handwerk-dev/handwerk/engine/crd"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
@@ -65,10 +66,13 @@ func newBench(t *testing.T, env ...string) *bench {
 		Streams:  Streams{Out: &b.out, Err: &b.err, Env: append([]string{"KUBECONFIG=" + kubeconfig}, env...)},
 		registry: actions.NewRegistry(),
 		parts: parts{
-			load:         load,
-			schema:       func(*actions.Registry) ([]byte, error) { return []byte(`{"title": "Operator"}`), nil },
-			engine:       b.make,
-			inCluster:    func() (*rest.Config, error) { return nil, rest.ErrNotInCluster },
+			load:      load,
+			schema:    func(*actions.Registry) ([]byte, error) { return []byte(`{"title": "Operator"}`), nil },
+			engine:    b.make,
+			inCluster: func() (*rest.Config, error) { return nil, rest.ErrNotInCluster },
+			try: func(context.Context, *dsl.Operator, *rest.Config, *dsl.Resource) (crd.Trial, error) {
+				return crd.Trial{}, nil
+			},
 			podNamespace: filepath.Join(t.TempDir(), "namespace"),
 		},
 	}

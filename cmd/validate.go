@@ -68,6 +68,8 @@ type validateFlags struct {
 	strict  bool
 	cluster bool
 	kube    kubeFlags
+	// allowBreaking takes a CRD that breaks stored objects for a warning.
+	allowBreaking bool
 }
 
 func (p *program) validateCommand() *cobra.Command {
@@ -77,16 +79,18 @@ func (p *program) validateCommand() *cobra.Command {
 		Short: "Check a configuration, without a cluster or against one",
 		Long: `Check a configuration. Every fault is reported, with its place; with one or more of
 them, the exit code is 1. Kinds, templates and expressions are checked against
-the schemas that the configuration has and those of Kubernetes itself, and with
---cluster against those of a cluster alone, which is read and not changed: it may
-be of another version. What is not on the cluster is a warning. The CRDs of the
-configuration are sent as a dry run then: the API server knows more of CRDs than
-is checked here. A schedule that would run on each of several processes, as no
-leader is elected, is a warning too, and so are handlers that feed each other: each
-sets what the next one looks at, and a CRD in a file beside the configuration that
-is not the one that it describes. With --strict a warning is a fault. With --verbose
-it reports what each handler looks at, and which ones keep their children as they
-are while their when is false.`,
+the schemas that the configuration has and those of Kubernetes itself, or with
+--cluster those of a cluster, which is read and not changed: it may be of another
+version. What is not on the cluster is a warning. The CRDs of the configuration
+are sent as a dry run then: the API server knows more of CRDs than is checked
+here. One that breaks what the cluster has stored is a fault, or a warning with
+--allow-breaking-schema. A schedule that would run on each of several processes,
+as no leader is elected, is a warning too, and so are handlers that feed each
+other: each sets what the next one looks at, and a CRD in a file beside the
+configuration that is not the one that it describes. With --strict a warning is a
+fault, unless it was asked for or no configuration can mend it. With --verbose it
+reports what each handler looks at, and which ones keep their children as they are
+while their when is false.`,
 		Example: `  operator validate --config operator.yaml
   operator validate --config samples/foo/operator.yaml -o json
   operator validate --config operator.yaml --strict
@@ -102,6 +106,7 @@ are while their when is false.`,
 	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "say what each handler looks at")
 	c.Flags().BoolVar(&f.strict, "strict", false, "take warnings for faults, as in CI")
 	c.Flags().BoolVar(&f.cluster, "cluster", false, "check against the resources and schemas of a cluster, too")
+	c.Flags().BoolVar(&f.allowBreaking, allowBreaking, false, "with --cluster, warn of a schema that breaks stored objects, and do not fail")
 	f.kube.add(c.Flags())
 	addOutput(c.Flags(), &f.output)
 	completeChoices(c)
@@ -111,15 +116,15 @@ are while their when is false.`,
 // validate checks a configuration and prints the result.
 func (p *program) validate(ctx context.Context, f *validateFlags, out io.Writer) error {
 	op, err := p.operator(f.files, func(*dsl.Operator) {})
-	var warnings source.Faults
+	var found checked
 	if err == nil {
-		var more source.Faults
-		more, err = p.held(ctx, f, op)
-		warnings = slices.Concat(unled(op), loops(op), stale(op, f.files), more).Sorted()
+		found, err = p.held(ctx, f, op)
+		found.warnings = slices.Concat(unled(op), loops(op), stale(op, f.files), found.warnings)
 	}
 	if f.strict {
-		warnings, err = strictly(warnings, err)
+		found.warnings, err = strictly(found.warnings, err)
 	}
+	warnings := slices.Concat(found.warnings, found.notes).Sorted()
 	if f.output == "json" {
 		return judge(out, op, warnings, views(f, op, err), err)
 	}

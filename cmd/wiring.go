@@ -29,9 +29,10 @@ type parts struct {
 	schema    func(registry *actions.Registry) ([]byte, error)
 	engine    func(op *dsl.Operator, s engine.Settings) (machine, error)
 	inCluster func() (*rest.Config, error)
-	// install installs an operator's CRDs in the cluster; check checks the operator against the cluster.
+	// install installs an operator's CRDs in the cluster. Check checks the operator against the cluster, and try the CRD of a resource.
 	install func(context.Context, *dsl.Operator, *rest.Config, crd.Settings) error
-	check   func(context.Context, *dsl.Operator, *rest.Config) (preflight.Findings, error)
+	check   func(ctx context.Context, op *dsl.Operator, own dsl.Knowledge, config *rest.Config) (preflight.Findings, error)
+	try     func(context.Context, *dsl.Operator, *rest.Config, *dsl.Resource) (crd.Trial, error)
 	// lookup reads from the cluster which resources it serves; reviewer asks it for the rights of an account.
 	lookup   func(context.Context, *dsl.Operator, *rest.Config) (rbac.Lookup, error)
 	reviewer func(config *rest.Config, account string) (rbac.Reviewer, error)
@@ -58,6 +59,7 @@ func realParts() parts {
 		inCluster:    rest.InClusterConfig,
 		install:      crd.Install,
 		check:        preflight.Check,
+		try:          crd.Try,
 		lookup:       access.Lookup,
 		reviewer:     access.Reviewer,
 		cleaner:      cleanup.New,

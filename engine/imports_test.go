@@ -206,6 +206,22 @@ func TestTheAPIServerIsNotLinked(t *testing.T) {
 	}
 }
 
+// TestALibraryBringsNoCEL holds that a program which embeds the engine does not get the API server's schemas and CEL, which only the
+// commands and the YAML form need.
+func TestALibraryBringsNoCEL(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", module+"engine").Output()
+	if err != nil {
+		t.Fatalf("listing packages: %v", err)
+	}
+	for name := range strings.Lines(string(out)) {
+		for _, heavy := range []string{"k8s.io/apiserver/", "k8s.io/apiextensions-apiserver/", "github.com/google/cel-go/"} {
+			if strings.HasPrefix(name, heavy) {
+				t.Errorf("the engine brings %s", name)
+			}
+		}
+	}
+}
+
 // goPackage is a package of the module, as go list knows it.
 type goPackage struct {
 	ImportPath, Dir, Doc string

@@ -23,7 +23,7 @@ func Check(op *dsl.Operator) (faults, warnings source.Faults, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	own, kinds := schemasOf(op), kubernetes.List()
+	own, kinds := Own(op), kubernetes.List()
 	for _, r := range op.Resources() {
 		if r.CRD != nil {
 			kinds = kinds.With(r.CRD)
@@ -31,10 +31,10 @@ func Check(op *dsl.Operator) (faults, warnings source.Faults, err error) {
 	}
 	known := dsl.Knowledge{
 		OfResource: func(name dsl.ResourceName) *spec.Schema {
-			return cmp.Or(own.named[name], kubernetes.OfResource(name.GVR()))
+			return cmp.Or(own.OfResource(name), kubernetes.OfResource(name.GVR()))
 		},
 		OfKind: func(kind schema.GroupVersionKind) *spec.Schema {
-			return cmp.Or(own.ofKind[kind], kubernetes.OfKind(kind))
+			return cmp.Or(own.OfKind(kind), kubernetes.OfKind(kind))
 		},
 		Kinds: kinds,
 	}

@@ -40,33 +40,27 @@ func (w *watched) customResource() {
 	w.out.CRDFault = func(err error) error { return w.within(at, 0, 0, err.Error()) }
 }
 
-// ownSchemas are the schemas that the configuration itself describes.
-type ownSchemas struct {
-	named  map[dsl.ResourceName]*spec.Schema
-	ofKind map[schema.GroupVersionKind]*spec.Schema
-}
-
-func schemasOf(op *dsl.Operator) ownSchemas {
-	out := ownSchemas{map[dsl.ResourceName]*spec.Schema{}, map[schema.GroupVersionKind]*spec.Schema{}}
+// Own returns the schemas that the configuration itself describes.
+func Own(op *dsl.Operator) dsl.Knowledge {
+	named, ofKind := map[dsl.ResourceName]*spec.Schema{}, map[schema.GroupVersionKind]*spec.Schema{}
 	for _, r := range op.Resources() {
 		if r.CRD == nil {
 			continue
 		}
 		if kind, s, err := crd.Objects(r.CRD); err == nil { // a CRD that was made here has no error
 			anyVersion := dsl.ResourceName{Resource: r.Name.Resource, Group: r.Name.Group}
-			out.named[r.Name], out.named[anyVersion], out.ofKind[kind] = s, s, s
+			named[r.Name], named[anyVersion], ofKind[kind] = s, s, s
 		}
 	}
-	return out
+	return dsl.Knowledge{
+		OfResource: func(name dsl.ResourceName) *spec.Schema { return named[name] },
+		OfKind:     func(kind schema.GroupVersionKind) *spec.Schema { return ofKind[kind] },
+	}
 }
 
 // checkSchemas checks an operator against the schemas that its configuration describes.
 func (l *loader) checkSchemas(op *dsl.Operator) {
-	own := schemasOf(op)
-	faults, _ := op.CheckSchemas(op.Resources(), dsl.Knowledge{
-		OfResource: func(name dsl.ResourceName) *spec.Schema { return own.named[name] },
-		OfKind:     func(kind schema.GroupVersionKind) *spec.Schema { return own.ofKind[kind] },
-	})
+	faults, _ := op.CheckSchemas(op.Resources(), Own(op))
 	for _, err := range faults {
 		if f, ok := errors.AsType[source.Fault](err); ok {
 			l.fault(f)

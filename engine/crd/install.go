@@ -106,7 +106,10 @@ func (i *installer) read(ctx context.Context) (all []*definition) {
 		if d.desired, d.err = i.desired(r.CRD); d.err != nil {
 			continue
 		}
-		reading.Go(func() { d.live, d.err = i.get(ctx, d.desired.GetName()) })
+		reading.Go(func() {
+			d.live, d.err = i.get(ctx, d.desired.GetName())
+			d.err = refusal(d.err, "get")
+		})
 	}
 	reading.Wait()
 	return all
@@ -118,57 +121,7 @@ func (i *installer) get(ctx context.Context, name string) (*unstructured.Unstruc
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
-	return live, refusal(err, "get")
-}
-
-// Try asks the API server by a dry run what it would refuse in a resource's CRD. Without a CRD it returns nothing.
-// The error says that the server could not be asked; apierrors.IsForbidden is true for a missing right.
-func Try(ctx context.Context, op *dsl.Operator, config *rest.Config, r *dsl.Resource) (refused []error, err error) {
-	if r.CRD == nil {
-		return nil, nil
-	}
-	i, err := connect(op, config)
-	if err != nil {
-		return nil, err
-	}
-	desired, err := i.desired(r.CRD)
-	if err != nil {
-		return nil, err
-	}
-	// Conflicts of field managers are not faults of a configuration.
-	options := metav1.ApplyOptions{FieldManager: op.Name, DryRun: []string{metav1.DryRunAll}, Force: true}
-	_, err = i.client.Apply(ctx, desired.GetName(), desired, options)
-	if err == nil {
-		return i.broken(ctx, desired)
-	}
-	if !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
-		return nil, err
-	}
-	if status, ok := errors.AsType[*apierrors.StatusError](err); ok && status.ErrStatus.Details != nil {
-		for _, cause := range status.ErrStatus.Details.Causes {
-			refused = append(refused, fmt.Errorf("the API server refuses the CRD: %s: %s", cause.Field, cause.Message))
-		}
-	}
-	if len(refused) == 0 {
-		refused = []error{fmt.Errorf("the API server refuses the CRD: %w", err)}
-	}
-	return refused, nil
-}
-
-// broken returns what a CRD would break of the objects that the cluster has.
-func (i *installer) broken(ctx context.Context, desired *unstructured.Unstructured) ([]error, error) {
-	live, err := i.get(ctx, desired.GetName())
-	if apierrors.IsForbidden(err) {
-		return nil, nil // there is nothing to compare with
-	}
-	if err != nil || live == nil || within(desired.Object, live.Object) {
-		return nil, err
-	}
-	err = i.judge(ctx, live, desired)
-	if broken, is := errors.AsType[*BreakingError](err); is {
-		return []error{broken}, nil
-	}
-	return nil, err
+	return live, err
 }
 
 // installer installs the CRDs of one operator.
@@ -213,7 +166,7 @@ func (i *installer) install(ctx context.Context, d *definition) (live *unstructu
 			return live, err
 		}
 		if d.live, err = i.get(ctx, d.desired.GetName()); err != nil {
-			return nil, err
+			return nil, refusal(err, "get")
 		}
 	}
 	return nil, errors.New("others change it again and again")
@@ -237,7 +190,7 @@ func (i *installer) put(ctx context.Context, d *definition) (*unstructured.Unstr
 	}
 	if !i.AllowBreaking {
 		if err := i.judge(ctx, live, d.desired); err != nil {
-			return nil, fmt.Errorf("%w: change the objects and the schema, add a version, or use --allow-breaking-schema", err)
+			return nil, fmt.Errorf("%w: %s", err, Cure)
 		}
 	}
 	i.Log.Info("updating CRD", "crd", d.desired.GetName())

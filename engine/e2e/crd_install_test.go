@@ -219,45 +219,6 @@ func TestACRDThatMustNotBeChangedIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestASchemaThatBreaksStoredObjectsIsRefused holds that such a change says its place and an object that does not fit, that the check
-// against a cluster says so, too, and that it is installed when it is asked for, or when there is no object.
-func TestASchemaThatBreaksStoredObjectsIsRefused(t *testing.T) {
-	t.Parallel()
-	group := ownGroup("breaking")
-	user := plane.User("breaker")
-	user.Allow(t, crdRules("get", "create", "patch"), cluster.Rule(group, "webapps", "list"))
-	install(t, user, described(t, group, "v1alpha1", `image: string, replicas: integer, mode: 'string | enum="fast,slow"'`))
-	objects := plane.Objects("webapps.v1alpha1."+group, plane.Namespace(t))
-	try := func(op *dsl.Operator, want ...string) {
-		t.Helper()
-		err := crd.Install(t.Context(), op, user.Config(), crd.Settings{})
-		if (err != nil) != (len(want) > 0) {
-			t.Errorf("the error is %v", err)
-		}
-		refused, failed := crd.Try(t.Context(), op, user.Config(), op.Resources()[0])
-		if failed != nil || (len(refused) > 0) != (len(want) > 0) {
-			t.Errorf("the check says %v, %v", refused, failed)
-		}
-		for _, text := range want {
-			if err == nil || !strings.Contains(err.Error(), text) || len(refused) == 0 || !strings.Contains(refused[0].Error(), text) {
-				t.Errorf("the error is %v, and the check says %v, want %q", err, refused, text)
-			}
-		}
-	}
-	try(described(t, group, "v1alpha1", `image: string, replicas: integer`)) // there is no object
-	try(described(t, group, "v1alpha1", `image: string, replicas: integer, mode: 'string | enum="fast,slow"'`))
-	objects.Create(t, webapp(group, "first", map[string]any{"image": "nginx", "replicas": int64(2), "mode": "slow"}))
-	objects.Create(t, webapp(group, "second", map[string]any{"image": "nginx"}))
-	try(described(t, group, "v1alpha1", `image: string, replicas: string, mode: 'string | enum="fast,slow"'`),
-		"v1alpha1 spec.replicas: its type changes from integer to string", "1 of 2 stored objects does not fit", "/first: spec.replicas would be invalid")
-	try(described(t, group, "v1alpha1", `image: string, replicas: integer`), "v1alpha1 spec.mode: the field is dropped", "/first: spec.mode would be lost")
-	try(described(t, group, "v1alpha1", `image: string, replicas: integer, mode: 'string | enum="fast"'`), `spec.mode: the value "slow" is not allowed any more`, "1 of 2")
-	try(described(t, group, "v1alpha1", `image: string, replicas: integer, mode: 'string | enum="fast,slow"', host: string | required=true`),
-		"spec.host: the field is required now, and has no default", "2 of 2 stored objects do not fit")
-	try(described(t, group, "v1alpha1", `image: string | maxLength=9, replicas: integer, mode: 'string | enum="fast,slow"'`), "maxLength is 9 now", "2 of 2 stored objects fit")
-	mustWrite(t, "what is asked for", install(t, user, described(t, group, "v1alpha1", `image: string`)), 1)
-}
-
 // changed sets a value of an operator's only CRD.
 func changed(t *testing.T, op *dsl.Operator, value string, path ...string) *dsl.Operator {
 	t.Helper()

@@ -6,13 +6,13 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	poll "k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
@@ -20,7 +20,6 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
-	"github.com/handwerk-dev/handwerk/engine/crd"
 	"github.com/handwerk-dev/handwerk/engine/transport"
 )
 
@@ -33,19 +32,23 @@ const (
 
 // Findings are what holding an operator against a cluster has brought to light.
 type Findings struct {
-	// Faults are what does not fit the schemas that the cluster has.
+	// Faults are what does not fit the schemas.
 	Faults []error
+	// Outdated are what fits the CRDs of the configuration, and not those that the cluster has.
+	Outdated []error
 	// Doubts are what may be right all the same.
 	Doubts []error
+	// Notes are what the operator cannot do in this cluster, whatever its configuration says.
+	Notes []error
 	// Warnings name what could not be looked at, such as a resource whose CRD is not there.
 	Warnings []string
 }
 
 // Check holds an operator against the cluster that config reaches: every resource, child and related
 // resource is looked for, and every expression and template checked against the schemas that are
-// served. The API server is asked, too, whether it would take the CRDs that the operator brings along,
-// if that is allowed. It writes nothing. An error means that the cluster could not be asked.
-func Check(ctx context.Context, op *dsl.Operator, config *rest.Config) (Findings, error) {
+// served. Own has the schemas of the CRDs that the operator brings along: of their kinds, these count. It writes nothing. An error
+// means that the cluster could not be asked.
+func Check(ctx context.Context, op *dsl.Operator, own dsl.Knowledge, config *rest.Config) (Findings, error) {
 	config = transport.WithDeadline(config)
 	config.QPS = -1
 	c, err := catalog.Dial(ctx, config)
@@ -63,28 +66,33 @@ func Check(ctx context.Context, op *dsl.Operator, config *rest.Config) (Findings
 	for _, x := range op.Indexes() {
 		found.find(ctx, c, x.Resource, schema.GroupVersionKind{})
 	}
-	if err := found.await(ctx, c.Schemas()); err != nil {
+	if err := found.await(ctx, c.Schemas(), own); err != nil {
 		return Findings{}, err
 	}
-	out.Warnings = append(out.Warnings, found.unpublished()...)
-	for _, r := range op.Resources() {
-		if err := out.try(ctx, op, config, r); err != nil {
-			return Findings{}, err
-		}
-	}
-	faults, doubts := op.CheckSchemas(op.Resources(), dsl.Knowledge{OfResource: found.ofResource, OfKind: found.ofKind, Kinds: there})
-	out.Faults, out.Doubts = append(out.Faults, faults...), doubts
+	out.Warnings = append(out.Warnings, found.unpublished(own)...)
+	out.check(op, found, own, there)
 	for _, absent := range found.absent {
-		if !there.reported(absent.name, absent.kind) && !brought(op, absent.name) {
+		brought := own.OfResource(absent.name) != nil || own.OfKind(absent.kind) != nil
+		if !brought && !there.reported(absent.name, absent.kind) {
 			out.warn(absent.err)
 		}
 	}
 	return out, nil
 }
 
-// brought is whether the configuration has the CRD of a resource, which says what the resource is before it is installed.
-func brought(op *dsl.Operator, name dsl.ResourceName) bool {
-	return slices.ContainsFunc(op.Resources(), func(r *dsl.Resource) bool { return r.CRD != nil && r.Name == name })
+// check checks the operator against its own schemas and those that are served, and against the latter alone.
+func (f *Findings) check(op *dsl.Operator, found *served, own dsl.Knowledge, there *there) {
+	f.Faults, f.Doubts = op.CheckSchemas(op.Resources(), dsl.Knowledge{
+		OfResource: func(name dsl.ResourceName) *spec.Schema { return cmp.Or(own.OfResource(name), found.ofResource(name)) },
+		OfKind:     func(kind schema.GroupVersionKind) *spec.Schema { return cmp.Or(own.OfKind(kind), found.ofKind(kind)) },
+		Kinds:      there,
+	})
+	served, _ := op.CheckSchemas(op.Resources(), dsl.Knowledge{OfResource: found.ofResource, OfKind: found.ofKind, Kinds: there})
+	for _, fault := range served {
+		if !slices.ContainsFunc(f.Faults, func(known error) bool { return known.Error() == fault.Error() }) {
+			f.Outdated = append(f.Outdated, fault)
+		}
+	}
 }
 
 // look finds a resource with all that goes with it.
@@ -138,25 +146,6 @@ func (f *Findings) warn(err error) {
 	}
 }
 
-// try adds what the API server would refuse of a resource's CRD.
-func (f *Findings) try(ctx context.Context, op *dsl.Operator, config *rest.Config, r *dsl.Resource) error {
-	refused, err := crd.Try(ctx, op, config, r)
-	if apierrors.IsForbidden(err) {
-		f.Warnings = append(f.Warnings, fmt.Sprintf("the API server was not asked whether it takes the CRD of %s: that is a dry run, which needs the rights to create and patch CRDs: %v", r.Name, err))
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("trying CRD of %s: %w", r.Name, err)
-	}
-	for _, fault := range refused {
-		if r.CRDFault != nil {
-			fault = r.CRDFault(fault)
-		}
-		f.Faults = append(f.Faults, fault)
-	}
-	return nil
-}
-
 // served is what the API server serves of what an operator names, with its schemas.
 type served struct {
 	names   map[dsl.ResourceName]schema.GroupVersionKind
@@ -192,10 +181,10 @@ func (s *served) fill(ctx context.Context, from *catalog.Schemas) (err error) {
 
 // await is fill, with a little patience for schemas that are not published yet: that of a new CRD is
 // a moment behind the CRD.
-func (s *served) await(ctx context.Context, from *catalog.Schemas) error {
+func (s *served) await(ctx context.Context, from *catalog.Schemas, own dsl.Knowledge) error {
 	err := poll.PollUntilContextTimeout(ctx, lookAgain, publishing, true, func(ctx context.Context) (bool, error) {
 		err := s.fill(ctx, from)
-		return len(s.unpublished()) == 0, err
+		return len(s.unpublished(own)) == 0, err
 	})
 	if poll.Interrupted(err) && ctx.Err() == nil {
 		return nil // the missing resource is reported
@@ -203,10 +192,10 @@ func (s *served) await(ctx context.Context, from *catalog.Schemas) error {
 	return err
 }
 
-// unpublished says for which kinds there is no schema.
-func (s *served) unpublished() (out []string) {
+// unpublished says for which kinds there is no schema, neither here nor among the operator's own.
+func (s *served) unpublished(own dsl.Knowledge) (out []string) {
 	for _, kind := range s.kinds {
-		if s.schemas[kind] == nil {
+		if s.schemas[kind] == nil && own.OfKind(kind) == nil {
 			out = append(out, fmt.Sprintf("the API server publishes no schema of kind %s of %s; what is said of it was not checked", kind.Kind, kind.GroupVersion()))
 		}
 	}

@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package crd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/transport"
+)
+
+// Trial is what a cluster says of a resource's CRD before it is installed.
+type Trial struct {
+	// Refused says what the API server would refuse in it.
+	Refused []error
+	// Breaks is a [*BreakingError] if the CRD would break what the cluster has; nil otherwise.
+	Breaks error
+	// Untried says what could not be found out for lack of rights.
+	Untried []error
+}
+
+// Try asks the API server by a dry run what it would refuse in a resource's CRD, and compares the CRD with that of the cluster. It
+// writes nothing. Without a CRD there is nothing to say. The error says that the server could not be asked.
+func Try(ctx context.Context, op *dsl.Operator, config *rest.Config, r *dsl.Resource) (out Trial, err error) {
+	if r.CRD == nil {
+		return out, nil
+	}
+	i, err := connect(op, transport.WithDeadline(config))
+	if err != nil {
+		return out, err
+	}
+	desired, err := i.desired(r.CRD)
+	if err != nil {
+		return out, err
+	}
+	out.Refused, err = i.refused(ctx, desired)
+	if apierrors.IsForbidden(err) {
+		out.Untried = append(out.Untried, fmt.Errorf("the API server was not asked whether it takes the CRD of %s: that is a dry run, which needs the rights to create and patch CRDs: %w", r.Name, err))
+		err = nil
+	}
+	if err != nil || len(out.Refused) > 0 {
+		return out, err
+	}
+	live, err := i.get(ctx, desired.GetName())
+	switch {
+	case apierrors.IsForbidden(err):
+		out.Untried = append(out.Untried, fmt.Errorf("the CRD of %s was not compared with that of the cluster: %w", r.Name, err))
+		return out, nil
+	case err != nil || live == nil || within(desired.Object, live.Object):
+		return out, err
+	}
+	err = i.judge(ctx, live, desired)
+	if breaks, is := errors.AsType[*BreakingError](err); is {
+		out.Breaks = breaks
+		return out, nil
+	}
+	return out, err
+}
+
+// refused returns what the API server would refuse in a CRD.
+func (i *installer) refused(ctx context.Context, desired *unstructured.Unstructured) (refused []error, err error) {
+	// Conflicts of field managers are not faults of a configuration.
+	options := metav1.ApplyOptions{FieldManager: i.op.Name, DryRun: []string{metav1.DryRunAll}, Force: true}
+	_, err = i.client.Apply(ctx, desired.GetName(), desired, options)
+	if err == nil || !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
+		return nil, err
+	}
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok && status.ErrStatus.Details != nil {
+		for _, cause := range status.ErrStatus.Details.Causes {
+			refused = append(refused, fmt.Errorf("the API server refuses the CRD: %s: %s", cause.Field, cause.Message))
+		}
+	}
+	if len(refused) == 0 {
+		refused = []error{fmt.Errorf("the API server refuses the CRD: %w", err)}
+	}
+	return refused, nil
+}
