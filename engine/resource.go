@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -169,11 +170,19 @@ func (r *resource) Begin() (workers int, work func(context.Context)) {
 		q.Add(cache.MetaObjectToName(o), queue.Backlog)
 	}
 	w := pass.Worker{Site: r.site, Trim: r.engine.trim}
+	var once sync.Once
+	var looking sync.WaitGroup
 	return r.workers(), func(ctx context.Context) {
 		r.family.Retired.Begin(ctx)
 		r.daemons.Begin(ctx)
+		once.Do(func() {
+			if r.spec.Cache != dsl.CacheMetadata { // which does not show conditions, so the engine writes none
+				looking.Go(func() { r.site.Writer.Conditions.Look(ctx) })
+			}
+		})
 		w.Work(ctx, q)
 		r.daemons.Wait()
+		looking.Wait()
 	}
 }
 

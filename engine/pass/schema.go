@@ -82,6 +82,13 @@ func (s *ConditionsSchema) Offered(ctx context.Context, p *dsl.Patch, set []meta
 	return &out, nil
 }
 
+// Look has the log say which parts of conditions the schema of a CRD lacks, if any. The first condition to write may be long in coming.
+func (s *ConditionsSchema) Look(ctx context.Context) {
+	if served := s.own.Resource(); !dsl.BuiltIn(served.GVR.Group) {
+		_, _ = s.ask(ctx) // a condition to write asks again
+	}
+}
+
 // ask returns whether the resource has conditions; it has none if this process may not read the CRD. It logs once which
 // parts the schema of a CRD lacks.
 func (s *ConditionsSchema) ask(ctx context.Context) (has catalog.Conditions, err error) {

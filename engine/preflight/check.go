@@ -71,6 +71,9 @@ func Check(ctx context.Context, op *dsl.Operator, own dsl.Knowledge, config *res
 	}
 	out.Warnings = append(out.Warnings, found.unpublished(own)...)
 	out.check(op, found, own, there)
+	if err := out.conditions(ctx, c, op, own); err != nil {
+		return Findings{}, err
+	}
 	for _, absent := range found.absent {
 		brought := own.OfResource(absent.name) != nil || own.OfKind(absent.kind) != nil
 		if !brought && !there.reported(absent.name, absent.kind) {

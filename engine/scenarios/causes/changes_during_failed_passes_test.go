@@ -71,12 +71,12 @@ func TestNoEventIsLostWhenAPassFails(t *testing.T) {
 		},
 		"children that another handler made, when the pass broke off": {
 			Operator: looks(func(foo *dsl.Resource) { foo.OnUpdate("third", offersCondition) }), Play: func(s *scene.Stage) {
-				s.Begin()
 				end := s.FailWhile("get", "customresourcedefinitions.v1.apiextensions.k8s.io", refused)
+				s.Begin()
 				s.Resize(2)
 				s.Advance(10 * time.Second)
-				if failed := end(); failed == 0 {
-					s.T.Fatal("no request failed")
+				if failed := end(); failed < 2 { // one at the start
+					s.T.Fatalf("%d requests failed", failed)
 				}
 				s.Advance(10 * time.Minute)
 				notified(s)

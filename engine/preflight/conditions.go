@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/openapi"
+	"github.com/handwerk-dev/handwerk/engine/catalog"
+)
+
+// conditions notes which schemas do not keep the conditions that the engine itself writes. Conditions that the configuration names
+// are checked with its other parts.
+func (f *Findings) conditions(ctx context.Context, c *catalog.Catalog, op *dsl.Operator, own dsl.Knowledge) error {
+	for _, r := range op.Handled() {
+		if r.Cache == dsl.CacheMetadata {
+			continue // the engine does not see conditions there, and writes none
+		}
+		lacks, err := conditionsLack(ctx, c, r, own)
+		if err != nil {
+			return err
+		}
+		if lacks == "" {
+			continue
+		}
+		fault := &dsl.Fault{
+			Place: dsl.Place{Resource: r, Field: "resource"},
+			Err:   fmt.Errorf("%s, so the engine does not write its own: %s", lacks, ownConditions(r)),
+		}
+		note := error(fault)
+		if op.Placed != nil {
+			note = op.Placed(fault)
+		}
+		f.Notes = append(f.Notes, note)
+	}
+	return nil
+}
+
+// conditionsLack says what the schema of a resource lacks to keep conditions; it is empty if it lacks nothing, or is not known.
+func conditionsLack(ctx context.Context, c *catalog.Catalog, r *dsl.Resource, own dsl.Knowledge) (string, error) {
+	if s := own.OfResource(r.Name); s != nil {
+		return openapi.ConditionsLack(s), nil
+	}
+	served, err := c.Resolve(ctx, r.Name)
+	if err != nil {
+		return "", nil //nolint:nilerr // It is reported as a resource that is not there.
+	}
+	conditions, err := c.Conditions(ctx, served)
+	if apierrors.IsForbidden(err) {
+		return "", nil
+	}
+	return conditions.Lacks, err
+}
+
+// ownConditions are the conditions that passes write to objects of a resource without being told.
+func ownConditions(r *dsl.Resource) string {
+	const always = "HandlersFailing, Paused"
+	if r.KeepsReady() {
+		return dsl.Ready + ", " + always
+	}
+	return always
+}
