@@ -348,6 +348,9 @@ func (e Entry) Introduce(h Handler, look *Look, known, making bool) Entry {
 func (e Entry) Start(h Handler, look *Look, implied bool) Entry {
 	e.ViewName, e.Handled, e.Implied, e.NewHandler, e.OldDropped, e.Old = h.View.Name(), look.Digest(h.View), implied, false, false, nil
 	e.NewObject, e.Unmet, e.OldUnmet = false, "", nil
+	if h.Old {
+		e.Old = look.Kept(h.View) // a later handler may change the object before the book is stored
+	}
 	return e
 }
 
