@@ -247,8 +247,19 @@ func (h *Handler) Level() bool {
 	return h.On(Create) && h.On(Update) && h.On(Resume) || h.On(Reconcile) // before the handler is added
 }
 
-// Restores reports whether the handler makes a missing child again: when its children change, and in each new process.
-func (h *Handler) Restores() bool { return h.On(Child) || h.On(Resume) || h.On(Reconcile) }
+// Restores reports whether the handler makes a missing child again although nobody asked for another one: it runs for
+// anything but a creation, a change of a field that it names, a time, and a deletion.
+func (h *Handler) Restores() bool {
+	return slices.ContainsFunc(h.Causes, func(c Cause) bool {
+		switch c {
+		case Create, Delete, Timer, Running:
+			return false
+		case Update:
+			return len(h.Fields) == 0
+		}
+		return true
+	})
+}
 
 // TakesAway reports whether the handler runs for deletions to take its children away, and for nothing else: its author has not
 // asked for deletions. When does not keep it from that.

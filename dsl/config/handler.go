@@ -174,7 +174,11 @@ func (w *watched) handler(at path, form *handler) {
 	if !w.Has(at.Key("causes")) && !h.given() {
 		causes = []dsl.Cause{dsl.Reconcile}
 	}
-	h.level, h.restores = (&dsl.Handler{Causes: causes}).Level(), (&dsl.Handler{Causes: causes}).Restores()
+	wakes := dsl.Handler{Causes: causes}
+	if len(h.Field) > 0 {
+		wakes.Fields = []dsl.Path{h.Field}
+	}
+	h.level, h.restores = wakes.Level(), wakes.Restores()
 	w.deletion(at, h, causes)
 	when, asks, back := w.filters(at, h)
 	out, built := w.built(at, h)
@@ -186,9 +190,7 @@ func (w *watched) handler(at path, form *handler) {
 	}
 	out.Causes = append(slices.Clone(causes), out.Causes...)
 	out.Labels, out.Annotations, out.When = h.Labels, h.Annotations, when
-	if len(h.Field) > 0 {
-		out.Fields = []dsl.Path{h.Field}
-	}
+	out.Fields = wakes.Fields
 	out.After, out.Was = h.After, h.Was
 	out.Reads = w.reads(at, h, form.Reads)
 	out.NoFinalizer, out.Release = h.noFinalizer(), h.OnFailure == release

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +20,6 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/children/apply"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
-	"github.com/handwerk-dev/handwerk/engine/collision"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/notfound"
 	"github.com/handwerk-dev/handwerk/engine/ops"
@@ -74,8 +72,8 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 // apply applies a child.
 func (c *children) apply(ctx context.Context, w *wanted) (*unstructured.Unstructured, error) {
 	s := c.session
-	if err := c.lasts(w); err != nil {
-		return nil, err
+	if err := dsl.CheckLasting(ctx, w.object); err != nil {
+		return nil, fmt.Errorf("applying %s: %w", w.place().People(), err)
 	}
 	if err := s.family.kinds.listed("applying "+w.place().People(), w.feed); err != nil {
 		return nil, err
@@ -107,17 +105,6 @@ func (c *children) apply(ctx context.Context, w *wanted) (*unstructured.Unstruct
 		return result, awaitsEnd(w.place())
 	}
 	return result, nil
-}
-
-// lasts returns an error about a Job that its TTL deletes and the handler would make again. The action apply checks its
-// own children, because it knows the states of a machine.
-func (c *children) lasts(w *wanted) error {
-	handlers := c.session.family.settings.Handlers
-	at := collision.HandlerOf(handlers, c.attempt.Handler)
-	if at < 0 || handlers[at].Machine != nil || slices.Contains(handlers[at].Makers, w.maker) || !handlers[at].Restores() || !dsl.Expires(w.object) {
-		return nil
-	}
-	return dsl.Permanent(fmt.Errorf("applying %s: spec.ttlSecondsAfterFinished: %s", w.place().People(), dsl.RunsAgain))
 }
 
 // unchanged notes that a child is as it is wanted, and nothing was sent. Live is nil where the cache does not show it.

@@ -96,7 +96,7 @@ func (p *pass) call(ctx context.Context, st State, j *Job) (State, error) {
 	if code.Machine != nil {
 		code = p.Machines.Code(j, p.memory, p.Gone, p.wholeFor(ctx))
 	}
-	err := attempt.Run(discreet(ctx, j.Reader), code, parts.Around(code.Func), request, j.Record.Ends(j.Reader.Handler), span)
+	err := attempt.Run(dsl.Restoring(discreet(ctx, j.Reader), j.Reader.Restores()), code, parts.Around(code.Func), request, j.Record.Ends(j.Reader.Handler), span)
 	request.Broke(err)
 	leave()
 	st = p.published

@@ -124,6 +124,9 @@ func (c *client) List(ctx context.Context, resource, namespace, selector string)
 // Apply makes an object as desired says.
 func (c *client) Apply(ctx context.Context, desired any) (*unstructured.Unstructured, error) {
 	return c.send(ctx, apply.Applied, desired, func(ctx context.Context, to dynamic.ResourceInterface, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		if err := dsl.CheckLasting(ctx, u); err != nil {
+			return nil, fmt.Errorf("applying %s %s: %w", u.GetKind(), cache.MetaObjectToName(u), err)
+		}
 		apply := func() (*unstructured.Unstructured, error) {
 			return to.Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: c.Manager, Force: true})
 		}

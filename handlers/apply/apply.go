@@ -226,8 +226,6 @@ type child struct {
 	entry bool
 	// stays: it is made when its owner is deleted, and stays.
 	stays bool
-	// restored: it is made again when it is missing.
-	restored bool
 	// limit is the greatest number of elements.
 	limit int
 	// include and ready may be nil.

@@ -96,14 +96,18 @@ func (p *parser) child(name, own string, config *childConfig) *child {
 	return c
 }
 
-// expiring notes a Job that its TTL deletes and the handler would make again. A computed TTL is checked when it is
+// expiring notes a child that its TTL deletes and the handler would make again. A computed TTL is checked when it is
 // known.
 func (p *parser) expiring(c *child) {
-	c.restored = p.restores
-	if !c.restored || c.kind.Group != "batch" || c.kind.Kind != "Job" {
+	field := dsl.TTLField(c.kind.GroupKind())
+	if !p.restores || field == nil {
 		return
 	}
-	if ttl := part(part(c.template, "spec"), "ttlSecondsAfterFinished"); ttl != nil && len(ttl.Programs()) == 0 && ttl.Plain != nil {
+	ttl := c.template
+	for _, key := range field {
+		ttl = part(ttl, key)
+	}
+	if ttl != nil && len(ttl.Programs()) == 0 && (ttl.Plain != nil || len(ttl.Entries) > 0) {
 		p.faults = append(p.faults, misfit(ttl, dsl.RunsAgain))
 	}
 }

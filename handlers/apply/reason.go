@@ -72,6 +72,9 @@ func explain(err error) (reason, text string) {
 	if data, ok := errors.AsType[*dsl.DataError](err); ok {
 		return reasonInvalid, data.Error()
 	}
+	if expiring, ok := errors.AsType[*dsl.ExpiringError](err); ok {
+		return reasonInvalid, expiring.Error()
+	}
 	if errors.Is(err, dsl.ErrNotOwned) {
 		return reasonNotOwned, short(err.Error())
 	}

@@ -196,8 +196,6 @@ func (o *object) fit(value any, own string) error {
 	}
 	o.place = placeOf(&unstructured.Unstructured{Object: tree})
 	switch {
-	case o.child.restored && dsl.Expires(&unstructured.Unstructured{Object: tree}):
-		return dsl.Permanent(wrong(reasonInvalid, "spec.ttlSecondsAfterFinished: %s", dsl.RunsAgain))
 	case o.place.namespace == "":
 		o.place.namespace = own
 	case o.child.spec.ByReference() && o.child.spec.Ownership != dsl.Unowned && own != "" && own != o.place.namespace:
