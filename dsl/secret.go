@@ -63,8 +63,13 @@ func (r *Resource) DigestsSecrets() bool {
 // secretKind is the kind of Secrets.
 var secretKind = schema.GroupKind{Kind: "Secret"}
 
+// MayBeSecret reports whether objects of a kind may be Secrets. An empty kind is computed, so it counts.
+func MayBeSecret(kind schema.GroupVersionKind) bool {
+	return kind.Empty() || kind.GroupKind() == secretKind
+}
+
 // Secrets returns what a handler of the resource may read of Secrets. For expressions that is known; other code may
-// read everything that its resource declares. A kind that is computed counts as Secret.
+// read everything that its resource declares.
 func (r *Resource) Secrets(h *Handler) Secrets {
 	out := Secrets{From: r.secretSources()}
 	if !h.Known.Reads.Complete {
@@ -99,7 +104,7 @@ func (r *Resource) secretSources() (out []string) {
 		}
 	}
 	for _, c := range r.Makes {
-		if c.Kind.Empty() || c.Kind.GroupKind() == secretKind {
+		if MayBeSecret(c.Kind) {
 			out = append(out, "children."+c.Name)
 		}
 	}

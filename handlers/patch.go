@@ -104,6 +104,9 @@ func (p *patcher) run(ctx context.Context, r *dsl.Request) error {
 		return nil
 	}
 	scope := p.objectScope(r.Subject)
+	if dsl.MayBeSecret(p.kind) {
+		scope = scope.OfSecret()
+	}
 	if p.include != nil {
 		of := scope
 		of.Params = p.includeParams

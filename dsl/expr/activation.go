@@ -46,6 +46,14 @@ func (s Scope) room() *Room {
 	return s.Room
 }
 
+// OfSecret returns the scope for the template of a Secret. Its values become secret, so errors do not contain them.
+func (s Scope) OfSecret() Scope {
+	of := *s.Subject
+	of.Secrets.Read = true
+	s.Subject = &of
+	return s
+}
+
 // secrets returns what expressions may read of Secrets.
 func (s Scope) secrets() dsl.Secrets {
 	if s.Subject == nil {

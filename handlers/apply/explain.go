@@ -29,7 +29,11 @@ func (p *plan) explain(c *child, s *dsl.Subject) (out []dsl.Clause) {
 		return []dsl.Clause{{What: c.label("") + ": includeWhen", Text: c.include.program.Text(), Error: err.Error()}}
 	}
 	scope := func(vars map[string]any) expr.Scope {
-		return expr.Scope{Subject: subject, Params: p.params, Vars: vars}
+		of := expr.Scope{Subject: subject, Params: p.params, Vars: vars}
+		if dsl.MayBeSecret(c.kind) {
+			return of.OfSecret()
+		}
+		return of
 	}
 	list := []expr.Element{{}}
 	if c.includesEach() {

@@ -53,7 +53,7 @@ func (d *desired) want(ctx context.Context, c *child) *state {
 		st.open = true // the error is reported elsewhere
 		return st
 	}
-	scope := d.inputs.scope(nil)
+	scope := d.scope(c, nil)
 	of := scope
 	of.Params = d.includeParams
 	if d.include != nil && !d.included(d.include, st, c.label(""), of) ||
@@ -61,7 +61,7 @@ func (d *desired) want(ctx context.Context, c *child) *state {
 		st.excluded = !st.open
 		return st
 	}
-	list, err := c.elements(d.inputs.scope)
+	list, err := c.elements(func(vars map[string]any) expr.Scope { return d.scope(c, vars) })
 	if err != nil {
 		st.excluded = d.unresolved(st, c.label(""), err, c.forEach.Programs(), scope)
 		return st
@@ -69,6 +69,15 @@ func (d *desired) want(ctx context.Context, c *child) *state {
 	d.objects(ctx, st, list)
 	st.excluded = c.forEach == nil && len(st.objects) == 0 && !st.open
 	return st
+}
+
+// scope returns the scope of a child's expressions.
+func (d *desired) scope(c *child, vars map[string]any) expr.Scope {
+	scope := d.inputs.scope(vars)
+	if dsl.MayBeSecret(c.kind) {
+		return scope.OfSecret()
+	}
+	return scope
 }
 
 // objects computes the objects of a child, one for each element.
@@ -116,7 +125,7 @@ func (d *desired) included(include *expr.Program, st *state, label string, scope
 // object computes one object of a child, unless includeWhen excludes it.
 func (d *desired) object(ctx context.Context, st *state, e expr.Element) {
 	c, secrets := st.child, d.inputs.owner.Secrets
-	scope, label := d.inputs.scope(e.Vars), c.elementLabel(e, secrets)
+	scope, label := d.scope(c, e.Vars), c.elementLabel(e, secrets)
 	if c.include != nil && c.includesEach() && !d.included(c.include.program, st, label, scope) {
 		return
 	}
@@ -158,7 +167,7 @@ func (d *desired) late(ctx context.Context, st *state) (again []*object) {
 		if !o.child.recalls || !apierrors.IsConflict(o.err) {
 			continue
 		}
-		if o.err = nil; d.confirm(ctx, st, o, d.inputs.scope(o.vars)) {
+		if o.err = nil; d.confirm(ctx, st, o, d.scope(o.child, o.vars)) {
 			again = append(again, o)
 		}
 	}
