@@ -4,6 +4,7 @@
 package drift
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,6 +27,44 @@ func Differs(desired, live *unstructured.Unstructured, field string) bool {
 		}
 	}
 	return true // the object as a whole
+}
+
+// Rejected says whose fields are those that errors of the API server name. Live must have its managedFields.
+type Rejected struct {
+	Desired, Live *unstructured.Unstructured
+	Manager       string
+}
+
+// Others reports whether a field is one that others have set, and that neither the template nor the manager sets. Of a field that
+// neither object has, its parent counts. A value without a manager may follow from one of the template, as clusterIPs of a Service do.
+func (r Rejected) Others(field string) bool {
+	for way := steps(field); len(way) > 0; way = way[:len(way)-1] {
+		if _, wanted := follow(r.Desired.Object, way); wanted {
+			return false
+		}
+		if _, there := follow(r.Live.Object, way); there {
+			own, others := r.managers(way)
+			return others && !own
+		}
+	}
+	return false // the object as a whole
+}
+
+// Own reports whether the manager has set a field.
+func (r Rejected) Own(field string) bool {
+	own, _ := r.managers(steps(field))
+	return own
+}
+
+// managers reports whether the manager, and whether others, have set something at a path. Of a path in a list, the list counts, because
+// managedFields do not have the indexes of its entries.
+func (r Rejected) managers(way []string) (own, others bool) {
+	isIndex := func(step string) bool { _, err := strconv.Atoi(step); return err == nil }
+	if at := slices.IndexFunc(way, isIndex); at >= 0 {
+		way = way[:at]
+	}
+	mine, rest := managersOf(r.Live, r.Manager)
+	return hasWithin(mine, pathOf(way)), hasWithin(rest, pathOf(way))
 }
 
 // parent returns the key before the last one; empty if there is none.

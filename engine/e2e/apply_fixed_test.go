@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -61,6 +62,12 @@ type fixedCase struct {
 	recreated bool
 }
 
+// aPersonsField is the case in which the API server refuses a field that a person has set, and personsPatch sets it.
+const (
+	aPersonsField = "a part of a strategy that a person has set"
+	personsPatch  = `{"spec":{"strategy":{"rollingUpdate":{"maxSurge":3}}}}`
+)
+
 // fixedCases are changes that the API server refuses: some because the field cannot be changed, some because of its value.
 func fixedCases() map[string]fixedCase {
 	const (
@@ -86,6 +93,8 @@ func fixedCases() map[string]fixedCase {
 		"a volume's source":                            {"persistentvolumes.v1", "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: NAME}\nspec: {accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}, hostPath: {path: VALUE}}", "/a", "/b", true},
 		"a Secret's type":                              {"secrets.v1", "apiVersion: v1\nkind: Secret\nmetadata: {name: NAME}\ntype: example.com/VALUE", "a", "b", true},
 		"an immutable ConfigMap's data":                {"configmaps.v1", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NAME}\nimmutable: true\ndata: {a: VALUE}", "a", "b", true},
+		"an immutable Secret's data":                   {"secrets.v1", "apiVersion: v1\nkind: Secret\nmetadata: {name: NAME}\nimmutable: true\nstringData: {a: VALUE}", "a", "b", true},
+		aPersonsField:                                  {"deployments.v1.apps", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: NAME}\nspec: {replicas: 0, strategy: {type: VALUE}, selector: {matchLabels: {app: a}}, template: " + web + "}", "RollingUpdate", "Recreate", false},
 		"a binding's role":                             {"rolebindings.v1.rbac.authorization.k8s.io", "apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: NAME}\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: VALUE}", "a", "b", true},
 		"a PriorityClass' value":                       {"priorityclasses.v1.scheduling.k8s.io", "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: NAME}\nvalue: VALUE", "1", "2", true},
 		"a PriorityClass' value that is too large":     {"priorityclasses.v1.scheduling.k8s.io", "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: NAME}\nvalue: VALUE", "1", "2000000000", false},
@@ -118,7 +127,11 @@ func TestOnlyWhatCannotBeChangedIsRecreated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ns := plane.Namespace(t)
-			err := changeOf(t, ns, tt)
+			edit := ""
+			if name == aPersonsField {
+				edit = personsPatch
+			}
+			err := changeOf(t, ns, tt, edit)
 			t.Logf("the API server says: %v", err)
 			if err == nil {
 				t.Fatal("the change is not refused")
@@ -130,8 +143,8 @@ func TestOnlyWhatCannotBeChangedIsRecreated(t *testing.T) {
 	}
 }
 
-// changeOf makes an object that a namespace owns, and changes it.
-func changeOf(t *testing.T, ns string, tt fixedCase) error {
+// changeOf makes an object that a namespace owns, and changes it, after the edit of a person if there is one.
+func changeOf(t *testing.T, ns string, tt fixedCase, edit string) error {
 	t.Helper()
 	owner := plane.Objects("namespaces.v1", "").Get(t, ns)
 	objects := plane.Objects(tt.resource, "")
@@ -164,6 +177,11 @@ func changeOf(t *testing.T, ns string, tt fixedCase) error {
 	}
 	if _, _, err := a.Apply(t.Context(), client, desired(tt.before, "80"), nil); err != nil {
 		t.Fatal(err)
+	}
+	if edit != "" {
+		if _, err := client.Patch(t.Context(), ns, types.MergePatchType, []byte(edit), metav1.PatchOptions{FieldManager: "person"}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	live, err := client.Get(t.Context(), ns, metav1.GetOptions{})
 	if err != nil {

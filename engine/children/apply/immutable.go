@@ -51,6 +51,27 @@ func (a Applier) acceptsNew(ctx context.Context, c dynamic.ResourceInterface, de
 	return len(causes) > 0 && !slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool { return drift.Differs(desired, live, cause.Field) })
 }
 
+// fixed returns the error of a child whose fields cannot be changed. It is a [FixedError] if the template has changed. If somebody else
+// has set one of the fields, a new child would lose it, so the API server's error stays as it is.
+func (ch change) fixed(ctx context.Context, live *unstructured.Unstructured, err *dsl.ImmutableError) error {
+	a, own := ch.applier, true
+	now, failed := ch.client.Get(ctx, ch.desired.GetName(), metav1.GetOptions{}) // caches lack managedFields
+	if failed != nil || now.GetUID() != live.GetUID() {
+		return err.Answer
+	}
+	by := drift.Rejected{Desired: ch.desired, Live: now, Manager: a.Manager}
+	for _, cause := range err.Causes {
+		if by.Others(cause.Field) {
+			return err.Answer
+		}
+		own = own && by.Own(cause.Field)
+	}
+	if a.mark(live) != "" && (ch.deed == Updated && !ch.applied || own && ch.isSecret()) {
+		return &FixedError{Live: live, ImmutableError: err}
+	}
+	return err
+}
+
 // causesOf returns the causes of an error about an object that is not valid.
 func causesOf(err error) []metav1.StatusCause {
 	answer := apierrors.APIStatus(nil)

@@ -94,8 +94,8 @@ func (a Applier) update(ctx context.Context, c dynamic.ResourceInterface, desire
 	}
 	result, err := ch.send(ctx, now)
 	err = a.classified(ctx, c, desired, now, err)
-	if fixed, is := errors.AsType[*dsl.ImmutableError](err); is && ch.deed == Updated && !ch.applied && a.mark(live) != "" {
-		return nil, "", &FixedError{Live: live, ImmutableError: fixed}
+	if fixed, is := errors.AsType[*dsl.ImmutableError](err); is {
+		return nil, "", ch.fixed(ctx, live, fixed)
 	}
 	if err == nil {
 		result, err = ch.takeAgain(ctx, result)
@@ -217,21 +217,23 @@ func (ch change) prepare(ctx context.Context, live, now *unstructured.Unstructur
 }
 
 // isAsLeft reports whether a child differs from its template only as the server left it when this template was applied: an earlier
-// process applied it, and nobody has changed these fields since. A process knows that of what it has applied itself. The values of
-// a Secret are not in the mark, so its template may have changed.
+// process applied it, and nobody has changed these fields since. A process knows that of what it has applied itself.
 func (ch change) isAsLeft(now *unstructured.Unstructured) bool {
 	a := ch.applier
-	if now == nil || ch.deed != PutBack || !ch.applied || !a.sameMark(ch.desired, now) || now.GetKind() == "Secret" || a.Settled.knows(now) {
+	if now == nil || ch.deed != PutBack || !ch.applied || !a.sameMark(ch.desired, now) || ch.isSecret() || a.Settled.knows(now) {
 		return false
 	}
 	return ch.find(now).Empty() && ch.question(now, now).Left()
 }
 
+// isSecret reports whether the child is a Secret. Its mark lacks the values, so the same mark does not mean the same template.
+func (ch change) isSecret() bool { return ch.desired.GetKind() == "Secret" }
+
 // send applies the template. Where others have changed the child so that the server does not take it, what they have set
 // besides is taken away with it: a field that no manager has set may be of no use, or not allowed, without one that was put back.
 func (ch change) send(ctx context.Context, now *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	result, err := ch.apply(ctx, now)
-	if !apierrors.IsInvalid(err) || !ch.applied {
+	if !apierrors.IsInvalid(err) || !ch.applied || ch.isSecret() {
 		return result, err
 	}
 	all := func(now *unstructured.Unstructured) drift.Added { return ch.applier.added(ch.desired, now, true) }
