@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -101,6 +102,9 @@ func (f *File) link() {
 			f.decoder.Fault(c.at.Key("name"), "another case has this name (in line %d)", f.decoder.Nearest(at).Line)
 		}
 		first[c.Name] = c.at.Key("name")
+		if len(f.Given)+len(c.Given)+len(c.Steps) == 0 && (c.Expect == nil || reflect.ValueOf(*c.Expect).IsZero()) && !f.decoder.Faulty(c.at) {
+			f.decoder.Fault(c.at, "nothing happens here, so the case asserts nothing: say given, steps or expect")
+		}
 		f.resolve(c.Given)
 		f.expect(c.Expect, c.at.Key("expect"))
 		for j := range c.Steps {
