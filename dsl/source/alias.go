@@ -160,7 +160,7 @@ func (e *expander) tag(n *yaml.Node, p form.Path) {
 		}
 		return
 	}
-	e.fault(n, p, "the tag %s is not known here", form.Quoted(n.ShortTag()))
+	e.fault(n, p, "the tag %s is not known here%s", form.Quoted(n.ShortTag()), leading(n.ShortTag()))
 }
 
 func (e *expander) fault(n *yaml.Node, p form.Path, format string, args ...any) {

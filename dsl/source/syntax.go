@@ -86,56 +86,16 @@ func (s *Text) syntax(err error) *Fault {
 	if at := strings.IndexByte(indentation(s.lines[line-1]), '\t'); at >= 0 {
 		return &Fault{File: s.Name, Line: line, Column: at + 1, Message: "a tab must not indent YAML; use spaces"}
 	}
-	if end := s.reached(); slices.Contains(offByOne, message) && end > line {
+	end := s.reached()
+	for n := line; n <= max(line, min(end, len(s.lines))); n++ {
+		if at, cure := unquoted(s.lines[n-1], message); cure != "" {
+			return &Fault{File: s.Name, Line: n, Column: utf8.RuneCountInString(s.lines[n-1][:at]) + 1, Message: "invalid YAML: " + message + cure}
+		}
+	}
+	if slices.Contains(offByOne, message) && end > line {
 		message += fmt.Sprintf(" (begun here, at fault before the end of line %d)", end)
 	}
-	if at, cure := unquoted(s.lines[line-1]); cure != "" && strings.HasPrefix(message, "did not find expected ',' or ") {
-		column := utf8.RuneCountInString(s.lines[line-1][:at]) + 1
-		return &Fault{File: s.Name, Line: line, Column: column, Message: "invalid YAML: " + message + cure}
-	}
 	return &Fault{File: s.Name, Line: line, Column: 1, Message: "invalid YAML: " + message + remedy(message)}
-}
-
-// Parts of a line of YAML: its comment, parts between values, a value without quotes, and such a value within braces or brackets.
-var (
-	comment = regexp.MustCompile(`(^|\s)#.*`)
-	between = regexp.MustCompile(`^(?:\s+|[,:?]|-\s|[&*!][^\s,\[\]{}]*|'[^']*'|"(?:\\.|[^"\\])*")`)
-	block   = regexp.MustCompile(`^(?:[^:]|:\S)+`)
-	flow    = regexp.MustCompile(`^(?:[^,\[\]{}?:]|:[^\s,\[\]{}?])+`)
-)
-
-// unquoted finds a value within braces or brackets that lacks quotes: a bracket, a brace or a question mark ends it for YAML. It
-// returns where the value begins, and the cure; the cure is empty if there is none.
-func unquoted(line string) (at int, cure string) {
-	line = comment.ReplaceAllString(line, "")
-	for depth := 0; at < len(line); {
-		rest := line[at:]
-		size := len(between.FindString(rest))
-		switch {
-		case size > 0:
-		case strings.ContainsAny(rest[:1], "[{"):
-			depth, size = depth+1, 1
-		case strings.ContainsAny(rest[:1], "]}"):
-			depth, size = depth-1, 1
-		case depth <= 0:
-			size = len(block.FindString(rest))
-		default:
-			size = len(flow.FindString(rest))
-			if next := rest[size:]; next != "" && strings.ContainsAny(next[:1], "[{?") {
-				return at, cureOf(rest[:size] + next[:1])
-			}
-		}
-		at += max(size, 1)
-	}
-	return 0, ""
-}
-
-// cureOf returns the cure for a value that lacks quotes, by its begin.
-func cureOf(begin string) string {
-	if strings.HasSuffix(begin, "${") {
-		return " (within {…} and […] of YAML, ${…} stands in quotes)"
-	}
-	return " (within {…} and […] of YAML, a value with ?, [ or { in it stands in quotes)"
 }
 
 // remedy returns advice for a common mistake.
