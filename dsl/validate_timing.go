@@ -40,12 +40,16 @@ func (h *Handler) checkTimed(c check, never bool) {
 }
 
 func (t *Timing) checkCron(c check) {
-	if t.Cron != "" {
-		if err := checkZone(t.TimeZone); err != nil {
-			c.fault("timeZone", "%w", err)
-		} else if _, err := parseCron(t.Cron, t.TimeZone); err != nil {
-			c.fault("cron", "%w", err)
-		}
+	if t.Cron == "" {
+		return
+	}
+	zone := t.TimeZone
+	if err := checkZone(zone); err != nil {
+		c.fault("timeZone", "%w", err)
+		zone = ""
+	}
+	if _, err := parseCron(t.Cron, zone); err != nil {
+		c.fault("cron", "%w", err)
 	}
 }
 

@@ -33,31 +33,41 @@ func call(cel compilerOf) actions.Action {
 
 func buildCall(cel compilerOf, b actions.Build, name string) (actions.Built, error) {
 	function, found := b.Registry.LookupFunction(name)
-	if !found {
-		return actions.Built{}, unknownFunction(name, b.Registry.Functions())
+	wrong := unknownFunction(name, b.Registry.Functions())
+	if found {
+		wrong = callable(function, b)
 	}
-	if misfit := wrongKind(function, b.Daemon); misfit != nil {
-		return actions.Built{}, misfit
-	}
-	if err := checkParams(function, b.Params); err != nil {
-		return actions.Built{}, err
-	}
-	if err := function.LeftOut(b.Kept); err != nil && !b.ResourceWide {
-		return actions.Built{}, &shape.Misfit{Path: []string{"call"}, Message: err.Error()}
-	}
+	var built actions.Built
+	var err error
 	switch {
 	case b.Daemon:
-		return buildDaemon(b, function)
+		built, err = buildDaemon(b, function)
 	case b.Params != nil && hasExpression(map[string]any(b.Params)):
-		built, err := computedParams(cel, b, function)
-		built.Calls = makersOf(function, b.ID)
-		return built, err
+		built, err = computedParams(cel, b, function)
+	case b.Params != nil:
+		built = actions.Built{Func: withParams(function.Func, b.Params), Needs: function.Needs}
+	default:
+		built = actions.Built{Func: function.Func, Needs: function.Needs}
 	}
-	built := actions.Built{Func: function.Func, Needs: function.Needs, Calls: makersOf(function, b.ID)}
-	if b.Params != nil {
-		built.Func = withParams(function.Func, b.Params)
+	if err := errors.Join(slices.Concat(errorsIn(wrong), errorsIn(err))...); err != nil {
+		return actions.Built{}, err
+	}
+	if !b.Daemon {
+		built.Calls = makersOf(function, b.ID)
 	}
 	return built, nil
+}
+
+// callable returns an error if a handler cannot call a function with its parameters.
+func callable(f dsl.Function, b actions.Build) error {
+	if misfit := wrongKind(f, b.Daemon); misfit != nil {
+		return misfit
+	}
+	faults := errorsIn(checkParams(f, b.Params))
+	if lacks := f.LeftOut(b.Kept); lacks != nil && !b.ResourceWide {
+		faults = append(faults, &shape.Misfit{Path: []string{"call"}, Message: lacks.Error()})
+	}
+	return errors.Join(faults...)
 }
 
 // makersOf returns the names under which a function makes children for a handler; nil if they are not known.
