@@ -17,7 +17,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
 )
 
-// Metadata has marks: bookkeeping of the operator and of other tools. On a copy they would mislead their owners, and a copy
+// Metadata has marks: bookkeeping of the operator, of other tools and of the API server. On a copy they would mislead their owners, and a copy
 // would change whenever they do. So maps with marks are given to expressions as values of CEL that have all keys for a
 // lookup, and none of the marks for everything else: loops, sizes, comparisons, and results.
 
@@ -90,16 +90,27 @@ func withoutMarks(prefix string, v any, named bool) any {
 	return v
 }
 
-// unmarkedMetadata returns the metadata of an object. The managedFields as a whole are a mark, too.
+// changesWithWrites are the fields of metadata that the API server changes with each write. A digest of metadata that had them would
+// never come to rest.
+var changesWithWrites = []string{"managedFields", "resourceVersion", "generation", "selfLink"}
+
+// unmarkedMetadata returns the metadata of an object. The fields that change with each write are marks, too, and so are fields that
+// have nothing but marks.
 func unmarkedMetadata(prefix string, metadata map[string]any) any {
+	hidden := slices.Clone(changesWithWrites)
 	own := func(key string) bool { return prefix != "" && strings.HasPrefix(key, prefix+"/") }
 	out := maps.Clone(metadata)
 	for field, is := range map[string]func(key, value string) bool{"labels": bookkeeping.IsLabel, "annotations": bookkeeping.Is} {
-		if of, isMap := metadata[field].(map[string]any); isMap {
-			out[field] = hiding(of, func(key string, value any) bool {
-				text, _ := value.(string)
-				return own(key) || is(key, text)
-			})
+		of, isMap := metadata[field].(map[string]any)
+		if !isMap {
+			continue
+		}
+		out[field] = hiding(of, func(key string, value any) bool {
+			text, _ := value.(string)
+			return own(key) || is(key, text)
+		})
+		if visible, some := out[field].(*markedMap); some && visible.Size() == types.IntZero {
+			hidden = append(hidden, field)
 		}
 	}
 	if list, isList := metadata["finalizers"].([]any); isList {
@@ -107,9 +118,12 @@ func unmarkedMetadata(prefix string, metadata map[string]any) any {
 			text, _ := name.(string)
 			return own(text) || bookkeeping.IsFinalizer(text)
 		})
+		if len(visible) == 0 {
+			hidden = append(hidden, "finalizers")
+		}
 		out["finalizers"] = &markedList{types.DefaultTypeAdapter.NativeToValue(visible).(traits.Lister), types.DefaultTypeAdapter.NativeToValue(list).(traits.Lister)}
 	}
-	return hiding(out, func(key string, _ any) bool { return key == "managedFields" })
+	return hiding(out, func(key string, _ any) bool { return slices.Contains(hidden, key) })
 }
 
 // hiding returns a map that hides some keys. It is the map itself if there are none.

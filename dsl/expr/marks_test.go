@@ -31,7 +31,8 @@ func markedObject() map[string]any {
 				"shop.example.com/state": `{"handwerk":1}`, "shop.example.com/children": "x", "shop.example.com/paused": "x",
 				"other.handwerk.dev/applied": "handwerk:x", "foreign.example.org/state": `{"handwerk":1}`,
 			},
-			"finalizers":    []any{"mine.example.com/hold", "shop.example.com/finalizer", "other.handwerk.dev/finalizer", "resources-finalizer.argocd.argoproj.io"},
+			"finalizers":      []any{"mine.example.com/hold", "shop.example.com/finalizer", "other.handwerk.dev/finalizer", "resources-finalizer.argocd.argoproj.io"},
+			"resourceVersion": "12", "generation": int64(3), "selfLink": "/apis/example.com/v1/webs/w",
 			"managedFields": []any{map[string]any{"manager": "shop"}},
 		},
 	}
@@ -98,6 +99,8 @@ func TestCopiesOfMetadataHaveNoMarks(t *testing.T) {
 		"a finalizer that is asked for":     {"'shop.example.com/finalizer' in self.metadata.finalizers", true},
 		"one behind a bound map":            {"cel.bind(m, self.metadata, m.annotations['" + tracking + "'])", "x"},
 		"one of a related object in a loop": {"related.many.map(o, o.metadata.annotations['" + tracking + "'])", []any{"x"}},
+		"a digest of all":                   {`hash(self.metadata) == hash(omit(self.metadata, ["generation"]))`, true},
+		"a version that is named":           {"self.metadata.resourceVersion + string(self.metadata.generation)", "123"},
 		"managedFields that are named":      {"self.metadata.managedFields[0].manager", "shop"},
 	}
 	c, err := compiler(t).With("object", "objects", expr.Current)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
 	"github.com/google/cel-go/parser"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,12 +28,33 @@ func ready(v ref.Val) (dsl.Readiness, ref.Val) {
 		if object, is = value.(map[string]any); !is {
 			return dsl.Readiness{}, types.NewErr("ready(): want one object, found %s", kindOf(value))
 		}
+		withGeneration(object, v)
 	}
 	out, err := dsl.ReadinessOf(&unstructured.Unstructured{Object: object})
 	if err != nil {
 		return out, types.NewErr("ready(): %v", err)
 	}
 	return out, types.Bool(out.Ready)
+}
+
+// withGeneration sets the generation of a copy of an object, which leaves it out. The status says which one its controller has seen.
+func withGeneration(object map[string]any, of ref.Val) {
+	metadata, is := object["metadata"].(map[string]any)
+	if !is {
+		return
+	}
+	for _, key := range []string{"metadata", "generation"} {
+		from, isMap := of.(traits.Mapper)
+		if !isMap {
+			return
+		}
+		if of, is = from.Find(types.String(key)); !is {
+			return
+		}
+	}
+	if generation, isInt := of.(types.Int); isInt {
+		metadata["generation"] = int64(generation)
+	}
 }
 
 // unready is the name by which a call of ready() finds the listener. Expressions cannot use this name.
