@@ -165,6 +165,7 @@ func buildSet(cel compilerOf, b actions.Build, config *setConfig) (actions.Built
 	if err := errors.Join(s.faults...); err != nil {
 		return actions.Built{}, err
 	}
+	s.growing(b)
 	built, kept := s.built(s.run), s.kept()
 	built.Reads = s.reads.And(dsl.KnownReads{Paths: kept, Only: true, Complete: true})
 	built.Sets = append(kept, s.reported()...)

@@ -141,6 +141,9 @@ type Build struct {
 	AtDeletion bool
 	// Restores: the handler makes a missing child again.
 	Restores bool
+	// Always: the handler is level-triggered and has no filter, so it runs for each state of an object, and for the same state again in
+	// each new process.
+	Always bool
 	// NoFinalizer: deletions do not wait for the handler, so the object may be gone when it runs.
 	NoFinalizer bool
 	// IncludeWhen says whether the handler's children are desired; nil means that they are. It has been checked.

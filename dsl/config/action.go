@@ -43,6 +43,7 @@ func (w *watched) single(at path, h *making) *actions.Built {
 	build := actions.Build{Registry: w.loader.registry, Params: h.With, Resource: w.out.Name, ID: h.ID, ResourceWide: h.whole(), OperatorWide: h.active(), Daemon: h.kind == dsl.DaemonHandler}
 	build.AtDeletion = len(h.Causes) > 0 && !slices.ContainsFunc(h.Causes, func(c dsl.Cause) bool { return c != dsl.Delete })
 	build.NoFinalizer, build.Restores = h.noFinalizer(), h.restores
+	build.Always = h.level && !h.partial()
 	build.Siblings, build.Vars, build.Lets, build.Reported = w.siblings, h.vars, w.lets, h.state != ""
 	build.IncludeWhen, build.Kept = h.include, w.out.Kept()
 	built, err := action.Build(build, h.config)
