@@ -58,7 +58,13 @@ func (m *matches) DescribeForm(d *form.Describer) *form.Schema {
 // ReadForm fills a handler. Its action is the one key that is not a field and that the registry has. The action
 // defines the form of its value.
 func (h *handler) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
-	return oneAction(d, p, n, h, "handler", &h.doing)
+	ok := oneAction(d, p, n, h, "handler", &h.doing)
+	for i := range d.Faults {
+		if d.Faults[i].At == p.Key("old") { // a value, or the word would be known
+			d.Faults[i].Message += " (" + inKopf("old") + ")"
+		}
+	}
+	return ok
 }
 
 // DescribeForm describes a handler.
@@ -153,8 +159,11 @@ func oneAction(d *form.Decoder, p path, n *yaml.Node, out any, what string, took
 	}
 	known := in.known()
 	others := &form.Others{Names: known, Take: take, Strayed: func() { strayed = true }}
-	if _, part := out.(*partDocument); part {
+	switch out.(type) {
+	case *partDocument:
 		others.Elsewhere = elsewhere
+	case *handler:
+		others.Elsewhere = inKopf
 	}
 	ok := d.Struct(p, n, out, others)
 	if slices.Contains(form.Fields(reflect.TypeOf(out).Elem()), steps) && d.Has(p.Key(steps)) {
@@ -167,6 +176,21 @@ func oneAction(d *form.Decoder, p path, n *yaml.Node, out any, what string, took
 		d.Missing(p, steps, "a %s has an action (%s)", what, words.Hint("", known))
 	}
 	return ok
+}
+
+// inKopf says what an option of kopf's handlers is here; empty for other words.
+func inKopf(name string) string {
+	switch name {
+	case "value", "new", "old":
+		return "kopf's " + name + " is a condition here, as in when: self.spec.size == 3 or when: old.spec.size == 3"
+	case "interval", "sharp":
+		return "kopf's interval is pause here, and every where it is sharp"
+	case "optional":
+		return "kopf's optional=True is finalizer: false"
+	case "param":
+		return "kopf's param is with"
+	}
+	return ""
 }
 
 // elsewhere says that what a part cannot have is the handler's that uses it.
