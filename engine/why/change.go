@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	// valueMost bounds a value that is shown, in bytes, and changesMost how many fields are named.
-	valueMost, changesMost = 60, 20
+	// valueMost bounds a value that is shown, in bytes, and contextMost what is shown of it before the difference. changesMost bounds how
+	// many fields are named.
+	valueMost, contextMost, changesMost = 60, 20, 20
 )
 
 // Changes names the fields in which two versions of an object differ, with their values, sorted. Wanted chooses among the fields; nil
@@ -35,12 +36,12 @@ func Changes(before, after map[string]any, hidden bool, wanted func(dsl.Path) bo
 			}
 			change := Change{Path: path.String()}
 			if to, is := path.In(after); is && !hidden {
-				change.To = shown(to)
+				change.To = asJSON(to)
 			}
 			if was && !hidden {
-				change.From = shown(from)
+				change.From = asJSON(from)
 			}
-			out = append(out, change)
+			out = append(out, change.cut())
 		}
 	}
 	walk(nil, plain.Difference(before, after))
@@ -82,12 +83,27 @@ func kept(p dsl.Path) bool {
 	return false
 }
 
-func shown(value any) string {
+// asJSON returns a value as JSON.
+func asJSON(value any) string {
 	data, err := plain.AppendJSON(nil, value)
 	if err != nil {
 		return "?"
 	}
-	return plain.Short(strings.ToValidUTF8(string(data), "?"), valueMost)
+	return strings.ToValidUTF8(string(data), "?")
+}
+
+// cut shortens both values. What they have in common before they differ is left out, but for a few bytes, where they would be cut
+// before that.
+func (c Change) cut() Change {
+	same := 0
+	for same < min(len(c.From), len(c.To)) && c.From[same] == c.To[same] {
+		same++
+	}
+	if from := same - contextMost; from > 0 && same >= valueMost-len("…")-contextMost && max(len(c.From), len(c.To)) > valueMost {
+		c.From, c.To = "…"+strings.ToValidUTF8(c.From[from:], ""), "…"+strings.ToValidUTF8(c.To[from:], "")
+	}
+	c.From, c.To = plain.Short(c.From, valueMost), plain.Short(c.To, valueMost)
+	return c
 }
 
 // Looks reports whether a view looks at a field.
