@@ -45,6 +45,10 @@ func TestWhatIsWrongIsTold(t *testing.T) {
 		"an object is not there, and another has nearly its name": {
 			"expect: {objects: {configmaps/one-bil: {}}}", []string{"configmaps/one-bil does not exist; did you mean configmaps/one-bill?"},
 		},
+		"a field of a patch is mistyped": {
+			"steps: [{patch: {orders/one: {spec: {titel: Coffee}, spc: {}}}}]",
+			[]string{`a_test.yaml:5: the patch of orders/one is invalid: strict decoding error: unknown field "spc" (did you mean "spec"?), unknown field "spec.titel" (did you mean "title"?)`},
+		},
 		"an object is there": {"expect: {objects: {configmaps/one-bill: absent}}", []string{"is there, and is expected to be absent"}},
 		"a resource is mistyped": {
 			"expect: {objects: {configmap/one-bill: {data: {title: Tea}}, ordrs/one: {}}}", []string{"no resource ordrs (did you mean orders?)"},

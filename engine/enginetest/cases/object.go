@@ -9,7 +9,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -282,9 +284,36 @@ func (r *runner) send(p place, kind types.PatchType, body map[string]any, subres
 		options.Force = &force
 	}
 	if _, err := r.reach(p).Patch(context.Background(), p.name, kind, data, options, subresources...); err != nil {
-		return refused{err}
+		return refused{r.brief(p, err)}
 	}
 	return nil
+}
+
+// unknownField matches a field in an error of the API server.
+var unknownField = regexp.MustCompile(`unknown field "([^"]+)"`)
+
+// brief leaves out of an error about a patch the object that it would make, which the API server quotes as a whole. A mistyped field has
+// the nearest one that the object has.
+func (r *runner) brief(p place, err error) error {
+	_, quoting, _ := strings.Cut(err.Error(), "patch: Invalid value: ")
+	object, failed := strconv.QuotedPrefix(quoting)
+	if failed != nil {
+		return err
+	}
+	now, failed := r.get(p)
+	if failed != nil || now == nil {
+		return err
+	}
+	message := unknownField.ReplaceAllStringFunc(quoting[len(object):], func(found string) string {
+		path := dsl.Path(strings.Split(unknownField.FindStringSubmatch(found)[1], "."))
+		around, _ := path[:len(path)-1].In(now.Object)
+		fields, _ := around.(map[string]any)
+		if near, is := words.Nearest(path[len(path)-1], sortedKeys(fields)); is {
+			found += fmt.Sprintf(" (did you mean %q?)", near)
+		}
+		return found
+	})
+	return fmt.Errorf("the patch of %s is invalid%s", p, message)
 }
 
 // install creates a CRD, or updates it.
