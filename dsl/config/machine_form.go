@@ -71,7 +71,7 @@ type stay struct {
 
 // budget limits how often the actions of a state may fail.
 type budget struct {
-	AtMost *int   `yaml:"atMost" min:"0" required:"true" doc:"How many failures are allowed. 0: the first failure is one too many."`
+	AtMost *int   `yaml:"atMost" min:"0" required:"true" doc:"How many failures are allowed: a number, and no expression. 0: the first failure is one too many."`
 	Then   string `yaml:"then" required:"true" doc:"The state that the object goes to when they fail once more."`
 }
 

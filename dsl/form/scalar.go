@@ -100,7 +100,7 @@ const wantDuration = "want a duration such as 30s or 10m"
 func readDuration(n *yaml.Node, out reflect.Value, least time.Duration) string {
 	duration, err := time.ParseDuration(n.Value)
 	if !IsText(n) || err != nil {
-		return fmt.Sprintf("%s, found %s", wantDuration, Found(n))
+		return fmt.Sprintf("%s, found %s%s", wantDuration, Found(n), noExpression(n))
 	}
 	switch {
 	case duration >= least:
@@ -152,7 +152,7 @@ func readExact(n *yaml.Node, out reflect.Value) string {
 		panic("form: no form for values of " + out.Type().String())
 	}
 	if n.Kind != yaml.ScalarNode || !slices.Contains(tags, n.Tag) {
-		return fmt.Sprintf("want %s, found %s", want, Found(n))
+		return fmt.Sprintf("want %s, found %s%s", want, Found(n), noExpression(n))
 	}
 	err := n.Decode(out.Addr().Interface())
 	switch {
@@ -165,6 +165,14 @@ func readExact(n *yaml.Node, out reflect.Value) string {
 	default:
 		return "the number is too large"
 	}
+}
+
+// noExpression says of an expression that it is none here.
+func noExpression(n *yaml.Node) string {
+	if IsText(n) && strings.Contains(n.Value, "${") {
+		return " (this field takes no expression)"
+	}
+	return ""
 }
 
 // least checks a number, or the number of entries in a map, against the min tag of its field.
