@@ -51,7 +51,7 @@ type options struct {
 
 // rolloutConfig is the configuration of rollout.
 type rolloutConfig struct {
-	MaxUnavailable shareConfig    `yaml:"maxUnavailable" required:"maxUnavailable is required: a whole number of at least 1, or a percentage as in 25%" doc:"How many children may be unready at a time: a number, or a percentage as in 25%, rounded up, at least 1; or an expression that gives one of them."`
+	MaxUnavailable shareConfig    `yaml:"maxUnavailable" required:"maxUnavailable is required: a whole number of at least 1, or a percentage from 1% to 100%" doc:"How many children may be unready at a time: a number, or a percentage as in 25%, rounded up, at least 1; or an expression that gives one of them."`
 	Partition      portion        `yaml:"partition" doc:"How many children, the last ones, stay as they are, as in a StatefulSet: a whole number, or an expression that gives one. Default: 0."`
 	Group          string         `yaml:"group" doc:"A name. Rollouts of one handler with the same group are one: maxUnavailable, which is the same in all, counts their children together. They are updated in the order of the children's names. Absent: a rollout of its own."`
 	ReadyWhen      form.Predicate `yaml:"readyWhen" doc:"When an updated child is ready; the variable child is the live object. Default: the child's own readyWhen, else ready(child)."`
@@ -204,7 +204,7 @@ type share struct {
 
 var percentage = regexp.MustCompile(`^([0-9]{1,3})%$`)
 
-// shareOf returns the share that a value stands for: a whole number of at least 1, or a percentage as in 25%.
+// shareOf returns the share that a value stands for: a whole number of at least 1, or a percentage from 1% to 100%.
 func shareOf(value any) (out share, valid bool) {
 	switch value := value.(type) {
 	case int64:
@@ -240,7 +240,7 @@ func (s *shareConfig) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool
 	return false
 }
 
-const wantShare = "want a whole number of at least 1, or a percentage as in 25%%"
+const wantShare = "want a whole number of at least 1, or a percentage from 1%% to 100%%"
 
 // DescribeForm describes the three forms.
 func (s *shareConfig) DescribeForm(*form.Describer) *form.Schema {

@@ -134,15 +134,15 @@ func TestFaultsAreFoundWhenTheConfigurationIsLoaded(t *testing.T) {
 		},
 		"a rollout of nothing": {
 			"{a: {forEach: [x], rollout: {maxUnavailable: 0, readyWhen: 'true'}, template: {" + head + "{name: '${item}'}}}}",
-			"apply.a.rollout.maxUnavailable: want a whole number of at least 1, or a percentage as in 25%, found the number 0",
+			"apply.a.rollout.maxUnavailable: want a whole number of at least 1, or a percentage from 1% to 100%, found the number 0",
 		},
 		"a rollout without a number": {
 			"{a: {forEach: [x], rollout: {readyWhen: 'true'}, template: {" + head + "{name: '${item}'}}}}",
-			"apply.a.rollout: maxUnavailable is required: a whole number of at least 1, or a percentage as in 25%",
+			"apply.a.rollout: maxUnavailable is required: a whole number of at least 1, or a percentage from 1% to 100%",
 		},
 		"a rollout of too many in a hundred": {
 			"{a: {forEach: [x], rollout: {maxUnavailable: 101%, readyWhen: 'true'}, template: {" + head + "{name: '${item}'}}}}",
-			`apply.a.rollout.maxUnavailable: want a whole number of at least 1, or a percentage as in 25%, found the text "101%"`,
+			`apply.a.rollout.maxUnavailable: want a whole number of at least 1, or a percentage from 1% to 100%, found the text "101%"`,
 		},
 		"a mistyped field of a rollout": {
 			"{a: {forEach: [x], rollout: {maxUnavailabel: 1, maxUnavailable: 1, readyWhen: 'true'}, template: {" + head + "{name: '${item}'}}}}",

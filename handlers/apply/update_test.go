@@ -111,9 +111,9 @@ func TestALimitOfARolloutThatIsNoNumberFails(t *testing.T) {
 	for _, test := range []struct{ limits, value, want string }{
 		{"maxUnavailable: 1, partition: '${self.spec.p}'", "'x'", "child pods: evaluating rollout.partition: want a whole number of at least 0, and it is text"},
 		{"maxUnavailable: 1, partition: '${self.spec.p}'", "-1", "child pods: evaluating rollout.partition: want a whole number of at least 0, and it is a number"},
-		{"maxUnavailable: '${self.spec.p}'", "0", "child pods: evaluating rollout.maxUnavailable: want a whole number of at least 1, or a percentage as in 25%, and it is a number"},
-		{"maxUnavailable: '${self.spec.p}'", "'101%'", "child pods: evaluating rollout.maxUnavailable: want a whole number of at least 1, or a percentage as in 25%, and it is text"},
-		{"maxUnavailable: '${self.spec.p}'", "null", "child pods: evaluating rollout.maxUnavailable: want a whole number of at least 1, or a percentage as in 25%, and it is null"},
+		{"maxUnavailable: '${self.spec.p}'", "0", "child pods: evaluating rollout.maxUnavailable: want a whole number of at least 1, or a percentage from 1% to 100%, and it is a number"},
+		{"maxUnavailable: '${self.spec.p}'", "'101%'", "child pods: evaluating rollout.maxUnavailable: want a whole number of at least 1, or a percentage from 1% to 100%, and it is text"},
+		{"maxUnavailable: '${self.spec.p}'", "null", "child pods: evaluating rollout.maxUnavailable: want a whole number of at least 1, or a percentage from 1% to 100%, and it is null"},
 	} {
 		w := start(t, `{pods: {forEach: '${self.spec.l}', rollout: {`+test.limits+`}, template: {`+thing+`{name: '${item}'}}}}`, "{p: "+test.value+", l: [a]}")
 		if err := w.run(dsl.Create); text(err) != test.want {
