@@ -20,7 +20,7 @@ type Func func(ctx context.Context, r *Request) error
 
 // Predicate is a handler's own filter. It must be quick, and must not change anything. An error is logged, and the
 // handler does not run. It is called again after the handler's back-off; after a [Permanent] error, when something
-// changes. Until it has an answer, the deletion of an object with the operator's finalizer waits.
+// changes. For a delete handler the object has the operator's finalizer meanwhile, and its deletion waits.
 type Predicate func(s *Subject) (bool, error)
 
 // Backoff is the wait between attempts. It doubles from Initial to Max, with up to a fifth of jitter.

@@ -108,6 +108,7 @@ func kindsOf(handler string) []kind {
 
 // fault is a failure of a filter, with the time of the next evaluation.
 type fault struct {
+	of     Question
 	text   string
 	unread bool // see Answer
 	// view is the digest of the evaluated object; failures is how often in a row it failed.
@@ -141,7 +142,7 @@ func (f *Faults) Failed(q Question, a Answer, m Moment) (before bool, again time
 		now.failures++
 		now.again = m.Now.Add(m.Backoff(now.failures))
 	}
-	now.text, now.unread, now.view, now.failed, now.mended = text, a.Unread, m.View, true, false
+	now.of, now.text, now.unread, now.view, now.failed, now.mended = q, text, a.Unread, m.View, true, false
 	if f.known == nil {
 		f.known = map[kind]fault{}
 	}
@@ -166,6 +167,16 @@ func (f *Faults) Answered(q Question) {
 		known.mended = true
 		f.known[kindOf(q)] = known
 	}
+}
+
+// Unasked returns the questions whose last evaluation failed and that were not evaluated in this pass.
+func (f *Faults) Unasked() (out []Question) {
+	for _, one := range f.known {
+		if !one.failed && !one.mended {
+			out = append(out, one.of)
+		}
+	}
+	return out
 }
 
 // Mended removes the filters that have not failed in a pass and had an answer. It returns their handlers, except

@@ -62,12 +62,30 @@ func (p *pass) answer(d Draft, r book.Handler, c dsl.Cause, try book.Record) fil
 		if a.Err != nil {
 			a.Holds, a.Unread = false, children.Failed() || p.indexes.Failed()
 			p.filterFailed(d, q, r, a)
-		} else {
-			p.memory.Filters.Answered(q)
 		}
+	}
+	if a.Err == nil {
+		p.memory.Filters.Answered(q)
 	}
 	p.filters.Note(q, a)
 	return a
+}
+
+// askAgain asks what has failed and what nothing in this pass has asked: the change that broke it may have been taken back, and the
+// handler has nothing to do then.
+func (p *pass) askAgain(d Draft, q filter.Question) {
+	switch {
+	case p.Gone, q.Cause == dsl.Delete && p.Deletion != "": // it is asked when the handler has its turn
+		return
+	case q.Time: // under deletion nothing runs by time
+		p.memory.Filters.Answered(q)
+		return
+	}
+	for _, r := range slices.Concat(p.Rules.Readers, p.Rules.Daemons) {
+		if r.ID == q.Handler.ID {
+			p.sees(d, r, q.Cause)
+		}
+	}
 }
 
 // asks evaluates a handler's filters without keeping the answer: others may change what they look at before its turn.
@@ -171,23 +189,24 @@ func (p *pass) alsoFiltered(at Draft, says ...*dsl.Patch) Draft {
 }
 
 // wantsFinalizer reports whether a delete handler runs before the object goes, a daemon ends before, or the engine deletes or
-// releases children. Where that is not known, the finalizer stays as it is.
+// releases children.
 func (p *pass) wantsFinalizer(d Draft) bool {
 	held := slices.Contains(p.family.Base().GetFinalizers(), p.Rules.Finalizer)
 	return p.Rules.Finalizes && p.handlersHold(d) || p.family.Holds(held)
 }
 
-// handlersHold is wantsFinalizer for the handlers alone.
-func (p *pass) handlersHold(d Draft) bool {
+// handlersHold is wantsFinalizer for the handlers alone. One whose filter fails may want to run before the object goes. All of them are
+// asked, so that each failure is said while the object lives.
+func (p *pass) handlersHold(d Draft) (hold bool) {
 	for _, r := range p.Rules.Readers {
 		if !r.On(dsl.Delete) || r.NoFinalizer {
 			continue
 		}
-		if a := p.sees(d, r, dsl.Delete); a.Holds || a.Err != nil && p.finalizer() {
-			return true
-		}
+		// Where children cannot be read yet, as after a restart, an earlier decision stands.
+		a := p.sees(d, r, dsl.Delete)
+		hold = hold || a.Holds || a.Err != nil && (!a.Unread || p.Changes.Fresh || p.finalizer())
 	}
-	return slices.ContainsFunc(p.Rules.Daemons, func(r book.Handler) bool { return p.wantsEnd(d, r) })
+	return hold || slices.ContainsFunc(p.Rules.Daemons, func(r book.Handler) bool { return p.wantsEnd(d, r) })
 }
 
 // generation is that of the object as the pass has read it.

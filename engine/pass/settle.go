@@ -131,6 +131,9 @@ func (p *pass) settle(st State) (State, verdict) {
 			st.Due = st.Due.Sooner(wait, queue.Due)
 		}
 	}
+	for _, q := range p.memory.Filters.Unasked() {
+		p.askAgain(st.Draft, q)
+	}
 	for _, handler := range p.memory.Filters.Mended() {
 		st = st.noted(Note{Kind: FilterMended, Handler: handler})
 	}

@@ -5,6 +5,7 @@ package causes_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -237,6 +238,59 @@ func TestAFilterThatFailsWritesItsConditionOnce(t *testing.T) {
 		s.WantFailureCondition("")
 		s.Wrote("patch foos/status default/web", "patch foos default/web")
 	})
+}
+
+// TestAFilterThatWorksAgainIsNoLongerSaidToFail holds that a condition about a filter goes when that has an answer again, also for a
+// handler that has nothing to do then.
+func TestAFilterThatWorksAgainIsNoLongerSaidToFail(t *testing.T) {
+	large := func(r *dsl.Subject) (bool, error) {
+		size, found, _ := unstructured.NestedInt64(r.Object.Object, "spec", "size")
+		if !found {
+			return false, errors.New("no size")
+		}
+		return size > 0, nil
+	}
+	lacks := func(s *scene.Stage) {
+		s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) { unstructured.RemoveNestedField(o.Object, "spec", "size") })
+	}
+	back := func(s *scene.Stage) { s.Resize(1) }
+	for name, tt := range map[string]struct {
+		define func(foo *dsl.Resource)
+		mend   func(s *scene.Stage)
+	}{
+		"a handler of changes": {func(foo *dsl.Resource) {
+			foo.On(scene.CreateAndUpdate(), "picky", scene.Succeeds, dsl.When(large))
+		}, back},
+		"one that names a field": {func(foo *dsl.Resource) {
+			foo.OnUpdate("picky", scene.Succeeds, dsl.When(large), dsl.Field("spec.size"))
+		}, back},
+		"a level-triggered handler": {func(foo *dsl.Resource) {
+			foo.OnReconcile("picky", scene.Succeeds, dsl.When(large))
+		}, back},
+		"one that labels leave out by now": {func(foo *dsl.Resource) {
+			foo.OnReconcile("picky", scene.Succeeds, dsl.When(large), dsl.LabelAbsent("other"))
+		}, func(s *scene.Stage) {
+			s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"other": "yes"}) })
+		}},
+		"a delete handler behind one that holds the object": {func(foo *dsl.Resource) {
+			foo.OnDelete("first", scene.Succeeds)
+			foo.OnDelete("picky", scene.Succeeds, dsl.When(large))
+		}, back},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scene.PlayWithConditions(t, tt.define, func(s *scene.Stage) {
+				s.WantFailureCondition("")
+				lacks(s)
+				s.WantFailureCondition("Operator op: picky: no size")
+				s.Advance(time.Hour)
+				s.WantFailureCondition("Operator op: picky: no size")
+				tt.mend(s)
+				s.WantFailureCondition("")
+				s.Advance(time.Hour)
+				s.WantFailureCondition("")
+			})
+		})
+	}
 }
 
 // TestADaemonStartsWhenItsFilterDoesNotFailAnyMore holds that a daemon starts when its filter has an answer.

@@ -58,12 +58,55 @@ func TestAFilterThatFailsHoldsADeletion(t *testing.T) {
 			s.Called()
 			s.WantGone()
 		}},
-		"an object without the finalizer gets none for it": {Operator: guarded, Play: func(s *scene.Stage) {
+		"an object for which it has never had an answer is held, too": {Operator: guarded, Play: func(s *scene.Stage) {
 			s.Launch()
 			s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {size: 1}}`)
-			s.WantFinalizers()
-			s.Wrote()
+			s.WantFinalizers(scene.Finalizer)
+			s.Wrote("patch foos default/web")
+			s.Remove()
+			s.Advance(time.Minute)
+			s.Called()
+			s.Set("red", "spec", "color")
+			s.Called("left delete")
+			s.WantGone()
 		}},
+		"a no takes the finalizer off again": {Operator: guarded, Play: func(s *scene.Stage) {
+			s.Launch()
+			s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {size: 1}}`)
+			s.WantFinalizers(scene.Finalizer)
+			s.Set("blue", "spec", "color")
+			s.WantFinalizers()
+			s.Remove()
+			s.Called()
+			s.WantGone()
+		}},
+		"a restart that cannot read children yet writes nothing": {
+			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+				foo.Owns(scene.Deployments)
+				foo.OnDelete("left", j.Note("left"), dsl.When(func(r *dsl.Subject) (bool, error) {
+					found, err := r.Children.Get(scene.Deployments, "web")
+					return found != nil, err
+				}))
+			}, Play: func(s *scene.Stage) {
+				s.Begin()
+				s.WantFinalizers()
+				s.Forget()
+				s.Forbid("list", scene.Deployments)
+				s.Process.Restart()
+				s.Advance(time.Minute)
+				s.Wrote()
+				s.Create(strings.ReplaceAll(scene.Web, "web", "other"))
+				s.Settle()
+				if o := s.Get(scene.Foos, "default", "other"); len(o.GetFinalizers()) == 0 {
+					s.T.Error("a new object has no finalizer")
+				}
+				s.Allow("list", scene.Deployments)
+				s.Advance(2 * time.Minute)
+				if o := s.Get(scene.Foos, "default", "other"); len(o.GetFinalizers()) > 0 {
+					s.T.Error("the finalizer stays although no handler wants it")
+				}
+			},
+		},
 		"a filter is asked once in a pass for each cause": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.On([]dsl.Cause{dsl.Create, dsl.Delete}, "both", j.Note("both"), dsl.When(func(r *dsl.Subject) (bool, error) {
