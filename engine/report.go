@@ -48,7 +48,9 @@ func (e *Engine) checks(standers int) []ops.Check {
 
 // report is the resource as it is now.
 func (r *resource) report() pass.Report {
-	return pass.Report{Name: r.name, Own: r.own, Children: slices.Concat(r.family.Kinds(), r.family.Retired.Feeds()), Related: r.related.Feeds}
+	out := pass.Report{Name: r.name, Own: r.own, Children: slices.Concat(r.family.Kinds(), r.family.Retired.Feeds()), Related: r.related.Feeds}
+	out.Schedules = r.site.FailingSchedules()
+	return out
 }
 
 // Healthy reports whether the process should be left alone. A degraded resource is no reason to

@@ -219,6 +219,24 @@ func (b *Box[M]) Standers(most int) (out []ops.Standers) {
 	return slices.DeleteFunc(out, func(of ops.Standers) bool { return of.Count == 0 })
 }
 
+// Failing returns the keys of no object, such as those of schedules, whose handlers fail. Outside of a term there are none.
+func (b *Box[M]) Failing() map[Key]ops.Stander {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := map[Key]ops.Stander{}
+	for key, s := range b.keys {
+		if b.queue == nil || s.stand == nil || s.stand.how != "" {
+			continue
+		}
+		for _, o := range s.stand.open {
+			if o.Standing == ops.Failing {
+				out[key] = ops.Stander{Object: key.String(), Since: o.since, Open: []ops.Open{o.Open}}
+			}
+		}
+	}
+	return out
+}
+
 // Awaited is how many objects parked keys wait for.
 func (b *Box[M]) Awaited() int {
 	b.mu.Lock()

@@ -74,6 +74,15 @@ type Stander struct {
 	Open   []Open
 }
 
+// String says since when it is not ready, and why.
+func (s Stander) String() string {
+	var why []string
+	for _, o := range s.Open {
+		why = append(why, o.String())
+	}
+	return fmt.Sprintf("for %s: %s", time.Since(s.Since).Truncate(time.Second), strings.Join(why, "; "))
+}
+
 // Checks returns one line with their number, and one for each of the oldest. Waiting and paused objects are no fault.
 func (s Standers) Checks(resource string) []Check {
 	state := Warn
@@ -90,12 +99,7 @@ func (s Standers) Checks(resource string) []Check {
 	}
 	out := []Check{{Name: about, State: state, Message: count}}
 	for _, one := range s.Oldest {
-		var why []string
-		for _, o := range one.Open {
-			why = append(why, o.String())
-		}
-		message := fmt.Sprintf("for %s: %s", time.Since(one.Since).Truncate(time.Second), strings.Join(why, "; "))
-		out = append(out, Check{Name: about + "/" + one.Object, State: state, Message: message, OfObject: true})
+		out = append(out, Check{Name: about + "/" + one.Object, State: state, Message: one.String(), OfObject: true})
 	}
 	return out
 }

@@ -46,6 +46,11 @@ func (p conditions) failing(marks *patch.Marks) {
 			handlers = append(handlers, p.standingOf(r, slices.Contains(said.Named, r.ID)))
 		}
 	}
+	for _, d := range p.Rules.Daemons {
+		if text := p.memory.Filters.Of(d.Handler); text != "" {
+			handlers = append(handlers, FailingHandler{ID: d.ID, Reason: FilterFailed, Message: text})
+		}
+	}
 	set, mended, failing := said.Next(handlers, p.memory.Owes)
 	p.memory.Owes = p.memory.Owes && failing
 	if marks.Condition = set; mended {

@@ -174,6 +174,11 @@ func (p *pass) stand(st State, readers []book.Handler, held bool) ops.Stand {
 			out.Standing = open.Standing
 		}
 	}
+	for _, d := range p.Rules.Daemons {
+		if failed := p.memory.Filters.Of(d.Handler); failed != "" && !p.resourceWide() {
+			out.Open, out.Standing = append(out.Open, ops.Open{Handler: d.ID, Standing: ops.Failing, Reason: "filter failed: " + failed}), ops.Failing
+		}
+	}
 	if held && !st.Searched {
 		out.Open = append(out.Open, ops.Open{Standing: ops.Waits, Reason: "waits for its children to be gone"})
 	}

@@ -5,6 +5,9 @@ package pass
 
 import (
 	"iter"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/ops"
@@ -20,21 +23,26 @@ type Report struct {
 	Related  iter.Seq2[string, *feed.Feed]
 	// Standers are its objects that are not ready.
 	Standers []ops.Standers
+	// Schedules are its schedules that fail, by their ids.
+	Schedules map[string]ops.Stander
 }
 
 // Checks returns the checks of the resource. Departed names objects whose deletion is not confirmed, running the handlers that run
 // for long, and daemons those that do not stop; each is empty where there are no such objects, handlers or daemons. By is how a message about a missing right ends.
 func (r Report) Checks(by, departed, running, daemons string) []ops.Check {
 	out := []ops.Check{r.Own.Check("resource/"+r.Name, by)}
-	warn := func(about, message string) {
+	warn := func(about, message string, of ...string) {
 		if message != "" {
-			out = append(out, ops.Check{Name: about + r.Name, State: ops.Warn, Message: message})
+			out = append(out, ops.Check{Name: about + strings.Join(append([]string{r.Name}, of...), "/"), State: ops.Warn, Message: message})
 		}
 	}
 	warn("departed/", departed)
 	r.Besides(func(what, name string, f *feed.Feed) { out = append(out, f.Check(what+r.Name+"/"+name, by)) })
 	warn("running/", running)
 	warn("daemons/", daemons)
+	for _, id := range slices.Sorted(maps.Keys(r.Schedules)) {
+		warn("schedule/", r.Schedules[id].String(), id)
+	}
 	for _, s := range r.Standers {
 		out = append(out, s.Checks(r.Name)...)
 	}

@@ -43,6 +43,17 @@ func (s *Site) scheduleOf(key cache.ObjectName) *book.Handler {
 	return &s.Rules.Schedules.Handlers[i]
 }
 
+// FailingSchedules returns the schedules that fail, by their ids.
+func (s *Site) FailingSchedules() map[string]ops.Stander {
+	out := map[string]ops.Stander{}
+	for key, failing := range s.Box.Failing() {
+		if h := s.scheduleOf(key); h != nil {
+			out[h.ID] = failing
+		}
+	}
+	return out
+}
+
 // runSchedule runs a handler for the resource as a whole when its time has come. The key that
 // remembers it lasts as long as the term, as that of objects does.
 func (s *Site) runSchedule(ctx context.Context, key cache.ObjectName, h book.Handler) (queue.Next, error) {

@@ -86,7 +86,7 @@ type expectation struct {
 	Log        []logForm                       `yaml:"log" doc:"Lines of the operator's log."`
 	Requests   []requestForm                   `yaml:"requests" doc:"Write requests that the operator sent, without those for Events and Leases."`
 	Calls      []callForm                      `yaml:"calls" doc:"Calls of Go functions."`
-	Failing    map[string]string               `yaml:"failing" min:"1" doc:"Handlers that fail now, for one object or more, by id, each with a part of its error. A handler that fails at the end of a case is a failure of the case, unless it is here."`
+	Failing    map[string]string               `yaml:"failing" min:"1" doc:"Handlers and schedules that fail now, by id, and indexes that leave objects out, by name, each with a part of its error. What fails at the end of a case is a failure of the case, unless it is here."`
 
 	at form.Path
 }

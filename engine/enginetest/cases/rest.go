@@ -110,22 +110,33 @@ func list[T fmt.Stringer](all []T) string {
 	return strings.Join(out, "\n")
 }
 
-// trouble is a handler that fails for an object. The handler is empty where none does, and the object fails all the same.
+// trouble is a handler that fails for an object, a schedule that fails for a resource, or an index that leaves objects out. The handler is
+// the name of any of them. It is empty where none fails, and the object fails all the same.
 type trouble struct{ object, handler, message string }
 
-// what names the part of the operator that fails.
+// what names the part of the operator that fails, and for what.
 func (t trouble) what() string {
-	if t.handler == "" {
-		return "a pass"
+	switch {
+	case t.object == "":
+		return "index " + t.handler + " fails at the end"
+	case t.handler == "":
+		return "a pass fails at the end, for " + t.object
 	}
-	return "a handler"
+	return "a handler fails at the end, for " + t.object
 }
 
 // troubles returns the handlers that fail now.
 func (r *runner) troubles() (out []trouble) {
 	for _, check := range r.process.Engine().Ready() {
-		if check.State != ops.Pass && check.OfObject {
-			_, object, _ := strings.Cut(check.Name, "/")
+		about, object, _ := strings.Cut(check.Name, "/")
+		switch {
+		case check.State == ops.Pass:
+		case about == "indexed":
+			out = append(out, trouble{"", object, check.Message})
+		case about == "schedule" || check.OfObject:
+			if about == "schedule" {
+				object = object[:strings.LastIndex(object, "/")]
+			}
 			_, each, named := strings.Cut(check.Message, "handler ") // for 10m: handler a …; handler b …
 			if !named {
 				out = append(out, trouble{object, "", check.Message})
@@ -149,7 +160,7 @@ func (r *runner) failingAtEnd() {
 	}
 	for _, t := range r.troubles() {
 		if _, expected := r.expected[t.handler]; !expected {
-			r.fail(r.at, t.what()+" fails at the end, for "+t.object, t.message+"\n"+r.errorLines())
+			r.fail(r.at, t.what(), t.message+"\n"+r.errorLines())
 		}
 	}
 }

@@ -19,7 +19,7 @@ kind: Operator
 metadata: {name: restless}
 resources:
   - resource: things.v1.example.com
-    schema: {kind: Thing, spec: {size: integer}, status: {seen: string, count: integer}}
+    schema: {kind: Thing, spec: {size: integer, note: string}, status: {seen: string, count: integer}}
 `
 	oneThing = `given: {apiVersion: example.com/v1, kind: Thing, metadata: {name: one}, spec: {size: 1}}
 cases:
@@ -88,6 +88,35 @@ func TestRestIsHeldWithoutAWord(t *testing.T) {
       - {id: mail, causes: [create], call: shop.Mail}`,
 			more: "  functions: {shop.Mail: {fails: no such address, permanent: true}}\n  steps: [{expect: {failing: {mail: no such address}}}]\n",
 			want: []string{"a_test.yaml:3: a handler fails at the end"},
+		},
+		"an expression of a schedule that fails is a failure": {
+			handlers: `
+    schedule:
+      - {id: nightly, every: 1m, log: {message: "${objects[0].spec.note}"}}`,
+			more: "  steps: [{advance: 5m}]\n",
+			want: []string{"a_test.yaml:3: a handler fails at the end, for things.v1.example.com\n    handler nightly is tried again: writing log line: evaluating log.message: no such key: note"},
+		},
+		"a schedule that is expected to fail may": {
+			handlers: `
+    schedule:
+      - {id: nightly, every: 1m, log: {message: "${objects[0].spec.note}"}}`,
+			more: "  steps: [{advance: 5m}]\n  expect: {failing: {nightly: 'no such key: note'}}\n",
+		},
+		"an index whose key fails for an object is a failure": {
+			handlers: `
+    handlers:
+      - {id: look, set: {status: {count: "${indexes.sizes.size()}"}}}
+indexes:
+  - {name: sizes, resource: things.v1.example.com, key: self.spec.note, value: self.metadata.name}`,
+			want: []string{"a_test.yaml:3: index sizes fails at the end\n    objects are left out: default/one: evaluating key: self.spec.note is not set"},
+		},
+		"an index that is expected to leave objects out may": {
+			handlers: `
+    handlers:
+      - {id: look, set: {status: {count: "${indexes.sizes.size()}"}}}
+indexes:
+  - {name: sizes, resource: things.v1.example.com, key: self.spec.note, value: self.metadata.name}`,
+			more: "  expect: {failing: {sizes: self.spec.note is not set}}\n",
 		},
 		"an operator whose startup fails is not ready": {
 			handlers: `

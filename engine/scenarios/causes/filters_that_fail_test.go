@@ -304,11 +304,14 @@ func TestADaemonStartsWhenItsFilterDoesNotFailAnyMore(t *testing.T) {
 		}, dsl.When(d.ask))
 	}, Play: func(s *scene.Stage) {
 		d.fail(4)
+		s.Update("customresourcedefinitions.v1.apiextensions.k8s.io", "", "foos.example.com", scene.AddConditions)
 		s.Launch()
 		s.Create(scene.Web)
 		s.Called()
+		s.WantFailureCondition("Operator op: watch: not yet")
 		s.Advance(2 * time.Minute)
 		s.Called("begun")
+		s.WantFailureCondition("")
 	}})
 }
 

@@ -59,6 +59,22 @@ func TestAScheduleRunsForTheResourceAsAWhole(t *testing.T) {
 			s.Advance(time.Hour)
 			s.Called("timer Foo ")
 		}},
+		"one that fails is named by /readyz until it succeeds": {
+			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+				foo.Schedule(scene.Hourly(), "report", j.Note("report", scene.FailsFirst(3, scene.ErrAgain)))
+			}, Play: func(s *scene.Stage) {
+				const name = "schedule/foos.v1.example.com/report"
+				s.Launch()
+				s.Advance(time.Hour)
+				if got, want := scene.CheckNamed(s.Process.Engine().Ready(), name), "[!]"+name+" degraded: for 0s: handler report is tried again: not yet"; got != want {
+					s.T.Errorf("the check is %q, want %q", got, want)
+				}
+				s.Advance(10 * time.Minute)
+				if got := scene.CheckNamed(s.Process.Engine().Ready(), name); got != "" {
+					s.T.Errorf("the check is %q after a success", got)
+				}
+			},
+		},
 		"it asks for no finalizer, where a delete handler holds objects": {
 			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
 				foo.OnDelete("farewell", func(context.Context, *dsl.Request) error { return nil })
