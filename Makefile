@@ -90,7 +90,7 @@ bench-growth: ## Measure the cost of a handler, child, namespace and resource, w
 .PHONY: schema
 schema: ## Write docs/operator.schema.json, docs/part.schema.json and docs/cases.schema.json anew.
 	go test ./dsl/config -run TestThePublishedSchema -update
-	go test ./engine/enginetest/cases -run TestThePublishedSchema -update
+	go test ./sandbox/cases -run TestThePublishedSchema -update
 
 .PHONY: reference
 reference: ## Write docs/reference.md anew: every field, and every function of expressions.

@@ -16,7 +16,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/cleanup"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestCleanupAsks holds that nothing is changed without a yes.
@@ -66,7 +66,7 @@ func TestNothingStopsBeforeTheAnswer(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+			kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 				c.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: handwerk-system}}`)
 				c.Create(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: handwerk-foo, namespace: handwerk-system}, spec: {replicas: 2}}`)
 				b := standard(t)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/dsl/form"
-	"github.com/handwerk-dev/handwerk/engine/enginetest/cases"
+	"github.com/handwerk-dev/handwerk/sandbox/cases"
 )
 
 // explainFunctions is the argument of explain that stands for the functions of expressions.

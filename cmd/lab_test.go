@@ -12,15 +12,15 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // lab is a cluster with an operator op of Foos, and the Foo web. Run runs a command line there.
-func lab(t *testing.T, play func(t *testing.T, c *enginetest.Cluster, run func(args string) (code int, said string))) {
+func lab(t *testing.T, play func(t *testing.T, c *kit.Cluster, run func(args string) (code int, said string))) {
 	t.Helper()
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		c.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: handwerk-system}}`)
-		c.Serve(enginetest.Resource{Name: "foos.v1.example.com", Kind: "Foo"})
+		c.Serve(kit.Resource{Name: "foos.v1.example.com", Kind: "Foo"})
 		op := dsl.New("op")
 		op.Resource("foos.v1.example.com", func(foo *dsl.Resource) {
 			foo.OnReconcile("sync", func(context.Context, *dsl.Request) error { return nil })

@@ -16,8 +16,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/pause"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestPauseAndResume holds what the commands write, and what they say.
@@ -55,7 +55,7 @@ func TestPauseAndResume(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+			kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 				c.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: handwerk-system}}`)
 				c.Create(leaseOfFoo("handwerk-system"))
 				b := newBench(t)
@@ -99,7 +99,7 @@ func TestPauseAndResume(t *testing.T) {
 
 // TestAPauseTakesThePlaceOfOneByHand holds that no key of a ConfigMap that others have made or edited counts afterwards.
 func TestAPauseTakesThePlaceOfOneByHand(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		c.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: handwerk-system}}`)
 		c.Create(leaseOfFoo("handwerk-system"))
 		c.Create(`{apiVersion: v1, kind: ConfigMap, metadata: {name: foo-paused, namespace: handwerk-system}, data: {reason: mine, until: "2000-01-01T01:00:00Z", deletions: proceed}}`)
@@ -131,7 +131,7 @@ func (c clockAhead) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // TestAPauseEndsByTheClockOfTheServer holds that --for means the same whatever the clock of the person's machine says.
 func TestAPauseEndsByTheClockOfTheServer(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		c.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: handwerk-system}}`)
 		c.Create(leaseOfFoo("handwerk-system"))
 		b := newBench(t)
@@ -176,7 +176,7 @@ func TestAPauseGoesWhereTheOperatorRuns(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+			kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 				all := []string{"default", "handwerk-system", "shop", "other"}
 				for _, namespace := range all[1:] {
 					c.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: ` + namespace + `}}`)
@@ -241,8 +241,8 @@ func TestRetryCommand(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-				c.Serve(enginetest.Resource{Name: "foos.v1.example.com", Kind: "Foo"})
+			kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+				c.Serve(kit.Resource{Name: "foos.v1.example.com", Kind: "Foo"})
 				c.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}}`)
 				b := newBench(t)
 				b.login = func(context.Context) (*rest.Config, error) { return c.Config(), nil }
@@ -260,7 +260,7 @@ func TestRetryCommand(t *testing.T) {
 
 // TestAPauseInANamespaceThatIsNotThere holds that the error says which flag names the operator's own.
 func TestAPauseInANamespaceThatIsNotThere(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		b := newBench(t)
 		b.login = func(context.Context) (*rest.Config, error) { return c.Config(), nil }
 		args := strings.Fields("pause --operator foo --operator-namespace away -m looking")

@@ -12,7 +12,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/config"
-	"github.com/handwerk-dev/handwerk/engine/enginetest/cases"
+	"github.com/handwerk-dev/handwerk/sandbox/cases"
 )
 
 func (p *program) schemaCommand() *cobra.Command {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl/plain"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/why"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // wickedText clears a screen, sets a title, and turns the direction of text, also without an escape character.
@@ -46,7 +46,7 @@ func TestAnErrorSteersNoTerminal(t *testing.T) {
 
 // TestARetrySteersNoTerminal: it repeats a condition, which is a text of those who may write the status.
 func TestARetrySteersNoTerminal(t *testing.T) {
-	lab(t, func(t *testing.T, c *enginetest.Cluster, run func(string) (int, string)) {
+	lab(t, func(t *testing.T, c *kit.Cluster, run func(string) (int, string)) {
 		c.Update("foos.v1.example.com", "default", "web", func(o *unstructured.Unstructured) {
 			failing := map[string]any{"type": "HandlersFailing", "status": "True", "reason": "X", "message": wickedText}
 			o.Object["status"] = map[string]any{"conditions": []any{failing}}

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/handwerk-dev/handwerk/cmd/test"
-	"github.com/handwerk-dev/handwerk/engine/enginetest/cases"
+	"github.com/handwerk-dev/handwerk/sandbox/cases"
 )
 
 // testFlags are the flags of test.

@@ -15,13 +15,13 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/handwerk-dev/handwerk/engine/apiserver"
+	"github.com/handwerk-dev/handwerk/sandbox/server"
 )
 
 // TestTree compares what a person sees of a tree, who may not read Secrets.
 func TestTree(t *testing.T) {
-	server := apiserver.New(apiserver.Settings{})
-	front := httptest.NewServer(server.Client(nil, nil))
+	cluster := server.New(server.Settings{})
+	front := httptest.NewServer(cluster.Client(nil, nil))
 	t.Cleanup(front.Close)
 	client, err := dynamic.NewForConfig(&rest.Config{Host: front.URL})
 	if err != nil {
@@ -46,7 +46,7 @@ func TestTree(t *testing.T) {
 	create(apps.WithResource("replicasets"), "ReplicaSet", "web-1", 0, web)
 	create(apps.WithResource("replicasets"), "ReplicaSet", "web-2", 0, web)
 	create(apps.WithResource("statefulsets"), "StatefulSet", "db", 0, root)
-	server.Forbid(apiserver.Rule{Verb: "list", Resource: schema.GroupResource{Resource: "secrets"}})
+	cluster.Forbid(server.Rule{Verb: "list", Resource: schema.GroupResource{Resource: "secrets"}})
 	kubeconfig := writeFile(t, "kubeconfig", kubeconfigOf(front.URL))
 	for name, args := range map[string][]string{"tree": {"tree", "cm/home"}, "tree-of-none": {"tree", "cm/nope"}, "tree-of-no-kind": {"tree", "nopes/a"}} {
 		t.Run(name, func(t *testing.T) {

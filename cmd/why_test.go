@@ -20,13 +20,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/apiserver"
-	"github.com/handwerk-dev/handwerk/engine/apiserver/complete"
-	"github.com/handwerk-dev/handwerk/engine/apiserver/local"
 	"github.com/handwerk-dev/handwerk/engine/book"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/why"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
+	"github.com/handwerk-dev/handwerk/sandbox/server"
+	"github.com/handwerk-dev/handwerk/sandbox/server/complete"
+	"github.com/handwerk-dev/handwerk/sandbox/server/local"
 )
 
 // stuck is the answer about an object that is stuck in many ways, with a text that would steer the terminal.
@@ -98,7 +98,7 @@ func TestWhyAsksAboutTheObject(t *testing.T) {
 
 // TestWhyOfAnOperatorThatIsDown holds that the object alone is read where no operator answers.
 func TestWhyOfAnOperatorThatIsDown(t *testing.T) {
-	listener, err := local.Listen(t.Context(), apiserver.New(complete.Settings()), "127.0.0.1:0")
+	listener, err := local.Listen(t.Context(), server.New(complete.Settings()), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestWhatABookSaysOfAHandler(t *testing.T) {
 func TestWhyOfWhatCannotBeAsked(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none.yaml")
 	gone := why.Answer{Operator: "foo", Kind: "Foo", Namespace: "shop", Name: "nope", Unseen: why.NoObject}
-	lab(t, func(t *testing.T, _ *enginetest.Cluster, run func(string) (int, string)) {
+	lab(t, func(t *testing.T, _ *kit.Cluster, run func(string) (int, string)) {
 		for args, want := range map[string]string{
 			"why foo/web --address nonsense":                       "error: asking at nonsense: want host:port, or unix:/path (--address)\n",
 			"why foo/web --config " + none:                         none,

@@ -25,7 +25,7 @@ import (
 // object by the type alone. List fields that the code sets, too: the API server is asked for others before each
 // write. Functions for [Patch.Transform] see all of the object.
 //
-// In a test with package enginetest, a handler that reads a field that is not listed fails the test.
+// In a test with package sandbox/kit, a handler that reads a field that is not listed fails the test.
 func Reads(paths ...string) Option {
 	return func(h *Handler) {
 		if h.Reads == nil {

@@ -11,14 +11,14 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestNothingWaitsForWhatIsGone holds that no memory is left of writes that were waited for.
 func TestNothingWaitsForWhatIsGone(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{"children that come and go": {
-		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.OnReconcile("sweep", j.Note("sweep", func(c context.Context, r *dsl.Request) error {
 				list, err := r.Children.List(scene.ConfigMaps)

@@ -13,8 +13,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // BenchmarkDaemons measures what each of 1,000 daemons that wait costs: the heap, stacks and goroutines of an operator
@@ -35,8 +35,8 @@ func BenchmarkDaemons(b *testing.B) {
 // atRest measures an operator whose handlers have run for all objects, with daemons or without, and counts goroutines.
 func atRest(b *testing.B, count int, daemons bool, into *runtime.MemStats) (goroutines int) {
 	b.Helper()
-	c := enginetest.New(b)
-	c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+	c := kit.New(b)
+	c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 	for i := range count {
 		c.Create(strings.Replace(scene.Web, "name: web", fmt.Sprintf("name: web-%d", i), 1))
 	}

@@ -208,9 +208,9 @@ func listen(t *testing.T) *sayings {
 		literals: map[string]bool{}, lines: map[string]string{}, reasons: map[string]string{},
 		schema: readPage(t, "../docs/operator.schema.json"),
 	}
-	for _, root := range []string{"../engine", "../cmd", "../dsl", "../handlers"} {
+	for _, root := range []string{"../engine", "../sandbox", "../cmd", "../dsl", "../handlers"} {
 		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-			if entry.IsDir() && (entry.Name() == "enginetest" || entry.Name() == "e2e") {
+			if entry.IsDir() && entry.Name() == "e2e" {
 				return fs.SkipDir
 			}
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {

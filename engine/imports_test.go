@@ -35,12 +35,14 @@ var borders = []struct {
 	{"dsl", nil, []string{"engine", "handlers", "cmd", "samples"}, "an operator is a value that others read"},
 	{"handlers", nil, []string{"engine", "cmd", "samples"}, "an action works with what its request offers"},
 	{"engine", kits, []string{"handlers", "cmd", "samples", "dsl/actions", "dsl/config", "dsl/crd", "dsl/draw", "dsl/expr", "dsl/form", "dsl/source"}, "the engine sees neither YAML nor CEL"},
+	{"engine", kits, []string{"sandbox"}, "an operator in a cluster needs no API server in memory"},
+	{"sandbox", kits, []string{"engine", "handlers", "cmd", "samples", "dsl/config"}, "an API server in memory knows nothing of the operators that use it"},
 	{"cmd", []string{"cmd/operator"}, []string{"handlers"}, "main chooses the actions"},
 	{"cmd", []string{"cmd/operator"}, []string{"samples"}, "a sample is a program of its own"},
 }
 
 // kits are what tests run operators with. They may use everything.
-var kits = []string{"engine/enginetest", "engine/e2e", "engine/scenarios"}
+var kits = []string{"engine/e2e", "engine/scenarios", "sandbox/kit", "sandbox/cases"}
 
 // within reports whether a package is in an area.
 func within(name string, areas ...string) bool {
@@ -143,6 +145,12 @@ func drawn(all []goPackage) string {
 	for i, floor := range floors {
 		fmt.Fprintf(&out, "engine, floor %d of %d\n", i+1, len(floors))
 		for _, p := range floor {
+			line(p)
+		}
+	}
+	out.WriteString("\n")
+	for _, p := range all {
+		if within(p.name, "sandbox") && !within(p.name, kits...) {
 			line(p)
 		}
 	}

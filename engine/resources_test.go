@@ -16,9 +16,9 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 const bar = `{apiVersion: example.org/v1, kind: Bar, metadata: {name: bar}, spec: {size: 1}}`
@@ -32,8 +32,8 @@ type two struct {
 // pair plays a scenario of an operator for Foos and Bars. What a Foo's handler does, it is given.
 func pair(t *testing.T, run dsl.Func, play func(s *two)) {
 	t.Helper()
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"}, enginetest.Resource{Name: scene.Bars, Kind: "Bar"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"}, kit.Resource{Name: scene.Bars, Kind: "Bar"})
 		s := &two{scene.NewStage(t, c), ops.NewMetrics()}
 		s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {
 			foo.Owns(scene.ConfigMaps)
@@ -181,8 +181,8 @@ func TestAResourceStopsAndStartsSingly(t *testing.T) {
 		}
 	})
 	t.Run("its daemons stop, and start again with it", func(t *testing.T) {
-		enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-			c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+		kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+			c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 			s := &two{Stage: scene.NewStage(t, c), metrics: ops.NewMetrics()}
 			s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {
 				foo.Daemon("watch", func(ctx context.Context, _ *dsl.DaemonRequest) error {
@@ -200,8 +200,8 @@ func TestAResourceStopsAndStartsSingly(t *testing.T) {
 		})
 	})
 	t.Run("the others do not wait for one that was stopped before it could be watched", func(t *testing.T) {
-		enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-			c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"}, enginetest.Resource{Name: scene.Bars, Kind: "Bar"})
+		kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+			c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"}, kit.Resource{Name: scene.Bars, Kind: "Bar"})
 			c.DelayNext("list", scene.Foos, time.Hour)
 			c.DelayNext("watch", scene.Foos, time.Hour)
 			s := &two{Stage: scene.NewStage(t, c), metrics: ops.NewMetrics()}

@@ -16,14 +16,14 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // bustle is an operator at work on many Foos, in real time: a bubble is for tests alone.
 type bustle struct {
 	b       *testing.B
-	cluster *enginetest.Cluster
+	cluster *kit.Cluster
 	runs    atomic.Int64 // of the handler
 	engine  *engine.Engine
 	stop    context.CancelFunc
@@ -32,8 +32,8 @@ type bustle struct {
 
 func newBustle(b *testing.B, count int) *bustle {
 	b.Helper()
-	x := &bustle{b: b, cluster: enginetest.New(b)}
-	x.cluster.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"}, enginetest.Resource{Name: "bars.v1.example.org", Kind: "Bar"})
+	x := &bustle{b: b, cluster: kit.New(b)}
+	x.cluster.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"}, kit.Resource{Name: "bars.v1.example.org", Kind: "Bar"})
 	note := strings.Repeat("x", 300)
 	for n := range count {
 		x.cluster.Create(map[string]any{

@@ -12,14 +12,14 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestRestIsReportedOnceForEachBurst is law 8: an operator at rest holds nothing that it needs no more, and does nothing.
 func TestRestIsReportedOnceForEachBurst(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 		op, rests := dsl.New("op"), atomic.Int64{}
 		op.Resource(scene.Foos, func(foo *dsl.Resource) { foo.OnReconcile("keep", scene.Succeeds) })
 		c.Start(op, func(s *engine.Settings) { s.Rested = func() { rests.Add(1) } })
@@ -43,8 +43,8 @@ func TestRestIsReportedOnceForEachBurst(t *testing.T) {
 
 // TestAnObjectAtRestIsSmall holds that what few objects have is dropped of one that was written, and is at rest.
 func TestAnObjectAtRestIsSmall(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 		op := dsl.New("op")
 		op.Resource(scene.Foos, func(foo *dsl.Resource) {
 			foo.Owns(scene.Deployments)

@@ -17,8 +17,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // whys collects what passes say of handlers for which something was due.
@@ -51,7 +51,7 @@ func (r *whys) take() (out []string) {
 
 // TestWhyAHandlerRunsOrNot holds the reason that a pass gives for each handler for which something is due.
 func TestWhyAHandlerRunsOrNot(t *testing.T) {
-	type operator = func(foo *dsl.Resource, j *enginetest.Journal)
+	type operator = func(foo *dsl.Resource, j *kit.Journal)
 	fine := func(_ context.Context, _ *dsl.Request) error { return nil }
 	fails := func(_ context.Context, _ *dsl.Request) error { return dsl.Temporary(scene.ErrAgain, time.Hour) }
 	tests := map[string]struct {
@@ -59,34 +59,34 @@ func TestWhyAHandlerRunsOrNot(t *testing.T) {
 		then     func(s *scene.Stage)
 		want     []string
 	}{
-		"a handler that is due has run": {func(foo *dsl.Resource, _ *enginetest.Journal) { foo.OnReconcile("app", fine) }, nil, []string{"app create Ran"}},
-		"a label does not match, and the reason has its value": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"a handler that is due has run": {func(foo *dsl.Resource, _ *kit.Journal) { foo.OnReconcile("app", fine) }, nil, []string{"app create Ran"}},
+		"a label does not match, and the reason has its value": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.OnReconcile("app", fine, dsl.Label("tier", "gold"))
 		}, nil, []string{`app create NotMatched: label tier is not set`}},
-		"a when is false": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"a when is false": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.OnReconcile("app", fine, dsl.When(func(*dsl.Subject) (bool, error) { return false, nil }))
 		}, nil, []string{"app create WhenFalse"}},
-		"a when fails, and the reason has its error": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"a when fails, and the reason has its error": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.OnReconcile("app", fine, dsl.When(func(*dsl.Subject) (bool, error) { return false, dsl.Permanent(errors.New("no size")) }))
 		}, nil, []string{"app create WhenFails: no size"}},
-		"a handler comes after one that has failed": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"a handler comes after one that has failed": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.OnReconcile("first", fails)
 			foo.OnReconcile("second", fine, dsl.After("first"))
 		}, nil, []string{"first create Ran", "second create Blocked: first"}},
-		"a handler that has failed is tried again later": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"a handler that has failed is tried again later": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.OnReconcile("app", fails, dsl.Field("spec.size"))
 			foo.OnReconcile("color", fine, dsl.Field("spec.color"))
 		}, func(s *scene.Stage) { s.Set("blue", "spec", "color") }, []string{"app create BackOff: ", "color update Ran"}},
-		"a schedule of the resource that is due has run": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"a schedule of the resource that is due has run": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Schedule(dsl.Timing{Every: time.Minute}, "tidy", fine)
 		}, func(s *scene.Stage) { s.Advance(time.Minute) }, []string{"tidy timer Ran"}},
-		"a schedule of the resource that has failed is tried again later": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"a schedule of the resource that has failed is tried again later": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Schedule(dsl.Timing{Every: time.Minute}, "tidy", fails)
 		}, func(s *scene.Stage) { s.Advance(2 * time.Minute) }, []string{"tidy timer Ran", "tidy timer BackOff: "}},
-		"the object is paused": {func(foo *dsl.Resource, _ *enginetest.Journal) { foo.OnReconcile("app", fine) }, func(s *scene.Stage) {
+		"the object is paused": {func(foo *dsl.Resource, _ *kit.Journal) { foo.OnReconcile("app", fine) }, func(s *scene.Stage) {
 			s.Set("looking", "metadata", "annotations", "op.handwerk.dev/paused")
 		}, []string{"- Paused: looking"}},
-		"the lifecycle of the resource chooses another one": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"the lifecycle of the resource chooses another one": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Lifecycle = dsl.OneByOne
 			foo.OnReconcile("first", fine)
 			foo.OnReconcile("second", fine)

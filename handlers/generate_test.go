@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl/config"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/handlers"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestValuesAreGeneratedOnceByAllThatKeepThem holds that set keeps a value in the object, and each entry of a handler with
 // forEach keeps one in a child of its own.
 func TestValuesAreGeneratedOnceByAllThatKeepThem(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		op, err := config.Parse("operator.yaml", []byte(`
 apiVersion: handwerk.dev/v1alpha1
 kind: Operator
@@ -43,7 +43,7 @@ resources:
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Serve(enginetest.Resource{Name: apps, Kind: "App"})
+		c.Serve(kit.Resource{Name: apps, Kind: "App"})
 		p := c.Start(op)
 		c.Create("{apiVersion: example.com/v1, kind: App, metadata: {name: me, namespace: default}, spec: {users: [a, b], text: one}}")
 		c.Settle()
@@ -82,7 +82,7 @@ resources:
 
 // TestAValueThatSomebodySetsMeanwhileIsKept holds that set does not make a value over one that the cache does not show yet.
 func TestAValueThatSomebodySetsMeanwhileIsKept(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		op, err := config.Parse("operator.yaml", []byte(`
 apiVersion: handwerk.dev/v1alpha1
 kind: Operator
@@ -102,7 +102,7 @@ resources:
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Serve(enginetest.Resource{Name: apps, Kind: "App"})
+		c.Serve(kit.Resource{Name: apps, Kind: "App"})
 		c.Start(op)
 		c.Create("{apiVersion: example.com/v1, kind: App, metadata: {name: me, namespace: default}, spec: {text: one}}")
 		c.Settle()

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 const sameMachine = `
@@ -91,8 +91,8 @@ func sameMachineInGo() *dsl.Operator {
 // TestMachinesInGoAndInYAMLMakeTheSameRequests holds that it is the same machine, whichever way it is written: in a life with
 // children, times, a person's hand, a restart and an end each write is the same, to the letter.
 func TestMachinesInGoAndInYAMLMakeTheSameRequests(t *testing.T) {
-	live := func(op *dsl.Operator) (writes []enginetest.Write) {
-		enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	live := func(op *dsl.Operator) (writes []kit.Write) {
+		kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 			p := startMachine(c, op)
 			begin := func() { spec(c, "configmaps.v1", "me", "now", "data", "begun") }
 			begin()

@@ -15,8 +15,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/config"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/handlers"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 const machineFoos = "foos.v1.example.com"
@@ -44,8 +44,8 @@ func machineIn(t *testing.T, states string) *dsl.Operator {
 }
 
 // startMachine starts an operator, with one Foo called me.
-func startMachine(c *enginetest.Cluster, op *dsl.Operator) *enginetest.Process {
-	c.Serve(enginetest.Resource{Name: machineFoos, Kind: "Foo"})
+func startMachine(c *kit.Cluster, op *dsl.Operator) *kit.Process {
+	c.Serve(kit.Resource{Name: machineFoos, Kind: "Foo"})
 	p := c.Start(op)
 	c.Create("{apiVersion: example.com/v1, kind: Foo, metadata: {name: me, namespace: default}, spec: {colour: green}}")
 	c.Settle()
@@ -61,7 +61,7 @@ func text(o *unstructured.Unstructured, path string) string {
 	return out
 }
 
-func spec(c *enginetest.Cluster, resource, name string, value any, path ...string) {
+func spec(c *kit.Cluster, resource, name string, value any, path ...string) {
 	c.Update(resource, "default", name, func(o *unstructured.Unstructured) {
 		if err := unstructured.SetNestedField(o.Object, value, path...); err != nil {
 			panic(err)
@@ -70,7 +70,7 @@ func spec(c *enginetest.Cluster, resource, name string, value any, path ...strin
 	c.Settle()
 }
 
-func wish(c *enginetest.Cluster, resource, name, key, state string) {
+func wish(c *kit.Cluster, resource, name, key, state string) {
 	c.Update(resource, "default", name, func(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{key: state}) })
 	c.Settle()
 }
@@ -89,7 +89,7 @@ const twoStatesOneChild = `
 `
 
 func TestAChildOfSeveralStatesIsAsTheStateSaysThatTheObjectIsIn(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		p := startMachine(c, machineIn(t, twoStatesOneChild))
 		config := func() *unstructured.Unstructured { return c.Get("configmaps.v1", "default", "config") }
 		see := func(when, want string) {
@@ -127,7 +127,7 @@ func TestAChildOfSeveralStatesIsAsTheStateSaysThatTheObjectIsIn(t *testing.T) {
 }
 
 func TestWhatADroppedStateHasMadeIsTakenAway(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		p := startMachine(c, machineIn(t, twoStatesOneChild))
 		spec(c, machineFoos, "me", "red", "spec", "colour")
 		spec(c, machineFoos, "me", "green", "spec", "colour")
@@ -148,7 +148,7 @@ func TestWhatADroppedStateHasMadeIsTakenAway(t *testing.T) {
 }
 
 func TestChildrenOfAMachineInOtherNamespacesGoWithTheirObject(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		c.Create("{apiVersion: v1, kind: Namespace, metadata: {name: other}}")
 		startMachine(c, machineIn(t, `
       states:
@@ -176,7 +176,7 @@ func TestChildrenOfAMachineInOtherNamespacesGoWithTheirObject(t *testing.T) {
 }
 
 func TestEnterOfANewObjectSeesItsState(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		startMachine(c, machineIn(t, `
       states:
         - name: One
@@ -190,20 +190,20 @@ func TestEnterOfANewObjectSeesItsState(t *testing.T) {
 }
 
 // sampleOf loads a sample, with its resource served and one object of it, called me.
-func sampleOf(t *testing.T, c *enginetest.Cluster, name, resource, kind, spec string) {
+func sampleOf(t *testing.T, c *kit.Cluster, name, resource, kind, spec string) {
 	t.Helper()
 	op, err := config.Load([]string{filepath.Join("..", "samples", name, "operator.yaml")}, handlers.Standard())
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Serve(enginetest.Resource{Name: resource, Kind: kind})
+	c.Serve(kit.Resource{Name: resource, Kind: kind})
 	c.Start(op)
 	c.Create("{apiVersion: samples.handwerk.dev/v1alpha1, kind: " + kind + ", metadata: {name: me, namespace: default}, spec: " + spec + "}")
 	c.Settle()
 }
 
 func TestApprovalExpiresAfterADay(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		const changes = "changes.v1alpha1.samples.handwerk.dev"
 		sampleOf(t, c, "approval", changes, "Change", "{settings: {a: b}}")
 		c.Advance(24*time.Hour - time.Minute)
@@ -229,14 +229,14 @@ func TestAnApprovalIsForWhatWasProposed(t *testing.T) {
 	edit := func(o *unstructured.Unstructured) {
 		o.Object["spec"] = map[string]any{"settings": map[string]any{"colour": "red"}}
 	}
-	for name, between := range map[string]func(c *enginetest.Cluster){
-		"at the same time": func(c *enginetest.Cluster) {
+	for name, between := range map[string]func(c *kit.Cluster){
+		"at the same time": func(c *kit.Cluster) {
 			c.Update(changes, "default", "me", func(o *unstructured.Unstructured) {
 				edit(o)
 				o.SetAnnotations(map[string]string{goTo: "Approved"})
 			})
 		},
-		"while it cannot be made": func(c *enginetest.Cluster) {
+		"while it cannot be made": func(c *kit.Cluster) {
 			c.Create("{apiVersion: v1, kind: ConfigMap, metadata: {name: me, namespace: default}}")
 			wish(c, changes, "me", goTo, "Approved")
 			c.Update(changes, "default", "me", edit)
@@ -245,7 +245,7 @@ func TestAnApprovalIsForWhatWasProposed(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+			kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 				sampleOf(t, c, "approval", changes, "Change", "{settings: {colour: green}}")
 				between(c)
 				c.Advance(time.Minute)
@@ -262,7 +262,7 @@ func TestAnApprovalIsForWhatWasProposed(t *testing.T) {
 }
 
 func TestRolloutGoesOnAfterItsPauseAndBackWhenPodsAreNotReadyInTime(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		const releases = "releases.v1alpha1.samples.handwerk.dev"
 		sampleOf(t, c, "rollout", releases, "Release", "{image: a, replicas: 4}")
 		// become plays the controller of Deployments.
@@ -308,7 +308,7 @@ func TestRolloutGoesOnAfterItsPauseAndBackWhenPodsAreNotReadyInTime(t *testing.T
 }
 
 func TestJobMachineRunsOnceMore(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		const tasks = "tasks.v1alpha1.samples.handwerk.dev"
 		sampleOf(t, c, "job-machine", tasks, "Task", "{image: a}")
 		var way []string
@@ -376,7 +376,7 @@ func TestActionsOfAStateAreForWhatTheyRead(t *testing.T) {
 
 // TestAnEventOfAStateIsNotRepeatedForWhatItDoesNotSay is the same for somebody who reads Events.
 func TestAnEventOfAStateIsNotRepeatedForWhatItDoesNotSay(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		startMachine(c, machineIn(t, `
       states: [{name: Here, terminal: true, during: {event: {reason: Painted, message: "It is ${self.spec.colour}."}}}]`))
 		reported := func() (n int64) {

@@ -15,8 +15,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/config"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/handlers"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // settingsPart is a part with two children. One needs the other.
@@ -57,7 +57,7 @@ func settingsOperator(t *testing.T, handlersText string) *dsl.Operator {
 }
 
 // settings returns the ConfigMaps that exist: their uids, and their texts with their marks.
-func settings(c *enginetest.Cluster) (uids, texts map[string]string) {
+func settings(c *kit.Cluster) (uids, texts map[string]string) {
 	c.Settle()
 	uids, texts = map[string]string{}, map[string]string{}
 	for _, o := range c.List("configmaps.v1", "default") {
@@ -78,8 +78,8 @@ const frontUse, backUse = `
 
 // TestAUseThatGetsANameKeepsItsChildren holds that a second use of a part costs the first one nothing.
 func TestAUseThatGetsANameKeepsItsChildren(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: apps, Kind: "App"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: apps, Kind: "App"})
 		p := c.Start(settingsOperator(t, strings.Replace(frontUse, "as: front, ", "", 1)))
 		c.Create("{apiVersion: example.com/v1, kind: App, metadata: {name: me, namespace: default}, spec: {front: a}}")
 		before, texts := settings(c)
@@ -100,8 +100,8 @@ func TestAUseThatGetsANameKeepsItsChildren(t *testing.T) {
 
 // TestUsesThatMeanOneObjectAreACollision has names that only the object shows.
 func TestUsesThatMeanOneObjectAreACollision(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: apps, Kind: "App"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: apps, Kind: "App"})
 		c.Start(settingsOperator(t, strings.Replace(frontUse, "name: front", `name: "${self.spec.front}"`, 1)+
 			strings.NewReplacer("name: back", `name: "${self.spec.back}"`, "text: \"${children.front_copy.data.text}!\"", "text: other").Replace(backUse)))
 		c.Create("{apiVersion: example.com/v1, kind: App, metadata: {name: me, namespace: default}, spec: {front: a, back: a}}")
@@ -125,8 +125,8 @@ func TestUsesThatMeanOneObjectAreACollision(t *testing.T) {
 
 // TestEachEntryOfAHandlerHasThePartsChildrenOfItsOwn has children that are called after others of their entry.
 func TestEachEntryOfAHandlerHasThePartsChildrenOfItsOwn(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: apps, Kind: "App"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: apps, Kind: "App"})
 		op := settingsOperator(t, `
   - id: each
     forEach: ${self.spec.names}

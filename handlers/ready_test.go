@@ -13,8 +13,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/config"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/handlers"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 const apps, deployments = "apps.v1.example.com", "deployments.v1.apps"
@@ -58,15 +58,15 @@ func appOperator(t *testing.T, lines, more string) *dsl.Operator {
 
 // app is a cluster with an App called me.
 type app struct {
-	*enginetest.Cluster
+	*kit.Cluster
 	t *testing.T
-	p *enginetest.Process
+	p *kit.Process
 }
 
 // inApp plays on a cluster with the operator and an App.
 func inApp(t *testing.T, lines, more string, play func(a *app)) {
 	t.Helper()
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		op := appOperator(t, lines, more)
 		c.Create(&unstructured.Unstructured{Object: op.Resources()[0].CRD})
 		a := &app{Cluster: c, t: t, p: c.Start(op)}
@@ -254,7 +254,7 @@ func TestAHandlerThatReadsReadyRunsForIt(t *testing.T) {
 // TestReadyOfAnotherControllerIsLeftAlone holds that the condition stays with the field manager that has set it, and that a read is
 // made once for each object to find out.
 func TestReadyOfAnotherControllerIsLeftAlone(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		op := appOperator(t, "", "")
 		c.Create(&unstructured.Unstructured{Object: op.Resources()[0].CRD})
 		c.Create("{apiVersion: example.com/v1, kind: App, metadata: {name: me, namespace: default}, spec: {replicas: 2, image: nginx, text: hello}}")

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/handwerk-dev/handwerk/dsl/actions"
-	"github.com/handwerk-dev/handwerk/engine/enginetest/cases"
 	"github.com/handwerk-dev/handwerk/handlers"
 	"github.com/handwerk-dev/handwerk/samples/functions"
+	"github.com/handwerk-dev/handwerk/sandbox/cases"
 )
 
 // TestCases runs the cases of samples that have a program of their own. The program must have all functions that the cases call.

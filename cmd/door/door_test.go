@@ -24,9 +24,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/handwerk-dev/handwerk/engine/apiserver"
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
 	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/sandbox/server"
 )
 
 // process is an operator that answers, under a name and an identity.
@@ -110,10 +110,10 @@ func TestAnErrorOfTheProcessKeepsItsKind(t *testing.T) {
 }
 
 // stand is an API server whose requests to forward ports a function answers.
-func stand(t *testing.T, forward http.HandlerFunc) (*rest.Config, *apiserver.Server, kubernetes.Interface) {
+func stand(t *testing.T, forward http.HandlerFunc) (*rest.Config, *server.Server, kubernetes.Interface) {
 	t.Helper()
-	server := apiserver.New(apiserver.Settings{})
-	others := server.Client(nil, nil)
+	cluster := server.New(server.Settings{})
+	others := cluster.Client(nil, nil)
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/portforward") {
 			forward(w, r)
@@ -127,7 +127,7 @@ func stand(t *testing.T, forward http.HandlerFunc) (*rest.Config, *apiserver.Ser
 	if err != nil {
 		t.Fatal(err)
 	}
-	return config, server, client
+	return config, cluster, client
 }
 
 // bySPDY answers as an API server does that forwards by SPDY alone.
@@ -258,16 +258,16 @@ func TestTheHomeOfAnOperator(t *testing.T) {
 // TestLeasesOfOneNamespace holds that a user who may not list Leases in all namespaces is served in that of the context.
 func TestLeasesOfOneNamespace(t *testing.T) {
 	foo := process(t, "foo", "foo-0_1")
-	config, server, client := stand(t, bySPDY)
+	config, cluster, client := stand(t, bySPDY)
 	create(t, client, []metav1.Object{lease("shop", "foo", "foo-0_1", 0), pod("shop", "foo-0", corev1.PodRunning, "--debug-bind-address=127.0.0.1:"+foo)})
-	server.Forbid(apiserver.Rule{Verb: "list", Resource: coordinationv1.Resource("leases"), Namespace: "elsewhere"})
+	cluster.Forbid(server.Rule{Verb: "list", Resource: coordinationv1.Resource("leases"), Namespace: "elsewhere"})
 	if got := ask(t, config, "shop", Target{}, "a"); got != "/debug/why?name=a" {
 		t.Errorf("in the right namespace: %s", got)
 	}
 	if got, err := Home(t.Context(), config, "shop", Target{Operator: "foo"}); got != "shop" {
 		t.Errorf("its home: %q, %v", got, err)
 	}
-	server.Forbid(apiserver.Rule{Verb: "list", Resource: coordinationv1.Resource("leases"), Namespace: "shop"})
+	cluster.Forbid(server.Rule{Verb: "list", Resource: coordinationv1.Resource("leases"), Namespace: "shop"})
 	if got, err := Home(t.Context(), config, "shop", Target{Operator: "foo"}); err == nil || !strings.HasSuffix(err.Error(), ": set --operator-namespace to the namespace of its Pods, or to shop if it runs on this machine") {
 		t.Errorf("its home where no Lease may be listed: %q, %v", got, err)
 	}

@@ -10,13 +10,13 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/handwerk-dev/handwerk/engine/apiserver"
-	"github.com/handwerk-dev/handwerk/engine/apiserver/complete"
-	"github.com/handwerk-dev/handwerk/engine/apiserver/local"
+	"github.com/handwerk-dev/handwerk/sandbox/server"
+	"github.com/handwerk-dev/handwerk/sandbox/server/complete"
+	"github.com/handwerk-dev/handwerk/sandbox/server/local"
 )
 
 func TestInAClusterAllIsTheSameAndStays(t *testing.T) {
-	listener, err := local.Listen(t.Context(), apiserver.New(complete.Settings()), "127.0.0.1:0")
+	listener, err := local.Listen(t.Context(), server.New(complete.Settings()), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

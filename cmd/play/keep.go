@@ -16,7 +16,7 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/handwerk-dev/handwerk/engine/apiserver"
+	"github.com/handwerk-dev/handwerk/sandbox/server"
 )
 
 // often is the time between two looks whether there is something new to keep, for the case that the process is killed.
@@ -81,7 +81,7 @@ func (k *keeper) file() string { return filepath.Join(k.dir, "state.json") }
 func (k *keeper) kubeconfig() string { return filepath.Join(k.dir, "kubeconfig") }
 
 // load gives a new server the state of the directory. It reports whether there is one.
-func (k *keeper) load(server *apiserver.Server) (found bool, err error) {
+func (k *keeper) load(server *server.Server) (found bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	defer func() { k.open = err == nil }()
@@ -104,7 +104,7 @@ func (k *keeper) load(server *apiserver.Server) (found bool, err error) {
 }
 
 // save keeps the state of the server, if it is another one, or if the file is gone. The file is replaced as a whole.
-func (k *keeper) save(server *apiserver.Server) error {
+func (k *keeper) save(server *server.Server) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	version := server.Version()
@@ -126,7 +126,7 @@ func cause(err error) error {
 	return err
 }
 
-func (k *keeper) write(server *apiserver.Server) error {
+func (k *keeper) write(server *server.Server) error {
 	out, err := os.CreateTemp(k.dir, unfinished)
 	if err != nil {
 		return err
@@ -149,7 +149,7 @@ func (k *keeper) write(server *apiserver.Server) error {
 }
 
 // run saves the state from time to time until ctx ends, and in the end. It reports an error once while it stays.
-func (k *keeper) run(ctx context.Context, server *apiserver.Server, fault func(error)) {
+func (k *keeper) run(ctx context.Context, server *server.Server, fault func(error)) {
 	tick := time.NewTicker(often)
 	defer tick.Stop()
 	said := ""
@@ -169,7 +169,7 @@ func (k *keeper) run(ctx context.Context, server *apiserver.Server, fault func(e
 }
 
 // close saves the state once more and leaves the directory to others. A second call does nothing.
-func (k *keeper) close(server *apiserver.Server) {
+func (k *keeper) close(server *server.Server) {
 	_ = k.save(server) // run has reported an error, or there is no time for one
 	k.mu.Lock()
 	defer k.mu.Unlock()

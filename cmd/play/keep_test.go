@@ -11,7 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/handwerk-dev/handwerk/engine/apiserver"
+	"github.com/handwerk-dev/handwerk/sandbox/server"
 )
 
 func TestAStateOfAnotherVersionOfTheCRDIsLeftAsItIs(t *testing.T) {
@@ -106,9 +106,9 @@ func TestAFileCannotKeepObjects(t *testing.T) {
 }
 
 // keeping returns a keeper of a new server.
-func keeping(t *testing.T) (*keeper, *apiserver.Server) {
+func keeping(t *testing.T) (*keeper, *server.Server) {
 	t.Helper()
-	server := apiserver.New(apiserver.Settings{})
+	server := server.New(server.Settings{})
 	k, err := newKeeper(filepath.Join(t.TempDir(), "kept"))
 	if err != nil {
 		t.Fatal(err)

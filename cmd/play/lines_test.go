@@ -23,7 +23,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/guard"
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
-	"github.com/handwerk-dev/handwerk/engine/apiserver"
+	"github.com/handwerk-dev/handwerk/sandbox/server"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -66,7 +66,7 @@ func TestALineSaysWhatWasWritten(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, _ := write{Request: apiserver.Request{Verb: "patch"}, code: http.StatusOK, before: tree(t, test.before), after: tree(t, test.after)}.words()
+			got, _ := write{Request: server.Request{Verb: "patch"}, code: http.StatusOK, before: tree(t, test.before), after: tree(t, test.after)}.words()
 			if got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
@@ -79,13 +79,13 @@ func TestALineSaysWhatWasDeletedOrRefused(t *testing.T) {
 		write write
 		want  string
 	}{
-		"a deletion":            {write{Request: apiserver.Request{Verb: "delete"}, code: 200}, "deleted"},
-		"the beginning of one":  {write{Request: apiserver.Request{Verb: "delete"}, code: 200, after: tree(t, `{metadata: {finalizers: [a/b, c/d]}}`)}, "is being deleted, held by a/b, c/d"},
-		"that of a Pod":         {write{Request: apiserver.Request{Verb: "delete"}, code: 200, after: tree(t, `{metadata: {}}`)}, "is being deleted"},
-		"one of many":           {write{Request: apiserver.Request{Verb: "deletecollection"}, code: 200}, "deleted all"},
-		"a refusal":             {write{Request: apiserver.Request{Verb: "create"}, code: 403, message: "no"}, "create refused, 403 Forbidden: no"},
-		"that of a subresource": {write{Request: apiserver.Request{Verb: "patch", Subresource: "status"}, code: 422, message: "a\nb"}, "patch of status refused, 422 Unprocessable Entity: a b"},
-		"one without words":     {write{Request: apiserver.Request{Verb: "update"}, code: 409}, "update refused, 409 Conflict"},
+		"a deletion":            {write{Request: server.Request{Verb: "delete"}, code: 200}, "deleted"},
+		"the beginning of one":  {write{Request: server.Request{Verb: "delete"}, code: 200, after: tree(t, `{metadata: {finalizers: [a/b, c/d]}}`)}, "is being deleted, held by a/b, c/d"},
+		"that of a Pod":         {write{Request: server.Request{Verb: "delete"}, code: 200, after: tree(t, `{metadata: {}}`)}, "is being deleted"},
+		"one of many":           {write{Request: server.Request{Verb: "deletecollection"}, code: 200}, "deleted all"},
+		"a refusal":             {write{Request: server.Request{Verb: "create"}, code: 403, message: "no"}, "create refused, 403 Forbidden: no"},
+		"that of a subresource": {write{Request: server.Request{Verb: "patch", Subresource: "status"}, code: 422, message: "a\nb"}, "patch of status refused, 422 Unprocessable Entity: a b"},
+		"one without words":     {write{Request: server.Request{Verb: "update"}, code: 409}, "update refused, 409 Conflict"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestALineSaysWhatWasDeletedOrRefused(t *testing.T) {
 // TestADeletionIsOneIfTheObjectWasMadeAgain looks at the object when another one has its name.
 func TestADeletionIsOneIfTheObjectWasMadeAgain(t *testing.T) {
 	for next, want := range map[string]string{"b": "deleted", "a": "is being deleted"} {
-		w := write{Request: apiserver.Request{Verb: "delete"}, before: tree(t, `{metadata: {uid: a}}`)}
+		w := write{Request: server.Request{Verb: "delete"}, before: tree(t, `{metadata: {uid: a}}`)}
 		w.answered(http.StatusOK, []byte(`{"kind":"Status"}`), func() map[string]any { return tree(t, `{metadata: {uid: `+next+`}}`) })
 		if got, _ := w.words(); got != want {
 			t.Errorf("the object is %s by now: got %q, want %q", next, got, want)
@@ -141,8 +141,8 @@ func TestLines(t *testing.T) {
 	var out bytes.Buffer
 	l := newLines(&out, true)
 	l.now = func() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, int(7*time.Millisecond), time.UTC) }
-	at := func(resource, namespace, name, verb string) apiserver.Request {
-		return apiserver.Request{Verb: verb, Resource: schema.GroupVersionResource{Resource: resource}, Namespace: namespace, Name: name}
+	at := func(resource, namespace, name, verb string) server.Request {
+		return server.Request{Verb: verb, Resource: schema.GroupVersionResource{Resource: resource}, Namespace: namespace, Name: name}
 	}
 	l.banner("foo", "/tmp/kubeconfig", "", false)
 	l.banner("foo", "state/kubeconfig", "state", false)
@@ -160,12 +160,12 @@ func TestLines(t *testing.T) {
 	configMap := schema.GroupResource{Resource: "configmaps"}
 	replicaSet := tree(t, `{metadata: {ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: web, controller: true}]}}`)
 	held := `{metadata: {finalizers: [a/b], ownerReferences: [{kind: Foo, name: web}]}}`
-	l.own(apiserver.OwnWrite{Resource: configMap, Namespace: "default", Name: "web", Before: tree(t, `{a: 1}`)})
-	l.own(apiserver.OwnWrite{Resource: configMap, Namespace: "default", Name: "held", Before: tree(t, held),
+	l.own(server.OwnWrite{Resource: configMap, Namespace: "default", Name: "web", Before: tree(t, `{a: 1}`)})
+	l.own(server.OwnWrite{Resource: configMap, Namespace: "default", Name: "held", Before: tree(t, held),
 		After: tree(t, `{metadata: {finalizers: [a/b], deletionTimestamp: "2026-01-01T00:00:00Z", ownerReferences: [{kind: Foo, name: web}]}}`)})
-	l.own(apiserver.OwnWrite{Resource: configMap, Namespace: "default", Name: "left", Before: tree(t, held), After: tree(t, `{metadata: {finalizers: [a/b]}}`)})
-	l.own(apiserver.OwnWrite{Resource: configMap, Namespace: "other", Name: "kube-root-ca.crt", Before: tree(t, `{a: 1}`)})
-	l.own(apiserver.OwnWrite{Resource: schema.GroupResource{Group: "apps", Resource: "replicasets"}, Namespace: "default", Name: "web-1", Before: replicaSet})
+	l.own(server.OwnWrite{Resource: configMap, Namespace: "default", Name: "left", Before: tree(t, held), After: tree(t, `{metadata: {finalizers: [a/b]}}`)})
+	l.own(server.OwnWrite{Resource: configMap, Namespace: "other", Name: "kube-root-ca.crt", Before: tree(t, `{a: 1}`)})
+	l.own(server.OwnWrite{Resource: schema.GroupResource{Group: "apps", Resource: "replicasets"}, Namespace: "default", Name: "web-1", Before: replicaSet})
 	log := l.logger()
 	log.Info("operator starts", "resources", "foos")
 	about := log.WithValues("resource", "foos.v1.example.com", "namespace", "default", "name", "web", "handler", "a", "cause", "create")

@@ -37,7 +37,7 @@ type mistakes struct {
 
 // TestMistakesAreRefused holds that a play refuses the mistakes that operator test refuses, in the words of a real API server.
 func TestMistakesAreRefused(t *testing.T) {
-	const shop = "../../engine/enginetest/cases/testdata/shop"
+	const shop = "../../sandbox/cases/testdata/shop"
 	read := func(name string) string {
 		data, err := os.ReadFile(filepath.Join(shop, name))
 		if err != nil {

@@ -14,13 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json" // keeps whole numbers whole
 
-	"github.com/handwerk-dev/handwerk/engine/apiserver"
 	"github.com/handwerk-dev/handwerk/engine/transport"
+	"github.com/handwerk-dev/handwerk/sandbox/server"
 )
 
 // write is a write that a client has made.
 type write struct {
-	apiserver.Request
+	server.Request
 	// by is the handler, or the client.
 	by string
 	// code is that of the response, and message what it says of a refusal.
@@ -105,7 +105,7 @@ func (o *outside) ServeHTTP(to http.ResponseWriter, h *http.Request) {
 }
 
 // taken takes in the body of a request, and returns the request, whose body can be read once more.
-func taken(h *http.Request, asked *apiserver.Request) *http.Request {
+func taken(h *http.Request, asked *server.Request) *http.Request {
 	if h.Body == nil {
 		return h
 	}
@@ -171,7 +171,7 @@ func (w *write) answered(code int, body []byte, look func() map[string]any) {
 }
 
 // look reads the object that a request is about, with the sender's rights. It returns nil if that fails.
-func look(through http.RoundTripper, h *http.Request, asked apiserver.Request) map[string]any {
+func look(through http.RoundTripper, h *http.Request, asked server.Request) map[string]any {
 	if asked.Name == "" {
 		return nil
 	}
@@ -196,7 +196,7 @@ func look(through http.RoundTripper, h *http.Request, asked apiserver.Request) m
 }
 
 // pathOf returns the URL of the object that a request is about.
-func pathOf(h *http.Request, asked apiserver.Request) string {
+func pathOf(h *http.Request, asked server.Request) string {
 	at := *h.URL
 	at.RawQuery = ""
 	at.Path = strings.TrimSuffix(strings.TrimSuffix(at.Path, "/"), "/"+asked.Subresource)
@@ -211,8 +211,8 @@ func pathOf(h *http.Request, asked apiserver.Request) string {
 var unseen = []schema.GroupResource{{Resource: "events"}, {Group: "events.k8s.io", Resource: "events"}, {Group: "coordination.k8s.io", Resource: "leases"}}
 
 // shown returns what a request asks for, and reports whether it has a line: if it writes.
-func shown(h *http.Request) (apiserver.Request, bool) {
-	r, found := apiserver.Asks(h)
+func shown(h *http.Request) (server.Request, bool) {
+	r, found := server.Asks(h)
 	if !found || !r.Writes() || r.Verb == "" || h.URL.Query().Has("dryRun") {
 		return r, false
 	}

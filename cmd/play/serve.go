@@ -17,10 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
-	"github.com/handwerk-dev/handwerk/engine/apiserver"
-	"github.com/handwerk-dev/handwerk/engine/apiserver/complete"
-	"github.com/handwerk-dev/handwerk/engine/apiserver/local"
-	"github.com/handwerk-dev/handwerk/engine/apiserver/stages"
+	"github.com/handwerk-dev/handwerk/sandbox/server"
+	"github.com/handwerk-dev/handwerk/sandbox/server/complete"
+	"github.com/handwerk-dev/handwerk/sandbox/server/local"
+	"github.com/handwerk-dev/handwerk/sandbox/workloads"
 )
 
 // readyAfter is how long a Pod takes to be ready: long enough that an operator sees one that is not.
@@ -29,9 +29,9 @@ const readyAfter = 300 * time.Millisecond
 // contextName is the name of the only context in the kubeconfig.
 const contextName = "play"
 
-// server is an API server in the process, in which workloads come alive.
-type server struct {
-	*apiserver.Server
+// cluster is an API server in the process, in which workloads come alive.
+type cluster struct {
+	*server.Server
 	// keeper keeps the state; nil if it is not kept.
 	keeper *keeper
 	// kubeconfig is the path of the file, and temporary that of its directory if that is to be removed.
@@ -42,11 +42,11 @@ type server struct {
 }
 
 // serve starts an API server and writes the kubeconfig for it.
-func (s Settings) serve(ctx context.Context, name string, lines *lines) (_ *server, err error) {
+func (s Settings) serve(ctx context.Context, name string, lines *lines) (_ *cluster, err error) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx)) // the operator writes until it has stopped
 	settings := complete.Settings()
 	settings.OwnWrites = lines.own
-	out := &server{Server: apiserver.New(settings), stop: stop}
+	out := &cluster{Server: server.New(settings), stop: stop}
 	defer func() {
 		if err != nil {
 			out.close()
@@ -79,7 +79,7 @@ func (s Settings) serve(ctx context.Context, name string, lines *lines) (_ *serv
 
 // open finds the place of the kubeconfig: in a directory whose state the server takes over, which it reports, or in a
 // temporary one.
-func (s *server) open(keep string) (kept bool, err error) {
+func (s *cluster) open(keep string) (kept bool, err error) {
 	if keep == "" {
 		s.temporary, err = os.MkdirTemp("", "operator-play-")
 		s.kubeconfig = filepath.Join(s.temporary, "kubeconfig")
@@ -93,7 +93,7 @@ func (s *server) open(keep string) (kept bool, err error) {
 }
 
 // enliven makes workloads come alive.
-func (s *server) enliven(ctx context.Context, lines *lines) {
+func (s *cluster) enliven(ctx context.Context, lines *lines) {
 	config := s.config()
 	config.UserAgent = "stages"
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -101,7 +101,7 @@ func (s *server) enliven(ctx context.Context, lines *lines) {
 	})
 	ctx = logr.NewContext(ctx, lines.logger())
 	s.work.Go(func() {
-		err := stages.Run(ctx, config, stages.Settings{Plan: stages.NewPlan(stages.Rule{Delay: readyAfter})})
+		err := workloads.Run(ctx, config, workloads.Settings{Plan: workloads.NewPlan(workloads.Rule{Delay: readyAfter})})
 		if err != nil && !errors.Is(err, context.Canceled) {
 			lines.fault("", err)
 		}
@@ -109,7 +109,7 @@ func (s *server) enliven(ctx context.Context, lines *lines) {
 }
 
 // config returns the config of a client in the process that has all rights.
-func (s *server) config() *rest.Config {
+func (s *cluster) config() *rest.Config {
 	return &rest.Config{
 		Host: "http://play", Transport: s.Admin(), QPS: -1,
 		ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON},
@@ -117,7 +117,7 @@ func (s *server) config() *rest.Config {
 }
 
 // close ends the server and leaves the file system.
-func (s *server) close() {
+func (s *cluster) close() {
 	s.stop()
 	s.work.Wait()
 	s.leave()
@@ -125,7 +125,7 @@ func (s *server) close() {
 
 // leave removes what the server has put into the file system, but for the state that it keeps. It may be called while the
 // server serves, and more than once.
-func (s *server) leave() {
+func (s *cluster) leave() {
 	if s.keeper != nil {
 		s.keeper.close(s.Server)
 	}

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/handwerk-dev/handwerk/engine/apiserver"
+	"github.com/handwerk-dev/handwerk/sandbox/server"
 )
 
 // wrote returns the line of a write. A write that has changed nothing has none.
@@ -27,8 +27,8 @@ func (l *lines) wrote(w write) line {
 const controllers = "controllers"
 
 // own writes the line of a write by the API server itself. Pods and the like have others, and what each namespace has has none.
-func (l *lines) own(w apiserver.OwnWrite) {
-	asked := apiserver.Request{Verb: "patch", Resource: w.Resource.WithVersion(""), Namespace: w.Namespace, Name: w.Name}
+func (l *lines) own(w server.OwnWrite) {
+	asked := server.Request{Verb: "patch", Resource: w.Resource.WithVersion(""), Namespace: w.Namespace, Name: w.Name}
 	if deleted(w.After) && !deleted(w.Before) {
 		asked.Verb = "delete"
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl/plain"
-	"github.com/handwerk-dev/handwerk/engine/enginetest/cases"
+	"github.com/handwerk-dev/handwerk/sandbox/cases"
 )
 
 // file are the reports of one file.

@@ -18,7 +18,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/handwerk-dev/handwerk/engine/enginetest/cases"
+	"github.com/handwerk-dev/handwerk/sandbox/cases"
 )
 
 // Worker is the environment variable that makes the command test a child process, which reads its job from the input.

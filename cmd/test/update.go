@@ -8,7 +8,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/handwerk-dev/handwerk/engine/enginetest/cases"
+	"github.com/handwerk-dev/handwerk/sandbox/cases"
 )
 
 // Update makes the cases expect what was found, as far as it can, writes what it has changed, and leaves the other failures

@@ -24,20 +24,20 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 
-	"github.com/handwerk-dev/handwerk/engine/apiserver"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
+	"github.com/handwerk-dev/handwerk/sandbox/server"
 )
 
 // grove is an API server with objects that belong to each other.
 type grove struct {
 	*testing.T
-	server *apiserver.Server
+	server *server.Server
 	Clients
 }
 
 func newGrove(t *testing.T) *grove {
 	t.Helper()
-	server := apiserver.New(apiserver.Settings{})
+	server := server.New(server.Settings{})
 	front := httptest.NewServer(server.Client(nil, nil))
 	t.Cleanup(front.Close)
 	config := &rest.Config{Host: front.URL, QPS: -1}
@@ -216,7 +216,7 @@ func TestATreeSaysWhatItLacks(t *testing.T) {
 	secret := g.make("v1", "Secret", "shop", "recorded", nil)
 	g.make("v1", "Service", "shop", "web", map[string]any{"clusterIP": "None"}, root)
 	g.record(root, "foo.handwerk.dev", secret)
-	g.server.Forbid(apiserver.Rule{Verb: "*", Resource: schema.GroupResource{Resource: "secrets"}})
+	g.server.Forbid(server.Rule{Verb: "*", Resource: schema.GroupResource{Resource: "secrets"}})
 	lines, unread := g.draw(root)
 	if diff := cmp.Diff([]string{"ConfigMap, shop/root", "  Secret, shop/recorded, unknown, record of operator foo", "  Service, shop/web, reference"}, lines); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

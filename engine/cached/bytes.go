@@ -16,7 +16,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
-	"github.com/handwerk-dev/handwerk/engine/cached/scan"
+	"github.com/handwerk-dev/handwerk/dsl/plain/scan"
 )
 
 // carried is the key of an Object in an Unstructured. Objects of the server do not have this key.

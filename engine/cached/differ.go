@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/cached/scan"
+	"github.com/handwerk-dev/handwerk/dsl/plain/scan"
 )
 
 // Fields are fields of an object that a reader looks at. Without any path they are the whole object.

@@ -8,7 +8,7 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/handwerk-dev/handwerk/engine/cached/scan"
+	"github.com/handwerk-dev/handwerk/dsl/plain/scan"
 )
 
 // fewNotes is the greatest size of annotations, as JSON in bytes, that are held in part. The room for

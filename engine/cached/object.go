@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/handwerk-dev/handwerk/engine/cached/scan"
+	"github.com/handwerk-dev/handwerk/dsl/plain/scan"
 )
 
 // Object is an object in a cache: the metadata for routing and, unless the profile is live, its JSON. It is

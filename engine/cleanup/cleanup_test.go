@@ -25,7 +25,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/cleanup"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 const (
@@ -89,10 +89,10 @@ func (t trip) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 var forbidden = apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "web", errors.New("no"))
 
 // scene is an operator that has worked and was stopped, and what cleans up after it.
-func scene(t *testing.T, set cleanup.Settings, refused refusals, play func(c *enginetest.Cluster, op *dsl.Operator, clean *cleanup.Cleaner)) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"})
-		c.Serve(enginetest.Resource{Name: "controllerrevisions.v1.apps", Kind: "ControllerRevision"})
+func scene(t *testing.T, set cleanup.Settings, refused refusals, play func(c *kit.Cluster, op *dsl.Operator, clean *cleanup.Cleaner)) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: foos, Kind: "Foo"})
+		c.Serve(kit.Resource{Name: "controllerrevisions.v1.apps", Kind: "ControllerRevision"})
 		for _, name := range []string{"elsewhere", system} {
 			c.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: ` + name + `}}`)
 		}
@@ -121,7 +121,7 @@ func scene(t *testing.T, set cleanup.Settings, refused refusals, play func(c *en
 }
 
 // marked returns each object on which something of the operator is, with what it is.
-func marked(c *enginetest.Cluster) (out []string) {
+func marked(c *kit.Cluster) (out []string) {
 	for _, resource := range []string{foos, configMaps, "secrets.v1", "leases.v1.coordination.k8s.io"} {
 		for _, namespace := range []string{"default", "elsewhere", system} {
 			for _, o := range c.List(resource, namespace) {
@@ -148,7 +148,7 @@ func names(list []cleanup.Found) (out []string) {
 func TestNothingOfAnOperatorIsLeft(t *testing.T) {
 	for name, deletes := range map[string]bool{"the children stay": false, "the children are deleted": true} {
 		t.Run(name, func(t *testing.T) {
-			scene(t, cleanup.Settings{DeleteChildren: deletes}, nil, func(c *enginetest.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
+			scene(t, cleanup.Settings{DeleteChildren: deletes}, nil, func(c *kit.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
 				found := clean.Look(context.WithoutCancel(t.Context()))
 				got := [][]string{names(found.Objects), names(found.Children), names(found.Own)}
 				want := [][]string{
@@ -188,7 +188,7 @@ func TestNothingOfAnOperatorIsLeft(t *testing.T) {
 // TestWhoBearsTheMarksOfAChild holds that an object which bears an operator's marks, and which the operator did not make, is not
 // deleted for a child.
 func TestWhoBearsTheMarksOfAChild(t *testing.T) {
-	scene(t, cleanup.Settings{DeleteChildren: true}, nil, func(c *enginetest.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
+	scene(t, cleanup.Settings{DeleteChildren: true}, nil, func(c *kit.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
 		copied := c.Get(configMaps, "default", "web").DeepCopy()
 		copied.Object["metadata"] = map[string]any{"name": "copy", "namespace": "default", "annotations": copied.Object["metadata"].(map[string]any)["annotations"]}
 		c.Create(copied.Object)
@@ -203,7 +203,7 @@ func TestWhoBearsTheMarksOfAChild(t *testing.T) {
 
 // TestMarksThatKubernetesHasCopied holds that marks go, too, from objects to which Kubernetes copies the annotations of a child.
 func TestMarksThatKubernetesHasCopied(t *testing.T) {
-	scene(t, cleanup.Settings{}, nil, func(c *enginetest.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
+	scene(t, cleanup.Settings{}, nil, func(c *kit.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
 		child := c.Get(configMaps, "default", "web").GetAnnotations()
 		for kind, resource := range map[string]string{"ReplicaSet": "replicasets.v1.apps", "ControllerRevision": "controllerrevisions.v1.apps"} {
 			annotations := map[string]any{"theirs": "x"}
@@ -231,7 +231,7 @@ func TestConfigurationsOfBefore(t *testing.T) {
 		"the Deployment was deleted": {false, []string{"handwerk-op-config", "handwerk-op-abcdefabcd"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			scene(t, cleanup.Settings{Deployment: "handwerk-op"}, nil, func(c *enginetest.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
+			scene(t, cleanup.Settings{Deployment: "handwerk-op"}, nil, func(c *kit.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
 				ours := map[string]any{"app.kubernetes.io/name": "handwerk", "app.kubernetes.io/instance": "op"}
 				all := map[string]map[string]any{
 					"handwerk-op-0123456789": ours, "handwerk-op-9876543210": ours, "handwerk-op-aaaaaaaaaa": ours,
@@ -259,7 +259,7 @@ func TestConfigurationsOfBefore(t *testing.T) {
 
 // TestWhoIsSeenToRun holds that a process that renews its lock is seen, and that one which ended is not.
 func TestWhoIsSeenToRun(t *testing.T) {
-	scene(t, cleanup.Settings{}, nil, func(c *enginetest.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
+	scene(t, cleanup.Settings{}, nil, func(c *kit.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
 		if running, err := clean.Running(context.WithoutCancel(t.Context()), time.Now()); running != "" || err != nil {
 			t.Errorf("after the end: %q, %v", running, err)
 		}
@@ -282,7 +282,7 @@ func TestWhoIsSeenToRun(t *testing.T) {
 // what says where the rest is stays.
 func TestWhatCannotBeDoneIsSaid(t *testing.T) {
 	refused := refusals{"PATCH /configmaps/web": forbidden}
-	scene(t, cleanup.Settings{}, refused, func(c *enginetest.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
+	scene(t, cleanup.Settings{}, refused, func(c *kit.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
 		ctx := context.WithoutCancel(t.Context())
 		failed := clean.Remove(ctx, clean.Look(ctx), nil)
 		var texts []string
@@ -328,7 +328,7 @@ func TestAnAccountOfSomeNamespaces(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			refused := refusals{"GET /v1/configmaps": forbidden, "GET /v1/foos": forbidden}
-			scene(t, cleanup.Settings{}, refused, func(_ *enginetest.Cluster, op *dsl.Operator, clean *cleanup.Cleaner) {
+			scene(t, cleanup.Settings{}, refused, func(_ *kit.Cluster, op *dsl.Operator, clean *cleanup.Cleaner) {
 				op.Scope.Namespaces = tt.scope
 				found := clean.Look(context.WithoutCancel(t.Context()))
 				if diff := cmp.Diff(tt.within, found.Within); diff != "" || len(found.Unseen) != tt.unseen {
@@ -346,7 +346,7 @@ func TestAnAccountOfSomeNamespaces(t *testing.T) {
 func TestAnObjectThatChangesMeanwhile(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Group: "example.com", Resource: "foos"}, "web", errors.New("changed"))
 	refused := refusals{"PATCH /foos/web": conflict}
-	scene(t, cleanup.Settings{}, refused, func(c *enginetest.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
+	scene(t, cleanup.Settings{}, refused, func(c *kit.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
 		ctx := context.WithoutCancel(t.Context())
 		if failed := clean.Remove(ctx, clean.Look(ctx), nil); len(failed) > 0 {
 			t.Error(failed)

@@ -13,16 +13,16 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cleanup"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestACleanupGivesBackFieldsOfADroppedVersion holds that fields which a handler has patched in a version that the CRD has dropped are
 // given back, although the API server refuses each apply while it has the entry of that version.
 func TestACleanupGivesBackFieldsOfADroppedVersion(t *testing.T) {
 	const bars = "bars.v1.example.com"
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		ctx := context.WithoutCancel(t.Context())
-		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"}, enginetest.Resource{Name: bars, Kind: "Bar"})
+		c.Serve(kit.Resource{Name: foos, Kind: "Foo"}, kit.Resource{Name: bars, Kind: "Bar"})
 		op := dsl.New("op")
 		op.Resource(foos, func(foo *dsl.Resource) {
 			foo.OnReconcile("zone", func(ctx context.Context, r *dsl.Request) error {

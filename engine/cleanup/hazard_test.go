@@ -24,12 +24,12 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/cleanup"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAStrangersObjectOfThatName holds that an object is not the operator's because of its name alone.
 func TestAStrangersObjectOfThatName(t *testing.T) {
-	scene(t, cleanup.Settings{}, nil, func(c *enginetest.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
+	scene(t, cleanup.Settings{}, nil, func(c *kit.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
 		ctx := context.WithoutCancel(t.Context())
 		c.Create(`{apiVersion: v1, kind: Secret, metadata: {name: op-key, namespace: system}, data: {tls.key: c2VjcmV0}}`)
 		for _, resource := range []string{configMaps, "leases.v1.coordination.k8s.io"} {
@@ -68,7 +68,7 @@ func TestPausesByHand(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			scene(t, cleanup.Settings{}, tt.refused, func(c *enginetest.Cluster, op *dsl.Operator, clean *cleanup.Cleaner) {
+			scene(t, cleanup.Settings{}, tt.refused, func(c *kit.Cluster, op *dsl.Operator, clean *cleanup.Cleaner) {
 				ctx := context.WithoutCancel(t.Context())
 				op.Scope = tt.scope
 				pausedBy := map[string]string{"op.handwerk.dev/paused": "looking", "op.handwerk.dev/paused-deletions": "proceed", "theirs": "x"}
@@ -111,10 +111,10 @@ func TestPausesByHand(t *testing.T) {
 
 // TestAChildThatIsHandledToo holds that a child goes that has the operator's finalizer, as one has that is handled itself.
 func TestAChildThatIsHandledToo(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		ctx := context.WithoutCancel(t.Context())
 		const bars = "bars.v1.example.com"
-		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"}, enginetest.Resource{Name: bars, Kind: "Bar"})
+		c.Serve(kit.Resource{Name: foos, Kind: "Foo"}, kit.Resource{Name: bars, Kind: "Bar"})
 		op := dsl.New("op")
 		op.Resource(foos, func(foo *dsl.Resource) {
 			foo.Owns(bars)
@@ -187,7 +187,7 @@ func paged(next http.RoundTripper, r *http.Request) (*http.Response, error) {
 // TestAListThatExpiresBetweenItsPages holds that a list whose next page the server has forgotten is read again, and that nothing is
 // found twice.
 func TestAListThatExpiresBetweenItsPages(t *testing.T) {
-	scene(t, cleanup.Settings{}, nil, func(c *enginetest.Cluster, op *dsl.Operator, _ *cleanup.Cleaner) {
+	scene(t, cleanup.Settings{}, nil, func(c *kit.Cluster, op *dsl.Operator, _ *cleanup.Cleaner) {
 		ctx := context.WithoutCancel(t.Context())
 		set := cleanup.Settings{Config: c.Config(), Namespace: system}
 		set.Config.Wrap(expiring)
@@ -204,7 +204,7 @@ func TestAListThatExpiresBetweenItsPages(t *testing.T) {
 
 // TestACleanupThatIsInterrupted holds that an interrupted cleanup says in one line how much is left, and that another one does the rest.
 func TestACleanupThatIsInterrupted(t *testing.T) {
-	scene(t, cleanup.Settings{}, nil, func(c *enginetest.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
+	scene(t, cleanup.Settings{}, nil, func(c *kit.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
 		ctx, cancel := context.WithCancelCause(context.WithoutCancel(t.Context()))
 		failed := clean.Remove(ctx, clean.Look(ctx), func(cleanup.Found) { cancel(errors.New("interrupted")) })
 		if text := fmt.Sprint(failed); text != "[cleaning the other 7 objects: interrupted]" {
@@ -222,7 +222,7 @@ func TestACleanupThatIsInterrupted(t *testing.T) {
 
 // TestACleanupHasNoRateLimit holds that a cleanup of many objects takes no longer than the API server does.
 func TestACleanupHasNoRateLimit(t *testing.T) {
-	scene(t, cleanup.Settings{}, nil, func(c *enginetest.Cluster, op *dsl.Operator, _ *cleanup.Cleaner) {
+	scene(t, cleanup.Settings{}, nil, func(c *kit.Cluster, op *dsl.Operator, _ *cleanup.Cleaner) {
 		ctx := context.WithoutCancel(t.Context())
 		for i := range 50 {
 			c.Create(fmt.Sprintf(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: more-%d, annotations: {op.handwerk.dev/state: x}}}`, i))
@@ -245,7 +245,7 @@ func TestACleanupHasNoRateLimit(t *testing.T) {
 
 // TestALookChangesNothing holds that a look only reads.
 func TestALookChangesNothing(t *testing.T) {
-	scene(t, cleanup.Settings{DeleteChildren: true}, nil, func(c *enginetest.Cluster, op *dsl.Operator, _ *cleanup.Cleaner) {
+	scene(t, cleanup.Settings{DeleteChildren: true}, nil, func(c *kit.Cluster, op *dsl.Operator, _ *cleanup.Cleaner) {
 		ctx := context.WithoutCancel(t.Context())
 		set := cleanup.Settings{Config: c.Config(), Namespace: system}
 		var mu sync.Mutex
@@ -285,7 +285,7 @@ func TestAnOperatorThatRunsElsewhere(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			scene(t, cleanup.Settings{}, tt.refused, func(c *enginetest.Cluster, op *dsl.Operator, clean *cleanup.Cleaner) {
+			scene(t, cleanup.Settings{}, tt.refused, func(c *kit.Cluster, op *dsl.Operator, clean *cleanup.Cleaner) {
 				ctx := context.WithoutCancel(t.Context())
 				op.Scope.Namespaces = []string{"default"}
 				other := dsl.New("op")
@@ -325,7 +325,7 @@ func TestAnOperatorOfTheSameNameInNamespacesOfOtherLabels(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			scene(t, cleanup.Settings{}, tt.refused, func(c *enginetest.Cluster, op *dsl.Operator, clean *cleanup.Cleaner) {
+			scene(t, cleanup.Settings{}, tt.refused, func(c *kit.Cluster, op *dsl.Operator, clean *cleanup.Cleaner) {
 				op.Scope.NamespaceSelector = "tenant=gold"
 				other := dsl.New("op")
 				declare(other)
@@ -348,7 +348,7 @@ func TestAnOperatorOfTheSameNameInNamespacesOfOtherLabels(t *testing.T) {
 
 // TestAnotherNamespaceThanTheOperators holds that a person who gives the wrong namespace is shown where the operator's Lease is.
 func TestAnotherNamespaceThanTheOperators(t *testing.T) {
-	scene(t, cleanup.Settings{}, nil, func(c *enginetest.Cluster, op *dsl.Operator, _ *cleanup.Cleaner) {
+	scene(t, cleanup.Settings{}, nil, func(c *kit.Cluster, op *dsl.Operator, _ *cleanup.Cleaner) {
 		ctx := context.WithoutCancel(t.Context())
 		op.Settings.LeaderElection.Namespace = "" // that of the Pod
 		clean, err := cleanup.New(ctx, op, cleanup.Settings{Config: c.Config(), Namespace: "default"})

@@ -16,20 +16,20 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/cleanup"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 const leases = "leases.v1.coordination.k8s.io"
 
 // startAgain starts a process of the operator that was stopped.
-func startAgain(c *enginetest.Cluster) *enginetest.Process {
+func startAgain(c *kit.Cluster) *kit.Process {
 	op := dsl.New("op")
 	declare(op)
 	return c.Start(op, func(s *engine.Settings) { s.Namespace, s.Identity = system, "pod-0" })
 }
 
 // lockHolder returns who holds the Lease; "none" if there is no Lease.
-func lockHolder(c *enginetest.Cluster) string {
+func lockHolder(c *kit.Cluster) string {
 	lock := c.Get(leases, system, "op-leader")
 	if lock == nil {
 		return "none"
@@ -40,7 +40,7 @@ func lockHolder(c *enginetest.Cluster) string {
 
 // TestNoProcessBeginsToWorkDuringACleanup holds that a process which starts while the cleaner works writes nothing before it is done.
 func TestNoProcessBeginsToWorkDuringACleanup(t *testing.T) {
-	scene(t, cleanup.Settings{}, nil, func(c *enginetest.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
+	scene(t, cleanup.Settings{}, nil, func(c *kit.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
 		ctx := context.WithoutCancel(t.Context())
 		hold, err := clean.Hold(ctx)
 		if err != nil {
@@ -70,11 +70,11 @@ func TestNoProcessBeginsToWorkDuringACleanup(t *testing.T) {
 // TestWhoHoldsTheLockInstead holds that a cleanup names the process that has the lock, and changes nothing.
 func TestWhoHoldsTheLockInstead(t *testing.T) {
 	tests := map[string]struct {
-		prepare func(c *enginetest.Cluster)
+		prepare func(c *kit.Cluster)
 		says    string
 	}{
-		"a process that renews it": {func(c *enginetest.Cluster) { startAgain(c); c.Advance(time.Minute) }, "taking Lease system/op-leader: pod-0 holds it"},
-		"a Pod, in mode life": {func(c *enginetest.Cluster) {
+		"a process that renews it": {func(c *kit.Cluster) { startAgain(c); c.Advance(time.Minute) }, "taking Lease system/op-leader: pod-0 holds it"},
+		"a Pod, in mode life": {func(c *kit.Cluster) {
 			pod := c.Create(`{apiVersion: v1, kind: Pod, metadata: {name: op-1, namespace: system}}`)
 			c.Update(leases, system, "op-leader", func(o *unstructured.Unstructured) {
 				o.Object["spec"] = map[string]any{}
@@ -86,7 +86,7 @@ func TestWhoHoldsTheLockInstead(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			scene(t, cleanup.Settings{}, nil, func(c *enginetest.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
+			scene(t, cleanup.Settings{}, nil, func(c *kit.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
 				test.prepare(c)
 				before := lockHolder(c)
 				hold, err := clean.Hold(context.WithoutCancel(t.Context()))
@@ -103,7 +103,7 @@ func TestWhoHoldsTheLockInstead(t *testing.T) {
 
 // TestACleanupEndsWhenItsLockIsLost holds that nothing more is removed when somebody takes the lock.
 func TestACleanupEndsWhenItsLockIsLost(t *testing.T) {
-	scene(t, cleanup.Settings{}, nil, func(c *enginetest.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
+	scene(t, cleanup.Settings{}, nil, func(c *kit.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
 		hold, err := clean.Hold(context.WithoutCancel(t.Context()))
 		if err != nil {
 			t.Fatal(err)
@@ -130,7 +130,7 @@ func TestACleanupEndsWhenItsLockIsLost(t *testing.T) {
 func TestALockIsFreeAfterACleanup(t *testing.T) {
 	for name, there := range map[string]bool{"a Lease that was there": true, "no Lease was there": false} {
 		t.Run(name, func(t *testing.T) {
-			scene(t, cleanup.Settings{}, nil, func(c *enginetest.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
+			scene(t, cleanup.Settings{}, nil, func(c *kit.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
 				want := ""
 				if !there {
 					c.Delete(leases, system, "op-leader")

@@ -15,7 +15,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cleanup"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestWhatHandlersHaveReplacedComesBack holds that a cleanup puts back what handlers have replaced, and says which required fields stay
@@ -33,9 +33,9 @@ func TestWhatHandlersHaveReplacedComesBack(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+			kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 				ctx := context.WithoutCancel(t.Context())
-				c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"})
+				c.Serve(kit.Resource{Name: foos, Kind: "Foo"})
 				op := dsl.New("op")
 				op.Resource(foos, func(foo *dsl.Resource) {
 					foo.OnReconcile("image", func(ctx context.Context, r *dsl.Request) error {

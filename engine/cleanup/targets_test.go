@@ -16,21 +16,21 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cleanup"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestWhatHandlersHavePatchedIsGivenBack holds that a cleanup takes off what handlers have patched, before the record of it goes, and
 // nothing else.
 func TestWhatHandlersHavePatchedIsGivenBack(t *testing.T) {
 	const record = "op.handwerk.dev/children"
-	forge := func(c *enginetest.Cluster) {
+	forge := func(c *kit.Cluster) {
 		c.Update(foos, "default", "web", func(o *unstructured.Unstructured) {
 			uid := string(o.GetUID())
 			o.SetAnnotations(map[string]string{record: strings.ReplaceAll(o.GetAnnotations()[record], "op/patch/zone/"+uid, "others")})
 		})
 	}
 	tests := map[string]struct {
-		before func(c *enginetest.Cluster)
+		before func(c *kit.Cluster)
 		// known: the configuration says which kinds handlers patch.
 		known bool
 		// left are the labels afterwards, and failed is in the error, after which the object keeps its marks.
@@ -38,33 +38,33 @@ func TestWhatHandlersHavePatchedIsGivenBack(t *testing.T) {
 		failed string
 	}{
 		"the fields of the handler go":    {left: map[string]string{"theirs": "x"}},
-		"an object that is gone has none": {before: func(c *enginetest.Cluster) { c.Delete(configMaps, "default", "red") }},
-		"another object of the name is left": {left: map[string]string{"zone": "new"}, before: func(c *enginetest.Cluster) {
+		"an object that is gone has none": {before: func(c *kit.Cluster) { c.Delete(configMaps, "default", "red") }},
+		"another object of the name is left": {left: map[string]string{"zone": "new"}, before: func(c *kit.Cluster) {
 			c.Delete(configMaps, "default", "red")
 			c.Create(`{apiVersion: v1, kind: ConfigMap, metadata: {name: red, labels: {zone: new}}}`)
 		}},
-		"what cannot be given back keeps the record": {left: map[string]string{"theirs": "x", "zone": "1"}, failed: "giving back fields of ConfigMap default/red: ", before: func(c *enginetest.Cluster) {
+		"what cannot be given back keeps the record": {left: map[string]string{"theirs": "x", "zone": "1"}, failed: "giving back fields of ConfigMap default/red: ", before: func(c *kit.Cluster) {
 			c.Refuse(configMaps, func(*unstructured.Unstructured) error { return forbidden })
 		}},
 		"a forged record takes nothing off":                         {left: map[string]string{"theirs": "x", "zone": "1"}, failed: "is no object that is patched for this one", before: forge},
 		"nor where the kinds are known, and what it hides is found": {known: true, left: map[string]string{"theirs": "x"}, before: forge},
-		"what a record does not list any more is found": {known: true, left: map[string]string{"theirs": "x"}, before: func(c *enginetest.Cluster) {
+		"what a record does not list any more is found": {known: true, left: map[string]string{"theirs": "x"}, before: func(c *kit.Cluster) {
 			c.Update(foos, "default", "web", func(o *unstructured.Unstructured) { o.SetAnnotations(nil) })
 		}},
-		"what an owner has left that is gone is found": {known: true, left: map[string]string{"theirs": "x"}, before: func(c *enginetest.Cluster) {
+		"what an owner has left that is gone is found": {known: true, left: map[string]string{"theirs": "x"}, before: func(c *kit.Cluster) {
 			c.Delete(foos, "default", "web")
 			c.Update(foos, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
 		}},
-		"what is found and cannot be given back keeps a record that cannot be read": {known: true, left: map[string]string{"theirs": "x", "zone": "1"}, failed: "take off what field managers op/patch/…/", before: func(c *enginetest.Cluster) {
+		"what is found and cannot be given back keeps a record that cannot be read": {known: true, left: map[string]string{"theirs": "x", "zone": "1"}, failed: "take off what field managers op/patch/…/", before: func(c *kit.Cluster) {
 			forge(c)
 			c.Refuse(configMaps, func(*unstructured.Unstructured) error { return forbidden })
 		}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+			kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 				ctx := context.WithoutCancel(t.Context())
-				c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"})
+				c.Serve(kit.Resource{Name: foos, Kind: "Foo"})
 				op := dsl.New("op")
 				op.Resource(foos, func(foo *dsl.Resource) {
 					foo.OnReconcile("zone", func(ctx context.Context, r *dsl.Request) error {

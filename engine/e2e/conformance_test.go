@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestServerDoesAsARealOneDoes runs each case on the test kit's server in memory and on the real one:
@@ -29,8 +29,8 @@ import (
 func TestServerDoesAsARealOneDoes(t *testing.T) {
 	t.Parallel()
 	t.Run("in memory", func(t *testing.T) {
-		enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-			c.Serve(enginetest.Resource{Name: "foos.v1.example.com", Kind: "Foo"})
+		kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+			c.Serve(kit.Resource{Name: "foos.v1.example.com", Kind: "Foo"})
 			conform(t, c.Config(), "default")
 		})
 	})

@@ -16,8 +16,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestIndexInGo: handlers see what an index over another resource has, are woken by what they have read alone, and a
@@ -25,7 +25,7 @@ import (
 func TestIndexInGo(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	seen := &enginetest.Journal{}
+	seen := &kit.Journal{}
 	look := func(_ context.Context, r *dsl.Request) error {
 		owners, err := dsl.Index[string, map[string]string](r, "owners")
 		if err != nil {

@@ -14,8 +14,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/samples/kopf"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 func TestKopfsMinimal(t *testing.T) {
@@ -136,8 +136,8 @@ func TestKopfsEventHandlers(t *testing.T) {
 // TestKopfsTesting tests an operator without a cluster, as 09-testing does with one.
 func TestKopfsTesting(t *testing.T) {
 	t.Parallel()
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: kopf.Examples, Kind: "KopfExample"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: kopf.Examples, Kind: "KopfExample"})
 		log := &logText{}
 		c.Start(kopfInYAML(t, "09-testing"), func(s *engine.Settings) { s.Log = log.logger() })
 		c.CreateFile("../../samples/kopf/example.yaml")

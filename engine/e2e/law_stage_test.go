@@ -16,8 +16,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // works is a resource without a meaning: its spec and status hold anything.
@@ -28,7 +28,7 @@ const (
 
 // stage is a namespace in which an operator works, with rights of its own and behind a proxy.
 type stage struct {
-	enginetest.Journal
+	kit.Journal
 	ns    string
 	user  *cluster.User
 	proxy *cluster.Proxy
@@ -134,12 +134,12 @@ func (s *stage) said(handler, name string) []string {
 }
 
 // textOf is a call as text.
-func textOf(c enginetest.Call) string {
+func textOf(c kit.Call) string {
 	return fmt.Sprintf("%s %s %s", c.Handler, c.Cause, valueOf(c))
 }
 
 // valueOf is the spec.value that a call saw.
-func valueOf(c enginetest.Call) string { return spec(c.Object, "value") }
+func valueOf(c kit.Call) string { return spec(c.Object, "value") }
 
 // work is a Work with a spec.value.
 func work(name, value string) *unstructured.Unstructured {

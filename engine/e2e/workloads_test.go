@@ -23,12 +23,12 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
-	"github.com/handwerk-dev/handwerk/engine/apiserver"
-	"github.com/handwerk-dev/handwerk/engine/apiserver/stages"
+	"github.com/handwerk-dev/handwerk/sandbox/server"
+	"github.com/handwerk-dev/handwerk/sandbox/workloads"
 )
 
-// workloads are complete for the server in memory, too, which has no defaults here.
-const workloads = `
+// living workloads are complete for the server in memory, too, which has no defaults here.
+const living = `
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web, annotations: {by: hand}}
@@ -87,10 +87,10 @@ func TestWorkloadsComeAliveAsInARealCluster(t *testing.T) {
 	t.Parallel()
 	want := lives(t, plane.Config(), plane.Namespace(t))
 	synctest.Test(t, func(t *testing.T) {
-		config := &rest.Config{Host: "http://cluster", Transport: apiserver.New(apiserver.Settings{}).Admin(), QPS: -1}
+		config := &rest.Config{Host: "http://cluster", Transport: server.New(server.Settings{}).Admin(), QPS: -1}
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
-		go func() { done <- stages.Run(ctx, config, stages.Settings{}) }()
+		go func() { done <- workloads.Run(ctx, config, workloads.Settings{}) }()
 		if diff := cmp.Diff(want, lives(t, config, "default")); diff != "" {
 			t.Errorf("what differs in memory (-real +in memory):\n%s", diff)
 		}
@@ -113,7 +113,7 @@ var lived = []schema.GroupVersionResource{
 func lives(t *testing.T, config *rest.Config, namespace string) map[string]string {
 	t.Helper()
 	client := dynamic.NewForConfigOrDie(config)
-	for document := range strings.SplitSeq(workloads, "\n---\n") {
+	for document := range strings.SplitSeq(living, "\n---\n") {
 		u := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(document), &u.Object); err != nil {
 			t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/dsl/expr/manual"
 	"github.com/handwerk-dev/handwerk/dsl/form"
-	"github.com/handwerk-dev/handwerk/engine/enginetest/cases"
 	"github.com/handwerk-dev/handwerk/handlers"
+	"github.com/handwerk-dev/handwerk/sandbox/cases"
 )
 
 func main() {

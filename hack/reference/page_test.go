@@ -13,8 +13,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/dsl/form"
-	"github.com/handwerk-dev/handwerk/engine/enginetest/cases"
 	"github.com/handwerk-dev/handwerk/handlers"
+	"github.com/handwerk-dev/handwerk/sandbox/cases"
 )
 
 // TestTheReferenceIsCurrent holds docs/reference.md against the texts of the code.

@@ -47,7 +47,7 @@ func read(root string) (out []*pkg, err error) {
 		if err != nil || !d.IsDir() {
 			return err
 		}
-		if name := d.Name(); name == "testdata" || name == "e2e" || name == "enginetest" || name == "scenarios" {
+		if name := d.Name(); name == "testdata" || name == "e2e" || name == "scenarios" {
 			return filepath.SkipDir
 		}
 		p, err := readPackage(path)

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/handwerk-dev/handwerk/dsl/config"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/handlers/apply"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 )
@@ -16,7 +16,7 @@ import (
 // TestAChildWithoutANamespaceIsNotTakenForAnotherOne holds that a namespace which is written where
 // the kind has none does not make the child look unwanted.
 func TestAChildWithoutANamespaceIsNotTakenForAnotherOne(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		r := actions.NewRegistry()
 		r.Action(apply.Action(compiler))
 		op, err := config.Parse("operator.yaml", []byte(`{apiVersion: handwerk.dev/v1alpha1, kind: Operator, metadata: {name: x},
@@ -25,7 +25,7 @@ func TestAChildWithoutANamespaceIsNotTakenForAnotherOne(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"})
+		c.Serve(kit.Resource{Name: foos, Kind: "Foo"})
 		p := c.Start(op)
 		c.Create("{apiVersion: example.com/v1, kind: Foo, metadata: {name: me, namespace: default}, spec: {size: 1}}")
 		c.Settle()

@@ -13,7 +13,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 const secrets = "secrets.v1"
@@ -33,7 +33,7 @@ func logins(options string) string {
 }
 
 // password returns the password that a Secret has; empty for none.
-func password(c *enginetest.Cluster, name string) string {
+func password(c *kit.Cluster, name string) string {
 	c.Advance(time.Second)
 	o := c.Get(secrets, "default", name)
 	if o == nil {
@@ -44,7 +44,7 @@ func password(c *enginetest.Cluster, name string) string {
 }
 
 // rests fails if the process writes anything within some minutes.
-func rests(t *testing.T, c *enginetest.Cluster, p *enginetest.Process, when string) {
+func rests(t *testing.T, c *kit.Cluster, p *kit.Process, when string) {
 	t.Helper()
 	p.Writes()
 	c.Advance(10 * time.Minute)
@@ -55,7 +55,7 @@ func rests(t *testing.T, c *enginetest.Cluster, p *enginetest.Process, when stri
 
 // TestAGeneratedValueStays holds that a value is made once, whatever happens to the operator and its caches.
 func TestAGeneratedValueStays(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		p := operate(t, c, logins(""), "{size: 1}")
 		made := password(c, "login")
 		if len(made) != 32 { // 24 characters in base64
@@ -109,7 +109,7 @@ func TestAGeneratedValueStays(t *testing.T) {
 
 // TestAGeneratedValueThatSomebodyTakesAwayIsMadeAgain holds what makes another value.
 func TestAGeneratedValueThatSomebodyTakesAwayIsMadeAgain(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		p := operate(t, c, logins(""), "{size: 1}")
 		made := password(c, "login")
 		become(c, secrets, "login", "data.password", "bWluZQ==")
@@ -131,7 +131,7 @@ func TestAGeneratedValueThatSomebodyTakesAwayIsMadeAgain(t *testing.T) {
 
 // TestAGeneratedValueWhoseWriteGotNoAnswerStays holds that what was written is not made again.
 func TestAGeneratedValueWhoseWriteGotNoAnswerStays(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		c.HoldWatches(secrets)
 		c.LoseNext("patch", secrets)
 		operate(t, c, logins(""), "{size: 1}")
@@ -152,7 +152,7 @@ func TestAGeneratedValueWhoseWriteGotNoAnswerStays(t *testing.T) {
 func TestAGeneratedValueOutlivesItsOwner(t *testing.T) {
 	foo := "{apiVersion: example.com/v1, kind: Foo, metadata: {name: me, namespace: default}, spec: {size: 2}}"
 	t.Run("that is retained", func(t *testing.T) {
-		enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 			p := operate(t, c, logins("onDelete: retain"), "{size: 1}")
 			made := password(c, "login")
 			c.Delete(foos, "default", "me")
@@ -165,7 +165,7 @@ func TestAGeneratedValueOutlivesItsOwner(t *testing.T) {
 		})
 	})
 	t.Run("that is adopted", func(t *testing.T) {
-		enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 			c.Create("{apiVersion: v1, kind: Secret, metadata: {name: login, namespace: default}, data: {password: bWluZQ==}}")
 			p := operate(t, c, logins("adopt: ifUnowned"), "{size: 1}")
 			if got := password(c, "login"); got != "bWluZQ==" {
@@ -175,7 +175,7 @@ func TestAGeneratedValueOutlivesItsOwner(t *testing.T) {
 		})
 	})
 	t.Run("that is somebody else's", func(t *testing.T) {
-		enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 			c.Create("{apiVersion: v1, kind: Secret, metadata: {name: login, namespace: default}, data: {password: bWluZQ==}}")
 			p := operate(t, c, logins(""), "{size: 1}")
 			if got := password(c, "login"); got != "bWluZQ==" {
@@ -193,7 +193,7 @@ func TestAGeneratedValueOutlivesItsOwner(t *testing.T) {
 
 // TestEachOfSeveralHasItsOwnGeneratedValue holds that children with forEach are found by their keys.
 func TestEachOfSeveralHasItsOwnGeneratedValue(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		p := operate(t, c, `{login: {forEach: "${self.spec.users}", template: {apiVersion: v1, kind: Secret, metadata: {name: "login-${item}"},
 			data: {password: "${current.login[?key].?data.?password.orValue(base64(generate(24)))}"}}}}`, "{users: [a, b]}")
 		a, b := password(c, "login-a"), password(c, "login-b")
@@ -212,7 +212,7 @@ func TestEachOfSeveralHasItsOwnGeneratedValue(t *testing.T) {
 // TestWhatIsReadOfAChildBeforeRunsTheApplyAgain holds that a field of others that a template reads is news, and that the
 // apply comes to rest.
 func TestWhatIsReadOfAChildBeforeRunsTheApplyAgain(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		p := operate(t, c, `{
 			db: {apiVersion: x.io/v1, kind: Thing, metadata: {name: db}, spec: {size: "${self.spec.size}"}},
 			web: {apiVersion: v1, kind: ConfigMap, metadata: {name: web}, data: {
@@ -243,7 +243,7 @@ func TestWhatIsReadOfAChildBeforeRunsTheApplyAgain(t *testing.T) {
 
 // TestAnApplyThatDoesNotComeToRestIsStopped holds that an expression that gives something else each time is seen.
 func TestAnApplyThatDoesNotComeToRestIsStopped(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		p := operate(t, c, `{n: {apiVersion: v1, kind: ConfigMap, metadata: {name: n},
 			data: {n: "${string(int(current.n.?data.?n.orValue('0')) + 1)}"}}}`, "{}")
 		c.Advance(time.Hour)
@@ -324,7 +324,7 @@ func TestWhatAnApplyReadsOfCurrent(t *testing.T) {
 // earlier one, though the cache shows that, and what else it wants comes all the same.
 func TestAValueThatSomebodySetsMeanwhileIsNotOverwritten(t *testing.T) {
 	for name, options := range map[string]string{"owned": "", "labelled": "ownership: labelled", "strict": "drift: strict", "in a rollout": "", "with forEach": ""} {
-		enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 			child := logins(options)
 			switch name {
 			case "in a rollout":
@@ -356,7 +356,7 @@ func TestAValueThatSomebodySetsMeanwhileIsNotOverwritten(t *testing.T) {
 
 // TestAGeneratedValueStaysWithItsObject holds that a child whose key or handler has another name keeps its value, as its object does.
 func TestAGeneratedValueStaysWithItsObject(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		p := operate(t, c, `{login: {forEach: "${[self.spec.key]}", key: "${item}", template: {apiVersion: v1, kind: Secret, metadata: {name: login}, stringData: {key: "${key}"},
 			data: {password: "${current.login[?key].?data.?password.orValue(base64(generate(24)))}"}}}}`, "{key: a}")
 		made := password(c, "login")

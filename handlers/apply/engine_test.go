@@ -17,14 +17,14 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/config"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/handlers/apply"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 const foos, things, configMaps = "foos.v1.example.com", "things.v1.x.io", "configmaps.v1"
 
 // operate starts an operator that keeps children of Foos, with one Foo called me.
-func operate(t *testing.T, c *enginetest.Cluster, children, spec string) *enginetest.Process {
+func operate(t *testing.T, c *kit.Cluster, children, spec string) *kit.Process {
 	t.Helper()
 	r := actions.NewRegistry()
 	r.Action(apply.Action(compiler))
@@ -33,14 +33,14 @@ func operate(t *testing.T, c *enginetest.Cluster, children, spec string) *engine
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"}, enginetest.Resource{Name: things, Kind: "Thing"})
+	c.Serve(kit.Resource{Name: foos, Kind: "Foo"}, kit.Resource{Name: things, Kind: "Thing"})
 	p := c.Start(op)
 	c.Create("{apiVersion: example.com/v1, kind: Foo, metadata: {name: me, namespace: default}, spec: " + spec + "}")
 	c.Settle()
 	return p
 }
 
-func there(c *enginetest.Cluster) string {
+func there(c *kit.Cluster) string {
 	var out []string
 	for _, resource := range []string{things, configMaps} {
 		for _, o := range c.List(resource, "") {
@@ -51,7 +51,7 @@ func there(c *enginetest.Cluster) string {
 	return strings.Join(out, ", ")
 }
 
-func see(t *testing.T, c *enginetest.Cluster, when, want string) {
+func see(t *testing.T, c *kit.Cluster, when, want string) {
 	t.Helper()
 	c.Settle()
 	if got := there(c); got != want {
@@ -59,7 +59,7 @@ func see(t *testing.T, c *enginetest.Cluster, when, want string) {
 	}
 }
 
-func become(c *enginetest.Cluster, resource, name, field string, value any) {
+func become(c *kit.Cluster, resource, name, field string, value any) {
 	c.Update(resource, "default", name, func(o *unstructured.Unstructured) {
 		if err := unstructured.SetNestedField(o.Object, value, strings.Split(field, ".")...); err != nil {
 			panic(err)
@@ -69,7 +69,7 @@ func become(c *enginetest.Cluster, resource, name, field string, value any) {
 
 // TestInAnEngine holds that the action and the engine are made for each other.
 func TestInAnEngine(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		p := operate(t, c, `{
 			db: {readyWhen: child.status.ready, template: {apiVersion: x.io/v1, kind: Thing, metadata: {name: db}}},
 			web: {forEach: "${self.spec.users}", template: {apiVersion: v1, kind: ConfigMap,
@@ -96,7 +96,7 @@ func TestInAnEngine(t *testing.T) {
 }
 
 func TestInAnEngineWavesGoOneAfterTheOther(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		one := func(name, needs string) string {
 			return name + `: {ownership: labelled, includeWhen: self.spec.wanted, template: {apiVersion: x.io/v1, kind: Thing,
 				metadata: {name: ` + name + `, finalizers: [x.io/hold]}, spec: {needs: "` + needs + `"}}}`
@@ -126,7 +126,7 @@ func TestInAnEngineWavesGoOneAfterTheOther(t *testing.T) {
 }
 
 func TestInAnEngineARefusedChildIsTriedAgain(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		c.FailNext("patch", things, apierrors.NewForbidden(schema.GroupResource{}, "a", errors.New("exceeded quota: q, requested: n=1")))
 		operate(t, c, `{a: {apiVersion: x.io/v1, kind: Thing, metadata: {name: a}}, b: {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}}`, "{}")
 		see(t, c, "at first", "ConfigMap b")

@@ -9,14 +9,14 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/config"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/handlers/apply"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestInAnEngineChildrenFollowAnIndex holds that a child whose template reads an index is waited with until there is
 // something under the key, follows what comes there, and is not written again where the values are as they were.
 func TestInAnEngineChildrenFollowAnIndex(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		r := actions.NewRegistry()
 		r.Action(apply.Action(compiler))
 		op, err := config.Parse("operator.yaml", []byte(`{apiVersion: handwerk.dev/v1alpha1, kind: Operator, metadata: {name: x},
@@ -27,7 +27,7 @@ func TestInAnEngineChildrenFollowAnIndex(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"}, enginetest.Resource{Name: things, Kind: "Thing"})
+		c.Serve(kit.Resource{Name: foos, Kind: "Foo"}, kit.Resource{Name: things, Kind: "Thing"})
 		p := c.Start(op)
 		c.Create("{apiVersion: example.com/v1, kind: Foo, metadata: {name: me, namespace: default}, spec: {ref: a}}")
 		see(t, c, "before there is a host", "")

@@ -11,14 +11,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestInAnEngineADeletionFindsChildrenOfALostRecord holds that labelled children of an owner that has lost its
 // record go with it when it was deleted while the operator did not run, if templates have them. Other objects that claim
 // to be children stay, and an Event names them.
 func TestInAnEngineADeletionFindsChildrenOfALostRecord(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		p := operate(t, c, `{
 			a: {ownership: labelled, template: {apiVersion: x.io/v1, kind: Thing, metadata: {name: a}}},
 			b: {ownership: labelled, forEach: "${self.spec.users}", template: {apiVersion: x.io/v1, kind: Thing,

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest/cases"
 	"github.com/handwerk-dev/handwerk/handlers"
+	"github.com/handwerk-dev/handwerk/sandbox/cases"
 )
 
 // TestCasesOfExamplesInGo runs the cases of the examples that are functions; operator test would have no operator for them.

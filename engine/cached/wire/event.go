@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/handwerk-dev/handwerk/engine/cached/scan"
+	"github.com/handwerk-dev/handwerk/dsl/plain/scan"
 )
 
 // parts are those of a frame in the form of API servers, with a regular object. A frame in another form has no type.

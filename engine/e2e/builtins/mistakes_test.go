@@ -37,7 +37,7 @@ func TestMistakesAreRefusedInTheWordsOfARealServer(t *testing.T) {
 }
 
 // refusal returns why a server refuses a mistake.
-func (s server) refusal(t *testing.T, m mistake) string {
+func (s endpoint) refusal(t *testing.T, m mistake) string {
 	t.Helper()
 	if m.Create != nil {
 		_, err := s.create(t, m.Create, metav1.FieldValidationStrict)

@@ -19,12 +19,12 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 
-	"github.com/handwerk-dev/handwerk/engine/apiserver"
-	"github.com/handwerk-dev/handwerk/engine/apiserver/complete"
+	"github.com/handwerk-dev/handwerk/sandbox/server"
+	"github.com/handwerk-dev/handwerk/sandbox/server/complete"
 )
 
-// server is an API server, and the namespace of the test.
-type server struct {
+// endpoint is an API server, and the namespace of the test.
+type endpoint struct {
 	client    dynamic.Interface
 	discovery discovery.DiscoveryInterface
 	kinds     meta.RESTMapper
@@ -32,7 +32,7 @@ type server struct {
 }
 
 // realServer returns the real one, as soon as it accepts Pods.
-func realServer(t *testing.T) server {
+func realServer(t *testing.T) endpoint {
 	t.Helper()
 	out := connect(t, plane.Config())
 	accounts := out.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}).Namespace(out.namespace)
@@ -47,11 +47,11 @@ func realServer(t *testing.T) server {
 }
 
 // inMemory returns a new one in memory.
-func inMemory(t *testing.T) server {
-	return connect(t, &rest.Config{Host: "http://memory", Transport: apiserver.New(complete.Settings()).Admin(), QPS: -1})
+func inMemory(t *testing.T) endpoint {
+	return connect(t, &rest.Config{Host: "http://memory", Transport: server.New(complete.Settings()).Admin(), QPS: -1})
 }
 
-func connect(t *testing.T, config *rest.Config) server {
+func connect(t *testing.T, config *rest.Config) endpoint {
 	t.Helper()
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -65,7 +65,7 @@ func connect(t *testing.T, config *rest.Config) server {
 	if err != nil {
 		t.Fatalf("discovering the kinds: %v", err)
 	}
-	out := server{client: client, discovery: discoverer, kinds: restmapper.NewDiscoveryRESTMapper(groups), namespace: "builtins"}
+	out := endpoint{client: client, discovery: discoverer, kinds: restmapper.NewDiscoveryRESTMapper(groups), namespace: "builtins"}
 	if _, err := out.create(t, map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": out.namespace},
 	}, ""); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -75,7 +75,7 @@ func connect(t *testing.T, config *rest.Config) server {
 }
 
 // reach returns the client for objects of a kind.
-func (s server) reach(t *testing.T, o *unstructured.Unstructured) dynamic.ResourceInterface {
+func (s endpoint) reach(t *testing.T, o *unstructured.Unstructured) dynamic.ResourceInterface {
 	t.Helper()
 	kind := o.GroupVersionKind()
 	mapping, err := s.kinds.RESTMapping(kind.GroupKind(), kind.Version)
@@ -88,14 +88,14 @@ func (s server) reach(t *testing.T, o *unstructured.Unstructured) dynamic.Resour
 	return s.client.Resource(mapping.Resource).Namespace(s.namespace)
 }
 
-func (s server) create(t *testing.T, object map[string]any, validation string) (*unstructured.Unstructured, error) {
+func (s endpoint) create(t *testing.T, object map[string]any, validation string) (*unstructured.Unstructured, error) {
 	t.Helper()
 	o := (&unstructured.Unstructured{Object: object}).DeepCopy()
 	return s.reach(t, o).Create(t.Context(), o, metav1.CreateOptions{FieldValidation: validation, FieldManager: "test"})
 }
 
 // remove deletes an object.
-func (s server) remove(t *testing.T, o *unstructured.Unstructured) {
+func (s endpoint) remove(t *testing.T, o *unstructured.Unstructured) {
 	t.Helper()
 	if err := s.reach(t, o).Delete(t.Context(), o.GetName(), metav1.DeleteOptions{
 		GracePeriodSeconds: new(int64), PropagationPolicy: new(metav1.DeletePropagationBackground),

@@ -14,11 +14,11 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/handwerk-dev/handwerk/engine/apiserver"
-	"github.com/handwerk-dev/handwerk/engine/apiserver/complete"
-	"github.com/handwerk-dev/handwerk/engine/apiserver/local"
-	"github.com/handwerk-dev/handwerk/engine/apiserver/stages"
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
+	"github.com/handwerk-dev/handwerk/sandbox/server"
+	"github.com/handwerk-dev/handwerk/sandbox/server/complete"
+	"github.com/handwerk-dev/handwerk/sandbox/server/local"
+	"github.com/handwerk-dev/handwerk/sandbox/workloads"
 )
 
 // inMemory starts a server in memory on a port, with workloads that come alive, and returns the config of a client with
@@ -26,17 +26,17 @@ import (
 func inMemory(t *testing.T) *rest.Config {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	memory := apiserver.New(complete.Settings())
+	memory := server.New(complete.Settings())
 	listener, err := local.Listen(ctx, memory, "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	config := &rest.Config{
-		Host: listener.URL, BearerToken: memory.Token(apiserver.Administrator()), QPS: -1,
+		Host: listener.URL, BearerToken: memory.Token(server.Administrator()), QPS: -1,
 		TLSClientConfig: rest.TLSClientConfig{CAData: listener.Certificate},
 	}
 	done := make(chan error, 1)
-	go func() { done <- stages.Run(ctx, config, stages.Settings{}) }()
+	go func() { done <- workloads.Run(ctx, config, workloads.Settings{}) }()
 	t.Cleanup(func() {
 		stop()
 		listener.Wait()

@@ -71,7 +71,7 @@ func TestFieldsAreManagedAsByARealServer(t *testing.T) {
 }
 
 // do returns the answers of a server to all steps.
-func (f fields) do(t *testing.T, s server, group string) (out []string) {
+func (f fields) do(t *testing.T, s endpoint, group string) (out []string) {
 	t.Helper()
 	crd, err := yaml.Marshal(map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "foos." + group},
@@ -102,7 +102,7 @@ func (f fields) do(t *testing.T, s server, group string) (out []string) {
 }
 
 // do sends a write.
-func (w write) do(t *testing.T, s server, path, apiVersion string) string {
+func (w write) do(t *testing.T, s endpoint, path, apiVersion string) string {
 	t.Helper()
 	one := strings.TrimSuffix(path+"/a/"+w.To, "/")
 	query := url.Values{"fieldManager": {w.By}}

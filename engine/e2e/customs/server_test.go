@@ -19,26 +19,26 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
-	"github.com/handwerk-dev/handwerk/engine/apiserver"
-	"github.com/handwerk-dev/handwerk/engine/apiserver/complete"
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
+	"github.com/handwerk-dev/handwerk/sandbox/server"
+	"github.com/handwerk-dev/handwerk/sandbox/server/complete"
 )
 
-// server is an API server.
-type server struct {
+// endpoint is an API server.
+type endpoint struct {
 	host   string
 	client *http.Client
 }
 
 // both returns the real server and one in memory.
-func both(t *testing.T) (genuine, memory server) {
+func both(t *testing.T) (genuine, memory endpoint) {
 	t.Helper()
 	config := plane.Config()
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		t.Fatalf("connecting: %v", err)
 	}
-	return server{config.Host, client}, server{"http://memory", &http.Client{Transport: apiserver.New(complete.Settings()).Admin()}}
+	return endpoint{config.Host, client}, endpoint{"http://memory", &http.Client{Transport: server.New(complete.Settings()).Admin()}}
 }
 
 // answer is what a server says.
@@ -48,7 +48,7 @@ type answer struct {
 }
 
 // send sends a body in YAML.
-func (s server) send(ctx context.Context, t *testing.T, method, path, contentType, agent, body string) answer {
+func (s endpoint) send(ctx context.Context, t *testing.T, method, path, contentType, agent, body string) answer {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(body))
 	if err != nil {
@@ -79,7 +79,7 @@ func (s server) send(ctx context.Context, t *testing.T, method, path, contentTyp
 const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 // define creates a CRD and waits until all its versions are served.
-func (s server) define(t *testing.T, body string, paths ...string) {
+func (s endpoint) define(t *testing.T, body string, paths ...string) {
 	t.Helper()
 	if got := s.send(t.Context(), t, http.MethodPost, crds, "application/json", "test", body); got.code != http.StatusCreated {
 		t.Fatalf("creating the CRD: %d %v", got.code, got.body["message"])
@@ -95,7 +95,7 @@ func (s server) define(t *testing.T, body string, paths ...string) {
 }
 
 // undefine deletes a CRD.
-func (s server) undefine(t *testing.T, name string) {
+func (s endpoint) undefine(t *testing.T, name string) {
 	s.send(context.WithoutCancel(t.Context()), t, http.MethodDelete, crds+"/"+name, "application/json", "test", "")
 }
 

@@ -12,13 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
-	"github.com/handwerk-dev/handwerk/engine/apiserver"
-	"github.com/handwerk-dev/handwerk/engine/apiserver/complete"
-	"github.com/handwerk-dev/handwerk/engine/apiserver/stages"
+	"github.com/handwerk-dev/handwerk/sandbox/server"
+	"github.com/handwerk-dev/handwerk/sandbox/server/complete"
+	"github.com/handwerk-dev/handwerk/sandbox/workloads"
 )
 
-// server is an API server as a client reaches it.
-type server struct {
+// endpoint is an API server as a client reaches it.
+type endpoint struct {
 	host   string
 	client *http.Client
 	// served waits until the resource of a CRD is served.
@@ -26,7 +26,7 @@ type server struct {
 }
 
 // realServer returns the real one.
-func realServer(t *testing.T) server {
+func realServer(t *testing.T) endpoint {
 	t.Helper()
 	config := plane.Config()
 	config.DisableCompression = true
@@ -34,25 +34,25 @@ func realServer(t *testing.T) server {
 	if err != nil {
 		t.Fatalf("connecting: %v", err)
 	}
-	return server{strings.TrimSuffix(config.Host, "/"), client, func(t *testing.T, crd *unstructured.Unstructured) {
+	return endpoint{strings.TrimSuffix(config.Host, "/"), client, func(t *testing.T, crd *unstructured.Unstructured) {
 		t.Helper()
 		plane.AwaitServed(t, crd)
 	}}
 }
 
 // inMemory returns a new one in memory, where workloads come alive as on the real one. It ends with the test.
-func inMemory(t *testing.T) server {
+func inMemory(t *testing.T) endpoint {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	config := &rest.Config{Host: "http://memory", Transport: apiserver.New(complete.Settings()).Admin(), QPS: -1}
+	config := &rest.Config{Host: "http://memory", Transport: server.New(complete.Settings()).Admin(), QPS: -1}
 	done := make(chan error, 1)
-	none := stages.NewPlan(stages.Rule{Kind: "Ingress", Hold: true}) // the real cluster has no controller of these
-	go func() { done <- stages.Run(ctx, config, stages.Settings{Plan: none}) }()
+	none := workloads.NewPlan(workloads.Rule{Kind: "Ingress", Hold: true}) // the real cluster has no controller of these
+	go func() { done <- workloads.Run(ctx, config, workloads.Settings{Plan: none}) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-done; err != nil {
 			t.Errorf("running stages: %v", err)
 		}
 	})
-	return server{config.Host, &http.Client{Transport: config.Transport}, func(*testing.T, *unstructured.Unstructured) {}}
+	return endpoint{config.Host, &http.Client{Transport: config.Transport}, func(*testing.T, *unstructured.Unstructured) {}}
 }

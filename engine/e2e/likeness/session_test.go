@@ -43,13 +43,13 @@ var forms = map[string]string{
 // session is one row's work with a server.
 type session struct {
 	t         *testing.T
-	server    server
+	server    endpoint
 	namespace string
 	values    map[string]string // of $names
 	plain     *plain
 }
 
-func newSession(t *testing.T, s server, namespace string) *session {
+func newSession(t *testing.T, s endpoint, namespace string) *session {
 	return &session{t: t, server: s, namespace: namespace, plain: newPlain(namespace), values: map[string]string{
 		"$ns": namespace, "$core": "/api/v1/namespaces/" + namespace, "$apps": "/apis/apps/v1/namespaces/" + namespace,
 		"$group": namespace + ".example.com", "$model": "com.example." + namespace,

@@ -10,15 +10,15 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAChangeBesideACreationThatWaitsIsKnown holds that a process finds where an update handler began, although the creation of
 // the object has done nothing but wait so far.
 func TestAChangeBesideACreationThatWaitsIsKnown(t *testing.T) {
 	for _, most := range []time.Duration{time.Second, time.Hour} {
-		scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("make", j.Note("make", scene.Fails(dsl.Waiting("rain", most))))
 			foo.OnUpdate("follow", j.Note("follow"))
 		}, Play: func(s *scene.Stage) {
@@ -37,7 +37,7 @@ func TestAChangeBesideACreationThatWaitsIsKnown(t *testing.T) {
 // also where a create handler was about to be tried again when the last one ended: otherwise the object would be new to
 // it, and a change that no process saw no change.
 func TestAChangeAfterAnUpdateIsKnown(t *testing.T) {
-	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 		foo.OnUpdate("follow", j.Note("follow"))
 		foo.OnCreate("make", j.Note("make", scene.RetriesAfter(5*time.Second), scene.RetriesAfter(5*time.Second), scene.RetriesAfter(5*time.Second)))
 	}, Play: func(s *scene.Stage) {
@@ -59,15 +59,15 @@ func TestAChangeAfterAnUpdateIsKnown(t *testing.T) {
 // TestANewHandlerOfAnotherVersionRemembersWhereItBegan is law 2 for a handler that is new in a version of the operator: it
 // begins with the object as it is then, and a later process finds where that was, at the cost of one write for each object.
 func TestANewHandlerOfAnotherVersionRemembersWhereItBegan(t *testing.T) {
-	first := func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("make", j.Note("make")) }
-	with := func(then func(foo *dsl.Resource, j *enginetest.Journal)) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	first := func(foo *dsl.Resource, j *kit.Journal) { foo.OnCreate("make", j.Note("make")) }
+	with := func(then func(foo *dsl.Resource, j *kit.Journal)) func(foo *dsl.Resource, j *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			first(foo, j)
 			then(foo, j)
 		}
 	}
-	follow := with(func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnUpdate("follow", j.Note("follow")) })
-	golden := with(func(foo *dsl.Resource, j *enginetest.Journal) {
+	follow := with(func(foo *dsl.Resource, j *kit.Journal) { foo.OnUpdate("follow", j.Note("follow")) })
+	golden := with(func(foo *dsl.Resource, j *kit.Journal) {
 		foo.OnUpdate("follow", j.Note("follow"), dsl.Field("spec.size"), dsl.Label("tier", "gold"))
 	})
 	restarted := func(s *scene.Stage, away func()) {
@@ -128,7 +128,7 @@ func TestANewHandlerOfAnotherVersionRemembersWhereItBegan(t *testing.T) {
 			var fails atomic.Bool
 			fails.Store(true)
 			s.Begin()
-			s.Upgrade(with(func(foo *dsl.Resource, j *enginetest.Journal) {
+			s.Upgrade(with(func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnUpdate("follow", scene.NotesOld(j), dsl.Field("spec.size"), dsl.When(func(*dsl.Subject) (bool, error) {
 					if fails.Load() {
 						return false, scene.ErrAgain
@@ -148,7 +148,7 @@ func TestANewHandlerOfAnotherVersionRemembersWhereItBegan(t *testing.T) {
 		"a filter that fails is asked again until it answers": {Operator: first, Play: func(s *scene.Stage) {
 			var asked atomic.Int64
 			s.Begin()
-			s.Upgrade(with(func(foo *dsl.Resource, j *enginetest.Journal) {
+			s.Upgrade(with(func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnUpdate("follow", j.Note("follow"), dsl.When(func(*dsl.Subject) (bool, error) {
 					if asked.Add(1) < 4 {
 						return false, scene.ErrAgain
@@ -165,7 +165,7 @@ func TestANewHandlerOfAnotherVersionRemembersWhereItBegan(t *testing.T) {
 		}},
 		"a handler of create alone has nothing to remember": {Operator: first, Play: func(s *scene.Stage) {
 			s.Begin()
-			another := with(func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("too", j.Note("too")) })
+			another := with(func(foo *dsl.Resource, j *kit.Journal) { foo.OnCreate("too", j.Note("too")) })
 			s.Upgrade(another, nil)
 			s.Advance(time.Hour)
 			s.Wrote()
@@ -175,7 +175,7 @@ func TestANewHandlerOfAnotherVersionRemembersWhereItBegan(t *testing.T) {
 		}},
 		"it gets the old state": {Operator: first, Play: func(s *scene.Stage) {
 			s.Begin()
-			s.Upgrade(with(func(foo *dsl.Resource, j *enginetest.Journal) {
+			s.Upgrade(with(func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnUpdate("follow", scene.NotesOld(j), dsl.Field("spec.size"))
 			}), nil)
 			restarted(s, two(s))
@@ -186,8 +186,8 @@ func TestANewHandlerOfAnotherVersionRemembersWhereItBegan(t *testing.T) {
 
 // TestACrashOfAnotherVersionForgetsNoChange is law 2 at each write of the first process of a version that has new handlers.
 func TestACrashOfAnotherVersionForgetsNoChange(t *testing.T) {
-	first := func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("make", j.Note("make")) }
-	next := func(foo *dsl.Resource, j *enginetest.Journal) {
+	first := func(foo *dsl.Resource, j *kit.Journal) { foo.OnCreate("make", j.Note("make")) }
+	next := func(foo *dsl.Resource, j *kit.Journal) {
 		first(foo, j)
 		foo.OnUpdate("follow", j.Note("follow"), dsl.Field("spec.size"))
 		foo.OnUpdate("flaky", j.Note("flaky", scene.RetriesAfter(scene.Late), scene.Succeeds))

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 const replicasets = "replicasets.v1.apps"
@@ -20,7 +20,7 @@ const replicasets = "replicasets.v1.apps"
 // TestAnObjectWithACopiedStateIsNew holds that an object which carries the state of another one is new,
 // and that the operator does not fight with the writer of the copy, as the Deployment controller does at each look.
 func TestAnObjectWithACopiedStateIsNew(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		s := scene.NewStage(t, c)
 		for name, id := range map[string]string{scene.Deployments: "deployment", replicasets: "set"} {
 			s.Operator.Resource(name, func(r *dsl.Resource) { r.On(scene.CreateAndUpdate(), id, s.Note(id)) })
@@ -70,7 +70,7 @@ func exportWeb(s *scene.Stage) *unstructured.Unstructured {
 }
 
 // eachCauseWithoutFinalizer is edges without what holds objects.
-func eachCauseWithoutFinalizer(foo *dsl.Resource, j *enginetest.Journal) {
+func eachCauseWithoutFinalizer(foo *dsl.Resource, j *kit.Journal) {
 	foo.OnCreate("made", j.Note("made"))
 	foo.OnUpdate("changed", scene.NotesOld(j))
 }
@@ -133,7 +133,7 @@ func TestAnObjectMadeFromTheTextOfAnotherIsNew(t *testing.T) {
 			s.Called("made create")
 		}},
 		"a copy of one whose handler had failed for good": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("made", j.Note("made", scene.Fails(dsl.Permanent(scene.ErrAgain)), scene.Succeeds))
 			},
 			Play: func(s *scene.Stage) {
@@ -145,7 +145,7 @@ func TestAnObjectMadeFromTheTextOfAnotherIsNew(t *testing.T) {
 			},
 		},
 		"a copy of one whose handler is to be tried in an hour": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("made", j.Note("made", scene.RetriesAfter(time.Hour), scene.Succeeds))
 			},
 			Play: func(s *scene.Stage) {

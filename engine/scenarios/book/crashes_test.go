@@ -14,12 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // everything is an operator that makes each kind of write.
-func everything(foo *dsl.Resource, j *enginetest.Journal) {
+func everything(foo *dsl.Resource, j *kit.Journal) {
 	foo.Owns(scene.Deployments)
 	foo.On(scene.CreateAndUpdate(), "size", j.Note("size"), dsl.Field("spec.size"))
 	foo.On(scene.CreateAndUpdate(), "flaky", j.Note("flaky", scene.RetriesAfter(scene.Late), scene.Succeeds))
@@ -117,7 +117,7 @@ func contentOf(o *unstructured.Unstructured) string {
 
 // TestARecordedSuccessIsNotRepeated is law 2: what was recorded is not repeated.
 func TestARecordedSuccessIsNotRepeated(t *testing.T) {
-	flaky := func(foo *dsl.Resource, j *enginetest.Journal) {
+	flaky := func(foo *dsl.Resource, j *kit.Journal) {
 		foo.On(scene.CreateAndUpdate(), "steady", j.Note("steady"))
 		foo.On(scene.CreateAndUpdate(), "flaky", j.Note("flaky", scene.RetriesAfter(time.Hour), scene.RetriesAfter(time.Hour), scene.Succeeds))
 	}
@@ -161,7 +161,7 @@ func TestARecordedSuccessIsNotRepeated(t *testing.T) {
 			}
 		}},
 		"one that failed for good is not tried again until what it looks at changes": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "broken", j.Note("broken", scene.Fails(dsl.Permanent(scene.ErrAgain)), scene.Succeeds), dsl.Field("spec.size"))
 				foo.On(scene.CreateAndUpdate(), "other", j.Note("other"))
 			}, Play: func(s *scene.Stage) {

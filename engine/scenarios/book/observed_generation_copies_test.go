@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // restores are ways to make web again from what it was, with its status.
@@ -130,7 +130,7 @@ func TestAnObservedGenerationOfAnotherWriterIsReplaced(t *testing.T) {
 // TestAnObservedGenerationOfAnotherWriterThatComesTrueIsReplaced holds that what was handled is known where a handler's own
 // change of the spec makes the generation to which somebody has set the number before.
 func TestAnObservedGenerationOfAnotherWriterThatComesTrueIsReplaced(t *testing.T) {
-	playSwitched(t, true, func(foo *dsl.Resource, j *enginetest.Journal) {
+	playSwitched(t, true, func(foo *dsl.Resource, j *kit.Journal) {
 		foo.OnCreate("made", j.Note("made"))
 		foo.On(scene.CreateAndUpdate(), "h", j.Note("h", func(_ context.Context, r *dsl.Request) error {
 			r.Patch.Set("spec.double", 2*scene.SizeOf(r.Object))

@@ -10,15 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAnObjectThatComesBackIsNewDespiteItsObservedGeneration holds that an object that has left the selector is new when it
 // comes back, where status.observedGeneration says what was handled, or said so for an earlier version.
 func TestAnObjectThatComesBackIsNewDespiteItsObservedGeneration(t *testing.T) {
-	selects := func(options ...dsl.Option) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	selects := func(options ...dsl.Option) func(foo *dsl.Resource, j *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.LabelSelector = "tier=gold"
 			madeAndChanged(foo, j)
 			foo.OnDelete("left", j.Note("left"), options...)

@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestANewHandlerJoinsWithObservedGeneration is law 2 for a handler that is new in a version, where status.observedGeneration
 // says what was handled: it is not created, and hears of what changes from then on, also while no process runs.
 func TestANewHandlerJoinsWithObservedGeneration(t *testing.T) {
-	first := func(foo *dsl.Resource, j *enginetest.Journal) {
+	first := func(foo *dsl.Resource, j *kit.Journal) {
 		foo.ObservedGeneration = true
 		foo.On(scene.CreateAndUpdate(), "first", j.Note("first", scene.ReportsSize), bySpec()...)
 	}
@@ -32,7 +32,7 @@ func TestANewHandlerJoinsWithObservedGeneration(t *testing.T) {
 			[]string{"first update"},
 		},
 	} {
-		next := func(foo *dsl.Resource, j *enginetest.Journal) {
+		next := func(foo *dsl.Resource, j *kit.Journal) {
 			first(foo, j)
 			test.joins(foo, j.Note("second"))
 		}

@@ -7,18 +7,18 @@ import (
 	"testing"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestARenamedOperatorKnowsItsObservedGeneration holds that an operator that is renamed, and keeps what was handled
 // elsewhere from then on, knows what status.observedGeneration said under its earlier name.
 func TestARenamedOperatorKnowsItsObservedGeneration(t *testing.T) {
-	holds := func(foo *dsl.Resource, j *enginetest.Journal) {
+	holds := func(foo *dsl.Resource, j *kit.Journal) {
 		madeAndChanged(foo, j)
 		foo.OnDelete("left", j.Note("left"))
 	}
-	run := func(s *scene.Stage, declare func(foo *dsl.Resource, j *enginetest.Journal), observes bool, name string, was ...string) {
+	run := func(s *scene.Stage, declare func(foo *dsl.Resource, j *kit.Journal), observes bool, name string, was ...string) {
 		if s.Process != nil {
 			s.Process.Kill()
 		}
@@ -31,7 +31,7 @@ func TestARenamedOperatorKnowsItsObservedGeneration(t *testing.T) {
 		s.Process = s.Start(s.Operator)
 		s.Settle()
 	}
-	for title, declare := range map[string]func(foo *dsl.Resource, j *enginetest.Journal){
+	for title, declare := range map[string]func(foo *dsl.Resource, j *kit.Journal){
 		"objects have nothing but the number": madeAndChanged, "objects have a finalizer, too": holds,
 	} {
 		for name, play := range map[string]func(s *scene.Stage){

@@ -13,15 +13,15 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // playSwitched plays with a resource whose declaration can be changed: that is what the next process has.
-func playSwitched(t *testing.T, observes bool, operator func(foo *dsl.Resource, j *enginetest.Journal), play func(s *scene.Stage, foo *dsl.Resource)) {
+func playSwitched(t *testing.T, observes bool, operator func(foo *dsl.Resource, j *kit.Journal), play func(s *scene.Stage, foo *dsl.Resource)) {
 	t.Helper()
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
 		s := scene.NewStage(t, c)
 		var declared *dsl.Resource
 		s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {
@@ -34,7 +34,7 @@ func playSwitched(t *testing.T, observes bool, operator func(foo *dsl.Resource, 
 }
 
 // madeAndChanged is a handler that creates, and one that runs for changes of the spec.
-func madeAndChanged(foo *dsl.Resource, j *enginetest.Journal) {
+func madeAndChanged(foo *dsl.Resource, j *kit.Journal) {
 	foo.OnCreate("made", j.Note("made"))
 	foo.On(scene.CreateAndUpdate(), "h", j.Note("h"), bySpec()...)
 }
@@ -44,7 +44,7 @@ func TestObservedGenerationCanBeSwitchedOnAndOff(t *testing.T) {
 	const gold = `{apiVersion: example.com/v1, kind: Foo, metadata: {name: gold}, spec: {size: 1}}`
 	tests := map[string]struct {
 		observes bool
-		operator func(foo *dsl.Resource, j *enginetest.Journal)
+		operator func(foo *dsl.Resource, j *kit.Journal)
 		play     func(s *scene.Stage, foo *dsl.Resource)
 	}{
 		"off: a generation with the number is handled": {true, madeAndChanged, func(s *scene.Stage, foo *dsl.Resource) {
@@ -68,7 +68,7 @@ func TestObservedGenerationCanBeSwitchedOnAndOff(t *testing.T) {
 			s.Process.Restart()
 			s.Called()
 		}},
-		"off: a book beside the number counts": {true, func(foo *dsl.Resource, j *enginetest.Journal) {
+		"off: a book beside the number counts": {true, func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("made", j.Note("made"))
 			foo.On(scene.CreateAndUpdate(), "h", j.Note("h", scene.Succeeds, scene.RetriesAfter(time.Hour), scene.Succeeds), bySpec()...)
 		}, func(s *scene.Stage, foo *dsl.Resource) {
@@ -87,7 +87,7 @@ func TestObservedGenerationCanBeSwitchedOnAndOff(t *testing.T) {
 			s.Launch()
 			s.Called("made create", "h create")
 		}},
-		"off: nor does that which a handler sets": {false, func(foo *dsl.Resource, j *enginetest.Journal) {
+		"off: nor does that which a handler sets": {false, func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("made", j.Note("made"))
 			foo.On(scene.CreateAndUpdate(), "h", j.Note("h", func(_ context.Context, r *dsl.Request) error {
 				r.Patch.SetStatus("observedGeneration", r.Object.GetGeneration())
@@ -114,7 +114,7 @@ func TestObservedGenerationCanBeSwitchedOnAndOff(t *testing.T) {
 			s.Process.Restart()
 			s.Called("made create", "h create")
 		}},
-		"on: the state of a book counts, and goes on": {false, func(foo *dsl.Resource, j *enginetest.Journal) {
+		"on: the state of a book counts, and goes on": {false, func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("made", j.Note("made"))
 			foo.On(scene.CreateAndUpdate(), "h", j.Note("h", scene.Succeeds, scene.Succeeds, scene.RetriesAfter(time.Hour), scene.Succeeds), bySpec()...)
 		}, func(s *scene.Stage, foo *dsl.Resource) {
@@ -139,7 +139,7 @@ func TestObservedGenerationCanBeSwitchedOnAndOff(t *testing.T) {
 			s.Called()
 			s.Wrote()
 		}},
-		"on: what a handler sets is not the mark": {true, func(foo *dsl.Resource, j *enginetest.Journal) {
+		"on: what a handler sets is not the mark": {true, func(foo *dsl.Resource, j *kit.Journal) {
 			foo.On(scene.CreateAndUpdate(), "h", j.Note("h", func(_ context.Context, r *dsl.Request) error {
 				r.Patch.SetStatus("observedGeneration", r.Object.GetGeneration())
 				return nil
@@ -173,7 +173,7 @@ func TestSwitchingObservedGenerationAtRandomLosesNoChange(t *testing.T) {
 				defer mu.Unlock()
 				return dice.IntN(n)
 			}
-			playSwitched(t, roll(2) == 0, func(foo *dsl.Resource, j *enginetest.Journal) {
+			playSwitched(t, roll(2) == 0, func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("made", j.Note("made"))
 				foo.On(scene.CreateAndUpdate(), "h", j.Note("h", func(_ context.Context, r *dsl.Request) error {
 					seen := scene.SizeOf(r.Object)
@@ -222,7 +222,7 @@ func TestSwitchingObservedGenerationAtRandomLosesNoChange(t *testing.T) {
 
 // TestAPartialCacheHasWhatTheEngineReads holds laws 2 and 4 where the cache holds a part of the object.
 func TestAPartialCacheHasWhatTheEngineReads(t *testing.T) {
-	made := func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("made", j.Note("made")) }
+	made := func(foo *dsl.Resource, j *kit.Journal) { foo.OnCreate("made", j.Note("made")) }
 	again := func(s *scene.Stage) {
 		s.T.Helper()
 		s.Process.Restart()

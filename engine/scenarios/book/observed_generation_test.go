@@ -14,15 +14,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // playWithObservedGeneration plays a scenario with a resource whose objects keep in status.observedGeneration what was handled.
 func playWithObservedGeneration(t *testing.T, one scene.Scenario) {
 	t.Helper()
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
 		s := scene.NewStage(t, c)
 		s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {
 			foo.ObservedGeneration = true
@@ -89,7 +89,7 @@ var moments = map[string]moment{
 // the requests of a pass, nothing that a handler wants is lost, and what was recorded is not repeated.
 func TestTheLastRequestMarksAnObjectAsHandled(t *testing.T) {
 	for wants, handler := range marking {
-		operator := func(foo *dsl.Resource, j *enginetest.Journal) {
+		operator := func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("made", j.Note("made"), dsl.Field("spec.size"))
 			foo.On(scene.CreateAndUpdate(), "h", j.Note("h", func(ctx context.Context, r *dsl.Request) error {
 				if scene.SizeOf(r.Object) == 7 && r.Attempt == 1 {
@@ -157,7 +157,7 @@ func endOfBrokenMoment(s *scene.Stage, m moment, breaks func(s *scene.Stage) (me
 // TestAWriteBetweenTheTwoRequestsIsNotLost holds what becomes of the status, and of what it says was handled, when somebody
 // writes between the request for the object and the one for its status.
 func TestAWriteBetweenTheTwoRequestsIsNotLost(t *testing.T) {
-	operator := func(foo *dsl.Resource, j *enginetest.Journal) {
+	operator := func(foo *dsl.Resource, j *kit.Journal) {
 		foo.On(scene.CreateAndUpdate(), "quiet", j.Note("quiet"), bySpec()...)
 		foo.On(scene.CreateAndUpdate(), "h", j.Note("h", func(_ context.Context, r *dsl.Request) error {
 			r.Patch.SetStatus("size", scene.SizeOf(r.Object))
@@ -213,7 +213,7 @@ func TestAWriteBetweenTheTwoRequestsIsNotLost(t *testing.T) {
 func TestTheGenerationThatAHandlerMakesIsHandled(t *testing.T) {
 	for wants, handler := range marking {
 		t.Run(wants, func(t *testing.T) {
-			playWithObservedGeneration(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			playWithObservedGeneration(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "h", j.Note("h", handler), bySpec()...)
 			}, Play: func(s *scene.Stage) {
 				s.Launch()
@@ -244,7 +244,7 @@ func TestABookHasWhatObservedGenerationCannotSay(t *testing.T) {
 		s.Process.Restart()
 	}
 	tests := map[string]scene.Scenario{
-		"a creation that failed for good is made up for when the spec is mended while no process runs": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a creation that failed for good is made up for when the spec is mended while no process runs": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("made", j.Note("made", forGood, scene.Succeeds), dsl.Field("spec"))
 			foo.On(scene.CreateAndUpdate(), "h", j.Note("h"), bySpec()...)
 		}, Play: func(s *scene.Stage) {
@@ -254,7 +254,7 @@ func TestABookHasWhatObservedGenerationCannotSay(t *testing.T) {
 			s.Process.Restart()
 			s.Called()
 		}},
-		"one that fails again does so once for each change": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one that fails again does so once for each change": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("made", j.Note("made", forGood), dsl.Field("spec"))
 			foo.On(scene.CreateAndUpdate(), "h", j.Note("h"), bySpec()...)
 		}, Play: func(s *scene.Stage) {
@@ -264,7 +264,7 @@ func TestABookHasWhatObservedGenerationCannotSay(t *testing.T) {
 			s.Called()
 			s.Wrote("patch foos default/web")
 		}},
-		"a change that failed for good is not tried again, nor what succeeded beside it": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a change that failed for good is not tried again, nor what succeeded beside it": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("made", j.Note("made"), dsl.Field("spec.size"))
 			foo.On(scene.CreateAndUpdate(), "h", j.Note("h", scene.Succeeds, forGood, scene.Succeeds), bySpec()...)
 			foo.On(scene.CreateAndUpdate(), "other", j.Note("other"), bySpec()...)
@@ -280,7 +280,7 @@ func TestABookHasWhatObservedGenerationCannotSay(t *testing.T) {
 			s.Called("h update", "other update")
 			wantAllObserved(s)
 		}},
-		"what comes after one that failed for good runs when that succeeds": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"what comes after one that failed for good runs when that succeeds": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("first", j.Note("first", forGood, scene.Succeeds), dsl.Field("spec"))
 			foo.OnCreate("then", j.Note("then"), dsl.Field("spec.color"), dsl.After("first"))
 		}, Play: func(s *scene.Stage) {
@@ -288,7 +288,7 @@ func TestABookHasWhatObservedGenerationCannotSay(t *testing.T) {
 			s.Called("first create", "then create")
 			wantAllObserved(s)
 		}},
-		"an attempt at a change that is taken back while no process runs is undone": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"an attempt at a change that is taken back while no process runs is undone": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.On(scene.CreateAndUpdate(), "h", j.Note("h", scene.Succeeds, scene.RetriesAfter(time.Hour), scene.Succeeds), bySpec()...)
 		}, Play: func(s *scene.Stage) {
 			s.Begin()

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestASuccessIsStoredWhileAnotherHandlerIsUnfinished is law 2 for a handler that succeeded while another one of its object
@@ -20,8 +20,8 @@ import (
 func TestASuccessIsStoredWhileAnotherHandlerIsUnfinished(t *testing.T) {
 	waits := scene.Fails(dsl.Waiting("rain", time.Hour))
 	// beside declares a handler that succeeds and one that does not.
-	beside := func(open dsl.Func) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	beside := func(open dsl.Func) func(foo *dsl.Resource, j *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.On(scene.CreateAndUpdate(), "steady", j.Note("steady"))
 			foo.On(scene.CreateAndUpdate(), "open", open)
 		}
@@ -59,7 +59,7 @@ func TestASuccessIsStoredWhileAnotherHandlerIsUnfinished(t *testing.T) {
 			remembers(s)
 		}},
 		"beside one that comes after one that waits": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				beside(waits)(foo, j)
 				foo.On(scene.CreateAndUpdate(), "next", j.Note("next"), dsl.After("open"))
 			}, Play: func(s *scene.Stage) {
@@ -78,7 +78,7 @@ func TestASuccessIsStoredWhileAnotherHandlerIsUnfinished(t *testing.T) {
 			s.Called()
 		}},
 		"beside one that is soon done it costs no write of its own": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "steady", j.Note("steady"))
 				foo.On(scene.CreateAndUpdate(), "open", j.Note("open", scene.RetriesAfter(scene.Soon), scene.Succeeds))
 			}, Play: func(s *scene.Stage) {
@@ -90,7 +90,7 @@ func TestASuccessIsStoredWhileAnotherHandlerIsUnfinished(t *testing.T) {
 			},
 		},
 		"beside a level-triggered one that waits it is stored at once": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "steady", j.Note("steady"))
 				foo.OnReconcile("open", waits)
 			}, Play: func(s *scene.Stage) {
@@ -108,8 +108,8 @@ func TestASuccessIsStoredWhileAnotherHandlerIsUnfinished(t *testing.T) {
 // TestADeleteHandlerThatSucceededIsNotRunAgain is law 2 for deletions: a delete handler that has succeeded is not run
 // again for the same deletion.
 func TestADeleteHandlerThatSucceededIsNotRunAgain(t *testing.T) {
-	beside := func(second ...dsl.Func) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	beside := func(second ...dsl.Func) func(foo *dsl.Resource, j *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnDelete("one", j.Note("one"))
 			foo.OnDelete("two", j.Note("two", second...))
 		}
@@ -205,14 +205,14 @@ func TestADeleteHandlerRunsOnceWhenItsCRDGoes(t *testing.T) {
 			return forced(ctx, r)
 		}, func() {}},
 	}
-	operators := map[string]func(foo *dsl.Resource, j *enginetest.Journal){
-		"": func(*dsl.Resource, *enginetest.Journal) {}, ", with a handler beside": scene.Syncs,
+	operators := map[string]func(foo *dsl.Resource, j *kit.Journal){
+		"": func(*dsl.Resource, *kit.Journal) {}, ", with a handler beside": scene.Syncs,
 	}
 	for name, test := range tests {
 		for which, more := range operators {
 			t.Run(name+which, func(t *testing.T) {
 				scene.Play(t, scene.Scenario{
-					Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+					Operator: func(foo *dsl.Resource, j *kit.Journal) {
 						foo.OnDelete("left", j.Note("left", test.left))
 						more(foo, j)
 					}, Play: func(on *scene.Stage) {

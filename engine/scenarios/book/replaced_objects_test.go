@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // replaceWith is kubectl replace with an export of web.
@@ -26,7 +26,7 @@ func replaceWith(s *scene.Stage, export *unstructured.Unstructured) {
 
 // TestAnObjectThatIsReplacedIsHandled is law 1 for an object whose state goes back, or away, with its spec.
 func TestAnObjectThatIsReplacedIsHandled(t *testing.T) {
-	views := func(foo *dsl.Resource, j *enginetest.Journal) {
+	views := func(foo *dsl.Resource, j *kit.Journal) {
 		foo.OnCreate("made", j.Note("made"))
 		foo.OnUpdate("changed", j.Note("changed"))
 		foo.OnField("spec", "spec", j.Note("spec"))
@@ -111,7 +111,7 @@ func TestAnObjectThatIsReplacedIsHandled(t *testing.T) {
 			s.Called("changed update", "spec update", "sized update")
 		}},
 		"by an older one while a handler is to be tried again: it is tried for what is there now": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "size", j.Note("size", scene.Succeeds, scene.RetriesAfter(time.Hour), scene.Succeeds), dsl.Field("spec.size"))
 			}, Play: func(s *scene.Stage) {
 				s.Begin()
@@ -130,8 +130,8 @@ func TestAnObjectThatIsReplacedIsHandled(t *testing.T) {
 // TestAnObjectThatComesBackIsNew is law 7: what left the operator's selector or scope, and was released, is new
 // when it comes back.
 func TestAnObjectThatComesBackIsNew(t *testing.T) {
-	gold := func(options ...dsl.Option) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	gold := func(options ...dsl.Option) func(foo *dsl.Resource, j *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.LabelSelector = "tier=gold"
 			foo.OnCreate("made", j.Note("made"))
 			foo.OnUpdate("changed", j.Note("changed"))

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // webWithLittleRoom is a web whose spec takes a lot of room, and which has annotations of others that leave room for
@@ -24,7 +24,7 @@ func webWithLittleRoom(blob, room int) string {
 // TestTheStateGivesWayToAnnotationsOfOthers holds that what is kept on an object gives way to what others
 // keep there: no write of the operator is refused for it, and nothing is repeated.
 func TestTheStateGivesWayToAnnotationsOfOthers(t *testing.T) {
-	keeps := func(foo *dsl.Resource, j *enginetest.Journal) {
+	keeps := func(foo *dsl.Resource, j *kit.Journal) {
 		foo.On(scene.CreateAndUpdate(), "changed", j.Note("changed", scene.Reports))
 		foo.OnDelete("left", j.Note("left"))
 	}

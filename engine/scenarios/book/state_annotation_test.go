@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // large is a spec whose JSON is larger than what is kept as it is.
@@ -32,7 +32,7 @@ func TestTheStateAnnotationHasWhatHandlersNeed(t *testing.T) {
 			}
 		}},
 		"a digest where no handler reads the old state": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "made", scene.NotesOld(j), dsl.NoOld())
 			},
 			Play: func(s *scene.Stage) {
@@ -44,14 +44,14 @@ func TestTheStateAnnotationHasWhatHandlersNeed(t *testing.T) {
 			},
 		},
 		"a digest where handlers run for create alone": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("made", j.Note("made")) },
+			Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnCreate("made", j.Note("made")) },
 			Play: func(s *scene.Stage) {
 				s.Begin()
 				s.WantStoredState("generation", "handlers", "handwerk", "uid")
 			},
 		},
 		"the essence where a handler wants to see what was": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "made", scene.NotesOld(j))
 			},
 			Play: func(s *scene.Stage) {
@@ -67,7 +67,7 @@ func TestTheStateAnnotationHasWhatHandlersNeed(t *testing.T) {
 			},
 		},
 		"the fields that handlers name where all of them name some": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnField("spec.size", "sized", scene.NotesOld(j)) },
+			Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnField("spec.size", "sized", scene.NotesOld(j)) },
 			Play: func(s *scene.Stage) {
 				s.Begin()
 				if diff := cmp.Diff(map[string]any{"spec": map[string]any{"size": 1.0}}, s.StoredState()["old"]); diff != "" {
@@ -86,7 +86,7 @@ func TestTheStateAnnotationHasWhatHandlersNeed(t *testing.T) {
 func TestALargeEssenceIsPackedOrADigest(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a large essence is compressed, and is old all the same": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnUpdate("changed", j.Note("changed", func(_ context.Context, r *dsl.Request) error {
 					was, _ := dsl.MustParsePath("spec.text").In(r.Old)
 					j.Add(fmt.Sprint("old has ", len(was.(string))))
@@ -106,7 +106,7 @@ func TestALargeEssenceIsPackedOrADigest(t *testing.T) {
 			},
 		},
 		"what is too large even so is a digest, and the object is handled": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnUpdate("changed", j.Note("changed", func(_ context.Context, r *dsl.Request) error {
 					if r.Old != nil {
 						j.Add("old is there")
@@ -133,7 +133,7 @@ func TestALargeEssenceIsPackedOrADigest(t *testing.T) {
 func TestTheStateAnnotationHasTheProgressOfHandlers(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"handlers that are not finished, with what went wrong, and nothing when all are": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("made", j.Note("made", scene.RetriesAfter(scene.Late), scene.Succeeds))
 				foo.OnCreate("other", j.Note("other"))
 			},
@@ -150,7 +150,7 @@ func TestTheStateAnnotationHasTheProgressOfHandlers(t *testing.T) {
 			},
 		},
 		"a handler that failed for good, for people to read": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("made", scene.Fails(dsl.Permanent(scene.ErrAgain)))
 			},
 			Play: func(s *scene.Stage) {
@@ -165,7 +165,7 @@ func TestTheStateAnnotationHasTheProgressOfHandlers(t *testing.T) {
 func TestTheStateAnnotationSurvivesSchemasPeopleAndOtherDomains(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"an annotation where the schema has no observedGeneration, though it was asked for": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.ObservedGeneration = true
 				foo.On(scene.CreateAndUpdate(), "made", j.Note("made"), dsl.Field("spec"), dsl.NoOld())
 			},
@@ -177,7 +177,7 @@ func TestTheStateAnnotationSurvivesSchemasPeopleAndOtherDomains(t *testing.T) {
 			},
 		},
 		"what somebody has spoilt is put right while the process lives, and is handled as new by another": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("made", j.Note("made")) },
+			Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnCreate("made", j.Note("made")) },
 			Play: func(s *scene.Stage) {
 				s.Begin()
 				s.Set("spoilt", "metadata", "annotations", scene.StateAnnotation)
@@ -192,7 +192,7 @@ func TestTheStateAnnotationSurvivesSchemasPeopleAndOtherDomains(t *testing.T) {
 			},
 		},
 		"the marks of an operator with a domain of its own": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("made", j.Note("made"))
 				foo.OnDelete("left", j.Note("left"))
 			},
@@ -226,7 +226,7 @@ func TestTwoOperatorsOfOneObjectDoNotAnswerEachOther(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: scene.EachCause, Play: func(s *scene.Stage) {
 		other := dsl.New("other")
 		other.Domain = "example.org"
-		theirs := &enginetest.Journal{}
+		theirs := &kit.Journal{}
 		other.Resource(scene.Foos, func(foo *dsl.Resource) { scene.EachCause(foo, theirs) })
 		s.Start(other)
 		s.Launch()

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 func TestEachHandlerRunsForItsCauses(t *testing.T) {
@@ -100,7 +100,7 @@ func TestALevelTriggeredHandlerRunsForEachCause(t *testing.T) {
 			s.Called("sync resume")
 		}},
 		"an object that was there at the start is a create where others store what was handled": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				scene.Syncs(foo, j)
 				foo.OnCreate("made", j.Note("made"))
 			},
@@ -113,7 +113,7 @@ func TestALevelTriggeredHandlerRunsForEachCause(t *testing.T) {
 			},
 		},
 		"status and deletion are no cause": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				scene.Syncs(foo, j)
 				foo.OnDelete("left", j.Note("left"))
 			},
@@ -126,7 +126,7 @@ func TestALevelTriggeredHandlerRunsForEachCause(t *testing.T) {
 			},
 		},
 		"with a field it runs only where the field is, and when it changes": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("sync", j.Note("sync"), dsl.Field("spec.size"))
 			},
 			Play: func(s *scene.Stage) {
@@ -147,7 +147,7 @@ func TestALevelTriggeredHandlerRunsForEachCause(t *testing.T) {
 func TestANewHandlerDoesNotCreateAHandledObject(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"get no create for what was handled before, but everything else": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("made", j.Note("made")) },
+			Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnCreate("made", j.Note("made")) },
 			Play: func(s *scene.Stage) {
 				s.Begin()
 				scene.Stop(s)
@@ -167,7 +167,7 @@ func TestANewHandlerDoesNotCreateAHandledObject(t *testing.T) {
 }
 
 func TestAHandlerRunsForObjectsThatItsFiltersMatch(t *testing.T) {
-	gold := func(foo *dsl.Resource, j *enginetest.Journal) {
+	gold := func(foo *dsl.Resource, j *kit.Journal) {
 		foo.OnCreate("made", j.Note("made"), dsl.Label("tier", "gold"))
 		foo.OnUpdate("changed", j.Note("changed"), dsl.Label("tier", "gold"))
 		foo.OnReconcile("sync", j.Note("sync"), dsl.When(func(r *dsl.Subject) (bool, error) {
@@ -204,7 +204,7 @@ func TestAHandlerRunsForObjectsThatItsFiltersMatch(t *testing.T) {
 func TestAResyncRunsHandlersWithoutAChange(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"each object is looked at again once a period": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Resync = time.Hour
 				foo.OnResync("again", j.Note("again"))
 				scene.Syncs(foo, j)

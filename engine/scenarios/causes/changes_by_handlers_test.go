@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // paints is a handler that gives web the color that goes with its size.
@@ -22,7 +22,7 @@ func paints(_ context.Context, r *dsl.Request) error {
 }
 
 // colors notes the color that a handler sees.
-func colors(j *enginetest.Journal, id string) dsl.Func {
+func colors(j *kit.Journal, id string) dsl.Func {
 	return func(_ context.Context, r *dsl.Request) error {
 		color, _ := dsl.MustParsePath("spec.color").In(r.Object.Object)
 		j.Add(fmt.Sprint(id, " ", r.Cause, " ", color))
@@ -35,7 +35,7 @@ func TestAHandlersChangeRunsHandlersThatLookAtIt(t *testing.T) {
 	onSize, onColor := dsl.Field("spec.size"), dsl.Field("spec.color")
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a later one hears of it in the same pass, and it is one write": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "size", j.Note("size", scene.Succeeds, paints), onSize)
 				foo.On(scene.CreateAndUpdate(), "color", colors(j, "color"), onColor)
 			}, Play: func(s *scene.Stage) {
@@ -50,7 +50,7 @@ func TestAHandlersChangeRunsHandlersThatLookAtIt(t *testing.T) {
 			},
 		},
 		"a later one creates for a field that the object of a person did not have": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "size", j.Note("size", scene.Reports), onSize)
 				foo.OnCreate("late", j.Note("late"), dsl.Field("status.size"))
 				foo.On(scene.CreateAndUpdate(), "both", j.Note("both"), dsl.Field("status.size"))
@@ -64,7 +64,7 @@ func TestAHandlersChangeRunsHandlersThatLookAtIt(t *testing.T) {
 			},
 		},
 		"an earlier one hears of it in the next": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "color", colors(j, "color"), onColor)
 				foo.On(scene.CreateAndUpdate(), "size", j.Note("size", scene.Succeeds, paints), onSize)
 			}, Play: func(s *scene.Stage) {
@@ -77,7 +77,7 @@ func TestAHandlersChangeRunsHandlersThatLookAtIt(t *testing.T) {
 			},
 		},
 		"an earlier one that is to be tried again is tried with it": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "color", j.Note("color", scene.Succeeds, scene.RetriesAfter(time.Hour), scene.Succeeds), onColor)
 				foo.On(scene.CreateAndUpdate(), "size", j.Note("size", scene.Succeeds, paints), onSize)
 			}, Play: func(s *scene.Stage) {
@@ -91,7 +91,7 @@ func TestAHandlersChangeRunsHandlersThatLookAtIt(t *testing.T) {
 			},
 		},
 		"a level-triggered one hears of it": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "size", j.Note("size", scene.Succeeds, paints), onSize)
 				foo.OnReconcile("color", colors(j, "color"), onColor)
 			}, Play: func(s *scene.Stage) {
@@ -103,7 +103,7 @@ func TestAHandlersChangeRunsHandlersThatLookAtIt(t *testing.T) {
 			},
 		},
 		"one of a level-triggered one is heard of": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("size", j.Note("size", scene.Succeeds, paints), onSize)
 				foo.On(scene.CreateAndUpdate(), "color", colors(j, "color"), onColor)
 			}, Play: func(s *scene.Stage) {
@@ -115,7 +115,7 @@ func TestAHandlersChangeRunsHandlersThatLookAtIt(t *testing.T) {
 			},
 		},
 		"a chain of three is heard of to its end": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "label", j.Note("label"), dsl.Field("metadata.labels.color"))
 				foo.On(scene.CreateAndUpdate(), "color", j.Note("color", scene.Succeeds, func(_ context.Context, r *dsl.Request) error {
 					r.Patch.Label("color", "known")
@@ -132,7 +132,7 @@ func TestAHandlersChangeRunsHandlersThatLookAtIt(t *testing.T) {
 			},
 		},
 		"a crash between the two forgets none": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "color", colors(j, "color"), onColor)
 				foo.On(scene.CreateAndUpdate(), "size", j.Note("size", scene.Succeeds, paints), onSize)
 			}, Play: func(s *scene.Stage) {
@@ -146,7 +146,7 @@ func TestAHandlersChangeRunsHandlersThatLookAtIt(t *testing.T) {
 			},
 		},
 		"what one changes back and forth within a pass is no change": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "size", j.Note("size", scene.Succeeds, paints), onSize)
 				foo.On(scene.CreateAndUpdate(), "undo", j.Note("undo", scene.Succeeds, func(_ context.Context, r *dsl.Request) error {
 					r.Patch.Set("spec.color", "red")

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // threeViews declares a handler for the size, one for all, and one for the color. The second one does what it is given.
-func threeViews(second ...dsl.Func) func(foo *dsl.Resource, j *enginetest.Journal) {
-	return func(foo *dsl.Resource, j *enginetest.Journal) {
+func threeViews(second ...dsl.Func) func(foo *dsl.Resource, j *kit.Journal) {
+	return func(foo *dsl.Resource, j *kit.Journal) {
 		foo.On(scene.CreateAndUpdate(), "size", j.Note("size"), dsl.Field("spec.size"))
 		foo.On(scene.CreateAndUpdate(), "any", j.Note("any", second...))
 		foo.On(scene.CreateAndUpdate(), "color", j.Note("color"), dsl.Field("spec.color"))
@@ -60,7 +60,7 @@ func TestNoChangeWhileHandlersRunIsLost(t *testing.T) {
 			},
 		},
 		"a change that is taken back while a handler runs that wants to change the object is seen as two": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "any", j.Note("any", scene.Succeeds, func(ctx context.Context, r *dsl.Request) error {
 					s.Resize(1)
 					return scene.Reports(ctx, r)
@@ -73,7 +73,7 @@ func TestNoChangeWhileHandlersRunIsLost(t *testing.T) {
 			},
 		},
 		"a change while a handler runs that wants what is there already is seen": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "any", j.Note("any", scene.Succeeds, func(_ context.Context, r *dsl.Request) error {
 					r.Patch.Set("spec.color", "red")
 					s.Resize(3)
@@ -88,7 +88,7 @@ func TestNoChangeWhileHandlersRunIsLost(t *testing.T) {
 			},
 		},
 		"changes while a handler runs that wants nothing are seen, each of them": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "any", j.Note("any", scene.Succeeds, meddle(3), scene.Succeeds, meddle(5), scene.Succeeds))
 			}, Play: func(s *scene.Stage) {
 				s.Begin()
@@ -121,7 +121,7 @@ func TestNoChangeWhileHandlersRunIsLost(t *testing.T) {
 			},
 		},
 		"a handler's own change of the spec is no news for it, but for others that look there": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "size", j.Note("size", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.Set("spec.size", 7)
 					return nil
@@ -141,7 +141,7 @@ func TestNoChangeWhileHandlersRunIsLost(t *testing.T) {
 			},
 		},
 		"a change that undoes what a handler has just written is handled": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("keep", j.Note("keep", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.Set("spec.size", 7)
 					return nil
@@ -223,7 +223,7 @@ func TestAChangeThatIsTakenBackIsSeenAsTwo(t *testing.T) {
 			},
 		},
 		"the same of a level-triggered handler that comes after one which fails": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("first", j.Note("first", scene.Succeeds, scene.Succeeds, scene.RetriesAfter(scene.Soon), scene.Succeeds), dsl.Field("spec.size"))
 				foo.OnReconcile("second", j.Note("second", scene.Succeeds, scene.RetriesAfter(scene.Late), scene.Succeeds), dsl.Field("spec.size"), dsl.After("first"))
 			}, Play: func(s *scene.Stage) {
@@ -241,8 +241,8 @@ func TestAChangeThatIsTakenBackIsSeenAsTwo(t *testing.T) {
 
 // TestHandlersRunInTheirOrder holds what handlers of one pass may rely on.
 func TestHandlersRunInTheirOrder(t *testing.T) {
-	chain := func(first ...dsl.Func) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	chain := func(first ...dsl.Func) func(foo *dsl.Resource, j *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("first", j.Note("first", first...))
 			foo.OnCreate("free", j.Note("free"))
 			foo.OnCreate("second", j.Note("second"), dsl.After("first"))

@@ -12,8 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestNoEventIsLostWhenAPassFails is law 1 for what happens beside an object, when the pass that took the
@@ -21,8 +21,8 @@ import (
 func TestNoEventIsLostWhenAPassFails(t *testing.T) {
 	refused := apierrors.NewInternalError(errors.New("broken"))
 	// looks has a handler with cause child, and one after it that makes one; third is another one.
-	looks := func(third func(foo *dsl.Resource)) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	looks := func(third func(foo *dsl.Resource)) func(foo *dsl.Resource, j *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Owns(scene.Deployments)
 			foo.OnChild("looks", j.Note("looks"))
 			foo.OnUpdate("keeps", j.Note("keeps", scene.KeepsDeployment))
@@ -37,7 +37,7 @@ func TestNoEventIsLostWhenAPassFails(t *testing.T) {
 	}
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a child's, when the object could not be read": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Cache = dsl.CacheLive
 				foo.Owns(scene.Deployments)
 				foo.OnCreate("child", scene.KeepsDeployment)
@@ -52,7 +52,7 @@ func TestNoEventIsLostWhenAPassFails(t *testing.T) {
 			},
 		},
 		"a child's, when an object of the name could not be released": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.LabelSelector = "tier=gold"
 				foo.OnReconcile("child", j.Note("child", scene.KeepsDeployment))
@@ -92,7 +92,7 @@ func TestNoEventIsLostWhenAPassFails(t *testing.T) {
 			},
 		},
 		"other related objects, when what asks for them could not be written": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				scene.NotesRelated(dsl.Relation{Select: scene.RelatedByName}, dsl.RelatedChange)(foo, j)
 				foo.OnUpdate("label", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.Label("seen", "yes")

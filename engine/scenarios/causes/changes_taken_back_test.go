@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAChangeThatIsTakenBackIsHandledOnceAHandlerHasBegunWithIt is law 1: a change that is taken back while no process runs,
@@ -33,14 +33,14 @@ func TestAChangeThatIsTakenBackIsHandledOnceAHandlerHasBegunWithIt(t *testing.T)
 			s.T.Error("it has begun with a label that is not there any more, and is not called for that")
 		}
 	}
-	updates := func(does dsl.Func, options ...dsl.Option) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnUpdate("h", j.Note("h", does), options...) }
+	updates := func(does dsl.Func, options ...dsl.Option) func(foo *dsl.Resource, j *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) { foo.OnUpdate("h", j.Note("h", does), options...) }
 	}
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"one that waits": {Operator: updates(scene.Fails(dsl.Waiting("rain", 0))), Play: takenBack},
 		"one that fails, and is tried again every few seconds": {Operator: updates(scene.RetriesAfter(scene.Soon)), Play: takenBack},
 		"one of a field": {Operator: updates(scene.Fails(dsl.Waiting("rain", 0)), dsl.Field("metadata.labels.tier")), Play: takenBack},
-		"one of create that failed for good at first, and waits now": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one of create that failed for good at first, and waits now": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("h", j.Note("h", scene.Fails(dsl.Permanent(scene.ErrAgain)), scene.Fails(dsl.Waiting("rain", 0)), scene.Succeeds))
 		}, Play: func(s *scene.Stage) {
 			s.Begin()
@@ -52,7 +52,7 @@ func TestAChangeThatIsTakenBackIsHandledOnceAHandlerHasBegunWithIt(t *testing.T)
 			s.Process.Restart()
 			s.Called("h create")
 		}},
-		"one that came to see the object when others had handled it": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one that came to see the object when others had handled it": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("other", j.Note("other"))
 			foo.OnUpdate("h", j.Note("h", scene.Fails(dsl.Waiting("rain", 0))), dsl.Label("tier", "gold"), dsl.Field("metadata.annotations.note"))
 		}, Play: func(s *scene.Stage) {
@@ -94,7 +94,7 @@ func TestAChangeThatIsTakenBackIsHandledWithAPartialCache(t *testing.T) {
 		"nothing of it":    func(foo *dsl.Resource) { foo.Cache = dsl.CacheLive },
 		"one of its paths": func(foo *dsl.Resource) { foo.Keep = []dsl.Path{dsl.MustParsePath("spec.size")} },
 	} {
-		scene.PlayAll(t, map[string]scene.Scenario{name: {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		scene.PlayAll(t, map[string]scene.Scenario{name: {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			cached(foo)
 			foo.OnUpdate("h", j.Note("h", scene.Fails(dsl.Waiting("rain", 0))))
 		}, Play: func(s *scene.Stage) {
@@ -130,7 +130,7 @@ func offersCondition(_ context.Context, r *dsl.Request) error {
 func TestAPassThatEndsEarlyKeepsWhatItsHandlersDid(t *testing.T) {
 	const crds = "customresourcedefinitions.v1.apiextensions.k8s.io"
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"they do not run again": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"they do not run again": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("first", j.Note("first"))
 			foo.OnCreate("second", j.Note("second", offersCondition))
 		}, Play: func(s *scene.Stage) {
@@ -146,7 +146,7 @@ func TestAPassThatEndsEarlyKeepsWhatItsHandlersDid(t *testing.T) {
 				s.T.Errorf("first has succeeded, and was called %d times", n)
 			}
 		}},
-		"they and it run again when the change is taken back": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"they and it run again when the change is taken back": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnUpdate("first", j.Note("first"))
 			foo.OnUpdate("second", j.Note("second", offersCondition))
 		}, Play: func(s *scene.Stage) {
@@ -175,10 +175,10 @@ func TestAPassThatEndsEarlyKeepsWhatItsHandlersDid(t *testing.T) {
 // TestACreateHandlerRunsForAFieldThatComesLate holds that a handler of create runs for a field that comes while the object
 // is still being made, or before the handler's filter holds.
 func TestACreateHandlerRunsForAFieldThatComesLate(t *testing.T) {
-	h := func(foo *dsl.Resource, j *enginetest.Journal) {
+	h := func(foo *dsl.Resource, j *kit.Journal) {
 		foo.On(scene.CreateAndUpdate(), "h", j.Note("h"), dsl.Field("spec.extra"), dsl.Label("tier", "gold"))
 	}
-	another := func(foo *dsl.Resource, j *enginetest.Journal) {
+	another := func(foo *dsl.Resource, j *kit.Journal) {
 		h(foo, j)
 		foo.OnCreate("other", j.Note("other"))
 	}
@@ -204,8 +204,8 @@ func TestACreateHandlerRunsForAFieldThatComesLate(t *testing.T) {
 		r.Patch.Set("spec.extra", "yes")
 		return nil
 	}
-	written := func(options ...dsl.Option) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	written := func(options ...dsl.Option) func(foo *dsl.Resource, j *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("first", j.Note("first", scene.Fails(scene.ErrAgain), sets))
 			foo.OnCreate("second", j.Note("second"), append(options, dsl.Field("spec.extra"))...)
 		}
@@ -224,7 +224,7 @@ func TestACreateHandlerRunsForAFieldThatComesLate(t *testing.T) {
 		"the same with another one after a restart":               {Operator: another, Play: comes(restart)},
 		"a field that an earlier handler writes when it succeeds": {Operator: written(), Play: once},
 		"the same for a handler that says that it comes after it": {Operator: written(dsl.After("first")), Play: once},
-		"a field that comes when all is made is no creation of those": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a field that comes when all is made is no creation of those": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("first", j.Note("first"))
 			foo.OnCreate("second", j.Note("second"), dsl.Field("spec.extra"))
 		}, Play: func(s *scene.Stage) {
@@ -259,10 +259,10 @@ func TestAChangeThatIsTakenBackWhileItsHandlerWaitsIsHandled(t *testing.T) {
 		}
 	}
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"update": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"update": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnUpdate("h", j.Note("h", wait))
 		}, Play: play},
-		"level": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"level": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("h", j.Note("h", wait))
 		}, Play: play},
 	})

@@ -13,8 +13,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestTheViewOfAHandlerThatSaysWhatItReads holds that such a handler in Go runs for changes of what it reads, and of labels and
@@ -40,7 +40,7 @@ func TestTheViewOfAHandlerThatSaysWhatItReads(t *testing.T) {
 			},
 		} {
 			t.Run(name+", "+beside, func(t *testing.T) {
-				scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+				scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 					foo.On(test.causes, "look", j.Note("look"), test.options...)
 					also(foo)
 				}, Play: func(s *scene.Stage) {
@@ -65,7 +65,7 @@ type typedWeb struct {
 
 // TestHandlersThatSayWhatTheyRead holds what such handlers see, and what is written and read for them.
 func TestHandlersThatSayWhatTheyRead(t *testing.T) {
-	notes := func(j *enginetest.Journal) dsl.Func {
+	notes := func(j *kit.Journal) dsl.Func {
 		return func(_ context.Context, r *dsl.Request) error {
 			j.Add(fmt.Sprint(r.Handler, " ", r.Cause, " ", r.Object.Object["spec"], " ", r.Object.GetLabels(), " ", r.Diff))
 			return nil
@@ -75,7 +75,7 @@ func TestHandlersThatSayWhatTheyRead(t *testing.T) {
 	gold := func(s *scene.Stage) { s.LabelTier("gold") }
 	tests := map[string]scene.Scenario{
 		"they see no other fields, whatever the cache holds, and the difference of these": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "a", notes(j), dsl.Reads("spec.size"))
 				foo.OnDelete("leave", scene.Succeeds)
 			},
@@ -93,7 +93,7 @@ func TestHandlersThatSayWhatTheyRead(t *testing.T) {
 			},
 		},
 		"a handler of create runs for an object without the field": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("made", j.Note("made"), dsl.Reads("spec.none"))
 			},
 			Play: func(s *scene.Stage) {
@@ -103,7 +103,7 @@ func TestHandlersThatSayWhatTheyRead(t *testing.T) {
 			},
 		},
 		"what one sets and does not list is not written again, and costs a read": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("report", j.Note("report", scene.ReportsSize), dsl.Reads("spec.size"))
 			},
 			Play: func(s *scene.Stage) {
@@ -120,7 +120,7 @@ func TestHandlersThatSayWhatTheyRead(t *testing.T) {
 			},
 		},
 		"what one sets and lists is neither written again nor read": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("report", j.Note("report", scene.ReportsSize), dsl.Reads("spec.size", "status.size"))
 			},
 			Play: func(s *scene.Stage) {
@@ -139,7 +139,7 @@ func TestHandlersThatSayWhatTheyRead(t *testing.T) {
 			},
 		},
 		"the type of a typed handler says what it reads and sets": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("typed", dsl.Typed(func(_ context.Context, r *dsl.TypedRequest[typedWeb]) error {
 					j.Add(fmt.Sprint(r.Cause, " ", r.Object.Spec.Size))
 					r.Object.Status.Seen = r.Object.Spec.Size
@@ -162,7 +162,7 @@ func TestHandlersThatSayWhatTheyRead(t *testing.T) {
 			},
 		},
 		"timers, daemons and handlers of deletions say it, too": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Every(time.Minute, "beat", j.Note("beat"), dsl.Reads("spec.size"))
 				foo.OnDelete("leave", j.Note("leave"), dsl.Reads("spec.size"))
 				foo.Daemon("stay", func(ctx context.Context, r *dsl.DaemonRequest) error {
@@ -190,7 +190,7 @@ func TestHandlersThatSayWhatTheyRead(t *testing.T) {
 			},
 		},
 		"a function for a transformation sees all of the object": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("mix", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.Transform(func(o *unstructured.Unstructured) error {
 						j.Add(fmt.Sprint(scene.ValueAt(o, "spec.color")))
@@ -224,7 +224,7 @@ func asInACluster(s *scene.Stage) {
 // changes of what is listed are found.
 func TestAnOperatorThatComesToSayWhatItReads(t *testing.T) {
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnUpdate("see", scene.NotesOld(j)) },
+		Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnUpdate("see", scene.NotesOld(j)) },
 		Play: func(s *scene.Stage) {
 			asInACluster(s)
 			s.Launch()
@@ -232,7 +232,7 @@ func TestAnOperatorThatComesToSayWhatItReads(t *testing.T) {
 			s.Settle()
 			s.Resize(2)
 			s.Called("update map[spec:map[color:red size:1]] [change spec.size 1 2]")
-			s.Upgrade(func(foo *dsl.Resource, j *enginetest.Journal) {
+			s.Upgrade(func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnUpdate("see", scene.NotesOld(j), dsl.Reads("spec.size"))
 			}, func() { s.Set("blue", "spec", "color") })
 			s.Called()

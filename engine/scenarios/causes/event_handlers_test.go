@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // notesEvents notes the events that a handler gets, then does the rest.
-func notesEvents(j *enginetest.Journal, id string, then ...dsl.Func) dsl.Func {
+func notesEvents(j *kit.Journal, id string, then ...dsl.Func) dsl.Func {
 	return func(c context.Context, r *dsl.Request) error {
 		j.Add(fmt.Sprint(id, " ", r.Event, " ", scene.ValueAt(r.Object, "spec.size")))
 		for _, fn := range then {
@@ -33,32 +33,32 @@ func notesEvents(j *enginetest.Journal, id string, then ...dsl.Func) dsl.Func {
 func TestAnEventHandlerRunsOnceForAnEvent(t *testing.T) {
 	refused := errors.New("connection refused")
 	for name, c := range map[string]struct {
-		handlers func(foo *dsl.Resource, j *enginetest.Journal)
+		handlers func(foo *dsl.Resource, j *kit.Journal)
 		// refused is a request that fails while the size is set to 2.
 		verb, resource string
 		want           []string
 	}{
 		"it is through, and another one's change is refused": {
-			func(foo *dsl.Resource, j *enginetest.Journal) {
+			func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnEvent("see", notesEvents(j, "see"))
 				foo.OnReconcile("status", scene.ReportsSize)
 			}, "patch", scene.Foos + "/status", []string{"see MODIFIED 2", "see MODIFIED 2"}, // one is for the status
 		},
 		"it comes after the one whose change is refused": {
-			func(foo *dsl.Resource, j *enginetest.Journal) {
+			func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("status", scene.ReportsSize)
 				foo.OnEvent("see", notesEvents(j, "see"))
 			}, "patch", scene.Foos + "/status", []string{"see MODIFIED 2", "see MODIFIED 2"},
 		},
 		"one fails, and is tried again, and another one is through": {
-			func(foo *dsl.Resource, j *enginetest.Journal) {
+			func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnEvent("fails", notesEvents(j, "fails", scene.FailsOnce))
 				foo.OnEvent("see", notesEvents(j, "see"))
 				foo.OnReconcile("status", scene.ReportsSize)
 			}, "patch", scene.Foos + "/status", []string{"fails MODIFIED 2", "see MODIFIED 2", "fails MODIFIED 2", "see MODIFIED 2", "fails MODIFIED 2"},
 		},
 		"before the one whose finalizer is refused": {
-			func(foo *dsl.Resource, j *enginetest.Journal) {
+			func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnDelete("bye", scene.Succeeds, dsl.When(func(r *dsl.Subject) (bool, error) { return scene.ValueAt(r.Object, "spec.size") != int64(1), nil }))
 				foo.OnEvent("see", notesEvents(j, "see"))
 			}, "patch", scene.Foos, []string{"see MODIFIED 2", "see MODIFIED 2"}, // one is for the finalizer
@@ -84,7 +84,7 @@ func TestAnEventHandlerRunsOnceForAnEvent(t *testing.T) {
 
 // TestAnEventHandlerRunsOnceForANewObject holds the same of an object that is new to the process.
 func TestAnEventHandlerRunsOnceForANewObject(t *testing.T) {
-	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 		foo.OnEvent("see", notesEvents(j, "see"))
 		foo.OnReconcile("status", scene.ReportsSize)
 	}, Play: func(s *scene.Stage) {
@@ -109,7 +109,7 @@ func TestAnEventHandlerRunsOnceForADeletion(t *testing.T) {
 		r.Patch.OfferCondition("Ready", "True", "Offered", "offered")
 		return nil
 	}
-	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 		foo.OnEvent("early", notesEvents(j, "early"))
 		foo.OnEvent("offers", notesEvents(j, "offers", offers))
 		foo.OnEvent("late", notesEvents(j, "late"))
@@ -135,7 +135,7 @@ func TestAnEventHandlerRunsOnceForADeletion(t *testing.T) {
 // TestAnEventHandlerSeesThatAnObjectIsAnotherOne holds that handlers of events hear that an object is another one.
 func TestAnEventHandlerSeesThatAnObjectIsAnotherOne(t *testing.T) {
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnEvent("see", func(_ context.Context, r *dsl.Request) error {
 				j.Add(fmt.Sprint(r.Event, " ", r.Object.GetUID()))
 				return nil

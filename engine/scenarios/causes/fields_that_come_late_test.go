@@ -9,58 +9,58 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAFieldThatIsWrittenWhileTheObjectIsMade holds that a handler of create runs, once, for a field that an earlier
 // one writes when it comes to that, however long it takes and whatever process it is.
 func TestAFieldThatIsWrittenWhileTheObjectIsMade(t *testing.T) {
 	waits := scene.Fails(dsl.Waiting("rain", 10*time.Minute))
-	second := func(foo *dsl.Resource, j *enginetest.Journal, options ...dsl.Option) {
+	second := func(foo *dsl.Resource, j *kit.Journal, options ...dsl.Option) {
 		foo.OnCreate("second", j.Note("second"), append(options, dsl.Field("spec.extra"))...)
 	}
-	tests := map[string]func(foo *dsl.Resource, j *enginetest.Journal){
-		"one that waits": func(foo *dsl.Resource, j *enginetest.Journal) {
+	tests := map[string]func(foo *dsl.Resource, j *kit.Journal){
+		"one that waits": func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("other", j.Note("other"))
 			foo.OnCreate("first", j.Note("first", waits, waits, scene.SetsYes("spec.extra")))
 			second(foo, j)
 		},
-		"a level-triggered one that waits": func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a level-triggered one that waits": func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("other", j.Note("other"))
 			foo.OnReconcile("first", j.Note("first", waits, waits, scene.SetsYes("spec.extra")), dsl.Field("spec.size"))
 			second(foo, j)
 		},
-		"one that fails": func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one that fails": func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("other", j.Note("other"))
 			foo.OnCreate("first", j.Note("first", scene.RetriesAfter(time.Minute), scene.SetsYes("spec.extra")))
 			second(foo, j)
 		},
-		"one that runs over its time": func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one that runs over its time": func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("first", j.Note("first", func(c context.Context, _ *dsl.Request) error {
 				<-c.Done()
 				return c.Err()
 			}, scene.SetsYes("spec.extra")), dsl.Timeout(time.Second))
 			second(foo, j)
 		},
-		"one that comes after one that waits": func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one that comes after one that waits": func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("other", j.Note("other"))
 			foo.OnCreate("zero", j.Note("zero", waits, waits, scene.Succeeds))
 			foo.OnCreate("first", j.Note("first", scene.SetsYes("spec.extra")), dsl.After("zero"))
 			second(foo, j, dsl.After("first"))
 		},
-		"one that comes after one that failed for good, until somebody mends that": func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one that comes after one that failed for good, until somebody mends that": func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("other", j.Note("other"))
 			foo.OnCreate("zero", j.Note("zero", scene.Fails(dsl.Permanent(scene.ErrAgain)), scene.Succeeds), dsl.Field("spec.size"))
 			foo.OnCreate("first", j.Note("first", scene.SetsYes("spec.extra")), dsl.After("zero"))
 			second(foo, j, dsl.After("first"))
 		},
-		"one that does not match yet, and comes after one that failed for good": func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one that does not match yet, and comes after one that failed for good": func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("zero", j.Note("zero", scene.Fails(dsl.Permanent(scene.ErrAgain)), scene.Succeeds), dsl.Field("spec.size"))
 			foo.OnCreate("first", j.Note("first", scene.SetsYes("spec.extra")), dsl.Label("tier", "gold"), dsl.After("zero"))
 			second(foo, j)
 		},
-		"one that comes after a level-triggered one that waits": func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one that comes after a level-triggered one that waits": func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("other", j.Note("other"))
 			foo.OnReconcile("zero", j.Note("zero", waits, waits, scene.Succeeds))
 			foo.OnCreate("first", j.Note("first", scene.SetsYes("spec.extra")), dsl.After("zero"))
@@ -99,7 +99,7 @@ func TestAFieldThatIsWrittenWhileTheObjectIsMade(t *testing.T) {
 // TestAHandlerWhoseFieldMayStillComeBeginsNothingAtARestart is law 4 for a handler of create whose field another one may still write,
 // which stands behind it and waits for one that has failed for good: the next process waits, too, and writes nothing.
 func TestAHandlerWhoseFieldMayStillComeBeginsNothingAtARestart(t *testing.T) {
-	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 		foo.OnCreate("zero", j.Note("zero", scene.Fails(dsl.Permanent(scene.ErrAgain))))
 		foo.OnCreate("second", j.Note("second"), dsl.Field("spec.extra"))
 		foo.OnCreate("first", j.Note("first"), dsl.After("zero"))

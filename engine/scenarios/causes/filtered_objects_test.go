@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestALevelTriggeredHandlerRunsForWhatItDidNotSee is law 1 for filters: what others did to the object, or beside
@@ -99,7 +99,7 @@ func TestALevelTriggeredHandlerRunsForWhatItDidNotSee(t *testing.T) {
 		})
 	})
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"a label is no part of what it looks at": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a label is no part of what it looks at": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("level", j.Note("level"), dsl.Field("spec.size"), dsl.Label("tier", "gold"))
 		}, Play: func(s *scene.Stage) {
 			s.Launch()
@@ -112,7 +112,7 @@ func TestALevelTriggeredHandlerRunsForWhatItDidNotSee(t *testing.T) {
 			s.Set("blue", "spec", "color")
 			s.Called()
 		}},
-		"a child's news that it did not see, before it saw the object at all": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a child's news that it did not see, before it saw the object at all": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Owns(scene.Deployments)
 			foo.OnCreate("keeps", scene.KeepsDeployment)
 			foo.OnReconcile("level", j.Note("level"), dsl.Field("spec.extra"), dsl.Label("tier", "gold"))
@@ -127,7 +127,7 @@ func TestALevelTriggeredHandlerRunsForWhatItDidNotSee(t *testing.T) {
 			s.LabelTier("gold")
 			s.Called("level update")
 		}},
-		"an edge-triggered one has nothing to put right": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"an edge-triggered one has nothing to put right": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnUpdate("edge", j.Note("edge"), dsl.Label("tier", "gold"), dsl.Field("spec.size"))
 		}, Play: func(s *scene.Stage) {
 			s.Begin()
@@ -150,7 +150,7 @@ func TestALevelTriggeredHandlerRunsForWhatItDidNotSee(t *testing.T) {
 // TestTwoOperatorsRestThoughOneOfThemDoesNotSeeTheObject holds that objects are at rest where each operator has a handler
 // that waits, and one that sees what the other's does not.
 func TestTwoOperatorsRestThoughOneOfThemDoesNotSeeTheObject(t *testing.T) {
-	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 		foo.OnUpdate("waits", j.Note("waits", scene.Fails(dsl.Waiting("rain", 0))))
 		foo.OnReconcile("with", j.Note("with"), dsl.Label("tier", "gold"))
 	}, Play: func(s *scene.Stage) {

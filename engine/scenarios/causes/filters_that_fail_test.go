@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // doubt is a filter that fails while it is to, and holds otherwise. It notes when it was asked for its cause, and for any if
@@ -115,7 +115,7 @@ func TestAFilterThatFailsIsEvaluatedAgain(t *testing.T) {
 		for how, panics := range map[string]bool{"returns an error": false, "panics": true} {
 			t.Run(name+", where the filter "+how, func(t *testing.T) {
 				d := &doubt{panics: panics}
-				scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+				scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 					tt.define(foo, j.Note("h"), dsl.When(d.ask))
 				}, Play: func(s *scene.Stage) {
 					s.Launch()
@@ -148,7 +148,7 @@ func TestAFilterThatFailsBacksOff(t *testing.T) {
 		s.Launch()
 		s.Create(scene.Web)
 	}
-	define := func(foo *dsl.Resource, j *enginetest.Journal) {
+	define := func(foo *dsl.Resource, j *kit.Journal) {
 		foo.Workers = 1
 		foo.OnCreate("h", j.Note("h"), dsl.When(d.ask))
 	}
@@ -175,7 +175,7 @@ func TestAFilterThatFailsBacksOff(t *testing.T) {
 			s.Advance(20 * time.Second)
 			s.Called("h create")
 		}},
-		"the handler's own back-off holds": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"the handler's own back-off holds": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("h", j.Note("h"), dsl.When(d.ask), dsl.WithBackoff(20*time.Minute, time.Hour))
 		}, Play: func(s *scene.Stage) {
 			created(s, 1000)
@@ -184,7 +184,7 @@ func TestAFilterThatFailsBacksOff(t *testing.T) {
 				s.T.Errorf("asked %d times within its first back-off", n)
 			}
 		}},
-		"no worker waits": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"no worker waits": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Workers = 1
 			foo.OnCreate("h", j.Note("h"), dsl.When(func(r *dsl.Subject) (bool, error) {
 				if r.Object.GetName() == "ready" {
@@ -201,7 +201,7 @@ func TestAFilterThatFailsBacksOff(t *testing.T) {
 				s.T.Errorf("the other object was handled %v", calls)
 			}
 		}},
-		"one that fails for one cause alone says so once": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one that fails for one cause alone says so once": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.On(scene.CreateAndUpdate(), "h", j.Note("h"), dsl.When(d.ask))
 			foo.OnReconcile("report", scene.Reports, dsl.After("h"))
 		}, Play: func(s *scene.Stage) {
@@ -296,7 +296,7 @@ func TestAFilterThatWorksAgainIsNoLongerSaidToFail(t *testing.T) {
 // TestADaemonStartsWhenItsFilterDoesNotFailAnyMore holds that a daemon starts when its filter has an answer.
 func TestADaemonStartsWhenItsFilterDoesNotFailAnyMore(t *testing.T) {
 	d := &doubt{}
-	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 		foo.Daemon("watch", func(ctx context.Context, _ *dsl.DaemonRequest) error {
 			j.Add("begun")
 			<-ctx.Done()
@@ -318,7 +318,7 @@ func TestADaemonStartsWhenItsFilterDoesNotFailAnyMore(t *testing.T) {
 // TestFiltersOfSubHandlersAreEvaluatedAgain holds that they are asked again, spend no attempt, and say so once.
 func TestFiltersOfSubHandlersAreEvaluatedAgain(t *testing.T) {
 	d := &doubt{}
-	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 		foo.OnCreate("h", func(_ context.Context, r *dsl.Request) error {
 			r.Handle("sub", j.Note("sub"), dsl.When(d.ask), dsl.Retries(0))
 			return nil
@@ -361,7 +361,7 @@ func TestAHandlerWaitsForOneWhoseFilterFails(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			d := &doubt{}
-			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("beside", scene.Succeeds)
 				foo.On(scene.CreateAndUpdate(), "first", j.Note("first"), dsl.When(d.ask))
 				foo.On(scene.CreateAndUpdate(), "second", j.Note("second"), dsl.After("first"))

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAChangeIsKeptForAHandlerUntilItsFilterHolds is law 1 for what comes up while a handler does not see the object: it is
@@ -20,8 +20,8 @@ func TestAChangeIsKeptForAHandlerUntilItsFilterHolds(t *testing.T) {
 	size := dsl.Field("spec.size")
 	// filtered declares edge-triggered handlers that see the object where it is gold, beside others that
 	// see it always.
-	filtered := func(see dsl.Option) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	filtered := func(see dsl.Option) func(foo *dsl.Resource, j *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("made", j.Note("made"), see, size)
 			foo.OnUpdate("sized", j.Note("sized"), see, size)
 			foo.OnCreate("other", j.Note("other"), size)
@@ -129,15 +129,15 @@ func TestAChangeIsKeptForAHandlerUntilItsFilterHolds(t *testing.T) {
 // TestAnObjectThatIsFoundAgainIsNotNew holds that handlers that store nothing run for create once, and for resume in a later
 // process. That is so, too, where the handlers beside them do not see the object, and it has no book.
 func TestAnObjectThatIsFoundAgainIsNotNew(t *testing.T) {
-	beside := func(unseen func(foo *dsl.Resource, j *enginetest.Journal)) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	beside := func(unseen func(foo *dsl.Resource, j *kit.Journal)) func(foo *dsl.Resource, j *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			unseen(foo, j)
 			foo.OnReconcile("sync", j.Note("sync"))
 			foo.OnResume("back", j.Note("back"))
 		}
 	}
-	edge := func(causes []dsl.Cause, filter dsl.Option) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return beside(func(foo *dsl.Resource, j *enginetest.Journal) { foo.On(causes, "edge", j.Note("edge"), filter) })
+	edge := func(causes []dsl.Cause, filter dsl.Option) func(foo *dsl.Resource, j *kit.Journal) {
+		return beside(func(foo *dsl.Resource, j *kit.Journal) { foo.On(causes, "edge", j.Note("edge"), filter) })
 	}
 	again := func(s *scene.Stage) {
 		s.Launch()
@@ -173,7 +173,7 @@ func TestAnObjectThatIsFoundAgainIsNotNew(t *testing.T) {
 			s.Process.Restart()
 			s.Called("edge create", "sync create")
 		}},
-		"one whose filter holds for what an earlier handler makes creates the object in the same pass": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one whose filter holds for what an earlier handler makes creates the object in the same pass": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Owns(scene.Deployments)
 			foo.OnReconcile("child", scene.KeepsDeployment)
 			foo.OnCreate("edge", j.Note("edge"), dsl.When(func(r *dsl.Subject) (bool, error) {

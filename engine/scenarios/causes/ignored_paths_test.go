@@ -11,14 +11,14 @@ import (
 	"testing"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAChangeOfAnIgnoredPathRunsNoHandler holds that a change of what a resource ignores makes no handler run, and is in no
 // difference, and that all else is seen as ever.
 func TestAChangeOfAnIgnoredPathRunsNoHandler(t *testing.T) {
-	diff := func(j *enginetest.Journal) dsl.Func {
+	diff := func(j *kit.Journal) dsl.Func {
 		return func(_ context.Context, r *dsl.Request) error {
 			line := string(r.Cause)
 			for _, c := range r.Diff {
@@ -30,34 +30,34 @@ func TestAChangeOfAnIgnoredPathRunsNoHandler(t *testing.T) {
 	}
 	tests := map[string]struct {
 		ignore  []string
-		handler func(foo *dsl.Resource, j *enginetest.Journal)
+		handler func(foo *dsl.Resource, j *kit.Journal)
 		quiet   []string // paths that are set and that the handler does not see
 		want    []string // its calls when spec.size is set after that
 	}{
 		"by a handler of the essence": {
-			[]string{"spec.lastSync"}, func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnUpdate("a", diff(j)) },
+			[]string{"spec.lastSync"}, func(foo *dsl.Resource, j *kit.Journal) { foo.OnUpdate("a", diff(j)) },
 			[]string{"spec.lastSync"}, []string{"update spec.size"},
 		},
 		"by one of a field around it": {
-			[]string{"spec.lastSync"}, func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnField("spec", "a", diff(j)) },
+			[]string{"spec.lastSync"}, func(foo *dsl.Resource, j *kit.Journal) { foo.OnField("spec", "a", diff(j)) },
 			[]string{"spec.lastSync"}, []string{"update spec.size"},
 		},
 		"by one that is level-triggered": {
-			[]string{"spec.lastSync", `metadata.annotations["example.com/seen"]`}, func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnReconcile("a", diff(j)) },
+			[]string{"spec.lastSync", `metadata.annotations["example.com/seen"]`}, func(foo *dsl.Resource, j *kit.Journal) { foo.OnReconcile("a", diff(j)) },
 			[]string{"spec.lastSync", `metadata.annotations["example.com/seen"]`}, []string{"update"},
 		},
 		"by one of labels and annotations": {
-			[]string{`metadata.annotations["example.com/seen"]`, "metadata.labels.rev"}, func(foo *dsl.Resource, j *enginetest.Journal) {
+			[]string{`metadata.annotations["example.com/seen"]`, "metadata.labels.rev"}, func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnUpdate("a", diff(j))
 			},
 			[]string{`metadata.annotations["example.com/seen"]`, "metadata.labels.rev"}, []string{"update spec.size"},
 		},
 		"what lies below it, and the maps that it alone is in": {
-			[]string{"spec.sync.last"}, func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnUpdate("a", diff(j)) },
+			[]string{"spec.sync.last"}, func(foo *dsl.Resource, j *kit.Journal) { foo.OnUpdate("a", diff(j)) },
 			[]string{"spec.sync.last.at", "spec.sync.last.by"}, []string{"update spec.size"},
 		},
 		"in the status": {
-			[]string{"status.probed"}, func(foo *dsl.Resource, j *enginetest.Journal) {
+			[]string{"status.probed"}, func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnUpdate("a", diff(j), dsl.Field("status", "spec"))
 			},
 			[]string{"status.probed"}, []string{"update spec.size"},
@@ -66,7 +66,7 @@ func TestAChangeOfAnIgnoredPathRunsNoHandler(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			scene.Play(t, scene.Scenario{
-				Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+				Operator: func(foo *dsl.Resource, j *kit.Journal) {
 					for _, path := range tt.ignore {
 						foo.Ignore = append(foo.Ignore, dsl.MustParsePath(path))
 					}
@@ -95,8 +95,8 @@ func TestAChangeOfAnIgnoredPathRunsNoHandler(t *testing.T) {
 // TestAPathThatIsNoLongerIgnoredIsNoChange holds that a handler does not see a field as added which an earlier version
 // ignored.
 func TestAPathThatIsNoLongerIgnoredIsNoChange(t *testing.T) {
-	operator := func(ignored string, options ...dsl.Option) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	operator := func(ignored string, options ...dsl.Option) func(foo *dsl.Resource, j *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			if ignored != "" {
 				foo.Ignore = []dsl.Path{dsl.MustParsePath(ignored)}
 			}
@@ -197,7 +197,7 @@ func TestAPathThatALaterVersionIgnoresIsNoUpdate(t *testing.T) {
 	for name, test := range tests {
 		for what, change := range away {
 			t.Run(name+", while "+what+" changes", func(t *testing.T) {
-				scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) { test.declare(foo, j.Note("a")) }, Play: func(s *scene.Stage) {
+				scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) { test.declare(foo, j.Note("a")) }, Play: func(s *scene.Stage) {
 					s.Launch()
 					s.Create("{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {size: 1, lastSync: a}}")
 					s.Settle()

@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // notesOldAndDiff notes what a handler gets of the old state: its cause, what was, and how many differences there are.
-func notesOldAndDiff(j *enginetest.Journal) dsl.Func {
+func notesOldAndDiff(j *kit.Journal) dsl.Func {
 	return func(_ context.Context, r *dsl.Request) error {
 		was := "nothing is known"
 		if r.Old != nil {
@@ -39,7 +39,7 @@ func removeField(s *scene.Stage, path ...string) {
 func TestAHandlerSeesThatAFieldWasAbsent(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a field that was not there": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "a", notesOldAndDiff(j), dsl.Field("spec.note"))
 			},
 			Play: func(s *scene.Stage) {
@@ -58,7 +58,7 @@ func TestAHandlerSeesThatAFieldWasAbsent(t *testing.T) {
 			},
 		},
 		"a field of status beside one of all": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "a", notesOldAndDiff(j), dsl.Field("status.phase"))
 				foo.On(scene.CreateAndUpdate(), "b", notesOldAndDiff(j))
 			},
@@ -72,7 +72,7 @@ func TestAHandlerSeesThatAFieldWasAbsent(t *testing.T) {
 			},
 		},
 		"a null below a field": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "a", notesOldAndDiff(j), dsl.Field("spec.conf"))
 			},
 			Play: func(s *scene.Stage) {
@@ -86,7 +86,7 @@ func TestAHandlerSeesThatAFieldWasAbsent(t *testing.T) {
 			},
 		},
 		"several fields, where one goes": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "a", notesOldAndDiff(j), dsl.Field("spec.size", "spec.color"))
 				foo.On(scene.CreateAndUpdate(), "b", notesOldAndDiff(j), dsl.Field("spec.color", "metadata.labels.x"))
 			},
@@ -100,7 +100,7 @@ func TestAHandlerSeesThatAFieldWasAbsent(t *testing.T) {
 			},
 		},
 		"a change that is taken back while its handler fails": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "a", func(c context.Context, r *dsl.Request) error {
 					if err := notesOldAndDiff(j)(c, r); err != nil || r.Attempt > 1 {
 						return err
@@ -120,7 +120,7 @@ func TestAHandlerSeesThatAFieldWasAbsent(t *testing.T) {
 			},
 		},
 		"a level-triggered handler, for which nothing is kept": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnReconcile("a", notesOldAndDiff(j)) },
+			Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnReconcile("a", notesOldAndDiff(j)) },
 			Play: func(s *scene.Stage) {
 				s.Begin()
 				s.Resize(2)
@@ -129,7 +129,7 @@ func TestAHandlerSeesThatAFieldWasAbsent(t *testing.T) {
 		},
 	})
 	t.Run("an object of nothing", func(t *testing.T) {
-		enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 			s := scene.NewStage(t, c)
 			s.Operator.Resource(scene.ConfigMaps, func(r *dsl.Resource) { r.On(scene.CreateAndUpdate(), "a", notesOldAndDiff(&s.Journal)) })
 			s.Launch()

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // webWithAnnotation is web with an annotation of this key.
@@ -81,12 +81,12 @@ func TestAStateOfAnotherOperatorThatAHandlerNamesIsInItsView(t *testing.T) {
 // those that operators and tools keep their books in.
 func TestBookkeepingThatNoHandlerNamesIsInNoView(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"by a level-triggered handler": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnReconcile("a", j.Note("a")) }, Play: func(s *scene.Stage) {
+		"by a level-triggered handler": {Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnReconcile("a", j.Note("a")) }, Play: func(s *scene.Stage) {
 			s.Begin()
 			s.Set("2", "metadata", "annotations", "team.handwerk.dev/pause")
 			s.Called()
 		}},
-		"by one of all annotations": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"by one of all annotations": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.On(scene.CreateAndUpdate(), "a", j.Note("a"), dsl.Field("metadata.annotations"))
 		}, Play: func(s *scene.Stage) {
 			s.Begin()
@@ -102,7 +102,7 @@ func TestBookkeepingThatNoHandlerNamesIsInNoView(t *testing.T) {
 // by itself.
 func TestADeploymentByHelmArgoCDOrFluxRunsNoHandler(t *testing.T) {
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnUpdate("a", j.Note("a"))
 			foo.OnReconcile("b", j.Note("b"))
 		},
@@ -133,7 +133,7 @@ func TestADeploymentByHelmArgoCDOrFluxRunsNoHandler(t *testing.T) {
 // TestAnAnnotationOfAFilterIsInTheView holds that a handler in Go runs again when an annotation by which it is
 // filtered was another one in between.
 func TestAnAnnotationOfAFilterIsInTheView(t *testing.T) {
-	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 		foo.OnReconcile("a", j.Note("a"), dsl.AnnotationExists("team.handwerk.dev/pause"))
 	}, Play: func(s *scene.Stage) {
 		s.Begin()

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 const pods = "pods.v1"
@@ -139,7 +139,7 @@ func TestTheViewOfAHandlerInGoIsTheEssenceOrItsFields(t *testing.T) {
 			"one that needs no old object": {dsl.Update},
 		} {
 			t.Run(name+", "+kind, func(t *testing.T) {
-				scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+				scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 					if kind == "one that needs no old object" {
 						options = append(slices.Clone(options), dsl.NoOld())
 					}
@@ -208,7 +208,7 @@ func TestAHandlerRunsForAStatusThatOthersWrite(t *testing.T) {
 		calls("while it runs", before+1)
 	}
 	t.Run("a Pod that is running, in Go", func(t *testing.T) {
-		enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 			s := scene.NewStage(t, c)
 			s.Operator.Resource(pods, func(pod *dsl.Resource) { pod.OnField("status.phase", "up", s.Note("up")) })
 			running(s)
@@ -255,7 +255,7 @@ func TestAHandlerRunsForAStatusThatOthersWrite(t *testing.T) {
 // nothing is remembered of it.
 func TestAnEventHandlerRunsForEveryEvent(t *testing.T) {
 	// kinds notes the event of the watch instead of the cause.
-	kinds := func(j *enginetest.Journal, then ...dsl.Func) dsl.Func {
+	kinds := func(j *kit.Journal, then ...dsl.Func) dsl.Func {
 		noted := j.Note("see", then...)
 		return func(c context.Context, r *dsl.Request) error {
 			j.Add(string(r.Event))
@@ -264,7 +264,7 @@ func TestAnEventHandlerRunsForEveryEvent(t *testing.T) {
 	}
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"with the event of the watch": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnEvent("see", kinds(j)) },
+			Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnEvent("see", kinds(j)) },
 			Play: func(s *scene.Stage) {
 				s.Launch()
 				s.Create(scene.Web)
@@ -280,7 +280,7 @@ func TestAnEventHandlerRunsForEveryEvent(t *testing.T) {
 			},
 		},
 		"a failed one again, as the same event": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnEvent("see", kinds(j, scene.Succeeds, scene.Fails(scene.ErrAgain), scene.Succeeds, scene.Fails(scene.ErrAgain), scene.Succeeds))
 			},
 			Play: func(s *scene.Stage) {
@@ -299,7 +299,7 @@ func TestAnEventHandlerRunsForEveryEvent(t *testing.T) {
 			},
 		},
 		"a deletion beside a delete handler, which runs once": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnEvent("see", kinds(j), dsl.Label("tier", "iron"))
 				foo.OnDelete("last", j.Note("last"))
 			},
@@ -315,7 +315,7 @@ func TestAnEventHandlerRunsForEveryEvent(t *testing.T) {
 			},
 		},
 		"not those of objects that its filters leave out": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnEvent("see", kinds(j), dsl.Label("tier", "gold"))
 			},
 			Play: func(s *scene.Stage) {
@@ -328,7 +328,7 @@ func TestAnEventHandlerRunsForEveryEvent(t *testing.T) {
 			},
 		},
 		"each once, status and deletion included": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnEvent("see", j.Note("see")) },
+			Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnEvent("see", j.Note("see")) },
 			Play: func(s *scene.Stage) {
 				s.Launch()
 				s.Create(scene.Web)
@@ -352,7 +352,7 @@ func TestAnEventHandlerRunsForEveryEvent(t *testing.T) {
 			},
 		},
 		"beside others, which do not run for that": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnEvent("see", j.Note("see"))
 				foo.OnUpdate("changed", j.Note("changed"))
 			}, Play: func(s *scene.Stage) {

@@ -18,9 +18,9 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/config"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 	"github.com/handwerk-dev/handwerk/handlers"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // life is what happens to an object under one handler. The first step makes the object. Each step lists the fields of the spec with
@@ -101,8 +101,8 @@ type away struct {
 
 // play plays the steps. A step costs one write at most, and a restart none.
 func (l life) play(t *testing.T, how away) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 		var all runs
 		registry := handlers.Standard()
 		registry.Function(dsl.Function{Name: "test.Run", Func: all.note(cmp.Or(l.field, "spec.phase"))})

@@ -13,16 +13,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // theirsWithPod is what somebody adds to a child.
 const theirsWithPod = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: default}, spec: {template: {spec: {hostNetwork: true, containers: [{name: more, image: m}]}}}}`
 
 // keepsPod keeps a Deployment with a container.
-func keepsPod(policy dsl.DriftPolicy, allow ...string) func(*dsl.Resource, *enginetest.Journal) {
-	return func(foo *dsl.Resource, j *enginetest.Journal) {
+func keepsPod(policy dsl.DriftPolicy, allow ...string) func(*dsl.Resource, *kit.Journal) {
+	return func(foo *dsl.Resource, j *kit.Journal) {
 		foo.Owns(scene.Deployments)
 		foo.OnReconcile("child", j.Note("child", func(ctx context.Context, r *dsl.Request) error {
 			containers := []any{map[string]any{"name": "web", "image": fmt.Sprintf("i:%v", r.Object.Object["spec"].(map[string]any)["size"])}}

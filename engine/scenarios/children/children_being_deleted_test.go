@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // makesDeployment makes the Deployment web with as many replicas as web's size.
@@ -51,8 +51,8 @@ func TestAnApplyWaitsForAChildThatIsBeingDeleted(t *testing.T) {
 		}
 		s.Wrote(wrote...)
 	}
-	edges := func(spec dsl.ChildSpec) func(*dsl.Resource, *enginetest.Journal) {
-		return func(foo *dsl.Resource, _ *enginetest.Journal) {
+	edges := func(spec dsl.ChildSpec) func(*dsl.Resource, *kit.Journal) {
+		return func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Owns(scene.Deployments)
 			foo.On([]dsl.Cause{dsl.Create, dsl.Update}, "child", makesDeployment(spec))
 		}
@@ -92,7 +92,7 @@ func TestAnApplyWaitsForAChildThatIsBeingDeleted(t *testing.T) {
 			again(s, patched, progress)
 			wantReplicas(s, 2)
 		}},
-		"a handler that deletes it and makes it again": {Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"a handler that deletes it and makes it again": {Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Owns(scene.Deployments)
 			deleted := false
 			foo.OnUpdate("child", func(ctx context.Context, r *dsl.Request) error {
@@ -115,7 +115,7 @@ func TestAnApplyWaitsForAChildThatIsBeingDeleted(t *testing.T) {
 			}
 			s.Wrote("delete deployments default/web", patched, progress)
 		}},
-		"what a state of a machine makes when it is entered": {Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"what a state of a machine makes when it is entered": {Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Owns(scene.Deployments)
 			foo.Machine(dsl.Machine{States: []dsl.State{
 				{Name: "Small", Transitions: []dsl.Transition{{To: "Large", When: func(s *dsl.Subject) (bool, error) {

@@ -14,13 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // copiesData declares a handler that keeps one child, with the data of the Foo's spec.
-func copiesData(kind string, spec dsl.ChildSpec) func(*dsl.Resource, *enginetest.Journal) {
-	return func(foo *dsl.Resource, _ *enginetest.Journal) {
+func copiesData(kind string, spec dsl.ChildSpec) func(*dsl.Resource, *kit.Journal) {
+	return func(foo *dsl.Resource, _ *kit.Journal) {
 		foo.Owns(strings.ToLower(kind) + "s.v1")
 		foo.OnReconcile("copy", func(ctx context.Context, r *dsl.Request) error {
 			data := map[string]any{}

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 const sites = "sites.v1.example.com"
@@ -23,10 +23,10 @@ const sites = "sites.v1.example.com"
 const listedSite = "patch sites web"
 
 // playClusterScoped is a stage with an operator whose objects have no namespace, or are namespaces.
-func playClusterScoped(t *testing.T, resource string, operator func(*dsl.Resource, *enginetest.Journal), play func(*scene.Stage)) {
+func playClusterScoped(t *testing.T, resource string, operator func(*dsl.Resource, *kit.Journal), play func(*scene.Stage)) {
 	t.Helper()
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: sites, Kind: "Site", ClusterScoped: true})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: sites, Kind: "Site", ClusterScoped: true})
 		s := scene.NewStage(t, c)
 		s.CreateElsewhere()
 		s.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: attacker}}`)
@@ -36,8 +36,8 @@ func playClusterScoped(t *testing.T, resource string, operator func(*dsl.Resourc
 }
 
 // keepsIn returns an operator that keeps an owned ConfigMap in a namespace, and lists what it has.
-func keepsIn(namespace string) func(*dsl.Resource, *enginetest.Journal) {
-	return func(r *dsl.Resource, j *enginetest.Journal) {
+func keepsIn(namespace string) func(*dsl.Resource, *kit.Journal) {
+	return func(r *dsl.Resource, j *kit.Journal) {
 		r.Owns(scene.ConfigMaps)
 		r.OnReconcile("keep", j.Note("keep", func(ctx context.Context, r *dsl.Request) error {
 			if r.Object.GetName() != "web" && r.Object.GetName() != namespace {
@@ -165,8 +165,8 @@ func TestANamespaceOwnsObjectsInItWithoutARecord(t *testing.T) {
 // costs it a write of its record before the first.
 func TestAClusterScopedOwnerHasChildrenInNamespaces(t *testing.T) {
 	const teams = "teams.v1.example.com"
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: teams, Kind: "Team", ClusterScoped: true})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: teams, Kind: "Team", ClusterScoped: true})
 		s := scene.NewStage(t, c)
 		s.Operator.Resource(teams, func(team *dsl.Resource) {
 			team.Owns("configmaps.v1", "namespaces.v1")

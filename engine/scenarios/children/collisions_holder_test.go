@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAHandlerThatDoesNotSeeTheObjectHoldsNoChild holds that who does not see the object any more holds no child, also when
@@ -75,7 +75,7 @@ func TestAnUpdateHandlerThatDoesNotSeeTheObjectHoldsNoChild(t *testing.T) {
 func TestARemovedHandlerHoldsNoChild(t *testing.T) {
 	for name, id := range map[string]string{"with a dot": "app.extra", "without": "extra"} {
 		t.Run(name, func(t *testing.T) {
-			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.ConfigMaps)
 				foo.OnReconcile("app", scene.Succeeds)
 				foo.OnReconcile(id, scene.MakesShared("one", "one"))
@@ -83,7 +83,7 @@ func TestARemovedHandlerHoldsNoChild(t *testing.T) {
 				s.Launch()
 				s.Create(scene.WebThatShares)
 				s.Advance(time.Minute)
-				s.Upgrade(func(foo *dsl.Resource, j *enginetest.Journal) {
+				s.Upgrade(func(foo *dsl.Resource, j *kit.Journal) {
 					foo.Owns(scene.ConfigMaps)
 					foo.OnReconcile("app", scene.Fails(dsl.Waiting("rain", 0)))
 					foo.OnReconcile("second", scene.MakesShared("two", "two"))
@@ -109,7 +109,7 @@ func TestAChildIsHandedOver(t *testing.T) {
 		}
 		return nil
 	}
-	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 		foo.Owns(scene.ConfigMaps)
 		foo.OnReconcile("first", scene.MakesShared("one", "one"))
 		foo.OnReconcile("second", scene.Succeeds)
@@ -117,7 +117,7 @@ func TestAChildIsHandedOver(t *testing.T) {
 		s.Launch()
 		s.Create(scene.WebThatShares)
 		s.Advance(time.Minute)
-		s.Upgrade(func(foo *dsl.Resource, j *enginetest.Journal) {
+		s.Upgrade(func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.OnReconcile("first", first)
 			foo.OnReconcile("second", scene.MakesShared("two", "two"))
@@ -132,7 +132,7 @@ func TestAChildIsHandedOver(t *testing.T) {
 // TestAForgedMakerDoesNotMoveAChild holds that who writes into a child that another handler has made it gives it to no handler
 // that does not want it.
 func TestAForgedMakerDoesNotMoveAChild(t *testing.T) {
-	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 		foo.Owns(scene.ConfigMaps)
 		foo.OnReconcile("first", j.Note("first", scene.Fails(dsl.Waiting("rain", 0))))
 		foo.OnReconcile("second", scene.MakesShared("two", "two"))

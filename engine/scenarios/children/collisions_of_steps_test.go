@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // twoHandlers returns a resource with two handlers that make a ConfigMap of the name that is given for each.
@@ -78,7 +78,7 @@ func TestOneChildHasOneHandler(t *testing.T) {
 				return err
 			}
 		}
-		scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.Resync = time.Minute
 			foo.OnReconcile("first", making("one"), dsl.Retries(1))

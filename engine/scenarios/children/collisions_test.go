@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 const apart = `{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {size: 1, one: shared, two: other}}`
@@ -23,7 +23,7 @@ func sharedBy(field, text string) string {
 // rivalry is two handlers, in YAML or in Go, and how both come to want the ConfigMap shared.
 type rivalry struct {
 	resource string
-	operator func(foo *dsl.Resource, j *enginetest.Journal)
+	operator func(foo *dsl.Resource, j *kit.Journal)
 	play     func(s *scene.Stage)
 }
 
@@ -101,27 +101,27 @@ func TestTheSecondHandlerOfAChildIsRefused(t *testing.T) {
 			resource: both(`causes: [create], apply: {a: `+sharedBy("one", "one")+`}`, `causes: [create], apply: {b: `+sharedBy("two", "two")+`}`),
 			play:     restarted,
 		},
-		"handlers that look at one field each": {operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"handlers that look at one field each": {operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.OnReconcile("first", scene.MakesShared("one", "one"), dsl.Field("spec.one"))
 			foo.OnReconcile("second", scene.MakesShared("two", "two"), dsl.Field("spec.two"))
 		}, play: later(apart)},
-		"handlers of create and of children, and a restart": {operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"handlers of create and of children, and a restart": {operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.On([]dsl.Cause{dsl.Create, dsl.Child}, "first", scene.MakesShared("one", "one"))
 			foo.On([]dsl.Cause{dsl.Create, dsl.Child}, "second", scene.MakesShared("two", "two"))
 		}, play: restarted},
-		"a first one that goes on with its second step": {operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a first one that goes on with its second step": {operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.OnReconcile("first", dsl.Steps(scene.MakesShared("one", "one"), j.Note("flaky", scene.Fails(scene.ErrAgain), nil)))
 			foo.OnReconcile("second", scene.MakesShared("two", "two"))
 		}, play: settle(scene.WebThatShares)},
-		"a first one that waits in its second step when the other comes": {operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a first one that waits in its second step when the other comes": {operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.OnReconcile("first", dsl.Steps(scene.MakesShared("one", "one"), j.Note("slow", scene.Fails(dsl.Waiting("rain", time.Hour)))), dsl.Field("spec.one"))
 			foo.OnReconcile("second", scene.MakesShared("two", "two"), dsl.Field("spec.two"))
 		}, play: later(apart)},
-		"a first one that fails at first": {operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a first one that fails at first": {operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.OnReconcile("first", j.Note("first", scene.Fails(scene.ErrAgain), scene.Fails(scene.ErrAgain), scene.MakesShared("one", "one")))
 			foo.OnReconcile("second", scene.MakesShared("two", "two"))

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // swapNames sets the names of both children in one change.
@@ -88,7 +88,7 @@ func TestAHandlerThatGivesAChildUpLeavesItToTheOther(t *testing.T) {
 		})
 	})
 	t.Run("the first one ends in a later step, and the other one comes in that pass", func(t *testing.T) {
-		scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.OnReconcile("first", dsl.Steps(scene.MakesShared("one", "one"), j.Note("slow", scene.Fails(dsl.Waiting("rain", time.Minute)), nil)))
 			foo.OnReconcile("second", j.Note("second", scene.Fails(dsl.Temporary(scene.ErrAgain, time.Minute)), scene.MakesShared("two", "two")))
@@ -109,7 +109,7 @@ func TestAHandlerThatGivesAChildUpLeavesItToTheOther(t *testing.T) {
 		}})
 	})
 	t.Run("the first one fails before it comes to the child", func(t *testing.T) {
-		scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.OnReconcile("first", func(c context.Context, r *dsl.Request) error {
 				if scene.ValueAt(r.Object, "spec.color") == "blue" {
@@ -131,7 +131,7 @@ func TestAHandlerThatGivesAChildUpLeavesItToTheOther(t *testing.T) {
 		}})
 	})
 	t.Run("the first one made it for once, and does not come back", func(t *testing.T) {
-		scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.OnCreate("first", scene.MakesShared("one", "one"))
 			foo.OnReconcile("second", scene.MakesShared("two", "two"))
@@ -211,7 +211,7 @@ func TestAChildOfADeletionHasOneHandler(t *testing.T) {
 // TestTheMakerOfAChildIsNotedWithoutAWrite is about children without names: they say who made them, and that is no reason to
 // write.
 func TestTheMakerOfAChildIsNotedWithoutAWrite(t *testing.T) {
-	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 		foo.Owns(scene.ConfigMaps)
 		foo.OnReconcile("first", j.Note("first", scene.MakesShared("one", "one")))
 	}, Play: func(s *scene.Stage) {

@@ -15,9 +15,9 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/config"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 	"github.com/handwerk-dev/handwerk/handlers"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAHandlerRunsForNoMoreThanItsCauses holds that an action brings no cause child: changes of its children run a handler that
@@ -86,8 +86,8 @@ func TestAHandlerRunsForNoMoreThanItsCauses(t *testing.T) {
 // playMail plays with an operator that may call test.Mail, which counts.
 func playMail(t *testing.T, resources string, mails *atomic.Int32, play func(s *scene.Stage)) {
 	t.Helper()
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 		registry := handlers.Standard()
 		registry.Function(dsl.Function{Name: "test.Mail", Needs: []dsl.Need{}, Func: func(context.Context, *dsl.Request) error {
 			mails.Add(1)

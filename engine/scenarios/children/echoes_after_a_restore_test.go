@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAnEarlierVersionOfAChildIsNoEcho restores the cluster between an own write to a child and its event, so that the write is lost, and its
 // version is given to somebody else's. The caches are no newer than the restored state, so nothing shows that the versions have gone back.
 func TestAnEarlierVersionOfAChildIsNoEcho(t *testing.T) {
-	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 		foo.Owns(scene.Deployments)
 		foo.OnReconcile("child", j.Note("child", func(ctx context.Context, r *dsl.Request) error {
 			if err := scene.TakesTime(time.Second)(ctx, r); err != nil {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAJobThatExpiresIsMadeOnceOrNotAtAll holds that Go code that makes missing children again may not have such a Job.
@@ -53,7 +53,7 @@ func TestAJobThatExpiresIsMadeOnceOrNotAtAll(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			scene.Play(t, scene.Scenario{
-				Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+				Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 					foo.Owns("jobs.v1.batch")
 					test.declare(foo)
 				},

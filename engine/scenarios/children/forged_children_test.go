@@ -16,8 +16,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 const attacker = "attacker"
@@ -61,8 +61,8 @@ func listedInRecord(s *scene.Stage) string {
 
 // keepsInNamespaces returns an operator that keeps a ConfigMap in each of the first namespaces, so many as the
 // size of the object says.
-func keepsInNamespaces(spec dsl.ChildSpec, namespaces ...string) func(*dsl.Resource, *enginetest.Journal) {
-	return func(foo *dsl.Resource, j *enginetest.Journal) {
+func keepsInNamespaces(spec dsl.ChildSpec, namespaces ...string) func(*dsl.Resource, *kit.Journal) {
+	return func(foo *dsl.Resource, j *kit.Journal) {
 		foo.Owns(scene.ConfigMaps)
 		foo.OnReconcile("keep", j.Note("keep", func(ctx context.Context, r *dsl.Request) error {
 			size, _ := dsl.MustParsePath("spec.size").In(r.Object.Object)
@@ -196,7 +196,7 @@ func TestAForgedChildBelongsToNoOwner(t *testing.T) {
 			s.Advance(time.Minute)
 			wantValue(s, attacker, "forged")
 		}},
-		"a child that is made to pass for another one is what it was entered as": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a child that is made to pass for another one is what it was entered as": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.OnCreate("keep", func(ctx context.Context, r *dsl.Request) error {
 				other := labelled

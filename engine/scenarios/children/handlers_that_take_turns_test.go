@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestHandlersThatTakeTurnsDoNotCollide holds that handlers which make one child at different times, or after one another,
@@ -26,7 +26,7 @@ func TestHandlersThatTakeTurnsDoNotCollide(t *testing.T) {
 		rivalry
 		want any
 	}{
-		"one of create and one of update": {rivalry{operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"one of create and one of update": {rivalry{operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.OnCreate("first", scene.MakesShared("one", "one"))
 			foo.OnUpdate("second", scene.MakesShared("two", "two"))
@@ -34,7 +34,7 @@ func TestHandlersThatTakeTurnsDoNotCollide(t *testing.T) {
 			begins(s)
 			s.Resize(2)
 		}}, "two"},
-		"one of create and resume, and one of update, and a restart": {rivalry{operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"one of create and resume, and one of update, and a restart": {rivalry{operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.On([]dsl.Cause{dsl.Create, dsl.Resume}, "first", scene.MakesShared("one", "one"))
 			foo.OnUpdate("second", scene.MakesShared("two", "two"))
@@ -43,7 +43,7 @@ func TestHandlersThatTakeTurnsDoNotCollide(t *testing.T) {
 			s.Process.Restart()
 			s.Resize(2)
 		}}, "two"},
-		"one for each of two fields": {rivalry{operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"one for each of two fields": {rivalry{operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.On(updates, "first", scene.MakesShared("one", "one"), dsl.Field("spec.size"))
 			foo.On(updates, "second", scene.MakesShared("two", "two"), dsl.Field("spec.color"))
@@ -53,7 +53,7 @@ func TestHandlersThatTakeTurnsDoNotCollide(t *testing.T) {
 			s.Advance(time.Minute)
 			s.Set("blue", "spec", "color")
 		}}, "two"},
-		"one of life and one of the deletion": {rivalry{operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one of life and one of the deletion": {rivalry{operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.OnReconcile("first", scene.MakesShared("one", "one"))
 			foo.OnDelete("second", scene.MakesShared("two", "two"))
@@ -62,7 +62,7 @@ func TestHandlersThatTakeTurnsDoNotCollide(t *testing.T) {
 			begins(s)
 			s.Remove()
 		}}, "two"},
-		"one of life that sees the object off, and one of the deletion": {rivalry{operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one of life that sees the object off, and one of the deletion": {rivalry{operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.On([]dsl.Cause{dsl.Reconcile, dsl.Delete}, "first", func(c context.Context, r *dsl.Request) error {
 				if r.Cause == dsl.Delete {
@@ -82,7 +82,7 @@ func TestHandlersThatTakeTurnsDoNotCollide(t *testing.T) {
 			begins(s)
 			s.Resize(2)
 		}}, "two"},
-		"one that only makes what is missing": {rivalry{operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"one that only makes what is missing": {rivalry{operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.OnReconcile("first", func(c context.Context, r *dsl.Request) error {
 				if o, err := r.Children.Get(scene.ConfigMaps, "shared"); err != nil || o != nil {
@@ -95,7 +95,7 @@ func TestHandlersThatTakeTurnsDoNotCollide(t *testing.T) {
 			begins(s)
 			s.Resize(2)
 		}}, "two"},
-		"one that has given it up, in Go": {rivalry{operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"one that has given it up, in Go": {rivalry{operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.OnReconcile("first", scene.MakesShared("one", "one"), dsl.Field("spec.one"))
 			foo.OnReconcile("second", scene.MakesShared("two", "two"), dsl.Field("spec.two"))

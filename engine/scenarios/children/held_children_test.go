@@ -13,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // seesData returns a handler that notes the data of the ConfigMaps that it sees.
-func seesData(j *enginetest.Journal) dsl.Func {
+func seesData(j *kit.Journal) dsl.Func {
 	return func(_ context.Context, r *dsl.Request) error {
 		all, err := r.Children.List(scene.ConfigMaps)
 		var lines []string
@@ -58,7 +58,7 @@ func TestAPartlyHeldChildIsStillWhatItIsWantedToBe(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			scene.Play(t, scene.Scenario{
-				Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+				Operator: func(foo *dsl.Resource, j *kit.Journal) {
 					foo.Owns(scene.ConfigMaps)
 					foo.HoldOwned(scene.ConfigMaps, test.Holding)
 					foo.OnResume("see", seesData(j))
@@ -121,7 +121,7 @@ func TestFieldsOfAChildAreHeldWhateverItsPlural(t *testing.T) {
 	for _, held := range []string{"keep: [spec.other]", "cache: metadata"} {
 		t.Run(held, func(t *testing.T) {
 			scene.PlayVersionsWithConditions(t, func(v *scene.Versions) {
-				v.Serve(enginetest.Resource{Name: "gateways.v1.example.org", Kind: "Gateway"})
+				v.Serve(kit.Resource{Name: "gateways.v1.example.org", Kind: "Gateway"})
 				v.NextResources(`{resource: foos.v1.example.com, ready: false, owns: [{resource: gateways.v1.example.org, ` + held + `}], handlers: [
 					{id: app, apply: {a: {apiVersion: example.org/v1, kind: Gateway, metadata: {name: a}, spec: {set: here}}}},
 					{id: report, set: {status: {read: "${children.a.?spec.?read.orValue('nothing')}"}}}]}`)

@@ -13,8 +13,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // gateways is a resource whose plural cannot be guessed from its kind.
@@ -33,7 +33,7 @@ func keepsGateway(ctx context.Context, r *dsl.Request) error {
 func TestADeletionWaitsForAChildWhoseKindIsNotServed(t *testing.T) {
 	begins := func(s *scene.Stage) {
 		s.T.Helper()
-		s.Serve(enginetest.Resource{Name: gateways, Kind: "Gateway"})
+		s.Serve(kit.Resource{Name: gateways, Kind: "Gateway"})
 		s.Begin()
 	}
 	// next is a version of the operator that does not declare the kind.
@@ -72,7 +72,7 @@ func TestADeletionWaitsForAChildWhoseKindIsNotServed(t *testing.T) {
 			s.T.Error("the child is left behind")
 		}
 	}
-	operator := func(foo *dsl.Resource, _ *enginetest.Journal) {
+	operator := func(foo *dsl.Resource, _ *kit.Journal) {
 		foo.Owns(gateways)
 		foo.OnReconcile("child", keepsGateway)
 	}
@@ -107,7 +107,7 @@ func TestADeletionWaitsForAChildWhoseKindIsNotServed(t *testing.T) {
 		}},
 		"its CRD is there, and the register has the kind": {Operator: operator, Play: func(s *scene.Stage) {
 			registers := func(with *engine.Settings) { with.Namespace = "default" }
-			s.Serve(enginetest.Resource{Name: gateways, Kind: "Gateway"})
+			s.Serve(kit.Resource{Name: gateways, Kind: "Gateway"})
 			s.Process = s.Start(s.Operator, registers)
 			s.Create(scene.Web)
 			s.Settle()

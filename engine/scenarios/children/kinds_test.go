@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestChildrenMayBeDeclaredByKind holds that children may be declared by kind, whatever its plural is.
@@ -28,7 +28,7 @@ func TestChildrenMayBeDeclaredByKind(t *testing.T) {
 		"by kind, then name": func(foo *dsl.Resource) { foo.OwnsKind(fox); foo.Owns("foxen.v1.example.org") },
 		"by name, then kind": func(foo *dsl.Resource) { foo.Owns("foxen.example.org"); foo.OwnsKind(fox) },
 	} {
-		operator := func(foo *dsl.Resource, j *enginetest.Journal) {
+		operator := func(foo *dsl.Resource, j *kit.Journal) {
 			owns(foo)
 			foo.OnReconcile("keep", j.Note("keep", func(ctx context.Context, r *dsl.Request) error {
 				_, err := r.Children.Apply(ctx, map[string]any{"apiVersion": "example.org/v1", "kind": "Fox", "metadata": map[string]any{"name": "web"}},
@@ -45,7 +45,7 @@ func TestChildrenMayBeDeclaredByKind(t *testing.T) {
 			}))
 		}
 		scene.PlayAll(t, map[string]scene.Scenario{name: {Operator: operator, Play: func(s *scene.Stage) {
-			s.Serve(enginetest.Resource{Name: "foxen.v1.example.org", Kind: "Fox"})
+			s.Serve(kit.Resource{Name: "foxen.v1.example.org", Kind: "Fox"})
 			s.Launch()
 			s.Create(scene.Web)
 			s.Called("keep create")
@@ -59,7 +59,7 @@ func TestChildrenMayBeDeclaredByKind(t *testing.T) {
 // TestAnErrorOfApplyNamesTheChild holds that they are the server's still, and say what could not be applied.
 func TestAnErrorOfApplyNamesTheChild(t *testing.T) {
 	var failure error
-	operator := func(foo *dsl.Resource, j *enginetest.Journal) {
+	operator := func(foo *dsl.Resource, j *kit.Journal) {
 		foo.Owns(scene.ConfigMaps)
 		foo.OnReconcile("keep", func(ctx context.Context, r *dsl.Request) error {
 			_, failure = r.Children.Apply(ctx, scene.ConfigMapWithValue("default", fmt.Sprint(r.Object.GetGeneration())))
@@ -96,7 +96,7 @@ func TestAnErrorOfApplyNamesTheChild(t *testing.T) {
 		}
 	}
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"a version that is not watched": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a version that is not watched": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Owns(scene.Deployments)
 			foo.OnReconcile("keep", func(ctx context.Context, r *dsl.Request) error {
 				d := scene.DeploymentNamed("web", int64(1))

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestALabelledChildGoesWithItsOwnerInHardCases holds that a labelled child goes with its owner, and no other object
@@ -34,9 +34,9 @@ func TestALabelledChildGoesWithItsOwnerInHardCases(t *testing.T) {
 		s.Begin()
 		wantValue(s, "elsewhere", "x")
 	}
-	other := func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnReconcile("other", scene.Succeeds) }
+	other := func(foo *dsl.Resource, j *kit.Journal) { foo.OnReconcile("other", scene.Succeeds) }
 	// next ends the process and starts another operator.
-	next := func(s *scene.Stage, op *dsl.Operator, declare func(foo *dsl.Resource, j *enginetest.Journal)) {
+	next := func(s *scene.Stage, op *dsl.Operator, declare func(foo *dsl.Resource, j *kit.Journal)) {
 		s.Process.Kill()
 		s.Operator = op
 		op.Resource(scene.Foos, func(foo *dsl.Resource) { declare(foo, &s.Journal) })
@@ -47,9 +47,9 @@ func TestALabelledChildGoesWithItsOwnerInHardCases(t *testing.T) {
 		op.Was = []string{"op"}
 		return op
 	}
-	edge := func(spec dsl.ChildSpec) func(foo *dsl.Resource, j *enginetest.Journal) {
+	edge := func(spec dsl.ChildSpec) func(foo *dsl.Resource, j *kit.Journal) {
 		spec.Handler, spec.Name, spec.Ownership = "keep", "settings", dsl.Labelled
-		return func(foo *dsl.Resource, _ *enginetest.Journal) {
+		return func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.On(scene.CreateAndUpdate(), "keep", func(ctx context.Context, r *dsl.Request) error {
 				_, err := r.Children.Apply(ctx, scene.ConfigMapWithValue("elsewhere", "x"), spec)
@@ -114,7 +114,7 @@ func TestALabelledChildGoesWithItsOwnerInHardCases(t *testing.T) {
 			s.Advance(3 * time.Minute)
 			wantOwnerAndChildGone(s)
 		}},
-		"a sub-handler's, and it is being deleted when it is applied": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a sub-handler's, and it is being deleted when it is applied": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.On(scene.CreateAndUpdate(), "whole", func(_ context.Context, r *dsl.Request) error {
 				r.Handle("part", func(ctx context.Context, r *dsl.Request) error {

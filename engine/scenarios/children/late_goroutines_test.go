@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // slowly is an object that takes its time to be read. Meanwhile it is under way.
@@ -61,7 +61,7 @@ func TestAGoroutineThatAHandlerLeavesBehindMeetsNoLaterPass(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.ConfigMaps)
 				underWay, runs := false, 0
 				leaves := func(value string) dsl.Func {

@@ -15,12 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // removesChildren is a handler that removes every child, and then notes which there are.
-func removesChildren(j *enginetest.Journal) dsl.Func {
+func removesChildren(j *kit.Journal) dsl.Func {
 	return func(ctx context.Context, r *dsl.Request) error {
 		all, err := r.Children.All()
 		for _, c := range all {
@@ -51,7 +51,7 @@ func TestAHandlerListsAllChildrenOfItsObject(t *testing.T) {
 		{Handler: "g", Name: "z", Ownership: dsl.Unowned},
 	}
 	const found = "h/a/=elsewhere/a:labelled,retain h/b/1=elsewhere/b1:labelled,orphan h/b/2=elsewhere/b2:labelled,delete"
-	first := func(foo *dsl.Resource, j *enginetest.Journal) {
+	first := func(foo *dsl.Resource, j *kit.Journal) {
 		foo.Owns(scene.ConfigMaps, "foxen.v1.example.org")
 		foo.OnCreate("make", appliesConfigMaps("elsewhere", specs...))
 		foo.OnCreate("list", scene.NotesChildren(j))
@@ -97,11 +97,11 @@ func TestAHandlerListsAllChildrenOfItsObject(t *testing.T) {
 			}
 		}},
 		"a kind that is served in another version only is not taken for one without objects": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns("bars.v1alpha1.example.org")
 				foo.OnCreate("list", scene.NotesChildren(j))
 			}, Play: func(s *scene.Stage) {
-				s.Serve(enginetest.Resource{Name: "bars.v1.example.org", Kind: "Bar"})
+				s.Serve(kit.Resource{Name: "bars.v1.example.org", Kind: "Bar"})
 				s.Launch()
 				s.Create(scene.Web)
 				s.Called("error: listing children: reading bars.v1alpha1.example.org: it is not served: the API server serves it in version v1 and not in that one")
@@ -112,8 +112,8 @@ func TestAHandlerListsAllChildrenOfItsObject(t *testing.T) {
 
 // TestChildrenThatAreNotWantedAreRemoved holds what becomes of children that are wanted no more.
 func TestChildrenThatAreNotWantedAreRemoved(t *testing.T) {
-	operator := func(specs ...dsl.ChildSpec) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	operator := func(specs ...dsl.ChildSpec) func(foo *dsl.Resource, j *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.OnCreate("make", appliesConfigMaps("default", specs...))
 			foo.OnUpdate("remove", removesChildren(j))
@@ -163,7 +163,7 @@ func TestChildrenThatAreNotWantedAreRemoved(t *testing.T) {
 		"labelled": {Operator: operator(each(dsl.Labelled)...), Play: play(dsl.Labelled)},
 		"a page that is not found does not say that one is gone": {Operator: operator(each(dsl.Owned)[0]), Play: func(s *scene.Stage) {
 			s.Begin()
-			s.FailNext("delete", scene.ConfigMaps, enginetest.ErrPage)
+			s.FailNext("delete", scene.ConfigMaps, kit.ErrPage)
 			s.Resize(2)
 			s.Advance(time.Minute)
 			if s.Get(scene.ConfigMaps, "default", "d") != nil {
@@ -172,7 +172,7 @@ func TestChildrenThatAreNotWantedAreRemoved(t *testing.T) {
 		}},
 		"a page that is not found does not say that one was let go": {Operator: operator(each(dsl.Owned)[1]), Play: func(s *scene.Stage) {
 			s.Begin()
-			s.FailNext("patch", scene.ConfigMaps, enginetest.ErrPage)
+			s.FailNext("patch", scene.ConfigMaps, kit.ErrPage)
 			s.Resize(2)
 			s.Advance(time.Minute)
 			if o := s.Get(scene.ConfigMaps, "default", "o"); len(o.GetOwnerReferences()) > 0 {
@@ -235,8 +235,8 @@ func TestChildrenThatAreNotWantedAreRemoved(t *testing.T) {
 // TestAskingWhetherAChildIsStaleWritesNothing holds that asking whether a child would be changed writes nothing.
 func TestAskingWhetherAChildIsStaleWritesNothing(t *testing.T) {
 	spec := dsl.ChildSpec{Handler: "h", Name: "n", Ownership: dsl.Labelled}
-	asks := func(spec *dsl.ChildSpec) func(*dsl.Resource, *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	asks := func(spec *dsl.ChildSpec) func(*dsl.Resource, *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.OnReconcile("ask", func(ctx context.Context, r *dsl.Request) error {
 				size, _ := dsl.MustParsePath("spec.size").In(r.Object.Object)
@@ -283,8 +283,8 @@ func TestAskingWhetherAChildIsStaleWritesNothing(t *testing.T) {
 
 // TestChildrenMayBeAppliedFromManyGoroutines holds that a handler may apply children from many goroutines.
 func TestChildrenMayBeAppliedFromManyGoroutines(t *testing.T) {
-	operator := func(ownership dsl.Ownership) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) { applyAtOnce(foo, j, ownership) }
+	operator := func(ownership dsl.Ownership) func(foo *dsl.Resource, j *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) { applyAtOnce(foo, j, ownership) }
 	}
 	play := func(s *scene.Stage) {
 		s.Launch()
@@ -297,7 +297,7 @@ func TestChildrenMayBeAppliedFromManyGoroutines(t *testing.T) {
 }
 
 // applyAtOnce declares a handler that applies ten children at once, and one that counts them.
-func applyAtOnce(foo *dsl.Resource, j *enginetest.Journal, ownership dsl.Ownership) {
+func applyAtOnce(foo *dsl.Resource, j *kit.Journal, ownership dsl.Ownership) {
 	foo.Owns(scene.ConfigMaps)
 	foo.OnReconcile("make", j.Note("make", func(ctx context.Context, r *dsl.Request) error {
 		var all sync.WaitGroup

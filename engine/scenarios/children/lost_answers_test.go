@@ -14,8 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestADeletionLooksForChildrenWhoseCreationGotNoAnswer holds that an owner goes when each such child was found, or is known to
@@ -86,7 +86,7 @@ func TestADeletionLooksForChildrenWhoseCreationGotNoAnswer(t *testing.T) {
 		"it was not made": {Operator: keepsOnChange, Play: func(s *scene.Stage) {
 			s.CreateElsewhere()
 			s.Launch()
-			s.FailNext("patch", scene.ConfigMaps, enginetest.ErrRefused)
+			s.FailNext("patch", scene.ConfigMaps, kit.ErrRefused)
 			s.HoldWatches(scene.ConfigMaps)
 			s.Create(scene.Web)
 			s.Remove()
@@ -125,7 +125,7 @@ func TestANextLeaderKnowsOfChildrenThatItsCacheLacks(t *testing.T) {
 		first.Kill()
 		s.Advance(time.Minute)
 	}
-	operator := func(foo *dsl.Resource, j *enginetest.Journal) {
+	operator := func(foo *dsl.Resource, j *kit.Journal) {
 		keepsOnChange(foo, j)
 		notesColor(foo)
 	}
@@ -160,7 +160,7 @@ func TestARecordWhoseWriteGotNoAnswerIsRead(t *testing.T) {
 	var tick atomic.Bool // a timer reads it at any time
 	wanted, lose := true, func() {}
 	spec := dsl.ChildSpec{Handler: "keep", Name: "settings", Ownership: dsl.Labelled}
-	operator := func(foo *dsl.Resource, _ *enginetest.Journal) {
+	operator := func(foo *dsl.Resource, _ *kit.Journal) {
 		foo.Owns(scene.ConfigMaps)
 		foo.On([]dsl.Cause{dsl.Create, dsl.Update}, "keep", func(ctx context.Context, r *dsl.Request) error {
 			size, _ := dsl.MustParsePath("spec.size").In(r.Object.Object)

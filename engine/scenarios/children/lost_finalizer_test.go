@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestChildrenGoWithAnOwnerThatLostItsFinalizer holds that labelled children go with an owner that is being deleted without the
 // operator's finalizer, however it was lost.
 func TestChildrenGoWithAnOwnerThatLostItsFinalizer(t *testing.T) {
-	keeps := func(foo *dsl.Resource, _ *enginetest.Journal) {
+	keeps := func(foo *dsl.Resource, _ *kit.Journal) {
 		foo.Owns(scene.ConfigMaps)
 		foo.On([]dsl.Cause{dsl.Create, dsl.Update}, "child", scene.KeepsConfigMap(dsl.ChildSpec{Ownership: dsl.Labelled}))
 	}
@@ -85,7 +85,7 @@ func TestChildrenGoWithAnOwnerThatLostItsFinalizer(t *testing.T) {
 			s.Advance(time.Minute)
 			childless(s)
 		}},
-		"a delete handler had failed for good": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a delete handler had failed for good": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			keeps(foo, j)
 			foo.OnDelete("farewell", scene.Fails(dsl.Permanent(scene.ErrAgain)))
 		}, Play: func(s *scene.Stage) {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAHandlerSeesChildrenThatAnotherOneMadeLate holds that what one handler does to children is news to another one
@@ -128,7 +128,7 @@ resources:
 // TestAWriteToAChildRunsOtherHandlersThatReadIt is the same for handlers in Go: an operator's own write to a child is
 // news for every handler that looks at children but the one that made it.
 func TestAWriteToAChildRunsOtherHandlersThatReadIt(t *testing.T) {
-	replicas := func(j *enginetest.Journal) dsl.Func {
+	replicas := func(j *kit.Journal) dsl.Func {
 		return j.Note("report", func(_ context.Context, r *dsl.Request) error {
 			child, err := r.Children.Get(scene.Deployments, "web")
 			if err != nil || child == nil {
@@ -148,7 +148,7 @@ func TestAWriteToAChildRunsOtherHandlersThatReadIt(t *testing.T) {
 	}
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a later one, when the child could be made only at the second try": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.OnReconcile("child", scene.KeepsDeployment)
 				foo.OnReconcile("report", replicas(j))
@@ -160,7 +160,7 @@ func TestAWriteToAChildRunsOtherHandlersThatReadIt(t *testing.T) {
 			},
 		},
 		"an earlier one": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.OnReconcile("report", replicas(j))
 				foo.OnReconcile("child", j.Note("child", scene.KeepsDeployment))
@@ -177,7 +177,7 @@ func TestAWriteToAChildRunsOtherHandlersThatReadIt(t *testing.T) {
 			},
 		},
 		"an earlier one that runs for children alone, and not the one that made it": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.OnChild("report", replicas(j))
 				foo.On([]dsl.Cause{dsl.Create, dsl.Update, dsl.Resume, dsl.Child}, "child", j.Note("child", scene.KeepsDeployment))

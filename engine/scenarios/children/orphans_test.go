@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // leavesMap declares a handler that makes a ConfigMap which stays when its owner is deleted, when the object is new or its size changes.
-func leavesMap(foo *dsl.Resource, _ *enginetest.Journal) {
+func leavesMap(foo *dsl.Resource, _ *kit.Journal) {
 	foo.Owns(scene.ConfigMaps)
 	foo.On([]dsl.Cause{dsl.Create, dsl.Update}, "keep", func(ctx context.Context, r *dsl.Request) error {
 		if r.Object.GetName() != "web" {
@@ -108,7 +108,7 @@ func TestAnOrphanThatNoCacheShowsStays(t *testing.T) {
 			wantOwnerHeld(s)
 			showConfigMaps(s)
 		}},
-		"its creation got no answer in the deletion, and its handler says nothing of it": {Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"its creation got no answer in the deletion, and its handler says nothing of it": {Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.On([]dsl.Cause{dsl.Create, dsl.Delete}, "keep", func(ctx context.Context, r *dsl.Request) error {
 				if r.Cause == dsl.Delete {
@@ -151,7 +151,7 @@ func TestAnOrphanThatNoCacheShowsStays(t *testing.T) {
 			s.Advance(time.Second)
 			s.Process = s.Start(s.Operator)
 			s.Advance(time.Second)
-			end := s.FailWhile("watch", scene.ConfigMaps, enginetest.ErrRefused)
+			end := s.FailWhile("watch", scene.ConfigMaps, kit.ErrRefused)
 			s.CutWatches(scene.ConfigMaps)
 			s.Create(scene.Web)
 			wantValue(s, "default", "x")
@@ -185,7 +185,7 @@ func TestAnOrphanOfARestoredBackupStays(t *testing.T) {
 		s.Remove()
 		s.Advance(20 * time.Second)
 	}
-	leaves := func(foo *dsl.Resource, j *enginetest.Journal) {
+	leaves := func(foo *dsl.Resource, j *kit.Journal) {
 		leavesMap(foo, j)
 		foo.OnDelete("leave", scene.Succeeds)
 	}
@@ -239,8 +239,8 @@ func TestAnOrphanIsRecordedBeforeItCouldBeLost(t *testing.T) {
 			Object:    map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}},
 		}
 	}
-	many := func(enter bool) func(*dsl.Resource, *enginetest.Journal) {
-		return func(foo *dsl.Resource, _ *enginetest.Journal) {
+	many := func(enter bool) func(*dsl.Resource, *kit.Journal) {
+		return func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.OnReconcile("keep", func(ctx context.Context, r *dsl.Request) error {
 				size, _ := dsl.MustParsePath("spec.size").In(r.Object.Object)

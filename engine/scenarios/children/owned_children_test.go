@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 func errNotFound() error {
@@ -77,7 +77,7 @@ func TestAChildIsKeptAsItsHandlerMakesIt(t *testing.T) {
 			}
 		}},
 		"what only reads sees what the handler has applied so far": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.OnReconcile("child", j.Note("child", func(ctx context.Context, r *dsl.Request) error {
 					before, err := r.Subject.Children.List(scene.Deployments)
@@ -95,7 +95,7 @@ func TestAChildIsKeptAsItsHandlerMakesIt(t *testing.T) {
 			},
 		},
 		"what is desired no more is taken away": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.OnReconcile("child", func(ctx context.Context, r *dsl.Request) error {
 					d := scene.DeploymentNamed("web", int64(1))
@@ -162,7 +162,7 @@ func TestADeletedChildIsMadeAgain(t *testing.T) {
 func TestAChildThatCannotBeOwnedIsRefusedForGood(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a child in another namespace is refused for good": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.OnReconcile("child", j.Note("child", func(ctx context.Context, r *dsl.Request) error {
 					d := scene.DeploymentNamed("web", int64(1))
@@ -178,7 +178,7 @@ func TestAChildThatCannotBeOwnedIsRefusedForGood(t *testing.T) {
 			},
 		},
 		"one of a kind that is not owned is refused for good": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("child", j.Note("child", scene.KeepsDeployment))
 			},
 			Play: func(s *scene.Stage) {
@@ -204,7 +204,7 @@ func TestHandlersSeeTheirChildren(t *testing.T) {
 	}
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a child is seen as it was just applied": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.OnCreate("child", scene.KeepsDeployment)
 				foo.OnCreate("look", func(_ context.Context, r *dsl.Request) error {
@@ -220,7 +220,7 @@ func TestHandlersSeeTheirChildren(t *testing.T) {
 			},
 		},
 		"a child is deleted once, and one that is not owned never": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.OnCreate("child", scene.KeepsDeployment)
 				foo.OnUpdate("change", j.Note("change", func(ctx context.Context, r *dsl.Request) error {

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestChangesOfOwnersAreNews holds which owners run when ties of children change.
@@ -46,7 +46,7 @@ func TestChangesOfOwnersAreNews(t *testing.T) {
 // TestANewOwnerWaitsForTheChildrenOfAnEarlierOne holds that an object that is made again under its name waits for what
 // the garbage collector has yet to take, and goes on when that is gone.
 func TestANewOwnerWaitsForTheChildrenOfAnEarlierOne(t *testing.T) {
-	tries := func(foo *dsl.Resource, j *enginetest.Journal) {
+	tries := func(foo *dsl.Resource, j *kit.Journal) {
 		foo.Owns(scene.Deployments)
 		foo.OnReconcile("child", j.Note("child", func(ctx context.Context, r *dsl.Request) error {
 			err := scene.KeepsDeployment(ctx, r)
@@ -108,7 +108,7 @@ func TestANewOwnerWaitsForTheChildrenOfAnEarlierOne(t *testing.T) {
 func TestAnObjectOfOthersIsNotAdoptedSilently(t *testing.T) {
 	const theirs = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 7}}`
 	var failure error
-	tries := func(foo *dsl.Resource, j *enginetest.Journal) {
+	tries := func(foo *dsl.Resource, j *kit.Journal) {
 		foo.Owns(scene.Deployments)
 		foo.OnReconcile("child", j.Note("child", func(ctx context.Context, r *dsl.Request) error {
 			failure = scene.KeepsDeployment(ctx, r)

@@ -11,15 +11,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAHandlerMayChangeTheChildrenThatItGets holds that each child is a private copy, however a handler gets it: what it makes of it is
 // seen by no later reader of the pass, and is not written.
 func TestAHandlerMayChangeTheChildrenThatItGets(t *testing.T) {
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.OnReconcile("spoils", func(ctx context.Context, r *dsl.Request) error {
 				desired := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "web"}, "data": map[string]any{"a": "1"}}

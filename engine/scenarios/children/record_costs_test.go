@@ -16,8 +16,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestTheRecordCostsFewWrites holds what the record costs, and that it is never in the way.
@@ -71,7 +71,7 @@ func TestTheRecordCostsFewWrites(t *testing.T) {
 				s.T.Error("children are left behind")
 			}
 		}},
-		"a crash while they are entered one by one leaves none behind": {Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"a crash while they are entered one by one leaves none behind": {Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.OnReconcile("make", appliesConfigMaps("elsewhere", labelled, dsl.ChildSpec{Handler: "keep", Name: "more", Ownership: dsl.Labelled}))
 		}, Play: func(s *scene.Stage) {

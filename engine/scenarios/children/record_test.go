@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // unlabel takes the owner's label off a child, and leaves the rest.
@@ -44,7 +44,7 @@ func removesAll(ctx context.Context, r *dsl.Request) error {
 
 // keepsOnChange returns an operator that applies a labelled ConfigMap when the object is new or changes, not when the child does,
 // and sets the status. Its journal has why the child could not be applied.
-func keepsOnChange(foo *dsl.Resource, j *enginetest.Journal) {
+func keepsOnChange(foo *dsl.Resource, j *kit.Journal) {
 	spec := dsl.ChildSpec{Handler: "keep", Name: "settings", Ownership: dsl.Labelled}
 	foo.Owns(scene.ConfigMaps)
 	foo.On([]dsl.Cause{dsl.Create, dsl.Update}, "keep", func(ctx context.Context, r *dsl.Request) error {
@@ -121,7 +121,7 @@ func TestARecordOutlivesAFailedPass(t *testing.T) {
 			removeWithChild(s)
 		}},
 		"a label that somebody takes off, and puts on after the owner was written": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				keepsOnChange(foo, j)
 				notesColor(foo)
 			}, Play: func(s *scene.Stage) {
@@ -151,7 +151,7 @@ func notesColor(foo *dsl.Resource) {
 // TestAnOldCacheDropsNoChildFromTheRecord holds that a child which its cache does not show yet stays in its owner's record,
 // however long no event reports it.
 func TestAnOldCacheDropsNoChildFromTheRecord(t *testing.T) {
-	operator := func(foo *dsl.Resource, j *enginetest.Journal) {
+	operator := func(foo *dsl.Resource, j *kit.Journal) {
 		keepsOnChange(foo, j)
 		notesColor(foo)
 	}

@@ -14,13 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // keepsSize keeps a Deployment with as many replicas as web's size.
-func keepsSize(spec dsl.ChildSpec) func(*dsl.Resource, *enginetest.Journal) {
-	return func(foo *dsl.Resource, j *enginetest.Journal) {
+func keepsSize(spec dsl.ChildSpec) func(*dsl.Resource, *kit.Journal) {
+	return func(foo *dsl.Resource, j *kit.Journal) {
 		foo.Owns(scene.Deployments)
 		foo.OnReconcile("child", j.Note("child", func(ctx context.Context, r *dsl.Request) error {
 			size, _, _ := unstructured.NestedInt64(r.Object.Object, "spec", "size")

@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 const oneChild = "patch deployments default/web"
@@ -42,7 +42,7 @@ func countReads(s *scene.Stage) (read func(want int)) {
 func TestAChildCostsFewRequests(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"one makes it, one changes it, one makes it again, and none is for what is as it should be": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.OnReconcile("child", j.Note("child", func(ctx context.Context, r *dsl.Request) error {
 					d := scene.DeploymentNamed("web", int64(1))
@@ -101,7 +101,7 @@ func TestAChildCostsFewRequests(t *testing.T) {
 			wantReplicas(s, 1)
 		}},
 		"one that no cache shows is read first, for it would else be written to again and again": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("child", j.Note("child", func(ctx context.Context, r *dsl.Request) error {
 					_, err := r.Children.Apply(ctx, scene.DeploymentNamed("web", int64(1)), dsl.ChildSpec{Ownership: dsl.Unowned})
 					return err
@@ -124,14 +124,14 @@ func TestAChildCostsFewRequests(t *testing.T) {
 // show yet, is not touched at all, though nothing in it conflicts.
 func TestAnObjectThatSomebodyCreatesFirstIsNotTouched(t *testing.T) {
 	var failure error
-	keeps := func(foo *dsl.Resource, j *enginetest.Journal) {
+	keeps := func(foo *dsl.Resource, j *kit.Journal) {
 		foo.Owns(scene.Deployments)
 		foo.OnReconcile("child", j.Note("child", func(ctx context.Context, r *dsl.Request) error {
 			failure = scene.KeepsDeployment(ctx, r)
 			return failure
 		}))
 	}
-	unseen := func(foo *dsl.Resource, j *enginetest.Journal) {
+	unseen := func(foo *dsl.Resource, j *kit.Journal) {
 		foo.OnReconcile("child", j.Note("child", func(ctx context.Context, r *dsl.Request) error {
 			_, failure = r.Children.Apply(ctx, scene.DeploymentNamed("web", int64(1)), dsl.ChildSpec{Ownership: dsl.Unowned})
 			return failure
@@ -200,7 +200,7 @@ func TestAChildIsCreatedOnServersThatRefuseAVersion(t *testing.T) {
 		}}, []string{oneChild + ": 409"}, 0},
 		"a quota that is busy":    {apierrors.NewConflict(schema.GroupResource{Resource: "resourcequotas"}, "q", errors.New("modified")), []string{oneChild + ": 409"}, 0},
 		"a namespace not there":   {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "default"), []string{oneChild + ": 404"}, 0},
-		"an error of the network": {enginetest.ErrRefused, nil, 0},
+		"an error of the network": {kit.ErrRefused, nil, 0},
 	}
 	for title, tt := range tests {
 		scene.PlayAll(t, map[string]scene.Scenario{title: {Operator: scene.OwnsDeployment, Play: func(s *scene.Stage) {

@@ -12,14 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestARestoredBackupCostsNoWantedChildInHardCases holds that no child which its restored owner wants is deleted, and that
 // it is kept from then on, when other things happen while etcd is set back.
 func TestARestoredBackupCostsNoWantedChildInHardCases(t *testing.T) {
-	keeps := func(foo *dsl.Resource, j *enginetest.Journal) {
+	keeps := func(foo *dsl.Resource, j *kit.Journal) {
 		foo.Owns(scene.ConfigMaps)
 		foo.OnReconcile("copies", j.Note("copies", scene.KeepsConfigMaps))
 	}
@@ -132,7 +132,7 @@ func TestNoChildGoesUntilARestoredServerIsListed(t *testing.T) {
 	}
 	for name, handler := range map[string]dsl.Func{"a handler that deletes": scene.KeepsConfigMaps, "a handler that removes": removesUnwanted} {
 		t.Run(name+" runs before owners are listed again", func(t *testing.T) {
-			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 				foo.Owns(scene.ConfigMaps)
 				foo.OnReconcile("copies", handler)
 			}, Play: func(s *scene.Stage) {
@@ -158,7 +158,7 @@ func TestNoChildGoesUntilARestoredServerIsListed(t *testing.T) {
 			}})
 		})
 	}
-	operator := func(foo *dsl.Resource, j *enginetest.Journal) {
+	operator := func(foo *dsl.Resource, j *kit.Journal) {
 		keepsOnChange(foo, j)
 		notesColor(foo)
 	}

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 const ownerLabel = "op.handwerk.dev/owner"
@@ -28,8 +28,8 @@ const recorded = "patch foos default/web"
 
 // keeps returns an operator that keeps a ConfigMap as the spec says, which may change while it does
 // not run.
-func keeps(spec *dsl.ChildSpec, namespace string) func(*dsl.Resource, *enginetest.Journal) {
-	return func(foo *dsl.Resource, j *enginetest.Journal) {
+func keeps(spec *dsl.ChildSpec, namespace string) func(*dsl.Resource, *kit.Journal) {
+	return func(foo *dsl.Resource, j *kit.Journal) {
 		foo.OwnsKind(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
 		foo.OnReconcile("keep", j.Note("keep", func(ctx context.Context, r *dsl.Request) error {
 			_, err := r.Children.Apply(ctx, scene.ConfigMapWithValue(namespace, "x"), *spec)
@@ -233,13 +233,13 @@ func TestATieChangesWithOneRequest(t *testing.T) {
 // TestAnUnownedChildIsAppliedAndForgotten holds that what is not owned is applied and then forgotten.
 func TestAnUnownedChildIsAppliedAndForgotten(t *testing.T) {
 	unowned := &dsl.ChildSpec{Handler: "keep", Name: "settings", Ownership: dsl.Unowned}
-	undeclared := func(foo *dsl.Resource, j *enginetest.Journal) {
+	undeclared := func(foo *dsl.Resource, j *kit.Journal) {
 		foo.OnReconcile("keep", j.Note("keep", func(ctx context.Context, r *dsl.Request) error {
 			_, err := r.Children.Apply(ctx, scene.ConfigMapWithValue("elsewhere", "x"), *unowned)
 			return err
 		}))
 	}
-	both := map[string]func(*dsl.Resource, *enginetest.Journal){"of a kind that is watched": keeps(unowned, "elsewhere"), "of another kind": undeclared}
+	both := map[string]func(*dsl.Resource, *kit.Journal){"of a kind that is watched": keeps(unowned, "elsewhere"), "of another kind": undeclared}
 	for name, operator := range both {
 		scene.PlayAll(t, map[string]scene.Scenario{
 			name + ", it is put right when the object is looked at": {Operator: operator, Play: func(s *scene.Stage) {

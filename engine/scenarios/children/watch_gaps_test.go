@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // expires lets something happen that no watch of a resource shows, because its version expires. Then the resource is listed again.
@@ -58,12 +58,12 @@ func keepsSlowlyIn(namespace string, spec ...dsl.ChildSpec) dsl.Func {
 }
 
 // keepers are operators that keep the ConfigMap web of the owner's namespace.
-var keepers = map[string]func(foo *dsl.Resource, j *enginetest.Journal){
-	"a level-triggered handler": func(foo *dsl.Resource, j *enginetest.Journal) {
+var keepers = map[string]func(foo *dsl.Resource, j *kit.Journal){
+	"a level-triggered handler": func(foo *dsl.Resource, j *kit.Journal) {
 		foo.Owns(scene.ConfigMaps)
 		foo.OnReconcile("keep", j.Note("keep", keepsSlowlyIn("default")))
 	},
-	"a handler with the cause child": func(foo *dsl.Resource, j *enginetest.Journal) {
+	"a handler with the cause child": func(foo *dsl.Resource, j *kit.Journal) {
 		foo.Owns(scene.ConfigMaps)
 		foo.On([]dsl.Cause{dsl.Create, dsl.Child}, "keep", j.Note("keep", keepsSlowlyIn("default")))
 	},
@@ -125,7 +125,7 @@ func TestAChildThatGoesWithItsNamespaceInAGapIsMissed(t *testing.T) {
 	spec := dsl.ChildSpec{Handler: "keep", Name: "settings", Ownership: dsl.Labelled}
 	for gap, inGap := range gaps {
 		t.Run(gap, func(t *testing.T) {
-			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.ConfigMaps)
 				foo.OnReconcile("keep", j.Note("keep", keepsSlowlyIn("elsewhere", spec)))
 			}, Play: func(s *scene.Stage) {
@@ -290,7 +290,7 @@ func TestACountOfChildrenIsRightAfterAGapOfTheirWatch(t *testing.T) {
 	for name, play := range tests {
 		for gap, inGap := range gaps {
 			t.Run(name+", "+gap, func(t *testing.T) {
-				scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+				scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 					foo.Owns(scene.ConfigMaps)
 					foo.On([]dsl.Cause{dsl.Create, dsl.Update, dsl.Child}, "count", countsConfigMaps)
 				}, Play: func(s *scene.Stage) {

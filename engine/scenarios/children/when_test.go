@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 const small = "when: self.spec.size < 2"
@@ -295,7 +295,7 @@ func TestAFilteredConditionOutlivesAConflict(t *testing.T) {
 
 // TestAFilterInGoLeavesChildrenAsTheyAre holds the same for a handler in Go.
 func TestAFilterInGoLeavesChildrenAsTheyAre(t *testing.T) {
-	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 		foo.Owns(scene.ConfigMaps)
 		foo.OnReconcile("app", scene.MakesConfigMapB, dsl.Makes("app"), dsl.When(func(s *dsl.Subject) (bool, error) {
 			return s.Object.GetLabels()["off"] == "", nil

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // vigil notes what daemons do, and fails the test when two run at once for one name.
@@ -104,8 +104,8 @@ func (v *vigil) want(lines ...string) {
 // playDaemon plays with one daemon, watch, of Foos, and what else there is.
 func playDaemon(t *testing.T, operator func(foo *dsl.Resource, v *vigil), play func(s *scene.Stage, v *vigil)) {
 	t.Helper()
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 		s, v := scene.NewStage(t, c), newVigil(t)
 		s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) { operator(foo, v) })
 		play(s, v)

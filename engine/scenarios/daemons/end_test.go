@@ -17,9 +17,9 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // lasts has a daemon take its time when it stops.
@@ -234,8 +234,8 @@ func TestADaemonMayWriteWhileItStops(t *testing.T) {
 // TestDaemonsStopWhenLeadershipIsLost holds that daemons stop with it, that nothing of them is written after it, and that
 // the next leader has its own.
 func TestDaemonsStopWhenLeadershipIsLost(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 		s := scene.NewStage(t, c)
 		operator := func(v *vigil) *dsl.Operator {
 			op := dsl.New("op")
@@ -293,8 +293,8 @@ func TestTheProcessDoesNotWaitForADaemonForEver(t *testing.T) {
 
 // TestMetricsCountDaemons holds the metrics of daemons.
 func TestMetricsCountDaemons(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 		s, v, metrics := scene.NewStage(t, c), newVigil(t), ops.NewMetrics()
 		s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {
 			foo.Daemon("watch", v.watches(lasts(v, time.Minute)), dsl.When(red))

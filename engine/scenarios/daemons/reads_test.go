@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // looksAtOthers is a daemon that notes each minute what it sees beside its object.
@@ -51,8 +51,8 @@ func looksAtOthers(v *vigil) dsl.DaemonFunc {
 
 // TestDaemonsReadChildrenIndexesAndMemos holds that they read children, indexes and memos as they are at that moment.
 func TestDaemonsReadChildrenIndexesAndMemos(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 		s, v := scene.NewStage(t, c), newVigil(t)
 		s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {
 			foo.Owns(scene.Deployments)
@@ -132,8 +132,8 @@ func TestADaemonReadsWhilePassesWork(t *testing.T) {
 
 // TestActivitiesReadIndexes holds that probes and cleanups do, and that a startup gets an error that says why it cannot.
 func TestActivitiesReadIndexes(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 		s, v := scene.NewStage(t, c), newVigil(t)
 		reads := func(_ context.Context, r *dsl.Request) error {
 			owners, err := dsl.Index[string, scene.IndexedValue](r, "owners")

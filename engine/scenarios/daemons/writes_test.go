@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // answers is a daemon that does something at its start and after each change.
@@ -203,8 +203,8 @@ func eventTexts(s *scene.Stage) string {
 // TestDaemonsStartAgainInTheNextTerm holds that a process which leads again starts daemons again, after those of the term before
 // have ended, and that one which was done stays so.
 func TestDaemonsStartAgainInTheNextTerm(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 		s, v := scene.NewStage(t, c), newVigil(t)
 		s.Operator.Settings.LeaderElection = dsl.LeaderElection{Mode: dsl.LeaderLease, Namespace: "default"}
 		s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {

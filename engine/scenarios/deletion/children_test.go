@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // The writes of an owner web and its child.
@@ -27,8 +27,8 @@ const (
 var labelled, orphan = dsl.ChildSpec{Ownership: dsl.Labelled}, dsl.ChildSpec{OnDelete: dsl.OrphanChild}
 
 // reconciles declares a handler that keeps the ConfigMap web.
-func reconciles(spec dsl.ChildSpec, options ...dsl.Option) func(*dsl.Resource, *enginetest.Journal) {
-	return func(foo *dsl.Resource, _ *enginetest.Journal) {
+func reconciles(spec dsl.ChildSpec, options ...dsl.Option) func(*dsl.Resource, *kit.Journal) {
+	return func(foo *dsl.Resource, _ *kit.Journal) {
 		foo.Owns(scene.ConfigMaps)
 		foo.OnReconcile("child", scene.KeepsConfigMap(spec), options...)
 	}
@@ -172,7 +172,7 @@ func TestADeletionKeepsThePromisesOfAChildSpecWhateverHappens(t *testing.T) {
 				s.Process.Kill()
 			}
 		}},
-		"one that is owned from now on": {Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"one that is owned from now on": {Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.OnReconcile("child", func(ctx context.Context, r *dsl.Request) error {
 				size, _, _ := unstructured.NestedInt64(r.Object.Object, "spec", "size")
@@ -190,7 +190,7 @@ func TestADeletionKeepsThePromisesOfAChildSpecWhateverHappens(t *testing.T) {
 			}
 			s.Wrote(made, owner)
 		}},
-		"the last labelled one was deleted": {Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"the last labelled one was deleted": {Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.OnCreate("child", scene.KeepsConfigMap(labelled))
 		}, Play: func(s *scene.Stage) {
@@ -203,7 +203,7 @@ func TestADeletionKeepsThePromisesOfAChildSpecWhateverHappens(t *testing.T) {
 				s.T.Error("the finalizer is there still")
 			}
 		}},
-		"what a handler makes when the object is deleted stays": {Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"what a handler makes when the object is deleted stays": {Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.OnDelete("backup", scene.KeepsConfigMap(labelled))
 		}, Play: func(s *scene.Stage) {
@@ -214,7 +214,7 @@ func TestADeletionKeepsThePromisesOfAChildSpecWhateverHappens(t *testing.T) {
 				s.T.Error("the child is gone")
 			}
 		}},
-		"an object that leaves the selector": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"an object that leaves the selector": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.LabelSelector = "tier=gold"
 			reconciles(labelled)(foo, j)
 		}, Play: func(s *scene.Stage) {

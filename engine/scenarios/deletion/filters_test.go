@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // colour is a filter that holds for red objects, and fails for those without a colour.
@@ -34,7 +34,7 @@ func removeColor(s *scene.Stage) {
 // TestAFilterThatFailsHoldsADeletion holds that a filter without an answer lets no object go, and that what could
 // not be read is looked at again.
 func TestAFilterThatFailsHoldsADeletion(t *testing.T) {
-	guarded := func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnDelete("left", j.Note("left"), dsl.When(colour)) }
+	guarded := func(foo *dsl.Resource, j *kit.Journal) { foo.OnDelete("left", j.Note("left"), dsl.When(colour)) }
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a deletion waits until it is known whether the handler sees the object": {Operator: guarded, Play: func(s *scene.Stage) {
 			s.Begin()
@@ -81,7 +81,7 @@ func TestAFilterThatFailsHoldsADeletion(t *testing.T) {
 			s.WantGone()
 		}},
 		"a restart that cannot read children yet writes nothing": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.OnDelete("left", j.Note("left"), dsl.When(func(r *dsl.Subject) (bool, error) {
 					found, err := r.Children.Get(scene.Deployments, "web")
@@ -108,7 +108,7 @@ func TestAFilterThatFailsHoldsADeletion(t *testing.T) {
 			},
 		},
 		"a filter is asked once in a pass for each cause": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On([]dsl.Cause{dsl.Create, dsl.Delete}, "both", j.Note("both"), dsl.When(func(r *dsl.Subject) (bool, error) {
 					j.Add("asked for " + string(r.Cause))
 					return true, nil
@@ -122,7 +122,7 @@ func TestAFilterThatFailsHoldsADeletion(t *testing.T) {
 			},
 		},
 		"children that the pass itself made count for the finalizer": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.OnReconcile("child", scene.KeepsDeployment)
 				foo.OnDelete("left", j.Note("left"), dsl.When(func(r *dsl.Subject) (bool, error) {
@@ -135,7 +135,7 @@ func TestAFilterThatFailsHoldsADeletion(t *testing.T) {
 			},
 		},
 		"children that cannot be read yet are looked at again": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.OnReconcile("sync", j.Note("sync"), dsl.When(func(r *dsl.Subject) (bool, error) {
 					_, err := r.Children.List(scene.Deployments)
@@ -156,7 +156,7 @@ func TestAFilterThatFailsHoldsADeletion(t *testing.T) {
 
 // TestADeletionWaitsForHandlersThatSeeTheObject holds that a deletion waits for handlers that see the object, and for no others.
 func TestADeletionWaitsForHandlersThatSeeTheObject(t *testing.T) {
-	failed := func(foo *dsl.Resource, j *enginetest.Journal) {
+	failed := func(foo *dsl.Resource, j *kit.Journal) {
 		foo.OnDelete("bye", j.Note("bye", scene.Fails(dsl.Permanent(scene.ErrAgain))), dsl.LabelAbsent("tier"))
 	}
 	scene.PlayAll(t, map[string]scene.Scenario{
@@ -179,7 +179,7 @@ func TestADeletionWaitsForHandlersThatSeeTheObject(t *testing.T) {
 			s.Called()
 			s.WantGone()
 		}},
-		"one that is to be tried again does not see the object any more": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one that is to be tried again does not see the object any more": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnDelete("bye", j.Note("bye", scene.RetriesAfter(time.Hour)), dsl.LabelAbsent("tier"))
 		}, Play: func(s *scene.Stage) {
 			s.Begin()
@@ -189,7 +189,7 @@ func TestADeletionWaitsForHandlersThatSeeTheObject(t *testing.T) {
 			s.Called()
 			s.WantGone()
 		}},
-		"one that has succeeded does not run again when it sees the object again": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one that has succeeded does not run again when it sees the object again": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnDelete("one", j.Note("one"), dsl.LabelAbsent("tier"))
 			foo.OnDelete("two", j.Note("two", scene.RetriesAfter(time.Hour)))
 		}, Play: func(s *scene.Stage) {
@@ -208,8 +208,8 @@ func TestADeletionWaitsForHandlersThatSeeTheObject(t *testing.T) {
 
 // TestAnObjectThatLeavesTheSelectorIsLetGo is about objects that a selector does not select any more.
 func TestAnObjectThatLeavesTheSelectorIsLetGo(t *testing.T) {
-	gold := func(profile dsl.CacheProfile, then ...dsl.Func) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	gold := func(profile dsl.CacheProfile, then ...dsl.Func) func(foo *dsl.Resource, j *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.LabelSelector, foo.Cache = "tier=gold", profile
 			foo.OnReconcile("sync", j.Note("sync"))
 			foo.OnDelete("left", j.Note("left", then...), dsl.Retries(0))

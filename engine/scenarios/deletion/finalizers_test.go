@@ -13,13 +13,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // leaves declares a delete handler.
-func leaves(then ...dsl.Func) func(foo *dsl.Resource, j *enginetest.Journal) {
-	return func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnDelete("left", j.Note("left", then...)) }
+func leaves(then ...dsl.Func) func(foo *dsl.Resource, j *kit.Journal) {
+	return func(foo *dsl.Resource, j *kit.Journal) { foo.OnDelete("left", j.Note("left", then...)) }
 }
 
 // holdNoObject makes the operator one whose delete handler holds no object.
@@ -51,7 +51,7 @@ func TestTheFinalizerIsThereOnlyWhereItIsNeeded(t *testing.T) {
 			s.WantFinalizers()
 		}},
 		"a delete handler that opted out needs none, and runs when the object is gone": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnDelete("left", j.Note("left"), dsl.NoFinalizer())
 			},
 			Play: func(s *scene.Stage) {
@@ -64,7 +64,7 @@ func TestTheFinalizerIsThereOnlyWhereItIsNeeded(t *testing.T) {
 			},
 		},
 		"it comes when a delete handler begins to see the object, and goes when it stops to": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnDelete("left", j.Note("left"), dsl.Label("tier", "gold"))
 			},
 			Play: func(s *scene.Stage) {
@@ -192,7 +192,7 @@ func TestADeleteHandlerThatFailsHoldsItsObject(t *testing.T) {
 			s.WantGone()
 		}},
 		"one that may be released lets the object go when it fails for good": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnDelete("left", j.Note("left", scene.Fails(scene.ErrAgain)), dsl.Retries(1), dsl.Release())
 			}, Play: func(s *scene.Stage) {
 				s.Begin()
@@ -204,7 +204,7 @@ func TestADeleteHandlerThatFailsHoldsItsObject(t *testing.T) {
 			},
 		},
 		"the object goes when the last of several has succeeded, and the others are not repeated": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				leaves()(foo, j)
 				foo.OnDelete("slow", j.Note("slow", scene.RetriesAfter(scene.Late), scene.Succeeds))
 			}, Play: func(s *scene.Stage) {
@@ -219,7 +219,7 @@ func TestADeleteHandlerThatFailsHoldsItsObject(t *testing.T) {
 			},
 		},
 		"one that holds although another succeeded is remembered across a restart": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnDelete("broken", j.Note("broken", broken))
 				leaves()(foo, j)
 			}, Play: func(s *scene.Stage) {
@@ -233,7 +233,7 @@ func TestADeleteHandlerThatFailsHoldsItsObject(t *testing.T) {
 			},
 		},
 		"progress of other handlers does not hold a deletion": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("vain", j.Note("vain", scene.RetriesAfter(time.Hour)))
 				leaves()(foo, j)
 			}, Play: func(s *scene.Stage) {

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAnObjectThatLeavesTheSelectorIsHandledAsDeleted holds that an object that leaves the operator's selector is released as a
@@ -110,7 +110,7 @@ func TestAnObjectThatLeavesTheSelectorIsHandledAsDeleted(t *testing.T) {
 		})
 	}
 	t.Run("of one that is gone nothing is made, and the handler has failed", func(t *testing.T) {
-		scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Owns(scene.Jobs)
 			foo.OnDelete("backup", j.Note("backup", func(c context.Context, r *dsl.Request) error {
 				o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "batch/v1", "kind": "Job", "metadata": map[string]any{"name": "web-backup"}}}

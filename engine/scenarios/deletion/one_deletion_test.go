@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // backup returns a resource that keeps a Deployment, and a Job at the end. What is given makes it.
@@ -146,7 +146,7 @@ func TestAChildOfADeletionHoldsItsOwner(t *testing.T) {
 // TestADeleteHandlersSuccessCountsForItsDeletionAlone is law 7: that a delete handler succeeded counts for the deletion that
 // it was recorded in, and for no other.
 func TestADeleteHandlersSuccessCountsForItsDeletionAlone(t *testing.T) {
-	leaving := func(foo *dsl.Resource, j *enginetest.Journal) {
+	leaving := func(foo *dsl.Resource, j *kit.Journal) {
 		foo.OnDelete("first", j.Note("first"))
 		foo.OnDelete("second", j.Note("second", scene.RetriesAfter(10*time.Minute)))
 	}

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // deletePodAgain deletes the Pod once more with so many seconds of grace; its node does that with none when the Pod
@@ -38,8 +38,8 @@ func deletePodAgain(s *scene.Stage, grace int64) {
 // deletion timestamp when it is deleted once more, to now where its grace period is over.
 func TestTheEndOfAPodIsNoOtherDeletion(t *testing.T) {
 	waits := scene.Fails(dsl.Waiting("rain", time.Hour))
-	onPods := func(define func(pods *dsl.Resource, j *enginetest.Journal), play func(s *scene.Stage)) scene.Scenario {
-		return scene.Scenario{Operator: func(*dsl.Resource, *enginetest.Journal) {}, Play: func(s *scene.Stage) {
+	onPods := func(define func(pods *dsl.Resource, j *kit.Journal), play func(s *scene.Stage)) scene.Scenario {
+		return scene.Scenario{Operator: func(*dsl.Resource, *kit.Journal) {}, Play: func(s *scene.Stage) {
 			s.Operator = dsl.New("op")
 			s.Operator.Resource("pods.v1", func(pods *dsl.Resource) { define(pods, &s.Journal) })
 			s.Launch()
@@ -54,7 +54,7 @@ func TestTheEndOfAPodIsNoOtherDeletion(t *testing.T) {
 	}
 	for name, later := range map[string]time.Duration{"in its grace period": 15 * time.Second, "when that is over": 40 * time.Second} {
 		scene.PlayAll(t, map[string]scene.Scenario{
-			name + ", of one that no finalizer holds": onPods(func(pods *dsl.Resource, j *enginetest.Journal) {
+			name + ", of one that no finalizer holds": onPods(func(pods *dsl.Resource, j *kit.Journal) {
 				pods.OnDelete("left", j.Note("left"), dsl.NoFinalizer())
 			}, func(s *scene.Stage) {
 				s.Called("left delete")
@@ -65,7 +65,7 @@ func TestTheEndOfAPodIsNoOtherDeletion(t *testing.T) {
 				deletePodAgain(s, 0)
 				s.Called()
 			}),
-			name + ", while another handler waits": onPods(func(pods *dsl.Resource, j *enginetest.Journal) {
+			name + ", while another handler waits": onPods(func(pods *dsl.Resource, j *kit.Journal) {
 				pods.OnDelete("one", j.Note("one"))
 				pods.OnDelete("two", j.Note("two", waits, waits, scene.Succeeds))
 			}, func(s *scene.Stage) {
@@ -79,7 +79,7 @@ func TestTheEndOfAPodIsNoOtherDeletion(t *testing.T) {
 				s.Process.Restart()
 				s.Called("two delete")
 			}),
-			name + ", while the second of its steps waits": onPods(func(pods *dsl.Resource, j *enginetest.Journal) {
+			name + ", while the second of its steps waits": onPods(func(pods *dsl.Resource, j *kit.Journal) {
 				pods.OnDelete("steps", dsl.Steps(j.Note("one"), j.Note("two", waits, waits, scene.Succeeds)))
 			}, func(s *scene.Stage) {
 				s.Called("one delete", "two delete")
@@ -92,7 +92,7 @@ func TestTheEndOfAPodIsNoOtherDeletion(t *testing.T) {
 				s.Process.Restart()
 				s.Called("two delete")
 			}),
-			name + ", of one that failed for good and is held": onPods(func(pods *dsl.Resource, j *enginetest.Journal) {
+			name + ", of one that failed for good and is held": onPods(func(pods *dsl.Resource, j *kit.Journal) {
 				pods.OnDelete("one", j.Note("one", scene.Fails(dsl.Permanent(scene.ErrAgain)), scene.Succeeds))
 			}, func(s *scene.Stage) {
 				s.Called("one delete")
@@ -107,7 +107,7 @@ func TestTheEndOfAPodIsNoOtherDeletion(t *testing.T) {
 				s.Update("pods.v1", "default", "web", func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"mended": "yes"}) })
 				s.Called("one delete")
 			}),
-			name + ", while no process runs: it cannot be distinguished from another one": onPods(func(pods *dsl.Resource, j *enginetest.Journal) {
+			name + ", while no process runs: it cannot be distinguished from another one": onPods(func(pods *dsl.Resource, j *kit.Journal) {
 				pods.OnDelete("one", j.Note("one"))
 				pods.OnDelete("two", j.Note("two", waits, scene.Succeeds))
 			}, func(s *scene.Stage) {
@@ -128,7 +128,7 @@ func TestTheEndOfAPodIsNoOtherDeletion(t *testing.T) {
 // object, which got there although its answer did not come back, has the earlier one.
 func TestADeletionThatMovesAfterALostResponseIsRecorded(t *testing.T) {
 	const pods = "pods.v1"
-	scene.Play(t, scene.Scenario{Operator: func(*dsl.Resource, *enginetest.Journal) {}, Play: func(s *scene.Stage) {
+	scene.Play(t, scene.Scenario{Operator: func(*dsl.Resource, *kit.Journal) {}, Play: func(s *scene.Stage) {
 		s.Operator = dsl.New("op")
 		s.Operator.Resource(pods, func(r *dsl.Resource) {
 			r.OnDelete("one", s.Note("one", func(context.Context, *dsl.Request) error {
@@ -164,7 +164,7 @@ func TestADeletionThatMovesAfterALostResponseIsRecorded(t *testing.T) {
 
 // TestASuccessCountsForOneDeletion is law 2 for deletions that are taken back by a restored backup, and come again.
 func TestASuccessCountsForOneDeletion(t *testing.T) {
-	leaving := func(foo *dsl.Resource, j *enginetest.Journal) {
+	leaving := func(foo *dsl.Resource, j *kit.Journal) {
 		foo.OnDelete("first", j.Note("first"))
 		foo.OnDelete("second", j.Note("second", scene.RetriesAfter(10*time.Minute)))
 	}
@@ -220,7 +220,7 @@ func TestASuccessCountsForOneDeletion(t *testing.T) {
 // TestALevelTriggeredHandlerResumesAnUndoneDeletion holds that a new process resumes the object with a handler that is
 // level-triggered and sees it off, too, whatever the text says of what it had seen when the object was deleted.
 func TestALevelTriggeredHandlerResumesAnUndoneDeletion(t *testing.T) {
-	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 		foo.On([]dsl.Cause{dsl.Reconcile, dsl.Delete}, "h", j.Note("h", scene.Succeeds, scene.RetriesAfter(10*time.Minute), scene.Succeeds))
 	}, Play: func(s *scene.Stage) {
 		s.Begin()
@@ -242,8 +242,8 @@ func TestALevelTriggeredHandlerResumesAnUndoneDeletion(t *testing.T) {
 // TestObservedGenerationDoesNotReplaceTheProgressOfADeletion holds that status.observedGeneration, which says what was
 // handled of an object that lives, does not take the place of what was done in its deletion.
 func TestObservedGenerationDoesNotReplaceTheProgressOfADeletion(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
 		s := scene.NewStage(t, c)
 		s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {
 			foo.ObservedGeneration = true
@@ -290,7 +290,7 @@ func TestAChangedChildRunsADeleteHandlerAtOnce(t *testing.T) {
 func TestAnObjectThatWentWithAWriteIsNotWrittenAgain(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"of many objects": {
-			Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 				foo.OnDelete("left", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.SetStatus("left", true)
 					return nil

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAHubIsNoRing holds that an object may follow many objects that follow it, as fast as these work: each of them rests after
@@ -22,8 +22,8 @@ func TestAHubIsNoRing(t *testing.T) {
 		"each writes three times": {150, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-				c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+			kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+				c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 				s := scene.NewStage(t, c)
 				s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {
 					foo.Relates(dsl.Relation{Name: "spokes", Resource: peer(scene.Bars).Resource, Select: func(*dsl.Subject) (dsl.Selection, error) { return dsl.Selection{}, nil }})
@@ -75,8 +75,8 @@ func TestAHubWhoseSpokesFollowItIsARing(t *testing.T) {
 	for _, spokes := range []int64{5, 40} {
 		t.Run(fmt.Sprint(spokes), func(t *testing.T) {
 			x := &rings{most: (spokes + 1) * passes}
-			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-				c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+			kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+				c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 				s := scene.NewStage(t, c)
 				s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {
 					foo.Owns(scene.Bars)
@@ -109,7 +109,7 @@ func TestAHubWhoseSpokesFollowItIsARing(t *testing.T) {
 // TestAnObjectOfARingCanBeDeleted holds that the breaker does not keep an object from its deletion.
 func TestAnObjectOfARingCanBeDeleted(t *testing.T) {
 	x := &rings{most: ringMost}
-	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 		foo.Relates(peer(scene.Foos))
 		foo.OnReconcile("follow", x.over(ofPeer("peer")))
 		foo.OnDelete("farewell", j.Note("farewell"))

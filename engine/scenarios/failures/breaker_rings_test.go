@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // ringMost is how many calls a test makes at most in a ring that the breaker does not stop: virtual time stands still while handlers run.
@@ -81,7 +81,7 @@ func peer(resource string) dsl.Relation {
 // declareBars declares the resource bars beside foos, which must be declared first.
 func declareBars(s *scene.Stage, declare func(bar *dsl.Resource)) {
 	s.T.Helper()
-	s.Serve(enginetest.Resource{Name: scene.Bars, Kind: "Bar"})
+	s.Serve(kit.Resource{Name: scene.Bars, Kind: "Bar"})
 	s.Operator.Resource(scene.Bars, declare)
 }
 
@@ -214,8 +214,8 @@ func TestABreakerSeesARing(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			*x = rings{most: ringMost}
-			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-				c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+			kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+				c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 				s := scene.NewStage(t, c)
 				s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) { tt.operator(s, foo) })
 				s.Launch()
@@ -225,7 +225,7 @@ func TestABreakerSeesARing(t *testing.T) {
 					t.Errorf("%d calls in a minute", x.calls)
 				}
 				for _, want := range tt.named {
-					if !slices.ContainsFunc(s.LoopEvents(), func(e enginetest.Event) bool { return strings.Contains(e.Note, want) }) {
+					if !slices.ContainsFunc(s.LoopEvents(), func(e kit.Event) bool { return strings.Contains(e.Note, want) }) {
 						t.Errorf("no Event names %s: %+v", want, s.LoopEvents())
 					}
 				}
@@ -275,7 +275,7 @@ func TestARollOutIsNoRing(t *testing.T) {
 			foo.Owns(scene.Bars)
 			foo.OnReconcile("wait", waits)
 		}, func(s *scene.Stage) {
-			s.Serve(enginetest.Resource{Name: scene.Bars, Kind: "Bar"})
+			s.Serve(kit.Resource{Name: scene.Bars, Kind: "Bar"})
 			makes(s)
 			s.Launch()
 			for i := range int64(n) {
@@ -300,7 +300,7 @@ func TestARollOutIsNoRing(t *testing.T) {
 				return dsl.Waiting("children", time.Hour)
 			})
 		}, func(s *scene.Stage) {
-			s.Serve(enginetest.Resource{Name: scene.Bars, Kind: "Bar"})
+			s.Serve(kit.Resource{Name: scene.Bars, Kind: "Bar"})
 			s.Launch()
 			s.Create(scene.Web)
 			for i := range int64(n) {
@@ -351,8 +351,8 @@ func TestARollOutIsNoRing(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			ready = 0
-			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-				c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+			kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+				c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 				s := scene.NewStage(t, c)
 				s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) { tt.operator(s, foo) })
 				tt.play(s)
@@ -378,7 +378,7 @@ func TestTwoOperatorsThatUndoEachOtherAreALoop(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.ConfigMaps)
 				foo.OnReconcile("keep", j.Note("keep", func(ctx context.Context, r *dsl.Request) error {
 					_, err := r.Children.Apply(ctx, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "c"}, "data": map[string]any{"v": "ours"}}, tt.spec)

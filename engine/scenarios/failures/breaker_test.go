@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestTheBreakerStopsAnObjectThatLoops is law 9: an object that loops is stopped, probed, and never kept from deletion.
@@ -25,7 +25,7 @@ func TestTheBreakerStopsAnObjectThatLoops(t *testing.T) {
 			return nil
 		}
 	}
-	loops := func(foo *dsl.Resource, j *enginetest.Journal) {
+	loops := func(foo *dsl.Resource, j *kit.Journal) {
 		foo.OnReconcile("left", j.Note("left", side("left")))
 		foo.OnReconcile("right", j.Note("right", side("right")))
 		foo.OnDelete("gone", j.Note("gone"))
@@ -52,7 +52,7 @@ func TestTheBreakerStopsAnObjectThatLoops(t *testing.T) {
 				s.T.Errorf("%d writes of handlers that undo each other before anything is written", n)
 			}
 		}},
-		"one that gets on is let go on": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one that gets on is let go on": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			count := func(odd int) dsl.Func {
 				return func(_ context.Context, r *dsl.Request) error {
 					n, _ := strconv.Atoi(r.Object.GetLabels()["n"])

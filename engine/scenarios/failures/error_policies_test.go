@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // writesAndFails sets a field of the status and fails.
@@ -26,7 +26,7 @@ func TestAnIgnoredErrorCountsAsSuccess(t *testing.T) {
 	ignore := dsl.Errors(dsl.ErrorsIgnore)
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"the handler does not run again, not even after a restart, and what comes after it does": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("vain", j.Note("vain", writesAndFails), ignore)
 				foo.OnCreate("next", j.Note("next"), dsl.After("vain"))
 			},
@@ -46,7 +46,7 @@ func TestAnIgnoredErrorCountsAsSuccess(t *testing.T) {
 			},
 		},
 		"so it is where it panics": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("vain", j.Note("vain", scene.Panics), ignore)
 			},
 			Play: func(s *scene.Stage) {
@@ -57,7 +57,7 @@ func TestAnIgnoredErrorCountsAsSuccess(t *testing.T) {
 			},
 		},
 		"a deletion goes on": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnDelete("farewell", j.Note("farewell", scene.Fails(scene.ErrAgain)), ignore)
 			},
 			Play: func(s *scene.Stage) {
@@ -70,7 +70,7 @@ func TestAnIgnoredErrorCountsAsSuccess(t *testing.T) {
 			},
 		},
 		"a change has it run as after a success": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnUpdate("vain", j.Note("vain", scene.Fails(scene.ErrAgain)), ignore)
 			},
 			Play: func(s *scene.Stage) {
@@ -83,7 +83,7 @@ func TestAnIgnoredErrorCountsAsSuccess(t *testing.T) {
 			},
 		},
 		"an error that says when it passes is no such error": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("vain", j.Note("vain", scene.RetriesAfter(time.Minute)), ignore, dsl.Retries(1))
 			},
 			Play: func(s *scene.Stage) {
@@ -94,7 +94,7 @@ func TestAnIgnoredErrorCountsAsSuccess(t *testing.T) {
 			},
 		},
 		"errors that fail are not tried again": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("vain", j.Note("vain", scene.Fails(scene.ErrAgain)), dsl.Errors(dsl.ErrorsFail))
 			},
 			Play: func(s *scene.Stage) {
@@ -114,7 +114,7 @@ func TestAnIgnoredErrorCountsAsSuccess(t *testing.T) {
 func TestAllAttemptsShareTheDeadlineOfTheirHandler(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"attempts end when the next one would begin after it": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("vain", j.Note("vain", scene.RetriesAfter(20*time.Second)), dsl.Deadline(time.Minute))
 			},
 			Play: func(s *scene.Stage) {
@@ -133,7 +133,7 @@ func TestAllAttemptsShareTheDeadlineOfTheirHandler(t *testing.T) {
 			},
 		},
 		"an attempt that runs is ended by it": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("slow", j.Note("slow", func(ctx context.Context, _ *dsl.Request) error {
 					began := time.Now()
 					<-ctx.Done()
@@ -149,7 +149,7 @@ func TestAllAttemptsShareTheDeadlineOfTheirHandler(t *testing.T) {
 			},
 		},
 		"waiting for others counts, and the deletion is let go then": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnDelete("farewell", j.Note("farewell", func(context.Context, *dsl.Request) error {
 					return dsl.Waiting("the children", time.Hour)
 				}), dsl.Deadline(time.Minute), dsl.Release())
@@ -170,7 +170,7 @@ func TestAllAttemptsShareTheDeadlineOfTheirHandler(t *testing.T) {
 			},
 		},
 		"a restart gives no more time to one that waits for others": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnDelete("farewell", j.Note("farewell", func(context.Context, *dsl.Request) error {
 					return dsl.Waiting("the children", time.Hour)
 				}), dsl.Deadline(time.Minute), dsl.Release())
@@ -190,7 +190,7 @@ func TestAllAttemptsShareTheDeadlineOfTheirHandler(t *testing.T) {
 			},
 		},
 		"a restart gives no more time to one that is tried again soon": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnDelete("farewell", scene.RetriesAfter(2*time.Second), dsl.Deadline(time.Minute), dsl.Release())
 			},
 			Play: func(s *scene.Stage) {
@@ -206,7 +206,7 @@ func TestAllAttemptsShareTheDeadlineOfTheirHandler(t *testing.T) {
 			},
 		},
 		"a restart gives no more time": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("vain", j.Note("vain", scene.RetriesAfter(40*time.Second)), dsl.Deadline(time.Minute))
 			},
 			Play: func(s *scene.Stage) {
@@ -228,7 +228,7 @@ func TestAllAttemptsShareTheDeadlineOfTheirHandler(t *testing.T) {
 
 // TestADeletionIsResumedByHandlersThatSaySo holds that only handlers that say so hear of it, once in a process.
 func TestADeletionIsResumedByHandlersThatSaySo(t *testing.T) {
-	held := func(foo *dsl.Resource, j *enginetest.Journal) {
+	held := func(foo *dsl.Resource, j *kit.Journal) {
 		foo.OnResume("back", j.Note("back"))
 		n := 0
 		foo.OnResume("late", j.Note("late", func(context.Context, *dsl.Request) error {

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // callsGoexit returns code that ends its goroutine for as long as it is to, as t.FailNow does, and counts how often. Daemons of two
@@ -32,27 +32,27 @@ func callsGoexit(while *atomic.Bool, times *atomic.Int64) func() {
 // TestCodeThatCallsGoexitHoldsNothingUp is law 9 for runtime.Goexit, wherever an operator's code calls it: the resource's
 // only worker goes on with other objects, and with this one as soon as the code returns.
 func TestCodeThatCallsGoexitHoldsNothingUp(t *testing.T) {
-	done := func(j *enginetest.Journal, do func()) dsl.Func {
+	done := func(j *kit.Journal, do func()) dsl.Func {
 		return func(context.Context, *dsl.Request) error {
 			do()
 			j.Add("done")
 			return nil
 		}
 	}
-	places := map[string]func(op *dsl.Operator, foo *dsl.Resource, j *enginetest.Journal, exit func()){
-		"a handler": func(_ *dsl.Operator, foo *dsl.Resource, j *enginetest.Journal, exit func()) {
+	places := map[string]func(op *dsl.Operator, foo *dsl.Resource, j *kit.Journal, exit func()){
+		"a handler": func(_ *dsl.Operator, foo *dsl.Resource, j *kit.Journal, exit func()) {
 			foo.OnReconcile("one", done(j, exit))
 		},
-		"a sub-handler": func(_ *dsl.Operator, foo *dsl.Resource, j *enginetest.Journal, exit func()) {
+		"a sub-handler": func(_ *dsl.Operator, foo *dsl.Resource, j *kit.Journal, exit func()) {
 			foo.OnReconcile("one", func(_ context.Context, r *dsl.Request) error {
 				r.Handle("part", done(j, exit))
 				return nil
 			})
 		},
-		"a filter": func(_ *dsl.Operator, foo *dsl.Resource, j *enginetest.Journal, exit func()) {
+		"a filter": func(_ *dsl.Operator, foo *dsl.Resource, j *kit.Journal, exit func()) {
 			foo.OnReconcile("one", done(j, func() {}), dsl.When(func(*dsl.Subject) (bool, error) { exit(); return true, nil }))
 		},
-		"a transformation": func(_ *dsl.Operator, foo *dsl.Resource, j *enginetest.Journal, exit func()) {
+		"a transformation": func(_ *dsl.Operator, foo *dsl.Resource, j *kit.Journal, exit func()) {
 			foo.OnReconcile("one", func(_ context.Context, r *dsl.Request) error {
 				r.Patch.Transform(func(o *unstructured.Unstructured) error {
 					exit()
@@ -62,11 +62,11 @@ func TestCodeThatCallsGoexitHoldsNothingUp(t *testing.T) {
 				return nil
 			})
 		},
-		"a lifecycle": func(_ *dsl.Operator, foo *dsl.Resource, j *enginetest.Journal, exit func()) {
+		"a lifecycle": func(_ *dsl.Operator, foo *dsl.Resource, j *kit.Journal, exit func()) {
 			foo.Lifecycle = func(due []dsl.Due) []dsl.Due { exit(); return due }
 			foo.OnReconcile("one", done(j, func() {}))
 		},
-		"an index": func(op *dsl.Operator, foo *dsl.Resource, j *enginetest.Journal, exit func()) {
+		"an index": func(op *dsl.Operator, foo *dsl.Resource, j *kit.Journal, exit func()) {
 			op.Index("sizes", scene.Foos, func(*unstructured.Unstructured) ([]dsl.Entry, error) {
 				exit()
 				return []dsl.Entry{{Key: "all", Value: 1}}, nil
@@ -83,14 +83,14 @@ func TestCodeThatCallsGoexitHoldsNothingUp(t *testing.T) {
 				return nil
 			})
 		},
-		"a daemon": func(_ *dsl.Operator, foo *dsl.Resource, j *enginetest.Journal, exit func()) {
+		"a daemon": func(_ *dsl.Operator, foo *dsl.Resource, j *kit.Journal, exit func()) {
 			foo.Daemon("one", func(context.Context, *dsl.DaemonRequest) error {
 				exit()
 				j.Add("done")
 				return nil
 			})
 		},
-		"a delay": func(_ *dsl.Operator, foo *dsl.Resource, j *enginetest.Journal, exit func()) {
+		"a delay": func(_ *dsl.Operator, foo *dsl.Resource, j *kit.Journal, exit func()) {
 			foo.Every(time.Minute, "one", done(j, func() {}), dsl.InitialDelayFrom(func(*dsl.Subject) time.Duration { exit(); return 0 }))
 		},
 	}
@@ -100,7 +100,7 @@ func TestCodeThatCallsGoexitHoldsNothingUp(t *testing.T) {
 			var times atomic.Int64
 			exiting.Store(true)
 			scene.Play(t, scene.Scenario{
-				Operator: func(*dsl.Resource, *enginetest.Journal) {},
+				Operator: func(*dsl.Resource, *kit.Journal) {},
 				Play: func(s *scene.Stage) {
 					s.Operator = dsl.New("op")
 					s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {
@@ -131,7 +131,7 @@ func TestCodeThatCallsGoexitHoldsNothingUp(t *testing.T) {
 func TestAHandlerThatCallsGoexitHasFailed(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"the Event says so, and what it wanted is not sent": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("one", j.Note("one", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.SetStatus("phase", "Half")
 					runtime.Goexit()

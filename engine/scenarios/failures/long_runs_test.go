@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // ignoresContext is a handler that heeds nothing for the time given.
@@ -27,7 +27,7 @@ func ignoresContext(d time.Duration) dsl.Func {
 func TestARunThatDoesNotEndIsReported(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a handler without a timeout that blocks is in the log and in what is said, until it ends": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("deaf", ignoresContext(70*time.Minute)) },
+			Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnCreate("deaf", ignoresContext(70*time.Minute)) },
 			Play: func(s *scene.Stage) {
 				log := scene.LaunchWithLog(s, "has run for long")
 				s.Create(scene.Web)
@@ -62,7 +62,7 @@ func TestARunThatDoesNotEndIsReported(t *testing.T) {
 			},
 		},
 		"so is a pass whose writes get no answer": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "report", scene.Reports)
 			},
 			Play: func(s *scene.Stage) {
@@ -80,7 +80,7 @@ func TestARunThatDoesNotEndIsReported(t *testing.T) {
 			},
 		},
 		"and a schedule": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Schedule(scene.Hourly(), "sweep", ignoresContext(10*time.Minute))
 			},
 			Play: func(s *scene.Stage) {
@@ -95,7 +95,7 @@ func TestARunThatDoesNotEndIsReported(t *testing.T) {
 			},
 		},
 		"one that begins while another is long is seen as soon": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("deaf", ignoresContext(8*time.Hour)) },
+			Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnCreate("deaf", ignoresContext(8*time.Hour)) },
 			Play: func(s *scene.Stage) {
 				log := scene.LaunchWithLog(s, "has run for long")
 				s.Create(scene.Web)
@@ -111,7 +111,7 @@ func TestARunThatDoesNotEndIsReported(t *testing.T) {
 			},
 		},
 		"of many, a few are named": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Workers = 8
 				foo.OnCreate("deaf", ignoresContext(time.Hour))
 			},

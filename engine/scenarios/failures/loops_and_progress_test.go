@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // mendedAfter returns a handler that fails until so much time has passed since its first call, and then
@@ -36,8 +36,8 @@ func mendedAfter(d time.Duration) dsl.Func {
 // TestAnEventIsNoAttempt holds that news lets a failing handler look early, at no cost: what counts is a try
 // that was due, or one of something new.
 func TestAnEventIsNoAttempt(t *testing.T) {
-	failing := func(most int, mended time.Duration, causes ...dsl.Cause) func(*dsl.Resource, *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	failing := func(most int, mended time.Duration, causes ...dsl.Cause) func(*dsl.Resource, *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Owns(scene.Deployments)
 			foo.OnReconcile("child", scene.KeepsDeployment)
 			foo.On(causes, "work", j.Note("work", mendedAfter(mended)), dsl.Retries(most))
@@ -61,7 +61,7 @@ func TestAnEventIsNoAttempt(t *testing.T) {
 	}
 	all := map[string]scene.Scenario{
 		"something new is another matter, with all its attempts": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("work", j.Note("work", scene.Succeeds, scene.Fails(scene.ErrAgain)), dsl.Retries(1))
 			}, Play: func(s *scene.Stage) {
 				s.Begin()
@@ -96,7 +96,7 @@ func TestAnEventIsNoAttempt(t *testing.T) {
 func TestProgressIsNoLoop(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a status that follows children, which change 400 times, ten times a second": {
-			Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 				foo.Owns(scene.ConfigMaps)
 				foo.OnReconcile("count", func(_ context.Context, r *dsl.Request) error {
 					list, err := r.Children.List(scene.ConfigMaps)
@@ -129,7 +129,7 @@ func TestProgressIsNoLoop(t *testing.T) {
 			},
 		},
 		"a heartbeat that is written each second, for a quarter of an hour": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Every(time.Second, "beat", j.Note("beat", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.SetStatus("beat", r.Now.UTC().Format(time.RFC3339Nano))
 					return nil
@@ -163,7 +163,7 @@ func TestALoopNamesItsHandlers(t *testing.T) {
 	}
 	calls := 0
 	scene.PlayAll(t, map[string]scene.Scenario{"two that write what the other one looks at": {
-		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.OnField("spec.size", "hammer", feeds(&calls, "spec.size", "spec.weight"))
 			foo.OnField("spec.weight", "anvil", feeds(&calls, "spec.weight", "spec.size"))
 		}, Play: func(s *scene.Stage) {

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // ends is the API server's refusal to make something in a namespace that is being deleted.
@@ -97,7 +97,7 @@ func TestADeletionInANamespaceThatIsBeingDeletedGoesOn(t *testing.T) {
 	}
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"what comes after it does not run, and the others do": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnDelete("backup", j.Note("backup", makes))
 				foo.OnDelete("after", j.Note("after"), dsl.After("backup"))
 				foo.OnDelete("beside", j.Note("beside"))
@@ -111,7 +111,7 @@ func TestADeletionInANamespaceThatIsBeingDeletedGoesOn(t *testing.T) {
 			},
 		},
 		"so it is with sub-handlers": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnDelete("backup", func(_ context.Context, r *dsl.Request) error {
 					r.Handle("one", makes)
 					r.Handle("two", makes)
@@ -126,7 +126,7 @@ func TestADeletionInANamespaceThatIsBeingDeletedGoesOn(t *testing.T) {
 			},
 		},
 		"a new process does not hold the object either": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnDelete("backup", j.Note("backup", makes))
 				foo.OnDelete("slow", j.Note("slow", scene.RetriesAfter(time.Hour)))
 			},
@@ -136,7 +136,7 @@ func TestADeletionInANamespaceThatIsBeingDeletedGoesOn(t *testing.T) {
 				s.Remove()
 				s.Advance(time.Minute) // so that it is stored
 				s.Called("backup delete", "slow delete")
-				s.Upgrade(func(foo *dsl.Resource, j *enginetest.Journal) {
+				s.Upgrade(func(foo *dsl.Resource, j *kit.Journal) {
 					foo.OnDelete("backup", j.Note("backup", makes))
 					foo.OnDelete("slow", j.Note("slow"))
 				}, func() {})
@@ -146,7 +146,7 @@ func TestADeletionInANamespaceThatIsBeingDeletedGoesOn(t *testing.T) {
 			},
 		},
 		"so it is with one that lets its object go when it fails, and with all that come after it": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnDelete("backup", j.Note("backup", scene.Fails(dsl.Permanent(scene.ErrAgain))), dsl.Release())
 				foo.OnDelete("after", j.Note("after"), dsl.After("backup"))
 				foo.OnDelete("last", j.Note("last"), dsl.After("after"))
@@ -159,7 +159,7 @@ func TestADeletionInANamespaceThatIsBeingDeletedGoesOn(t *testing.T) {
 			},
 		},
 		"a right that is missing holds it as ever": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnDelete("backup", j.Note("backup", makes), dsl.Retries(1))
 			},
 			Play: func(s *scene.Stage) {

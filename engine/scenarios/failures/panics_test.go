@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAPanicFailsItsHandlerAlone is law 9: a handler that panics costs itself alone.
@@ -18,7 +18,7 @@ func TestAPanicFailsItsHandlerAlone(t *testing.T) {
 	panics := func(context.Context, *dsl.Request) error { panic("at the disco") }
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a panic is a failure like any other, of that handler": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("panics", j.Note("panics", panics, panics, scene.Succeeds))
 				foo.OnCreate("next", j.Note("next"))
 			}, Play: func(s *scene.Stage) {
@@ -30,7 +30,7 @@ func TestAPanicFailsItsHandlerAlone(t *testing.T) {
 			},
 		},
 		"a panic with nil, and one of a runtime error": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("panics", j.Note("panics", func(context.Context, *dsl.Request) error {
 					var none map[string]int
 					none["x"]++
@@ -44,7 +44,7 @@ func TestAPanicFailsItsHandlerAlone(t *testing.T) {
 			},
 		},
 		"a predicate that panics hides the object from its handler alone": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("panics", j.Note("panics"), dsl.When(func(*dsl.Subject) (bool, error) { panic("at the disco") }))
 				foo.OnCreate("next", j.Note("next"))
 			}, Play: func(s *scene.Stage) {

@@ -12,21 +12,21 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAPermanentFailureIsTriedAgainAfterAChange is law 1 for handlers that failed for good: they run again when what they
 // look at changes, for the cause that they failed with.
 func TestAPermanentFailureIsTriedAgainAfterAChange(t *testing.T) {
 	good := scene.Fails(dsl.Permanent(scene.ErrAgain))
-	alone := func(options ...dsl.Option) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	alone := func(options ...dsl.Option) func(foo *dsl.Resource, j *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("made", j.Note("made", good, scene.Succeeds), options...)
 		}
 	}
-	beside := func(foo *dsl.Resource, j *enginetest.Journal) {
+	beside := func(foo *dsl.Resource, j *kit.Journal) {
 		alone(dsl.Field("spec.size"))(foo, j)
 		foo.OnUpdate("changed", j.Note("changed"))
 	}
@@ -55,7 +55,7 @@ func TestAPermanentFailureIsTriedAgainAfterAChange(t *testing.T) {
 			mends(s)
 		}},
 		"the same when its retries are used up": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("made", j.Note("made", scene.Fails(scene.ErrAgain), scene.Fails(scene.ErrAgain), scene.Succeeds), dsl.Retries(1))
 			}, Play: func(s *scene.Stage) {
 				s.Begin()
@@ -83,7 +83,7 @@ func TestAPermanentFailureIsTriedAgainAfterAChange(t *testing.T) {
 			s.Called("changed update")
 		}},
 		"an update handler runs again, and sees what it has not handled": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnUpdate("changed", j.Note("changed", func(ctx context.Context, r *dsl.Request) error {
 					_ = scene.NotesOld(j)(ctx, r)
 					return dsl.Permanent(scene.ErrAgain)
@@ -110,8 +110,8 @@ func TestAHandlerRunsWhenTheOneBeforeItSucceedsAtLast(t *testing.T) {
 	good := scene.Fails(dsl.Permanent(scene.ErrAgain))
 	onSize, onColor := dsl.Field("spec.size"), dsl.Field("spec.color")
 	// chain declares first, which fails for good once, and second, which comes after it.
-	chain := func(second []dsl.Cause, first ...dsl.Option) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	chain := func(second []dsl.Cause, first ...dsl.Option) func(foo *dsl.Resource, j *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.On(scene.CreateAndUpdate(), "first", j.Note("first", good, scene.Succeeds), append(first, onSize)...)
 			foo.On(second, "second", j.Note("second"), onColor, dsl.After("first"))
 		}
@@ -133,7 +133,7 @@ func TestAHandlerRunsWhenTheOneBeforeItSucceedsAtLast(t *testing.T) {
 		"it runs when what that one looks at was mended": {Operator: chain(edge), Play: mends},
 		"the same where it is level-triggered":           {Operator: chain(reconcile), Play: mends},
 		"the same where that one is level-triggered": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("first", j.Note("first", good, scene.Succeeds), onSize)
 				foo.On(scene.CreateAndUpdate(), "second", j.Note("second"), onColor, dsl.After("first"))
 			}, Play: mends,
@@ -162,7 +162,7 @@ func TestAHandlerRunsWhenTheOneBeforeItSucceedsAtLast(t *testing.T) {
 			s.Called()
 		}},
 		"it runs when that one succeeds for a child": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.OnCreate("child", scene.KeepsDeployment)
 				chain(edge, scene.AlsoFor(dsl.Child))(foo, j)
@@ -175,7 +175,7 @@ func TestAHandlerRunsWhenTheOneBeforeItSucceedsAtLast(t *testing.T) {
 			},
 		},
 		"it runs when that one succeeds for a related object": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Relates(dsl.Relation{Name: "them", Resource: dsl.ResourceName{Resource: "configmaps", Version: "v1"}, Select: scene.RelatedByLabel})
 				chain(edge, scene.AlsoFor(dsl.RelatedChange))(foo, j)
 			}, Play: func(s *scene.Stage) {
@@ -194,7 +194,7 @@ func TestAHandlerRunsWhenTheOneBeforeItSucceedsAtLast(t *testing.T) {
 			},
 		},
 		"it runs when that one succeeds for a resync": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Resync = time.Hour
 				chain(edge, scene.AlsoFor(dsl.Resync))(foo, j)
 			}, Play: func(s *scene.Stage) {
@@ -207,7 +207,7 @@ func TestAHandlerRunsWhenTheOneBeforeItSucceedsAtLast(t *testing.T) {
 			},
 		},
 		"an update that was held up runs when that one succeeds": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "first", j.Note("first", scene.Succeeds, good, scene.Succeeds), onSize)
 				foo.On(scene.CreateAndUpdate(), "second", j.Note("second"), onColor, dsl.After("first"))
 			}, Play: func(s *scene.Stage) {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // late65 is a moment after the deadline of requests, when what failed then was tried again.
@@ -24,7 +24,7 @@ const late65 = 67 * time.Second
 func TestRequestsHaveADeadline(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a write whose answer never comes ends, and the object goes on from what the cluster has": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("made", j.Note("made"))
 				foo.OnUpdate("changed", j.Note("changed"))
 			}, Play: func(s *scene.Stage) {
@@ -42,7 +42,7 @@ func TestRequestsHaveADeadline(t *testing.T) {
 			},
 		},
 		"so does the write of a status, which is tried again": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("report", j.Note("report", scene.Reports))
 			},
 			Play: func(s *scene.Stage) {
@@ -55,7 +55,7 @@ func TestRequestsHaveADeadline(t *testing.T) {
 			},
 		},
 		"a handler gets the error of its own request, and is tried again": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("write", j.Note("write", func(ctx context.Context, r *dsl.Request) error {
 					err := scene.WritesElsewhere(ctx, r)
 					if err != nil && !strings.HasSuffix(err.Error(), "no answer within 65s") {
@@ -74,7 +74,7 @@ func TestRequestsHaveADeadline(t *testing.T) {
 			},
 		},
 		"an object that is read live is read again": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Cache = dsl.CacheLive
 				foo.OnReconcile("sync", j.Note("sync"))
 			}, Play: func(s *scene.Stage) {

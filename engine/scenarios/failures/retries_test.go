@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // clock notes when a handler was called, as the time since the start of the scenario.
@@ -67,7 +67,7 @@ func TestTheBackOffGrows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := &clock{}
 			scene.Play(t, scene.Scenario{
-				Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+				Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 					foo.OnReconcile("vain", c.handler(test.then...), test.options...)
 				},
 				Play: func(s *scene.Stage) {
@@ -93,7 +93,7 @@ func TestTheBackOffGrows(t *testing.T) {
 func TestAHandlerThatFailsIsRetried(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a new change cuts the wait short and starts the attempts again": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("vain", j.Note("vain", scene.RetriesAfter(time.Hour)))
 			},
 			Play: func(s *scene.Stage) {
@@ -106,7 +106,7 @@ func TestAHandlerThatFailsIsRetried(t *testing.T) {
 			},
 		},
 		"a change that the handler does not look at leaves the wait": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("vain", j.Note("vain", scene.RetriesAfter(time.Hour)), dsl.Field("spec.size"))
 			},
 			Play: func(s *scene.Stage) {
@@ -121,7 +121,7 @@ func TestAHandlerThatFailsIsRetried(t *testing.T) {
 			},
 		},
 		"a change of a child cuts the wait short, for it may be what is waited for": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.OnReconcile("child", scene.KeepsDeployment)
 				foo.OnReconcile("vain", j.Note("vain", scene.RetriesAfter(time.Hour)))
@@ -135,7 +135,7 @@ func TestAHandlerThatFailsIsRetried(t *testing.T) {
 			},
 		},
 		"retries are counted without the first attempt": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("vain", j.Note("vain", scene.Fails(scene.ErrAgain)), dsl.Retries(2))
 			},
 			Play: func(s *scene.Stage) {
@@ -150,7 +150,7 @@ func TestAHandlerThatFailsIsRetried(t *testing.T) {
 			},
 		},
 		"no retries are one attempt": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("vain", j.Note("vain", scene.Fails(scene.ErrAgain)), dsl.Retries(0))
 			},
 			Play: func(s *scene.Stage) {
@@ -161,7 +161,7 @@ func TestAHandlerThatFailsIsRetried(t *testing.T) {
 			},
 		},
 		"one that waits does not keep others of the object waiting": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "vain", j.Note("vain", scene.RetriesAfter(time.Hour)))
 				foo.On(scene.CreateAndUpdate(), "short", j.Note("short", scene.RetriesAfter(time.Second), scene.Succeeds))
 			},
@@ -173,7 +173,7 @@ func TestAHandlerThatFailsIsRetried(t *testing.T) {
 			},
 		},
 		"a faulty patch is a permanent failure": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("wrong", j.Note("wrong", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.Set("status.x", 1)
 					return nil
@@ -194,7 +194,7 @@ func TestAHandlerThatFailsIsRetried(t *testing.T) {
 func TestAWaitHoldsNoGoroutine(t *testing.T) {
 	const many = 1000
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) { foo.OnReconcile("vain", scene.RetriesAfter(time.Hour)) },
+		Operator: func(foo *dsl.Resource, _ *kit.Journal) { foo.OnReconcile("vain", scene.RetriesAfter(time.Hour)) },
 		Play: func(s *scene.Stage) {
 			s.Launch()
 			before := runtime.NumGoroutine()
@@ -214,7 +214,7 @@ func TestAWaitHoldsNoWorker(t *testing.T) {
 	const second = `{apiVersion: example.com/v1, kind: Foo, metadata: {name: second}, spec: {size: 1}}`
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"one that is to be tried again": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Workers = 1
 				foo.OnReconcile("vain", j.Note("vain", scene.RetriesAfter(time.Hour), scene.Succeeds))
 			}, Play: func(s *scene.Stage) {
@@ -224,7 +224,7 @@ func TestAWaitHoldsNoWorker(t *testing.T) {
 			},
 		},
 		"one that is parked": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Workers = 1
 				scene.OwnsDeployment(foo, j)
 			}, Play: func(s *scene.Stage) {
@@ -238,7 +238,7 @@ func TestAWaitHoldsNoWorker(t *testing.T) {
 			},
 		},
 		"one that the breaker holds": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Workers = 1
 				foo.OnReconcile("loop", j.Note("loop", func(_ context.Context, r *dsl.Request) error {
 					if r.Object.GetName() == "web" {
@@ -259,7 +259,7 @@ func TestAWaitHoldsNoWorker(t *testing.T) {
 func TestAHandlerKnowsItsAttempt(t *testing.T) {
 	var got []int
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.OnCreate("count", func(_ context.Context, r *dsl.Request) error {
 				got = append(got, r.Attempt)
 				if r.Attempt < 4 {
@@ -283,7 +283,7 @@ func TestAHandlerKnowsItsAttempt(t *testing.T) {
 func TestARefusedWriteIsRetriedMoreAndMoreSlowly(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"the object is tried again, more and more slowly, and an Event says why": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("made", j.Note("made")) },
+			Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnCreate("made", j.Note("made")) },
 			Play: func(s *scene.Stage) {
 				s.Forbid("patch", scene.Foos)
 				s.Launch()

@@ -9,15 +9,15 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestRetriesThatComeSoonCostNoWrite is the budget of writes: each retry that comes late costs one, and those that
 // come within ten seconds cost none, also beside others.
 func TestRetriesThatComeSoonCostNoWrite(t *testing.T) {
-	two := func(causes ...dsl.Cause) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	two := func(causes ...dsl.Cause) func(foo *dsl.Resource, j *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.On(causes, "soon", j.Note("soon", scene.RetriesAfter(scene.Soon)))
 			foo.On(causes, "late", j.Note("late", scene.RetriesAfter(10*time.Minute)))
 		}
@@ -52,7 +52,7 @@ func TestRetriesThatComeSoonCostNoWrite(t *testing.T) {
 			s.Advance(time.Hour)
 			most(s, 0)
 		}},
-		"of a change, over restarts": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"of a change, over restarts": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnUpdate("soon", j.Note("soon", scene.RetriesAfter(9*time.Second)))
 		}, Play: func(s *scene.Stage) {
 			s.Begin()
@@ -63,7 +63,7 @@ func TestRetriesThatComeSoonCostNoWrite(t *testing.T) {
 			}
 			most(s, 1)
 		}},
-		"of a change, with waits in between": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"of a change, with waits in between": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			n := 0
 			foo.OnUpdate("soon", j.Note("soon", func(context.Context, *dsl.Request) error {
 				if n++; n%2 == 0 {

@@ -10,15 +10,15 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAHandlerWritesNothingAfterItsTimeout is law 10: a handler's time ends, and with it what it may write.
 func TestAHandlerWritesNothingAfterItsTimeout(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a handler's context ends at its timeout": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("slow", j.Note("slow", func(ctx context.Context, _ *dsl.Request) error {
 					begun := time.Now()
 					<-ctx.Done()
@@ -33,7 +33,7 @@ func TestAHandlerWritesNothingAfterItsTimeout(t *testing.T) {
 			},
 		},
 		"what a handler writes after its timeout does not leave the process, whatever context it uses": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.OnCreate("slow", j.Note("slow", func(ctx context.Context, r *dsl.Request) error {
 					<-ctx.Done()
@@ -54,7 +54,7 @@ func TestAHandlerWritesNothingAfterItsTimeout(t *testing.T) {
 			},
 		},
 		"what a handler wanted of its object when its time was over is void, even if it says all is well": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("slow", j.Note("slow", func(ctx context.Context, r *dsl.Request) error {
 					<-ctx.Done()
 					r.Patch.Label("late", "yes")
@@ -76,7 +76,7 @@ func TestAHandlerWritesNothingAfterItsTimeout(t *testing.T) {
 			},
 		},
 		"what a handler left behind writes nothing after its return": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.OnCreate("leaky", j.Note("leaky", func(ctx context.Context, r *dsl.Request) error {
 					go func() {
@@ -106,7 +106,7 @@ func TestAHandlerWritesNothingAfterItsTimeout(t *testing.T) {
 func TestAStopGivesHandlersTheGracePeriod(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"at the end of the process handlers get the grace period, and their result is kept": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("slow", j.Note("slow", func(ctx context.Context, _ *dsl.Request) error {
 					select {
 					case <-time.After(10 * time.Second):
@@ -126,7 +126,7 @@ func TestAStopGivesHandlersTheGracePeriod(t *testing.T) {
 			},
 		},
 		"an Event that was reported at the very end is sent": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("slow", func(_ context.Context, r *dsl.Request) error {
 					<-time.After(10 * time.Second)
 					r.Events.Event(dsl.Normal, "Done", "It took its time.")
@@ -143,7 +143,7 @@ func TestAStopGivesHandlersTheGracePeriod(t *testing.T) {
 			},
 		},
 		"a handler that does not heed its context is named": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("deaf", func(context.Context, *dsl.Request) error {
 					<-time.After(time.Hour)
 					return nil
@@ -164,7 +164,7 @@ func TestAStopGivesHandlersTheGracePeriod(t *testing.T) {
 			},
 		},
 		"a handler that goes on beyond the grace period is ended, and run again by the next process": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("slow", j.Note("slow", func(ctx context.Context, _ *dsl.Request) error {
 					<-ctx.Done()
 					return nil

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 var corners = []corner{
@@ -40,7 +40,7 @@ func changeSeenBy(field func(handler int) string) func(*ground, int) job {
 		handlers := listed(n, func(i int) string {
 			return fmt.Sprintf(`{id: h%d, set: {status: {f%d: "${self.spec.%s}"}}}`, i, i%10, field(i))
 		})
-		g.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+		g.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 		g.Create(scene.Web)
 		g.launch(g.yaml(`{resource: foos.v1.example.com, handlers: [` + handlers + `]}`))
 		changes := max(5, 500/n)
@@ -67,7 +67,7 @@ func oneSees(handler int) string {
 
 // owner is a Foo with so many children.
 func (g *ground) owner(n int) {
-	g.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+	g.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 	g.Create(scene.FooIn("default", "web", map[string]any{"size": n, "text": "a"}))
 }
 
@@ -142,7 +142,7 @@ func childDeleted(g *ground, n int) job {
 
 // objects makes so many Foos.
 func (g *ground) objects(n int) {
-	g.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+	g.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 	for i := range n {
 		g.Create(scene.FooIn("default", object(i), map[string]any{"size": 1, "text": "a"}))
 	}
@@ -186,7 +186,7 @@ func objectsDeleted(g *ground, n int) job {
 
 // namespaces makes so many, with a Foo in each, and returns an operator of these.
 func (g *ground) namespaces(n int) *dsl.Operator {
-	g.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+	g.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 	op := g.yaml(copies(scene.Foos))
 	for i := range n {
 		op.Scope.Namespaces = append(op.Scope.Namespaces, space(i))
@@ -216,7 +216,7 @@ func namespacesChanged(g *ground, n int) job {
 // resources makes so many, with an object each, and returns an operator of these.
 func (g *ground) resources(n int) *dsl.Operator {
 	for i := range n {
-		g.Serve(enginetest.Resource{Name: kind(i), Kind: fmt.Sprintf("Kind%d", i)})
+		g.Serve(kit.Resource{Name: kind(i), Kind: fmt.Sprintf("Kind%d", i)})
 		g.Create(map[string]any{
 			"apiVersion": "example.com/v1", "kind": fmt.Sprintf("Kind%d", i),
 			"metadata": map[string]any{"name": "web"}, "spec": map[string]any{"size": 1},

@@ -15,7 +15,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // corner is a number that grows, and the work whose cost grows with it.
@@ -68,7 +68,7 @@ func TestNoCostGrowsFasterThanItsWork(t *testing.T) {
 			}
 			var costs []cost
 			for _, n := range numbers {
-				enginetest.Run(t, func(t *testing.T, cluster *enginetest.Cluster) {
+				kit.Run(t, func(t *testing.T, cluster *kit.Cluster) {
 					costs = append(costs, measure(c.prepare(&ground{cluster, t}, n)))
 				})
 				if table {
@@ -156,11 +156,11 @@ func processor() time.Duration {
 
 // ground is a cluster in memory on which operators run.
 type ground struct {
-	*enginetest.Cluster
+	*kit.Cluster
 	t *testing.T
 }
 
-// launch runs an operator until the test ends, and returns when it is at rest. Unlike [enginetest.Cluster.Start] it keeps no log
+// launch runs an operator until the test ends, and returns when it is at rest. Unlike [kit.Cluster.Start] it keeps no log
 // and no requests, which would count.
 func (g *ground) launch(op *dsl.Operator) {
 	g.t.Helper()

@@ -14,8 +14,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // countRequests counts the requests of a process.
@@ -32,7 +32,7 @@ func countRequests(n *atomic.Int64) func(*engine.Settings) {
 
 // TestStartupsRunFirstAndCleanupsLast holds what runs before everything else, and after it.
 func TestStartupsRunFirstAndCleanupsLast(t *testing.T) {
-	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 		foo.OnReconcile("slow", func(ctx context.Context, r *dsl.Request) error {
 			greeting, _ := r.OperatorMemo.Get("greeting")
 			j.Add("handler " + greeting.(string))
@@ -117,7 +117,7 @@ func TestAnActivityHasNoSubHandlers(t *testing.T) {
 // write in its cleanup while the other one may not.
 func TestEachReplicaRunsItsActivities(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: scene.Syncs, Play: func(s *scene.Stage) {
-		begin := func(id string) *enginetest.Process {
+		begin := func(id string) *kit.Process {
 			op := scene.Replica(&s.Journal, id, dsl.LeaderLease)
 			writes := func(ctx context.Context, r *dsl.Request) error {
 				_, err := r.Client.Apply(ctx, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": id, "namespace": "default"}})

@@ -14,13 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // creates declares a create handler that does one thing.
-func creates(do dsl.Func) func(foo *dsl.Resource, j *enginetest.Journal) {
-	return func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("once", j.Note("once", do)) }
+func creates(do dsl.Func) func(foo *dsl.Resource, j *kit.Journal) {
+	return func(foo *dsl.Resource, j *kit.Journal) { foo.OnCreate("once", j.Note("once", do)) }
 }
 
 // TestHandlersReadAndWriteOtherObjects holds what handlers can do with objects that are not theirs.
@@ -29,7 +29,7 @@ func TestHandlersReadAndWriteOtherObjects(t *testing.T) {
 	const config = `{apiVersion: v1, kind: ConfigMap, metadata: {name: other, labels: {a: b}}, data: {key: value}}`
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"what is watched is read from the cache": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnUpdate("look", func(ctx context.Context, r *dsl.Request) error {
 					cached, err1 := r.Client.Get(ctx, scene.Foos, "default", "second")
 					listed, err2 := r.Client.List(ctx, scene.Foos, "default", "a=b")
@@ -74,7 +74,7 @@ func TestHandlersReadAndWriteOtherObjects(t *testing.T) {
 			}), Play: func(s *scene.Stage) {
 				s.Create(config)
 				for _, verb := range []string{"get", "delete", "patch"} {
-					s.FailNext(verb, "configmaps.v1", enginetest.ErrPage)
+					s.FailNext(verb, "configmaps.v1", kit.ErrPage)
 				}
 				s.Begin()
 				if want := "true false true false true false"; got != want {
@@ -102,7 +102,7 @@ func TestHandlersReadAndWriteOtherObjects(t *testing.T) {
 				for _, m := range o.GetManagedFields() {
 					managers = append(managers, m.Manager)
 				}
-				if diff := cmp.Diff([]string{"enginetest", "op"}, managers); diff != "" {
+				if diff := cmp.Diff([]string{"kit", "op"}, managers); diff != "" {
 					s.T.Errorf("managers (-want +got):\n%s", diff)
 				}
 			},
@@ -119,7 +119,7 @@ func TestHandlersReadAndWriteOtherObjects(t *testing.T) {
 				got = fmt.Sprint(apierrors.IsConflict(err1), err2)
 				return nil
 			}), Play: func(s *scene.Stage) {
-				s.Serve(enginetest.Resource{Name: "octopi.v1.sea.io", Kind: "Octopus"})
+				s.Serve(kit.Resource{Name: "octopi.v1.sea.io", Kind: "Octopus"})
 				s.Create(`{apiVersion: sea.io/v1, kind: Octopus, metadata: {name: ink}}`)
 				s.Begin()
 				if want := "true <nil>"; got != want || s.Get("octopi.v1.sea.io", "default", "ink") != nil {
@@ -128,7 +128,7 @@ func TestHandlersReadAndWriteOtherObjects(t *testing.T) {
 			},
 		},
 		"what a handler changes in its object has no effect": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("scribble", func(_ context.Context, r *dsl.Request) error {
 					r.Object.Object["spec"].(map[string]any)["size"] = int64(99)
 					return nil
@@ -146,7 +146,7 @@ func TestHandlersReadAndWriteOtherObjects(t *testing.T) {
 			},
 		},
 		"Events are reported for the object, and counted when they come again": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("report", func(_ context.Context, r *dsl.Request) error {
 					size, _ := dsl.MustParsePath("spec.size").In(r.Object.Object)
 					r.Events.Event(dsl.Normal, "Sized", "It has a size: %v.", size != nil)

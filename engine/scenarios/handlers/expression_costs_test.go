@@ -14,9 +14,9 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // costly is an expression that costs more than one evaluation may where spec.words has many words.
@@ -38,8 +38,8 @@ func TestAnExpressionThatCostsTooMuchIsNotTriedAgain(t *testing.T) {
 		"of a filter":  "{id: h, when: '" + costly + "', set: {status: {same: true}}}",
 	} {
 		t.Run(name, func(t *testing.T) {
-			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-				c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+			kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+				c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 				op, err := scene.ParseYAML("{resource: foos.v1.example.com, handlers: [" + handler + "]}")
 				if err != nil {
 					t.Fatal(err)
@@ -78,8 +78,8 @@ func TestAnExpressionThatCostsTooMuchIsNotTriedAgain(t *testing.T) {
 // TestANamespaceHasAShareOfTheWorkers holds that the objects of one namespace, whatever they cost, hold up those of another
 // one by a pass and not by all of theirs.
 func TestANamespaceHasAShareOfTheWorkers(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 		s := scene.NewStage(t, c)
 		s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {
 			foo.Workers = 2

@@ -16,9 +16,9 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/config"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 	"github.com/handwerk-dev/handwerk/handlers"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // hosted is a Foo with hosts.
@@ -28,8 +28,8 @@ const hosted = `{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, s
 // and fails for a host that then has something for.
 func playForEach(t *testing.T, handler string, then map[string]dsl.Func, play func(s *scene.Stage)) {
 	t.Helper()
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 		s := scene.NewStage(t, c)
 		registry := handlers.Standard()
 		registry.Function(dsl.Function{Name: "test.Note", Params: struct {

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // setting is a handler that sets a field of the status to what it sees in another one.
@@ -24,7 +24,7 @@ func setting(field, from string) dsl.Func {
 }
 
 // threeHandlers declares handlers a, b and c.
-func threeHandlers(foo *dsl.Resource, j *enginetest.Journal, causes ...dsl.Cause) {
+func threeHandlers(foo *dsl.Resource, j *kit.Journal, causes ...dsl.Cause) {
 	foo.On(causes, "a", j.Note("a", setting("a", "spec.size")))
 	foo.On(causes, "b", j.Note("b", setting("b", "status.a")))
 	foo.On(causes, "c", j.Note("c", setting("c", "status.b")))
@@ -34,7 +34,7 @@ func threeHandlers(foo *dsl.Resource, j *enginetest.Journal, causes ...dsl.Cause
 func TestHandlersMayRunOneByOne(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"one by one, each has a write of its own, and sees those before it": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Lifecycle = dsl.OneByOne
 				threeHandlers(foo, j, dsl.Reconcile)
 			},
@@ -55,7 +55,7 @@ func TestHandlersMayRunOneByOne(t *testing.T) {
 			},
 		},
 		"together they have one": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { threeHandlers(foo, j, dsl.Reconcile) },
+			Operator: func(foo *dsl.Resource, j *kit.Journal) { threeHandlers(foo, j, dsl.Reconcile) },
 			Play: func(s *scene.Stage) {
 				s.Launch()
 				s.Create(scene.Web)
@@ -64,7 +64,7 @@ func TestHandlersMayRunOneByOne(t *testing.T) {
 			},
 		},
 		"one by one over a crash, none is left out and none is repeated that was written": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Lifecycle = dsl.OneByOne
 				foo.OnCreate("a", j.Note("a", setting("a", "spec.size")))
 				foo.OnCreate("b", j.Note("b", scene.Fails(dsl.Temporary(scene.ErrAgain, time.Minute)), nil))
@@ -82,7 +82,7 @@ func TestHandlersMayRunOneByOne(t *testing.T) {
 			},
 		},
 		"one that waits keeps only those back that come after it": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Lifecycle = dsl.OneByOne
 				foo.OnReconcile("a", j.Note("a", scene.Fails(dsl.Temporary(scene.ErrAgain, time.Minute)), nil))
 				foo.OnReconcile("b", j.Note("b"), dsl.After("a"))
@@ -97,7 +97,7 @@ func TestHandlersMayRunOneByOne(t *testing.T) {
 			},
 		},
 		"a deletion waits for all of them": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Lifecycle = dsl.OneByOne
 				foo.OnDelete("a", j.Note("a"))
 				foo.OnDelete("b", j.Note("b"))
@@ -112,7 +112,7 @@ func TestHandlersMayRunOneByOne(t *testing.T) {
 			},
 		},
 		"timers, events and children reach each of them": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Lifecycle = dsl.OneByOne
 				foo.Owns(scene.Deployments)
 				foo.OnEvent("a", j.Note("a"))
@@ -139,7 +139,7 @@ func TestHandlersMayRunOneByOne(t *testing.T) {
 func TestALifecycleChoosesTheHandlersOfAPass(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a function chooses, and orders; what it leaves out comes later": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Lifecycle = func(due []dsl.Due) []dsl.Due {
 					slices.Reverse(due)
 					return due[:min(2, len(due))]
@@ -154,7 +154,7 @@ func TestALifecycleChoosesTheHandlersOfAPass(t *testing.T) {
 			},
 		},
 		"it knows why they run, and how often they have": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Lifecycle = func(due []dsl.Due) []dsl.Due { // kopf's asap: those that were tried least come first
 					slices.SortStableFunc(due, func(a, b dsl.Due) int { return cmp.Compare(a.Attempt, b.Attempt) })
 					for _, one := range due {
@@ -174,7 +174,7 @@ func TestALifecycleChoosesTheHandlersOfAPass(t *testing.T) {
 			},
 		},
 		"one that chooses nothing, or panics, has the first one run": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				asked := 0
 				foo.Lifecycle = func(due []dsl.Due) []dsl.Due {
 					if asked++; asked%2 == 0 {

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // remembers notes how often it was called for the object, and for any, as far as the memos know.
-func remembers(j *enginetest.Journal) dsl.Func {
+func remembers(j *kit.Journal) dsl.Func {
 	return func(_ context.Context, r *dsl.Request) error {
 		count := func(m *dsl.Memo) (n int) {
 			m.Update("n", func(known any) any { n, _ = known.(int); n++; return n })
@@ -31,7 +31,7 @@ func remembers(j *enginetest.Journal) dsl.Func {
 // TestAMemoLastsAsLongAsItsObjectAndProcess holds that an object's memo lasts as long as the object, its process and its
 // leadership, and the operator's as long as the process.
 func TestAMemoLastsAsLongAsItsObjectAndProcess(t *testing.T) {
-	operator := func(foo *dsl.Resource, j *enginetest.Journal) {
+	operator := func(foo *dsl.Resource, j *kit.Journal) {
 		foo.On(append(scene.CreateAndUpdate(), dsl.Resume), "count", remembers(j))
 		foo.OnDelete("farewell", remembers(j))
 	}

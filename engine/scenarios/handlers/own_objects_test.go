@@ -14,8 +14,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // ownObjects are what an operator keeps for itself, by resource.
@@ -80,7 +80,7 @@ func TestHandlersCannotWriteTheOperatorsOwnObjects(t *testing.T) {
 			return err
 		},
 	}
-	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 		foo.OnCreate("aims", func(c context.Context, r *dsl.Request) error {
 			for resource, own := range ownObjects {
 				for way, do := range ways {

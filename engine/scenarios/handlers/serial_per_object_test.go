@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // busy counts how many run at once.
@@ -52,7 +52,7 @@ func (b *busy) count(key string, n int) {
 func TestHandlersOfOneObjectNeverRunAtOnce(t *testing.T) {
 	b := &busy{}
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Owns(scene.Deployments)
 			foo.Resync = time.Minute
 			foo.Workers = 3
@@ -96,7 +96,7 @@ func TestHandlersOfOneObjectNeverRunAtOnce(t *testing.T) {
 func TestASlowResourceHoldsUpNoOther(t *testing.T) {
 	b := &busy{}
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Workers = 1
 			foo.OnReconcile("slow", j.Note("slow", b.handler(time.Hour)))
 		},

@@ -10,20 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestDoneStepsAreRepeatedWhenTheirWorkMayBeUndone holds that steps which are done are repeated when what they did may not be so
 // any more, and not otherwise.
 func TestDoneStepsAreRepeatedWhenTheirWorkMayBeUndone(t *testing.T) {
-	steps := func(j *enginetest.Journal) dsl.Func {
+	steps := func(j *kit.Journal) dsl.Func {
 		return dsl.Steps(j.Note("first", scene.KeepsDeployment), j.Note("second", scene.Fails(scene.ErrAgain)))
 	}
 	rarely := dsl.WithBackoff(time.Hour, time.Hour)
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"when a child has changed": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.OnReconcile("steps", steps(j), rarely)
 			}, Play: func(s *scene.Stage) {
@@ -40,7 +40,7 @@ func TestDoneStepsAreRepeatedWhenTheirWorkMayBeUndone(t *testing.T) {
 			},
 		},
 		"when a child has changed, where progress is stored": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.On([]dsl.Cause{dsl.Create, dsl.Child}, "steps", steps(j), rarely)
 			}, Play: func(s *scene.Stage) {
@@ -54,7 +54,7 @@ func TestDoneStepsAreRepeatedWhenTheirWorkMayBeUndone(t *testing.T) {
 			},
 		},
 		"when a child has changed while no process ran": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.On([]dsl.Cause{dsl.Create, dsl.Child}, "steps",
 					dsl.Steps(j.Note("first", scene.KeepsDeployment), j.Note("second", scene.Fails(dsl.Waiting("rain", time.Hour)))))
@@ -73,7 +73,7 @@ func TestDoneStepsAreRepeatedWhenTheirWorkMayBeUndone(t *testing.T) {
 			},
 		},
 		"when a related object has changed while no process ran": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Relates(dsl.Relation{Name: "them", Resource: dsl.ResourceName{Resource: "configmaps", Version: "v1"}, Select: scene.RelatedByName})
 				foo.On([]dsl.Cause{dsl.Create, dsl.RelatedChange}, "steps",
 					dsl.Steps(j.Note("first"), j.Note("second", scene.Fails(dsl.Waiting("rain", time.Hour)))))
@@ -90,7 +90,7 @@ func TestDoneStepsAreRepeatedWhenTheirWorkMayBeUndone(t *testing.T) {
 			},
 		},
 		"not for children that the handler does not look at": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.OnCreate("steps", steps(j), rarely)
 			}, Play: func(s *scene.Stage) {
@@ -104,7 +104,7 @@ func TestDoneStepsAreRepeatedWhenTheirWorkMayBeUndone(t *testing.T) {
 			},
 		},
 		"not while the object is being deleted": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.OnCreate("child", scene.KeepsDeployment)
 				foo.On([]dsl.Cause{dsl.Delete, dsl.Child}, "steps",
@@ -123,11 +123,11 @@ func TestDoneStepsAreRepeatedWhenTheirWorkMayBeUndone(t *testing.T) {
 // TestADoneStepIsNotRepeated holds that a step is not repeated by the next process because the one after it waits, and that
 // it is when it was done for another view.
 func TestADoneStepIsNotRepeated(t *testing.T) {
-	two := func(j *enginetest.Journal) dsl.Func {
+	two := func(j *kit.Journal) dsl.Func {
 		return dsl.Steps(j.Note("one"), j.Note("two", scene.Fails(dsl.Waiting("rain", 0))))
 	}
-	updates := func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnUpdate("h", two(j), dsl.Field("spec.size")) }
-	creates := func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("made", two(j), dsl.Field("spec.size")) }
+	updates := func(foo *dsl.Resource, j *kit.Journal) { foo.OnUpdate("h", two(j), dsl.Field("spec.size")) }
+	creates := func(foo *dsl.Resource, j *kit.Journal) { foo.OnCreate("made", two(j), dsl.Field("spec.size")) }
 	// again is a change while the second step waits, an hour before the process ends.
 	again := func(s *scene.Stage, c string, size int64) {
 		s.T.Helper()
@@ -150,7 +150,7 @@ func TestADoneStepIsNotRepeated(t *testing.T) {
 			s.Process.Restart()
 			s.Called("two create")
 		}},
-		"of a deletion": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnDelete("bye", two(j)) }, Play: func(s *scene.Stage) {
+		"of a deletion": {Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnDelete("bye", two(j)) }, Play: func(s *scene.Stage) {
 			s.Begin()
 			s.Remove()
 			s.Called("one delete", "two delete")

@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestStepsGoOnWhereTheyWere holds that a handler of steps goes on where it was, and begins again for something new.
 func TestStepsGoOnWhereTheyWere(t *testing.T) {
-	steps := func(second ...dsl.Func) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	steps := func(second ...dsl.Func) func(foo *dsl.Resource, j *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("steps", dsl.Steps(j.Note("one"), j.Note("two", second...), j.Note("three")))
 		}
 	}
@@ -74,7 +74,7 @@ func TestStepsGoOnWhereTheyWere(t *testing.T) {
 			},
 		},
 		"of an attempt that overran, the step alone that did is repeated": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("steps", dsl.Steps(j.Note("one"), j.Note("two", scene.TakesTime(time.Minute), scene.Succeeds)), dsl.Timeout(time.Second))
 			}, Play: func(s *scene.Stage) {
 				s.Launch()

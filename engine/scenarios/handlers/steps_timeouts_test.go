@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // writesStatus is a step that sets a field of the status.
@@ -46,7 +46,7 @@ func breaksOff(ctx context.Context, r *dsl.Request) error {
 // that was under way, with what it wanted.
 func TestATimeoutTakesBackTheRunningStepAlone(t *testing.T) {
 	for how, once := range map[string]dsl.Func{"overruns": overruns, "ends too late": endsLate, "panics": breaksOff} {
-		steps := func(j *enginetest.Journal) dsl.Func {
+		steps := func(j *kit.Journal) dsl.Func {
 			return dsl.Steps(j.Note("one", writesStatus("one")), j.Note("two", once, writesStatus("two")), j.Note("three", writesStatus("three")))
 		}
 		// half checks what is there when the second step was not finished, and whole when all are.
@@ -75,11 +75,11 @@ func TestATimeoutTakesBackTheRunningStepAlone(t *testing.T) {
 		limits := []dsl.Option{dsl.Timeout(10 * time.Second), dsl.WithBackoff(time.Minute, time.Minute)}
 		for name, test := range map[string]scene.Scenario{
 			"in a handler": {
-				Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnReconcile("h", steps(j), limits...) },
+				Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnReconcile("h", steps(j), limits...) },
 				Play:     goesOn,
 			},
 			"in one whose progress is stored, and the process ends": {
-				Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("h", steps(j), limits...) },
+				Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnCreate("h", steps(j), limits...) },
 				Play: func(s *scene.Stage) {
 					s.Launch()
 					s.Create(scene.Web)
@@ -93,7 +93,7 @@ func TestATimeoutTakesBackTheRunningStepAlone(t *testing.T) {
 				},
 			},
 			"in a sub-handler": {
-				Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+				Operator: func(foo *dsl.Resource, j *kit.Journal) {
 					part := steps(j)
 					foo.OnReconcile("h", func(_ context.Context, r *dsl.Request) error {
 						r.Handle("part", part, limits...)
@@ -103,7 +103,7 @@ func TestATimeoutTakesBackTheRunningStepAlone(t *testing.T) {
 				Play: goesOn,
 			},
 			"in a state of a machine": {
-				Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+				Operator: func(foo *dsl.Resource, j *kit.Journal) {
 					foo.Machine(dsl.Machine{States: []dsl.State{{Name: "New", Enter: steps(j), Terminal: true}}}, limits...)
 				},
 				Play: func(s *scene.Stage) {
@@ -117,7 +117,7 @@ func TestATimeoutTakesBackTheRunningStepAlone(t *testing.T) {
 				},
 			},
 			"in a handler that counts its steps by itself, which begins again": {
-				Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+				Operator: func(foo *dsl.Resource, j *kit.Journal) {
 					foo.OnReconcile("h", func(ctx context.Context, r *dsl.Request) error {
 						for _, step := range []dsl.Func{writesStatus("one"), once} {
 							if err := step(ctx, r); err != nil {
@@ -199,7 +199,7 @@ func TestAWrongPathInAStepFailsItsHandlerForGood(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			scene.Play(t, scene.Scenario{
-				Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("h", j.Note("h", fn)) },
+				Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnCreate("h", j.Note("h", fn)) },
 				Play: func(s *scene.Stage) {
 					s.Launch()
 					s.Create(scene.Web)

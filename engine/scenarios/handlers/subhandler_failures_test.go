@@ -11,15 +11,15 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestSubHandlersRunForTheirOwnFieldsAndIndexes holds what their filters on fields and indexes say.
 func TestSubHandlersRunForTheirOwnFieldsAndIndexes(t *testing.T) {
 	fields := map[string][]dsl.Option{"size": {dsl.Field("spec.size")}, "color": {dsl.Field("spec.color")}, "none": {dsl.Field("spec.none", "spec.nothing")}}
-	diff := func(j *enginetest.Journal) dsl.Func {
+	diff := func(j *kit.Journal) dsl.Func {
 		return func(_ context.Context, r *dsl.Request) error {
 			for _, c := range r.Diff {
 				j.Add(c.Path.String())
@@ -29,7 +29,7 @@ func TestSubHandlersRunForTheirOwnFieldsAndIndexes(t *testing.T) {
 	}
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"where what was handled is known, one of the fields must have changed, and these changes are all that there are": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				then := map[string]dsl.Func{"size": diff(j), "color": diff(j)}
 				foo.On([]dsl.Cause{dsl.Create, dsl.Update}, "all", scene.DeclaresSubHandlers(j, then, fields, "size", "color", "none"))
 			},
@@ -46,7 +46,7 @@ func TestSubHandlersRunForTheirOwnFieldsAndIndexes(t *testing.T) {
 			},
 		},
 		"in a level-triggered handler, one of them must be there": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("all", scene.DeclaresSubHandlers(j, nil, fields, "size", "color", "none"))
 			},
 			Play: func(s *scene.Stage) {
@@ -58,7 +58,7 @@ func TestSubHandlersRunForTheirOwnFieldsAndIndexes(t *testing.T) {
 			},
 		},
 		"their filters read indexes, and a change of what they read runs them": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				when := dsl.When(func(s *dsl.Subject) (bool, error) {
 					owners, err := dsl.Index[string, scene.IndexedValue](s, "owners")
 					if err != nil {
@@ -86,7 +86,7 @@ func TestSubHandlersRunForTheirOwnFieldsAndIndexes(t *testing.T) {
 func TestFailuresOfSubHandlersAreSeenLikeThoseOfHandlers(t *testing.T) {
 	t.Run("from the third on there are an Event and the condition, until it works again", func(t *testing.T) {
 		scene.PlayWithConditions(t, func(foo *dsl.Resource) {
-			foo.OnReconcile("all", scene.DeclaresSubHandlers(new(enginetest.Journal), map[string]dsl.Func{"a": scene.FailsFirst(4, dsl.Temporary(scene.ErrAgain, time.Minute))}, nil, "a", "b"))
+			foo.OnReconcile("all", scene.DeclaresSubHandlers(new(kit.Journal), map[string]dsl.Func{"a": scene.FailsFirst(4, dsl.Temporary(scene.ErrAgain, time.Minute))}, nil, "a", "b"))
 		}, func(s *scene.Stage) {
 			s.Advance(time.Minute)
 			if events := s.Events(); len(events) > 0 {
@@ -107,8 +107,8 @@ func TestFailuresOfSubHandlersAreSeenLikeThoseOfHandlers(t *testing.T) {
 		})
 	})
 	t.Run("metrics count them together", func(t *testing.T) {
-		enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-			c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+		kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+			c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 			s, metrics := scene.NewStage(t, c), ops.NewMetrics()
 			s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {
 				foo.OnReconcile("all", scene.DeclaresSubHandlers(&s.Journal, map[string]dsl.Func{"a": scene.FailsFirst(1, dsl.Temporary(scene.ErrAgain, time.Minute))}, nil, "a", "b", "c"))
@@ -128,7 +128,7 @@ func TestFailuresOfSubHandlersAreSeenLikeThoseOfHandlers(t *testing.T) {
 		})
 	})
 	t.Run("one that was refused runs as soon as the right is given", func(t *testing.T) {
-		scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.OnReconcile("all", scene.DeclaresSubHandlers(j, map[string]dsl.Func{"a": scene.MakesShared("one", "one")}, map[string][]dsl.Option{"a": {dsl.WithBackoff(time.Hour, time.Hour)}}, "a"),
 				dsl.Needs("create,patch", scene.ConfigMaps))

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // works is a handler that takes some time, and heeds the end of its own.
@@ -35,7 +35,7 @@ func TestADoneSubHandlerIsNotTakenBack(t *testing.T) {
 	slow := map[string]dsl.Func{"a": works(4 * time.Second), "b": works(4 * time.Second), "c": works(4 * time.Second)}
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"when its time is over, those that are through do not run again, and the one that it cut off has lost no attempt": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("all", scene.DeclaresSubHandlers(j, slow, map[string][]dsl.Option{"c": {dsl.Retries(0)}}, "a", "b", "c"), dsl.Timeout(10*time.Second))
 			},
 			Play: func(s *scene.Stage) {
@@ -50,7 +50,7 @@ func TestADoneSubHandlerIsNotTakenBack(t *testing.T) {
 			},
 		},
 		"so it is one level deeper": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("all", scene.DeclaresSubHandlers(j, map[string]dsl.Func{"x": scene.DeclaresSubHandlers(j, slow, nil, "a", "b", "c")}, map[string][]dsl.Option{"x": {dsl.Timeout(6 * time.Second)}}, "x"))
 			},
 			Play: func(s *scene.Stage) {
@@ -62,7 +62,7 @@ func TestADoneSubHandlerIsNotTakenBack(t *testing.T) {
 			},
 		},
 		"when what comes in the end panics, it alone runs again, and nothing that it wanted counts": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				torn := false
 				parts := scene.DeclaresSubHandlers(j, map[string]dsl.Func{"a": works(0)}, nil, "a", "b")
 				foo.OnCreate("all", func(ctx context.Context, r *dsl.Request) error {
@@ -97,7 +97,7 @@ func TestTheLastStepMayDeclareSubHandlers(t *testing.T) {
 	minute := dsl.Temporary(scene.ErrAgain, time.Minute)
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"those of the last step": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("all", dsl.Steps(j.Note("first"), scene.DeclaresSubHandlers(j, map[string]dsl.Func{"b": scene.FailsFirst(1, minute)}, nil, "a", "b")))
 			},
 			Play: func(s *scene.Stage) {
@@ -111,7 +111,7 @@ func TestTheLastStepMayDeclareSubHandlers(t *testing.T) {
 			},
 		},
 		"those of another one": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("all", dsl.Steps(scene.DeclaresSubHandlers(j, nil, nil, "a"), j.Note("last")))
 			},
 			Play: func(s *scene.Stage) {
@@ -130,7 +130,7 @@ func TestTheLastStepMayDeclareSubHandlers(t *testing.T) {
 func TestASubHandlerDeclaredTooLateFailsItsHandlerForGood(t *testing.T) {
 	late := func(in func(parent *dsl.Request, declare dsl.Func)) scene.Scenario {
 		return scene.Scenario{
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("all", func(_ context.Context, r *dsl.Request) error {
 					in(r, func(context.Context, *dsl.Request) error { r.Handle("late", j.Note("late")); return nil })
 					return nil

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // minute is the error of a sub-handler that is to be tried again a minute later.
@@ -24,7 +24,7 @@ var minute = dsl.Temporary(scene.ErrAgain, time.Minute)
 func TestEachSubHandlerHasItsOwnProgress(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"those that have succeeded do not run again while another one is tried again, and what comes after waits": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("all", scene.DeclaresSubHandlers(j, map[string]dsl.Func{"b": scene.FailsFirst(2, minute)}, nil, "a", "b", "c"))
 				foo.OnCreate("next", j.Note("next"), dsl.After("all"))
 			},
@@ -42,7 +42,7 @@ func TestEachSubHandlerHasItsOwnProgress(t *testing.T) {
 			},
 		},
 		"so it is after a crash, and attempts are counted on": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("all", scene.DeclaresSubHandlers(j, map[string]dsl.Func{"b": scene.FailsFirst(9, minute)}, nil, "a", "b"))
 			},
 			Play: func(s *scene.Stage) {
@@ -60,7 +60,7 @@ func TestEachSubHandlerHasItsOwnProgress(t *testing.T) {
 			},
 		},
 		"when what the handler looks at changes, all begin again": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("all", scene.DeclaresSubHandlers(j, map[string]dsl.Func{"b": scene.Fails(minute)}, nil, "a", "b"))
 			},
 			Play: func(s *scene.Stage) {
@@ -82,7 +82,7 @@ func TestSubHandlersHaveTheirOwnOptions(t *testing.T) {
 	}
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"one that failed for good fails the handler once the others have finished, which say what they come to": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("all", scene.DeclaresSubHandlers(j, map[string]dsl.Func{
 					"a": scene.Fails(dsl.Permanent(scene.ErrAgain)),
 					"b": scene.FailsFirst(1, minute),
@@ -109,7 +109,7 @@ func TestSubHandlersHaveTheirOwnOptions(t *testing.T) {
 			},
 		},
 		"retries, ignored errors, filters and timeouts are their own": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("all", scene.DeclaresSubHandlers(j, map[string]dsl.Func{
 					"retried": scene.Fails(minute), "ignored": scene.Fails(scene.ErrAgain), "slow": func(ctx context.Context, _ *dsl.Request) error { <-ctx.Done(); return ctx.Err() },
 					"torn": scene.Panics,
@@ -132,7 +132,7 @@ func TestSubHandlersHaveTheirOwnOptions(t *testing.T) {
 			},
 		},
 		"what is wrong with them fails the handler for good": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("all", scene.DeclaresSubHandlers(j, nil, only("b", dsl.Field("spec")), "a", "a", "b", "c d"))
 			},
 			Play: func(s *scene.Stage) {
@@ -152,7 +152,7 @@ func TestSubHandlersHaveTheirOwnOptions(t *testing.T) {
 func TestAHandlerIsThroughWhenItsSubHandlersAre(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a deletion waits for all of them": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnDelete("all", scene.DeclaresSubHandlers(j, map[string]dsl.Func{"a": scene.FailsFirst(1, minute)}, nil, "a", "b"))
 			},
 			Play: func(s *scene.Stage) {
@@ -170,7 +170,7 @@ func TestAHandlerIsThroughWhenItsSubHandlersAre(t *testing.T) {
 			},
 		},
 		"they may declare more": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				inner := scene.DeclaresSubHandlers(j, map[string]dsl.Func{"x": scene.FailsFirst(1, minute)}, nil, "x", "y")
 				foo.OnCreate("all", scene.DeclaresSubHandlers(j, map[string]dsl.Func{"a": inner}, nil, "a", "b"))
 			},
@@ -185,7 +185,7 @@ func TestAHandlerIsThroughWhenItsSubHandlersAre(t *testing.T) {
 			},
 		},
 		"what is to be done then is done once all have succeeded, and its error is the handler's": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				parts := scene.DeclaresSubHandlers(j, map[string]dsl.Func{"a": scene.FailsFirst(1, minute)}, nil, "a", "b")
 				then := j.Note("then", scene.Fails(minute), nil)
 				foo.OnCreate("all", func(ctx context.Context, r *dsl.Request) error {
@@ -206,7 +206,7 @@ func TestAHandlerIsThroughWhenItsSubHandlersAre(t *testing.T) {
 			},
 		},
 		"when the handler fails itself, they wait for it": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				parts := scene.DeclaresSubHandlers(j, nil, nil, "a")
 				own := scene.FailsFirst(1, minute)
 				foo.OnCreate("all", func(ctx context.Context, r *dsl.Request) error {
@@ -234,7 +234,7 @@ func TestTheNumberOfSubHandlersIsLimited(t *testing.T) {
 		names = append(names, fmt.Sprint("n", i))
 	}
 	scene.PlayAll(t, map[string]scene.Scenario{"one more than there may be": {
-		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("all", scene.DeclaresSubHandlers(j, nil, nil, names...))
 		},
 		Play: func(s *scene.Stage) {

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestTypedCodeWithinOtherCodeSeesNoPartOfAnObject holds that typed code whose struct has more than the cache holds is not
@@ -36,8 +36,8 @@ func TestTypedCodeWithinOtherCodeSeesNoPartOfAnObject(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-				c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+			kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+				c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 				s := scene.NewStage(t, c)
 				s.Operator = dsl.New("op")
 				s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {

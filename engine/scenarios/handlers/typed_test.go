@@ -16,8 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // typedFoo is a Foo as an author of a handler writes it down: with fewer fields than it has.
@@ -110,10 +110,10 @@ func TestTypedAndUntypedMakeTheSameRequests(t *testing.T) {
 }
 
 // requestsOf returns what an operator with one handler writes, in its life of some minutes.
-func requestsOf(t *testing.T, fn dsl.Func) (writes []enginetest.Write) {
+func requestsOf(t *testing.T, fn dsl.Func) (writes []kit.Write) {
 	t.Helper()
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.On(scene.CreateAndUpdate(), "work", j.Note("work", fn))
 		},
@@ -136,7 +136,7 @@ func requestsOf(t *testing.T, fn dsl.Func) (writes []enginetest.Write) {
 func TestTypedHandlersSeeAndChangeTheirObject(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"the next handler sees what the one before it wrote, and fields that neither knows stay": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "first", dsl.Typed(func(_ context.Context, r *typedRequest) error {
 					r.Object.Status.Size, r.Object.Spec.Title = r.Object.Spec.Size, "t"
 					return nil
@@ -162,7 +162,7 @@ func TestTypedHandlersSeeAndChangeTheirObject(t *testing.T) {
 			},
 		},
 		"old is typed, nil on create; the status is as the last run left it": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "work", dsl.Typed(func(_ context.Context, r *typedRequest) error {
 					if r.Old == nil {
 						j.Add("new")
@@ -182,7 +182,7 @@ func TestTypedHandlersSeeAndChangeTheirObject(t *testing.T) {
 			},
 		},
 		"what is changed while the handler runs is not overwritten, and it runs again": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("work", dsl.Typed(func(_ context.Context, r *typedRequest) error {
 					j.Add(fmt.Sprint(r.Object.Spec.Size))
 					r.Object.Status.Size, r.Object.Spec.Title = r.Object.Spec.Size, fmt.Sprint(r.Object.Spec.Size)
@@ -205,7 +205,7 @@ func TestTypedHandlersSeeAndChangeTheirObject(t *testing.T) {
 			},
 		},
 		"what it wanted before it panicked is not sent": {
-			Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 				foo.OnReconcile("work", dsl.Typed(func(_ context.Context, r *typedRequest) error {
 					r.Object.Status.Phase = "Lost"
 					panic("at the disco")
@@ -221,7 +221,7 @@ func TestTypedHandlersSeeAndChangeTheirObject(t *testing.T) {
 			},
 		},
 		"conditions that others set meanwhile stay": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("work", dsl.Typed(func(ctx context.Context, r *typedRequest) error {
 					meta.SetStatusCondition(&r.Object.Status.Conditions, metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Done"})
 					j.Add("work")
@@ -242,7 +242,7 @@ func TestTypedHandlersSeeAndChangeTheirObject(t *testing.T) {
 			},
 		},
 		"an object that does not fit is tried again, and the condition says what is wrong": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("work", dsl.Typed(func(context.Context, *typedRequest) error { j.Add("work"); return nil }))
 			},
 			Play: func(s *scene.Stage) {

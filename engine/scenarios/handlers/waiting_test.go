@@ -15,9 +15,9 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // waitsFor waits until the child has replicas in its status.
@@ -38,8 +38,8 @@ func waitsFor(most time.Duration) dsl.Func {
 }
 
 func TestWaitingIsNoAttempt(t *testing.T) {
-	keeping := func(causes ...dsl.Cause) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	keeping := func(causes ...dsl.Cause) func(foo *dsl.Resource, j *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Owns(scene.Deployments)
 			foo.OnReconcile("child", scene.KeepsDeployment)
 			foo.On(causes, "wait", j.Note("wait", waitsFor(time.Hour)))
@@ -82,7 +82,7 @@ func TestWaitingIsNoAttempt(t *testing.T) {
 			s.Wrote("patch foos default/web")
 		}},
 		"a process that begins again looks again": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("vain", j.Note("vain", scene.RetriesAfter(2*time.Hour)))
 				foo.OnCreate("wait", j.Note("wait", scene.Fails(dsl.Waiting("rain", time.Hour))))
 			}, Play: func(s *scene.Stage) {
@@ -98,7 +98,7 @@ func TestWaitingIsNoAttempt(t *testing.T) {
 			},
 		},
 		"retries are counted without it": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("wait", j.Note("wait",
 					scene.Fails(dsl.Waiting("rain", time.Second)), scene.Fails(dsl.Waiting("rain", time.Second)), scene.RetriesAfter(time.Second),
 					scene.Fails(fmt.Errorf("wrapped: %w", dsl.Waiting("rain", time.Second))), scene.Fails(scene.ErrAgain), scene.Succeeds), dsl.Retries(1))
@@ -113,7 +113,7 @@ func TestWaitingIsNoAttempt(t *testing.T) {
 			},
 		},
 		"a permanent error is one though it wraps waiting": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("wait", j.Note("wait", scene.Fails(dsl.Permanent(dsl.Waiting("rain", time.Second)))))
 			}, Play: func(s *scene.Stage) {
 				s.Begin()
@@ -122,7 +122,7 @@ func TestWaitingIsNoAttempt(t *testing.T) {
 			},
 		},
 		"a wrong patch is one though the handler waits": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("wait", j.Note("wait", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.Set("status.x", 1)
 					return dsl.Waiting("rain", time.Second)
@@ -138,7 +138,7 @@ func TestWaitingIsNoAttempt(t *testing.T) {
 
 // TestADeletionGoesOnWhenItsLastChildIsGone holds that a deletion goes on as soon as the last child is gone.
 func TestADeletionGoesOnWhenItsLastChildIsGone(t *testing.T) {
-	operator := func(foo *dsl.Resource, j *enginetest.Journal) {
+	operator := func(foo *dsl.Resource, j *kit.Journal) {
 		foo.Owns(scene.Deployments)
 		foo.OnReconcile("child", scene.KeepsDeployment)
 		foo.OnDelete("clear", j.Note("clear", func(ctx context.Context, r *dsl.Request) error {
@@ -192,7 +192,7 @@ func TestADeletionGoesOnWhenItsLastChildIsGone(t *testing.T) {
 func TestMetricsCountWaitingApartFromFailures(t *testing.T) {
 	metrics := ops.NewMetrics()
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.OnReconcile("wait", scene.Fails(dsl.Waiting("rain", time.Minute)))
 		},
 		Play: func(s *scene.Stage) {

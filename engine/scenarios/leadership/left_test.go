@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // tenants is a replica that works in namespaces with the label tenant, on Foos with the label tier=gold. It holds them by a finalizer.
-func tenants(j *enginetest.Journal, id string) *dsl.Operator {
+func tenants(j *kit.Journal, id string) *dsl.Operator {
 	op := dsl.New("op")
 	op.Settings.LeaderElection = dsl.LeaderElection{Mode: dsl.LeaderLease, Namespace: "default"}
 	op.Scope.NamespaceSelector = "tenant"
@@ -51,23 +51,23 @@ func TestTheNextLeaderLetsGoWhatADeadOneLeft(t *testing.T) {
 		}
 	}
 	tests := map[string]struct {
-		play func(s *scene.Stage, first *enginetest.Process)
+		play func(s *scene.Stage, first *kit.Process)
 		// want are the handlers that run from then on.
 		want string
 		// then looks at the object, nil where it is to be there without a finalizer.
 		then func(s *scene.Stage)
 	}{
-		"its namespace left the scope": {func(s *scene.Stage, first *enginetest.Process) {
+		"its namespace left the scope": {func(s *scene.Stage, first *kit.Process) {
 			first.Sever()
 			leave(s)
 			first.Kill()
 		}, "second left a", nil},
-		"it left the selector": {func(s *scene.Stage, first *enginetest.Process) {
+		"it left the selector": {func(s *scene.Stage, first *kit.Process) {
 			first.Sever()
 			s.Update(scene.Foos, "a", "web", label("tier", "lead"))
 			first.Kill()
 		}, "second left a", nil},
-		"and the API server fails for a while": {func(s *scene.Stage, first *enginetest.Process) {
+		"and the API server fails for a while": {func(s *scene.Stage, first *kit.Process) {
 			first.Sever()
 			leave(s)
 			first.Kill()
@@ -76,25 +76,25 @@ func TestTheNextLeaderLetsGoWhatADeadOneLeft(t *testing.T) {
 			s.Called()
 			end()
 		}, "second left a", nil},
-		"the leader let it go before it died": {func(s *scene.Stage, first *enginetest.Process) {
+		"the leader let it go before it died": {func(s *scene.Stage, first *kit.Process) {
 			leave(s)
 			s.Settle()
 			first.Kill()
 		}, "first left a", nil},
-		"its namespace came back": {func(s *scene.Stage, first *enginetest.Process) {
+		"its namespace came back": {func(s *scene.Stage, first *kit.Process) {
 			first.Sever()
 			leave(s)
 			s.Settle()
 			s.Update("namespaces.v1", "", "a", label("tenant", "x"))
 			first.Kill()
 		}, "second sync a", func(s *scene.Stage) { lives(s, 1) }},
-		"somebody else took the finalizer off": {func(s *scene.Stage, first *enginetest.Process) {
+		"somebody else took the finalizer off": {func(s *scene.Stage, first *kit.Process) {
 			first.Sever()
 			leave(s)
 			s.Update(scene.Foos, "a", "web", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
 			first.Kill()
 		}, "", nil},
-		"a finalizer of somebody else stays": {func(s *scene.Stage, first *enginetest.Process) {
+		"a finalizer of somebody else stays": {func(s *scene.Stage, first *kit.Process) {
 			first.Sever()
 			leave(s)
 			s.Update(scene.Foos, "a", "web", func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"example.com/theirs"}) })

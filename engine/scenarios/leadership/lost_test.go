@@ -15,13 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // acceptedWrites returns the writes of a process that the server took.
-func acceptedWrites(p *enginetest.Process) []enginetest.Write {
-	return slices.DeleteFunc(p.Writes(), func(w enginetest.Write) bool { return w.Code >= 400 })
+func acceptedWrites(p *kit.Process) []kit.Write {
+	return slices.DeleteFunc(p.Writes(), func(w kit.Write) bool { return w.Code >= 400 })
 }
 
 // TestTheGracePeriodEndsWithLeadership is law 10: a process that was asked to stop has its grace
@@ -143,7 +143,7 @@ func TestNothingIsWrittenAfterTheFirstSignOfAnotherLeader(t *testing.T) {
 					s.Create(scene.Web)
 					s.Forget()
 					acceptedWrites(first)
-					s.FailNext("get", scene.Leases, enginetest.ErrRefused)
+					s.FailNext("get", scene.Leases, kit.ErrRefused)
 					s.FailNext("patch", scene.Foos+"/status", conflict)
 					s.Resize(2)
 					s.Called("first update")

@@ -13,8 +13,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 const refusedToLead = "an operator of this name holds its Lease in another namespace, and the scopes overlap; this process does not lead"
@@ -32,7 +32,7 @@ func (s *namesakes) refusals() []string {
 }
 
 // start starts a process of the operator whose Lease and pod are in a namespace.
-func (s *namesakes) start(ns string, mode dsl.LeaderMode, adjust func(*dsl.Operator)) *enginetest.Process {
+func (s *namesakes) start(ns string, mode dsl.LeaderMode, adjust func(*dsl.Operator)) *kit.Process {
 	s.T.Helper()
 	if s.Get("namespaces.v1", "", ns) == nil {
 		s.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: ` + ns + `}}`)
@@ -56,7 +56,7 @@ func scoped(namespaces ...string) func(*dsl.Operator) {
 // namespaces, one alone works where their scopes overlap.
 func TestOneOfTwoNamesakesWorksWhereTheirScopesOverlap(t *testing.T) {
 	// alone fails the test unless the process of the first namespace alone works.
-	alone := func(s *namesakes, first, second *enginetest.Process) {
+	alone := func(s *namesakes, first, second *kit.Process) {
 		s.T.Helper()
 		s.Create(scene.Web)
 		s.Advance(10 * time.Minute)

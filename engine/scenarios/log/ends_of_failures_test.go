@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // changeChild changes web's child as others do, which wakes its handlers.
@@ -35,8 +35,8 @@ func changeChild(s *scene.Stage, replicas int64) {
 func TestAFailureIsLoggedWithItsEnd(t *testing.T) {
 	const again = `"msg"="handler will be tried again" .*"name"="web" "handler"="child" .*`
 	errOther := errors.New("something else")
-	answers := func(errs ...error) func(*dsl.Resource, *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	answers := func(errs ...error) func(*dsl.Resource, *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Owns(scene.Deployments)
 			foo.OnReconcile("child", func(ctx context.Context, r *dsl.Request) error {
 				if err := scene.KeepsDeployment(ctx, r); err != nil || len(errs) == 0 {
@@ -49,7 +49,7 @@ func TestAFailureIsLoggedWithItsEnd(t *testing.T) {
 		}
 	}
 	tests := map[string]struct {
-		define func(*dsl.Resource, *enginetest.Journal)
+		define func(*dsl.Resource, *kit.Journal)
 		play   func(s *scene.Stage, log func() []string)
 	}{
 		"an attempt that fails as the one before has none, and the one that succeeds has": {
@@ -121,7 +121,7 @@ func TestAWriteThatFailsIsLoggedWithItsEnd(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			scene.Play(t, scene.Scenario{
-				Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+				Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 					foo.OnReconcile("status", func(_ context.Context, r *dsl.Request) error {
 						r.Patch.SetStatus("seen", r.Object.GetGeneration())
 						return nil
@@ -143,7 +143,7 @@ func TestAWriteThatFailsIsLoggedWithItsEnd(t *testing.T) {
 // TestAFilterThatFailsIsLoggedWithItsEnd holds that a filter which fails is a line, and one when it can be asked again.
 func TestAFilterThatFailsIsLoggedWithItsEnd(t *testing.T) {
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.OnReconcile("picky", scene.Succeeds, dsl.When(func(r *dsl.Subject) (bool, error) {
 				if size, _, _ := unstructured.NestedInt64(r.Object.Object, "spec", "size"); size < 3 {
 					return false, errors.New("it is too small")

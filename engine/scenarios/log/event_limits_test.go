@@ -14,9 +14,9 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestEventsAreLimited is law 9: an object that changes without rest, or a handler that has a lot to say,
@@ -31,7 +31,7 @@ func TestEventsAreLimited(t *testing.T) {
 	}
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"an object has 25 at once and one more each five minutes; what is dropped is counted, and logged once": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnReconcile("chatter", scene.ReportsEvents) },
+			Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnReconcile("chatter", scene.ReportsEvents) },
 			Play: func(s *scene.Stage) {
 				log := scene.LaunchWithLog(s, "Events of an object are dropped")
 				s.Create(scene.Web)
@@ -64,7 +64,7 @@ func TestEventsAreLimited(t *testing.T) {
 			},
 		},
 		"what the metrics count": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnReconcile("chatter", scene.ReportsEvents) },
+			Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnReconcile("chatter", scene.ReportsEvents) },
 			Play: func(s *scene.Stage) {
 				s.Process = s.Start(s.Operator, func(e *engine.Settings) { e.Metrics = metrics })
 				s.Create(scene.Web)
@@ -79,7 +79,7 @@ func TestEventsAreLimited(t *testing.T) {
 			},
 		},
 		"one that is repeated is counted, however often": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("same", func(_ context.Context, r *dsl.Request) error {
 					r.Events.Event(dsl.Normal, "Same", "Again.")
 					return nil
@@ -97,7 +97,7 @@ func TestEventsAreLimited(t *testing.T) {
 			},
 		},
 		"what the engine says of the object is not crowded out": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("chatter", scene.ReportsEvents)
 				foo.OnDelete("stuck", scene.Fails(dsl.Permanent(errors.New("no way"))))
 			},

@@ -18,9 +18,9 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // eventTexts are the Events about web, as "reason action type: note".
@@ -37,22 +37,22 @@ func eventTexts(s *scene.Stage) []string {
 // TestFailuresAreEventsOfTheirObject holds that who looks at an object sees what fails for it.
 func TestFailuresAreEventsOfTheirObject(t *testing.T) {
 	tests := map[string]struct {
-		define func(foo *dsl.Resource, j *enginetest.Journal)
+		define func(foo *dsl.Resource, j *kit.Journal)
 		play   func(s *scene.Stage)
 		want   []string
 	}{
 		"a handler that failed twice is nothing to speak of": {
-			func(foo *dsl.Resource, j *enginetest.Journal) {
+			func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("vain", j.Note("vain", scene.Fails(scene.ErrAgain), scene.Fails(scene.ErrAgain), nil))
 			}, func(s *scene.Stage) { s.Advance(time.Hour) }, nil,
 		},
 		"one that keeps failing is reported once, however often it fails": {
-			func(foo *dsl.Resource, _ *enginetest.Journal) { foo.OnReconcile("vain", scene.Fails(scene.ErrAgain)) },
+			func(foo *dsl.Resource, _ *kit.Journal) { foo.OnReconcile("vain", scene.Fails(scene.ErrAgain)) },
 			func(s *scene.Stage) { s.Advance(time.Hour) },
 			[]string{"Warning HandlerFailing vain: Handler vain keeps failing, and is tried again: not yet"},
 		},
 		"one that warns in words of its own is not reported in others": {
-			func(foo *dsl.Resource, _ *enginetest.Journal) {
+			func(foo *dsl.Resource, _ *kit.Journal) {
 				foo.OnReconcile("vain", func(_ context.Context, r *dsl.Request) error {
 					r.Events.Event(dsl.Warning, "Stuck", "no luck")
 					return scene.ErrAgain
@@ -62,18 +62,18 @@ func TestFailuresAreEventsOfTheirObject(t *testing.T) {
 			[]string{"Warning Stuck vain: no luck"},
 		},
 		"a filter that fails is reported": {
-			func(foo *dsl.Resource, _ *enginetest.Journal) {
+			func(foo *dsl.Resource, _ *kit.Journal) {
 				foo.OnReconcile("picky", scene.Succeeds, dsl.When(func(*dsl.Subject) (bool, error) { return false, errors.New("no such key") }))
 			}, func(s *scene.Stage) { s.Resize(2); s.Resize(3) },
 			[]string{"Warning FilterFailed picky: Handler picky does not see this object, for its filter failed: no such key"},
 		},
 		"a deletion that is held up by one that keeps failing": {
-			func(foo *dsl.Resource, _ *enginetest.Journal) { foo.OnDelete("farewell", scene.Fails(scene.ErrAgain)) },
+			func(foo *dsl.Resource, _ *kit.Journal) { foo.OnDelete("farewell", scene.Fails(scene.ErrAgain)) },
 			func(s *scene.Stage) { s.Remove(); s.Advance(time.Hour) },
 			[]string{"Warning DeletionHeld farewell: Deletion is held: handler farewell keeps failing, and is tried again: not yet"},
 		},
 		"one that holds nothing only fails": {
-			func(foo *dsl.Resource, _ *enginetest.Journal) {
+			func(foo *dsl.Resource, _ *kit.Journal) {
 				foo.OnDelete("farewell", scene.Fails(dsl.Permanent(scene.ErrAgain)), dsl.Release())
 			}, func(s *scene.Stage) { s.Remove() },
 			[]string{"Warning HandlerFailed farewell: Handler farewell failed for good after 1 attempt: not yet"},
@@ -99,7 +99,7 @@ func TestWritesToChildrenAreLogged(t *testing.T) {
 	for _, mode := range []dsl.EventsMode{"", dsl.EventsChanges} {
 		t.Run("events "+string(mode), func(t *testing.T) {
 			scene.Play(t, scene.Scenario{
-				Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+				Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 					foo.Owns(scene.Deployments)
 					foo.OnReconcile("child", func(ctx context.Context, r *dsl.Request) error {
 						if size, _, _ := unstructured.NestedInt64(r.Object.Object, "spec", "size"); size == 9 {
@@ -150,7 +150,7 @@ func TestWritesToChildrenAreLogged(t *testing.T) {
 // objects there are, and that they say how it began and ended.
 func TestAnOutageIsLoggedOnce(t *testing.T) {
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Owns(scene.Deployments)
 			foo.Resync = 10 * time.Second
 			foo.OnReconcile("child", scene.KeepsDeployment)
@@ -199,7 +199,7 @@ func TestAnOutageIsLoggedOnce(t *testing.T) {
 // TestMetricsCountObjectsByTheirProgress holds the numbers of handwerk_objects.
 func TestMetricsCountObjectsByTheirProgress(t *testing.T) {
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.OnReconcile("depends", func(_ context.Context, r *dsl.Request) error {
 				switch r.Object.GetName() {
 				case "failing":
@@ -240,7 +240,7 @@ func TestMetricsCountObjectsByTheirProgress(t *testing.T) {
 func TestObjectsAreCountedWhileTheyAreHandled(t *testing.T) {
 	metrics := ops.NewMetrics()
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Workers = 4
 			foo.OnReconcile("count", func(_ context.Context, r *dsl.Request) error {
 				if sum := total(objectsBy(t, metrics)); sum > 20 {

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // four are the names of objects that fail.
@@ -160,7 +160,7 @@ func TestObjectsThatFailAlikeAreLoggedInFullOnce(t *testing.T) {
 			p := &patients{}
 			p.ails(lengthy, four...)
 			scene.Play(t, scene.Scenario{
-				Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+				Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 					foo.OnReconcile("app", func(_ context.Context, r *dsl.Request) error { return p.of(r.Object) }, dsl.LabelAbsent("skip"))
 				},
 				Play: func(s *scene.Stage) {
@@ -268,7 +268,7 @@ func TestWhateverFailsIsLoggedInFullOnce(t *testing.T) {
 			t.Run(name+", until "+ending, func(t *testing.T) {
 				p.ails(lengthy, four...)
 				scene.Play(t, scene.Scenario{
-					Operator: func(foo *dsl.Resource, _ *enginetest.Journal) { test.define(foo) },
+					Operator: func(foo *dsl.Resource, _ *kit.Journal) { test.define(foo) },
 					Play: func(s *scene.Stage) {
 						log, end := scene.LaunchWithLog(s, ""), func() int { return 0 }
 						log()
@@ -316,7 +316,7 @@ func TestAFailureForGoodHasALineOfItsOwn(t *testing.T) {
 	p := &patients{}
 	p.ails(lengthy, "web")
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.OnReconcile("app", func(_ context.Context, r *dsl.Request) error { return p.of(r.Object) }, dsl.Retries(3))
 		},
 		Play: func(s *scene.Stage) {

@@ -19,9 +19,9 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestASourceThatFailsIsLoggedOnce holds that a fault of a source is a line when it begins and one when it
@@ -67,7 +67,7 @@ func TestASourceThatFailsIsLoggedOnce(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			scene.Play(t, scene.Scenario{
-				Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+				Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 					foo.Resync = 10 * time.Second
 					foo.OnReconcile("look", scene.Succeeds)
 				},
@@ -98,7 +98,7 @@ func TestASourceThatFailsIsLoggedOnce(t *testing.T) {
 // request gets an answer, is a line when it begins and one when it is over.
 func TestAnOutageIsNotLoggedByEachWatch(t *testing.T) {
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Owns(scene.Deployments)
 			foo.OnReconcile("child", scene.KeepsDeployment)
 		},
@@ -158,7 +158,7 @@ func TestAServerThatComesBackIsNotLoggedAsAFault(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			scene.Play(t, scene.Scenario{
-				Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+				Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 					foo.Owns(scene.Deployments)
 					foo.Resync = time.Second
 					foo.OnReconcile("child", scene.KeepsDeployment)
@@ -195,7 +195,7 @@ func (u unknown) RoundTrip(request *http.Request) (*http.Response, error) {
 // many resources there are.
 func TestARefusedTokenIsLoggedOnce(t *testing.T) {
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Owns(scene.Deployments)
 			foo.OnReconcile("child", scene.KeepsDeployment)
 		},
@@ -219,7 +219,7 @@ func TestARefusedTokenIsLoggedOnce(t *testing.T) {
 // objects cannot be listed yet when discovery has it.
 func TestAResourceThatComesBackIsLoggedOnce(t *testing.T) {
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) { foo.OnReconcile("look", scene.Succeeds) },
+		Operator: func(foo *dsl.Resource, _ *kit.Journal) { foo.OnReconcile("look", scene.Succeeds) },
 		Play: func(s *scene.Stage) {
 			log := scene.LaunchWithLog(s, "")
 			s.Create(scene.Web)
@@ -239,7 +239,7 @@ func TestAResourceThatComesBackIsLoggedOnce(t *testing.T) {
 // logged once more.
 func TestACRDThatComesIsNoSecondWarning(t *testing.T) {
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) { foo.OnReconcile("look", scene.Succeeds) },
+		Operator: func(foo *dsl.Resource, _ *kit.Journal) { foo.OnReconcile("look", scene.Succeeds) },
 		Play: func(s *scene.Stage) {
 			s.Withdraw(scene.Foos)
 			crds := schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
@@ -272,7 +272,7 @@ func (u undecided) RoundTrip(request *http.Request) (*http.Response, error) {
 // TestAStopIsNoFault holds that who is stopped while it asks what is served does not complain of it.
 func TestAStopIsNoFault(t *testing.T) {
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Owns(scene.Deployments)
 			foo.OnReconcile("child", scene.KeepsDeployment)
 		},
@@ -310,7 +310,7 @@ func TestAMissingRightIsLoggedOnce(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			scene.Play(t, scene.Scenario{
-				Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+				Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 					foo.Owns(scene.Deployments)
 					foo.Resync = 7 * time.Minute
 					foo.OnReconcile("report", func(_ context.Context, r *dsl.Request) error {
@@ -347,7 +347,7 @@ func TestAMissingRightIsLoggedOnce(t *testing.T) {
 // TestFeedsAreInTheMetrics holds that children which cannot be watched are seen without the log.
 func TestFeedsAreInTheMetrics(t *testing.T) {
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Owns(scene.Deployments)
 			foo.OnReconcile("child", scene.KeepsDeployment)
 		},

@@ -13,19 +13,19 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAnObjectThatIsHeldBackIsLoggedWithTheEnd holds what the log says of objects whose passes do not begin: one line
 // when that has lasted, or begins to be a loop, and one when it is over.
 func TestAnObjectThatIsHeldBackIsLoggedWithTheEnd(t *testing.T) {
 	const web = `"resource"="foos.v1.example.com" "namespace"="default" "name"="web"`
-	parks := func(foo *dsl.Resource, _ *enginetest.Journal) {
+	parks := func(foo *dsl.Resource, _ *kit.Journal) {
 		foo.Owns(scene.Deployments)
 		foo.OnReconcile("child", scene.KeepsDeployment)
 	}
-	loops := func(foo *dsl.Resource, _ *enginetest.Journal) {
+	loops := func(foo *dsl.Resource, _ *kit.Journal) {
 		for _, side := range []string{"left", "right"} {
 			foo.OnReconcile(side, func(_ context.Context, r *dsl.Request) error {
 				if r.Object.GetAnnotations()["mended"] == "" {
@@ -50,7 +50,7 @@ func TestAnObjectThatIsHeldBackIsLoggedWithTheEnd(t *testing.T) {
 	const begins, over = `"msg"="object loops: its passes write again and again; it rests"`, `^"level"=0 "msg"="no longer looping" ` + web + ` "lasted"="`
 	about := regexp.MustCompile(`"msg"="(waits |no longer |object loops)`)
 	tests := map[string]struct {
-		define func(*dsl.Resource, *enginetest.Journal)
+		define func(*dsl.Resource, *kit.Journal)
 		play   func(s *scene.Stage, log func() []string)
 	}{
 		"a cache that is behind has a line after ten seconds, and one when it is not": {parks, func(s *scene.Stage, log func() []string) {
@@ -130,7 +130,7 @@ func TestAnObjectThatWaitsForMemoryIsLoggedWithTheEnd(t *testing.T) {
 		"not long": {9 * time.Second, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 				foo.OnReconcile("slow", scene.TakesTime(tt.other))
 			}, Play: func(s *scene.Stage) {
 				var log func() []string

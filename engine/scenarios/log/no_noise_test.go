@@ -18,8 +18,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestNothingIsLoggedOfHealthyObjects holds that a fault which passes by itself, or is somebody else's, leaves no Event about
@@ -49,7 +49,7 @@ func TestNothingIsLoggedOfHealthyObjects(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			scene.Play(t, scene.Scenario{
-				Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnUpdate("sync", j.Note("sync", scene.Reports)) },
+				Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnUpdate("sync", j.Note("sync", scene.Reports)) },
 				Play: func(s *scene.Stage) {
 					log := scene.LaunchWithLog(s, "")
 					s.Create(scene.Web)
@@ -84,7 +84,7 @@ func (r *refusals) RoundTrip(request *http.Request) (*http.Response, error) {
 // requests that it refuses, again and again, and that a new namespace of that name is served soon.
 func TestANamespaceThatIsBeingDeletedIsLeftAlone(t *testing.T) {
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Owns(scene.Deployments)
 			foo.OnReconcile("child", func(ctx context.Context, r *dsl.Request) error {
 				child := scene.DeploymentNamed(r.Object.GetName(), 1)

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAnEventSaysThatABookIsRefused holds that an Event says that the API server refuses what the engine itself writes: at
@@ -29,7 +29,7 @@ func TestAnEventSaysThatABookIsRefused(t *testing.T) {
 		"a right is missing once": {[]error{forbidden}, 0}, "a right is missing twice": {[]error{forbidden, forbidden}, 1}, "it is not valid": {[]error{invalid}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *enginetest.Journal) { foo.OnUpdate("sync", scene.Succeeds) }, Play: func(s *scene.Stage) {
+			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *kit.Journal) { foo.OnUpdate("sync", scene.Succeeds) }, Play: func(s *scene.Stage) {
 				s.Begin()
 				s.Events()
 				s.FailNext("patch", scene.Foos, test.errs...)

@@ -14,8 +14,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // warner adds Warning headers to answers, as the API server does.
@@ -45,7 +45,7 @@ func launchWithWarnings(s *scene.Stage, warns func(r *http.Request) []string) (l
 // names the first of them.
 func TestAWarningOfTheAPIServerIsLoggedOnceForAKind(t *testing.T) {
 	const old = "metadata.annotations[example.com/old]: deprecated since v1.30"
-	keeps := func(foo *dsl.Resource, _ *enginetest.Journal) {
+	keeps := func(foo *dsl.Resource, _ *kit.Journal) {
 		foo.Owns(scene.Deployments)
 		foo.OnReconcile("child", scene.KeepsDeployment)
 		foo.OnReconcile("status", scene.ReportsSeen)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestASlowStartSaysWhatItWaitsFor holds that the log has a line for what a start waits for when it takes more than a few seconds,
@@ -55,7 +55,7 @@ func TestASlowStartSaysWhatItWaitsFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			scene.Play(t, scene.Scenario{
-				Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnReconcile("look", j.Note("look")) },
+				Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnReconcile("look", j.Note("look")) },
 				Play: func(s *scene.Stage) {
 					adjust := test.slow(s)
 					log := scene.LaunchWithLog(s, "wait", adjust)

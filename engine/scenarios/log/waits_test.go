@@ -16,8 +16,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestALongWaitIsLoggedWithItsEnd holds what the log says of handlers that wait: a line after ten seconds, though nothing
@@ -39,8 +39,8 @@ func TestALongWaitIsLoggedWithItsEnd(t *testing.T) {
 			return dsl.Waiting(reason, 20*time.Second)
 		}
 	}
-	one := func(reasons ...string) func(*dsl.Resource, *enginetest.Journal) {
-		return func(foo *dsl.Resource, _ *enginetest.Journal) { foo.OnReconcile("app", waits(reasons...)) }
+	one := func(reasons ...string) func(*dsl.Resource, *kit.Journal) {
+		return func(foo *dsl.Resource, _ *kit.Journal) { foo.OnReconcile("app", waits(reasons...)) }
 	}
 	line := func(handler, text string) string {
 		return fmt.Sprintf(`^"level"=0 "msg"="%s" "resource"="foos.v1.example.com" "namespace"="default" "name"="web" "handler"="%s"`, text, handler)
@@ -49,7 +49,7 @@ func TestALongWaitIsLoggedWithItsEnd(t *testing.T) {
 		return line(handler, "no longer "+text) + ` "lasted"="` + lasted + `"$`
 	}
 	tests := map[string]struct {
-		define func(*dsl.Resource, *enginetest.Journal)
+		define func(*dsl.Resource, *kit.Journal)
 		play   func(s *scene.Stage, log func() []string)
 	}{
 		"it comes though no event does, once however long it lasts": {one("the moon"), func(s *scene.Stage, log func() []string) {
@@ -78,7 +78,7 @@ func TestALongWaitIsLoggedWithItsEnd(t *testing.T) {
 			s.Advance(time.Hour)
 			s.WantLines(log)
 		}},
-		"what is waited for changes all the time, which is said ever more seldom": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"what is waited for changes all the time, which is said ever more seldom": {func(foo *dsl.Resource, _ *kit.Journal) {
 			n := 0
 			foo.OnReconcile("app", func(context.Context, *dsl.Request) error {
 				n++
@@ -90,7 +90,7 @@ func TestALongWaitIsLoggedWithItsEnd(t *testing.T) {
 				s.T.Errorf("%d lines in an hour:\n%s", len(got), strings.Join(got, "\n"))
 			}
 		}},
-		"one that fails after a while waits no more": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"one that fails after a while waits no more": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.OnReconcile("app", func(_ context.Context, r *dsl.Request) error {
 				if r.Object.GetGeneration() > 1 {
 					return dsl.Permanent(scene.ErrAgain)
@@ -107,7 +107,7 @@ func TestALongWaitIsLoggedWithItsEnd(t *testing.T) {
 			s.Remove()
 			s.WantLines(log, line("app", "waits for the moon"), over("app", "waits for the moon", "30s"))
 		}},
-		"a handler that comes after one that waits": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"a handler that comes after one that waits": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.OnReconcile("app", waits("the moon", "the moon", ""))
 			foo.OnReconcile("next", scene.Succeeds, dsl.After("app"))
 		}, func(s *scene.Stage, log func() []string) {
@@ -115,14 +115,14 @@ func TestALongWaitIsLoggedWithItsEnd(t *testing.T) {
 			s.WantLines(log, line("app", "waits for the moon"), line("next", "waits for handler app"),
 				over("app", "waits for the moon", "40s"), over("next", "waits for handler app", "40s"))
 		}},
-		"a handler that comes after one that fails": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"a handler that comes after one that fails": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.OnReconcile("app", scene.Fails(dsl.Permanent(scene.ErrAgain)))
 			foo.OnReconcile("next", scene.Succeeds, dsl.After("app"))
 		}, func(s *scene.Stage, log func() []string) {
 			s.Advance(time.Minute)
 			s.WantLines(log, "handler failed for good", line("next", "waits for handler app"))
 		}},
-		"sub-handlers that fail have said so themselves": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"sub-handlers that fail have said so themselves": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.OnReconcile("all", func(_ context.Context, r *dsl.Request) error {
 				r.Handle("a", scene.Fails(scene.ErrAgain), dsl.WithBackoff(time.Hour, time.Hour))
 				return nil
@@ -131,14 +131,14 @@ func TestALongWaitIsLoggedWithItsEnd(t *testing.T) {
 			s.Advance(time.Minute)
 			s.WantLines(log, "handler will be tried again")
 		}},
-		"a delete handler": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"a delete handler": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.OnDelete("farewell", scene.Fails(dsl.Waiting("the bank", time.Hour)))
 		}, func(s *scene.Stage, log func() []string) {
 			s.Remove()
 			s.Advance(time.Minute)
 			s.WantLines(log, line("farewell", "waits for the bank"))
 		}},
-		"a schedule, which has no object": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"a schedule, which has no object": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Schedule(dsl.Timing{Every: time.Second}, "sweep", scene.Fails(dsl.Waiting("the moon", time.Hour)))
 		}, func(s *scene.Stage, log func() []string) {
 			s.Advance(time.Minute)
@@ -195,7 +195,7 @@ func TestAnApplyThatWaitsSaysForWhat(t *testing.T) {
 // TestReadyzNamesObjectsThatAreNotReady holds the lines of objects that wait, fail or are held: the oldest ones first.
 func TestReadyzNamesObjectsThatAreNotReady(t *testing.T) {
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.OnReconcile("depends", func(_ context.Context, r *dsl.Request) error {
 				switch name, _, _ := strings.Cut(r.Object.GetName(), "-"); name {
 				case "fails":
@@ -252,7 +252,7 @@ func TestReadyzNamesObjectsThatAreNotReady(t *testing.T) {
 // TestReadyzNamesPassesThatFail holds the line of an object whose write fails, and that it goes.
 func TestReadyzNamesPassesThatFail(t *testing.T) {
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) { foo.OnReconcile("status", scene.ReportsSeen) },
+		Operator: func(foo *dsl.Resource, _ *kit.Journal) { foo.OnReconcile("status", scene.ReportsSeen) },
 		Play: func(s *scene.Stage) {
 			s.Launch()
 			failing := apierrors.NewInternalError(errors.New("no space left"))

@@ -10,15 +10,15 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAHandlerWorksAgainOnceItsWriteSucceeded holds that the log does not say so before.
 func TestAHandlerWorksAgainOnceItsWriteSucceeded(t *testing.T) {
-	tests := map[string]func(foo *dsl.Resource, j *enginetest.Journal, once dsl.Func){
-		"a handler": func(foo *dsl.Resource, j *enginetest.Journal, once dsl.Func) { foo.OnUpdate("status", once) },
-		"a sub-handler": func(foo *dsl.Resource, j *enginetest.Journal, once dsl.Func) {
+	tests := map[string]func(foo *dsl.Resource, j *kit.Journal, once dsl.Func){
+		"a handler": func(foo *dsl.Resource, j *kit.Journal, once dsl.Func) { foo.OnUpdate("status", once) },
+		"a sub-handler": func(foo *dsl.Resource, j *kit.Journal, once dsl.Func) {
 			foo.OnUpdate("all", func(_ context.Context, r *dsl.Request) error {
 				r.Handle("status", once)
 				return nil
@@ -28,7 +28,7 @@ func TestAHandlerWorksAgainOnceItsWriteSucceeded(t *testing.T) {
 	for name, operator := range tests {
 		t.Run(name, func(t *testing.T) {
 			scene.Play(t, scene.Scenario{
-				Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+				Operator: func(foo *dsl.Resource, j *kit.Journal) {
 					operator(foo, j, j.Note("status", scene.Fails(scene.ErrAgain), func(_ context.Context, r *dsl.Request) error {
 						r.Patch.SetStatus("seen", "yes")
 						return nil

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestASpentBudgetMovesTheObject holds that a budget that is used up takes the object away, whatever becomes of the write
@@ -73,8 +73,8 @@ func spentThroughErrors(s *scene.Stage) {
 
 // TestAMachineWritesLittleWithoutAStatusSubresource holds that writes are few also where each one makes a new generation.
 func TestAMachineWritesLittleWithoutAStatusSubresource(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo", NoStatus: true})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo", NoStatus: true})
 		s := scene.NewStage(t, c)
 		s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {
 			m := job(&s.Journal)

@@ -13,13 +13,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // mortalMachine makes each kind of write: a child, the book, what an action wants of the object, the finalizer, and what takes a
 // wish off.
-func mortalMachine(foo *dsl.Resource, j *enginetest.Journal) {
+func mortalMachine(foo *dsl.Resource, j *kit.Journal) {
 	foo.Owns(scene.Deployments)
 	m := job(j)
 	m.States[1].Enter = j.Note("start", scene.KeepsDeployment)

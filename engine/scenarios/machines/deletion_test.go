@@ -14,13 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // leaving is a machine that sees objects off in states: it drains them, and waits until the drained thing is gone.
-func leaving(drain dsl.Func, options ...dsl.Option) func(foo *dsl.Resource, j *enginetest.Journal) {
-	return func(foo *dsl.Resource, j *enginetest.Journal) {
+func leaving(drain dsl.Func, options ...dsl.Option) func(foo *dsl.Resource, j *kit.Journal) {
+	return func(foo *dsl.Resource, j *kit.Journal) {
 		foo.Machine(dsl.Machine{
 			States: []dsl.State{{Name: "Running", Enter: j.Note("start"), Transitions: []dsl.Transition{{To: "Done", When: scene.SizeOver(9)}}}, {Name: "Done", Terminal: true}},
 			Deletion: []dsl.State{
@@ -103,7 +103,7 @@ func TestAMachineGoesThroughItsStatesOfDeletion(t *testing.T) {
 			s.Advance(11 * time.Minute)
 			s.WantState("Stuck")
 		}},
-		"an object that leaves the selector goes through the states of deletion, and is let go": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"an object that leaves the selector goes through the states of deletion, and is let go": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.LabelSelector = "!other"
 			leaving(scene.Fails(dsl.Waiting("Godot", time.Minute)))(foo, j)
 		}, Play: func(s *scene.Stage) {
@@ -123,7 +123,7 @@ func TestAMachineGoesThroughItsStatesOfDeletion(t *testing.T) {
 			s.Advance(time.Hour)
 			s.Called()
 		}},
-		"one that leaves the selector and is drained is entered once in each state": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one that leaves the selector and is drained is entered once in each state": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.LabelSelector = "!other"
 			leaving(scene.Succeeds)(foo, j)
 		}, Play: func(s *scene.Stage) {
@@ -169,7 +169,7 @@ func TestAMachineGoesOnWhenWritesFail(t *testing.T) {
 		s.Settle()
 		s.Forget()
 	}
-	slow := func(foo *dsl.Resource, j *enginetest.Journal) {
+	slow := func(foo *dsl.Resource, j *kit.Journal) {
 		m := job(j)
 		m.States[1].Enter = j.Note("start", func(context.Context, *dsl.Request) error {
 			<-time.After(time.Minute)
@@ -202,7 +202,7 @@ func TestAMachineGoesOnWhenWritesFail(t *testing.T) {
 				s.T.Errorf("history (-want +got):\n%s", diff)
 			}
 		}},
-		"what an action wants of the object is worked out again when somebody writes at the same time": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"what an action wants of the object is worked out again when somebody writes at the same time": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			m := job(j)
 			m.States[1].Enter = j.Note("start", func(_ context.Context, r *dsl.Request) error {
 				<-time.After(time.Minute)
@@ -256,7 +256,7 @@ func TestAMachineGoesOnWhenWritesFail(t *testing.T) {
 			})
 			s.Called("start update", "watch update")
 		}},
-		"an object whose filter does not hold rests, and goes on when it holds": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"an object whose filter does not hold rests, and goes on when it holds": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Machine(job(j), dsl.LabelAbsent("paused"))
 		}, Play: func(s *scene.Stage) {
 			starts(s)

@@ -16,13 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // running is the machine of job with another Enter of Running, and without a budget for it.
-func running(enter func(j *enginetest.Journal) dsl.Func) func(foo *dsl.Resource, j *enginetest.Journal) {
-	return func(foo *dsl.Resource, j *enginetest.Journal) {
+func running(enter func(j *kit.Journal) dsl.Func) func(foo *dsl.Resource, j *kit.Journal) {
+	return func(foo *dsl.Resource, j *kit.Journal) {
 		m := job(j)
 		m.States[1].Enter, m.States[1].Retries = enter(j), nil
 		foo.Machine(m)
@@ -39,7 +39,7 @@ func launchWithWeb(s *scene.Stage) {
 
 // TestAFinalErrorWithoutABudgetKeepsTheState holds what a failure that is final means where no budget says where to go.
 func TestAFinalErrorWithoutABudgetKeepsTheState(t *testing.T) {
-	never := running(func(j *enginetest.Journal) dsl.Func {
+	never := running(func(j *kit.Journal) dsl.Func {
 		return j.Note("start", scene.Fails(dsl.Permanent(scene.ErrAgain)))
 	})
 	begins := func(s *scene.Stage) {
@@ -84,7 +84,7 @@ func TestAFinalErrorWithoutABudgetKeepsTheState(t *testing.T) {
 // TestAMachineHoldsUpNothingBesideIt holds what machines do beside the ways that objects go.
 func TestAMachineHoldsUpNothingBesideIt(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"a wish on an object that leaves the selector keeps nothing from going on": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a wish on an object that leaves the selector keeps nothing from going on": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.LabelSelector = "!other"
 			leaving(scene.Succeeds)(foo, j)
 		}, Play: func(s *scene.Stage) {
@@ -104,7 +104,7 @@ func TestAMachineHoldsUpNothingBesideIt(t *testing.T) {
 				s.T.Errorf("finalizers %v", f)
 			}
 		}},
-		"an error as long as a novel is cut": {Operator: running(func(j *enginetest.Journal) dsl.Func {
+		"an error as long as a novel is cut": {Operator: running(func(j *kit.Journal) dsl.Func {
 			return j.Note("start", scene.Fails(errors.New(strings.Repeat("é", 100_000))))
 		}), Play: func(s *scene.Stage) {
 			launchWithConditions(s)
@@ -115,7 +115,7 @@ func TestAMachineHoldsUpNothingBesideIt(t *testing.T) {
 				s.T.Errorf("the condition has %d bytes", n)
 			}
 		}},
-		"and so is why it went on": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"and so is why it went on": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			m := job(j)
 			m.States[1].Enter, m.States[1].Retries = scene.Fails(errors.New(strings.Repeat("é", 100_000))), &dsl.Budget{Then: "Failed"}
 			foo.Machine(m)
@@ -136,8 +136,8 @@ func TestAMachineHoldsUpNothingBesideIt(t *testing.T) {
 }
 
 // asks is the machine of job with an action of Running that asks to be run again, which the journal has under a name.
-func asks(name string, put func(s *dsl.State, asks dsl.Func)) func(foo *dsl.Resource, j *enginetest.Journal) {
-	return func(foo *dsl.Resource, j *enginetest.Journal) {
+func asks(name string, put func(s *dsl.State, asks dsl.Func)) func(foo *dsl.Resource, j *kit.Journal) {
+	return func(foo *dsl.Resource, j *kit.Journal) {
 		m := job(j)
 		again := func(_ context.Context, r *dsl.Request) error { r.RunAgain(10 * time.Minute); return nil }
 		put(&m.States[1], j.Note(name, again))
@@ -158,7 +158,7 @@ func wantAskedAgain(s *scene.Stage) {
 
 // TestMachinesOfOneObjectDoNotDisturbEachOther holds that machines of one object do not stand in each other's way.
 func TestMachinesOfOneObjectDoNotDisturbEachOther(t *testing.T) {
-	two := func(foo *dsl.Resource, j *enginetest.Journal) {
+	two := func(foo *dsl.Resource, j *kit.Journal) {
 		foo.Machine(dsl.Machine{Name: "build", States: []dsl.State{
 			{Name: "A", Enter: j.Note("a", func(context.Context, *dsl.Request) error { panic("at the disco") }), Transitions: []dsl.Transition{{To: "B"}}, Stay: &dsl.Stay{AtMost: time.Hour, Then: "C"}},
 			{Name: "B", Terminal: true}, {Name: "C", Terminal: true, Failed: true},

@@ -12,15 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 const gotoKey = "op.handwerk.dev/goto"
 
 // job is a machine with most that there is: it starts with what size is more than 1, runs for an hour at most, and is done with
 // what is more than 2.
-func job(j *enginetest.Journal) dsl.Machine {
+func job(j *kit.Journal) dsl.Machine {
 	return dsl.Machine{
 		States: []dsl.State{
 			{Name: "Pending", Condition: "Scheduled", Doc: "Waits.", Transitions: []dsl.Transition{
@@ -38,7 +38,7 @@ func job(j *enginetest.Journal) dsl.Machine {
 }
 
 // oneMachine is an operator with that machine.
-func oneMachine(foo *dsl.Resource, j *enginetest.Journal) { foo.Machine(job(j)) }
+func oneMachine(foo *dsl.Resource, j *kit.Journal) { foo.Machine(job(j)) }
 
 // launchWithConditions starts the operator with a resource that has conditions.
 func launchWithConditions(s *scene.Stage) {

@@ -11,19 +11,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // shortly is the machine of job with less time in Running.
-func shortly(foo *dsl.Resource, j *enginetest.Journal) {
+func shortly(foo *dsl.Resource, j *kit.Journal) {
 	m := job(j)
 	m.States[1].Stay.AtMost = time.Minute
 	foo.Machine(m)
 }
 
 // startTwoLeaders starts two processes of the stage's operator with short leases; the first one leads.
-func startTwoLeaders(s *scene.Stage) (first, second *enginetest.Process) {
+func startTwoLeaders(s *scene.Stage) (first, second *kit.Process) {
 	s.T.Helper()
 	s.Operator.Settings.LeaderElection = dsl.LeaderElection{
 		Mode: dsl.LeaderLease, Namespace: "default", LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 500 * time.Millisecond,

@@ -15,20 +15,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // withSelector is an operator for the objects alone that have no label other.
-func withSelector(operator func(foo *dsl.Resource, j *enginetest.Journal)) func(foo *dsl.Resource, j *enginetest.Journal) {
-	return func(foo *dsl.Resource, j *enginetest.Journal) {
+func withSelector(operator func(foo *dsl.Resource, j *kit.Journal)) func(foo *dsl.Resource, j *kit.Journal) {
+	return func(foo *dsl.Resource, j *kit.Journal) {
 		foo.LabelSelector = "!other"
 		operator(foo, j)
 	}
 }
 
 // twoMachines is an operator with the machine that most tests have, and another one beside it.
-func twoMachines(foo *dsl.Resource, j *enginetest.Journal) {
+func twoMachines(foo *dsl.Resource, j *kit.Journal) {
 	oneMachine(foo, j)
 	foo.Machine(dsl.Machine{Name: "traffic", States: []dsl.State{
 		{Name: "Open", Transitions: []dsl.Transition{{To: "Closed", When: scene.SizeOver(1)}}}, {Name: "Closed", Terminal: true},
@@ -184,7 +184,7 @@ func TestAMachinesBookIsTakenOffWhateverHappens(t *testing.T) {
 			comeBack(s)
 			s.WantState("Running")
 		}},
-		"it may leave while it is being worked on": {Operator: withSelector(func(foo *dsl.Resource, j *enginetest.Journal) {
+		"it may leave while it is being worked on": {Operator: withSelector(func(foo *dsl.Resource, j *kit.Journal) {
 			m := job(j)
 			m.States[1].Enter = j.Note("start", func(context.Context, *dsl.Request) error {
 				<-time.After(time.Minute)

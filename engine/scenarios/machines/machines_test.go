@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAMachineGoesThroughItsStates holds which states an object goes through by itself.
@@ -54,7 +54,7 @@ func TestAMachineGoesThroughItsStates(t *testing.T) {
 			s.Called()
 			s.Wrote()
 		}},
-		"an object that may go on goes through the states with nothing to do in one write": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"an object that may go on goes through the states with nothing to do in one write": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Machine(dsl.Machine{States: []dsl.State{
 				{Name: "A", Transitions: []dsl.Transition{{To: "B"}}}, {Name: "B", Transitions: []dsl.Transition{{To: "C", Why: "so it is"}}}, {Name: "C", Terminal: true},
 			}})
@@ -103,7 +103,7 @@ func TestTheTimeInAStateIsOver(t *testing.T) {
 			s.Process.Restart()
 			s.WantState("Failed")
 		}},
-		"the time in a state is over also while its enter fails, or waits": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"the time in a state is over also while its enter fails, or waits": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			m := job(j)
 			m.States[1].Enter = j.Note("start", scene.Fails(scene.ErrAgain), scene.Fails(dsl.Waiting("Godot", 24*time.Hour)))
 			foo.Machine(m, dsl.WithBackoff(50*time.Minute, 50*time.Minute))
@@ -125,7 +125,7 @@ func TestTheTimeInAStateIsOver(t *testing.T) {
 // TestAFailingActionSpendsTheBudgetOfItsState holds which failures count, and where they lead.
 func TestAFailingActionSpendsTheBudgetOfItsState(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"an action that fails is tried again, and one time too many takes the object away": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"an action that fails is tried again, and one time too many takes the object away": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			m := job(j)
 			m.States[1].Enter = j.Note("start", scene.Fails(scene.ErrAgain))
 			foo.Machine(m, dsl.WithBackoff(time.Minute, time.Minute))
@@ -149,7 +149,7 @@ func TestAFailingActionSpendsTheBudgetOfItsState(t *testing.T) {
 				s.T.Error("failures of an earlier state are counted still")
 			}
 		}},
-		"a failure that is final uses up the budget, and a panic and an overrun are failures": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a failure that is final uses up the budget, and a panic and an overrun are failures": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			m := job(j)
 			m.States[1].Enter = j.Note("start", func(context.Context, *dsl.Request) error { panic("at the disco") }, func(ctx context.Context, _ *dsl.Request) error {
 				<-ctx.Done()
@@ -266,7 +266,7 @@ func TestAStateThatIsNotOfTheMachine(t *testing.T) {
 				s.T.Errorf("history %v", got)
 			}
 		}},
-		"a state that a new version of the machine does not have any more leads to another one": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a state that a new version of the machine does not have any more leads to another one": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			m := job(j)
 			m.Migrate = map[string]string{"Starting": "Running"}
 			foo.Machine(m)
@@ -304,7 +304,7 @@ func TestAStateThatIsNotOfTheMachine(t *testing.T) {
 // TestTwoMachinesOfOneObject holds that they have books and conditions of their own, and one Ready.
 func TestTwoMachinesOfOneObject(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"two machines have books and conditions of their own, and one for both": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"two machines have books and conditions of their own, and one for both": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Machine(dsl.Machine{Name: "build", States: []dsl.State{{Name: "A", Transitions: []dsl.Transition{{To: "B", When: scene.SizeOver(1)}}}, {Name: "B", Terminal: true}}})
 			foo.Machine(dsl.Machine{States: []dsl.State{{Name: "X", Doc: "Not yet.", Transitions: []dsl.Transition{{To: "Y", When: scene.SizeOver(2)}}}, {Name: "Y", Terminal: true}}})
 		}, Play: func(s *scene.Stage) {
@@ -328,7 +328,7 @@ func TestTwoMachinesOfOneObject(t *testing.T) {
 				s.T.Errorf("Events %q", got)
 			}
 		}},
-		"an object is ready when all of its machines have come to that in the same pass": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"an object is ready when all of its machines have come to that in the same pass": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Machine(dsl.Machine{Name: "build", States: []dsl.State{{Name: "A", Ready: new(true), Transitions: []dsl.Transition{{To: "B", When: scene.SizeOver(2)}}}, {Name: "B", Terminal: true}}})
 			foo.Machine(dsl.Machine{States: []dsl.State{
 				{Name: "X", Transitions: []dsl.Transition{{To: "Y", When: scene.SizeOver(1)}}},
@@ -354,7 +354,7 @@ func TestTwoMachinesOfOneObject(t *testing.T) {
 // TestACycleThatNeverRestsIsStopped holds that the breaker stops a machine that writes without end.
 func TestACycleThatNeverRestsIsStopped(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"a cycle that never comes to rest is stopped": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a cycle that never comes to rest is stopped": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Machine(dsl.Machine{AllowCycles: true, History: -1, States: []dsl.State{
 				{Name: "A", Transitions: []dsl.Transition{{To: "B"}}}, {Name: "B", Transitions: []dsl.Transition{{To: "A"}}},
 			}})
@@ -367,7 +367,7 @@ func TestACycleThatNeverRestsIsStopped(t *testing.T) {
 			}
 			wantCondition(s, "Ready", "False Looping the states go round in a circle: after 2 transitions in one go it is in A again")
 		}},
-		"a cycle with actions that never comes to rest is stopped": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a cycle with actions that never comes to rest is stopped": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Machine(dsl.Machine{AllowCycles: true, States: []dsl.State{
 				{Name: "A", Enter: scene.Succeeds, Transitions: []dsl.Transition{{To: "B"}}}, {Name: "B", During: scene.Succeeds, Transitions: []dsl.Transition{{To: "A"}}},
 			}})

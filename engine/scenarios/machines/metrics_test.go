@@ -13,9 +13,9 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // states returns the series of a gauge by state, without those that are 0.
@@ -48,8 +48,8 @@ func series(t *testing.T, m *ops.Metrics, name string) map[string]*dto.Metric {
 
 // TestMetricsCountObjectsByState holds that they count the objects by state, whatever becomes of objects and process.
 func TestMetricsCountObjectsByState(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 		s := scene.NewStage(t, c)
 		s.Operator.Settings.LeaderElection = dsl.LeaderElection{Mode: dsl.LeaderLease, Namespace: "default"}
 		s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {

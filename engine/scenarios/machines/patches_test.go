@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // stamps are what an action wants of its object outside the status: something else each time.
@@ -64,8 +64,8 @@ func wantStampsAtEachWrite(s *scene.Stage, p *stamps, state string) {
 }
 
 // stampedMachine is the machine of job with actions that want something else of the object each time.
-func stampedMachine(p *stamps, change func(s *dsl.State)) func(foo *dsl.Resource, j *enginetest.Journal) {
-	return func(foo *dsl.Resource, j *enginetest.Journal) {
+func stampedMachine(p *stamps, change func(s *dsl.State)) func(foo *dsl.Resource, j *kit.Journal) {
+	return func(foo *dsl.Resource, j *kit.Journal) {
 		m := job(j)
 		running := &m.States[1]
 		running.Retries = nil
@@ -140,7 +140,7 @@ func TestTheChangesOfAStateHoldNothingUp(t *testing.T) {
 			s.Wrote("patch foos/status default/web", "patch foos default/web", "patch foos/status default/web", // entered
 				"patch foos/status default/web", "patch foos default/web") // the new generation, and the new stamp
 		}},
-		"an object whose looks come without an end leaves the state": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"an object whose looks come without an end leaves the state": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Owns(scene.Deployments)
 			stampedMachine(p, func(st *dsl.State) {
 				stays(st)
@@ -189,7 +189,7 @@ func TestTheChangesOfAStateHoldNothingUp(t *testing.T) {
 			s.Advance(2 * time.Minute)
 			s.WantState("Finished")
 		}},
-		"a terminal state of deletion whose actions want something each time lets the object go": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a terminal state of deletion whose actions want something each time lets the object go": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			m := job(j)
 			m.Deletion = []dsl.State{
 				{Name: "Draining", Enter: p.put("enter"), During: p.put("during"), Transitions: []dsl.Transition{{To: "Gone"}}},

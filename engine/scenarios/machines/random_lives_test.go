@@ -19,17 +19,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // world is where random machines act on one object, and what they have done. It outlasts processes.
 type world struct {
-	*enginetest.Cluster
+	*kit.Cluster
 	t     *testing.T
 	r     *rand.Rand
 	lines []*line
-	p     []*enginetest.Process
+	p     []*kit.Process
 	// asks: some action wants something of its object.
 	asks bool
 	// crashes counts those that may have come between an action and its being written down.
@@ -134,8 +134,8 @@ func (w *line) random(bounded bool) {
 // inWorld plays a life of one object.
 func inWorld(t *testing.T, seed uint64, l fortune, play func(w *world)) {
 	t.Helper()
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo", NoStatus: l.noStatus})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo", NoStatus: l.noStatus})
 		c.Update("customresourcedefinitions.v1.apiextensions.k8s.io", "", "foos.example.com", scene.AddConditions)
 		w := &world{Cluster: c, t: t, r: rand.New(rand.NewPCG(seed, 1))}
 		for i := range l.machines {

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // tooMuch wants a limit of 600 in spec or in status, and no more than 400 of what is large.
@@ -42,8 +42,8 @@ func copiesSize(_ context.Context, r *dsl.Request) error {
 }
 
 // refusing is the machine of job that wants too much when it is in Running.
-func refusing(change func(s *dsl.State, j *enginetest.Journal), options ...dsl.Option) func(foo *dsl.Resource, j *enginetest.Journal) {
-	return func(foo *dsl.Resource, j *enginetest.Journal) {
+func refusing(change func(s *dsl.State, j *kit.Journal), options ...dsl.Option) func(foo *dsl.Resource, j *kit.Journal) {
+	return func(foo *dsl.Resource, j *kit.Journal) {
 		m := job(j)
 		m.States[1].Retries = nil
 		m.States[1].Transitions = []dsl.Transition{{To: "Finished", Why: "it is done"}}
@@ -68,8 +68,8 @@ func refuseByWebhook(s *scene.Stage) {
 // action and of nothing else: the ways that an object has in such a state are open.
 func TestARefusedWriteFailsItsActionAlone(t *testing.T) {
 	for _, part := range []string{"status", "spec"} {
-		enter := func(s *dsl.State, j *enginetest.Journal) { s.Enter = j.Note("start", tooMuch(part)) }
-		during := func(s *dsl.State, j *enginetest.Journal) {
+		enter := func(s *dsl.State, j *kit.Journal) { s.Enter = j.Note("start", tooMuch(part)) }
+		during := func(s *dsl.State, j *kit.Journal) {
 			s.During, s.Transitions = j.Note("watch", tooMuch(part)), []dsl.Transition{{To: "Finished", When: scene.SizeOver(3)}}
 		}
 		words := func(action, word string) func(s *scene.Stage) {
@@ -110,7 +110,7 @@ func TestARefusedWriteFailsItsActionAlone(t *testing.T) {
 					s.T.Errorf("Enter was called %d times", n)
 				}
 			}},
-			part + ": a transition is taken though During is refused": {Operator: refusing(func(s *dsl.State, j *enginetest.Journal) {
+			part + ": a transition is taken though During is refused": {Operator: refusing(func(s *dsl.State, j *kit.Journal) {
 				during(s, j)
 				s.During = j.Note("watch", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.SetStatus("limit", 600)
@@ -126,7 +126,7 @@ func TestARefusedWriteFailsItsActionAlone(t *testing.T) {
 				requestState(s, "Failed")
 				s.WantState("Failed")
 			}},
-			part + ": a refusal counts for the budget": {Operator: refusing(func(s *dsl.State, j *enginetest.Journal) {
+			part + ": a refusal counts for the budget": {Operator: refusing(func(s *dsl.State, j *kit.Journal) {
 				enter(s, j)
 				s.Retries = &dsl.Budget{AtMost: 2, Then: "Failed"}
 			}), Play: func(s *scene.Stage) {
@@ -149,7 +149,7 @@ func TestARefusedWriteFailsItsActionAlone(t *testing.T) {
 				s.WantState("Finished")
 				s.WantField(part+".limit", int64(400))
 			}},
-			part + ": one of two actions is to blame, and the other is not done again": {Operator: refusing(func(s *dsl.State, j *enginetest.Journal) {
+			part + ": one of two actions is to blame, and the other is not done again": {Operator: refusing(func(s *dsl.State, j *kit.Journal) {
 				s.Enter = j.Note("start", copiesSize)
 				during(s, j)
 			}), Play: func(s *scene.Stage) {
@@ -164,7 +164,7 @@ func TestARefusedWriteFailsItsActionAlone(t *testing.T) {
 					s.T.Errorf("Enter was called %d times", n)
 				}
 			}},
-			part + ": what Enter wants is refused, and what During wants is not": {Operator: refusing(func(s *dsl.State, j *enginetest.Journal) {
+			part + ": what Enter wants is refused, and what During wants is not": {Operator: refusing(func(s *dsl.State, j *kit.Journal) {
 				enter(s, j)
 				s.During, s.Transitions = j.Note("watch", copiesSize), []dsl.Transition{{To: "Finished", When: scene.SizeOver(3)}}
 			}), Play: func(s *scene.Stage) {
@@ -185,7 +185,7 @@ func TestARefusedWriteFailsItsActionAlone(t *testing.T) {
 				s.Advance(61 * time.Minute)
 				s.WantState("Failed")
 			}},
-			part + ": handlers beside the machine go on": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			part + ": handlers beside the machine go on": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On([]dsl.Cause{dsl.Reconcile}, "first", j.Note("first", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.SetStatus("size", scene.ValueAt(r.Object, "spec.size"))
 					return nil
@@ -252,7 +252,7 @@ func TestAMachineWaitsWhileItsBookIsRefused(t *testing.T) {
 
 // TestAMissingRightFailsNoAction holds that a missing right is no failure of an action.
 func TestAMissingRightFailsNoAction(t *testing.T) {
-	scene.Play(t, scene.Scenario{Operator: refusing(func(s *dsl.State, j *enginetest.Journal) {
+	scene.Play(t, scene.Scenario{Operator: refusing(func(s *dsl.State, j *kit.Journal) {
 		s.Enter, s.Retries = j.Note("start", copiesSize), &dsl.Budget{Then: "Failed"}
 	}), Play: func(s *scene.Stage) {
 		launchWithConditions(s)

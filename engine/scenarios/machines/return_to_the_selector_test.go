@@ -15,14 +15,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAnObjectMayComeBackBeforeItsMachineHasEnded is law 7 for an object that is back before it has gone through all states
 // of deletion: what these have done is done, so it is new.
 func TestAnObjectMayComeBackBeforeItsMachineHasEnded(t *testing.T) {
-	looks := func(foo *dsl.Resource, j *enginetest.Journal) { // at its book alone
+	looks := func(foo *dsl.Resource, j *kit.Journal) { // at its book alone
 		leaving(scene.Succeeds)(foo, j)
 		foo.Machines()[0].Known.Reads.Only = true
 	}

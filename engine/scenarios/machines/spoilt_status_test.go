@@ -14,15 +14,15 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAnObjectInAReadyStateIsNotReadyWhileAnActionWaits holds that an object is not ready while what is done for it in a
 // state that is ready waits.
 func TestAnObjectInAReadyStateIsNotReadyWhileAnActionWaits(t *testing.T) {
-	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 		foo.Machine(dsl.Machine{States: []dsl.State{{Name: "Serving", Terminal: true, Doc: "It serves.", During: func(_ context.Context, r *dsl.Request) error {
 			if size, _ := scene.ValueAt(r.Object, "spec.size").(int64); size > 1 {
 				return dsl.Waiting("the Deployment", time.Hour)
@@ -41,8 +41,8 @@ func TestAnObjectInAReadyStateIsNotReadyWhileAnActionWaits(t *testing.T) {
 
 // TestAMachineCopesWithASpoiltBook holds what becomes of a book in which somebody has written what is no time, and of metrics.
 func TestAMachineCopesWithASpoiltBook(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 		s := scene.NewStage(t, c)
 		s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) { foo.Machine(job(&s.Journal), dsl.LabelAbsent("paused")) })
 		m := ops.NewMetrics()
@@ -121,8 +121,8 @@ func TestATimeInTheFuturePutsOffNoTimeOut(t *testing.T) {
 
 // TestUnknownStatesAreOneLabelInMetrics holds that names which somebody writes to a status make no series of metrics.
 func TestUnknownStatesAreOneLabelInMetrics(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 		s := scene.NewStage(t, c)
 		s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {
 			leaving(scene.Succeeds)(foo, &s.Journal)

@@ -20,8 +20,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // toy is a kind of child, with how it is kept. That stays as it is, whichever handler makes it.
@@ -216,8 +216,8 @@ type keepsake struct {
 
 // nursery is one run of deeds, and what the reference knows of it.
 type nursery struct {
-	*enginetest.Cluster
-	process  *enginetest.Process
+	*kit.Cluster
+	process  *kit.Process
 	workshop workshop
 	// names are those of the objects; the last of each number may be there.
 	names  [3]string
@@ -229,8 +229,8 @@ type nursery struct {
 // raise plays deeds, and returns what was wrong.
 func raise(t *testing.T, w workshop, deeds []deed) (faults []string) {
 	t.Helper()
-	enginetest.Run(t, func(_ *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+	kit.Run(t, func(_ *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 		c.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: far}}`)
 		n := &nursery{Cluster: c, workshop: w, toys: map[string]*keepsake{}}
 		n.launch()
@@ -347,7 +347,7 @@ func (n *nursery) suffer(d deed) {
 			each()
 		}
 	case "blind", "blind and delete":
-		end := n.FailWhile("watch", scene.ConfigMaps, enginetest.ErrRefused)
+		end := n.FailWhile("watch", scene.ConfigMaps, kit.ErrRefused)
 		n.CutWatches(scene.ConfigMaps)
 		n.do(deed{what: "edit", object: d.object, size: d.size})
 		n.Advance(40 * time.Second)

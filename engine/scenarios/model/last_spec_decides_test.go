@@ -17,9 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl/config"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 	"github.com/handwerk-dev/handwerk/handlers"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // fleet has children that depend on each other, that are there or not, one for each of a list, and
@@ -89,16 +89,16 @@ func spec(r *rand.Rand) map[string]any {
 
 // fleetRun is one life of one object.
 type fleetRun struct {
-	*enginetest.Cluster
+	*kit.Cluster
 	t *testing.T
 	r *rand.Rand
-	p *enginetest.Process
+	p *kit.Process
 }
 
 func runFleet(t *testing.T, seed uint64, play func(f *fleetRun)) {
 	t.Helper()
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 		c.Create("{apiVersion: v1, kind: Namespace, metadata: {name: abroad}}")
 		f := &fleetRun{Cluster: c, t: t, r: rand.New(rand.NewPCG(seed, 1))}
 		op, err := config.Parse("fleet.yaml", []byte(fleet), handlers.Standard())

@@ -20,14 +20,14 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // model is one run of a script, and what the reference knows of it.
 type model struct {
-	*enginetest.Cluster
-	Process *enginetest.Process
+	*kit.Cluster
+	Process *kit.Process
 	exports map[string]*unstructured.Unstructured
 	// meanwhile, when it is set, happens while a handler runs for an object.
 	meanwhile func(name string)
@@ -72,8 +72,8 @@ func newMode(r *rand.Rand) mode {
 // live plays a script with a program, and returns what was wrong, and all that happened.
 func live(t *testing.T, d mode, p program, script []step) (faults, story []string) {
 	t.Helper()
-	enginetest.Run(t, func(_ *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
+	kit.Run(t, func(_ *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
 		m := &model{Cluster: c, mode: d, program: p, dice: rand.New(rand.NewPCG(1, 2)), lives: map[types.UID]*lifetime{}, exports: map[string]*unstructured.Unstructured{}}
 		m.begin(p)
 		for _, s := range script {

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // backWithin is how long after the API server answers all that it held up is handled.
@@ -40,7 +40,7 @@ func cutOff(s *scene.Stage, change func()) {
 	s.T.Helper()
 	var ends []func() int
 	for _, on := range []struct{ verb, resource string }{{"get", scene.ConfigMaps}, {"patch", scene.Foos + "/status"}, {"patch", scene.Deployments}} {
-		ends = append(ends, s.FailWhile(on.verb, on.resource, enginetest.ErrRefused))
+		ends = append(ends, s.FailWhile(on.verb, on.resource, kit.ErrRefused))
 	}
 	change()
 	s.Advance(time.Second)
@@ -73,17 +73,17 @@ func TestAChangeDuringAnOutageIsHandledSoon(t *testing.T) {
 	}
 	grow := func(s *scene.Stage) { s.Resize(2) }
 	tests := map[string]struct {
-		operator func(foo *dsl.Resource, j *enginetest.Journal)
+		operator func(foo *dsl.Resource, j *kit.Journal)
 		begin    func(s *scene.Stage)
 		away     func(s *scene.Stage) // what is done while the operator reaches no server
 		handled  func(s *scene.Stage) bool
 	}{
 		"of the object": {
-			func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnUpdate("see", j.Note("see")) }, nil, grow,
+			func(foo *dsl.Resource, j *kit.Journal) { foo.OnUpdate("see", j.Note("see")) }, nil, grow,
 			func(s *scene.Stage) bool { return len(s.Of("see", "web")) == 1 },
 		},
 		"of a child, which is put back": {
-			func(foo *dsl.Resource, _ *enginetest.Journal) {
+			func(foo *dsl.Resource, _ *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.OnReconcile("child", scene.KeepsDeployment)
 			}, nil,
@@ -106,7 +106,7 @@ func TestAChangeDuringAnOutageIsHandledSoon(t *testing.T) {
 			func(s *scene.Stage) bool { return slices.Contains(s.Take(), "web index: b") },
 		},
 		"that is a deletion": {
-			func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnDelete("see", j.Note("see")) }, nil, (*scene.Stage).Remove,
+			func(foo *dsl.Resource, j *kit.Journal) { foo.OnDelete("see", j.Note("see")) }, nil, (*scene.Stage).Remove,
 			func(s *scene.Stage) bool { return s.Web() == nil },
 		},
 	}
@@ -137,11 +137,11 @@ func TestAChangeDuringAnOutageIsHandledSoon(t *testing.T) {
 // again and again while the server was away, and that those attempts use up no retries.
 func TestAHandlerThatFailedForAnOutageRunsSoon(t *testing.T) {
 	tests := map[string]struct {
-		operator func(foo *dsl.Resource, j *enginetest.Journal)
+		operator func(foo *dsl.Resource, j *kit.Journal)
 		handled  func(s *scene.Stage) bool
 	}{
 		"a handler that writes a child": {
-			func(foo *dsl.Resource, _ *enginetest.Journal) {
+			func(foo *dsl.Resource, _ *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.OnReconcile("child", scene.KeepsDeployment, dsl.Retries(3))
 			},
@@ -152,7 +152,7 @@ func TestAHandlerThatFailedForAnOutageRunsSoon(t *testing.T) {
 			},
 		},
 		"a handler that reads": {
-			func(foo *dsl.Resource, j *enginetest.Journal) {
+			func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnUpdate("read", func(ctx context.Context, r *dsl.Request) error {
 					if err := readsNone(ctx, r); err != nil {
 						return err
@@ -164,7 +164,7 @@ func TestAHandlerThatFailedForAnOutageRunsSoon(t *testing.T) {
 			func(s *scene.Stage) bool { return slices.Contains(s.Take(), "read") },
 		},
 		"a pass that writes the status": {
-			func(foo *dsl.Resource, _ *enginetest.Journal) {
+			func(foo *dsl.Resource, _ *kit.Journal) {
 				foo.OnReconcile("status", func(_ context.Context, r *dsl.Request) error {
 					size, _, _ := unstructured.NestedInt64(r.Object.Object, "spec", "size")
 					r.Patch.SetStatus("size", size)
@@ -177,7 +177,7 @@ func TestAHandlerThatFailedForAnOutageRunsSoon(t *testing.T) {
 			},
 		},
 		"a sub-handler that reads": {
-			func(foo *dsl.Resource, j *enginetest.Journal) {
+			func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnUpdate("all", func(_ context.Context, r *dsl.Request) error {
 					r.Handle("part", func(ctx context.Context, r *dsl.Request) error {
 						if err := readsNone(ctx, r); err != nil {
@@ -213,7 +213,7 @@ func TestAHandlerThatFailedForAnOutageRunsSoon(t *testing.T) {
 // goes first, the one that changed first before the others.
 func TestObjectsAreHandledInTheOrderOfTheirChangesAfterAnOutage(t *testing.T) {
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Workers = 1
 			foo.OnReconcile("read", func(ctx context.Context, r *dsl.Request) error {
 				err := readsNone(ctx, r)

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // fooGone is what a server says that has no Foo named web.
@@ -31,8 +31,8 @@ func pageNotFound() error {
 
 // TestNotFoundIsConfirmed is law 1: one server's 404 drops no write of an object that is there.
 func TestNotFoundIsConfirmed(t *testing.T) {
-	made := func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("made", j.Note("made")) }
-	leaves := func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnDelete("left", j.Note("left")) }
+	made := func(foo *dsl.Resource, j *kit.Journal) { foo.OnCreate("made", j.Note("made")) }
+	leaves := func(foo *dsl.Resource, j *kit.Journal) { foo.OnDelete("left", j.Note("left")) }
 	marked := func(s *scene.Stage) {
 		s.T.Helper()
 		s.Advance(time.Minute)
@@ -64,7 +64,7 @@ func TestNotFoundIsConfirmed(t *testing.T) {
 			s.Called("made create")
 		}},
 		"a status": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("report", j.Note("report", scene.Reports))
 			},
 			Play: func(s *scene.Stage) {
@@ -79,7 +79,7 @@ func TestNotFoundIsConfirmed(t *testing.T) {
 			},
 		},
 		"a finalizer is added before the first side effect, or there is none": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("sync", j.Note("sync"))
 				leaves(foo, j)
 			}, Play: func(s *scene.Stage) {
@@ -101,7 +101,7 @@ func TestNotFoundIsConfirmed(t *testing.T) {
 			s.WantGone()
 		}},
 		"an object that is gone is not written to again": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("report", j.Note("report", func(ctx context.Context, r *dsl.Request) error {
 					if err := r.Client.Delete(ctx, scene.Foos, "default", "web", ""); err != nil {
 						return err
@@ -117,7 +117,7 @@ func TestNotFoundIsConfirmed(t *testing.T) {
 			},
 		},
 		"an object that is read live is not gone because its resource is not served for a moment": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Cache = dsl.CacheLive
 				foo.OnCreate("made", j.Note("made"))
 				foo.OnUpdate("changed", j.Note("changed"))

@@ -14,8 +14,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // versionOf is an object's version as a number.
@@ -32,7 +32,7 @@ func versionOf(t *testing.T, o *unstructured.Unstructured) int {
 // are silent and the operator asks for nothing.
 func TestResumedWatchesShowThatVersionsWentBack(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"the restored object is handled": {Operator: func(foo *dsl.Resource, _ *enginetest.Journal) { foo.OnReconcile("see", scene.ReportsSeen) }, Play: func(s *scene.Stage) {
+		"the restored object is handled": {Operator: func(foo *dsl.Resource, _ *kit.Journal) { foo.OnReconcile("see", scene.ReportsSeen) }, Play: func(s *scene.Stage) {
 			s.Begin()
 			s.Advance(time.Minute)
 			restore := s.Backup()
@@ -49,7 +49,7 @@ func TestResumedWatchesShowThatVersionsWentBack(t *testing.T) {
 			}
 			scene.WantWell(s)
 		}},
-		"a labelled child that came back goes with its owner": {Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"a labelled child that came back goes with its owner": {Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.On([]dsl.Cause{dsl.Create, dsl.Update}, "child", scene.KeepsConfigMap(dsl.ChildSpec{Ownership: dsl.Labelled}))
 		}, Play: func(s *scene.Stage) {
@@ -75,7 +75,7 @@ func TestResumedWatchesShowThatVersionsWentBack(t *testing.T) {
 func TestOwnWritesAreForgottenWhenVersionsGoBack(t *testing.T) {
 	var second atomic.Bool
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"a child's change with the version of an own write is news": {Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"a child's change with the version of an own write is news": {Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.OnReconcile("child", func(ctx context.Context, r *dsl.Request) error {
 				text := "first"
@@ -111,7 +111,7 @@ func TestOwnWritesAreForgottenWhenVersionsGoBack(t *testing.T) {
 				s.T.Errorf("the child says %q, want second", text)
 			}
 		}},
-		"a kind is entered into the register again": {Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"a kind is entered into the register again": {Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.OnReconcile("children", func(ctx context.Context, r *dsl.Request) error {
 				if size, _, _ := unstructured.NestedInt64(r.Object.Object, "spec", "size"); size < 2 {

@@ -15,16 +15,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // errLooping ends a loop that would else go on without time passing.
 var errLooping = dsl.Permanent(errors.New("called more than 100 times"))
 
 // keepsCopies declares a handler that keeps as many ConfigMaps as the size says.
-func keepsCopies(foo *dsl.Resource, j *enginetest.Journal) {
+func keepsCopies(foo *dsl.Resource, j *kit.Journal) {
 	foo.Owns(scene.ConfigMaps)
 	foo.OnReconcile("copies", j.Note("copies", scene.KeepsConfigMaps))
 }
@@ -33,7 +33,7 @@ func keepsCopies(foo *dsl.Resource, j *enginetest.Journal) {
 // watch reports it.
 func TestARestoredBackupIsHandledThoughNoWatchShowsIt(t *testing.T) {
 	// beats writes at each tick, from what the cache has.
-	beats := func(foo *dsl.Resource, j *enginetest.Journal) {
+	beats := func(foo *dsl.Resource, j *kit.Journal) {
 		n := int64(0)
 		foo.Every(10*time.Second, "beat", j.Note("beat", func(ctx context.Context, r *dsl.Request) error {
 			if n++; n > 100 {
@@ -128,7 +128,7 @@ func TestNothingIsDoneFromBeforeARestoredBackup(t *testing.T) {
 			lists()
 			watches()
 			s.Advance(time.Minute)
-			if got := s.Writes(); slices.ContainsFunc(got, func(w enginetest.Write) bool { return w.Resource == "configmaps" }) {
+			if got := s.Writes(); slices.ContainsFunc(got, func(w kit.Write) bool { return w.Resource == "configmaps" }) {
 				s.T.Errorf("writes %v", got)
 			}
 			if diff := cmp.Diff(before, s.ConfigMapUIDs()); diff != "" {
@@ -176,7 +176,7 @@ func TestNothingIsDoneFromBeforeARestoredBackup(t *testing.T) {
 			scene.WantWell(s)
 		}},
 		"a change that gets the version of one that was forgotten is news": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("see", j.Note("see", scene.ReportsSeen))
 			},
 			Play: func(s *scene.Stage) {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // reported is when the journal has the line, within a minute.
@@ -34,7 +34,7 @@ func reported(s *scene.Stage, line string) (after time.Duration) {
 // TestNothingWaitsForACacheThatCannotCatchUp holds that no pass waits for what will not be shown, and that no pass takes
 // an old cache for how things are.
 func TestNothingWaitsForACacheThatCannotCatchUp(t *testing.T) {
-	keeps := func(foo *dsl.Resource, j *enginetest.Journal) {
+	keeps := func(foo *dsl.Resource, j *kit.Journal) {
 		foo.Owns(scene.Deployments)
 		foo.OnReconcile("child", j.Note("child", scene.KeepsDeployment))
 		foo.OnReconcile("look", func(_ context.Context, r *dsl.Request) error {
@@ -86,7 +86,7 @@ func TestNothingWaitsForACacheThatCannotCatchUp(t *testing.T) {
 			s.Called("child update", "look: <nil>")
 		}},
 		"an object whose own watch is lost waits, for nothing is known of it": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "report", j.Note("report", scene.Reports))
 			},
 			Play: func(s *scene.Stage) {
@@ -139,7 +139,7 @@ func TestNothingWaitsForWhatARestoredServerHasForgotten(t *testing.T) {
 }
 
 // keepsOne keeps a child.
-func keepsOne(foo *dsl.Resource, j *enginetest.Journal) {
+func keepsOne(foo *dsl.Resource, j *kit.Journal) {
 	foo.Owns(scene.Deployments)
 	foo.OnReconcile("child", j.Note("child", scene.KeepsDeployment))
 }

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestNothingRunsWhilePaused holds that no handler, timer, daemon, time-out or repair runs for a paused object, and that all that
@@ -136,7 +136,7 @@ func TestNothingRunsWhilePaused(t *testing.T) {
 			w.resume(s)
 			s.Called("web index: x")
 		}},
-		"a retry waits": {func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a retry waits": {func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("sync", j.Note("sync", scene.RetriesAfter(time.Minute), scene.Succeeds))
 		}, func(s *scene.Stage, w way) {
 			s.Begin()
@@ -146,7 +146,7 @@ func TestNothingRunsWhilePaused(t *testing.T) {
 			w.resume(s)
 			s.Called("sync create 2")
 		}},
-		"an event handler hears of the last event": {func(foo *dsl.Resource, j *enginetest.Journal) {
+		"an event handler hears of the last event": {func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnEvent("hear", j.Note("hear"))
 		}, func(s *scene.Stage, w way) {
 			s.Begin()
@@ -201,7 +201,7 @@ func TestAPausedObjectSaysSo(t *testing.T) {
 // one and no daemon begins.
 func TestAPauseThatComesMeanwhile(t *testing.T) {
 	playAll(t, map[string]play{
-		"in a pass": {func(foo *dsl.Resource, j *enginetest.Journal) {
+		"in a pass": {func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("slow", j.Note("slow", scene.TakesTime(time.Minute)))
 			foo.OnReconcile("after", j.Note("after"))
 			watches(foo, j)
@@ -215,7 +215,7 @@ func TestAPauseThatComesMeanwhile(t *testing.T) {
 			w.resume(s)
 			s.Called("after create", "begins")
 		}},
-		"while all workers are busy": {func(foo *dsl.Resource, j *enginetest.Journal) {
+		"while all workers are busy": {func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Workers = 1
 			foo.OnReconcile("slow", func(ctx context.Context, r *dsl.Request) error {
 				if r.Object.GetName() == "other" {

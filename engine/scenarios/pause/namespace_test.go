@@ -11,9 +11,9 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestOneWatchOfNamespaces holds that what is paused and what is in the scope come by one watch.
@@ -77,7 +77,7 @@ func TestAnnotationsOfNamespaces(t *testing.T) {
 			s.Resize(2)
 			s.Called("sync update")
 		}},
-		"deletions wait, also of what is gone": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"deletions wait, also of what is gone": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnDelete("held", j.Note("held"), dsl.Label("tier", "gold"))
 			foo.OnDelete("left", j.Note("left"), dsl.NoFinalizer())
 		}, Play: func(s *scene.Stage) {

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAnnotationsOfObjects holds what the annotation of an object means.
@@ -125,7 +125,7 @@ func TestAnnotationsOfObjects(t *testing.T) {
 			s.Advance(time.Hour)
 			s.Called()
 		}},
-		"an object that loses its operator's sight is let go": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"an object that loses its operator's sight is let go": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.LabelSelector = "tier=gold"
 			scene.EachCause(foo, j)
 		}, Play: func(s *scene.Stage) {
@@ -208,7 +208,7 @@ func TestDeletionsOfPausedObjects(t *testing.T) {
 				s.T.Errorf("the value is %v", got)
 			}
 		}},
-		"what is gone cannot be resumed, so its handlers run": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"what is gone cannot be resumed, so its handlers run": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnDelete("left", j.Note("left"), dsl.NoFinalizer())
 		}, Play: func(s *scene.Stage) {
 			s.Begin()

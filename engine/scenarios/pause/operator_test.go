@@ -14,14 +14,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAPausedOperator holds what operator pause means beside what each pause does.
 func TestAPausedOperator(t *testing.T) {
 	all := map[string]scene.Scenario{
-		"it writes to no object, and sends no Events": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"it writes to no object, and sends no Events": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("sync", j.Note("sync", scene.Reports, scene.Fails(dsl.Permanent(scene.ErrAgain))))
 			scene.EachCause(foo, j)
 		}, Play: func(s *scene.Stage) {
@@ -61,7 +61,7 @@ func TestAPausedOperator(t *testing.T) {
 			s.Called("left delete")
 			s.WantGone()
 		}},
-		"also of what is gone": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"also of what is gone": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnDelete("left", j.Note("left"), dsl.NoFinalizer())
 		}, Play: func(s *scene.Stage) {
 			s.Begin()
@@ -124,7 +124,7 @@ func TestAPausedOperator(t *testing.T) {
 			s.Advance(48 * time.Hour)
 			s.Called()
 		}},
-		"schedules of the resource wait": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"schedules of the resource wait": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Schedule(scene.WithoutJitter(dsl.Timing{Cron: "0 * * * *"}), "tidy", j.Note("tidy"))
 		}, Play: func(s *scene.Stage) {
 			s.Launch()
@@ -138,7 +138,7 @@ func TestAPausedOperator(t *testing.T) {
 			s.Advance(30 * time.Minute)
 			s.Called("tidy timer")
 		}},
-		"a handler that runs goes to its end, and those after it wait": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a handler that runs goes to its end, and those after it wait": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("slow", j.Note("slow", scene.TakesTime(time.Minute)))
 			foo.OnReconcile("after", j.Note("after"))
 		}, Play: func(s *scene.Stage) {
@@ -151,7 +151,7 @@ func TestAPausedOperator(t *testing.T) {
 			resumeOperator(s)
 			s.Called("after create")
 		}},
-		"no daemon begins": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"no daemon begins": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("slow", scene.TakesTime(time.Minute))
 			watches(foo, j)
 		}, Play: func(s *scene.Stage) {
@@ -174,7 +174,7 @@ func TestAPausedOperator(t *testing.T) {
 			s.Resize(2)
 			s.Called("theirs update")
 		}},
-		"handlers cannot pause their operator": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"handlers cannot pause their operator": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("sync", j.Note("sync", func(ctx context.Context, r *dsl.Request) error {
 				_, err := r.Client.Apply(ctx, scene.ConfigMapIn(scene.OpsNamespace, "op-paused"))
 				return err
@@ -260,8 +260,8 @@ func in(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC
 
 // TestAllReplicasObey holds that a process which comes to lead while the operator is paused runs nothing.
 func TestAllReplicasObey(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 		s := scene.NewStage(t, c)
 		first, _ := scene.StartReplicas(s, dsl.LeaderLease)
 		s.Create(scene.Web)

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 const retryKey = "op.handwerk.dev/retry"
@@ -29,8 +29,8 @@ func wantTaken(s *scene.Stage) {
 }
 
 // withEnter declares a machine whose only action does this at its first run, and succeeds from then on.
-func withEnter(first dsl.Func) func(*dsl.Resource, *enginetest.Journal) {
-	return func(foo *dsl.Resource, j *enginetest.Journal) {
+func withEnter(first dsl.Func) func(*dsl.Resource, *kit.Journal) {
+	return func(foo *dsl.Resource, j *kit.Journal) {
 		foo.Machine(dsl.Machine{States: []dsl.State{
 			{Name: "Running", Enter: j.Note("enter", first, scene.Succeeds), Transitions: []dsl.Transition{{To: "Finished"}}}, {Name: "Finished", Terminal: true},
 		}})
@@ -40,8 +40,8 @@ func withEnter(first dsl.Func) func(*dsl.Resource, *enginetest.Journal) {
 // TestRetry holds that a person has handlers run now that failed or wait, by an annotation that goes with the pass's write.
 func TestRetry(t *testing.T) {
 	// once is an operator whose handler sync does this at its first run, and succeeds from then on.
-	once := func(first dsl.Func, options ...dsl.Option) func(*dsl.Resource, *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	once := func(first dsl.Func, options ...dsl.Option) func(*dsl.Resource, *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("sync", j.Note("sync", first, scene.Succeeds), options...)
 			foo.OnReconcile("other", j.Note("other"))
 		}
@@ -74,7 +74,7 @@ func TestRetry(t *testing.T) {
 			s.Called("sync update")
 			taken(s)
 		}},
-		"one whose deadline is over has another one": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one whose deadline is over has another one": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("sync", j.Note("sync", scene.RetriesAfter(10*time.Second), scene.RetriesAfter(10*time.Second), scene.RetriesAfter(10*time.Second), scene.Succeeds), dsl.Deadline(15*time.Second))
 		}, Play: func(s *scene.Stage) {
 			asks("sync")(s)
@@ -87,7 +87,7 @@ func TestRetry(t *testing.T) {
 			s.Called("sync create")
 			taken(s)
 		}},
-		"all that fail": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"all that fail": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("sync", j.Note("sync", permanent, scene.Succeeds))
 			foo.OnCreate("made", j.Note("made", permanent, scene.Succeeds))
 			foo.OnUpdate("changed", j.Note("changed"))
@@ -99,13 +99,13 @@ func TestRetry(t *testing.T) {
 			asks("other")(s)
 			taken(s)
 		}},
-		"a timer that waits for its next attempt": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a timer that waits for its next attempt": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.On([]dsl.Cause{dsl.Timer}, "tick", j.Note("tick", scene.RetriesAfter(time.Hour), scene.Succeeds), dsl.At(scene.WithoutJitter(dsl.Timing{Every: 50 * time.Second})))
 		}, Play: func(s *scene.Stage) {
 			asks("tick")(s)
 			s.Called("tick timer")
 		}},
-		"steps that are done stay done": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"steps that are done stay done": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("sync", j.Note("sync", func(_ context.Context, r *dsl.Request) error {
 				r.Step = 1
 				return scene.ErrAgain
@@ -119,7 +119,7 @@ func TestRetry(t *testing.T) {
 			asks("sync")(s)
 			s.Called("sync create")
 		}},
-		"a delete handler that failed for good lets its object go": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a delete handler that failed for good lets its object go": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnDelete("left", j.Note("left", permanent, scene.Succeeds))
 		}, Play: func(s *scene.Stage) {
 			s.Begin()
@@ -129,7 +129,7 @@ func TestRetry(t *testing.T) {
 			s.Called("left delete")
 			s.WantGone()
 		}},
-		"a daemon that has failed begins again": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a daemon that has failed begins again": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Daemon("watch", func(context.Context, *dsl.DaemonRequest) error {
 				j.Add("begins")
 				return dsl.Permanent(scene.ErrAgain)
@@ -138,7 +138,7 @@ func TestRetry(t *testing.T) {
 			asks("watch")(s)
 			s.Called("begins")
 		}},
-		"a daemon that waits for its next run runs now, as at the first": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a daemon that waits for its next run runs now, as at the first": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Daemon("watch", func(_ context.Context, r *dsl.DaemonRequest) error {
 				j.Add(fmt.Sprint("begins ", r.Attempt))
 				return scene.ErrAgain
@@ -166,7 +166,7 @@ func TestRetry(t *testing.T) {
 				s.WantState("Finished")
 			},
 		},
-		"a schedule of the resource is no handler of an object": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a schedule of the resource is no handler of an object": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Schedule(scene.WithoutJitter(dsl.Timing{Every: time.Hour}), "tidy", j.Note("tidy"))
 		}, Play: func(s *scene.Stage) {
 			asks("tidy")(s)
@@ -201,7 +201,7 @@ func TestRetry(t *testing.T) {
 			s.Settle()
 			wantTaken(s)
 		}},
-		"another request meanwhile is not lost": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"another request meanwhile is not lost": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("sync", j.Note("sync", permanent, scene.TakesTime(time.Minute)))
 			foo.OnReconcile("other", j.Note("other", permanent, scene.Succeeds))
 		}, Play: func(s *scene.Stage) {
@@ -225,7 +225,7 @@ func TestRetry(t *testing.T) {
 
 // TestARetryOfEachCause holds that a handler which failed for good runs again whatever it ran for.
 func TestARetryOfEachCause(t *testing.T) {
-	fails := func(j *enginetest.Journal) dsl.Func {
+	fails := func(j *kit.Journal) dsl.Func {
 		permanent := scene.Fails(dsl.Permanent(scene.ErrAgain))
 		return j.Note("h", permanent, permanent, scene.Succeeds)
 	}
@@ -256,7 +256,7 @@ func TestARetryOfEachCause(t *testing.T) {
 	}
 	for cause, tt := range tests {
 		t.Run(string(cause), func(t *testing.T) {
-			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) { tt.declare(foo, fails(j)) }, Play: func(s *scene.Stage) {
+			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) { tt.declare(foo, fails(j)) }, Play: func(s *scene.Stage) {
 				s.Launch()
 				s.Create(scene.Web)
 				s.Settle()

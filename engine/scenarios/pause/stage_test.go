@@ -15,9 +15,9 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // What a person writes on an object.
@@ -130,7 +130,7 @@ func checks(s *scene.Stage) (out []string) {
 
 // play is a story that is told for each way.
 type play struct {
-	operator func(*dsl.Resource, *enginetest.Journal)
+	operator func(*dsl.Resource, *kit.Journal)
 	play     func(s *scene.Stage, w way)
 }
 
@@ -141,8 +141,8 @@ func playAll(t *testing.T, all map[string]play) {
 		for name, one := range all {
 			t.Run(how+"/"+name, func(t *testing.T) {
 				t.Helper()
-				enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-					c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+				kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+					c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 					c.Update(scene.CRDs, "", "foos.example.com", scene.AddConditions)
 					s := scene.NewStage(t, c)
 					s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) { one.operator(foo, &s.Journal) })
@@ -155,7 +155,7 @@ func playAll(t *testing.T, all map[string]play) {
 }
 
 // watches declares a daemon that notes its beginning and why it ends.
-func watches(foo *dsl.Resource, j *enginetest.Journal) {
+func watches(foo *dsl.Resource, j *kit.Journal) {
 	foo.Daemon("watch", func(ctx context.Context, r *dsl.DaemonRequest) error {
 		j.Add("begins")
 		<-ctx.Done()
@@ -165,7 +165,7 @@ func watches(foo *dsl.Resource, j *enginetest.Journal) {
 }
 
 // everyMinute declares a timer.
-func everyMinute(foo *dsl.Resource, j *enginetest.Journal) {
+func everyMinute(foo *dsl.Resource, j *kit.Journal) {
 	foo.On([]dsl.Cause{dsl.Timer}, "tick", j.Note("tick"), dsl.At(scene.WithoutJitter(dsl.Timing{Every: time.Minute})))
 }
 
@@ -178,7 +178,7 @@ func minutes(n int) (out []string) {
 }
 
 // runsForAnHour declares a machine whose first state lasts an hour at most.
-func runsForAnHour(foo *dsl.Resource, _ *enginetest.Journal) {
+func runsForAnHour(foo *dsl.Resource, _ *kit.Journal) {
 	foo.Machine(dsl.Machine{States: []dsl.State{
 		{Name: "Running", Stay: &dsl.Stay{AtMost: time.Hour, Then: "Failed"}}, {Name: "Failed", Terminal: true, Failed: true},
 	}})
@@ -190,7 +190,7 @@ func value(s *scene.Stage) any {
 }
 
 // keepsValue declares a handler that keeps that value.
-func keepsValue(foo *dsl.Resource, _ *enginetest.Journal) {
+func keepsValue(foo *dsl.Resource, _ *kit.Journal) {
 	foo.Owns(scene.ConfigMaps)
 	foo.OnReconcile("keep", func(ctx context.Context, r *dsl.Request) error {
 		_, err := r.Children.Apply(ctx, scene.ConfigMapWithValue("default", fmt.Sprint(scene.SizeOf(r.Object))))

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/handwerk-dev/handwerk/engine/enginetest/cases"
 	"github.com/handwerk-dev/handwerk/handlers"
+	"github.com/handwerk-dev/handwerk/sandbox/cases"
 )
 
 func TestReportedSituations(t *testing.T) {

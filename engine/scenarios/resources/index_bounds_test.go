@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAnObjectTakesLittleOfAnIndex holds that an object whose author gives it very many keys takes neither memory nor time that
@@ -30,8 +30,8 @@ func TestAnObjectTakesLittleOfAnIndex(t *testing.T) {
 		"more keys than there may be":  {100_000, "self.metadata.name", "it has 100000 keys, and the most is 10000"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-				c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+			kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+				c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 				s := scene.NewStage(t, c)
 				op, err := scene.ParseYAML(`{resource: foos.v1.example.com, handlers: [{id: look, when: "'h7' in indexes.hosts", set: {status: {seen: "${indexes.hosts['h7'].size()}"}}}]}], indexes: [
 					{name: hosts, resource: foos.v1.example.com, key: self.spec.hosts, value: "` + tt.value + `"}`)

@@ -15,9 +15,9 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestIndexesStayExact holds that an index has what the cache shows: whatever is gone leaves nothing behind.
@@ -27,7 +27,7 @@ func TestIndexesStayExact(t *testing.T) {
 		return fmt.Sprintf(`{apiVersion: example.org/v1, kind: Bar, metadata: {name: %s, labels: {in: "yes"}}, data: {for: "%s", v: %s}}`, name, key, name)
 	}
 	overBars := func(s *scene.Stage) *dsl.IndexSpec { return s.Operator.Index("owners", bars, scene.ValuesByOwner) }
-	serve := func(s *scene.Stage) { s.Serve(enginetest.Resource{Name: bars, Kind: "Bar"}) }
+	serve := func(s *scene.Stage) { s.Serve(kit.Resource{Name: bars, Kind: "Bar"}) }
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"through a gap of the watch": {Operator: scene.LooksUp(dsl.Reconcile), Play: func(s *scene.Stage) {
 			s.Create(settingsMap("a", "", "x", "1"))
@@ -146,7 +146,7 @@ func TestIndexesStayExact(t *testing.T) {
 // TestAnIndexThatCannotBeReadHoldsUpItsReadersAlone holds that an index that cannot be seen whole holds up those alone that
 // read it.
 func TestAnIndexThatCannotBeReadHoldsUpItsReadersAlone(t *testing.T) {
-	both := func(foo *dsl.Resource, j *enginetest.Journal) {
+	both := func(foo *dsl.Resource, j *kit.Journal) {
 		scene.LooksUp(dsl.Reconcile)(foo, j)
 		foo.OnReconcile("free", j.Note("free"))
 	}
@@ -180,7 +180,7 @@ func TestAnIndexThatCannotBeReadHoldsUpItsReadersAlone(t *testing.T) {
 			s.Called("web create: 1")
 		}},
 		"in a filter, which is asked when it can be read": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("see", j.Note("see"), dsl.When(func(s *dsl.Subject) (bool, error) {
 					_, err := dsl.Index[string, any](s, "owners")
 					return err == nil, err
@@ -216,7 +216,7 @@ func TestAnIndexThatCannotBeReadHoldsUpItsReadersAlone(t *testing.T) {
 			wantIndexHealth(s, "indexed", "")
 		}},
 		"an index that there is not": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("see", func(_ context.Context, r *dsl.Request) error {
 					_, err := dsl.Index[string, any](r, "nobodys")
 					j.Add(fmt.Sprint(dsl.IsPermanent(err), " ", err))

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // latin1 is a text that is not UTF-8; a type of an author's is one, too.
@@ -27,7 +27,7 @@ func TestAKeyThatIsNotUTF8IsNoOtherKey(t *testing.T) {
 	for name, key := range map[string]any{"a text": latin1, "a type of an author's": authors(latin1)} {
 		t.Run(name, func(t *testing.T) {
 			scene.Play(t, scene.Scenario{
-				Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+				Operator: func(foo *dsl.Resource, j *kit.Journal) {
 					foo.OnReconcile("see", func(_ context.Context, r *dsl.Request) error {
 						names, err := dsl.Index[authors, string](r, "owners")
 						if err != nil {

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // wantIndexHealth checks what /readyz has to say of the index.
@@ -131,7 +131,7 @@ func TestReadersOfAnIndexSeeAllOfItAfterARestart(t *testing.T) {
 			s.Called("web resume: 1")
 		}},
 		"handling waits for the first listing, with one worker": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.Workers = 1; scene.LooksUp(dsl.Reconcile)(foo, j) }, Play: func(s *scene.Stage) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.Workers = 1; scene.LooksUp(dsl.Reconcile)(foo, j) }, Play: func(s *scene.Stage) {
 				for i := range 20 {
 					s.Create(settingsMap(fmt.Sprint("c", i), "", "x", "1"))
 					s.Create(scene.FooWithRef(fmt.Sprint("web-", i), "x"))
@@ -153,7 +153,7 @@ func TestReadersOfAnIndexSeeAllOfItAfterARestart(t *testing.T) {
 func TestAllKindsOfCodeReadIndexes(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"an index over the handlers' own resource": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("count", func(_ context.Context, r *dsl.Request) error {
 					foos, err := dsl.Index[string, string](r, "foos")
 					if err != nil {
@@ -180,7 +180,7 @@ func TestAllKindsOfCodeReadIndexes(t *testing.T) {
 				s.Wrote("patch foos/status default/two")
 			}},
 		"filters read, and are asked again": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("see", j.Note("see"), dsl.When(func(s *dsl.Subject) (bool, error) {
 					owners, err := dsl.Index[string, any](s, "owners")
 					if err != nil {
@@ -201,7 +201,7 @@ func TestAllKindsOfCodeReadIndexes(t *testing.T) {
 				s.Called("see update") // its filter held, and did not: it is unknown what happened meanwhile
 			}},
 		"a schedule reads": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("none", scene.Succeeds)
 				foo.Schedule(dsl.Timing{Every: time.Hour}, "count", func(_ context.Context, r *dsl.Request) error {
 					owners, err := dsl.Index[string, any](r, "owners")
@@ -226,7 +226,7 @@ func TestAllKindsOfCodeReadIndexes(t *testing.T) {
 func TestNewsOfAnIndexAreNotLost(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"news of a pass that failed reach the next": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On([]dsl.Cause{dsl.IndexChange, dsl.Create}, "see", func(_ context.Context, r *dsl.Request) error {
 					line, err := scene.LookUp(r)
 					j.Add(line)
@@ -243,7 +243,7 @@ func TestNewsOfAnIndexAreNotLost(t *testing.T) {
 				s.Called("web index: 1", "web index: 1")
 			}},
 		"a change cuts a retry short": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("see", func(_ context.Context, r *dsl.Request) error {
 					line, err := scene.LookUp(r)
 					j.Add(line)
@@ -260,7 +260,7 @@ func TestNewsOfAnIndexAreNotLost(t *testing.T) {
 				s.Called("web create: 1")
 			}},
 		"also that of a handler which has not the cause": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("see", func(_ context.Context, r *dsl.Request) error {
 					line, err := scene.LookUp(r)
 					j.Add(line)

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAMissingRightSaysWhatToDo: an error of a handler's request says whether it was not declared that the
@@ -92,7 +92,7 @@ func TestAMissingRightSaysWhatToDo(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			scene.Play(t, scene.Scenario{
-				Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+				Operator: func(foo *dsl.Resource, j *kit.Journal) {
 					if test.causes != nil {
 						foo.Owns(scene.ConfigMaps)
 					}
@@ -127,7 +127,7 @@ func TestAMissingRightSaysWhatToDo(t *testing.T) {
 // TestWhatElseIsForbiddenIsNoMissingRight: a quota, or a webhook, says itself what to do.
 func TestWhatElseIsForbiddenIsNoMissingRight(t *testing.T) {
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("ask", func(ctx context.Context, r *dsl.Request) error {
 				_, err := r.Client.Create(ctx, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "one", "namespace": "default"}})
 				j.Add(err.Error())
@@ -146,7 +146,7 @@ func TestWhatElseIsForbiddenIsNoMissingRight(t *testing.T) {
 // TestTheEnginesOwnWritesAreDeclared: the engine's own writes are declared by its settings.
 func TestTheEnginesOwnWritesAreDeclared(t *testing.T) {
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("make", j.Note("make")) },
+		Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnCreate("make", j.Note("make")) },
 		Play: func(s *scene.Stage) {
 			s.Launch()
 			s.Forget()
@@ -154,7 +154,7 @@ func TestTheEnginesOwnWritesAreDeclared(t *testing.T) {
 			s.Create(scene.Web)
 			s.Advance(time.Second) // the first refusal may be that of a server which starts
 			events := s.Events()
-			refused := slices.ContainsFunc(events, func(e enginetest.Event) bool {
+			refused := slices.ContainsFunc(events, func(e kit.Event) bool {
 				return e.Reason == "WriteRefused" && strings.HasSuffix(e.Note, "; allow it to the operator: operator rbac prints the roles")
 			})
 			if !refused {

@@ -16,15 +16,15 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 const eventsOf = "events.v1.events.k8s.io"
 
 // declares is an operator whose handler says that it makes Deployments.
-func declares(foo *dsl.Resource, j *enginetest.Journal) {
+func declares(foo *dsl.Resource, j *kit.Journal) {
 	foo.OnReconcile("child", j.Note("child", keepsDeployment), dsl.Needs("get, create, patch", "deployments.apps"))
 }
 
@@ -95,7 +95,7 @@ func TestMissingRightsAreReportedBeforeARefusal(t *testing.T) {
 				"may not patch events.events.k8s.io (engine: sends Events); account operator")
 		}},
 		"what a feed asks for is reported by the feed, with the account, and not twice": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("made", j.Note("made")) },
+			Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnCreate("made", j.Note("made")) },
 			Play: func(s *scene.Stage) {
 				s.Forbid("patch", scene.Foos)
 				s.Process = s.Start(s.Operator, measured)
@@ -153,7 +153,7 @@ func TestMissingRightsAreReportedBeforeARefusal(t *testing.T) {
 			}
 		}},
 		"an optional one is not reported": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				declares(foo, j)
 			}, Play: func(s *scene.Stage) {
@@ -175,7 +175,7 @@ func TestMissingRightsAreReportedBeforeARefusal(t *testing.T) {
 			scene.WantUnwell(s, "rights/deployments.apps: may not create deployments.apps (handler foos/child)")
 		}},
 		"one for Events as well": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnReconcile("chatter", scene.ReportsEvents) },
+			Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnReconcile("chatter", scene.ReportsEvents) },
 			Play: func(s *scene.Stage) {
 				s.Launch()
 				s.Forbid("create", eventsOf)
@@ -236,7 +236,7 @@ func TestRightsAreReviewedWithFewRequests(t *testing.T) {
 			}
 		}},
 		"a thousand refusals cost a few questions": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("child", keepsDeployment, dsl.Retries(0), dsl.Needs("get, create", "deployments.apps"))
 			}, Play: func(s *scene.Stage) {
 				var asked questions

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 const ingresses = "ingresses.v1.networking.k8s.io"
@@ -37,7 +37,7 @@ func showInLists(s *scene.Stage, resource, namespace, name string) {
 
 // watched declares handlers for all that happens to an object, with a delete handler that holds no
 // finalizer.
-func watched(foo *dsl.Resource, j *enginetest.Journal) {
+func watched(foo *dsl.Resource, j *kit.Journal) {
 	foo.OnReconcile("sync", j.Note("sync"))
 	foo.OnDelete("left", j.Note("left"), dsl.NoFinalizer())
 }
@@ -59,8 +59,8 @@ func TestA404IsNoDeletion(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"one 404 to a list": {Operator: watched, Play: func(s *scene.Stage) {
 			s.Begin()
-			s.FailNext("watch", scene.Foos, enginetest.ErrPage)
-			s.FailNext("list", scene.Foos, enginetest.ErrPage)
+			s.FailNext("watch", scene.Foos, kit.ErrPage)
+			s.FailNext("list", scene.Foos, kit.ErrPage)
 			s.ExpireWatches(scene.Foos)
 			s.Advance(time.Minute)
 			lives(s)
@@ -99,7 +99,7 @@ func TestA404IsNoDeletion(t *testing.T) {
 			scene.WantWell(s)
 		}},
 		"a resource without a CRD": {
-			Operator: func(*dsl.Resource, *enginetest.Journal) {}, Play: func(s *scene.Stage) {
+			Operator: func(*dsl.Resource, *kit.Journal) {}, Play: func(s *scene.Stage) {
 				s.Operator = dsl.New("op")
 				s.Operator.Resource(ingresses, func(r *dsl.Resource) { watched(r, &s.Journal) })
 				s.Create(`{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: web}}`)
@@ -118,13 +118,13 @@ func TestA404IsNoDeletion(t *testing.T) {
 			},
 		},
 		"the children's resource": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns("bars.v1.example.org")
 				foo.OnReconcile("child", scene.KeepsBar)
 				foo.OnChild("news", j.Note("news"))
 				foo.OnUpdate("list", scene.NotesChildren(j))
 			}, Play: func(s *scene.Stage) {
-				s.Serve(enginetest.Resource{Name: "bars.v1.example.org", Kind: "Bar"})
+				s.Serve(kit.Resource{Name: "bars.v1.example.org", Kind: "Bar"})
 				s.Begin()
 				s.Withdraw("bars.v1.example.org")
 				s.Advance(10 * time.Minute)
@@ -137,11 +137,11 @@ func TestA404IsNoDeletion(t *testing.T) {
 			},
 		},
 		"the resource of a relation": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Relates(dsl.Relation{Name: "bars", Resource: dsl.ResourceName{Resource: "bars", Version: "v1", Group: "example.org"}})
 				foo.OnRelated("news", j.Note("news"))
 			}, Play: func(s *scene.Stage) {
-				s.Serve(enginetest.Resource{Name: "bars.v1.example.org", Kind: "Bar"})
+				s.Serve(kit.Resource{Name: "bars.v1.example.org", Kind: "Bar"})
 				s.Create(`{apiVersion: example.org/v1, kind: Bar, metadata: {name: web}}`)
 				s.Begin()
 				s.Withdraw("bars.v1.example.org")
@@ -224,7 +224,7 @@ func TestAnUnseenDeletionIsConfirmed(t *testing.T) {
 		}},
 		"a page that is not found says nothing of the object": {Operator: watched, Play: func(s *scene.Stage) {
 			s.Begin()
-			end := s.FailWhile("get", scene.Foos, enginetest.ErrPage)
+			end := s.FailWhile("get", scene.Foos, kit.ErrPage)
 			happenUnseen(s, s.Remove)
 			s.Advance(time.Hour)
 			s.Called()
@@ -235,7 +235,7 @@ func TestAnUnseenDeletionIsConfirmed(t *testing.T) {
 			s.Called("left delete")
 		}},
 		"one that left the selector meanwhile is released": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.LabelSelector = "tier=gold"
 				watched(foo, j)
 			}, Play: func(s *scene.Stage) {
@@ -250,7 +250,7 @@ func TestAnUnseenDeletionIsConfirmed(t *testing.T) {
 			},
 		},
 		"with a selector, one that lives is not released": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.LabelSelector = "tier=gold"
 				watched(foo, j)
 			}, Play: func(s *scene.Stage) {
@@ -281,8 +281,8 @@ func TestANamespaceLeavesTheScopeByItsDeletionAlone(t *testing.T) {
 	}
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"one 404 to the list of namespaces": operator(func(s *scene.Stage) {
-			s.FailNext("watch", namespaces, enginetest.ErrPage)
-			s.FailNext("list", namespaces, enginetest.ErrPage)
+			s.FailNext("watch", namespaces, kit.ErrPage)
+			s.FailNext("list", namespaces, kit.ErrPage)
 			s.ExpireWatches(namespaces)
 			s.Advance(time.Minute)
 			s.Called()
@@ -351,7 +351,7 @@ func TestAFeedThatFailsBacksOff(t *testing.T) {
 		s.Advance(time.Minute)
 		const reviews = "selfsubjectaccessreviews.v1.authorization.k8s.io"
 		counts := map[string]func() int{
-			"lists": s.FailWhile("list", scene.Foos, enginetest.ErrPage), "watches": s.FailWhile("watch", scene.Foos, enginetest.ErrPage),
+			"lists": s.FailWhile("list", scene.Foos, kit.ErrPage), "watches": s.FailWhile("watch", scene.Foos, kit.ErrPage),
 			"access reviews": s.FailWhile("create", reviews, nil),
 		}
 		s.CutWatches(scene.Foos)

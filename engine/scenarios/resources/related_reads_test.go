@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestHandlersSeeAllRelatedObjectsOrNone holds that handlers see all of the related objects or none, and that they
@@ -24,7 +24,7 @@ import (
 func TestHandlersSeeAllRelatedObjectsOrNone(t *testing.T) {
 	bars := dsl.ResourceName{Resource: "bars", Version: "v1", Group: "example.org"}
 	const bar = `{apiVersion: example.org/v1, kind: Bar, metadata: {name: a}, data: {v: "1"}}`
-	serve := func(s *scene.Stage) { s.Serve(enginetest.Resource{Name: "bars.v1.example.org", Kind: "Bar"}) }
+	serve := func(s *scene.Stage) { s.Serve(kit.Resource{Name: "bars.v1.example.org", Kind: "Bar"}) }
 	health := func(s *scene.Stage, want string) {
 		s.T.Helper()
 		for _, c := range s.Process.Engine().Ready() {
@@ -78,7 +78,7 @@ func TestHandlersSeeAllRelatedObjectsOrNone(t *testing.T) {
 			s.Called("web create: default/a=1")
 		}},
 		"a handler that did not look runs": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Relates(dsl.Relation{Name: "them", Resource: bars})
 				foo.OnReconcile("sync", j.Note("sync"))
 			}, Play: func(s *scene.Stage) {
@@ -108,7 +108,7 @@ func wantLastCall(s *scene.Stage, want string) {
 func TestFiltersSeeRelatedObjects(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a new object is handled when its related one comes": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.Relates(dsl.Relation{Name: "them", Resource: dsl.ResourceName{Resource: "configmaps", Version: "v1"}})
 				foo.OnCreate("made", j.Note("made"), dsl.When(func(r *dsl.Subject) (bool, error) {
@@ -134,7 +134,7 @@ func TestClusterScopedObjectsMayBeRelated(t *testing.T) {
 			Operator: scene.NotesRelated(dsl.Relation{
 				Resource: dsl.ResourceName{Resource: "teams", Version: "v1", Group: "example.com"}, Select: scene.RelatedByName,
 			}, dsl.Reconcile), Play: func(s *scene.Stage) {
-				s.Serve(enginetest.Resource{Name: teams, Kind: "Team", ClusterScoped: true})
+				s.Serve(kit.Resource{Name: teams, Kind: "Team", ClusterScoped: true})
 				s.Launch()
 				s.Create(scene.FooWithRef("web", "red"))
 				s.Called("web create:")
@@ -165,7 +165,7 @@ func TestARelatedEventEvaluatesFewConditions(t *testing.T) {
 	const owners, objects = 100, 100
 	var asked, ran atomic.Int64
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Relates(dsl.Relation{Name: "them", Resource: dsl.ResourceName{Resource: "configmaps", Version: "v1"},
 				Select: func(r *dsl.Subject) (dsl.Selection, error) {
 					s, err := byMatch(r)
@@ -203,7 +203,7 @@ func TestARelatedEventEvaluatesFewConditions(t *testing.T) {
 // TestTheClientReadsRelatedObjectsFromTheCache holds that the client reads what is watched from the cache.
 func TestTheClientReadsRelatedObjectsFromTheCache(t *testing.T) {
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Relates(dsl.Relation{Name: "them", Resource: dsl.ResourceName{Resource: "configmaps", Version: "v1"}})
 			foo.OnRelated("see", func(ctx context.Context, r *dsl.Request) error {
 				found, err := r.Client.List(ctx, scene.ConfigMaps, "", "")
@@ -225,7 +225,7 @@ func TestTheClientReadsRelatedObjectsFromTheCache(t *testing.T) {
 func TestAPassWaitsForItsOwnWritesToRelatedObjects(t *testing.T) {
 	for name, want := range map[string]string{"other": "update 1", "another": "update 0"} {
 		scene.Play(t, scene.Scenario{
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Relates(dsl.Relation{Name: "them", Resource: dsl.ResourceName{Resource: "configmaps", Version: "v1"},
 					Select: func(*dsl.Subject) (dsl.Selection, error) { return dsl.Selection{Names: []string{name}}, nil }})
 				foo.OnReconcile("write", func(ctx context.Context, r *dsl.Request) error {

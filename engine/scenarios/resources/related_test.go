@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // byMatch selects the ConfigMaps of any namespace whose data has the object's name.
@@ -206,7 +206,7 @@ func TestNewsOfRelatedObjectsAreNotLost(t *testing.T) {
 			},
 		},
 		"a change cuts a retry short": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				scene.NotesRelated(dsl.Relation{}, dsl.RelatedChange)(foo, j)
 				foo.OnReconcile("vain", j.Note("vain", scene.RetriesAfter(time.Hour), scene.Fails(dsl.Waiting("them", time.Hour)), scene.Succeeds))
 				foo.OnCreate("made", j.Note("made", scene.Fails(dsl.Waiting("them", time.Hour)), scene.Succeeds))
@@ -231,7 +231,7 @@ func TestNewsOfRelatedObjectsAreNotLost(t *testing.T) {
 			},
 		},
 		"news of a pass that failed reach the next": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Relates(dsl.Relation{Name: "them", Resource: dsl.ResourceName{Resource: "configmaps", Version: "v1"}})
 				foo.OnRelated("see", j.Note("see", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.SetStatus("seen", r.Now.String())
@@ -252,7 +252,7 @@ func TestNewsOfRelatedObjectsAreNotLost(t *testing.T) {
 // that two that are each other's come to rest.
 func TestAnObjectAmongItsRelatedOnesRests(t *testing.T) {
 	any := func(*unstructured.Unstructured) (bool, error) { return true, nil }
-	operator := func(foo *dsl.Resource, j *enginetest.Journal) {
+	operator := func(foo *dsl.Resource, j *kit.Journal) {
 		foo.Relates(dsl.Relation{
 			Name: "foos", Resource: dsl.ResourceName{Resource: "foos", Version: "v1", Group: "example.com"},
 			Select: func(*dsl.Subject) (dsl.Selection, error) { return dsl.Selection{Match: any}, nil },

@@ -18,8 +18,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // questions counts the reviews of access that an operator asks for.
@@ -167,7 +167,7 @@ func TestAMissingRightIsAFaultOfItsNamespaceAlone(t *testing.T) {
 			scene.WantWell(s)
 		}},
 		"handlers that need all objects get an error that names those which cannot be seen": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.ConfigMaps)
 				foo.OnReconcile("all", func(_ context.Context, r *dsl.Request) error {
 					_, err := r.Children.All()
@@ -198,7 +198,7 @@ const noticed = 12 * time.Second
 func TestARightThatIsGivenBackEndsAWait(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a handler that may read its children again does so": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.OnReconcile("child", j.Note("child", scene.KeepsDeployment))
 			}, Play: func(s *scene.Stage) {
@@ -217,7 +217,7 @@ func TestARightThatIsGivenBackEndsAWait(t *testing.T) {
 			},
 		},
 		"an object that may be written again is": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("made", j.Note("made")) },
+			Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnCreate("made", j.Note("made")) },
 			Play: func(s *scene.Stage) {
 				s.Launch()
 				s.Forbid("patch", scene.Foos)
@@ -233,7 +233,7 @@ func TestARightThatIsGivenBackEndsAWait(t *testing.T) {
 			},
 		},
 		"the same in one namespace": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("made", j.Note("made")) },
+			Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnCreate("made", j.Note("made")) },
 			Play: func(s *scene.Stage) {
 				s.Operator.Scope.Namespaces = []string{"team-*"}
 				s.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: team-0}}`)
@@ -253,7 +253,7 @@ func TestARightThatIsGivenBackEndsAWait(t *testing.T) {
 			},
 		},
 		"in one namespace, however long another one takes to list": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("made", j.Note("made")) },
+			Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnCreate("made", j.Note("made")) },
 			Play: func(s *scene.Stage) {
 				s.Operator.Scope.Namespaces = []string{"team-*"}
 				s.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: team-0}}`)
@@ -272,7 +272,7 @@ func TestARightThatIsGivenBackEndsAWait(t *testing.T) {
 			},
 		},
 		"a right that only the handler knows of is tried every half minute at least": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("other", j.Note("other", scene.WritesElsewhere))
 			},
 			Play: func(s *scene.Stage) {
@@ -288,7 +288,7 @@ func TestARightThatIsGivenBackEndsAWait(t *testing.T) {
 			},
 		},
 		"what a policy denies is tried every half minute at least": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("other", j.Note("other", scene.WritesElsewhere))
 			},
 			Play: func(s *scene.Stage) {
@@ -307,7 +307,7 @@ func TestARightThatIsGivenBackEndsAWait(t *testing.T) {
 			},
 		},
 		"one that waits for another reason waits on": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.OnReconcile("late", j.Note("late", scene.RetriesAfter(2*time.Hour), scene.Succeeds))
 			}, Play: func(s *scene.Stage) {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // trip is how long each request takes.
@@ -93,7 +93,7 @@ func TestAStartTakesFewRoundTrips(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := &trips{}
 			scene.Play(t, scene.Scenario{
-				Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+				Operator: func(foo *dsl.Resource, j *kit.Journal) {
 					foo.Owns("deployments.v1.apps")
 					foo.OnReconcile("look", func(context.Context, *dsl.Request) error { n.note("pass"); return nil })
 				},

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // space makes a namespace, or gives one that is there other labels. Without a tenant it has none.
@@ -38,7 +38,7 @@ func inSpace(namespace string) string {
 }
 
 // held declares a handler for all, and one for the end, which has a finalizer.
-func held(foo *dsl.Resource, j *enginetest.Journal) {
+func held(foo *dsl.Resource, j *kit.Journal) {
 	where := func(id string) dsl.Func {
 		return func(_ context.Context, r *dsl.Request) error {
 			j.Add(id + " " + r.Object.GetNamespace() + " " + string(r.Cause))
@@ -50,7 +50,7 @@ func held(foo *dsl.Resource, j *enginetest.Journal) {
 }
 
 // labelled is a scenario of an operator that works in the namespaces with the label tenant. Namespace a has the label.
-func labelled(operator func(*dsl.Resource, *enginetest.Journal), play func(s *scene.Stage)) scene.Scenario {
+func labelled(operator func(*dsl.Resource, *kit.Journal), play func(s *scene.Stage)) scene.Scenario {
 	return scene.Scenario{Operator: operator, Play: func(s *scene.Stage) {
 		s.Operator.Scope.NamespaceSelector = "tenant"
 		space(s, "a", "x")
@@ -258,7 +258,7 @@ func TestLabelsOfNamespacesDecideWhichObjectsAreHandled(t *testing.T) {
 // namespace leaves the scope.
 func TestWhatGoesOnInANamespaceEndsWithItsLabels(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"daemons and timers": labelled(func(foo *dsl.Resource, j *enginetest.Journal) {
+		"daemons and timers": labelled(func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Daemon("watch", func(ctx context.Context, _ *dsl.DaemonRequest) error {
 				j.Add("begins")
 				<-ctx.Done()
@@ -375,8 +375,8 @@ func TestWhatGoesOnInANamespaceEndsWithItsLabels(t *testing.T) {
 }
 
 // keepsFar declares a handler that keeps a labelled ConfigMap in each of these namespaces.
-func keepsFar(namespaces ...string) func(foo *dsl.Resource, j *enginetest.Journal) {
-	return func(foo *dsl.Resource, _ *enginetest.Journal) {
+func keepsFar(namespaces ...string) func(foo *dsl.Resource, j *kit.Journal) {
+	return func(foo *dsl.Resource, _ *kit.Journal) {
 		foo.Owns(scene.ConfigMaps)
 		foo.OnReconcile("far", func(ctx context.Context, r *dsl.Request) error {
 			for _, ns := range namespaces {

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // serveVersions makes a CRD serve these versions, the first one preferred.
@@ -35,8 +35,8 @@ func serveVersions(s *scene.Stage, names ...string) {
 
 // TestAnObjectInAnotherServedVersionIsTheSame holds that an object in another served version is the same object.
 func TestAnObjectInAnotherServedVersionIsTheSame(t *testing.T) {
-	operator := func(resource string, profile dsl.CacheProfile) func(*dsl.Resource, *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	operator := func(resource string, profile dsl.CacheProfile) func(*dsl.Resource, *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Cache = profile
 			foo.Owns(scene.ConfigMaps)
 			foo.OnReconcile("sync", j.Note("sync", func(ctx context.Context, r *dsl.Request) error {
@@ -49,7 +49,7 @@ func TestAnObjectInAnotherServedVersionIsTheSame(t *testing.T) {
 		}
 	}
 	migrate := func(resource string, profile dsl.CacheProfile, play func(s *scene.Stage)) scene.Scenario {
-		return scene.Scenario{Operator: func(*dsl.Resource, *enginetest.Journal) {}, Play: func(s *scene.Stage) {
+		return scene.Scenario{Operator: func(*dsl.Resource, *kit.Journal) {}, Play: func(s *scene.Stage) {
 			s.Operator = dsl.New("op")
 			s.Operator.Resource(resource, func(foo *dsl.Resource) { operator(resource, profile)(foo, &s.Journal) })
 			s.Begin()
@@ -78,8 +78,8 @@ func TestAnObjectInAnotherServedVersionIsTheSame(t *testing.T) {
 		"also where objects are read when needed": migrate("foos.example.com", dsl.CacheLive, follows),
 		"what was deleted while it went over is reported, and what came is new": migrate("foos.example.com", dsl.CacheCompact, func(s *scene.Stage) {
 			s.HoldWatches(foos2)
-			s.FailNext("list", foos2, enginetest.ErrPage)
-			s.FailNext("watch", foos2, enginetest.ErrPage)
+			s.FailNext("list", foos2, kit.ErrPage)
+			s.FailNext("watch", foos2, kit.ErrPage)
 			s.Update(foos2, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
 			s.Delete(foos2, "default", "web")
 			s.Create(strings.NewReplacer("v1", "v2", "web", "other").Replace(scene.Web))
@@ -87,7 +87,7 @@ func TestAnObjectInAnotherServedVersionIsTheSame(t *testing.T) {
 			s.Advance(time.Minute)
 			s.CalledInAnyOrder("left delete", "seen delete", "sync create")
 		}),
-		"a namespace that may not be listed keeps no other one back": {Operator: func(*dsl.Resource, *enginetest.Journal) {}, Play: func(s *scene.Stage) {
+		"a namespace that may not be listed keeps no other one back": {Operator: func(*dsl.Resource, *kit.Journal) {}, Play: func(s *scene.Stage) {
 			s.Operator = dsl.New("op")
 			s.Operator.Scope.Namespaces = []string{"team-*"}
 			s.Operator.Resource("foos.example.com", func(foo *dsl.Resource) { watched(foo, &s.Journal) })
@@ -119,7 +119,7 @@ func TestAnObjectInAnotherServedVersionIsTheSame(t *testing.T) {
 			s.Delete(foos2, "team-1", "web")
 			s.Called("left delete")
 		}},
-		"a namespace that goes before it was listed in the new version is released": {Operator: func(*dsl.Resource, *enginetest.Journal) {}, Play: func(s *scene.Stage) {
+		"a namespace that goes before it was listed in the new version is released": {Operator: func(*dsl.Resource, *kit.Journal) {}, Play: func(s *scene.Stage) {
 			s.Operator = dsl.New("op")
 			s.Operator.Scope.Namespaces = []string{"team-*"}
 			s.Operator.Resource("foos.example.com", func(foo *dsl.Resource) { watched(foo, &s.Journal) })
@@ -156,8 +156,8 @@ func TestAnObjectInAnotherServedVersionIsTheSame(t *testing.T) {
 // status.observedGeneration, which the old one had: what is handled from then on is kept in the
 // annotation, and is not handled again by the next process.
 func TestHandledObjectsStayHandledInAnotherServedVersion(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
 		s := scene.NewStage(t, c)
 		s.Operator.Resource("foos.example.com", func(foo *dsl.Resource) {
 			foo.ObservedGeneration = true

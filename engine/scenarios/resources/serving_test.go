@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // watchesConfigMapsToo declares a handler of another resource.
@@ -30,7 +30,7 @@ func wantConfigMapHandled(s *scene.Stage, name string) {
 // TestAResourceThatIsNotServedDegradesAloneAndHeals is law 9: a resource that is not served, or not allowed, degrades itself
 // alone and heals by itself.
 func TestAResourceThatIsNotServedDegradesAloneAndHeals(t *testing.T) {
-	crd := enginetest.Resource{Name: scene.Foos, Kind: "Foo"}
+	crd := kit.Resource{Name: scene.Foos, Kind: "Foo"}
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a CRD that is missing is waited for, and found at once when it comes": {Operator: scene.EachCause, Play: func(s *scene.Stage) {
 			watchesConfigMapsToo(s)
@@ -51,7 +51,7 @@ func TestAResourceThatIsNotServedDegradesAloneAndHeals(t *testing.T) {
 			s.Create(scene.Web)
 			s.Called("made create")
 		}},
-		"without the right to watch CRDs, the schema is that of the CRD when it is served": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"without the right to watch CRDs, the schema is that of the CRD when it is served": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.ObservedGeneration = true
 			foo.On(scene.CreateAndUpdate(), "made", j.Note("made"), dsl.Field("spec"), dsl.NoOld())
 		}, Play: func(s *scene.Stage) {
@@ -62,7 +62,7 @@ func TestAResourceThatIsNotServedDegradesAloneAndHeals(t *testing.T) {
 			s.Serve(crd) // it is there, and not served yet
 			s.Launch()
 			s.Unserve(scene.Foos)
-			s.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
+			s.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
 			end()
 			s.Create(scene.Web)
 			s.Advance(10 * time.Minute)
@@ -117,7 +117,7 @@ func TestAResourceThatIsNotServedDegradesAloneAndHeals(t *testing.T) {
 			scene.WantWell(s)
 		}},
 		"a CRD that is deleted deletes what no finalizer holds": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnDelete("left", j.Note("left"), dsl.NoFinalizer())
 			},
 			Play: func(s *scene.Stage) {
@@ -131,7 +131,7 @@ func TestAResourceThatIsNotServedDegradesAloneAndHeals(t *testing.T) {
 			s.Begin()
 			s.Unserve(scene.Foos)
 			s.Advance(time.Minute)
-			s.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo", ClusterScoped: true})
+			s.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo", ClusterScoped: true})
 			s.Create(scene.Web)
 			s.Advance(time.Second)
 			if calls := s.Take(); len(calls) != 1 { // a create or a resume, as the first listing has it or not
@@ -199,7 +199,7 @@ func TestARefusedOrBrokenResourceDegradesAloneAndHeals(t *testing.T) {
 			scene.WantWell(s)
 		}},
 		"a child whose resource is missing is a failure of the handler that wants it": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns("bars.v1.example.org")
 				foo.OnReconcile("child", j.Note("child", scene.KeepsBar))
 				foo.OnReconcile("sync", j.Note("sync"))
@@ -208,7 +208,7 @@ func TestARefusedOrBrokenResourceDegradesAloneAndHeals(t *testing.T) {
 				s.Create(scene.Web)
 				s.Called("child create", "sync create")
 				scene.WantUnwell(s, "child/"+scene.Foos+"/bars.v1.example.org", "not served")
-				s.Serve(enginetest.Resource{Name: "bars.v1.example.org", Kind: "Bar"})
+				s.Serve(kit.Resource{Name: "bars.v1.example.org", Kind: "Bar"})
 				s.Advance(time.Minute)
 				if s.Get("bars.v1.example.org", "default", "web") == nil {
 					s.T.Error("the child was not made when it could be")
@@ -224,7 +224,7 @@ func TestTheScopeDecidesWhichObjectsAreHandled(t *testing.T) {
 	in := func(namespace string) string {
 		return `{apiVersion: example.com/v1, kind: Foo, metadata: {name: web, namespace: ` + namespace + `}}`
 	}
-	named := func(foo *dsl.Resource, j *enginetest.Journal) {
+	named := func(foo *dsl.Resource, j *kit.Journal) {
 		where := func(id string) dsl.Func {
 			return func(_ context.Context, r *dsl.Request) error {
 				j.Add(id + " " + r.Object.GetNamespace() + " " + string(r.Cause))
@@ -285,7 +285,7 @@ func TestTheScopeDecidesWhichObjectsAreHandled(t *testing.T) {
 			scene.WantUnwell(s, "list in namespace b")
 		}},
 		"objects that a selector does not select do not exist": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.LabelSelector = "tier=gold"
 				named(foo, j)
 			}, Play: func(s *scene.Stage) {
@@ -313,7 +313,7 @@ func TestHandlersWorkTheSameWithEachCacheProfile(t *testing.T) {
 	for _, profile := range []dsl.CacheProfile{dsl.CacheCompact, dsl.CacheMetadata, dsl.CacheLive} {
 		t.Run(string(profile), func(t *testing.T) {
 			scene.Play(t, scene.Scenario{
-				Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+				Operator: func(foo *dsl.Resource, j *kit.Journal) {
 					foo.Cache = profile
 					foo.OnReconcile("sync", j.Note("sync", func(_ context.Context, r *dsl.Request) error {
 						size, found, _ := unstructured.NestedInt64(r.Object.Object, "spec", "size")

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // happenUnseen lets something happen that no watch shows.
@@ -26,8 +26,8 @@ func happenUnseen(s *scene.Stage, happens func()) {
 }
 
 // notes declares handlers that note the uid of what they are called for.
-func notes(options ...dsl.Option) func(foo *dsl.Resource, j *enginetest.Journal) {
-	return func(foo *dsl.Resource, j *enginetest.Journal) {
+func notes(options ...dsl.Option) func(foo *dsl.Resource, j *kit.Journal) {
+	return func(foo *dsl.Resource, j *kit.Journal) {
 		uid := func(id string) dsl.Func {
 			return func(_ context.Context, r *dsl.Request) error {
 				j.Add(id + " " + string(r.Object.GetUID()))
@@ -83,7 +83,7 @@ func TestEventsInAGapOfTheWatchAreMadeUpFor(t *testing.T) {
 			s.WantGone()
 		}},
 		"a retry that waits is not made for another object of the name": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("vain", j.Note("vain", scene.RetriesAfter(time.Hour), scene.Succeeds))
 			}, Play: func(s *scene.Stage) {
 				s.Begin()
@@ -97,7 +97,7 @@ func TestEventsInAGapOfTheWatchAreMadeUpFor(t *testing.T) {
 			},
 		},
 		"a delete handler of what is gone is tried again, and the name's next object does not wait for it": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnDelete("left", j.Note("left", scene.RetriesAfter(scene.Late), scene.Succeeds), dsl.NoFinalizer())
 				foo.OnReconcile("sync", j.Note("sync"))
 			}, Play: func(s *scene.Stage) {
@@ -118,8 +118,8 @@ func TestEventsInAGapOfTheWatchAreMadeUpFor(t *testing.T) {
 // another one that has its name meanwhile.
 func TestAPassDoesNotWriteToTheNextObjectOfItsName(t *testing.T) {
 	var s *scene.Stage
-	swaps := func(then dsl.Func) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	swaps := func(then dsl.Func) func(foo *dsl.Resource, j *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.On(scene.CreateAndUpdate(), "swap", j.Note("swap", func(ctx context.Context, r *dsl.Request) error {
 				s.HoldWatches(scene.Foos)
 				s.Remove()
@@ -153,7 +153,7 @@ func TestAPassDoesNotWriteToTheNextObjectOfItsName(t *testing.T) {
 			r.Patch.SetCondition("Ready", "True", "Done", "All is well.")
 			return nil
 		}), Play: untouched},
-		"a child": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a child": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Owns(scene.Deployments)
 			swaps(scene.KeepsDeployment)(foo, j)
 		}, Play: func(on *scene.Stage) {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // MakesConfigMapB is a handler that makes the ConfigMap b.
@@ -72,7 +72,7 @@ func describeChildren(children []dsl.ChildObject) string {
 }
 
 // NotesChildren returns a handler that notes all children.
-func NotesChildren(j *enginetest.Journal) dsl.Func {
+func NotesChildren(j *kit.Journal) dsl.Func {
 	return func(_ context.Context, r *dsl.Request) error {
 		all, err := r.Children.All()
 		if err != nil {
@@ -85,7 +85,7 @@ func NotesChildren(j *enginetest.Journal) dsl.Func {
 }
 
 // OwnsDeployment declares a level-triggered handler, child, that keeps a Deployment.
-func OwnsDeployment(foo *dsl.Resource, j *enginetest.Journal) {
+func OwnsDeployment(foo *dsl.Resource, j *kit.Journal) {
 	foo.Owns(Deployments)
 	foo.OnReconcile("child", j.Note("child", KeepsDeployment))
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // ErrAgain is the error of handlers that fail.
@@ -25,10 +25,10 @@ const (
 )
 
 // Syncs declares one level-triggered handler, sync.
-func Syncs(foo *dsl.Resource, j *enginetest.Journal) { foo.OnReconcile("sync", j.Note("sync")) }
+func Syncs(foo *dsl.Resource, j *kit.Journal) { foo.OnReconcile("sync", j.Note("sync")) }
 
 // EachCause declares one handler for each cause.
-func EachCause(foo *dsl.Resource, j *enginetest.Journal) {
+func EachCause(foo *dsl.Resource, j *kit.Journal) {
 	foo.OnCreate("made", j.Note("made"))
 	foo.OnUpdate("changed", j.Note("changed"))
 	foo.OnField("spec.size", "sized", j.Note("sized"))
@@ -93,7 +93,7 @@ func FailsFirst(n int, err error) dsl.Func {
 
 // DeclaresSubHandlers returns a handler that declares sub-handlers of these names. Each notes its attempts, and does what then
 // has for it.
-func DeclaresSubHandlers(j *enginetest.Journal, then map[string]dsl.Func, options map[string][]dsl.Option, names ...string) dsl.Func {
+func DeclaresSubHandlers(j *kit.Journal, then map[string]dsl.Func, options map[string][]dsl.Option, names ...string) dsl.Func {
 	return func(_ context.Context, r *dsl.Request) error {
 		for _, name := range names {
 			r.Handle(name, func(ctx context.Context, r *dsl.Request) error {
@@ -109,7 +109,7 @@ func DeclaresSubHandlers(j *enginetest.Journal, then map[string]dsl.Func, option
 }
 
 // NotesOld returns a handler that notes its old and diff.
-func NotesOld(j *enginetest.Journal) dsl.Func {
+func NotesOld(j *kit.Journal) dsl.Func {
 	return func(_ context.Context, r *dsl.Request) error {
 		var changes []string
 		for _, c := range r.Diff {

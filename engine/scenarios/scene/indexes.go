@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // ValuesByOwner is the function of an index of ConfigMaps: the value v under each of the names in the value for.
@@ -37,8 +37,8 @@ type IndexedValue struct {
 }
 
 // LooksUp declares a handler, see, that notes what the index has under the key spec.ref of its object.
-func LooksUp(causes ...dsl.Cause) func(foo *dsl.Resource, j *enginetest.Journal) {
-	return func(foo *dsl.Resource, j *enginetest.Journal) {
+func LooksUp(causes ...dsl.Cause) func(foo *dsl.Resource, j *kit.Journal) {
+	return func(foo *dsl.Resource, j *kit.Journal) {
 		foo.On(causes, "see", func(_ context.Context, r *dsl.Request) error {
 			line, err := LookUp(r)
 			j.Add(line)

@@ -14,7 +14,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // Log collects the lines of an operator's log.
@@ -77,7 +77,7 @@ func (s *Stage) WantLines(log func() []string, want ...string) {
 }
 
 // EventsAbout returns the Events of objects of a name whose reasons begin so.
-func EventsAbout(all []enginetest.Event, name, reason string) (out []enginetest.Event) {
+func EventsAbout(all []kit.Event, name, reason string) (out []kit.Event) {
 	for _, e := range all {
 		if e.Name == name && strings.HasPrefix(e.Reason, reason) {
 			out = append(out, e)
@@ -87,7 +87,7 @@ func EventsAbout(all []enginetest.Event, name, reason string) (out []enginetest.
 }
 
 // LoopEvents returns the Events by which the breaker says that it stops an object.
-func (s *Stage) LoopEvents() (out []enginetest.Event) {
+func (s *Stage) LoopEvents() (out []kit.Event) {
 	s.T.Helper()
 	for _, e := range s.Events() {
 		if e.Reason == "Looping" {

@@ -13,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // NotesRelated declares a relation to ConfigMaps and a handler, see, that notes what it selects.
-func NotesRelated(relation dsl.Relation, causes ...dsl.Cause) func(foo *dsl.Resource, j *enginetest.Journal) {
-	return func(foo *dsl.Resource, j *enginetest.Journal) {
+func NotesRelated(relation dsl.Relation, causes ...dsl.Cause) func(foo *dsl.Resource, j *kit.Journal) {
+	return func(foo *dsl.Resource, j *kit.Journal) {
 		relation.Name = "them"
 		if relation.Resource.Resource == "" {
 			relation.Resource = dsl.ResourceName{Resource: "configmaps", Version: "v1"}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TakeLock gives the Lease to another holder, as a person does with an editor.
@@ -30,7 +30,7 @@ func TakeLock(s *Stage, mode dsl.LeaderMode) {
 }
 
 // Replica returns an operator named op with leader election, whose handlers note calls under the id.
-func Replica(j *enginetest.Journal, id string, mode dsl.LeaderMode, then ...dsl.Func) *dsl.Operator {
+func Replica(j *kit.Journal, id string, mode dsl.LeaderMode, then ...dsl.Func) *dsl.Operator {
 	op := dsl.New("op")
 	op.Settings.LeaderElection = dsl.LeaderElection{Mode: mode, Namespace: "default"}
 	op.Resource(Foos, func(foo *dsl.Resource) {
@@ -41,7 +41,7 @@ func Replica(j *enginetest.Journal, id string, mode dsl.LeaderMode, then ...dsl.
 }
 
 // StartReplicas starts two replicas, first and second. The first one leads.
-func StartReplicas(s *Stage, mode dsl.LeaderMode, then ...dsl.Func) (first, second *enginetest.Process) {
+func StartReplicas(s *Stage, mode dsl.LeaderMode, then ...dsl.Func) (first, second *kit.Process) {
 	s.T.Helper()
 	if mode == dsl.LeaderLife {
 		for _, name := range []string{"op-0", "op-1"} {

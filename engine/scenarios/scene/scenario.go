@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // Scenario is an operator for Foos and what happens to it.
 type Scenario struct {
 	// Operator declares the handlers of the resource foos.
-	Operator func(foo *dsl.Resource, j *enginetest.Journal)
+	Operator func(foo *dsl.Resource, j *kit.Journal)
 	Play     func(s *Stage)
 }
 
@@ -28,8 +28,8 @@ func PlayAll(t *testing.T, all map[string]Scenario) {
 // Play plays a scenario.
 func Play(t *testing.T, one Scenario) {
 	t.Helper()
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: Foos, Kind: "Foo"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: Foos, Kind: "Foo"})
 		s := NewStage(t, c)
 		s.Operator.Resource(Foos, func(foo *dsl.Resource) { one.Operator(foo, &s.Journal) })
 		one.Play(s)
@@ -40,8 +40,8 @@ func Play(t *testing.T, one Scenario) {
 // created after it.
 func PlayWithConditions(t *testing.T, operator func(*dsl.Resource), play func(*Stage), prepare ...func(*Stage)) {
 	t.Helper()
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: Foos, Kind: "Foo"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: Foos, Kind: "Foo"})
 		c.Update(CRDs, "", "foos.example.com", AddConditions)
 		s := NewStage(t, c)
 		s.Operator.Resource(Foos, operator)

@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // Stage is where a scenario plays. Its operator is named op.
 type Stage struct {
-	*enginetest.Stage
+	*kit.Stage
 	T *testing.T
 }
 
@@ -23,8 +23,8 @@ type Stage struct {
 var _ = debug.SetGCPercent(400)
 
 // NewStage returns a stage for an operator that has no resources yet.
-func NewStage(t *testing.T, c *enginetest.Cluster) *Stage {
-	return &Stage{Stage: enginetest.NewStage(c, dsl.New("op")), T: t}
+func NewStage(t *testing.T, c *kit.Cluster) *Stage {
+	return &Stage{Stage: kit.NewStage(c, dsl.New("op")), T: t}
 }
 
 // Begin starts the operator, creates web, and forgets what was called and written for it.
@@ -84,7 +84,7 @@ func Stop(s *Stage) {
 }
 
 // Upgrade stops the operator and starts its next version. What happens in between is away, which may be nil.
-func (s *Stage) Upgrade(next func(foo *dsl.Resource, j *enginetest.Journal), away func()) {
+func (s *Stage) Upgrade(next func(foo *dsl.Resource, j *kit.Journal), away func()) {
 	s.T.Helper()
 	s.Forget()
 	Stop(s)

@@ -17,8 +17,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/handlers"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // Versions is a stage on which versions of an operator in YAML follow each other. They have their register in OpsNamespace.
@@ -33,19 +33,19 @@ type Versions struct {
 // PlayVersions plays with the Foo web, before any version was started.
 func PlayVersions(t *testing.T, play func(v *Versions)) {
 	t.Helper()
-	playVersions(t, func(*enginetest.Cluster) {}, play)
+	playVersions(t, func(*kit.Cluster) {}, play)
 }
 
 // PlayVersionsWithConditions is PlayVersions with Foos that have status.conditions.
 func PlayVersionsWithConditions(t *testing.T, play func(v *Versions)) {
 	t.Helper()
-	playVersions(t, func(c *enginetest.Cluster) { c.Update(CRDs, "", "foos.example.com", AddConditions) }, play)
+	playVersions(t, func(c *kit.Cluster) { c.Update(CRDs, "", "foos.example.com", AddConditions) }, play)
 }
 
-func playVersions(t *testing.T, prepare func(*enginetest.Cluster), play func(v *Versions)) {
+func playVersions(t *testing.T, prepare func(*kit.Cluster), play func(v *Versions)) {
 	t.Helper()
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: Foos, Kind: "Foo"}, enginetest.Resource{Name: Bars, Kind: "Bar"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: Foos, Kind: "Foo"}, kit.Resource{Name: Bars, Kind: "Bar"})
 		prepare(c)
 		c.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: ` + OpsNamespace + `}}`)
 		c.Create(Web)

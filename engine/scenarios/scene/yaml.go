@@ -9,8 +9,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/config"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/handlers"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // ConfigMapTemplate returns the template of a ConfigMap for an apply, with these options.
@@ -26,8 +26,8 @@ func AppliesTemplates(head string, templates ...string) string {
 // PlayYAML plays with an operator of these resources, in YAML. The calls of its handlers are noted.
 func PlayYAML(t *testing.T, resources string, play func(s *Stage)) {
 	t.Helper()
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: Foos, Kind: "Foo"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: Foos, Kind: "Foo"})
 		s := NewStage(t, c)
 		op, err := ParseYAML(resources)
 		if err != nil {
@@ -52,8 +52,8 @@ func ParseYAML(resources string) (*dsl.Operator, error) {
 // PlayConfiguration plays with the operator of a configuration.
 func PlayConfiguration(t *testing.T, text string, play func(s *Stage)) {
 	t.Helper()
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: Foos, Kind: "Foo"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: Foos, Kind: "Foo"})
 		s := NewStage(t, c)
 		var err error
 		if s.Operator, err = config.Parse("op.yaml", []byte(text), handlers.Standard()); err != nil {

@@ -19,8 +19,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestValuesOfSecretsAreNotCopied holds that values of Secrets are never copied: into annotations, logs or
@@ -192,8 +192,8 @@ func TestNoErrorShowsAHandledSecret(t *testing.T) {
 		})
 	}
 	t.Run("an index", func(t *testing.T) {
-		enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-			c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+		kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+			c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 			s := scene.NewStage(t, c)
 			op, err := scene.ParseYAML(`{resource: foos.v1.example.com, handlers: [{id: look, log: {message: "${size(indexes.tokens)}"}}]}], indexes: [
 				{name: tokens, resource: secrets.v1, key: "ip(` + self + `).family()", value: "1"}`)

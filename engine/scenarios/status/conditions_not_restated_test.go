@@ -11,15 +11,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestConditionsWithoutAStatusSubresourceAreNotRestated holds that conditions are not restated where each write of the
 // status is another generation.
 func TestConditionsWithoutAStatusSubresourceAreNotRestated(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo", NoStatus: true})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo", NoStatus: true})
 		s := scene.NewStage(t, c)
 		op, err := scene.ParseYAML(`{resource: foos.v1.example.com, handlers: [{id: a, set: {conditions: [{type: Sized, status: "${self.spec.size > 0}"}]}}]}`)
 		if err != nil {

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestHandlersSeeStatusOfEachOther holds that handlers of a pass see the status that those before them
@@ -25,7 +25,7 @@ func TestHandlersSeeStatusOfEachOther(t *testing.T) {
 		r.Patch.SetCondition("First", "True", "Set", "It is set.")
 		return nil
 	}
-	sees := func(j *enginetest.Journal) dsl.Func {
+	sees := func(j *kit.Journal) dsl.Func {
 		return func(_ context.Context, r *dsl.Request) error {
 			value, _ := dsl.MustParsePath("status.first").In(r.Object.Object)
 			list, _, _ := unstructured.NestedSlice(r.Object.Object, "status", "conditions")
@@ -35,7 +35,7 @@ func TestHandlersSeeStatusOfEachOther(t *testing.T) {
 	}
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a later one sees it, and its conditions": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("first", first)
 				foo.OnReconcile("second", sees(j))
 			}, Play: func(s *scene.Stage) {
@@ -47,7 +47,7 @@ func TestHandlersSeeStatusOfEachOther(t *testing.T) {
 			},
 		},
 		"one that looks at it alone runs for it, and for nothing else": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("second", sees(j), dsl.Field("status.first"))
 				foo.OnReconcile("first", first)
 			}, Play: func(s *scene.Stage) {
@@ -119,8 +119,8 @@ resources:
 // TestChangesOfMetadataAreSeenWithObservedGeneration holds that handlers see changes of labels and annotations where
 // status.observedGeneration says what of the spec was handled.
 func TestChangesOfMetadataAreSeenWithObservedGeneration(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
 		s := scene.NewStage(t, c)
 		s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {
 			foo.ObservedGeneration = true
@@ -153,7 +153,7 @@ func TestChangesOfMetadataAreSeenWithObservedGeneration(t *testing.T) {
 func TestObservedGenerationDoesNotReplaceProgress(t *testing.T) {
 	spec := dsl.Field("spec")
 	tests := map[string]scene.Scenario{
-		"a creation that one is still trying": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a creation that one is still trying": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("first", j.Note("first"), spec)
 			foo.OnCreate("second", j.Note("second", scene.RetriesAfter(10*time.Minute)), spec)
 		}, Play: func(s *scene.Stage) {
@@ -162,7 +162,7 @@ func TestObservedGenerationDoesNotReplaceProgress(t *testing.T) {
 			s.Called("first create", "second create")
 			s.Advance(time.Minute)
 		}},
-		"a change that one is still trying": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a change that one is still trying": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.On(scene.CreateAndUpdate(), "first", j.Note("first"), spec, dsl.NoOld())
 			foo.On(scene.CreateAndUpdate(), "second", j.Note("second", scene.Succeeds, scene.RetriesAfter(10*time.Minute)), spec, dsl.NoOld())
 		}, Play: func(s *scene.Stage) {
@@ -171,7 +171,7 @@ func TestObservedGenerationDoesNotReplaceProgress(t *testing.T) {
 			s.Called("first update", "second update")
 			s.Advance(time.Minute)
 		}},
-		"a creation that one does not see": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a creation that one does not see": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("first", j.Note("first"), spec)
 			foo.OnCreate("second", j.Note("second"), spec, dsl.Label("tier", "gold"))
 		}, Play: func(s *scene.Stage) {
@@ -182,8 +182,8 @@ func TestObservedGenerationDoesNotReplaceProgress(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-				c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
+			kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+				c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
 				s := scene.NewStage(t, c)
 				s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {
 					foo.ObservedGeneration = true

@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestOfferedConditionsAreSetWhereTheResourceHasConditions holds that they are set where the resource has conditions, and
@@ -31,8 +31,8 @@ func TestOfferedConditionsAreSetWhereTheResourceHasConditions(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-				c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+			kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+				c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 				if tt.conditions {
 					c.Update(crds, "", "foos.example.com", scene.AddConditions)
 				}
@@ -69,8 +69,8 @@ func TestOfferedConditionsAreSetWhereTheResourceHasConditions(t *testing.T) {
 
 // TestOfferedConditionsYield holds that what a handler sets itself counts more, in any order.
 func TestOfferedConditionsYield(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 		c.Update("customresourcedefinitions.v1.apiextensions.k8s.io", "", "foos.example.com", scene.AddConditions)
 		s := scene.NewStage(t, c)
 		offer := func(_ context.Context, r *dsl.Request) error {
@@ -99,8 +99,8 @@ func TestOfferedConditionsYield(t *testing.T) {
 // found out at once whether the resource has conditions: the handler is done.
 func TestOffersOutliveATransientFault(t *testing.T) {
 	const crds = "customresourcedefinitions.v1.apiextensions.k8s.io"
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 		c.Update(crds, "", "foos.example.com", scene.AddConditions)
 		s := scene.NewStage(t, c)
 		s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {

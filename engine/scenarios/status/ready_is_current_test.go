@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // unlessOff is a filter that a label turns off.
@@ -38,7 +38,7 @@ func TestReadyFollowsFilters(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 				foo.Ready = new(true)
 				tt.handlers(foo)
 			}, Play: func(s *scene.Stage) {
@@ -66,7 +66,7 @@ func TestReadyWaitsForHandlersOfChanges(t *testing.T) {
 		`False Waiting "Handler changes: waiting for the queue"`:     dsl.Waiting("the queue", 10*time.Second),
 	} {
 		var failing atomic.Bool
-		scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Ready = new(true)
 			foo.OnReconcile("good", scene.Succeeds)
 			foo.On(scene.CreateAndUpdate(), "changes", func(context.Context, *dsl.Request) error {
@@ -100,7 +100,7 @@ func TestReadyOfAnotherControllerStaysDuringAPass(t *testing.T) {
 		var s *scene.Stage
 		var sets atomic.Bool
 		sets.Store(first)
-		scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Ready = new(true)
 			foo.OnReconcile("seen", func(context.Context, *dsl.Request) error {
 				if sets.CompareAndSwap(true, false) {

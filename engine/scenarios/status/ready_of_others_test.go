@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // theirReady is what another controller says.
@@ -26,7 +26,7 @@ func theirReady(o *unstructured.Unstructured) {
 // TestReadyIsLeftToAnotherController holds that the engine leaves the condition to another controller as long as there is
 // one, that the log says so once, and that the engine says it again later.
 func TestReadyIsLeftToAnotherController(t *testing.T) {
-	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 		foo.Ready = new(true)
 		foo.OnReconcile("seen", scene.Succeeds)
 	}, Play: func(s *scene.Stage) {
@@ -58,7 +58,7 @@ func TestReadyIsLeftToAnotherController(t *testing.T) {
 
 // TestReadyIsNotWrittenDuringADeletion holds that an object that is being deleted costs no write for the condition.
 func TestReadyIsNotWrittenDuringADeletion(t *testing.T) {
-	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 		foo.Ready = new(true)
 		foo.OnReconcile("seen", scene.Succeeds)
 		foo.OnDelete("farewell", scene.Fails(dsl.Waiting("the bank", 10*time.Second)))
@@ -77,7 +77,7 @@ func TestReadyIsNotWrittenDuringADeletion(t *testing.T) {
 // TestAnUpgradeThatBringsReadySaysSoOnce holds the log line about the writes that it costs, however many objects there are,
 // and that none is written of an object that is new.
 func TestAnUpgradeThatBringsReadySaysSoOnce(t *testing.T) {
-	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 		foo.Ready = new(false)
 		foo.OnReconcile("seen", func(_ context.Context, r *dsl.Request) error {
 			r.Patch.SetCondition("Seen", "True", "Seen", "It was seen.")

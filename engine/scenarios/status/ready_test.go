@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // wantReadyCondition holds what web says in its condition Ready, and for which generation.
@@ -33,8 +33,8 @@ func wantReadyCondition(s *scene.Stage, when, want string) {
 }
 
 // whenAsked declares that the engine keeps Ready, and a handler with these errors, one for each attempt, and a child.
-func whenAsked(errs ...error) func(*dsl.Resource, *enginetest.Journal) {
-	return func(foo *dsl.Resource, _ *enginetest.Journal) {
+func whenAsked(errs ...error) func(*dsl.Resource, *kit.Journal) {
+	return func(foo *dsl.Resource, _ *kit.Journal) {
 		foo.Ready = new(true)
 		foo.Owns("bars.v1.example.org")
 		foo.OnReconcile("bar", func(ctx context.Context, r *dsl.Request) error {
@@ -90,7 +90,7 @@ func TestReadySumsUpHandlersInGo(t *testing.T) {
 			s.Advance(time.Minute)
 			wantReadyCondition(s, "in the end", `1 True AllReady ""`)
 		}},
-		"a handler that sets it has the say": {Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"a handler that sets it has the say": {Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Ready = new(true)
 			foo.OnReconcile("says", func(_ context.Context, r *dsl.Request) error {
 				r.Patch.SetCondition("Ready", "Unknown", "Mine", "Of mine.")
@@ -102,7 +102,7 @@ func TestReadySumsUpHandlersInGo(t *testing.T) {
 			wantReadyCondition(s, "at first", `1 Unknown Mine "Of mine."`)
 			s.Wrote(status)
 		}},
-		"it is asked for, and nothing of what timers do": {Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"it is asked for, and nothing of what timers do": {Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Ready = new(true)
 			foo.OnReconcile("seen", scene.Succeeds, dsl.Label("never", "seen"))
 			foo.Every(time.Second, "tick", scene.Succeeds)

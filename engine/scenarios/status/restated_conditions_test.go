@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestConditionsOfHandlersThatRestAreRestated holds which conditions are restated for a generation for which their
@@ -71,7 +71,7 @@ func TestConditionsOfHandlersThatRestAreRestated(t *testing.T) {
 // TestUnknownConditionsAreNotRestated holds that a condition of a handler in Go, which does not say that it sets it,
 // is left as it is.
 func TestUnknownConditionsAreNotRestated(t *testing.T) {
-	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 		foo.OnReconcile("a", func(_ context.Context, r *dsl.Request) error {
 			r.Patch.SetCondition("Sized", metav1.ConditionTrue, "Fine", "")
 			return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // outcome is a result in a type of an author's.
@@ -22,7 +22,7 @@ type outcome struct {
 
 // TestResultsAreInTheStatus holds that they are in the status under the handler's id, and cost no request of their own.
 func TestResultsAreInTheStatus(t *testing.T) {
-	operator := func(foo *dsl.Resource, j *enginetest.Journal) {
+	operator := func(foo *dsl.Resource, j *kit.Journal) {
 		foo.OnReconcile("a.map", j.Note("a.map", func(_ context.Context, r *dsl.Request) error {
 			size := r.Object.Object["spec"].(map[string]any)["size"]
 			r.Result(map[string]any{"last": map[string]any{"size": size}})
@@ -65,7 +65,7 @@ func TestResultsAreInTheStatus(t *testing.T) {
 
 // TestAResultThatJSONCannotHoldFailsForGood holds that what JSON cannot hold fails the handler for good.
 func TestAResultThatJSONCannotHoldFailsForGood(t *testing.T) {
-	scene.PlayAll(t, map[string]scene.Scenario{"a channel": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+	scene.PlayAll(t, map[string]scene.Scenario{"a channel": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 		foo.OnReconcile("vain", j.Note("vain", func(_ context.Context, r *dsl.Request) error { r.Result(make(chan int)); return nil }))
 	}, Play: func(s *scene.Stage) {
 		s.Launch()

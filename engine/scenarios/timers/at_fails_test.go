@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // once declares a handler in Go that runs when spec.size minutes have passed since the creation.
-func once(then []dsl.Func, options ...dsl.Option) func(foo *dsl.Resource, j *enginetest.Journal) {
-	return func(foo *dsl.Resource, j *enginetest.Journal) {
+func once(then []dsl.Func, options ...dsl.Option) func(foo *dsl.Resource, j *kit.Journal) {
+	return func(foo *dsl.Resource, j *kit.Journal) {
 		foo.Once(func(s *dsl.Subject) (time.Time, error) {
 			switch size := scene.SizeOf(s.Object); {
 			case size == 99:
@@ -114,7 +114,7 @@ func TestATimeThatCannotBeComputedIsAskedForAgain(t *testing.T) {
 	}
 	t.Run("without an event, by the handler's back-off", func(t *testing.T) {
 		var mended atomic.Bool
-		operator := func(foo *dsl.Resource, j *enginetest.Journal) {
+		operator := func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Once(func(s *dsl.Subject) (time.Time, error) {
 				if !mended.Load() {
 					return time.Time{}, scene.ErrAgain

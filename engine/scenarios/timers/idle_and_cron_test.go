@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // counts is a handler that changes the essence each time.
@@ -123,7 +123,7 @@ func TestAnIdleTimerRunsWhenItsObjectRests(t *testing.T) {
 // TestAnIdleTimerCountsFromTheStartOfItsProcess holds that a process counts from when it first sees an object.
 func TestAnIdleTimerCountsFromTheStartOfItsProcess(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{"a process counts again": {
-		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Idle(time.Hour, "rest", j.Note("rest"))
 		},
 		Play: func(s *scene.Stage) {
@@ -166,7 +166,7 @@ func TestACronTimerKeepsItsTimeZone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var at []string
 			scene.Play(t, scene.Scenario{
-				Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+				Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 					foo.On([]dsl.Cause{dsl.Timer}, "nine", func(_ context.Context, r *dsl.Request) error {
 						at = append(at, r.Now.UTC().Format("Jan 2 15:04:05"))
 						return nil
@@ -188,7 +188,7 @@ func TestACronTimerKeepsItsTimeZone(t *testing.T) {
 func TestCronTimersOfManyObjectsAreSpread(t *testing.T) {
 	b := &beats{}
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) { foo.Cron("@hourly", "beat", b.handler()) },
+		Operator: func(foo *dsl.Resource, _ *kit.Journal) { foo.Cron("@hourly", "beat", b.handler()) },
 		Play: func(s *scene.Stage) {
 			for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
 				s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: ` + name + `}}`)

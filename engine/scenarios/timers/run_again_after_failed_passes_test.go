@@ -11,19 +11,19 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAHandlerRunsAgainInTimeThoughPassesFail holds that a handler runs again at the time that it asked for, whatever
 // becomes of the requests of the pass in which it asked, and of those at that time.
 func TestAHandlerRunsAgainInTimeThoughPassesFail(t *testing.T) {
 	internal := apierrors.NewInternalError(scene.ErrAgain)
-	polls := func(foo *dsl.Resource, j *enginetest.Journal) {
+	polls := func(foo *dsl.Resource, j *kit.Journal) {
 		foo.OnReconcile("polls", j.Note("polls", runsAgain(time.Hour, nil), runsAgain(time.Hour, nil), scene.Succeeds))
 	}
 	// beside has another handler whose change the server does not take at first.
-	beside := func(foo *dsl.Resource, j *enginetest.Journal) {
+	beside := func(foo *dsl.Resource, j *kit.Journal) {
 		polls(foo, j)
 		foo.OnReconcile("status", scene.ReportsSize)
 	}
@@ -37,7 +37,7 @@ func TestAHandlerRunsAgainInTimeThoughPassesFail(t *testing.T) {
 			s.Advance(time.Hour)
 			s.Called("polls again")
 		}},
-		"the change of a handler before it is not taken at the time": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"the change of a handler before it is not taken at the time": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			n := int64(0)
 			foo.OnReconcile("counts", func(_ context.Context, r *dsl.Request) error {
 				n++
@@ -55,7 +55,7 @@ func TestAHandlerRunsAgainInTimeThoughPassesFail(t *testing.T) {
 			s.Advance(time.Hour)
 			s.Called("polls again")
 		}},
-		"what it has handled is not stored at first": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"what it has handled is not stored at first": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("polls", j.Note("polls", runsAgain(time.Hour, nil), scene.Succeeds))
 		}, Play: func(s *scene.Stage) {
 			s.Launch()
@@ -66,7 +66,7 @@ func TestAHandlerRunsAgainInTimeThoughPassesFail(t *testing.T) {
 			s.Advance(time.Hour)
 			s.Called("polls again")
 		}},
-		"what it has handled is stored, and the answer is lost": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"what it has handled is stored, and the answer is lost": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("polls", j.Note("polls", runsAgain(time.Hour, nil), scene.Succeeds))
 		}, Play: func(s *scene.Stage) {
 			s.Launch()
@@ -77,7 +77,7 @@ func TestAHandlerRunsAgainInTimeThoughPassesFail(t *testing.T) {
 			s.Advance(time.Hour)
 			s.Called("polls again")
 		}},
-		"its change is stored with what it has handled, and the answer is lost": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"its change is stored with what it has handled, and the answer is lost": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("polls", j.Note("polls", func(c context.Context, r *dsl.Request) error {
 				r.RunAgain(time.Hour)
 				return scene.ReportsSize(c, r)
@@ -91,7 +91,7 @@ func TestAHandlerRunsAgainInTimeThoughPassesFail(t *testing.T) {
 			s.Advance(time.Hour)
 			s.Called("polls again")
 		}},
-		"the finalizer cannot be set at the time": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"the finalizer cannot be set at the time": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("polls", j.Note("polls", runsAgain(time.Hour, nil), scene.Succeeds), dsl.Field("spec.size"))
 			foo.OnDelete("left", scene.Succeeds, dsl.Label("tier", "gold"))
 		}, Play: func(s *scene.Stage) {
@@ -104,7 +104,7 @@ func TestAHandlerRunsAgainInTimeThoughPassesFail(t *testing.T) {
 			s.Advance(10 * time.Minute)
 			s.Called("polls again")
 		}},
-		"the finalizer cannot be set at the time, and another one has asked for the same": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"the finalizer cannot be set at the time, and another one has asked for the same": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			for _, id := range []string{"first", "second"} {
 				foo.OnReconcile(id, j.Note(id, runsAgain(time.Hour, nil), scene.Succeeds), dsl.Field("spec.size"))
 			}
@@ -119,7 +119,7 @@ func TestAHandlerRunsAgainInTimeThoughPassesFail(t *testing.T) {
 			s.Advance(10 * time.Minute)
 			s.Called("first again", "second again")
 		}},
-		"its own write is not shown at the time": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"its own write is not shown at the time": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("polls", j.Note("polls", func(c context.Context, r *dsl.Request) error {
 				r.RunAgain(time.Second)
 				return scene.ReportsSize(c, r)
@@ -134,7 +134,7 @@ func TestAHandlerRunsAgainInTimeThoughPassesFail(t *testing.T) {
 			s.Advance(time.Minute)
 			s.Called("polls create", "polls again")
 		}},
-		"its filter fails at the time": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"its filter fails at the time": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			asked := time.Now()
 			foo.OnReconcile("polls", j.Note("polls", runsAgain(time.Hour, nil), scene.Succeeds), dsl.When(func(*dsl.Subject) (bool, error) {
 				if since := time.Since(asked); since > 30*time.Minute && since < 90*time.Minute {
@@ -149,7 +149,7 @@ func TestAHandlerRunsAgainInTimeThoughPassesFail(t *testing.T) {
 			s.Advance(20 * time.Minute)
 			s.Called("polls again")
 		}},
-		"one that comes before it fails at the time": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one that comes before it fails at the time": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("first", j.Note("first", runsAgain(time.Hour, nil), scene.Fails(dsl.Temporary(scene.ErrAgain, time.Minute)), scene.Succeeds))
 			foo.OnReconcile("polls", j.Note("polls", runsAgain(time.Hour, nil), scene.Succeeds), dsl.After("first"))
 		}, Play: func(s *scene.Stage) {
@@ -159,7 +159,7 @@ func TestAHandlerRunsAgainInTimeThoughPassesFail(t *testing.T) {
 			s.Advance(2 * time.Minute)
 			s.Called("first again 2", "polls again")
 		}},
-		"a person has set what its run at the time sets": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a person has set what its run at the time sets": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("polls", j.Note("polls", runsAgain(time.Hour, nil), func(_ context.Context, r *dsl.Request) error {
 				scene.DefaultColor(r)
 				return nil

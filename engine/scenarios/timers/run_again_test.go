@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // runsAgain is a handler that asks to be run again, and ends with an error.
@@ -28,7 +28,7 @@ func runsAgain(after time.Duration, err error) dsl.Func {
 // TestAHandlerRunsAgainWhenItAsks holds that a handler which has succeeded is run again when it asked for that.
 func TestAHandlerRunsAgainWhenItAsks(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"a handler that asks for it is run again, until it does not, and nothing is written": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a handler that asks for it is run again, until it does not, and nothing is written": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("polls", j.Note("polls", runsAgain(time.Minute, nil), runsAgain(time.Hour, nil), scene.Succeeds))
 		}, Play: func(s *scene.Stage) {
 			s.Begin()
@@ -42,7 +42,7 @@ func TestAHandlerRunsAgainWhenItAsks(t *testing.T) {
 			s.Called()
 			s.Wrote()
 		}},
-		"what an earlier run asked for counts no more": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"what an earlier run asked for counts no more": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("polls", j.Note("polls", runsAgain(time.Minute, nil), scene.Succeeds))
 		}, Play: func(s *scene.Stage) {
 			s.Begin()
@@ -51,7 +51,7 @@ func TestAHandlerRunsAgainWhenItAsks(t *testing.T) {
 			s.Advance(time.Hour)
 			s.Called()
 		}},
-		"of several times the least counts": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"of several times the least counts": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("polls", j.Note("polls", func(_ context.Context, r *dsl.Request) error {
 				r.RunAgain(time.Hour)
 				r.RunAgain(time.Minute)
@@ -63,7 +63,7 @@ func TestAHandlerRunsAgainWhenItAsks(t *testing.T) {
 			s.Advance(time.Minute)
 			s.Called("polls again")
 		}},
-		"one that is edge-triggered runs again, too, and what it handled is remembered": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one that is edge-triggered runs again, too, and what it handled is remembered": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("made", j.Note("made", runsAgain(time.Minute, nil), scene.Succeeds))
 		}, Play: func(s *scene.Stage) {
 			s.Begin()
@@ -73,7 +73,7 @@ func TestAHandlerRunsAgainWhenItAsks(t *testing.T) {
 			s.Called()
 			s.Wrote()
 		}},
-		"each handler has a time of its own": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"each handler has a time of its own": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("first", j.Note("first", runsAgain(time.Minute, nil), scene.Succeeds))
 			foo.OnReconcile("second", j.Note("second", runsAgain(2*time.Minute, nil), scene.Succeeds))
 		}, Play: func(s *scene.Stage) {
@@ -83,7 +83,7 @@ func TestAHandlerRunsAgainWhenItAsks(t *testing.T) {
 			s.Advance(time.Minute)
 			s.Called("second again")
 		}},
-		"a sub-handler asks for its handler": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a sub-handler asks for its handler": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("whole", j.Note("whole", func(_ context.Context, r *dsl.Request) error {
 				r.Handle("part", runsAgain(time.Minute, nil))
 				return nil
@@ -93,7 +93,7 @@ func TestAHandlerRunsAgainWhenItAsks(t *testing.T) {
 			s.Advance(time.Minute)
 			s.Called("whole again")
 		}},
-		"a schedule runs again between its times": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a schedule runs again between its times": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Schedule(dsl.Timing{Cron: "@daily", Jitter: -1}, "tidy", j.Note("tidy", runsAgain(time.Minute, nil), scene.Succeeds))
 		}, Play: func(s *scene.Stage) {
 			s.Launch()
@@ -104,7 +104,7 @@ func TestAHandlerRunsAgainWhenItAsks(t *testing.T) {
 			s.Advance(time.Hour)
 			s.Called()
 		}},
-		"a new process runs level-triggered handlers anyhow, and others when there is something to do": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a new process runs level-triggered handlers anyhow, and others when there is something to do": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("level", j.Note("level", runsAgain(time.Minute, nil), scene.Succeeds))
 			foo.OnCreate("edge", j.Note("edge", runsAgain(time.Minute, nil), scene.Succeeds))
 		}, Play: func(s *scene.Stage) {
@@ -114,7 +114,7 @@ func TestAHandlerRunsAgainWhenItAsks(t *testing.T) {
 			s.Advance(time.Hour)
 			s.Called()
 		}},
-		"one that writes now and then goes on": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one that writes now and then goes on": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			n := int64(0)
 			foo.OnReconcile("beats", j.Note("beats", func(_ context.Context, r *dsl.Request) error {
 				n++
@@ -138,7 +138,7 @@ func TestAHandlerRunsAgainWhenItAsks(t *testing.T) {
 func TestAHandlerThatFailsOrWaitsRunsAgainWhenItAsks(t *testing.T) {
 	waits := dsl.Waiting("a bus", time.Hour)
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"a run that was asked for and fails is tried again by its back-off": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a run that was asked for and fails is tried again by its back-off": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("polls", j.Note("polls", runsAgain(time.Minute, nil), scene.Fails(scene.ErrAgain), scene.Succeeds))
 		}, Play: func(s *scene.Stage) {
 			s.Begin()
@@ -147,7 +147,7 @@ func TestAHandlerThatFailsOrWaitsRunsAgainWhenItAsks(t *testing.T) {
 			s.Advance(2 * time.Second)
 			s.Called("polls again 2")
 		}},
-		"one that changes what it looks at and fails waits for its back-off": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one that changes what it looks at and fails waits for its back-off": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("polls", j.Note("polls", runsAgain(time.Minute, nil), func(_ context.Context, r *dsl.Request) error {
 				r.Patch.Label("tried", "yes")
 				return scene.ErrAgain
@@ -161,7 +161,7 @@ func TestAHandlerThatFailsOrWaitsRunsAgainWhenItAsks(t *testing.T) {
 			s.Advance(time.Minute)
 			s.Called("polls again 2")
 		}},
-		"one that fails runs at the time it asked for, and that is no attempt when it fails again": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one that fails runs at the time it asked for, and that is no attempt when it fails again": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("polls", j.Note("polls", runsAgain(time.Minute, scene.ErrAgain), scene.Fails(scene.ErrAgain), scene.Succeeds), dsl.WithBackoff(time.Hour, time.Hour))
 		}, Play: func(s *scene.Stage) {
 			s.Begin()
@@ -172,7 +172,7 @@ func TestAHandlerThatFailsOrWaitsRunsAgainWhenItAsks(t *testing.T) {
 			s.Advance(45 * time.Minute)
 			s.Called("polls create 2")
 		}},
-		"one that waits, and one that has failed for good, run at the time they asked for": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one that waits, and one that has failed for good, run at the time they asked for": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("waits", j.Note("waits", runsAgain(time.Minute, waits), scene.Succeeds))
 			foo.OnReconcile("broken", j.Note("broken", runsAgain(time.Minute, dsl.Permanent(scene.ErrAgain)), scene.Succeeds))
 		}, Play: func(s *scene.Stage) {
@@ -182,7 +182,7 @@ func TestAHandlerThatFailsOrWaitsRunsAgainWhenItAsks(t *testing.T) {
 			s.Advance(24 * time.Hour)
 			s.Called()
 		}},
-		"one whose filter does not hold at the time runs when it holds again": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one whose filter does not hold at the time runs when it holds again": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("polls", j.Note("polls", runsAgain(time.Minute, nil), scene.Succeeds), dsl.LabelAbsent("off"))
 		}, Play: func(s *scene.Stage) {
 			s.Begin()
@@ -229,8 +229,8 @@ func TestAHandlerThatAsksToRunAtOnceIsSlowedDown(t *testing.T) {
 			s.T.Errorf("Events %+v", got)
 		}
 	}
-	always := func(then dsl.Func) func(*dsl.Resource, *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnReconcile("asks", j.Note("asks", atMost(then))) }
+	always := func(then dsl.Func) func(*dsl.Resource, *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) { foo.OnReconcile("asks", j.Note("asks", atMost(then))) }
 	}
 	writes := func(ask dsl.Func) dsl.Func {
 		n := int64(0)
@@ -277,10 +277,10 @@ func TestAHandlerThatAsksToRunAtOnceIsSlowedDown(t *testing.T) {
 		"one that does both":                  {Operator: always(runsAgain(0, dsl.Temporary(scene.ErrAgain, time.Hour))), Play: slowed},
 		"one that writes each time":           {Operator: always(writes(runsAgain(time.Millisecond, nil))), Play: slowed},
 		"one that writes each time and fails": {Operator: always(writes(scene.Fails(dsl.Temporary(scene.ErrAgain, 0)))), Play: slowed},
-		"one that has a back-off of almost none": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one that has a back-off of almost none": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("asks", j.Note("asks", atMost(scene.Fails(scene.ErrAgain))), dsl.WithBackoff(time.Millisecond, time.Millisecond))
 		}, Play: slowed},
-		"one whose sub-handler asks": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one whose sub-handler asks": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			part := atMost(scene.Fails(dsl.Temporary(scene.ErrAgain, 0)))
 			foo.OnReconcile("asks", func(_ context.Context, r *dsl.Request) error {
 				r.Handle("part", j.Note("part", part))
@@ -297,7 +297,7 @@ func TestAHandlerThatAsksToRunAtOnceIsSlowedDown(t *testing.T) {
 				s.T.Errorf("%d runs in a minute, want eleven and one in each second; Events %+v", n, s.LoopEvents())
 			}
 		}},
-		"one whose row has an end begins another row": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one whose row has an end begins another row": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			n := 0
 			foo.OnReconcile("asks", j.Note("asks", func(_ context.Context, r *dsl.Request) error {
 				if n++; n%10 == 0 {
@@ -315,7 +315,7 @@ func TestAHandlerThatAsksToRunAtOnceIsSlowedDown(t *testing.T) {
 				s.T.Errorf("%d runs in ten minutes; Events %+v", n, s.LoopEvents())
 			}
 		}},
-		"one that finishes one of its thirty sub-handlers in each run": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one that finishes one of its thirty sub-handlers in each run": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("asks", func(_ context.Context, r *dsl.Request) error {
 				done := false
 				for i := range 30 {
@@ -331,7 +331,7 @@ func TestAHandlerThatAsksToRunAtOnceIsSlowedDown(t *testing.T) {
 				return nil
 			})
 		}, Play: through("asks/part-29")},
-		"a machine that puts something on the object in each of its thirty states": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a machine that puts something on the object in each of its thirty states": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			m := dsl.Machine{}
 			for i := range 31 {
 				name := fmt.Sprintf("S%02d", i)

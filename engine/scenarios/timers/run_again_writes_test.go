@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAHandlerThatAsksToRunAtOnceForEverAndWritesIsHeldBack holds that one which is slowed down counts as a loop all the same: its
@@ -21,7 +21,7 @@ func TestAHandlerThatAsksToRunAtOnceForEverAndWritesIsHeldBack(t *testing.T) {
 		"a count":             func(n int64) int64 { return n },
 	} {
 		t.Run(name, func(t *testing.T) {
-			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				n := int64(0)
 				foo.OnReconcile("counts", j.Note("counts", func(_ context.Context, r *dsl.Request) error {
 					n++

@@ -15,9 +15,9 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // names are those of the request's objects.
@@ -30,7 +30,7 @@ func names(r *dsl.Request) string {
 }
 
 func TestAScheduleRunsForTheResourceAsAWhole(t *testing.T) {
-	sees := func(foo *dsl.Resource, j *enginetest.Journal) {
+	sees := func(foo *dsl.Resource, j *kit.Journal) {
 		foo.Schedule(scene.Hourly(), "report", func(_ context.Context, r *dsl.Request) error {
 			j.Add(fmt.Sprint(r.Cause, " ", r.Object.GetKind(), r.Object.GetName(), " ", names(r)))
 			if len(r.Objects) > 0 {
@@ -60,7 +60,7 @@ func TestAScheduleRunsForTheResourceAsAWhole(t *testing.T) {
 			s.Called("timer Foo ")
 		}},
 		"one that fails is named by /readyz until it succeeds": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Schedule(scene.Hourly(), "report", j.Note("report", scene.FailsFirst(3, scene.ErrAgain)))
 			}, Play: func(s *scene.Stage) {
 				const name = "schedule/foos.v1.example.com/report"
@@ -76,7 +76,7 @@ func TestAScheduleRunsForTheResourceAsAWhole(t *testing.T) {
 			},
 		},
 		"it asks for no finalizer, where a delete handler holds objects": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnDelete("farewell", func(context.Context, *dsl.Request) error { return nil })
 				sees(foo, j)
 			}, Play: func(s *scene.Stage) {
@@ -87,7 +87,7 @@ func TestAScheduleRunsForTheResourceAsAWhole(t *testing.T) {
 			},
 		},
 		"objects that are only in the cache as keys have their names": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Cache = dsl.CacheLive
 				sees(foo, j)
 			}, Play: func(s *scene.Stage) {
@@ -98,7 +98,7 @@ func TestAScheduleRunsForTheResourceAsAWhole(t *testing.T) {
 			},
 		},
 		"it is tried again by its back-off and not run twice": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Schedule(scene.Hourly(), "report", j.Note("report", scene.RetriesAfter(90*time.Minute), scene.Succeeds))
 			}, Play: func(s *scene.Stage) {
 				s.Launch()
@@ -111,7 +111,7 @@ func TestAScheduleRunsForTheResourceAsAWhole(t *testing.T) {
 			},
 		},
 		"a panic is the handler's alone": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Schedule(scene.Hourly(), "report", j.Note("report", func(context.Context, *dsl.Request) error { panic("no") }, scene.Succeeds))
 				foo.OnReconcile("sync", j.Note("sync"))
 			}, Play: func(s *scene.Stage) {
@@ -132,7 +132,7 @@ func TestAScheduleRunsForTheResourceAsAWhole(t *testing.T) {
 			s.Called("timer Foo default/web")
 		}},
 		"an object may have a schedule's name": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Schedule(scene.Hourly(), "web", j.Note("web"))
 				foo.OnReconcile("sync", j.Note("sync"))
 			}, Play: func(s *scene.Stage) {
@@ -151,7 +151,7 @@ func TestAScheduleRunsForTheResourceAsAWhole(t *testing.T) {
 func TestAScheduleMayWriteOtherObjects(t *testing.T) {
 	metrics := ops.NewMetrics()
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Owns(scene.Deployments)
 			foo.Schedule(scene.Hourly(), "report", func(ctx context.Context, r *dsl.Request) error {
 				_, err := r.Children.List(scene.Deployments)
@@ -178,7 +178,7 @@ func TestAScheduleMayWriteOtherObjects(t *testing.T) {
 func TestAPatchOfAScheduleFailsForGood(t *testing.T) {
 	metrics := ops.NewMetrics()
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Schedule(scene.Hourly(), "report", j.Note("report", func(_ context.Context, r *dsl.Request) error {
 				r.Patch.SetStatus("x", 1)
 				return nil
@@ -200,7 +200,7 @@ func TestAPatchOfAScheduleFailsForGood(t *testing.T) {
 // TestAScheduleSeesItsOwnWrites holds that a run sees what the one before it wrote.
 func TestAScheduleSeesItsOwnWrites(t *testing.T) {
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Schedule(scene.Hourly(), "scale", func(ctx context.Context, r *dsl.Request) error {
 				n, _, _ := unstructured.NestedInt64(r.Objects[0].Object, "spec", "size")
 				j.Add(fmt.Sprint("size ", n))
@@ -224,10 +224,10 @@ func TestAScheduleSeesItsOwnWrites(t *testing.T) {
 // TestAScheduleRunsInTheLeaderAlone holds that of several processes one runs it, and that the next leader
 // begins again.
 func TestAScheduleRunsInTheLeaderAlone(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 		s := scene.NewStage(t, c)
-		process := func(id string) *enginetest.Process {
+		process := func(id string) *kit.Process {
 			op := dsl.New("op")
 			op.Settings.LeaderElection = dsl.LeaderElection{Mode: dsl.LeaderLease, Namespace: "default"}
 			op.Resource(scene.Foos, func(foo *dsl.Resource) {
@@ -251,8 +251,8 @@ func TestAScheduleRunsInTheLeaderAlone(t *testing.T) {
 
 // TestAScheduleEndsWithLeadership is law 10 for schedules.
 func TestAScheduleEndsWithLeadership(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 		s := scene.NewStage(t, c)
 		op := dsl.New("op")
 		op.Settings.LeaderElection = dsl.LeaderElection{Mode: dsl.LeaderLease, Namespace: "default"}

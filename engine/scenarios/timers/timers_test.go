@@ -18,8 +18,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // beats notes when a handler ran, by the object's name.
@@ -76,7 +76,7 @@ func playTimer(t *testing.T, timing dsl.Timing, options []dsl.Option, then []dsl
 	t.Helper()
 	b := &beats{}
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.On([]dsl.Cause{dsl.Timer}, "beat", b.handler(then...), append([]dsl.Option{dsl.At(timing)}, options...)...)
 		},
 		Play: func(s *scene.Stage) {
@@ -139,7 +139,7 @@ func TestATimerChangesNothingForOtherCauses(t *testing.T) {
 	minute := dsl.At(scene.WithoutJitter(dsl.Timing{Every: time.Minute}))
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a level-triggered handler may have a timer": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnReconcile("sync", j.Note("sync"), minute) },
+			Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnReconcile("sync", j.Note("sync"), minute) },
 			Play: func(s *scene.Stage) {
 				s.Launch()
 				s.Create(scene.Web)
@@ -154,7 +154,7 @@ func TestATimerChangesNothingForOtherCauses(t *testing.T) {
 			},
 		},
 		"a filter that does not match at a tick makes nothing new of the object": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				on := true
 				foo.OnReconcile("sync", j.Note("sync"), minute, dsl.When(func(r *dsl.Subject) (bool, error) {
 					on = r.Cause != dsl.Timer
@@ -169,7 +169,7 @@ func TestATimerChangesNothingForOtherCauses(t *testing.T) {
 			},
 		},
 		"one that is failing is not run a second time by its timer, and a change is seen": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("sync", j.Note("sync", scene.RetriesAfter(150*time.Second), scene.Succeeds), minute)
 			},
 			Play: func(s *scene.Stage) {
@@ -185,7 +185,7 @@ func TestATimerChangesNothingForOtherCauses(t *testing.T) {
 			},
 		},
 		"so is one whose cause is stored": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("made", j.Note("made", scene.RetriesAfter(150*time.Second), scene.Succeeds), minute)
 			},
 			Play: func(s *scene.Stage) {
@@ -198,7 +198,7 @@ func TestATimerChangesNothingForOtherCauses(t *testing.T) {
 			},
 		},
 		"a tick that failed for good counts no attempts for the next": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Every(time.Minute, "beat", j.Note("beat", scene.Fails(scene.ErrAgain)), minute, dsl.Retries(1), dsl.WithBackoff(time.Second, time.Second))
 			},
 			Play: func(s *scene.Stage) {
@@ -209,7 +209,7 @@ func TestATimerChangesNothingForOtherCauses(t *testing.T) {
 			},
 		},
 		"an object that is being deleted has no timers": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Every(time.Minute, "beat", j.Note("beat"), minute)
 				foo.OnDelete("bye", j.Note("bye", scene.RetriesAfter(10*time.Minute), scene.Succeeds))
 			},
@@ -226,7 +226,7 @@ func TestATimerChangesNothingForOtherCauses(t *testing.T) {
 			},
 		},
 		"what a tick wants is written": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Every(time.Minute, "beat", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.SetStatus("beat", r.Now.Unix())
 					return nil
@@ -239,7 +239,7 @@ func TestATimerChangesNothingForOtherCauses(t *testing.T) {
 			},
 		},
 		"a tick whose write failed is run again": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Every(time.Minute, "beat", j.Note("beat", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.SetStatus("beat", r.Now.Unix())
 					return nil
@@ -262,7 +262,7 @@ func TestTimersOfManyObjectsAreSpreadAndHoldNoGoroutine(t *testing.T) {
 	const many, periods = 2000, 3
 	b := &beats{}
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) { foo.Every(time.Minute, "beat", b.handler()) },
+		Operator: func(foo *dsl.Resource, _ *kit.Journal) { foo.Every(time.Minute, "beat", b.handler()) },
 		Play: func(s *scene.Stage) {
 			for i := range many {
 				s.Create(fmt.Sprintf(`{"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": "web-%d"}}`, i))
@@ -312,7 +312,7 @@ func TestTimersAreSpreadAgainAfterARestart(t *testing.T) {
 	const many = 300
 	b := &beats{}
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) { foo.Every(time.Hour, "beat", b.handler()) },
+		Operator: func(foo *dsl.Resource, _ *kit.Journal) { foo.Every(time.Hour, "beat", b.handler()) },
 		Play: func(s *scene.Stage) {
 			b.begin()
 			s.Launch()
@@ -344,7 +344,7 @@ func TestTimersLetFreshChangesPass(t *testing.T) {
 	const many = 1000
 	var seen time.Time
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Workers = 1
 			foo.On([]dsl.Cause{dsl.Timer}, "beat", scene.TakesTime(10*time.Millisecond), dsl.At(scene.WithoutJitter(dsl.Timing{Cron: "0 * * * *"})))
 			foo.OnField("spec.size", "sized", func(context.Context, *dsl.Request) error {

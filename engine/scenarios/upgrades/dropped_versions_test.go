@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // withEntries is a Foo with entries in managedFields, each as "manager operation version".
@@ -48,8 +48,8 @@ func TestAnOwnersEntriesOfADroppedVersionAreRenewed(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-				c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+			kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+				c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 				s := scene.NewStage(t, c)
 				before := c.Load(withEntries("web", tt.entries...)).GetResourceVersion()
 				s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) { foo.OnReconcile("h", s.Note("h")) })
@@ -91,8 +91,8 @@ func TestAClientRenewsEntriesOfADroppedVersion(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-				c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"}, enginetest.Resource{Name: "bars.v1.example.com", Kind: "Bar"})
+			kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+				c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"}, kit.Resource{Name: "bars.v1.example.com", Kind: "Bar"})
 				s := scene.NewStage(t, c)
 				c.Load(strings.Replace(withEntries("other", tt.entries...), "kind: Foo", "kind: Bar", 1))
 				failed, internal := "", false

@@ -11,16 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAVersionWithOtherFieldsSeesTheRightOld holds what a handler gets to see as old, and whether it runs, when
 // an earlier version of it looked elsewhere: the truth or nothing.
 func TestAVersionWithOtherFieldsSeesTheRightOld(t *testing.T) {
 	// watch is the handler in each of its versions.
-	watch := func(options ...dsl.Option) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	watch := func(options ...dsl.Option) func(foo *dsl.Resource, j *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.On(scene.CreateAndUpdate(), "watch", scene.NotesOld(j), options...)
 		}
 	}
@@ -106,11 +106,11 @@ func TestAVersionWithOtherFieldsSeesTheRightOld(t *testing.T) {
 
 // TestAVersionWithOtherHandlersChangesNoView holds that a handler's neighbours do not take from what it sees.
 func TestAVersionWithOtherHandlersChangesNoView(t *testing.T) {
-	narrow := func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnField("spec.size", "sized", scene.NotesOld(j)) }
+	narrow := func(foo *dsl.Resource, j *kit.Journal) { foo.OnField("spec.size", "sized", scene.NotesOld(j)) }
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a new one that looks at everything does not see all as new": {Operator: narrow, Play: func(s *scene.Stage) {
 			s.Begin()
-			s.Upgrade(func(foo *dsl.Resource, j *enginetest.Journal) {
+			s.Upgrade(func(foo *dsl.Resource, j *kit.Journal) {
 				narrow(foo, j)
 				foo.OnUpdate("changed", j.Note("changed", func(_ context.Context, r *dsl.Request) error {
 					for _, c := range r.Diff {
@@ -126,9 +126,9 @@ func TestAVersionWithOtherHandlersChangesNoView(t *testing.T) {
 			s.Called("update map[spec:map[size:1]] [change spec.size 1 2]", "changed update")
 		}},
 		"a new one that looks at one field does not narrow what another one sees": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnUpdate("changed", scene.NotesOld(j)) }, Play: func(s *scene.Stage) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnUpdate("changed", scene.NotesOld(j)) }, Play: func(s *scene.Stage) {
 				s.Begin()
-				s.Upgrade(func(foo *dsl.Resource, j *enginetest.Journal) {
+				s.Upgrade(func(foo *dsl.Resource, j *kit.Journal) {
 					foo.OnUpdate("changed", scene.NotesOld(j))
 					foo.OnField("spec.color", "colored", j.Note("colored"))
 				}, func() { s.Resize(2) })
@@ -138,17 +138,17 @@ func TestAVersionWithOtherHandlersChangesNoView(t *testing.T) {
 			},
 		},
 		"one that is taken out and comes back sees what changed meanwhile, or nothing wrong": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				narrow(foo, j)
 				foo.OnField("spec.color", "colored", j.Note("colored"))
 			}, Play: func(s *scene.Stage) {
 				s.Begin()
-				s.Upgrade(func(foo *dsl.Resource, j *enginetest.Journal) {
+				s.Upgrade(func(foo *dsl.Resource, j *kit.Journal) {
 					foo.OnField("spec.color", "colored", j.Note("colored"))
 				}, nil)
 				s.Set("blue", "spec", "color")
 				s.Called("colored update")
-				s.Upgrade(func(foo *dsl.Resource, j *enginetest.Journal) {
+				s.Upgrade(func(foo *dsl.Resource, j *kit.Journal) {
 					narrow(foo, j)
 					foo.OnField("spec.color", "colored", j.Note("colored"))
 				}, nil)
@@ -163,13 +163,13 @@ func TestAVersionWithOtherHandlersChangesNoView(t *testing.T) {
 			},
 		},
 		"it is as if nothing had happened when the earlier version comes back": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnUpdate("changed", scene.NotesOld(j)) }, Play: func(s *scene.Stage) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnUpdate("changed", scene.NotesOld(j)) }, Play: func(s *scene.Stage) {
 				s.Begin()
-				s.Upgrade(func(foo *dsl.Resource, j *enginetest.Journal) {
+				s.Upgrade(func(foo *dsl.Resource, j *kit.Journal) {
 					foo.OnUpdate("changed", j.Note("changed"), dsl.Field("spec"))
 				}, nil)
 				s.Called()
-				s.Upgrade(func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnUpdate("changed", scene.NotesOld(j)) }, nil)
+				s.Upgrade(func(foo *dsl.Resource, j *kit.Journal) { foo.OnUpdate("changed", scene.NotesOld(j)) }, nil)
 				s.Called()
 				s.Resize(2)
 				s.Called("update map[spec:map[color:red size:1]] [change spec.size 1 2]")
@@ -180,7 +180,7 @@ func TestAVersionWithOtherHandlersChangesNoView(t *testing.T) {
 
 // TestALevelTriggeredHandlerSeesThatItsFieldIsGone holds that a level-triggered handler learns that its field is gone.
 func TestALevelTriggeredHandlerSeesThatItsFieldIsGone(t *testing.T) {
-	operator := func(foo *dsl.Resource, j *enginetest.Journal) {
+	operator := func(foo *dsl.Resource, j *kit.Journal) {
 		foo.OnReconcile("sync", j.Note("sync"), dsl.Field("spec.size"))
 	}
 	without := func(s *scene.Stage) {

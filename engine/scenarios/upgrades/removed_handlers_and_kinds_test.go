@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAKindIsRegisteredBeforeItsFirstChild holds that the kinds of children are registered before the first child is made of
@@ -365,8 +365,8 @@ func TestStepsAreRenamedWithTheirHandler(t *testing.T) {
 // TestARenamedHandlerDoesNotRunAgain holds that a handler that was renamed with was does not run again for what it has
 // handled.
 func TestARenamedHandlerDoesNotRunAgain(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 		version := func(id string, options ...dsl.Option) *scene.Stage {
 			s := scene.NewStage(t, c)
 			s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {

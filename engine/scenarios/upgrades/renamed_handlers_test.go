@@ -9,28 +9,28 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestARenamedHandlerCanBeRolledBack is law 2 for a version that renames a handler with was, and is taken back: the handler has
 // handled under its old id what it handled under the new one.
 func TestARenamedHandlerCanBeRolledBack(t *testing.T) {
-	version := func(id string, options ...dsl.Option) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	version := func(id string, options ...dsl.Option) func(foo *dsl.Resource, j *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("other", scene.Succeeds) // what was handled before is not new
 			foo.On(scene.CreateAndUpdate(), id, j.Note(id), options...)
 		}
 	}
 	first, second := version("a"), version("b", dsl.Was("a"))
-	notes := func(id string, options ...dsl.Option) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	notes := func(id string, options ...dsl.Option) func(foo *dsl.Resource, j *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.On(scene.CreateAndUpdate(), "other", scene.Succeeds)
 			foo.On(scene.CreateAndUpdate(), id, scene.NotesOld(j), append(options, dsl.Field("spec.size"), dsl.LabelAbsent("tier"))...)
 		}
 	}
-	retries := func(id string, options ...dsl.Option) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	retries := func(id string, options ...dsl.Option) func(foo *dsl.Resource, j *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate(id, j.Note(id, scene.Fails(dsl.Temporary(scene.ErrAgain, time.Hour))), append(options, dsl.Retries(1))...)
 		}
 	}

@@ -10,14 +10,14 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestARenamedOperatorWaitsForItsEarlierName holds that no process works while one leads under an earlier name, and that
 // it does not take long when none does.
 func TestARenamedOperatorWaitsForItsEarlierName(t *testing.T) {
-	renamed := func(s *scene.Stage, mode dsl.LeaderMode) *enginetest.Process {
+	renamed := func(s *scene.Stage, mode dsl.LeaderMode) *kit.Process {
 		op := scene.Replica(&s.Journal, "new", mode)
 		op.Name, op.Was = "new", []string{"op"}
 		p := s.Start(op)
@@ -26,7 +26,7 @@ func TestARenamedOperatorWaitsForItsEarlierName(t *testing.T) {
 		s.Wrote()
 		return p
 	}
-	begun := func(s *scene.Stage, mode dsl.LeaderMode) (first, second *enginetest.Process) {
+	begun := func(s *scene.Stage, mode dsl.LeaderMode) (first, second *kit.Process) {
 		first, second = scene.StartReplicas(s, mode)
 		s.Create(scene.Web)
 		s.Forget()

@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestWhatLeavesARenamedOperatorLosesItsEarlierMarks holds that an object that leaves the selector before the marks of the
 // earlier name are moved has none of them then, so it is new when it comes back.
 func TestWhatLeavesARenamedOperatorLosesItsEarlierMarks(t *testing.T) {
-	declare := func(foo *dsl.Resource, j *enginetest.Journal, options ...dsl.Option) {
+	declare := func(foo *dsl.Resource, j *kit.Journal, options ...dsl.Option) {
 		foo.LabelSelector = "tier=gold"
 		foo.Owns(scene.ConfigMaps)
 		foo.OnCreate("made", j.Note("made", func(ctx context.Context, r *dsl.Request) error {
@@ -36,7 +36,7 @@ func TestWhatLeavesARenamedOperatorLosesItsEarlierMarks(t *testing.T) {
 		"keys alone, and no one holds it": {[]dsl.Option{dsl.NoFinalizer()}, dsl.CacheLive},
 	} {
 		t.Run(name, func(t *testing.T) {
-			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Cache = test.profile
 				declare(foo, j, test.options...)
 			}, Play: func(s *scene.Stage) {
@@ -77,7 +77,7 @@ func TestWhatLeavesARenamedOperatorLosesItsEarlierMarks(t *testing.T) {
 func TestARenamedOperatorTakesChildrenThatNoCacheShows(t *testing.T) {
 	for _, policy := range []dsl.DeletePolicy{dsl.DeleteChild, dsl.OrphanChild} {
 		t.Run(string(policy), func(t *testing.T) {
-			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.ConfigMaps)
 				foo.OnCreate("made", j.Note("made", func(ctx context.Context, r *dsl.Request) error {
 					_, err := r.Children.Apply(ctx, scene.ConfigMapWithValue("elsewhere", "x"), dsl.ChildSpec{Handler: "made", Name: "x", Ownership: dsl.Labelled, OnDelete: policy})

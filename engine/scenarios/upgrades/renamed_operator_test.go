@@ -20,8 +20,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // renaming is a stage on which an operator gets another name. It leaves each kind of mark: a book, a finalizer, a record of
@@ -36,8 +36,8 @@ type renaming struct {
 // playRenaming plays on a stage where the operator op has handled web.
 func playRenaming(t *testing.T, play func(s *renaming)) {
 	t.Helper()
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 		s := &renaming{Stage: scene.NewStage(t, c), full: true}
 		s.CreateElsewhere()
 		s.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: ops}}`)
@@ -144,7 +144,7 @@ func (s *renaming) marked(prefix, manager string) {
 		}
 		for _, e := range o.GetManagedFields() {
 			if e.Manager != manager && o.GetNamespace()+o.GetName() != "opsweb" && // which no handler applies yet
-				e.Manager != "enginetest" {
+				e.Manager != "kit" {
 				s.T.Errorf("%s %s/%s is managed by %s", o.GetKind(), o.GetNamespace(), o.GetName(), e.Manager)
 			}
 			if e.Operation == metav1.ManagedFieldsOperationUpdate && o.GetKind() != "Foo" && strings.Contains(e.FieldsV1.GetRawString(), prefix) {

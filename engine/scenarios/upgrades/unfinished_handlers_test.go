@@ -8,21 +8,21 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAnotherVersionRunsWhatIsUnfinished is law 1 across versions of an operator: what a handler has not handled, or has
 // begun with, is not forgotten because the next version of it looks elsewhere.
 func TestAnotherVersionRunsWhatIsUnfinished(t *testing.T) {
-	averted := func(fields ...string) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	averted := func(fields ...string) func(foo *dsl.Resource, j *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.On(scene.CreateAndUpdate(), "other", j.Note("other"), dsl.NoOld())
 			foo.On(scene.CreateAndUpdate(), "h", j.Note("h"), dsl.Field(fields...), dsl.LabelAbsent("tier"))
 		}
 	}
-	waiting := func(options ...dsl.Option) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	waiting := func(options ...dsl.Option) func(foo *dsl.Resource, j *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnUpdate("h", j.Note("h", scene.Fails(dsl.Waiting("rain", 0))), options...)
 		}
 	}
@@ -68,8 +68,8 @@ func TestAnotherVersionRunsWhatIsUnfinished(t *testing.T) {
 // TestAHandlerWithOtherCausesInAnotherVersionSeesChanges holds that one which was to create the object, and did not see it,
 // runs for the changes that it is for now.
 func TestAHandlerWithOtherCausesInAnotherVersionSeesChanges(t *testing.T) {
-	version := func(causes ...dsl.Cause) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	version := func(causes ...dsl.Cause) func(foo *dsl.Resource, j *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("other", j.Note("other"))
 			foo.On(causes, "h", j.Note("h"), dsl.Label("tier", "gold"))
 		}

@@ -17,10 +17,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/handwerk-dev/handwerk/cmd"
-	"github.com/handwerk-dev/handwerk/engine/apiserver"
-	"github.com/handwerk-dev/handwerk/engine/apiserver/complete"
-	"github.com/handwerk-dev/handwerk/engine/apiserver/local"
 	"github.com/handwerk-dev/handwerk/handlers"
+	"github.com/handwerk-dev/handwerk/sandbox/server"
+	"github.com/handwerk-dev/handwerk/sandbox/server/complete"
+	"github.com/handwerk-dev/handwerk/sandbox/server/local"
 )
 
 // TestEachRowOfTheDocs brings an object into each trouble that docs/troubleshooting.md has a row for, and wants the line of the row in
@@ -81,7 +81,7 @@ func documented(t *testing.T) map[string]string {
 // down asks about an object while no operator runs.
 func down(t *testing.T) string {
 	t.Helper()
-	listener, err := local.Listen(t.Context(), apiserver.New(complete.Settings()), "127.0.0.1:0")
+	listener, err := local.Listen(t.Context(), server.New(complete.Settings()), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 	"github.com/handwerk-dev/handwerk/engine/why"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // answer asks why about web, and returns the answer as people read it.
@@ -51,7 +51,7 @@ func never(*dsl.Subject) (bool, error) { return false, nil }
 
 // story is an operator, what happens to its object, and a line of the answer then.
 type story struct {
-	operator func(foo *dsl.Resource, j *enginetest.Journal)
+	operator func(foo *dsl.Resource, j *kit.Journal)
 	then     func(s *scene.Stage)
 	want     string
 }
@@ -60,19 +60,19 @@ type story struct {
 func TestWhyOfAHandler(t *testing.T) {
 	fine := func(_ context.Context, _ *dsl.Request) error { return nil }
 	for name, tt := range map[string]story{
-		"a handler that is through has nothing to do": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"a handler that is through has nothing to do": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.OnReconcile("app", fine)
 		}, nil, "handler app has nothing to do: nothing that it looks at has changed"},
-		"its last attempt is named": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"its last attempt is named": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.OnReconcile("app", fine)
 		}, func(s *scene.Stage) { s.Advance(time.Minute) }, "ran last 1m ago for create: success"},
-		"what had changed is named, with its values": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"what had changed is named, with its values": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.OnReconcile("app", fine)
 		}, func(s *scene.Stage) { s.Resize(5) }, "for a change of spec.size: from 1 to 5"},
-		"a label does not match": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"a label does not match": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.OnReconcile("app", fine, dsl.Label("tier", "gold"))
 		}, nil, "handler app does not see the object: label tier is not set"},
-		"a when is false": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"a when is false": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.OnReconcile("app", fine, dsl.When(never))
 		}, nil, "handler app does not run: its when is false: why_test.never ("},
 	} {

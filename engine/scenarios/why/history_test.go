@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 	"github.com/handwerk-dev/handwerk/engine/why"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // history asks about web and its passes.
@@ -25,7 +25,7 @@ var history = why.Question{Resource: "foo", Namespace: "default", Name: "web", H
 // TestHistory holds what is kept of the passes over an object, in order.
 func TestHistory(t *testing.T) {
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Lifecycle = dsl.OneByOne
 			foo.OnReconcile("first", scene.Succeeds)
 			foo.OnReconcile("second", scene.Succeeds)
@@ -97,13 +97,13 @@ func TestAQuestionIsNoPass(t *testing.T) {
 // TestOnlyAChangeIsNamedAsAChange holds that a handler which ran for something else has not run for a change of the object.
 func TestOnlyAChangeIsNamedAsAChange(t *testing.T) {
 	for name, tt := range map[string]struct {
-		operator func(foo *dsl.Resource, j *enginetest.Journal)
+		operator func(foo *dsl.Resource, j *kit.Journal)
 		then     func(s *scene.Stage)
 	}{
-		"a timer": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"a timer": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.On([]dsl.Cause{dsl.Timer}, "tick", scene.Succeeds, dsl.At(scene.WithoutJitter(dsl.Timing{Every: time.Minute})))
 		}, func(s *scene.Stage) { s.Advance(5 * time.Minute) }},
-		"a related object": {func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a related object": {func(foo *dsl.Resource, j *kit.Journal) {
 			scene.NotesRelated(dsl.Relation{Select: scene.RelatedByName}, dsl.Create, dsl.Update, dsl.RelatedChange)(foo, j)
 		}, func(s *scene.Stage) {
 			for _, value := range []string{"2", "3"} {
@@ -133,7 +133,7 @@ func TestOnlyAChangeIsNamedAsAChange(t *testing.T) {
 
 // TestWhatAnAttemptWasForStaysWhileItIsTriedAgain holds that the change that began a run is named until the run has ended.
 func TestWhatAnAttemptWasForStaysWhileItIsTriedAgain(t *testing.T) {
-	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 		foo.OnReconcile("app", func(_ context.Context, r *dsl.Request) error {
 			if size, _, _ := unstructured.NestedInt64(r.Object.Object, "spec", "size"); size > 1 {
 				return dsl.Temporary(scene.ErrAgain, 10*time.Second)
@@ -150,7 +150,7 @@ func TestWhatAnAttemptWasForStaysWhileItIsTriedAgain(t *testing.T) {
 
 // TestHistoryShowsNoSecret holds that no value of a Secret is shown, whatever has changed and whoever looks at it.
 func TestHistoryShowsNoSecret(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		s := scene.NewStage(t, c)
 		s.Operator.Resource("secrets.v1", func(r *dsl.Resource) {
 			r.OnReconcile("app", scene.Succeeds, dsl.Annotation("pw", "hunter2"))

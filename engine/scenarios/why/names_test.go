@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 	"github.com/handwerk-dev/handwerk/engine/why"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // succeedsAs declares a resource with one handler.
@@ -23,8 +23,8 @@ func succeedsAs(s *scene.Stage, resource, handler string) {
 
 // TestAResourceIsNamedAsInKubectl holds that the singular of a CRD need not be its kind.
 func TestAResourceIsNamedAsInKubectl(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 		c.Update(scene.CRDs, "", "foos.example.com", func(o *unstructured.Unstructured) {
 			_ = unstructured.SetNestedField(o.Object, "fu", "spec", "names", "singular")
 			_ = unstructured.SetNestedStringSlice(o.Object, []string{"fx"}, "spec", "names", "shortNames")
@@ -45,8 +45,8 @@ func TestAResourceIsNamedAsInKubectl(t *testing.T) {
 
 // TestAKindOfTwoGroupsIsAskedWithItsGroup holds that none of two resources is taken for the one that was meant.
 func TestAKindOfTwoGroupsIsAskedWithItsGroup(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"}, enginetest.Resource{Name: "foos.v1.example.org", Kind: "Foo"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"}, kit.Resource{Name: "foos.v1.example.org", Kind: "Foo"})
 		s := scene.NewStage(t, c)
 		succeedsAs(s, scene.Foos, "app")
 		succeedsAs(s, "foos.v1.example.org", "other")

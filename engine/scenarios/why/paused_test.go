@@ -14,9 +14,9 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 	"github.com/handwerk-dev/handwerk/engine/status"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // pauseWeb pauses web by its annotation.
@@ -51,27 +51,27 @@ func pauseOperator(s *scene.Stage) {
 // TestWhyOfAPausedObject holds what is said of a paused object beside the pause.
 func TestWhyOfAPausedObject(t *testing.T) {
 	for name, tt := range map[string]struct {
-		operator   func(foo *dsl.Resource, j *enginetest.Journal)
+		operator   func(foo *dsl.Resource, j *kit.Journal)
 		then       func(s *scene.Stage)
 		want, lack string
 	}{
-		"its daemons do not run": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"its daemons do not run": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Daemon("watch", func(ctx context.Context, _ *dsl.DaemonRequest) error {
 				<-ctx.Done()
 				return nil
 			})
 		}, nil, "daemon watch does not run", ""},
-		"a handler holds its deletion": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"a handler holds its deletion": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.OnDelete("left", scene.Succeeds)
 		}, (*scene.Stage).Remove, "held by handler left", ""},
-		"its machine has a state": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"its machine has a state": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.OnDelete("left", scene.Succeeds)
 			foo.Machine(dsl.Machine{States: []dsl.State{{Name: "A", Terminal: true}}})
 		}, (*scene.Stage).Remove, "machine machine is in state A", ""},
-		"the time for the next attempt, which has passed, is not promised": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"the time for the next attempt, which has passed, is not promised": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.OnReconcile("app", scene.RetriesAfter(time.Minute))
 		}, func(s *scene.Stage) { s.Advance(time.Hour) }, "handler app failed", "tried again at"},
-		"what a handler waited for is named": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"what a handler waited for is named": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.OnReconcile("app", scene.Fails(dsl.Waiting("the moon", time.Minute)))
 		}, func(s *scene.Stage) { s.Advance(time.Hour) }, "handler app waits for the moon", "tried again at"},
 	} {
@@ -98,7 +98,7 @@ func TestWhyOfAPausedObject(t *testing.T) {
 func TestAPauseThatBeginsDuringAPass(t *testing.T) {
 	for name, first := range map[string]bool{"at its creation": true, "at a change": false} {
 		t.Run(name, func(t *testing.T) {
-			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 				foo.Ready = new(true)
 				foo.OnReconcile("slow", scene.TakesTime(time.Minute))
 				foo.OnReconcile("after", scene.Succeeds)

@@ -15,9 +15,9 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 	"github.com/handwerk-dev/handwerk/engine/why"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // row brings an object into trouble, and returns what operator why says then.
@@ -170,7 +170,7 @@ func configured() map[string]row {
 func inGo(operator func(foo *dsl.Resource), play func(s *scene.Stage)) row {
 	return func(t *testing.T) (got string) {
 		scene.Play(t, scene.Scenario{
-			Operator: func(foo *dsl.Resource, _ *enginetest.Journal) { operator(foo) },
+			Operator: func(foo *dsl.Resource, _ *kit.Journal) { operator(foo) },
 			Play: func(s *scene.Stage) {
 				play(s)
 				s.Settle()
@@ -199,7 +199,7 @@ func inYAML(does string, then func(s *scene.Stage)) row {
 func about(q why.Question, define func(s *scene.Stage, foo *dsl.Resource)) row {
 	return func(t *testing.T) (got string) {
 		scene.Play(t, scene.Scenario{
-			Operator: func(foo *dsl.Resource, _ *enginetest.Journal) { foo.OnReconcile("app", scene.Succeeds) },
+			Operator: func(foo *dsl.Resource, _ *kit.Journal) { foo.OnReconcile("app", scene.Succeeds) },
 			Play: func(s *scene.Stage) {
 				define(s, s.Operator.Resources()[0])
 				created(s)

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 	"github.com/handwerk-dev/handwerk/engine/why"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // keepsLabelled keeps a ConfigMap that has a label for its tie.
@@ -44,23 +44,23 @@ func TestWhyAnObjectIsStuck(t *testing.T) {
 		s.Settle()
 	}
 	for name, tt := range map[string]story{
-		"a handler that is tried again holds the deletion": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"a handler that is tried again holds the deletion": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.OnDelete("farewell", func(context.Context, *dsl.Request) error { return dsl.Temporary(scene.ErrAgain, time.Hour) })
 		}, func(s *scene.Stage) {
 			created(s)
 			s.Remove()
 		}, "held by handler farewell, which has not finished: not yet"},
-		"a daemon runs": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"a daemon runs": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Daemon("poll", func(ctx context.Context, _ *dsl.DaemonRequest) error {
 				<-ctx.Done()
 				return nil
 			})
 		}, created, "daemon poll runs"},
-		"a child is named with how it is tied": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"a child is named with how it is tied": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.OnReconcile("keep", keepsLabelled)
 		}, created, "child ConfigMap default/web of handler keep (by its label, and listed on the object): ready"},
-		"the machine's time is named": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"the machine's time is named": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Machine(dsl.Machine{States: []dsl.State{
 				{Name: "Pending", Stay: &dsl.Stay{AtMost: time.Hour, Then: "Done"}}, {Name: "Done", Terminal: true},
 			}})
@@ -100,8 +100,8 @@ func TestWhyAnObjectIsNotSeen(t *testing.T) {
 		"nobody handles it":   {foos(nil), why.Question{Resource: "bars", Namespace: "default", Name: "web"}, "looking for bars: operator op does not handle it; it handles foos.v1.example.com"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-				c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+			kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+				c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 				s := scene.NewStage(t, c)
 				tt.operator(s)
 				s.Launch()

@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 	"github.com/handwerk-dev/handwerk/engine/status"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAnOperatorWithALoopingObjectIsNotWell holds that operator status says so by its exit code.
@@ -25,7 +25,7 @@ func TestAnOperatorWithALoopingObjectIsNotWell(t *testing.T) {
 			return nil
 		}
 	}
-	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 		foo.OnReconcile("left", labels("left"))
 		foo.OnReconcile("right", labels("right"))
 	}, Play: func(s *scene.Stage) {

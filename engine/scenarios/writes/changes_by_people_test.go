@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // clamp sets spec.size to ten where it is larger.
@@ -41,8 +41,8 @@ func TestAPersonsChangeIsNotOverwritten(t *testing.T) {
 			return then(c, r)
 		}
 	}
-	corrected := func(causes ...dsl.Cause) func(*dsl.Resource, *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	corrected := func(causes ...dsl.Cause) func(*dsl.Resource, *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.On(causes, "clamp", j.Note("clamp", clamp, meanwhile(func() { s.Resize(3) }, clamp), clamp))
 		}
 	}
@@ -59,7 +59,7 @@ func TestAPersonsChangeIsNotOverwritten(t *testing.T) {
 		"a level-triggered handler does not undo it":   {Operator: corrected(dsl.Reconcile), Play: correction},
 		"a handler of create and update does not, too": {Operator: corrected(dsl.Create, dsl.Update), Play: correction},
 		"nor one that looks at one field": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnField("spec.size", "clamp", j.Note("clamp", meanwhile(func() { s.Resize(3) }, clamp), clamp))
 			}, Play: func(on *scene.Stage) {
 				s = on
@@ -70,7 +70,7 @@ func TestAPersonsChangeIsNotOverwritten(t *testing.T) {
 			},
 		},
 		"a delete handler does not, too": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnDelete("left", j.Note("left", meanwhile(func() { s.Resize(3) }, clamp), clamp))
 				foo.OnDelete("stay", j.Note("stay", scene.RetriesAfter(scene.Late)))
 			}, Play: func(on *scene.Stage) {
@@ -82,7 +82,7 @@ func TestAPersonsChangeIsNotOverwritten(t *testing.T) {
 			},
 		},
 		"what a handler does not look at costs it nothing": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnField("spec.size", "copy", j.Note("copy",
 					meanwhile(func() { s.Set("gold", "metadata", "labels", "tier") }, copies("spec.size", "spec.copy"))))
 			}, Play: func(on *scene.Stage) {
@@ -97,7 +97,7 @@ func TestAPersonsChangeIsNotOverwritten(t *testing.T) {
 			},
 		},
 		"another handler of the pass keeps what it did": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnField("spec.size", "size", j.Note("size", copies("spec.size", "spec.copy")))
 				foo.OnField("spec.color", "color", j.Note("color",
 					meanwhile(func() { s.Set("green", "spec", "color") }, copies("spec.color", "spec.paint")), copies("spec.color", "spec.paint")))
@@ -139,7 +139,7 @@ func TestAWriteDoesNotDependOnWhatTheCacheHolds(t *testing.T) {
 	all := map[string]scene.Scenario{}
 	for name, hold := range profiles() {
 		all[name+": conditions of others stay"] = scene.Scenario{
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				hold(foo)
 				foo.OnReconcile("ready", j.Note("ready", ready))
 			}, Play: func(s *scene.Stage) {
@@ -151,7 +151,7 @@ func TestAWriteDoesNotDependOnWhatTheCacheHolds(t *testing.T) {
 			},
 		}
 		all[name+": what is so already is not sent, and a transition time stays"] = scene.Scenario{
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				hold(foo)
 				foo.OnReconcile("ready", j.Note("ready", ready))
 			}, Play: func(s *scene.Stage) {
@@ -173,7 +173,7 @@ func TestAWriteDoesNotDependOnWhatTheCacheHolds(t *testing.T) {
 			},
 		}
 		all[name+": what is to be removed is"] = scene.Scenario{
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				hold(foo)
 				foo.OnReconcile("tidy", j.Note("tidy", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.RemoveStatus("old")
@@ -224,8 +224,8 @@ func transition(o *unstructured.Unstructured) string {
 func TestAConditionSaysWhatItsHandlerSaw(t *testing.T) {
 	for name, hold := range profiles() {
 		t.Run(name, func(t *testing.T) {
-			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-				c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"})
+			kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+				c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 				s := scene.NewStage(t, c)
 				ready := func(_ context.Context, r *dsl.Request) error {
 					r.Patch.SetCondition("Ready", metav1.ConditionTrue, "Done", "")

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAWriteThatTheServerChangesIsHandledOnce is law 1 and law 4 for a handler's own change that the server makes another one
@@ -100,7 +100,7 @@ func TestAWriteThatTheServerChangesIsHandledOnce(t *testing.T) {
 			t.Run(name+": "+kind, func(t *testing.T) {
 				level := kind[0] == 'l'
 				scene.Play(t, scene.Scenario{
-					Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+					Operator: func(foo *dsl.Resource, j *kit.Journal) {
 						declare(foo, "writes", j.Note("writes", func(_ context.Context, r *dsl.Request) error {
 							test.wants(r.Patch)
 							return nil
@@ -145,7 +145,7 @@ func TestAChangeBesideAWriteIsHandled(t *testing.T) {
 	var on *scene.Stage
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"what somebody changes while the handler runs is a change, though the answer to its write has it": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "writes", j.Note("writes", scene.Succeeds, func(_ context.Context, r *dsl.Request) error {
 					on.Resize(3)
 					r.Patch.Label("seen", "yes")
@@ -164,7 +164,7 @@ func TestAChangeBesideAWriteIsHandled(t *testing.T) {
 			},
 		},
 		"one that looks at what a webhook made of it sees that": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "writes", j.Note("writes", scene.Succeeds, setsSize), dsl.Field("spec.color"))
 				foo.On(scene.CreateAndUpdate(), "sees", func(_ context.Context, r *dsl.Request) error {
 					size, _ := dsl.MustParsePath("spec.size").In(r.Object.Object)
@@ -188,7 +188,7 @@ func TestAChangeBesideAWriteIsHandled(t *testing.T) {
 			},
 		},
 		"a webhook that stamps each write is no loop": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "writes", j.Note("writes", setsSize), dsl.Field("spec"))
 			}, Play: func(s *scene.Stage) {
 				stamp := int64(0)
@@ -205,7 +205,7 @@ func TestAChangeBesideAWriteIsHandled(t *testing.T) {
 			},
 		},
 		"what somebody changes while the write is on its way is a change": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "writes", j.Note("writes", scene.Succeeds, func(_ context.Context, r *dsl.Request) error {
 					r.Patch.Label("seen", "yes")
 					return nil

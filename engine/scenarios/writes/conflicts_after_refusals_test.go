@@ -15,8 +15,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestWhatSomebodyWritesBeforeAPatchSentAloneStays is law 1 for what is sent of one handler alone, since the server refused
@@ -24,7 +24,7 @@ import (
 func TestWhatSomebodyWritesBeforeAPatchSentAloneStays(t *testing.T) {
 	var s *scene.Stage
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("one", j.Note("one", func(_ context.Context, r *dsl.Request) error { scene.DefaultColor(r); return nil }), dsl.Field("spec.size"))
 			foo.OnReconcile("bad", func(_ context.Context, r *dsl.Request) error { r.Patch.Set("spec.bad", true); return nil }, dsl.Retries(0))
 		},

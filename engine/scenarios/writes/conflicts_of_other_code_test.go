@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestWhatSomebodyWritesWhileOtherCodeRunsStays is TestWhatSomebodyWritesWhileAHandlerRunsStays for code that runs for other
@@ -85,7 +85,7 @@ func TestWhatSomebodyWritesWhileOtherCodeRunsStays(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var s *scene.Stage
-			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+			scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 				ran := false
 				test.declare(foo, func(_ context.Context, r *dsl.Request) error {
 					if scene.DefaultColor(r); !ran {

@@ -16,8 +16,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // meeting is a handler that looks at spec.size alone, and somebody who writes while it runs for the first time.
@@ -175,7 +175,7 @@ func TestWhatSomebodyWritesWhileAHandlerRunsStays(t *testing.T) {
 			var s *scene.Stage
 			t.Run(name+", "+kind, func(t *testing.T) {
 				scene.Play(t, scene.Scenario{
-					Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+					Operator: func(foo *dsl.Resource, j *kit.Journal) {
 						ran := false
 						foo.On(causes, "one", j.Note("one", func(_ context.Context, r *dsl.Request) error {
 							one.wants(r)
@@ -216,7 +216,7 @@ func TestWhatTheCacheDoesNotShowStays(t *testing.T) {
 			t.Run(name+", "+what, func(t *testing.T) {
 				var s *scene.Stage
 				scene.Play(t, scene.Scenario{
-					Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+					Operator: func(foo *dsl.Resource, j *kit.Journal) {
 						hold(foo)
 						ran := false
 						foo.On(scene.CreateAndUpdate(), "one", j.Note("one", func(ctx context.Context, r *dsl.Request) error {
@@ -298,7 +298,7 @@ func TestABusyWriterOfOtherFieldsCostsNoRun(t *testing.T) {
 		for cache, hold := range profiles() {
 			t.Run(name+", "+cache, func(t *testing.T) {
 				scene.Play(t, scene.Scenario{
-					Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+					Operator: func(foo *dsl.Resource, j *kit.Journal) {
 						hold(foo)
 						foo.On(scene.CreateAndUpdate(), "one", j.Note("one", func(_ context.Context, r *dsl.Request) error { reports(r); return nil }), dsl.Field("metadata.labels"))
 						foo.On(scene.CreateAndUpdate(), "two", j.Note("two", func(_ context.Context, r *dsl.Request) error {
@@ -324,7 +324,7 @@ func TestABusyWriterOfOtherFieldsCostsNoRun(t *testing.T) {
 func TestAHandlerThatBuiltOnARefusedChangeRunsAgain(t *testing.T) {
 	var s *scene.Stage
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			ran := false
 			foo.OnCreate("one", j.Note("one", func(_ context.Context, r *dsl.Request) error {
 				color := scene.ValueAt(r.Object, "spec.color")

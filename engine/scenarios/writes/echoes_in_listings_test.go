@@ -14,8 +14,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // reportsLate is a handler that writes the size into the status after a second.
@@ -60,14 +60,14 @@ func inListing(s *scene.Stage, meanwhile func(*scene.Stage)) {
 // TestAListingThatShowsAnOwnWriteShowsWhatOthersDidBeforeIt holds that nothing is lost of what somebody else does right before an own
 // write, where no event shows the state in between: the operator acts on it though no handler looks at it.
 func TestAListingThatShowsAnOwnWriteShowsWhatOthersDidBeforeIt(t *testing.T) {
-	with := func(more func(foo *dsl.Resource, j *enginetest.Journal)) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	with := func(more func(foo *dsl.Resource, j *kit.Journal)) func(foo *dsl.Resource, j *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("sized", j.Note("sized", reportsLate), dsl.Field("spec.size"))
 			more(foo, j)
 		}
 	}
-	alone := with(func(*dsl.Resource, *enginetest.Journal) {})
-	leaves := with(func(foo *dsl.Resource, j *enginetest.Journal) {
+	alone := with(func(*dsl.Resource, *kit.Journal) {})
+	leaves := with(func(foo *dsl.Resource, j *kit.Journal) {
 		foo.OnDelete("left", j.Note("left"), dsl.Label("tier", "gold"))
 	})
 	scene.PlayAll(t, map[string]scene.Scenario{
@@ -121,14 +121,14 @@ func TestAListingThatShowsAnOwnWriteShowsWhatOthersDidBeforeIt(t *testing.T) {
 			s.WantFinalizers()
 			s.Forget()
 		}},
-		"the finalizer is taken off": {Operator: with(func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnDelete("left", j.Note("left")) }), Play: func(s *scene.Stage) {
+		"the finalizer is taken off": {Operator: with(func(foo *dsl.Resource, j *kit.Journal) { foo.OnDelete("left", j.Note("left")) }), Play: func(s *scene.Stage) {
 			inListing(s, func(s *scene.Stage) {
 				s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
 			})
 			s.WantFinalizers(scene.Finalizer)
 			s.Forget()
 		}},
-		"the object is deleted": {Operator: with(func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnDelete("left", j.Note("left")) }), Play: func(s *scene.Stage) {
+		"the object is deleted": {Operator: with(func(foo *dsl.Resource, j *kit.Journal) { foo.OnDelete("left", j.Note("left")) }), Play: func(s *scene.Stage) {
 			inListing(s, (*scene.Stage).Remove)
 			s.Advance(time.Minute)
 			s.WantGone()
@@ -136,13 +136,13 @@ func TestAListingThatShowsAnOwnWriteShowsWhatOthersDidBeforeIt(t *testing.T) {
 				s.T.Errorf("the calls are %s", calls)
 			}
 		}},
-		"another handler's field changes": {Operator: with(func(foo *dsl.Resource, j *enginetest.Journal) {
+		"another handler's field changes": {Operator: with(func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("colored", j.Note("colored"), dsl.Field("spec.color"))
 		}), Play: func(s *scene.Stage) {
 			inListing(s, func(s *scene.Stage) { s.Set("blue", "spec", "color") })
 			s.Called("sized update", "colored update")
 		}},
-		"another handler's field changes back and forth": {Operator: with(func(foo *dsl.Resource, j *enginetest.Journal) {
+		"another handler's field changes back and forth": {Operator: with(func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("colored", j.Note("colored"), dsl.Field("spec.color"))
 		}), Play: func(s *scene.Stage) {
 			inListing(s, func(s *scene.Stage) {
@@ -151,13 +151,13 @@ func TestAListingThatShowsAnOwnWriteShowsWhatOthersDidBeforeIt(t *testing.T) {
 			})
 			s.Called("sized update") // it has seen this color
 		}},
-		"another handler's filter comes to hold": {Operator: with(func(foo *dsl.Resource, j *enginetest.Journal) {
+		"another handler's filter comes to hold": {Operator: with(func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("gold", j.Note("gold"), dsl.Label("tier", "gold"))
 		}), Play: func(s *scene.Stage) {
 			inListing(s, func(s *scene.Stage) { s.LabelTier("gold") })
 			s.Called("sized update", "gold create")
 		}},
-		"the book is overwritten": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"the book is overwritten": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.On(scene.CreateAndUpdate(), "sized", j.Note("sized", reportsLate), dsl.Field("spec.size"))
 		}, Play: func(s *scene.Stage) {
 			inListing(s, annotated(scene.StateAnnotation, `{"handwerk":1}`))
@@ -171,7 +171,7 @@ func TestAListingThatShowsAnOwnWriteShowsWhatOthersDidBeforeIt(t *testing.T) {
 
 // TestAWebhookThatChangesAnOwnWriteIsSeen holds that the finalizer follows what a webhook makes of an own write.
 func TestAWebhookThatChangesAnOwnWriteIsSeen(t *testing.T) {
-	labels := func(foo *dsl.Resource, j *enginetest.Journal) {
+	labels := func(foo *dsl.Resource, j *kit.Journal) {
 		foo.OnReconcile("sized", j.Note("sized", func(_ context.Context, r *dsl.Request) error {
 			r.Patch.Label("size", fmt.Sprint(scene.SizeOf(r.Object)))
 			return nil
@@ -216,7 +216,7 @@ func TestAWebhookThatChangesAnOwnWriteIsSeen(t *testing.T) {
 // TestAnObjectThatIsMadeAgainIsNoEcho holds that another object of the name is new, though the watch shows neither the own write to the
 // first one nor its deletion.
 func TestAnObjectThatIsMadeAgainIsNoEcho(t *testing.T) {
-	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnReconcile("sized", sized(j)) }, Play: func(s *scene.Stage) {
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnReconcile("sized", sized(j)) }, Play: func(s *scene.Stage) {
 		s.Begin()
 		s.Advance(time.Minute)
 		s.Forget()
@@ -238,7 +238,7 @@ func TestAnObjectThatIsMadeAgainIsNoEcho(t *testing.T) {
 // TestALostWriteIsFoundThoughTheOneBeforeItWasSeen restores the cluster to the state between the two writes of a pass. The cache has seen the
 // first one, and nothing shows that the versions have gone back.
 func TestALostWriteIsFoundThoughTheOneBeforeItWasSeen(t *testing.T) {
-	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 		foo.OnReconcile("sized", j.Note("sized", func(ctx context.Context, r *dsl.Request) error {
 			r.Patch.Label("size", fmt.Sprint(scene.SizeOf(r.Object)))
 			return scene.ReportsSize(ctx, r)
@@ -268,12 +268,12 @@ func TestALostWriteIsFoundThoughTheOneBeforeItWasSeen(t *testing.T) {
 // TestEchoesInPartialCaches holds that an own write to what the cache does not hold costs one pass, too, and that another one's write beside it
 // is seen.
 func TestEchoesInPartialCaches(t *testing.T) {
-	operators := map[string]func(foo *dsl.Resource, j *enginetest.Journal){
-		"by what handlers say that they read": func(foo *dsl.Resource, j *enginetest.Journal) {
+	operators := map[string]func(foo *dsl.Resource, j *kit.Journal){
+		"by what handlers say that they read": func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("sized", j.Note("sized", reportsLate), dsl.Reads("spec.size"))
 			foo.OnDelete("left", j.Note("left"), dsl.Label("tier", "gold"), dsl.Reads())
 		},
-		"by what the resource keeps": func(foo *dsl.Resource, j *enginetest.Journal) {
+		"by what the resource keeps": func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Keep = []dsl.Path{{"spec", "size"}}
 			foo.OnReconcile("sized", j.Note("sized", reportsLate), dsl.Field("spec.size"))
 			foo.OnDelete("left", j.Note("left"), dsl.Label("tier", "gold"))

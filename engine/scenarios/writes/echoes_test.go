@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 	"github.com/handwerk-dev/handwerk/engine/why"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // passesOver counts the passes over web that are kept.
@@ -42,7 +42,7 @@ func wantPasses(s *scene.Stage, want int) {
 }
 
 // sized is a handler that writes the size into the status.
-func sized(j *enginetest.Journal) dsl.Func { return j.Note("sized", scene.ReportsSize) }
+func sized(j *kit.Journal) dsl.Func { return j.Note("sized", scene.ReportsSize) }
 
 // wantStatusSize compares the size in the status of web with that in its spec.
 func wantStatusSize(s *scene.Stage, want int64) {
@@ -54,26 +54,26 @@ func wantStatusSize(s *scene.Stage, want int64) {
 // TestTheEchoOfAnOwnWriteStartsNoPass holds that a change which handlers answer with a write costs one pass, whenever the event of the
 // write comes.
 func TestTheEchoOfAnOwnWriteStartsNoPass(t *testing.T) {
-	operators := map[string]func(foo *dsl.Resource, j *enginetest.Journal){
-		"a status": func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnReconcile("sized", sized(j)) },
-		"a status, and another handler looks at the spec": func(foo *dsl.Resource, j *enginetest.Journal) {
+	operators := map[string]func(foo *dsl.Resource, j *kit.Journal){
+		"a status": func(foo *dsl.Resource, j *kit.Journal) { foo.OnReconcile("sized", sized(j)) },
+		"a status, and another handler looks at the spec": func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("sized", sized(j))
 			foo.OnReconcile("colored", scene.Succeeds, dsl.Field("spec.color"))
 		},
-		"a status, and a label turns another handler away": func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a status, and a label turns another handler away": func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("sized", sized(j))
 			foo.OnReconcile("gold", scene.Succeeds, dsl.Label("tier", "gold"))
 		},
-		"a status and the state annotation": func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a status and the state annotation": func(foo *dsl.Resource, j *kit.Journal) {
 			foo.On(scene.CreateAndUpdate(), "sized", sized(j))
 		},
-		"a label and a status": func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a label and a status": func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("sized", j.Note("sized", func(ctx context.Context, r *dsl.Request) error {
 				r.Patch.Label("size", fmt.Sprint(scene.SizeOf(r.Object)))
 				return scene.ReportsSize(ctx, r)
 			}))
 		},
-		"a status, beside a child that stays as it is": func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a status, beside a child that stays as it is": func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Owns(scene.ConfigMaps)
 			foo.OnReconcile("child", scene.KeepsConfigMap(dsl.ChildSpec{Name: "config"}))
 			foo.OnReconcile("sized", sized(j))
@@ -107,7 +107,7 @@ func TestTheEchoOfAnOwnWriteStartsNoPass(t *testing.T) {
 
 // TestThoseWhoMustSeeAnOwnWriteSeeIt has for each kind of reader that follows from an own write one that notes what it sees.
 func TestThoseWhoMustSeeAnOwnWriteSeeIt(t *testing.T) {
-	notes := func(j *enginetest.Journal, who string) dsl.Func {
+	notes := func(j *kit.Journal, who string) dsl.Func {
 		return func(_ context.Context, r *dsl.Request) error {
 			j.Add(fmt.Sprint(who, " sees ", scene.ValueAt(r.Object, "status.size")))
 			return nil
@@ -115,7 +115,7 @@ func TestThoseWhoMustSeeAnOwnWriteSeeIt(t *testing.T) {
 	}
 	quiet := func(foo *dsl.Resource) { foo.OnReconcile("sized", scene.ReportsSize, dsl.Field("spec.size")) }
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"a handler of events": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a handler of events": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			quiet(foo)
 			foo.OnEvent("heard", notes(j, "heard"))
 		}, Play: func(s *scene.Stage) {
@@ -123,7 +123,7 @@ func TestThoseWhoMustSeeAnOwnWriteSeeIt(t *testing.T) {
 			s.Resize(2)
 			s.Called("heard sees 2", "heard sees 2") // for the change, and for the own write
 		}},
-		"a handler before it that looks at the status": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a handler before it that looks at the status": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("looks", notes(j, "looks"), dsl.Field("status.size"))
 			quiet(foo)
 		}, Play: func(s *scene.Stage) {
@@ -131,7 +131,7 @@ func TestThoseWhoMustSeeAnOwnWriteSeeIt(t *testing.T) {
 			s.Resize(2)
 			s.Called("looks sees 2")
 		}},
-		"one whose when reads the status, and that waits for it": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one whose when reads the status, and that waits for it": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("late", notes(j, "late"), dsl.When(func(s *dsl.Subject) (bool, error) {
 				return scene.ValueAt(s.Object, "status.size") == scene.ValueAt(s.Object, "spec.size"), nil
 			}))
@@ -141,7 +141,7 @@ func TestThoseWhoMustSeeAnOwnWriteSeeIt(t *testing.T) {
 			s.Resize(2)
 			s.Called("late sees 2")
 		}},
-		"one that reads an index over the same objects": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one that reads an index over the same objects": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("looks", func(_ context.Context, r *dsl.Request) error {
 				sizes, err := dsl.Index[string, int64](r, "sizes")
 				if err != nil {
@@ -161,7 +161,7 @@ func TestThoseWhoMustSeeAnOwnWriteSeeIt(t *testing.T) {
 			s.Resize(2)
 			s.Called("looks sees [2]")
 		}},
-		"one that reads related objects of its own kind": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"one that reads related objects of its own kind": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Relates(dsl.Relation{Name: "them", Resource: dsl.ResourceName{Resource: "foos", Version: "v1", Group: "example.com"}})
 			foo.On([]dsl.Cause{dsl.Create, dsl.RelatedChange}, "looks", func(_ context.Context, r *dsl.Request) error {
 				found, err := r.Related.Get("them")
@@ -179,7 +179,7 @@ func TestThoseWhoMustSeeAnOwnWriteSeeIt(t *testing.T) {
 				s.T.Errorf("calls are %v, want one that sees 2", calls)
 			}
 		}},
-		"a timer that waits for its object to rest": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a timer that waits for its object to rest": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.On([]dsl.Cause{dsl.Timer}, "rested", notes(j, "rested"), dsl.At(scene.WithoutJitter(dsl.Timing{Idle: time.Minute})), dsl.Field("status.size"))
 			quiet(foo)
 		}, Play: func(s *scene.Stage) {
@@ -196,7 +196,7 @@ func TestThoseWhoMustSeeAnOwnWriteSeeIt(t *testing.T) {
 // TestWhatOthersDoAroundAnOwnWriteIsSeen holds that a handler sees what somebody else writes before or after an own write, whatever order
 // the events and the answer come in.
 func TestWhatOthersDoAroundAnOwnWriteIsSeen(t *testing.T) {
-	operator := func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnReconcile("sized", sized(j)) }
+	operator := func(foo *dsl.Resource, j *kit.Journal) { foo.OnReconcile("sized", sized(j)) }
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"somebody writes after it, and the answer comes last": {Operator: operator, Play: func(s *scene.Stage) {
 			s.Begin()
@@ -229,7 +229,7 @@ func TestWhatOthersDoAroundAnOwnWriteIsSeen(t *testing.T) {
 			wantPasses(s, before+1)
 			s.Called("sized update") // for the size alone: what it looks at has no status
 		}},
-		"somebody writes before it, so that it meets a conflict": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"somebody writes before it, so that it meets a conflict": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("sized", j.Note("sized", scene.TakesTime(time.Second), scene.ReportsSize))
 		}, Play: func(s *scene.Stage) {
 			s.Begin()
@@ -242,7 +242,7 @@ func TestWhatOthersDoAroundAnOwnWriteIsSeen(t *testing.T) {
 			s.Called("sized update", "sized update")
 			wantStatusSize(s, 3)
 		}},
-		"somebody changes another field before it, and the write is repeated": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"somebody changes another field before it, and the write is repeated": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("sized", j.Note("sized", scene.TakesTime(time.Second), scene.ReportsSize), dsl.Field("spec.size"))
 			foo.OnReconcile("colored", j.Note("colored"), dsl.Field("spec.color"))
 		}, Play: func(s *scene.Stage) {
@@ -285,7 +285,7 @@ func TestWhatOthersDoAroundAnOwnWriteIsSeen(t *testing.T) {
 // to somebody else's. The cache is no newer than the restored state, so nothing shows that the versions have gone back.
 func TestAnEarlierVersionIsNoEcho(t *testing.T) {
 	var hold func()
-	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 		var once sync.Once
 		foo.OnReconcile("sized", j.Note("sized", scene.TakesTime(time.Second), func(ctx context.Context, r *dsl.Request) error {
 			if scene.SizeOf(r.Object) == 2 {
@@ -318,7 +318,7 @@ func TestAnEarlierVersionIsNoEcho(t *testing.T) {
 // TestAnEchoThatTheServerHasChangedIsSeen has webhooks and defaults change what the operator writes.
 func TestAnEchoThatTheServerHasChangedIsSeen(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"a webhook changes at the write what another handler looks at": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a webhook changes at the write what another handler looks at": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("hooked", j.Note("hooked"), dsl.Field("metadata.labels.hooked"))
 			foo.OnReconcile("sized", j.Note("sized", func(_ context.Context, r *dsl.Request) error {
 				r.Patch.Label("size", fmt.Sprint(scene.SizeOf(r.Object)))
@@ -336,7 +336,7 @@ func TestAnEchoThatTheServerHasChangedIsSeen(t *testing.T) {
 			s.Advance(time.Minute)
 			s.Called("sized update", "hooked update")
 		}},
-		"the server drops the status that a handler wants": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"the server drops the status that a handler wants": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("sized", sized(j))
 		}, Play: func(s *scene.Stage) {
 			s.Begin()
@@ -350,7 +350,7 @@ func TestAnEchoThatTheServerHasChangedIsSeen(t *testing.T) {
 			s.Called("sized update")
 			wantStatusSize(s, 3)
 		}},
-		"a handler changes the spec, so there is another generation": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a handler changes the spec, so there is another generation": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("defaults", j.Note("defaults", func(_ context.Context, r *dsl.Request) error {
 				r.Patch.Set("spec.weight", scene.SizeOf(r.Object)*2)
 				return nil
@@ -371,7 +371,7 @@ func TestAnEchoThatTheServerHasChangedIsSeen(t *testing.T) {
 // TestTheHistoryTellsOwnChangesFromThoseOfOthers holds that a pass names as changed what others did since the last pass, and not what that
 // pass has written.
 func TestTheHistoryTellsOwnChangesFromThoseOfOthers(t *testing.T) {
-	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 		foo.OnReconcile("sized", sized(j))
 	}, Play: func(s *scene.Stage) {
 		s.Begin()

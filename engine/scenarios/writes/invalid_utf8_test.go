@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestTextThatIsNotUTF8IsWrittenOnce is law 4 for texts that JSON changes, as a message that was cut in the middle of a
@@ -36,7 +36,7 @@ func TestTextThatIsNotUTF8IsWrittenOnce(t *testing.T) {
 	for name, wish := range wishes {
 		t.Run(name, func(t *testing.T) {
 			scene.Play(t, scene.Scenario{
-				Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+				Operator: func(foo *dsl.Resource, j *kit.Journal) {
 					foo.OnReconcile("one", j.Note("one", func(_ context.Context, r *dsl.Request) error { wish(r); return nil }))
 				},
 				Play: func(s *scene.Stage) {

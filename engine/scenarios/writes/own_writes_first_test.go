@@ -11,15 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestNoPassStartsFromACacheOlderThanTheLastWrite is law 6: no pass starts from a cache that is older than the operator's last
 // write. Watches are held, so that the cache cannot catch up.
 func TestNoPassStartsFromACacheOlderThanTheLastWrite(t *testing.T) {
-	watching := func(write dsl.Func) func(foo *dsl.Resource, j *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	watching := func(write dsl.Func) func(foo *dsl.Resource, j *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Owns(scene.Deployments)
 			foo.OnReconcile("child", scene.KeepsDeployment)
 			foo.OnReconcile("write", j.Note("write", write))
@@ -49,7 +49,7 @@ func TestNoPassStartsFromACacheOlderThanTheLastWrite(t *testing.T) {
 			}
 		}},
 		"a pass after a write to a child waits until the cache shows it": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.OnReconcile("child", j.Note("child", scene.KeepsDeployment))
 			}, Play: func(s *scene.Stage) {
@@ -68,7 +68,7 @@ func TestNoPassStartsFromACacheOlderThanTheLastWrite(t *testing.T) {
 			},
 		},
 		"a watch that ends while a key is parked does not keep it parked": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.OnReconcile("child", j.Note("child", scene.KeepsDeployment))
 			}, Play: func(s *scene.Stage) {
@@ -84,7 +84,7 @@ func TestNoPassStartsFromACacheOlderThanTheLastWrite(t *testing.T) {
 			},
 		},
 		"what is not watched is not waited for": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("write", j.Note("write", scene.WritesElsewhere))
 			}, Play: func(s *scene.Stage) {
 				s.Begin()
@@ -98,7 +98,7 @@ func TestNoPassStartsFromACacheOlderThanTheLastWrite(t *testing.T) {
 			},
 		},
 		"an object that leaves the selection by the operator's own write is not waited for": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.LabelSelector = "tier=gold"
 				foo.OnReconcile("write", j.Note("write", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.Label("tier", "iron")
@@ -126,7 +126,7 @@ func passes(s *scene.Stage) int64 {
 func TestEventsOfOwnWritesRunNothing(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a child's creation and change by its owner's handler are no news": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.OnReconcile("child", j.Note("child", scene.KeepsDeployment))
 			}, Play: func(s *scene.Stage) {
@@ -159,7 +159,7 @@ func TestEventsOfOwnWritesRunNothing(t *testing.T) {
 			s.Called("child create", "child child")
 		}},
 		"an own patch of status and annotations is no news": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "report", j.Note("report", scene.Reports))
 			},
 			Play: func(s *scene.Stage) {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestNoPassStartsBeforeAWriteOfAnotherResourceIsSeen is law 6 for an object that is written to by a handler of another resource
@@ -31,8 +31,8 @@ func TestNoPassStartsBeforeAWriteOfAnotherResourceIsSeen(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-				c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"}, enginetest.Resource{Name: scene.Bars, Kind: "Bar"})
+			kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+				c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"}, kit.Resource{Name: scene.Bars, Kind: "Bar"})
 				s := scene.NewStage(t, c)
 				s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {
 					foo.Owns(scene.Bars)
@@ -65,8 +65,8 @@ func TestNoPassStartsBeforeAWriteOfAnotherResourceIsSeen(t *testing.T) {
 // TestNoPassStartsBeforeAWriteToAnObjectThatWasMadeAgainIsSeen holds the same where the other object was deleted and made
 // again while a pass over the first one ran: what is remembered is about the first one, the write is to the second one.
 func TestNoPassStartsBeforeAWriteToAnObjectThatWasMadeAgainIsSeen(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"}, enginetest.Resource{Name: scene.Bars, Kind: "Bar"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"}, kit.Resource{Name: scene.Bars, Kind: "Bar"})
 		s := scene.NewStage(t, c)
 		s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {
 			foo.OnReconcile("write", func(c context.Context, r *dsl.Request) error {

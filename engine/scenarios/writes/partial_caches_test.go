@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // conditionTypes names the conditions of an object.
@@ -43,8 +43,8 @@ func TestConditionsOfOthersStayWithAPartialCache(t *testing.T) {
 		for which, alone := range map[string]bool{"another handler is refused": false, "it was refused itself": true} {
 			for _, bare := range []bool{false, true} {
 				t.Run(name+", "+which+map[bool]string{true: ", without a status subresource"}[bare], func(t *testing.T) {
-					enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-						c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo", NoStatus: bare})
+					kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+						c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo", NoStatus: bare})
 						conditionsStay(scene.NewStage(t, c), set, alone)
 					})
 				})
@@ -100,8 +100,8 @@ func conditionsStay(s *scene.Stage, set func(*dsl.Resource), alone bool) {
 func TestTheObservedGenerationFollowsWithAPartialCache(t *testing.T) {
 	for name, keep := range map[string][]dsl.Path{"all is cached": nil, "one field is cached": {{"spec"}}} {
 		t.Run(name, func(t *testing.T) {
-			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-				c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
+			kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+				c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
 				s := scene.NewStage(t, c)
 				s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {
 					foo.ObservedGeneration, foo.Keep = true, keep
@@ -129,7 +129,7 @@ func TestTheObservedGenerationFollowsWithAPartialCache(t *testing.T) {
 // TestTheNextObjectOfANameIsHandled holds that an object is handled while it cannot be found out what became of the one before
 // it of its name.
 func TestTheNextObjectOfANameIsHandled(t *testing.T) {
-	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 		foo.LabelSelector = "tier=gold"
 		foo.OnCreate("c", j.Note("c"))
 		foo.OnDelete("d", j.Note("d"))

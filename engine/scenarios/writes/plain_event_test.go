@@ -9,14 +9,14 @@ import (
 	"testing"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAPlainEventCostsARunAndAWrite holds what the update of an object costs that has one handler in Go, which sets its
 // status: a run and a write. [TestAnEventsPath] traces it.
 func TestAPlainEventCostsARunAndAWrite(t *testing.T) {
-	scene.PlayAll(t, map[string]scene.Scenario{"an update": {Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+	scene.PlayAll(t, map[string]scene.Scenario{"an update": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
 		foo.OnReconcile("size", j.Note("size", func(_ context.Context, r *dsl.Request) error {
 			size := r.Object.Object["spec"].(map[string]any)["size"]
 			r.Patch.SetStatus("size", size)

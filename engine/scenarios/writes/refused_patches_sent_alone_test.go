@@ -18,8 +18,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestAPatchSentAloneOverwritesNothing is law 1 for what the engine sends of one handler alone, since the server refused
@@ -37,7 +37,7 @@ func TestAPatchSentAloneOverwritesNothing(t *testing.T) {
 	var s *scene.Stage
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"it was refused before, and the pass has read the object for another one": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Keep = []dsl.Path{{"spec", "size"}}
 				foo.OnReconcile("one", meanwhile(&s, wantsHost("one")), dsl.Field("spec.size"))
 				foo.OnReconcile("two", j.Note("two", clamp), dsl.Field("spec.size"), dsl.WithBackoff(time.Hour, time.Hour))
@@ -61,7 +61,7 @@ func TestAPatchSentAloneOverwritesNothing(t *testing.T) {
 			},
 		},
 		"another one is refused, and the first one meets a conflict": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("one", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.Set("spec.color", fmt.Sprint("red ", scene.ValueAt(r.Object, "metadata.labels.tier")))
 					return nil

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // limits wants a limit of 400 for each of spec.size, in spec or in status.
@@ -40,8 +40,8 @@ func wantCalls(s *scene.Stage, handler string, before, least, most int) {
 // TestARefusedPatchFailsItsHandler is law 9 for a patch that the server does not take: it is a failure of
 // the handler whose patch it is, and of no other.
 func TestARefusedPatchFailsItsHandler(t *testing.T) {
-	two := func(part string, causes ...dsl.Cause) func(*dsl.Resource, *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	two := func(part string, causes ...dsl.Cause) func(*dsl.Resource, *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.On(causes, "good", j.Note("good", scene.Reports))
 			foo.On(causes, "bad", j.Note("bad", limits(part)), dsl.Retries(2))
 			foo.On(causes, "last", j.Note("last", func(_ context.Context, r *dsl.Request) error {
@@ -72,8 +72,8 @@ func TestARefusedPatchFailsItsHandler(t *testing.T) {
 			s.WantField("status.copy", int64(1))
 		}
 	}
-	deleting := func(options ...dsl.Option) func(*dsl.Resource, *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) {
+	deleting := func(options ...dsl.Option) func(*dsl.Resource, *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnDelete("good", j.Note("good"))
 			foo.OnDelete("bad", j.Note("bad", limits("spec")), append(options, dsl.Retries(1))...)
 		}
@@ -130,8 +130,8 @@ func TestARefusedPatchFailsItsHandler(t *testing.T) {
 // TestLargeNumbersThatDifferAreWritten holds that whole numbers which no floating-point number distinguishes are written.
 func TestLargeNumbersThatDifferAreWritten(t *testing.T) {
 	const large = 1 << 53
-	writing := func(write dsl.Func) func(*dsl.Resource, *enginetest.Journal) {
-		return func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnReconcile("write", j.Note("write", write)) }
+	writing := func(write dsl.Func) func(*dsl.Resource, *kit.Journal) {
+		return func(foo *dsl.Resource, j *kit.Journal) { foo.OnReconcile("write", j.Note("write", write)) }
 	}
 	grow := func(path string) func(s *scene.Stage) {
 		return func(s *scene.Stage) {
@@ -146,7 +146,7 @@ func TestLargeNumbersThatDifferAreWritten(t *testing.T) {
 		"in status": {Operator: writing(scene.Reports), Play: grow("status.size")},
 		"in spec":   {Operator: writing(copies("spec.size", "spec.copy")), Play: grow("spec.copy")},
 		"what changed by one is an update": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnField("spec.size", "changed", j.Note("changed")) },
+			Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnField("spec.size", "changed", j.Note("changed")) },
 			Play: func(s *scene.Stage) {
 				s.Begin()
 				s.Resize(large)
@@ -156,8 +156,8 @@ func TestLargeNumbersThatDifferAreWritten(t *testing.T) {
 			},
 		},
 	})
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo"}, enginetest.Resource{Name: scene.Bars, Kind: "Bar"})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"}, kit.Resource{Name: scene.Bars, Kind: "Bar"})
 		s := scene.NewStage(t, c)
 		s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {
 			foo.Owns(scene.Bars)

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestWhatOneHandlerRemovesIsNotThereWhenTheNextSetsSomethingBelowIt holds that for every part of an object, also
@@ -61,7 +61,7 @@ func TestWhatOneHandlerRemovesIsNotThereWhenTheNextSetsSomethingBelowIt(t *testi
 				name += ", and somebody else writes meanwhile"
 			}
 			t.Run(name, func(t *testing.T) {
-				scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+				scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
 					foo.OnCreate("first", j.Note("first", func(_ context.Context, r *dsl.Request) error { tt.removes(r.Patch); return nil }))
 					foo.OnCreate("second", j.Note("second", func(_ context.Context, r *dsl.Request) error { tt.sets(r.Patch); return nil }))
 				}, Play: func(s *scene.Stage) {

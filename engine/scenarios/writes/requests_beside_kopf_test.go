@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestWritesAreAsManyAsThePageForKopfSays counts the writes for one object in situations of kopf's, and holds that
@@ -29,16 +29,16 @@ func TestWritesAreAsManyAsThePageForKopfSays(t *testing.T) {
 	made := func(s *scene.Stage) { s.Create(scene.Web) }
 	status := func(_ context.Context, r *dsl.Request) error { r.Patch.SetStatus("n", 1); return nil }
 	tests := map[string]struct {
-		operator func(foo *dsl.Resource, j *enginetest.Journal)
+		operator func(foo *dsl.Resource, j *kit.Journal)
 		// play is what is counted, on a stage with an object where begun is set.
 		play  func(s *scene.Stage)
 		begun bool
 		want  int
 	}{
-		"a handler with three sub-handlers": {func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a handler with three sub-handlers": {func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("all", scene.DeclaresSubHandlers(j, nil, nil, "a", "b", "c"))
 		}, made, false, 1},
-		"a handler that patches body and status by values and by functions": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"a handler that patches body and status by values and by functions": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.OnCreate("all", func(_ context.Context, r *dsl.Request) error {
 				r.Patch.Label("a", "b")
 				r.Patch.SetStatus("n", 1)
@@ -49,23 +49,23 @@ func TestWritesAreAsManyAsThePageForKopfSays(t *testing.T) {
 				return nil
 			})
 		}, made, false, 2},
-		"a creation that sets a field of the spec, beside an update handler": {func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a creation that sets a field of the spec, beside an update handler": {func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("make", func(_ context.Context, r *dsl.Request) error { r.Patch.Set("spec.size", 2); return nil })
 			foo.OnUpdate("adapt", j.Note("adapt"))
 		}, made, false, 1},
-		"a wait of an hour": {func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a wait of an hour": {func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("late", j.Note("late", scene.Fails(dsl.Temporary(scene.ErrAgain, time.Hour)), nil))
 		}, func(s *scene.Stage) { s.Create(scene.Web); s.Advance(2 * time.Hour) }, false, 2},
-		"a deletion that is tried again once, after a minute": {func(foo *dsl.Resource, j *enginetest.Journal) {
+		"a deletion that is tried again once, after a minute": {func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnDelete("leave", j.Note("leave", scene.Fails(minute), nil))
 		}, func(s *scene.Stage) { s.Remove(); s.Advance(time.Hour) }, true, 2},
-		"ten runs of a timer with the same result": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"ten runs of a timer with the same result": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Every(time.Minute, "beat", status, dsl.InitialDelay(0))
 		}, func(s *scene.Stage) { s.Create(scene.Web); s.Advance(10 * time.Minute) }, false, 1},
-		"a daemon: first sight": {func(foo *dsl.Resource, _ *enginetest.Journal) {
+		"a daemon: first sight": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Daemon("watch", func(c context.Context, _ *dsl.DaemonRequest) error { <-c.Done(); return nil })
 		}, made, false, 1},
-		"five handlers, one by one": {func(foo *dsl.Resource, j *enginetest.Journal) {
+		"five handlers, one by one": {func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Lifecycle = dsl.OneByOne
 			for i := range 5 {
 				foo.OnReconcile(fmt.Sprint("h", i), func(_ context.Context, r *dsl.Request) error { r.Patch.SetStatus(fmt.Sprint("n", i), 1); return nil })

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // shared is web with an entry of somebody else in a list.
@@ -34,7 +34,7 @@ func wantsHost(host string) dsl.Func {
 }
 
 // flushes is a daemon that wants something once.
-func flushes(j *enginetest.Journal, want func(*dsl.Patch)) dsl.DaemonFunc {
+func flushes(j *kit.Journal, want func(*dsl.Patch)) dsl.DaemonFunc {
 	return func(ctx context.Context, r *dsl.DaemonRequest) error {
 		want(r.Patch)
 		if err := r.Flush(ctx); err != nil {
@@ -71,7 +71,7 @@ func countReads(s *scene.Stage) (read func(want int)) {
 
 // partialScenario is an operator whose cache lacks what transformations are about, and what happens to it.
 type partialScenario struct {
-	operator func(foo *dsl.Resource, j *enginetest.Journal)
+	operator func(foo *dsl.Resource, j *kit.Journal)
 	// play gets the number of reads of the object for transformations, less than zero where each pass reads it.
 	play func(reads int)
 }
@@ -82,7 +82,7 @@ func playWithPartialCaches(t *testing.T, s **scene.Stage, tests map[string]parti
 	for name, test := range tests {
 		for profile, set := range profiles() {
 			t.Run(name+", "+profile, func(t *testing.T) {
-				operator := func(foo *dsl.Resource, j *enginetest.Journal) {
+				operator := func(foo *dsl.Resource, j *kit.Journal) {
 					set(foo)
 					test.operator(foo, j)
 				}
@@ -101,7 +101,7 @@ func TestTransformationsSeeAllOfAnObjectWithAPartialCache(t *testing.T) {
 	var s *scene.Stage
 	playWithPartialCaches(t, &s, map[string]partialScenario{
 		"two handlers transform it: each sees what others have added, with one request to read it and one to write": {
-			func(foo *dsl.Resource, j *enginetest.Journal) {
+			func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("one", j.Note("one", wantsHost("one")), dsl.Field("metadata.labels"))
 				foo.OnReconcile("two", j.Note("two", wantsHost("two")), dsl.Field("metadata.labels"))
 			}, func(reads int) {
@@ -115,7 +115,7 @@ func TestTransformationsSeeAllOfAnObjectWithAPartialCache(t *testing.T) {
 			},
 		},
 		"one that has nothing to do writes nothing": {
-			func(foo *dsl.Resource, j *enginetest.Journal) {
+			func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("one", j.Note("one", wantsHost("theirs")))
 			},
 			func(reads int) {
@@ -128,7 +128,7 @@ func TestTransformationsSeeAllOfAnObjectWithAPartialCache(t *testing.T) {
 			},
 		},
 		"where none transforms, nothing is read": {
-			func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnReconcile("one", j.Note("one")) },
+			func(foo *dsl.Resource, j *kit.Journal) { foo.OnReconcile("one", j.Note("one")) },
 			func(reads int) {
 				s.Launch()
 				read := countReads(s)
@@ -138,7 +138,7 @@ func TestTransformationsSeeAllOfAnObjectWithAPartialCache(t *testing.T) {
 			},
 		},
 		"somebody adds an entry while the handler runs": {
-			func(foo *dsl.Resource, j *enginetest.Journal) {
+			func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("one", j.Note("one", func(ctx context.Context, r *dsl.Request) error {
 					if list, _, _ := unstructured.NestedSlice(s.Web().Object, "spec", "hosts"); len(list) == 1 {
 						s.Set([]any{"theirs", "late"}, "spec", "hosts")
@@ -152,7 +152,7 @@ func TestTransformationsSeeAllOfAnObjectWithAPartialCache(t *testing.T) {
 			},
 		},
 		"an error of one is the handler's, and the rest of what that wanted is sent": {
-			func(foo *dsl.Resource, j *enginetest.Journal) {
+			func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("one", j.Note("one", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.SetStatus("tried", r.Attempt)
 					r.Patch.JSON(dsl.JSONOp{Op: "test", Path: "/spec/color", Value: "blue"}, dsl.JSONOp{Op: "add", Path: "/spec/hosts/-", Value: "one"})
@@ -170,7 +170,7 @@ func TestTransformationsSeeAllOfAnObjectWithAPartialCache(t *testing.T) {
 			},
 		},
 		"the server refuses what another handler wants": {
-			func(foo *dsl.Resource, j *enginetest.Journal) {
+			func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("one", j.Note("one", wantsHost("one")))
 				foo.OnCreate("bad", func(_ context.Context, r *dsl.Request) error { r.Patch.Set("spec.bad", "yes"); return nil }, dsl.Retries(1))
 				foo.OnCreate("two", j.Note("two", wantsHost("two")))
@@ -188,7 +188,7 @@ func TestTransformationsSeeAllOfAnObjectWithAPartialCache(t *testing.T) {
 			},
 		},
 		"a sub-handler and a step transform it": {
-			func(foo *dsl.Resource, j *enginetest.Journal) {
+			func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("parts", func(_ context.Context, r *dsl.Request) error {
 					r.Handle("one", wantsHost("one"))
 					return nil
@@ -203,7 +203,7 @@ func TestTransformationsSeeAllOfAnObjectWithAPartialCache(t *testing.T) {
 			},
 		},
 		"it is gone from sight": {
-			func(foo *dsl.Resource, j *enginetest.Journal) {
+			func(foo *dsl.Resource, j *kit.Journal) {
 				foo.LabelSelector = "tier=gold"
 				foo.OnDelete("leave", j.Note("leave", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.JSON(dsl.JSONOp{Op: "test", Path: "/spec/color", Value: "red"}, dsl.JSONOp{Op: "add", Path: "/spec/hosts/-", Value: "one"})
@@ -221,7 +221,7 @@ func TestTransformationsSeeAllOfAnObjectWithAPartialCache(t *testing.T) {
 			},
 		},
 		"an action of a machine transforms it": {
-			func(foo *dsl.Resource, j *enginetest.Journal) {
+			func(foo *dsl.Resource, j *kit.Journal) {
 				if foo.Cache == dsl.CacheMetadata { // which no machine can have
 					foo.Cache, foo.Keep = "", []dsl.Path{{"spec", "size"}}
 				}
@@ -253,7 +253,7 @@ func TestTransformationsOfADaemonSeeAllOfAnObject(t *testing.T) {
 	var s *scene.Stage
 	playWithPartialCaches(t, &s, map[string]partialScenario{
 		"a transformation of a daemon fails, and the rest of what that wants is sent": {
-			func(foo *dsl.Resource, j *enginetest.Journal) {
+			func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Daemon("watch", func(ctx context.Context, r *dsl.DaemonRequest) error {
 					r.Patch.SetStatus("seen", true)
 					r.Patch.JSON(dsl.JSONOp{Op: "test", Path: "/spec/color", Value: "blue"}, dsl.JSONOp{Op: "add", Path: "/spec/hosts/-", Value: "one"})
@@ -274,7 +274,7 @@ func TestTransformationsOfADaemonSeeAllOfAnObject(t *testing.T) {
 			},
 		},
 		"somebody writes while a daemon does": {
-			func(foo *dsl.Resource, j *enginetest.Journal) {
+			func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Daemon("watch", flushes(j, func(p *dsl.Patch) {
 					late := false
 					p.Transform(func(o *unstructured.Unstructured) error {
@@ -293,7 +293,7 @@ func TestTransformationsOfADaemonSeeAllOfAnObject(t *testing.T) {
 			},
 		},
 		"a daemon transforms it": {
-			func(foo *dsl.Resource, j *enginetest.Journal) {
+			func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Daemon("watch", flushes(j, func(p *dsl.Patch) {
 					p.Transform(withHost("one"))
 					p.SetStatus("seen", true)
@@ -312,7 +312,7 @@ func TestTransformationsOfADaemonSeeAllOfAnObject(t *testing.T) {
 // object, and that caches no more than that, transforms all of it.
 func TestTransformationsReadOnceWhatThePartialCacheLacks(t *testing.T) {
 	scene.Play(t, scene.Scenario{
-		Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+		Operator: func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Add(dsl.Handler{ID: "one", Causes: []dsl.Cause{dsl.Reconcile}, Func: j.Note("one", wantsHost("one")), Retries: dsl.Unlimited,
 				Known: dsl.Known{Reads: dsl.KnownReads{Only: true, Paths: []dsl.Path{{"spec", "size"}}}}})
 		},

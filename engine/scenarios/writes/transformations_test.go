@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // transformsLater wants a host by a transformation that fails the first time.
@@ -36,19 +36,19 @@ func transformsLater() dsl.Func {
 // TestATransformationThatFailsIsRepeated holds that steps and sub-handlers whose changes could not be made are not through.
 func TestATransformationThatFailsIsRepeated(t *testing.T) {
 	minute := dsl.Temporary(scene.ErrAgain, time.Minute)
-	for name, fn := range map[string]func(j *enginetest.Journal) dsl.Func{
-		"of a sub-handler": func(j *enginetest.Journal) dsl.Func {
+	for name, fn := range map[string]func(j *kit.Journal) dsl.Func{
+		"of a sub-handler": func(j *kit.Journal) dsl.Func {
 			return scene.DeclaresSubHandlers(j, map[string]dsl.Func{"a": transformsLater()}, nil, "a", "b")
 		},
-		"of a sub-handler beside one that is to be tried again": func(j *enginetest.Journal) dsl.Func {
+		"of a sub-handler beside one that is to be tried again": func(j *kit.Journal) dsl.Func {
 			return scene.DeclaresSubHandlers(j, map[string]dsl.Func{"a": transformsLater(), "b": scene.FailsFirst(1, minute)}, nil, "a", "b")
 		},
-		"of a step":                       func(j *enginetest.Journal) dsl.Func { return dsl.Steps(transformsLater(), j.Note("two")) },
-		"of a step before one that fails": func(*enginetest.Journal) dsl.Func { return dsl.Steps(transformsLater(), scene.FailsFirst(1, minute)) },
+		"of a step":                       func(j *kit.Journal) dsl.Func { return dsl.Steps(transformsLater(), j.Note("two")) },
+		"of a step before one that fails": func(*kit.Journal) dsl.Func { return dsl.Steps(transformsLater(), scene.FailsFirst(1, minute)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			scene.Play(t, scene.Scenario{
-				Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("all", fn(j)) },
+				Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnCreate("all", fn(j)) },
 				Play: func(s *scene.Stage) {
 					s.Launch()
 					s.Create(scene.Web)
@@ -115,7 +115,7 @@ func TestTransformationsKeepEntriesOfOthers(t *testing.T) {
 	}
 	tests := map[string]scene.Scenario{
 		"entries of two handlers and of somebody else are all there, with one request": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("one", addsHost("one", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.SetStatus("hosts", 1)
 					return nil
@@ -131,7 +131,7 @@ func TestTransformationsKeepEntriesOfOthers(t *testing.T) {
 			},
 		},
 		"after somebody wrote beside what the handler looks at, they run again and the handler does not": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "one", j.Note("one", addsHost("one", doesOnce(func() {
 					s.Set([]any{"theirs"}, "spec", "hosts")
 				}))), dsl.Field("spec.size"))
@@ -145,7 +145,7 @@ func TestTransformationsKeepEntriesOfOthers(t *testing.T) {
 			},
 		},
 		"after somebody changed what the handler looks at, the handler runs again": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "one", j.Note("one", addsHost("one", doesOnce(func() { s.Set([]any{"theirs"}, "spec", "hosts") }))))
 			}, Play: func(s *scene.Stage) {
 				s.Launch()
@@ -155,7 +155,7 @@ func TestTransformationsKeepEntriesOfOthers(t *testing.T) {
 			},
 		},
 		"one with nothing to do asks for nothing": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnReconcile("one", j.Note("one", addsHost("one"))) },
+			Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnReconcile("one", j.Note("one", addsHost("one"))) },
 			Play: func(s *scene.Stage) {
 				s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {hosts: [one]}}`)
 				s.Launch()
@@ -165,7 +165,7 @@ func TestTransformationsKeepEntriesOfOthers(t *testing.T) {
 			},
 		},
 		"an error of one is the handler's; the rest of what that wanted is sent": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("one", j.Note("one", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.SetStatus("tried", r.Attempt)
 					r.Patch.Transform(withHost("one"))
@@ -190,7 +190,7 @@ func TestTransformationsKeepEntriesOfOthers(t *testing.T) {
 			},
 		},
 		"one that fails on what somebody wrote meanwhile has its handler run again": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				change := doesOnce(func() { s.Set("blue", "spec", "color") })
 				foo.On(scene.CreateAndUpdate(), "one", j.Note("one", func(ctx context.Context, r *dsl.Request) error {
 					r.Patch.JSON(dsl.JSONOp{Op: "test", Path: "/spec/color", Value: r.Object.Object["spec"].(map[string]any)["color"]},
@@ -206,7 +206,7 @@ func TestTransformationsKeepEntriesOfOthers(t *testing.T) {
 			},
 		},
 		"the operator's own finalizer stays": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "one", j.Note("one", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.Transform(func(o *unstructured.Unstructured) error {
 						o.SetFinalizers([]string{"example.com/ours"})

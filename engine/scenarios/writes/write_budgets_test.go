@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
+	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // TestEachSituationCostsItsBudgetOfWrites is law 5: the number of write requests of each situation.
@@ -25,7 +25,7 @@ func TestEachSituationCostsItsBudgetOfWrites(t *testing.T) {
 			s.Wrote()
 		}},
 		"one create handler needs one": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnCreate("made", j.Note("made")) },
+			Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnCreate("made", j.Note("made")) },
 			Play: func(s *scene.Stage) {
 				s.Launch()
 				s.Create(scene.Web)
@@ -33,7 +33,7 @@ func TestEachSituationCostsItsBudgetOfWrites(t *testing.T) {
 			},
 		},
 		"one update handler needs one": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnUpdate("changed", j.Note("changed")) },
+			Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnUpdate("changed", j.Note("changed")) },
 			Play: func(s *scene.Stage) {
 				s.Begin()
 				s.Resize(2)
@@ -41,7 +41,7 @@ func TestEachSituationCostsItsBudgetOfWrites(t *testing.T) {
 			},
 		},
 		"one that sets status needs two, the status first": {
-			Operator: func(foo *dsl.Resource, _ *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, _ *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "report", scene.Reports)
 			},
 			Play: func(s *scene.Stage) {
@@ -51,7 +51,7 @@ func TestEachSituationCostsItsBudgetOfWrites(t *testing.T) {
 			},
 		},
 		"a level-triggered one that sets status needs one, and none when it is so": {
-			Operator: func(foo *dsl.Resource, _ *enginetest.Journal) { foo.OnReconcile("report", scene.Reports) },
+			Operator: func(foo *dsl.Resource, _ *kit.Journal) { foo.OnReconcile("report", scene.Reports) },
 			Play: func(s *scene.Stage) {
 				s.Launch()
 				s.Create(scene.Web)
@@ -61,7 +61,7 @@ func TestEachSituationCostsItsBudgetOfWrites(t *testing.T) {
 			},
 		},
 		"many that succeed need the same as one": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				for _, id := range []string{"a", "b", "c", "d"} {
 					foo.On(scene.CreateAndUpdate(), id, j.Note(id, scene.Reports))
 				}
@@ -73,7 +73,7 @@ func TestEachSituationCostsItsBudgetOfWrites(t *testing.T) {
 			},
 		},
 		"a finalizer at first sight costs one more, in the same pass": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("made", j.Note("made"))
 				foo.OnDelete("left", j.Note("left"))
 			},
@@ -85,7 +85,7 @@ func TestEachSituationCostsItsBudgetOfWrites(t *testing.T) {
 			},
 		},
 		"a finalizer with nothing else to do costs one": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnDelete("left", j.Note("left")) },
+			Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnDelete("left", j.Note("left")) },
 			Play: func(s *scene.Stage) {
 				s.Launch()
 				s.Create(scene.Web)
@@ -93,7 +93,7 @@ func TestEachSituationCostsItsBudgetOfWrites(t *testing.T) {
 			},
 		},
 		"a delete handler that succeeds costs one": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) { foo.OnDelete("left", j.Note("left")) },
+			Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnDelete("left", j.Note("left")) },
 			Play: func(s *scene.Stage) {
 				s.Begin()
 				s.Remove()
@@ -104,7 +104,7 @@ func TestEachSituationCostsItsBudgetOfWrites(t *testing.T) {
 			},
 		},
 		"retries that are due within ten seconds cost nothing": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("made", j.Note("made", scene.RetriesAfter(scene.Soon), scene.RetriesAfter(scene.Soon), scene.RetriesAfter(scene.Soon), scene.Succeeds))
 			},
 			Play: func(s *scene.Stage) {
@@ -116,7 +116,7 @@ func TestEachSituationCostsItsBudgetOfWrites(t *testing.T) {
 			},
 		},
 		"later ones cost one each": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnCreate("made", j.Note("made", scene.RetriesAfter(scene.Late), scene.RetriesAfter(scene.Late), scene.Succeeds))
 			},
 			Play: func(s *scene.Stage) {
@@ -128,7 +128,7 @@ func TestEachSituationCostsItsBudgetOfWrites(t *testing.T) {
 			},
 		},
 		"children that are so already cost nothing": {
-			Operator: func(foo *dsl.Resource, j *enginetest.Journal) {
+			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.OnReconcile("child", j.Note("child", scene.KeepsDeployment))
 			},
@@ -147,8 +147,8 @@ func TestEachSituationCostsItsBudgetOfWrites(t *testing.T) {
 
 // TestEachSituationCostsItsBudgetWithObservedGeneration is law 5 where the server keeps count.
 func TestEachSituationCostsItsBudgetWithObservedGeneration(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
+	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
 		s := scene.NewStage(t, c)
 		s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {
 			foo.ObservedGeneration = true
@@ -176,21 +176,21 @@ func TestEachSituationCostsItsBudgetWithObservedGeneration(t *testing.T) {
 
 // TestNoChangeNoWrite is law 4, for operators of each kind.
 func TestNoChangeNoWrite(t *testing.T) {
-	operators := map[string]func(foo *dsl.Resource, j *enginetest.Journal){
-		"level-triggered, with status and a child": func(foo *dsl.Resource, j *enginetest.Journal) {
+	operators := map[string]func(foo *dsl.Resource, j *kit.Journal){
+		"level-triggered, with status and a child": func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Owns(scene.Deployments)
 			foo.Resync = 10 * time.Minute
 			foo.OnReconcile("report", j.Note("report", scene.Reports))
 			foo.OnReconcile("child", j.Note("child", scene.KeepsDeployment))
 		},
 		"edge-triggered, with a finalizer": scene.EachCause,
-		"of both kinds, with one that failed for good": func(foo *dsl.Resource, j *enginetest.Journal) {
+		"of both kinds, with one that failed for good": func(foo *dsl.Resource, j *kit.Journal) {
 			foo.Resync = 10 * time.Minute
 			foo.On(scene.CreateAndUpdate(), "report", j.Note("report", scene.Reports))
 			foo.OnCreate("broken", scene.Fails(dsl.Permanent(scene.ErrAgain)))
 			foo.OnReconcile("sync", j.Note("sync"))
 		},
-		"that retries in vain": func(foo *dsl.Resource, j *enginetest.Journal) {
+		"that retries in vain": func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnReconcile("vain", scene.Fails(scene.ErrAgain))
 		},
 	}

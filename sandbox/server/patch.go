@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+
+	"github.com/handwerk-dev/handwerk/dsl/plain"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/mergepatch"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// patch applies a patch to an object. Only apply works without an object.
+func (s *Server) patch(t *table, r Request, old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if types.PatchType(r.contentType) == types.ApplyPatchType {
+		return s.apply(t, r, old)
+	}
+	shown := r.view.show(old)
+	base := &unstructured.Unstructured{Object: maps.Clone(shown.Object)}
+	base.SetAPIVersion(t.apiVersion(r.Resource.Version))
+	next, err := patched(t, r, base)
+	if err != nil {
+		return nil, err
+	}
+	if shares := r.contentType == string(types.MergePatchType); shares && (!s.typed(t, r) || len(t.rewrites) > 0) {
+		next = next.DeepCopy() // it is going to be changed in place
+	}
+	if err := isKind(t, r, next); err != nil {
+		return nil, err
+	}
+	next.SetAPIVersion(shown.GetAPIVersion())
+	return s.replace(t, r, old, next)
+}
+
+// patched returns the base with a patch that is not of apply. Its metadata is its own; it may share other parts with the base.
+func patched(t *table, r Request, base *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	switch kind := types.PatchType(r.contentType); {
+	case kind == types.JSONPatchType:
+		return edited(base, r.raw)
+	case kind == types.MergePatchType:
+		next := &unstructured.Unstructured{Object: plain.Patched(base.Object, r.Body)}
+		if metadata, is := next.Object["metadata"].(map[string]any); is {
+			next.Object["metadata"] = maps.Clone(metadata)
+		}
+		return next, nil
+	case kind == types.StrategicMergePatchType && !t.custom:
+		return strategic(t, base, r.Body)
+	}
+	return nil, unsupportedPatch(t)
+}
+
+// maxOperations is how many operations a JSON patch may have.
+const maxOperations = 10_000
+
+// edited applies a JSON patch (RFC 6902).
+func edited(base *unstructured.Unstructured, patch []byte) (*unstructured.Unstructured, error) {
+	var operations []map[string]any
+	if err := json.Unmarshal(patch, &operations); err != nil {
+		// A real server names its own type.
+		return nil, apierrors.NewBadRequest("error decoding patch: " + strings.ReplaceAll(err.Error(), "[]map[string]interface {}", "[]handlers.jsonPatchOp"))
+	}
+	change, err := jsonpatch.DecodePatch(patch)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	if n := len(operations); n > maxOperations {
+		return nil, apierrors.NewRequestEntityTooLargeError(
+			fmt.Sprintf("The allowed maximum operations in a JSON patch is %d, got %d", maxOperations, n))
+	}
+	before, err := plain.AppendJSON(nil, base.Object)
+	if err != nil {
+		return nil, err
+	}
+	after, err := change.Apply(before)
+	if err != nil {
+		return nil, unprocessable()
+	}
+	next := &unstructured.Unstructured{}
+	if err := utiljson.Unmarshal(after, &next.Object); err != nil || next.Object == nil {
+		return nil, unprocessable()
+	}
+	return next, nil
+}
+
+// unprocessable returns the error for a patch that cannot be applied; like a real server, it does not say why.
+func unprocessable() error {
+	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", "", 0, false)
+}
+
+// strategic applies a strategic merge patch, which only built-in kinds support.
+func strategic(t *table, old *unstructured.Unstructured, patch map[string]any) (*unstructured.Unstructured, error) {
+	shape, err := scheme.Scheme.New(old.GroupVersionKind())
+	if err != nil {
+		return nil, unsupportedPatch(t)
+	}
+	before, err := plain.AppendJSON(nil, old.Object)
+	if err != nil {
+		return nil, err
+	}
+	change, err := plain.AppendJSON(nil, patch)
+	if err != nil {
+		return nil, err
+	}
+	after, err := strategicpatch.StrategicMergePatch(before, change, shape)
+	switch {
+	case errors.Is(err, mergepatch.ErrNoListOfLists), errors.Is(err, mergepatch.ErrPatchContentNotMatchRetainKeys):
+		return nil, unprocessable()
+	case malformedPatch(err):
+		return nil, apierrors.NewBadRequest(err.Error())
+	case err != nil:
+		return nil, internalError(err)
+	}
+	next := &unstructured.Unstructured{}
+	return next, utiljson.Unmarshal(after, &next.Object)
+}
+
+// malformedPatch reports whether a strategic merge patch fails because of its form.
+func malformedPatch(err error) bool {
+	for _, known := range []error{
+		mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatForPrimitiveList, mergepatch.ErrBadPatchFormatForRetainKeys,
+		mergepatch.ErrBadPatchFormatForSetElementOrderList, mergepatch.ErrUnsupportedStrategicMergePatchFormat,
+	} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	return false
+}
+
+// internalError returns the error of a real server that has no words of its own for it.
+func internalError(err error) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(),
+	}}
+}
+
+// apply does a server-side apply.
+func (s *Server) apply(t *table, r Request, old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	intent := &unstructured.Unstructured{Object: maps.Clone(r.Body)}
+	if kind := intent.GroupVersionKind(); kind.Kind != t.kind || kind.Group != t.group {
+		return nil, apierrors.NewBadRequest("invalid object type: " + kind.String())
+	}
+	if intent.GetManagedFields() != nil {
+		return nil, apierrors.NewBadRequest("metadata.managedFields must be nil")
+	}
+	switch {
+	case t.converter(r.Resource.Version) != nil: // managed fields leave out what has no effect
+	case r.Subresource == "status":
+		intent.Object = map[string]any{
+			"apiVersion": r.Body["apiVersion"], "kind": r.Body["kind"],
+			"metadata": r.Body["metadata"], "status": r.Body["status"],
+		}
+	case t.status:
+		delete(intent.Object, "status")
+	}
+	next, err := s.owners.applied(t, r, old, intent)
+	switch {
+	case err != nil:
+		return nil, err
+	case old != nil:
+		return s.replace(t, r, old, next)
+	case r.Subresource != "":
+		return nil, apierrors.NewNotFound(t.name(), r.Name)
+	case intent.GetUID() != "":
+		return nil, apierrors.NewConflict(t.name(), r.Name, fmt.Errorf(
+			"uid mismatch: the provided object specified uid %s, and no existing object was found", intent.GetUID()))
+	}
+	if err := r.named(next); err != nil {
+		return nil, err
+	}
+	ask := r.attributes()
+	ask.Verb = "create"
+	if err := s.permit(ask); err != nil {
+		return nil, err
+	}
+	next.SetResourceVersion("") // it would be compared with a version, and there is none
+	r.reply.created = true
+	return s.create(t, r, next)
+}

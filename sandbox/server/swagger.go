@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/handwerk-dev/handwerk/sandbox/server/openapi"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// swagger is the one OpenAPI v2 document of a server, for clients that are older than those of v3. Each request
+// makes it, so that it takes memory only while a client asks for it.
+type swagger []documented
+
+// The media types of the document in protobuf. Old clients ask for the second, whose name breaks the
+// rules of media types.
+const (
+	swaggerBinary = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+	swaggerOld    = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+)
+
+// response answers a request for the document, in JSON or in protobuf.
+func (s swagger) response(h *http.Request) *http.Response {
+	kind := swaggerKind(h.Header.Get("Accept"))
+	if kind == "" {
+		out := whole(h, http.StatusNotAcceptable, "", nil)
+		out.Header.Del("Content-Type")
+		return out
+	}
+	var parts []string
+	for _, each := range s {
+		parts = append(parts, each.hash)
+	}
+	mark := strconv.Quote(hashed(parts...))
+	out, text := (*http.Response)(nil), []byte(nil)
+	if strings.Contains(h.Header.Get("If-None-Match"), mark) {
+		out = whole(h, http.StatusNotModified, "", nil)
+		out.Header.Del("Content-Type")
+	} else {
+		text = encoded(s.text())
+		if kind == swaggerBinary {
+			var err error
+			if text, err = openapi.Binary(text); err != nil {
+				return failure(h, err)
+			}
+		}
+		out = whole(h, http.StatusOK, kind, text)
+	}
+	out.Header.Set("Etag", mark)
+	out.Header.Set("Vary", "Accept")
+	return out
+}
+
+// swaggerKind returns the media type in which a client likes the document best; empty means none.
+func swaggerKind(accept string) string {
+	if accept == "" {
+		return runtime.ContentTypeJSON
+	}
+	for part := range strings.SplitSeq(accept, ",") { // a media type with an @ cannot be parsed
+		switch media, _, _ := strings.Cut(strings.TrimSpace(part), ";"); media {
+		case runtime.ContentTypeJSON, "application/*", "*/*":
+			return runtime.ContentTypeJSON
+		case swaggerBinary, swaggerOld:
+			return swaggerBinary
+		}
+	}
+	return ""
+}
+
+// text returns the document.
+func (s swagger) text() map[string]any {
+	paths, schemas := map[string]any{}, map[string]*spec.Schema{}
+	for _, each := range s {
+		maps.Copy(paths, each.allPaths(func(name string) map[string]any {
+			return map[string]any{"name": name, "in": "query", "type": "string", "uniqueItems": true}
+		}))
+		for name, schema := range each.schemas() {
+			if old := schemas[name]; old == nil || len(old.Extensions) < len(schema.Extensions) {
+				schemas[name] = schema
+			}
+		}
+	}
+	for _, name := range slices.Collect(maps.Keys(schemas)) {
+		schemas[name] = openapi.V2(schemas[name])
+	}
+	return map[string]any{"swagger": "2.0", "info": info(), "paths": paths, "definitions": schemas}
+}

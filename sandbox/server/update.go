@@ -1,0 +1,236 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/handwerk-dev/handwerk/sandbox/server/store"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// update replaces an object, or its status, by the sent one.
+func (s *Server) update(t *table, r Request, old, sent *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if uid := sent.GetUID(); uid != "" && uid != old.GetUID() {
+		//nolint:staticcheck // the words are the API server's
+		return nil, apierrors.NewConflict(t.name(), r.Name, fmt.Errorf(
+			"Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, old.GetUID()))
+	}
+	return s.replace(t, r, old, sent)
+}
+
+// replace replaces old by next, as far as that is allowed. It takes ownership of next.
+func (s *Server) replace(t *table, r Request, old, next *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if err := cmp.Or(r.named(next), agrees(t, old, next)); err != nil {
+		return nil, err
+	}
+	t.rewrite(next)
+	if err := s.decode(t, r, next, old); err != nil {
+		return nil, err
+	}
+	next = limit(t, r.Subresource, old, next)
+	if err := cmp.Or(t.accept(next), s.escalates(t, r, next)); err != nil {
+		return nil, err
+	}
+	if errs := append(immutable(old, next), s.check(t, r, next, old)...); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(t.refusedKind(), r.Name, errs)
+	}
+	if r.contentType != string(types.ApplyPatchType) {
+		next = s.owners.updated(t, r, old, next)
+	}
+	if same(old, next) {
+		return old, nil
+	}
+	if t.raises() && !reflect.DeepEqual(desired(t, old), desired(t, next)) {
+		next.SetGeneration(old.GetGeneration() + 1)
+	}
+	if next.GetDeletionTimestamp() != nil && len(next.GetFinalizers()) == 0 && left(next) == 0 {
+		s.commit(t, store.Deleted, old.DeepCopy())
+		s.unserve()
+		return next, nil
+	}
+	if err := s.defines(t, r, next); err != nil {
+		return nil, err
+	}
+	return s.commit(t, store.Modified, next), nil
+}
+
+// raises reports whether changes raise the generation. That of a PriorityClass stays.
+func (t *table) raises() bool { return t.generation && t.group != "scheduling.k8s.io" }
+
+// agrees refuses a write with another resource version.
+func agrees(t *table, old, next *unstructured.Unstructured) error {
+	switch version := next.GetResourceVersion(); {
+	case (version == "" || version == "0") && t.custom:
+		kind := schema.GroupKind{Group: t.group, Kind: t.plural} // a real server names the resource here
+		return apierrors.NewInvalid(kind, old.GetName(), field.ErrorList{
+			field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")})
+	case version != "" && version != old.GetResourceVersion():
+		if _, err := strconv.ParseUint(version, 10, 64); err != nil {
+			return internalError(err)
+		}
+		return apierrors.NewConflict(t.name(), old.GetName(), errors.New(
+			"the object has been modified; please apply your changes to the latest version and try again"))
+	}
+	return nil
+}
+
+// limit returns the parts of next that the endpoint writes, and the rest of old.
+func limit(t *table, subresource string, old, next *unstructured.Unstructured) *unstructured.Unstructured {
+	status, found := next.Object["status"]
+	if subresource == "status" {
+		next = t.beside(old, next)
+	} else if t.status {
+		status, found = old.Object["status"]
+		if t.group == "" && t.plural == "services" && found {
+			status = serviceStatus(old, next)
+		}
+	}
+	delete(next.Object, "status")
+	if found {
+		next.Object["status"] = status
+	}
+	if next.GetUID() == "" {
+		next.SetUID(old.GetUID())
+	}
+	from, _ := old.Object["metadata"].(map[string]any)
+	to, _ := next.Object["metadata"].(map[string]any)
+	for _, key := range []string{"creationTimestamp", "generation", "resourceVersion"} {
+		delete(to, key)
+		if value, found := from[key]; found {
+			to[key] = value
+		}
+	}
+	if value, found := from["deletionTimestamp"]; found {
+		to["deletionTimestamp"] = value
+	}
+	if value, found := from["deletionGracePeriodSeconds"]; found && to["deletionGracePeriodSeconds"] == nil {
+		to["deletionGracePeriodSeconds"] = value
+	}
+	return next
+}
+
+// serviceStatus returns the status of a Service after a change of its spec. The addresses of a load balancer go with the type.
+func serviceStatus(old, next *unstructured.Unstructured) any {
+	is := func(o *unstructured.Unstructured) bool {
+		kind, _, _ := unstructured.NestedString(o.Object, "spec", "type")
+		return kind == "LoadBalancer"
+	}
+	status, plain := old.Object["status"].(map[string]any)
+	if !plain || !is(old) || is(next) {
+		return old.Object["status"]
+	}
+	status = maps.Clone(status)
+	status["loadBalancer"] = map[string]any{}
+	return status
+}
+
+// beside returns an object with what a write of the status may change beside it. Most built-in resources let it change
+// metadata, the newer ones and custom ones do not.
+func (t *table) beside(old, next *unstructured.Unstructured) *unstructured.Unstructured {
+	whole := &unstructured.Unstructured{Object: maps.Clone(old.Object)} // the spec stays, so it can be shared
+	if t.fixesMetadata() {
+		meta, _ := old.Object["metadata"].(map[string]any)
+		meta = maps.Clone(meta)
+		delete(meta, "managedFields")
+		whole.Object["metadata"] = meta
+		PutBack(whole.Object, SetAside(next.Object))
+		if !t.custom {
+			whole.SetUID(next.GetUID()) // built-in resources check that the uid is the same, custom ones do not
+		}
+		return whole
+	}
+	whole.Object["metadata"] = next.Object["metadata"]
+	switch t.group + "/" + t.plural {
+	case "apps/deployments":
+		whole.SetLabels(old.GetLabels())
+	case "/pods":
+		whole.SetOwnerReferences(old.GetOwnerReferences())
+	}
+	return whole
+}
+
+// fixesMetadata reports whether a write of the status changes no metadata.
+func (t *table) fixesMetadata() bool {
+	switch t.group + "/" + t.plural {
+	case "apiextensions.k8s.io/customresourcedefinitions", "apiregistration.k8s.io/apiservices",
+		"flowcontrol.apiserver.k8s.io/flowschemas", "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations",
+		"networking.k8s.io/servicecidrs", "resource.k8s.io/resourceclaims", "storage.k8s.io/volumeattachments",
+		"admissionregistration.k8s.io/validatingadmissionpolicies":
+		return true
+	}
+	return t.custom
+}
+
+// immutable returns errors for changes of immutable fields.
+func immutable(old, next *unstructured.Unstructured) field.ErrorList {
+	var out field.ErrorList
+	meta := field.NewPath("metadata")
+	if old.GetUID() != next.GetUID() {
+		out = append(out, field.Invalid(meta.Child("uid"), next.GetUID(), validation.FieldImmutableErrorMsg))
+	}
+	if before, now := old.GetDeletionTimestamp(), next.GetDeletionTimestamp(); !before.Equal(now) {
+		out = append(out, field.Invalid(meta.Child("deletionTimestamp"), now, validation.FieldImmutableErrorMsg))
+	}
+	if before, now := old.GetDeletionGracePeriodSeconds(), next.GetDeletionGracePeriodSeconds(); !reflect.DeepEqual(before, now) {
+		out = append(out, field.Invalid(meta.Child("deletionGracePeriodSeconds"), now, validation.FieldImmutableErrorMsg))
+	}
+	if old.GetDeletionTimestamp() == nil {
+		return out
+	}
+	if added := sets.List(sets.New(next.GetFinalizers()...).Difference(sets.New(old.GetFinalizers()...))); len(added) > 0 {
+		out = append(out, field.Forbidden(meta.Child("finalizers"),
+			fmt.Sprintf("no new finalizers can be added if the object is being deleted, found new finalizers %#v", added)))
+	}
+	return out
+}
+
+// same reports whether a write changes nothing except times in managedFields.
+func same(old, next *unstructured.Unstructured) bool {
+	a, b := maps.Clone(old.Object), maps.Clone(next.Object)
+	metaA, managedA := timeless(old)
+	metaB, managedB := timeless(next)
+	a["metadata"], b["metadata"] = metaA, metaB
+	return reflect.DeepEqual(a, b) && reflect.DeepEqual(managedA, managedB)
+}
+
+// timeless returns metadata without managedFields, and these without their times.
+func timeless(u *unstructured.Unstructured) (meta map[string]any, managed []any) {
+	meta, _ = u.Object["metadata"].(map[string]any)
+	meta = maps.Clone(meta)
+	managed, _ = meta["managedFields"].([]any)
+	managed = slices.Clone(managed)
+	for i := range managed {
+		if entry, is := managed[i].(map[string]any); is {
+			entry = maps.Clone(entry)
+			delete(entry, "time")
+			managed[i] = entry
+		}
+	}
+	delete(meta, "managedFields")
+	return meta, managed
+}
+
+// desired returns the part of an object whose change increments the generation.
+func desired(t *table, u *unstructured.Unstructured) map[string]any {
+	out := maps.Clone(u.Object)
+	delete(out, "metadata")
+	delete(out, "apiVersion")
+	if t.status {
+		delete(out, "status")
+	}
+	return out
+}
