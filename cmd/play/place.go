@@ -38,11 +38,11 @@ func (s Settings) place(ctx context.Context, name string, lines *lines) (*place,
 	} else {
 		lines.ordered = true
 		p.patience = 0 // the API server in the process serves it at once
-		server, err := s.serve(ctx, name, lines)
+		memory, err := s.serve(ctx, name, lines)
 		if err != nil {
 			return nil, err
 		}
-		p.config, p.close = server.config(), server.close
+		p.config, p.close = memory.Config(), memory.Stop
 	}
 	config := p.observed("play", lines, nil)
 	var err error

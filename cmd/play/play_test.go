@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/sandbox"
 )
 
 func TestAnExampleComesAliveAndLinesSayHow(t *testing.T) {
@@ -292,7 +293,7 @@ func TestADirectoryHasOnePlay(t *testing.T) {
 	first.begin()
 	first.awaits(`^deployments/home +web +created$`)
 	second.begin()
-	if err := <-second.ended; !errors.Is(err, errTaken) || !strings.Contains(err.Error(), "locking "+first.settings.Keep) {
+	if err := <-second.ended; !errors.Is(err, sandbox.ErrInUse) || !strings.Contains(err.Error(), "locking "+first.settings.Keep) {
 		t.Errorf("the second play ended with %v", err)
 	}
 	first.end()

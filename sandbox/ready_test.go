@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package play
+package sandbox
 
 import (
 	"context"
@@ -11,17 +11,17 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// ready starts a server as a play does, and returns when a client with its kubeconfig has an answer by TLS.
+// ready starts a sandbox, and returns when a client with its kubeconfig has an answer by TLS.
 func ready(tb testing.TB) {
 	tb.Helper()
 	ctx, stop := context.WithCancel(tb.Context())
 	defer stop()
-	server, err := Settings{}.serve(ctx, "ready", newLines(&transcript{changed: make(chan struct{})}, false))
+	s, err := Start(ctx, Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer server.close()
-	config, err := clientcmd.BuildConfigFromFlags("", server.kubeconfig)
+	defer s.Stop()
+	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func ready(tb testing.TB) {
 	}
 }
 
-// BenchmarkReady measures how soon a play answers; 200 ms is the goal.
+// BenchmarkReady measures how soon a sandbox answers; 200 ms is the goal.
 func BenchmarkReady(b *testing.B) {
 	for b.Loop() {
 		ready(b)

@@ -3,7 +3,7 @@
 
 //go:build unix
 
-package play
+package sandbox
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ func lock(dir string) (unlock func(), err error) {
 	}
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = errTaken
+		err = ErrInUse
 	}
 	if err != nil {
 		_ = f.Close()

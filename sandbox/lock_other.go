@@ -3,7 +3,7 @@
 
 //go:build !unix
 
-package play
+package sandbox
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ func lock(dir string) (unlock func(), err error) {
 	name := filepath.Join(dir, "lock")
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("%w (if none does, remove %s)", errTaken, name)
+		return nil, fmt.Errorf("%w (if none does, remove %s)", ErrInUse, name)
 	}
 	if err != nil {
 		return nil, err

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package play
+package sandbox
 
 import (
 	"bufio"
@@ -14,16 +14,14 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/client-go/tools/clientcmd"
-
 	"github.com/handwerk-dev/handwerk/sandbox/server"
 )
 
 // often is the time between two looks whether there is something new to keep, for the case that the process is killed.
 const often = 2 * time.Second
 
-// errTaken is the error for a directory that another process uses.
-var errTaken = errors.New("another process plays with it")
+// ErrInUse is the error of [Start] for an Options.Keep that another process uses.
+var ErrInUse = errors.New("another process uses it")
 
 // keeper keeps the state of a server in a directory, which it has locked.
 type keeper struct {
@@ -57,8 +55,7 @@ func newKeeper(dir string) (*keeper, error) {
 	return k, nil
 }
 
-// enter removes what a killed process has left in the directory, and refuses one with another kubeconfig, which would be
-// overwritten.
+// enter removes what a killed process has left in the directory.
 func (k *keeper) enter() error {
 	left, err := filepath.Glob(filepath.Join(k.dir, unfinished))
 	if err != nil {
@@ -69,16 +66,10 @@ func (k *keeper) enter() error {
 			return err
 		}
 	}
-	there, err := clientcmd.LoadFromFile(k.kubeconfig())
-	if errors.Is(err, fs.ErrNotExist) || err == nil && there.CurrentContext == contextName {
-		return nil
-	}
-	return fmt.Errorf("keeping objects in %s: its file kubeconfig is another one's", k.dir)
+	return nil
 }
 
 func (k *keeper) file() string { return filepath.Join(k.dir, "state.json") }
-
-func (k *keeper) kubeconfig() string { return filepath.Join(k.dir, "kubeconfig") }
 
 // load gives a new server the state of the directory. It reports whether there is one.
 func (k *keeper) load(server *server.Server) (found bool, err error) {
@@ -97,7 +88,7 @@ func (k *keeper) load(server *server.Server) (found bool, err error) {
 	}
 	defer in.Close()
 	if err := server.Resume(in); err != nil {
-		return false, fmt.Errorf("reading %s: %w; without the file, a play begins anew", k.file(), err)
+		return false, fmt.Errorf("reading %s: %w; without the file, it begins anew", k.file(), err)
 	}
 	k.kept = server.Version()
 	return true, nil
@@ -173,9 +164,6 @@ func (k *keeper) close(server *server.Server) {
 	_ = k.save(server) // run has reported an error, or there is no time for one
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.open {
-		_ = os.Remove(k.kubeconfig()) // the port is closed; if it stays, it does no harm
-	}
 	if k.open = false; k.unlock != nil {
 		k.unlock()
 		k.unlock = nil
