@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/handwerk-dev/handwerk/sandbox"
+)
+
+// client returns a client by the kubeconfig of a sandbox, as another process has it.
+func client(t *testing.T, s *sandbox.Sandbox) kubernetes.Interface {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kubernetes.NewForConfigOrDie(config)
+}
+
+// web is a Deployment of two Pods.
+func web() *appsv1.Deployment {
+	labels := map[string]string{"app": "web"}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx"}}},
+			},
+		},
+	}
+}
+
+func ExampleStart() {
+	ctx := context.Background()
+	s, err := sandbox.Start(ctx, sandbox.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer s.Stop()
+	namespace, err := kubernetes.NewForConfigOrDie(s.Config()).CoreV1().Namespaces().Get(ctx, "default", metav1.GetOptions{})
+	fmt.Println(namespace.Name, err)
+	// Output: default <nil>
+}
+
+func TestPodsOfADeploymentBecomeReady(t *testing.T) {
+	t.Parallel()
+	deployments := client(t, sandbox.New(t, sandbox.Options{})).AppsV1().Deployments("default")
+	watch, err := deployments.Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Stop()
+	if _, err := deployments.Create(t.Context(), web(), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for event := range watch.ResultChan() {
+		if event.Object.(*appsv1.Deployment).Status.ReadyReplicas == 2 {
+			return
+		}
+	}
+	t.Error("the watch ended before two Pods were ready")
+}
+
+func TestWithoutWorkloadsThereAreNoNodes(t *testing.T) {
+	t.Parallel()
+	nodes, err := client(t, sandbox.New(t, sandbox.Options{NoWorkloads: true})).CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(nodes.Items) != 0 {
+		t.Errorf("%d nodes, %v", len(nodes.Items), err)
+	}
+}
+
+func TestObjectsAreKeptForTheNextStart(t *testing.T) {
+	t.Parallel()
+	o := sandbox.Options{Keep: t.TempDir(), NoWorkloads: true}
+	first := sandbox.New(t, o)
+	if _, err := client(t, first).AppsV1().Deployments("default").Create(t.Context(), web(), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if first.Kept() {
+		t.Error("the first sandbox says that it began with kept objects")
+	}
+	first.Stop()
+	second := sandbox.New(t, o)
+	if _, err := client(t, second).AppsV1().Deployments("default").Get(t.Context(), "web", metav1.GetOptions{}); err != nil || !second.Kept() {
+		t.Errorf("in the second one: %v, kept: %t", err, second.Kept())
+	}
+}
+
+func TestTheKubeconfigOfAnotherClusterIsNotTouched(t *testing.T) {
+	t.Parallel()
+	const others = "apiVersion: v1\nkind: Config\ncurrent-context: kind-dev\n"
+	file := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(file, []byte(others), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := sandbox.Start(t.Context(), sandbox.Options{Kubeconfig: file})
+	if want := "writing kubeconfig " + file + ": the file is there and belongs to something else"; err == nil || err.Error() != want {
+		t.Errorf("the error is %v, want %s", err, want)
+	}
+	if now, err := os.ReadFile(file); string(now) != others {
+		t.Errorf("the file is %q: %v", now, err)
+	}
+}
+
+func TestNothingIsLeftBehind(t *testing.T) {
+	t.Parallel()
+	s := sandbox.New(t, sandbox.Options{})
+	folder := filepath.Dir(s.Kubeconfig())
+	s.Stop()
+	if _, err := os.Stat(folder); !os.IsNotExist(err) {
+		t.Errorf("%s is there: %v", folder, err)
+	}
+}
