@@ -27,6 +27,8 @@ func TestGolden(t *testing.T) {
 		"help":                            {args: ""},
 		"help-run":                        {args: "run --help"},
 		"help-play":                       {args: "play --help"},
+		"help-sandbox":                    {args: "sandbox --help"},
+		"sandbox-without-nodes":           {args: "sandbox --nodes 0"},
 		"help-test":                       {args: "test --help"},
 		"test-without-time":               {args: "test --timeout 0s"},
 		"test-where-there-are-no-cases":   {args: "test testdata/crd"},

@@ -91,7 +91,7 @@ func (p *program) root() *cobra.Command {
 			return nil
 		},
 	}
-	root.AddCommand(p.runCommand(), p.playCommand(), p.validateCommand(), p.crdCommand(), p.rbacCommand(), p.bundleCommand(), p.cleanupCommand(), p.statusCommand(), p.whyCommand(), p.treeCommand(), p.pauseCommand(), p.resumeCommand(), p.retryCommand(), p.graphCommand(), p.initCommand(), p.schemaCommand(), p.evalCommand(), p.explainCommand(), p.testCommand(), p.versionCommand())
+	root.AddCommand(p.runCommand(), p.playCommand(), p.sandboxCommand(), p.validateCommand(), p.crdCommand(), p.rbacCommand(), p.bundleCommand(), p.cleanupCommand(), p.statusCommand(), p.whyCommand(), p.treeCommand(), p.pauseCommand(), p.resumeCommand(), p.retryCommand(), p.graphCommand(), p.initCommand(), p.schemaCommand(), p.evalCommand(), p.explainCommand(), p.testCommand(), p.versionCommand())
 	for _, c := range root.Commands() {
 		documentEnv(c.Flags())
 	}
