@@ -98,7 +98,7 @@ func TestWhyAsksAboutTheObject(t *testing.T) {
 
 // TestWhyOfAnOperatorThatIsDown holds that the object alone is read where no operator answers.
 func TestWhyOfAnOperatorThatIsDown(t *testing.T) {
-	listener, err := local.Listen(t.Context(), server.New(complete.Settings()), "127.0.0.1:0")
+	listener, err := local.Listen(t.Context(), server.New(complete.Settings()), "127.0.0.1:0", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,6 +67,8 @@ type Sandbox struct {
 	// kubeconfig is the path of the file once it is written, and temporary that of its folder if that is to be removed.
 	kubeconfig, temporary string
 
+	requests recorder
+
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 }
@@ -119,11 +121,11 @@ func (s *Sandbox) listen(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	var middleware []func(http.Handler) http.Handler
+	handler := http.Handler(s.seen(s.server.Guarded()))
 	if o.Wrap != nil {
-		middleware = append(middleware, func(next http.Handler) http.Handler { return o.Wrap(s, next) })
+		handler = o.Wrap(s, handler)
 	}
-	listener, err := local.Listen(ctx, s.server, cmp.Or(o.Address, "127.0.0.1:0"), middleware...)
+	listener, err := local.Listen(ctx, s.server, cmp.Or(o.Address, "127.0.0.1:0"), handler)
 	if err != nil {
 		return err
 	}
@@ -157,7 +159,7 @@ func (s *Sandbox) place(o Options) (path string, err error) {
 
 // enliven makes workloads come alive until the context ends.
 func (s *Sandbox) enliven(ctx context.Context, o Options) {
-	config := s.Config()
+	config := configOf(s.server.Admin())
 	config.UserAgent = "workloads"
 	if o.WrapWorkloads != nil {
 		config.Wrap(o.WrapWorkloads)
@@ -169,9 +171,11 @@ func (s *Sandbox) enliven(ctx context.Context, o Options) {
 }
 
 // Config returns a config with all rights for clients in this process, whose requests do not go by the port.
-func (s *Sandbox) Config() *rest.Config {
+func (s *Sandbox) Config() *rest.Config { return configOf(s.seen(s.server.Admin())) }
+
+func configOf(transport http.RoundTripper) *rest.Config {
 	return &rest.Config{
-		Host: "http://sandbox", Transport: s.server.Admin(), QPS: -1,
+		Host: "http://sandbox", Transport: transport, QPS: -1,
 		ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON},
 	}
 }

@@ -6,12 +6,15 @@ package sandbox_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
@@ -124,5 +127,40 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	s.Stop()
 	if _, err := os.Stat(folder); !os.IsNotExist(err) {
 		t.Errorf("%s is there: %v", folder, err)
+	}
+}
+
+func TestRequestsFailAsTheyAreToldTo(t *testing.T) {
+	t.Parallel()
+	for name, connect := range map[string]func(*sandbox.Sandbox) kubernetes.Interface{
+		"by the kubeconfig": func(s *sandbox.Sandbox) kubernetes.Interface { return client(t, s) },
+		"in the process":    func(s *sandbox.Sandbox) kubernetes.Interface { return kubernetes.NewForConfigOrDie(s.Config()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := sandbox.New(t, sandbox.Options{NoWorkloads: true})
+			deployments := connect(s).AppsV1().Deployments("default")
+			s.Fail(sandbox.Fault{Verb: "create", Resource: "deployments.apps", Code: http.StatusConflict, Times: 1})
+			end := s.Fail(sandbox.Fault{Verb: "list", Resource: "deployments.apps"})
+			_, refused := deployments.Create(t.Context(), web(), metav1.CreateOptions{})
+			_, created := deployments.Create(t.Context(), web(), metav1.CreateOptions{})
+			if !apierrors.IsConflict(refused) || created != nil {
+				t.Errorf("the first create: %v, the second: %v", refused, created)
+			}
+			_, failed := deployments.List(t.Context(), metav1.ListOptions{})
+			end()
+			_, listed := deployments.List(t.Context(), metav1.ListOptions{})
+			if !apierrors.IsInternalError(failed) || listed != nil {
+				t.Errorf("the first list: %v, the second: %v", failed, listed)
+			}
+			var got []string
+			for _, r := range s.Requests() {
+				got = append(got, fmt.Sprint(r.Verb, " ", r.Resource.Resource, " ", r.Code))
+			}
+			want := []string{"create deployments 409", "create deployments 201", "list deployments 500", "list deployments 200"}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

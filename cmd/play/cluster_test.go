@@ -16,7 +16,7 @@ import (
 )
 
 func TestInAClusterAllIsTheSameAndStays(t *testing.T) {
-	listener, err := local.Listen(t.Context(), server.New(complete.Settings()), "127.0.0.1:0")
+	listener, err := local.Listen(t.Context(), server.New(complete.Settings()), "127.0.0.1:0", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,6 +64,13 @@ func (s *Server) Admin() *Client {
 	return c
 }
 
+// Through returns a new connection with the same rights whose requests go through these functions, as in [Server.Client].
+func (c *Client) Through(before func(Request) error, after func(context.Context, Request, int) error) *Client {
+	out := c.server.Client(before, after)
+	out.trusted, out.user, out.guarded = c.trusted, c.user, c.guarded
+	return out
+}
+
 // Sever ends the connection: requests do not reach the server until Restore, and watches end.
 func (c *Client) Sever() {
 	c.mu.Lock()

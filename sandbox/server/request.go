@@ -136,6 +136,9 @@ func (r *reply) warn(texts ...string) {
 	}
 }
 
+// UserAgent returns the user agent of the client that sent the request.
+func (r Request) UserAgent() string { return r.agent }
+
 // AddWarning adds a warning to the response; agents are not named. It makes a reply a recorder of warnings for schemas.
 func (r *reply) AddWarning(_, text string) { r.warn(text) }
 

@@ -61,7 +61,7 @@ func (s *Server) bearerOf(token string) (rbac.User, bool) {
 }
 
 // Guarded serves requests that come over the network, each with the rights of the user whose bearer token it has.
-func (s *Server) Guarded() http.Handler {
+func (s *Server) Guarded() *Client {
 	c := s.Client(nil, nil)
 	c.guarded = true
 	return c

@@ -27,7 +27,7 @@ func inMemory(t *testing.T) *rest.Config {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	memory := server.New(complete.Settings())
-	listener, err := local.Listen(ctx, memory, "127.0.0.1:0")
+	listener, err := local.Listen(ctx, memory, "127.0.0.1:0", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

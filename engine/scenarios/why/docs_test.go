@@ -81,7 +81,7 @@ func documented(t *testing.T) map[string]string {
 // down asks about an object while no operator runs.
 func down(t *testing.T) string {
 	t.Helper()
-	listener, err := local.Listen(t.Context(), server.New(complete.Settings()), "127.0.0.1:0")
+	listener, err := local.Listen(t.Context(), server.New(complete.Settings()), "127.0.0.1:0", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

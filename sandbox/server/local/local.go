@@ -18,7 +18,6 @@ import (
 	"math/big"
 	"net"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/handwerk-dev/handwerk/sandbox/server"
@@ -39,8 +38,8 @@ type Listener struct {
 }
 
 // Listen serves an API server on an address such as 127.0.0.1:0 until the context ends. It serves when Listen returns.
-// Requests go through the middleware, the first one first.
-func Listen(ctx context.Context, server *server.Server, address string, middleware ...func(http.Handler) http.Handler) (*Listener, error) {
+// The handler answers requests; nil means [server.Server.Guarded].
+func Listen(ctx context.Context, server *server.Server, address string, handler http.Handler) (*Listener, error) {
 	port, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listening on %s: %w", address, err)
@@ -53,9 +52,8 @@ func Listen(ctx context.Context, server *server.Server, address string, middlewa
 	server.Certify(string(certificate))
 	l := &Listener{URL: "https://" + port.Addr().String(), Certificate: certificate, server: server, ended: make(chan struct{})}
 	requests, cancel := context.WithCancel(ctx)
-	handler := server.Guarded()
-	for _, wrap := range slices.Backward(middleware) {
-		handler = wrap(handler)
+	if handler == nil {
+		handler = server.Guarded()
 	}
 	l.web = &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(nothing{}, "", 0),

@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/sandbox/server"
+)
+
+// Request is a request for objects that a client has sent.
+type Request struct {
+	// Verb is that of RBAC, as in get, list, watch, create, update, patch, delete and deletecollection.
+	Verb string
+	// Resource is the resource, and Subresource a subresource, such as "status".
+	Resource    schema.GroupVersionResource
+	Subresource string
+	// Namespace and Name are those of the object. Both may be empty; a create has no name.
+	Namespace, Name string
+	// UserAgent is the client's.
+	UserAgent string
+	// Code is the HTTP status of the response; 200 for a watch that goes on.
+	Code int
+}
+
+// Fault makes requests fail. Empty fields match everything.
+type Fault struct {
+	// Verb is that of RBAC.
+	Verb string
+	// Resource is a plural with its group, as in "deployments.apps", and Subresource a subresource.
+	Resource, Subresource string
+	// Namespace and Name are those of the object.
+	Namespace, Name string
+	// Code is the HTTP status of the response. 0 means 500.
+	Code int
+	// Times is how many requests fail. 0 means all, until the fault is ended.
+	Times int
+}
+
+// matches reports whether a request is one that fails.
+func (f Fault) matches(r server.Request) bool {
+	is := func(want, has string) bool { return want == "" || want == has }
+	return is(f.Verb, r.Verb) && is(f.Resource, r.Resource.GroupResource().String()) && is(f.Subresource, r.Subresource) &&
+		is(f.Namespace, r.Namespace) && is(f.Name, r.Name)
+}
+
+// most is how many requests are kept.
+const most = 10_000
+
+// recorder records the requests of clients, and lets some fail.
+type recorder struct {
+	mu       sync.Mutex
+	requests []Request
+	faults   []*Fault
+}
+
+// seen returns a connection whose requests are recorded, and fail as they are told to.
+func (s *Sandbox) seen(c *server.Client) *server.Client {
+	return c.Through(s.requests.before, s.requests.after)
+}
+
+// before returns the error with which a request fails, if it is to.
+func (r *recorder) before(asked server.Request) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, f := range r.faults {
+		if !f.matches(asked) {
+			continue
+		}
+		if f.Times--; f.Times == 0 {
+			r.faults = slices.Delete(r.faults, i, i+1)
+		}
+		return apierrors.NewGenericServerResponse(cmp.Or(f.Code, http.StatusInternalServerError), asked.Verb,
+			asked.Resource.GroupResource(), asked.Name, "the sandbox was told to let this request fail", 0, true)
+	}
+	return nil
+}
+
+// after records a request that was answered.
+func (r *recorder) after(_ context.Context, asked server.Request, code int) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.requests) == most {
+		r.requests = slices.Delete(r.requests, 0, most/10)
+	}
+	r.requests = append(r.requests, Request{
+		Verb: asked.Verb, Resource: asked.Resource, Subresource: asked.Subresource, Namespace: asked.Namespace, Name: asked.Name,
+		UserAgent: asked.UserAgent(), Code: code,
+	})
+	return nil
+}
+
+// Fail makes requests of clients fail that match, until end is called. Of several faults that match, the first one applies.
+// The controllers that make workloads come alive are not affected.
+func (s *Sandbox) Fail(f Fault) (end func()) {
+	r := &s.requests
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.faults = append(r.faults, &f)
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.faults = slices.DeleteFunc(r.faults, func(each *Fault) bool { return each == &f })
+	}
+}
+
+// Requests returns the requests for objects that clients have sent since the last call, the oldest first, with what became
+// of them. The sandbox keeps the last 9,000 at least. Requests of its own controllers are not among them.
+func (s *Sandbox) Requests() []Request {
+	r := &s.requests
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := r.requests
+	r.requests = nil
+	return out
+}
