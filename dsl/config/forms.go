@@ -60,11 +60,21 @@ func (m *matches) DescribeForm(d *form.Describer) *form.Schema {
 func (h *handler) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
 	ok := oneAction(d, p, n, h, "handler", &h.doing)
 	for i := range d.Faults {
-		if d.Faults[i].At == p.Key("old") { // a value, or the word would be known
+		if d.Faults[i].At == p.Key("old") && hasNumberOrMap(n, "old") { // the fault is about the value: old itself is a known field
 			d.Faults[i].Message += " (" + inKopf("old") + ")"
 		}
 	}
 	return ok
+}
+
+// hasNumberOrMap reports whether a field of a map is a number or a map.
+func hasNumberOrMap(n *yaml.Node, field string) bool {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == field {
+			return slices.Contains([]string{"!!int", "!!float", "!!map"}, n.Content[i+1].ShortTag())
+		}
+	}
+	return false
 }
 
 // DescribeForm describes a handler.
@@ -184,7 +194,7 @@ func inKopf(name string) string {
 	case "value", "new", "old":
 		return "kopf's " + name + " is a condition here, as in when: self.spec.size == 3 or when: old.spec.size == 3"
 	case "interval", "sharp":
-		return "kopf's interval is pause here, and every where it is sharp"
+		return "use pause; with kopf's sharp=True use every"
 	case "optional":
 		return "kopf's optional=True is finalizer: false"
 	case "param":

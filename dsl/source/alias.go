@@ -5,6 +5,7 @@ package source
 
 import (
 	"fmt"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 
@@ -160,7 +161,11 @@ func (e *expander) tag(n *yaml.Node, p form.Path) {
 		}
 		return
 	}
-	e.fault(n, p, "the tag %s is not known here%s", form.Quoted(n.ShortTag()), leading(n.ShortTag()))
+	cure := ""
+	if !strings.HasPrefix(n.ShortTag(), "!!") { // a text begins with one sign, a tag of YAML with two
+		cure = leading(n.ShortTag())
+	}
+	e.fault(n, p, "the tag %s is not known here%s", form.Quoted(n.ShortTag()), cure)
 }
 
 func (e *expander) fault(n *yaml.Node, p form.Path, format string, args ...any) {
