@@ -90,14 +90,14 @@ func withoutMarks(prefix string, v any, named bool) any {
 	return v
 }
 
-// changesWithWrites are the fields of metadata that the API server changes with each write. A digest of metadata that had them would
-// never come to rest.
-var changesWithWrites = []string{"managedFields", "resourceVersion", "generation", "selfLink"}
+// serverFields are fields of metadata that the API server sets and that differ between copies. A digest of metadata that had
+// them would never come to rest.
+var serverFields = []string{"managedFields", "resourceVersion", "generation", "selfLink"}
 
-// unmarkedMetadata returns the metadata of an object. The fields that change with each write are marks, too, and so are fields that
-// have nothing but marks.
+// unmarkedMetadata returns the metadata of an object without marks. The fields that the server sets are hidden, too, and so are
+// fields that have nothing but marks.
 func unmarkedMetadata(prefix string, metadata map[string]any) any {
-	hidden := slices.Clone(changesWithWrites)
+	hidden := slices.Clone(serverFields)
 	own := func(key string) bool { return prefix != "" && strings.HasPrefix(key, prefix+"/") }
 	out := maps.Clone(metadata)
 	for field, is := range map[string]func(key, value string) bool{"labels": bookkeeping.IsLabel, "annotations": bookkeeping.Is} {
