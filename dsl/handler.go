@@ -247,8 +247,8 @@ func (h *Handler) Level() bool {
 	return h.On(Create) && h.On(Update) && h.On(Resume) || h.On(Reconcile) // before the handler is added
 }
 
-// Restores reports whether the handler makes a missing child again although nobody asked for another one: it runs for
-// anything but a creation, a change of a field that it names, a time, and a deletion.
+// Restores reports whether the handler creates missing children again. It does not if it runs only for creations, changes of
+// fields that it names, times and deletions, or if it is a daemon.
 func (h *Handler) Restores() bool {
 	return slices.ContainsFunc(h.Causes, func(c Cause) bool {
 		switch c {
