@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/expiry"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/children/apply"
@@ -72,7 +73,7 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 // apply applies a child.
 func (c *children) apply(ctx context.Context, w *wanted) (*unstructured.Unstructured, error) {
 	s := c.session
-	if err := dsl.CheckLasting(ctx, w.object); err != nil {
+	if err := expiry.Check(ctx, w.object); err != nil {
 		return nil, fmt.Errorf("applying %s: %w", w.place().People(), err)
 	}
 	if err := s.family.kinds.listed("applying "+w.place().People(), w.feed); err != nil {

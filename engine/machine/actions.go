@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/expiry"
 	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 )
@@ -126,7 +127,7 @@ func (x run) do(ctx context.Context, s state, name string, action dsl.Func) (_ s
 func (x run) call(ctx context.Context, s state, name string, action dsl.Func) act {
 	r := *x.request
 	r.Patch, r.Object, r.Parts, r.Again = dsl.NewPatch(), s.object.DeepCopy(), &dsl.Parts{}, nil
-	err := attempt.Part(dsl.Restoring(ctx, name == duringName), &dsl.Handler{ID: x.Handler.ID, Timeout: x.Handler.Timeout}, action, &r, time.Time{})
+	err := attempt.Part(expiry.Restoring(ctx, name == duringName), &dsl.Handler{ID: x.Handler.ID, Timeout: x.Handler.Timeout}, action, &r, time.Time{})
 	void := attempt.Void(err)
 	if void {
 		err, void = attempt.Contained(err), !r.Patch.Finished

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/expiry"
 	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/children/apply"
@@ -96,7 +97,7 @@ func (p *pass) call(ctx context.Context, st State, j *Job) (State, error) {
 	if code.Machine != nil {
 		code = p.Machines.Code(j, p.memory, p.Gone, p.wholeFor(ctx))
 	}
-	err := attempt.Run(dsl.Restoring(discreet(ctx, j.Reader), j.Reader.Restores()), code, parts.Around(code.Func), request, j.Record.Ends(j.Reader.Handler), span)
+	err := attempt.Run(expiry.Restoring(discreet(ctx, j.Reader), j.Reader.Restores()), code, parts.Around(code.Func), request, j.Record.Ends(j.Reader.Handler), span)
 	request.Broke(err)
 	leave()
 	st = p.published

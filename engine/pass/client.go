@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/expiry"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/children/apply"
 	"github.com/handwerk-dev/handwerk/engine/feed"
@@ -124,7 +125,7 @@ func (c *client) List(ctx context.Context, resource, namespace, selector string)
 // Apply makes an object as desired says.
 func (c *client) Apply(ctx context.Context, desired any) (*unstructured.Unstructured, error) {
 	return c.send(ctx, apply.Applied, desired, func(ctx context.Context, to dynamic.ResourceInterface, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		if err := dsl.CheckLasting(ctx, u); err != nil {
+		if err := expiry.Check(ctx, u); err != nil {
 			return nil, fmt.Errorf("applying %s %s: %w", u.GetKind(), cache.MetaObjectToName(u), err)
 		}
 		apply := func() (*unstructured.Unstructured, error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
+	"github.com/handwerk-dev/handwerk/dsl/expiry"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
@@ -96,10 +97,10 @@ func (p *parser) child(name, own string, config *childConfig) *child {
 	return c
 }
 
-// expiring notes a child that its TTL deletes and the handler would make again. A computed TTL is checked when it is
+// expiring notes a child that its TTL deletes and the handler would create again. A computed TTL is checked when it is
 // known.
 func (p *parser) expiring(c *child) {
-	field := dsl.TTLField(c.kind.GroupKind())
+	field := expiry.Field(c.kind.GroupKind())
 	if !p.restores || field == nil {
 		return
 	}
@@ -108,7 +109,7 @@ func (p *parser) expiring(c *child) {
 		ttl = part(ttl, key)
 	}
 	if ttl != nil && len(ttl.Programs()) == 0 && (ttl.Plain != nil || len(ttl.Entries) > 0) {
-		p.faults = append(p.faults, misfit(ttl, dsl.RunsAgain))
+		p.faults = append(p.faults, misfit(ttl, expiry.RunsAgain))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/expiry"
 )
 
 // The reasons of the condition and of the Event.
@@ -72,7 +73,7 @@ func explain(err error) (reason, text string) {
 	if data, ok := errors.AsType[*dsl.DataError](err); ok {
 		return reasonInvalid, data.Error()
 	}
-	if expiring, ok := errors.AsType[*dsl.ExpiringError](err); ok {
+	if expiring, ok := errors.AsType[*expiry.Error](err); ok {
 		return reasonInvalid, expiring.Error()
 	}
 	if errors.Is(err, dsl.ErrNotOwned) {
