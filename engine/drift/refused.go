@@ -23,13 +23,12 @@ func Lacking(desired, live *unstructured.Unstructured, manager string) *fieldpat
 	return out
 }
 
-// Refused returns those fields of a manager that the API server did not let go when the manager applied desired without them. If
-// desired has no fields at all, nothing else can be wrong: then each cause counts, and an error that names none of the fields means
-// all of them. Otherwise only missing fields count.
+// Refused returns the fields of a manager that the API server requires and that it loses when it applies desired. Only a cause that
+// says so counts: any other error may pass, and so may those of policies and webhooks.
 func Refused(desired, live *unstructured.Unstructured, manager string, causes []metav1.StatusCause) *fieldpath.Set {
 	lacking, out := Lacking(desired, live, manager), fieldpath.NewSet()
 	for _, cause := range causes {
-		if !IsBare(desired) && cause.Type != metav1.CauseTypeFieldValueRequired {
+		if cause.Type != metav1.CauseTypeFieldValueRequired {
 			continue
 		}
 		for path := range lacking.All() {
@@ -37,9 +36,6 @@ func Refused(desired, live *unstructured.Unstructured, manager string, causes []
 				out.Insert(path.Copy())
 			}
 		}
-	}
-	if out.Empty() && IsBare(desired) {
-		return lacking
 	}
 	return out
 }

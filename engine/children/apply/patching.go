@@ -92,7 +92,7 @@ func (a *patchAttempt) run(ctx context.Context) error {
 	sent := drift.With(a.fields, back)
 	news, err := a.replaced(ctx, sent)
 	if err != nil {
-		return a.refused(ctx, err)
+		return a.refused(ctx, sent, err)
 	}
 	var large []string
 	if !bare || len(back) > 0 {
@@ -101,7 +101,7 @@ func (a *patchAttempt) run(ctx context.Context) error {
 	options := metav1.ApplyOptions{FieldManager: manager, Force: a.force.Always || a.force.Exact}
 	result, err := a.Client.Apply(ctx, a.Target.Name, a.addressed(sent, a.force.Exact || len(news)+len(back) > 0), options)
 	if err != nil {
-		return a.refused(ctx, err)
+		return a.refused(ctx, sent, err)
 	}
 	a.wrote(result)
 	a.out.Unread, a.out.Large = unread, large
@@ -161,22 +161,17 @@ func (a *patchAttempt) addressed(fields *unstructured.Unstructured, exact bool) 
 	return out
 }
 
-// refused gives up the fields that the server does not let go, with their values, and goes on without them: their original values are
-// not known, or are not valid any more, and the owner would wait for ever. Otherwise it returns the error.
-func (a *patchAttempt) refused(ctx context.Context, refusal error) error {
+// refused gives up the fields that the server requires, with their values, and goes on without them: sent lacks them because their
+// original values are not known, and the owner would wait for ever. Any other refusal is returned.
+func (a *patchAttempt) refused(ctx context.Context, sent *unstructured.Unstructured, refusal error) error {
 	var answer apierrors.APIStatus
 	if !apierrors.IsInvalid(refusal) || !errors.As(refusal, &answer) || answer.Status().Details == nil {
 		return refusal
 	}
-	now, err := a.Client.Get(ctx, a.Target.Name, metav1.GetOptions{})
-	if err != nil || now.GetUID() != a.live.GetUID() {
-		return refusal
-	}
-	left := drift.Refused(a.fields, now, a.Target.Manager, answer.Status().Details.Causes)
+	left := drift.Refused(sent, a.live, a.Target.Manager, answer.Status().Details.Causes)
 	if left.Empty() {
 		return refusal
 	}
-	a.live = now
 	if err := a.giveUp(ctx, left); err != nil {
 		return err
 	}
