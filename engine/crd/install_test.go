@@ -18,6 +18,7 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -39,6 +40,8 @@ type crdServer struct {
 func (s *crdServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	code, body := http.StatusOK, any(nil)
 	switch {
+	case r.URL.Query().Has("dryRun"):
+		body = s.tree
 	case r.Method == http.MethodPatch:
 		tree := map[string]any{}
 		if err := json.NewDecoder(r.Body).Decode(&tree); err != nil {
@@ -218,6 +221,29 @@ func TestACRDThatChangesWhileItIsInstalledIsLookedAtAgain(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestTheCheckRejectsWhatAnInstallationRejects holds that the check says so also where the API server would take the CRD.
+func TestTheCheckRejectsWhatAnInstallationRejects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		op := withCRD(t)
+		s := &crdServer{conditions: func(time.Duration) []any { return nil }}
+		live := runtime.DeepCopyJSON(op.Resources()[0].CRD)
+		live["spec"].(map[string]any)["versions"] = []any{map[string]any{"name": "v1", "served": true}, map[string]any{"name": "v1beta1", "served": true}}
+		s.put(live)
+		config := &rest.Config{Host: "http://server", Transport: s, QPS: -1}
+		const want = "version v1beta1 is served, and the configuration does not have it"
+		if err := crd.Install(t.Context(), op, config, crd.Settings{}); !strings.Contains(errorText(err), want) {
+			t.Errorf("installing says %v, want %q", err, want)
+		}
+		trial, err := crd.Try(t.Context(), op, config, op.Resources()[0])
+		if err != nil || len(trial.Refused) != 1 || !strings.HasPrefix(trial.Refused[0].Error(), "--install-crds rejects the CRD: "+want) {
+			t.Errorf("the check says %+v, %v, want %q", trial, err, want)
+		}
+		if s.version != 1 {
+			t.Errorf("the CRD was written")
+		}
+	})
 }
 
 func TestInstallingEndsWithItsContext(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 
 // Trial is what a cluster says of a resource's CRD before it is installed.
 type Trial struct {
-	// Refused says what the API server would refuse in it.
+	// Refused says what the API server would refuse in it, or [Install].
 	Refused []error
 	// Breaks is a [*BreakingError] if the CRD would break what the cluster has; nil otherwise.
 	Breaks error
@@ -54,8 +54,15 @@ func Try(ctx context.Context, op *dsl.Operator, config *rest.Config, r *dsl.Reso
 	case apierrors.IsForbidden(err):
 		out.Untried = append(out.Untried, fmt.Errorf("the CRD of %s was not compared with that of the cluster: %w", r.Name, err))
 		return out, nil
-	case err != nil || live == nil || within(desired.Object, live.Object):
+	case err != nil || live == nil:
 		return out, err
+	}
+	if err := compatible(live, desired); err != nil {
+		out.Refused = append(out.Refused, fmt.Errorf("--install-crds rejects the CRD: %w", err))
+		return out, nil
+	}
+	if within(desired.Object, live.Object) {
+		return out, nil
 	}
 	err = i.judge(ctx, live, desired)
 	if breaks, is := errors.AsType[*BreakingError](err); is {
