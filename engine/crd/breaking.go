@@ -52,7 +52,7 @@ func (c *comparison) add(path, format string, args ...any) {
 
 // schema compares the schemas at a path.
 func (c *comparison) schema(path string, was, is *apiextensions.JSONSchemaProps) {
-	if was == nil || is == nil {
+	if was == nil || is == nil || reflect.DeepEqual(was, is) {
 		return
 	}
 	if typeName(was) != typeName(is) && !widens(was, is) {
@@ -67,9 +67,6 @@ func (c *comparison) schema(path string, was, is *apiextensions.JSONSchemaProps)
 	c.bounds(path, was, is)
 	if was.Items != nil && is.Items != nil {
 		c.schema(path+"[]", was.Items.Schema, is.Items.Schema)
-	}
-	if was.AdditionalProperties != nil && is.AdditionalProperties != nil {
-		c.schema(join(path, "*"), was.AdditionalProperties.Schema, is.AdditionalProperties.Schema)
 	}
 }
 
@@ -94,33 +91,64 @@ func widens(was, is *apiextensions.JSONSchemaProps) bool {
 	return false
 }
 
-// properties compares the fields of an object.
+// properties compares the fields of an object, with names and without.
 func (c *comparison) properties(path string, was, is *apiextensions.JSONSchemaProps) {
-	if keepsUnknown(was) && !keepsUnknown(is) {
+	before, after := unnamed(was), unnamed(is)
+	if before != nil && after == nil {
 		c.add(path, "fields that the schema does not name are dropped")
 	}
-	for _, name := range slices.Sorted(maps.Keys(was.Properties)) {
-		before := was.Properties[name]
-		after, has := is.Properties[name]
-		switch {
-		case has:
-			c.schema(join(path, name), &before, &after)
-		case is.AdditionalProperties != nil && is.AdditionalProperties.Schema != nil:
-			c.schema(join(path, name), &before, is.AdditionalProperties.Schema)
-		case !keepsUnknown(is):
+	c.schema(join(path, "*"), before, after)
+	names := slices.AppendSeq(slices.Collect(maps.Keys(was.Properties)), maps.Keys(is.Properties))
+	names = append(names, is.Required...)
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		before, after := ofField(was, name), ofField(is, name)
+		_, had := was.Properties[name]
+		_, has := is.Properties[name]
+		if path == "" && had != has && slices.Contains([]string{"apiVersion", "kind", "metadata"}, name) {
+			continue // the API server keeps it as it is, also without a schema
+		}
+		if had && after == nil {
 			c.add(join(path, name), "the field is dropped")
 		}
-	}
-	for _, name := range is.Required {
-		if field, has := is.Properties[name]; !slices.Contains(was.Required, name) && (!has || field.Default == nil) {
-			c.add(join(path, name), "the field is required now, and has no default")
-		}
+		c.schema(join(path, name), before, after)
+		c.presence(join(path, name), name, was, is)
 	}
 }
 
-// keepsUnknown reports whether objects keep fields that a schema does not name.
-func keepsUnknown(s *apiextensions.JSONSchemaProps) bool {
-	return s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields || s.AdditionalProperties != nil
+// presence compares whether a field must be there, and whether the API server adds it.
+func (c *comparison) presence(path, name string, was, is *apiextensions.JSONSchemaProps) {
+	const untried = "its default goes away; the API server reads objects with it, so they cannot be tried without it"
+	field, has := is.Properties[name]
+	required := slices.Contains(is.Required, name) && field.Default == nil
+	switch lost := has && field.Default == nil && was.Properties[name].Default != nil; {
+	case lost && required:
+		c.add(path, "the field is required, and "+untried)
+	case lost:
+		c.add(path, untried)
+	case required && !slices.Contains(was.Required, name):
+		c.add(path, "the field is required now, and has no default")
+	}
+}
+
+// ofField returns the schema of a field by its name; nil if objects do not keep the field.
+func ofField(s *apiextensions.JSONSchemaProps, name string) *apiextensions.JSONSchemaProps {
+	if field, has := s.Properties[name]; has {
+		return &field
+	}
+	return unnamed(s)
+}
+
+// unnamed returns the schema of fields that a schema does not name; nil if objects do not keep them. One that fits any value has no
+// type.
+func unnamed(s *apiextensions.JSONSchemaProps) *apiextensions.JSONSchemaProps {
+	switch {
+	case s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil:
+		return s.AdditionalProperties.Schema
+	case s.AdditionalProperties != nil, s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields:
+		return &apiextensions.JSONSchemaProps{XPreserveUnknownFields: s.XPreserveUnknownFields}
+	}
+	return nil
 }
 
 // values compares which values are allowed.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -37,6 +38,22 @@ func TestBreakingChangesOfASchemaAreFound(t *testing.T) {
 		"in a list":                 {`{a: {type: array, items: {type: integer}}}`, `{a: {type: array, items: {type: string}}}`, []string{"v1 spec.a[]: its type changes from integer to string"}},
 		"in a map":                  {`{a: {type: object, additionalProperties: {type: integer}}}`, `{a: {type: object, additionalProperties: {type: string}}}`, []string{"v1 spec.a.*: its type changes from integer to string"}},
 		"fields without a name":     {`{a: {type: object, x-kubernetes-preserve-unknown-fields: true}}`, `{a: {type: object}}`, []string{"v1 spec.a: fields that the schema does not name are dropped"}},
+		"any field gets a type":     {`{a: {type: object, x-kubernetes-preserve-unknown-fields: true}}`, `{a: {type: object, additionalProperties: {type: string}}}`, []string{"v1 spec.a.*: its type changes from any to string"}},
+		"any value gets a type":     {`{a: {type: object, additionalProperties: true}}`, `{a: {type: object, additionalProperties: {type: string}}}`, []string{"v1 spec.a.*: its type changes from any to string"}},
+		"one of any gets a type":    {`{a: {type: object, x-kubernetes-preserve-unknown-fields: true}}`, `{a: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {b: {type: string}}}}`, []string{"v1 spec.a.b: its type changes from any to string"}},
+		"one of a map gets another": {`{a: {type: object, additionalProperties: {type: string}}}`, `{a: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {b: {type: integer}, c: {type: string}}}}`, []string{"v1 spec.a.b: its type changes from string to integer"}},
+		"a map gets names":          {`{a: {type: object, additionalProperties: {type: string}}}`, `{a: {type: object, properties: {b: {type: integer}}}}`, []string{"v1 spec.a: fields that the schema does not name are dropped", "v1 spec.a.b: its type changes from string to integer"}},
+		"any field of any depth":    {`{a: {type: object, x-kubernetes-preserve-unknown-fields: true}}`, `{a: {type: object, additionalProperties: true}}`, []string{"v1 spec.a.*: fields that the schema does not name are dropped"}},
+		"any form stays":            {`{a: {x-kubernetes-preserve-unknown-fields: true}}`, `{a: {description: x, x-kubernetes-preserve-unknown-fields: true}}`, nil},
+		"a form becomes any":        {`{a: {type: object, additionalProperties: {type: object, properties: {b: {type: string}}}}}`, `{a: {type: object, x-kubernetes-preserve-unknown-fields: true}}`, nil},
+		"names become a map":        {`{a: {type: object, properties: {b: {type: string}, c: {type: integer}}}}`, `{a: {type: object, additionalProperties: {type: string}}}`, []string{"v1 spec.a.c: its type changes from integer to string"}},
+		"a required field's default": {`{a: {type: object, required: [b], properties: {b: {type: string, default: x}}}}`, `{a: {type: object, required: [b], properties: {b: {type: string}}}}`,
+			[]string{"v1 spec.a.b: the field is required, and its default goes away; the API server reads objects with it, so they cannot be tried without it"}},
+		"a default for a requirement": {`{a: {type: object, properties: {b: {type: string, default: x}}}}`, `{a: {type: object, required: [b], properties: {b: {type: string}}}}`,
+			[]string{"v1 spec.a.b: the field is required, and its default goes away; the API server reads objects with it, so they cannot be tried without it"}},
+		"a default less":            {`{a: {type: string, default: x}}`, `{a: {type: string}}`, []string{"v1 spec.a: its default goes away; the API server reads objects with it, so they cannot be tried without it"}},
+		"another default":           {`{a: {type: string, default: x}}`, `{a: {type: string, default: z}}`, nil},
+		"a field with a default":    {`{a: {type: string, default: x}, b: {type: string}}`, `{b: {type: string}}`, []string{"v1 spec.a: the field is dropped"}},
 		"a list of unique elements": {`{a: {type: array, items: {type: string}}}`, `{a: {type: array, x-kubernetes-list-type: set, items: {type: string}}}`, []string{"v1 spec.a: its elements must be unique now"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -57,6 +74,27 @@ func TestBreakingChangesOfASchemaAreFound(t *testing.T) {
 			}
 			if !slices.Equal(got, tt.want) {
 				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestTheServersOwnFieldsNeedNoSchema(t *testing.T) {
+	const named, bare = `{apiVersion: {type: string}, kind: {type: string}, metadata: {type: object}, spec: {type: object}}`, `{spec: {type: object}}`
+	crd := func(fields string) *apiextensions.CustomResourceDefinition {
+		out, err := typed(&unstructured.Unstructured{Object: tree(t, `{spec: {versions: [{name: v1, schema: {openAPIV3Schema: {type: object, properties: `+fields+`}}}]}}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	for name, tt := range map[string]struct{ was, is string }{
+		"when a schema stops naming them":   {named, bare},
+		"when a schema begins to name them": {bare, named},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := breaking(crd(tt.was), crd(tt.is)); len(got) > 0 {
+				t.Errorf("got %q, want nothing", got[0].found)
 			}
 		})
 	}

@@ -51,12 +51,12 @@ func TestASchemaThatBreaksStoredObjectsIsRefused(t *testing.T) {
 	group := ownGroup("breaking")
 	user := breaker(t, group)
 	is := func(spec string) *dsl.Operator { return described(t, group, "v1alpha1", spec) }
-	const all = `image: string, replicas: integer, tags: '[]string', mode: 'string | enum="fast,slow"'`
+	const all = `image: string, replicas: integer, tags: '[]string', mode: 'string | enum="fast,slow"', tier: string | required=true default=gold, env: object`
 	install(t, user, is(all))
 	objects := plane.Objects("webapps.v1alpha1."+group, plane.Namespace(t))
 	mustBreak(t, user, is(`image: string, replicas: integer, tags: '[]string'`)) // there is no object
 	mustBreak(t, user, is(all))
-	objects.Create(t, webapp(group, "first", map[string]any{"image": "nginx", "replicas": int64(2), "mode": "slow", "tags": []any{"a", "a"}}))
+	objects.Create(t, webapp(group, "first", map[string]any{"image": "nginx", "replicas": int64(2), "mode": "slow", "tags": []any{"a", "a"}, "env": map[string]any{"A": int64(5)}}))
 	objects.Create(t, webapp(group, "second", map[string]any{"image": "nginx"}))
 	for name, tt := range map[string]struct {
 		old, new string
@@ -68,6 +68,8 @@ func TestASchemaThatBreaksStoredObjectsIsRefused(t *testing.T) {
 		"a needed field": {`image: string`, `image: string, host: string | required=true`, []string{"spec.host: the field is required now, and has no default", "2 of 2 stored objects do not fit"}},
 		"a bound":        {`image: string`, `image: string | maxLength=9`, []string{"maxLength is 9 now", "2 of 2 stored objects fit"}},
 		"a set":          {`'[]string'`, `'[]string | listType=set'`, []string{"spec.tags: its elements must be unique now", "1 of 2 stored objects does not fit", "/first: spec.tags[1] would be invalid"}},
+		"any form":       {`env: object`, `env: 'map[string]string'`, []string{"spec.env.*: its type changes from any to string", "1 of 2 stored objects does not fit", "/first: spec.env.A would be invalid"}},
+		"a default":      {` default=gold`, ``, []string{"spec.tier: the field is required, and its default goes away; the API server reads objects with it, so they cannot be tried without it"}},
 		"a rule": {
 			`image: string`, `image: 'string | validation="self.startsWith(\"x\")" message="want an x"'`,
 			[]string{`spec.image: the rule "self.startsWith(\"x\")" is new`, "2 of 2 stored objects do not fit", "/first: spec.image would be invalid: want an x"},
