@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -121,18 +122,20 @@ func (s *Session) unchanged(w *wanted, live, result *unstructured.Unstructured) 
 // send applies a child that is live so far, and notes what was done. Deed is empty where nothing was.
 func (c *children) send(ctx context.Context, w *wanted, live *unstructured.Unstructured) (result *unstructured.Unstructured, deed apply.Deed, err error) {
 	s := c.session
+	var uid types.UID
 	if live != nil {
-		defer s.pass.Walk.Writing(live.GetUID(), c.attempt.Handler)()
+		uid = live.GetUID()
+		defer s.pass.Walk.Writing(uid, c.attempt.Handler)()
 	}
 	client := s.family.settings.Host.Client(w.gvr, w.key.Namespace)
-	result, deed, err = w.applier.Apply(ctx, client, w.object, live)
-	if now, failed := s.family.settings.Renewer.After(ctx, client, w.key.Name, err); now != nil {
-		live = now
-		w.Wrote(live)
+	err = s.family.settings.Renewer.Do(ctx, client, w.key.Name, uid, func(renewed *unstructured.Unstructured) (err error) {
+		if renewed != nil {
+			live = renewed
+			w.Wrote(live)
+		}
 		result, deed, err = w.applier.Apply(ctx, client, w.object, live)
-	} else {
-		err = failed
-	}
+		return err
+	})
 	if live == nil {
 		s.family.settings.Ending.Learn(w.key.Namespace, err)
 	}

@@ -154,12 +154,6 @@ func (t *targets) apply(ctx context.Context, a *aim, live *unstructured.Unstruct
 		return nil, err
 	}
 	out, err := p.Apply(ctx, a.fields, live, apply.Force{Always: a.force})
-	if now, failed := s.family.settings.Renewer.After(ctx, p.Client, a.Name, err); now != nil {
-		out, err = p.Apply(ctx, a.fields, now, apply.Force{Always: a.force})
-		out.Writes = append([]*unstructured.Unstructured{now}, out.Writes...)
-	} else {
-		err = failed
-	}
 	s.reportPatch(a.Target, t.handler, out)
 	live = s.wroteTarget(t.handler, apply.Patched, "", a.gvr, live, out.Writes)
 	conflict := conflictOf(a.Place, err)
@@ -184,7 +178,7 @@ func (t *targets) apply(ctx context.Context, a *aim, live *unstructured.Unstruct
 func (s *Session) patching(ctx context.Context, t ownership.Target, gvr schema.GroupVersionResource) (apply.Patching, error) {
 	with := s.family.settings
 	kept, err := apply.KeptOf(ctx, with.Catalog, t.Kind.WithVersion(gvr.Version))
-	return apply.Patching{Client: with.Host.Client(gvr, t.Namespace), Target: t, Prefix: s.family.names.keys.Prefix, Kept: kept}, err
+	return apply.Patching{Client: with.Host.Client(gvr, t.Namespace), Renewer: with.Renewer, Target: t, Prefix: s.family.names.keys.Prefix, Kept: kept}, err
 }
 
 // awaitsTarget is the error about a target that does not exist.

@@ -99,12 +99,6 @@ func (s *Session) release(ctx context.Context, t ownership.Target, why string) e
 		return err
 	}
 	out, err := p.Yield(ctx, live)
-	if now, failed := s.family.settings.Renewer.After(ctx, p.Client, t.Name, err); now != nil {
-		out, err = p.Yield(ctx, now)
-		out.Writes = append([]*unstructured.Unstructured{now}, out.Writes...)
-	} else {
-		err = failed
-	}
 	s.reportPatch(t, t.Handler, out)
 	s.wroteTarget(t.Handler, apply.Yielded, why, gvr, live, out.Writes)
 	return err

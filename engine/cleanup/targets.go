@@ -82,12 +82,7 @@ func (c *Cleaner) yieldOne(ctx context.Context, client dynamic.ResourceInterface
 	if err != nil {
 		return err
 	}
-	p := apply.Patching{Client: client, Target: t, Kept: kept}
-	out, err := p.Yield(ctx, live)
-	now, err := c.renewer.After(ctx, client, t.Name, err)
-	if now != nil {
-		out, err = p.Yield(ctx, now)
-	}
+	out, err := apply.Patching{Client: client, Renewer: c.renewer, Target: t, Kept: kept}.Yield(ctx, live)
 	if len(out.Left) > 0 && c.set.Say != nil {
 		c.set.Say(fmt.Sprintf("%s keeps %s: the API server does not let them go", t.People(), strings.Join(out.Left, ", ")))
 	}

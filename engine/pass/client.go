@@ -33,6 +33,7 @@ type ClientSettings struct {
 	Manager string
 	// Renamer moves what earlier names of the operator have applied.
 	Renamer *patch.Renamer
+	// Renewer renews what the operator has applied in versions that their CRDs have dropped.
 	Renewer *apply.Renewer
 	Catalog *catalog.Catalog
 	// Clients reaches resources on the server, and Feeds have the caches of those that the operator watches.
@@ -131,12 +132,11 @@ func (c *client) Apply(ctx context.Context, desired any) (*unstructured.Unstruct
 		apply := func() (*unstructured.Unstructured, error) {
 			return to.Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: c.Manager, Force: true})
 		}
-		result, err := apply()
-		if now, failed := c.Renewer.After(ctx, to, u.GetName(), err); now != nil {
+		var result *unstructured.Unstructured
+		err := c.Renewer.Do(ctx, to, u.GetName(), u.GetUID(), func(*unstructured.Unstructured) (err error) {
 			result, err = apply()
-		} else {
-			err = failed
-		}
+			return err
+		})
 		if err != nil || !c.Renamer.Joins(result) {
 			return result, err
 		}

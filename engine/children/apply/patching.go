@@ -22,7 +22,9 @@ import (
 // Patching applies fields of one object that is no child, with a field manager of its own.
 type Patching struct {
 	Client dynamic.ResourceInterface
-	Target ownership.Target
+	// Renewer renews own entries of dropped versions for which the API server refuses the apply.
+	Renewer *Renewer
+	Target  ownership.Target
 	// Prefix begins the key of the annotation that notes which values the fields replace. It is not needed to give them back.
 	Prefix string
 	// Kept are the fields whose values stay if the patch drops them; see [KeptOf].
@@ -51,17 +53,17 @@ type PatchResult struct {
 // After it, the manager gives up fields whose replaced values came back.
 func (p Patching) Apply(ctx context.Context, fields, live *unstructured.Unstructured, force Force) (PatchResult, error) {
 	a := patchAttempt{Patching: p, fields: p.Target.WithoutNote(fields), live: live, force: force}
-	for attempt := 0; ; attempt++ {
+	if force.Exact {
 		err := a.run(ctx)
-		if err == nil || force.Exact || attempt == releaseRetries || !outdated(err) {
-			return a.out, err
-		}
-		now, failed := p.Client.Get(ctx, p.Target.Name, metav1.GetOptions{})
-		if failed != nil || now.GetUID() != live.GetUID() {
-			return a.out, err
-		}
-		a.live = now
+		return a.out, err
 	}
+	err := p.Renewer.Do(ctx, p.Client, p.Target.Name, live.GetUID(), func(renewed *unstructured.Unstructured) error {
+		if renewed != nil {
+			a.wrote(renewed)
+		}
+		return a.retry(ctx)
+	})
+	return a.out, err
 }
 
 // outdated reports whether an error says that the object has changed since it was looked at.
@@ -69,16 +71,34 @@ func outdated(err error) bool {
 	return apierrors.IsConflict(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)
 }
 
-// patchAttempt is one apply. Live is the object after the last write, which out has, too.
+// patchAttempt is one apply. Live is the newest known state of the object; out has the states that were written.
 type patchAttempt struct {
 	Patching
 	fields, live *unstructured.Unstructured
 	force        Force
 	out          PatchResult
+	// runs counts the calls of run, each of which may lead to another one.
+	runs int
+}
+
+// retry runs until the object does not change meanwhile.
+func (a *patchAttempt) retry(ctx context.Context) error {
+	for {
+		err := a.run(ctx)
+		if err == nil || a.runs > releaseRetries || !outdated(err) {
+			return err
+		}
+		now, failed := a.Client.Get(ctx, a.Target.Name, metav1.GetOptions{})
+		if failed != nil || now.GetUID() != a.live.GetUID() {
+			return err
+		}
+		a.live = now
+	}
 }
 
 // run applies the fields, to the version that was looked at if values are replaced or come back.
 func (a *patchAttempt) run(ctx context.Context) error {
+	a.runs++
 	manager := a.Target.Manager
 	earlier, unread := a.Target.Replaced(a.live)
 	back := drift.PutBack(a.fields, a.live, manager, earlier)

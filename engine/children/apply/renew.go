@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -49,31 +50,35 @@ func (r *Renewer) isOwn(manager string) bool {
 	return slices.ContainsFunc(r.managers, func(name string) bool { return manager == name || strings.HasPrefix(manager, name+"/") })
 }
 
-// After is called with the error of an apply to an object. If the server refused it for an own entry, After renews the own entries and
-// returns the object as it is then: what was to be applied is worked out again from it. Otherwise the result is nil, with the
-// error; it also names the entries of others that stand in the way. A nil error is nothing to renew.
-func (r *Renewer) After(ctx context.Context, c dynamic.ResourceInterface, name string, said error) (*unstructured.Unstructured, error) {
+// Do sends an apply to an object. If the API server refuses it for an own entry, Do renews the own entries and sends it once more, with
+// the object as it is then; before, renewed is nil. An error about entries of others says how to remove them. An empty uid stands for
+// whichever object has the name.
+func (r *Renewer) Do(ctx context.Context, c dynamic.ResourceInterface, name string, uid types.UID, send func(renewed *unstructured.Unstructured) error) error {
+	said := send(nil)
 	refused, is := drift.RefusedVersion(said)
 	if !is {
-		return nil, said
+		return said
 	}
 	live, err := c.Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return nil, said
+	if err != nil || uid != "" && live.GetUID() != uid {
+		return said
 	}
 	found := r.find(ctx, live, refused)
 	if len(found.Others) > 0 {
-		return nil, advised(said, refused, r.cure(ctx, live, found))
+		return advised(said, refused, r.cure(ctx, live, found))
 	}
 	if len(found.Own) == 0 {
-		return nil, said
+		return said
 	}
-	return r.rewrite(ctx, c, live, found)
+	renewed, err := r.rewrite(ctx, c, live, found)
+	if err != nil {
+		return err
+	}
+	return send(renewed)
 }
 
-// Renew renews the own entries of an object that it reads by name, before an apply is refused for them: they are in the way of
-// anybody's. Held is the object as a cache has it. The result is nil if there is nothing to renew, or if the entries of others would be
-// in the way all the same.
+// Renew renews the own entries of an object before an apply is refused for them: they are in the way of anybody's. Held is the object as
+// a cache has it. The result is nil if there is nothing to renew, or if entries of others are in the way, too.
 func (r *Renewer) Renew(ctx context.Context, c dynamic.ResourceInterface, held *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	live, err := c.Get(ctx, held.GetName(), metav1.GetOptions{})
 	if err != nil || live.GetUID() != held.GetUID() {
