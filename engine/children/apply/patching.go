@@ -185,7 +185,7 @@ func (a *patchAttempt) addressed(fields *unstructured.Unstructured, exact bool) 
 // original values are not known, and the owner would wait for ever. Any other refusal is returned.
 func (a *patchAttempt) refused(ctx context.Context, sent *unstructured.Unstructured, refusal error) error {
 	var answer apierrors.APIStatus
-	if !apierrors.IsInvalid(refusal) || !errors.As(refusal, &answer) || answer.Status().Details == nil {
+	if a.runs > releaseRetries || !apierrors.IsInvalid(refusal) || !errors.As(refusal, &answer) || answer.Status().Details == nil {
 		return refusal
 	}
 	left := drift.Refused(sent, a.live, a.Target.Manager, answer.Status().Details.Causes)

@@ -14,12 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/dynamic"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 	"github.com/handwerk-dev/handwerk/engine/drift"
 )
 
@@ -59,6 +61,21 @@ func fooOf(t *testing.T, manager, version string) *unstructured.Unstructured {
 		FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:size":{}}}`),
 	}})
 	return out
+}
+
+// TestARefusedPatchEnds holds that giving back fields ends with the server's error if it refuses that again and again, whatever is
+// given up.
+func TestARefusedPatchEnds(t *testing.T) {
+	web := fooOf(t, "op/patch/h/u", "v1")
+	required := field.ErrorList{field.Required(field.NewPath("spec", "size"), "")}
+	client, applies, _ := serverWith(web, apierrors.NewInvalid(schema.GroupKind{Group: "example.com", Kind: "Foo"}, "web", required))
+	p := Patching{Client: client, Renewer: NewRenewer(dsl.New("op"), dropped{}), Target: ownership.Target{Place: ownership.PlaceOf(web), Manager: "op/patch/h/u"}}
+	if _, err := p.Yield(t.Context(), web); !apierrors.IsInvalid(err) {
+		t.Errorf("giving back ended with %v, want the refusal", err)
+	}
+	if *applies != releaseRetries+1 {
+		t.Errorf("it was tried %d times, want %d", *applies, releaseRetries+1)
+	}
 }
 
 // TestEntriesOfADroppedVersionAreRenewedOnTheSameObject holds that an apply that is refused for an own entry renews it and is sent once
