@@ -65,7 +65,7 @@ func (e *Engine) serverBack() {
 
 // newFeeds prepares what makes the feeds.
 func (e *Engine) newFeeds() *feed.Factory {
-	form := cached.Form{Made: e.op.AppliedAnnotation(), Own: e.op.Name}
+	form := cached.Form{Made: e.op.AppliedAnnotation(), Own: strings.Join(e.names.managers(), ",")}
 	keeps := func(r *dsl.Resource) bool { return r.KeepsGeneration() || r.Recalls() }
 	if slices.ContainsFunc(e.op.Resources(), keeps) {
 		form.Markers = strings.Join(e.names.markers(), ",")

@@ -159,9 +159,9 @@ func (c *cutter) managers(metadata []byte, version string) managers {
 	return out
 }
 
-// managers are the field managers with one of these prefixes, and people's if hands is set. With all set, they are all
-// that set fields of the object itself, but for the operator and the control plane. With a version, they are also the operator's for
-// another version, which the CRD may have dropped.
+// managers selects field managers: those with one of these prefixes, and people's if hands is set. With all set, it selects all that set
+// fields of the object itself, without the operator and the control plane. With a version, it selects the operator's own for another
+// version, too.
 type managers struct {
 	markers, own, version string
 	hands, all            bool
@@ -173,12 +173,29 @@ func (m managers) hold(entry []byte) bool {
 	switch {
 	case m.marks(manager), m.hands && bookkeeping.HandOf(manager) != bookkeeping.NoHand:
 		return true
-	case m.version != "" && m.own != "" && (manager == m.own || strings.HasPrefix(manager, m.own+"/")):
+	case m.version != "" && m.isOwn(manager):
 		return scan.Text(scan.Member(entry, "apiVersion")) != m.version
-	case !m.all || manager == m.own || bookkeeping.ControlPlane(manager):
+	case !m.all || manager == m.current() || bookkeeping.ControlPlane(manager):
 		return false
 	}
 	return scan.Text(scan.Member(entry, "subresource")) == ""
+}
+
+// isOwn reports whether a field manager is the operator under one of its names, or one of its patches or marks.
+func (m managers) isOwn(manager string) bool {
+	for name := range strings.SplitSeq(m.own, ",") {
+		rest, found := strings.CutPrefix(manager, name)
+		if name != "" && found && (rest == "" || rest[0] == '/') {
+			return true
+		}
+	}
+	return false
+}
+
+// current returns the operator's field manager under its current name.
+func (m managers) current() string {
+	name, _, _ := strings.Cut(m.own, ",")
+	return name
 }
 
 // differ reports whether an entry may be of another version. Most objects have none, so it looks for text alone.

@@ -33,8 +33,9 @@ type Form struct {
 	// held, too, to find their changes; and those of everyone but the control plane, where its value says that the
 	// object's drift is strict.
 	Made string
-	// Own is the operator's field manager, whose entries Made does not hold. Those for another version than the object's are held
-	// of custom resources that are no children: the CRD may have dropped it.
+	// Own are the operator's field managers under all its names, separated by commas, the current one first: Made does not hold its
+	// entries. Entries of all for another version than the object's are held, of custom resources that are no children: the CRD may
+	// have dropped that version.
 	Own string
 	// Owner is the key of the label that names an owner other than the controller; see [Object.Owned]. Optional.
 	Owner string

@@ -20,7 +20,7 @@ import (
 // others' where it undoes what they do.
 func TestWhoseEntriesAreHeld(t *testing.T) {
 	const made, mark = "op.handwerk.dev/applied", "op/observed/u-1"
-	form := Form{Markers: "was/observed/,op/observed/", Made: made, Own: "op"}
+	form := Form{Markers: "was/observed/,op/observed/", Made: made, Own: "op,was"}
 	tests := map[string]struct {
 		form  Form
 		notes map[string]string
@@ -82,6 +82,8 @@ func TestOwnEntriesOfOtherVersionsAreHeld(t *testing.T) {
 		"one of another version":          {"x.io/v2", "", []string{"op x.io/v1", "op x.io/v2"}, []string{"op"}},
 		"one whose version begins so":     {"x.io/v2", "", []string{"op x.io/v2alpha1"}, []string{"op"}},
 		"one of a mark":                   {"x.io/v2", "", []string{"op/patch/h/u x.io/v1"}, []string{"op/patch/h/u"}},
+		"one of an earlier name":          {"x.io/v2", "", []string{"was x.io/v1"}, []string{"was"}},
+		"one of an earlier name's patch":  {"x.io/v2", "", []string{"was/patch/h/u x.io/v1"}, []string{"was/patch/h/u"}},
 		"none of another manager":         {"x.io/v2", "", []string{"other x.io/v1", "opera x.io/v1"}, nil},
 		"none of a child":                 {"x.io/v2", "handwerk:x", []string{"op x.io/v1"}, nil},
 		"none of a built-in kind":         {"apps/v1", "", []string{"op apps/v1beta1"}, nil},
@@ -99,7 +101,7 @@ func TestOwnEntriesOfOtherVersionsAreHeld(t *testing.T) {
 				entries = append(entries, metav1.ManagedFieldsEntry{Manager: manager, APIVersion: version, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)})
 			}
 			u.SetManagedFields(entries)
-			transform, err := NewTransform(Form{Made: made, Own: "op"}, schema.FromAPIVersionAndKind(tt.apiVersion, "").GroupVersion(), logr.Discard())
+			transform, err := NewTransform(Form{Made: made, Own: "op,was"}, schema.FromAPIVersionAndKind(tt.apiVersion, "").GroupVersion(), logr.Discard())
 			if err != nil {
 				t.Fatal(err)
 			}

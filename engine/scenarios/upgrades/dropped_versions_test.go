@@ -11,9 +11,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/drift"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
@@ -29,18 +33,37 @@ func withEntries(name string, entries ...string) string {
 		managedFields: [%s]}, spec: {of0: x, of1: y}}`, name, strings.Join(out, ", "))
 }
 
+// applyAs applies a field of the Foo web with a field manager.
+func applyAs(t *testing.T, c *kit.Cluster, manager string) error {
+	t.Helper()
+	client, err := dynamic.NewForConfig(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Foo", "metadata": map[string]any{"name": "web"}, "spec": map[string]any{"of9": "z"},
+	}}
+	foos := client.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "foos"}).Namespace("default")
+	_, err = foos.Apply(t.Context(), "web", o, metav1.ApplyOptions{FieldManager: manager})
+	if _, is := drift.RefusedVersion(err); err != nil && !is {
+		t.Fatal(err)
+	}
+	return err
+}
+
 // TestAnOwnersEntriesOfADroppedVersionAreRenewed holds that the operator renews its own entries on the objects that it handles with the
 // next pass: they make the API server refuse the applies of everybody. It does so once, and not where others' are in the way, too.
 func TestAnOwnersEntriesOfADroppedVersionAreRenewed(t *testing.T) {
 	tests := map[string]struct {
 		entries []string
 		want    []string
-		// refused: an apply of somebody is refused in the end.
+		// refused: the API server refuses the apply of somebody else in the end.
 		refused bool
 	}{
 		"of an update, a status and a mark": {
 			entries: []string{"op Update v1alpha1", "op/observed/u-web Update v1beta1"}, want: []string{"op v1", "op/observed/u-web v1"},
 		},
+		"of an earlier name":                 {entries: []string{"was Update v1alpha1"}, want: []string{"was v1"}},
 		"beside one of the object's version": {entries: []string{"op Update v1alpha1", "op Update v1"}, want: []string{"op v1"}},
 		"where others have one, too": {
 			entries: []string{"op Update v1alpha1", "flux Apply v1alpha1"}, want: []string{"op v1alpha1", "flux v1alpha1"}, refused: true,
@@ -51,6 +74,7 @@ func TestAnOwnersEntriesOfADroppedVersionAreRenewed(t *testing.T) {
 			kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 				c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 				s := scene.NewStage(t, c)
+				s.Operator.Was = []string{"was"}
 				before := c.Load(withEntries("web", tt.entries...)).GetResourceVersion()
 				s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) { foo.OnReconcile("h", s.Note("h")) })
 				s.Launch()
@@ -71,8 +95,8 @@ func TestAnOwnersEntriesOfADroppedVersionAreRenewed(t *testing.T) {
 				s.Process.Restart()
 				s.Settle()
 				s.Wrote()
-				if !tt.refused {
-					c.Apply("flux", `{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {of9: z}}`)
+				if err := applyAs(t, c, "helm"); (err != nil) != tt.refused {
+					t.Errorf("an apply of somebody else ended with %v", err)
 				}
 			})
 		})
