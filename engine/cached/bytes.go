@@ -204,7 +204,7 @@ func (m managers) differ(managedFields []byte) bool {
 	for at := 0; m.version != "" && at >= 0; {
 		if at = bytes.Index(managedFields, []byte(key)); at >= 0 {
 			managedFields = managedFields[at+len(key):]
-			if rest, same := bytes.CutPrefix(managedFields, []byte(m.version)); !same || rest[0] != '"' {
+			if rest, same := bytes.CutPrefix(managedFields, []byte(m.version)); !same || !bytes.HasPrefix(rest, []byte{'"'}) {
 				return true
 			}
 		}

@@ -119,3 +119,12 @@ func TestOwnEntriesOfOtherVersionsAreHeld(t *testing.T) {
 		})
 	}
 }
+
+// TestManagedFieldsThatEndEarly holds that text which ends in the middle of a version has entries of other versions.
+func TestManagedFieldsThatEndEarly(t *testing.T) {
+	for _, text := range []string{`[{"apiVersion":"x.io/v2`, `[{"apiVersion":"`, `[{"apiVersion":"x.io/v2","manager":"a"},{"apiVersion":"x.io/v2`} {
+		if !(managers{version: "x.io/v2"}).differ([]byte(text)) {
+			t.Errorf("%s has one version alone", text)
+		}
+	}
+}
