@@ -31,20 +31,23 @@ func (s *Site) renamed(ctx context.Context, key cache.ObjectName, o *unstructure
 }
 
 // renewed renews the operator's own entries in the managedFields of an object whose CRD has dropped their version, once in a process.
-// It returns the object as it is then. What fails is logged and holds up nothing: it is no fault of the object or of a handler.
+// It returns the object as it is then. A failure holds up nothing, and the next pass tries again: the log has it once.
 func (s *Site) renewed(ctx context.Context, key cache.ObjectName, o *unstructured.Unstructured, m *Memory) *unstructured.Unstructured {
 	renewer := s.Others.Renewer
 	if m.Renewed || len(o.GetManagedFields()) == 0 || !renewer.Finds(ctx, o) {
 		return o
 	}
-	m.Renewed = true
 	log := s.logOf(Input{Key: key, Object: o}, attempt.About{})
 	now, err := renewer.Renew(ctx, s.Others.Clients.Client(s.Own.Resource().GVR, key.Namespace), o)
+	said := m.Unrenewed
+	m.Renewed, m.Unrenewed = err == nil, ""
 	switch {
-	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		m.Renewed = false // the event of what others did brings the next pass
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err): // the event of what others did brings the next pass
 		return o
 	case err != nil:
+		if m.Unrenewed = err.Error(); m.Unrenewed == said {
+			return o
+		}
 		log.Info("entries in managedFields of a version that the CRD has dropped could not be renewed", logmark.Warning, true, "error", err.Error())
 		return o
 	case now == nil:

@@ -38,7 +38,7 @@ type Memory struct {
 	Owes bool
 	// Foreign: the condition Ready is another field manager's.
 	Foreign bool
-	// Renewed: the operator's entries in managedFields of a dropped version were to be renewed.
+	// Renewed: the operator's entries in managedFields of a dropped version were renewed, or others' are in the way.
 	Renewed bool
 	// Ready is a digest of the condition Ready that the object has from this operator, as far as this process knows.
 	Ready uint64
@@ -98,6 +98,8 @@ type Rest struct {
 	Halt *Halt
 	// Outcomes are what came of handlers that others read, as the last pass has left it; nil where none is read.
 	Outcomes dsl.Outcomes
+	// Unrenewed is the error of the last attempt to renew entries in managedFields, as the log has it; empty if that did not fail.
+	Unrenewed string
 	// Settled are types of conditions that were to be retired: they are gone, or somebody else's.
 	Settled []string
 }

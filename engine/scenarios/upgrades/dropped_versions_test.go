@@ -5,6 +5,7 @@ package upgrades_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -97,6 +98,45 @@ func TestAnOwnersEntriesOfADroppedVersionAreRenewed(t *testing.T) {
 				s.Wrote()
 				if err := applyAs(t, c, "helm"); (err != nil) != tt.refused {
 					t.Errorf("an apply of somebody else ended with %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestARenewalThatFailsIsTriedAgain holds that each pass tries to renew entries until that succeeds, and that the log has one line about
+// failures for the same reason.
+func TestARenewalThatFailsIsTriedAgain(t *testing.T) {
+	for name, fails := range map[string]func(s *scene.Stage) (end func()){
+		"a missing right": func(s *scene.Stage) func() {
+			s.Forbid("patch", scene.Foos)
+			return func() { s.Allow("patch", scene.Foos) }
+		},
+		"an error of the API server": func(s *scene.Stage) func() {
+			end := s.FailWhile("patch", scene.Foos, apierrors.NewInternalError(errors.New("storage is away")))
+			return func() { end() }
+		},
+		"a time-out": func(s *scene.Stage) func() {
+			end := s.FailWhile("patch", scene.Foos, apierrors.NewTimeoutError("too slow", 0))
+			return func() { end() }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kit.Run(t, func(t *testing.T, c *kit.Cluster) {
+				c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
+				s := scene.NewStage(t, c)
+				c.Load(withEntries("web", "op Update v1alpha1"))
+				s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) { foo.OnReconcile("h", s.Note("h")) })
+				end := fails(s)
+				log := scene.LaunchWithLog(s, "of a version that the CRD has dropped")
+				s.WantLines(log, "could not be renewed")
+				s.Resize(2)
+				s.WantLines(log)
+				end()
+				s.Resize(3)
+				s.WantLines(log, "^.*renewed entries")
+				if err := applyAs(t, c, "helm"); err != nil {
+					t.Errorf("an apply of somebody else: %v", err)
 				}
 			})
 		})
