@@ -36,7 +36,7 @@ func parse(t testing.TB, text string) *unstructured.Unstructured {
 // metadata, the rest in small maps.
 func sample(t testing.TB) *unstructured.Unstructured {
 	t.Helper()
-	text, err := os.ReadFile("testdata/foo.json")
+	text, err := os.ReadFile("../../dsl/plain/scan/testdata/foo.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 // sample is a Foo of 2.5 KB as an API server sends it, managedFields included.
 func sample(t testing.TB) []byte {
 	t.Helper()
-	text, err := os.ReadFile("../testdata/foo.json")
+	text, err := os.ReadFile("testdata/foo.json")
 	if err != nil {
 		t.Fatal(err)
 	}
