@@ -223,10 +223,10 @@ func (m *Memory) CaughtUp(ctx context.Context, read inbox.Read) bool {
 	return m == nil || m.Writes.Shown() || m.Writes.Recall(ctx, read)
 }
 
-// Expecting returns the memory with writes of passes over other objects to wait for, and with those of earlier passes over the object
-// that it does not have.
+// Expecting wakes the memory, and returns it with writes of passes over other objects to wait for, and with those of earlier passes
+// over the object that it does not have.
 func (m *Memory) Expecting(writes, own []inbox.Write) *Memory {
-	if m != nil {
+	if m = m.Wake(); m != nil {
 		m.Writes.Resume(own)
 	}
 	if len(writes) == 0 {

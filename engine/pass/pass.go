@@ -33,8 +33,10 @@ import (
 
 // Run runs one pass over a key: it reads, decides, runs handlers, writes, and returns when the key is due next.
 func (s *Site) Run(ctx context.Context, key cache.ObjectName) (queue.Next, error) {
-	if h := s.scheduleOf(key); h != nil {
-		return s.runSchedule(ctx, key, *h)
+	if IsSchedule(key) {
+		if h := s.scheduleOf(key); h != nil {
+			return s.runSchedule(ctx, key, *h)
+		}
 	}
 	halt := s.Pauses.Around(key.Namespace, true)
 	whole := halt != nil && halt.By == pause.Operator
@@ -49,7 +51,7 @@ func (s *Site) Run(ctx context.Context, key cache.ObjectName) (queue.Next, error
 		t.Handled()
 		return queue.Next{}, nil
 	}
-	t.Memory = t.Memory.Wake().Expecting(t.Expected, t.Awaited)
+	t.Memory = t.Memory.Expecting(t.Expected, t.Awaited)
 	defer t.Memory.Sleep()
 	var next queue.Next
 	var late error
