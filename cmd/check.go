@@ -36,7 +36,7 @@ func (p *program) held(ctx context.Context, f *validateFlags, op *dsl.Operator) 
 }
 
 // outdatedCRD is added to what does not fit the cluster's CRD, and fits that of the configuration.
-const outdatedCRD = "; that is by the cluster's CRD, and the configuration's fits: use --install-crds, or apply what operator crd prints"
+const outdatedCRD = " (the cluster's CRD is older than the configuration's: use operator run --install-crds, or operator crd | kubectl apply -f -)"
 
 // checkCluster checks an operator against a cluster. Faults are returned as the error.
 func (p *program) checkCluster(ctx context.Context, f *validateFlags, op *dsl.Operator) (out checked, err error) {
@@ -73,13 +73,13 @@ func (c *checked) tried(f *validateFlags, r *dsl.Resource, trial crd.Trial) sour
 	for _, untried := range trial.Untried {
 		c.warnings = append(c.warnings, source.Fault{Message: untried.Error()})
 	}
-	faults := trial.Refused
+	faults := trial.Rejected
 	switch {
 	case trial.Breaks == nil:
 	case f.allowBreaking:
 		c.notes = append(c.notes, ofCRD(r, []error{trial.Breaks})...)
 	default:
-		faults = append(faults, fmt.Errorf("%w: %s", trial.Breaks, crd.Cure))
+		faults = append(faults, fmt.Errorf("%w: %s", trial.Breaks, trial.Breaks.Cure()))
 	}
 	return ofCRD(r, faults)
 }

@@ -52,7 +52,7 @@ func TestValidateAgainstACluster(t *testing.T) {
 
 // TestWhatTheClusterSaysOfACRDIsAFaultOrAWarning holds that a flag accepts a schema that breaks, also when warnings are faults.
 func TestWhatTheClusterSaysOfACRDIsAFaultOrAWarning(t *testing.T) {
-	breaks := &crd.BreakingError{Changes: []string{"v1 spec.a: the field is dropped"}, Stored: "1 of 1 stored objects does not fit"}
+	breaks := &crd.BreakingError{Changes: []string{"v1 spec.a: the field is dropped"}, Stored: "1 of 1 stored objects does not fit", Unfit: true}
 	for name, tt := range map[string]struct {
 		args  string
 		trial crd.Trial
@@ -60,10 +60,10 @@ func TestWhatTheClusterSaysOfACRDIsAFaultOrAWarning(t *testing.T) {
 		code  int
 		want  string
 	}{
-		"refused":                  {"", crd.Trial{Refused: []error{errors.New("no")}}, nil, exitFailed, "configuration: no\n"},
+		"rejected":                 {"", crd.Trial{Rejected: []error{errors.New("no")}}, nil, exitFailed, "configuration: no\n"},
 		"not tried":                {"", crd.Trial{Untried: []error{errors.New("no rights")}}, nil, exitOK, "warning: no rights\n"},
 		"not tried, strictly":      {"--strict", crd.Trial{Untried: []error{errors.New("no rights")}}, nil, exitFailed, "no rights\n"},
-		"that it breaks":           {"", crd.Trial{Breaks: breaks}, nil, exitFailed, "(1 of 1 stored objects does not fit): " + crd.Cure + "\n"},
+		"that it breaks":           {"", crd.Trial{Breaks: breaks}, nil, exitFailed, "(1 of 1 stored objects does not fit): " + breaks.Cure() + "\n"},
 		"that it breaks, accepted": {"--allow-breaking-schema --strict", crd.Trial{Breaks: breaks}, nil, exitOK, "warning: configuration: the schema breaks what the cluster has: v1 spec.a: the field is dropped (1 of 1 stored objects does not fit)\n"},
 		"nothing":                  {"", crd.Trial{}, errors.New("away"), exitFailed, "checking against the cluster: trying CRD of foos.v1.example.com: away"},
 	} {

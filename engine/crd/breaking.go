@@ -187,7 +187,7 @@ func (c *comparison) rules(path string, was, is *apiextensions.JSONSchemaProps) 
 		switch {
 		case slices.ContainsFunc(was.XValidations, func(v apiextensions.ValidationRule) bool { return v.Rule == rule.Rule }):
 		case oldSelf.MatchString(rule.Rule) && (rule.OptionalOldSelf == nil || !*rule.OptionalOldSelf):
-			c.add(path, "the rule %q is new, and objects were not tried by it: it holds for updates alone", rule.Rule)
+			c.add(path, "the rule %q is new; it holds for updates alone, so objects cannot be tried by it", rule.Rule)
 		default:
 			c.add(path, "the rule %q is new", rule.Rule)
 		}

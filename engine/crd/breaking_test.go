@@ -32,7 +32,7 @@ func TestBreakingChangesOfASchemaAreFound(t *testing.T) {
 		"another pattern":           {`{a: {type: string, pattern: a}}`, `{a: {type: string, pattern: b}}`, []string{`v1 spec.a: it must match the pattern "b" now`}},
 		"a pattern less":            {`{a: {type: string, pattern: a}}`, `{a: {type: string}}`, nil},
 		"another rule":              {`{a: {type: string}}`, `{a: {type: string, x-kubernetes-validations: [{rule: self != ''}]}}`, []string{`v1 spec.a: the rule "self != ''" is new`}},
-		"a rule for updates":        {`{a: {type: string}}`, `{a: {type: string, x-kubernetes-validations: [{rule: self == oldSelf}]}}`, []string{`v1 spec.a: the rule "self == oldSelf" is new, and objects were not tried by it: it holds for updates alone`}},
+		"a rule for updates":        {`{a: {type: string}}`, `{a: {type: string, x-kubernetes-validations: [{rule: self == oldSelf}]}}`, []string{`v1 spec.a: the rule "self == oldSelf" is new; it holds for updates alone, so objects cannot be tried by it`}},
 		"a rule for both":           {`{a: {type: string}}`, `{a: {type: string, x-kubernetes-validations: [{rule: "self == oldSelf.orValue(self)", optionalOldSelf: true}]}}`, []string{`v1 spec.a: the rule "self == oldSelf.orValue(self)" is new`}},
 		"null":                      {`{a: {type: string, nullable: true}}`, `{a: {type: string}}`, []string{"v1 spec.a: null is not allowed any more"}},
 		"in a list":                 {`{a: {type: array, items: {type: integer}}}`, `{a: {type: array, items: {type: string}}}`, []string{"v1 spec.a[]: its type changes from integer to string"}},

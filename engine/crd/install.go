@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crd installs the CRDs of an operator in a cluster, and asks the API server what it would refuse in them.
+// Package crd installs the CRDs of an operator in a cluster, and asks the API server what it would reject in them.
 package crd
 
 import (
@@ -189,8 +189,12 @@ func (i *installer) put(ctx context.Context, d *definition) (*unstructured.Unstr
 		return live, nil // with the annotation, so that removed fields are noticed
 	}
 	if !i.AllowBreaking {
-		if err := i.judge(ctx, live, d.desired); err != nil {
-			return nil, fmt.Errorf("%w: %s", err, Cure)
+		breaks, err := i.judge(ctx, live, d.desired)
+		if err != nil {
+			return nil, err
+		}
+		if breaks != nil {
+			return nil, fmt.Errorf("%w: %s", breaks, breaks.Cure())
 		}
 	}
 	i.Log.Info("updating CRD", "crd", d.desired.GetName())

@@ -237,7 +237,7 @@ func TestTheCheckRejectsWhatAnInstallationRejects(t *testing.T) {
 			t.Errorf("installing says %v, want %q", err, want)
 		}
 		trial, err := crd.Try(t.Context(), op, config, op.Resources()[0])
-		if err != nil || len(trial.Refused) != 1 || !strings.HasPrefix(trial.Refused[0].Error(), "--install-crds rejects the CRD: "+want) {
+		if err != nil || len(trial.Rejected) != 1 || !strings.HasPrefix(trial.Rejected[0].Error(), "--install-crds rejects the CRD: "+want) {
 			t.Errorf("the check says %+v, %v, want %q", trial, err, want)
 		}
 		if s.version != 1 {

@@ -34,12 +34,11 @@ type BreakingError struct {
 	Changes []string
 	// Stored says how many objects there are, and how many of them do not fit.
 	Stored string
+	// Unfit reports whether a stored object does not fit.
+	Unfit bool
 	// Err says why the objects could not be tried; nil if they were.
 	Err error
 }
-
-// Cure says what may be done about a [BreakingError].
-const Cure = "change the objects and the schema, add a version, or use --allow-breaking-schema"
 
 // mostChanges is how many changes the text has.
 const mostChanges = 10
@@ -51,49 +50,60 @@ func (e *BreakingError) Error() string {
 	if n := len(e.Changes) - len(changes); n > 0 {
 		more = fmt.Sprintf("; and %d more", n)
 	}
-	stored := e.Stored
-	if e.Err != nil {
+	head, stored := "the schema is stricter than the cluster's", e.Stored
+	switch {
+	case e.Err != nil:
 		stored = "its objects were not tried: " + e.Err.Error()
+	case e.Unfit:
+		head = "the schema breaks what the cluster has"
 	}
-	return fmt.Sprintf("the schema breaks what the cluster has: %s%s (%s)", strings.Join(changes, "; "), more, stored)
+	return fmt.Sprintf("%s: %s%s (%s)", head, strings.Join(changes, "; "), more, stored)
+}
+
+// Cure says what may be done about it.
+func (e *BreakingError) Cure() string {
+	if e.Err == nil && !e.Unfit {
+		return "--allow-breaking-schema accepts it"
+	}
+	return "change the objects and the schema, add a version, or use --allow-breaking-schema"
 }
 
 // Unwrap returns why the objects could not be tried.
 func (e *BreakingError) Unwrap() error { return e.Err }
 
-// judge returns a [*BreakingError] if a CRD would break objects. A CRD without objects may change in any way.
-func (i *installer) judge(ctx context.Context, there, wanted *unstructured.Unstructured) error {
+// judge returns how a CRD would break objects. It returns nil if nothing is stored: then a CRD may change in any way.
+func (i *installer) judge(ctx context.Context, there, wanted *unstructured.Unstructured) (*BreakingError, error) {
 	live, err := typed(there)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	desired, err := typed(wanted)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	out, objects, said := &BreakingError{}, 0, []string{}
-	changed := breaking(live, desired)
-	for _, version := range changed {
-		out.Changes = append(out.Changes, version.found...)
+	out, empty, said := &BreakingError{}, true, []string{}
+	changes := breaking(live, desired)
+	for _, c := range changes {
+		out.Changes = append(out.Changes, c.found...)
 	}
-	for _, version := range changed {
-		found, err := i.stored(ctx, live, version)
+	for _, c := range changes {
+		found, err := i.stored(ctx, live, c)
 		if err != nil {
 			out.Err = err
-			return out
+			return out, nil
 		}
-		objects += found.all
+		empty, out.Unfit = empty && found.all == 0, out.Unfit || found.unfit > 0
 		text := found.String()
-		if len(changed) > 1 {
-			text = version.version + ": " + text
+		if len(changes) > 1 {
+			text = c.version + ": " + text
 		}
 		said = append(said, text)
 	}
-	if objects == 0 {
-		return nil
+	if empty {
+		return nil, nil
 	}
 	out.Stored = strings.Join(said, "; ")
-	return out
+	return out, nil
 }
 
 // readAs returns the version in which objects are read to be tried by the schema of one: that one, or another if it is not served.
@@ -116,22 +126,24 @@ type stock struct {
 }
 
 func (s stock) String() string {
-	switch s.unfit {
-	case 0:
-		return fmt.Sprintf("%d of %d stored objects fit", s.all, s.all)
-	case 1:
+	switch {
+	case s.unfit == 0 && s.all == 1:
+		return "the only stored object fits"
+	case s.unfit == 0:
+		return fmt.Sprintf("all %d stored objects fit", s.all)
+	case s.unfit == 1:
 		return fmt.Sprintf("1 of %d stored objects does not fit, %s: %s", s.all, s.first, s.why)
 	}
 	return fmt.Sprintf("%d of %d stored objects do not fit, such as %s: %s", s.unfit, s.all, s.first, s.why)
 }
 
 // stored tries the objects of a CRD by the schema that one version gets.
-func (i *installer) stored(ctx context.Context, live *apiextensions.CustomResourceDefinition, is change) (out stock, err error) {
-	fits, err := fitting(is.schema)
+func (i *installer) stored(ctx context.Context, live *apiextensions.CustomResourceDefinition, c change) (out stock, err error) {
+	fits, err := fitting(c.schema)
 	if err != nil {
 		return out, err
 	}
-	version, err := readAs(live, is.version)
+	version, err := readAs(live, c.version)
 	if err != nil {
 		return out, err
 	}

@@ -19,15 +19,15 @@ import (
 
 // Trial is what a cluster says of a resource's CRD before it is installed.
 type Trial struct {
-	// Refused says what the API server would refuse in it, or [Install].
-	Refused []error
-	// Breaks is a [*BreakingError] if the CRD would break what the cluster has; nil otherwise.
-	Breaks error
+	// Rejected says what the API server would reject in it, or [Install].
+	Rejected []error
+	// Breaks says how the CRD would break what the cluster has; nil if it would not.
+	Breaks *BreakingError
 	// Untried says what could not be found out for lack of rights.
 	Untried []error
 }
 
-// Try asks the API server by a dry run what it would refuse in a resource's CRD, and compares the CRD with that of the cluster. It
+// Try asks the API server by a dry run what it would reject in a resource's CRD, and compares the CRD with that of the cluster. It
 // writes nothing. Without a CRD there is nothing to say. The error says that the server could not be asked.
 func Try(ctx context.Context, op *dsl.Operator, config *rest.Config, r *dsl.Resource) (out Trial, err error) {
 	if r.CRD == nil {
@@ -41,12 +41,12 @@ func Try(ctx context.Context, op *dsl.Operator, config *rest.Config, r *dsl.Reso
 	if err != nil {
 		return out, err
 	}
-	out.Refused, err = i.refused(ctx, desired)
+	out.Rejected, err = i.rejected(ctx, desired)
 	if apierrors.IsForbidden(err) {
 		out.Untried = append(out.Untried, fmt.Errorf("the API server was not asked whether it takes the CRD of %s: that is a dry run, which needs the rights to create and patch CRDs: %w", r.Name, err))
 		err = nil
 	}
-	if err != nil || len(out.Refused) > 0 {
+	if err != nil || len(out.Rejected) > 0 {
 		return out, err
 	}
 	live, err := i.get(ctx, desired.GetName())
@@ -58,22 +58,18 @@ func Try(ctx context.Context, op *dsl.Operator, config *rest.Config, r *dsl.Reso
 		return out, err
 	}
 	if err := compatible(live, desired); err != nil {
-		out.Refused = append(out.Refused, fmt.Errorf("--install-crds rejects the CRD: %w", err))
+		out.Rejected = append(out.Rejected, fmt.Errorf("--install-crds rejects the CRD: %w", err))
 		return out, nil
 	}
 	if within(desired.Object, live.Object) {
 		return out, nil
 	}
-	err = i.judge(ctx, live, desired)
-	if breaks, is := errors.AsType[*BreakingError](err); is {
-		out.Breaks = breaks
-		return out, nil
-	}
+	out.Breaks, err = i.judge(ctx, live, desired)
 	return out, err
 }
 
-// refused returns what the API server would refuse in a CRD.
-func (i *installer) refused(ctx context.Context, desired *unstructured.Unstructured) (refused []error, err error) {
+// rejected returns what the API server would reject in a CRD.
+func (i *installer) rejected(ctx context.Context, desired *unstructured.Unstructured) (rejected []error, err error) {
 	// Conflicts of field managers are not faults of a configuration.
 	options := metav1.ApplyOptions{FieldManager: i.op.Name, DryRun: []string{metav1.DryRunAll}, Force: true}
 	_, err = i.client.Apply(ctx, desired.GetName(), desired, options)
@@ -82,11 +78,11 @@ func (i *installer) refused(ctx context.Context, desired *unstructured.Unstructu
 	}
 	if status, ok := errors.AsType[*apierrors.StatusError](err); ok && status.ErrStatus.Details != nil {
 		for _, cause := range status.ErrStatus.Details.Causes {
-			refused = append(refused, fmt.Errorf("the API server refuses the CRD: %s: %s", cause.Field, cause.Message))
+			rejected = append(rejected, fmt.Errorf("the API server rejects the CRD: %s: %s", cause.Field, cause.Message))
 		}
 	}
-	if len(refused) == 0 {
-		refused = []error{fmt.Errorf("the API server refuses the CRD: %w", err)}
+	if len(rejected) == 0 {
+		rejected = []error{fmt.Errorf("the API server rejects the CRD: %w", err)}
 	}
-	return refused, nil
+	return rejected, nil
 }

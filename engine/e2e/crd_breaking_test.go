@@ -30,7 +30,7 @@ func mustBreak(t *testing.T, user *cluster.User, op *dsl.Operator, want ...strin
 	t.Helper()
 	err := crd.Install(t.Context(), op, user.Config(), crd.Settings{})
 	trial, failed := crd.Try(t.Context(), op, user.Config(), op.Resources()[0])
-	if failed != nil || len(trial.Refused)+len(trial.Untried) > 0 {
+	if failed != nil || len(trial.Rejected)+len(trial.Untried) > 0 {
 		t.Errorf("the check says %+v, %v", trial, failed)
 	}
 	if (err != nil) != (len(want) > 0) || (trial.Breaks != nil) != (len(want) > 0) {
@@ -66,7 +66,7 @@ func TestASchemaThatBreaksStoredObjectsIsRefused(t *testing.T) {
 		"a field less":   {`, mode: 'string | enum="fast,slow"'`, ``, []string{"v1alpha1 spec.mode: the field is dropped", "/first: spec.mode would be lost"}},
 		"a value less":   {`fast,slow`, `fast`, []string{`spec.mode: the value "slow" is not allowed any more`, "1 of 2"}},
 		"a needed field": {`image: string`, `image: string, host: string | required=true`, []string{"spec.host: the field is required now, and has no default", "2 of 2 stored objects do not fit"}},
-		"a bound":        {`image: string`, `image: string | maxLength=9`, []string{"maxLength is 9 now", "2 of 2 stored objects fit"}},
+		"a bound":        {`image: string`, `image: string | maxLength=9`, []string{"maxLength is 9 now", "the schema is stricter than the cluster's: ", "(all 2 stored objects fit)"}},
 		"a set":          {`'[]string'`, `'[]string | listType=set'`, []string{"spec.tags: its elements must be unique now", "1 of 2 stored objects does not fit", "/first: spec.tags[1] would be invalid"}},
 		"any form":       {`env: object`, `env: 'map[string]string'`, []string{"spec.env.*: its type changes from any to string", "1 of 2 stored objects does not fit", "/first: spec.env.A would be invalid"}},
 		"a default":      {` default=gold`, ``, []string{"spec.tier: the field is required, and its default goes away; the API server reads objects with it, so they cannot be tried without it"}},
@@ -75,8 +75,8 @@ func TestASchemaThatBreaksStoredObjectsIsRefused(t *testing.T) {
 			[]string{`spec.image: the rule "self.startsWith(\"x\")" is new`, "2 of 2 stored objects do not fit", "/first: spec.image would be invalid: want an x"},
 		},
 		"a rule that fails":  {`image: string`, `image: 'string | validation="self == string(10 / (self.size() - 5))"'`, []string{"is new", "/first: spec.image would be invalid: division by zero"}},
-		"a rule that holds":  {`image: string`, `image: 'string | validation="self.size() > 1"'`, []string{`spec.image: the rule "self.size() > 1" is new`, "2 of 2 stored objects fit"}},
-		"a rule for updates": {`image: string`, `image: string | immutable=true`, []string{`spec.image: the rule "self == oldSelf" is new, and objects were not tried by it: it holds for updates alone (2 of 2 stored objects fit)`}},
+		"a rule that holds":  {`image: string`, `image: 'string | validation="self.size() > 1"'`, []string{`spec.image: the rule "self.size() > 1" is new`, "all 2 stored objects fit"}},
+		"a rule for updates": {`image: string`, `image: string | immutable=true`, []string{`spec.image: the rule "self == oldSelf" is new; it holds for updates alone, so objects cannot be tried by it (all 2 stored objects fit)`}},
 	} {
 		t.Run(name, func(t *testing.T) { mustBreak(t, user, is(strings.Replace(all, tt.old, tt.new, 1)), tt.want...) })
 	}
@@ -108,7 +108,7 @@ func TestEachVersionThatChangesIsTried(t *testing.T) {
 		"v1beta1 spec.mode: its type changes from string to integer", "(1 of 1 stored objects does not fit, ", "/first: spec.mode would be invalid)")
 	mustBreak(t, user, is(`image: string | maxLength=9, mode: string`, `image: string`),
 		"v1alpha1 spec.image: maxLength is 9 now; v1beta1 spec.mode: the field is dropped",
-		"(v1alpha1: 1 of 1 stored objects fit; v1beta1: 1 of 1 stored objects does not fit, ", "/first: spec.mode would be lost)")
+		"(v1alpha1: the only stored object fits; v1beta1: 1 of 1 stored objects does not fit, ", "/first: spec.mode would be lost)")
 	op, proxy := is(`image: string, mode: string`, `image: string`), cluster.NewProxy(t, user.Config())
 	if _, err := crd.Try(t.Context(), op, proxy.Config(), op.Resources()[0]); err != nil {
 		t.Error(err)
@@ -162,7 +162,7 @@ func TestTheCheckAgainstAClusterKnowsTheCRDsThatTheConfigurationBrings(t *testin
 	blind.Allow(t, crdRules("create", "patch"))
 	install(t, user, described(t, group, "v1alpha1", `image: string`))
 	plane.Objects("webapps.v1alpha1."+group, plane.Namespace(t)).Create(t, webapp(group, "first", map[string]any{"image": "nginx"}))
-	const host, until = `self.spec.?host.orValue("") != ""`, "; that is by the cluster's CRD, and the configuration's fits: use --install-crds, or apply what operator crd prints"
+	const host, until = `self.spec.?host.orValue("") != ""`, " (the cluster's CRD is older than the configuration's: use operator run --install-crds, or operator crd | kubectl apply -f -)"
 	for name, tt := range map[string]struct {
 		user        *cluster.User
 		image, when string
