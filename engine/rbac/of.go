@@ -186,7 +186,7 @@ func (c *collector) sorted() []Rule {
 	for i, r := range out {
 		places[r.right()] = i
 	}
-	covered := func(r Rule) (by []int) { // not by an optional right, which may be left out
+	covered := func(r Rule) (by []int) { // an optional right may be left out, so a required right needs a required one
 		for _, wider := range r.right().wider() {
 			if j, found := places[wider]; found && (r.Optional || !out[j].Optional) {
 				by = append(by, j)

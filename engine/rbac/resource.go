@@ -324,7 +324,7 @@ func (c *collector) cluster(install bool) {
 func (c *collector) stored() {
 	for _, r := range c.op.Resources() {
 		if r.CRD != nil {
-			c.offer(about{Name: r.Name, everywhere: true}, because("tries stored objects by a schema that breaks; without it, --install-crds refuses such a schema also where they fit or there are none"), "list")
+			c.offer(about{Name: r.Name, everywhere: true}, because("tries stored objects by a schema that breaks; without it, a breaking schema is rejected even if no objects are stored"), "list")
 		}
 	}
 }
