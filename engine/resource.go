@@ -177,7 +177,7 @@ func (r *resource) Begin() (workers int, work func(context.Context)) {
 		r.daemons.Begin(ctx)
 		once.Do(func() {
 			if r.spec.Cache != dsl.CacheMetadata { // which does not show conditions, so the engine writes none
-				looking.Go(func() { r.site.Writer.Conditions.Look(ctx) })
+				looking.Go(func() { r.site.Writer.Conditions.WarnOfMissing(ctx) })
 			}
 		})
 		w.Work(ctx, q)

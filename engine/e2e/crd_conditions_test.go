@@ -28,7 +28,7 @@ spec:
     - name: v1
       served: true
       storage: true
-      subresources: {status: {}}
+      SUBRESOURCES
       schema:
         openAPIV3Schema:
           type: object
@@ -53,23 +53,27 @@ resources:
 // of the engine's own it would not keep, and that no part of them is written: neither for a failure nor for a pause.
 func TestTheEnginesOwnConditionsNeedASchemaThatKeepsThem(t *testing.T) {
 	t.Parallel()
-	for name, tt := range map[string]struct{ status, ready, want string }{
+	for name, tt := range map[string]struct{ status, ready, subresources, want string }{
 		"no list of conditions": {
-			`phase: {type: string}`, "",
+			`phase: {type: string}`, "", "subresources: {status: {}}",
 			"the schema has no status.conditions, so the engine does not write its own: HandlersFailing, Paused",
 		},
 		"conditions without a status and a reason": {
-			`conditions: {type: array, items: {type: object, properties: {type: {type: string}, message: {type: string}}}}`, "ready: true",
+			`conditions: {type: array, items: {type: object, properties: {type: {type: string}, message: {type: string}}}}`, "ready: true", "subresources: {status: {}}",
 			"the schema's status.conditions have no status and no reason, so the engine does not write its own: Ready, HandlersFailing, Paused",
 		},
+		"no list of conditions, and no subresource": {
+			`phase: {type: string}`, "ready: true", "",
+			"the schema has no status.conditions, so the engine does not write its own: HandlersFailing, Paused",
+		},
 		"whole conditions": {
-			`conditions: {type: array, items: {type: object, properties: {type: {type: string}, status: {type: string}, reason: {type: string}, message: {type: string}, lastTransitionTime: {type: string}, observedGeneration: {type: integer}}}}`, "", "",
+			`conditions: {type: array, items: {type: object, properties: {type: {type: string}, status: {type: string}, reason: {type: string}, message: {type: string}, lastTransitionTime: {type: string}, observedGeneration: {type: integer}}}}`, "", "subresources: {status: {}}", "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			group := ownGroup("conditions")
-			plane.Apply(t, "", strings.NewReplacer("GROUP", group, "STATUS", tt.status).Replace(releases))
+			plane.Apply(t, "", strings.NewReplacer("GROUP", group, "STATUS", tt.status, "SUBRESOURCES", tt.subresources).Replace(releases))
 			text := strings.NewReplacer("GROUP", group, "READY", tt.ready).Replace(failingReleases)
 			validatesWith(t, text, tt.want)
 			keepsNoHalf(t, group, text, tt.want != "")

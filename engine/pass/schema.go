@@ -82,10 +82,10 @@ func (s *ConditionsSchema) Offered(ctx context.Context, p *dsl.Patch, set []meta
 	return &out, nil
 }
 
-// Look has the log say which parts of conditions the schema of a CRD lacks, if any. The first condition to write may be long in coming.
-func (s *ConditionsSchema) Look(ctx context.Context) {
+// WarnOfMissing logs at the start which parts of conditions the CRD does not keep. The first condition may come much later.
+func (s *ConditionsSchema) WarnOfMissing(ctx context.Context) {
 	if served := s.own.Resource(); !dsl.BuiltIn(served.GVR.Group) {
-		_, _ = s.ask(ctx) // a condition to write asks again
+		_, _ = s.ask(ctx) // the first write asks again after an error
 	}
 }
 

@@ -90,8 +90,11 @@ func (f *Findings) check(op *dsl.Operator, found *served, own dsl.Knowledge, the
 		OfKind:     func(kind schema.GroupVersionKind) *spec.Schema { return cmp.Or(own.OfKind(kind), found.ofKind(kind)) },
 		Kinds:      there,
 	})
-	served, _ := op.CheckSchemas(op.Resources(), dsl.Knowledge{OfResource: found.ofResource, OfKind: found.ofKind, Kinds: there})
-	for _, fault := range served {
+	if !slices.ContainsFunc(op.Resources(), func(r *dsl.Resource) bool { return r.CRD != nil }) {
+		return // own has no schemas
+	}
+	outdated, _ := op.CheckSchemas(op.Resources(), dsl.Knowledge{OfResource: found.ofResource, OfKind: found.ofKind, Kinds: there})
+	for _, fault := range outdated {
 		if !slices.ContainsFunc(f.Faults, func(known error) bool { return known.Error() == fault.Error() }) {
 			f.Outdated = append(f.Outdated, fault)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/openapi"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/pass"
 )
 
 // conditions notes which schemas do not keep the conditions that the engine itself writes. Conditions that the configuration names
@@ -21,7 +22,7 @@ func (f *Findings) conditions(ctx context.Context, c *catalog.Catalog, op *dsl.O
 		if r.Cache == dsl.CacheMetadata {
 			continue // the engine does not see conditions there, and writes none
 		}
-		lacks, err := conditionsLack(ctx, c, r, own)
+		lacks, status, err := conditionsLack(ctx, c, r, own)
 		if err != nil {
 			return err
 		}
@@ -30,7 +31,7 @@ func (f *Findings) conditions(ctx context.Context, c *catalog.Catalog, op *dsl.O
 		}
 		fault := &dsl.Fault{
 			Place: dsl.Place{Resource: r, Field: "resource"},
-			Err:   fmt.Errorf("%s, so the engine does not write its own: %s", lacks, ownConditions(r)),
+			Err:   fmt.Errorf("%s, so the engine does not write its own: %s", lacks, ownConditions(r, status)),
 		}
 		note := error(fault)
 		if op.Placed != nil {
@@ -41,26 +42,28 @@ func (f *Findings) conditions(ctx context.Context, c *catalog.Catalog, op *dsl.O
 	return nil
 }
 
-// conditionsLack says what the schema of a resource lacks to keep conditions; it is empty if it lacks nothing, or is not known.
-func conditionsLack(ctx context.Context, c *catalog.Catalog, r *dsl.Resource, own dsl.Knowledge) (string, error) {
+// conditionsLack returns what the schema of a resource lacks to keep conditions, and whether there is a status subresource. The text is
+// empty if the schema lacks nothing, or is not known.
+func conditionsLack(ctx context.Context, c *catalog.Catalog, r *dsl.Resource, own dsl.Knowledge) (lacks string, status bool, err error) {
 	if s := own.OfResource(r.Name); s != nil {
-		return openapi.ConditionsLack(s), nil
+		return openapi.ConditionsLack(s), true, nil // each CRD of a configuration has the subresource
 	}
 	served, err := c.Resolve(ctx, r.Name)
 	if err != nil {
-		return "", nil //nolint:nilerr // It is reported as a resource that is not there.
+		return "", false, nil //nolint:nilerr // It is reported as a resource that is not there.
 	}
 	conditions, err := c.Conditions(ctx, served)
 	if apierrors.IsForbidden(err) {
-		return "", nil
+		return "", false, nil
 	}
-	return conditions.Lacks, err
+	return conditions.Lacks, served.Status, err
 }
 
-// ownConditions are the conditions that passes write to objects of a resource without being told.
-func ownConditions(r *dsl.Resource) string {
-	const always = "HandlersFailing, Paused"
-	if r.KeepsReady() {
+// ownConditions returns the conditions that the engine writes to objects of a resource without being told. Ready needs a status
+// subresource.
+func ownConditions(r *dsl.Resource, status bool) string {
+	const always = pass.Failing + ", " + pass.PausedCondition
+	if r.KeepsReady() && status {
 		return dsl.Ready + ", " + always
 	}
 	return always
