@@ -19,7 +19,8 @@ import (
 
 // Scope has the inputs of an evaluation. It is read-only.
 type Scope struct {
-	// Subject has self, old, diff, cause, event, now, children, related, indexes and handlers. Required.
+	// Subject has self, old, diff, cause, event, now, children, related, indexes and handlers. Required, but for templates without
+	// variables.
 	Subject *dsl.Subject
 	// Params are the handler's parameters.
 	Params dsl.Params

@@ -181,7 +181,7 @@ func TestFaultsOfFiles(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"nothing":                   {"", "a_test.yaml:1:1: there are no cases in here"},
 		"an unknown field":          {"cases: [{name: a, step: []}]", `a_test.yaml:1:19: cases[0].step: unknown field (did you mean "steps"?)`},
-		"nothing that happens":      {"cases: [{name: a, workloads: {pods/a: {hold: true}}}]", "a_test.yaml:1:9: cases[0]: nothing happens here, so the case asserts nothing: say given, steps or expect"},
+		"nothing that happens":      {"cases: [{name: a, workloads: {pods/a: {hold: true}}}]", "a_test.yaml:1:9: cases[0]: nothing happens here, so the case asserts nothing: a case needs given, steps or expect"},
 		"an empty expectation":      {"cases: [{name: a, given: [], expect: {}}]", "nothing happens here, so the case asserts nothing"},
 		"no name":                   {"cases: [{steps: [restart]}]", "cases[0]: name is required"},
 		"a name twice":              {"given: {apiVersion: v1, kind: Pod, metadata: {name: a}}\ncases:\n- name: a\n- name: a", "a_test.yaml:4:9: cases[1].name: another case has this name (in line 3)"},

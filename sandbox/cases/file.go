@@ -103,7 +103,7 @@ func (f *File) link() {
 		}
 		first[c.Name] = c.at.Key("name")
 		if len(f.Given)+len(c.Given)+len(c.Steps) == 0 && (c.Expect == nil || reflect.ValueOf(*c.Expect).IsZero()) && !f.decoder.Faulty(c.at) {
-			f.decoder.Fault(c.at, "nothing happens here, so the case asserts nothing: say given, steps or expect")
+			f.decoder.Fault(c.at, "nothing happens here, so the case asserts nothing: a case needs given, steps or expect")
 		}
 		f.resolve(c.Given)
 		f.expect(c.Expect, c.at.Key("expect"))
