@@ -133,14 +133,15 @@ func TestExplainHas(t *testing.T) {
 
 func TestExplainSaysWhatWasMeant(t *testing.T) {
 	for name, test := range map[string]struct{ args, want string }{
-		"a mistyped field":         {"resources.handlers.retires", `unknown field "retires" in resources[].handlers[] (did you mean "retries"?)`},
-		"the name in other tools":  {"resources.handlers.retry", `unknown field "retry" in resources[].handlers[] (did you mean "retries"?)`},
-		"a field that is below":    {"handlers.retries", `unknown field "handlers" (did you mean resources.handlers.retries?)`},
-		"a field of a number":      {"resources.workers.min", `resources[].workers is a whole number, and has no field "min"`},
-		"a mistyped function":      {"functions merg", `unknown function "merg" (did you mean "merge"?)`},
-		"a function like no other": {"functions zzzzzz", `unknown function "zzzzzz" (operator explain functions lists them)`},
-		"two paths":                {"scope settings", `want one path, or functions and a name, found 2 arguments`},
-		"two functions":            {"functions pick omit", `want one path, or functions and a name, found 3 arguments`},
+		"a mistyped field":          {"resources.handlers.retires", `unknown field "retires" in resources[].handlers[] (did you mean "retries"?)`},
+		"the name in other tools":   {"resources.handlers.retry", `unknown field "retry" in resources[].handlers[] (did you mean "retries"?)`},
+		"a field that is far below": {"readyWhen", `unknown field "readyWhen" (did you mean resources.handlers.apply.readyWhen or resources.handlers.steps.apply.readyWhen or resources.machine.deletion.during.apply.readyWhen?)`},
+		"a field that is below":     {"handlers.retries", `unknown field "handlers" (did you mean resources.handlers.retries?)`},
+		"a field of a number":       {"resources.workers.min", `resources[].workers is a whole number, and has no field "min"`},
+		"a mistyped function":       {"functions merg", `unknown function "merg" (did you mean "merge"?)`},
+		"a function like no other":  {"functions zzzzzz", `unknown function "zzzzzz" (operator explain functions lists them)`},
+		"two paths":                 {"scope settings", `want one path, or functions and a name, found 2 arguments`},
+		"two functions":             {"functions pick omit", `want one path, or functions and a name, found 3 arguments`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := stocked(t)

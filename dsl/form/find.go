@@ -137,14 +137,14 @@ func (o *Outline) meant(fields []Field, steps []string) string {
 			return fmt.Sprintf("did you mean %q?", f.Name)
 		}
 	}
+	if elsewhere := o.elsewhere(steps); len(elsewhere) > 0 {
+		return "did you mean " + strings.Join(elsewhere, " or ") + "?"
+	}
 	const begins = 4 // letters that a name must share with the one that was meant
 	for _, f := range fields {
 		if len(name) >= begins && strings.HasPrefix(f.Name, name[:begins]) {
 			return fmt.Sprintf("did you mean %q?", f.Name)
 		}
-	}
-	if elsewhere := o.elsewhere(steps); len(elsewhere) > 0 {
-		return "did you mean " + strings.Join(elsewhere, " or ") + "?"
 	}
 	return words.Hint(name, known)
 }
