@@ -109,6 +109,27 @@ func mustValidate(t *testing.T, b *bench, folder string) {
 	}
 }
 
+// TestTheCasesOfThePageRunBesideWhatInitWrites runs the first cases of docs/testing.md, as a reader would who has the operator that the
+// page names.
+func TestTheCasesOfThePageRunBesideWhatInitWrites(t *testing.T) {
+	page := pageAt(t, "../docs/testing.md")
+	_, text, found := strings.Cut(page, "```yaml\n")
+	text, _, _ = strings.Cut(text, "```\n")
+	init := typed.FindStringSubmatch(page[strings.Index(page, "`operator init"):])
+	if !found || init == nil {
+		t.Fatal("docs/testing.md has no cases, or does not say how their operator is written")
+	}
+	b := beginner(t)
+	if code := b.execute(t.Context(), strings.Fields(init[1])); code != exitOK {
+		t.Fatal(b.err.String())
+	}
+	file := filepath.Join("webapp", "page_test.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cases.Run(t, file, handlers.Standard())
+}
+
 func TestInitRefuses(t *testing.T) {
 	const good = "init --resource webapps.v1.example.com --kind WebApp "
 	for name, test := range map[string]struct{ args, want string }{
