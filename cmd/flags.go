@@ -165,6 +165,9 @@ func (f *runFlags) check() error {
 	if err := f.checkNamespaces(); err != nil {
 		return err
 	}
+	if f.allowBreaking && !f.installs() {
+		return errors.New("--" + allowBreaking + " needs --install-crds")
+	}
 	if err := f.checkSecure(); err != nil {
 		return err
 	}

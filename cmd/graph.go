@@ -7,9 +7,11 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -30,10 +32,14 @@ type graphFlags struct {
 	format, machine, out string
 }
 
-// check refuses --out svg, which should be --format svg.
+// check rejects --out svg, which should be --format svg, and a file whose format is not known.
 func (f *graphFlags) check() error {
 	if slices.Contains(graphFormats, f.out) {
 		return fmt.Errorf("--out: want a file, found %q (write --format %s)", f.out, f.out)
+	}
+	end := filepath.Ext(f.out)
+	if _, known := graphEndings[end]; end != "" && !known && f.format == "" {
+		return fmt.Errorf("--out: want a file that ends in %s, found %q (or give --format)", strings.Join(slices.Sorted(maps.Keys(graphEndings)), ", "), f.out)
 	}
 	return nil
 }
@@ -51,8 +57,8 @@ for. Each of its machines follows: states, ways from one to another, time-outs
 Formats: mermaid is Markdown, with a title and a block for each drawing, which
 GitHub, GitLab and others show as pictures; dot is for Graphviz, with a graph for
 each; svg is one picture with all of them, each with a legend, and takes no
-other program. Without --format, the ending of the file decides, and mermaid is
-the default.`,
+other program. Without --format, the ending of the file decides: .md, .dot, .gv or
+.svg. Without a file, mermaid is the default.`,
 		Example: `  operator graph --config operator.yaml >> README.md
   operator graph --config operator.yaml -o operator.svg
   operator graph --config operator.yaml --machine rollouts/machine -o rollout.svg

@@ -52,6 +52,7 @@ func TestGraphCommand(t *testing.T) {
 		"no-machines":     {"graph --config testdata/operator.yaml --machine x", false},
 		"unknown-format":  {"graph --config testdata/operator.yaml --format png", false},
 		"format-as-file":  {"graph --config testdata/operator.yaml -o svg", false},
+		"unknown-ending":  {"graph --config testdata/operator.yaml -o testdata/none/x.png", false},
 		"no-such-folder":  {"graph --config testdata/operator.yaml -o testdata/none/x.svg", false},
 		"with-faults":     {"graph --config testdata/faulty.yaml", false},
 		"without-config":  {"graph", false},
@@ -92,7 +93,7 @@ func TestSamplesAreDrawn(t *testing.T) {
 }
 
 func TestTheEndingOfAFileSaysTheFormat(t *testing.T) {
-	for file, begins := range map[string]string{"x.svg": "<svg", "x.dot": "digraph", "x.gv": "digraph", "x.md": "**operator foo**", "x": "**operator foo**", "x.txt": "**operator foo**"} {
+	for file, begins := range map[string]string{"x.svg": "<svg", "x.dot": "digraph", "x.gv": "digraph", "x.md": "**operator foo**", "x": "**operator foo**"} {
 		path := filepath.Join(t.TempDir(), file)
 		b := reading(t)
 		if code := b.execute(t.Context(), []string{"graph", "--config", "testdata/operator.yaml", "-o", path}); code != exitOK || b.out.String() != "" {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -148,14 +149,21 @@ func knownCommand(parent *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown command %q%s", args[0], hint)
 }
 
-// noArguments refuses arguments. If one is a file, the error says that it needs --config.
+// noArguments rejects arguments. If the first one is a file or directory, the error names --config.
 func noArguments(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
 	hint := ""
-	if end := filepath.Ext(args[0]); c.Flags().Lookup("config") != nil && (end == ".yaml" || end == ".yml") {
-		hint = " (write --config " + args[0] + ")"
+	if c.Flags().Lookup("config") != nil && namesConfig(args[0]) {
+		hint = " (did you mean --config " + args[0] + "?)"
 	}
 	return fmt.Errorf("unknown argument %q%s", args[0], hint)
+}
+
+// namesConfig reports whether an argument looks like a configuration: a YAML file, or a file or directory that exists.
+func namesConfig(path string) bool {
+	end := filepath.Ext(path)
+	_, err := os.Stat(path)
+	return err == nil || end == ".yaml" || end == ".yml"
 }

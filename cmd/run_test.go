@@ -157,6 +157,7 @@ func TestMetricsAreOnLoopbackUnlessTheyAreProtected(t *testing.T) {
 		"protected, on an address":    {"--metrics-bind-address=:9090 --metrics-secure", ":9090"},
 		"turned off by an empty text": {"--metrics-bind-address=", ""},
 		"a certificate for nothing":   {"--metrics-tls-cert-file=c --metrics-tls-private-key-file=k", "--metrics-tls-cert-file needs --metrics-secure"},
+		"a schema for nothing":        {"--allow-breaking-schema", "--allow-breaking-schema needs --install-crds"},
 		"a certificate without a key": {"--metrics-secure --metrics-tls-cert-file=c", "--metrics-tls-cert-file and --metrics-tls-private-key-file need each other"},
 	}
 	for name, tt := range tests {

@@ -59,7 +59,7 @@ failure or more, the exit code is 1.`,
 			return p.test(c.Context(), f, args)
 		},
 	}
-	c.Flags().StringVar(&f.pattern, "run", "", "run the cases whose names match this `expression`")
+	c.Flags().StringVar(&f.pattern, "run", "", "run the cases whose names match the regular expression `REGEXP`")
 	c.Flags().BoolVar(&f.coverage, "coverage", false,
 		"say which handlers, answers of their conditions, and transitions of machines no case has run")
 	c.Flags().BoolVar(&f.update, "update", false, "make expectations that fail be what was found, in the files of the cases")

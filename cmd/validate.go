@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -87,17 +88,17 @@ here. One that breaks what the cluster has stored is a fault, or a warning with
 --allow-breaking-schema. A schedule that would run on each of several processes,
 as no leader is elected, is a warning too, and so are handlers that feed each
 other: each sets what the next one looks at, and a CRD in a file beside the
-configuration that is not the one that it describes. With --strict a warning is a
-fault, unless it was asked for or no configuration can mend it. With --verbose it
-reports what each handler looks at, and which ones keep their children as they are
-while their when is false.`,
+configuration that is not the one that it describes. With --strict warnings are
+faults, but not those about conditions that a foreign CRD drops, nor accepted
+schemas. With --verbose it reports what each handler looks at, and which ones keep
+their children as they are while their when is false.`,
 		Example: `  operator validate --config operator.yaml
   operator validate --config samples/foo/operator.yaml -o json
   operator validate --config operator.yaml --strict
   operator validate --config operator.yaml --verbose
   operator validate --config operator.yaml --cluster`,
 		Args:    noArguments,
-		PreRunE: p.usage(&f.files),
+		PreRunE: p.usage(&f.files, f.check),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return p.validate(c.Context(), f, c.OutOrStdout())
 		},
@@ -111,6 +112,14 @@ while their when is false.`,
 	addOutput(c.Flags(), &f.output)
 	completeChoices(c)
 	return c
+}
+
+// check rejects a flag that would have no effect.
+func (f *validateFlags) check() error {
+	if f.allowBreaking && !f.cluster {
+		return errors.New("--" + allowBreaking + " needs --cluster")
+	}
+	return nil
 }
 
 // validate checks a configuration and prints the result.
@@ -137,7 +146,7 @@ func (p *program) validate(ctx context.Context, f *validateFlags, out io.Writer)
 	}
 	v := verdictOn(op, nil)
 	for _, document := range v.Skipped {
-		fmt.Fprintf(p.Err, "skipped: %s\n", document)
+		fmt.Fprintf(p.Err, "skipped: %s (no part of an operator)\n", document)
 	}
 	fmt.Fprintf(out, "operator %s: %s: ok\n", v.Operator, v.contents())
 	for _, one := range views(f, op, nil) {
