@@ -4,7 +4,8 @@
 package drift
 
 import (
-	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,12 +28,15 @@ func Lacking(desired, live *unstructured.Unstructured, manager string) *fieldpat
 // says so counts: any other error may pass, and so may those of policies and webhooks.
 func Refused(desired, live *unstructured.Unstructured, manager string, causes []metav1.StatusCause) *fieldpath.Set {
 	lacking, out := Lacking(desired, live, manager), fieldpath.NewSet()
+	_, others := managersOf(live, manager)
+	n := naming{desired.Object, live.Object, lacking, others}
 	for _, cause := range causes {
 		if cause.Type != metav1.CauseTypeFieldValueRequired {
 			continue
 		}
+		field := strings.NewReplacer("[", ".", "]", "").Replace(cause.Field)
 		for path := range lacking.All() {
-			if related(namesOf(path), indexes.ReplaceAllString(cause.Field, "")) {
+			if name, whole := n.of(path); isBelow(name, field) || whole && isBelow(field, name) {
 				out.Insert(path.Copy())
 			}
 		}
@@ -40,21 +44,64 @@ func Refused(desired, live *unstructured.Unstructured, manager string, causes []
 	return out
 }
 
-// indexes are the parts of a field's name that stand for an entry of a list or a map.
-var indexes = regexp.MustCompile(`\[[^\]]*\]`)
-
-// namesOf returns a path in the form of an error, without entries of lists.
-func namesOf(path fieldpath.Path) string {
-	var names []string
-	for _, each := range path {
-		if each.FieldName != nil {
-			names = append(names, *each.FieldName)
-		}
-	}
-	return strings.Join(names, ".")
+// naming gives paths the form that they have in an error of the API server, with dots for brackets.
+type naming struct {
+	desired, live   any
+	lacking, others *fieldpath.Set
 }
 
-// related reports whether one field is the other one, or in it.
-func related(a, b string) bool {
-	return a != "" && b != "" && (strings.HasPrefix(a+".", b+".") || strings.HasPrefix(b+".", a+"."))
+// of returns the name of a path. Whole is false if it ends before an entry of a list whose index after the apply is not known.
+func (n naming) of(path fieldpath.Path) (name string, whole bool) {
+	var names []string
+	for i, each := range path {
+		if each.FieldName != nil {
+			names = append(names, *each.FieldName)
+			continue
+		}
+		index := n.indexOf(path[:i], each)
+		if index < 0 {
+			return strings.Join(names, "."), false
+		}
+		names = append(names, strconv.Itoa(index))
+	}
+	return strings.Join(names, "."), true
+}
+
+// indexOf returns the index that an entry of a list has after the apply; -1 if it is gone then, or if desired brings new entries.
+func (n naming) indexOf(list fieldpath.Path, entry fieldpath.PathElement) int {
+	has, _ := valueAt(n.live, list)
+	wanted, _ := valueAt(n.desired, list)
+	existing, _ := has.([]any)
+	sent, _ := wanted.([]any)
+	for _, item := range sent {
+		each, known := elementOf(fieldpath.NewSet(fieldpath.Path{entry}), item)
+		if !known || !slices.ContainsFunc(existing, func(other any) bool { return isItem(each, other) }) {
+			return -1
+		}
+	}
+	index := 0
+	for _, item := range existing {
+		each, known := elementOf(fieldpath.NewSet(fieldpath.Path{entry}), item)
+		if !known {
+			return -1
+		}
+		at := append(slices.Clip(list), each)
+		stays := !n.lacking.Has(at) || hasWithin(n.others, at)
+		switch {
+		case !each.Equals(entry):
+			if stays {
+				index++
+			}
+		case stays:
+			return index
+		default:
+			return -1
+		}
+	}
+	return -1
+}
+
+// isBelow reports whether one field is the other one, or in it.
+func isBelow(field, other string) bool {
+	return field != "" && other != "" && strings.HasPrefix(field+".", other+".")
 }

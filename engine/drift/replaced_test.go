@@ -171,19 +171,25 @@ func TestNoteAfterAnApply(t *testing.T) {
 
 // TestRefusedFields holds which fields stay because the API server does not let them go.
 func TestRefusedFields(t *testing.T) {
-	const own = `{"f:data":{"f:v":{}},"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{".":{},"f:image":{},"f:name":{}}},"f:paused":{}}}`
-	const web = `.spec.containers[name="web"]`
+	const own = `{"f:data":{"f:v":{}},"f:spec":{"f:containers":{"k:{\"name\":\"old\"}":{".":{},"f:name":{}},"k:{\"name\":\"web\"}":{".":{},"f:image":{},"f:name":{}}},"f:paused":{}}}`
+	const old, web = `.spec.containers[name="old"]`, `.spec.containers[name="web"]`
 	required := func(field string) metav1.StatusCause {
 		return metav1.StatusCause{Type: metav1.CauseTypeFieldValueRequired, Field: field}
 	}
+	missing := func(field string) []metav1.StatusCause { return []metav1.StatusCause{required(field)} }
 	wrong := metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "spec"}
 	tests := map[string]struct {
 		desired string
 		causes  []metav1.StatusCause
 		want    []string
 	}{
-		"a field of an entry, with the entry": {"{}", []metav1.StatusCause{required("spec.containers[0].image")}, []string{web, web + ".image"}},
-		"a list":                              {"{}", []metav1.StatusCause{required("spec.containers")}, []string{web, web + ".image", web + ".name"}},
+		"a field of an entry, with the entry": {"{}", missing("spec.containers[0].image"), []string{web, web + ".image"}},
+		"an entry of a list that moves up":    {"{}", missing("spec.containers[1].image"), nil},
+		"an entry that is not there":          {"{}", missing("spec.containers[2].image"), nil},
+		"a list without entries that go":      {"{spec: {containers: [{name: side}]}}", missing("spec.containers"), []string{old, old + ".name", web, web + ".image", web + ".name"}},
+		"an entry of a list with new ones":    {"{spec: {containers: [{name: side}]}}", missing("spec.containers[1].image"), nil},
+		"a field that comes back":             {`{spec: {containers: [{name: web, image: ""}]}}`, missing("spec.containers[0].image"), nil},
+		"a list":                              {"{}", missing("spec.containers"), []string{old, old + ".name", web, web + ".image", web + ".name"}},
 		"a rule about all that is in a map":   {"{}", []metav1.StatusCause{wrong}, nil},
 		"none is named":                       {"{}", []metav1.StatusCause{{Message: "no"}}, nil},
 		"a field that the template lacks":     {"{data: {v: b}}", []metav1.StatusCause{required("spec.containers[0].image")}, []string{web, web + ".image"}},
@@ -193,7 +199,7 @@ func TestRefusedFields(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			live := child(t, "{}", [2]string{"op", own})
+			live := child(t, "{spec: {containers: [{name: old}, {name: web, image: a}]}}", [2]string{"op", own}, [2]string{"kubectl", `{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{".":{},"f:name":{}}}}}`})
 			asApplied(live, "op")
 			var got []string
 			for path := range Refused(child(t, tt.desired), live, "op", tt.causes).All() {
