@@ -33,7 +33,7 @@ func (o originals) may(at fieldpath.Path, all *fieldpath.Set, want, has map[stri
 
 // mayAt is may for the values at a path; all has the fields of the map or list that they are in.
 func (o originals) mayAt(path fieldpath.Path, all *fieldpath.Set, want, has any) bool {
-	if want == nil || has == nil || o.own.Has(path) && !isMap(want) {
+	if want == nil || has == nil {
 		return false
 	}
 	last := path[len(path)-1]
@@ -82,9 +82,4 @@ func elementOf(list *fieldpath.Set, entry any) (out fieldpath.PathElement, known
 		}
 	}
 	return out, false
-}
-
-func isMap(value any) bool {
-	_, is := value.(map[string]any)
-	return is
 }

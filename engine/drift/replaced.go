@@ -34,12 +34,12 @@ type Taking struct {
 	Kept []dsl.Path
 }
 
-// Replaced returns the values that were there before the fields came to the manager. Those that somebody else keeps are not among
-// them.
+// Replaced returns the values that were there before the fields came to the manager, and values that it shares with somebody and
+// changes. Those that somebody else keeps are not among them.
 func (t Taking) Replaced() (out []Replaced) {
 	o := t.originals()
 	for path := range t.Fields.Leaves().All() {
-		if has, there := valueAt(t.Live.Object, path); there && !o.own.Has(path) {
+		if has, there := valueAt(t.Live.Object, path); there {
 			if was, found := o.of(path, has); found {
 				out = append(out, Replaced{path.Copy(), was})
 			}
@@ -76,7 +76,7 @@ func (o originals) of(path fieldpath.Path, has any) (was any, found bool) {
 	want, _ := valueAt(o.Desired.Object, path)
 	k := knowing(o.Desired.GroupVersionKind().GroupKind())
 	same := k.covers("", want, has, false) && k.covers("", has, want, false)
-	held := false
+	held, own := false, o.own.Has(path)
 	for _, other := range o.others {
 		if !hasWithin(other.fields, path) {
 			continue
@@ -86,11 +86,11 @@ func (o originals) of(path fieldpath.Path, has any) (was any, found bool) {
 		if !patches {
 			return has, !same && !isEmptyMap(want) // which does not stand for what others have in the map
 		}
-		if !found {
+		if !found && !own {
 			was, found = valueIn(noted, path)
 		}
 	}
-	if held {
+	if held || own {
 		return was, found
 	}
 	kept := slices.ContainsFunc(o.Kept, func(field dsl.Path) bool { return path.Equals(pathOf(field)) })

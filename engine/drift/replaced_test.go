@@ -51,6 +51,15 @@ func TestReplacedValues(t *testing.T) {
 		"the same value without an owner":      {"{data: {v: old}}", "{data: {v: old}}", nil, v, nil, []string{".data.v=old"}, false},
 		"no value":                             {"{data: {v: new}}", "{data: {w: old}}", [][2]string{person("w")}, v, nil, nil, true},
 		"a value that is the manager's own":    {"{data: {v: new}}", "{data: {v: old}}", [][2]string{{"op/h", v}}, v, nil, nil, true},
+		"a value that is shared and changes": {
+			"{data: {v: new}}", "{data: {v: old}}", [][2]string{{"op/h", v}, person("v")}, v, map[string][]Replaced{"op/h": note("first")}, []string{".data.v=old"}, false,
+		},
+		"a value that is shared and stays": {
+			"{data: {v: old}}", "{data: {v: old}}", [][2]string{{"op/h", v}, person("v")}, v, map[string][]Replaced{"op/h": note("first")}, nil, true,
+		},
+		"a value that is shared with another handler, which has its original": {
+			"{data: {v: new}}", "{data: {v: old}}", [][2]string{{"op/h", v}, {"op/other", v}}, v, map[string][]Replaced{"op/other": note("first")}, nil, true,
+		},
 		"another handler's value is no original": {
 			"{data: {v: new}}", "{data: {v: old}}", [][2]string{{"op/other", v}}, v, nil, nil, true,
 		},
