@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,14 +30,23 @@ func (t Target) NoteKey(live *unstructured.Unstructured) string {
 	return ""
 }
 
-// noteKey returns the key of the note, and whether it is as the target's manager has written it.
+// noteKey returns the key of the note, and whether it is as the target's manager has written it. The manager has the name that the
+// operator had then, which begins the key.
 func (t Target) noteKey(live *unstructured.Unstructured) (key string, own bool) {
-	for key = range live.GetAnnotations() {
-		if strings.HasSuffix(key, noteSuffix(t.Manager)) {
-			return key, drift.OwnFields(live, t.Manager).Has(fieldpath.MakePathOrDie("metadata", "annotations", key))
+	operator, _, _ := strings.Cut(t.Manager, "/")
+	if len(operator) < mostOperator {
+		operator += "." // it is not cut off
+	}
+	fields := drift.OwnFields(live, t.Manager)
+	for _, each := range slices.Sorted(maps.Keys(live.GetAnnotations())) {
+		if !strings.HasPrefix(each, operator) || !strings.HasSuffix(each, noteSuffix(t.Manager)) {
+			continue
+		}
+		if key = each; fields.Has(fieldpath.MakePathOrDie("metadata", "annotations", key)) {
+			return key, true
 		}
 	}
-	return "", false
+	return key, false
 }
 
 // Replaced returns the values that the target's manager has replaced. The error says why its note does not count.

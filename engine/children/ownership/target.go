@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -36,6 +37,9 @@ const MostTargets = 2_000
 // mostManager is how many bytes the API server takes as the name of a field manager.
 const mostManager = 128
 
+// mostOperator is how many bytes of the operator's name a shortened field manager has.
+const mostOperator = 40
+
 // TargetManager returns the field manager of a target. It is another one for each owner, handler and key, and the same in each
 // process.
 func TargetManager(operator, handler, key string, owner types.UID) string {
@@ -48,7 +52,7 @@ func TargetManager(operator, handler, key string, owner types.UID) string {
 		return name
 	}
 	// The operator's name is at most 63 bytes, and so is the handler's id; a step makes it longer.
-	return strings.Join([]string{operator[:min(len(operator), 40)], "patch", short(handler + "/" + key), short(string(owner))}, "/")
+	return strings.Join([]string{operator[:min(len(operator), mostOperator)], "patch", short(handler + "/" + key), short(string(owner))}, "/")
 }
 
 // short is a short stand-in for a text.
@@ -60,17 +64,20 @@ func short(text string) string {
 // IsTargetManager reports whether a field manager is one that [TargetManager] makes for an operator. It leaves out shortened
 // ones of a name that is itself shortened in them: another operator may have the same.
 func IsTargetManager(manager, operator string) bool {
-	return strings.HasPrefix(manager, operator+"/patch/")
+	return strings.HasPrefix(manager, operator+"/patch/") && isPatcher(manager)
 }
 
-// isPatcher reports whether a field manager is a target's, of whichever operator.
-func isPatcher(manager string) bool { return strings.Contains(manager, "/patch/") }
+// isPatcher reports whether a field manager has the form of one that [TargetManager] makes, for whichever operator. People and
+// pipelines may have a manager with similar parts.
+func isPatcher(manager string) bool { return patchers.MatchString(manager) }
+
+var patchers = regexp.MustCompile(`^[^/]+/patch/([^/]+/([0-9a-f]{16}/)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{16}/[0-9a-f]{16})$`)
 
 // OfOwner reports whether a field manager is one that [TargetManager] makes for an owner. Whoever may write the owner may write its
 // record, too. A target with another manager would make the operator take off what others have set.
 func OfOwner(manager string, owner types.UID) bool {
 	last := manager[strings.LastIndexByte(manager, '/')+1:]
-	return isPatcher(manager) && owner != "" && (last == string(owner) || last == short(string(owner)))
+	return strings.Contains(manager, "/patch/") && owner != "" && (last == string(owner) || last == short(string(owner)))
 }
 
 // line is how a target is stored: none of its parts has a space.
