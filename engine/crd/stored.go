@@ -65,7 +65,7 @@ func (e *BreakingError) Cure() string {
 	if e.Err == nil && !e.Unfit {
 		return "--allow-breaking-schema accepts it"
 	}
-	return "change the objects and the schema, add a version, or use --allow-breaking-schema"
+	return "change the objects first, keep in the schema what they have, or use --allow-breaking-schema"
 }
 
 // Unwrap returns why the objects could not be tried.

@@ -11,7 +11,7 @@ import (
 // TestABreakingSchemaSaysWhatToDo holds that objects which all fit need no change, and that objects which were not tried are not said
 // to break.
 func TestABreakingSchemaSaysWhatToDo(t *testing.T) {
-	const change = "change the objects and the schema, add a version, or use --allow-breaking-schema"
+	const change = "change the objects first, keep in the schema what they have, or use --allow-breaking-schema"
 	for name, tt := range map[string]struct {
 		stock stock
 		err   error

@@ -175,7 +175,7 @@ func TestTheCheckAgainstAClusterKnowsTheCRDsThatTheConfigurationBrings(t *testin
 		"a field that nobody has is a fault":                 {user, "string", `self.spec.?hots.orValue("") != ""`, nil, 1, `resources[0].handlers[0].when: unknown field "hots" in self.spec (did you mean "host"?)`, until},
 		"a schema that breaks is a fault": {user, "integer", "true", nil, 1,
 			`resources[0].schema: the schema breaks what the cluster has: v1alpha1 spec.image: its type changes from string to integer (1 of 1 stored objects does not fit, `, "warning"},
-		"with a way out":                           {user, "integer", "true", nil, 1, "/first: spec.image would be invalid): change the objects and the schema, add a version, or use --allow-breaking-schema", ""},
+		"with a way out":                           {user, "integer", "true", nil, 1, "/first: spec.image would be invalid): change the objects first, keep in the schema what they have, or use --allow-breaking-schema", ""},
 		"a schema that breaks can be accepted":     {user, "integer", "true", []string{"--allow-breaking-schema", "--strict"}, 0, "warning: operator.yaml:8:7: resources[0].schema: the schema breaks what the cluster has: ", "use --allow"},
 		"a CRD that cannot be compared is said so": {blind, "integer", "true", nil, 0, "warning: the CRD of webapps.v1alpha1." + group + " was not compared with that of the cluster: customresourcedefinitions.apiextensions.k8s.io \"webapps." + group + "\" is forbidden: ", "was not asked"},
 	} {
