@@ -19,6 +19,10 @@ import (
 const RunsAgain = "the TTL deletes the object and the handler would create it again: " +
 	"remove the TTL; or use causes: [create] to run once, causes: [create, update] with field to run once per value, or a CronJob"
 
+// RunsBesideOthers says why an object with a TTL may not be applied together with others, and what to do instead.
+const RunsBesideOthers = "the handler applies all its children again while one of them is rejected or not ready, and would create " +
+	"an object that the TTL has deleted meanwhile: apply it in a step or in a handler of its own"
+
 // Error is the error about an object that its TTL deletes and the handler would create again.
 type Error struct {
 	// Field is the TTL.

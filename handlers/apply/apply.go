@@ -81,7 +81,7 @@ func build(compiler *expr.Compiler, b actions.Build, config childrenConfig) (act
 	made := &plan{id: b.ID, report: reportOf(b), params: b.Params, final: b.AtDeletion, children: map[string]*child{}}
 	for _, own := range slices.Sorted(maps.Keys(config)) {
 		name := b.Lets.ChildName(own)
-		made.children[name] = p.child(name, own, config[own])
+		made.children[name] = p.child(name, own, config[own], len(config) == 1)
 	}
 	if b.IncludeWhen != nil {
 		made.include, made.includeParams = p.include(b.IncludeWhen.Program, made.children), b.IncludeWhen.Params

@@ -71,8 +71,8 @@ func (p *parser) fault(at []string, format string, args ...any) {
 func below(at []string, keys ...string) []string { return slices.Concat(at, keys) }
 
 // child compiles a child. It also returns a child with faults, so that others can refer to it. The decoder has
-// reported faults of the form.
-func (p *parser) child(name, own string, config *childConfig) *child {
+// reported faults of the form. Alone: the action has no other child.
+func (p *parser) child(name, own string, config *childConfig, alone bool) *child {
 	at := []string{own}
 	c := &child{name: name, own: own, config: config.whole, entry: p.entries, spec: dsl.ChildSpec{Handler: p.id, Name: name}, limit: defaultLimit}
 	if !dsl.IsIdentifier(own) || slices.Contains([]string{"true", "false", "null", "in"}, own) {
@@ -93,22 +93,26 @@ func (p *parser) child(name, own string, config *childConfig) *child {
 		p.last(c, at)
 	}
 	p.whole(c, at)
-	p.expiring(c)
+	p.expiring(c, alone)
 	return c
 }
 
-// expiring notes a child that its TTL deletes and the handler would create again. A computed TTL is checked when it is
-// known.
-func (p *parser) expiring(c *child) {
+// expiring notes a child that its TTL deletes and the handler would create again: because it restores missing children, or because
+// it applies again while another child is refused or not ready. A computed TTL is checked when it is known.
+func (p *parser) expiring(c *child, alone bool) {
 	field := expiry.Field(c.kind.GroupKind())
-	if !p.restores || field == nil {
+	if field == nil || !p.restores && alone {
 		return
 	}
 	ttl := c.template
 	for _, key := range field {
 		ttl = part(ttl, key)
 	}
-	if ttl != nil && len(ttl.Programs()) == 0 && (ttl.Plain != nil || len(ttl.Entries) > 0) {
+	switch {
+	case ttl == nil || ttl.Plain == nil && len(ttl.Entries) == 0 && len(ttl.Programs()) == 0:
+	case !p.restores:
+		p.faults = append(p.faults, misfit(ttl, expiry.RunsBesideOthers))
+	case len(ttl.Programs()) == 0:
 		p.faults = append(p.faults, misfit(ttl, expiry.RunsAgain))
 	}
 }
