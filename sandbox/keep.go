@@ -118,16 +118,24 @@ func cause(err error) error {
 }
 
 func (k *keeper) write(server *server.Server) error {
-	out, err := os.CreateTemp(k.dir, unfinished)
+	return replaceFile(k.file(), unfinished, func(out *os.File) error {
+		all := bufio.NewWriter(out)
+		if err := server.Save(all); err != nil {
+			return err
+		}
+		return all.Flush()
+	})
+}
+
+// replaceFile writes a file that only this user may read. It replaces the file as a whole; unfinished is the pattern of the
+// name that it has until then.
+func replaceFile(path, unfinished string, write func(out *os.File) error) error {
+	out, err := os.CreateTemp(filepath.Dir(path), unfinished)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.Remove(out.Name()) }() // it is not there any more if all went well
-	all := bufio.NewWriter(out)
-	if err = server.Save(all); err == nil {
-		err = all.Flush()
-	}
-	if err == nil {
+	if err = write(out); err == nil {
 		err = out.Sync()
 	}
 	if closed := out.Close(); err == nil {
@@ -136,7 +144,7 @@ func (k *keeper) write(server *server.Server) error {
 	if err != nil {
 		return err
 	}
-	return os.Rename(out.Name(), k.file())
+	return os.Rename(out.Name(), path)
 }
 
 // run saves the state from time to time until ctx ends, and in the end. It reports an error once while it stays.

@@ -13,17 +13,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"net/http"
-	"os"
-	"path/filepath"
 	"sync"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/handwerk-dev/handwerk/sandbox/server"
 	"github.com/handwerk-dev/handwerk/sandbox/server/complete"
@@ -35,8 +30,8 @@ import (
 type Options struct {
 	// Address is where the API server listens. The default is a free port of 127.0.0.1.
 	Address string
-	// Kubeconfig is the path of the kubeconfig file, which is written with all rights. The default is a file in Keep, or
-	// in a temporary folder.
+	// Kubeconfig is the path of the kubeconfig file, which is written with all rights. Start replaces a file there only if it
+	// is empty, or left from a sandbox that no longer runs. The default is a file in Keep, or in a temporary folder.
 	Kubeconfig string
 	// Context is the name of the context in the kubeconfig. The default is "sandbox".
 	Context string
@@ -62,12 +57,10 @@ type Options struct {
 type Sandbox struct {
 	server *server.Server
 	// keeper keeps the state; nil if it is not kept.
-	keeper *keeper
-	kept   bool
-	// kubeconfig is the path of the file once it is written, and temporary that of its folder if that is to be removed.
-	kubeconfig, temporary string
-
-	requests recorder
+	keeper     *keeper
+	kept       bool
+	kubeconfig kubeconfig
+	requests   recorder
 
 	cancel context.CancelFunc
 	work   sync.WaitGroup
@@ -117,8 +110,8 @@ func (s *Sandbox) open(o Options) (err error) {
 
 // listen opens the port and writes the kubeconfig.
 func (s *Sandbox) listen(ctx context.Context, o Options) error {
-	path, err := s.place(o)
-	if err != nil {
+	var err error
+	if s.kubeconfig, err = newKubeconfig(ctx, o); err != nil {
 		return err
 	}
 	handler := http.Handler(s.seen(s.server.Guarded()))
@@ -130,31 +123,11 @@ func (s *Sandbox) listen(ctx context.Context, o Options) error {
 		return err
 	}
 	s.work.Go(listener.Wait)
-	if err := listener.WriteKubeconfig(path, o.Context); err != nil {
+	content, err := listener.Kubeconfig(o.Context)
+	if err != nil {
 		return err
 	}
-	s.kubeconfig = path
-	return nil
-}
-
-// place returns the path of the kubeconfig. It refuses that of another cluster's, which would be overwritten.
-func (s *Sandbox) place(o Options) (path string, err error) {
-	path = o.Kubeconfig
-	switch {
-	case path != "":
-	case o.Keep != "":
-		path = filepath.Join(o.Keep, "kubeconfig")
-	default:
-		if s.temporary, err = os.MkdirTemp("", "sandbox-"); err != nil {
-			return "", fmt.Errorf("making a folder for the kubeconfig: %w", err)
-		}
-		path = filepath.Join(s.temporary, "kubeconfig")
-	}
-	there, err := clientcmd.LoadFromFile(path)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && there.CurrentContext == o.Context {
-		return path, nil
-	}
-	return "", fmt.Errorf("writing kubeconfig %s: the file is there and belongs to something else", path)
+	return s.kubeconfig.write(content)
 }
 
 // enliven makes workloads come alive until the context ends.
@@ -180,8 +153,8 @@ func configOf(transport http.RoundTripper) *rest.Config {
 	}
 }
 
-// Kubeconfig returns the path of the kubeconfig file.
-func (s *Sandbox) Kubeconfig() string { return s.kubeconfig }
+// Kubeconfig returns the absolute path of the kubeconfig file.
+func (s *Sandbox) Kubeconfig() string { return s.kubeconfig.path }
 
 // Kept reports whether the sandbox has begun with objects that an earlier one has kept.
 func (s *Sandbox) Kept() bool { return s.kept }
@@ -196,13 +169,8 @@ func (s *Sandbox) Stop() {
 
 // Leave keeps the objects and removes the files, as Stop does, but waits for nothing: for a process that ends at once.
 func (s *Sandbox) Leave() {
+	s.kubeconfig.remove() // before another process may take the folder
 	if s.keeper != nil {
 		s.keeper.close(s.server)
-	}
-	if s.kubeconfig != "" {
-		_ = os.Remove(s.kubeconfig) // if it stays, it does no harm: the port is closed
-	}
-	if s.temporary != "" {
-		_ = os.RemoveAll(s.temporary) // it is a temporary folder
 	}
 }

@@ -3,12 +3,16 @@
 
 package sandbox
 
-import "testing"
+import (
+	"context"
+	"testing"
+)
 
-// New starts a sandbox for a test, and stops it at the end of the test. It fails the test if the sandbox cannot start.
+// New starts a sandbox for a test, and stops it at the end of the test. Functions of [testing.TB.Cleanup] that are registered
+// after it may still use it. It fails the test if the sandbox cannot start.
 func New(t testing.TB, o Options) *Sandbox {
 	t.Helper()
-	s, err := Start(t.Context(), o)
+	s, err := Start(context.WithoutCancel(t.Context()), o)
 	if err != nil {
 		t.Fatalf("starting a sandbox: %v", err)
 	}

@@ -18,6 +18,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/handwerk-dev/handwerk/sandbox/server"
@@ -78,14 +79,23 @@ func (nothing) Write(p []byte) (int, error) { return len(p), nil }
 // Wait returns when the listener has ended.
 func (l *Listener) Wait() { <-l.ended }
 
-// WriteKubeconfig writes a kubeconfig file with all rights and one context of this name.
-func (l *Listener) WriteKubeconfig(path, name string) error {
+// Kubeconfig returns a kubeconfig with all rights and one context of this name.
+func (l *Listener) Kubeconfig(name string) ([]byte, error) {
 	out := api.NewConfig()
 	out.Clusters[name] = &api.Cluster{Server: l.URL, CertificateAuthorityData: l.Certificate}
 	out.AuthInfos[name] = &api.AuthInfo{Token: l.server.Token(server.Administrator())}
 	out.Contexts[name] = &api.Context{Cluster: name, AuthInfo: name, Namespace: "default"}
 	out.CurrentContext = name
-	if err := clientcmd.WriteToFile(*out, path); err != nil {
+	return clientcmd.Write(*out)
+}
+
+// WriteKubeconfig writes the file of [Listener.Kubeconfig], which only this user may read.
+func (l *Listener) WriteKubeconfig(path, name string) error {
+	content, err := l.Kubeconfig(name)
+	if err == nil {
+		err = os.WriteFile(path, content, 0o600)
+	}
+	if err != nil {
 		return fmt.Errorf("writing kubeconfig %s: %w", path, err)
 	}
 	return nil
