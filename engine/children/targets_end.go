@@ -130,13 +130,13 @@ func (s *Session) readApplied(ctx context.Context, t ownership.Target, gvr schem
 func (s *Session) reportPatch(t ownership.Target, handler string, out apply.PatchResult) {
 	log := s.pass.Asker.Log().WithValues(logmark.Warning, true, "object", t.People(), "handler", handler)
 	if out.Unread != nil {
-		log.Info("the note of replaced values does not count; they do not come back", "error", out.Unread.Error())
+		log.Info("the note of replaced values does not count; they are not restored", "error", out.Unread.Error())
 	}
 	if len(out.Large) > 0 {
-		log.Info("values are too large to come back when the fields are given back", "fields", out.Large)
+		log.Info("values are too large to restore when the fields are released", "fields", out.Large)
 	}
 	if len(out.Left) > 0 {
-		log.Info("fields stay as they are, because the API server does not let them go", "fields", out.Left)
+		log.Info("fields stay as they are, because the API server requires them", "fields", out.Left)
 	}
 }
 

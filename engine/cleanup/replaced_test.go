@@ -28,8 +28,8 @@ func TestWhatHandlersHaveReplacedComesBack(t *testing.T) {
 		image, says string
 	}{
 		"the value comes back":             {func(*unstructured.Unstructured) {}, "nginx", ""},
-		"the value is lost, and it stays":  {func(o *unstructured.Unstructured) { o.SetAnnotations(nil) }, "forced", `Deployment default/web keeps .spec.template.spec.containers[name="web"].image: the API server does not let them go`},
-		"the note is somebody else's text": {spoil, "forced", "does not get back what a handler replaced: somebody else has written annotation"},
+		"the value is lost, and it stays":  {func(o *unstructured.Unstructured) { o.SetAnnotations(nil) }, "forced", `Deployment default/web keeps .spec.template.spec.containers[name="web"].image: the API server requires them`},
+		"the note is somebody else's text": {spoil, "forced", "keeps the values of a handler: somebody else has written annotation"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -84,10 +84,10 @@ func (c *Cleaner) yieldOne(ctx context.Context, client dynamic.ResourceInterface
 	}
 	out, err := apply.Patching{Client: client, Renewer: c.renewer, Target: t, Kept: kept}.Yield(ctx, live)
 	if len(out.Left) > 0 && c.set.Say != nil {
-		c.set.Say(fmt.Sprintf("%s keeps %s: the API server does not let them go", t.People(), strings.Join(out.Left, ", ")))
+		c.set.Say(fmt.Sprintf("%s keeps %s: the API server requires them", t.People(), strings.Join(out.Left, ", ")))
 	}
 	if out.Unread != nil && c.set.Say != nil {
-		c.set.Say(fmt.Sprintf("%s does not get back what a handler replaced: %v", t.People(), out.Unread))
+		c.set.Say(fmt.Sprintf("%s keeps the values of a handler: %v", t.People(), out.Unread))
 	}
 	return err
 }

@@ -43,7 +43,7 @@ func Try(ctx context.Context, op *dsl.Operator, config *rest.Config, r *dsl.Reso
 	}
 	out.Rejected, err = i.rejected(ctx, desired)
 	if apierrors.IsForbidden(err) {
-		out.Untried = append(out.Untried, fmt.Errorf("the API server was not asked whether it takes the CRD of %s: that is a dry run, which needs the rights to create and patch CRDs: %w", r.Name, err))
+		out.Untried = append(out.Untried, fmt.Errorf("the API server was not asked whether it accepts the CRD of %s: that is a dry run, which needs the rights to create and patch CRDs: %w", r.Name, err))
 		err = nil
 	}
 	if err != nil || len(out.Rejected) > 0 {

@@ -178,7 +178,7 @@ func TestNoteAfterAnApply(t *testing.T) {
 	}
 }
 
-// TestRefusedFields holds which fields stay because the API server does not let them go.
+// TestRefusedFields holds which fields stay because the API server requires them.
 func TestRefusedFields(t *testing.T) {
 	const own = `{"f:data":{"f:v":{}},"f:spec":{"f:containers":{"k:{\"name\":\"old\"}":{".":{},"f:name":{}},"k:{\"name\":\"web\"}":{".":{},"f:image":{},"f:name":{}}},"f:paused":{}}}`
 	const old, web = `.spec.containers[name="old"]`, `.spec.containers[name="web"]`

@@ -42,7 +42,7 @@ type PatchResult struct {
 	// Writes has the object after each write.
 	Writes []*unstructured.Unstructured
 	// Large are the fields whose replaced values are too large for the note. Left are fields that the manager has given up and
-	// whose values stay, because the API server does not let them go.
+	// whose values stay, because the API server requires them.
 	Large, Left []string
 	// Unread is the reason why the note of replaced values cannot be read; nil if it can.
 	Unread error
