@@ -39,10 +39,9 @@ type Taking struct {
 func (t Taking) Replaced() (out []Replaced) {
 	o := t.originals()
 	for path := range t.Fields.Leaves().All() {
-		if has, there := valueAt(t.Live.Object, path); there {
-			if was, found := o.of(path, has); found {
-				out = append(out, Replaced{path.Copy(), was})
-			}
+		at, has := nearest(t.Live.Object, path)
+		if was, found := o.of(at, has); has != nil && found && !Paths(out).Has(at) {
+			out = append(out, Replaced{at.Copy(), was})
 		}
 	}
 	return out
@@ -76,7 +75,7 @@ func (o originals) of(path fieldpath.Path, has any) (was any, found bool) {
 	want, _ := valueAt(o.Desired.Object, path)
 	k := knowing(o.Desired.GroupVersionKind().GroupKind())
 	same := k.covers("", want, has, false) && k.covers("", has, want, false)
-	held, own := false, o.own.Has(path)
+	held, own := false, hasWithin(o.own, path)
 	for _, other := range o.others {
 		if !hasWithin(other.fields, path) {
 			continue
@@ -84,7 +83,7 @@ func (o originals) of(path fieldpath.Path, has any) (was any, found bool) {
 		held = true
 		noted, patches := o.Noted(other.manager)
 		if !patches {
-			return has, !same && !isEmptyMap(want) // which does not stand for what others have in the map
+			return has, !same && !(isEmptyMap(want) && isMap(has)) // which does not stand for what others have in the map
 		}
 		if !found && !own {
 			was, found = valueIn(noted, path)
@@ -106,7 +105,7 @@ func appliesOther(live *unstructured.Unstructured, manager string) bool {
 // After returns the values to note once a manager has applied: new ones, and earlier ones whose fields it has owned all the time.
 func After(earlier, news []Replaced, live *unstructured.Unstructured, manager string) []Replaced {
 	own, is := OwnFields(live, manager), Paths(news)
-	stay := slices.DeleteFunc(slices.Clone(earlier), func(r Replaced) bool { return is.Has(r.Path) || !own.Has(r.Path) })
+	stay := slices.DeleteFunc(slices.Clone(earlier), func(r Replaced) bool { return is.Has(r.Path) || !hasWithin(own, r.Path) })
 	return append(stay, news...)
 }
 
@@ -116,7 +115,7 @@ func PutBack(desired, live *unstructured.Unstructured, manager string, replaced 
 	own, others := managersOf(live, manager)
 	return slices.DeleteFunc(slices.Clone(replaced), func(r Replaced) bool {
 		_, wanted := valueAt(desired.Object, r.Path)
-		return wanted || !own.Has(r.Path) || others.Has(r.Path) || appliesOther(live, manager)
+		return wanted || !hasWithin(own, r.Path) || hasWithin(others, r.Path) || appliesOther(live, manager)
 	})
 }
 
@@ -169,6 +168,23 @@ func valueAt(tree any, path fieldpath.Path) (value any, found bool) {
 		}
 	}
 	return tree, true
+}
+
+// nearest returns the value at a path or, if that is in a value of another type, which goes as a whole, the other one with its path.
+func nearest(tree any, path fieldpath.Path) (at fieldpath.Path, value any) {
+	for i, each := range path {
+		_, isList := tree.([]any)
+		if i > 0 && tree != nil && (each.FieldName != nil && !isMap(tree) || each.FieldName == nil && !isList) {
+			return path[:i], tree
+		}
+		tree, _ = valueAt(tree, path[i:i+1])
+	}
+	return path, tree
+}
+
+func isMap(value any) bool {
+	_, is := value.(map[string]any)
+	return is
 }
 
 // set returns a value with another one at a path.

@@ -51,6 +51,18 @@ func TestReplacedValues(t *testing.T) {
 		"the same value without an owner":      {"{data: {v: old}}", "{data: {v: old}}", nil, v, nil, []string{".data.v=old"}, false},
 		"no value":                             {"{data: {v: new}}", "{data: {w: old}}", [][2]string{person("w")}, v, nil, nil, true},
 		"a value that is the manager's own":    {"{data: {v: new}}", "{data: {v: old}}", [][2]string{{"op/h", v}}, v, nil, nil, true},
+		"a text that becomes a map": {
+			"{data: {v: {a: 1, b: 2}}}", "{data: {v: old}}", [][2]string{person("v")}, `{"f:data":{"f:v":{"f:a":{},"f:b":{}}}}`, nil, []string{".data.v=old"}, false,
+		},
+		"a list that becomes a map": {
+			"{data: {v: {a: 1}}}", "{data: {v: [1]}}", [][2]string{person("v")}, `{"f:data":{"f:v":{"f:a":{}}}}`, nil, []string{".data.v=[1]"}, false,
+		},
+		"a text that becomes an empty map": {
+			"{data: {v: {}}}", "{data: {v: old}}", [][2]string{person("v")}, v, nil, []string{".data.v=old"}, false,
+		},
+		"a map that becomes a text": {
+			"{data: {v: new}}", "{data: {v: {a: 1}}}", [][2]string{{"kubectl", `{"f:data":{"f:v":{"f:a":{}}}}`}}, v, nil, []string{".data.v=map[a:1]"}, false,
+		},
 		"a value that is shared and changes": {
 			"{data: {v: new}}", "{data: {v: old}}", [][2]string{{"op/h", v}, person("v")}, v, map[string][]Replaced{"op/h": note("first")}, []string{".data.v=old"}, false,
 		},
