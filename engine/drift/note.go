@@ -28,9 +28,10 @@ type storedValue struct {
 	Was  any      `json:"was"`
 }
 
-// EncodeReplaced returns the note of replaced values, and the paths of those that are too large for it.
-func EncodeReplaced(values []Replaced) (note string, large []string) {
-	out, size := storedReplaced{Version: 1}, 0
+// EncodeReplaced returns the note of replaced values, and the paths of those that are too large for it or for the room that the
+// object has, in bytes.
+func EncodeReplaced(values []Replaced, room int) (note string, large []string) {
+	out, size := storedReplaced{Version: 1}, len(`{"handwerk":1,"replaced":[]}`)
 	for _, each := range values {
 		stored := storedValue{Was: each.Was}
 		var fault error
@@ -42,11 +43,11 @@ func EncodeReplaced(values []Replaced) (note string, large []string) {
 			stored.Path = append(stored.Path, text)
 		}
 		text, err := json.Marshal(stored)
-		if fault != nil || err != nil || len(text) > mostReplaced || size+len(text) > mostNote {
+		if fault != nil || err != nil || len(text) > mostReplaced || size+len(text)+1 > min(mostNote, room) {
 			large = append(large, each.Path.String())
 			continue
 		}
-		size += len(text)
+		size += len(text) + 1 // a comma
 		out.Replaced = append(out.Replaced, stored)
 	}
 	if len(out.Replaced) == 0 {

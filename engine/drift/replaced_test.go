@@ -176,10 +176,16 @@ func TestNoteAfterAnApply(t *testing.T) {
 	of := func(key, value string) Replaced { return Replaced{fieldpath.MakePathOrDie("data", key), value} }
 	values := After([]Replaced{of("kept", "1"), of("again", "1"), of("lost", "1")}, []Replaced{of("again", "2"), of("new", "2")}, live, "op/h")
 	want := []string{".data.kept=1", ".data.again=2", ".data.new=2"}
-	note, large := EncodeReplaced(append(values, of("large", strings.Repeat("x", 2<<10))))
+	note, large := EncodeReplaced(append(values, of("large", strings.Repeat("x", 2<<10))), 1<<20)
 	read, err := DecodeReplaced(note)
 	if diff := cmp.Diff(want, texts(read)); diff != "" || err != nil || !cmp.Equal(large, []string{".data.large"}) {
 		t.Errorf("the note %s (%v) without %v (-want +got):\n%s", note, err, large, diff)
+	}
+	if again, large := EncodeReplaced(values, len(note)+1); again != note || len(large) > 0 {
+		t.Errorf("with room the note is %s without %v", again, large)
+	}
+	if small, large := EncodeReplaced(values, len(note)); len(small) > len(note) || !cmp.Equal(large, []string{".data.new"}) {
+		t.Errorf("without room the note is %s without %v", small, large)
 	}
 	if _, err := DecodeReplaced("{"); err == nil {
 		t.Error("half a note is read")

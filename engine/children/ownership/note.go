@@ -86,8 +86,25 @@ func (t Target) WithoutNote(fields *unstructured.Unstructured) *unstructured.Uns
 // Note returns fields that are to be applied with a note of replaced values, and the paths of those that are too large for it. Prefix
 // begins the key if the object has no note yet.
 func (t Target) Note(prefix string, fields, live *unstructured.Unstructured, values []drift.Replaced) (noted *unstructured.Unstructured, large []string) {
-	note, large := drift.EncodeReplaced(values)
-	return t.withNote(fields, cmp.Or(t.NoteKey(live), prefix+noteSuffix(t.Manager)), note), large
+	key := cmp.Or(t.NoteKey(live), prefix+noteSuffix(t.Manager))
+	note, large := drift.EncodeReplaced(values, roomFor(key, fields, live))
+	return t.withNote(fields, key, note), large
+}
+
+// mostAnnotations is how many bytes the API server takes as the annotations of an object, keys and values together.
+const mostAnnotations = 256 << 10
+
+// roomFor returns how many bytes an annotation may have beside those that an object has and gets.
+func roomFor(key string, fields, live *unstructured.Unstructured) int {
+	all := map[string]string{}
+	maps.Copy(all, live.GetAnnotations())
+	maps.Copy(all, fields.GetAnnotations())
+	delete(all, key)
+	room := mostAnnotations - len(key)
+	for other, value := range all {
+		room -= len(other) + len(value)
+	}
+	return room
 }
 
 // withNote returns fields with one note, or with none if it is empty.

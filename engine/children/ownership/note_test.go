@@ -12,6 +12,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/handwerk-dev/handwerk/engine/drift"
 )
 
 // TestANoteIsTheOperatorsOwn holds that the note of a target is the annotation that its manager has written, whoever writes similar ones.
@@ -75,5 +78,21 @@ func TestTargetManagersAreKnown(t *testing.T) {
 	}
 	if IsTargetManager("op/patch/main", "op") {
 		t.Error("a manager of somebody is an operator's")
+	}
+}
+
+// TestANoteFitsBesideOtherAnnotations holds that values are left out of a note if the object has no room for them.
+func TestANoteFitsBesideOtherAnnotations(t *testing.T) {
+	target := Target{Manager: "op/patch/text/u"}
+	values := []drift.Replaced{{Path: fieldpath.MakePathOrDie("data", "v"), Was: "before"}}
+	for room, fits := range map[int]bool{1000: true, 100: true, 60: false, 0: false} {
+		live, fields := &unstructured.Unstructured{Object: map[string]any{}}, &unstructured.Unstructured{Object: map[string]any{}}
+		live.SetAnnotations(map[string]string{"large": strings.Repeat("x", 200<<10), "set": strings.Repeat("x", 1<<10)})
+		key := "op.handwerk.dev" + noteSuffix(target.Manager)
+		fields.SetAnnotations(map[string]string{"set": strings.Repeat("x", 56<<10-len("large"+"set"+key)-room)})
+		noted, large := target.Note("op.handwerk.dev", fields, live, values)
+		if note := noted.GetAnnotations()[key]; (note != "") != fits || (len(large) == 0) != fits || len(note) > room {
+			t.Errorf("in %d bytes the note is %s, without %v", room, note, large)
+		}
 	}
 }
