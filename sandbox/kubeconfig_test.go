@@ -116,7 +116,7 @@ func TestACleanupOfATestMayUseTheSandbox(t *testing.T) {
 	t.Parallel()
 	clients := client(t, sandbox.New(t, sandbox.Options{NoWorkloads: true}))
 	t.Cleanup(func() {
-		//nolint:usetesting // the context of the test has ended
+		// The context of the test has ended.
 		if err := clients.CoreV1().Namespaces().Delete(context.Background(), "default", metav1.DeleteOptions{}); err != nil && !apierrors.IsForbidden(err) {
 			t.Error(err)
 		}
