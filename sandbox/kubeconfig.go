@@ -33,16 +33,16 @@ func newKubeconfig(ctx context.Context, o Options) (k kubeconfig, err error) {
 	switch {
 	case o.Kubeconfig != "":
 		k.path, err = filepath.Abs(o.Kubeconfig)
-		if err == nil {
-			err = mayReplace(ctx, k.path, o.Context)
-		}
-	case o.Keep != "": // the folder is locked, so a file there is left from an earlier sandbox
+	case o.Keep != "":
 		k.path, err = filepath.Abs(filepath.Join(o.Keep, "kubeconfig"))
 	default:
 		if k.temporary, err = os.MkdirTemp("", "sandbox-"); err != nil {
 			return k, fmt.Errorf("making a folder for the kubeconfig: %w", err)
 		}
 		k.path = filepath.Join(k.temporary, "kubeconfig")
+	}
+	if err == nil {
+		err = mayReplace(ctx, k.path, o.Context)
 	}
 	if err != nil {
 		return k, fmt.Errorf("writing kubeconfig %s: %w", k.path, cause(err))
