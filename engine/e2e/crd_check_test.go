@@ -95,7 +95,7 @@ func TestTheServerIsAskedAboutTheCRDs(t *testing.T) {
 		want string
 	}{
 		"a CRD that is refused is a fault": {writer, refused, 1,
-			"operator.yaml:8:7: resources[0].schema: the API server refuses the CRD: spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].reason: Unsupported value"},
+			"operator.yaml:8:7: resources[0].schema: the API server rejects the CRD: spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].reason: Unsupported value"},
 		"a CRD that is taken is none": {writer, strings.ReplaceAll(refused, "Bad", "FieldValueInvalid"), 0, ": ok"},
 		"a missing right is reported": {reader, refused, 0, "warning: the API server was not asked whether it accepts the CRD of webapps.v1alpha1." + group},
 	}

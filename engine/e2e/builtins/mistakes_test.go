@@ -67,7 +67,7 @@ func words(err error) string {
 // read reads a table of package builtin.
 func read[T any](t *testing.T, name string) (out []T) {
 	t.Helper()
-	data, err := os.ReadFile("../../apiserver/builtin/testdata/" + name)
+	data, err := os.ReadFile("../../../sandbox/server/builtin/testdata/" + name)
 	if err != nil {
 		t.Fatalf("reading the table: %v", err)
 	}
