@@ -75,7 +75,7 @@ func beyond() []beyondSchema {
 			`(keep|keep \(at \S+\)) leaves .* out of the cache`, `, which (keep \(at \S+\)|cache metadata) leaves out`, `handler \S+ reads \S+, so a change of it counts`, `observedGeneration counts each change of it`, ` make one object, `,
 		}},
 		{"fields that need or exclude each other: an editor would show the whole map as wrong, and offer less", []string{
-			` is only for (handlers|cache|mode|modes|timers|cron|drift)\b`, ` is for (children|handlers) with forEach`, `burst: needs qps`, `the TTL deletes the object`,
+			` is only for (handlers|cache|mode|modes|timers|cron|drift)\b`, ` is for (children|handlers) with forEach`, `burst: needs qps`, `the TTL deletes the object`, `that the TTL has deleted meanwhile`,
 			`excludes (cron|every, pause, cron and idle|openAPIV3Schema)`, ` is not for handlers (with at|of deletions alone)`, `values is required for operator`, `says nothing with finalizer: false`, `must be more than `,
 			`cannot stand beside labels with`, `is not for related objects`,
 		}},
